@@ -1,0 +1,7 @@
+//! Where graph data and releases come from. This adapter brings bytes; it does not look inside them.
+
+mod directory;
+mod watch;
+
+pub use directory::{read_directory, read_file};
+pub use watch::Watch;

@@ -1,0 +1,138 @@
+//! The Cincinnati graph, for whoever asks.
+
+use std::time::Instant;
+
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use http::{Request, Response, StatusCode};
+use towpath_formats::graph_request::{self, ContentType};
+use towpath_formats::sheet::{Client, Encoding};
+
+use crate::body::{self, AnswerBody};
+use crate::snapshot::Cell;
+use crate::{Service, Snapshot};
+
+pub(crate) const PATH: &str = "/api/upgrades_info/graph";
+pub(crate) const PATH_V1: &str = "/api/upgrades_info/v1/graph";
+
+/// What an answer depends on besides its address, which holds the cluster's id. Each answer is one cluster's, and a
+/// block must reach it at once: caches may keep it for that client, and must ask before each use.
+const CACHING: HeaderValue = HeaderValue::from_static("private, no-cache");
+const VARY: HeaderValue = HeaderValue::from_static("Accept, Accept-Encoding, Origin");
+
+pub(crate) fn answer<B>(service: &Service, request: &Request<B>) -> Response<AnswerBody> {
+    let started = Instant::now();
+    let snapshot = service.snapshot.load();
+    let (mut response, cell) = match &*snapshot {
+        Some(snapshot) => answer_from(service, snapshot, request),
+        None => (
+            body::error(StatusCode::SERVICE_UNAVAILABLE, "not_ready", "no graph has been loaded; /readyz says why"),
+            None,
+        ),
+    };
+    allow_origin(request.headers(), response.headers_mut());
+    service.metrics.graph_answered(cell, response.status(), started.elapsed());
+    response
+}
+
+/// A browser asks before it asks.
+pub(crate) fn preflight<B>(request: &Request<B>) -> Response<AnswerBody> {
+    let mut response = Response::new(AnswerBody::default());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    allow_origin(request.headers(), response.headers_mut());
+    let headers = response.headers_mut();
+    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, HEAD"));
+    headers
+        .insert(header::ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("Accept, If-None-Match, X-Request-Id"));
+    headers.insert(header::VARY, VARY);
+    response
+}
+
+fn answer_from<'a, B>(
+    service: &Service,
+    snapshot: &'a Snapshot,
+    request: &Request<B>,
+) -> (Response<AnswerBody>, Option<&'a Cell>) {
+    let headers = request.headers();
+    let Some(content_type) = accepted(headers) else {
+        let sentence = "use Accept: application/json, or application/vnd.redhat.cincinnati.v1+json";
+        return (body::error(StatusCode::NOT_ACCEPTABLE, "invalid_content_type", sentence), None);
+    };
+    let asked = match graph_request::read(request.uri().query().unwrap_or_default()) {
+        Ok(asked) => asked,
+        Err(bad) => {
+            return (body::error(StatusCode::BAD_REQUEST, bad.kind(), bad.value()), None);
+        }
+    };
+    let now = service.now();
+    let gzip = graph_request::accepts_gzip(joined(headers, header::ACCEPT_ENCODING).as_deref());
+    let encoding = if gzip { Encoding::Gzip } else { Encoding::Identity };
+    let cell = snapshot.cell(&asked.channel, &asked.arch);
+    let platform = asked.platform.as_ref().or_else(|| snapshot.platform_of(asked.id.as_ref()));
+    let client = Client { id: asked.id.as_ref(), platform, now };
+    let response = snapshot.with_sheet(cell, encoding, now, |sheet| {
+        let answers = sheet.answers(client);
+        let tag = HeaderValue::from_str(&sheet.entity_tag(&answers)).expect("a tag fits a header");
+        let mut response = match is_known(headers, &tag) {
+            true => {
+                let mut response = Response::new(AnswerBody::default());
+                *response.status_mut() = StatusCode::NOT_MODIFIED;
+                response
+            }
+            false => {
+                let body = sheet.body(&answers);
+                let length = HeaderValue::from(body.length);
+                let mut response = Response::new(AnswerBody::from(body));
+                let headers = response.headers_mut();
+                headers.reserve(8);
+                headers.insert(header::CONTENT_LENGTH, length);
+                headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type.as_str()));
+                if gzip {
+                    headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+                }
+                response
+            }
+        };
+        let headers = response.headers_mut();
+        headers.insert(header::ETAG, tag);
+        headers.insert(header::CACHE_CONTROL, CACHING);
+        headers.insert(header::VARY, VARY);
+        response
+    });
+    (response, cell)
+}
+
+/// The form to answer in. A header that is not text takes nothing.
+fn accepted(headers: &HeaderMap) -> Option<ContentType> {
+    match headers.contains_key(header::ACCEPT) {
+        true => ContentType::accepted(Some(&joined(headers, header::ACCEPT)?)),
+        false => ContentType::accepted(None),
+    }
+}
+
+/// A header's lines as one list; none if it is absent or not text.
+fn joined(headers: &HeaderMap, name: HeaderName) -> Option<std::borrow::Cow<'_, str>> {
+    let mut lines = headers.get_all(name).iter().map(|line| line.to_str());
+    let first = lines.next()?.ok()?;
+    match lines.next() {
+        None => Some(first.into()),
+        Some(second) => {
+            let rest = lines.map(Result::ok).collect::<Option<Vec<_>>>()?;
+            Some(format!("{first},{},{}", second.ok()?, rest.join(",")).into())
+        }
+    }
+}
+
+/// Whether the client has this very answer. Compared weakly, as If-None-Match wants it.
+fn is_known(headers: &HeaderMap, tag: &HeaderValue) -> bool {
+    let same = |known: &str| {
+        let known = known.trim();
+        known == "*" || known.strip_prefix("W/").unwrap_or(known).as_bytes() == tag.as_bytes()
+    };
+    headers.get_all(header::IF_NONE_MATCH).iter().any(|line| line.to_str().is_ok_and(|line| line.split(',').any(same)))
+}
+
+fn allow_origin(request: &HeaderMap, response: &mut HeaderMap) {
+    if let Some(origin) = request.get(header::ORIGIN) {
+        response.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+    }
+}

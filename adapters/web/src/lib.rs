@@ -1,0 +1,128 @@
+//! The HTTP door. It parses requests, asks sheets, and writes answers; it decides nothing.
+//!
+//! The graph path sits directly on hyper: at a static file's speed, a router would be most of the cost.
+
+mod body;
+mod connection;
+mod graph;
+mod metrics;
+mod operations;
+mod server;
+mod snapshot;
+
+use std::sync::Arc;
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+use http::{Method, Request, Response, StatusCode, header};
+use jiff::Timestamp;
+use towpath_core::finding::Finding;
+
+pub use body::AnswerBody;
+pub use metrics::{Metrics, ReloadResult};
+pub use server::{Limits, Server};
+pub use snapshot::Snapshot;
+
+/// Says what time it is. A parameter, so that a service can be asked about any instant.
+pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// Everything that requests share.
+pub struct Service {
+    clock: Clock,
+    metrics: Metrics,
+    snapshot: ArcSwapOption<Snapshot>,
+    reload: ArcSwap<Reload>,
+    request_ids: body::RequestIds,
+}
+
+/// How the last attempt to load a graph ended.
+#[derive(Debug, Clone)]
+pub struct Reload {
+    /// When.
+    pub at: Timestamp,
+    /// How.
+    pub result: ReloadResult,
+    /// What there is to say about it.
+    pub findings: Vec<Finding>,
+}
+
+impl Service {
+    /// A service without a graph: alive, and not ready.
+    pub fn new(clock: Clock, version: &str) -> Arc<Self> {
+        let reload = Reload { at: clock(), result: ReloadResult::Pending, findings: Vec::new() };
+        Arc::new(Self {
+            metrics: Metrics::new(version),
+            snapshot: ArcSwapOption::empty(),
+            reload: ArcSwap::from_pointee(reload),
+            request_ids: body::RequestIds::new(clock()),
+            clock,
+        })
+    }
+
+    /// What is being served.
+    pub fn snapshot(&self) -> Option<Arc<Snapshot>> {
+        self.snapshot.load_full()
+    }
+
+    /// The time, as this service has it.
+    pub fn now(&self) -> Timestamp {
+        (self.clock)()
+    }
+
+    /// Serves a new graph from the next request on. Sheets that are in use are compiled first, so that nobody waits.
+    pub fn replace(&self, snapshot: Snapshot, warnings: Vec<Finding>) {
+        if let Some(old) = self.snapshot() {
+            snapshot.warm_like(&old, self.now());
+        }
+        self.snapshot.store(Some(Arc::new(snapshot)));
+        self.reloaded(ReloadResult::Changed, warnings);
+    }
+
+    /// Notes how an attempt to load a graph ended. What is being served stays.
+    pub fn reloaded(&self, result: ReloadResult, findings: Vec<Finding>) {
+        self.metrics.reloaded(result, self.now());
+        self.reload.store(Arc::new(Reload { at: self.now(), result, findings }));
+    }
+
+    /// Compiles ahead what will be asked for soon; to be called about once a second.
+    pub fn prepare(&self) {
+        if let Some(snapshot) = self.snapshot() {
+            snapshot.prepare(self.now());
+        }
+    }
+
+    /// Answers a request.
+    pub fn answer<B>(&self, request: &Request<B>) -> Response<AnswerBody> {
+        let mut response = self.route(request);
+        let id = self.request_ids.of(request.headers());
+        tracing::debug!(request_id = ?id, method = %request.method(), path = request.uri().path(), status = response.status().as_u16(), "answered");
+        response.headers_mut().insert("x-request-id", id);
+        response
+    }
+
+    fn route<B>(&self, request: &Request<B>) -> Response<AnswerBody> {
+        let path = request.uri().path();
+        let get = matches!(*request.method(), Method::GET | Method::HEAD);
+        match path {
+            _ if request
+                .uri()
+                .path_and_query()
+                .is_some_and(|target| target.as_str().len() > server::MAX_TARGET_BYTES) =>
+            {
+                body::error(StatusCode::URI_TOO_LONG, "uri_too_long", "the request's target is too long")
+            }
+            graph::PATH | graph::PATH_V1 if get => graph::answer(self, request),
+            graph::PATH | graph::PATH_V1 if *request.method() == Method::OPTIONS => graph::preflight(request),
+            "/livez" | "/readyz" | "/metrics" if get => operations::answer(self, path),
+            graph::PATH | graph::PATH_V1 | "/livez" | "/readyz" | "/metrics" => {
+                let mut response = body::error(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "use GET or HEAD");
+                response.headers_mut().insert(header::ALLOW, http::HeaderValue::from_static("GET, HEAD"));
+                response
+            }
+            _ => body::error(
+                StatusCode::NOT_FOUND,
+                "does_not_exist",
+                "there is nothing here; try /api/upgrades_info/graph?channel=stable-4.20",
+            ),
+        }
+    }
+}

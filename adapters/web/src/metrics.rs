@@ -1,0 +1,278 @@
+//! What is measured. Every label comes from a closed set: channels that exist, statuses that we send.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
+
+use http::StatusCode;
+use jiff::Timestamp;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Registry, Unit};
+
+use crate::Snapshot;
+use crate::snapshot::Cell;
+
+/// The most series of `phased_update_rollout` that one scrape gets.
+const MAX_ROLLOUT_SERIES: usize = 20_000;
+/// The most channels that have series of their own; the rest are counted together.
+const MAX_CHANNELS: usize = 1_000;
+
+/// How an attempt to load a graph ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReloadResult {
+    /// None has been made.
+    Pending,
+    /// A new graph is served.
+    Changed,
+    /// The inputs are what they were.
+    Unchanged,
+    /// The last good graph, if any, is kept.
+    Failed,
+}
+
+impl ReloadResult {
+    /// For labels and JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Changed => "changed",
+            Self::Unchanged => "unchanged",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// The service's metrics.
+pub struct Metrics {
+    registry: Registry,
+    requests: Family<RequestLabels, Counter>,
+    durations: Family<RequestLabels, Histogram, fn() -> Histogram>,
+    reloads: Family<ReloadLabels, Counter>,
+    last_reload_ok: Gauge,
+    last_reload_at: Gauge,
+    /// When the inputs were last found to be good, in seconds.
+    confirmed_at: AtomicI64,
+    channels_seen: AtomicU64,
+    /// Connections that are open.
+    pub(crate) connections: Gauge,
+    /// Connections that were turned away or closed, by reason.
+    pub(crate) connections_closed: Family<ReasonLabels, Counter>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestLabels {
+    channel: String,
+    status: u16,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ReloadLabels {
+    result: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct ReasonLabels {
+    pub(crate) reason: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RolloutLabels {
+    channel: String,
+    from: String,
+    to: String,
+}
+
+/// The series of one channel that requests touch, found once.
+pub(crate) struct CellMetrics {
+    ok: (Counter, Histogram),
+    not_modified: (Counter, Histogram),
+}
+
+impl Metrics {
+    pub(crate) fn new(version: &str) -> Self {
+        let metrics = Self {
+            registry: Registry::default(),
+            requests: Family::default(),
+            durations: Family::new_with_constructor(histogram),
+            reloads: Family::default(),
+            last_reload_ok: Gauge::default(),
+            last_reload_at: Gauge::default(),
+            confirmed_at: AtomicI64::new(0),
+            channels_seen: AtomicU64::new(0),
+            connections: Gauge::default(),
+            connections_closed: Family::default(),
+        };
+        for result in [ReloadResult::Changed, ReloadResult::Unchanged, ReloadResult::Failed] {
+            drop(metrics.reloads.get_or_create(&ReloadLabels { result: result.as_str() }));
+        }
+        metrics.registered(version)
+    }
+
+    fn registered(mut self, version: &str) -> Self {
+        let r = &mut self.registry;
+        r.register(
+            "towpath_graph_requests",
+            "Graph requests by channel and status; channel is empty where the request named none that exists",
+            self.requests.clone(),
+        );
+        r.register_with_unit(
+            "towpath_graph_request_duration",
+            "Time from a graph request's head to its answer's",
+            Unit::Seconds,
+            self.durations.clone(),
+        );
+        r.register("towpath_reloads", "Attempts to load the graph, by result", self.reloads.clone());
+        r.register(
+            "towpath_last_reload_success",
+            "1 if the last attempt to load the graph was good",
+            self.last_reload_ok.clone(),
+        );
+        r.register(
+            "towpath_last_reload_timestamp_seconds",
+            "When the graph was last attempted to be loaded",
+            self.last_reload_at.clone(),
+        );
+        r.register("towpath_connections", "Open connections", self.connections.clone());
+        r.register(
+            "towpath_connections_closed",
+            "Connections that we closed on our side, by reason",
+            self.connections_closed.clone(),
+        );
+        let build = prometheus_client::metrics::info::Info::new([("version", version.to_owned())]);
+        r.register("towpath_build", "The build that is running", build);
+        self
+    }
+
+    pub(crate) fn graph_answered(&self, cell: Option<&Cell>, status: StatusCode, took: Duration) {
+        let known = cell.map(|cell| cell.metrics.get_or_init(|| self.of_channel(cell.channel())));
+        match (known, status) {
+            (Some(known), StatusCode::OK) => known.ok.count(took),
+            (Some(known), StatusCode::NOT_MODIFIED) => known.not_modified.count(took),
+            _ => self.series("", status).count(took),
+        }
+    }
+
+    fn of_channel(&self, channel: &str) -> CellMetrics {
+        let room = self.channels_seen.fetch_add(1, Ordering::Relaxed) < MAX_CHANNELS as u64;
+        let channel = if room { channel } else { "others" };
+        CellMetrics {
+            ok: self.series(channel, StatusCode::OK),
+            not_modified: self.series(channel, StatusCode::NOT_MODIFIED),
+        }
+    }
+
+    fn series(&self, channel: &str, status: StatusCode) -> (Counter, Histogram) {
+        let labels = RequestLabels { channel: channel.to_owned(), status: status.as_u16() };
+        (self.requests.get_or_create(&labels).clone(), self.durations.get_or_create(&labels).clone())
+    }
+
+    pub(crate) fn reloaded(&self, result: ReloadResult, now: Timestamp) {
+        self.reloads.get_or_create(&ReloadLabels { result: result.as_str() }).inc();
+        let good = result != ReloadResult::Failed;
+        self.last_reload_ok.set(i64::from(good));
+        self.last_reload_at.set(now.as_second());
+        if good {
+            self.confirmed_at.store(now.as_second(), Ordering::Relaxed);
+        }
+    }
+
+    /// How long ago the inputs were last found to be good; none if they never were.
+    pub(crate) fn graph_age_seconds(&self, now: Timestamp) -> Option<i64> {
+        let confirmed = self.confirmed_at.load(Ordering::Relaxed);
+        (confirmed > 0).then(|| now.as_second().saturating_sub(confirmed).max(0))
+    }
+
+    /// Everything, in Prometheus' text format.
+    pub(crate) fn write(&self, snapshot: Option<Arc<Snapshot>>, now: Timestamp) -> Result<String, fmt::Error> {
+        let mut of_graph = Registry::default();
+        let snapshot = GraphCollector { age_seconds: self.graph_age_seconds(now), snapshot, now };
+        of_graph.register_collector(Box::new(snapshot));
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode_registry(&mut text, &self.registry)?;
+        prometheus_client::encoding::text::encode(&mut text, &of_graph)?;
+        Ok(text)
+    }
+}
+
+trait Count {
+    fn count(&self, took: Duration);
+}
+
+impl Count for (Counter, Histogram) {
+    fn count(&self, took: Duration) {
+        self.0.inc();
+        self.1.observe(took.as_secs_f64());
+    }
+}
+
+fn histogram() -> Histogram {
+    Histogram::new([5e-6, 1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 5e-3, 2.5e-2, 0.1, 0.5])
+}
+
+/// What is known of the graph at the time of a scrape.
+#[derive(Debug)]
+struct GraphCollector {
+    snapshot: Option<Arc<Snapshot>>,
+    age_seconds: Option<i64>,
+    now: Timestamp,
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Snapshot").field("digest", &self.digest).finish_non_exhaustive()
+    }
+}
+
+impl prometheus_client::collector::Collector for GraphCollector {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let mut gauge = |name: &str, help: &str, value: i64| {
+            let gauge = ConstGauge::new(value);
+            gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)
+        };
+        if let Some(age) = self.age_seconds {
+            gauge("towpath_graph_age_seconds", "Time since the graph's inputs were last found to be good", age)?;
+        }
+        let Some(snapshot) = &self.snapshot else {
+            return Ok(());
+        };
+        let graph = snapshot.graph();
+        let size = |length: usize| i64::try_from(length).unwrap_or(i64::MAX);
+        gauge(
+            "towpath_graph_loaded_timestamp_seconds",
+            "When the graph that is served was loaded",
+            snapshot.loaded_at.as_second(),
+        )?;
+        gauge("towpath_graph_releases", "Releases in the graph, of all architectures", size(graph.releases().len()))?;
+        gauge("towpath_graph_edges", "Edges in the graph, of all architectures", size(graph.edges().len()))?;
+        gauge("towpath_graph_channels", "Channels in the graph", size(graph.channels().len()))?;
+        gauge("towpath_graph_blocks", "Blocks in the graph", size(graph.blocks().count()))?;
+        self.encode_rollouts(&mut encoder, snapshot)
+    }
+}
+
+impl GraphCollector {
+    fn encode_rollouts(&self, encoder: &mut DescriptorEncoder<'_>, snapshot: &Snapshot) -> Result<(), fmt::Error> {
+        let help = "The share of the fleet that an open rollout window has reached";
+        let mut family = encoder.encode_descriptor(
+            "phased_update_rollout",
+            help,
+            None,
+            prometheus_client::metrics::MetricType::Gauge,
+        )?;
+        let open = snapshot.rollouts().iter().filter(|rollout| rollout.window.is_open(self.now));
+        for rollout in open.take(MAX_ROLLOUT_SERIES) {
+            let labels = RolloutLabels {
+                channel: rollout.channel.to_string(),
+                from: rollout.from.to_string(),
+                to: rollout.to.to_string(),
+            };
+            ConstGauge::new(rollout.window.share(self.now).as_fraction()).encode(family.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,78 @@
+//! For those on call: alive, ready and why not, metrics.
+
+use http::{HeaderValue, Response, StatusCode, header};
+use serde_json::json;
+use towpath_core::finding::Finding;
+
+use crate::body::{self, AnswerBody};
+use crate::{Reload, ReloadResult, Service};
+
+/// How many findings a readiness answer shows.
+const MAX_FINDINGS: usize = 50;
+
+pub(crate) fn answer(service: &Service, path: &str) -> Response<AnswerBody> {
+    match path {
+        "/livez" => body::json(StatusCode::OK, json!({"status": "alive"}).to_string()),
+        "/readyz" => readiness(service),
+        _ => metrics(service),
+    }
+}
+
+/// Ready as soon as there is a graph to serve; a reload that failed since is shown, and does not take that away.
+fn readiness(service: &Service) -> Response<AnswerBody> {
+    let snapshot = service.snapshot();
+    let reload = service.reload.load();
+    let graph = snapshot.as_ref().map(|snapshot| {
+        json!({
+            "loadedAt": snapshot.loaded_at.to_string(),
+            "ageSeconds": service.metrics.graph_age_seconds(service.now()),
+            "digest": snapshot.digest,
+            "releases": snapshot.graph().releases().len(),
+            "edges": snapshot.graph().edges().len(),
+            "channels": snapshot.graph().channels().len(),
+            "blocks": snapshot.graph().blocks().count(),
+        })
+    });
+    let status = if graph.is_some() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let text = json!({"status": word(graph.is_some(), &reload), "graph": graph, "lastReload": last_reload(&reload)});
+    body::json(status, format!("{text:#}\n"))
+}
+
+fn word(has_graph: bool, reload: &Reload) -> &'static str {
+    match (has_graph, reload.result) {
+        (true, ReloadResult::Failed) => "ready, serving the last good graph",
+        (true, _) => "ready",
+        (false, ReloadResult::Pending) => "not ready: the graph is being loaded",
+        (false, _) => "not ready: no graph could be loaded",
+    }
+}
+
+fn last_reload(reload: &Reload) -> serde_json::Value {
+    let shown: Vec<_> = reload.findings.iter().take(MAX_FINDINGS).map(finding).collect();
+    json!({
+        "at": reload.at.to_string(),
+        "result": reload.result.as_str(),
+        "findings": shown,
+        "findingsLeftOut": reload.findings.len().saturating_sub(MAX_FINDINGS),
+    })
+}
+
+fn finding(finding: &Finding) -> serde_json::Value {
+    json!({
+        "severity": if finding.is_error() { "error" } else { "warning" },
+        "code": finding.code,
+        "place": finding.place.to_string(),
+        "problem": finding.problem,
+        "remedy": finding.remedy,
+    })
+}
+
+fn metrics(service: &Service) -> Response<AnswerBody> {
+    let Ok(text) = service.metrics.write(service.snapshot(), service.now()) else {
+        return body::error(StatusCode::INTERNAL_SERVER_ERROR, "failed_metrics", "the metrics could not be written");
+    };
+    let mut response = Response::new(AnswerBody::from(text));
+    let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}

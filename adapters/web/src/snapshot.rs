@@ -1,0 +1,280 @@
+//! A snapshot: one graph, immutable, and the sheets that have been compiled from it.
+//!
+//! Sheets are compiled when they are first asked for, kept within a budget, and compiled again for the next epoch just
+//! before it begins. Readers never wait for each other, only for a sheet that nobody has asked for yet.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use arc_swap::ArcSwap;
+use jiff::{SignedDuration, Timestamp};
+use towpath_core::decide::{Rollout, rollouts};
+use towpath_core::domain::{Arch, ClusterId, Graph, Platform};
+use towpath_formats::platforms::Platforms;
+use towpath_formats::sheet::{self, Encoding, Sheet};
+
+use crate::metrics::CellMetrics;
+
+/// What all sheets together may hold in memory; the least recently used go first.
+const MAX_SHEET_BYTES: usize = 64 << 20;
+/// Sheets that were asked for within this time are compiled ahead of a new graph or epoch.
+const IN_USE: SignedDuration = SignedDuration::from_mins(15);
+/// How long before an epoch ends the next one's sheet is compiled.
+const AHEAD: SignedDuration = SignedDuration::from_secs(10);
+
+/// A graph and what is ready to be served of it.
+pub struct Snapshot {
+    graph: Graph,
+    platforms: Platforms,
+    /// Names the inputs: equal inputs, equal digests.
+    pub digest: String,
+    /// When it was loaded.
+    pub loaded_at: Timestamp,
+    cells: HashMap<Box<str>, Vec<(Arch, Cell)>>,
+    /// For channels and architectures that do not exist.
+    nothing: [Slot; 2],
+    sheet_bytes: AtomicUsize,
+    rollouts: Vec<Rollout>,
+}
+
+/// The sheets of one channel and architecture.
+pub(crate) struct Cell {
+    channel: Box<str>,
+    arch: Arch,
+    slots: [Slot; 2],
+    pub(crate) metrics: OnceLock<CellMetrics>,
+}
+
+/// The sheets of one encoding: that of this epoch and its neighbour.
+struct Slot {
+    sheets: ArcSwap<Vec<Arc<Sheet>>>,
+    compiling: Mutex<()>,
+    /// In seconds; 0 if never.
+    last_used: AtomicI64,
+}
+
+impl Cell {
+    /// The channel's name.
+    pub(crate) fn channel(&self) -> &str {
+        &self.channel
+    }
+}
+
+impl Snapshot {
+    /// A snapshot with no sheet compiled.
+    pub fn new(graph: Graph, platforms: Platforms, digest: String, now: Timestamp) -> Self {
+        let mut cells: HashMap<Box<str>, Vec<(Arch, Cell)>> = HashMap::new();
+        for channel in graph.channels().values() {
+            let arches = graph.arches().filter(|arch| !graph.members(channel, arch).is_empty());
+            let cell = |arch: &Arch| Cell {
+                channel: channel.name.as_str().into(),
+                arch: arch.clone(),
+                slots: [Slot::new(), Slot::new()],
+                metrics: OnceLock::new(),
+            };
+            cells.insert(channel.name.as_str().into(), arches.map(|arch| (arch.clone(), cell(arch))).collect());
+        }
+        let rollouts = rollouts(&graph, now);
+        let nothing = [Slot::new(), Slot::new()];
+        Self { graph, platforms, digest, loaded_at: now, cells, nothing, sheet_bytes: AtomicUsize::new(0), rollouts }
+    }
+
+    /// The graph.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// The rollouts that were not over when the snapshot was made.
+    pub(crate) fn rollouts(&self) -> &[Rollout] {
+        &self.rollouts
+    }
+
+    /// What the lookup says about a cluster.
+    pub(crate) fn platform_of(&self, id: Option<&ClusterId>) -> Option<&Platform> {
+        self.platforms.get(id?.as_str())
+    }
+
+    pub(crate) fn cell(&self, channel: &str, arch: &str) -> Option<&Cell> {
+        let arches = self.cells.get(channel)?;
+        arches.iter().find(|(known, _)| known.as_str() == arch).map(|(_, cell)| cell)
+    }
+
+    /// Reads the sheet of a cell that is good now, compiling it if nobody has.
+    pub(crate) fn with_sheet<T>(
+        &self,
+        cell: Option<&Cell>,
+        encoding: Encoding,
+        now: Timestamp,
+        read: impl FnOnce(&Sheet) -> T,
+    ) -> T {
+        let slots = cell.map_or(&self.nothing, |cell| &cell.slots);
+        let slot = &slots[encoding as usize];
+        if slot.last_used.load(Ordering::Relaxed) != now.as_second() {
+            slot.last_used.store(now.as_second(), Ordering::Relaxed);
+        }
+        if let Some(sheet) = slot.sheets.load().iter().find(|sheet| sheet.covers(now)) {
+            return read(sheet);
+        }
+        read(&self.compile(cell, encoding, now))
+    }
+
+    /// Compiles the sheets that an older snapshot has been asked for lately.
+    pub(crate) fn warm_like(&self, old: &Self, now: Timestamp) {
+        for cell in old.all_cells() {
+            for encoding in [Encoding::Gzip, Encoding::Identity] {
+                let used = cell.slots[encoding as usize].last_used.load(Ordering::Relaxed);
+                if used > 0 && is_in_use(used, now) {
+                    let same = self.cell(&cell.channel, cell.arch.as_str());
+                    if let Some(same) = same {
+                        same.slots[encoding as usize].last_used.store(used, Ordering::Relaxed);
+                    }
+                    self.compile(same, encoding, now);
+                }
+            }
+        }
+    }
+
+    /// Compiles the next epoch's sheet wherever it is about to begin and the sheet is in use.
+    pub(crate) fn prepare(&self, now: Timestamp) {
+        for cell in self.all_cells() {
+            for encoding in [Encoding::Gzip, Encoding::Identity] {
+                let slot = &cell.slots[encoding as usize];
+                if !is_in_use(slot.last_used.load(Ordering::Relaxed), now) {
+                    continue;
+                }
+                let until = slot.sheets.load().iter().find(|sheet| sheet.covers(now)).map(|sheet| sheet.until);
+                if let Some(next) = until.filter(|until| until.duration_since(now) <= AHEAD) {
+                    self.compile(Some(cell), encoding, next);
+                }
+            }
+        }
+    }
+
+    fn all_cells(&self) -> impl Iterator<Item = &Cell> {
+        self.cells.values().flatten().map(|(_, cell)| cell)
+    }
+
+    fn compile(&self, cell: Option<&Cell>, encoding: Encoding, now: Timestamp) -> Arc<Sheet> {
+        let slots = cell.map_or(&self.nothing, |cell| &cell.slots);
+        let slot = &slots[encoding as usize];
+        let _one_at_a_time = slot.compiling.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sheet) = slot.sheets.load().iter().find(|sheet| sheet.covers(now)) {
+            return sheet.clone();
+        }
+        let (channel, arch) = cell.map_or_else(|| ("", Arch::default()), |cell| (&*cell.channel, cell.arch.clone()));
+        let sheet = Arc::new(sheet::compile(&self.graph, channel, &arch, now, encoding));
+        self.keep(slot, sheet.clone());
+        self.make_room(slot);
+        sheet
+    }
+
+    /// Keeps a sheet beside its neighbour in time, so that requests on both sides of an instant find theirs.
+    fn keep(&self, slot: &Slot, sheet: Arc<Sheet>) {
+        let old = slot.sheets.load_full();
+        let mut sheets = vec![sheet.clone()];
+        sheets.extend(old.iter().filter(|old| old.until == sheet.from || old.from == sheet.until).take(1).cloned());
+        let (before, after) = (total(&old), total(&sheets));
+        slot.sheets.store(Arc::new(sheets));
+        self.sheet_bytes.fetch_add(after, Ordering::Relaxed);
+        self.sheet_bytes.fetch_sub(before, Ordering::Relaxed);
+    }
+
+    /// Drops sheets that were not used for longest until the rest fits the budget. The slot in hand stays.
+    fn make_room(&self, in_hand: &Slot) {
+        if self.sheet_bytes.load(Ordering::Relaxed) <= MAX_SHEET_BYTES {
+            return;
+        }
+        let slots = self.all_cells().flat_map(|cell| &cell.slots);
+        let mut filled: Vec<&Slot> =
+            slots.filter(|slot| !std::ptr::eq(*slot, in_hand) && !slot.sheets.load().is_empty()).collect();
+        filled.sort_by_key(|slot| slot.last_used.load(Ordering::Relaxed));
+        for slot in filled {
+            if self.sheet_bytes.load(Ordering::Relaxed) <= MAX_SHEET_BYTES {
+                break;
+            }
+            let dropped = slot.sheets.swap(Arc::default());
+            self.sheet_bytes.fetch_sub(total(&dropped), Ordering::Relaxed);
+        }
+    }
+}
+
+impl Slot {
+    fn new() -> Self {
+        Self { sheets: ArcSwap::default(), compiling: Mutex::new(()), last_used: AtomicI64::new(0) }
+    }
+}
+
+fn total(sheets: &[Arc<Sheet>]) -> usize {
+    sheets.iter().map(|sheet| sheet.size()).sum()
+}
+
+fn is_in_use(last_used: i64, now: Timestamp) -> bool {
+    last_used > 0 && now.as_second().saturating_sub(last_used) <= IN_USE.as_secs()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use towpath_core::domain::{GraphData, Releases};
+    use towpath_formats::SourceFile;
+
+    const START: &str = "2026-01-01T00:00Z";
+
+    fn snapshot() -> Snapshot {
+        let file = |path: &str, text: &str| SourceFile { path: path.into(), bytes: text.as_bytes().to_vec() };
+        let channels = format!(
+            "channels: [{{name: fast-4.9}}]\nversions: [{{name: 4.9.1, start: '2025-01-01T00:00Z'}}, {{name: 4.9.2, start: '{START}'}}]"
+        );
+        let (data, _): (GraphData, _) =
+            towpath_formats::graph_data::read(&[file("version", "2.0.0"), file("channels/4.9.yaml", &channels)])
+                .unwrap();
+        let graph =
+            r#"{"nodes":[{"version":"4.9.1","payload":"a"},{"version":"4.9.2","payload":"b"}],"edges":[[0,1]]}"#;
+        let (releases, _): (Releases, _) =
+            towpath_formats::releases::read(&towpath_core::finding::Place::file("r"), graph.as_bytes()).unwrap();
+        let (graph, _) = Graph::build(data, releases);
+        Snapshot::new(graph, Platforms::new(), String::new(), START.parse().unwrap())
+    }
+
+    fn span(snapshot: &Snapshot, now: Timestamp) -> (Timestamp, Timestamp) {
+        let cell = snapshot.cell("fast-4.9", "amd64");
+        snapshot.with_sheet(cell, Encoding::Gzip, now, |sheet| (sheet.from, sheet.until))
+    }
+
+    #[test]
+    fn the_next_epoch_is_compiled_before_it_begins() {
+        let snapshot = snapshot();
+        let start: Timestamp = START.parse().unwrap();
+        let before = start - SignedDuration::from_secs(5);
+        assert_eq!(span(&snapshot, before).1, start);
+        let kept = || snapshot.cell("fast-4.9", "amd64").unwrap().slots[Encoding::Gzip as usize].sheets.load().len();
+        assert_eq!(kept(), 1);
+        snapshot.prepare(before - SignedDuration::from_secs(60));
+        assert_eq!(kept(), 1, "not a minute ahead");
+        snapshot.prepare(before);
+        assert_eq!(kept(), 2);
+        assert_eq!(span(&snapshot, start).0, start);
+        assert_eq!(span(&snapshot, before).1, start, "the old one is kept for clocks that are a little behind");
+    }
+
+    #[test]
+    fn sheets_in_use_are_compiled_before_a_new_snapshot_is_served() {
+        let (old, new) = (snapshot(), snapshot());
+        let now: Timestamp = START.parse().unwrap();
+        span(&old, now);
+        new.warm_like(&old, now);
+        let cell = new.cell("fast-4.9", "amd64").unwrap();
+        assert_eq!(
+            cell.slots.each_ref().map(|slot| slot.sheets.load().len()),
+            [0, 1],
+            "gzip was asked for, identity was not"
+        );
+    }
+
+    #[test]
+    fn what_does_not_exist_is_empty() {
+        let snapshot = snapshot();
+        assert!(snapshot.cell("fast-4.9", "s390x").is_none() && snapshot.cell("nope", "amd64").is_none());
+    }
+}

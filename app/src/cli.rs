@@ -1,0 +1,113 @@
+//! The command line. Exit 0: yes. 1: no, or findings. 2: could not run.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::config::{self, ServeOptions, Settings};
+use crate::{example, log, serve};
+
+/// Upgrades fleets of OpenShift clusters safely, and can always say why.
+#[derive(Debug, Parser)]
+#[command(name = "towpath", version, propagate_version = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve each cluster its own update graph (the Cincinnati protocol).
+    ///
+    /// Without options it serves example data that shows a rollout in progress, a targeted block, a known risk and a
+    /// hard block. A change of the files, or SIGHUP, loads them anew; if they are wrong, the last good graph stays.
+    #[command(
+        after_help = "Example:\n  towpath serve --listen 127.0.0.1:8080 --graph-data graph-data --releases releases.json"
+    )]
+    Serve(ConfigAndOptions),
+    /// Write the example data to a directory, to look at, change and serve.
+    #[command(after_help = "Example:\n  towpath example ./demo")]
+    Example {
+        /// The directory; it must not exist yet, or be empty.
+        directory: PathBuf,
+    },
+    /// Print the configuration that is in force: flags over environment over file over defaults.
+    #[command(after_help = "Example:\n  towpath config --listen 0.0.0.0:8080")]
+    Config {
+        /// Print the commented default file instead.
+        #[arg(long)]
+        default: bool,
+        #[command(flatten)]
+        options: ConfigAndOptions,
+    },
+}
+
+#[derive(Debug, Args)]
+struct ConfigAndOptions {
+    /// Read options from this file; `towpath config --default` prints one to start from.
+    #[arg(long, env = "TOWPATH_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    options: ServeOptions,
+}
+
+impl ConfigAndOptions {
+    fn settings(self) -> anyhow::Result<Settings> {
+        config::settings(self.options, self.config.as_deref())
+    }
+}
+
+/// Runs the command that was asked for.
+pub(crate) fn run() -> ExitCode {
+    match execute(Cli::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Nothing is left to be done if even that cannot be said.
+            let _ = writeln!(io::stderr(), "towpath: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn execute(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::Serve(options) => {
+            let settings = options.settings()?;
+            log::start(&settings)?;
+            serve::run(settings)
+        }
+        Command::Example { directory } => example::write(&directory, jiff::Timestamp::now()),
+        Command::Config { default: true, .. } => print(config::DEFAULT_FILE),
+        Command::Config { default: false, options } => print(&options.settings()?.to_string()),
+    }
+}
+
+/// Prints what the user asked for.
+pub(crate) fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_help_ends_with_an_example_that_parses() {
+        for command in Cli::command().get_subcommands() {
+            let help =
+                command.get_after_help().unwrap_or_else(|| panic!("{} has no example", command.get_name())).to_string();
+            let example = help.lines().last().unwrap().trim();
+            Cli::try_parse_from(example.split_whitespace()).unwrap_or_else(|error| panic!("{example}: {error}"));
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! Configuration in three steps: as it was typed, merged, validated.
+//!
+//! Flags win over the environment (clap sees to that), both over the file, all over the defaults, which stand in
+//! one place: [`Settings`].
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use jiff::Timestamp;
+use serde::Deserialize;
+use towpath_formats::graph_data::parse_time;
+use towpath_web::Limits;
+
+/// A file with every option, commented out, and what each is for.
+pub(crate) const DEFAULT_FILE: &str = include_str!("../towpath.yaml");
+
+/// The options of `serve`, as they were typed on the command line or in a file.
+#[derive(Debug, Default, Clone, Deserialize, clap::Args)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub(crate) struct ServeOptions {
+    /// Listen here.
+    #[arg(long, env = "TOWPATH_LISTEN", value_name = "ADDR")]
+    listen: Option<SocketAddr>,
+    /// Read graph data (channels, blocks) from this directory.
+    #[arg(long, env = "TOWPATH_GRAPH_DATA", value_name = "DIR")]
+    graph_data: Option<PathBuf>,
+    /// Read releases and edges from this Cincinnati graph file.
+    #[arg(long, env = "TOWPATH_RELEASES", value_name = "FILE")]
+    releases: Option<PathBuf>,
+    /// Look up the platform of clusters that do not tell it here: lines of `id,platform`.
+    #[arg(long, env = "TOWPATH_PLATFORMS", value_name = "FILE")]
+    platforms: Option<PathBuf>,
+    /// Look for changes this often where the kernel does not tell of them.
+    #[arg(long, env = "TOWPATH_POLL_SECONDS", value_name = "SECONDS")]
+    poll_seconds: Option<u64>,
+    /// Take at most so many connections at once.
+    #[arg(long, env = "TOWPATH_MAX_CONNECTIONS", value_name = "N")]
+    max_connections: Option<usize>,
+    /// Close a connection that idles, sends its request, or takes its answer slower than this.
+    #[arg(long, env = "TOWPATH_CLIENT_TIMEOUT_SECONDS", value_name = "SECONDS")]
+    client_timeout_seconds: Option<u64>,
+    /// What to log: error, warn, info, debug, trace, or a filter such as `towpath_web=debug`.
+    #[arg(long, env = "TOWPATH_LOG", value_name = "LEVEL")]
+    log: Option<String>,
+    /// How to log: text or json.
+    #[arg(long, env = "TOWPATH_LOG_FORMAT", value_name = "FORMAT")]
+    log_format: Option<LogFormat>,
+    /// Answer as of this time, for ever; for demonstrations and tests.
+    #[arg(long, env = "TOWPATH_NOW", value_name = "TIME")]
+    now: Option<String>,
+}
+
+/// How lines are logged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum LogFormat {
+    /// For people.
+    Text,
+    /// For machines.
+    Json,
+}
+
+/// What is in force.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) listen: SocketAddr,
+    pub(crate) data: Data,
+    pub(crate) platforms: Option<PathBuf>,
+    pub(crate) poll_every: Duration,
+    pub(crate) limits: Limits,
+    pub(crate) log: String,
+    pub(crate) log_format: LogFormat,
+    pub(crate) now: Option<Timestamp>,
+}
+
+/// Where the graph comes from.
+#[derive(Debug, Clone)]
+pub(crate) enum Data {
+    /// What is built in.
+    Example,
+    /// The user's own.
+    Files { graph_data: PathBuf, releases: PathBuf },
+}
+
+/// Merges what was typed with the file, and fills in the defaults.
+pub(crate) fn settings(typed: ServeOptions, file: Option<&Path>) -> anyhow::Result<Settings> {
+    let from_file = match file {
+        None => ServeOptions::default(),
+        Some(path) => {
+            let text = std::fs::read_to_string(path).with_context(|| format!("{}: cannot be read", path.display()))?;
+            parse_file(&text).with_context(|| format!("{}: cannot be used", path.display()))?
+        }
+    };
+    typed.or(from_file).validated()
+}
+
+fn parse_file(text: &str) -> anyhow::Result<ServeOptions> {
+    // A file in which everything is commented out is an empty document.
+    let options: Option<ServeOptions> =
+        serde_saphyr::from_str(text).map_err(|error| anyhow::anyhow!("{}", error.without_snippet()))?;
+    Ok(options.unwrap_or_default())
+}
+
+impl ServeOptions {
+    fn or(self, other: Self) -> Self {
+        Self {
+            listen: self.listen.or(other.listen),
+            graph_data: self.graph_data.or(other.graph_data),
+            releases: self.releases.or(other.releases),
+            platforms: self.platforms.or(other.platforms),
+            poll_seconds: self.poll_seconds.or(other.poll_seconds),
+            max_connections: self.max_connections.or(other.max_connections),
+            client_timeout_seconds: self.client_timeout_seconds.or(other.client_timeout_seconds),
+            log: self.log.or(other.log),
+            log_format: self.log_format.or(other.log_format),
+            now: self.now.or(other.now),
+        }
+    }
+
+    fn validated(self) -> anyhow::Result<Settings> {
+        let data = match (self.graph_data, self.releases) {
+            (None, None) => Data::Example,
+            (Some(graph_data), Some(releases)) => Data::Files { graph_data, releases },
+            (Some(_), None) => {
+                bail!("--graph-data says what is in which channel, and not what exists; add --releases FILE")
+            }
+            (None, Some(_)) => {
+                bail!("--releases says what exists, and not what is in which channel; add --graph-data DIR")
+            }
+        };
+        let defaults = Limits::default();
+        let timeout = self.client_timeout_seconds.map(Duration::from_secs);
+        Ok(Settings {
+            listen: self.listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080))),
+            data,
+            platforms: self.platforms,
+            poll_every: Duration::from_secs(self.poll_seconds.unwrap_or(30).max(1)),
+            limits: Limits {
+                connections: self.max_connections.unwrap_or(defaults.connections).max(1),
+                head_timeout: timeout.unwrap_or(defaults.head_timeout),
+                write_timeout: timeout.unwrap_or(defaults.write_timeout),
+                ..defaults
+            },
+            log: self.log.unwrap_or_else(|| "info".to_owned()),
+            log_format: self.log_format.unwrap_or(LogFormat::Text),
+            now: self
+                .now
+                .map(|now| parse_time(&now).map_err(|problem| anyhow::anyhow!("--now: {problem}")))
+                .transpose()?,
+        })
+    }
+}
+
+/// As a file that would bring it about.
+impl fmt::Display for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "listen: \"{}\"", self.listen)?;
+        match &self.data {
+            Data::Example => writeln!(f, "# graphData, releases: not given, so the built-in example is served")?,
+            Data::Files { graph_data, releases } => {
+                writeln!(
+                    f,
+                    "graphData: {:?}\nreleases: {:?}",
+                    graph_data.display().to_string(),
+                    releases.display().to_string()
+                )?;
+            }
+        }
+        if let Some(platforms) = &self.platforms {
+            writeln!(f, "platforms: {:?}", platforms.display().to_string())?;
+        }
+        writeln!(f, "pollSeconds: {}", self.poll_every.as_secs())?;
+        writeln!(f, "maxConnections: {}", self.limits.connections)?;
+        writeln!(f, "clientTimeoutSeconds: {}", self.limits.head_timeout.as_secs())?;
+        writeln!(f, "log: {:?}", self.log)?;
+        let format = if self.log_format == LogFormat::Json { "json" } else { "text" };
+        writeln!(f, "logFormat: {format}")?;
+        self.now.map_or(Ok(()), |now| writeln!(f, "now: \"{now}\""))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn uncommented() -> String {
+        let option = |line: &str| {
+            line.strip_prefix("# ")
+                .filter(|rest| rest.split(':').next().is_some_and(|k| !k.contains(' ')))
+                .map(str::to_owned)
+        };
+        DEFAULT_FILE.lines().filter_map(option).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn the_default_file_parses_and_changes_nothing() {
+        let settings = parse_file(DEFAULT_FILE).unwrap().validated().unwrap();
+        assert_eq!(settings.to_string(), ServeOptions::default().validated().unwrap().to_string());
+    }
+
+    #[test]
+    fn the_default_file_names_every_option_with_its_default() {
+        let mut options = parse_file(&uncommented()).unwrap();
+        assert!(
+            options.graph_data.take().is_some()
+                && options.releases.take().is_some()
+                && options.platforms.take().is_some()
+        );
+        assert!(options.now.take().is_some());
+        assert_eq!(options.validated().unwrap().to_string(), ServeOptions::default().validated().unwrap().to_string());
+    }
+
+    #[test]
+    fn what_is_printed_can_be_read_back() {
+        let typed =
+            parse_file("listen: 0.0.0.0:1\ngraphData: a b\nreleases: r\nnow: 2026-01-01T00:00Z\nlogFormat: json")
+                .unwrap();
+        let printed = typed.validated().unwrap().to_string();
+        assert_eq!(parse_file(&printed).unwrap().validated().unwrap().to_string(), printed);
+    }
+
+    #[test]
+    fn flags_win_over_the_file() {
+        let flags = parse_file("listen: 0.0.0.0:1").unwrap();
+        let file = parse_file("listen: 0.0.0.0:2\nmaxConnections: 7").unwrap();
+        let settings = flags.or(file).validated().unwrap();
+        assert_eq!((settings.listen.port(), settings.limits.connections), (1, 7));
+    }
+
+    #[test]
+    fn mistakes_are_told() {
+        assert!(parse_file("listne: x").unwrap_err().to_string().contains("listne"));
+        for half in ["graphData: x", "releases: x"] {
+            assert!(parse_file(half).unwrap().validated().unwrap_err().to_string().contains("; add --"));
+        }
+        assert!(parse_file("now: tomorrow").unwrap().validated().is_err());
+    }
+}

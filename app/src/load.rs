@@ -1,0 +1,97 @@
+//! Loading: from files to a snapshot, or to everything that is wrong with them.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+use towpath_core::domain::Graph;
+use towpath_core::finding::{Finding, Place};
+use towpath_formats::platforms::Platforms;
+use towpath_formats::{SourceFile, graph_data, platforms, releases};
+use towpath_sources::{read_directory, read_file};
+use towpath_web::Snapshot;
+
+use crate::config::{Data, Settings};
+use crate::example;
+
+/// The largest file of releases, and of platforms, that we read.
+const MAX_FILE_BYTES: u64 = 512 << 20;
+
+/// The bytes that a snapshot is made of.
+pub(crate) struct Inputs {
+    graph_data: Vec<SourceFile>,
+    releases: SourceFile,
+    platforms: Option<SourceFile>,
+}
+
+/// The paths to watch.
+pub(crate) fn paths(settings: &Settings) -> Vec<PathBuf> {
+    let data = match &settings.data {
+        Data::Example => Vec::new(),
+        Data::Files { graph_data, releases } => vec![graph_data.clone(), releases.clone()],
+    };
+    data.into_iter().chain(settings.platforms.clone()).collect()
+}
+
+impl Inputs {
+    /// Reads everything, or says what cannot be read.
+    pub(crate) fn read(settings: &Settings, now: Timestamp) -> Result<Self, Vec<Finding>> {
+        let (graph_data, releases) = match &settings.data {
+            Data::Example => (example::graph_data(now), Ok(example::releases())),
+            Data::Files { graph_data, releases } => {
+                (read_directory(graph_data, graph_data::is_part), source_file(releases))
+            }
+        };
+        let platforms = settings.platforms.as_ref().map(source_file).transpose();
+        match (graph_data, releases, platforms) {
+            (Ok(graph_data), Ok(releases), Ok(platforms)) => Ok(Self { graph_data, releases, platforms }),
+            (graph_data, releases, platforms) => {
+                Err([graph_data.err(), releases.err(), platforms.err()].into_iter().flatten().collect())
+            }
+        }
+    }
+
+    /// A name for these very bytes.
+    pub(crate) fn digest(&self) -> String {
+        let mut hash = Sha256::new();
+        let one = [Some(&self.releases), self.platforms.as_ref()];
+        for file in self.graph_data.iter().chain(one.into_iter().flatten()) {
+            for field in [file.path.as_bytes(), &file.bytes] {
+                hash.update((field.len() as u64).to_be_bytes());
+                hash.update(field);
+            }
+        }
+        hash.finalize()[..16].iter().fold(String::new(), |mut text, byte| {
+            write!(text, "{byte:02x}").expect("writing to a string does not fail");
+            text
+        })
+    }
+
+    /// Makes a snapshot of them, with warnings; or says everything that is wrong.
+    pub(crate) fn into_snapshot(self, now: Timestamp) -> Result<(Snapshot, Vec<Finding>), Vec<Finding>> {
+        let digest = self.digest();
+        let data = graph_data::read(&self.graph_data);
+        let releases = releases::read(&Place::file(self.releases.path.as_str()), &self.releases.bytes);
+        let platforms = self.platforms.as_ref().map_or_else(
+            || Ok(Platforms::new()),
+            |file| platforms::read(&Place::file(file.path.as_str()), &file.bytes),
+        );
+        let (data, releases, platforms) = match (data, releases, platforms) {
+            (Ok(data), Ok(releases), Ok(platforms)) => (data, releases, platforms),
+            (data, releases, platforms) => {
+                let findings = [data.err(), releases.err(), platforms.err()];
+                return Err(findings.into_iter().flatten().flatten().collect());
+            }
+        };
+        // The files can be larger than what is made of them.
+        drop(self);
+        let (graph, built) = Graph::build(data.0, releases.0);
+        let warnings = [data.1, releases.1, built].concat();
+        Ok((Snapshot::new(graph, platforms, digest, now), warnings))
+    }
+}
+
+fn source_file(path: &PathBuf) -> Result<SourceFile, Finding> {
+    Ok(SourceFile { path: path.display().to_string(), bytes: read_file(path, MAX_FILE_BYTES)? })
+}

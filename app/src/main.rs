@@ -1,0 +1,15 @@
+//! `towpath`: one binary, several roles.
+
+mod cli;
+mod config;
+mod example;
+mod load;
+mod log;
+mod serve;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> std::process::ExitCode {
+    cli::run()
+}

@@ -1,0 +1,139 @@
+//! Blocks: what release administrators have declared about edges into a release.
+//!
+//! One file of graph data is one block. It may stop the edge for everybody, stop it for some clusters, carry a
+//! risk that clients weigh themselves, or both of the latter.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use super::{Platform, ReleaseName};
+use crate::finding::Place;
+
+/// A declared block of edges into one release.
+#[derive(Debug, Clone)]
+pub struct Block {
+    /// The release whose incoming edges it is about.
+    pub to: ReleaseName,
+    /// The versions, with their architecture, that it is about.
+    pub from: Pattern,
+    /// Whom the service itself keeps from the edge.
+    pub stops: Option<Audience>,
+    /// What clients have to weigh.
+    pub risk: Option<Risk>,
+    /// Where it was declared.
+    pub origin: Place,
+}
+
+/// Whom a block stops.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Audience {
+    /// Every cluster.
+    Everybody,
+    /// Clusters on these platforms, and those whose platform is unknown.
+    Platforms(BTreeSet<Platform>),
+    /// Described in a way we do not understand, so everybody: the sentence says what.
+    NotUnderstood(String),
+}
+
+/// A known risk of taking an edge, weighed by the client.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Risk {
+    /// CamelCase, fit for a condition's reason.
+    pub name: String,
+    /// Where people read more.
+    pub url: String,
+    /// What may happen.
+    pub message: String,
+    /// How a client finds out whether it is exposed, in order.
+    pub matching_rules: Vec<MatchingRule>,
+}
+
+/// How a client finds out whether a risk concerns it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MatchingRule {
+    /// It does.
+    Always,
+    /// If this query gives 1.
+    PromQl(String),
+    /// A type we do not know, carried to clients as it was written (JSON text).
+    Other(String),
+}
+
+/// The number of a block in its graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BlockId(pub u32);
+
+/// The number of a risk in its graph. Equal risks of several files have one number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RiskId(pub u32);
+
+/// A regular expression over a version with its architecture, such as `4.8.3+amd64`. Unanchored.
+#[derive(Clone)]
+pub struct Pattern(regex::Regex);
+
+/// Why a text is not a pattern.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NotAPattern(String);
+
+impl Pattern {
+    /// The longest pattern we take in.
+    pub const MAX_BYTES: usize = 8 * 1024;
+    /// The largest program a pattern may compile to. Matching is linear in it and in the version's length.
+    pub const MAX_COMPILED_BYTES: usize = 1 << 20;
+
+    /// Compiles a pattern within its limits.
+    pub fn new(text: &str) -> Result<Self, NotAPattern> {
+        if text.len() > Self::MAX_BYTES {
+            return Err(NotAPattern(format!("it is longer than {} bytes", Self::MAX_BYTES)));
+        }
+        regex::RegexBuilder::new(text)
+            .size_limit(Self::MAX_COMPILED_BYTES)
+            .dfa_size_limit(Self::MAX_COMPILED_BYTES)
+            .nest_limit(64)
+            .build()
+            .map(Self)
+            .map_err(|error| NotAPattern(last_line(&error.to_string())))
+    }
+
+    /// Whether the pattern is found anywhere in a version with its architecture.
+    pub fn finds(&self, version_and_arch: &str) -> bool {
+        self.0.is_match(version_and_arch)
+    }
+
+    /// As it was written.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+}
+
+impl fmt::Debug for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+/// The regex crate draws the pattern with a caret and puts the sentence last; we have our own places.
+fn last_line(message: &str) -> String {
+    message.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_are_unanchored_and_see_the_architecture() {
+        assert!(Pattern::new(r"4\.8\.3").unwrap().finds("4.8.31+amd64"));
+        assert!(Pattern::new(r"amd64$").unwrap().finds("4.8.3+amd64"));
+        assert!(!Pattern::new(r"^4\.8\.3$").unwrap().finds("4.8.3+amd64"));
+    }
+
+    #[test]
+    fn patterns_are_bounded() {
+        assert_eq!(Pattern::new("(").unwrap_err().to_string(), "unclosed group");
+        assert!(Pattern::new(&"a".repeat(Pattern::MAX_BYTES + 1)).is_err());
+        assert!(Pattern::new(r"(\w{100}){100}").is_err());
+        assert!(Pattern::new(&"(".repeat(100)).is_err());
+    }
+}

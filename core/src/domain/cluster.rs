@@ -1,0 +1,140 @@
+//! A cluster, as far as we know it. What we do not know is said out loud.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::{Arch, ChannelName};
+
+/// Something that is known, or is not. An unknown fact never loosens an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Fact<T> {
+    /// We know it.
+    Known(T),
+    /// We do not.
+    #[default]
+    Unknown,
+}
+
+impl<T> From<Option<T>> for Fact<T> {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Unknown, Self::Known)
+    }
+}
+
+/// A cluster's id, as it sends it. Taken as bytes: two spellings are two clusters.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClusterId(Arc<str>);
+
+/// The infrastructure a cluster runs on (`AWS`, `BareMetal`, `None`, …), compared without regard to case.
+#[derive(Debug, Clone, Eq)]
+pub struct Platform(Arc<str>);
+
+/// What rules may know of a cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cluster {
+    /// Who it is.
+    pub id: Fact<ClusterId>,
+    /// What it runs on.
+    pub platform: Fact<Platform>,
+    /// The channel it follows.
+    pub channel: ChannelName,
+    /// The architecture of its payload.
+    pub arch: Arch,
+}
+
+impl Cluster {
+    /// A cluster that tells nothing but its channel and architecture.
+    pub fn anonymous(channel: ChannelName, arch: Arch) -> Self {
+        Self { id: Fact::Unknown, platform: Fact::Unknown, channel, arch }
+    }
+}
+
+impl ClusterId {
+    /// The longest id we take in.
+    pub const MAX_BYTES: usize = 128;
+
+    /// The id, unless it is empty or too long to be one.
+    pub fn new(id: &str) -> Option<Self> {
+        (!id.is_empty() && id.len() <= Self::MAX_BYTES).then(|| Self(id.into()))
+    }
+
+    /// As the cluster sends it.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ClusterId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Platform {
+    /// The longest name we take in.
+    pub const MAX_BYTES: usize = 63;
+
+    /// The platform of that name: letters, digits, `.`, `_` and `-`.
+    pub fn new(name: &str) -> Option<Self> {
+        let well_formed = |b: u8| b.is_ascii_alphanumeric() || b"._-".contains(&b);
+        let fits = (1..=Self::MAX_BYTES).contains(&name.len());
+        (fits && name.bytes().all(well_formed)).then(|| Self(name.into()))
+    }
+
+    /// As it was written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether that text names this platform, in any case: `aws` is `AWS`, so that a spelling never opens a block.
+    pub fn is_named(&self, name: &str) -> bool {
+        self.0.eq_ignore_ascii_case(name)
+    }
+
+    fn folded(&self) -> impl Iterator<Item = u8> + '_ {
+        self.0.bytes().map(|b| b.to_ascii_lowercase())
+    }
+}
+
+impl PartialEq for Platform {
+    fn eq(&self, other: &Self) -> bool {
+        self.is_named(&other.0)
+    }
+}
+
+impl PartialOrd for Platform {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Platform {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.folded().cmp(other.folded())
+    }
+}
+
+impl fmt::Display for Platform {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn platforms_are_compared_without_regard_to_case() {
+        assert_eq!(Platform::new("aws"), Platform::new("AWS"));
+        assert_ne!(Platform::new("AWS"), Platform::new("Azure"));
+    }
+
+    #[test]
+    fn what_is_no_platform_is_not_taken_for_one() {
+        for text in ["", "a b", "ÄWS", "a,b"] {
+            assert_eq!(Platform::new(text), None, "{text:?}");
+        }
+        assert_eq!(Platform::new(&"x".repeat(64)), None);
+    }
+}

@@ -1,0 +1,144 @@
+//! The graph: releases, edges with the blocks on them, and channels. Immutable once built.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::{
+    Arch, Block, BlockId, Channel, ChannelName, ChannelSpec, Cluster, Release, ReleaseId, ReleaseName, Releases, Risk,
+    RiskId, Version,
+};
+use crate::finding::Finding;
+
+/// What release administrators declare, read from graph data of any schema.
+#[derive(Debug, Clone, Default)]
+pub struct GraphData {
+    /// Channels and what they hold.
+    pub channels: Vec<ChannelSpec>,
+    /// Blocks.
+    pub blocks: Vec<Block>,
+    /// Further metadata of single releases.
+    pub metadata: Vec<(ReleaseName, BTreeMap<String, String>)>,
+}
+
+/// An edge of a graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Edge {
+    /// The release it leaves.
+    pub from: ReleaseId,
+    /// The release it reaches.
+    pub to: ReleaseId,
+    /// The set of blocks on it; edges with the same blocks have the same number.
+    pub blocks: BlockSetId,
+}
+
+/// The number of a set of blocks in its graph; 0 is the empty set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BlockSetId(pub u32);
+
+/// Everything that is known about updates, whoever asks.
+#[derive(Debug, Clone, Default)]
+pub struct Graph {
+    pub(super) releases: Vec<Release>,
+    /// Sorted by (from, to).
+    pub(super) edges: Vec<Edge>,
+    /// Where each release's edges begin; one more than there are releases.
+    pub(super) edges_from: Vec<u32>,
+    pub(super) channels: BTreeMap<ChannelName, Channel>,
+    /// With the number of its risk, if it has one.
+    pub(super) blocks: Vec<(Block, Option<RiskId>)>,
+    pub(super) block_sets: Vec<Box<[BlockId]>>,
+    pub(super) risks: Vec<Risk>,
+}
+
+/// What a rule may look at.
+#[derive(Debug, Clone, Copy)]
+pub struct Situation<'a> {
+    /// All there is.
+    pub graph: &'a Graph,
+    /// Who asks.
+    pub cluster: &'a Cluster,
+    /// When.
+    pub now: Timestamp,
+}
+
+impl Graph {
+    /// Joins what administrators declare and what sources say exists. The findings are warnings: what is dropped here
+    /// (an edge to nowhere, a release without a payload) could never have been offered.
+    pub fn build(data: GraphData, releases: Releases) -> (Self, Vec<Finding>) {
+        super::graph_build::build(data, releases)
+    }
+
+    /// The release of that number.
+    pub fn release(&self, id: ReleaseId) -> &Release {
+        &self.releases[id.0 as usize]
+    }
+
+    /// All releases, by number.
+    pub fn releases(&self) -> &[Release] {
+        &self.releases
+    }
+
+    /// The number of the release, if it exists.
+    pub fn find(&self, version: &Version, arch: &Arch) -> Option<ReleaseId> {
+        let at = self.releases.binary_search_by(|r| (&r.arch, &r.version).cmp(&(arch, version))).ok()?;
+        Some(ReleaseId(at as u32))
+    }
+
+    /// The edges that leave a release.
+    pub fn edges_from(&self, release: ReleaseId) -> &[Edge] {
+        let at = release.0 as usize;
+        &self.edges[self.edges_from[at] as usize..self.edges_from[at + 1] as usize]
+    }
+
+    /// All edges, sorted by source and target.
+    pub fn edges(&self) -> &[Edge] {
+        &self.edges
+    }
+
+    /// All channels, by name.
+    pub fn channels(&self) -> &BTreeMap<ChannelName, Channel> {
+        &self.channels
+    }
+
+    /// The channel of that name.
+    pub fn channel(&self, name: &str) -> Option<&Channel> {
+        self.channels.get(name)
+    }
+
+    /// The members of a channel that are of one architecture.
+    pub fn members<'a>(&'a self, channel: &'a Channel, arch: &Arch) -> &'a [(ReleaseId, super::Membership)] {
+        let arch_of = |(id, _): &(ReleaseId, super::Membership)| &self.release(*id).arch;
+        let begin = channel.members.partition_point(|member| arch_of(member) < arch);
+        let end = channel.members.partition_point(|member| arch_of(member) <= arch);
+        &channel.members[begin..end]
+    }
+
+    /// The architectures there are releases for.
+    pub fn arches(&self) -> impl Iterator<Item = &Arch> {
+        self.releases.chunk_by(|a, b| a.arch == b.arch).map(|same| &same[0].arch)
+    }
+
+    /// The blocks on an edge, each with the number of its risk.
+    pub fn blocks_on(&self, edge: Edge) -> impl Iterator<Item = (&Block, Option<RiskId>)> {
+        self.block_sets[edge.blocks.0 as usize].iter().map(|id| {
+            let (block, risk) = &self.blocks[id.0 as usize];
+            (block, *risk)
+        })
+    }
+
+    /// The risk of that number. Numbers follow the risks' names.
+    pub fn risk(&self, id: RiskId) -> &Risk {
+        &self.risks[id.0 as usize]
+    }
+
+    /// All blocks that have an effect or could have one.
+    pub fn blocks(&self) -> impl Iterator<Item = &Block> {
+        self.blocks.iter().map(|(block, _)| block)
+    }
+}
+
+impl BlockSetId {
+    /// No blocks.
+    pub const NONE: Self = Self(0);
+}

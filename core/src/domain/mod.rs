@@ -1,0 +1,24 @@
+//! The nouns: graph, cluster, window, verdict, and what they are made of.
+
+pub mod block;
+pub mod channel;
+pub mod cluster;
+pub mod graph;
+mod graph_build;
+pub mod position;
+pub mod reason;
+pub mod release;
+pub mod verdict;
+pub mod version;
+pub mod window;
+
+pub use block::{Audience, Block, BlockId, MatchingRule, Pattern, Risk, RiskId};
+pub use channel::{Channel, ChannelName, ChannelSpec, FromVersion, Member, Membership, RolloutRule};
+pub use cluster::{Cluster, ClusterId, Fact, Platform};
+pub use graph::{Edge, Graph, GraphData, Situation};
+pub use position::Position;
+pub use reason::Reason;
+pub use release::{DeclaredEdge, DeclaredRelease, Release, ReleaseId, Releases};
+pub use verdict::{Answer, Verdict};
+pub use version::{Arch, ReleaseName, Version};
+pub use window::{Ramp, Share, Window};

@@ -1,0 +1,108 @@
+//! Reasons: why a verdict is what it is. One enum, a stable code for machines, a sentence for people.
+
+use std::fmt;
+
+use jiff::Timestamp;
+
+use super::{ClusterId, Platform};
+use crate::finding::Place;
+
+/// Why an update is not simply recommended.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// A block stops the edge for everybody.
+    HardBlock {
+        /// The block's file.
+        origin: Place,
+    },
+    /// A block says whom it stops in a way that we do not understand.
+    BlockNotUnderstood {
+        /// What was not understood.
+        what: String,
+        /// The block's file.
+        origin: Place,
+    },
+    /// A block stops the edge for this cluster's platform.
+    PlatformBlocked {
+        /// The cluster's platform.
+        platform: Platform,
+        /// The block's file.
+        origin: Place,
+    },
+    /// A block stops the edge for some platforms, and the cluster's is unknown.
+    PlatformUnknown {
+        /// The platforms it stops.
+        platforms: Vec<Platform>,
+        /// The block's file.
+        origin: Place,
+    },
+    /// A known risk, which the cluster weighs itself.
+    KnownRisk {
+        /// The risk's name.
+        name: String,
+        /// Where people read more.
+        url: String,
+        /// Where it was declared.
+        origin: Place,
+    },
+    /// The rollout has not reached this cluster.
+    RolloutNotReached {
+        /// Who.
+        cluster: ClusterId,
+        /// When it will.
+        due: Timestamp,
+        /// When the rollout began.
+        start: Timestamp,
+        /// When it ends.
+        end: Timestamp,
+    },
+    /// The rollout is not over, and the cluster has no id by which it could be reached earlier.
+    RolloutWithoutId {
+        /// When the rollout began.
+        start: Timestamp,
+        /// When it ends.
+        end: Timestamp,
+    },
+}
+
+impl Reason {
+    /// The stable name: for JSON, metrics and conditions.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::HardBlock { .. } => "HardBlock",
+            Self::BlockNotUnderstood { .. } => "BlockNotUnderstood",
+            Self::PlatformBlocked { .. } => "PlatformBlocked",
+            Self::PlatformUnknown { .. } => "PlatformUnknown",
+            Self::KnownRisk { .. } => "KnownRisk",
+            Self::RolloutNotReached { .. } => "RolloutNotReached",
+            Self::RolloutWithoutId { .. } => "RolloutWithoutId",
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::HardBlock { origin } => write!(f, "blocked for every cluster ({origin})"),
+            Self::BlockNotUnderstood { what, origin } => {
+                write!(f, "blocked for every cluster, because {what} ({origin})")
+            }
+            Self::PlatformBlocked { platform, origin } => {
+                write!(f, "blocked on {platform} ({origin})")
+            }
+            Self::PlatformUnknown { platforms, origin } => {
+                let names: Vec<&str> = platforms.iter().map(Platform::as_str).collect();
+                write!(f, "blocked on {}, and this cluster's platform is unknown ({origin})", names.join(", "))
+            }
+            Self::KnownRisk { name, url, origin } => {
+                write!(f, "recommended unless {name} applies, see {url} ({origin})")
+            }
+            Self::RolloutNotReached { cluster, due, start, end } => {
+                write!(f, "the rollout from {start} to {end} reaches {cluster} at {due}")
+            }
+            Self::RolloutWithoutId { start, end } => {
+                write!(f, "the rollout from {start} to {end} reaches clusters without an id at its end")
+            }
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Windows: spans of time over which an edge reaches the fleet.
+//!
+//! A window turns time into a share of the fleet, in integers only, so that replicas of every architecture agree
+//! to the nanosecond. The share never falls; it is 0 before the start and whole from the end on.
+
+use jiff::Timestamp;
+
+use super::Position;
+
+/// A span of time, and how the share of the fleet grows in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Window {
+    /// From here on, somebody may see the edge.
+    pub start: Timestamp,
+    /// From here on, everybody sees it.
+    pub end: Timestamp,
+    /// How the share grows in between.
+    pub ramp: Ramp,
+}
+
+/// How the share grows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Ramp {
+    /// Evenly.
+    #[default]
+    Linear,
+    /// In eight equal stretches of time, each twice as steep as the one before: early warning at small cost.
+    /// Half the time has passed when 15/255, about 6 %, of the fleet is reached.
+    Exponential,
+}
+
+/// A share of the fleet: 0 is nobody, [`Share::WHOLE`] is everybody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Share(u128);
+
+impl Share {
+    /// Nobody.
+    pub const NONE: Self = Self(0);
+    /// Everybody.
+    pub const WHOLE: Self = Self(1 << 64);
+
+    /// Whether a cluster at this position is in the share. Strict: the share 0 holds nobody.
+    pub fn holds(self, position: Position) -> bool {
+        u128::from(position.0) < self.0
+    }
+
+    /// For people and metrics; never for decisions.
+    pub fn as_fraction(self) -> f64 {
+        self.0 as f64 / Self::WHOLE.0 as f64
+    }
+}
+
+impl Ramp {
+    /// The number of stretches, each twice as steep as the one before; they reach 2^n − 1 parts of the fleet.
+    fn doublings(self) -> u32 {
+        match self {
+            Self::Linear => 1,
+            Self::Exponential => 8,
+        }
+    }
+}
+
+impl Window {
+    /// A window of no length: nobody before `start`, everybody from it on.
+    pub fn instant(start: Timestamp) -> Self {
+        Self { start, end: start, ramp: Ramp::Linear }
+    }
+
+    /// Whether everybody sees the edge.
+    pub fn is_over(&self, now: Timestamp) -> bool {
+        now >= self.end
+    }
+
+    /// Whether it has begun and is not over.
+    pub fn is_open(&self, now: Timestamp) -> bool {
+        self.start <= now && now < self.end
+    }
+
+    /// The share of the fleet that sees the edge.
+    pub fn share(&self, now: Timestamp) -> Share {
+        if self.is_over(now) {
+            return Share::WHOLE;
+        }
+        if now <= self.start {
+            return Share::NONE;
+        }
+        let (length, elapsed) = (self.length(), nanoseconds(self.start, now));
+        let stretches = self.ramp.doublings();
+        let (stretch, rest) = (elapsed * u128::from(stretches) / length, elapsed * u128::from(stretches) % length);
+        // Parts of the fleet, each 1 / (parts × length): those of the stretches that are over, and of this one.
+        let reached = ((1 << stretch) - 1) * length + (rest << stretch);
+        Share((reached << 64) / (parts(stretches) * length))
+    }
+
+    /// The first instant at which a cluster at this position sees the edge.
+    pub fn due(&self, position: Position) -> Timestamp {
+        let (length, stretches) = (self.length(), self.ramp.doublings());
+        // The share exceeds the position when this many parts are reached.
+        let needed = ((u128::from(position.0) + 1) * parts(stretches) * length).div_ceil(1 << 64);
+        let stretch = (0..stretches).rev().find(|s| parts(*s) * length < needed).unwrap_or(0);
+        let rest = (needed - parts(stretch) * length).div_ceil(1 << stretch);
+        let elapsed = (u128::from(stretch) * length + rest).div_ceil(u128::from(stretches));
+        later(self.start, elapsed)
+    }
+
+    fn length(&self) -> u128 {
+        nanoseconds(self.start, self.end)
+    }
+}
+
+/// The parts of the fleet that so many stretches reach: 1, 3, 7, …
+fn parts(stretches: u32) -> u128 {
+    (1 << stretches) - 1
+}
+
+fn nanoseconds(from: Timestamp, to: Timestamp) -> u128 {
+    u128::try_from(to.as_nanosecond() - from.as_nanosecond()).unwrap_or(0)
+}
+
+fn later(from: Timestamp, nanoseconds: u128) -> Timestamp {
+    let at = i128::try_from(nanoseconds).ok().and_then(|n| from.as_nanosecond().checked_add(n));
+    at.and_then(|at| Timestamp::from_nanosecond(at).ok()).unwrap_or(Timestamp::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jiff::SignedDuration;
+    use proptest::prelude::*;
+
+    fn window(seconds: i64, ramp: Ramp) -> Window {
+        let start: Timestamp = "2020-05-12T00:00Z".parse().unwrap();
+        Window { start, end: start + SignedDuration::from_secs(seconds), ramp }
+    }
+
+    fn percent(window: &Window, seconds: i64) -> f64 {
+        (window.share(window.start + SignedDuration::from_secs(seconds)).as_fraction() * 1000.0).round() / 10.0
+    }
+
+    #[test]
+    fn linear_is_even_and_both_ends_are_exact() {
+        let w = window(100, Ramp::Linear);
+        assert_eq!([0, 1, 50, 99, 100].map(|s| percent(&w, s)), [0.0, 1.0, 50.0, 99.0, 100.0]);
+        assert_eq!(w.share(w.start), Share::NONE);
+        assert_eq!(w.share(w.end), Share::WHOLE);
+    }
+
+    #[test]
+    fn exponential_doubles_its_pace_each_eighth() {
+        let w = window(80, Ramp::Exponential);
+        assert_eq!([10, 20, 30, 40, 70, 80].map(|s| percent(&w, s)), [0.4, 1.2, 2.7, 5.9, 49.8, 100.0]);
+    }
+
+    #[test]
+    fn a_window_of_no_length_is_a_step() {
+        let w = Window::instant(window(1, Ramp::Linear).start);
+        assert_eq!(w.share(w.start), Share::WHOLE);
+        assert_eq!(w.share(w.start - SignedDuration::from_nanos(1)), Share::NONE);
+        assert_eq!(w.due(Position(u64::MAX)), w.start);
+        assert!(!w.is_open(w.start));
+    }
+
+    fn any_ramp() -> impl Strategy<Value = Ramp> {
+        prop_oneof![Just(Ramp::Linear), Just(Ramp::Exponential)]
+    }
+
+    proptest! {
+        #[test]
+        fn due_is_the_first_instant_of_visibility(
+            nanoseconds in 1i64..366 * 86_400 * 1_000_000_000,
+            position in prop_oneof![any::<u64>(), Just(0), Just(u64::MAX)],
+            ramp in any_ramp(),
+        ) {
+            let start: Timestamp = "2020-05-12T00:00Z".parse().unwrap();
+            let w = Window { start, end: start + SignedDuration::from_nanos(nanoseconds), ramp };
+            let due = w.due(Position(position));
+            prop_assert!(due <= w.end, "promoted by start + duration");
+            prop_assert!(w.share(due).holds(Position(position)));
+            prop_assert!(!w.share(due - SignedDuration::from_nanos(1)).holds(Position(position)));
+        }
+
+        #[test]
+        fn the_share_never_falls(length in 1i64..100_000, a in -10i64..100_010, b in -10i64..100_010, ramp in any_ramp()) {
+            let w = window(length, ramp);
+            let at = |s: i64| w.share(w.start + SignedDuration::from_secs(s));
+            prop_assert!(at(a.min(b)) <= at(a.max(b)));
+        }
+    }
+}

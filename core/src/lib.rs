@@ -1,0 +1,10 @@
+//! Towpath's decisions, as pure functions.
+//!
+//! Every reason an update may not happen now is a [`rules::Rule`]: *(edge, situation) → verdict with reasons*.
+//! A policy is a list of rules and is itself a rule. This crate has no IO, no clock, no randomness, no threads
+//! and no wire formats; `core/clippy.toml` and `cargo xtask layers` keep it so.
+
+pub mod decide;
+pub mod domain;
+pub mod finding;
+pub mod rules;

@@ -1,0 +1,41 @@
+//! Rules: each reason an update may not happen now, one small file each.
+
+mod hard_block;
+mod known_risk;
+mod phased_rollout;
+mod targeted_block;
+
+pub use hard_block::HardBlock;
+pub use known_risk::KnownRisk;
+pub use phased_rollout::PhasedRollout;
+pub use targeted_block::TargetedBlock;
+
+use crate::domain::{Edge, Situation, Verdict};
+
+/// A pure function from an edge and a situation to a verdict.
+pub trait Rule: Send + Sync {
+    /// What this rule says about the edge.
+    fn judge(&self, edge: Edge, at: &Situation<'_>) -> Verdict;
+}
+
+/// A list of rules; itself a rule. The order does not matter.
+pub struct Policy(Vec<Box<dyn Rule>>);
+
+impl Policy {
+    /// Rules whose verdict depends on the edge's blocks and the cluster alone, never on time.
+    /// The compiled sheets rely on that, and judge each set of blocks once.
+    pub fn standing() -> Self {
+        Self(vec![Box::new(HardBlock), Box::new(KnownRisk), Box::new(TargetedBlock)])
+    }
+
+    /// What decides which edges a client of the graph service sees.
+    pub fn graph() -> Self {
+        Self(vec![Box::new(Self::standing()), Box::new(PhasedRollout)])
+    }
+}
+
+impl Rule for Policy {
+    fn judge(&self, edge: Edge, at: &Situation<'_>) -> Verdict {
+        self.0.iter().map(|rule| rule.judge(edge, at)).collect()
+    }
+}

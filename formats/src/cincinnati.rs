@@ -1,0 +1,120 @@
+//! The Cincinnati answer: its JSON, and the few parts of it that we also read.
+//!
+//! [`write`] is the plain form, straight from what [`recommend`](towpath_core::decide::recommend) says. The sheets
+//! are made of the same parts.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use towpath_core::decide::View;
+use towpath_core::domain::{Answer, Graph, MatchingRule, Release, ReleaseId, RiskId};
+
+/// Where a node lists every channel that holds it; clusters learn of other channels from it.
+pub const CHANNELS_KEY: &str = "io.openshift.upgrades.graph.release.channels";
+
+/// Writes what a client sees as a whole answer.
+pub fn write(graph: &Graph, view: &View, now: Timestamp) -> String {
+    let index: BTreeMap<ReleaseId, usize> = view.releases.iter().enumerate().map(|(at, id)| (*id, at)).collect();
+    let mut nodes = String::new();
+    view.releases.iter().for_each(|id| item(&mut nodes, &node(graph.release(*id), now)));
+    let mut edges = String::new();
+    let mut groups: BTreeMap<Vec<RiskId>, String> = BTreeMap::new();
+    for (edge, verdict) in view.offered() {
+        match &verdict.answer {
+            Answer::RecommendUnless(risks) => {
+                let group = groups.entry(risks.iter().copied().collect()).or_default();
+                item(group, &conditional_edge(graph.release(edge.from), graph.release(edge.to)));
+            }
+            _ => item(&mut edges, &format!("[{},{}]", index[&edge.from], index[&edge.to])),
+        }
+    }
+    let mut conditional = String::new();
+    for (set, members) in &groups {
+        item(&mut conditional, &format!("{{\"edges\":[{members}],\"risks\":[{}]}}", risks(graph, set)));
+    }
+    format!("{{\"version\":1,\"nodes\":[{nodes}],\"edges\":[{edges}],\"conditionalEdges\":[{conditional}]}}")
+}
+
+/// Adds an item to a list that is being written.
+pub(crate) fn item(list: &mut String, item: &str) {
+    if !list.is_empty() {
+        list.push(',');
+    }
+    list.push_str(item);
+}
+
+/// A release as a node, with the channels that hold it now.
+pub(crate) fn node(release: &Release, now: Timestamp) -> String {
+    let held = release.channels.iter().filter(|(_, since)| *since <= now).map(|(name, _)| name.as_str());
+    let channels = held.collect::<Vec<_>>().join(",");
+    let mut metadata: BTreeMap<&str, &str> = release.metadata.iter().map(|(key, value)| (&**key, &**value)).collect();
+    metadata.insert(CHANNELS_KEY, &channels);
+    let mut text = String::with_capacity(512);
+    write_parts(
+        &mut text,
+        format_args!(
+            "{{\"version\":{},\"payload\":{},\"metadata\":{{",
+            Json(&release.version.to_string()),
+            Json(&release.payload)
+        ),
+    );
+    for (at, (key, value)) in metadata.iter().enumerate() {
+        let comma = if at == 0 { "" } else { "," };
+        write_parts(&mut text, format_args!("{comma}{}:{}", Json(key), Json(value)));
+    }
+    text.push_str("}}");
+    text
+}
+
+/// An edge among `conditionalEdges`.
+pub(crate) fn conditional_edge(from: &Release, to: &Release) -> String {
+    format!("{{\"from\":{},\"to\":{}}}", Json(&from.version.to_string()), Json(&to.version.to_string()))
+}
+
+/// The risks of a group, as a list without its brackets. Sorted by name, since risks are numbered so.
+pub(crate) fn risks(graph: &Graph, set: &[RiskId]) -> String {
+    let mut list = String::new();
+    for id in set {
+        let risk = graph.risk(*id);
+        let rules: Vec<Value> = risk.matching_rules.iter().map(matching_rule).collect();
+        let value = json!({"url": risk.url, "name": risk.name, "message": risk.message, "matchingRules": rules});
+        item(&mut list, &value.to_string());
+    }
+    list
+}
+
+fn matching_rule(rule: &MatchingRule) -> Value {
+    match rule {
+        MatchingRule::Always => json!({"type": "Always"}),
+        MatchingRule::PromQl(query) => json!({"type": "PromQL", "promql": {"promql": query}}),
+        MatchingRule::Other(text) => serde_json::from_str(text).unwrap_or(Value::Null),
+    }
+}
+
+/// Reads a matching rule. A type that we do not know is carried on as it is: clients skip it.
+pub(crate) fn read_matching_rule(rule: &Value) -> Result<MatchingRule, &'static str> {
+    match rule.get("type").and_then(Value::as_str) {
+        Some("Always") => Ok(MatchingRule::Always),
+        Some("PromQL") => match rule.pointer("/promql/promql").and_then(Value::as_str) {
+            Some(query) => Ok(MatchingRule::PromQl(query.to_owned())),
+            None => Err("a PromQL rule needs `promql: {promql: <query>}`"),
+        },
+        Some(_) => Ok(MatchingRule::Other(rule.to_string())),
+        None => Err("a matching rule needs a `type`"),
+    }
+}
+
+fn write_parts(text: &mut String, parts: std::fmt::Arguments<'_>) {
+    text.write_fmt(parts).expect("writing to a string does not fail");
+}
+
+/// A text as a JSON string.
+struct Json<'a>(&'a str);
+
+impl std::fmt::Display for Json<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&serde_json::to_string(self.0).map_err(|_| std::fmt::Error)?)
+    }
+}

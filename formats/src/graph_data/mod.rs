@@ -1,0 +1,159 @@
+//! Graph data: what release administrators write, in schema 1.0.0, 1.1.0 or 2.0.0.
+//!
+//! All files are read and all problems reported at once. One error anywhere, and none of it is used: a block that
+//! was not understood must not be a block that is not there.
+
+mod blocked_edges;
+mod channels_v1;
+mod channels_v2;
+mod raw_metadata;
+mod schema;
+mod time;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use towpath_core::domain::{Audience, ChannelName, ChannelSpec, GraphData, Platform};
+use towpath_core::finding::{Finding, Place};
+
+use crate::SourceFile;
+pub use time::{parse_duration, parse_time};
+
+/// The most platforms that all blocks together may name.
+pub const MAX_PLATFORMS: usize = 60;
+/// The most files that we read.
+pub const MAX_FILES: usize = 100_000;
+
+/// Whether a path belongs to graph data at all; adapters need not bring others.
+pub fn is_part(path: &str) -> bool {
+    path == "version"
+        || path == "raw/metadata.json"
+        || path.starts_with("channels/")
+        || path.starts_with("blocked-edges/")
+}
+
+/// Reads all files. Either the data, with warnings, or everything that is wrong with it.
+pub fn read(files: &[SourceFile]) -> Result<(GraphData, Vec<Finding>), Vec<Finding>> {
+    let mut reader = Reader::default();
+    match schema::find(files) {
+        Ok(schema) => reader.read_all(files, schema),
+        Err(finding) => reader.findings.push(finding),
+    }
+    reader.finish()
+}
+
+#[derive(Default)]
+struct Reader {
+    data: GraphData,
+    findings: Vec<Finding>,
+    patterns: blocked_edges::Patterns,
+}
+
+impl Reader {
+    fn read_all(&mut self, files: &[SourceFile], schema: schema::Schema) {
+        if files.len() > MAX_FILES {
+            let problem = format!("there are more than {MAX_FILES} files");
+            return self.findings.push(Finding::error(
+                "too-large",
+                Place::file("."),
+                problem,
+                "point at the graph data alone",
+            ));
+        }
+        let mut files: Vec<&SourceFile> = files.iter().filter(|file| is_part(&file.path)).collect();
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        for file in files {
+            let place = Place::file(file.path.as_str());
+            match (Kind::of(&file.path), schema) {
+                (Kind::Block, _) => {
+                    let block = blocked_edges::read(&place, &file.bytes, &mut self.patterns, &mut self.findings);
+                    self.data.blocks.extend(block);
+                }
+                (Kind::Channels, schema::Schema::V1) => {
+                    self.data.channels.extend(channels_v1::read(&place, &file.bytes, &mut self.findings));
+                }
+                (Kind::Channels, schema::Schema::V2) => {
+                    self.data.channels.extend(channels_v2::read(&place, &file.bytes, &mut self.findings));
+                }
+                (Kind::RawMetadata, _) => {
+                    self.data.metadata = raw_metadata::read(&place, &file.bytes, &mut self.findings);
+                }
+                (Kind::Misplaced(remedy), _) => {
+                    let problem = "this file would have no effect";
+                    self.findings.push(Finding::error("misplaced-file", place, problem, remedy));
+                }
+                (Kind::Other, _) => {}
+            }
+        }
+        self.check_channels();
+        self.check_platforms();
+    }
+
+    fn check_channels(&mut self) {
+        if self.data.channels.is_empty() {
+            let remedy = "add channels/<name>.yaml, or point --graph-data at the right folder";
+            self.findings.push(Finding::error("no-channels", Place::file("channels"), "there are no channels", remedy));
+        }
+        let mut seen: BTreeMap<&ChannelName, &ChannelSpec> = BTreeMap::new();
+        for channel in &self.data.channels {
+            if let Some(first) = seen.insert(&channel.name, channel) {
+                let problem = format!("channel {} is declared at {} already", channel.name, first.origin);
+                self.findings.push(Finding::error(
+                    "duplicate-channel",
+                    channel.origin.clone(),
+                    problem,
+                    "declare each channel once",
+                ));
+            }
+        }
+    }
+
+    fn check_platforms(&mut self) {
+        let listed = self.data.blocks.iter().filter_map(|block| match &block.stops {
+            Some(Audience::Platforms(platforms)) => Some(platforms),
+            _ => None,
+        });
+        let all: BTreeSet<&Platform> = listed.flatten().collect();
+        if all.len() > MAX_PLATFORMS {
+            let problem = format!("blocks name {} different platforms; at most {MAX_PLATFORMS} are taken", all.len());
+            let remedy = "look for misspelt platforms";
+            self.findings.push(Finding::error("too-many-platforms", Place::file("blocked-edges"), problem, remedy));
+        }
+    }
+
+    fn finish(mut self) -> Result<(GraphData, Vec<Finding>), Vec<Finding>> {
+        self.findings.sort();
+        match self.findings.iter().any(Finding::is_error) {
+            true => Err(self.findings),
+            false => Ok((self.data, self.findings)),
+        }
+    }
+}
+
+/// What a file is, by its path.
+enum Kind {
+    Block,
+    Channels,
+    RawMetadata,
+    /// It stands among blocks or channels and could be taken for one; the sentence is the remedy.
+    Misplaced(&'static str),
+    Other,
+}
+
+impl Kind {
+    fn of(path: &str) -> Self {
+        let (folder, name) = path.split_once('/').unwrap_or(("", path));
+        let yaml = name.ends_with(".yaml") || name.ends_with(".yml");
+        match (folder, yaml) {
+            ("raw", _) => Self::RawMetadata,
+            ("blocked-edges" | "channels", _) if name.contains('/') => {
+                Self::Misplaced("move it out of its subfolder, or remove it")
+            }
+            // .gitkeep and the swap files of editors
+            ("blocked-edges" | "channels", false) if name.starts_with('.') => Self::Other,
+            ("blocked-edges" | "channels", false) => Self::Misplaced("name it *.yaml, or remove it"),
+            ("blocked-edges", true) => Self::Block,
+            ("channels", true) => Self::Channels,
+            _ => Self::Other,
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! A request for a graph: its query, and the answer forms its client accepts.
+
+use std::borrow::Cow;
+
+use towpath_core::domain::{Arch, ChannelName, ClusterId, Platform};
+
+/// What a client asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GraphRequest<'a> {
+    /// The channel; well formed, not necessarily one that exists.
+    pub channel: Cow<'a, str>,
+    /// The architecture; any text, most of which have no releases.
+    pub arch: Cow<'a, str>,
+    /// The cluster's id, if it sent one.
+    pub id: Option<ClusterId>,
+    /// The cluster's platform, if it sent one.
+    pub platform: Option<Platform>,
+}
+
+/// Why a request cannot be answered; the client's fault.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BadRequest {
+    /// A mandatory parameter is missing.
+    MissingParams(&'static str),
+    /// A parameter cannot be what it should be.
+    InvalidParams(String),
+}
+
+impl BadRequest {
+    /// The stable name that clients and dashboards know.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::MissingParams(_) => "missing_params",
+            Self::InvalidParams(_) => "invalid_params",
+        }
+    }
+
+    /// The sentence, or the name of what is missing.
+    pub fn value(&self) -> &str {
+        match self {
+            Self::MissingParams(name) => name,
+            Self::InvalidParams(sentence) => sentence,
+        }
+    }
+}
+
+/// Reads a query. Of duplicate keys the last wins; unknown keys are ignored.
+pub fn read(query: &str) -> Result<GraphRequest<'_>, BadRequest> {
+    let (mut channel, mut arch, mut id, mut platform) = (None, None, None, None);
+    for (key, value) in form_urlencoded::parse(query.as_bytes()) {
+        match key.as_ref() {
+            "channel" => channel = Some(value),
+            "arch" => arch = Some(value),
+            "id" => id = Some(value),
+            "platform" => platform = Some(value),
+            _ => {}
+        }
+    }
+    let channel = channel.ok_or(BadRequest::MissingParams("channel"))?;
+    if ChannelName::new(&channel).is_none() {
+        let rule = "lower-case letters, digits, '-' and '.'";
+        return Err(BadRequest::InvalidParams(format!("channel {:?} does not consist of {rule}", shortened(&channel))));
+    }
+    Ok(GraphRequest {
+        channel,
+        arch: arch.filter(|arch| !arch.is_empty()).unwrap_or(Cow::Borrowed(Arch::DEFAULT)),
+        id: optional("id", id, ClusterId::new)?,
+        platform: optional("platform", platform, Platform::new)?,
+    })
+}
+
+/// An empty value is none at all; one that cannot be read is an error, never a guess.
+fn optional<T>(
+    name: &str,
+    value: Option<Cow<'_, str>>,
+    read: impl Fn(&str) -> Option<T>,
+) -> Result<Option<T>, BadRequest> {
+    let wrong = |value: &str| BadRequest::InvalidParams(format!("{name} {:?} cannot be read", shortened(value)));
+    let value = value.filter(|value| !value.is_empty());
+    value.map(|value| read(&value).ok_or_else(|| wrong(&value))).transpose()
+}
+
+fn shortened(text: &str) -> String {
+    text.chars().take(64).collect()
+}
+
+/// The two names of the one form that we have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ContentType {
+    /// `application/json`
+    Json,
+    /// `application/vnd.redhat.cincinnati.v1+json`
+    Cincinnati,
+}
+
+impl ContentType {
+    /// For the header.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::Cincinnati => "application/vnd.redhat.cincinnati.v1+json",
+        }
+    }
+
+    /// The form that an `Accept` header prefers; none if it takes neither. No header takes anything.
+    pub fn accepted(accept: Option<&str>) -> Option<Self> {
+        let Some(accept) = accept else {
+            return Some(Self::Json);
+        };
+        let [json, cincinnati] = [Self::Json, Self::Cincinnati].map(|form| quality(accept, form.as_str()));
+        match (json, cincinnati) {
+            (0, 0) => None,
+            (json, cincinnati) if json >= cincinnati => Some(Self::Json),
+            _ => Some(Self::Cincinnati),
+        }
+    }
+}
+
+/// Whether an `Accept-Encoding` header takes gzip.
+pub fn accepts_gzip(accept_encoding: Option<&str>) -> bool {
+    accept_encoding.is_some_and(|header| {
+        let mut wildcard = 0;
+        for (name, quality) in weighted(header) {
+            match name {
+                name if name.eq_ignore_ascii_case("gzip") || name.eq_ignore_ascii_case("x-gzip") => {
+                    return quality > 0;
+                }
+                "*" => wildcard = quality,
+                _ => {}
+            }
+        }
+        wildcard > 0
+    })
+}
+
+/// How much a header wants a media type, in thousandths; the most specific range decides.
+fn quality(accept: &str, wanted: &str) -> u32 {
+    let matching = weighted(accept).filter_map(|(range, quality)| {
+        let specificity = match range {
+            range if range.eq_ignore_ascii_case(wanted) => 3,
+            range if range.eq_ignore_ascii_case("application/*") => 2,
+            "*" | "*/*" => 1,
+            _ => return None,
+        };
+        Some((specificity, quality))
+    });
+    matching.max().map_or(0, |(_, quality)| quality)
+}
+
+/// The members of a list header with their weights in thousandths. Other parameters are ignored.
+fn weighted(header: &str) -> impl Iterator<Item = (&str, u32)> {
+    header.split(',').map(|member| {
+        let mut parts = member.split(';').map(str::trim);
+        let name = parts.next().unwrap_or_default();
+        let weight = parts.find_map(|part| part.strip_prefix("q=").or_else(|| part.strip_prefix("Q=")));
+        let thousandths = weight.map_or(1000.0, |q| q.parse::<f32>().unwrap_or(0.0).clamp(0.0, 1.0) * 1000.0);
+        (name, thousandths as u32)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_of_duplicate_keys_wins_and_unknown_keys_are_ignored() {
+        let request = read("channel=a&x=1&channel=stable-4.9&arch=&id=&version=nonsense").unwrap();
+        assert_eq!((&*request.channel, &*request.arch, request.id), ("stable-4.9", "amd64", None));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_an_error() {
+        assert_eq!(read("").unwrap_err(), BadRequest::MissingParams("channel"));
+        for bad in ["channel=", "channel=A", "channel=a%20b", "channel=a%ff", "channel=a&platform=a%20b"] {
+            assert_eq!(read(bad).unwrap_err().kind(), "invalid_params", "{bad}");
+        }
+        let long = format!("channel=a&id={}", "x".repeat(ClusterId::MAX_BYTES + 1));
+        assert_eq!(read(&long).unwrap_err().kind(), "invalid_params");
+    }
+
+    #[test]
+    fn accept_is_read_as_a_list_with_weights() {
+        use ContentType::{Cincinnati, Json};
+        for (accept, expected) in [
+            (None, Some(Json)),
+            (Some("*"), Some(Json)),
+            (Some("*/*"), Some(Json)),
+            (Some("application/*"), Some(Json)),
+            (Some("application/json"), Some(Json)),
+            (Some("application/vnd.redhat.cincinnati.v1+json"), Some(Cincinnati)),
+            (Some("text/html, application/json;q=0.5"), Some(Json)),
+            (Some("application/vnd.redhat.cincinnati.v1+json, */*;q=0.1"), Some(Cincinnati)),
+            (Some("application/json;q=0, */*"), Some(Cincinnati)),
+            (Some("text/html"), None),
+            (Some("application/json;q=0"), None),
+            (Some(""), None),
+        ] {
+            assert_eq!(ContentType::accepted(accept), expected, "{accept:?}");
+        }
+    }
+
+    #[test]
+    fn gzip_is_sent_only_where_it_is_taken() {
+        for (header, expected) in [
+            (None, false),
+            (Some("gzip"), true),
+            (Some("deflate, gzip;q=0.5"), true),
+            (Some("gzip;q=0"), false),
+            (Some("*"), true),
+            (Some("gzip;q=0, *"), false),
+            (Some("br"), false),
+            (Some("gzip;q=abc"), false),
+        ] {
+            assert_eq!(accepts_gzip(header), expected, "{header:?}");
+        }
+    }
+}

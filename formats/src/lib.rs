@@ -1,0 +1,20 @@
+//! Bytes to domain values and back. Still pure: adapters bring the bytes and take them away.
+//!
+//! Every reader here is bounded, never panics, and returns findings with place and remedy.
+
+pub mod cincinnati;
+pub mod graph_data;
+pub mod graph_request;
+pub mod platforms;
+pub mod releases;
+pub mod sheet;
+mod yaml;
+
+/// A file as an adapter found it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceFile {
+    /// Its path, relative to the source, with `/` between folders.
+    pub path: String,
+    /// What it holds.
+    pub bytes: Vec<u8>,
+}

@@ -1,0 +1,203 @@
+//! Releases from a Cincinnati graph file: nodes and edges, versions with or without an architecture.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use towpath_core::domain::{Arch, DeclaredEdge, DeclaredRelease, MatchingRule, ReleaseName, Releases, Risk};
+use towpath_core::finding::{Finding, Place};
+
+use crate::cincinnati;
+
+/// The most releases that one file may have.
+pub const MAX_RELEASES: usize = 1_000_000;
+/// Where a release without an architecture in its version has it.
+const ARCH_KEY: &str = "io.openshift.upgrades.graph.release.arch";
+/// How many problems of one file are shown; a thousand say no more than the first few.
+const MAX_SHOWN: usize = 20;
+
+#[derive(Deserialize)]
+struct GraphFile {
+    nodes: Vec<Node>,
+    edges: Vec<(usize, usize)>,
+    #[serde(default, rename = "conditionalEdges")]
+    conditional_edges: Vec<ConditionalEdges>,
+}
+
+#[derive(Deserialize)]
+struct Node {
+    version: String,
+    payload: Option<String>,
+    #[serde(default)]
+    metadata: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+struct ConditionalEdges {
+    edges: Vec<FromTo>,
+    risks: Vec<RiskEntry>,
+}
+
+#[derive(Deserialize)]
+struct FromTo {
+    from: String,
+    to: String,
+}
+
+#[derive(Deserialize)]
+struct RiskEntry {
+    name: String,
+    url: String,
+    message: String,
+    #[serde(rename = "matchingRules")]
+    matching_rules: Vec<serde_json::Value>,
+}
+
+/// Reads a graph file. Either the releases, with warnings, or what is wrong with them.
+pub fn read(place: &Place, bytes: &[u8]) -> Result<(Releases, Vec<Finding>), Vec<Finding>> {
+    let file: GraphFile = serde_json::from_slice(bytes).map_err(|error| vec![json_finding(place, &error)])?;
+    let mut reader = Reader { place, findings: Vec::new(), releases: Releases::default() };
+    if file.nodes.len() > MAX_RELEASES {
+        let problem = format!("there are {} releases; at most {MAX_RELEASES} are taken", file.nodes.len());
+        reader.error("too-large", problem, "split the file");
+        return Err(reader.findings);
+    }
+    let numbers = reader.nodes(file.nodes);
+    reader.edges(&file.edges, &numbers);
+    reader.conditional_edges(file.conditional_edges);
+    reader.findings.truncate(MAX_SHOWN);
+    match reader.findings.iter().any(Finding::is_error) {
+        true => Err(reader.findings),
+        false => Ok((reader.releases, reader.findings)),
+    }
+}
+
+/// Turns a JSON error into a finding with its place.
+pub(crate) fn json_finding(place: &Place, error: &serde_json::Error) -> Finding {
+    let at = place.at(u32::try_from(error.line()).unwrap_or(0), u32::try_from(error.column()).unwrap_or(0));
+    let full = error.to_string();
+    let sentence = full.split(" at line ").next().unwrap_or(&full).to_owned();
+    Finding::error("bad-json", at, sentence, "correct the file")
+}
+
+struct Reader<'a> {
+    place: &'a Place,
+    findings: Vec<Finding>,
+    releases: Releases,
+}
+
+impl Reader<'_> {
+    fn error(&mut self, code: &'static str, problem: String, remedy: &str) {
+        self.findings.push(Finding::error(code, self.place.clone(), problem, remedy));
+    }
+
+    /// Takes in the nodes; returns the index of each among the releases, or none for what is left out.
+    fn nodes(&mut self, nodes: Vec<Node>) -> Vec<Option<usize>> {
+        let mut seen: BTreeMap<(Arch, towpath_core::domain::Version), usize> = BTreeMap::new();
+        let mut without_payload = 0;
+        let mut numbers = Vec::with_capacity(nodes.len());
+        for (index, node) in nodes.into_iter().enumerate() {
+            let name = match ReleaseName::parse(&node.version) {
+                Ok(name) => name,
+                Err(error) => {
+                    self.error(
+                        "bad-version",
+                        format!("nodes[{index}]: {error}"),
+                        "write it as in 4.9.7 or 4.9.7+amd64",
+                    );
+                    numbers.push(None);
+                    continue;
+                }
+            };
+            let Some(payload) = node.payload.filter(|payload| !payload.is_empty()) else {
+                without_payload += 1;
+                numbers.push(None);
+                continue;
+            };
+            let arch = name
+                .arch
+                .or_else(|| node.metadata.get(ARCH_KEY).map(|arch| Arch::new(arch.as_str())))
+                .unwrap_or_default();
+            let number = *seen.entry((arch.clone(), name.version.clone())).or_insert(self.releases.releases.len());
+            numbers.push(Some(number));
+            match self.releases.releases.get(number) {
+                None => self.releases.releases.push(DeclaredRelease {
+                    version: name.version,
+                    arch,
+                    payload,
+                    metadata: node.metadata,
+                }),
+                Some(first) if first.payload == payload => {}
+                Some(_) => {
+                    let problem = format!(
+                        "nodes[{index}]: {} of {arch} stands here twice, with different payloads",
+                        name.version
+                    );
+                    self.error("duplicate-release", problem, "keep the right one");
+                }
+            }
+        }
+        if without_payload > 0 {
+            let problem = format!("{without_payload} releases have no payload and are left out, with their edges");
+            let remedy = "they are names that other releases mention; scrape them if they exist";
+            self.findings.push(Finding::warning("no-payload", self.place.clone(), problem, remedy));
+        }
+        numbers
+    }
+
+    fn edges(&mut self, edges: &[(usize, usize)], numbers: &[Option<usize>]) {
+        for (index, (from, to)) in edges.iter().enumerate() {
+            match (numbers.get(*from), numbers.get(*to)) {
+                (Some(Some(from)), Some(Some(to))) => {
+                    self.releases.edges.push(DeclaredEdge { from: *from, to: *to, risks: Vec::new() });
+                }
+                (Some(_), Some(_)) => {}
+                _ => {
+                    let problem = format!(
+                        "edges[{index}]: [{from}, {to}] names a node that does not exist ({} do)",
+                        numbers.len()
+                    );
+                    self.error("bad-edge", problem, "write the graph anew from its source");
+                }
+            }
+        }
+    }
+
+    /// Edges that the source itself offers with risks only: edges like any other, with those risks on them.
+    fn conditional_edges(&mut self, groups: Vec<ConditionalEdges>) {
+        let by_name: BTreeMap<String, Vec<usize>> = {
+            let mut by_name: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+            for (number, release) in self.releases.releases.iter().enumerate() {
+                by_name.entry(release.version.to_string()).or_default().push(number);
+                by_name.entry(format!("{}+{}", release.version, release.arch)).or_default().push(number);
+            }
+            by_name
+        };
+        for group in groups {
+            let risks: Vec<Risk> = group.risks.into_iter().map(into_risk).collect();
+            if risks.is_empty() {
+                self.error(
+                    "no-risks",
+                    "a group of conditionalEdges has no risks".into(),
+                    "write the graph anew from its source",
+                );
+            }
+            for FromTo { from, to } in &group.edges {
+                let found = |name: &str| by_name.get(name).map_or(&[][..], Vec::as_slice);
+                for (from, to) in found(from).iter().flat_map(|from| found(to).iter().map(move |to| (*from, *to))) {
+                    if self.releases.releases[from].arch == self.releases.releases[to].arch {
+                        self.releases.edges.push(DeclaredEdge { from, to, risks: risks.clone() });
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn into_risk(entry: RiskEntry) -> Risk {
+    // A rule that no client could understand is carried on all the same: clients then do not recommend the edge.
+    let rule = |rule: &serde_json::Value| {
+        cincinnati::read_matching_rule(rule).unwrap_or_else(|_| MatchingRule::Other(rule.to_string()))
+    };
+    let matching_rules = entry.matching_rules.iter().map(rule).collect();
+    Risk { matching_rules, name: entry.name, url: entry.url, message: entry.message }
+}

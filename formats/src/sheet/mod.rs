@@ -1,0 +1,116 @@
+//! Sheets: what `recommend` says about one channel and architecture, compiled for speed.
+//!
+//! The JSON that is the same for everybody is written, and compressed, once. What depends on the cluster is a few
+//! open questions: which rollout windows has it entered, which platform is it on. A request answers the questions
+//! (a hash, and a compare each), and the answers say which pieces follow each other in the body. Nothing is copied
+//! but small pieces, nothing is compressed, and no body is kept.
+//!
+//! A sheet is good for an *epoch*: a span of time in which no release enters and no window ends. Epochs follow from the
+//! data alone, so replicas that were started at different times give the same bytes. Compiling is a pure function;
+//! `tests/sheet_equals_recommend.rs` holds it equal to `recommend`.
+
+mod answer;
+mod compile;
+mod piece;
+
+use jiff::Timestamp;
+use towpath_core::domain::{Platform, Window};
+
+pub use answer::{Body, Client};
+pub use compile::compile;
+pub use piece::Encoding;
+use piece::Piece;
+
+/// One channel and architecture, ready to be served, in one encoding, for one epoch.
+#[derive(Debug)]
+pub struct Sheet {
+    /// Good from here, …
+    pub from: Timestamp,
+    /// … and until here, this instant not included.
+    pub until: Timestamp,
+    encoding: Encoding,
+    /// Names the sheet's content in entity tags.
+    digest: u64,
+    questions: Vec<Question>,
+    /// The platforms that some edge depends on, sorted; all others are alike.
+    platforms: Vec<Platform>,
+    /// Each way in which an edge can depend on the cluster.
+    gates: Vec<Gate>,
+    /// Up to and with the edges that everybody sees.
+    head: Piece,
+    edges: List,
+    /// Up to and with the groups of conditional edges that everybody sees whole.
+    middle: Piece,
+    groups: Groups,
+    tail: Piece,
+}
+
+/// Has this cluster entered that window?
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Question {
+    window: Window,
+    rotation: u64,
+}
+
+/// Who sees an edge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Gate {
+    /// The number of a question that must be answered with yes; none if there is no question.
+    question: Option<u32>,
+    /// A bit for each platform of the sheet, then one for all others, then one for unknown.
+    platforms: u64,
+}
+
+/// A list that is continued: some items may follow those that everybody sees.
+#[derive(Debug)]
+struct List {
+    /// Whether items that everybody sees precede.
+    started: bool,
+    items: Vec<GatedItem>,
+}
+
+#[derive(Debug)]
+struct GatedItem {
+    gate: usize,
+    first: Piece,
+    /// The same with a comma before it.
+    further: Piece,
+}
+
+#[derive(Debug)]
+struct Groups {
+    started: bool,
+    groups: Vec<Group>,
+}
+
+/// A group of conditional edges, of which not everybody sees each.
+#[derive(Debug)]
+struct Group {
+    first: Piece,
+    /// The same with a comma before it.
+    further: Piece,
+    edges: List,
+    close: Piece,
+}
+
+impl Sheet {
+    /// Whether the sheet is good at that time.
+    pub fn covers(&self, now: Timestamp) -> bool {
+        self.from <= now && now < self.until
+    }
+
+    /// The encoding of its bodies.
+    pub fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    /// Roughly what it holds in memory.
+    pub fn size(&self) -> usize {
+        let lists = self.groups.groups.iter().map(|group| &group.edges).chain([&self.edges]);
+        let items = lists.flat_map(|list| list.items.iter()).flat_map(|item| [&item.first, &item.further]);
+        let groups = self.groups.groups.iter().flat_map(|group| [&group.first, &group.further, &group.close]);
+        let pieces = [&self.head, &self.middle, &self.tail].into_iter().chain(items).chain(groups);
+        std::mem::size_of::<Self>()
+            + pieces.map(|piece| std::mem::size_of::<Piece>() + piece.bytes.len()).sum::<usize>()
+    }
+}

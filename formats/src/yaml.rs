@@ -1,0 +1,104 @@
+//! YAML with places: every record knows its unknown fields, every problem its line.
+
+use std::marker::PhantomData;
+
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, Visitor};
+use serde_saphyr::{Error, Location, Spanned};
+use towpath_core::finding::{Finding, Place};
+
+/// The largest YAML file that we read.
+pub(crate) const MAX_FILE_BYTES: usize = 4 << 20;
+
+/// Reads one document. Numbers and booleans do not pass for strings: they must be quoted.
+pub(crate) fn read<T: DeserializeOwned>(place: &Place, bytes: &[u8]) -> Result<T, Finding> {
+    let error = |at: Place, problem: String, remedy: &str| Err(Finding::error("bad-yaml", at, problem, remedy));
+    if bytes.len() > MAX_FILE_BYTES {
+        return error(place.clone(), format!("the file is larger than {MAX_FILE_BYTES} bytes"), "split it");
+    }
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return error(place.clone(), "the file is not UTF-8 text".into(), "save it as UTF-8");
+    };
+    let options = serde_saphyr::options! {
+        no_schema: true,
+        with_snippet: false,
+        budget: serde_saphyr::budget! {
+            max_events: 400_000,
+            max_nodes: 200_000,
+            max_depth: 32,
+            max_aliases: 0,
+            max_anchors: 0,
+            max_documents: 1,
+            max_total_scalar_bytes: MAX_FILE_BYTES,
+        },
+    };
+    serde_saphyr::from_str_with_options(text, options).map_err(|e| finding(place, &e))
+}
+
+/// Where a spanned value stands.
+pub(crate) fn at(place: &Place, location: Location) -> Place {
+    place.at(u32::try_from(location.line()).unwrap_or(0), u32::try_from(location.column()).unwrap_or(0))
+}
+
+/// Turns the parser's error into ours: the place in front, no hints about Rust.
+fn finding(place: &Place, error: &Error) -> Finding {
+    let place = error.location().map_or_else(|| place.clone(), |location| at(place, location));
+    let full = error.without_snippet().to_string();
+    let sentence = full.split(" at line ").next().unwrap_or(&full);
+    let sentence = sentence.split(", set DuplicateKeyPolicy").next().unwrap_or(sentence);
+    let sentence = sentence.split("; use ").next().unwrap_or(sentence);
+    let remedy = match sentence {
+        s if s.starts_with("duplicate mapping key") => "keep one of them",
+        s if s.contains("quot") => "put the value in quotes",
+        s if s.contains("multiple YAML documents") => "one document per file",
+        s if s.contains("null into string") => "give it a value",
+        s if s.contains("budget") || s.contains("limit") => {
+            "anchors and deep nesting are not taken here: write it out plainly"
+        }
+        _ => "correct the file",
+    };
+    Finding::error("bad-yaml", place, sentence.to_owned(), remedy)
+}
+
+/// A mapping with known fields.
+pub(crate) trait Record: Default {
+    /// What the mapping is, for the error where it is something else.
+    const WHAT: &'static str;
+
+    /// Reads the value of a field that it knows; says `false`, and reads nothing, for any other.
+    fn read<'de, A: MapAccess<'de>>(&mut self, name: &str, value: &mut A) -> Result<bool, A::Error>;
+}
+
+/// A record, and the fields it did not know.
+#[derive(Debug, Default)]
+pub(crate) struct Fields<T> {
+    pub(crate) known: T,
+    pub(crate) unknown: Vec<Spanned<String>>,
+}
+
+impl<'de, T: Record> Deserialize<'de> for Fields<T> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(FieldsVisitor(PhantomData))
+    }
+}
+
+struct FieldsVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Record> Visitor<'de> for FieldsVisitor<T> {
+    type Value = Fields<T>;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(T::WHAT)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<T>, A::Error> {
+        let mut fields = Fields { known: T::default(), unknown: Vec::new() };
+        while let Some(name) = map.next_key::<Spanned<String>>()? {
+            if !fields.known.read(&name.value, &mut map)? {
+                map.next_value::<IgnoredAny>()?;
+                fields.unknown.push(name);
+            }
+        }
+        Ok(fields)
+    }
+}
