@@ -35,6 +35,22 @@ pub(crate) fn read<T: DeserializeOwned>(place: &Place, bytes: &[u8]) -> Result<T
     serde_saphyr::from_str_with_options(text, options).map_err(|e| finding(place, &e))
 }
 
+/// The last line of a file that does not end its last line.
+///
+/// A block scalar that ends there has no last line break, by YAML's rules; our parser adds one. Whoever needs a text to
+/// the letter takes it off again with [`without_added_break`].
+pub(crate) fn unended_line(bytes: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let last = text.rsplit('\n').next()?.trim_start();
+    (!last.is_empty()).then_some(last)
+}
+
+/// The text without the line break that the parser added at the end of a file.
+pub(crate) fn without_added_break<'t>(text: &'t str, unended_line: Option<&str>) -> &'t str {
+    let added = |last: &str| text.strip_suffix('\n').filter(|ended| ended.ends_with(last));
+    unended_line.and_then(added).unwrap_or(text)
+}
+
 /// Where a spanned value stands.
 pub(crate) fn at(place: &Place, location: Location) -> Place {
     place.at(u32::try_from(location.line()).unwrap_or(0), u32::try_from(location.column()).unwrap_or(0))

@@ -1,1 +1,80 @@
-fn main() {}
+//! Towpath's chores: `cargo xtask <chore>`.
+//!
+//! What people and machines run on the project itself: the README's one test command, the check of the layers, the
+//! benches. Nothing here ships, and nothing here knows the crates that do: it looks at them from outside.
+//!
+//! Exit 0: good. 1: something was found, or a bar was missed. 2: could not run.
+
+mod bench;
+mod layers;
+mod say;
+mod test;
+mod workspace;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Towpath's chores.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Debug, Subcommand)]
+enum Chore {
+    /// Check everything: format, lints, layers, tests. Stops at the first that fails.
+    Test,
+    /// Check that dependencies point one way: app to adapters to formats to core.
+    Layers,
+    /// Measure, on this machine, in one run.
+    #[command(subcommand)]
+    Bench(bench::Bench),
+}
+
+/// How a chore ended that could be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    /// Nothing to complain about.
+    Good,
+    /// What is wrong has been printed.
+    Bad,
+}
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().chore {
+        Chore::Test => test::run(),
+        Chore::Layers => layers::run(),
+        Chore::Bench(bench) => bench::run(&bench),
+    };
+    match outcome {
+        Ok(Outcome::Good) => ExitCode::SUCCESS,
+        Ok(Outcome::Bad) => ExitCode::from(1),
+        Err(error) => {
+            // Nothing is left to be done if even that cannot be said.
+            let _ = writeln!(io::stderr(), "xtask: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_bench_has_flags_for_a_quick_look() {
+        let quick = "xtask bench serve --profile release --seconds 4 --rounds 1";
+        Cli::try_parse_from(quick.split(' ')).unwrap();
+        assert!(Cli::try_parse_from(["xtask", "bench", "serve", "--rounds", "0"]).is_err());
+    }
+}

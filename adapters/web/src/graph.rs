@@ -132,7 +132,8 @@ fn is_known(headers: &HeaderMap, tag: &HeaderValue) -> bool {
 }
 
 fn allow_origin(request: &HeaderMap, response: &mut HeaderMap) {
-    if let Some(origin) = request.get(header::ORIGIN) {
+    // An origin is text; what is not is not sent back.
+    if let Some(origin) = request.get(header::ORIGIN).filter(|origin| origin.to_str().is_ok()) {
         response.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
     }
 }

@@ -54,7 +54,7 @@ impl Record for BlockFile {
 
 pub(super) fn read(place: &Place, bytes: &[u8], patterns: &mut Patterns, findings: &mut Vec<Finding>) -> Option<Block> {
     let file: Fields<BlockFile> = yaml::read(place, bytes).map_err(|finding| findings.push(finding)).ok()?;
-    let mut reader = Reader { place, findings };
+    let mut reader = Reader { place, findings, unended_line: yaml::unended_line(bytes) };
     for field in &file.unknown {
         let problem =
             format!("a block has no field {:?}; it is ignored, and the block is as wide as without it", field.value);
@@ -91,6 +91,7 @@ pub(super) fn read(place: &Place, bytes: &[u8], patterns: &mut Patterns, finding
 struct Reader<'a> {
     place: &'a Place,
     findings: &'a mut Vec<Finding>,
+    unended_line: Option<&'a str>,
 }
 
 impl Reader<'_> {
@@ -141,7 +142,8 @@ impl Reader<'_> {
         let matching_rules: Vec<_> = rules.value.iter().map(|rule| self.matching_rule(rule)).collect();
         let texts = [("name", &file.name), ("url", &file.url), ("message", &file.message)];
         let [name, url, message] = texts.map(|(field, value)| {
-            let text = value.as_ref().map(|text| text.value.clone()).filter(|text| !text.is_empty());
+            let text = value.as_ref().map(|text| yaml::without_added_break(&text.value, self.unended_line).to_owned());
+            let text = text.filter(|text| !text.is_empty());
             if text.is_none() {
                 let problem = format!("the block has `matchingRules` and no `{field}`");
                 self.error(
@@ -162,7 +164,12 @@ impl Reader<'_> {
     }
 
     fn matching_rule(&mut self, rule: &Spanned<Value>) -> Option<MatchingRule> {
-        let read = cincinnati::read_matching_rule(&rule.value);
+        let read = cincinnati::read_matching_rule(&rule.value).map(|rule| match rule {
+            MatchingRule::PromQl(query) => {
+                MatchingRule::PromQl(yaml::without_added_break(&query, self.unended_line).to_owned())
+            }
+            other => other,
+        });
         read.map_err(|problem| {
             self.error(
                 "bad-matching-rule",

@@ -1,0 +1,175 @@
+//! A real towpath to talk to, and a small HTTP client that hides nothing.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long anything may take before a test gives up on it.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A towpath that serves, ended when dropped.
+pub(crate) struct Towpath {
+    pub(crate) child: Child,
+    pub(crate) address: SocketAddr,
+    logs: std::sync::mpsc::Receiver<String>,
+}
+
+/// What it answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Response {
+    pub(crate) status: u16,
+    pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Towpath {
+    /// Starts `towpath serve` on a free port.
+    pub(crate) fn serve(options: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_towpath"))
+            .args(["serve", "--listen", "127.0.0.1:0", "--log-format", "json"])
+            .args(options)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("towpath starts");
+        let stderr = BufReader::new(child.stderr.take().expect("stderr is piped"));
+        let (sender, logs) = std::sync::mpsc::channel();
+        std::thread::spawn(move || stderr.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        let mut towpath = Self { child, address: SocketAddr::from(([127, 0, 0, 1], 0)), logs };
+        let listening = towpath.log_line("listening");
+        towpath.address = listening["address"].as_str().and_then(|a| a.parse().ok()).expect("the log says where");
+        towpath
+    }
+
+    /// Serves graph data and releases from a folder, and waits until it is ready.
+    pub(crate) fn serve_folder(folder: &Path, options: &[&str]) -> Self {
+        let (data, releases) = (folder.join("graph-data"), folder.join("releases.json"));
+        let paths = ["--graph-data", data.to_str().unwrap(), "--releases", releases.to_str().unwrap()];
+        let towpath = Self::serve(&[&paths, options].concat());
+        towpath.until("it is ready", |t| t.get("/readyz").status == 200);
+        towpath
+    }
+
+    /// Waits for a log line with that message.
+    pub(crate) fn log_line(&self, message: &str) -> serde_json::Value {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let line = self.logs.recv_timeout(left).unwrap_or_else(|e| panic!("no log line {message:?}: {e}"));
+            let line: serde_json::Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{line}: {e}"));
+            if line["message"].as_str().is_some_and(|m| m.contains(message)) {
+                return line;
+            }
+        }
+    }
+
+    /// Asks again and again until it is so.
+    pub(crate) fn until(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !is_so(self) {
+            assert!(Instant::now() < deadline, "it never came about that {what}");
+            std::thread::yield_now();
+        }
+    }
+
+    pub(crate) fn get(&self, target: &str) -> Response {
+        self.get_with(target, &[])
+    }
+
+    pub(crate) fn get_with(&self, target: &str, headers: &[(&str, &str)]) -> Response {
+        self.request("GET", target, headers)
+    }
+
+    pub(crate) fn request(&self, method: &str, target: &str, headers: &[(&str, &str)]) -> Response {
+        let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let request = format!("{method} {target} HTTP/1.1\r\nhost: towpath\r\nconnection: close\r\n{headers}\r\n");
+        Response::read(&mut self.send(request.as_bytes()), method == "HEAD")
+    }
+
+    /// Opens a connection and sends these bytes.
+    pub(crate) fn send(&self, bytes: &[u8]) -> TcpStream {
+        let mut stream = TcpStream::connect(self.address).expect("it listens");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        stream.write_all(bytes).expect("it reads");
+        stream
+    }
+
+    /// The graph for a query, as JSON.
+    pub(crate) fn graph(&self, query: &str) -> serde_json::Value {
+        let response = self.get(&format!("/api/upgrades_info/graph?{query}"));
+        assert_eq!(response.status, 200, "{response:?}");
+        response.json()
+    }
+
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, signal).expect("it runs");
+    }
+}
+
+impl Drop for Towpath {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Response {
+    pub(crate) fn read(stream: &mut TcpStream, without_body: bool) -> Self {
+        let mut reader = BufReader::new(stream);
+        let mut line = String::new();
+        reader.read_line(&mut line).expect("a status line");
+        let status =
+            line.split(' ').nth(1).and_then(|s| s.parse().ok()).unwrap_or_else(|| panic!("no answer: {line:?}"));
+        let mut headers = BTreeMap::new();
+        loop {
+            line.clear();
+            reader.read_line(&mut line).expect("a header");
+            let Some((name, value)) = line.trim_end().split_once(": ") else { break };
+            headers.insert(name.to_owned(), value.to_owned());
+        }
+        let length = headers.get("content-length").and_then(|l| l.parse().ok()).unwrap_or(0);
+        let mut body = vec![0; if without_body || status == 304 { 0 } else { length }];
+        reader.read_exact(&mut body).expect("the whole body");
+        Self { status, headers, body }
+    }
+
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", String::as_str)
+    }
+
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::new();
+        match self.header("content-encoding") {
+            "gzip" => flate2::read::GzDecoder::new(self.body.as_slice()).read_to_string(&mut text).expect("gzip"),
+            _ => self.body.as_slice().read_to_string(&mut text).expect("text"),
+        };
+        text
+    }
+
+    pub(crate) fn json(&self) -> serde_json::Value {
+        let text = self.text();
+        serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"))
+    }
+
+    pub(crate) fn kind(&self) -> String {
+        self.json()["kind"].as_str().unwrap_or_default().to_owned()
+    }
+}
+
+/// The example's files with dates around that time.
+pub(crate) fn example(folder: &Path) {
+    let done = Command::new(env!("CARGO_BIN_EXE_towpath")).arg("example").arg(folder).output().expect("towpath runs");
+    assert!(done.status.success(), "{done:?}");
+}
+
+/// The edges of a graph by name, unconditional ones.
+pub(crate) fn edges(graph: &serde_json::Value) -> Vec<String> {
+    let name = |index: &serde_json::Value| {
+        graph["nodes"][index.as_u64().expect("an index") as usize]["version"].as_str().expect("a version").to_owned()
+    };
+    graph["edges"].as_array().expect("edges").iter().map(|e| format!("{} -> {}", name(&e[0]), name(&e[1]))).collect()
+}

@@ -1,0 +1,6 @@
+//! `towpath serve`, as its clients and those on call meet it: the real binary, over real connections.
+
+mod contract;
+mod harness;
+mod limits;
+mod reload;

@@ -1,0 +1,1034 @@
+//! What is wrong with a file, and what it says about itself: a table of mistakes and their messages.
+//!
+//! Each row is one edit of a good file, shown above its table: `what stood there => what stands there now`. Below it
+//! is everything that is said: place, problem, remedy. Rows without an edit are whole files with a name.
+
+use expect_test::{Expect, expect};
+use towpath_core::finding::{Finding, Place};
+use towpath_formats::{SourceFile, graph_data, platforms, releases};
+
+const CHANNEL: &str = "\
+name: stable-4.9
+feeder:
+  name: fast-4.9
+versions:
+- 4.9.1
+- 4.9.2+amd64
+";
+
+const CHANNELS: &str = "\
+channels:
+- name: fast-4.9
+- name: stable-4.9
+  phasedRollouts:
+  - fromVersion: patch
+    duration: P2D
+  - duration: P14D
+    ramp: exponential
+versions:
+- name: 4.9.1
+  start: 2020-05-12T00:00Z
+- name: 4.9.2
+  start: 2020-06-12T00:00Z
+  locked: true
+  replaces: 4.9.1
+";
+
+const BLOCK: &str = "\
+to: 4.9.2
+from: 4[.]8[.].*
+url: https://example.com/bug
+name: SlowStart
+message: Nodes may start slowly.
+fixedIn: 4.9.3
+matchingRules:
+- type: PromQL
+  promql:
+    promql: up == 0
+- type: Always
+clusters:
+  platforms: [AWS, Azure]
+";
+
+const RELEASES: &str = r#"{"nodes": [
+  {"version": "4.9.1+amd64", "payload": "p1", "metadata": {"url": "u"}},
+  {"version": "4.9.2+amd64", "payload": "p2"}],
+ "edges": [[0, 1]],
+ "conditionalEdges": [
+  {"edges": [{"from": "4.9.1", "to": "4.9.2"}],
+   "risks": [{"name": "R", "url": "u", "message": "m", "matchingRules": [{"type": "Always"}]}]}]}
+"#;
+
+// Schema version
+
+#[test]
+fn schema_versions() {
+    let version = |text: &str| graph_data(&[("version", text), ("channels/c.yaml", CHANNEL)]);
+    check(
+        ["3.0.0\n", "1.2.0\n", "2.1.0\n", "0.9.0\n", "1.1.0-rc.1\n", "1.1\n", "", "one point one\n", "1.0.7\n"]
+            .map(|text| (format!("{text:?}"), version(text)))
+            .into_iter()
+            .chain([("no file `version`".to_owned(), graph_data(&[("channels/c.yaml", CHANNEL)]))]),
+        expect![[r#"
+            "3.0.0\n"
+                version: the schema version is 3.0.0, which this towpath does not understand; this towpath reads schema 1.0.0, 1.1.0 and 2.0.0
+            "1.2.0\n"
+                version: the schema version is 1.2.0, which this towpath does not understand; this towpath reads schema 1.0.0, 1.1.0 and 2.0.0
+            "2.1.0\n"
+                version: the schema version is 2.1.0, which this towpath does not understand; this towpath reads schema 1.0.0, 1.1.0 and 2.0.0
+            "0.9.0\n"
+                version: the schema version is 0.9.0, which this towpath does not understand; this towpath reads schema 1.0.0, 1.1.0 and 2.0.0
+            "1.1.0-rc.1\n"
+                version: the schema version is 1.1.0-rc.1, which this towpath does not understand; this towpath reads schema 1.0.0, 1.1.0 and 2.0.0
+            "1.1\n"
+                version: "1.1" is not a schema version; this towpath reads schema 1.0.0, 1.1.0 and 2.0.0
+            ""
+                version: "" is not a schema version; this towpath reads schema 1.0.0, 1.1.0 and 2.0.0
+            "one point one\n"
+                version: "one point one" is not a schema version; this towpath reads schema 1.0.0, 1.1.0 and 2.0.0
+            "1.0.7\n"
+                is taken
+            no file `version`
+                version: there is no schema version: the file `version` is missing; this towpath reads schema 1.0.0, 1.1.0 and 2.0.0
+        "#]],
+    );
+}
+
+// Channels
+
+#[test]
+fn channels_of_schema_1() {
+    check_edits(
+        CHANNEL,
+        |text| graph_data(&[("version", "1.1.0"), ("channels/c.yaml", text)]),
+        &[
+            ("name: stable-4.9\nfeeder", "feeder"),
+            ("name: stable-4.9", "name: Stable 4.9"),
+            ("name: stable-4.9", "name: 4.9"),
+            ("name: stable-4.9", "name: [stable-4.9]"),
+            ("name: stable-4.9", "name:"),
+            ("name: stable-4.9", "name: a\nname: b"),
+            ("versions:\n- 4.9.1\n- 4.9.2+amd64\n", ""),
+            ("versions:\n- 4.9.1\n- 4.9.2+amd64\n", "versions:\n"),
+            ("versions:\n- 4.9.1\n- 4.9.2+amd64\n", "versions: 4.9.1\n"),
+            ("- 4.9.1", "- 4.9"),
+            ("- 4.9.1", "- 4.9.x"),
+            ("- 4.9.1", "- {name: 4.9.1}"),
+            ("- 4.9.1", "- 4.9.1\n- 4.9.1"),
+            ("feeder", "feeders"),
+            ("- 4.9.1\n", "- 4.9.1\n 4.9.2\n"),
+        ],
+        expect![[r#"
+            name: stable-4.9\nfeeder => feeder
+                channels: there are no channels; add channels/<name>.yaml, or point --graph-data at the right folder
+                channels/c.yaml: the channel has no name; add `name: <channel>`
+            name: stable-4.9 => name: Stable 4.9
+                channels: there are no channels; add channels/<name>.yaml, or point --graph-data at the right folder
+                channels/c.yaml:1:7: "Stable 4.9" cannot be a channel's name; use lower-case letters, digits, `-` and `.`
+            name: stable-4.9 => name: 4.9
+                channels: there are no channels; add channels/<name>.yaml, or point --graph-data at the right folder
+                channels/c.yaml:1:7: The string value [4.9] must be quoted; put the value in quotes
+            name: stable-4.9 => name: [stable-4.9]
+                channels: there are no channels; add channels/<name>.yaml, or point --graph-data at the right folder
+                channels/c.yaml:1:7: expected string scalar; correct the file
+            name: stable-4.9 => name:
+                channels: there are no channels; add channels/<name>.yaml, or point --graph-data at the right folder
+                channels/c.yaml:1:5: cannot deserialize null into string; give it a value
+            name: stable-4.9 => name: a\nname: b
+                channels: there are no channels; add channels/<name>.yaml, or point --graph-data at the right folder
+                channels/c.yaml:2:1: duplicate mapping key: name; keep one of them
+            versions:\n- 4.9.1\n- 4.9.2+amd64 => (nothing)
+                channels: there are no channels; add channels/<name>.yaml, or point --graph-data at the right folder
+                channels/c.yaml: the channel has no `versions`; list its releases, or write `versions: []`
+            versions:\n- 4.9.1\n- 4.9.2+amd64 => versions:
+                is taken
+            versions:\n- 4.9.1\n- 4.9.2+amd64 => versions: 4.9.1
+                channels: there are no channels; add channels/<name>.yaml, or point --graph-data at the right folder
+                channels/c.yaml:4:11: expected sequence start; correct the file
+            - 4.9.1 => - 4.9
+                channels: there are no channels; add channels/<name>.yaml, or point --graph-data at the right folder
+                channels/c.yaml:5:3: The string value [4.9] must be quoted; put the value in quotes
+            - 4.9.1 => - 4.9.x
+                channels/c.yaml:5:3: "4.9.x" is not a version: unexpected character 'x' while parsing patch version number; write it as in 4.9.7 or 4.9.7+amd64
+            - 4.9.1 => - {name: 4.9.1}
+                channels: there are no channels; add channels/<name>.yaml, or point --graph-data at the right folder
+                channels/c.yaml:5:3: expected string scalar; correct the file
+            - 4.9.1 => - 4.9.1\n- 4.9.1
+                is taken, with a warning: channels/c.yaml:6:3: 4.9.1 is listed twice; remove one of them
+            feeder => feeders
+                is taken, with a warning: channels/c.yaml:2:1: a channel has no field "feeders"; it is ignored; correct its name, or remove it
+            - 4.9.1 => - 4.9.1\n 4.9.2
+                channels/c.yaml:5:3: "4.9.1 4.9.2" is not a version: unexpected character ' ' after patch version number; write it as in 4.9.7 or 4.9.7+amd64
+        "#]],
+    );
+}
+
+#[test]
+fn channels_of_schema_2() {
+    check_edits(
+        CHANNELS,
+        phased,
+        &[
+            ("channels:\n- name: fast-4.9\n", "name: fast-4.9\nchannels:\n"),
+            (CHANNELS, "versions: []\n"),
+            (CHANNELS, "channels: []\n"),
+            ("channels:\n- name: fast-4.9\n", "channels: fast-4.9\n"),
+            ("- name: fast-4.9", "- fast-4.9"),
+            ("- name: fast-4.9", "- phasedRollouts: []"),
+            ("- name: fast-4.9", "- name: Fast"),
+            ("- name: fast-4.9", "- name: stable-4.9"),
+            ("- name: fast-4.9", "- name: fast-4.9\n  feeder: x"),
+            ("versions:", "release:"),
+        ],
+        expect![[r#"
+            channels:\n- name: fast-4.9 => name: fast-4.9\nchannels:
+                channels/c.yaml:1:1: a file of channels has no field "name"; correct its name, or remove it
+            (all) => versions: []
+                channels: there are no channels; add channels/<name>.yaml, or point --graph-data at the right folder
+                channels/c.yaml: the file has no `channels`; add `channels:` with a list of names; schema 2.0.0 has no `name` at the top
+            (all) => channels: []
+                channels: there are no channels; add channels/<name>.yaml, or point --graph-data at the right folder
+            channels:\n- name: fast-4.9 => channels: fast-4.9
+                channels: there are no channels; add channels/<name>.yaml, or point --graph-data at the right folder
+                channels/c.yaml:1:11: expected sequence start; correct the file
+            - name: fast-4.9 => - fast-4.9
+                channels: there are no channels; add channels/<name>.yaml, or point --graph-data at the right folder
+                channels/c.yaml:2:3: expected mapping start; correct the file
+            - name: fast-4.9 => - phasedRollouts: []
+                channels/c.yaml:2:3: the channel has no name; add `name: <channel>`
+            - name: fast-4.9 => - name: Fast
+                channels/c.yaml:2:9: "Fast" cannot be a channel's name; use lower-case letters, digits, `-` and `.`
+            - name: fast-4.9 => - name: stable-4.9
+                channels/c.yaml:3:3: channel stable-4.9 is declared at channels/c.yaml:2:3 already; declare each channel once
+            - name: fast-4.9 => - name: fast-4.9\n  feeder: x
+                channels/c.yaml:3:3: a channel has no field "feeder"; correct its name, or remove it
+            versions: => release:
+                channels/c.yaml:9:1: a file of channels has no field "release"; correct its name, or remove it
+        "#]],
+    );
+}
+
+#[test]
+fn rollout_rules() {
+    check_edits(
+        CHANNELS,
+        phased,
+        &[
+            ("    duration: P2D\n", ""),
+            ("duration: P2D", "duration: 2 days"),
+            ("duration: P2D", "duration: 48"),
+            ("duration: P2D", "duration: P2H"),
+            ("duration: P2D", "duration: -P2D"),
+            ("duration: P2D", "duration: P-2D"),
+            ("duration: P2D", "duration: PT1.5H"),
+            ("duration: P2D", "duration: P367D"),
+            ("duration: P2D", "duration:"),
+            ("fromVersion: patch\n    duration: P2D", "duration: P2D"),
+            ("- duration: P14D", "- duration: P14D\n    fromVersion: patch"),
+            ("ramp: exponential", "ramp: steep"),
+            ("fromVersion: patch", "fromVersion: major"),
+            ("fromVersion: patch", "fromVersion: Patch"),
+            ("fromVersion: patch", "fromversion: patch"),
+            ("fromVersion: patch", "region: eu"),
+            (
+                "  phasedRollouts:\n  - fromVersion: patch\n    duration: P2D\n  - duration: P14D\n    ramp: exponential\n",
+                "  phasedRollouts: P2D\n",
+            ),
+        ],
+        expect![[r#"
+            duration: P2D => (nothing)
+                channels/c.yaml:5:5: the rollout rule has no duration; add `duration: P2D`, or the like
+            duration: P2D => duration: 2 days
+                channels/c.yaml:6:15: "2 days" is not an RFC 3339 duration; write it as in P2D or PT48H
+            duration: P2D => duration: 48
+                channels: there are no channels; add channels/<name>.yaml, or point --graph-data at the right folder
+                channels/c.yaml:6:15: The string value [48] must be quoted; put the value in quotes
+            duration: P2D => duration: P2H
+                channels/c.yaml:6:15: "P2H" is not an RFC 3339 duration; write it as in P2D or PT48H
+            duration: P2D => duration: -P2D
+                channels/c.yaml:6:15: "-P2D" is not an RFC 3339 duration; write it as in P2D or PT48H
+            duration: P2D => duration: P-2D
+                channels/c.yaml:6:15: "P-2D" is not an RFC 3339 duration; write it as in P2D or PT48H
+            duration: P2D => duration: PT1.5H
+                channels/c.yaml:6:15: "PT1.5H" is not an RFC 3339 duration; write it as in P2D or PT48H
+            duration: P2D => duration: P367D
+                channels/c.yaml:6:15: P367D is longer than 366 days; write it as in P2D or PT48H
+            duration: P2D => duration:
+                channels: there are no channels; add channels/<name>.yaml, or point --graph-data at the right folder
+                channels/c.yaml:6:13: cannot deserialize null into string; give it a value
+            fromVersion: patch\n    duration: P2D => duration: P2D
+                channels/c.yaml:6:5: there are two rules with only a duration; keep one of them
+            - duration: P14D => - duration: P14D\n    fromVersion: patch
+                channels/c.yaml:7:5: there are two rules for fromVersion patch; keep one of them
+            ramp: exponential => ramp: steep
+                channels/c.yaml:8:11: "steep" is not a ramp; use linear or exponential
+            fromVersion: patch => fromVersion: major
+                is taken
+            fromVersion: patch => fromVersion: Patch
+                is taken
+            fromVersion: patch => fromversion: patch
+                is taken, with a warning: channels/c.yaml:5:5: a rollout rule has no field "fromversion"; the rule matches nothing; correct its name, or remove the rule
+            fromVersion: patch => region: eu
+                is taken, with a warning: channels/c.yaml:5:5: a rollout rule has no field "region"; the rule matches nothing; correct its name, or remove the rule
+            phasedRollouts:\n  - fromVersion: patch\n    duration: P2D\n … => phasedRollouts: P2D
+                channels: there are no channels; add channels/<name>.yaml, or point --graph-data at the right folder
+                channels/c.yaml:4:19: expected sequence start; correct the file
+        "#]],
+    );
+}
+
+#[test]
+fn releases_of_channels() {
+    check_edits(
+        CHANNELS,
+        phased,
+        &[
+            ("  start: 2020-05-12T00:00Z\n", ""),
+            ("2020-05-12T00:00Z", "2020-05-12"),
+            ("2020-05-12T00:00Z", "2020-05-12T00:00"),
+            ("2020-05-12T00:00Z", "2020-05-32T00:00Z"),
+            ("2020-05-12T00:00Z", "tomorrow"),
+            ("2020-05-12T00:00Z", "1589241600"),
+            ("- name: 4.9.1\n  start", "- start"),
+            ("- name: 4.9.1\n", "- name: 4.9\n"),
+            ("- name: 4.9.1\n", "- name: 4.9.one\n"),
+            ("- name: 4.9.1\n  start: 2020-05-12T00:00Z\n", "- 4.9.1\n"),
+            ("- name: 4.9.2\n", "- name: 4.9.1\n"),
+            ("- name: 4.9.2\n", "- name: 4.9.1+arm64\n"),
+            ("locked: true", "locked: maybe"),
+            ("locked: true", "locked: yes"),
+            ("locked: true", "locked: 1"),
+            ("locked: true", "locked: \"true\""),
+            ("locked: true", "locked:"),
+            ("locked: true", "lock: true"),
+            ("replaces: 4.9.1", "replaces: 4.9.0"),
+            ("replaces: 4.9.1", "replaces: 4.9.2"),
+            ("replaces: 4.9.1", "replaces: the last one"),
+        ],
+        expect![[r#"
+            start: 2020-05-12T00:00Z => (nothing)
+                channels/c.yaml:10:3: version 4.9.1 has no start; add `start: <RFC 3339 time>`
+                channels/c.yaml:14:13: 4.9.2 cannot replace 4.9.1; name a release of this file with an earlier start
+            2020-05-12T00:00Z => 2020-05-12
+                channels/c.yaml:11:10: "2020-05-12" is not an RFC 3339 date-time; write it as in 2020-05-12T00:00Z
+                channels/c.yaml:15:13: 4.9.2 cannot replace 4.9.1; name a release of this file with an earlier start
+            2020-05-12T00:00Z => 2020-05-12T00:00
+                channels/c.yaml:11:10: "2020-05-12T00:00" is not an RFC 3339 date-time: failed to find offset component, which is required for parsing a timestamp; write it as in 2020-05-12T00:00Z
+                channels/c.yaml:15:13: 4.9.2 cannot replace 4.9.1; name a release of this file with an earlier start
+            2020-05-12T00:00Z => 2020-05-32T00:00Z
+                channels/c.yaml:11:10: "2020-05-32T00:00Z" is not an RFC 3339 date-time: failed to parse two digit integer as day: parameter 'day' is not in the required range of 1..=31; write it as in 2020-05-12T00:00Z
+                channels/c.yaml:15:13: 4.9.2 cannot replace 4.9.1; name a release of this file with an earlier start
+            2020-05-12T00:00Z => tomorrow
+                channels/c.yaml:11:10: "tomorrow" is not an RFC 3339 date-time; write it as in 2020-05-12T00:00Z
+                channels/c.yaml:15:13: 4.9.2 cannot replace 4.9.1; name a release of this file with an earlier start
+            2020-05-12T00:00Z => 1589241600
+                channels: there are no channels; add channels/<name>.yaml, or point --graph-data at the right folder
+                channels/c.yaml:11:10: The string value [1589241600] must be quoted; put the value in quotes
+            - name: 4.9.1\n  start => - start
+                channels/c.yaml:10:3: the release has no name; add `name: <version>`
+                channels/c.yaml:14:13: 4.9.2 cannot replace 4.9.1; name a release of this file with an earlier start
+            - name: 4.9.1 => - name: 4.9
+                channels: there are no channels; add channels/<name>.yaml, or point --graph-data at the right folder
+                channels/c.yaml:10:9: The string value [4.9] must be quoted; put the value in quotes
+            - name: 4.9.1 => - name: 4.9.one
+                channels/c.yaml:10:9: "4.9.one" is not a version: unexpected character 'o' while parsing patch version number; write it as in 4.9.7 or 4.9.7+amd64
+                channels/c.yaml:15:13: 4.9.2 cannot replace 4.9.1; name a release of this file with an earlier start
+            - name: 4.9.1\n  start: 2020-05-12T00:00Z => - 4.9.1
+                channels: there are no channels; add channels/<name>.yaml, or point --graph-data at the right folder
+                channels/c.yaml:10:3: expected mapping start; correct the file
+            - name: 4.9.2 => - name: 4.9.1
+                channels/c.yaml:12:3: 4.9.1 is listed twice, so its start is not clear; keep one of them
+                channels/c.yaml:15:13: 4.9.1 cannot replace 4.9.1; name a release of this file with an earlier start
+            - name: 4.9.2 => - name: 4.9.1+arm64
+                channels/c.yaml:12:3: 4.9.1+arm64 is listed twice, so its start is not clear; keep one of them
+                channels/c.yaml:15:13: 4.9.1+arm64 cannot replace 4.9.1; name a release of this file with an earlier start
+            locked: true => locked: maybe
+                channels: there are no channels; add channels/<name>.yaml, or point --graph-data at the right folder
+                channels/c.yaml:14:11: invalid boolean; correct the file
+            locked: true => locked: yes
+                is taken
+            locked: true => locked: 1
+                channels: there are no channels; add channels/<name>.yaml, or point --graph-data at the right folder
+                channels/c.yaml:14:11: invalid boolean; correct the file
+            locked: true => locked: "true"
+                is taken
+            locked: true => locked:
+                channels: there are no channels; add channels/<name>.yaml, or point --graph-data at the right folder
+                channels/c.yaml:14:9: invalid boolean; correct the file
+            locked: true => lock: true
+                channels/c.yaml:14:3: a release of a channel has no field "lock"; correct its name, or remove it
+            replaces: 4.9.1 => replaces: 4.9.0
+                channels/c.yaml:15:13: 4.9.2 cannot replace 4.9.0; name a release of this file with an earlier start
+            replaces: 4.9.1 => replaces: 4.9.2
+                channels/c.yaml:15:13: 4.9.2 cannot replace 4.9.2; name a release of this file with an earlier start
+            replaces: 4.9.1 => replaces: the last one
+                channels/c.yaml:15:13: 4.9.2 cannot replace the last one; name a release of this file with an earlier start
+                channels/c.yaml:15:13: "the last one" is not a version: unexpected character 't' while parsing major version number; write it as in 4.9.7 or 4.9.7+amd64
+        "#]],
+    );
+}
+
+#[test]
+fn a_channel_stands_in_one_file_only() {
+    check(
+        [
+            ("1.1.0", graph_data(&[("version", "1.1.0"), ("channels/a.yaml", CHANNEL), ("channels/b.yaml", CHANNEL)])),
+            (
+                "2.0.0",
+                graph_data(&[("version", "2.0.0"), ("channels/a.yaml", CHANNELS), ("channels/b.yaml", CHANNELS)]),
+            ),
+            (
+                "a file of 1.1.0 in data of 2.0.0",
+                graph_data(&[("version", "2.0.0"), ("channels/a.yaml", CHANNELS), ("channels/b.yaml", CHANNEL)]),
+            ),
+            (
+                "a file of 2.0.0 in data of 1.1.0",
+                graph_data(&[("version", "1.1.0"), ("channels/a.yaml", CHANNEL), ("channels/b.yaml", CHANNELS)]),
+            ),
+            ("no channels at all", graph_data(&[("version", "1.1.0"), ("README.md", "hello")])),
+        ],
+        expect![[r#"
+            1.1.0
+                channels/b.yaml:1: channel stable-4.9 is declared at channels/a.yaml:1 already; declare each channel once
+            2.0.0
+                channels/b.yaml:2:3: channel fast-4.9 is declared at channels/a.yaml:2:3 already; declare each channel once
+                channels/b.yaml:3:3: channel stable-4.9 is declared at channels/a.yaml:3:3 already; declare each channel once
+            a file of 1.1.0 in data of 2.0.0
+                channels/b.yaml:5:3: expected mapping start; correct the file
+            a file of 2.0.0 in data of 1.1.0
+                channels/b.yaml:10:3: expected string scalar; correct the file
+            no channels at all
+                channels: there are no channels; add channels/<name>.yaml, or point --graph-data at the right folder
+        "#]],
+    );
+}
+
+// Blocks
+
+#[test]
+fn blocks() {
+    check_edits(
+        BLOCK,
+        block,
+        &[
+            ("to: 4.9.2\n", ""),
+            ("to: 4.9.2", "to: 4.9"),
+            ("to: 4.9.2", "to: 4.9.*"),
+            ("to: 4.9.2", "to: [4.9.2, 4.9.3]"),
+            ("to: 4.9.2", "To: 4.9.2"),
+            ("from: 4[.]8[.].*\n", ""),
+            ("from: 4[.]8[.].*", "from: 4[.]8[.](.*"),
+            ("from: 4[.]8[.].*", "from: 4[.8"),
+            ("from: 4[.]8[.].*", "from: (?=4)"),
+            ("from: 4[.]8[.].*", "from: *"),
+            ("from: 4[.]8[.].*", "from: true"),
+            ("from: 4[.]8[.].*", "from: 5"),
+            ("from: 4[.]8[.].*", "from: 4.8"),
+            ("from: 4[.]8[.].*", "from:"),
+            ("from: 4[.]8[.].*", "from: [4.8.1]"),
+            ("from: 4[.]8[.].*", "from: .*\nfrom: 4[.]8[.].*"),
+            ("from: 4[.]8[.].*", "from: (\\w{100}){100}"),
+            ("fixedIn: 4.9.3", "fixedIn: soon"),
+            ("fixedIn: 4.9.3", "fixed_in: 4.9.3"),
+        ],
+        expect![[r#"
+            to: 4.9.2 => (nothing)
+                blocked-edges/b.yaml: the block has no `to`; add `to:`
+            to: 4.9.2 => to: 4.9
+                blocked-edges/b.yaml:1:5: The string value [4.9] must be quoted; put the value in quotes
+            to: 4.9.2 => to: 4.9.*
+                blocked-edges/b.yaml:1:5: "4.9.*" is not a version: unexpected character '*' while parsing patch version number; write it as in 4.9.7 or 4.9.7+amd64
+            to: 4.9.2 => to: [4.9.2, 4.9.3]
+                blocked-edges/b.yaml:1:5: expected string scalar; correct the file
+            to: 4.9.2 => To: 4.9.2
+                blocked-edges/b.yaml: the block has no `to`; add `to:`
+                and a warning: blocked-edges/b.yaml:1:1: a block has no field "To"; it is ignored, and the block is as wide as without it; correct its name, or remove it
+            from: 4[.]8[.].* => (nothing)
+                blocked-edges/b.yaml: the block has no `from`; add `from:`
+            from: 4[.]8[.].* => from: 4[.]8[.](.*
+                blocked-edges/b.yaml:2:7: `from` is not a regular expression that we take: unclosed group; correct it; `.*` means every release
+            from: 4[.]8[.].* => from: 4[.8
+                blocked-edges/b.yaml:2:7: `from` is not a regular expression that we take: unclosed character class; correct it; `.*` means every release
+            from: 4[.]8[.].* => from: (?=4)
+                blocked-edges/b.yaml:2:7: `from` is not a regular expression that we take: look-around, including look-ahead and look-behind, is not supported; correct it; `.*` means every release
+            from: 4[.]8[.].* => from: *
+                blocked-edges/b.yaml:2:7: while scanning an anchor or alias, did not find expected alphabetic or numeric character; correct the file
+            from: 4[.]8[.].* => from: true
+                blocked-edges/b.yaml:2:7: The string value [true] must be quoted; put the value in quotes
+            from: 4[.]8[.].* => from: 5
+                blocked-edges/b.yaml:2:7: The string value [5] must be quoted; put the value in quotes
+            from: 4[.]8[.].* => from: 4.8
+                blocked-edges/b.yaml:2:7: The string value [4.8] must be quoted; put the value in quotes
+            from: 4[.]8[.].* => from:
+                blocked-edges/b.yaml:2:5: cannot deserialize null into string; give it a value
+            from: 4[.]8[.].* => from: [4.8.1]
+                blocked-edges/b.yaml:2:7: expected string scalar; correct the file
+            from: 4[.]8[.].* => from: .*\nfrom: 4[.]8[.].*
+                blocked-edges/b.yaml:3:1: duplicate mapping key: from; keep one of them
+            from: 4[.]8[.].* => from: (\w{100}){100}
+                blocked-edges/b.yaml:2:7: `from` is not a regular expression that we take: Compiled regex exceeds size limit of 1048576 bytes.; correct it; `.*` means every release
+            fixedIn: 4.9.3 => fixedIn: soon
+                is taken, with a warning: blocked-edges/b.yaml:6:10: "soon" is not a version: unexpected character 's' while parsing major version number; name the first release without the problem
+            fixedIn: 4.9.3 => fixed_in: 4.9.3
+                is taken, with a warning: blocked-edges/b.yaml:6:1: a block has no field "fixed_in"; it is ignored, and the block is as wide as without it; correct its name, or remove it
+        "#]],
+    );
+}
+
+#[test]
+fn risks() {
+    const RULES: &str = "matchingRules:\n- type: PromQL\n  promql:\n    promql: up == 0\n- type: Always\n";
+    check_edits(
+        BLOCK,
+        block,
+        &[
+            ("url: https://example.com/bug\n", ""),
+            ("name: SlowStart\n", ""),
+            ("message: Nodes may start slowly.\n", ""),
+            ("message: Nodes may start slowly.", "message: ''"),
+            ("message: Nodes may start slowly.", "message:"),
+            (RULES, "matchingRules: []\n"),
+            (RULES, "matchingRules:\n"),
+            (RULES, "matchingRules: Always\n"),
+            (RULES, "matchingRules: {type: Always}\n"),
+            (RULES, "matchingRules:\n- Always\n"),
+            (RULES, "matchingrules:\n- type: Always\n"),
+            ("- type: Always", "- kind: Always"),
+            ("- type: Always", "- type: 5"),
+            ("- type: Always", "- type:"),
+            ("- type: Always", "- type: always"),
+            ("  promql:\n    promql: up == 0\n", ""),
+            ("  promql:\n    promql: up == 0\n", "  promql: up == 0\n"),
+            ("    promql: up == 0\n", "    query: up == 0\n"),
+            ("    promql: up == 0\n", "    promql: 1\n"),
+        ],
+        expect![[r#"
+            url: https://example.com/bug => (nothing)
+                blocked-edges/b.yaml: the block has `matchingRules` and no `url`; clients refuse a risk without name, url and message: add it
+            name: SlowStart => (nothing)
+                blocked-edges/b.yaml: the block has `matchingRules` and no `name`; clients refuse a risk without name, url and message: add it
+            message: Nodes may start slowly. => (nothing)
+                blocked-edges/b.yaml: the block has `matchingRules` and no `message`; clients refuse a risk without name, url and message: add it
+            message: Nodes may start slowly. => message: ''
+                blocked-edges/b.yaml: the block has `matchingRules` and no `message`; clients refuse a risk without name, url and message: add it
+            message: Nodes may start slowly. => message:
+                blocked-edges/b.yaml:5:8: cannot deserialize null into string; give it a value
+            matchingRules:\n- type: PromQL\n  promql:\n    promql: up == … => matchingRules: []
+                blocked-edges/b.yaml:7:16: `matchingRules` is empty; say when the risk applies (`- type: Always`), or remove the field to block the edge for everybody
+            matchingRules:\n- type: PromQL\n  promql:\n    promql: up == … => matchingRules:
+                blocked-edges/b.yaml:7:14: `matchingRules` is empty; say when the risk applies (`- type: Always`), or remove the field to block the edge for everybody
+            matchingRules:\n- type: PromQL\n  promql:\n    promql: up == … => matchingRules: Always
+                blocked-edges/b.yaml:7:16: expected sequence start; correct the file
+            matchingRules:\n- type: PromQL\n  promql:\n    promql: up == … => matchingRules: {type: Always}
+                blocked-edges/b.yaml:7:16: expected sequence start; correct the file
+            matchingRules:\n- type: PromQL\n  promql:\n    promql: up == … => matchingRules:\n- Always
+                blocked-edges/b.yaml:8:3: a matching rule needs a `type`; use `type: Always` or `type: PromQL`
+            matchingRules:\n- type: PromQL\n  promql:\n    promql: up == … => matchingrules:\n- type: Always
+                is taken, with a warning: blocked-edges/b.yaml:7:1: a block has no field "matchingrules"; it is ignored, and the block is as wide as without it; correct its name, or remove it
+            - type: Always => - kind: Always
+                blocked-edges/b.yaml:11:3: a matching rule needs a `type`; use `type: Always` or `type: PromQL`
+            - type: Always => - type: 5
+                blocked-edges/b.yaml:11:3: a matching rule needs a `type`; use `type: Always` or `type: PromQL`
+            - type: Always => - type:
+                blocked-edges/b.yaml:11:3: a matching rule needs a `type`; use `type: Always` or `type: PromQL`
+            - type: Always => - type: always
+                is taken
+            promql:\n    promql: up == 0 => (nothing)
+                blocked-edges/b.yaml:8:3: a PromQL rule needs `promql: {promql: <query>}`; use `type: Always` or `type: PromQL`
+            promql:\n    promql: up == 0 => promql: up == 0
+                blocked-edges/b.yaml:8:3: a PromQL rule needs `promql: {promql: <query>}`; use `type: Always` or `type: PromQL`
+            promql: up == 0 => query: up == 0
+                blocked-edges/b.yaml:8:3: a PromQL rule needs `promql: {promql: <query>}`; use `type: Always` or `type: PromQL`
+            promql: up == 0 => promql: 1
+                blocked-edges/b.yaml:8:3: a PromQL rule needs `promql: {promql: <query>}`; use `type: Always` or `type: PromQL`
+        "#]],
+    );
+}
+
+#[test]
+fn clusters() {
+    const CLUSTERS: &str = "clusters:\n  platforms: [AWS, Azure]\n";
+    check_edits(
+        BLOCK,
+        block,
+        &[
+            (CLUSTERS, "clusters: AWS\n"),
+            (CLUSTERS, "clusters: [AWS]\n"),
+            (CLUSTERS, "clusters:\n"),
+            (CLUSTERS, "clusters: {}\n"),
+            ("platforms: [AWS, Azure]", "platforms: []"),
+            ("platforms: [AWS, Azure]", "platforms:"),
+            ("platforms: [AWS, Azure]", "platforms: AWS"),
+            ("platforms: [AWS, Azure]", "platforms: {AWS: true}"),
+            ("platforms: [AWS, Azure]", "platforms: [AWS, 5]"),
+            ("platforms: [AWS, Azure]", "platforms: [AWS, Bare Metal]"),
+            ("platforms: [AWS, Azure]", "platforms: [AWS, ~]"),
+            ("platforms: [AWS, Azure]", "platforms: [AWS]\n  platforms: [Azure]"),
+            ("platforms: [AWS, Azure]", "platform: AWS"),
+            ("platforms: [AWS, Azure]", "platforms: [AWS]\n  regions: [eu]"),
+        ],
+        expect![[r#"
+            clusters:\n  platforms: [AWS, Azure] => clusters: AWS
+                blocked-edges/b.yaml:12:11: `clusters` is not a mapping; write `clusters: {platforms: [<platform>]}`
+            clusters:\n  platforms: [AWS, Azure] => clusters: [AWS]
+                blocked-edges/b.yaml:12:11: `clusters` is not a mapping; write `clusters: {platforms: [<platform>]}`
+            clusters:\n  platforms: [AWS, Azure] => clusters:
+                blocked-edges/b.yaml:12:9: `clusters` is not a mapping; write `clusters: {platforms: [<platform>]}`
+            clusters:\n  platforms: [AWS, Azure] => clusters: {}
+                is taken, with a warning: blocked-edges/b.yaml:12:11: `clusters` names no clusters; list the platforms, or remove `clusters`; until then the edge is blocked for every cluster
+            platforms: [AWS, Azure] => platforms: []
+                is taken, with a warning: blocked-edges/b.yaml:13:3: `clusters` names no clusters; list the platforms, or remove `clusters`; until then the edge is blocked for every cluster
+            platforms: [AWS, Azure] => platforms:
+                blocked-edges/b.yaml:13:3: `clusters.platforms` is not a list of platform names; write `platforms: [AWS, BareMetal]`
+            platforms: [AWS, Azure] => platforms: AWS
+                blocked-edges/b.yaml:13:3: `clusters.platforms` is not a list of platform names; write `platforms: [AWS, BareMetal]`
+            platforms: [AWS, Azure] => platforms: {AWS: true}
+                blocked-edges/b.yaml:13:3: `clusters.platforms` is not a list of platform names; write `platforms: [AWS, BareMetal]`
+            platforms: [AWS, Azure] => platforms: [AWS, 5]
+                blocked-edges/b.yaml:13:3: `clusters.platforms` is not a list of platform names; write `platforms: [AWS, BareMetal]`
+            platforms: [AWS, Azure] => platforms: [AWS, Bare Metal]
+                blocked-edges/b.yaml:13:3: `clusters.platforms` is not a list of platform names; write `platforms: [AWS, BareMetal]`
+            platforms: [AWS, Azure] => platforms: [AWS, ~]
+                blocked-edges/b.yaml:13:3: `clusters.platforms` is not a list of platform names; write `platforms: [AWS, BareMetal]`
+            platforms: [AWS, Azure] => platforms: [AWS]\n  platforms: [Azure]
+                blocked-edges/b.yaml:14:3: duplicate mapping key: platforms; keep one of them
+            platforms: [AWS, Azure] => platform: AWS
+                is taken, with a warning: blocked-edges/b.yaml:13:3: `clusters` has a property that this towpath does not know (platform); list the platforms, or remove `clusters`; until then the edge is blocked for every cluster
+            platforms: [AWS, Azure] => platforms: [AWS]\n  regions: [eu]
+                is taken, with a warning: blocked-edges/b.yaml:13:3: `clusters` has a property that this towpath does not know (regions); list the platforms, or remove `clusters`; until then the edge is blocked for every cluster
+        "#]],
+    );
+}
+
+#[test]
+fn blocks_name_at_most_so_many_platforms() {
+    let some = |from: usize, to: usize| {
+        let names: Vec<String> = (from..to).map(|n| format!("P{n}")).collect();
+        format!("to: 4.9.2\nfrom: .*\nclusters: {{platforms: [{}]}}\n", names.join(", "))
+    };
+    let files = |to| {
+        let (first, second) = (some(0, 40), some(20, to));
+        graph_data(&[
+            ("version", "1.1.0"),
+            ("channels/c.yaml", CHANNEL),
+            ("blocked-edges/a.yaml", &first),
+            ("blocked-edges/b.yaml", &second),
+        ])
+    };
+    check(
+        [("sixty", files(60)), ("sixty-one", files(61))],
+        expect![[r#"
+        sixty
+            is taken
+        sixty-one
+            blocked-edges: blocks name 61 different platforms; at most 60 are taken; look for misspelt platforms
+    "#]],
+    );
+}
+
+// Files
+
+#[test]
+fn file_names() {
+    let named = |name: &str| {
+        let result = graph_data(&[("version", "1.1.0"), ("channels/c.yaml", CHANNEL), (name, BLOCK)]);
+        (name.to_owned(), result)
+    };
+    check(
+        [
+            "blocked-edges/b.yaml",
+            "blocked-edges/b.yml",
+            "blocked-edges/b.json",
+            "blocked-edges/b.txt",
+            "blocked-edges/b",
+            "blocked-edges/b.YAML",
+            "blocked-edges/b.yaml~",
+            "blocked-edges/4.9/b.yaml",
+            "blocked-edges/.gitkeep",
+            "channels/c.json",
+            "channels/4.9/c.yaml",
+            "README.md",
+        ]
+        .map(named),
+        expect![[r#"
+            blocked-edges/b.yaml
+                is taken
+            blocked-edges/b.yml
+                is taken
+            blocked-edges/b.json
+                blocked-edges/b.json: this file would have no effect; name it *.yaml, or remove it
+            blocked-edges/b.txt
+                blocked-edges/b.txt: this file would have no effect; name it *.yaml, or remove it
+            blocked-edges/b
+                blocked-edges/b: this file would have no effect; name it *.yaml, or remove it
+            blocked-edges/b.YAML
+                blocked-edges/b.YAML: this file would have no effect; name it *.yaml, or remove it
+            blocked-edges/b.yaml~
+                blocked-edges/b.yaml~: this file would have no effect; name it *.yaml, or remove it
+            blocked-edges/4.9/b.yaml
+                blocked-edges/4.9/b.yaml: this file would have no effect; move it out of its subfolder, or remove it
+            blocked-edges/.gitkeep
+                is taken
+            channels/c.json
+                channels/c.json: this file would have no effect; name it *.yaml, or remove it
+            channels/4.9/c.yaml
+                channels/4.9/c.yaml: this file would have no effect; move it out of its subfolder, or remove it
+            README.md
+                is taken
+        "#]],
+    );
+}
+
+#[test]
+fn whole_files() {
+    let deep = format!("to: 4.9.2\nfrom: .*\nclusters: {}1{}\n", "[".repeat(100), "]".repeat(100));
+    let bomb = "a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\nto: 4.9.2\nfrom: .*\n";
+    let large = format!("to: 4.9.2\nfrom: .*\nmessage: {}\n", "x".repeat(4 << 20));
+    let long = format!("to: 4.9.2\nfrom: {}\n", "a|".repeat(5000));
+    check(
+        [
+            ("empty", ""),
+            ("only a comment", "# to be written\n"),
+            ("null", "~\n"),
+            ("a list", "- to: 4.9.2\n"),
+            ("a word", "blocked\n"),
+            ("two documents", "to: 4.9.2\nfrom: .*\n---\nto: 4.9.3\nfrom: .*\n"),
+            ("one document, with its marks", "---\nto: 4.9.2\nfrom: .*\n...\n"),
+            ("a byte order mark and CRLF", "\u{feff}to: 4.9.2\r\nfrom: .*\r\n"),
+            ("a tab for indentation", "to: 4.9.2\nfrom: .*\nclusters:\n\tplatforms: [AWS]\n"),
+            ("an open quote", "to: '4.9.2\nfrom: .*\n"),
+            ("an open bracket", "to: 4.9.2\nfrom: .*\nclusters: {platforms: [AWS\n"),
+            ("JSON inside", "{\"to\": \"4.9.2\", \"from\": \".*\"}\n"),
+            ("an anchor", "to: &to 4.9.2\nfrom: .*\n"),
+            ("an alias bomb", bomb),
+            ("a merge key", "<<: {to: 4.9.2}\nfrom: .*\n"),
+            ("nested a hundred deep", &deep),
+            ("four megabytes and more", &large),
+            ("a pattern of ten thousand bytes", &long),
+        ]
+        .map(|(name, text)| (name, block(text)))
+        .into_iter()
+        .chain([("not UTF-8", blocks_in_bytes(b"to: 4.9.2\nfrom: \xff\n"))]),
+        expect![[r#"
+            empty
+                blocked-edges/b.yaml: the block has no `from`; add `from:`
+                blocked-edges/b.yaml: the block has no `to`; add `to:`
+            only a comment
+                blocked-edges/b.yaml: the block has no `from`; add `from:`
+                blocked-edges/b.yaml: the block has no `to`; add `to:`
+            null
+                blocked-edges/b.yaml: the block has no `from`; add `from:`
+                blocked-edges/b.yaml: the block has no `to`; add `to:`
+            a list
+                blocked-edges/b.yaml:1:1: expected mapping start; correct the file
+            a word
+                blocked-edges/b.yaml:1:1: expected mapping start; correct the file
+            two documents
+                blocked-edges/b.yaml:3:1: budget breached: Documents { documents: 2 }; anchors and deep nesting are not taken here: write it out plainly
+            one document, with its marks
+                is taken
+            a byte order mark and CRLF
+                is taken
+            a tab for indentation
+                blocked-edges/b.yaml:4:2: tabs disallowed within this context (block indentation); correct the file
+            an open quote
+                blocked-edges/b.yaml:2:1: invalid indentation in multiline quoted scalar; put the value in quotes
+            an open bracket
+                blocked-edges/b.yaml:3:23: unclosed bracket '['; correct the file
+            JSON inside
+                is taken
+            an anchor
+                blocked-edges/b.yaml:1:9: budget breached: Anchors { anchors: 1 }; anchors and deep nesting are not taken here: write it out plainly
+            an alias bomb
+                blocked-edges/b.yaml:1:7: budget breached: Anchors { anchors: 1 }; anchors and deep nesting are not taken here: write it out plainly
+            a merge key
+                is taken
+            nested a hundred deep
+                blocked-edges/b.yaml:3:42: budget breached: Depth { depth: 33 }; anchors and deep nesting are not taken here: write it out plainly
+            four megabytes and more
+                blocked-edges/b.yaml: the file is larger than 4194304 bytes; split it
+            a pattern of ten thousand bytes
+                blocked-edges/b.yaml:2:7: `from` is not a regular expression that we take: it is longer than 8192 bytes; correct it; `.*` means every release
+            not UTF-8
+                blocked-edges/b.yaml: the file is not UTF-8 text; save it as UTF-8
+        "#]],
+    );
+}
+
+#[test]
+fn raw_metadata() {
+    let raw = |text: &'static str| {
+        let files = [("version", "1.1.0"), ("channels/c.yaml", CHANNEL), ("raw/metadata.json", text)];
+        (if text.is_empty() { "(nothing)" } else { text }, graph_data(&files))
+    };
+    check(
+        [
+            r#"{"4.9.2": {"io.openshift.upgrades.graph.previous.add": "4.9.1"}}"#,
+            r#"{"4.9.2": {"url": 5}}"#,
+            r#"{"4.9.2": "url"}"#,
+            r#"{"4.9": {}}"#,
+            r#"{"4.9.2": {"#,
+            r#"["4.9.2"]"#,
+            r#"{"4.9.2": {"a": "b"}, "4.9.2": {}}"#,
+            "",
+        ]
+        .map(raw),
+        expect![[r#"
+            {"4.9.2": {"io.openshift.upgrades.graph.previous.add": "4.9.1"}}
+                is taken
+            {"4.9.2": {"url": 5}}
+                raw/metadata.json:1:19: invalid type: integer `5`, expected a string; correct the file
+            {"4.9.2": "url"}
+                raw/metadata.json:1:15: invalid type: string "url", expected a map; correct the file
+            {"4.9": {}}
+                raw/metadata.json: "4.9" is not a version: unexpected end of input while parsing minor version number; write it as in 4.9.7 or 4.9.7+amd64
+            {"4.9.2": {
+                raw/metadata.json:1:11: EOF while parsing an object; correct the file
+            ["4.9.2"]
+                raw/metadata.json:1: invalid type: sequence, expected a map; correct the file
+            {"4.9.2": {"a": "b"}, "4.9.2": {}}
+                is taken
+            (nothing)
+                raw/metadata.json:1: EOF while parsing a value; correct the file
+        "#]],
+    );
+}
+
+#[test]
+fn every_problem_of_every_file_is_reported_at_once() {
+    check(
+        [(
+            "five files, all of them wrong",
+            graph_data(&[
+                ("version", "2.0.0"),
+                ("channels/a.yaml", "channels: [{name: A}]\nversions: [{name: 4.9.1}, {start: now}]\n"),
+                ("blocked-edges/c.yaml", "from: (\nfixedIn: never\n"),
+                ("blocked-edges/b.txt", "to: 4.9.2\n"),
+                ("raw/metadata.json", "{}}"),
+            ]),
+        )],
+        expect![[r#"
+            five files, all of them wrong
+                blocked-edges/b.txt: this file would have no effect; name it *.yaml, or remove it
+                blocked-edges/c.yaml: the block has no `to`; add `to:`
+                blocked-edges/c.yaml:1:7: `from` is not a regular expression that we take: unclosed group; correct it; `.*` means every release
+                and a warning: blocked-edges/c.yaml:2:10: "never" is not a version: unexpected character 'n' while parsing major version number; name the first release without the problem
+                channels: there are no channels; add channels/<name>.yaml, or point --graph-data at the right folder
+                channels/a.yaml:1:19: "A" cannot be a channel's name; use lower-case letters, digits, `-` and `.`
+                channels/a.yaml:2:12: version 4.9.1 has no start; add `start: <RFC 3339 time>`
+                channels/a.yaml:2:27: the release has no name; add `name: <version>`
+                raw/metadata.json:1:3: trailing characters; correct the file
+        "#]],
+    );
+}
+
+// Releases and platforms
+
+#[test]
+fn releases_files() {
+    check_edits(
+        RELEASES,
+        |text| said(releases::read(&Place::file("releases.json"), text.as_bytes()).map(|(_, warnings)| warnings)),
+        &[
+            (RELEASES, ""),
+            (RELEASES, "[]"),
+            (RELEASES, "<html>"),
+            (RELEASES, "{\"nodes\": []}"),
+            (&RELEASES[70..], ""),
+            ("\"version\": \"4.9.1+amd64\", ", ""),
+            ("\"version\": \"4.9.1+amd64\"", "\"version\": 4.9"),
+            ("\"version\": \"4.9.1+amd64\"", "\"version\": \"4.9\""),
+            ("\"payload\": \"p1\"", "\"payload\": 1"),
+            ("\"payload\": \"p1\"", "\"payload\": \"\""),
+            ("\"payload\": \"p1\"", "\"payload\": null"),
+            ("{\"url\": \"u\"}", "{\"url\": 5}"),
+            ("{\"version\": \"4.9.2+amd64\"", "{\"version\": \"4.9.1\""),
+            ("[[0, 1]]", "[[0, 2], [7, 1]]"),
+            ("[[0, 1]]", "[[0, -1]]"),
+            ("[[0, 1]]", "[[0]]"),
+            ("[[0, 1]]", "[{\"from\": 0, \"to\": 1}]"),
+            (
+                "[{\"name\": \"R\", \"url\": \"u\", \"message\": \"m\", \"matchingRules\": [{\"type\": \"Always\"}]}]",
+                "[]",
+            ),
+            (
+                ",\n   \"risks\": [{\"name\": \"R\", \"url\": \"u\", \"message\": \"m\", \"matchingRules\": [{\"type\": \"Always\"}]}]",
+                "",
+            ),
+            ("\"message\": \"m\", ", ""),
+            ("[{\"type\": \"Always\"}]", "[]"),
+            ("\"to\": \"4.9.2\"", "\"to\": \"4.9\""),
+        ],
+        expect![[r#"
+            (all) => (nothing)
+                releases.json:1: EOF while parsing a value; correct the file
+            (all) => []
+                releases.json:1:2: invalid length 0, expected struct GraphFile with 3 elements; correct the file
+            (all) => <html>
+                releases.json:1:1: expected value; correct the file
+            (all) => {"nodes": []}
+                releases.json:1:13: missing field `edges`; correct the file
+            {"url": "u"}},\n  {"version": "4.9.2+amd64", "payload": "p2" … => (nothing)
+                releases.json:2:58: EOF while parsing a value; correct the file
+            "version": "4.9.1+amd64", => (nothing)
+                releases.json:2:45: missing field `version`; correct the file
+            "version": "4.9.1+amd64" => "version": 4.9
+                releases.json:2:17: invalid type: floating point `4.9`, expected a string; correct the file
+            "version": "4.9.1+amd64" => "version": "4.9"
+                releases.json: nodes[0]: "4.9" is not a version: unexpected end of input while parsing minor version number; write it as in 4.9.7 or 4.9.7+amd64
+            "payload": "p1" => "payload": 1
+                releases.json:2:41: invalid type: integer `1`, expected a string; correct the file
+            "payload": "p1" => "payload": ""
+                is taken, with a warning: releases.json: 1 releases have no payload and are left out, with their edges; they are names that other releases mention; scrape them if they exist
+            "payload": "p1" => "payload": null
+                is taken, with a warning: releases.json: 1 releases have no payload and are left out, with their edges; they are names that other releases mention; scrape them if they exist
+            {"url": "u"} => {"url": 5}
+                releases.json:2:67: invalid type: integer `5`, expected a string; correct the file
+            {"version": "4.9.2+amd64" => {"version": "4.9.1"
+                releases.json: nodes[1]: 4.9.1 of amd64 stands here twice, with different payloads; keep the right one
+            [[0, 1]] => [[0, 2], [7, 1]]
+                releases.json: edges[0]: [0, 2] names a node that does not exist (2 do); write the graph anew from its source
+                releases.json: edges[1]: [7, 1] names a node that does not exist (2 do); write the graph anew from its source
+            [[0, 1]] => [[0, -1]]
+                releases.json:4:17: invalid value: integer `-1`, expected usize; correct the file
+            [[0, 1]] => [[0]]
+                releases.json:4:14: invalid length 1, expected a tuple of size 2; correct the file
+            [[0, 1]] => [{"from": 0, "to": 1}]
+                releases.json:4:11: invalid type: map, expected a tuple of size 2; correct the file
+            [{"name": "R", "url": "u", "message": "m", "matchingRules":  … => []
+                releases.json: a group of conditionalEdges has no risks; write the graph anew from its source
+            ,\n   "risks": [{"name": "R", "url": "u", "message": "m", "m … => (nothing)
+                releases.json:6:47: missing field `risks`; correct the file
+            "message": "m", => (nothing)
+                releases.json:7:77: missing field `message`; correct the file
+            [{"type": "Always"}] => []
+                is taken
+            "to": "4.9.2" => "to": "4.9"
+                is taken
+        "#]],
+    );
+}
+
+#[test]
+fn platforms_files() {
+    let file = |text: &str| {
+        (format!("{text:?}"), said(platforms::read(&Place::file("platforms.csv"), text.as_bytes()).map(|_| vec![])))
+    };
+    check(
+        [
+            "# clusters\n\n0f3a,AWS\n0f3b , Azure\r\n",
+            "0f3a\n",
+            "0f3a;AWS\n",
+            "0f3a,\n,AWS\n",
+            "0f3a,AWS,eu\n",
+            "0f3a,Bare Metal\n",
+            "0f3a,AWS\n0f3a,aws\n",
+            "0f3a,AWS\n0f3a,Azure\n",
+            "\u{feff}0f3a,AWS\n",
+        ]
+        .map(file)
+        .into_iter()
+        .chain([(
+            "not UTF-8".to_owned(),
+            said(platforms::read(&Place::file("platforms.csv"), b"0f3a,AWS\n\xff,AWS\n").map(|_| vec![])),
+        )]),
+        expect![[r##"
+            "# clusters\n\n0f3a,AWS\n0f3b , Azure\r\n"
+                is taken
+            "0f3a\n"
+                platforms.csv:1: this is not a cluster's id and its platform; write it as in `<uuid>,AWS`
+            "0f3a;AWS\n"
+                platforms.csv:1: this is not a cluster's id and its platform; write it as in `<uuid>,AWS`
+            "0f3a,\n,AWS\n"
+                platforms.csv:1: this is not a cluster's id and its platform; write it as in `<uuid>,AWS`
+                platforms.csv:2: this is not a cluster's id and its platform; write it as in `<uuid>,AWS`
+            "0f3a,AWS,eu\n"
+                platforms.csv:1: this is not a cluster's id and its platform; write it as in `<uuid>,AWS`
+            "0f3a,Bare Metal\n"
+                platforms.csv:1: this is not a cluster's id and its platform; write it as in `<uuid>,AWS`
+            "0f3a,AWS\n0f3a,aws\n"
+                is taken
+            "0f3a,AWS\n0f3a,Azure\n"
+                platforms.csv:2: 0f3a has two platforms; keep the right one
+            "\u{feff}0f3a,AWS\n"
+                is taken
+            not UTF-8
+                is taken
+        "##]],
+    );
+}
+
+// How the tables are made
+
+/// What a reader said: why it refuses, or what it takes in with a warning.
+type Said = Result<Vec<Finding>, Vec<Finding>>;
+
+fn check_edits(good: &str, read: impl Fn(&str) -> Said, edits: &[(&str, &str)], expected: Expect) {
+    assert_eq!(read(good), Ok(vec![]), "the file before the edits is good");
+    let rows = edits.iter().map(|(before, after)| {
+        assert!(good.contains(before), "{before:?} does not stand in the good file");
+        let whole = if *before == good { "(all)".to_owned() } else { shown(before) };
+        (format!("{whole} => {}", shown(after)), read(&good.replacen(before, after, 1)))
+    });
+    check(rows, expected);
+}
+
+fn check<N: Into<String>>(rows: impl IntoIterator<Item = (N, Said)>, expected: Expect) {
+    let mut table = String::new();
+    for (name, said) in rows {
+        let (Ok(findings) | Err(findings)) = &said;
+        table += &format!("{}\n", name.into());
+        if findings.is_empty() {
+            table += "    is taken\n";
+        }
+        for finding in findings {
+            let severity = match (&said, finding.is_error()) {
+                (_, true) => "",
+                (Ok(_), false) => "is taken, with a warning: ",
+                (Err(_), false) => "and a warning: ",
+            };
+            table += &format!("    {severity}{finding}\n");
+        }
+    }
+    expected.assert_eq(&table);
+}
+
+/// An edit in one line, long ones up to a limit.
+fn shown(text: &str) -> String {
+    const MAX_CHARS: usize = 60;
+    let line = text.trim().replace('\n', "\\n");
+    match line.chars().count() {
+        0 => "(nothing)".to_owned(),
+        1..=MAX_CHARS => line,
+        _ => line.chars().take(MAX_CHARS).chain(" …".chars()).collect(),
+    }
+}
+
+fn phased(text: &str) -> Said {
+    graph_data(&[("version", "2.0.0"), ("channels/c.yaml", text)])
+}
+
+fn block(text: &str) -> Said {
+    blocks_in_bytes(text.as_bytes())
+}
+
+fn blocks_in_bytes(bytes: &[u8]) -> Said {
+    let file = |path: &str, bytes: &[u8]| SourceFile { path: path.into(), bytes: bytes.into() };
+    let (version, channel) = (file("version", b"1.1.0\n"), file("channels/c.yaml", CHANNEL.as_bytes()));
+    said(graph_data::read(&[version, channel, file("blocked-edges/b.yaml", bytes)]).map(|(_, warnings)| warnings))
+}
+
+fn graph_data(files: &[(&str, &str)]) -> Said {
+    let file = |(path, text): &(&str, &str)| SourceFile { path: (*path).into(), bytes: (*text).into() };
+    let files: Vec<SourceFile> = files.iter().map(file).collect();
+    said(graph_data::read(&files).map(|(_, warnings)| warnings))
+}
+
+/// A refusal names an error, and what is taken has none.
+fn said(result: Said) -> Said {
+    match &result {
+        Ok(warnings) => assert!(!warnings.iter().any(Finding::is_error), "{warnings:?}"),
+        Err(findings) => assert!(findings.iter().any(Finding::is_error), "{findings:?}"),
+    }
+    result
+}

@@ -1,0 +1,82 @@
+//! `cargo xtask bench`: figures from one run on one machine.
+//!
+//! The binary that ships is started and asked over HTTP, as its users do. Ratios count, not absolute figures, and no
+//! test depends on either.
+
+mod bars;
+mod clients;
+mod convert;
+mod growth;
+mod http;
+mod memory;
+mod nginx;
+mod real_data;
+mod reloads;
+mod running;
+mod scratch;
+mod serve;
+mod speed;
+mod synthetic;
+mod table;
+mod tools;
+mod towpath;
+mod wrk;
+
+use clap::{Args, Subcommand};
+
+use crate::Outcome;
+
+/// What can be measured.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Bench {
+    /// The graph service against nginx with static files; reloads; memory. Exit 1 if a bar is missed.
+    Serve(Options),
+    /// The cost of a request from 1,000 to 100,000 releases.
+    Growth(Options),
+}
+
+/// How to measure.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Build towpath with this profile.
+    #[arg(long, default_value = "dist")]
+    profile: String,
+    /// Measure each case for so long.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=600))]
+    seconds: u64,
+    /// Measure each case so many times, and take the median.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=99))]
+    rounds: u64,
+}
+
+/// Measures.
+pub(crate) fn run(bench: &Bench) -> anyhow::Result<Outcome> {
+    match bench {
+        Bench::Serve(options) => serve::run(options),
+        Bench::Growth(options) => growth::run(options),
+    }
+}
+
+/// The middle of some figures.
+fn median(figures: impl IntoIterator<Item = f64>) -> f64 {
+    let mut figures: Vec<f64> = figures.into_iter().collect();
+    assert!(!figures.is_empty(), "a median needs a figure");
+    figures.sort_by(f64::total_cmp);
+    let middle = figures.len() / 2;
+    match figures.len() % 2 {
+        0 => f64::midpoint(figures[middle - 1], figures[middle]),
+        _ => figures[middle],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_median_is_the_middle() {
+        assert_eq!(median([3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median([4.0, 1.0, 2.0, 3.0]), 2.5);
+        assert_eq!(median([7.0]), 7.0);
+    }
+}

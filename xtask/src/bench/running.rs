@@ -1,0 +1,82 @@
+//! A process that runs beside the bench, and ends with it.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+
+/// How long a process may take to end when it is asked to.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// How much of a log is shown when its process fails.
+const SHOWN_LINES: usize = 20;
+
+/// The process. It is ended when this is dropped.
+#[derive(Debug)]
+pub(super) struct Running {
+    child: Child,
+    name: &'static str,
+    log: PathBuf,
+}
+
+impl Running {
+    /// Starts a process that writes what it has to say into a file.
+    pub(super) fn start(name: &'static str, mut command: Command, log: &Path) -> anyhow::Result<Self> {
+        let file = File::create(log).with_context(|| format!("{}: cannot be created", log.display()))?;
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(file).spawn();
+        let child = child.with_context(|| format!("{name} cannot be started"))?;
+        Ok(Self { child, name, log: log.to_owned() })
+    }
+
+    /// The process's id.
+    pub(super) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// An error if the process has ended, with the last lines of its log.
+    pub(super) fn ensure_alive(&mut self) -> anyhow::Result<()> {
+        match self.child.try_wait()? {
+            None => Ok(()),
+            Some(status) => bail!("{} ended ({status}); its last words:\n{}", self.name, self.last_words()),
+        }
+    }
+
+    /// The last lines of its log.
+    pub(super) fn last_words(&self) -> String {
+        let log = fs::read_to_string(&self.log).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().collect();
+        lines[lines.len().saturating_sub(SHOWN_LINES)..].join("\n")
+    }
+
+    /// Sends a signal, by its name without `SIG`.
+    pub(super) fn signal(&self, signal: &str) -> anyhow::Result<()> {
+        let status = Command::new("kill").args(["-s", signal, &self.id().to_string()]).status();
+        let sent = status.context("`kill` cannot be run; install procps or util-linux")?.success();
+        if sent { Ok(()) } else { bail!("{} does not take SIG{signal}", self.name) }
+    }
+
+    fn ends_by_itself(&mut self) -> bool {
+        let asked = Instant::now();
+        while asked.elapsed() < PATIENCE {
+            if matches!(self.child.try_wait(), Ok(Some(_))) {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        false
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(Some(_))) {
+            return;
+        }
+        // Asked first: nginx has workers of its own to end.
+        if self.signal("TERM").is_err() || !self.ends_by_itself() {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}

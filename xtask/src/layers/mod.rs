@@ -1,0 +1,74 @@
+//! `cargo xtask layers`: the lines between the rooms of the house, read from the manifests.
+//!
+//! This file brings the facts; [`rules`] judges them.
+
+mod rules;
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context;
+use serde_json::Value;
+
+use crate::say::say;
+use crate::{Outcome, workspace};
+use rules::{Crate, Dependency, Kind, Room, Violation};
+
+/// Prints what crosses a line.
+pub(crate) fn run() -> anyhow::Result<Outcome> {
+    let crates = crates(&workspace::metadata()?, workspace::root())?;
+    let mut violations = rules::violations(&crates);
+    violations.extend(pinned_toolchains(workspace::root(), &crates));
+    for violation in &violations {
+        say(violation.to_string())?;
+    }
+    if !violations.is_empty() {
+        return Ok(Outcome::Bad);
+    }
+    say(format!("{} crates, each in its layer", crates.len()))?;
+    Ok(Outcome::Good)
+}
+
+fn crates(metadata: &Value, root: &Path) -> anyhow::Result<Vec<Crate>> {
+    let packages = metadata["packages"].as_array().context("cargo metadata names no packages")?;
+    packages.iter().map(|package| read_crate(package, root)).collect()
+}
+
+fn read_crate(package: &Value, root: &Path) -> anyhow::Result<Crate> {
+    let name = package["name"].as_str().context("a package without a name")?;
+    let manifest = Path::new(package["manifest_path"].as_str().context("a package without a manifest")?);
+    let text = fs::read_to_string(manifest).with_context(|| format!("{}: cannot be read", manifest.display()))?;
+    let place = manifest.strip_prefix(root).unwrap_or(manifest).display().to_string();
+    let dependencies = package["dependencies"].as_array().context("a package without a list of dependencies")?;
+    Ok(Crate {
+        name: name.to_owned(),
+        room: Room::of(&place),
+        inherits_lints: rules::inherits_lints(&text),
+        dependencies: dependencies.iter().map(read_dependency).collect::<anyhow::Result<_>>()?,
+        manifest: place,
+    })
+}
+
+fn read_dependency(dependency: &Value) -> anyhow::Result<Dependency> {
+    let name = dependency["name"].as_str().context("a dependency without a name")?.to_owned();
+    let kind = match dependency["kind"].as_str() {
+        Some("dev") => Kind::Dev,
+        // What builds a crate is as much a part of it as what it links.
+        _ => Kind::Normal,
+    };
+    Ok(Dependency { name, kind })
+}
+
+/// The compiler is chosen by `rust-version` and by whoever builds; a pinned one is downloaded behind their back.
+fn pinned_toolchains(root: &Path, crates: &[Crate]) -> Vec<Violation> {
+    let folders = crates.iter().filter_map(|one| Path::new(&one.manifest).parent()).chain([Path::new("")]);
+    let files = folders.flat_map(|folder| ["rust-toolchain", "rust-toolchain.toml"].map(|name| folder.join(name)));
+    files
+        .filter(|file| root.join(file).exists())
+        .map(|file| Violation {
+            place: file.display().to_string(),
+            problem: "this pins a toolchain".into(),
+            remedy: "remove it; `rust-version` in Cargo.toml says what is needed".into(),
+        })
+        .collect()
+}

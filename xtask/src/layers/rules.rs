@@ -1,0 +1,272 @@
+//! The rules of the layers: who may depend on whom. Manifests in, violations out.
+//!
+//! Dependencies point one way, app to adapters to formats to core, also for tests: a test that needs the layer above
+//! belongs to the layer above. Third-party crates are judged only where they would ship.
+
+use std::fmt;
+
+/// A room of the house, by the folder that the crate is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Room {
+    Core,
+    Formats,
+    Adapter,
+    App,
+    Xtask,
+    /// No room that we know.
+    Elsewhere,
+}
+
+/// A member of the workspace.
+#[derive(Debug, Clone)]
+pub(super) struct Crate {
+    pub(super) name: String,
+    /// Its manifest, from the root of the workspace.
+    pub(super) manifest: String,
+    pub(super) room: Room,
+    pub(super) inherits_lints: bool,
+    pub(super) dependencies: Vec<Dependency>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Dependency {
+    pub(super) name: String,
+    pub(super) kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// It becomes part of the crate.
+    Normal,
+    /// For tests alone.
+    Dev,
+}
+
+/// Something that crosses a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Violation {
+    pub(super) place: String,
+    pub(super) problem: String,
+    pub(super) remedy: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}; {}", self.place, self.problem, self.remedy)
+    }
+}
+
+/// All that core is made of. None of it does IO, reads a clock, or knows a wire format.
+const CORE_MAY_USE: [&str; 5] = ["jiff", "regex", "semver", "sha2", "thiserror"];
+/// What would open a door in formats. Each stands for its family: `tokio` for `tokio-util` too.
+const FORMATS_MAY_NOT_USE: [&str; 7] = ["tokio", "hyper", "notify", "tracing", "reqwest", "sqlx", "kube"];
+
+/// Everything in these crates that crosses a line.
+pub(super) fn violations(crates: &[Crate]) -> Vec<Violation> {
+    crates.iter().flat_map(|one| violations_of(one, crates)).collect()
+}
+
+fn violations_of(one: &Crate, all: &[Crate]) -> Vec<Violation> {
+    let judged = one.dependencies.iter().filter_map(|dependency| {
+        let member = all.iter().find(|other| other.name == dependency.name);
+        match (member, dependency.kind) {
+            (Some(other), _) => judge_member(one, other),
+            (None, Kind::Normal) => judge_third_party(one, &dependency.name),
+            (None, Kind::Dev) => None,
+        }
+    });
+    judged.chain(judge_room(one)).chain(judge_lints(one)).collect()
+}
+
+fn judge_member(one: &Crate, other: &Crate) -> Option<Violation> {
+    use Room::{Adapter, App, Core, Formats};
+    let (allowed, remedy) = match one.room {
+        Room::Core => (&[][..], "core knows nobody: move what needs it to the layer above"),
+        Room::Formats => (&[Core][..], "formats knows core alone: move what needs it to an adapter or to the app"),
+        Room::Adapter => (&[Core, Formats][..], "adapters know core and formats alone: let the app bring them together"),
+        Room::App => (&[Core, Formats, Adapter][..], "the app knows core, formats and adapters alone"),
+        Room::Xtask => (&[][..], "xtask looks at the crates from outside: run the binary instead"),
+        // One complaint about it is enough, and that is about the place.
+        Room::Elsewhere => (&[Core, Formats, Adapter, App][..], ""),
+    };
+    let crosses = !allowed.contains(&other.room);
+    crosses.then(|| one.violation(format!("{} depends on {}", one.name, other.name), remedy))
+}
+
+fn judge_third_party(one: &Crate, name: &str) -> Option<Violation> {
+    let family = |head: &&str| name == *head || name.strip_prefix(*head).is_some_and(|rest| rest.starts_with('-'));
+    let remedy = match one.room {
+        Room::Core if !CORE_MAY_USE.contains(&name) => {
+            "core is pure: move what needs it to formats or to an adapter, or argue for it in xtask/src/layers/rules.rs"
+        }
+        Room::Formats if FORMATS_MAY_NOT_USE.iter().any(|head| family(&head)) => {
+            "formats is pure: move what needs it to an adapter"
+        }
+        _ => return None,
+    };
+    Some(one.violation(format!("{} depends on {name}", one.name), remedy))
+}
+
+fn judge_room(one: &Crate) -> Option<Violation> {
+    let known = one.room != Room::Elsewhere;
+    let remedy = "move it to core/, formats/, adapters/<name>/, app/ or xtask/, or give the room a rule here";
+    (!known).then(|| one.violation(format!("{} is in no room of the house", one.name), remedy))
+}
+
+fn judge_lints(one: &Crate) -> Option<Violation> {
+    let problem = || format!("{} does not inherit the workspace's lints", one.name);
+    (!one.inherits_lints).then(|| one.violation(problem(), "add `[lints]` with `workspace = true`"))
+}
+
+impl Crate {
+    fn violation(&self, problem: String, remedy: &str) -> Violation {
+        Violation { place: self.manifest.clone(), problem, remedy: remedy.to_owned() }
+    }
+}
+
+impl Room {
+    /// The room that a manifest is in, by its path from the root of the workspace.
+    pub(super) fn of(manifest: &str) -> Self {
+        match manifest.split('/').collect::<Vec<_>>().as_slice() {
+            ["core", "Cargo.toml"] => Self::Core,
+            ["formats", "Cargo.toml"] => Self::Formats,
+            ["adapters", _, "Cargo.toml"] => Self::Adapter,
+            ["app", "Cargo.toml"] => Self::App,
+            ["xtask", "Cargo.toml"] => Self::Xtask,
+            _ => Self::Elsewhere,
+        }
+    }
+}
+
+/// Whether a manifest has `lints.workspace = true`, in either spelling.
+pub(super) fn inherits_lints(manifest: &str) -> bool {
+    let mut table = "";
+    manifest.lines().map(|line| line.split('#').next().unwrap_or_default().trim()).any(|line| {
+        if line.starts_with('[') {
+            table = line;
+        }
+        let compact: String = line.split_whitespace().collect();
+        matches!((table, compact.as_str()), ("[lints]", "workspace=true") | ("", "lints.workspace=true"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A house with one dependency too many: `one -> other`, with `dev` before it if it is for tests alone.
+    fn judged(line: &str) -> Vec<String> {
+        let rooms = [
+            ("towpath-core", "core/Cargo.toml"),
+            ("towpath-formats", "formats/Cargo.toml"),
+            ("towpath-web", "adapters/web/Cargo.toml"),
+            ("towpath-sources", "adapters/sources/Cargo.toml"),
+            ("towpath", "app/Cargo.toml"),
+            ("xtask", "xtask/Cargo.toml"),
+        ];
+        let (kind, line) = line.strip_prefix("dev ").map_or((Kind::Normal, line), |rest| (Kind::Dev, rest));
+        let (one, other) = line.split_once(" -> ").unwrap();
+        let crates = rooms.map(|(name, manifest)| Crate {
+            name: name.into(),
+            manifest: manifest.into(),
+            room: Room::of(manifest),
+            inherits_lints: true,
+            dependencies: (name == one).then(|| Dependency { name: other.into(), kind }).into_iter().collect(),
+        });
+        assert!(crates.iter().any(|known| known.name == one), "{one} is in the house");
+        violations(&crates).iter().map(Violation::to_string).collect()
+    }
+
+    #[test]
+    fn what_is_allowed() {
+        for line in [
+            "towpath-core -> jiff",
+            "towpath-core -> thiserror",
+            "dev towpath-core -> proptest",
+            "dev towpath-core -> serde_json",
+            "towpath-formats -> towpath-core",
+            "towpath-formats -> serde",
+            "towpath-formats -> bytes",
+            "dev towpath-formats -> tokio",
+            "towpath-web -> towpath-core",
+            "towpath-web -> towpath-formats",
+            "towpath-web -> tokio",
+            "towpath -> towpath-core",
+            "towpath -> towpath-web",
+            "dev towpath -> towpath-sources",
+            "xtask -> anyhow",
+        ] {
+            assert_eq!(judged(line), Vec::<String>::new(), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_forbidden() {
+        for line in [
+            "towpath-core -> towpath-formats",
+            "towpath-core -> towpath",
+            "dev towpath-core -> towpath-formats",
+            "towpath-formats -> towpath-web",
+            "towpath-formats -> towpath",
+            "dev towpath-formats -> towpath-sources",
+            "towpath-web -> towpath-sources",
+            "towpath-web -> towpath",
+            "dev towpath-web -> towpath-sources",
+            "towpath -> xtask",
+            "xtask -> towpath-core",
+            "dev xtask -> towpath",
+            "towpath-formats -> tokio",
+            "towpath-formats -> hyper-util",
+            "towpath-formats -> tracing-subscriber",
+        ] {
+            let (one, _) = line.trim_start_matches("dev ").split_once(" -> ").unwrap();
+            let found = judged(line);
+            assert_eq!(found.len(), 1, "{line}: {found:?}");
+            assert!(found[0].contains(&format!("/Cargo.toml: {one} depends on ")), "{line}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn core_takes_from_its_list_alone() {
+        for name in
+            "serde serde_json serde-saphyr tokio hyper http axum reqwest sqlx notify kube tracing bytes".split(' ')
+        {
+            assert_eq!(judged(&format!("towpath-core -> {name}")).len(), 1, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_family_is_not_a_prefix() {
+        assert!(judged("towpath-formats -> notifying").is_empty());
+    }
+
+    #[test]
+    fn a_crate_has_a_room_and_the_lints() {
+        let crates = [Crate {
+            name: "towpath-attic".into(),
+            manifest: "attic/Cargo.toml".into(),
+            room: Room::of("attic/Cargo.toml"),
+            inherits_lints: false,
+            dependencies: Vec::new(),
+        }];
+        let found: Vec<String> = violations(&crates).iter().map(Violation::to_string).collect();
+        assert_eq!(found.len(), 2);
+        assert!(found[0].starts_with("attic/Cargo.toml: towpath-attic is in no room of the house; move it"));
+        assert!(found[1].ends_with("; add `[lints]` with `workspace = true`"));
+    }
+
+    #[test]
+    fn lints_are_inherited_in_either_spelling() {
+        for (manifest, expected) in [
+            ("[package]\nname = \"x\"\n\n[lints]\nworkspace = true\n", true),
+            ("lints.workspace = true\n[package]", true),
+            ("[lints]\nworkspace=true # all of them", true),
+            ("[lints]\n# workspace = true", false),
+            ("[package]\nworkspace = true", false),
+            ("[lints.rust]\nunsafe_code = \"allow\"", false),
+            ("", false),
+        ] {
+            assert_eq!(inherits_lints(manifest), expected, "{manifest}");
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! `cargo xtask test`: everything that must be true before a commit, in the order in which it is cheapest to find out.
+
+use std::process::Command;
+
+use anyhow::Context;
+
+use crate::say::say;
+use crate::{Outcome, layers, workspace};
+
+/// Where the tests on real data look for it.
+const REAL_DATA: &str = "TOWPATH_REAL_DATA";
+
+/// Runs every step, up to the first that fails.
+pub(crate) fn run() -> anyhow::Result<Outcome> {
+    for step in STEPS {
+        say(format!("== {}", step.name))?;
+        if (step.run)()? == Outcome::Bad {
+            say(format!("== failed: {}; {}", step.name, step.remedy))?;
+            return Ok(Outcome::Bad);
+        }
+    }
+    Ok(Outcome::Good)
+}
+
+struct Step {
+    name: &'static str,
+    run: fn() -> anyhow::Result<Outcome>,
+    remedy: &'static str,
+}
+
+const STEPS: [Step; 4] = [
+    Step {
+        name: "cargo fmt --all --check",
+        run: || cargo(&["fmt", "--all", "--check"]),
+        remedy: "run `cargo fmt --all`",
+    },
+    Step {
+        name: "cargo clippy --workspace --all-targets -- -D warnings",
+        run: || cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
+        remedy: "correct what clippy shows above",
+    },
+    Step { name: "cargo xtask layers", run: layers::run, remedy: "correct the manifests shown above" },
+    Step { name: "cargo test --workspace", run: tests, remedy: "correct what the tests show above" },
+];
+
+fn tests() -> anyhow::Result<Outcome> {
+    if std::env::var_os(REAL_DATA).is_none() {
+        say(format!("{REAL_DATA} is not set: tests on real data are left out; the output below names them as ignored"))?;
+    }
+    cargo(&["test", "--workspace"])
+}
+
+fn cargo(arguments: &[&str]) -> anyhow::Result<Outcome> {
+    outcome(workspace::cargo(arguments))
+}
+
+fn outcome(mut command: Command) -> anyhow::Result<Outcome> {
+    let status = command.status().context("cargo cannot be run")?;
+    Ok(if status.success() { Outcome::Good } else { Outcome::Bad })
+}
