@@ -52,7 +52,7 @@ async fn serve(settings: Settings) -> anyhow::Result<()> {
         loaded.notified().await;
         cli::print(&example::welcome(address, &service))?;
     }
-    server.serve(stop_signal()?).await;
+    server.serve(stop_signal()?).await.context("the server's threads cannot be started")?;
     tracing::info!("stopped");
     Ok(())
 }

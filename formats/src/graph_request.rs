@@ -47,7 +47,7 @@ impl BadRequest {
 /// Reads a query. Of duplicate keys the last wins; unknown keys are ignored.
 pub fn read(query: &str) -> Result<GraphRequest<'_>, BadRequest> {
     let (mut channel, mut arch, mut id, mut platform) = (None, None, None, None);
-    for (key, value) in form_urlencoded::parse(query.as_bytes()) {
+    for (key, value) in query.split('&').map(pair) {
         match key.as_ref() {
             "channel" => channel = Some(value),
             "arch" => arch = Some(value),
@@ -67,6 +67,14 @@ pub fn read(query: &str) -> Result<GraphRequest<'_>, BadRequest> {
         id: optional("id", id, ClusterId::new)?,
         platform: optional("platform", platform, Platform::new)?,
     })
+}
+
+/// A key and its value, decoded where they need it, which they hardly ever do.
+fn pair(pair: &str) -> (Cow<'_, str>, Cow<'_, str>) {
+    match pair.bytes().any(|b| b == b'%' || b == b'+') {
+        true => form_urlencoded::parse(pair.as_bytes()).next().unwrap_or_default(),
+        false => pair.split_once('=').map_or((pair.into(), "".into()), |(key, value)| (key.into(), value.into())),
+    }
 }
 
 /// An empty value is none at all; one that cannot be read is an error, never a guess.

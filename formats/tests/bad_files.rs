@@ -770,6 +770,8 @@ fn raw_metadata() {
             r#"{"4.9.2": {"#,
             r#"["4.9.2"]"#,
             r#"{"4.9.2": {"a": "b"}, "4.9.2": {}}"#,
+            r#"{"4.9.2": {"io.openshift.upgrades.graph.previous.remove": "4.9.x"}}"#,
+            r#"{"4.9.2": {"io.openshift.upgrades.graph.previous.remove_regex": "("}}"#,
             "",
         ]
         .map(raw),
@@ -787,6 +789,10 @@ fn raw_metadata() {
             ["4.9.2"]
                 raw/metadata.json:1: invalid type: sequence, expected a map; correct the file
             {"4.9.2": {"a": "b"}, "4.9.2": {}}
+                is taken
+            {"4.9.2": {"io.openshift.upgrades.graph.previous.remove": "4.9.x"}}
+                is taken
+            {"4.9.2": {"io.openshift.upgrades.graph.previous.remove_regex": "("}}
                 is taken
             (nothing)
                 raw/metadata.json:1: EOF while parsing a value; correct the file

@@ -82,10 +82,10 @@ fn patch_and_minor_edges_each_have_their_window() {
         INTO_MAY,
         &[
             &format!("2020-05-12T12:00Z stable-4.9 id={EARLY} why"),
-            &format!("2020-05-12T15:46:18Z stable-4.9 id={EARLY}"),
-            &format!("2020-05-12T15:46:19Z stable-4.9 id={EARLY}"),
-            &format!("2020-05-13T14:24:07Z stable-4.9 id={EARLY}"),
-            &format!("2020-05-13T14:24:08Z stable-4.9 id={EARLY}"),
+            &format!("2020-05-12T15:46:11.660550065Z stable-4.9 id={EARLY}"),
+            &format!("2020-05-12T15:46:11.660550066Z stable-4.9 id={EARLY}"),
+            &format!("2020-05-13T14:23:21.623850461Z stable-4.9 id={EARLY}"),
+            &format!("2020-05-13T14:23:21.623850462Z stable-4.9 id={EARLY}"),
         ],
         expect![[r#"
             2020-05-12T12:00Z stable-4.9 id=0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11 why
@@ -94,17 +94,15 @@ fn patch_and_minor_edges_each_have_their_window() {
                     the rollout from 2020-05-12T12:00:00Z to 2020-05-26T12:00:00Z reaches 0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11 at 2020-05-13T14:23:21.623850462Z
                 4.9.7 -> 4.9.8 not yet
                     the rollout from 2020-05-12T12:00:00Z to 2020-05-14T12:00:00Z reaches 0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11 at 2020-05-12T15:46:11.660550066Z
-            2020-05-12T15:46:18Z stable-4.9 id=0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11
+            2020-05-12T15:46:11.660550065Z stable-4.9 id=0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11
+                has 4.8.5, 4.9.7, 4.9.8
+            2020-05-12T15:46:11.660550066Z stable-4.9 id=0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11
                 has 4.8.5, 4.9.7, 4.9.8
                 4.9.7 -> 4.9.8
-            2020-05-12T15:46:19Z stable-4.9 id=0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11
+            2020-05-13T14:23:21.623850461Z stable-4.9 id=0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11
                 has 4.8.5, 4.9.7, 4.9.8
                 4.9.7 -> 4.9.8
-            2020-05-13T14:24:07Z stable-4.9 id=0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11
-                has 4.8.5, 4.9.7, 4.9.8
-                4.8.5 -> 4.9.8
-                4.9.7 -> 4.9.8
-            2020-05-13T14:24:08Z stable-4.9 id=0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11
+            2020-05-13T14:23:21.623850462Z stable-4.9 id=0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11
                 has 4.8.5, 4.9.7, 4.9.8
                 4.8.5 -> 4.9.8
                 4.9.7 -> 4.9.8
@@ -148,7 +146,7 @@ fn a_client_without_an_id_sees_edges_at_the_end() {
 fn a_ramp_says_how_many_see_an_edge() {
     let linear = MAY.1.replace("duration: P2D", "duration: P2D, ramp: linear");
     let exponential = MAY.1.replace("duration: P2D", "duration: P2D, ramp: exponential");
-    let mut table = String::new();
+    let mut table = "             none linear exponential\n".to_owned();
     for hours in [0, 6, 12, 24, 36, 42, 47, 48] {
         let now = "2020-05-12T12:00Z".parse::<Timestamp>().unwrap() + SignedDuration::from_hours(hours);
         let [no_ramp, linear, exponential] = [MAY.1, &linear, &exponential].map(|channels| {
@@ -159,18 +157,20 @@ fn a_ramp_says_how_many_see_an_edge() {
             };
             (0..1000).filter(sees).count()
         });
-        table += &format!("after {hours:2} h   {no_ramp:4} {linear:4} {exponential:4}\n");
+        table += &format!("after {hours:2} h   {no_ramp:4} {linear:6} {exponential:11}\n");
     }
     expect![[r#"
-        after  0 h      0    0    0
-        after  6 h    129  129    5
-        after 12 h    242  242   11
-        after 24 h    518  518   57
-        after 36 h    758  758  238
-        after 42 h    882  882  516
-        after 47 h    983  983  924
-        after 48 h   1000 1000 1000
-    "#]].assert_eq(&table);
+                     none linear exponential
+        after  0 h      0      0           0
+        after  6 h    129    129           5
+        after 12 h    242    242          11
+        after 24 h    518    518          57
+        after 36 h    758    758         238
+        after 42 h    882    882         516
+        after 47 h    983    983         924
+        after 48 h   1000   1000        1000
+    "#]]
+    .assert_eq(&table);
 }
 
 #[test]
@@ -219,32 +219,35 @@ fn an_edge_waits_for_both_its_ends() {
 #[test]
 fn who_got_the_bad_release_gets_its_fix_first() {
     let replaced = format!("{}- {{name: 4.9.9, start: 2020-05-13T00:00Z, replaces: 4.9.8}}\n", MAY.1);
+    let edges = "4.9.7 -> 4.9.9; 4.9.8 -> 4.9.9";
+    let question = format!("2020-05-13T00:00Z stable-4.9 id={EARLY} why");
+    check(
+        &[PHASED, (MAY.0, &replaced)],
+        edges,
+        &[&question],
+        expect![[r#"
+        2020-05-13T00:00Z stable-4.9 id=0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11 why
+            has 4.9.7, 4.9.8, 4.9.9
+            4.9.7 -> 4.9.9 not yet
+                the rollout from 2020-05-13T00:00:00Z to 2020-05-15T00:00:00Z reaches 0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11 at 2020-05-13T03:46:11.660550066Z
+            4.9.8 -> 4.9.9 not yet
+                the rollout from 2020-05-13T00:00:00Z to 2020-05-15T00:00:00Z reaches 0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11 at 2020-05-13T03:46:11.660550066Z
+    "#]],
+    );
     let unrelated = replaced.replace(", replaces: 4.9.8", "");
-    let edges = "4.9.7 -> 4.9.8 4.9.9; 4.9.8 -> 4.9.9";
-    for (channels, expected) in [(&replaced, expect![[r#"
+    check(
+        &[PHASED, (MAY.0, &unrelated)],
+        edges,
+        &[&question],
+        expect![[r#"
         2020-05-13T00:00Z stable-4.9 id=0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11 why
             has 4.9.7, 4.9.8, 4.9.9
-            4.9.7 -> 4.9.8
-            4.9.7 -> 4.9.9 not yet
-                the rollout from 2020-05-13T00:00:00Z to 2020-05-15T00:00:00Z reaches 0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11 at 2020-05-13T03:46:11.660550066Z
-            4.9.8 -> 4.9.9 not yet
-                the rollout from 2020-05-13T00:00:00Z to 2020-05-15T00:00:00Z reaches 0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11 at 2020-05-13T03:46:11.660550066Z
-    "#]]), (&unrelated, expect![[r#"
-        2020-05-13T00:00Z stable-4.9 id=0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11 why
-            has 4.9.7, 4.9.8, 4.9.9
-            4.9.7 -> 4.9.8
             4.9.7 -> 4.9.9 not yet
                 the rollout from 2020-05-13T00:00:00Z to 2020-05-15T00:00:00Z reaches 0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11 at 2020-05-14T09:26:07.933806048Z
             4.9.8 -> 4.9.9 not yet
                 the rollout from 2020-05-13T00:00:00Z to 2020-05-15T00:00:00Z reaches 0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11 at 2020-05-14T09:26:07.933806048Z
-    "#]])] {
-        check(
-            &[PHASED, (MAY.0, channels)],
-            edges,
-            &[&format!("2020-05-13T00:00Z stable-4.9 id={EARLY} why")],
-            expected,
-        );
-    }
+    "#]],
+    );
 }
 
 #[test]
@@ -281,11 +284,16 @@ fn a_block_holds_during_a_window_and_after_it() {
 #[test]
 fn no_rule_that_matches_means_no_delay() {
     let other = MAY.1.replace("fromVersion: minor", "fromVersion: major");
-    check(&[PHASED, (MAY.0, &other)], INTO_MAY, &["2020-05-12T12:00Z stable-4.9"], expect![[r#"
+    check(
+        &[PHASED, (MAY.0, &other)],
+        INTO_MAY,
+        &["2020-05-12T12:00Z stable-4.9"],
+        expect![[r#"
         2020-05-12T12:00Z stable-4.9
             has 4.8.5, 4.9.7, 4.9.8
             4.8.5 -> 4.9.8
-    "#]]);
+    "#]],
+    );
 }
 
 // Hard blocks
@@ -332,19 +340,20 @@ fn patterns_are_found_anywhere_in_the_version_with_its_architecture() {
         let block = format!("{{to: 4.9.8, from: '{pattern}'}}");
         let graph = graph(&[PLAIN, STABLE, ("blocked-edges/a.yaml", &block)], TO_498);
         let seen = offered(&graph, &cluster(&["stable-4.9"]), Timestamp::UNIX_EPOCH);
-        format!("{pattern:<18} leaves {}\n", seen.into_iter().collect::<Vec<_>>().join(", "))
+        format!("{pattern:<18} leaves {}\n", or_nothing(seen))
     };
-    let patterns = [r"4\.9", r"^4\.9\.7$", r"^4\.9\.7\+amd64$", "amd64", "arm64", r"9\.6", "^$", ""];
+    let patterns = [r"4\.9", r"^4\.9\.7$", r"^4\.9\.7\+amd64$", "amd64", "arm64", r"9\.6", "^$", ".*"];
     expect![[r#"
         4\.9               leaves 4.8.5 -> 4.9.8
         ^4\.9\.7$          leaves 4.8.5 -> 4.9.8, 4.9.6 -> 4.9.8, 4.9.7 -> 4.9.8
         ^4\.9\.7\+amd64$   leaves 4.8.5 -> 4.9.8, 4.9.6 -> 4.9.8
-        amd64              leaves 
+        amd64              leaves nothing
         arm64              leaves 4.8.5 -> 4.9.8, 4.9.6 -> 4.9.8, 4.9.7 -> 4.9.8
         9\.6               leaves 4.8.5 -> 4.9.8, 4.9.7 -> 4.9.8
         ^$                 leaves 4.8.5 -> 4.9.8, 4.9.6 -> 4.9.8, 4.9.7 -> 4.9.8
-                           leaves 
-    "#]].assert_eq(&patterns.map(from).concat());
+        .*                 leaves nothing
+    "#]]
+    .assert_eq(&patterns.map(from).concat());
 }
 
 #[test]
@@ -477,32 +486,7 @@ fn a_file_with_both_stops_some_and_warns_the_rest() {
 
 #[test]
 fn releases_add_and_remove_edges_of_their_own() {
-    let with = |metadata: &str| {
-        let raw = metadata.replace("previous", "io.openshift.upgrades.graph.previous");
-        let graph = graph(&[PLAIN, STABLE, ("raw/metadata.json", &raw)], "4.8.5 -> 4.9.8; 4.9.7 -> 4.9.8; 4.9.6");
-        let seen = offered(&graph, &cluster(&["stable-4.9"]), Timestamp::UNIX_EPOCH);
-        format!("{metadata}\n    leaves {}\n", seen.into_iter().collect::<Vec<_>>().join(", "))
-    };
-    expect![[r#"
-        {}
-            leaves 4.8.5 -> 4.9.8, 4.9.7 -> 4.9.8
-        {"4.9.8": {"previous.add": "4.9.6"}}
-            leaves 4.8.5 -> 4.9.8, 4.9.6 -> 4.9.8, 4.9.7 -> 4.9.8
-        {"4.9.8": {"previous.add": "4.9.6+arm64, 4.0.0, 4.9.8"}}
-            leaves 4.8.5 -> 4.9.8, 4.9.7 -> 4.9.8
-        {"4.9.8+arm64": {"previous.add": "4.9.6"}}
-            leaves 4.8.5 -> 4.9.8, 4.9.7 -> 4.9.8
-        {"4.9.8": {"previous.remove": "4.9.7, 4.9.6"}}
-            leaves 4.8.5 -> 4.9.8
-        {"4.9.8": {"previous.add": "4.9.6", "previous.remove": "4.9.6"}}
-            leaves 4.8.5 -> 4.9.8, 4.9.7 -> 4.9.8
-        {"4.9.8": {"previous.remove_regex": "4[.]9[.].*"}}
-            leaves 4.8.5 -> 4.9.8
-        {"4.9.8": {"previous.remove_regex": "amd64"}}
-            leaves 
-        {"4.9.8": {"previous.remove_regex": "("}}
-            leaves 
-    "#]].assert_eq(
+    check_metadata(
         &[
             r#"{}"#,
             r#"{"4.9.8": {"previous.add": "4.9.6"}}"#,
@@ -513,10 +497,59 @@ fn releases_add_and_remove_edges_of_their_own() {
             r#"{"4.9.8": {"previous.remove_regex": "4[.]9[.].*"}}"#,
             r#"{"4.9.8": {"previous.remove_regex": "amd64"}}"#,
             r#"{"4.9.8": {"previous.remove_regex": "("}}"#,
-        ]
-        .map(with)
-        .concat(),
+        ],
+        expect![[r#"
+            {}
+                leaves 4.8.5 -> 4.9.8, 4.9.7 -> 4.9.8
+            {"4.9.8": {"previous.add": "4.9.6"}}
+                leaves 4.8.5 -> 4.9.8, 4.9.6 -> 4.9.8, 4.9.7 -> 4.9.8
+            {"4.9.8": {"previous.add": "4.9.6+arm64, 4.0.0, 4.9.8"}}
+                leaves 4.8.5 -> 4.9.8, 4.9.7 -> 4.9.8
+            {"4.9.8+arm64": {"previous.add": "4.9.6"}}
+                leaves 4.8.5 -> 4.9.8, 4.9.7 -> 4.9.8
+            {"4.9.8": {"previous.remove": "4.9.7, 4.9.6"}}
+                leaves 4.8.5 -> 4.9.8
+            {"4.9.8": {"previous.add": "4.9.6", "previous.remove": "4.9.6"}}
+                leaves 4.8.5 -> 4.9.8, 4.9.7 -> 4.9.8
+            {"4.9.8": {"previous.remove_regex": "4[.]9[.].*"}}
+                leaves 4.8.5 -> 4.9.8
+            {"4.9.8": {"previous.remove_regex": "amd64"}}
+                leaves nothing
+            {"4.9.8": {"previous.remove_regex": "("}}
+                leaves nothing
+        "#]],
     );
+}
+
+#[test]
+#[ignore = "fails: the graph is built without regard to these"]
+fn what_is_removed_by_anyone_stays_removed() {
+    check_metadata(
+        &[
+            r#"{"4.9.8": {"previous.remove": "*"}}"#,
+            r#"{"4.9.8": {"previous.add": "4.9.6", "previous.remove_regex": ".*"}}"#,
+            r#"{"4.9.8": {"previous.add": "4.9.6", "previous.remove_regex": "("}}"#,
+        ],
+        expect![[r#"
+            {"4.9.8": {"previous.remove": "*"}}
+                leaves nothing
+            {"4.9.8": {"previous.add": "4.9.6", "previous.remove_regex": ".*"}}
+                leaves nothing
+            {"4.9.8": {"previous.add": "4.9.6", "previous.remove_regex": "("}}
+                leaves nothing
+        "#]],
+    );
+}
+
+fn check_metadata(files: &[&str], expected: Expect) {
+    let mut table = String::new();
+    for metadata in files {
+        let raw = metadata.replace("previous", "io.openshift.upgrades.graph.previous");
+        let graph = graph(&[PLAIN, STABLE, ("raw/metadata.json", &raw)], "4.8.5 -> 4.9.8; 4.9.7 -> 4.9.8; 4.9.6");
+        let seen = offered(&graph, &cluster(&["stable-4.9"]), Timestamp::UNIX_EPOCH);
+        table += &format!("{metadata}\n    leaves {}\n", or_nothing(seen));
+    }
+    expected.assert_eq(&table);
 }
 
 #[test]
@@ -568,7 +601,7 @@ fn a_channel_that_does_not_exist_holds_nothing() {
 // What holds for all data
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
     fn the_order_of_files_does_not_matter(

@@ -45,7 +45,9 @@ const STEPS: [Step; 4] = [
 
 fn tests() -> anyhow::Result<Outcome> {
     if std::env::var_os(REAL_DATA).is_none() {
-        say(format!("{REAL_DATA} is not set: tests on real data are left out; the output below names them as ignored"))?;
+        say(format!(
+            "{REAL_DATA} is not set: tests on real data are left out; the output below names them as ignored"
+        ))?;
     }
     cargo(&["test", "--workspace"])
 }

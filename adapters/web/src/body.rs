@@ -10,7 +10,6 @@ use bytes::{Buf, Bytes};
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use http_body::{Body, Frame, SizeHint};
 use jiff::Timestamp;
-use smallvec::SmallVec;
 
 /// A body of chunks that are sent with one call, from where they are.
 #[derive(Debug, Default)]
@@ -19,7 +18,7 @@ pub struct AnswerBody(Option<Chunks>);
 /// Chunks that follow each other.
 #[derive(Debug)]
 pub struct Chunks {
-    chunks: SmallVec<[Bytes; 8]>,
+    chunks: Vec<Bytes>,
     /// The first chunk that is not wholly consumed.
     next: usize,
     remaining: usize,
@@ -35,7 +34,7 @@ impl From<towpath_formats::sheet::Body> for AnswerBody {
 impl From<String> for AnswerBody {
     fn from(text: String) -> Self {
         let remaining = text.len();
-        Self((remaining > 0).then(|| Chunks { chunks: SmallVec::from_iter([Bytes::from(text)]), next: 0, remaining }))
+        Self((remaining > 0).then(|| Chunks { chunks: vec![Bytes::from(text)], next: 0, remaining }))
     }
 }
 
@@ -126,7 +125,7 @@ mod tests {
 
     #[test]
     fn chunks_are_one_buffer() {
-        let chunks: SmallVec<[Bytes; 8]> = ["ab", "cde", "f"].into_iter().map(Bytes::from).collect();
+        let chunks: Vec<Bytes> = ["ab", "cde", "f"].into_iter().map(Bytes::from).collect();
         for first in 0..=6 {
             let mut buffer = Chunks { chunks: chunks.clone(), next: 0, remaining: 6 };
             buffer.advance(first);

@@ -1,25 +1,66 @@
-//! A connection that does not wait for ever: a peer that takes nothing for too long is cut off.
+//! A connection that does not wait for ever, and does not copy what the page cache holds.
+//!
+//! A peer that takes nothing for too long is cut off.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use rustix::net::{SendAncillaryBuffer, SendFlags};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep_until};
+
+use crate::page_cache::PageCache;
 
 /// A stream whose writes must make progress.
 pub(crate) struct Patient {
     stream: TcpStream,
+    page_cache: Arc<PageCache>,
     patience: Duration,
     /// Runs while a write waits.
     deadline: Option<Pin<Box<Sleep>>>,
 }
 
 impl Patient {
-    pub(crate) fn new(stream: TcpStream, patience: Duration) -> Self {
-        Self { stream, patience, deadline: None }
+    pub(crate) fn new(stream: TcpStream, page_cache: Arc<PageCache>, patience: Duration) -> Self {
+        Self { stream, page_cache, patience, deadline: None }
+    }
+
+    /// Writes what comes before the first mirrored part, or that part from its file, or all of it.
+    fn poll_write_parts(&mut self, cx: &mut Context<'_>, parts: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        let mirrored = parts.iter().enumerate().find_map(|(at, part)| Some((at, self.page_cache.find(part)?)));
+        match mirrored {
+            None => Pin::new(&mut self.stream).poll_write_vectored(cx, parts),
+            Some((0, (file, offset))) => {
+                self.poll_io(cx, |stream| rustix::fs::sendfile(stream, &file, Some(&mut { offset }), parts[0].len()))
+            }
+            // More follows at once: one packet less than if this went alone.
+            Some((at, _)) => self.poll_io(cx, |stream| {
+                rustix::net::sendmsg(
+                    stream,
+                    &parts[..at],
+                    &mut SendAncillaryBuffer::default(),
+                    SendFlags::MORE | SendFlags::NOSIGNAL,
+                )
+            }),
+        }
+    }
+
+    fn poll_io(
+        &self,
+        cx: &mut Context<'_>,
+        io: impl Fn(&TcpStream) -> rustix::io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            ready!(self.stream.poll_write_ready(cx))?;
+            match self.stream.try_io(Interest::WRITABLE, || Ok(io(&self.stream)?)) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                done => return Poll::Ready(done),
+            }
+        }
     }
 
     /// Passes on what a write came to; one that waits gets a deadline, one that moves loses it.
@@ -52,9 +93,9 @@ impl AsyncWrite for Patient {
     fn poll_write_vectored(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        bufs: &[io::IoSlice<'_>],
+        bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let progress = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
+        let progress = self.poll_write_parts(cx, bufs);
         self.watch(cx, progress)
     }
 

@@ -1,9 +1,11 @@
 //! The Cincinnati graph, for whoever asks.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Request, Response, StatusCode};
+use jiff::Timestamp;
 use towpath_formats::graph_request::{self, ContentType};
 use towpath_formats::sheet::{Client, Encoding};
 
@@ -19,19 +21,34 @@ pub(crate) const PATH_V1: &str = "/api/upgrades_info/v1/graph";
 const CACHING: HeaderValue = HeaderValue::from_static("private, no-cache");
 const VARY: HeaderValue = HeaderValue::from_static("Accept, Accept-Encoding, Origin");
 
-pub(crate) fn answer<B>(service: &Service, request: &Request<B>) -> Response<AnswerBody> {
+/// A sheet that nobody has compiled yet; compiling takes milliseconds, so it is not done between two requests.
+pub(crate) struct Missing {
+    snapshot: Arc<Snapshot>,
+    channel: String,
+    arch: String,
+    encoding: Encoding,
+    now: Timestamp,
+}
+
+impl Missing {
+    pub(crate) fn compile(self) {
+        self.snapshot.compile(self.snapshot.cell(&self.channel, &self.arch), self.encoding, self.now);
+    }
+}
+
+pub(crate) fn answer<B>(service: &Service, request: &Request<B>) -> Result<Response<AnswerBody>, Missing> {
     let started = Instant::now();
     let snapshot = service.snapshot.load();
     let (mut response, cell) = match &*snapshot {
-        Some(snapshot) => answer_from(service, snapshot, request),
-        None => (
-            body::error(StatusCode::SERVICE_UNAVAILABLE, "not_ready", "no graph has been loaded; /readyz says why"),
-            None,
-        ),
+        Some(snapshot) => answer_from(service, snapshot, request)?,
+        None => {
+            let sentence = "no graph has been loaded; /readyz says why";
+            (body::error(StatusCode::SERVICE_UNAVAILABLE, "not_ready", sentence), None)
+        }
     };
     allow_origin(request.headers(), response.headers_mut());
     service.metrics.graph_answered(cell, response.status(), started.elapsed());
-    response
+    Ok(response)
 }
 
 /// A browser asks before it asks.
@@ -47,20 +64,23 @@ pub(crate) fn preflight<B>(request: &Request<B>) -> Response<AnswerBody> {
     response
 }
 
+/// An answer, and the cell it came from.
+type Answered<'a> = (Response<AnswerBody>, Option<&'a Cell>);
+
 fn answer_from<'a, B>(
     service: &Service,
-    snapshot: &'a Snapshot,
+    snapshot: &'a Arc<Snapshot>,
     request: &Request<B>,
-) -> (Response<AnswerBody>, Option<&'a Cell>) {
+) -> Result<Answered<'a>, Missing> {
     let headers = request.headers();
     let Some(content_type) = accepted(headers) else {
         let sentence = "use Accept: application/json, or application/vnd.redhat.cincinnati.v1+json";
-        return (body::error(StatusCode::NOT_ACCEPTABLE, "invalid_content_type", sentence), None);
+        return Ok((body::error(StatusCode::NOT_ACCEPTABLE, "invalid_content_type", sentence), None));
     };
     let asked = match graph_request::read(request.uri().query().unwrap_or_default()) {
         Ok(asked) => asked,
         Err(bad) => {
-            return (body::error(StatusCode::BAD_REQUEST, bad.kind(), bad.value()), None);
+            return Ok((body::error(StatusCode::BAD_REQUEST, bad.kind(), bad.value()), None));
         }
     };
     let now = service.now();
@@ -98,7 +118,14 @@ fn answer_from<'a, B>(
         headers.insert(header::VARY, VARY);
         response
     });
-    (response, cell)
+    let missing = || Missing {
+        snapshot: snapshot.clone(),
+        channel: asked.channel.to_string(),
+        arch: asked.arch.to_string(),
+        encoding,
+        now,
+    };
+    Ok((response.ok_or_else(missing)?, cell))
 }
 
 /// The form to answer in. A header that is not text takes nothing.

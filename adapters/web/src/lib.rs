@@ -7,8 +7,10 @@ mod connection;
 mod graph;
 mod metrics;
 mod operations;
+mod page_cache;
 mod server;
 mod snapshot;
+mod workers;
 
 use std::sync::Arc;
 
@@ -22,6 +24,9 @@ pub use metrics::{Metrics, ReloadResult};
 pub use server::{Limits, Server};
 pub use snapshot::Snapshot;
 
+/// How often one request compiles what it asks for: once, and again if a new graph or epoch came in between.
+const MAX_COMPILES: usize = 4;
+
 /// Says what time it is. A parameter, so that a service can be asked about any instant.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
@@ -32,6 +37,7 @@ pub struct Service {
     snapshot: ArcSwapOption<Snapshot>,
     reload: ArcSwap<Reload>,
     request_ids: body::RequestIds,
+    page_cache: Arc<page_cache::PageCache>,
 }
 
 /// How the last attempt to load a graph ended.
@@ -54,6 +60,7 @@ impl Service {
             snapshot: ArcSwapOption::empty(),
             reload: ArcSwap::from_pointee(reload),
             request_ids: body::RequestIds::new(clock()),
+            page_cache: Arc::default(),
             clock,
         })
     }
@@ -70,6 +77,7 @@ impl Service {
 
     /// Serves a new graph from the next request on. Sheets that are in use are compiled first, so that nobody waits.
     pub fn replace(&self, snapshot: Snapshot, warnings: Vec<Finding>) {
+        let snapshot = snapshot.mirrored_in(self.page_cache.clone());
         if let Some(old) = self.snapshot() {
             snapshot.warm_like(&old, self.now());
         }
@@ -90,19 +98,35 @@ impl Service {
         }
     }
 
-    /// Answers a request.
-    pub fn answer<B>(&self, request: &Request<B>) -> Response<AnswerBody> {
-        let mut response = self.route(request);
+    /// Answers a request. Returns at once, but for a graph that nobody has asked for yet.
+    pub(crate) async fn answer<B>(&self, request: &Request<B>) -> Response<AnswerBody> {
+        let mut tries = 0..MAX_COMPILES;
+        let mut response = loop {
+            match self.route(request) {
+                Ok(response) => break response,
+                Err(missing) => {
+                    let compiled = tokio::task::spawn_blocking(|| missing.compile()).await;
+                    if compiled.is_err() || tries.next().is_none() {
+                        break body::error(
+                            StatusCode::INTERNAL_SERVER_ERROR,
+                            "failed_compile",
+                            "the graph could not be written",
+                        );
+                    }
+                }
+            }
+        };
         let id = self.request_ids.of(request.headers());
-        tracing::debug!(request_id = ?id, method = %request.method(), path = request.uri().path(), status = response.status().as_u16(), "answered");
+        let (method, path, status) = (request.method(), request.uri().path(), response.status().as_u16());
+        tracing::debug!(request_id = ?id, %method, path, status, "answered");
         response.headers_mut().insert("x-request-id", id);
         response
     }
 
-    fn route<B>(&self, request: &Request<B>) -> Response<AnswerBody> {
+    fn route<B>(&self, request: &Request<B>) -> Result<Response<AnswerBody>, graph::Missing> {
         let path = request.uri().path();
         let get = matches!(*request.method(), Method::GET | Method::HEAD);
-        match path {
+        Ok(match path {
             _ if request
                 .uri()
                 .path_and_query()
@@ -110,7 +134,7 @@ impl Service {
             {
                 body::error(StatusCode::URI_TOO_LONG, "uri_too_long", "the request's target is too long")
             }
-            graph::PATH | graph::PATH_V1 if get => graph::answer(self, request),
+            graph::PATH | graph::PATH_V1 if get => return graph::answer(self, request),
             graph::PATH | graph::PATH_V1 if *request.method() == Method::OPTIONS => graph::preflight(request),
             "/livez" | "/readyz" | "/metrics" if get => operations::answer(self, path),
             graph::PATH | graph::PATH_V1 | "/livez" | "/readyz" | "/metrics" => {
@@ -123,6 +147,6 @@ impl Service {
                 "does_not_exist",
                 "there is nothing here; try /api/upgrades_info/graph?channel=stable-4.20",
             ),
-        }
+        })
     }
 }

@@ -15,6 +15,7 @@ use towpath_formats::platforms::Platforms;
 use towpath_formats::sheet::{self, Encoding, Sheet};
 
 use crate::metrics::CellMetrics;
+use crate::page_cache::{self, PageCache};
 
 /// What all sheets together may hold in memory; the least recently used go first.
 const MAX_SHEET_BYTES: usize = 64 << 20;
@@ -35,6 +36,7 @@ pub struct Snapshot {
     /// For channels and architectures that do not exist.
     nothing: [Slot; 2],
     sheet_bytes: AtomicUsize,
+    page_cache: Arc<PageCache>,
     rollouts: Vec<Rollout>,
 }
 
@@ -77,7 +79,17 @@ impl Snapshot {
         }
         let rollouts = rollouts(&graph, now);
         let nothing = [Slot::new(), Slot::new()];
-        Self { graph, platforms, digest, loaded_at: now, cells, nothing, sheet_bytes: AtomicUsize::new(0), rollouts }
+        Self {
+            graph,
+            platforms,
+            digest,
+            loaded_at: now,
+            cells,
+            nothing,
+            sheet_bytes: AtomicUsize::new(0),
+            page_cache: Arc::default(),
+            rollouts,
+        }
     }
 
     /// The graph.
@@ -100,23 +112,24 @@ impl Snapshot {
         arches.iter().find(|(known, _)| known.as_str() == arch).map(|(_, cell)| cell)
     }
 
-    /// Reads the sheet of a cell that is good now, compiling it if nobody has.
+    /// Reads the sheet of a cell that is good now; none if nobody has compiled it.
     pub(crate) fn with_sheet<T>(
         &self,
         cell: Option<&Cell>,
         encoding: Encoding,
         now: Timestamp,
         read: impl FnOnce(&Sheet) -> T,
-    ) -> T {
-        let slots = cell.map_or(&self.nothing, |cell| &cell.slots);
-        let slot = &slots[encoding as usize];
+    ) -> Option<T> {
+        let slot = self.slot(cell, encoding);
         if slot.last_used.load(Ordering::Relaxed) != now.as_second() {
             slot.last_used.store(now.as_second(), Ordering::Relaxed);
         }
-        if let Some(sheet) = slot.sheets.load().iter().find(|sheet| sheet.covers(now)) {
-            return read(sheet);
-        }
-        read(&self.compile(cell, encoding, now))
+        slot.sheets.load().iter().find(|sheet| sheet.covers(now)).map(|sheet| read(sheet))
+    }
+
+    fn slot<'a>(&'a self, cell: Option<&'a Cell>, encoding: Encoding) -> &'a Slot {
+        let slots = cell.map_or(&self.nothing, |cell| &cell.slots);
+        &slots[encoding as usize]
     }
 
     /// Compiles the sheets that an older snapshot has been asked for lately.
@@ -155,18 +168,25 @@ impl Snapshot {
         self.cells.values().flatten().map(|(_, cell)| cell)
     }
 
-    fn compile(&self, cell: Option<&Cell>, encoding: Encoding, now: Timestamp) -> Arc<Sheet> {
-        let slots = cell.map_or(&self.nothing, |cell| &cell.slots);
-        let slot = &slots[encoding as usize];
+    /// Compiles the sheet that is good then, unless somebody has.
+    pub(crate) fn compile(&self, cell: Option<&Cell>, encoding: Encoding, now: Timestamp) {
+        let slot = self.slot(cell, encoding);
         let _one_at_a_time = slot.compiling.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(sheet) = slot.sheets.load().iter().find(|sheet| sheet.covers(now)) {
-            return sheet.clone();
+        if slot.sheets.load().iter().any(|sheet| sheet.covers(now)) {
+            return;
         }
         let (channel, arch) = cell.map_or_else(|| ("", Arch::default()), |cell| (&*cell.channel, cell.arch.clone()));
-        let sheet = Arc::new(sheet::compile(&self.graph, channel, &arch, now, encoding));
-        self.keep(slot, sheet.clone());
+        let mut sheet = sheet::compile(&self.graph, channel, &arch, now, encoding);
+        for piece in sheet.large_pieces(page_cache::MIN_BYTES) {
+            *piece = self.page_cache.mirror(std::mem::take(piece));
+        }
+        self.keep(slot, Arc::new(sheet));
         self.make_room(slot);
-        sheet
+    }
+
+    /// Keeps large pieces where connections can send them from.
+    pub(crate) fn mirrored_in(self, page_cache: Arc<PageCache>) -> Self {
+        Self { page_cache, ..self }
     }
 
     /// Keeps a sheet beside its neighbour in time, so that requests on both sides of an instant find theirs.
@@ -239,7 +259,8 @@ mod tests {
 
     fn span(snapshot: &Snapshot, now: Timestamp) -> (Timestamp, Timestamp) {
         let cell = snapshot.cell("fast-4.9", "amd64");
-        snapshot.with_sheet(cell, Encoding::Gzip, now, |sheet| (sheet.from, sheet.until))
+        snapshot.compile(cell, Encoding::Gzip, now);
+        snapshot.with_sheet(cell, Encoding::Gzip, now, |sheet| (sheet.from, sheet.until)).unwrap()
     }
 
     #[test]

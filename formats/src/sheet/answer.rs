@@ -29,7 +29,7 @@ pub struct Client<'a> {
 #[derive(Debug, Default)]
 pub struct Body {
     /// The chunks; none is empty.
-    pub chunks: SmallVec<[Bytes; 8]>,
+    pub chunks: Vec<Bytes>,
     /// Their length together.
     pub length: u64,
 }
@@ -135,7 +135,11 @@ struct BodyWriter {
 
 impl BodyWriter {
     fn new(encoding: Encoding) -> Self {
-        let mut writer = Self { body: Body::default(), copied: BytesMut::new(), trailer: None };
+        let mut writer = Self {
+            body: Body { chunks: Vec::with_capacity(8), length: 0 },
+            copied: BytesMut::with_capacity(COPIED_BYTES),
+            trailer: None,
+        };
         if encoding == Encoding::Gzip {
             writer.trailer = Some(Trailer::default());
             writer.copied.extend_from_slice(&GZIP_HEADER);

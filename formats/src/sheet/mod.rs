@@ -13,6 +13,7 @@ mod answer;
 mod compile;
 mod piece;
 
+use bytes::Bytes;
 use jiff::Timestamp;
 use towpath_core::domain::{Platform, Window};
 
@@ -102,6 +103,13 @@ impl Sheet {
     /// The encoding of its bodies.
     pub fn encoding(&self) -> Encoding {
         self.encoding
+    }
+
+    /// The pieces of at least that size, for an adapter that can send them faster from elsewhere.
+    pub fn large_pieces(&mut self, bytes: usize) -> impl Iterator<Item = &mut Bytes> {
+        let closes = self.groups.groups.iter_mut().map(|group| &mut group.close);
+        let pieces = [&mut self.head, &mut self.middle].into_iter().chain(closes);
+        pieces.map(|piece| &mut piece.bytes).filter(move |piece| piece.len() >= bytes)
     }
 
     /// Roughly what it holds in memory.

@@ -1,5 +1,6 @@
 //! A process that runs beside the bench, and ends with it.
 
+use std::cell::RefCell;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -15,7 +16,7 @@ const SHOWN_LINES: usize = 20;
 /// The process. It is ended when this is dropped.
 #[derive(Debug)]
 pub(super) struct Running {
-    child: Child,
+    child: RefCell<Child>,
     name: &'static str,
     log: PathBuf,
 }
@@ -26,17 +27,18 @@ impl Running {
         let file = File::create(log).with_context(|| format!("{}: cannot be created", log.display()))?;
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(file).spawn();
         let child = child.with_context(|| format!("{name} cannot be started"))?;
-        Ok(Self { child, name, log: log.to_owned() })
+        Ok(Self { child: RefCell::new(child), name, log: log.to_owned() })
     }
 
     /// The process's id.
     pub(super) fn id(&self) -> u32 {
-        self.child.id()
+        self.child.borrow().id()
     }
 
     /// An error if the process has ended, with the last lines of its log.
-    pub(super) fn ensure_alive(&mut self) -> anyhow::Result<()> {
-        match self.child.try_wait()? {
+    pub(super) fn ensure_alive(&self) -> anyhow::Result<()> {
+        let ended = self.child.borrow_mut().try_wait()?;
+        match ended {
             None => Ok(()),
             Some(status) => bail!("{} ended ({status}); its last words:\n{}", self.name, self.last_words()),
         }
@@ -56,27 +58,32 @@ impl Running {
         if sent { Ok(()) } else { bail!("{} does not take SIG{signal}", self.name) }
     }
 
-    fn ends_by_itself(&mut self) -> bool {
+    fn ends_by_itself(&self) -> bool {
         let asked = Instant::now();
         while asked.elapsed() < PATIENCE {
-            if matches!(self.child.try_wait(), Ok(Some(_))) {
+            if self.has_ended() {
                 return true;
             }
             std::thread::sleep(Duration::from_millis(5));
         }
         false
     }
+
+    fn has_ended(&self) -> bool {
+        matches!(self.child.borrow_mut().try_wait(), Ok(Some(_)))
+    }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if matches!(self.child.try_wait(), Ok(Some(_))) {
+        if self.has_ended() {
             return;
         }
         // Asked first: nginx has workers of its own to end.
         if self.signal("TERM").is_err() || !self.ends_by_itself() {
-            let _ = self.child.kill();
-            let _ = self.child.wait();
+            let mut child = self.child.borrow_mut();
+            let _ = child.kill();
+            let _ = child.wait();
         }
     }
 }

@@ -53,9 +53,10 @@ fn parse(text: &str) -> anyhow::Result<Report> {
         [count, "requests", "in", ..] => count.parse().ok(),
         _ => None,
     });
-    let failures = text.lines().map(str::trim).filter(|line| {
-        line.starts_with("Socket errors:") || line.starts_with("Non-2xx or 3xx responses:")
-    });
+    let failures = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| line.starts_with("Socket errors:") || line.starts_with("Non-2xx or 3xx responses:"));
     Ok(Report {
         requests: requests.context("there is no line `… requests in …`")?,
         requests_per_second: after("Requests/sec:")?.parse().context("Requests/sec")?,
@@ -112,7 +113,8 @@ Transfer/sec:    627.43MB
 
     #[test]
     fn failures_are_kept() {
-        let errors = "  Socket errors: connect 0, read 3, write 0, timeout 1\n  Non-2xx or 3xx responses: 7\nRequests/sec:";
+        let errors =
+            "  Socket errors: connect 0, read 3, write 0, timeout 1\n  Non-2xx or 3xx responses: 7\nRequests/sec:";
         let report = parse(&QUIET.replace("Requests/sec:", errors)).unwrap();
         let expected =
             ["Socket errors: connect 0, read 3, write 0, timeout 1", "Non-2xx or 3xx responses: 7"].map(str::to_owned);

@@ -83,7 +83,9 @@ fn judge_member(one: &Crate, other: &Crate) -> Option<Violation> {
     let (allowed, remedy) = match one.room {
         Room::Core => (&[][..], "core knows nobody: move what needs it to the layer above"),
         Room::Formats => (&[Core][..], "formats knows core alone: move what needs it to an adapter or to the app"),
-        Room::Adapter => (&[Core, Formats][..], "adapters know core and formats alone: let the app bring them together"),
+        Room::Adapter => {
+            (&[Core, Formats][..], "adapters know core and formats alone: let the app bring them together")
+        }
         Room::App => (&[Core, Formats, Adapter][..], "the app knows core, formats and adapters alone"),
         Room::Xtask => (&[][..], "xtask looks at the crates from outside: run the binary instead"),
         // One complaint about it is enough, and that is about the place.
@@ -94,12 +96,12 @@ fn judge_member(one: &Crate, other: &Crate) -> Option<Violation> {
 }
 
 fn judge_third_party(one: &Crate, name: &str) -> Option<Violation> {
-    let family = |head: &&str| name == *head || name.strip_prefix(*head).is_some_and(|rest| rest.starts_with('-'));
+    let family = |head: &str| name == head || name.strip_prefix(head).is_some_and(|rest| rest.starts_with('-'));
     let remedy = match one.room {
         Room::Core if !CORE_MAY_USE.contains(&name) => {
             "core is pure: move what needs it to formats or to an adapter, or argue for it in xtask/src/layers/rules.rs"
         }
-        Room::Formats if FORMATS_MAY_NOT_USE.iter().any(|head| family(&head)) => {
+        Room::Formats if FORMATS_MAY_NOT_USE.iter().any(|head| family(head)) => {
             "formats is pure: move what needs it to an adapter"
         }
         _ => return None,

@@ -1,0 +1,111 @@
+//! Workers: one thread a core, each with the connections it was given.
+//!
+//! A connection stays where it is: no task moves between cores, and an answer costs no wake-up of another thread. New
+//! connections are dealt out in turn.
+
+use std::convert::Infallible;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::Watcher;
+use tokio::net::TcpStream;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::connection::Patient;
+use crate::metrics::ReasonLabels;
+use crate::{Limits, Service};
+
+/// The largest request head that we read; a larger one is answered with 431.
+const MAX_HEAD_BYTES: usize = 16 * 1024;
+const MAX_HEADERS: usize = 64;
+
+pub(crate) struct Workers {
+    /// Bounded by the limit of connections: each that waits here holds its place.
+    queues: Vec<UnboundedSender<Connection>>,
+    next: AtomicUsize,
+}
+
+struct Connection {
+    stream: std::net::TcpStream,
+    place: OwnedSemaphorePermit,
+    watcher: Watcher,
+}
+
+impl Workers {
+    pub(crate) fn start(service: &Arc<Service>, limits: Limits) -> io::Result<Self> {
+        let cores = std::thread::available_parallelism()?.get();
+        let start = |number: usize| {
+            let (sender, connections) = unbounded_channel();
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            let service = service.clone();
+            let work = move || tokio::task::LocalSet::new().block_on(&runtime, work(connections, service, limits));
+            std::thread::Builder::new().name(format!("worker-{number}")).spawn(work)?;
+            Ok(sender)
+        };
+        Ok(Self { queues: (0..cores).map(start).collect::<io::Result<_>>()?, next: AtomicUsize::new(0) })
+    }
+
+    /// Gives a connection to the next worker.
+    pub(crate) fn take(&self, stream: TcpStream, place: OwnedSemaphorePermit, watcher: Watcher) {
+        let turn = self.next.fetch_add(1, Ordering::Relaxed) % self.queues.len();
+        match stream.into_std() {
+            Ok(stream) => drop(self.queues[turn].send(Connection { stream, place, watcher })),
+            Err(error) => tracing::warn!(%error, "a connection could not be handed over"),
+        }
+    }
+}
+
+async fn work(mut connections: UnboundedReceiver<Connection>, service: Arc<Service>, limits: Limits) {
+    while let Some(connection) = connections.recv().await {
+        tokio::task::spawn_local(serve(connection, service.clone(), limits));
+    }
+    // No more will come; those that are open may end.
+    std::future::pending::<()>().await;
+}
+
+async fn serve(connection: Connection, service: Arc<Service>, limits: Limits) {
+    let Connection { stream, place, watcher } = connection;
+    service.metrics.connections.inc();
+    match TcpStream::from_std(stream) {
+        Ok(stream) => serve_stream(stream, watcher, &service, limits).await,
+        Err(error) => tracing::warn!(%error, "a connection could not be taken over"),
+    }
+    service.metrics.connections.dec();
+    drop(place);
+}
+
+async fn serve_stream(stream: TcpStream, watcher: Watcher, service: &Arc<Service>, limits: Limits) {
+    // Answers are written whole; waiting for more would only delay them.
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "TCP_NODELAY could not be set");
+    }
+    let answering = service_fn(async |request| Ok::<_, Infallible>(service.answer(&request).await));
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.head_timeout)
+        .max_buf_size(MAX_HEAD_BYTES)
+        .max_headers(MAX_HEADERS)
+        .serve_connection(
+            TokioIo::new(Patient::new(stream, service.page_cache.clone(), limits.write_timeout)),
+            answering,
+        );
+    if let Err(error) = watcher.watch(connection).await {
+        service.metrics.connections_closed.get_or_create(&ReasonLabels { reason: reason(&error) }).inc();
+        tracing::debug!(%error, "a connection ended early");
+    }
+}
+
+fn reason(error: &hyper::Error) -> &'static str {
+    match error {
+        e if e.is_timeout() => "timeout",
+        e if e.is_parse_too_large() => "head_too_large",
+        e if e.is_parse() => "not_http",
+        e if e.is_incomplete_message() => "incomplete",
+        _ => "io",
+    }
+}

@@ -1,0 +1,337 @@
+//! Whatever a file or a header holds, every reader gives an answer, and the same one each time.
+//!
+//! Three kinds of input: any bytes, texts made of the words that the formats are made of, and good files with a few
+//! edits. A refusal names a place in a file that was given, a problem and a remedy; what is taken has no error, and no
+//! block is lost on the way.
+
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use proptest::test_runner::TestCaseResult;
+use towpath_core::decide::recommend;
+use towpath_core::domain::{
+    Arch, ChannelName, Cluster, ClusterId, Graph, Pattern, Platform, ReleaseName, RolloutRule, Situation, Version,
+};
+use towpath_core::finding::{Finding, Place};
+use towpath_core::rules::Policy;
+use towpath_formats::graph_request::{ContentType, accepts_gzip};
+use towpath_formats::{SourceFile, cincinnati, graph_data, graph_request, platforms, releases};
+
+const CHANNEL: &str = "name: stable-4.9\nfeeder:\n  name: fast-4.9\nversions:\n- 4.9.1\n- 4.9.2+amd64\n";
+const CHANNELS: &str = "\
+channels:
+- name: fast-4.9
+- name: stable-4.9
+  phasedRollouts:
+  - fromVersion: patch
+    duration: P2D
+  - duration: PT48H
+    ramp: exponential
+versions:
+- name: 4.9.1
+  start: 2020-05-12T00:00Z
+- name: 4.9.2
+  start: 2020-06-12T00:00:00+02:00
+  locked: true
+  replaces: 4.9.1
+";
+const BLOCK: &str = "\
+to: 4.9.2
+from: 4[.]8[.].*
+url: https://example.com/bug
+name: SlowStart
+message: Nodes may start slowly.
+fixedIn: 4.9.3
+matchingRules:
+- type: PromQL
+  promql:
+    promql: |
+      max(up == 0)
+- type: Always
+clusters:
+  platforms: [AWS, Azure]
+";
+const METADATA: &str = r#"{"4.9.2+amd64": {"io.openshift.upgrades.graph.previous.add": "4.9.1, 4.9.0",
+  "io.openshift.upgrades.graph.previous.remove_regex": "4[.]8.*"}}"#;
+const RELEASES: &str = r#"{"version": 1, "nodes": [
+  {"version": "4.9.0+amd64", "payload": "p0", "metadata": {"url": "u"}},
+  {"version": "4.9.1", "payload": "p1", "metadata": {"io.openshift.upgrades.graph.release.arch": "amd64"}},
+  {"version": "4.9.2+amd64", "payload": "p2"}],
+ "edges": [[0, 1], [1, 2]],
+ "conditionalEdges": [
+  {"edges": [{"from": "4.9.0", "to": "4.9.2"}],
+   "risks": [{"name": "R", "url": "u", "message": "m", "matchingRules": [{"type": "Always"}]}]}]}
+"#;
+const PLATFORMS: &str = "# clusters\n0f3a,AWS\n0f3b , Azure\n";
+const QUERY: &str = "channel=stable-4.9&arch=amd64&version=4.9.1&id=0f3a-%41&platform=AWS&x=%zz";
+const ACCEPT: &str = "application/json;q=0.5, application/vnd.redhat.cincinnati.v1+json; q=1, */*;q=0.001";
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1024))]
+
+    #[test]
+    fn graph_data_with_one_bad_file(which in 0usize..5, bytes in any_input(&[CHANNEL, CHANNELS, BLOCK, METADATA])) {
+        let mut files = good_files(if which == 1 { "2.0.0" } else { "1.1.0" });
+        files[which.min(3)].bytes = bytes;
+        check_graph_data(&files)?;
+    }
+
+    #[test]
+    fn graph_data_with_an_edited_file(
+        (which, bytes) in select(vec![(0, "1.1.0\n"), (1, CHANNEL), (1, CHANNELS), (2, BLOCK), (3, METADATA)])
+            .prop_flat_map(|(which, good)| (Just((which, good)), edited(good)))
+            .prop_map(|((which, good), bytes)| ((which, good == CHANNELS), bytes)),
+    ) {
+        let (which, phased) = which;
+        let mut files = good_files(if phased { "2.0.0" } else { "1.1.0" });
+        files[which].bytes = bytes;
+        check_graph_data(&files)?;
+    }
+
+    #[test]
+    fn graph_data_with_any_names(names in proptest::collection::vec(any_path(), 0..6), text in any_input(&[BLOCK])) {
+        let named = |path: String| SourceFile { path, bytes: text.clone() };
+        let mut files = good_files("1.1.0");
+        files.extend(names.into_iter().map(named));
+        check_graph_data(&files)?;
+    }
+
+    #[test]
+    fn releases_files(bytes in any_input(&[RELEASES])) {
+        let read = || releases::read(&Place::file("releases.json"), &bytes);
+        prop_assert_eq!(format!("{:?}", read()), format!("{:?}", read()));
+        match read() {
+            Err(findings) => check_refusal(&findings, &[("releases.json", &bytes)])?,
+            Ok((releases, findings)) => {
+                prop_assert!(!findings.iter().any(Finding::is_error));
+                let (data, _) = graph_data::read(&good_files("1.1.0")).unwrap();
+                check_graph(&Graph::build(data, releases).0)?;
+            }
+        }
+    }
+
+    #[test]
+    fn platforms_files(bytes in any_input(&[PLATFORMS])) {
+        let read = || platforms::read(&Place::file("platforms.csv"), &bytes);
+        prop_assert_eq!(read(), read());
+        if let Err(findings) = read() {
+            check_refusal(&findings, &[("platforms.csv", &bytes)])?;
+        }
+    }
+
+    #[test]
+    fn requests(bytes in any_input(&[QUERY, ACCEPT])) {
+        let text = String::from_utf8_lossy(&bytes);
+        prop_assert_eq!(graph_request::read(&text), graph_request::read(&text));
+        match graph_request::read(&text) {
+            Ok(request) => prop_assert!(ChannelName::new(&request.channel).is_some() && !request.arch.is_empty()),
+            Err(bad) => prop_assert!(!bad.kind().is_empty() && !bad.value().is_empty() && bad.value().len() < 1000),
+        }
+        prop_assert_eq!(ContentType::accepted(Some(&text)), ContentType::accepted(Some(&text)));
+        prop_assert_eq!(accepts_gzip(Some(&text)), accepts_gzip(Some(&text)));
+    }
+
+    #[test]
+    fn times_and_durations(bytes in any_input(&["2020-05-12T00:00:00.5+02:00", "P1Y2M3W4DT5H6M7S", "PT48H"])) {
+        let text = String::from_utf8_lossy(&bytes);
+        if let Err(problem) = graph_data::parse_time(&text) {
+            prop_assert!(!problem.is_empty());
+        }
+        match graph_data::parse_duration(&text) {
+            Err(problem) => prop_assert!(!problem.is_empty()),
+            Ok(duration) => {
+                let rule = RolloutRule { from_version: None, duration, ramp: Default::default() };
+                let window = rule.window("2020-05-12T00:00Z".parse().unwrap());
+                prop_assert!(window.start <= window.end);
+                prop_assert!(window.end.duration_since(window.start).as_hours() <= 24 * (RolloutRule::MAX_DAYS + 2));
+            }
+        }
+    }
+
+    #[test]
+    fn names_and_patterns(bytes in any_input(&["4.9.0-rc.1+amd64", "stable-4.9", "^4[.](8|9)[.]\\d{1,2}(?i:x)$"])) {
+        let text = String::from_utf8_lossy(&bytes);
+        if let Ok(name) = ReleaseName::parse(&text) {
+            prop_assert_eq!(ReleaseName::parse(&name.to_string()), Ok(name.clone()), "a name reads as it is written");
+        }
+        if let Ok(pattern) = Pattern::new(&text) {
+            pattern.finds("4.9.0-rc.1+amd64");
+            prop_assert_eq!(pattern.as_str(), text.as_ref());
+        }
+        prop_assert!(text.parse::<Version>().is_err() || ReleaseName::parse(&text).is_ok());
+        prop_assert!(ChannelName::new(&text).is_none_or(|name| name.as_str() == text));
+        prop_assert!(Platform::new(&text).is_none_or(|name| name.as_str() == text));
+        prop_assert!(ClusterId::new(&text).is_none_or(|name| name.as_str() == text));
+    }
+}
+
+// What every answer keeps to
+
+fn check_graph_data(files: &[SourceFile]) -> TestCaseResult {
+    prop_assert_eq!(format!("{:?}", graph_data::read(files)), format!("{:?}", graph_data::read(files)));
+    match graph_data::read(files) {
+        Err(findings) => {
+            let given: Vec<(&str, &[u8])> = files.iter().map(|f| (f.path.as_str(), f.bytes.as_slice())).collect();
+            check_refusal(&findings, &given)
+        }
+        Ok((data, findings)) => {
+            prop_assert!(!findings.iter().any(Finding::is_error));
+            let is_block = |file: &&SourceFile| {
+                let name = file.path.strip_prefix("blocked-edges/");
+                name.is_some_and(|name| !name.starts_with('.') || name.ends_with(".yaml") || name.ends_with(".yml"))
+            };
+            prop_assert_eq!(data.blocks.len(), files.iter().filter(is_block).count(), "no block is lost");
+            let (releases, _) = releases::read(&Place::file("releases.json"), RELEASES.as_bytes()).unwrap();
+            check_graph(&Graph::build(data, releases).0)
+        }
+    }
+}
+
+/// What was taken can be asked, and gives a JSON answer.
+fn check_graph(graph: &Graph) -> TestCaseResult {
+    let now = "2020-06-13T00:00Z".parse().unwrap();
+    for channel in graph.channels().keys() {
+        let cluster = Cluster::anonymous(channel.clone(), Arch::default());
+        let view = recommend(&Policy::graph(), &Situation { graph, cluster: &cluster, now });
+        let json: serde_json::Value = serde_json::from_str(&cincinnati::write(graph, &view, now)).unwrap();
+        prop_assert_eq!(json["nodes"].as_array().map(Vec::len), Some(view.releases.len()));
+    }
+    Ok(())
+}
+
+fn check_refusal(findings: &[Finding], files: &[(&str, &[u8])]) -> TestCaseResult {
+    prop_assert!(findings.iter().any(Finding::is_error), "a refusal has an error: {findings:?}");
+    for finding in findings {
+        prop_assert!(!finding.problem.is_empty() && !finding.remedy.is_empty(), "{finding:?}");
+        let Place { file, line, column } = &finding.place;
+        // What is missing, or too much as a whole, has no file of its own.
+        if ["version", "channels", "blocked-edges", "."].contains(&file.as_ref()) && *line == 0 {
+            continue;
+        }
+        let Some((_, bytes)) = files.iter().find(|(path, _)| **path == **file) else {
+            return Err(TestCaseError::fail(format!("{finding}: there is no such file")));
+        };
+        let text = String::from_utf8_lossy(bytes);
+        let lines: Vec<&str> = text.split(['\n', '\r']).collect();
+        prop_assert!(*line as usize <= lines.len() + 1, "{finding}: there are {} lines in {text:?}", lines.len());
+        let longest = lines.iter().map(|line| line.len()).max().unwrap_or(0);
+        prop_assert!(*column as usize <= longest + 2, "{finding}: no line is that long in {text:?}");
+    }
+    Ok(())
+}
+
+// Input
+
+fn good_files(schema: &str) -> Vec<SourceFile> {
+    let channels = if schema == "2.0.0" { CHANNELS } else { CHANNEL };
+    let files = [
+        ("version", schema),
+        ("channels/c.yaml", channels),
+        ("blocked-edges/b.yaml", BLOCK),
+        ("raw/metadata.json", METADATA),
+    ];
+    files.map(|(path, text)| SourceFile { path: path.into(), bytes: text.into() }).into()
+}
+
+/// Any bytes, any words, or a good file with edits.
+fn any_input(good: &[&'static str]) -> impl Strategy<Value = Vec<u8>> {
+    let words = proptest::collection::vec(any_word(), 0..40).prop_map(|words| words.concat().into_bytes());
+    prop_oneof![
+        1 => proptest::collection::vec(any::<u8>(), 0..200),
+        1 => any::<String>().prop_map(String::into_bytes),
+        2 => words,
+        4 => select(good.to_vec()).prop_flat_map(edited),
+    ]
+}
+
+fn any_path() -> impl Strategy<Value = String> {
+    let folder = select(vec!["blocked-edges/", "channels/", "raw/", "", "blocked-edges/sub/", "/", "channels//"]);
+    let name = prop_oneof!["[a-z.]{0,6}", any::<String>()];
+    let ending = select(vec![".yaml", ".yml", ".json", "", "~", ".YAML"]);
+    (folder, name, ending).prop_map(|(folder, name, ending)| format!("{folder}{name}{ending}"))
+}
+
+/// What the formats are made of, and what breaks them.
+fn any_word() -> impl Strategy<Value = String> {
+    #[rustfmt::skip]
+    let words = [
+        "to", "from", "name", "url", "message", "matchingRules", "type", "promql", "clusters", "platforms", "channels",
+        "versions", "start", "locked", "replaces", "phasedRollouts", "duration", "fromVersion", "ramp", "nodes",
+        "edges", "conditionalEdges", "risks", "payload", "metadata", "version", "channel", "arch", "id", "platform",
+        ": ", "\n", "\n- ", "\n  ", "\n\t", "\r\n", "- ", "[", "]", "{", "}", ",", "\"", "'", "|\n", ">\n", "&a ",
+        "*a ", "<<: ", "!!str ", "!t ", "---\n", "...\n", "# ", "? ", "%YAML 1.2\n", "~", "null", "true", "yes", "0",
+        "-1", "1e999", ".nan", "0x1f", "4.9.1", "4.9.2+amd64", "99999999999999999999", "P2D", "PT", "2020-05-12T00:00Z",
+        "T", "Z", "+", "&", "=", ";", "q=", "%41", "%", "%ff", "*/*", "gzip", "application/", "(", ")", "{1000}",
+        "(?", "\\", "^", "\u{feff}", "\u{0}", "ä", "\u{1F6A2}", "\u{202e}", "\u{2028}",
+    ];
+    prop_oneof![8 => select(words.to_vec()).prop_map(str::to_owned), 1 => any::<char>().prop_map(String::from)]
+}
+
+/// A good text after a few slips of the hand.
+fn edited(good: &str) -> impl Strategy<Value = Vec<u8>> + use<> {
+    let good = good.as_bytes().to_vec();
+    proptest::collection::vec(any_edit(), 1..5).prop_map(move |edits| {
+        let mut bytes = good.clone();
+        edits.into_iter().for_each(|edit| edit.apply(&mut bytes));
+        bytes
+    })
+}
+
+#[derive(Debug, Clone)]
+enum Edit {
+    Flip { at: Index, bit: u8 },
+    Insert { at: Index, word: String },
+    Delete { at: Index, bytes: usize },
+    DoubleLine { line: Index },
+    DropLine { line: Index },
+    SwapLines { one: Index, other: Index },
+    CutOff { at: Index },
+}
+
+fn any_edit() -> impl Strategy<Value = Edit> {
+    let at = || any::<Index>();
+    prop_oneof![
+        1 => (at(), 0u8..8).prop_map(|(at, bit)| Edit::Flip { at, bit }),
+        3 => (at(), any_word()).prop_map(|(at, word)| Edit::Insert { at, word }),
+        2 => (at(), 1usize..8).prop_map(|(at, bytes)| Edit::Delete { at, bytes }),
+        1 => at().prop_map(|line| Edit::DoubleLine { line }),
+        1 => at().prop_map(|line| Edit::DropLine { line }),
+        1 => (at(), at()).prop_map(|(one, other)| Edit::SwapLines { one, other }),
+        1 => at().prop_map(|at| Edit::CutOff { at }),
+    ]
+}
+
+impl Edit {
+    fn apply(self, bytes: &mut Vec<u8>) {
+        let length = bytes.len();
+        if length == 0 {
+            return;
+        }
+        match self {
+            Self::Flip { at, bit } => bytes[at.index(length)] ^= 1 << bit,
+            Self::Insert { at, word } => {
+                let at = at.index(length);
+                drop(bytes.splice(at..at, word.into_bytes()));
+            }
+            Self::Delete { at, bytes: count } => {
+                let from = at.index(length);
+                bytes.drain(from..length.min(from + count));
+            }
+            Self::CutOff { at } => bytes.truncate(at.index(length)),
+            Self::DoubleLine { line } => edit_lines(bytes, |lines, count| {
+                let at = line.index(count);
+                lines.insert(at, lines[at].clone());
+            }),
+            Self::DropLine { line } => edit_lines(bytes, |lines, count| drop(lines.remove(line.index(count)))),
+            Self::SwapLines { one, other } => {
+                edit_lines(bytes, |lines, count| lines.swap(one.index(count), other.index(count)))
+            }
+        }
+    }
+}
+
+fn edit_lines(bytes: &mut Vec<u8>, edit: impl Fn(&mut Vec<Vec<u8>>, usize)) {
+    let mut lines: Vec<Vec<u8>> = bytes.split_inclusive(|b| *b == b'\n').map(<[u8]>::to_vec).collect();
+    let count = lines.len();
+    edit(&mut lines, count);
+    *bytes = lines.concat();
+}
