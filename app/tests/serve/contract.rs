@@ -186,6 +186,38 @@ fn replicas_give_the_same_bytes() {
 }
 
 #[test]
+fn large_answers_arrive_whole() {
+    // Large enough to be sent from the page cache, with a part in the middle that differs from cluster to cluster.
+    let folder = tempfile::tempdir().unwrap();
+    harness::example(folder.path());
+    let count = 1500_usize;
+    let node = |n: usize| serde_json::json!({"version": format!("4.20.{n}"), "payload": format!("registry/{n}"), "metadata": {"url": "x".repeat(200)}});
+    let edges: Vec<[usize; 2]> =
+        (1..count).flat_map(|to| (to.saturating_sub(10)..to).map(move |from| [from, to])).collect();
+    let releases = serde_json::json!({"nodes": (0..count).map(node).collect::<Vec<_>>(), "edges": edges});
+    std::fs::write(folder.path().join("releases.json"), releases.to_string()).unwrap();
+    let versions: String =
+        (0..count).map(|n| format!("- {{name: 4.20.{n}, start: '2026-01-{:02}T00:00Z'}}\n", 1 + n / 100)).collect();
+    let channels = format!("channels:\n- name: big\n  phasedRollouts: [{{duration: P9D}}]\nversions:\n{versions}");
+    std::fs::write(folder.path().join("graph-data/channels/4.20.yaml"), channels).unwrap();
+    let towpath = Towpath::serve_folder(folder.path(), &["--now", "2026-01-20T00:00Z"]);
+    for number in 0..20 {
+        let target = format!("{GRAPH}?channel=big&platform=GCP&id=cluster-{number}");
+        let plain = towpath.get(&target);
+        assert!(plain.body.len() > 500_000, "{}", plain.body.len());
+        let zipped = towpath.get_with(&target, &[("accept-encoding", "gzip")]);
+        assert_eq!(plain.text(), zipped.text());
+    }
+    // Several at once on one connection, the next asked for before the last was read.
+    let one = format!("GET {GRAPH}?channel=big&id=x HTTP/1.1\r\nhost: x\r\n\r\n");
+    let mut stream = towpath.send(one.repeat(5).as_bytes());
+    let expected = towpath.get(&format!("{GRAPH}?channel=big&id=x")).body;
+    for _ in 0..5 {
+        assert_eq!(Response::read(&mut stream, false).body, expected);
+    }
+}
+
+#[test]
 fn a_platform_is_looked_up_by_id() {
     let folder = tempfile::tempdir().unwrap();
     let lookup = folder.path().join("platforms.csv");

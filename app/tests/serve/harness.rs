@@ -119,21 +119,18 @@ impl Drop for Towpath {
 
 impl Response {
     pub(crate) fn read(stream: &mut TcpStream, without_body: bool) -> Self {
-        let mut reader = BufReader::new(stream);
-        let mut line = String::new();
-        reader.read_line(&mut line).expect("a status line");
+        let mut line = read_line(stream);
         let status =
             line.split(' ').nth(1).and_then(|s| s.parse().ok()).unwrap_or_else(|| panic!("no answer: {line:?}"));
         let mut headers = BTreeMap::new();
         loop {
-            line.clear();
-            reader.read_line(&mut line).expect("a header");
+            line = read_line(stream);
             let Some((name, value)) = line.trim_end().split_once(": ") else { break };
             headers.insert(name.to_owned(), value.to_owned());
         }
         let length = headers.get("content-length").and_then(|l| l.parse().ok()).unwrap_or(0);
         let mut body = vec![0; if without_body || status == 304 { 0 } else { length }];
-        reader.read_exact(&mut body).expect("the whole body");
+        stream.read_exact(&mut body).expect("the whole body");
         Self { status, headers, body }
     }
 
@@ -158,6 +155,17 @@ impl Response {
     pub(crate) fn kind(&self) -> String {
         self.json()["kind"].as_str().unwrap_or_default().to_owned()
     }
+}
+
+/// Reads a line and not a byte more: what follows may be the next answer.
+fn read_line(stream: &mut TcpStream) -> String {
+    let mut line = Vec::new();
+    while !line.ends_with(b"\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).expect("a whole line");
+        line.push(byte[0]);
+    }
+    String::from_utf8(line).expect("text")
 }
 
 /// The example's files with dates around that time.
