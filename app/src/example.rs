@@ -36,14 +36,16 @@ const GRAPH_DATA: [(&str, &str); 5] = [
 /// The example's graph data, with dates around that time.
 pub(crate) fn graph_data(now: Timestamp) -> Result<Vec<SourceFile>, Finding> {
     let today = now.to_zoned(TimeZone::UTC).date();
-    let file =
-        |(path, text): (&str, &str)| SourceFile { path: path.to_owned(), bytes: dated(text, today).into_bytes() };
+    let file = |(path, text): (&str, &str)| SourceFile {
+        path: path.to_owned(),
+        bytes: dated(text, today).into_bytes().into(),
+    };
     Ok(GRAPH_DATA.into_iter().map(file).collect())
 }
 
 /// The example's releases.
 pub(crate) fn releases() -> SourceFile {
-    SourceFile { path: "releases.json".to_owned(), bytes: RELEASES.as_bytes().to_vec() }
+    SourceFile { path: "releases.json".to_owned(), bytes: RELEASES.as_bytes().into() }
 }
 
 /// Fills in `{day-1}` and its like.
@@ -132,7 +134,7 @@ mod tests {
             let now: Timestamp = now.parse().unwrap();
             let (data, warnings) = format::read(&graph_data(now).unwrap()).unwrap();
             assert_eq!(warnings, []);
-            let (releases, warnings) = releases_format::read(&Place::file("r"), releases().bytes.as_slice()).unwrap();
+            let (releases, warnings) = releases_format::read(&Place::file("r"), &releases().bytes).unwrap();
             assert_eq!(warnings, []);
             let (graph, warnings) = Graph::build(data, releases);
             assert_eq!(warnings, []);

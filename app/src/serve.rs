@@ -11,7 +11,7 @@ use towpath_sources::Watch;
 use towpath_web::{Clock, ReloadResult, Server, Service};
 
 use crate::config::{Data, Settings};
-use crate::load::{self, Inputs};
+use crate::load::{self, Loader};
 use crate::{cli, example};
 
 /// How many findings of one attempt are logged; `/readyz` has more.
@@ -78,22 +78,23 @@ fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
 
 /// Loads now, and again whenever something may have changed.
 fn reload_loop(settings: &Settings, service: &Service, watch: &Watch, first_load: &tokio::sync::Notify) {
-    reload(settings, service);
+    let mut loader = Loader::new(settings);
+    reload(&mut loader, service);
     first_load.notify_one();
     yield_to_requests();
     loop {
         watch.wait();
-        reload(settings, service);
+        reload(&mut loader, service);
     }
 }
 
 /// One attempt: read, one pure call, swap, report.
-fn reload(settings: &Settings, service: &Service) {
+fn reload(loader: &mut Loader, service: &Service) {
     let now = service.now();
     let served = service.snapshot().map(|snapshot| snapshot.digest.clone());
-    let outcome = Inputs::read(settings, now).and_then(|inputs| match served == Some(inputs.digest()) {
+    let outcome = loader.read(now).and_then(|inputs| match served == Some(inputs.digest()) {
         true => Ok(None),
-        false => inputs.into_snapshot(now).map(Some),
+        false => loader.snapshot(inputs, now).map(Some),
     });
     match outcome {
         Ok(None) => {
@@ -116,9 +117,9 @@ fn reload(settings: &Settings, service: &Service) {
         }
         Err(findings) => {
             let kept = if served.is_some() { "the last good graph stays" } else { "there is no graph to serve" };
+            service.reloaded(ReloadResult::Failed, findings.clone());
             tracing::error!(findings = findings.len(), "the graph could not be loaded; {kept}");
             log_findings(&findings);
-            service.reloaded(ReloadResult::Failed, findings);
         }
     }
 }
@@ -143,9 +144,10 @@ async fn prepare_loop(service: Arc<Service>) {
     }
 }
 
-/// Loading anew must not take the processor from requests: this thread gets what they leave.
+/// Loading anew must not take the processor from requests, nor wait for ever while they take all of it: of a busy core
+/// this thread gets about a seventh.
 fn yield_to_requests() {
-    if let Err(error) = rustix::process::setpriority_process(None, 19) {
+    if let Err(error) = rustix::process::setpriority_process(None, 5) {
         tracing::debug!(%error, "the loading thread's priority could not be lowered");
     }
 }

@@ -56,21 +56,21 @@ pub(crate) fn node(release: &Release, now: Timestamp) -> String {
         &mut text,
         format_args!(
             "{{\"version\":{},\"payload\":{},\"metadata\":{{",
-            Json(&release.version.to_string()),
-            Json(&release.payload)
+            quoted(&release.version.to_string()),
+            quoted(&release.payload)
         ),
     );
     for (at, (key, value)) in metadata.iter().enumerate() {
         let comma = if at == 0 { "" } else { "," };
-        write_parts(&mut text, format_args!("{comma}{}:{}", Json(key), Json(value)));
+        write_parts(&mut text, format_args!("{comma}{}:{}", quoted(key), quoted(value)));
     }
     text.push_str("}}");
     text
 }
 
 /// An edge among `conditionalEdges`.
-pub(crate) fn conditional_edge(from: &Release, to: &Release) -> String {
-    format!("{{\"from\":{},\"to\":{}}}", Json(&from.version.to_string()), Json(&to.version.to_string()))
+fn conditional_edge(from: &Release, to: &Release) -> String {
+    format!("{{\"from\":{},\"to\":{}}}", quoted(&from.version.to_string()), quoted(&to.version.to_string()))
 }
 
 /// The risks of a group, as a list without its brackets. Sorted by name, since risks are numbered so.
@@ -111,10 +111,6 @@ fn write_parts(text: &mut String, parts: std::fmt::Arguments<'_>) {
 }
 
 /// A text as a JSON string.
-struct Json<'a>(&'a str);
-
-impl std::fmt::Display for Json<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&serde_json::to_string(self.0).map_err(|_| std::fmt::Error)?)
-    }
+pub(crate) fn quoted(text: &str) -> String {
+    Value::from(text).to_string()
 }

@@ -2,6 +2,8 @@
 //!
 //! Every reader here is bounded, never panics, and returns findings with place and remedy.
 
+use std::sync::Arc;
+
 pub mod cincinnati;
 pub mod graph_data;
 pub mod graph_request;
@@ -10,11 +12,11 @@ pub mod releases;
 pub mod sheet;
 mod yaml;
 
-/// A file as an adapter found it.
+/// A file as an adapter found it. Copies share its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceFile {
     /// Its path, relative to the source, with `/` between folders.
     pub path: String,
     /// What it holds.
-    pub bytes: Vec<u8>,
+    pub bytes: Arc<[u8]>,
 }

@@ -1,6 +1,7 @@
 //! Releases from a Cincinnati graph file: nodes and edges, versions with or without an architecture.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use towpath_core::domain::{Arch, DeclaredEdge, DeclaredRelease, MatchingRule, ReleaseName, Releases, Risk};
@@ -18,7 +19,7 @@ const MAX_SHOWN: usize = 20;
 #[derive(Deserialize)]
 struct GraphFile {
     nodes: Vec<Node>,
-    edges: Vec<(usize, usize)>,
+    edges: Vec<(u32, u32)>,
     #[serde(default, rename = "conditionalEdges")]
     conditional_edges: Vec<ConditionalEdges>,
 }
@@ -91,8 +92,8 @@ impl Reader<'_> {
     }
 
     /// Takes in the nodes; returns the index of each among the releases, or none for what is left out.
-    fn nodes(&mut self, nodes: Vec<Node>) -> Vec<Option<usize>> {
-        let mut seen: BTreeMap<(Arch, towpath_core::domain::Version), usize> = BTreeMap::new();
+    fn nodes(&mut self, nodes: Vec<Node>) -> Vec<Option<u32>> {
+        let mut seen: BTreeMap<(Arch, towpath_core::domain::Version), u32> = BTreeMap::new();
         let mut without_payload = 0;
         let mut numbers = Vec::with_capacity(nodes.len());
         for (index, node) in nodes.into_iter().enumerate() {
@@ -117,9 +118,10 @@ impl Reader<'_> {
                 .arch
                 .or_else(|| node.metadata.get(ARCH_KEY).map(|arch| Arch::new(arch.as_str())))
                 .unwrap_or_default();
-            let number = *seen.entry((arch.clone(), name.version.clone())).or_insert(self.releases.releases.len());
+            let number =
+                *seen.entry((arch.clone(), name.version.clone())).or_insert(self.releases.releases.len() as u32);
             numbers.push(Some(number));
-            match self.releases.releases.get(number) {
+            match self.releases.releases.get(number as usize) {
                 None => self.releases.releases.push(DeclaredRelease {
                     version: name.version,
                     arch,
@@ -144,11 +146,11 @@ impl Reader<'_> {
         numbers
     }
 
-    fn edges(&mut self, edges: &[(usize, usize)], numbers: &[Option<usize>]) {
+    fn edges(&mut self, edges: &[(u32, u32)], numbers: &[Option<u32>]) {
         for (index, (from, to)) in edges.iter().enumerate() {
-            match (numbers.get(*from), numbers.get(*to)) {
+            match (numbers.get(*from as usize), numbers.get(*to as usize)) {
                 (Some(Some(from)), Some(Some(to))) => {
-                    self.releases.edges.push(DeclaredEdge { from: *from, to: *to, risks: Vec::new() });
+                    self.releases.edges.push(DeclaredEdge { from: *from, to: *to, risks: None });
                 }
                 (Some(_), Some(_)) => {}
                 _ => {
@@ -164,16 +166,16 @@ impl Reader<'_> {
 
     /// Edges that the source itself offers with risks only: edges like any other, with those risks on them.
     fn conditional_edges(&mut self, groups: Vec<ConditionalEdges>) {
-        let by_name: BTreeMap<String, Vec<usize>> = {
-            let mut by_name: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-            for (number, release) in self.releases.releases.iter().enumerate() {
+        let by_name: BTreeMap<String, Vec<u32>> = {
+            let mut by_name: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+            for (number, release) in (0..).zip(&self.releases.releases) {
                 by_name.entry(release.version.to_string()).or_default().push(number);
                 by_name.entry(format!("{}+{}", release.version, release.arch)).or_default().push(number);
             }
             by_name
         };
         for group in groups {
-            let risks: Vec<Risk> = group.risks.into_iter().map(into_risk).collect();
+            let risks: Arc<[Risk]> = group.risks.into_iter().map(into_risk).collect();
             if risks.is_empty() {
                 self.error(
                     "no-risks",
@@ -184,8 +186,8 @@ impl Reader<'_> {
             for FromTo { from, to } in &group.edges {
                 let found = |name: &str| by_name.get(name).map_or(&[][..], Vec::as_slice);
                 for (from, to) in found(from).iter().flat_map(|from| found(to).iter().map(move |to| (*from, *to))) {
-                    if self.releases.releases[from].arch == self.releases.releases[to].arch {
-                        self.releases.edges.push(DeclaredEdge { from, to, risks: risks.clone() });
+                    if self.releases.releases[from as usize].arch == self.releases.releases[to as usize].arch {
+                        self.releases.edges.push(DeclaredEdge { from, to, risks: Some(risks.clone()) });
                     }
                 }
             }

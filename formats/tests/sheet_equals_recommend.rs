@@ -1,5 +1,7 @@
 //! The sheets are not a second truth: for random graphs, clusters and instants they say what `recommend` says.
 
+#![allow(clippy::unwrap_used, reason = "in a test, a panic is the finding")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 
@@ -105,8 +107,8 @@ fn any_graph() -> impl Strategy<Value = Graph> {
             metadata: BTreeMap::from([("url".into(), "https://\"errata\"".into())]),
         };
         let releases: Vec<_> = releases.into_iter().map(release).collect();
-        let index = |at: &prop::sample::Index| at.index(releases.len());
-        let edge = |(from, to): &(_, _)| DeclaredEdge { from: index(from), to: index(to), risks: vec![] };
+        let index = |at: &prop::sample::Index| at.index(releases.len()) as u32;
+        let edge = |(from, to): &(_, _)| DeclaredEdge { from: index(from), to: index(to), risks: None };
         let edges = edges.iter().map(edge).collect();
         let data = GraphData { channels: vec![channels.0, channels.1], blocks, metadata: vec![] };
         Graph::build(data, Releases { releases, edges }).0

@@ -3,9 +3,11 @@
 //! A directory may be written to while it is read (a `git pull`, a config map being swapped). What was read counts
 //! only if nothing changed meanwhile; otherwise it is read again.
 
+use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
 use std::io::Read;
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use towpath_core::finding::{Finding, Place};
@@ -26,36 +28,60 @@ struct Stamp {
     path: String,
     bytes: u64,
     modified: Option<SystemTime>,
+    inode: u64,
+}
+
+/// A directory that is read again and again. A file whose size and time are what they were is not read anew.
+pub struct Directory {
+    root: PathBuf,
+    wanted: fn(&str) -> bool,
+    known: BTreeMap<Stamp, SourceFile>,
 }
 
 /// Reads the files below a directory that are wanted.
 pub fn read_directory(root: &Path, wanted: fn(&str) -> bool) -> Result<Vec<SourceFile>, Finding> {
-    let mut last = None;
-    for _ in 0..MAX_TRIES {
-        match read_once(root, wanted) {
-            Ok(Some(files)) => return Ok(files),
-            Ok(None) => last = None,
-            // It may have gone while we looked; if it stays so, say so.
-            Err(finding) => last = Some(finding),
-        }
-    }
-    let keeps_changing = || {
-        let place = Place::file(root.display().to_string());
-        Finding::error(
-            "keeps-changing",
-            place,
-            "the directory keeps changing while it is read",
-            "write elsewhere, then rename it into place",
-        )
-    };
-    Err(last.unwrap_or_else(keeps_changing))
+    Directory::new(root, wanted).read()
 }
 
-/// Reads everything; none if it changed meanwhile.
-fn read_once(root: &Path, wanted: fn(&str) -> bool) -> Result<Option<Vec<SourceFile>>, Finding> {
-    let before = stamps(root, wanted)?;
-    let files: Vec<SourceFile> = before.iter().map(|stamp| read_stamped(root, stamp)).collect::<Result<_, _>>()?;
-    Ok((before == stamps(root, wanted)?).then_some(files))
+impl Directory {
+    /// The directory, nothing of which has been read.
+    pub fn new(root: &Path, wanted: fn(&str) -> bool) -> Self {
+        Self { root: root.to_owned(), wanted, known: BTreeMap::new() }
+    }
+
+    /// Reads the wanted files, all at one instant.
+    pub fn read(&mut self) -> Result<Vec<SourceFile>, Finding> {
+        let mut last = None;
+        for _ in 0..MAX_TRIES {
+            match self.read_once() {
+                Ok(Some(files)) => return Ok(files),
+                Ok(None) => last = None,
+                // It may have gone while we looked; if it stays so, say so.
+                Err(finding) => last = Some(finding),
+            }
+        }
+        let keeps_changing = || {
+            let place = Place::file(self.root.display().to_string());
+            let problem = "the directory keeps changing while it is read";
+            Finding::error("keeps-changing", place, problem, "write elsewhere, then rename it into place")
+        };
+        Err(last.unwrap_or_else(keeps_changing))
+    }
+
+    /// Reads everything; none if it changed meanwhile.
+    fn read_once(&mut self) -> Result<Option<Vec<SourceFile>>, Finding> {
+        let before = stamps(&self.root, self.wanted)?;
+        let mut files = BTreeMap::new();
+        for stamp in &before {
+            let file = match self.known.get(stamp).filter(|_| stamp.modified.is_some()) {
+                Some(known) => known.clone(),
+                None => read_stamped(&self.root, stamp)?,
+            };
+            files.insert(stamp.clone(), file);
+        }
+        self.known = files;
+        Ok((before == stamps(&self.root, self.wanted)?).then(|| self.known.values().cloned().collect()))
+    }
 }
 
 /// Reads a file of at most so many bytes.
@@ -71,7 +97,7 @@ pub fn read_file(path: &Path, max_bytes: u64) -> Result<Vec<u8>, Finding> {
 
 fn read_stamped(root: &Path, stamp: &Stamp) -> Result<SourceFile, Finding> {
     let bytes = read_file(&root.join(&stamp.path), MAX_DIRECTORY_BYTES)?;
-    Ok(SourceFile { path: stamp.path.clone(), bytes })
+    Ok(SourceFile { path: stamp.path.clone(), bytes: bytes.into() })
 }
 
 /// Every wanted file below a directory, sorted by path.
@@ -123,7 +149,12 @@ impl Walk {
         if self.bytes > MAX_DIRECTORY_BYTES {
             return Err(too_large(folder, &format!("the files are larger than {MAX_DIRECTORY_BYTES} bytes together")));
         }
-        self.stamps.push(Stamp { path, bytes: metadata.len(), modified: metadata.modified().ok() });
+        self.stamps.push(Stamp {
+            path,
+            bytes: metadata.len(),
+            modified: metadata.modified().ok(),
+            inode: metadata.ino(),
+        });
         Ok(())
     }
 }
@@ -152,7 +183,26 @@ mod tests {
         let files = read_directory(folder.path(), |path| path != "README.md").unwrap();
         let paths: Vec<_> = files.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(paths, ["b/1.yaml", "b/2.yaml", "version"]);
-        assert_eq!(files[2].bytes, b"version");
+        assert_eq!(&*files[2].bytes, b"version");
+    }
+
+    #[test]
+    fn what_changed_is_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| fs::write(folder.path().join(path), text).unwrap();
+        write("a", "one");
+        write("b", "two");
+        let mut directory = Directory::new(folder.path(), |_| true);
+        let texts = |directory: &mut Directory| -> Vec<Vec<u8>> {
+            directory.read().unwrap().iter().map(|file| file.bytes.to_vec()).collect()
+        };
+        assert_eq!(texts(&mut directory), [b"one", b"two"]);
+        // Same length, another file under the same name: as `git checkout` and editors write.
+        write("new", "ten");
+        fs::rename(folder.path().join("new"), folder.path().join("a")).unwrap();
+        assert_eq!(texts(&mut directory), [b"ten", b"two"]);
+        fs::remove_file(folder.path().join("b")).unwrap();
+        assert_eq!(texts(&mut directory), [b"ten"]);
     }
 
     #[test]

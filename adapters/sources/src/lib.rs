@@ -3,5 +3,5 @@
 mod directory;
 mod watch;
 
-pub use directory::{read_directory, read_file};
+pub use directory::{Directory, read_directory, read_file};
 pub use watch::Watch;

@@ -30,6 +30,14 @@ const MAX_COMPILES: usize = 4;
 /// Says what time it is. A parameter, so that a service can be asked about any instant.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
+/// What is not done between two requests.
+enum Later {
+    /// Nobody has compiled the sheet yet.
+    Compile(graph::Missing),
+    /// There may be thousands of series.
+    Metrics,
+}
+
 /// Everything that requests share.
 pub struct Service {
     clock: Clock,
@@ -98,24 +106,9 @@ impl Service {
         }
     }
 
-    /// Answers a request. Returns at once, but for a graph that nobody has asked for yet.
-    pub(crate) async fn answer<B>(&self, request: &Request<B>) -> Response<AnswerBody> {
-        let mut tries = 0..MAX_COMPILES;
-        let mut response = loop {
-            match self.route(request) {
-                Ok(response) => break response,
-                Err(missing) => {
-                    let compiled = tokio::task::spawn_blocking(|| missing.compile()).await;
-                    if compiled.is_err() || tries.next().is_none() {
-                        break body::error(
-                            StatusCode::INTERNAL_SERVER_ERROR,
-                            "failed_compile",
-                            "the graph could not be written",
-                        );
-                    }
-                }
-            }
-        };
+    /// Answers a request: at once, or from another thread where that takes longer than its neighbours should wait.
+    pub(crate) async fn answer<B>(self: &Arc<Self>, request: &Request<B>) -> Response<AnswerBody> {
+        let mut response = self.answer_within(request, MAX_COMPILES).await;
         let id = self.request_ids.of(request.headers());
         let (method, path, status) = (request.method(), request.uri().path(), response.status().as_u16());
         tracing::debug!(request_id = ?id, %method, path, status, "answered");
@@ -123,7 +116,30 @@ impl Service {
         response
     }
 
-    fn route<B>(&self, request: &Request<B>) -> Result<Response<AnswerBody>, graph::Missing> {
+    async fn answer_within<B>(self: &Arc<Self>, request: &Request<B>, compiles: usize) -> Response<AnswerBody> {
+        for _ in 0..=compiles {
+            let later = match self.route(request) {
+                Ok(response) => return response,
+                Err(later) => later,
+            };
+            let service = self.clone();
+            let done = tokio::task::spawn_blocking(move || match later {
+                Later::Compile(missing) => {
+                    missing.compile();
+                    None
+                }
+                Later::Metrics => Some(operations::metrics(&service)),
+            });
+            match done.await {
+                Ok(Some(response)) => return response,
+                Ok(None) => {}
+                Err(error) => tracing::error!(%error, "an answer could not be prepared"),
+            }
+        }
+        body::error(StatusCode::INTERNAL_SERVER_ERROR, "failed_compile", "the answer could not be prepared")
+    }
+
+    fn route<B>(&self, request: &Request<B>) -> Result<Response<AnswerBody>, Later> {
         let path = request.uri().path();
         let get = matches!(*request.method(), Method::GET | Method::HEAD);
         Ok(match path {
@@ -134,9 +150,11 @@ impl Service {
             {
                 body::error(StatusCode::URI_TOO_LONG, "uri_too_long", "the request's target is too long")
             }
-            graph::PATH | graph::PATH_V1 if get => return graph::answer(self, request),
+            graph::PATH | graph::PATH_V1 if get => return graph::answer(self, request).map_err(Later::Compile),
             graph::PATH | graph::PATH_V1 if *request.method() == Method::OPTIONS => graph::preflight(request),
-            "/livez" | "/readyz" | "/metrics" if get => operations::answer(self, path),
+            "/livez" if get => operations::liveness(),
+            "/readyz" if get => operations::readiness(self),
+            "/metrics" if get => return Err(Later::Metrics),
             graph::PATH | graph::PATH_V1 | "/livez" | "/readyz" | "/metrics" => {
                 let mut response = body::error(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "use GET or HEAD");
                 response.headers_mut().insert(header::ALLOW, http::HeaderValue::from_static("GET, HEAD"));

@@ -8,6 +8,7 @@ use std::time::Duration;
 use http::StatusCode;
 use jiff::Timestamp;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
+use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
@@ -250,27 +251,29 @@ impl prometheus_client::collector::Collector for GraphCollector {
         gauge("towpath_graph_releases", "Releases in the graph, of all architectures", size(graph.releases().len()))?;
         gauge("towpath_graph_edges", "Edges in the graph, of all architectures", size(graph.edges().len()))?;
         gauge("towpath_graph_channels", "Channels in the graph", size(graph.channels().len()))?;
-        gauge("towpath_graph_blocks", "Blocks in the graph", size(graph.blocks().count()))?;
+        gauge("towpath_graph_blocks", "Blocks in the graph", size(graph.blocks().len()))?;
         self.encode_rollouts(&mut encoder, snapshot)
     }
 }
 
 impl GraphCollector {
     fn encode_rollouts(&self, encoder: &mut DescriptorEncoder<'_>, snapshot: &Snapshot) -> Result<(), fmt::Error> {
-        let help = "The share of the fleet that an open rollout window has reached";
-        let mut family = encoder.encode_descriptor(
-            "phased_update_rollout",
+        let open: Vec<_> = snapshot.rollouts().iter().filter(|rollout| rollout.window.is_open(self.now)).collect();
+        let left_out =
+            ConstGauge::new(i64::try_from(open.len().saturating_sub(MAX_ROLLOUT_SERIES)).unwrap_or(i64::MAX));
+        let help = "Open rollouts that phased_update_rollout has no series for, because there are too many";
+        left_out.encode(encoder.encode_descriptor(
+            "towpath_rollouts_left_out",
             help,
             None,
-            prometheus_client::metrics::MetricType::Gauge,
-        )?;
-        let open = snapshot.rollouts().iter().filter(|rollout| rollout.window.is_open(self.now));
-        for rollout in open.take(MAX_ROLLOUT_SERIES) {
-            let labels = RolloutLabels {
-                channel: rollout.channel.to_string(),
-                from: rollout.from.to_string(),
-                to: rollout.to.to_string(),
-            };
+            left_out.metric_type(),
+        )?)?;
+        let help = "The share of the fleet that an open rollout window has reached";
+        let mut family = encoder.encode_descriptor("phased_update_rollout", help, None, MetricType::Gauge)?;
+        let version = |id| snapshot.graph().release(id).version.to_string();
+        for rollout in open.into_iter().take(MAX_ROLLOUT_SERIES) {
+            let (channel, from, to) = (rollout.channel.to_string(), version(rollout.from), version(rollout.to));
+            let labels = RolloutLabels { channel, from, to };
             ConstGauge::new(rollout.window.share(self.now).as_fraction()).encode(family.encode_family(&labels)?)?;
         }
         Ok(())

@@ -10,16 +10,12 @@ use crate::{Reload, ReloadResult, Service};
 /// How many findings a readiness answer shows.
 const MAX_FINDINGS: usize = 50;
 
-pub(crate) fn answer(service: &Service, path: &str) -> Response<AnswerBody> {
-    match path {
-        "/livez" => body::json(StatusCode::OK, json!({"status": "alive"}).to_string()),
-        "/readyz" => readiness(service),
-        _ => metrics(service),
-    }
+pub(crate) fn liveness() -> Response<AnswerBody> {
+    body::json(StatusCode::OK, json!({"status": "alive"}).to_string())
 }
 
 /// Ready as soon as there is a graph to serve; a reload that failed since is shown, and does not take that away.
-fn readiness(service: &Service) -> Response<AnswerBody> {
+pub(crate) fn readiness(service: &Service) -> Response<AnswerBody> {
     let snapshot = service.snapshot();
     let reload = service.reload.load();
     let graph = snapshot.as_ref().map(|snapshot| {
@@ -30,7 +26,7 @@ fn readiness(service: &Service) -> Response<AnswerBody> {
             "releases": snapshot.graph().releases().len(),
             "edges": snapshot.graph().edges().len(),
             "channels": snapshot.graph().channels().len(),
-            "blocks": snapshot.graph().blocks().count(),
+            "blocks": snapshot.graph().blocks().len(),
         })
     });
     let status = if graph.is_some() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
@@ -67,7 +63,7 @@ fn finding(finding: &Finding) -> serde_json::Value {
     })
 }
 
-fn metrics(service: &Service) -> Response<AnswerBody> {
+pub(crate) fn metrics(service: &Service) -> Response<AnswerBody> {
     let Ok(text) = service.metrics.write(service.snapshot(), service.now()) else {
         return body::error(StatusCode::INTERNAL_SERVER_ERROR, "failed_metrics", "the metrics could not be written");
     };

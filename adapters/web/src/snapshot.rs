@@ -17,8 +17,10 @@ use towpath_formats::sheet::{self, Encoding, Sheet};
 use crate::metrics::CellMetrics;
 use crate::page_cache::{self, PageCache};
 
-/// What all sheets together may hold in memory; the least recently used go first.
-const MAX_SHEET_BYTES: usize = 64 << 20;
+/// What the sheets of a snapshot may hold in memory together; the least recently used go first.
+const MAX_SHEET_BYTES: usize = 32 << 20;
+/// What may be compiled ahead of a new graph, while the old one is still served.
+const MAX_WARM_BYTES: usize = MAX_SHEET_BYTES / 2;
 /// Sheets that were asked for within this time are compiled ahead of a new graph or epoch.
 const IN_USE: SignedDuration = SignedDuration::from_mins(15);
 /// How long before an epoch ends the next one's sheet is compiled.
@@ -132,19 +134,21 @@ impl Snapshot {
         &slots[encoding as usize]
     }
 
-    /// Compiles the sheets that an older snapshot has been asked for lately.
+    /// Compiles the sheets that an older snapshot has been asked for lately, the latest first, as far as they fit.
     pub(crate) fn warm_like(&self, old: &Self, now: Timestamp) {
-        for cell in old.all_cells() {
-            for encoding in [Encoding::Gzip, Encoding::Identity] {
-                let used = cell.slots[encoding as usize].last_used.load(Ordering::Relaxed);
-                if used > 0 && is_in_use(used, now) {
-                    let same = self.cell(&cell.channel, cell.arch.as_str());
-                    if let Some(same) = same {
-                        same.slots[encoding as usize].last_used.store(used, Ordering::Relaxed);
-                    }
-                    self.compile(same, encoding, now);
-                }
+        let encodings = [Encoding::Gzip, Encoding::Identity];
+        let slots = old.all_cells().flat_map(|cell| encodings.map(|encoding| (cell, encoding)));
+        let used = slots
+            .map(|(cell, encoding)| (old.slot(Some(cell), encoding).last_used.load(Ordering::Relaxed), cell, encoding));
+        let mut in_use: Vec<_> = used.filter(|(used, _, _)| is_in_use(*used, now)).collect();
+        in_use.sort_by_key(|(used, cell, encoding)| (std::cmp::Reverse(*used), *encoding, &cell.channel, &cell.arch));
+        for (used, cell, encoding) in in_use {
+            if self.sheet_bytes.load(Ordering::Relaxed) > MAX_WARM_BYTES {
+                break;
             }
+            let same = self.cell(&cell.channel, cell.arch.as_str());
+            self.slot(same, encoding).last_used.store(used, Ordering::Relaxed);
+            self.compile(same, encoding, now);
         }
     }
 
@@ -242,7 +246,7 @@ mod tests {
     const START: &str = "2026-01-01T00:00Z";
 
     fn snapshot() -> Snapshot {
-        let file = |path: &str, text: &str| SourceFile { path: path.into(), bytes: text.as_bytes().to_vec() };
+        let file = |path: &str, text: &str| SourceFile { path: path.into(), bytes: text.as_bytes().into() };
         let channels = format!(
             "channels: [{{name: fast-4.9}}]\nversions: [{{name: 4.9.1, start: '2025-01-01T00:00Z'}}, {{name: 4.9.2, start: '{START}'}}]"
         );

@@ -41,7 +41,7 @@ impl Workers {
         let cores = std::thread::available_parallelism()?.get();
         let start = |number: usize| {
             let (sender, connections) = unbounded_channel();
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(1).build()?;
             let service = service.clone();
             let work = move || tokio::task::LocalSet::new().block_on(&runtime, work(connections, service, limits));
             std::thread::Builder::new().name(format!("worker-{number}")).spawn(work)?;

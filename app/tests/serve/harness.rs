@@ -47,7 +47,7 @@ impl Towpath {
     /// Serves graph data and releases from a folder, and waits until it is ready.
     pub(crate) fn serve_folder(folder: &Path, options: &[&str]) -> Self {
         let (data, releases) = (folder.join("graph-data"), folder.join("releases.json"));
-        let paths = ["--graph-data", data.to_str().unwrap(), "--releases", releases.to_str().unwrap()];
+        let paths = ["--graph-data", data.to_str().expect("UTF-8"), "--releases", releases.to_str().expect("UTF-8")];
         let towpath = Self::serve(&[&paths, options].concat());
         towpath.until("it is ready", |t| t.get("/readyz").status == 200);
         towpath

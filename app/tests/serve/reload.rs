@@ -9,7 +9,7 @@ use rustix::process::Signal;
 const BLOCK: &str = "graph-data/blocked-edges/4.20.1-new.yaml";
 
 fn folder() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("a folder");
     harness::example(folder.path());
     folder
 }
@@ -19,7 +19,7 @@ fn offers(towpath: &Towpath, edge: &str) -> bool {
 }
 
 fn write(folder: &Path, text: &str) {
-    fs::write(folder.join(BLOCK), text).unwrap();
+    fs::write(folder.join(BLOCK), text).expect("the block is written");
 }
 
 #[test]
@@ -94,7 +94,12 @@ fn a_start_without_a_valid_graph_is_not_ready_and_says_why() {
     let folder = folder();
     write(folder.path(), "to: 4.20.1\nfrom: [\n");
     let (data, releases) = (folder.path().join("graph-data"), folder.path().join("releases.json"));
-    let towpath = Towpath::serve(&["--graph-data", data.to_str().unwrap(), "--releases", releases.to_str().unwrap()]);
+    let towpath = Towpath::serve(&[
+        "--graph-data",
+        data.to_str().expect("UTF-8"),
+        "--releases",
+        releases.to_str().expect("UTF-8"),
+    ]);
     towpath.log_line("the graph could not be loaded");
     let readiness = towpath.get("/readyz");
     assert_eq!((readiness.status, towpath.get("/livez").status, towpath.get("/metrics").status), (503, 200, 200));

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 
 use super::{Platform, ReleaseName};
 use crate::finding::Place;
@@ -69,7 +70,11 @@ pub struct RiskId(pub u32);
 
 /// A regular expression over a version with its architecture, such as `4.8.3+amd64`. Unanchored.
 #[derive(Clone)]
-pub struct Pattern(regex::Regex);
+pub struct Pattern {
+    text: Arc<str>,
+    /// Shared, so that copies share what matching needs.
+    regex: Arc<regex::Regex>,
+}
 
 /// Why a text is not a pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -92,18 +97,23 @@ impl Pattern {
             .dfa_size_limit(Self::MAX_COMPILED_BYTES)
             .nest_limit(64)
             .build()
-            .map(Self)
+            .map(|regex| Self { text: text.into(), regex: Arc::new(regex) })
             .map_err(|error| NotAPattern(last_line(&error.to_string())))
     }
 
     /// Whether the pattern is found anywhere in a version with its architecture.
     pub fn finds(&self, version_and_arch: &str) -> bool {
-        self.0.is_match(version_and_arch)
+        self.regex.is_match(version_and_arch)
     }
 
     /// As it was written.
     pub fn as_str(&self) -> &str {
-        self.0.as_str()
+        &self.text
+    }
+
+    /// As it was written, to keep without the compiled form.
+    pub fn text(&self) -> Arc<str> {
+        self.text.clone()
     }
 }
 

@@ -1,14 +1,15 @@
 //! The graph: releases, edges with the blocks on them, and channels. Immutable once built.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
 use super::{
-    Arch, Block, BlockId, Channel, ChannelName, ChannelSpec, Cluster, Release, ReleaseId, ReleaseName, Releases, Risk,
-    RiskId, Version,
+    Arch, Audience, Block, BlockId, Channel, ChannelName, ChannelSpec, Cluster, Release, ReleaseId, ReleaseName,
+    Releases, Risk, RiskId, Version,
 };
-use crate::finding::Finding;
+use crate::finding::{Finding, Place};
 
 /// What release administrators declare, read from graph data of any schema.
 #[derive(Debug, Clone, Default)]
@@ -32,6 +33,21 @@ pub struct Edge {
     pub blocks: BlockSetId,
 }
 
+/// What the graph keeps of a block: its pattern has been matched, its risk numbered.
+#[derive(Debug, Clone)]
+pub struct KeptBlock {
+    /// The release whose incoming edges it is about.
+    pub to: ReleaseName,
+    /// The pattern, as it was written.
+    pub from: Arc<str>,
+    /// Whom the service itself keeps from the edge.
+    pub stops: Option<Audience>,
+    /// What clients have to weigh.
+    pub risk: Option<RiskId>,
+    /// Where it was declared.
+    pub origin: Place,
+}
+
 /// The number of a set of blocks in its graph; 0 is the empty set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BlockSetId(pub u32);
@@ -45,8 +61,7 @@ pub struct Graph {
     /// Where each release's edges begin; one more than there are releases.
     pub(super) edges_from: Vec<u32>,
     pub(super) channels: BTreeMap<ChannelName, Channel>,
-    /// With the number of its risk, if it has one.
-    pub(super) blocks: Vec<(Block, Option<RiskId>)>,
+    pub(super) blocks: Vec<KeptBlock>,
     pub(super) block_sets: Vec<Box<[BlockId]>>,
     pub(super) risks: Vec<Risk>,
 }
@@ -119,12 +134,9 @@ impl Graph {
         self.releases.chunk_by(|a, b| a.arch == b.arch).map(|same| &same[0].arch)
     }
 
-    /// The blocks on an edge, each with the number of its risk.
-    pub fn blocks_on(&self, edge: Edge) -> impl Iterator<Item = (&Block, Option<RiskId>)> {
-        self.block_sets[edge.blocks.0 as usize].iter().map(|id| {
-            let (block, risk) = &self.blocks[id.0 as usize];
-            (block, *risk)
-        })
+    /// The blocks on an edge.
+    pub fn blocks_on(&self, edge: Edge) -> impl Iterator<Item = &KeptBlock> {
+        self.block_sets[edge.blocks.0 as usize].iter().map(|id| &self.blocks[id.0 as usize])
     }
 
     /// The risk of that number. Numbers follow the risks' names.
@@ -132,9 +144,9 @@ impl Graph {
         &self.risks[id.0 as usize]
     }
 
-    /// All blocks that have an effect or could have one.
-    pub fn blocks(&self) -> impl Iterator<Item = &Block> {
-        self.blocks.iter().map(|(block, _)| block)
+    /// All blocks, also those of releases that do not exist.
+    pub fn blocks(&self) -> &[KeptBlock] {
+        &self.blocks
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::graph::BlockSetId;
+use super::graph::{BlockSetId, KeptBlock};
 use super::{
     Block, BlockId, Channel, ChannelSpec, DeclaredRelease, Edge, Graph, GraphData, Membership, Pattern, Release,
     ReleaseId, ReleaseName, Releases, Risk, RiskId, position,
@@ -33,7 +33,7 @@ struct Build {
     graph: Graph,
     findings: Vec<Finding>,
     /// Each edge, by (to, from), with the risks its source declares.
-    edges: BTreeMap<(ReleaseId, ReleaseId), Vec<Risk>>,
+    edges: BTreeMap<(ReleaseId, ReleaseId), Option<Arc<[Risk]>>>,
 }
 
 impl Build {
@@ -66,9 +66,10 @@ impl Build {
     fn add_declared_edges(&mut self, edges: &[super::DeclaredEdge], numbers: &[ReleaseId]) {
         let mut across = 0;
         for edge in edges {
-            let (from, to) = (numbers[edge.from], numbers[edge.to]);
+            let (from, to) = (numbers[edge.from as usize], numbers[edge.to as usize]);
             if self.graph.release(from).arch == self.graph.release(to).arch {
-                self.edges.entry((to, from)).or_default().extend(edge.risks.iter().cloned());
+                let risks = self.edges.entry((to, from)).or_default();
+                *risks = both(risks.take(), edge.risks.clone());
             } else {
                 across += 1;
             }
@@ -183,11 +184,11 @@ impl Build {
             let from_name = &names[from.0 as usize];
             let mut found: Vec<BlockId> =
                 candidates.iter().filter(|n| blocks[**n].from.finds(from_name)).map(|n| BlockId(*n as u32)).collect();
-            for risk in risks {
+            for risk in risks.iter().flat_map(|risks| risks.iter()) {
                 let next = BlockId(blocks.len() as u32);
                 let known = *of_sources.entry((to, risk.clone())).or_insert(next);
                 if known == next {
-                    blocks.push(risk_of_a_source(risk, self.graph.release(to), &any_release));
+                    blocks.push(risk_of_a_source(risk.clone(), self.graph.release(to), &any_release));
                 }
                 found.push(known);
             }
@@ -219,13 +220,22 @@ impl Build {
             let at = self.graph.risks.binary_search(risk).expect("every block's risk was numbered");
             RiskId(at as u32)
         };
-        self.graph.blocks = blocks
-            .into_iter()
-            .map(|block| {
-                let risk = block.risk.as_ref().map(number);
-                (block, risk)
-            })
-            .collect();
+        let kept = blocks.into_iter().map(|block| KeptBlock {
+            risk: block.risk.as_ref().map(number),
+            from: block.from.text(),
+            to: block.to,
+            stops: block.stops,
+            origin: block.origin,
+        });
+        self.graph.blocks = kept.collect();
+    }
+}
+
+/// The risks of an edge that is declared twice.
+fn both(a: Option<Arc<[Risk]>>, b: Option<Arc<[Risk]>>) -> Option<Arc<[Risk]>> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.iter().chain(b.iter()).cloned().collect()),
+        (a, b) => a.or(b),
     }
 }
 

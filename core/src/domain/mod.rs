@@ -15,7 +15,7 @@ pub mod window;
 pub use block::{Audience, Block, BlockId, MatchingRule, Pattern, Risk, RiskId};
 pub use channel::{Channel, ChannelName, ChannelSpec, FromVersion, Member, Membership, RolloutRule};
 pub use cluster::{Cluster, ClusterId, Fact, Platform};
-pub use graph::{Edge, Graph, GraphData, Situation};
+pub use graph::{Edge, Graph, GraphData, KeptBlock, Situation};
 pub use position::Position;
 pub use reason::Reason;
 pub use release::{DeclaredEdge, DeclaredRelease, Release, ReleaseId, Releases};

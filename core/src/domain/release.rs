@@ -33,11 +33,11 @@ pub struct DeclaredRelease {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeclaredEdge {
     /// Index of the release it leaves.
-    pub from: usize,
+    pub from: u32,
     /// Index of the release it reaches.
-    pub to: usize,
+    pub to: u32,
     /// Risks that the source itself attaches to it.
-    pub risks: Vec<Risk>,
+    pub risks: Option<Arc<[Risk]>>,
 }
 
 /// A release in a graph.

@@ -3,14 +3,14 @@
 //! Also where a block says whom it stops in words we do not understand: too many blocks can be undone.
 
 use super::Rule;
-use crate::domain::{Audience, Edge, Reason, Situation, Verdict};
+use crate::domain::{Audience, Edge, KeptBlock, Reason, Situation, Verdict};
 
 /// Refuses edges that a block stops for everybody.
 pub struct HardBlock;
 
 impl Rule for HardBlock {
     fn judge(&self, edge: Edge, at: &Situation<'_>) -> Verdict {
-        let verdict = |(block, _): (&crate::domain::Block, _)| match &block.stops {
+        let verdict = |block: &KeptBlock| match &block.stops {
             Some(Audience::Everybody) => Verdict::refuse(Reason::HardBlock { origin: block.origin.clone() }),
             Some(Audience::NotUnderstood(what)) => {
                 Verdict::refuse(Reason::BlockNotUnderstood { what: what.clone(), origin: block.origin.clone() })

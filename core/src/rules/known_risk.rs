@@ -10,7 +10,7 @@ pub struct KnownRisk;
 
 impl Rule for KnownRisk {
     fn judge(&self, edge: Edge, at: &Situation<'_>) -> Verdict {
-        let risky = at.graph.blocks_on(edge).filter_map(|(block, risk)| risk.map(|risk| (block, risk)));
+        let risky = at.graph.blocks_on(edge).filter_map(|block| block.risk.map(|risk| (block, risk)));
         risky
             .map(|(block, id)| {
                 let risk = at.graph.risk(id);

@@ -5,14 +5,14 @@
 use std::collections::BTreeSet;
 
 use super::Rule;
-use crate::domain::{Audience, Block, Edge, Fact, Platform, Reason, Situation, Verdict};
+use crate::domain::{Audience, Edge, Fact, KeptBlock, Platform, Reason, Situation, Verdict};
 
 /// Refuses edges that a block stops for the cluster's platform.
 pub struct TargetedBlock;
 
 impl Rule for TargetedBlock {
     fn judge(&self, edge: Edge, at: &Situation<'_>) -> Verdict {
-        let verdict = |(block, _): (&Block, _)| match &block.stops {
+        let verdict = |block: &KeptBlock| match &block.stops {
             Some(Audience::Platforms(platforms)) => judge_platform(&at.cluster.platform, platforms, block),
             Some(Audience::Everybody | Audience::NotUnderstood(_)) | None => Verdict::recommend(),
         };
@@ -20,7 +20,7 @@ impl Rule for TargetedBlock {
     }
 }
 
-fn judge_platform(platform: &Fact<Platform>, stopped: &BTreeSet<Platform>, block: &Block) -> Verdict {
+fn judge_platform(platform: &Fact<Platform>, stopped: &BTreeSet<Platform>, block: &KeptBlock) -> Verdict {
     let origin = block.origin.clone();
     match platform {
         Fact::Known(platform) if stopped.contains(platform) => {

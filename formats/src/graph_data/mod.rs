@@ -11,7 +11,9 @@ mod schema;
 mod time;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use sha2::{Digest as _, Sha256};
 use towpath_core::domain::{Audience, ChannelName, ChannelSpec, GraphData, Platform};
 use towpath_core::finding::{Finding, Place};
 
@@ -33,59 +35,105 @@ pub fn is_part(path: &str) -> bool {
 
 /// Reads all files. Either the data, with warnings, or everything that is wrong with it.
 pub fn read(files: &[SourceFile]) -> Result<(GraphData, Vec<Finding>), Vec<Finding>> {
-    let mut reader = Reader::default();
-    match schema::find(files) {
-        Ok(schema) => reader.read_all(files, schema),
-        Err(finding) => reader.findings.push(finding),
-    }
-    reader.finish()
+    Memory::default().read(files)
 }
 
+/// Remembers what it has read, for whoever reads much the same again: only files that changed are parsed.
 #[derive(Default)]
-struct Reader {
-    data: GraphData,
-    findings: Vec<Finding>,
+pub struct Memory {
+    parsed: BTreeMap<Digest, Arc<Parsed>>,
     patterns: blocked_edges::Patterns,
 }
 
-impl Reader {
-    fn read_all(&mut self, files: &[SourceFile], schema: schema::Schema) {
-        if files.len() > MAX_FILES {
-            let problem = format!("there are more than {MAX_FILES} files");
-            return self.findings.push(Finding::error(
-                "too-large",
-                Place::file("."),
-                problem,
-                "point at the graph data alone",
-            ));
+/// Names a file's schema, path and content.
+type Digest = [u8; 32];
+
+/// The most patterns that are remembered from one reading to the next.
+const MAX_PATTERNS: usize = 10_000;
+
+/// What one file says, and what is wrong with it.
+#[derive(Default)]
+struct Parsed {
+    data: GraphData,
+    findings: Vec<Finding>,
+}
+
+impl Memory {
+    /// As [`read`].
+    pub fn read(&mut self, files: &[SourceFile]) -> Result<(GraphData, Vec<Finding>), Vec<Finding>> {
+        let mut reading = Reading::default();
+        match schema::find(files) {
+            Ok(_) if files.len() > MAX_FILES => {
+                let problem = format!("there are more than {MAX_FILES} files");
+                let remedy = "point at the graph data alone";
+                reading.findings.push(Finding::error("too-large", Place::file("."), problem, remedy));
+            }
+            Ok(schema) => self.read_all(files, schema, &mut reading),
+            Err(finding) => reading.findings.push(finding),
         }
+        reading.finish()
+    }
+
+    fn read_all(&mut self, files: &[SourceFile], schema: schema::Schema, reading: &mut Reading) {
         let mut files: Vec<&SourceFile> = files.iter().filter(|file| is_part(&file.path)).collect();
         files.sort_by(|a, b| a.path.cmp(&b.path));
-        for file in files {
-            let place = Place::file(file.path.as_str());
-            match (Kind::of(&file.path), schema) {
-                (Kind::Block, _) => {
-                    let block = blocked_edges::read(&place, &file.bytes, &mut self.patterns, &mut self.findings);
-                    self.data.blocks.extend(block);
-                }
-                (Kind::Channels, schema::Schema::V1) => {
-                    self.data.channels.extend(channels_v1::read(&place, &file.bytes, &mut self.findings));
-                }
-                (Kind::Channels, schema::Schema::V2) => {
-                    self.data.channels.extend(channels_v2::read(&place, &file.bytes, &mut self.findings));
-                }
-                (Kind::RawMetadata, _) => {
-                    self.data.metadata = raw_metadata::read(&place, &file.bytes, &mut self.findings);
-                }
-                (Kind::Misplaced(remedy), _) => {
-                    let problem = "this file would have no effect";
-                    self.findings.push(Finding::error("misplaced-file", place, problem, remedy));
-                }
-                (Kind::Other, _) => {}
-            }
+        if self.patterns.len() > MAX_PATTERNS {
+            self.patterns.clear();
         }
-        self.check_channels();
-        self.check_platforms();
+        let mut parsed = BTreeMap::new();
+        for file in files {
+            let digest = digest(schema, file);
+            let known = self.parsed.remove(&digest);
+            let file = known.unwrap_or_else(|| Arc::new(parse(file, schema, &mut self.patterns)));
+            reading.add(&file);
+            parsed.insert(digest, file);
+        }
+        self.parsed = parsed;
+        reading.check_channels();
+        reading.check_platforms();
+    }
+}
+
+fn digest(schema: schema::Schema, file: &SourceFile) -> Digest {
+    let mut hash = Sha256::new();
+    hash.update([schema as u8]);
+    hash.update((file.path.len() as u64).to_be_bytes());
+    hash.update(file.path.as_bytes());
+    hash.update(&file.bytes);
+    hash.finalize().into()
+}
+
+fn parse(file: &SourceFile, schema: schema::Schema, patterns: &mut blocked_edges::Patterns) -> Parsed {
+    let place = Place::file(file.path.as_str());
+    let Parsed { mut data, mut findings } = Parsed::default();
+    match (Kind::of(&file.path), schema) {
+        (Kind::Block, _) => data.blocks.extend(blocked_edges::read(&place, &file.bytes, patterns, &mut findings)),
+        (Kind::Channels, schema::Schema::V1) => {
+            data.channels.extend(channels_v1::read(&place, &file.bytes, &mut findings))
+        }
+        (Kind::Channels, schema::Schema::V2) => data.channels = channels_v2::read(&place, &file.bytes, &mut findings),
+        (Kind::RawMetadata, _) => data.metadata = raw_metadata::read(&place, &file.bytes, &mut findings),
+        (Kind::Misplaced(remedy), _) => {
+            findings.push(Finding::error("misplaced-file", place, "this file would have no effect", remedy));
+        }
+        (Kind::Other, _) => {}
+    }
+    Parsed { data, findings }
+}
+
+/// What all files say together.
+#[derive(Default)]
+struct Reading {
+    data: GraphData,
+    findings: Vec<Finding>,
+}
+
+impl Reading {
+    fn add(&mut self, file: &Parsed) {
+        self.data.channels.extend_from_slice(&file.data.channels);
+        self.data.blocks.extend_from_slice(&file.data.blocks);
+        self.data.metadata.extend_from_slice(&file.data.metadata);
+        self.findings.extend_from_slice(&file.findings);
     }
 
     fn check_channels(&mut self) {

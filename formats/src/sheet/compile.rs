@@ -4,7 +4,6 @@
 //! decided here. What a cluster may see is a gate, and edges behind one gate become one piece.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
@@ -33,7 +32,14 @@ struct Compiler<'a> {
     now: Timestamp,
     /// The members that have entered.
     entered: Vec<(ReleaseId, Membership)>,
+    /// How each of them is written in an edge: by its place among the nodes, and by its version.
+    written: Vec<Written>,
     epoch: Epoch,
+}
+
+struct Written {
+    index: String,
+    version: String,
 }
 
 /// The edges of one list: those everybody sees, and those behind gates.
@@ -52,7 +58,12 @@ impl<'a> Compiler<'a> {
             epoch.event(place.start);
             graph.release(*id).channels.iter().for_each(|(_, since)| epoch.event(*since));
         }
-        Self { graph, channel, arch, now, entered, epoch }
+        let written = entered.iter().enumerate().map(|(index, (id, _))| Written {
+            index: index.to_string(),
+            version: cincinnati::quoted(&graph.release(*id).version.to_string()),
+        });
+        let written = written.collect();
+        Self { graph, channel, arch, now, entered, written, epoch }
     }
 
     fn sheet(mut self, encoding: Encoding) -> Sheet {
@@ -91,7 +102,7 @@ impl<'a> Compiler<'a> {
     fn platforms(&self, edges: &[(Edge, Option<Question>)]) -> Vec<Platform> {
         let sets: BTreeMap<_, Edge> = edges.iter().map(|(edge, _)| (edge.blocks, *edge)).collect();
         let blocks = sets.values().flat_map(|edge| self.graph.blocks_on(*edge));
-        let named = blocks.filter_map(|(block, _)| match &block.stops {
+        let named = blocks.filter_map(|block| match &block.stops {
             Some(Audience::Platforms(platforms)) => Some(platforms),
             _ => None,
         });
@@ -156,10 +167,10 @@ impl<'a> Compiler<'a> {
         let mut texts = Texts { digest: Sha256::new(), encoding: parts.encoding };
         let plain = &lists[&Vec::new()];
         let head = texts.piece(self.head(&plain.everybody));
-        let edges = texts.list(plain, &parts.gates, |edge| self.indexed(edge));
+        let edges = texts.list(plain, &parts.gates, |list, edge| self.indexed(list, edge));
         let mut whole = String::new();
         for (risks, list) in lists.iter().filter(|(risks, list)| !risks.is_empty() && list.gated.is_empty()) {
-            let edges = joined(&list.everybody, |edge| self.named(edge));
+            let edges = joined(&list.everybody, |list, edge| self.named(list, edge));
             cincinnati::item(
                 &mut whole,
                 &format!("{{\"edges\":[{edges}],\"risks\":[{}]}}", cincinnati::risks(self.graph, risks)),
@@ -186,28 +197,31 @@ impl<'a> Compiler<'a> {
             text.push_str(&cincinnati::node(self.graph.release(*id), self.now));
         }
         text.push_str("],\"edges\":[");
-        text.push_str(&joined(edges, |edge| self.indexed(edge)));
+        text.push_str(&joined(edges, |list, edge| self.indexed(list, edge)));
         text
     }
 
     fn group(&self, texts: &mut Texts, risks: &[RiskId], list: &Listed, gates: &[Gate]) -> Group {
-        let open = format!("{{\"edges\":[{}", joined(&list.everybody, |edge| self.named(edge)));
+        let open = format!("{{\"edges\":[{}", joined(&list.everybody, |list, edge| self.named(list, edge)));
         let (first, further) = texts.with_and_without_comma(open);
-        let edges = texts.list(list, gates, |edge| self.named(edge));
+        let edges = texts.list(list, gates, |list, edge| self.named(list, edge));
         let close = texts.piece(format!("],\"risks\":[{}]}}", cincinnati::risks(self.graph, risks)));
         Group { first, further, edges, close }
     }
 
-    fn indexed(&self, edge: &Edge) -> String {
-        let index =
-            |id: ReleaseId| self.entered.binary_search_by_key(&id, |(id, _)| *id).expect("edges are between members");
-        let mut text = String::with_capacity(12);
-        write!(text, "[{},{}]", index(edge.from), index(edge.to)).expect("writing to a string does not fail");
-        text
+    fn written(&self, id: ReleaseId) -> &Written {
+        &self.written[self.entered.binary_search_by_key(&id, |(id, _)| *id).expect("edges are between members")]
     }
 
-    fn named(&self, edge: &Edge) -> String {
-        cincinnati::conditional_edge(self.graph.release(edge.from), self.graph.release(edge.to))
+    fn indexed(&self, list: &mut String, edge: &Edge) {
+        let parts = ["[", &self.written(edge.from).index, ",", &self.written(edge.to).index, "]"];
+        parts.iter().for_each(|part| list.push_str(part));
+    }
+
+    fn named(&self, list: &mut String, edge: &Edge) {
+        let (from, to) = (&self.written(edge.from).version, &self.written(edge.to).version);
+        let parts = ["{\"from\":", from, ",\"to\":", to, "}"];
+        parts.iter().for_each(|part| list.push_str(part));
     }
 }
 
@@ -237,7 +251,7 @@ impl Texts {
         (self.piece(text), further)
     }
 
-    fn list(&mut self, list: &Listed, gates: &[Gate], write: impl Fn(&Edge) -> String) -> List {
+    fn list(&mut self, list: &Listed, gates: &[Gate], write: impl Fn(&mut String, &Edge)) -> List {
         let mut items = Vec::with_capacity(list.gated.len());
         for (gate, edges) in &list.gated {
             let gate = gates.binary_search(gate).expect("every gate was collected");
@@ -281,8 +295,14 @@ fn another_than(platforms: &[Platform]) -> Platform {
     names.into_iter().find(|name| !platforms.contains(name)).expect("there are more names than platforms")
 }
 
-fn joined(edges: &[Edge], write: impl Fn(&Edge) -> String) -> String {
+/// The edges as a list without its brackets.
+fn joined(edges: &[Edge], write: impl Fn(&mut String, &Edge)) -> String {
     let mut list = String::with_capacity(edges.len() * 12);
-    edges.iter().for_each(|edge| cincinnati::item(&mut list, &write(edge)));
+    for (at, edge) in edges.iter().enumerate() {
+        if at > 0 {
+            list.push(',');
+        }
+        write(&mut list, edge);
+    }
     list
 }

@@ -118,7 +118,6 @@ impl Sheet {
         let items = lists.flat_map(|list| list.items.iter()).flat_map(|item| [&item.first, &item.further]);
         let groups = self.groups.groups.iter().flat_map(|group| [&group.first, &group.further, &group.close]);
         let pieces = [&self.head, &self.middle, &self.tail].into_iter().chain(items).chain(groups);
-        std::mem::size_of::<Self>()
-            + pieces.map(|piece| std::mem::size_of::<Piece>() + piece.bytes.len()).sum::<usize>()
+        std::mem::size_of::<Self>() + pieces.map(|piece| piece.size()).sum::<usize>()
     }
 }

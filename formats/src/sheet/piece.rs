@@ -54,6 +54,14 @@ impl Piece {
     }
 }
 
+impl Piece {
+    /// Roughly what it holds in memory.
+    pub(super) fn size(&self) -> usize {
+        let checksum = if self.checksum.is_some() { std::mem::size_of::<Checksum>() } else { 0 };
+        std::mem::size_of::<Self>() + self.bytes.len() + checksum
+    }
+}
+
 impl Checksum {
     fn of(text: &[u8]) -> Self {
         let text_bytes = u32::try_from(text.len()).expect("a body is smaller than 4 GiB");
