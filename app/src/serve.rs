@@ -46,7 +46,7 @@ async fn serve(settings: Settings) -> anyhow::Result<()> {
     let first_load = loaded.clone();
     std::thread::Builder::new()
         .name("reload".into())
-        .spawn(move || reload_loop(&settings, &loader, &watch, &first_load))?;
+        .spawn(move || reload_loop(&settings, &loader, watch, &first_load))?;
     tokio::spawn(prepare_loop(service.clone()));
     if is_example {
         loaded.notified().await;
@@ -77,7 +77,7 @@ fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
 }
 
 /// Loads now, and again whenever something may have changed.
-fn reload_loop(settings: &Settings, service: &Service, watch: &Watch, first_load: &tokio::sync::Notify) {
+fn reload_loop(settings: &Settings, service: &Service, mut watch: Watch, first_load: &tokio::sync::Notify) {
     let mut loader = Loader::new(settings);
     reload(&mut loader, service);
     first_load.notify_one();

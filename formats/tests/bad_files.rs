@@ -896,7 +896,7 @@ fn releases_files() {
                 releases.json: edges[0]: [0, 2] names a node that does not exist (2 do); write the graph anew from its source
                 releases.json: edges[1]: [7, 1] names a node that does not exist (2 do); write the graph anew from its source
             [[0, 1]] => [[0, -1]]
-                releases.json:4:17: invalid value: integer `-1`, expected usize; correct the file
+                releases.json:4:17: invalid value: integer `-1`, expected u32; correct the file
             [[0, 1]] => [[0]]
                 releases.json:4:14: invalid length 1, expected a tuple of size 2; correct the file
             [[0, 1]] => [{"from": 0, "to": 1}]
@@ -1025,7 +1025,7 @@ fn blocks_in_bytes(bytes: &[u8]) -> Said {
 }
 
 fn graph_data(files: &[(&str, &str)]) -> Said {
-    let file = |(path, text): &(&str, &str)| SourceFile { path: (*path).into(), bytes: (*text).into() };
+    let file = |(path, text): &(&str, &str)| SourceFile { path: (*path).into(), bytes: text.as_bytes().into() };
     let files: Vec<SourceFile> = files.iter().map(file).collect();
     said(graph_data::read(&files).map(|(_, warnings)| warnings))
 }

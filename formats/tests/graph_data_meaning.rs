@@ -695,7 +695,7 @@ fn any_cluster() -> impl Strategy<Value = Cluster> {
 
 /// Somewhere in May and June, often at a round hour.
 fn any_instant() -> impl Strategy<Value = Timestamp> {
-    let may: Timestamp = "2020-05-01T00:00Z".parse().unwrap();
+    let may: Timestamp = "2020-05-01T00:00Z".parse().expect("a time");
     let within = prop_oneof![(0..61 * 24i64).prop_map(|hours| hours * 3600), 0..61 * 24 * 3600i64];
     within.prop_map(move |seconds| may + SignedDuration::from_secs(seconds))
 }
@@ -711,9 +711,9 @@ fn check(files: Files<'_>, releases: &str, questions: &[&str], expected: Expect)
     let graph = graph(files, releases);
     let mut answers = String::new();
     for question in questions {
-        let (now, cluster_and_why) = question.split_once(' ').unwrap();
+        let (now, cluster_and_why) = question.split_once(' ').expect("an instant and a channel");
         let words: Vec<&str> = cluster_and_why.split(' ').collect();
-        let view = ask(&graph, &cluster(&words), now.parse().unwrap());
+        let view = ask(&graph, &cluster(&words), now.parse().expect("an instant"));
         answers += &format!("{question}\n    has {}\n", or_nothing(shown_nodes(&graph, &view)));
         for (edge, verdict) in view.judged.iter().filter(|(_, v)| v.is_offered() || words.contains(&"why")) {
             answers += &format!("    {}\n", shown(&graph, *edge, verdict));
@@ -774,19 +774,19 @@ fn ask(graph: &Graph, cluster: &Cluster, now: Timestamp) -> View {
 fn cluster(words: &[&str]) -> Cluster {
     let known = |key: &str| words.iter().find_map(|word| word.strip_prefix(key));
     Cluster {
-        id: Fact::from(known("id=").map(|id| ClusterId::new(id).unwrap())),
-        platform: Fact::from(known("platform=").map(|platform| Platform::new(platform).unwrap())),
-        channel: ChannelName::new(words[0]).unwrap(),
+        id: Fact::from(known("id=").map(|id| ClusterId::new(id).expect("an id"))),
+        platform: Fact::from(known("platform=").map(|platform| Platform::new(platform).expect("a platform"))),
+        channel: ChannelName::new(words[0]).expect("a channel"),
         arch: known("arch=").map(Arch::new).unwrap_or_default(),
     }
 }
 
 fn graph(files: Files<'_>, releases: &str) -> Graph {
-    let file = |(path, text): &(&str, &str)| SourceFile { path: (*path).into(), bytes: (*text).into() };
+    let file = |(path, text): &(&str, &str)| SourceFile { path: (*path).into(), bytes: text.as_bytes().into() };
     let files: Vec<SourceFile> = files.iter().map(file).collect();
     let (data, _) = graph_data::read(&files).unwrap_or_else(|findings| panic!("{findings:#?}"));
     let json = releases_file(releases);
-    let (releases, _) = releases::read(&Place::file("releases.json"), json.as_bytes()).unwrap();
+    let (releases, _) = releases::read(&Place::file("releases.json"), json.as_bytes()).expect("good releases");
     Graph::build(data, releases).0
 }
 

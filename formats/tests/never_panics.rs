@@ -71,7 +71,7 @@ proptest! {
     #[test]
     fn graph_data_with_one_bad_file(which in 0usize..5, bytes in any_input(&[CHANNEL, CHANNELS, BLOCK, METADATA])) {
         let mut files = good_files(if which == 1 { "2.0.0" } else { "1.1.0" });
-        files[which.min(3)].bytes = bytes;
+        files[which.min(3)].bytes = bytes.as_slice().into();
         check_graph_data(&files)?;
     }
 
@@ -83,13 +83,13 @@ proptest! {
     ) {
         let (which, phased) = which;
         let mut files = good_files(if phased { "2.0.0" } else { "1.1.0" });
-        files[which].bytes = bytes;
+        files[which].bytes = bytes.as_slice().into();
         check_graph_data(&files)?;
     }
 
     #[test]
     fn graph_data_with_any_names(names in proptest::collection::vec(any_path(), 0..6), text in any_input(&[BLOCK])) {
-        let named = |path: String| SourceFile { path, bytes: text.clone() };
+        let named = |path: String| SourceFile { path, bytes: text.as_slice().into() };
         let mut files = good_files("1.1.0");
         files.extend(names.into_iter().map(named));
         check_graph_data(&files)?;
@@ -170,7 +170,7 @@ fn check_graph_data(files: &[SourceFile]) -> TestCaseResult {
     prop_assert_eq!(format!("{:?}", graph_data::read(files)), format!("{:?}", graph_data::read(files)));
     match graph_data::read(files) {
         Err(findings) => {
-            let given: Vec<(&str, &[u8])> = files.iter().map(|f| (f.path.as_str(), f.bytes.as_slice())).collect();
+            let given: Vec<(&str, &[u8])> = files.iter().map(|f| (f.path.as_str(), &f.bytes[..])).collect();
             check_refusal(&findings, &given)
         }
         Ok((data, findings)) => {
@@ -180,7 +180,8 @@ fn check_graph_data(files: &[SourceFile]) -> TestCaseResult {
                 name.is_some_and(|name| !name.starts_with('.') || name.ends_with(".yaml") || name.ends_with(".yml"))
             };
             prop_assert_eq!(data.blocks.len(), files.iter().filter(is_block).count(), "no block is lost");
-            let (releases, _) = releases::read(&Place::file("releases.json"), RELEASES.as_bytes()).unwrap();
+            let (releases, _) =
+                releases::read(&Place::file("releases.json"), RELEASES.as_bytes()).expect("good releases");
             check_graph(&Graph::build(data, releases).0)
         }
     }
@@ -188,11 +189,11 @@ fn check_graph_data(files: &[SourceFile]) -> TestCaseResult {
 
 /// What was taken can be asked, and gives a JSON answer.
 fn check_graph(graph: &Graph) -> TestCaseResult {
-    let now = "2020-06-13T00:00Z".parse().unwrap();
+    let now = "2020-06-13T00:00Z".parse().expect("a time");
     for channel in graph.channels().keys() {
         let cluster = Cluster::anonymous(channel.clone(), Arch::default());
         let view = recommend(&Policy::graph(), &Situation { graph, cluster: &cluster, now });
-        let json: serde_json::Value = serde_json::from_str(&cincinnati::write(graph, &view, now)).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&cincinnati::write(graph, &view, now)).expect("JSON");
         prop_assert_eq!(json["nodes"].as_array().map(Vec::len), Some(view.releases.len()));
     }
     Ok(())
@@ -229,7 +230,7 @@ fn good_files(schema: &str) -> Vec<SourceFile> {
         ("blocked-edges/b.yaml", BLOCK),
         ("raw/metadata.json", METADATA),
     ];
-    files.map(|(path, text)| SourceFile { path: path.into(), bytes: text.into() }).into()
+    files.map(|(path, text)| SourceFile { path: path.into(), bytes: text.as_bytes().into() }).into()
 }
 
 /// Any bytes, any words, or a good file with edits.

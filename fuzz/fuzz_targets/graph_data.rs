@@ -21,5 +21,5 @@ fuzz_target!(|data: &[u8]| {
 fn file(bytes: &[u8]) -> SourceFile {
     let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
     let path = String::from_utf8_lossy(&bytes[..end]).into_owned();
-    SourceFile { path, bytes: bytes.get(end + 1..).unwrap_or_default().to_vec() }
+    SourceFile { path, bytes: bytes.get(end + 1..).unwrap_or_default().into() }
 }

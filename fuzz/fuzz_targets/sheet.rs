@@ -8,13 +8,13 @@ use std::io::Read;
 use flate2::read::GzDecoder;
 use jiff::{Span, Timestamp};
 use libfuzzer_sys::{arbitrary, arbitrary::Arbitrary, fuzz_target};
-use serde_json::Value;
+use serde_json::{Value, json};
 use towpath_core::decide::recommend;
 use towpath_core::domain::*;
 use towpath_core::finding::Place;
 use towpath_core::rules::Policy;
-use towpath_formats::cincinnati;
 use towpath_formats::sheet::{Client, Encoding, compile};
+use towpath_formats::{cincinnati, releases};
 
 #[derive(Debug, Arbitrary)]
 struct Input {
@@ -84,14 +84,9 @@ fn parts(body: &[u8]) -> (Value, BTreeSet<String>, BTreeSet<String>) {
 fn graph(input: &Input) -> Graph {
     let version = |n: usize| format!("4.{}.{n}", 8 + n / 3).parse::<Version>().unwrap();
     let name = |n: usize| ReleaseName { version: version(n), arch: None };
-    let release = |n: usize| DeclaredRelease {
-        version: version(n),
-        arch: Arch::default(),
-        payload: format!("payload-{n}"),
-        metadata: [("text".to_owned(), input.text.clone())].into(),
-    };
+    let node = |n: usize| json!({"version": version(n).to_string(), "payload": "p", "metadata": {"text": input.text}});
     let index = |n: u8| usize::from(n) % input.releases.len();
-    let edge = |(from, to): &(u8, u8)| DeclaredEdge { from: index(*from), to: index(*to), risks: vec![] };
+    let edge = |(from, to): &(u8, u8)| json!([index(*from), index(*to)]);
     let members = input.releases.iter().enumerate().map(|(n, (start, locked))| Member {
         name: name(n),
         start: Some(hours(*start)),
@@ -120,8 +115,11 @@ fn graph(input: &Input) -> Graph {
     };
     let blocks = input.blocks.iter().take(100).enumerate().map(block).collect();
     let data = GraphData { channels: vec![channel], blocks, metadata: vec![] };
-    let releases = (0..input.releases.len()).map(release).collect();
-    Graph::build(data, Releases { releases, edges: input.edges.iter().map(edge).collect() }).0
+    let nodes: Vec<Value> = (0..input.releases.len()).map(node).collect();
+    let edges: Vec<Value> = input.edges.iter().map(edge).collect();
+    let file = json!({"nodes": nodes, "edges": edges}).to_string();
+    let (releases, _) = releases::read(&Place::file("releases.json"), file.as_bytes()).expect("good releases");
+    Graph::build(data, releases).0
 }
 
 fn hours(hours: u8) -> Timestamp {

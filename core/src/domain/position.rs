@@ -101,7 +101,7 @@ mod tests {
         assert!(ks < 1.95, "KS statistic {ks}");
         // Chi-square over 1,000 bins; the 99.9 % quantile of 999 degrees of freedom is 1,142.8.
         let mut bins = vec![0u64; 1000];
-        positions.iter().for_each(|p| bins[(u128::from(*p) * 1000 >> 64) as usize] += 1);
+        positions.iter().for_each(|p| bins[((u128::from(*p) * 1000) >> 64) as usize] += 1);
         let expected = IDS as f64 / 1000.0;
         let chi2: f64 = bins.iter().map(|n| (*n as f64 - expected).powi(2) / expected).sum();
         assert!((800.0..1142.8).contains(&chi2), "chi-square {chi2}");
