@@ -181,8 +181,9 @@ impl Snapshot {
         }
         let (channel, arch) = cell.map_or_else(|| ("", Arch::default()), |cell| (&*cell.channel, cell.arch.clone()));
         let mut sheet = sheet::compile(&self.graph, channel, &arch, now, encoding);
-        for piece in sheet.large_pieces(page_cache::MIN_BYTES) {
-            *piece = self.page_cache.mirror(std::mem::take(piece));
+        let common = sheet.common_piece();
+        if common.len() >= page_cache::MIN_BYTES {
+            *common = self.page_cache.mirror(std::mem::take(common));
         }
         self.keep(slot, Arc::new(sheet));
         self.make_room(slot);

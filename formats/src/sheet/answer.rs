@@ -98,18 +98,18 @@ impl Sheet {
     /// Puts the body together.
     pub fn body(&self, answers: &Answers) -> Body {
         let mut writer = BodyWriter::new(self.encoding);
-        writer.piece(&self.head);
-        writer.list(&self.edges, answers);
-        writer.piece(&self.middle);
-        let mut started = self.groups.started;
+        writer.piece(&self.front);
+        let mut started = false;
         for group in &self.groups.groups {
             if group.edges.started || group.edges.items.iter().any(|item| answers.open(item.gate)) {
-                writer.piece(if started { &group.further } else { &group.first });
+                writer.piece(if started && !self.groups.followed { &group.further } else { &group.first });
                 writer.list(&group.edges, answers);
                 writer.piece(&group.close);
                 started = true;
             }
         }
+        writer.piece(&self.everybody);
+        writer.list(&self.edges, answers);
         writer.piece(&self.tail);
         writer.finish()
     }

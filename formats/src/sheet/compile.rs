@@ -163,33 +163,38 @@ impl<'a> Compiler<'a> {
         (seen_by, risks.into_iter().collect())
     }
 
+    /// Puts the pieces in the order in which they are sent. What everybody sees is in one piece, which is large; JSON
+    /// does not mind in what order an object's fields come.
     fn assemble(&self, lists: &BTreeMap<Vec<RiskId>, Listed>, parts: Parts) -> Sheet {
         let mut texts = Texts { digest: Sha256::new(), encoding: parts.encoding };
+        let front = texts.piece("{\"version\":1,\"conditionalEdges\":[".to_owned());
+        let groups = || lists.iter().filter(|(risks, _)| !risks.is_empty());
+        let whole: Vec<_> = groups().filter(|(_, list)| list.gated.is_empty()).collect();
+        let gated = groups().filter(|(_, list)| !list.gated.is_empty());
+        let followed = !whole.is_empty();
+        let groups = gated.map(|(risks, list)| self.group(&mut texts, risks, list, &parts.gates, followed)).collect();
         let plain = &lists[&Vec::new()];
-        let head = texts.piece(self.head(&plain.everybody));
+        let everybody = texts.piece(self.everybody(&whole, &plain.everybody));
         let edges = texts.list(plain, &parts.gates, |list, edge| self.indexed(list, edge));
-        let mut whole = String::new();
-        for (risks, list) in lists.iter().filter(|(risks, list)| !risks.is_empty() && list.gated.is_empty()) {
-            let edges = joined(&list.everybody, |list, edge| self.named(list, edge));
-            cincinnati::item(
-                &mut whole,
-                &format!("{{\"edges\":[{edges}],\"risks\":[{}]}}", cincinnati::risks(self.graph, risks)),
-            );
-        }
-        let started = !whole.is_empty();
-        let middle = texts.piece(format!("],\"conditionalEdges\":[{whole}"));
-        let gated = lists.iter().filter(|(risks, list)| !risks.is_empty() && !list.gated.is_empty());
-        let groups = gated.map(|(risks, list)| self.group(&mut texts, risks, list, &parts.gates)).collect();
         let tail = texts.piece("]}".to_owned());
         let digest = texts.finish(&parts);
         let Parts { questions, platforms, gates, encoding } = parts;
         let Epoch { from, until, .. } = self.epoch;
-        let groups = Groups { started, groups };
-        Sheet { from, until, encoding, digest, questions, platforms, gates, head, edges, middle, groups, tail }
+        let groups = Groups { followed, groups };
+        Sheet { from, until, encoding, digest, questions, platforms, gates, front, groups, everybody, edges, tail }
     }
 
-    fn head(&self, edges: &[Edge]) -> String {
-        let mut text = String::from("{\"version\":1,\"nodes\":[");
+    /// The groups that everybody sees whole, all nodes, and the edges that everybody sees.
+    fn everybody(&self, groups: &[(&Vec<RiskId>, &Listed)], edges: &[Edge]) -> String {
+        let mut text = String::new();
+        for (at, (risks, list)) in groups.iter().enumerate() {
+            text.push_str(if at == 0 { "{\"edges\":[" } else { ",{\"edges\":[" });
+            text.push_str(&joined(&list.everybody, |list, edge| self.named(list, edge)));
+            text.push_str("],\"risks\":[");
+            text.push_str(&cincinnati::risks(self.graph, risks));
+            text.push_str("]}");
+        }
+        text.push_str("],\"nodes\":[");
         for (at, (id, _)) in self.entered.iter().enumerate() {
             if at > 0 {
                 text.push(',');
@@ -201,11 +206,12 @@ impl<'a> Compiler<'a> {
         text
     }
 
-    fn group(&self, texts: &mut Texts, risks: &[RiskId], list: &Listed, gates: &[Gate]) -> Group {
+    fn group(&self, texts: &mut Texts, risks: &[RiskId], list: &Listed, gates: &[Gate], followed: bool) -> Group {
         let open = format!("{{\"edges\":[{}", joined(&list.everybody, |list, edge| self.named(list, edge)));
         let (first, further) = texts.with_and_without_comma(open);
         let edges = texts.list(list, gates, |list, edge| self.named(list, edge));
-        let close = texts.piece(format!("],\"risks\":[{}]}}", cincinnati::risks(self.graph, risks)));
+        let comma = if followed { "," } else { "" };
+        let close = texts.piece(format!("],\"risks\":[{}]}}{comma}", cincinnati::risks(self.graph, risks)));
         Group { first, further, edges, close }
     }
 

@@ -37,12 +37,13 @@ pub struct Sheet {
     platforms: Vec<Platform>,
     /// Each way in which an edge can depend on the cluster.
     gates: Vec<Gate>,
-    /// Up to and with the edges that everybody sees.
-    head: Piece,
-    edges: List,
-    /// Up to and with the groups of conditional edges that everybody sees whole.
-    middle: Piece,
+    /// The groups of conditional edges of which not everybody sees each come first, …
     groups: Groups,
+    /// … then everything that everybody sees, in one piece, …
+    everybody: Piece,
+    /// … then the edges that not everybody sees.
+    edges: List,
+    front: Piece,
     tail: Piece,
 }
 
@@ -78,9 +79,11 @@ struct GatedItem {
     further: Piece,
 }
 
+/// The first groups of a list, of which not everybody sees each.
 #[derive(Debug)]
 struct Groups {
-    started: bool,
+    /// Whether groups that everybody sees follow; then each ends with a comma of its own.
+    followed: bool,
     groups: Vec<Group>,
 }
 
@@ -105,11 +108,9 @@ impl Sheet {
         self.encoding
     }
 
-    /// The pieces of at least that size, for an adapter that can send them faster from elsewhere.
-    pub fn large_pieces(&mut self, bytes: usize) -> impl Iterator<Item = &mut Bytes> {
-        let closes = self.groups.groups.iter_mut().map(|group| &mut group.close);
-        let pieces = [&mut self.head, &mut self.middle].into_iter().chain(closes);
-        pieces.map(|piece| &mut piece.bytes).filter(move |piece| piece.len() >= bytes)
+    /// The piece that everybody gets, for an adapter that can send it faster from elsewhere.
+    pub fn common_piece(&mut self) -> &mut Bytes {
+        &mut self.everybody.bytes
     }
 
     /// Roughly what it holds in memory.
@@ -117,7 +118,7 @@ impl Sheet {
         let lists = self.groups.groups.iter().map(|group| &group.edges).chain([&self.edges]);
         let items = lists.flat_map(|list| list.items.iter()).flat_map(|item| [&item.first, &item.further]);
         let groups = self.groups.groups.iter().flat_map(|group| [&group.first, &group.further, &group.close]);
-        let pieces = [&self.head, &self.middle, &self.tail].into_iter().chain(items).chain(groups);
-        std::mem::size_of::<Self>() + pieces.map(|piece| piece.size()).sum::<usize>()
+        let pieces = [&self.front, &self.everybody, &self.tail].into_iter().chain(items).chain(groups);
+        std::mem::size_of::<Self>() + pieces.map(Piece::size).sum::<usize>()
     }
 }
