@@ -162,7 +162,7 @@ fn weighted(header: &str) -> impl Iterator<Item = (&str, u32)> {
         let name = parts.next().unwrap_or_default();
         let weight = parts.find_map(|part| part.strip_prefix("q=").or_else(|| part.strip_prefix("Q=")));
         let thousandths = weight.map_or(1000.0, |q| q.parse::<f32>().unwrap_or(0.0).clamp(0.0, 1.0) * 1000.0);
-        (name, thousandths as u32)
+        (name, thousandths.round() as u32)
     })
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 pub mod cincinnati;
 pub mod graph_data;
 pub mod graph_request;
+mod json;
 pub mod platforms;
 pub mod releases;
 pub mod sheet;

@@ -8,6 +8,8 @@ use towpath_core::finding::{Finding, Place};
 /// Which platform a cluster is known to run on.
 pub type Platforms = BTreeMap<Box<str>, Platform>;
 
+/// How many problems of one file are shown.
+const MAX_SHOWN: usize = 20;
 /// The most clusters that one file may have.
 pub const MAX_CLUSTERS: usize = 2_000_000;
 
@@ -15,28 +17,19 @@ pub const MAX_CLUSTERS: usize = 2_000_000;
 pub fn read(place: &Place, bytes: &[u8]) -> Result<Platforms, Vec<Finding>> {
     let mut findings = Vec::new();
     let mut platforms = Platforms::new();
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     for (number, line) in (1..).zip(bytes.split(|b| *b == b'\n')) {
-        let line = String::from_utf8_lossy(line);
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        let mut error = |problem: String, remedy: &str| {
-            findings.push(Finding::error("bad-platform-line", place.at(number, 0), problem, remedy));
-        };
-        let entry =
-            line.split_once(',').and_then(|(id, name)| Some((ClusterId::new(id.trim())?, Platform::new(name.trim())?)));
-        match entry {
-            None => error("this is not a cluster's id and its platform".into(), "write it as in `<uuid>,AWS`"),
-            Some((id, platform)) => {
-                let text = id.as_str().to_owned();
-                let earlier = platforms.insert(text.into_boxed_str(), platform.clone());
+        match read_line(line) {
+            Ok(None) => {}
+            Ok(Some((id, platform))) => {
+                let earlier = platforms.insert(id.as_str().into(), platform.clone());
                 if earlier.is_some_and(|earlier| earlier != platform) {
-                    error(format!("{id} has two platforms"), "keep the right one");
+                    findings.push(wrong(place.at(number, 0), format!("{id} has two platforms"), "keep the right one"));
                 }
             }
+            Err(problem) => findings.push(wrong(place.at(number, 0), problem, "write it as in `<uuid>,AWS`")),
         }
-        if platforms.len() > MAX_CLUSTERS || findings.len() > 20 {
+        if platforms.len() > MAX_CLUSTERS || findings.len() >= MAX_SHOWN {
             break;
         }
     }
@@ -45,11 +38,27 @@ pub fn read(place: &Place, bytes: &[u8]) -> Result<Platforms, Vec<Finding>> {
             "too-large",
             place.clone(),
             format!("there are more than {MAX_CLUSTERS} clusters"),
-            "split the service",
+            "split the file",
         ));
     }
     match findings.is_empty() {
         true => Ok(platforms),
         false => Err(findings),
     }
+}
+
+fn wrong(place: Place, problem: String, remedy: &str) -> Finding {
+    Finding::error("bad-platform-line", place, problem, remedy)
+}
+
+/// A cluster and its platform; none if the line is empty or a comment.
+fn read_line(line: &[u8]) -> Result<Option<(ClusterId, Platform)>, String> {
+    let line = std::str::from_utf8(line).map_err(|_| "the line is not UTF-8 text".to_owned())?.trim();
+    if line.is_empty() || line.starts_with('#') {
+        return Ok(None);
+    }
+    let (id, name) = line.split_once(',').ok_or("there is no comma between an id and a platform")?;
+    let id = ClusterId::new(id.trim()).ok_or("what is before the comma is not the id of a cluster")?;
+    let platform = Platform::new(name.trim()).ok_or("what is after the comma is not the name of a platform")?;
+    Ok(Some((id, platform)))
 }

@@ -1,22 +1,26 @@
 //! Releases from a Cincinnati graph file: nodes and edges, versions with or without an architecture.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::Deserialize;
-use towpath_core::domain::{Arch, DeclaredEdge, DeclaredRelease, MatchingRule, ReleaseName, Releases, Risk};
+use towpath_core::domain::{Arch, DeclaredEdge, DeclaredRelease, MatchingRule, ReleaseName, Releases, Risk, Version};
 use towpath_core::finding::{Finding, Place};
 
 use crate::cincinnati;
+use crate::json::{self, Unique};
 
 /// The most releases that one file may have.
 pub const MAX_RELEASES: usize = 1_000_000;
 /// Where a release without an architecture in its version has it.
 const ARCH_KEY: &str = "io.openshift.upgrades.graph.release.arch";
+/// What helps where a machine wrote the file.
+const ANEW: &str = "write the graph anew from its source";
 /// How many problems of one file are shown; a thousand say no more than the first few.
 const MAX_SHOWN: usize = 20;
 
 #[derive(Deserialize)]
+#[serde(expecting = "a graph: an object with nodes and edges")]
 struct GraphFile {
     nodes: Vec<Node>,
     edges: Vec<(u32, u32)>,
@@ -25,26 +29,30 @@ struct GraphFile {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "a node: an object with version, payload and metadata")]
 struct Node {
     version: String,
     payload: Option<String>,
     #[serde(default)]
-    metadata: BTreeMap<String, String>,
+    metadata: Unique<String>,
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "a group of conditional edges: an object with edges and risks")]
 struct ConditionalEdges {
     edges: Vec<FromTo>,
     risks: Vec<RiskEntry>,
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an edge: an object with from and to")]
 struct FromTo {
     from: String,
     to: String,
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "a risk: an object with name, url, message and matchingRules")]
 struct RiskEntry {
     name: String,
     url: String,
@@ -55,7 +63,7 @@ struct RiskEntry {
 
 /// Reads a graph file. Either the releases, with warnings, or what is wrong with them.
 pub fn read(place: &Place, bytes: &[u8]) -> Result<(Releases, Vec<Finding>), Vec<Finding>> {
-    let file: GraphFile = serde_json::from_slice(bytes).map_err(|error| vec![json_finding(place, &error)])?;
+    let file: GraphFile = serde_json::from_slice(bytes).map_err(|error| vec![json::finding(place, &error, ANEW)])?;
     let mut reader = Reader { place, findings: Vec::new(), releases: Releases::default() };
     if file.nodes.len() > MAX_RELEASES {
         let problem = format!("there are {} releases; at most {MAX_RELEASES} are taken", file.nodes.len());
@@ -65,19 +73,12 @@ pub fn read(place: &Place, bytes: &[u8]) -> Result<(Releases, Vec<Finding>), Vec
     let numbers = reader.nodes(file.nodes);
     reader.edges(&file.edges, &numbers);
     reader.conditional_edges(file.conditional_edges);
+    reader.findings.sort();
     reader.findings.truncate(MAX_SHOWN);
     match reader.findings.iter().any(Finding::is_error) {
         true => Err(reader.findings),
         false => Ok((reader.releases, reader.findings)),
     }
-}
-
-/// Turns a JSON error into a finding with its place.
-pub(crate) fn json_finding(place: &Place, error: &serde_json::Error) -> Finding {
-    let at = place.at(u32::try_from(error.line()).unwrap_or(0), u32::try_from(error.column()).unwrap_or(0));
-    let full = error.to_string();
-    let sentence = full.split(" at line ").next().unwrap_or(&full).to_owned();
-    Finding::error("bad-json", at, sentence, "correct the file")
 }
 
 struct Reader<'a> {
@@ -93,7 +94,7 @@ impl Reader<'_> {
 
     /// Takes in the nodes; returns the index of each among the releases, or none for what is left out.
     fn nodes(&mut self, nodes: Vec<Node>) -> Vec<Option<u32>> {
-        let mut seen: BTreeMap<(Arch, towpath_core::domain::Version), u32> = BTreeMap::new();
+        let mut seen: BTreeMap<(Arch, Version), u32> = BTreeMap::new();
         let mut without_payload = 0;
         let mut numbers = Vec::with_capacity(nodes.len());
         for (index, node) in nodes.into_iter().enumerate() {
@@ -116,7 +117,7 @@ impl Reader<'_> {
             };
             let arch = name
                 .arch
-                .or_else(|| node.metadata.get(ARCH_KEY).map(|arch| Arch::new(arch.as_str())))
+                .or_else(|| node.metadata.0.get(ARCH_KEY).map(|arch| Arch::new(arch.as_str())))
                 .unwrap_or_default();
             let number =
                 *seen.entry((arch.clone(), name.version.clone())).or_insert(self.releases.releases.len() as u32);
@@ -126,7 +127,7 @@ impl Reader<'_> {
                     version: name.version,
                     arch,
                     payload,
-                    metadata: node.metadata,
+                    metadata: node.metadata.0,
                 }),
                 Some(first) if first.payload == payload => {}
                 Some(_) => {
@@ -139,7 +140,9 @@ impl Reader<'_> {
             }
         }
         if without_payload > 0 {
-            let problem = format!("{without_payload} releases have no payload and are left out, with their edges");
+            let releases = if without_payload == 1 { "release has" } else { "releases have" };
+            let problem =
+                format!("{without_payload} {releases} no payload and no place in the graph, nor have their edges");
             let remedy = "they are names that other releases mention; scrape them if they exist";
             self.findings.push(Finding::warning("no-payload", self.place.clone(), problem, remedy));
         }
@@ -158,7 +161,7 @@ impl Reader<'_> {
                         "edges[{index}]: [{from}, {to}] names a node that does not exist ({} do)",
                         numbers.len()
                     );
-                    self.error("bad-edge", problem, "write the graph anew from its source");
+                    self.error("bad-edge", problem, ANEW);
                 }
             }
         }
@@ -166,30 +169,31 @@ impl Reader<'_> {
 
     /// Edges that the source itself offers with risks only: edges like any other, with those risks on them.
     fn conditional_edges(&mut self, groups: Vec<ConditionalEdges>) {
-        let by_name: BTreeMap<String, Vec<u32>> = {
-            let mut by_name: BTreeMap<String, Vec<u32>> = BTreeMap::new();
-            for (number, release) in (0..).zip(&self.releases.releases) {
-                by_name.entry(release.version.to_string()).or_default().push(number);
-                by_name.entry(format!("{}+{}", release.version, release.arch)).or_default().push(number);
-            }
-            by_name
+        let numbers: BTreeMap<(Arch, Version), u32> = {
+            let key = |release: &DeclaredRelease| (release.arch.clone(), release.version.clone());
+            (0..).zip(&self.releases.releases).map(|(number, release)| (key(release), number)).collect()
         };
+        let arches: BTreeSet<&Arch> = numbers.keys().map(|(arch, _)| arch).collect();
         for group in groups {
             let risks: Arc<[Risk]> = group.risks.into_iter().map(into_risk).collect();
             if risks.is_empty() {
-                self.error(
-                    "no-risks",
-                    "a group of conditionalEdges has no risks".into(),
-                    "write the graph anew from its source",
-                );
+                self.error("no-risks", "a group of conditionalEdges has no risks".into(), ANEW);
             }
             for FromTo { from, to } in &group.edges {
-                let found = |name: &str| by_name.get(name).map_or(&[][..], Vec::as_slice);
-                for (from, to) in found(from).iter().flat_map(|from| found(to).iter().map(move |to| (*from, *to))) {
-                    if self.releases.releases[from as usize].arch == self.releases.releases[to as usize].arch {
-                        self.releases.edges.push(DeclaredEdge { from, to, risks: Some(risks.clone()) });
+                let (from, to) = match (ReleaseName::parse(from), ReleaseName::parse(to)) {
+                    (Ok(from), Ok(to)) => (from, to),
+                    (Err(error), _) | (_, Err(error)) => {
+                        self.error("bad-version", format!("conditionalEdges: {error}"), ANEW);
+                        continue;
                     }
-                }
+                };
+                let number = |name: &ReleaseName, arch: &Arch| {
+                    let key = (arch.clone(), name.version.clone());
+                    name.means(arch).then(|| numbers.get(&key).copied()).flatten()
+                };
+                let found = arches.iter().filter_map(|arch| number(&from, arch).zip(number(&to, arch)));
+                let edges = found.map(|(from, to)| DeclaredEdge { from, to, risks: Some(risks.clone()) });
+                self.releases.edges.extend(edges);
             }
         }
     }

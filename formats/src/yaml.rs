@@ -16,11 +16,15 @@ pub(crate) fn read<T: DeserializeOwned>(place: &Place, bytes: &[u8]) -> Result<T
     if bytes.len() > MAX_FILE_BYTES {
         return error(place.clone(), format!("the file is larger than {MAX_FILE_BYTES} bytes"), "split it");
     }
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return error(place.clone(), "the file is empty".into(), "write it, or remove it");
+    }
     let Ok(text) = std::str::from_utf8(bytes) else {
         return error(place.clone(), "the file is not UTF-8 text".into(), "save it as UTF-8");
     };
     let options = serde_saphyr::options! {
         no_schema: true,
+        strict_booleans: true,
         with_snippet: false,
         budget: serde_saphyr::budget! {
             max_events: 400_000,
@@ -56,25 +60,45 @@ pub(crate) fn at(place: &Place, location: Location) -> Place {
     place.at(u32::try_from(location.line()).unwrap_or(0), u32::try_from(location.column()).unwrap_or(0))
 }
 
-/// Turns the parser's error into ours: the place in front, no hints about Rust.
+/// Turns the parser's error into ours: the place in front, words that an administrator has a use for.
 fn finding(place: &Place, error: &Error) -> Finding {
     let place = error.location().map_or_else(|| place.clone(), |location| at(place, location));
     let full = error.without_snippet().to_string();
-    let sentence = full.split(" at line ").next().unwrap_or(&full);
-    let sentence = sentence.split(", set DuplicateKeyPolicy").next().unwrap_or(sentence);
-    let sentence = sentence.split("; use ").next().unwrap_or(sentence);
-    let remedy = match sentence {
-        s if s.starts_with("duplicate mapping key") => "keep one of them",
-        s if s.contains("quot") => "put the value in quotes",
-        s if s.contains("multiple YAML documents") => "one document per file",
-        s if s.contains("null into string") => "give it a value",
-        s if s.contains("budget") || s.contains("limit") => {
-            "anchors and deep nesting are not taken here: write it out plainly"
-        }
-        _ => "correct the file",
+    let theirs = full.split(" at line ").next().unwrap_or(&full);
+    let (problem, remedy) = match TRANSLATIONS.iter().find(|(part, _, _)| theirs.contains(part)) {
+        Some((_, problem, remedy)) => (*problem, *remedy),
+        None => (theirs, "correct the file"),
     };
-    Finding::error("bad-yaml", place, sentence.to_owned(), remedy)
+    let named = theirs.split_once(": ").or(theirs.split_once('[')).map_or("", |(_, rest)| rest);
+    let name = named.split([',', ']']).next().unwrap_or_default();
+    Finding::error("bad-yaml", place, problem.replace("{name}", name), remedy)
 }
+
+/// What the parser says (a part of it), what we say, and what helps.
+const TRANSLATIONS: [(&str, &str, &str); 14] = [
+    ("duplicate mapping key", "{name} is given twice", "keep one of them"),
+    (
+        "must be quoted",
+        "{name} is read as a number or a boolean, and a text belongs here",
+        "put it in quotes, or write it out: a version as in 4.9.7, a duration as in P2D",
+    ),
+    ("Documents", "there is more than one document in this file", "one document per file"),
+    ("multiple YAML documents", "there is more than one document in this file", "one document per file"),
+    ("Anchors", "anchors are not taken here", "write the value out"),
+    ("Aliases", "aliases are not taken here", "write the value out"),
+    (
+        "anchor or alias",
+        "`*` and `&` begin aliases and anchors, which are not taken here",
+        "put the text in quotes; a pattern for every release is `.*`",
+    ),
+    ("Depth", "it is nested deeper than anything that belongs here", "correct the file"),
+    ("budget breached", "there are more values in this file than are taken", "split the file"),
+    ("null into string", "there is no value here", "give it one"),
+    ("expected mapping start", "a mapping (`name: value`) belongs here", "correct the file"),
+    ("expected sequence start", "a list (`- item`) belongs here", "write each value on a line of its own, after `- `"),
+    ("expected string scalar", "a single text belongs here", "write one value"),
+    ("invalid boolean", "`true` or `false` belongs here", "write one of them"),
+];
 
 /// A mapping with known fields.
 pub(crate) trait Record: Default {

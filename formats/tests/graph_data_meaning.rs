@@ -496,7 +496,8 @@ fn releases_add_and_remove_edges_of_their_own() {
             r#"{"4.9.8": {"previous.add": "4.9.6", "previous.remove": "4.9.6"}}"#,
             r#"{"4.9.8": {"previous.remove_regex": "4[.]9[.].*"}}"#,
             r#"{"4.9.8": {"previous.remove_regex": "amd64"}}"#,
-            r#"{"4.9.8": {"previous.remove_regex": "("}}"#,
+            r#"{"4.9.7": {"next.remove": "4.9.8"}, "4.9.6": {"next.add": "4.9.8"}}"#,
+            r#"{"4.9.7": {"release.remove": "true"}}"#,
         ],
         expect![[r#"
             {}
@@ -515,36 +516,52 @@ fn releases_add_and_remove_edges_of_their_own() {
                 leaves 4.8.5 -> 4.9.8
             {"4.9.8": {"previous.remove_regex": "amd64"}}
                 leaves nothing
-            {"4.9.8": {"previous.remove_regex": "("}}
-                leaves nothing
+            {"4.9.7": {"next.remove": "4.9.8"}, "4.9.6": {"next.add": "4.9.8"}}
+                leaves 4.8.5 -> 4.9.8, 4.9.6 -> 4.9.8
+            {"4.9.7": {"release.remove": "true"}}
+                leaves 4.8.5 -> 4.9.8
         "#]],
     );
 }
 
 #[test]
-#[ignore = "fails: the graph is built without regard to these"]
 fn what_is_removed_by_anyone_stays_removed() {
     check_metadata(
         &[
             r#"{"4.9.8": {"previous.remove": "*"}}"#,
             r#"{"4.9.8": {"previous.add": "4.9.6", "previous.remove_regex": ".*"}}"#,
-            r#"{"4.9.8": {"previous.add": "4.9.6", "previous.remove_regex": "("}}"#,
+            r#"{"4.9.7": {"next.remove": "*"}}"#,
         ],
         expect![[r#"
             {"4.9.8": {"previous.remove": "*"}}
                 leaves nothing
             {"4.9.8": {"previous.add": "4.9.6", "previous.remove_regex": ".*"}}
                 leaves nothing
-            {"4.9.8": {"previous.add": "4.9.6", "previous.remove_regex": "("}}
-                leaves nothing
+            {"4.9.7": {"next.remove": "*"}}
+                leaves 4.8.5 -> 4.9.8
         "#]],
     );
+}
+
+/// Graph data with such a mistake is refused; what a release image says cannot be, so it fails closed.
+#[test]
+fn what_a_release_says_and_nobody_understands_removes_its_edges() {
+    let graph = r#"{"nodes":[{"version":"4.9.7","payload":"a"},
+        {"version":"4.9.8","payload":"b","metadata":{"io.openshift.upgrades.graph.previous.remove_regex":"("}}],"edges":[[0,1]]}"#;
+    let (releases, _) = towpath_formats::releases::read(&Place::file("r"), graph.as_bytes()).unwrap();
+    let (graph, warnings) = Graph::build(towpath_core::domain::GraphData::default(), releases);
+    assert_eq!(graph.edges(), []);
+    assert_eq!(warnings.len(), 1);
+    assert!(warnings[0].problem.contains("previous.remove_regex of 4.9.8+amd64"), "{}", warnings[0]);
 }
 
 fn check_metadata(files: &[&str], expected: Expect) {
     let mut table = String::new();
     for metadata in files {
-        let raw = metadata.replace("previous", "io.openshift.upgrades.graph.previous");
+        let keys = ["previous", "next", "release"];
+        let raw = keys.iter().fold((*metadata).to_owned(), |raw, key| {
+            raw.replace(&format!("\"{key}."), &format!("\"io.openshift.upgrades.graph.{key}."))
+        });
         let graph = graph(&[PLAIN, STABLE, ("raw/metadata.json", &raw)], "4.8.5 -> 4.9.8; 4.9.7 -> 4.9.8; 4.9.6");
         let seen = offered(&graph, &cluster(&["stable-4.9"]), Timestamp::UNIX_EPOCH);
         table += &format!("{metadata}\n    leaves {}\n", or_nothing(seen));

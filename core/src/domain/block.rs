@@ -125,7 +125,11 @@ impl fmt::Debug for Pattern {
 
 /// The regex crate draws the pattern with a caret and puts the sentence last; we have our own places.
 fn last_line(message: &str) -> String {
-    message.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
+    let sentence = message.lines().last().unwrap_or_default().trim_start_matches("error: ");
+    match sentence.starts_with("Compiled regex exceeds size limit") {
+        true => "it is too large when compiled; use smaller repetitions".to_owned(),
+        false => sentence.to_owned(),
+    }
 }
 
 #[cfg(test)]

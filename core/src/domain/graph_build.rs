@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::edge_edit::{Change, EdgeEdit, Side};
 use super::graph::{BlockSetId, KeptBlock};
 use super::{
     Block, BlockId, Channel, ChannelSpec, DeclaredRelease, Edge, Graph, GraphData, Membership, Pattern, Release,
@@ -14,8 +15,8 @@ use super::{
 };
 use crate::finding::{Finding, Place};
 
-/// Metadata by which releases add and remove edges of their own; comma lists, or a pattern.
-const EDGES_KEY: &str = "io.openshift.upgrades.graph.";
+/// Metadata by which a release is withdrawn altogether.
+const REMOVE_KEY: &str = "io.openshift.upgrades.graph.release.remove";
 /// Metadata that has become part of a release's identity and is not repeated.
 const ARCH_KEY: &str = "io.openshift.upgrades.graph.release.arch";
 
@@ -37,36 +38,36 @@ struct Build {
 }
 
 impl Build {
-    /// Numbers the releases by (architecture, version); returns the new number of each declared one.
+    /// Numbers the releases by (architecture, version); returns the new number of each declared one, if it stays.
     fn add_releases(
         &mut self,
         declared: Vec<DeclaredRelease>,
         extra: &[(ReleaseName, BTreeMap<String, String>)],
-    ) -> Vec<ReleaseId> {
+    ) -> Vec<Option<ReleaseId>> {
         let mut order: Vec<usize> = (0..declared.len()).collect();
         order.sort_by(|a, b| key(&declared[*a]).cmp(&key(&declared[*b])));
-        let mut numbers = vec![ReleaseId(0); declared.len()];
+        let mut numbers = vec![None; declared.len()];
         let mut names = Interned::default();
         let mut slots: Vec<Option<DeclaredRelease>> = declared.into_iter().map(Some).collect();
         for at in order {
             let release = slots[at].take().expect("each index stands in the order once");
-            let known = self
-                .graph
-                .releases
-                .last()
-                .is_some_and(|last| (&last.arch, &last.version) == (&release.arch, &release.version));
-            if !known {
-                self.graph.releases.push(into_release(release, extra, &mut names));
+            let same = |last: &Release| (&last.arch, &last.version) == (&release.arch, &release.version);
+            if !self.graph.releases.last().is_some_and(same) {
+                let release = into_release(release, extra, &mut names);
+                if release.metadata.get(REMOVE_KEY).is_some_and(|value| &**value == "true") {
+                    continue;
+                }
+                self.graph.releases.push(release);
             }
-            numbers[at] = ReleaseId(self.graph.releases.len() as u32 - 1);
+            numbers[at] = Some(ReleaseId(self.graph.releases.len() as u32 - 1));
         }
         numbers
     }
 
-    fn add_declared_edges(&mut self, edges: &[super::DeclaredEdge], numbers: &[ReleaseId]) {
+    fn add_declared_edges(&mut self, edges: &[super::DeclaredEdge], numbers: &[Option<ReleaseId>]) {
         let mut across = 0;
         for edge in edges {
-            let (from, to) = (numbers[edge.from as usize], numbers[edge.to as usize]);
+            let (Some(from), Some(to)) = (numbers[edge.from as usize], numbers[edge.to as usize]) else { continue };
             if self.graph.release(from).arch == self.graph.release(to).arch {
                 let risks = self.edges.entry((to, from)).or_default();
                 *risks = both(risks.take(), edge.risks.clone());
@@ -75,52 +76,81 @@ impl Build {
             }
         }
         if across > 0 {
-            self.findings.push(Finding::warning(
+            self.warn(
                 "edge-across-architectures",
-                Place::file("releases"),
                 format!("{across} edges lead from one architecture to another and were left out"),
                 "a cluster changes architecture by changing its payload, not by an edge",
-            ));
+            );
         }
     }
 
-    /// Carries out `previous.add`, `previous.remove`, `previous.remove_regex`, `next.add` and `next.remove` of each
-    /// release. What is removed by anyone stays removed.
+    fn warn(&mut self, code: &'static str, problem: String, remedy: &str) {
+        self.findings.push(Finding::warning(code, Place::file("releases"), problem, remedy));
+    }
+
+    /// Carries out what releases' metadata says about edges: first all that is added, then all that is removed.
     fn edit_edges(&mut self) {
-        let (mut added, mut removed) = (BTreeSet::new(), BTreeSet::new());
-        for number in 0..self.graph.releases.len() as u32 {
-            let here = ReleaseId(number);
-            let release = self.graph.release(here);
-            for (name, value) in &release.metadata {
-                let into = |other: ReleaseId| (here, other);
-                let out_of = |other: ReleaseId| (other, here);
-                match name.strip_prefix(EDGES_KEY) {
-                    Some("previous.add") => added.extend(self.listed(release, value).map(into)),
-                    Some("previous.remove") => removed.extend(self.listed(release, value).map(into)),
-                    Some("next.add") => added.extend(self.listed(release, value).map(out_of)),
-                    Some("next.remove") => removed.extend(self.listed(release, value).map(out_of)),
-                    Some("previous.remove_regex") => match Pattern::new(value) {
-                        Ok(pattern) => removed
-                            .extend(self.sources_of(here).filter(|from| pattern.finds(&self.name(*from))).map(into)),
-                        // Fails closed: a pattern that nobody understands removes every edge into the release.
-                        Err(_) => removed.extend(self.sources_of(here).map(into)),
-                    },
-                    _ => {}
+        let edits = self.edits();
+        for (here, edit) in &edits {
+            if let Change::Add(names) = &edit.change {
+                let added: Vec<_> = self.found(*here, names).map(|other| pair(edit.side, *here, other)).collect();
+                for edge in added {
+                    self.edges.entry(edge).or_default();
                 }
             }
         }
-        for edge in added {
-            self.edges.entry(edge).or_default();
+        let mut removed: BTreeSet<(ReleaseId, ReleaseId)> = BTreeSet::new();
+        for (here, edit) in &edits {
+            let edge = |other: ReleaseId| pair(edit.side, *here, other);
+            match &edit.change {
+                Change::Add(_) => {}
+                Change::Remove(names) => removed.extend(self.found(*here, names).map(edge)),
+                Change::RemoveAll => removed.extend(self.neighbours(edit.side, *here).map(edge)),
+                Change::RemoveMatching(pattern) => {
+                    let matching = self.neighbours(edit.side, *here).filter(|other| pattern.finds(&self.name(*other)));
+                    removed.extend(matching.map(edge));
+                }
+            }
         }
         self.edges.retain(|edge, _| !removed.contains(edge) && edge.0 != edge.1);
     }
 
-    /// The releases of a comma list that exist for this release's architecture.
-    fn listed<'a>(&'a self, release: &'a Release, list: &'a str) -> impl Iterator<Item = ReleaseId> + 'a {
-        list.split(',').filter_map(|text| {
-            let name = ReleaseName::parse(text.trim()).ok()?;
-            name.means(&release.arch).then(|| self.graph.find(&name.version, &release.arch)).flatten()
-        })
+    fn edits(&mut self) -> Vec<(ReleaseId, EdgeEdit)> {
+        let mut edits = Vec::new();
+        let mut wrong = Vec::new();
+        for (number, release) in (0..).zip(&self.graph.releases) {
+            for (key, value) in &release.metadata {
+                match EdgeEdit::read(key, value) {
+                    None => {}
+                    Some(Ok(edit)) => edits.push((ReleaseId(number), edit)),
+                    Some(Err(not)) => {
+                        wrong.push(format!("{key} of {}+{}: {}", release.version, release.arch, not.problem));
+                        edits.extend(not.instead.map(|edit| (ReleaseId(number), edit)));
+                    }
+                }
+            }
+        }
+        for problem in wrong {
+            self.warn(
+                "bad-edge-edit",
+                problem,
+                "correct the metadata; until then it adds nothing and removes all such edges",
+            );
+        }
+        edits
+    }
+
+    /// The releases of these names that exist for this release's architecture.
+    fn found<'a>(&'a self, here: ReleaseId, names: &'a [ReleaseName]) -> impl Iterator<Item = ReleaseId> + 'a {
+        let arch = &self.graph.release(here).arch;
+        names.iter().filter(|name| name.means(arch)).filter_map(|name| self.graph.find(&name.version, arch))
+    }
+
+    fn neighbours(&self, side: Side, here: ReleaseId) -> Box<dyn Iterator<Item = ReleaseId> + '_> {
+        match side {
+            Side::Previous => Box::new(self.sources_of(here)),
+            Side::Next => Box::new(self.edges.keys().filter(move |(_, from)| *from == here).map(|(to, _)| *to)),
+        }
     }
 
     fn sources_of(&self, to: ReleaseId) -> impl Iterator<Item = ReleaseId> + '_ {
@@ -138,13 +168,12 @@ impl Build {
         let arches: Vec<_> = self.graph.arches().cloned().collect();
         for spec in specs {
             let mut members: BTreeMap<ReleaseId, Membership> = BTreeMap::new();
+            let firsts = first_replaced(&spec);
             for member in &spec.members {
-                let rotated_as =
-                    member.replaces.as_ref().map_or(&member.name.version, |_| first_replaced(&spec, member));
                 let place = Membership {
                     start: member.start.unwrap_or(Timestamp::MIN),
                     locked: member.locked,
-                    rotation: position::rotation(rotated_as),
+                    rotation: position::rotation(firsts.get(&member.name.version).unwrap_or(&&member.name.version)),
                 };
                 for arch in arches.iter().filter(|arch| member.name.means(arch)) {
                     if let Some(id) = self.graph.find(&member.name.version, arch) {
@@ -280,16 +309,26 @@ impl Interned {
     }
 }
 
-/// The release at the beginning of a chain of replacements. The reader has made sure that there is no loop.
-fn first_replaced<'a>(spec: &'a ChannelSpec, member: &'a super::Member) -> &'a super::Version {
-    let mut version = &member.name.version;
-    let mut replaced = member.replaces.as_ref();
-    for _ in 0..spec.members.len() {
-        let Some(earlier) = replaced else { break };
-        version = earlier;
-        replaced = spec.members.iter().find(|m| m.name.version == *earlier).and_then(|m| m.replaces.as_ref());
+/// For each release that replaces another, the one at the beginning of the chain. A release replaces an earlier one of
+/// its file, so going by start, the chain before it is known already.
+fn first_replaced(spec: &ChannelSpec) -> BTreeMap<&super::Version, &super::Version> {
+    let mut replacing: Vec<_> =
+        spec.members.iter().filter_map(|m| Some((m.start, &m.name.version, m.replaces.as_ref()?))).collect();
+    replacing.sort();
+    let mut firsts: BTreeMap<&super::Version, &super::Version> = BTreeMap::new();
+    for (_, version, replaced) in replacing {
+        let first = firsts.get(replaced).copied().unwrap_or(replaced);
+        firsts.insert(version, first);
     }
-    version
+    firsts
+}
+
+/// An edge as it is kept here: (to, from).
+fn pair(side: Side, here: ReleaseId, other: ReleaseId) -> (ReleaseId, ReleaseId) {
+    match side {
+        Side::Previous => (here, other),
+        Side::Next => (other, here),
+    }
 }
 
 fn risk_of_a_source(risk: Risk, to: &Release, from: &Pattern) -> Block {

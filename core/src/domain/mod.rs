@@ -3,6 +3,7 @@
 pub mod block;
 pub mod channel;
 pub mod cluster;
+pub mod edge_edit;
 pub mod graph;
 mod graph_build;
 pub mod position;
@@ -15,6 +16,7 @@ pub mod window;
 pub use block::{Audience, Block, BlockId, MatchingRule, Pattern, Risk, RiskId};
 pub use channel::{Channel, ChannelName, ChannelSpec, FromVersion, Member, Membership, RolloutRule};
 pub use cluster::{Cluster, ClusterId, Fact, Platform};
+pub use edge_edit::EdgeEdit;
 pub use graph::{Edge, Graph, GraphData, KeptBlock, Situation};
 pub use position::Position;
 pub use reason::Reason;

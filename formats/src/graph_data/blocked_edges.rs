@@ -55,19 +55,13 @@ impl Record for BlockFile {
 pub(super) fn read(place: &Place, bytes: &[u8], patterns: &mut Patterns, findings: &mut Vec<Finding>) -> Option<Block> {
     let file: Fields<BlockFile> = yaml::read(place, bytes).map_err(|finding| findings.push(finding)).ok()?;
     let mut reader = Reader { place, findings, unended_line: yaml::unended_line(bytes) };
-    for field in &file.unknown {
-        let problem =
-            format!("a block has no field {:?}; it is ignored, and the block is as wide as without it", field.value);
-        reader.findings.push(Finding::warning(
-            "unknown-field",
-            at(place, field.defined),
-            problem,
-            "correct its name, or remove it",
-        ));
-    }
+    let unknown = reader.unknown_fields(&file);
     let file = file.known;
-    let to = reader.required("to", file.to.as_ref()).and_then(|to| release_name(place, to, reader.findings));
-    let from = reader.required("from", file.from.as_ref()).and_then(|from| reader.pattern(from, patterns));
+    let to =
+        reader.required("to", "<version>", file.to.as_ref()).and_then(|to| release_name(place, to, reader.findings));
+    let from = reader
+        .required("from", "<regular expression>", file.from.as_ref())
+        .and_then(|from| reader.pattern(from, patterns));
     if let Some(fixed_in) = &file.fixed_in
         && let Err(error) = ReleaseName::parse(&fixed_in.value)
     {
@@ -80,10 +74,12 @@ pub(super) fn read(place: &Place, bytes: &[u8], patterns: &mut Patterns, finding
         ));
     }
     let risk = reader.risk(&file)?;
-    let stops = match &file.clusters {
-        Some(clusters) => Some(reader.audience(clusters)?),
-        None if risk.is_none() => Some(Audience::Everybody),
-        None => None,
+    let stops = match (&file.clusters, unknown) {
+        (Some(clusters), None) => Some(reader.audience(clusters)?),
+        (None, _) if risk.is_none() => Some(Audience::Everybody),
+        (None, None) => None,
+        // What narrows or softens the block may be misspelt; who it is for is not known.
+        (_, Some(unknown)) => Some(Audience::NotUnderstood(unknown)),
     };
     Some(Block { to: to?, from: from?, stops, risk, origin: place.at(1, 0) })
 }
@@ -99,13 +95,30 @@ impl Reader<'_> {
         self.findings.push(Finding::error(code, place, problem, remedy));
     }
 
-    fn required<'f>(&mut self, name: &str, value: Option<&'f Spanned<String>>) -> Option<&'f Spanned<String>> {
+    /// What is said of fields that a block does not have; none if there are none.
+    fn unknown_fields(&mut self, file: &Fields<BlockFile>) -> Option<String> {
+        for field in &file.unknown {
+            let problem = format!("a block has no field {:?}; the edge is blocked for every cluster", field.value);
+            let place = at(self.place, field.defined);
+            self.findings.push(Finding::warning("unknown-field", place, problem, "correct its name, or remove it"));
+        }
+        let names: Vec<&str> = file.unknown.iter().map(|field| field.value.as_str()).collect();
+        (!names.is_empty())
+            .then(|| format!("the block has a field that this towpath does not know ({})", names.join(", ")))
+    }
+
+    fn required<'f>(
+        &mut self,
+        name: &str,
+        example: &str,
+        value: Option<&'f Spanned<String>>,
+    ) -> Option<&'f Spanned<String>> {
         if value.is_none() {
             self.error(
                 "missing-field",
                 self.place.clone(),
                 format!("the block has no `{name}`"),
-                &format!("add `{name}:`"),
+                &format!("add `{name}: {example}`"),
             );
         }
         value
@@ -170,12 +183,22 @@ impl Reader<'_> {
             }
             other => other,
         });
+        if let Ok(MatchingRule::Other(_)) = read {
+            let problem = "clients know the types Always and PromQL, and skip this rule; where no rule decides, they do not recommend the edge";
+            let place = at(self.place, rule.defined);
+            self.findings.push(Finding::warning(
+                "unknown-matching-rule",
+                place,
+                problem,
+                "use one of them, also as a last rule",
+            ));
+        }
         read.map_err(|problem| {
             self.error(
                 "bad-matching-rule",
                 at(self.place, rule.defined),
                 problem,
-                "use `type: Always` or `type: PromQL`",
+                "write `type: Always`, or `type: PromQL` with `promql: {promql: <query>}`",
             )
         })
         .ok()
@@ -209,12 +232,22 @@ impl Reader<'_> {
     }
 
     fn platforms(&mut self, place: &Place, list: &Value) -> Option<BTreeSet<Platform>> {
-        let names = list.as_array().map(|names| names.iter().map(|name| name.as_str().and_then(Platform::new)));
-        let platforms = names.and_then(|names| names.collect::<Option<BTreeSet<_>>>());
-        if platforms.is_none() {
-            let remedy = "write `platforms: [AWS, BareMetal]`";
-            self.error("bad-platforms", place.clone(), "`clusters.platforms` is not a list of platform names", remedy);
+        let wrong =
+            |what: String| Finding::error("bad-platforms", place.clone(), what, "write `platforms: [AWS, BareMetal]`");
+        let Some(names) = list.as_array() else {
+            self.findings.push(wrong("`clusters.platforms` is not a list".to_owned()));
+            return None;
+        };
+        let mut platforms = BTreeSet::new();
+        for name in names {
+            match name.as_str().and_then(Platform::new) {
+                Some(platform) => drop(platforms.insert(platform)),
+                None => {
+                    self.findings.push(wrong(format!("{name} in `clusters.platforms` is not the name of a platform")));
+                    return None;
+                }
+            }
         }
-        platforms
+        Some(platforms)
     }
 }

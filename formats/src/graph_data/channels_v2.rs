@@ -176,7 +176,7 @@ impl Reader<'_> {
         let span = match parse_duration(&duration.value) {
             Ok(span) => Some(span),
             Err(problem) => {
-                self.error("bad-duration", duration.defined, problem, "write it as in P2D or PT48H");
+                self.error("bad-duration", duration.defined, problem, "write it as in P2D or PT48H, at most P366D");
                 None
             }
         };
@@ -205,12 +205,28 @@ impl Reader<'_> {
             ));
         }
         if let Some(field) = entry.value.unknown.first() {
-            return Some(FromVersion::Other(format!("{}:{}", field.value, field.defined.line())));
+            return Some(FromVersion::Other(format!(
+                "{}:{}:{}",
+                field.value,
+                field.defined.line(),
+                field.defined.column()
+            )));
         }
-        entry.value.known.from_version.as_ref().map(|text| match text.value.as_str() {
+        let text = entry.value.known.from_version.as_ref()?;
+        Some(match text.value.as_str() {
             "minor" => FromVersion::Minor,
             "patch" => FromVersion::Patch,
-            other => FromVersion::Other(other.to_owned()),
+            other => {
+                let problem = format!("fromVersion {other:?} is acceptable, and the rule matches nothing");
+                let remedy = "minor and patch match edges; without a default rule, the others are there at once";
+                self.findings.push(Finding::warning(
+                    "unknown-criterion",
+                    at(self.place, text.defined),
+                    problem,
+                    remedy,
+                ));
+                FromVersion::Other(other.to_owned())
+            }
         })
     }
 
@@ -259,24 +275,24 @@ impl Reader<'_> {
     /// A replacement must be of an earlier entry of the same file, so that there can be no loop.
     fn check_replacements(&mut self, entries: &[Spanned<Fields<VersionEntry>>], members: &[Member]) {
         let starts: BTreeMap<&Version, _> = members.iter().map(|m| (&m.name.version, m.start)).collect();
+        let given = entries.iter().filter_map(|entry| entry.value.known.name.as_ref());
+        let given: BTreeSet<&str> = given.map(|name| name.value.as_str()).collect();
         for entry in entries {
             let known = &entry.value.known;
-            let (Some(name), Some(replaced)) = (&known.name, &known.replaces) else {
-                continue;
-            };
+            let (Some(name), Some(replaced)) = (&known.name, &known.replaces) else { continue };
             let start = |text: &str| {
                 ReleaseName::parse(text).ok().and_then(|name| starts.get(&name.version).copied().flatten())
             };
-            let fits =
-                matches!((start(&replaced.value), start(&name.value)), (Some(first), Some(second)) if first < second);
+            let fits = match (start(&replaced.value), start(&name.value)) {
+                (Some(first), Some(second)) => first < second,
+                // One of them has been reported already.
+                (None, Some(_)) => given.contains(replaced.value.as_str()),
+                (_, None) => true,
+            };
             if !fits {
                 let problem = format!("{} cannot replace {}", name.value, replaced.value);
-                self.error(
-                    "bad-replacement",
-                    replaced.defined,
-                    problem,
-                    "name a release of this file with an earlier start",
-                );
+                let remedy = "name a release of this file with an earlier start";
+                self.error("bad-replacement", replaced.defined, problem, remedy);
             }
         }
     }

@@ -48,6 +48,9 @@ pub struct Memory {
 /// Names a file's schema, path and content.
 type Digest = [u8; 32];
 
+/// How many problems of one file are reported.
+const MAX_FINDINGS_PER_FILE: usize = 50;
+
 /// The most patterns that are remembered from one reading to the next.
 const MAX_PATTERNS: usize = 10_000;
 
@@ -107,6 +110,11 @@ fn parse(file: &SourceFile, schema: schema::Schema, patterns: &mut blocked_edges
     let place = Place::file(file.path.as_str());
     let Parsed { mut data, mut findings } = Parsed::default();
     match (Kind::of(&file.path), schema) {
+        (Kind::Channels, _) if schema.is_other(&file.bytes) => {
+            let problem =
+                format!("this looks like a file of schema {}, and `version` says {}", schema.other(), schema.shown());
+            findings.push(Finding::error("other-schema", place, problem, "write all channels in one schema"));
+        }
         (Kind::Block, _) => data.blocks.extend(blocked_edges::read(&place, &file.bytes, patterns, &mut findings)),
         (Kind::Channels, schema::Schema::V1) => {
             data.channels.extend(channels_v1::read(&place, &file.bytes, &mut findings))
@@ -114,10 +122,15 @@ fn parse(file: &SourceFile, schema: schema::Schema, patterns: &mut blocked_edges
         (Kind::Channels, schema::Schema::V2) => data.channels = channels_v2::read(&place, &file.bytes, &mut findings),
         (Kind::RawMetadata, _) => data.metadata = raw_metadata::read(&place, &file.bytes, &mut findings),
         (Kind::Misplaced(remedy), _) => {
-            findings.push(Finding::error("misplaced-file", place, "this file would have no effect", remedy));
+            let problem =
+                "only *.yaml and *.yml directly in blocked-edges/ and channels/ are read, so this would have no effect";
+            findings.push(Finding::error("misplaced-file", place, problem, remedy));
         }
         (Kind::Other, _) => {}
     }
+    // Errors first: a thousand say no more than the first few.
+    findings.sort_by_key(|finding| finding.severity);
+    findings.truncate(MAX_FINDINGS_PER_FILE);
     Parsed { data, findings }
 }
 
@@ -137,7 +150,8 @@ impl Reading {
     }
 
     fn check_channels(&mut self) {
-        if self.data.channels.is_empty() {
+        let in_channels = |finding: &Finding| finding.place.file.starts_with("channels/");
+        if self.data.channels.is_empty() && !self.findings.iter().any(in_channels) {
             let remedy = "add channels/<name>.yaml, or point --graph-data at the right folder";
             self.findings.push(Finding::error("no-channels", Place::file("channels"), "there are no channels", remedy));
         }

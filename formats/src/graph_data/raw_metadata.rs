@@ -2,31 +2,40 @@
 
 use std::collections::BTreeMap;
 
-use towpath_core::domain::ReleaseName;
+use towpath_core::domain::{EdgeEdit, ReleaseName};
 use towpath_core::finding::{Finding, Place};
+
+use crate::json::{self, Unique};
 
 pub(super) fn read(
     place: &Place,
     bytes: &[u8],
     findings: &mut Vec<Finding>,
 ) -> Vec<(ReleaseName, BTreeMap<String, String>)> {
-    let by_text: BTreeMap<String, BTreeMap<String, String>> = match serde_json::from_slice(bytes) {
+    let by_text: Unique<Unique<String>> = match serde_json::from_slice(bytes) {
         Ok(metadata) => metadata,
         Err(error) => {
-            findings.push(crate::releases::json_finding(place, &error));
+            findings.push(json::finding(place, &error, "correct the file"));
             return Vec::new();
         }
     };
     let mut metadata = Vec::new();
-    for (text, entries) in by_text {
+    for (text, entries) in by_text.0 {
+        let mut error =
+            |code, problem: String, remedy| findings.push(Finding::error(code, place.clone(), problem, remedy));
+        for (key, value) in &entries.0 {
+            if let Some(Err(not)) = EdgeEdit::read(key, value) {
+                let problem = format!("{key} of {text:?}: {}", not.problem);
+                error(
+                    "bad-edge-edit",
+                    problem,
+                    "write a comma list of versions, or a regular expression for remove_regex",
+                );
+            }
+        }
         match ReleaseName::parse(&text) {
-            Ok(name) => metadata.push((name, entries)),
-            Err(error) => findings.push(Finding::error(
-                "bad-version",
-                place.clone(),
-                error.to_string(),
-                "write it as in 4.9.7 or 4.9.7+amd64",
-            )),
+            Ok(name) => metadata.push((name, entries.0)),
+            Err(wrong) => error("bad-version", format!("the key {wrong}"), "write it as in 4.9.7 or 4.9.7+amd64"),
         }
     }
     metadata

@@ -14,6 +14,31 @@ pub(super) enum Schema {
     V2,
 }
 
+impl Schema {
+    pub(super) fn shown(self) -> &'static str {
+        match self {
+            Self::V1 => "1.x",
+            Self::V2 => "2.0.0",
+        }
+    }
+
+    pub(super) fn other(self) -> &'static str {
+        match self {
+            Self::V1 => Self::V2.shown(),
+            Self::V2 => Self::V1.shown(),
+        }
+    }
+
+    /// Whether a file of channels has the other schema's field at its top, and not this one's.
+    pub(super) fn is_other(self, bytes: &[u8]) -> bool {
+        let has = |field: &[u8]| bytes.split(|b| *b == b'\n').any(|line| line.starts_with(field));
+        match (self, has(b"name:"), has(b"channels:")) {
+            (Self::V1, name, channels) => channels && !name,
+            (Self::V2, name, channels) => name && !channels,
+        }
+    }
+}
+
 /// For each major version, the newest minor that we read.
 const READ: [(u64, u64, Schema); 2] = [(1, 1, Schema::V1), (2, 0, Schema::V2)];
 const REMEDY: &str = "this towpath reads schema 1.0.0, 1.1.0 and 2.0.0";

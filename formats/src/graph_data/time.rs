@@ -1,15 +1,21 @@
 //! Times and durations as RFC 3339, appendix A, has them.
 
-use jiff::{Span, SpanRelativeTo, Timestamp, Unit, civil::Date};
+use jiff::civil::{Date, DateTime};
+use jiff::{Span, SpanRelativeTo, Timestamp, Unit};
 use towpath_core::domain::RolloutRule;
 
 /// Reads a date-time; seconds are optional: `2020-05-12T00:00Z`. It must have an offset.
 pub fn parse_time(text: &str) -> Result<Timestamp, String> {
+    let shown: String = text.chars().take(40).collect();
     let dated = text.as_bytes().get(10).is_some_and(|b| *b == b'T' || *b == b't');
-    if !dated || text.contains('[') {
-        return Err(format!("{text:?} is not an RFC 3339 date-time"));
+    let time = dated && !text.contains('[');
+    match text.parse() {
+        Ok(timestamp) if time => Ok(timestamp),
+        _ if time && text.parse::<DateTime>().is_ok() && !text.contains(['Z', 'z', '+']) => {
+            Err(format!("{shown:?} has no offset: end it with Z, or the like of +02:00"))
+        }
+        _ => Err(format!("{shown:?} is not an RFC 3339 date-time, or there is no such day")),
     }
-    text.parse().map_err(|e| format!("{text:?} is not an RFC 3339 date-time: {e}"))
 }
 
 /// Reads a duration of whole numbers: `P2D`, `PT48H`, `P1W`, `P1M`; `P0S` too, which schema 2.0.0 has for "none".
@@ -28,7 +34,7 @@ pub fn parse_duration(text: &str) -> Result<Span, String> {
     let days = span.total((Unit::Day, reference)).map_err(|_| wrong())?;
     match days <= RolloutRule::MAX_DAYS as f64 {
         true => Ok(span),
-        false => Err(format!("{text} is longer than {} days", RolloutRule::MAX_DAYS)),
+        false => Err(format!("{text} is longer than the {} days that a window may have", RolloutRule::MAX_DAYS)),
     }
 }
 

@@ -1,0 +1,55 @@
+//! JSON with places, and maps that refuse a key given twice.
+
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
+use towpath_core::finding::{Finding, Place};
+
+/// A map in which each key stands once; of two, one would be lost without a word.
+#[derive(Debug)]
+pub(crate) struct Unique<V>(pub(crate) BTreeMap<String, V>);
+
+impl<V> Default for Unique<V> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<'de, V: Deserialize<'de>> Deserialize<'de> for Unique<V> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(UniqueVisitor(PhantomData))
+    }
+}
+
+struct UniqueVisitor<V>(PhantomData<V>);
+
+impl<'de, V: Deserialize<'de>> Visitor<'de> for UniqueVisitor<V> {
+    type Value = Unique<V>;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Unique<V>, A::Error> {
+        let mut entries = BTreeMap::new();
+        while let Some((key, value)) = map.next_entry::<String, V>()? {
+            if let Some(twice) = entries.insert(key.clone(), value).map(|_| key) {
+                return Err(A::Error::custom(format!("the key {twice:?} stands twice")));
+            }
+        }
+        Ok(Unique(entries))
+    }
+}
+
+/// Turns a JSON error into a finding with its place, and without the names of our types.
+pub(crate) fn finding(place: &Place, error: &serde_json::Error, remedy: &str) -> Finding {
+    let at = place.at(u32::try_from(error.line()).unwrap_or(0), u32::try_from(error.column()).unwrap_or(0));
+    let full = error.to_string();
+    let sentence =
+        full.split(" at line ").next().unwrap_or(&full).replace("expected u32", "expected the number of a node");
+    match error.is_eof() {
+        true => Finding::error("bad-json", at, "the file is cut short", "write it anew"),
+        false => Finding::error("bad-json", at, sentence, remedy),
+    }
+}
