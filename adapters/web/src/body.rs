@@ -3,11 +3,12 @@
 use std::convert::Infallible;
 use std::io::IoSlice;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::{Buf, Bytes};
-use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 use http_body::{Body, Frame, SizeHint};
 use jiff::Timestamp;
 
@@ -15,26 +16,28 @@ use jiff::Timestamp;
 #[derive(Debug, Default)]
 pub struct AnswerBody(Option<Chunks>);
 
-/// Chunks that follow each other.
+/// Chunks that follow each other, shared with other answers.
 #[derive(Debug)]
 pub struct Chunks {
-    chunks: Vec<Bytes>,
-    /// The first chunk that is not wholly consumed.
+    chunks: Arc<[Bytes]>,
+    /// The first chunk that is not wholly consumed, …
     next: usize,
+    /// … and how much of it is.
+    consumed: usize,
     remaining: usize,
 }
 
-impl From<towpath_formats::sheet::Body> for AnswerBody {
-    fn from(body: towpath_formats::sheet::Body) -> Self {
-        let remaining = usize::try_from(body.length).expect("a body fits into memory");
-        Self((remaining > 0).then_some(Chunks { chunks: body.chunks, next: 0, remaining }))
+impl AnswerBody {
+    /// The chunks, which have so many bytes together.
+    pub(crate) fn new(chunks: Arc<[Bytes]>, bytes: usize) -> Self {
+        Self((bytes > 0).then_some(Chunks { chunks, next: 0, consumed: 0, remaining: bytes }))
     }
 }
 
 impl From<String> for AnswerBody {
     fn from(text: String) -> Self {
-        let remaining = text.len();
-        Self((remaining > 0).then(|| Chunks { chunks: vec![Bytes::from(text)], next: 0, remaining }))
+        let bytes = text.len();
+        Self::new(Arc::new([Bytes::from(text)]), bytes)
     }
 }
 
@@ -61,11 +64,13 @@ impl Buf for Chunks {
     }
 
     fn chunk(&self) -> &[u8] {
-        self.chunks.get(self.next).map_or(&[], |chunk| chunk)
+        self.chunks.get(self.next).map_or(&[], |chunk| &chunk[self.consumed..])
     }
 
     fn chunks_vectored<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
-        let chunks = self.chunks[self.next..].iter();
+        let rest = self.chunks.get(self.next + 1..).unwrap_or_default().iter().map(|chunk| &chunk[..]);
+        let first = Some(self.chunk()).filter(|chunk| !chunk.is_empty());
+        let chunks = first.into_iter().chain(rest);
         slices.iter_mut().zip(chunks).map(|(slice, chunk)| *slice = IoSlice::new(chunk)).count()
     }
 
@@ -73,12 +78,11 @@ impl Buf for Chunks {
         assert!(count <= self.remaining, "advanced past the end");
         self.remaining -= count;
         while count > 0 {
-            let chunk = &mut self.chunks[self.next];
-            let step = count.min(chunk.len());
-            chunk.advance(step);
+            let step = count.min(self.chunk().len());
+            self.consumed += step;
             count -= step;
-            if chunk.is_empty() {
-                self.next += 1;
+            if self.chunk().is_empty() {
+                (self.next, self.consumed) = (self.next + 1, 0);
             }
         }
     }
@@ -99,24 +103,34 @@ pub(crate) fn json(status: StatusCode, text: String) -> Response<AnswerBody> {
     response
 }
 
+/// Where a request's name stands.
+pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
 /// Names for requests: the client's own, or a new one.
 pub(crate) struct RequestIds {
-    prefix: u64,
+    prefix: Vec<u8>,
     next: AtomicU64,
 }
 
 impl RequestIds {
     pub(crate) fn new(started: Timestamp) -> Self {
-        Self { prefix: started.as_microsecond().unsigned_abs(), next: AtomicU64::new(1) }
+        let prefix = format!("{:x}-", started.as_microsecond());
+        Self { prefix: prefix.into_bytes(), next: AtomicU64::new(1) }
     }
 
     pub(crate) fn of(&self, headers: &HeaderMap) -> HeaderValue {
         let sane = |id: &&HeaderValue| id.len() <= 64 && id.as_bytes().iter().all(u8::is_ascii_graphic);
-        headers.get("x-request-id").filter(sane).cloned().unwrap_or_else(|| {
+        headers.get(&REQUEST_ID).filter(sane).cloned().unwrap_or_else(|| {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
-            HeaderValue::from_str(&format!("{:x}-{number:x}", self.prefix)).expect("hexadecimal digits fit a header")
+            HeaderValue::from_maybe_shared(Bytes::from([&*self.prefix, &hexadecimal(number)].concat()))
+                .expect("digits fit a header")
         })
     }
+}
+
+/// A number in sixteen hexadecimal digits; every answer has one, so it does not go through `format!`.
+fn hexadecimal(number: u64) -> [u8; 16] {
+    std::array::from_fn(|at| b"0123456789abcdef"[(number >> (60 - 4 * at) & 15) as usize])
 }
 
 #[cfg(test)]
@@ -125,9 +139,9 @@ mod tests {
 
     #[test]
     fn chunks_are_one_buffer() {
-        let chunks: Vec<Bytes> = ["ab", "cde", "f"].into_iter().map(Bytes::from).collect();
+        let chunks: Arc<[Bytes]> = ["ab", "cde", "f"].into_iter().map(Bytes::from).collect();
         for first in 0..=6 {
-            let mut buffer = Chunks { chunks: chunks.clone(), next: 0, remaining: 6 };
+            let mut buffer = Chunks { chunks: chunks.clone(), next: 0, consumed: 0, remaining: 6 };
             buffer.advance(first);
             let mut slices = [IoSlice::new(&[]); 8];
             let count = buffer.chunks_vectored(&mut slices);

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
-use http::{Request, Response, StatusCode};
+use http::request::Parts;
+use http::{Response, StatusCode};
 use jiff::Timestamp;
 use towpath_formats::graph_request::{self, ContentType};
 use towpath_formats::sheet::{Client, Encoding};
@@ -36,7 +37,7 @@ impl Missing {
     }
 }
 
-pub(crate) fn answer<B>(service: &Service, request: &Request<B>) -> Result<Response<AnswerBody>, Missing> {
+pub(crate) fn answer(service: &Service, request: &Parts) -> Result<Response<AnswerBody>, Missing> {
     let started = Instant::now();
     let snapshot = service.snapshot.load();
     let (mut response, cell) = match &*snapshot {
@@ -46,16 +47,16 @@ pub(crate) fn answer<B>(service: &Service, request: &Request<B>) -> Result<Respo
             (body::error(StatusCode::SERVICE_UNAVAILABLE, "not_ready", sentence), None)
         }
     };
-    allow_origin(request.headers(), response.headers_mut());
+    allow_origin(&request.headers, response.headers_mut());
     service.metrics.graph_answered(cell, response.status(), started.elapsed());
     Ok(response)
 }
 
 /// A browser asks before it asks.
-pub(crate) fn preflight<B>(request: &Request<B>) -> Response<AnswerBody> {
+pub(crate) fn preflight(request: &Parts) -> Response<AnswerBody> {
     let mut response = Response::new(AnswerBody::default());
     *response.status_mut() = StatusCode::NO_CONTENT;
-    allow_origin(request.headers(), response.headers_mut());
+    allow_origin(&request.headers, response.headers_mut());
     let headers = response.headers_mut();
     headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, HEAD"));
     headers
@@ -67,17 +68,13 @@ pub(crate) fn preflight<B>(request: &Request<B>) -> Response<AnswerBody> {
 /// An answer, and the cell it came from.
 type Answered<'a> = (Response<AnswerBody>, Option<&'a Cell>);
 
-fn answer_from<'a, B>(
-    service: &Service,
-    snapshot: &'a Arc<Snapshot>,
-    request: &Request<B>,
-) -> Result<Answered<'a>, Missing> {
-    let headers = request.headers();
+fn answer_from<'a>(service: &Service, snapshot: &'a Arc<Snapshot>, request: &Parts) -> Result<Answered<'a>, Missing> {
+    let headers = &request.headers;
     let Some(content_type) = accepted(headers) else {
         let sentence = "use Accept: application/json, or application/vnd.redhat.cincinnati.v1+json";
         return Ok((body::error(StatusCode::NOT_ACCEPTABLE, "invalid_content_type", sentence), None));
     };
-    let asked = match graph_request::read(request.uri().query().unwrap_or_default()) {
+    let asked = match graph_request::read(request.uri.query().unwrap_or_default()) {
         Ok(asked) => asked,
         Err(bad) => {
             return Ok((body::error(StatusCode::BAD_REQUEST, bad.kind(), bad.value()), None));
@@ -89,33 +86,26 @@ fn answer_from<'a, B>(
     let cell = snapshot.cell(&asked.channel, &asked.arch);
     let platform = asked.platform.as_ref().or_else(|| snapshot.platform_of(asked.id.as_ref()));
     let client = Client { id: asked.id.as_ref(), platform, now };
-    let response = snapshot.with_sheet(cell, encoding, now, |sheet| {
-        let answers = sheet.answers(client);
-        let tag = HeaderValue::from_str(&sheet.entity_tag(&answers)).expect("a tag fits a header");
-        let mut response = match is_known(headers, &tag) {
-            true => {
-                let mut response = Response::new(AnswerBody::default());
-                *response.status_mut() = StatusCode::NOT_MODIFIED;
-                response
-            }
-            false => {
-                let body = sheet.body(&answers);
-                let length = HeaderValue::from(body.length);
-                let mut response = Response::new(AnswerBody::from(body));
-                let headers = response.headers_mut();
-                headers.reserve(8);
-                headers.insert(header::CONTENT_LENGTH, length);
-                headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type.as_str()));
-                if gzip {
-                    headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-                }
-                response
-            }
-        };
+    let ready = snapshot.with_sheet(cell, encoding, now, |ready| ready.answer(ready.sheet.answers(client)));
+    let response = ready.map(|ready| {
+        let mut response = Response::new(AnswerBody::default());
+        let known = is_known(headers, &ready.tag);
         let headers = response.headers_mut();
-        headers.insert(header::ETAG, tag);
+        headers.reserve(10);
+        if !known {
+            headers.insert(header::CONTENT_LENGTH, ready.length.clone());
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type.as_str()));
+            if gzip {
+                headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+            }
+        }
+        headers.insert(header::ETAG, ready.tag.clone());
         headers.insert(header::CACHE_CONTROL, CACHING);
         headers.insert(header::VARY, VARY);
+        match known {
+            true => *response.status_mut() = StatusCode::NOT_MODIFIED,
+            false => *response.body_mut() = AnswerBody::new(ready.chunks.clone(), ready.bytes),
+        }
         response
     });
     let missing = || Missing {

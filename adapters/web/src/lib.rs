@@ -8,6 +8,7 @@ mod graph;
 mod metrics;
 mod operations;
 mod page_cache;
+mod ready;
 mod server;
 mod snapshot;
 mod workers;
@@ -15,7 +16,8 @@ mod workers;
 use std::sync::Arc;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use http::{Method, Request, Response, StatusCode, header};
+use http::request::Parts;
+use http::{Method, Response, StatusCode, header};
 use jiff::Timestamp;
 use towpath_core::finding::Finding;
 
@@ -107,16 +109,16 @@ impl Service {
     }
 
     /// Answers a request: at once, or from another thread where that takes longer than its neighbours should wait.
-    pub(crate) async fn answer<B>(self: &Arc<Self>, request: &Request<B>) -> Response<AnswerBody> {
+    pub(crate) async fn answer(self: &Arc<Self>, request: &Parts) -> Response<AnswerBody> {
         let mut response = self.answer_within(request, MAX_COMPILES).await;
-        let id = self.request_ids.of(request.headers());
-        let (method, path, status) = (request.method(), request.uri().path(), response.status().as_u16());
+        let id = self.request_ids.of(&request.headers);
+        let (method, path, status) = (&request.method, request.uri.path(), response.status().as_u16());
         tracing::debug!(request_id = ?id, %method, path, status, "answered");
-        response.headers_mut().insert("x-request-id", id);
+        response.headers_mut().insert(body::REQUEST_ID, id);
         response
     }
 
-    async fn answer_within<B>(self: &Arc<Self>, request: &Request<B>, compiles: usize) -> Response<AnswerBody> {
+    async fn answer_within(self: &Arc<Self>, request: &Parts, compiles: usize) -> Response<AnswerBody> {
         for _ in 0..=compiles {
             let later = match self.route(request) {
                 Ok(response) => return response,
@@ -139,19 +141,19 @@ impl Service {
         body::error(StatusCode::INTERNAL_SERVER_ERROR, "failed_compile", "the answer could not be prepared")
     }
 
-    fn route<B>(&self, request: &Request<B>) -> Result<Response<AnswerBody>, Later> {
-        let path = request.uri().path();
-        let get = matches!(*request.method(), Method::GET | Method::HEAD);
+    fn route(&self, request: &Parts) -> Result<Response<AnswerBody>, Later> {
+        let path = request.uri.path();
+        let get = matches!(request.method, Method::GET | Method::HEAD);
         Ok(match path {
             _ if request
-                .uri()
+                .uri
                 .path_and_query()
                 .is_some_and(|target| target.as_str().len() > server::MAX_TARGET_BYTES) =>
             {
                 body::error(StatusCode::URI_TOO_LONG, "uri_too_long", "the request's target is too long")
             }
             graph::PATH | graph::PATH_V1 if get => return graph::answer(self, request).map_err(Later::Compile),
-            graph::PATH | graph::PATH_V1 if *request.method() == Method::OPTIONS => graph::preflight(request),
+            graph::PATH | graph::PATH_V1 if request.method == Method::OPTIONS => graph::preflight(request),
             "/livez" if get => operations::liveness(),
             "/readyz" if get => operations::readiness(self),
             "/metrics" if get => return Err(Later::Metrics),

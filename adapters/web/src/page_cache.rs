@@ -13,7 +13,7 @@ use bytes::Bytes;
 use rustix::fs::{MemfdFlags, memfd_create};
 
 /// Below this, copying is cheaper.
-pub(crate) const MIN_BYTES: usize = 16 * 1024;
+pub(crate) const MIN_BYTES: usize = 64 * 1024;
 
 /// The memory that is mirrored, sorted by address.
 #[derive(Default)]

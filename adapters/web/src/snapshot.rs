@@ -12,10 +12,11 @@ use jiff::{SignedDuration, Timestamp};
 use towpath_core::decide::{Rollout, rollouts};
 use towpath_core::domain::{Arch, ClusterId, Graph, Platform};
 use towpath_formats::platforms::Platforms;
-use towpath_formats::sheet::{self, Encoding, Sheet};
+use towpath_formats::sheet::{self, Encoding};
 
 use crate::metrics::CellMetrics;
 use crate::page_cache::{self, PageCache};
+use crate::ready::ReadySheet;
 
 /// What the sheets of a snapshot may hold in memory together; the least recently used go first.
 const MAX_SHEET_BYTES: usize = 32 << 20;
@@ -38,6 +39,7 @@ pub struct Snapshot {
     /// For channels and architectures that do not exist.
     nothing: [Slot; 2],
     sheet_bytes: AtomicUsize,
+    ready_bytes: Arc<AtomicUsize>,
     page_cache: Arc<PageCache>,
     rollouts: Vec<Rollout>,
 }
@@ -52,7 +54,7 @@ pub(crate) struct Cell {
 
 /// The sheets of one encoding: that of this epoch and its neighbour.
 struct Slot {
-    sheets: ArcSwap<Vec<Arc<Sheet>>>,
+    sheets: ArcSwap<Vec<Arc<ReadySheet>>>,
     compiling: Mutex<()>,
     /// In seconds; 0 if never.
     last_used: AtomicI64,
@@ -89,6 +91,7 @@ impl Snapshot {
             cells,
             nothing,
             sheet_bytes: AtomicUsize::new(0),
+            ready_bytes: Arc::default(),
             page_cache: Arc::default(),
             rollouts,
         }
@@ -120,13 +123,13 @@ impl Snapshot {
         cell: Option<&Cell>,
         encoding: Encoding,
         now: Timestamp,
-        read: impl FnOnce(&Sheet) -> T,
+        read: impl FnOnce(&ReadySheet) -> T,
     ) -> Option<T> {
         let slot = self.slot(cell, encoding);
         if slot.last_used.load(Ordering::Relaxed) != now.as_second() {
             slot.last_used.store(now.as_second(), Ordering::Relaxed);
         }
-        slot.sheets.load().iter().find(|sheet| sheet.covers(now)).map(|sheet| read(sheet))
+        slot.sheets.load().iter().find(|ready| ready.sheet.covers(now)).map(|ready| read(ready))
     }
 
     fn slot<'a>(&'a self, cell: Option<&'a Cell>, encoding: Encoding) -> &'a Slot {
@@ -160,7 +163,8 @@ impl Snapshot {
                 if !is_in_use(slot.last_used.load(Ordering::Relaxed), now) {
                     continue;
                 }
-                let until = slot.sheets.load().iter().find(|sheet| sheet.covers(now)).map(|sheet| sheet.until);
+                let until =
+                    slot.sheets.load().iter().find(|ready| ready.sheet.covers(now)).map(|ready| ready.sheet.until);
                 if let Some(next) = until.filter(|until| until.duration_since(now) <= AHEAD) {
                     self.compile(Some(cell), encoding, next);
                 }
@@ -176,7 +180,7 @@ impl Snapshot {
     pub(crate) fn compile(&self, cell: Option<&Cell>, encoding: Encoding, now: Timestamp) {
         let slot = self.slot(cell, encoding);
         let _one_at_a_time = slot.compiling.lock().unwrap_or_else(PoisonError::into_inner);
-        if slot.sheets.load().iter().any(|sheet| sheet.covers(now)) {
+        if slot.sheets.load().iter().any(|ready| ready.sheet.covers(now)) {
             return;
         }
         let (channel, arch) = cell.map_or_else(|| ("", Arch::default()), |cell| (&*cell.channel, cell.arch.clone()));
@@ -185,7 +189,7 @@ impl Snapshot {
         if common.len() >= page_cache::MIN_BYTES {
             *common = self.page_cache.mirror(std::mem::take(common));
         }
-        self.keep(slot, Arc::new(sheet));
+        self.keep(slot, Arc::new(ReadySheet::new(sheet, self.ready_bytes.clone())));
         self.make_room(slot);
     }
 
@@ -195,10 +199,12 @@ impl Snapshot {
     }
 
     /// Keeps a sheet beside its neighbour in time, so that requests on both sides of an instant find theirs.
-    fn keep(&self, slot: &Slot, sheet: Arc<Sheet>) {
+    fn keep(&self, slot: &Slot, ready: Arc<ReadySheet>) {
         let old = slot.sheets.load_full();
-        let mut sheets = vec![sheet.clone()];
-        sheets.extend(old.iter().filter(|old| old.until == sheet.from || old.from == sheet.until).take(1).cloned());
+        let neighbour =
+            |old: &&Arc<ReadySheet>| old.sheet.until == ready.sheet.from || old.sheet.from == ready.sheet.until;
+        let neighbour = old.iter().find(neighbour).cloned();
+        let sheets: Vec<_> = std::iter::once(ready).chain(neighbour).collect();
         let (before, after) = (total(&old), total(&sheets));
         slot.sheets.store(Arc::new(sheets));
         self.sheet_bytes.fetch_add(after, Ordering::Relaxed);
@@ -230,8 +236,8 @@ impl Slot {
     }
 }
 
-fn total(sheets: &[Arc<Sheet>]) -> usize {
-    sheets.iter().map(|sheet| sheet.size()).sum()
+fn total(sheets: &[Arc<ReadySheet>]) -> usize {
+    sheets.iter().map(|ready| ready.sheet.size()).sum()
 }
 
 fn is_in_use(last_used: i64, now: Timestamp) -> bool {
@@ -265,7 +271,7 @@ mod tests {
     fn span(snapshot: &Snapshot, now: Timestamp) -> (Timestamp, Timestamp) {
         let cell = snapshot.cell("fast-4.9", "amd64");
         snapshot.compile(cell, Encoding::Gzip, now);
-        snapshot.with_sheet(cell, Encoding::Gzip, now, |sheet| (sheet.from, sheet.until)).unwrap()
+        snapshot.with_sheet(cell, Encoding::Gzip, now, |ready| (ready.sheet.from, ready.sheet.until)).unwrap()
     }
 
     #[test]

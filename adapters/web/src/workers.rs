@@ -8,6 +8,8 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -43,7 +45,7 @@ impl Workers {
             let (sender, connections) = unbounded_channel();
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(1).build()?;
             let service = service.clone();
-            let work = move || tokio::task::LocalSet::new().block_on(&runtime, work(connections, service, limits));
+            let work = move || runtime.block_on(work(connections, service, limits));
             std::thread::Builder::new().name(format!("worker-{number}")).spawn(work)?;
             Ok(sender)
         };
@@ -62,7 +64,7 @@ impl Workers {
 
 async fn work(mut connections: UnboundedReceiver<Connection>, service: Arc<Service>, limits: Limits) {
     while let Some(connection) = connections.recv().await {
-        tokio::task::spawn_local(serve(connection, service.clone(), limits));
+        tokio::spawn(serve(connection, service.clone(), limits));
     }
     // No more will come; those that are open may end.
     std::future::pending::<()>().await;
@@ -72,19 +74,24 @@ async fn serve(connection: Connection, service: Arc<Service>, limits: Limits) {
     let Connection { stream, place, watcher } = connection;
     service.metrics.connections.inc();
     match TcpStream::from_std(stream) {
-        Ok(stream) => serve_stream(stream, watcher, &service, limits).await,
+        Ok(stream) => serve_stream(stream, watcher, service.clone(), limits).await,
         Err(error) => tracing::warn!(%error, "a connection could not be taken over"),
     }
     service.metrics.connections.dec();
     drop(place);
 }
 
-async fn serve_stream(stream: TcpStream, watcher: Watcher, service: &Arc<Service>, limits: Limits) {
+async fn serve_stream(stream: TcpStream, watcher: Watcher, service: Arc<Service>, limits: Limits) {
     // Answers are written whole; waiting for more would only delay them.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "TCP_NODELAY could not be set");
     }
-    let answering = service_fn(async |request| Ok::<_, Infallible>(service.answer(&request).await));
+    let answering = service_fn(|request: Request<Incoming>| {
+        let service = service.clone();
+        // A body is none of our business; hyper does away with it.
+        let (head, _) = request.into_parts();
+        async move { Ok::<_, Infallible>(service.answer(&head).await) }
+    });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.head_timeout)

@@ -78,18 +78,34 @@ impl Window {
 
     /// The share of the fleet that sees the edge.
     pub fn share(&self, now: Timestamp) -> Share {
+        let (reached, whole) = self.reached(now);
+        Share((reached << 64) / whole)
+    }
+
+    /// Whether a cluster at this position sees the edge: `share(now).holds(position)`, without a division.
+    pub fn admits(&self, position: Position, now: Timestamp) -> bool {
+        let (reached, whole) = self.reached(now);
+        (u128::from(position.0) + 1) * whole <= reached << 64
+    }
+
+    /// How many parts of the fleet are reached, of how many. Both are below 2^63, since a window is at most
+    /// [`RolloutRule::MAX_DAYS`](super::RolloutRule::MAX_DAYS) long.
+    fn reached(&self, now: Timestamp) -> (u128, u128) {
         if self.is_over(now) {
-            return Share::WHOLE;
+            return (1, 1);
         }
         if now <= self.start {
-            return Share::NONE;
+            return (0, 1);
         }
         let (length, elapsed) = (self.length(), nanoseconds(self.start, now));
+        if self.ramp == Ramp::Linear {
+            return (elapsed, length);
+        }
         let stretches = self.ramp.doublings();
         let (stretch, rest) = (elapsed * u128::from(stretches) / length, elapsed * u128::from(stretches) % length);
-        // Parts of the fleet, each 1 / (parts × length): those of the stretches that are over, and of this one.
+        // Each part is a fleet / (parts × length): those of the stretches that are over, and of this one.
         let reached = ((1 << stretch) - 1) * length + (rest << stretch);
-        Share((reached << 64) / (parts(stretches) * length))
+        (reached, parts(stretches) * length)
     }
 
     /// The first instant at which a cluster at this position sees the edge.
@@ -176,7 +192,19 @@ mod tests {
             let due = w.due(Position(position));
             prop_assert!(due <= w.end, "promoted by start + duration");
             prop_assert!(w.share(due).holds(Position(position)));
-            prop_assert!(!w.share(due - SignedDuration::from_nanos(1)).holds(Position(position)));
+            prop_assert!(w.admits(Position(position), due));
+            let before = due - SignedDuration::from_nanos(1);
+            prop_assert!(!w.share(before).holds(Position(position)) && !w.admits(Position(position), before));
+        }
+
+        #[test]
+        fn admitting_is_being_in_the_share(
+            nanoseconds in 0i64..366 * 86_400 * 1_000_000_000, at in 0f64..1.1, position in any::<u64>(), ramp in any_ramp(),
+        ) {
+            let start: Timestamp = "2020-05-12T00:00Z".parse().unwrap();
+            let w = Window { start, end: start + SignedDuration::from_nanos(nanoseconds), ramp };
+            let now = start + SignedDuration::from_nanos((nanoseconds as f64 * at) as i64);
+            prop_assert_eq!(w.admits(Position(position), now), w.share(now).holds(Position(position)));
         }
 
         #[test]

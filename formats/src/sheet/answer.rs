@@ -35,7 +35,7 @@ pub struct Body {
 }
 
 /// Which gates are open to a client. Two clients with the same answers get the same body.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Answers(SmallVec<[u64; 4]>);
 
 impl Sheet {
@@ -62,7 +62,7 @@ impl Sheet {
         }
         let base: Option<Position> = client.id.map(position::base);
         let entered = |position: Position, question: &super::Question| {
-            question.window.share(client.now).holds(position.rotated(question.rotation))
+            question.window.admits(position.rotated(question.rotation), client.now)
         };
         // A window that is over is no question, so a client without an id has entered none.
         self.questions.iter().map(|question| base.is_some_and(|base| entered(base, question))).collect()

@@ -3,7 +3,7 @@
 //! The JSON that is the same for everybody is written, and compressed, once. What depends on the cluster is a few
 //! open questions: which rollout windows has it entered, which platform is it on. A request answers the questions
 //! (a hash, and a compare each), and the answers say which pieces follow each other in the body. Nothing is copied
-//! but small pieces, nothing is compressed, and no body is kept.
+//! but small pieces, and nothing is compressed.
 //!
 //! A sheet is good for an *epoch*: a span of time in which no release enters and no window ends. Epochs follow from the
 //! data alone, so replicas that were started at different times give the same bytes. Compiling is a pure function;
@@ -17,7 +17,7 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use towpath_core::domain::{Platform, Window};
 
-pub use answer::{Body, Client};
+pub use answer::{Answers, Body, Client};
 pub use compile::compile;
 pub use piece::Encoding;
 use piece::Piece;
@@ -111,6 +111,11 @@ impl Sheet {
     /// The piece that everybody gets, for an adapter that can send it faster from elsewhere.
     pub fn common_piece(&mut self) -> &mut Bytes {
         &mut self.everybody.bytes
+    }
+
+    /// How much of each body all bodies share.
+    pub fn common_bytes(&self) -> usize {
+        self.everybody.bytes.len()
     }
 
     /// Roughly what it holds in memory.
