@@ -1,5 +1,6 @@
 //! What is measured. Every label comes from a closed set: channels that exist, statuses that we send.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -82,6 +83,11 @@ pub(crate) struct ReasonLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct BuildLabels {
+    version: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RolloutLabels {
     channel: String,
     from: String,
@@ -144,8 +150,10 @@ impl Metrics {
             "Connections that we closed on our side, by reason",
             self.connections_closed.clone(),
         );
-        let build = prometheus_client::metrics::info::Info::new([("version", version.to_owned())]);
-        r.register("towpath_build", "The build that is running", build);
+        // A gauge, where OpenMetrics has a type of its own for this: older parsers know no other.
+        let build = Family::<BuildLabels, Gauge>::default();
+        build.get_or_create(&BuildLabels { version: version.to_owned() }).set(1);
+        r.register("towpath_build_info", "The build that is running", build);
         self
     }
 
@@ -195,9 +203,26 @@ impl Metrics {
         of_graph.register_collector(Box::new(snapshot));
         let mut text = String::new();
         prometheus_client::encoding::text::encode_registry(&mut text, &self.registry)?;
-        prometheus_client::encoding::text::encode(&mut text, &of_graph)?;
-        Ok(text)
+        prometheus_client::encoding::text::encode_registry(&mut text, &of_graph)?;
+        Ok(classic(&text))
     }
+}
+
+/// OpenMetrics as the classic text format, which every scraper and every person's tool reads: a counter is described by
+/// the name that its samples have, and there are no units.
+fn classic(open_metrics: &str) -> String {
+    let counters: BTreeSet<&str> =
+        open_metrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.strip_suffix(" counter")).collect();
+    let mut text = String::with_capacity(open_metrics.len());
+    for line in open_metrics.lines().filter(|line| !line.starts_with("# UNIT ")) {
+        let described = ["# HELP ", "# TYPE "].iter().find_map(|mark| {
+            let (name, rest) = line.strip_prefix(mark)?.split_once(' ')?;
+            counters.contains(name).then(|| format!("{mark}{name}_total {rest}"))
+        });
+        text.push_str(described.as_deref().unwrap_or(line));
+        text.push('\n');
+    }
+    text
 }
 
 trait Count {
@@ -277,5 +302,34 @@ impl GraphCollector {
             ConstGauge::new(rollout.window.share(self.now).as_fraction()).encode(family.encode_family(&labels)?)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_sample_is_described_under_the_name_it_has() {
+        let metrics = Metrics::new("1.2.3");
+        metrics.reloaded(ReloadResult::Changed, Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_secs(60));
+        metrics.series("stable-4.9", StatusCode::OK).count(Duration::from_micros(7));
+        let text = metrics.write(None, Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_secs(90)).unwrap();
+        let described: BTreeSet<&str> =
+            text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
+        for sample in text.lines().filter(|line| !line.starts_with('#')) {
+            let name = sample.split(['{', ' ']).next().unwrap();
+            let base =
+                ["_bucket", "_sum", "_count"].iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name);
+            assert!(described.contains(name) || described.contains(base), "{sample}");
+        }
+        for expected in [
+            "towpath_graph_requests_total{channel=\"stable-4.9\",status=\"200\"} 1",
+            "towpath_graph_request_duration_seconds_bucket{le=\"0.00001\",channel=\"stable-4.9\",status=\"200\"} 1",
+            "towpath_graph_age_seconds 30",
+            "towpath_build_info{version=\"1.2.3\"} 1",
+        ] {
+            assert!(text.lines().any(|line| line == expected), "{expected} is not in\n{text}");
+        }
     }
 }

@@ -68,7 +68,7 @@ pub(crate) fn metrics(service: &Service) -> Response<AnswerBody> {
         return body::error(StatusCode::INTERNAL_SERVER_ERROR, "failed_metrics", "the metrics could not be written");
     };
     let mut response = Response::new(AnswerBody::from(text));
-    let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    let content_type = "text/plain; version=0.0.4; charset=utf-8";
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
 }
