@@ -1,12 +1,13 @@
 //! `towpath serve`: one loop that loads, one server that answers.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
 use jiff::Timestamp;
 use tokio::signal::unix::{SignalKind, signal};
-use towpath_core::finding::Finding;
+use towpath_core::finding::{Finding, Place};
 use towpath_sources::Watch;
 use towpath_web::{Clock, ReloadResult, Server, Service};
 
@@ -79,12 +80,24 @@ fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
 /// Loads now, and again whenever something may have changed.
 fn reload_loop(settings: &Settings, service: &Service, mut watch: Watch, first_load: &tokio::sync::Notify) {
     let mut loader = Loader::new(settings);
-    reload(&mut loader, service);
+    reload_or_report(&mut loader, settings, service);
     first_load.notify_one();
     yield_to_requests();
     loop {
         watch.wait();
-        reload(&mut loader, service);
+        reload_or_report(&mut loader, settings, service);
+    }
+}
+
+/// A mistake of ours must not end the loop: it is reported as a load that failed, and the next one starts afresh.
+fn reload_or_report(loader: &mut Loader, settings: &Settings, service: &Service) {
+    let attempt = std::panic::catch_unwind(AssertUnwindSafe(|| reload(loader, service)));
+    if attempt.is_err() {
+        *loader = Loader::new(settings);
+        let problem = "loading the graph ended in a mistake of towpath's own";
+        let remedy = "the log has the details; please report them with the graph data";
+        service.reloaded(ReloadResult::Failed, vec![Finding::error("internal", Place::file("."), problem, remedy)]);
+        tracing::error!("{problem}; {remedy}");
     }
 }
 

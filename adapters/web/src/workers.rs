@@ -14,6 +14,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::Watcher;
+use prometheus_client::metrics::gauge::Gauge;
 use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -72,13 +73,28 @@ async fn work(mut connections: UnboundedReceiver<Connection>, service: Arc<Servi
 
 async fn serve(connection: Connection, service: Arc<Service>, limits: Limits) {
     let Connection { stream, place, watcher } = connection;
-    service.metrics.connections.inc();
+    let _counted = Counted::new(&service.metrics.connections);
     match TcpStream::from_std(stream) {
         Ok(stream) => serve_stream(stream, watcher, service.clone(), limits).await,
         Err(error) => tracing::warn!(%error, "a connection could not be taken over"),
     }
-    service.metrics.connections.dec();
     drop(place);
+}
+
+/// Counts a connection for as long as it is open, however it ends.
+struct Counted(Gauge);
+
+impl Counted {
+    fn new(open: &Gauge) -> Self {
+        open.inc();
+        Self(open.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
 }
 
 async fn serve_stream(stream: TcpStream, watcher: Watcher, service: Arc<Service>, limits: Limits) {
