@@ -1,5 +1,7 @@
 //! The Cincinnati contract, as clients depend on it, over real connections.
 
+use jiff::{SignedDuration, Timestamp};
+
 use crate::harness::{self, Response, Towpath, edges};
 
 const GRAPH: &str = "/api/upgrades_info/graph";
@@ -215,6 +217,33 @@ fn large_answers_arrive_whole() {
     for _ in 0..5 {
         assert_eq!(Response::read(&mut stream, false).body, expected);
     }
+}
+
+#[test]
+fn a_release_enters_at_its_start_on_a_running_service() {
+    let folder = tempfile::tempdir().unwrap();
+    harness::example(folder.path());
+    let start = Timestamp::now() + SignedDuration::from_secs(3);
+    let file = folder.path().join("graph-data/channels/4.20.yaml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let (before, last) = text.rsplit_once("start: ").unwrap();
+    assert!(last.len() < 20, "4.20.5 is the last entry");
+    std::fs::write(&file, format!("{before}start: {start}\n")).unwrap();
+    let towpath = Towpath::serve_folder(folder.path(), &[]);
+    let (mut seen_without, mut seen_with) = (0, 0);
+    while seen_with == 0 {
+        let asked = Timestamp::now();
+        let nodes = towpath.graph("channel=fast-4.20&platform=GCP")["nodes"].as_array().unwrap().len();
+        let answered = Timestamp::now();
+        match nodes {
+            7 => seen_without += 1,
+            8 => seen_with += 1,
+            other => panic!("{other} nodes"),
+        }
+        assert!(nodes == 7 || answered >= start, "never before its start");
+        assert!(nodes == 8 || asked < start, "from its start on");
+    }
+    assert!(seen_without > 0);
 }
 
 #[test]
