@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -39,7 +40,7 @@ pub(crate) struct ServeOptions {
     /// Take at most so many connections at once.
     #[arg(long, env = "TOWPATH_MAX_CONNECTIONS", value_name = "N")]
     max_connections: Option<usize>,
-    /// Close a connection that idles, sends its request, or takes its answer slower than this.
+    /// Close a connection that has not sent a whole request, or has taken nothing of its answer, for so long.
     #[arg(long, env = "TOWPATH_CLIENT_TIMEOUT_SECONDS", value_name = "SECONDS")]
     client_timeout_seconds: Option<u64>,
     /// What to log: error, warn, info, debug, trace, or a filter such as `towpath_web=debug`.
@@ -132,14 +133,18 @@ impl ServeOptions {
             }
         };
         let defaults = Limits::default();
-        let timeout = self.client_timeout_seconds.map(Duration::from_secs);
+        let poll_seconds = within("pollSeconds", self.poll_seconds.unwrap_or(30), 1..=86_400)?;
+        let connections =
+            within("maxConnections", self.max_connections.unwrap_or(defaults.connections), 1..=1_000_000)?;
+        let timeout = self.client_timeout_seconds.map(|seconds| within("clientTimeoutSeconds", seconds, 1..=3_600));
+        let timeout = timeout.transpose()?.map(Duration::from_secs);
         Ok(Settings {
             listen: self.listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080))),
             data,
             platforms: self.platforms,
-            poll_every: Duration::from_secs(self.poll_seconds.unwrap_or(30).max(1)),
+            poll_every: Duration::from_secs(poll_seconds),
             limits: Limits {
-                connections: self.max_connections.unwrap_or(defaults.connections).max(1),
+                connections,
                 head_timeout: timeout.unwrap_or(defaults.head_timeout),
                 write_timeout: timeout.unwrap_or(defaults.write_timeout),
                 ..defaults
@@ -151,6 +156,13 @@ impl ServeOptions {
                 .map(|now| parse_time(&now).map_err(|problem| anyhow::anyhow!("--now: {problem}")))
                 .transpose()?,
         })
+    }
+}
+
+fn within<N: PartialOrd + fmt::Display>(name: &str, value: N, range: RangeInclusive<N>) -> anyhow::Result<N> {
+    match range.contains(&value) {
+        true => Ok(value),
+        false => bail!("{name} is {value}; it can be {} to {}", range.start(), range.end()),
     }
 }
 
@@ -237,5 +249,8 @@ mod tests {
             assert!(parse_file(half).unwrap().validated().unwrap_err().to_string().contains("; add --"));
         }
         assert!(parse_file("now: tomorrow").unwrap().validated().is_err());
+        for number in ["maxConnections: 0", "pollSeconds: 0", "clientTimeoutSeconds: 18446744073709551615"] {
+            assert!(parse_file(number).unwrap().validated().unwrap_err().to_string().contains("it can be 1 to"));
+        }
     }
 }

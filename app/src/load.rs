@@ -93,7 +93,9 @@ impl Loader {
             (Ok(data), Ok(releases), Ok(platforms)) => (data, releases, platforms),
             (data, releases, platforms) => {
                 let findings = [data.err(), releases.err(), platforms.err()];
-                return Err(findings.into_iter().flatten().flatten().collect());
+                let mut findings: Vec<Finding> = findings.into_iter().flatten().flatten().collect();
+                findings.sort();
+                return Err(findings);
             }
         };
         // The files can be larger than what is made of them.

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use tokio::signal::unix::{SignalKind, signal};
 use towpath_core::finding::{Finding, Place};
 use towpath_sources::Watch;
-use towpath_web::{Clock, ReloadResult, Server, Service};
+use towpath_web::{Clock, Server, Service};
 
 use crate::config::{Data, Settings};
 use crate::load::{self, Loader};
@@ -96,7 +96,7 @@ fn reload_or_report(loader: &mut Loader, settings: &Settings, service: &Service)
         *loader = Loader::new(settings);
         let problem = "loading the graph ended in a mistake of towpath's own";
         let remedy = "the log has the details; please report them with the graph data";
-        service.reloaded(ReloadResult::Failed, vec![Finding::error("internal", Place::file("."), problem, remedy)]);
+        service.failed(vec![Finding::error("internal", Place::file("."), problem, remedy)]);
         tracing::error!("{problem}; {remedy}");
     }
 }
@@ -112,7 +112,7 @@ fn reload(loader: &mut Loader, service: &Service) {
     match outcome {
         Ok(None) => {
             tracing::debug!("the inputs are what they were");
-            service.reloaded(ReloadResult::Unchanged, Vec::new());
+            service.unchanged();
         }
         Ok(Some((snapshot, warnings))) => {
             let graph = snapshot.graph();
@@ -130,7 +130,7 @@ fn reload(loader: &mut Loader, service: &Service) {
         }
         Err(findings) => {
             let kept = if served.is_some() { "the last good graph stays" } else { "there is no graph to serve" };
-            service.reloaded(ReloadResult::Failed, findings.clone());
+            service.failed(findings.clone());
             tracing::error!(findings = findings.len(), "the graph could not be loaded; {kept}");
             log_findings(&findings);
         }

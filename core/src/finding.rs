@@ -9,10 +9,10 @@ use std::sync::Arc;
 /// One problem, with its place and its remedy.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
+    /// Whether the input can be used all the same. First, so that errors come first in any list.
+    pub severity: Severity,
     /// Where it is.
     pub place: Place,
-    /// Whether the input can be used all the same.
-    pub severity: Severity,
     /// A stable name for this kind of problem, for filters and machines.
     pub code: &'static str,
     /// What is wrong, for people.

@@ -18,6 +18,15 @@ pub fn read(place: &Place, bytes: &[u8]) -> Result<Platforms, Vec<Finding>> {
     let mut findings = Vec::new();
     let mut platforms = Platforms::new();
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    if bytes.last().is_some_and(|last| *last != b'\n') {
+        // Half a name is the name of another platform, and would open a block.
+        let problem = "the last line has no end, so it may be cut short".to_owned();
+        findings.push(wrong(
+            place.clone(),
+            problem,
+            "end it with a line break; write the file elsewhere, then rename it",
+        ));
+    }
     for (number, line) in (1..).zip(bytes.split(|b| *b == b'\n')) {
         match read_line(line) {
             Ok(None) => {}

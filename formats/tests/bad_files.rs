@@ -134,7 +134,7 @@ fn channels_of_schema_1() {
             versions:\n- 4.9.1\n- 4.9.2+amd64 => (nothing)
                 channels/c.yaml: the channel has no `versions`; list its releases, or write `versions: []`
             versions:\n- 4.9.1\n- 4.9.2+amd64 => versions:
-                is taken
+                channels/c.yaml: the channel has no `versions`; list its releases, or write `versions: []`
             versions:\n- 4.9.1\n- 4.9.2+amd64 => versions: 4.9.1
                 channels/c.yaml:4:11: a list (`- item`) belongs here; write each value on a line of its own, after `- `
             - 4.9.1 => - 4.9
@@ -789,11 +789,11 @@ fn every_problem_of_every_file_is_reported_at_once() {
                 blocked-edges/b.txt: only *.yaml and *.yml directly in blocked-edges/ and channels/ are read, so this would have no effect; name it *.yaml, or remove it
                 blocked-edges/c.yaml: the block has no `to`; add `to: <version>`
                 blocked-edges/c.yaml:1:7: `from` is not a regular expression that we take: unclosed group; correct it; `.*` means every release
-                and a warning: blocked-edges/c.yaml:2:10: "never" is not a version: unexpected character 'n' while parsing major version number; name the first release without the problem
                 channels/a.yaml:1:19: "A" cannot be a channel's name; use lower-case letters, digits, `-` and `.`
                 channels/a.yaml:2:12: version 4.9.1 has no start; add `start: <RFC 3339 time>`
                 channels/a.yaml:2:27: the release has no name; add `name: <version>`
                 raw/metadata.json:1:3: trailing characters; correct the file
+                and a warning: blocked-edges/c.yaml:2:10: "never" is not a version: unexpected character 'n' while parsing major version number; name the first release without the problem
         "#]],
     );
 }
@@ -1007,4 +1007,39 @@ fn said(result: Said) -> Said {
         Err(findings) => assert!(findings.iter().any(Finding::is_error), "{findings:?}"),
     }
     result
+}
+
+/// Regressions: each of these was taken without a word, and opened something.
+#[test]
+fn what_looks_harmless_and_is_not() {
+    let said = |path: &str, text: &str| {
+        let file = |path: &str, text: &str| SourceFile { path: path.into(), bytes: text.as_bytes().into() };
+        let good = "channels: [{name: c}]\nversions: [{name: 4.9.1, start: '2020-01-01T00:00Z'}]";
+        let files = [file("version", "2.0.0"), file("channels/good.yaml", good), file(path, text)];
+        graph_data::read(&files).map_or_else(|findings| findings[0].to_string(), |_| "is taken".to_owned())
+    };
+    let table: Vec<String> = [
+        ("blocked-edges/b.yaml", "to: 4.9.1\nfrom: |\n  4[.]9\n"),
+        ("blocked-edges/b.yaml", "to: 4.9.1\nfrom: ' 4[.]9'\n"),
+        ("blocked-edges", "to: 4.9.1\nfrom: .*\n"),
+        ("channels/b.yaml", "channels:\n- name: b\n  phasedRollouts:\n  # - duration: P2D\n"),
+        ("channels/b.yaml", "channels: [{name: b}]\nversions:\n"),
+        ("channels/b.yaml", "channels:\n"),
+    ]
+    .map(|(path, text)| said(path, text))
+    .into();
+    expect![[r#"
+        blocked-edges/b.yaml:3:3: `from` is not a regular expression that we take: a version has no spaces or line breaks, so it would match nothing; write it in quotes, on one line; correct it; `.*` means every release
+        blocked-edges/b.yaml:2:7: `from` is not a regular expression that we take: a version has no spaces or line breaks, so it would match nothing; write it in quotes, on one line; correct it; `.*` means every release
+        blocked-edges: only *.yaml and *.yml directly in blocked-edges/ and channels/ are read, so this would have no effect; make it a folder
+        channels/b.yaml:3:17: `phasedRollouts` has nothing in it; list something, or write `[]`
+        channels/b.yaml:2:9: `versions` has nothing in it; list something, or write `[]`
+        channels/b.yaml: the file has no `channels`; add `channels:` with a list of names; schema 2.0.0 has no `name` at the top"#]].assert_eq(&table.join("\n"));
+    let platforms =
+        |text: &str| towpath_formats::platforms::read(&Place::file("p"), text.as_bytes()).map_err(|f| f[0].to_string());
+    expect![[r#"
+        Err(
+            "p: the last line has no end, so it may be cut short; end it with a line break; write the file elsewhere, then rename it",
+        )
+    "#]].assert_debug_eq(&platforms("aaaa,GCP\nbbbb,AW"));
 }

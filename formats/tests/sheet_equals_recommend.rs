@@ -12,8 +12,8 @@ use towpath_core::decide::recommend;
 use towpath_core::domain::*;
 use towpath_core::finding::Place;
 use towpath_core::rules::Policy;
-use towpath_formats::cincinnati;
 use towpath_formats::sheet::{self, Client, Encoding, Sheet};
+use towpath_formats::{SourceFile, cincinnati};
 
 const CHANNELS: [&str; 2] = ["fast-4.9", "stable-4.9"];
 const ARCHES: [&str; 2] = ["amd64", "s390x"];
@@ -95,11 +95,16 @@ fn any_block() -> impl Strategy<Value = Block> {
 }
 
 fn any_graph() -> impl Strategy<Value = Graph> {
+    any_graphs().prop_map(|(graph, _)| graph)
+}
+
+/// A graph, and one that differs from it in whom one block stops.
+fn any_graphs() -> impl Strategy<Value = (Graph, Graph)> {
     let releases = proptest::collection::btree_set((0usize..2, 8u32..10, 0u32..5), 1..20);
     let edges = proptest::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 0..60);
     let channels = (any_channel(CHANNELS[0]), any_channel(CHANNELS[1]));
-    let blocks = proptest::collection::vec(any_block(), 0..8);
-    (releases, edges, channels, blocks).prop_map(|(releases, edges, channels, blocks)| {
+    let blocks = (proptest::collection::vec(any_block(), 0..8), any_audience());
+    (releases, edges, channels, blocks).prop_map(|(releases, edges, channels, (blocks, audience))| {
         let release = |(arch, minor, patch): (usize, u32, u32)| DeclaredRelease {
             version: format!("4.{minor}.{patch}").parse().unwrap(),
             arch: Arch::new(ARCHES[arch]),
@@ -109,9 +114,14 @@ fn any_graph() -> impl Strategy<Value = Graph> {
         let releases: Vec<_> = releases.into_iter().map(release).collect();
         let index = |at: &prop::sample::Index| at.index(releases.len()) as u32;
         let edge = |(from, to): &(_, _)| DeclaredEdge { from: index(from), to: index(to), risks: None };
-        let edges = edges.iter().map(edge).collect();
-        let data = GraphData { channels: vec![channels.0, channels.1], blocks, metadata: vec![] };
-        Graph::build(data, Releases { releases, edges }).0
+        let edges: Vec<_> = edges.iter().map(edge).collect();
+        let mut changed = blocks.clone();
+        changed.first_mut().into_iter().for_each(|block| block.stops = Some(audience.clone()));
+        let build = |blocks| {
+            let data = GraphData { channels: vec![channels.0.clone(), channels.1.clone()], blocks, metadata: vec![] };
+            Graph::build(data, Releases { releases: releases.clone(), edges: edges.clone() }).0
+        };
+        (build(blocks), build(changed))
     })
 }
 
@@ -203,14 +213,52 @@ proptest! {
 
     #[test]
     fn equal_tags_mean_equal_bodies(
-        graph in any_graph(), clusters in proptest::collection::vec(any_cluster(), 2..6), now in 0..HOURS * 90,
+        graphs in any_graphs(), clusters in proptest::collection::vec(any_cluster(), 2..6),
+        instants in proptest::collection::vec(0..HOURS * 90, 2),
     ) {
         let mut bodies: BTreeMap<String, Vec<u8>> = BTreeMap::new();
-        for cluster in &clusters {
-            let sheet = sheet::compile(&graph, cluster.channel.as_str(), &cluster.arch, at(now), Encoding::Identity);
-            let (body, tag) = serve(&sheet, cluster, at(now));
-            let known = bodies.entry(tag).or_insert_with(|| body.clone());
-            prop_assert_eq!(&*known, &body);
+        for (graph, now) in [&graphs.0, &graphs.1].into_iter().flat_map(|graph| instants.iter().map(move |now| (graph, at(*now)))) {
+            for cluster in &clusters {
+                let sheet = sheet::compile(graph, cluster.channel.as_str(), &cluster.arch, now, Encoding::Identity);
+                let (body, tag) = serve(&sheet, cluster, now);
+                let known = bodies.entry(tag).or_insert_with(|| body.clone());
+                prop_assert_eq!(&*known, &body);
+            }
         }
     }
+}
+
+/// A regression: the tag named the gates that were open, and not what stood behind them, so a block that moved from one
+/// platform to another left the tag as it was, and clients were told that nothing had changed.
+#[test]
+fn a_block_that_moves_to_another_platform_changes_the_tag() {
+    let serve_with = |third: &str| {
+        let file = |path: &str, text: &str| SourceFile { path: path.into(), bytes: text.as_bytes().into() };
+        let targeted =
+            |to: &str, platform: &str| format!("to: {to}\nfrom: .*\nclusters: {{platforms: [{platform}]}}\n");
+        let risk = "url: u\nname: R\nmessage: m\nmatchingRules: [{type: Always}]\n";
+        let files = [
+            file("version", "1.1.0"),
+            file("channels/c.yaml", "name: c\nversions: [4.9.0, 4.9.1, 4.9.2, 4.9.3]"),
+            file("blocked-edges/1.yaml", &targeted("4.9.1", "AWS")),
+            file("blocked-edges/2.yaml", &targeted("4.9.2", "Azure")),
+            file("blocked-edges/3.yaml", &(targeted("4.9.3", third) + risk)),
+        ];
+        let node = |n: u32| format!("{{\"version\":\"4.9.{n}\",\"payload\":\"p{n}\"}}");
+        let nodes = (0..4).map(node).collect::<Vec<_>>().join(",");
+        let releases = format!("{{\"nodes\":[{nodes}],\"edges\":[[0,1],[0,2],[0,3]]}}");
+        let (data, _) = towpath_formats::graph_data::read(&files).unwrap();
+        let (releases, _) = towpath_formats::releases::read(&Place::file("r"), releases.as_bytes()).unwrap();
+        let (graph, _) = Graph::build(data, releases);
+        let sheet = sheet::compile(&graph, "c", &Arch::default(), at(0), Encoding::Identity);
+        let platform = Platform::new("Azure");
+        let cluster = Cluster {
+            platform: platform.into(),
+            ..Cluster::anonymous(ChannelName::new("c").unwrap(), Arch::default())
+        };
+        serve(&sheet, &cluster, at(0))
+    };
+    let ((before, tag_before), (after, tag_after)) = (serve_with("AWS"), serve_with("Azure"));
+    assert_ne!(before, after);
+    assert_ne!(tag_before, tag_after);
 }

@@ -8,7 +8,7 @@ use std::fs::{self, Metadata};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use towpath_core::finding::{Finding, Place};
 use towpath_formats::SourceFile;
@@ -22,23 +22,43 @@ const MAX_DEPTH: usize = 8;
 /// How often a directory that changes is read before we give up until the next change.
 const MAX_TRIES: usize = 10;
 
+/// A file system's clock is coarse: of a file that changed less than this before it was read, the stamp may be the same
+/// after another change.
+const COARSE: Duration = Duration::from_secs(2);
+/// What changed less than this ago may be half of a change: a rename that has removed one name and not yet made the other.
+const QUIET: Duration = Duration::from_millis(100);
+
 /// What changes when a file does.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Stamp {
     path: String,
     bytes: u64,
-    modified: Option<SystemTime>,
-    inode: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+    inode: (u64, u64),
 }
 
-/// A directory that is read again and again. A file whose size and time are what they were is not read anew.
+impl Stamp {
+    fn new(path: String, metadata: &Metadata) -> Self {
+        Self {
+            path,
+            bytes: metadata.len(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+            inode: (metadata.dev(), metadata.ino()),
+        }
+    }
+}
+
+/// A directory that is read again and again. A file whose stamp is what it was is not read anew.
 pub struct Directory {
     root: PathBuf,
     wanted: fn(&str) -> bool,
-    known: BTreeMap<Stamp, SourceFile>,
+    /// With the time at which each was read.
+    known: BTreeMap<Stamp, (SystemTime, SourceFile)>,
 }
 
-/// Reads the files below a directory that are wanted.
+/// Reads the files below a directory that are wanted; folders are asked for with a `/` at their end.
 pub fn read_directory(root: &Path, wanted: fn(&str) -> bool) -> Result<Vec<SourceFile>, Finding> {
     Directory::new(root, wanted).read()
 }
@@ -52,12 +72,15 @@ impl Directory {
     /// Reads the wanted files, all at one instant.
     pub fn read(&mut self) -> Result<Vec<SourceFile>, Finding> {
         let mut last = None;
-        for _ in 0..MAX_TRIES {
+        for tries_left in (0..MAX_TRIES).rev() {
             match self.read_once() {
-                Ok(Some(files)) => return Ok(files),
-                Ok(None) => last = None,
+                Ok(Some((files, youngest))) if tries_left == 0 || !is_within(QUIET, youngest) => return Ok(files),
+                Ok(_) => last = None,
                 // It may have gone while we looked; if it stays so, say so.
                 Err(finding) => last = Some(finding),
+            }
+            if tries_left > 0 && self.root.is_dir() {
+                std::thread::sleep(QUIET);
             }
         }
         let keeps_changing = || {
@@ -68,30 +91,67 @@ impl Directory {
         Err(last.unwrap_or_else(keeps_changing))
     }
 
-    /// Reads everything; none if it changed meanwhile.
-    fn read_once(&mut self) -> Result<Option<Vec<SourceFile>>, Finding> {
-        let before = stamps(&self.root, self.wanted)?;
-        let mut files = BTreeMap::new();
-        for stamp in &before {
-            let file = match self.known.get(stamp).filter(|_| stamp.modified.is_some()) {
-                Some(known) => known.clone(),
-                None => read_stamped(&self.root, stamp)?,
+    /// Reads everything, and says when something last changed; none if something did meanwhile.
+    fn read_once(&mut self) -> Result<Option<(Vec<SourceFile>, SystemTime)>, Finding> {
+        let before = Walk::of(&self.root, self.wanted)?;
+        let mut known = BTreeMap::new();
+        for stamp in &before.stamps {
+            let kept = self.known.get(stamp).filter(|(read_at, _)| is_settled(stamp, *read_at)).cloned();
+            let entry = match kept {
+                Some(entry) => entry,
+                None => (SystemTime::now(), read_stamped(&self.root, stamp)?),
             };
-            files.insert(stamp.clone(), file);
+            known.insert(stamp.clone(), entry);
         }
-        self.known = files;
-        Ok((before == stamps(&self.root, self.wanted)?).then(|| self.known.values().cloned().collect()))
+        self.known = known;
+        let unchanged = before.stamps == Walk::of(&self.root, self.wanted)?.stamps;
+        let files = || self.known.values().map(|(_, file)| file.clone()).collect();
+        Ok(unchanged.then(|| (files(), before.youngest)))
     }
 }
 
-/// Reads a file of at most so many bytes.
+/// Whether a stamp that was read then would be another after a change since.
+fn is_settled(stamp: &Stamp, read_at: SystemTime) -> bool {
+    read_at.duration_since(time(stamp.changed)).is_ok_and(|age| age >= COARSE)
+}
+
+fn is_within(span: Duration, time: SystemTime) -> bool {
+    SystemTime::now().duration_since(time).is_ok_and(|age| age < span)
+}
+
+fn time((seconds, nanoseconds): (i64, i64)) -> SystemTime {
+    let since = Duration::new(u64::try_from(seconds).unwrap_or(0), u32::try_from(nanoseconds).unwrap_or(0));
+    SystemTime::UNIX_EPOCH + since
+}
+
+/// Reads a file of at most so many bytes, as it was at one instant.
 pub fn read_file(path: &Path, max_bytes: u64) -> Result<Vec<u8>, Finding> {
-    let file = fs::File::open(path).map_err(|error| unreadable(path, &error))?;
-    let mut bytes = Vec::new();
-    file.take(max_bytes + 1).read_to_end(&mut bytes).map_err(|error| unreadable(path, &error))?;
-    match bytes.len() as u64 <= max_bytes {
-        true => Ok(bytes),
-        false => Err(too_large(path, &format!("it is larger than {max_bytes} bytes"))),
+    for _ in 0..MAX_TRIES {
+        let before = file_stamp(path)?;
+        let file = fs::File::open(path).map_err(|error| unreadable(path, &error))?;
+        let mut bytes = Vec::new();
+        file.take(max_bytes + 1).read_to_end(&mut bytes).map_err(|error| unreadable(path, &error))?;
+        if bytes.len() as u64 > max_bytes {
+            return Err(too_large(path, &format!("it is larger than {max_bytes} bytes")));
+        }
+        if before == file_stamp(path)? {
+            return Ok(bytes);
+        }
+    }
+    let place = Place::file(path.display().to_string());
+    Err(Finding::error(
+        "keeps-changing",
+        place,
+        "the file keeps changing while it is read",
+        "write it elsewhere, then rename it",
+    ))
+}
+
+fn file_stamp(path: &Path) -> Result<Stamp, Finding> {
+    let metadata = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
+    match metadata.is_file() {
+        true => Ok(Stamp::new(String::new(), &metadata)),
+        false => Err(unreadable(path, &std::io::Error::other("it is not a file"))),
     }
 }
 
@@ -100,61 +160,72 @@ fn read_stamped(root: &Path, stamp: &Stamp) -> Result<SourceFile, Finding> {
     Ok(SourceFile { path: stamp.path.clone(), bytes: bytes.into() })
 }
 
-/// Every wanted file below a directory, sorted by path.
-fn stamps(root: &Path, wanted: fn(&str) -> bool) -> Result<Vec<Stamp>, Finding> {
-    let mut walk = Walk { wanted, stamps: Vec::new(), entries: 0, bytes: 0 };
-    walk.folder(root, "", 0)?;
-    walk.stamps.sort();
-    Ok(walk.stamps)
-}
-
+/// A walk over everything wanted below a directory.
 struct Walk {
     wanted: fn(&str) -> bool,
+    /// The files, sorted by path.
     stamps: Vec<Stamp>,
+    /// When a file or folder last changed.
+    youngest: SystemTime,
     entries: usize,
     bytes: u64,
 }
 
 impl Walk {
+    fn of(root: &Path, wanted: fn(&str) -> bool) -> Result<Self, Finding> {
+        let mut walk = Self { wanted, stamps: Vec::new(), youngest: SystemTime::UNIX_EPOCH, entries: 0, bytes: 0 };
+        walk.folder(root, "", 0)?;
+        walk.stamps.sort();
+        Ok(walk)
+    }
+
     fn folder(&mut self, folder: &Path, prefix: &str, depth: usize) -> Result<(), Finding> {
         if depth > MAX_DEPTH {
             return Err(too_large(folder, &format!("there are more than {MAX_DEPTH} folders in each other")));
         }
-        let entries = fs::read_dir(folder).map_err(|error| unreadable(folder, &error))?;
-        for entry in entries {
+        let metadata = fs::metadata(folder).map_err(|error| unreadable(folder, &error))?;
+        self.youngest = self.youngest.max(time((metadata.ctime(), metadata.ctime_nsec())));
+        for entry in fs::read_dir(folder).map_err(|error| unreadable(folder, &error))? {
             let entry = entry.map_err(|error| unreadable(folder, &error))?;
             let name = entry.file_name();
             let name = name.to_string_lossy();
-            // `.git`, and what a config map's mount is made of
-            if depth == 0 && name.starts_with('.') {
+            // What the mount of a config map is made of; what it shows are links into it.
+            if name.starts_with("..") {
                 continue;
             }
-            let path = if prefix.is_empty() { name.into_owned() } else { format!("{prefix}/{name}") };
             self.entries += 1;
             if self.entries > MAX_ENTRIES {
                 return Err(too_large(folder, &format!("there are more than {MAX_ENTRIES} files")));
             }
-            let metadata = fs::metadata(entry.path()).map_err(|error| unreadable(&entry.path(), &error))?;
-            match metadata.is_dir() {
-                true => self.folder(&entry.path(), &path, depth + 1)?,
-                false if (self.wanted)(&path) => self.file(folder, path, &metadata)?,
-                false => {}
-            }
+            let path = if prefix.is_empty() { name.into_owned() } else { format!("{prefix}/{name}") };
+            self.entry(&entry.path(), path, depth)?;
         }
         Ok(())
     }
 
-    fn file(&mut self, folder: &Path, path: String, metadata: &Metadata) -> Result<(), Finding> {
+    /// Takes in what is wanted; the rest (`.git`, `lost+found`) is not even looked at.
+    fn entry(&mut self, at: &Path, path: String, depth: usize) -> Result<(), Finding> {
+        let (as_file, as_folder) = ((self.wanted)(&path), (self.wanted)(&format!("{path}/")));
+        if !as_file && !as_folder {
+            return Ok(());
+        }
+        let metadata = fs::metadata(at).map_err(|error| unreadable(at, &error))?;
+        match (metadata.is_dir(), metadata.is_file()) {
+            (true, _) if as_folder => self.folder(at, &path, depth + 1),
+            (_, true) if as_file => self.file(at, path, &metadata),
+            (false, false) => Err(unreadable(at, &std::io::Error::other("it is neither a file nor a folder"))),
+            _ => Ok(()),
+        }
+    }
+
+    fn file(&mut self, at: &Path, path: String, metadata: &Metadata) -> Result<(), Finding> {
         self.bytes += metadata.len();
         if self.bytes > MAX_DIRECTORY_BYTES {
-            return Err(too_large(folder, &format!("the files are larger than {MAX_DIRECTORY_BYTES} bytes together")));
+            return Err(too_large(at, &format!("the files are larger than {MAX_DIRECTORY_BYTES} bytes together")));
         }
-        self.stamps.push(Stamp {
-            path,
-            bytes: metadata.len(),
-            modified: metadata.modified().ok(),
-            inode: metadata.ino(),
-        });
+        let stamp = Stamp::new(path, metadata);
+        self.youngest = self.youngest.max(time(stamp.changed));
+        self.stamps.push(stamp);
         Ok(())
     }
 }
@@ -180,7 +251,7 @@ mod tests {
         for path in ["b/2.yaml", "b/1.yaml", "version", "README.md", ".git/version"] {
             fs::write(folder.path().join(path), path).unwrap();
         }
-        let files = read_directory(folder.path(), |path| path != "README.md").unwrap();
+        let files = read_directory(folder.path(), |path| path != "README.md" && !path.starts_with(".git")).unwrap();
         let paths: Vec<_> = files.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(paths, ["b/1.yaml", "b/2.yaml", "version"]);
         assert_eq!(&*files[2].bytes, b"version");
@@ -203,6 +274,41 @@ mod tests {
         assert_eq!(texts(&mut directory), [b"ten", b"two"]);
         fs::remove_file(folder.path().join("b")).unwrap();
         assert_eq!(texts(&mut directory), [b"ten"]);
+    }
+
+    #[test]
+    fn a_change_that_leaves_size_and_time_as_they_were_is_seen() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a");
+        let write = |text: &str| {
+            fs::write(&file, text).unwrap();
+            fs::File::open(&file).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        };
+        let mut directory = Directory::new(folder.path(), |_| true);
+        for text in ["one", "two", "six"] {
+            write(text);
+            assert_eq!(&*directory.read().unwrap()[0].bytes, text.as_bytes());
+        }
+    }
+
+    #[test]
+    fn a_mounted_config_map_is_read_once() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("..2026")).unwrap();
+        fs::write(folder.path().join("..2026/a.yaml"), "a").unwrap();
+        std::os::unix::fs::symlink("..2026", folder.path().join("..data")).unwrap();
+        std::os::unix::fs::symlink("..data/a.yaml", folder.path().join("a.yaml")).unwrap();
+        let files = read_directory(folder.path(), |_| true).unwrap();
+        assert_eq!(files.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(), ["a.yaml"]);
+    }
+
+    #[test]
+    fn what_is_no_file_is_an_error_and_not_a_wait() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("x.yaml");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        assert_eq!(read_directory(folder.path(), |_| true).unwrap_err().code, "unreadable");
+        assert_eq!(read_file(&socket, 10).unwrap_err().code, "unreadable");
     }
 
     #[test]

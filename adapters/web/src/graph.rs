@@ -11,6 +11,7 @@ use towpath_formats::graph_request::{self, ContentType};
 use towpath_formats::sheet::{Client, Encoding};
 
 use crate::body::{self, AnswerBody};
+use crate::ready::ReadySheet;
 use crate::snapshot::Cell;
 use crate::{Service, Snapshot};
 
@@ -31,17 +32,29 @@ pub(crate) struct Missing {
     now: Timestamp,
 }
 
+/// The sheet that was missing, and the instant that it was missing for.
+pub(crate) struct Compiled {
+    ready: Arc<ReadySheet>,
+    now: Timestamp,
+}
+
 impl Missing {
-    pub(crate) fn compile(self) {
-        self.snapshot.compile(self.snapshot.cell(&self.channel, &self.arch), self.encoding, self.now);
+    pub(crate) fn compile(self) -> Compiled {
+        let cell = self.snapshot.cell(&self.channel, &self.arch);
+        Compiled { ready: self.snapshot.compile(cell, self.encoding, self.now), now: self.now }
     }
 }
 
-pub(crate) fn answer(service: &Service, request: &Parts) -> Result<Response<AnswerBody>, Missing> {
+/// Answers from the sheet at hand, else from the snapshot's; if that has none, says what is missing.
+pub(crate) fn answer(
+    service: &Service,
+    request: &Parts,
+    at_hand: Option<&Compiled>,
+) -> Result<Response<AnswerBody>, Missing> {
     let started = Instant::now();
     let snapshot = service.snapshot.load();
     let (mut response, cell) = match &*snapshot {
-        Some(snapshot) => answer_from(service, snapshot, request)?,
+        Some(snapshot) => answer_from(service, snapshot, request, at_hand)?,
         None => {
             let sentence = "no graph has been loaded; /readyz says why";
             (body::error(StatusCode::SERVICE_UNAVAILABLE, "not_ready", sentence), None)
@@ -68,7 +81,12 @@ pub(crate) fn preflight(request: &Parts) -> Response<AnswerBody> {
 /// An answer, and the cell it came from.
 type Answered<'a> = (Response<AnswerBody>, Option<&'a Cell>);
 
-fn answer_from<'a>(service: &Service, snapshot: &'a Arc<Snapshot>, request: &Parts) -> Result<Answered<'a>, Missing> {
+fn answer_from<'a>(
+    service: &Service,
+    snapshot: &'a Arc<Snapshot>,
+    request: &Parts,
+    at_hand: Option<&Compiled>,
+) -> Result<Answered<'a>, Missing> {
     let headers = &request.headers;
     let Some(content_type) = accepted(headers) else {
         let sentence = "use Accept: application/json, or application/vnd.redhat.cincinnati.v1+json";
@@ -80,13 +98,17 @@ fn answer_from<'a>(service: &Service, snapshot: &'a Arc<Snapshot>, request: &Par
             return Ok((body::error(StatusCode::BAD_REQUEST, bad.kind(), bad.value()), None));
         }
     };
-    let now = service.now();
+    let now = at_hand.map_or_else(|| service.now(), |compiled| compiled.now);
     let gzip = graph_request::accepts_gzip(joined(headers, header::ACCEPT_ENCODING).as_deref());
     let encoding = if gzip { Encoding::Gzip } else { Encoding::Identity };
     let cell = snapshot.cell(&asked.channel, &asked.arch);
     let platform = asked.platform.as_ref().or_else(|| snapshot.platform_of(asked.id.as_ref()));
     let client = Client { id: asked.id.as_ref(), platform, now };
-    let ready = snapshot.with_sheet(cell, encoding, now, |ready| ready.answer(ready.sheet.answers(client)));
+    let from_sheet = |ready: &ReadySheet| ready.answer(ready.sheet.answers(client));
+    let ready = match at_hand {
+        Some(compiled) => Some(from_sheet(&compiled.ready)),
+        None => snapshot.with_sheet(cell, encoding, now, from_sheet),
+    };
     let response = ready.map(|ready| {
         let mut response = Response::new(AnswerBody::default());
         let known = is_known(headers, &ready.tag);

@@ -26,9 +26,6 @@ pub use metrics::{Metrics, ReloadResult};
 pub use server::{Limits, Server};
 pub use snapshot::Snapshot;
 
-/// How often one request compiles what it asks for: once, and again if a new graph or epoch came in between.
-const MAX_COMPILES: usize = 4;
-
 /// Says what time it is. A parameter, so that a service can be asked about any instant.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
@@ -40,12 +37,20 @@ enum Later {
     Metrics,
 }
 
+/// What became of it.
+enum Prepared {
+    Sheet(graph::Compiled),
+    Whole(Response<AnswerBody>),
+}
+
 /// Everything that requests share.
 pub struct Service {
     clock: Clock,
     metrics: Metrics,
     snapshot: ArcSwapOption<Snapshot>,
     reload: ArcSwap<Reload>,
+    /// About the snapshot that is being served.
+    warnings: ArcSwap<Vec<Finding>>,
     request_ids: body::RequestIds,
     page_cache: Arc<page_cache::PageCache>,
 }
@@ -69,6 +74,7 @@ impl Service {
             metrics: Metrics::new(version),
             snapshot: ArcSwapOption::empty(),
             reload: ArcSwap::from_pointee(reload),
+            warnings: ArcSwap::default(),
             request_ids: body::RequestIds::new(clock()),
             page_cache: Arc::default(),
             clock,
@@ -88,6 +94,7 @@ impl Service {
     /// Serves a new graph from the next request on. Sheets that are in use are compiled first, so that nobody waits.
     pub fn replace(&self, snapshot: Snapshot, warnings: Vec<Finding>) {
         let snapshot = snapshot.mirrored_in(self.page_cache.clone());
+        self.warnings.store(Arc::new(warnings.clone()));
         if let Some(old) = self.snapshot() {
             snapshot.warm_like(&old, self.now());
         }
@@ -95,8 +102,17 @@ impl Service {
         self.reloaded(ReloadResult::Changed, warnings);
     }
 
-    /// Notes how an attempt to load a graph ended. What is being served stays.
-    pub fn reloaded(&self, result: ReloadResult, findings: Vec<Finding>) {
+    /// Notes that the inputs are what they were, and so are the warnings about them.
+    pub fn unchanged(&self) {
+        self.reloaded(ReloadResult::Unchanged, self.warnings.load().to_vec());
+    }
+
+    /// Notes that the inputs could not be used. What is being served stays.
+    pub fn failed(&self, findings: Vec<Finding>) {
+        self.reloaded(ReloadResult::Failed, findings);
+    }
+
+    fn reloaded(&self, result: ReloadResult, findings: Vec<Finding>) {
         self.metrics.reloaded(result, self.now());
         self.reload.store(Arc::new(Reload { at: self.now(), result, findings }));
     }
@@ -110,7 +126,7 @@ impl Service {
 
     /// Answers a request: at once, or from another thread where that takes longer than its neighbours should wait.
     pub(crate) async fn answer(self: &Arc<Self>, request: &Parts) -> Response<AnswerBody> {
-        let mut response = self.answer_within(request, MAX_COMPILES).await;
+        let mut response = self.answer_now_or_later(request).await;
         let id = self.request_ids.of(&request.headers);
         let (method, path, status) = (&request.method, request.uri.path(), response.status().as_u16());
         tracing::debug!(request_id = ?id, %method, path, status, "answered");
@@ -118,27 +134,27 @@ impl Service {
         response
     }
 
-    async fn answer_within(self: &Arc<Self>, request: &Parts, compiles: usize) -> Response<AnswerBody> {
-        for _ in 0..=compiles {
-            let later = match self.route(request) {
-                Ok(response) => return response,
-                Err(later) => later,
-            };
-            let service = self.clone();
-            let done = tokio::task::spawn_blocking(move || match later {
-                Later::Compile(missing) => {
-                    missing.compile();
-                    None
-                }
-                Later::Metrics => Some(operations::metrics(&service)),
-            });
-            match done.await {
-                Ok(Some(response)) => return response,
-                Ok(None) => {}
-                Err(error) => tracing::error!(%error, "an answer could not be prepared"),
+    async fn answer_now_or_later(self: &Arc<Self>, request: &Parts) -> Response<AnswerBody> {
+        let later = match self.route(request) {
+            Ok(response) => return response,
+            Err(later) => later,
+        };
+        let service = self.clone();
+        let prepared = tokio::task::spawn_blocking(move || match later {
+            Later::Compile(missing) => Prepared::Sheet(missing.compile()),
+            Later::Metrics => Prepared::Whole(operations::metrics(&service)),
+        });
+        let response = match prepared.await {
+            Ok(Prepared::Whole(response)) => Some(response),
+            Ok(Prepared::Sheet(compiled)) => graph::answer(self, request, Some(&compiled)).ok(),
+            Err(error) => {
+                tracing::error!(%error, "an answer could not be prepared");
+                None
             }
-        }
-        body::error(StatusCode::INTERNAL_SERVER_ERROR, "failed_compile", "the answer could not be prepared")
+        };
+        let failed =
+            || body::error(StatusCode::INTERNAL_SERVER_ERROR, "failed_compile", "the answer could not be prepared");
+        response.unwrap_or_else(failed)
     }
 
     fn route(&self, request: &Parts) -> Result<Response<AnswerBody>, Later> {
@@ -152,7 +168,7 @@ impl Service {
             {
                 body::error(StatusCode::URI_TOO_LONG, "uri_too_long", "the request's target is too long")
             }
-            graph::PATH | graph::PATH_V1 if get => return graph::answer(self, request).map_err(Later::Compile),
+            graph::PATH | graph::PATH_V1 if get => return graph::answer(self, request, None).map_err(Later::Compile),
             graph::PATH | graph::PATH_V1 if request.method == Method::OPTIONS => graph::preflight(request),
             "/livez" if get => operations::liveness(),
             "/readyz" if get => operations::readiness(self),

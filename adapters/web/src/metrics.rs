@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use http::StatusCode;
@@ -59,7 +59,8 @@ pub struct Metrics {
     last_reload_at: Gauge,
     /// When the inputs were last found to be good, in seconds.
     confirmed_at: AtomicI64,
-    channels_seen: AtomicU64,
+    /// The channels that have series of their own.
+    channels: Mutex<BTreeSet<String>>,
     /// Connections that are open.
     pub(crate) connections: Gauge,
     /// Connections that were turned away or closed, by reason.
@@ -110,7 +111,7 @@ impl Metrics {
             last_reload_ok: Gauge::default(),
             last_reload_at: Gauge::default(),
             confirmed_at: AtomicI64::new(0),
-            channels_seen: AtomicU64::new(0),
+            channels: Mutex::default(),
             connections: Gauge::default(),
             connections_closed: Family::default(),
         };
@@ -167,8 +168,13 @@ impl Metrics {
     }
 
     fn of_channel(&self, channel: &str) -> CellMetrics {
-        let room = self.channels_seen.fetch_add(1, Ordering::Relaxed) < MAX_CHANNELS as u64;
-        let channel = if room { channel } else { "others" };
+        let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = channels.contains(channel) || channels.len() < MAX_CHANNELS;
+        if room {
+            channels.insert(channel.to_owned());
+        }
+        // Not the name of any channel, since those have no underscore.
+        let channel = if room { channel } else { "_others" };
         CellMetrics {
             ok: self.series(channel, StatusCode::OK),
             not_modified: self.series(channel, StatusCode::NOT_MODIFIED),

@@ -56,7 +56,7 @@ pub(crate) struct Cell {
 struct Slot {
     sheets: ArcSwap<Vec<Arc<ReadySheet>>>,
     compiling: Mutex<()>,
-    /// In seconds; 0 if never.
+    /// In milliseconds; 0 if never.
     last_used: AtomicI64,
 }
 
@@ -126,9 +126,7 @@ impl Snapshot {
         read: impl FnOnce(&ReadySheet) -> T,
     ) -> Option<T> {
         let slot = self.slot(cell, encoding);
-        if slot.last_used.load(Ordering::Relaxed) != now.as_second() {
-            slot.last_used.store(now.as_second(), Ordering::Relaxed);
-        }
+        slot.last_used.store(now.as_millisecond(), Ordering::Relaxed);
         slot.sheets.load().iter().find(|ready| ready.sheet.covers(now)).map(|ready| read(ready))
     }
 
@@ -177,11 +175,11 @@ impl Snapshot {
     }
 
     /// Compiles the sheet that is good then, unless somebody has.
-    pub(crate) fn compile(&self, cell: Option<&Cell>, encoding: Encoding, now: Timestamp) {
+    pub(crate) fn compile(&self, cell: Option<&Cell>, encoding: Encoding, now: Timestamp) -> Arc<ReadySheet> {
         let slot = self.slot(cell, encoding);
         let _one_at_a_time = slot.compiling.lock().unwrap_or_else(PoisonError::into_inner);
-        if slot.sheets.load().iter().any(|ready| ready.sheet.covers(now)) {
-            return;
+        if let Some(known) = slot.sheets.load().iter().find(|ready| ready.sheet.covers(now)) {
+            return known.clone();
         }
         let (channel, arch) = cell.map_or_else(|| ("", Arch::default()), |cell| (&*cell.channel, cell.arch.clone()));
         let mut sheet = sheet::compile(&self.graph, channel, &arch, now, encoding);
@@ -189,8 +187,10 @@ impl Snapshot {
         if common.len() >= page_cache::MIN_BYTES {
             *common = self.page_cache.mirror(std::mem::take(common));
         }
-        self.keep(slot, Arc::new(ReadySheet::new(sheet, self.ready_bytes.clone())));
+        let ready = Arc::new(ReadySheet::new(sheet, self.ready_bytes.clone()));
+        self.keep(slot, ready.clone());
         self.make_room(slot);
+        ready
     }
 
     /// Keeps large pieces where connections can send them from.
@@ -205,10 +205,10 @@ impl Snapshot {
             |old: &&Arc<ReadySheet>| old.sheet.until == ready.sheet.from || old.sheet.from == ready.sheet.until;
         let neighbour = old.iter().find(neighbour).cloned();
         let sheets: Vec<_> = std::iter::once(ready).chain(neighbour).collect();
-        let (before, after) = (total(&old), total(&sheets));
-        slot.sheets.store(Arc::new(sheets));
-        self.sheet_bytes.fetch_add(after, Ordering::Relaxed);
-        self.sheet_bytes.fetch_sub(before, Ordering::Relaxed);
+        self.sheet_bytes.fetch_add(total(&sheets), Ordering::Relaxed);
+        // What is really replaced counts: another slot's compile may have emptied this one meanwhile.
+        let replaced = slot.sheets.swap(Arc::new(sheets));
+        self.sheet_bytes.fetch_sub(total(&replaced), Ordering::Relaxed);
     }
 
     /// Drops sheets that were not used for longest until the rest fits the budget. The slot in hand stays.
@@ -237,11 +237,12 @@ impl Slot {
 }
 
 fn total(sheets: &[Arc<ReadySheet>]) -> usize {
-    sheets.iter().map(|ready| ready.sheet.size()).sum()
+    let mirrored = |common: usize| if common >= page_cache::MIN_BYTES { common } else { 0 };
+    sheets.iter().map(|ready| ready.sheet.size() + mirrored(ready.sheet.common_bytes())).sum()
 }
 
 fn is_in_use(last_used: i64, now: Timestamp) -> bool {
-    last_used > 0 && now.as_second().saturating_sub(last_used) <= IN_USE.as_secs()
+    last_used > 0 && i128::from(now.as_millisecond() - last_used) <= IN_USE.as_millis()
 }
 
 #[cfg(test)]
@@ -270,8 +271,10 @@ mod tests {
 
     fn span(snapshot: &Snapshot, now: Timestamp) -> (Timestamp, Timestamp) {
         let cell = snapshot.cell("fast-4.9", "amd64");
-        snapshot.compile(cell, Encoding::Gzip, now);
-        snapshot.with_sheet(cell, Encoding::Gzip, now, |ready| (ready.sheet.from, ready.sheet.until)).unwrap()
+        let compiled = snapshot.compile(cell, Encoding::Gzip, now);
+        let span = |ready: &ReadySheet| (ready.sheet.from, ready.sheet.until);
+        assert_eq!(snapshot.with_sheet(cell, Encoding::Gzip, now, span), Some(span(&compiled)));
+        span(&compiled)
     }
 
     #[test]

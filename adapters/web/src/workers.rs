@@ -113,6 +113,7 @@ async fn serve_stream(stream: TcpStream, watcher: Watcher, service: Arc<Service>
         .header_read_timeout(limits.head_timeout)
         .max_buf_size(MAX_HEAD_BYTES)
         .max_headers(MAX_HEADERS)
+        .half_close(true)
         .serve_connection(
             TokioIo::new(Patient::new(stream, service.page_cache.clone(), limits.write_timeout)),
             answering,

@@ -73,7 +73,7 @@ pub struct RiskId(pub u32);
 pub struct Pattern {
     text: Arc<str>,
     /// Shared, so that copies share what matching needs.
-    regex: Arc<regex::Regex>,
+    regex: Arc<regex::bytes::Regex>,
 }
 
 /// Why a text is not a pattern.
@@ -85,14 +85,21 @@ impl Pattern {
     /// The longest pattern we take in.
     pub const MAX_BYTES: usize = 8 * 1024;
     /// The largest program a pattern may compile to. Matching is linear in it and in the version's length.
-    pub const MAX_COMPILED_BYTES: usize = 1 << 20;
+    pub const MAX_COMPILED_BYTES: usize = 64 << 10;
 
     /// Compiles a pattern within its limits.
     pub fn new(text: &str) -> Result<Self, NotAPattern> {
         if text.len() > Self::MAX_BYTES {
             return Err(NotAPattern(format!("it is longer than {} bytes", Self::MAX_BYTES)));
         }
-        regex::RegexBuilder::new(text)
+        if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
+            let problem =
+                "a version has no spaces or line breaks, so it would match nothing; write it in quotes, on one line";
+            return Err(NotAPattern(problem.into()));
+        }
+        regex::bytes::RegexBuilder::new(text)
+            // Versions are ASCII.
+            .unicode(false)
             .size_limit(Self::MAX_COMPILED_BYTES)
             .dfa_size_limit(Self::MAX_COMPILED_BYTES)
             .nest_limit(64)
@@ -103,7 +110,7 @@ impl Pattern {
 
     /// Whether the pattern is found anywhere in a version with its architecture.
     pub fn finds(&self, version_and_arch: &str) -> bool {
-        self.regex.is_match(version_and_arch)
+        self.regex.is_match(version_and_arch.as_bytes())
     }
 
     /// As it was written.
@@ -149,5 +156,12 @@ mod tests {
         assert!(Pattern::new(&"a".repeat(Pattern::MAX_BYTES + 1)).is_err());
         assert!(Pattern::new(r"(\w{100}){100}").is_err());
         assert!(Pattern::new(&"(".repeat(100)).is_err());
+    }
+
+    #[test]
+    fn a_pattern_that_could_match_nothing_is_refused() {
+        for text in ["4[.]9\n", " 4[.]9", "4[.]9 ", "4 9", "\t"] {
+            assert!(Pattern::new(text).is_err(), "{text:?}");
+        }
     }
 }

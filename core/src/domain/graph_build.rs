@@ -233,6 +233,7 @@ impl Build {
         let mut sets: Vec<_> = sets.into_iter().collect();
         sets.sort_by_key(|(_, number)| *number);
         self.graph.block_sets = sets.into_iter().map(|(set, _)| set).collect();
+        self.check_risk_names();
     }
 
     fn index_edges(&mut self) {
@@ -265,6 +266,25 @@ fn both(a: Option<Arc<[Risk]>>, b: Option<Arc<[Risk]>>) -> Option<Arc<[Risk]>> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.iter().chain(b.iter()).cloned().collect()),
         (a, b) => a.or(b),
+    }
+}
+
+impl Build {
+    /// Clients tell risks by their names: two of one name on one edge, with different texts, are one too many.
+    fn check_risk_names(&mut self) {
+        let mut clashes: BTreeSet<&str> = BTreeSet::new();
+        for set in &self.graph.block_sets {
+            let risks: BTreeSet<RiskId> =
+                set.iter().filter_map(|block| self.graph.blocks[block.0 as usize].risk).collect();
+            let names: Vec<&str> = risks.iter().map(|risk| self.graph.risk(*risk).name.as_str()).collect();
+            // Risks are numbered by name, so equal names stand together.
+            clashes.extend(names.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]));
+        }
+        let problems: Vec<String> =
+            clashes.iter().map(|name| format!("risk {name} is declared in several ways for one edge")).collect();
+        for problem in problems {
+            self.warn("risk-name-clash", problem, "give both the same url, message and rules, or another name");
+        }
     }
 }
 

@@ -128,6 +128,16 @@ impl Reader<'_> {
         if let Some(known) = patterns.get(&from.value) {
             return Some(known.clone());
         }
+        if patterns.len() >= super::MAX_PATTERNS {
+            let problem = format!("there are more than {} different patterns in all blocks", super::MAX_PATTERNS);
+            self.error(
+                "too-many-patterns",
+                at(self.place, from.defined),
+                problem,
+                "write patterns that serve many blocks",
+            );
+            return None;
+        }
         match Pattern::new(&from.value) {
             Ok(pattern) => {
                 patterns.insert(from.value.clone(), pattern.clone());

@@ -21,7 +21,8 @@ impl Record for ChannelFile {
     fn read<'de, A: MapAccess<'de>>(&mut self, name: &str, value: &mut A) -> Result<bool, A::Error> {
         match name {
             "name" => self.name = Some(value.next_value()?),
-            "versions" => self.versions = Some(value.next_value()?),
+            // Nothing after the colon is not an empty list.
+            "versions" => self.versions = value.next_value()?,
             // For promotion tooling; no business of a service.
             "feeder" | "tombstones" => drop(value.next_value::<IgnoredAny>()?),
             _ => return Ok(false),

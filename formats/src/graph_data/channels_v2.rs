@@ -16,13 +16,16 @@ use crate::yaml::{self, Fields, Record, at};
 #[derive(Debug, Default)]
 struct ChannelsFile {
     channels: Option<Vec<Spanned<Fields<ChannelEntry>>>>,
-    versions: Vec<Spanned<Fields<VersionEntry>>>,
+    versions: Listed<VersionEntry>,
 }
+
+/// An optional list: absent, or given, and then with something after the colon.
+type Listed<T> = Option<Spanned<Option<Vec<Spanned<Fields<T>>>>>>;
 
 #[derive(Debug, Default)]
 struct ChannelEntry {
     name: Option<Spanned<String>>,
-    phased_rollouts: Vec<Spanned<Fields<RuleEntry>>>,
+    phased_rollouts: Listed<RuleEntry>,
 }
 
 #[derive(Debug, Default)]
@@ -45,8 +48,8 @@ impl Record for ChannelsFile {
 
     fn read<'de, A: MapAccess<'de>>(&mut self, name: &str, value: &mut A) -> Result<bool, A::Error> {
         match name {
-            "channels" => self.channels = Some(value.next_value()?),
-            "versions" => self.versions = value.next_value()?,
+            "channels" => self.channels = value.next_value()?,
+            "versions" => self.versions = Some(value.next_value()?),
             // For promotion tooling; no business of a service.
             "feeder" | "tombstones" => drop(value.next_value::<IgnoredAny>()?),
             _ => return Ok(false),
@@ -61,7 +64,7 @@ impl Record for ChannelEntry {
     fn read<'de, A: MapAccess<'de>>(&mut self, name: &str, value: &mut A) -> Result<bool, A::Error> {
         match name {
             "name" => self.name = Some(value.next_value()?),
-            "phasedRollouts" => self.phased_rollouts = value.next_value()?,
+            "phasedRollouts" => self.phased_rollouts = Some(value.next_value()?),
             _ => return Ok(false),
         }
         Ok(true)
@@ -107,7 +110,8 @@ pub(super) fn read(place: &Place, bytes: &[u8], findings: &mut Vec<Finding>) -> 
     };
     let mut reader = Reader { place, findings };
     reader.refuse_unknown("a file of channels", &file.unknown);
-    let members = reader.members(&file.known.versions);
+    let versions = reader.listed("versions", &file.known.versions);
+    let members = reader.members(versions);
     let Some(channels) = &file.known.channels else {
         let remedy = "add `channels:` with a list of names; schema 2.0.0 has no `name` at the top";
         findings.push(Finding::error("missing-field", place.clone(), "the file has no `channels`", remedy));
@@ -126,6 +130,23 @@ impl Reader<'_> {
         self.findings.push(Finding::error(code, at(self.place, location), problem, remedy));
     }
 
+    /// The items of an optional list. One with nothing after its colon is more likely a mistake than an empty list.
+    fn listed<'f, T>(&mut self, name: &str, list: &'f Listed<T>) -> &'f [Spanned<Fields<T>>] {
+        match list {
+            None => &[],
+            Some(Spanned { value: Some(items), .. }) => items,
+            Some(Spanned { value: None, defined, .. }) => {
+                self.error(
+                    "missing-field",
+                    *defined,
+                    format!("`{name}` has nothing in it"),
+                    "list something, or write `[]`",
+                );
+                &[]
+            }
+        }
+    }
+
     fn refuse_unknown(&mut self, what: &str, unknown: &[Spanned<String>]) {
         for field in unknown {
             let problem = format!("{what} has no field {:?}", field.value);
@@ -137,7 +158,8 @@ impl Reader<'_> {
         self.refuse_unknown("a channel", &entry.value.unknown);
         let origin = at(self.place, entry.defined);
         let name = channel_name(&origin, entry.value.known.name.as_ref(), self.findings);
-        let rollouts = self.rollouts(&entry.value.known.phased_rollouts);
+        let rules = self.listed("phasedRollouts", &entry.value.known.phased_rollouts);
+        let rollouts = self.rollouts(rules);
         Some(ChannelSpec { name: name?, rollouts, members: members.to_vec(), origin })
     }
 

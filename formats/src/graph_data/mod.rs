@@ -27,8 +27,12 @@ pub const MAX_FILES: usize = 100_000;
 
 /// Whether a path belongs to graph data at all; adapters need not bring others.
 pub fn is_part(path: &str) -> bool {
+    // A folder is asked for with a `/` at its end.
     path == "version"
+        || path == "raw/"
         || path == "raw/metadata.json"
+        || path == "channels"
+        || path == "blocked-edges"
         || path.starts_with("channels/")
         || path.starts_with("blocked-edges/")
 }
@@ -51,8 +55,8 @@ type Digest = [u8; 32];
 /// How many problems of one file are reported.
 const MAX_FINDINGS_PER_FILE: usize = 50;
 
-/// The most patterns that are remembered from one reading to the next.
-const MAX_PATTERNS: usize = 10_000;
+/// The most different patterns that all blocks together may have; they bound what compiling them can cost.
+pub const MAX_PATTERNS: usize = 2_000;
 
 /// What one file says, and what is wrong with it.
 #[derive(Default)]
@@ -80,7 +84,8 @@ impl Memory {
     fn read_all(&mut self, files: &[SourceFile], schema: schema::Schema, reading: &mut Reading) {
         let mut files: Vec<&SourceFile> = files.iter().filter(|file| is_part(&file.path)).collect();
         files.sort_by(|a, b| a.path.cmp(&b.path));
-        if self.patterns.len() > MAX_PATTERNS {
+        if self.patterns.len() > MAX_PATTERNS / 2 {
+            // Those of files that are gone are in the way; the others are compiled again where their file changes.
             self.patterns.clear();
         }
         let mut parsed = BTreeMap::new();
@@ -207,6 +212,7 @@ impl Kind {
         let yaml = name.ends_with(".yaml") || name.ends_with(".yml");
         match (folder, yaml) {
             ("raw", _) => Self::RawMetadata,
+            ("", _) if name != "version" => Self::Misplaced("make it a folder"),
             ("blocked-edges" | "channels", _) if name.contains('/') => {
                 Self::Misplaced("move it out of its subfolder, or remove it")
             }

@@ -168,7 +168,9 @@ impl BodyWriter {
     }
 
     fn flush(&mut self) {
-        let copied = self.copied.split().freeze();
+        // Copied once more, to its size: an answer may be kept.
+        let copied = Bytes::copy_from_slice(&self.copied);
+        self.copied.clear();
         self.chunk(copied);
     }
 

@@ -261,6 +261,8 @@ impl Texts {
         let mut items = Vec::with_capacity(list.gated.len());
         for (gate, edges) in &list.gated {
             let gate = gates.binary_search(gate).expect("every gate was collected");
+            // A tag names the gates that are open; what stands behind which must be part of it.
+            self.digest.update((gate as u64).to_be_bytes());
             let (first, further) = self.with_and_without_comma(joined(edges, &write));
             items.push(GatedItem { gate, first, further });
         }
