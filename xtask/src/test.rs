@@ -28,7 +28,7 @@ struct Step {
     remedy: &'static str,
 }
 
-const STEPS: [Step; 4] = [
+const STEPS: [Step; 5] = [
     Step {
         name: "cargo fmt --all --check",
         run: || cargo(&["fmt", "--all", "--check"]),
@@ -38,6 +38,11 @@ const STEPS: [Step; 4] = [
         name: "cargo clippy --workspace --all-targets -- -D warnings",
         run: || cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
         remedy: "correct what clippy shows above",
+    },
+    Step {
+        name: "cargo check, fuzz targets",
+        run: || cargo(&["check", "--quiet", "--manifest-path", "fuzz/Cargo.toml"]),
+        remedy: "bring the fuzz targets along with what they fuzz",
     },
     Step { name: "cargo xtask layers", run: layers::run, remedy: "correct the manifests shown above" },
     Step { name: "cargo test --workspace", run: tests, remedy: "correct what the tests show above" },
