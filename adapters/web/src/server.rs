@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper_util::server::graceful::GracefulShutdown;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
@@ -15,6 +16,11 @@ use crate::workers::Workers;
 
 /// The longest path and query that we read; a longer one is answered with 414.
 pub(crate) const MAX_TARGET_BYTES: usize = 8 * 1024;
+/// Connections over the limit that are told so at once; further ones are closed without a word.
+const MAX_LINGERING: usize = 64;
+/// How long telling them may take.
+const LINGER: Duration = Duration::from_secs(1);
+
 /// What a stranger may take up.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
@@ -62,6 +68,7 @@ impl Server {
     pub async fn serve(self, stop: impl Future<Output = ()>) -> io::Result<()> {
         let workers = Workers::start(&self.service, self.limits)?;
         let places = Arc::new(Semaphore::new(self.limits.connections));
+        let lingering = Arc::new(Semaphore::new(MAX_LINGERING));
         let graceful = GracefulShutdown::new();
         tokio::pin!(stop);
         loop {
@@ -71,7 +78,7 @@ impl Server {
             };
             match (accepted, places.clone().try_acquire_owned()) {
                 (Ok((stream, _)), Ok(place)) => workers.take(stream, place, graceful.watcher()),
-                (Ok((stream, _)), Err(_)) => self.turn_away(&stream),
+                (Ok((stream, _)), Err(_)) => self.turn_away(stream, &lingering),
                 (Err(error), _) => {
                     // Out of descriptors, most likely: give connections time to end rather than spin.
                     tracing::warn!(%error, "a connection could not be accepted");
@@ -86,12 +93,32 @@ impl Server {
         Ok(())
     }
 
-    fn turn_away(&self, stream: &TcpStream) {
+    /// Tells a connection over the limit to come back, and closes it once it has heard that.
+    fn turn_away(&self, stream: TcpStream, lingering: &Arc<Semaphore>) {
         self.service.metrics.connections_closed.get_or_create(&ReasonLabels { reason: "too_many" }).inc();
-        // The socket's buffer is empty, so this does not wait; if it fails, the close says the same.
-        if let Err(error) = stream.try_write(full().as_bytes()) {
-            tracing::debug!(%error, "a connection over the limit could not be told so");
+        if let Ok(place) = lingering.clone().try_acquire_owned() {
+            tokio::spawn(async move {
+                let farewell = say_and_close(stream);
+                if tokio::time::timeout(LINGER, farewell).await.is_err() {
+                    tracing::debug!("a connection over the limit did not close in time");
+                }
+                drop(place);
+            });
         }
+    }
+}
+
+/// Says it, and reads what the client had sent: a close with bytes unread would take the answer back.
+async fn say_and_close(mut stream: TcpStream) {
+    let mut unread = [0; 1024];
+    let said = async {
+        stream.write_all(full().as_bytes()).await?;
+        stream.shutdown().await?;
+        while stream.read(&mut unread).await? > 0 {}
+        io::Result::Ok(())
+    };
+    if let Err(error) = said.await {
+        tracing::debug!(%error, "a connection over the limit could not be told so");
     }
 }
 

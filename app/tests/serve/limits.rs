@@ -77,6 +77,12 @@ fn one_connection_too_many_is_told_to_come_back() {
             stream
         })
         .collect();
+    // Whether or not the request has been sent when the answer comes: it is an answer, never a reset.
+    for _ in 0..20 {
+        let mut stream = towpath.send(REQUEST);
+        assert_eq!(Response::read(&mut stream, false).status, 503);
+        assert_eq!(stream.read(&mut [0]).expect("closed in order"), 0);
+    }
     let refused = Response::read(&mut towpath.send(b""), false);
     assert_eq!(
         (refused.status, refused.kind().as_str(), refused.header("retry-after")),
