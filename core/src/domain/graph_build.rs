@@ -48,12 +48,14 @@ impl Build {
         order.sort_by(|a, b| key(&declared[*a]).cmp(&key(&declared[*b])));
         let mut numbers = vec![None; declared.len()];
         let mut names = Interned::default();
+        let mut extra_of: Extra<'_> = BTreeMap::new();
+        extra.iter().for_each(|(name, more)| extra_of.entry(&name.version).or_default().push((name, more)));
         let mut slots: Vec<Option<DeclaredRelease>> = declared.into_iter().map(Some).collect();
         for at in order {
             let release = slots[at].take().expect("each index stands in the order once");
             let same = |last: &Release| (&last.arch, &last.version) == (&release.arch, &release.version);
             if !self.graph.releases.last().is_some_and(same) {
-                let release = into_release(release, extra, &mut names);
+                let release = into_release(release, &extra_of, &mut names);
                 if release.metadata.get(REMOVE_KEY).is_some_and(|value| &**value == "true") {
                     continue;
                 }
@@ -99,15 +101,25 @@ impl Build {
                 }
             }
         }
+        let outgoing: BTreeSet<(ReleaseId, ReleaseId)> = match edits.iter().any(|(_, edit)| edit.side == Side::Next) {
+            true => self.edges.keys().map(|(to, from)| (*from, *to)).collect(),
+            false => BTreeSet::new(),
+        };
         let mut removed: BTreeSet<(ReleaseId, ReleaseId)> = BTreeSet::new();
         for (here, edit) in &edits {
             let edge = |other: ReleaseId| pair(edit.side, *here, other);
+            let neighbours = || -> Vec<ReleaseId> {
+                match edit.side {
+                    Side::Previous => self.sources_of(*here).collect(),
+                    Side::Next => outgoing.range(all_of(*here)).map(|(_, to)| *to).collect(),
+                }
+            };
             match &edit.change {
                 Change::Add(_) => {}
                 Change::Remove(names) => removed.extend(self.found(*here, names).map(edge)),
-                Change::RemoveAll => removed.extend(self.neighbours(edit.side, *here).map(edge)),
+                Change::RemoveAll => removed.extend(neighbours().into_iter().map(edge)),
                 Change::RemoveMatching(pattern) => {
-                    let matching = self.neighbours(edit.side, *here).filter(|other| pattern.finds(&self.name(*other)));
+                    let matching = neighbours().into_iter().filter(|other| pattern.finds(&self.name(*other)));
                     removed.extend(matching.map(edge));
                 }
             }
@@ -146,15 +158,8 @@ impl Build {
         names.iter().filter(|name| name.means(arch)).filter_map(|name| self.graph.find(&name.version, arch))
     }
 
-    fn neighbours(&self, side: Side, here: ReleaseId) -> Box<dyn Iterator<Item = ReleaseId> + '_> {
-        match side {
-            Side::Previous => Box::new(self.sources_of(here)),
-            Side::Next => Box::new(self.edges.keys().filter(move |(_, from)| *from == here).map(|(to, _)| *to)),
-        }
-    }
-
     fn sources_of(&self, to: ReleaseId) -> impl Iterator<Item = ReleaseId> + '_ {
-        self.edges.range((to, ReleaseId(0))..=(to, ReleaseId(u32::MAX))).map(|((_, from), _)| *from)
+        self.edges.range(all_of(to)).map(|((_, from), _)| *from)
     }
 
     /// The version with its architecture, as patterns see it.
@@ -261,6 +266,9 @@ impl Build {
     }
 }
 
+/// Further metadata, by the version it is about.
+type Extra<'a> = BTreeMap<&'a super::Version, Vec<(&'a ReleaseName, &'a BTreeMap<String, String>)>>;
+
 /// The risks of an edge that is declared twice.
 fn both(a: Option<Arc<[Risk]>>, b: Option<Arc<[Risk]>>) -> Option<Arc<[Risk]>> {
     match (a, b) {
@@ -292,15 +300,11 @@ fn key(release: &DeclaredRelease) -> (&super::Arch, &super::Version) {
     (&release.arch, &release.version)
 }
 
-fn into_release(
-    release: DeclaredRelease,
-    extra: &[(ReleaseName, BTreeMap<String, String>)],
-    names: &mut Interned,
-) -> Release {
+fn into_release(release: DeclaredRelease, extra: &Extra<'_>, names: &mut Interned) -> Release {
     let mut metadata = release.metadata;
-    for (name, more) in extra {
-        if name.version == release.version && name.means(&release.arch) {
-            metadata.extend(more.clone());
+    for (name, more) in extra.get(&release.version).into_iter().flatten() {
+        if name.means(&release.arch) {
+            metadata.extend((*more).clone());
         }
     }
     metadata.remove(ARCH_KEY);
@@ -341,6 +345,11 @@ fn first_replaced(spec: &ChannelSpec) -> BTreeMap<&super::Version, &super::Versi
         firsts.insert(version, first);
     }
     firsts
+}
+
+/// The range of all pairs that begin with this release.
+fn all_of(first: ReleaseId) -> std::ops::RangeInclusive<(ReleaseId, ReleaseId)> {
+    (first, ReleaseId(0))..=(first, ReleaseId(u32::MAX))
 }
 
 /// An edge as it is kept here: (to, from).
