@@ -1043,3 +1043,14 @@ fn what_looks_harmless_and_is_not() {
         )
     "#]].assert_debug_eq(&platforms("aaaa,GCP\nbbbb,AW"));
 }
+
+/// Wherever only some findings are shown, the reason why nothing was loaded is among them.
+#[test]
+fn errors_come_before_warnings() {
+    let file = |path: String, text: &str| SourceFile { path, bytes: text.as_bytes().into() };
+    let mut files = vec![file("version".into(), "1.1.0"), file("channels/c.yaml".into(), "name: c\nversions:\n")];
+    files.extend((0..60).map(|n| file(format!("blocked-edges/{n}.yaml"), "to: 4.9.1\nfrom: .*\nnote: x\n")));
+    let findings = graph_data::read(&files).unwrap_err();
+    let errors: Vec<bool> = findings.iter().map(Finding::is_error).collect();
+    assert_eq!((errors.len(), errors[0], errors[1..].contains(&true)), (61, true, false));
+}
