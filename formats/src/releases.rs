@@ -12,8 +12,6 @@ use crate::json::{self, Unique};
 
 /// The most releases that one file may have.
 pub const MAX_RELEASES: usize = 1_000_000;
-/// Where a release without an architecture in its version has it.
-const ARCH_KEY: &str = "io.openshift.upgrades.graph.release.arch";
 /// What helps where a machine wrote the file.
 const ANEW: &str = "write the graph anew from its source";
 /// How many problems of one file are shown; a thousand say no more than the first few.
@@ -117,7 +115,7 @@ impl Reader<'_> {
             };
             let arch = name
                 .arch
-                .or_else(|| node.metadata.0.get(ARCH_KEY).map(|arch| Arch::new(arch.as_str())))
+                .or_else(|| node.metadata.0.get(DeclaredRelease::ARCH_KEY).map(|arch| Arch::new(arch.as_str())))
                 .unwrap_or_default();
             let number =
                 *seen.entry((arch.clone(), name.version.clone())).or_insert(self.releases.releases.len() as u32);

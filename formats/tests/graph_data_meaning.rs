@@ -832,3 +832,22 @@ fn releases_file(text: &str) -> String {
     let nodes: Vec<_> = names.iter().map(node).collect();
     serde_json::json!({"nodes": nodes, "edges": edges, "conditionalEdges": conditional}).to_string()
 }
+
+#[test]
+fn rollouts_are_listed_while_they_are_open_and_not_for_edges_that_nobody_gets() {
+    let channels = "channels: [{name: c, phasedRollouts: [{duration: P2D}]}]\nversions: [{name: 4.9.6, start: '2020-01-01T00:00Z'}, {name: 4.9.7, start: '2020-01-01T00:00Z'}, {name: 4.9.8, start: '2020-05-12T00:00Z'}]";
+    let files = [
+        ("version", "2.0.0"),
+        ("channels/c.yaml", channels),
+        ("blocked-edges/b.yaml", "to: 4.9.8\nfrom: 4[.]9[.]7\n"),
+        ("blocked-edges/p.yaml", "to: 4.9.8\nfrom: .*\nclusters: {platforms: [AWS]}\n"),
+    ];
+    let graph = graph(&files, "4.9.6 -> 4.9.8; 4.9.7 -> 4.9.8; 4.9.6 -> 4.9.7");
+    let listed = |now: &str| -> Vec<String> {
+        let version = |id| graph.release(id).version.to_string();
+        let rollouts = towpath_core::decide::rollouts(&graph, now.parse().unwrap());
+        rollouts.iter().map(|r| format!("{} {} -> {}", r.channel, version(r.from), version(r.to))).collect()
+    };
+    assert_eq!(listed("2020-05-13T00:00Z"), ["c 4.9.6 -> 4.9.8"]);
+    assert_eq!(listed("2020-05-14T00:00Z"), Vec::<String>::new());
+}

@@ -17,8 +17,6 @@ use crate::finding::{Finding, Place};
 
 /// Metadata by which a release is withdrawn altogether.
 const REMOVE_KEY: &str = "io.openshift.upgrades.graph.release.remove";
-/// Metadata that has become part of a release's identity and is not repeated.
-const ARCH_KEY: &str = "io.openshift.upgrades.graph.release.arch";
 
 pub(super) fn build(data: GraphData, declared: Releases) -> (Graph, Vec<Finding>) {
     let mut build = Build { graph: Graph::default(), findings: Vec::new(), edges: BTreeMap::new() };
@@ -307,7 +305,8 @@ fn into_release(release: DeclaredRelease, extra: &Extra<'_>, names: &mut Interne
             metadata.extend((*more).clone());
         }
     }
-    metadata.remove(ARCH_KEY);
+    // It has become part of the release's identity.
+    metadata.remove(DeclaredRelease::ARCH_KEY);
     let metadata = metadata.into_iter().map(|(key, value)| (names.get(key), Arc::from(value))).collect();
     Release {
         version: release.version,

@@ -29,6 +29,11 @@ pub struct DeclaredRelease {
     pub metadata: BTreeMap<String, String>,
 }
 
+impl DeclaredRelease {
+    /// Where metadata has the architecture of a release whose version does not.
+    pub const ARCH_KEY: &str = "io.openshift.upgrades.graph.release.arch";
+}
+
 /// An edge, as its source declares it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeclaredEdge {
