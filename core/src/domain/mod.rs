@@ -4,6 +4,7 @@ pub mod block;
 pub mod channel;
 pub mod cluster;
 pub mod edge_edit;
+pub mod fleet;
 pub mod graph;
 mod graph_build;
 pub mod position;

@@ -1,0 +1,47 @@
+//! The fleet: what people want of it, what is known of it, and what is under way in it.
+//!
+//! [`FleetInput`] is all that a decision depends on besides the time. It is plain data, so that it can be written down with
+//! the decision and read again.
+
+pub mod hold;
+pub mod policy;
+pub mod schedule;
+pub mod soak;
+pub mod state;
+pub mod upgrade;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+pub use hold::{Hold, HoldCode};
+pub use policy::{ClusterPolicy, FleetPolicy, Organisation, Parallel, PolicyDefault, Sector, UpgradePolicy};
+pub use schedule::{Exclusion, MaintenanceWindow, NotASchedule, Schedule, Schedules, Zone};
+pub use soak::{Observation, Observed, SoakSum, Span, observe};
+pub use state::{
+    Approval, ClusterState, Gate, Health, Labels, Minimum, Objection, Offer, OfferHold, Pause, Pool, Product,
+};
+pub use upgrade::{Owner, Upgrade, UpgradeId, UpgradeState};
+
+/// The name of a workload, a mutex, a sector, an organisation: a text whose only meaning is that others are equal to it.
+pub type Name = Arc<str>;
+
+/// All that a decision about the fleet depends on, besides the time.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FleetInput {
+    /// What people want.
+    pub policy: FleetPolicy,
+    /// What is known of the clusters, by organisation and id.
+    pub clusters: Vec<ClusterState>,
+    /// Upgrades that are planned or under way, and the newest failed one of each cluster.
+    pub upgrades: Vec<Upgrade>,
+    /// How long releases have run healthily.
+    pub soak: Vec<SoakSum>,
+    /// Gates that stand before minor versions.
+    pub gates: Vec<Gate>,
+    /// Consents of people.
+    pub approvals: Vec<Approval>,
+    /// Where people have stopped new starts.
+    pub pauses: Vec<Pause>,
+    /// The lowest versions elsewhere, for organisations that inherit version data from where we do not look.
+    pub inherited: BTreeMap<Name, Minimum>,
+}

@@ -1,0 +1,140 @@
+//! Soak: how long releases have run, as spans of observed time.
+//!
+//! A cluster's time on a version is kept as spans, from one report to the next. Between two reports lies time that nobody
+//! watched: it is credited if it is no longer than an allowance, and not at all otherwise. So an outage of ours is nobody's
+//! soak, a clock that goes back takes nothing away, and the same report twice counts once.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::{Health, Name};
+use crate::domain::{ClusterId, Version};
+
+/// A span in which a cluster was seen on a version, always in the same health.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Span {
+    /// Who.
+    pub cluster: ClusterId,
+    /// On what.
+    pub version: Version,
+    /// Whether it was well.
+    pub healthy: bool,
+    /// From its first report of this span, …
+    pub from: Timestamp,
+    /// … to its last.
+    pub until: Timestamp,
+}
+
+/// What a report says about time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Observation {
+    /// Who.
+    pub cluster: ClusterId,
+    /// On what.
+    pub version: Version,
+    /// How it is.
+    pub health: Health,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// What becomes of a cluster's newest span when it is seen again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Observed {
+    /// The span goes on to here.
+    Extended(Span),
+    /// A new span begins. The time since the last one is credited to nobody.
+    Began(Span),
+    /// Nothing new: it is not later than what is known.
+    Nothing,
+}
+
+/// The days of one workload on one version in one organisation, own ones alone.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SoakSum {
+    /// Where.
+    pub organisation: Name,
+    /// With what.
+    pub workload: Name,
+    /// On what.
+    pub version: Version,
+    /// How long, over all clusters together, those that have left it included.
+    pub seconds: i64,
+}
+
+/// Joins an observation to the cluster's newest span.
+pub fn observe(newest: Option<&Span>, seen: &Observation, allowance: SignedDuration) -> Observed {
+    let begins = || {
+        Observed::Began(Span {
+            cluster: seen.cluster.clone(),
+            version: seen.version.clone(),
+            healthy: seen.health.is_healthy(),
+            from: seen.at,
+            until: seen.at,
+        })
+    };
+    let Some(newest) = newest else {
+        return begins();
+    };
+    if seen.at <= newest.until {
+        return Observed::Nothing;
+    }
+    let same = newest.version == seen.version && newest.healthy == seen.health.is_healthy();
+    match same && newest.until.duration_until(seen.at) <= allowance {
+        true => Observed::Extended(Span { until: seen.at, ..newest.clone() }),
+        false => begins(),
+    }
+}
+
+impl Span {
+    /// How much soak it is worth.
+    pub fn credit(&self) -> SignedDuration {
+        match self.healthy {
+            true => self.from.duration_until(self.until),
+            false => SignedDuration::ZERO,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(hour: i64) -> Timestamp {
+        Timestamp::from_second(hour * 3600).unwrap()
+    }
+
+    fn seen(hour: i64, version: &str, healthy: bool) -> Observation {
+        let health = if healthy { Health::Healthy } else { Health::Unhealthy { why: "etcd".into() } };
+        Observation { cluster: ClusterId::new("a").unwrap(), version: version.parse().unwrap(), health, at: at(hour) }
+    }
+
+    /// The hours that a row of reports is worth, with an allowance of two hours.
+    fn hours(reports: &[Observation]) -> i64 {
+        let mut spans: Vec<Span> = Vec::new();
+        for report in reports {
+            match observe(spans.last(), report, SignedDuration::from_hours(2)) {
+                Observed::Extended(span) => *spans.last_mut().unwrap() = span,
+                Observed::Began(span) => spans.push(span),
+                Observed::Nothing => {}
+            }
+        }
+        spans.iter().map(|span| span.credit().as_hours()).sum()
+    }
+
+    #[test]
+    fn what_counts() {
+        let ok = |hour| seen(hour, "4.9.1", true);
+        for (what, reports, expected) in [
+            ("one report is worth nothing", vec![ok(0)], 0),
+            ("from report to report", vec![ok(0), ok(1), ok(2)], 2),
+            ("the allowance, to the hour", vec![ok(0), ok(2)], 2),
+            ("no more than the allowance", vec![ok(0), ok(3), ok(4)], 1),
+            ("the same report twice", vec![ok(0), ok(1), ok(1), ok(1)], 1),
+            ("a clock that goes back", vec![ok(0), ok(2), ok(1), ok(3)], 3),
+            ("unhealthy time", vec![ok(0), ok(1), seen(2, "4.9.1", false), seen(3, "4.9.1", false), ok(4), ok(5)], 2),
+            ("another version begins at nought", vec![ok(0), ok(1), seen(2, "4.9.2", true), seen(3, "4.9.2", true)], 2),
+        ] {
+            assert_eq!(hours(&reports), expected, "{what}");
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! What is known of clusters: what they report, what they are offered, and what people have said about them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
+use super::Name;
+use crate::domain::{Arch, ChannelName, ClusterId, Fact, Platform, Version};
+
+/// Labels of a cluster.
+pub type Labels = BTreeMap<String, String>;
+
+/// A cluster as it was last seen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClusterState {
+    /// Who it is. A cluster that is made anew under its old name is another.
+    pub id: ClusterId,
+    /// Its name, by which policy files find it.
+    pub name: Name,
+    /// The organisation it belongs to.
+    pub organisation: Name,
+    /// What it runs.
+    pub version: Version,
+    /// Since when it has been seen on that version.
+    pub version_since: Timestamp,
+    /// When it was last seen at all.
+    pub last_seen: Timestamp,
+    /// How it is.
+    pub health: Health,
+    /// The channel it follows.
+    pub channel: Option<ChannelName>,
+    /// The architecture of its payload.
+    pub arch: Arch,
+    /// What it runs on.
+    pub platform: Fact<Platform>,
+    /// Its labels.
+    pub labels: Labels,
+    /// What kind of cluster it is.
+    pub product: Product,
+    /// Whether it uses short-lived tokens of its cloud (STS), which has gates of its own.
+    pub sts: bool,
+    /// The versions it could go to, each with what stands in its way whatever the fleet's policy is.
+    pub offers: Vec<Offer>,
+    /// The ids of gates that were acknowledged for it.
+    pub acknowledged_gates: BTreeSet<Name>,
+}
+
+/// How a cluster is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Health {
+    /// Well: its time counts as soak.
+    Healthy,
+    /// Not well: its time does not count, and nothing is started on it.
+    Unhealthy {
+        /// What is wrong, for people.
+        why: Name,
+    },
+}
+
+/// What kind of cluster it is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Product {
+    /// Control plane and workers are one.
+    Standalone,
+    /// The control plane runs elsewhere; its node pools follow it, one at a time.
+    HostedControlPlane {
+        /// The node pools, in the order in which they follow.
+        pools: Vec<Pool>,
+    },
+}
+
+/// A node pool of a hosted control plane.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Pool {
+    /// Its id.
+    pub id: Name,
+    /// What it runs.
+    pub version: Version,
+}
+
+/// A version that a cluster could go to.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Offer {
+    /// The version.
+    pub version: Version,
+    /// What the graph says against it, if anything.
+    pub hold: Option<OfferHold>,
+}
+
+/// What the graph says against an offer, for this cluster, now.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OfferHold {
+    /// When it ends by itself, if it does.
+    pub until: Option<Timestamp>,
+    /// Names of risks that the policy can accept, if accepting them is all it takes.
+    pub risks: BTreeSet<Name>,
+    /// The graph's reasons.
+    pub reasons: BTreeSet<Objection>,
+}
+
+/// A reason of the graph's, as it is told.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Objection {
+    /// The reason's stable name.
+    pub code: Name,
+    /// The reason's sentence.
+    pub sentence: Name,
+}
+
+/// A gate: a minor version that must be acknowledged before it is entered.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Gate {
+    /// Its id.
+    pub id: Name,
+    /// The minor version it stands before: `4.13`.
+    pub version_prefix: Name,
+    /// What kind of gate it is: `api.openshift.com/gate-ocp`, …
+    pub label: Name,
+}
+
+/// A person's consent that a version is started.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Approval {
+    /// Where.
+    pub organisation: Name,
+    /// For this cluster alone, by name; none: for all of the organisation.
+    pub cluster: Option<Name>,
+    /// What.
+    pub version: Version,
+    /// Who.
+    pub by: Name,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// Where people have stopped new starts.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Pause {
+    /// In this organisation; none: everywhere.
+    pub organisation: Option<Name>,
+    /// In this sector; none: in all of them.
+    pub sector: Option<Name>,
+    /// Who.
+    pub by: Name,
+    /// When.
+    pub at: Timestamp,
+    /// Why, for people.
+    pub why: Name,
+}
+
+/// The lowest versions among other organisations' clusters.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Minimum {
+    /// Of all.
+    pub version: Option<Version>,
+    /// Of those with the workload.
+    pub of_workload: BTreeMap<Name, Version>,
+}
+
+impl Pause {
+    /// Whether it is about that place.
+    pub fn covers(&self, organisation: &str, sector: Option<&str>) -> bool {
+        self.organisation.as_deref().is_none_or(|only| only == organisation)
+            && self.sector.as_deref().is_none_or(|only| Some(only) == sector)
+    }
+}
+
+impl Health {
+    /// Whether its time counts.
+    pub fn is_healthy(&self) -> bool {
+        matches!(self, Self::Healthy)
+    }
+}

@@ -1,0 +1,109 @@
+//! Upgrades: what was decided to start, and what became of it.
+//!
+//! ```text
+//! Planned ──> Started ──> Finished
+//!    │           └──────> Failed
+//!    └─> Cancelled
+//! ```
+//!
+//! Planned and started ones hold their cluster's mutexes. What runs is never cancelled.
+
+use jiff::Timestamp;
+
+use super::Name;
+use crate::domain::{ClusterId, Version};
+
+/// The number of an upgrade in its store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UpgradeId(pub i64);
+
+/// One cluster, or one of its node pools, on the way from one version to another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Upgrade {
+    /// Which.
+    pub id: UpgradeId,
+    /// Whose.
+    pub cluster: ClusterId,
+    /// Only this node pool.
+    pub pool: Option<Name>,
+    /// From.
+    pub from: Version,
+    /// To.
+    pub to: Version,
+    /// How far it is.
+    pub state: UpgradeState,
+    /// Who started it.
+    pub owner: Owner,
+    /// When it is to start, or has started.
+    pub start_at: Timestamp,
+    /// When its state last changed.
+    pub changed_at: Timestamp,
+    /// How often in a row this cluster has failed to reach that version.
+    pub failures: u32,
+    /// What there is to say about its state: why it was cancelled, how it failed.
+    pub note: Option<Name>,
+}
+
+/// How far an upgrade is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum UpgradeState {
+    /// It will start at its time, if it still may.
+    Planned,
+    /// It is under way.
+    Started,
+    /// The cluster is there.
+    Finished,
+    /// The cluster did not get there.
+    Failed,
+    /// It was called off before it started.
+    Cancelled,
+}
+
+/// Who started an upgrade.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Owner {
+    /// We did, and may cancel it until it starts.
+    Towpath,
+    /// Somebody else did; it is left alone, and counts.
+    Other,
+}
+
+impl UpgradeState {
+    /// Whether its cluster's mutexes are held.
+    pub fn is_active(self) -> bool {
+        matches!(self, Self::Planned | Self::Started)
+    }
+
+    /// The stable name: for stores, JSON and metrics.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Planned => "planned",
+            Self::Started => "started",
+            Self::Finished => "finished",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// The state of that name.
+    pub fn of_code(code: &str) -> Option<Self> {
+        [Self::Planned, Self::Started, Self::Finished, Self::Failed, Self::Cancelled]
+            .into_iter()
+            .find(|state| state.code() == code)
+    }
+}
+
+impl Owner {
+    /// The stable name: for stores and JSON.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Towpath => "towpath",
+            Self::Other => "other",
+        }
+    }
+
+    /// The owner of that name.
+    pub fn of_code(code: &str) -> Option<Self> {
+        [Self::Towpath, Self::Other].into_iter().find(|owner| owner.code() == code)
+    }
+}
