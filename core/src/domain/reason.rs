@@ -4,6 +4,7 @@ use std::fmt;
 
 use jiff::Timestamp;
 
+use super::fleet::FleetReason;
 use super::{ClusterId, Platform};
 use crate::finding::Place;
 
@@ -63,6 +64,11 @@ pub enum Reason {
         /// When it ends.
         end: Timestamp,
     },
+    /// The fleet's policy has something against it.
+    Fleet(
+        /// What.
+        Box<FleetReason>,
+    ),
 }
 
 impl Reason {
@@ -76,6 +82,7 @@ impl Reason {
             Self::KnownRisk { .. } => "KnownRisk",
             Self::RolloutNotReached { .. } => "RolloutNotReached",
             Self::RolloutWithoutId { .. } => "RolloutWithoutId",
+            Self::Fleet(reason) => reason.code(),
         }
     }
 }
@@ -103,6 +110,7 @@ impl fmt::Display for Reason {
             Self::RolloutWithoutId { start, end } => {
                 write!(f, "the rollout from {start} to {end} reaches clusters without an id at its end")
             }
+            Self::Fleet(reason) => reason.fmt(f),
         }
     }
 }

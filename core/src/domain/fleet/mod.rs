@@ -5,6 +5,8 @@
 
 pub mod hold;
 pub mod policy;
+pub mod reason;
+pub mod roster;
 pub mod schedule;
 pub mod soak;
 pub mod state;
@@ -15,6 +17,8 @@ use std::sync::Arc;
 
 pub use hold::{Hold, HoldCode};
 pub use policy::{ClusterPolicy, FleetPolicy, Organisation, Parallel, PolicyDefault, Sector, UpgradePolicy};
+pub use reason::{Days, FleetReason};
+pub use roster::{Followed, Roster};
 pub use schedule::{Exclusion, MaintenanceWindow, NotASchedule, Schedule, Schedules, Zone};
 pub use soak::{Observation, Observed, SoakSum, Span, observe};
 pub use state::{

@@ -143,28 +143,12 @@ pub struct UpgradePolicy {
     pub accepted_risks: BTreeSet<Name>,
 }
 
-impl FleetPolicy {
-    /// The policy for a cluster, and what is wrong with it: by id, by name, by labels.
-    pub fn of<'a>(&'a self, cluster: &super::ClusterState) -> Option<(&'a UpgradePolicy, &'a [Finding])> {
-        let organisation = self.organisations.get(&cluster.organisation)?;
-        let named = organisation.clusters.iter().find(|entry| entry.is_about(cluster));
-        let default = || {
-            let of_labels = |entry: &&PolicyDefault| {
-                entry.match_labels.iter().all(|(name, value)| cluster.labels.get(name) == Some(value))
-            };
-            organisation.defaults.iter().find(of_labels).map(|entry| (&entry.policy, &*entry.problems))
-        };
-        named.map(|entry| (&entry.policy, &*entry.problems)).or_else(default)
-    }
-}
-
-impl ClusterPolicy {
-    /// Whether this entry means that cluster.
-    pub fn is_about(&self, cluster: &super::ClusterState) -> bool {
-        match &self.id {
-            Some(id) => *id == cluster.id,
-            None => self.name == cluster.name,
-        }
+impl Organisation {
+    /// What a cluster with these labels wants that is not named, and what is wrong with that entry.
+    pub fn default_for(&self, labels: &super::Labels) -> Option<(&UpgradePolicy, &[Finding])> {
+        let matches =
+            |entry: &&PolicyDefault| entry.match_labels.iter().all(|(name, value)| labels.get(name) == Some(value));
+        self.defaults.iter().find(matches).map(|entry| (&entry.policy, &*entry.problems))
     }
 }
 

@@ -1,6 +1,7 @@
 //! What is known of clusters: what they report, what they are offered, and what people have said about them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
@@ -21,6 +22,8 @@ pub struct ClusterState {
     pub organisation: Name,
     /// What it runs.
     pub version: Version,
+    /// What it is on its way to, as it says itself.
+    pub going_to: Option<Version>,
     /// Since when it has been seen on that version.
     pub version_since: Timestamp,
     /// When it was last seen at all.
@@ -40,7 +43,7 @@ pub struct ClusterState {
     /// Whether it uses short-lived tokens of its cloud (STS), which has gates of its own.
     pub sts: bool,
     /// The versions it could go to, each with what stands in its way whatever the fleet's policy is.
-    pub offers: Vec<Offer>,
+    pub offers: Arc<[Offer]>,
     /// The ids of gates that were acknowledged for it.
     pub acknowledged_gates: BTreeSet<Name>,
 }
@@ -84,7 +87,7 @@ pub struct Offer {
     /// The version.
     pub version: Version,
     /// What the graph says against it, if anything.
-    pub hold: Option<OfferHold>,
+    pub hold: Option<Box<OfferHold>>,
 }
 
 /// What the graph says against an offer, for this cluster, now.

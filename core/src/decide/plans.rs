@@ -1,0 +1,123 @@
+//! What becomes of upgrades: plans are judged again until they start, and what runs is followed to its end.
+//!
+//! What runs is never cancelled. An upgrade that takes longer than expected is reported, and holds its mutexes; one that the cluster never began
+//! is given up, so that others get their turn.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::dispatch::Decision;
+use super::why;
+use crate::domain::Verdict;
+use crate::domain::fleet::roster::{Member, Post};
+use crate::domain::fleet::{Name, Owner, Product, Roster, Upgrade, UpgradeId, UpgradeState};
+use crate::rules::fleet::{PLAN_RULES, candidate_holds};
+
+/// A cluster that has not begun by then, and has reported since, will not.
+pub const GRACE: SignedDuration = SignedDuration::from_hours(2);
+/// What usually suffices for an upgrade.
+pub const EXPECTED: SignedDuration = SignedDuration::from_hours(6);
+
+/// A plan that no longer holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cancel {
+    /// Which.
+    pub upgrade: UpgradeId,
+    /// Why.
+    pub verdict: Verdict,
+}
+
+/// An upgrade that has come to an end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    /// Which.
+    pub upgrade: UpgradeId,
+    /// How.
+    pub state: UpgradeState,
+    /// What there is to say about it.
+    pub note: Option<Name>,
+}
+
+/// An upgrade that takes longer than expected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Overdue {
+    /// Which.
+    pub upgrade: UpgradeId,
+    /// Since when it has been under way.
+    pub since: Timestamp,
+}
+
+/// Looks at every upgrade of ours that is planned or under way.
+pub(super) fn follow(roster: &Roster, now: Timestamp, decision: &mut Decision) {
+    for upgrade in roster.upgrades().iter().filter(|upgrade| upgrade.owner == Owner::Towpath) {
+        match upgrade.state {
+            UpgradeState::Planned => follow_plan(roster, upgrade, now, decision),
+            UpgradeState::Started => follow_run(roster, upgrade, now, decision),
+            UpgradeState::Finished | UpgradeState::Failed | UpgradeState::Cancelled => {}
+        }
+    }
+}
+
+fn follow_plan(roster: &Roster, upgrade: &Upgrade, now: Timestamp, decision: &mut Decision) {
+    let member = roster.find(upgrade.cluster.as_str());
+    let verdict = match member {
+        None => why::no_longer_managed(),
+        Some(member) if is_there(roster.member(member), upgrade) => {
+            decision.ended.push(Ended { upgrade: upgrade.id, state: UpgradeState::Finished, note: None });
+            return;
+        }
+        Some(member) => judge_plan(&Post::new(roster, member, now), upgrade),
+    };
+    match (verdict.is_offered(), upgrade.start_at <= now) {
+        (false, _) => decision.cancels.push(Cancel { upgrade: upgrade.id, verdict }),
+        (true, true) => decision.begins.push(upgrade.id),
+        (true, false) => {}
+    }
+}
+
+/// What is held against a plan now.
+fn judge_plan(post: &Post<'_>, upgrade: &Upgrade) -> Verdict {
+    let of_cluster = PLAN_RULES.iter().filter_map(|rule| rule(post)).map(|hold| why::verdict(post, None, hold));
+    let cluster: Verdict = of_cluster.collect();
+    if upgrade.pool.is_some() {
+        return cluster;
+    }
+    let version = post.roster.version_number(&upgrade.to);
+    match post.member.candidates.iter().find(|candidate| Some(candidate.version) == version) {
+        None => cluster.and(why::no_longer_offered()),
+        Some(candidate) => {
+            let holds = candidate_holds(post, candidate).map(|hold| why::verdict(post, Some(candidate), hold));
+            holds.fold(cluster, Verdict::and)
+        }
+    }
+}
+
+fn follow_run(roster: &Roster, upgrade: &Upgrade, now: Timestamp, decision: &mut Decision) {
+    let Some(member) = roster.find(upgrade.cluster.as_str()).map(|number| roster.member(number)) else {
+        // It left the fleet while it ran; nobody will tell how it ended.
+        let note = Some("the cluster is no longer managed".into());
+        decision.ended.push(Ended { upgrade: upgrade.id, state: UpgradeState::Failed, note });
+        return;
+    };
+    let began = member.state.going_to.as_ref() == Some(&upgrade.to);
+    let heard_since = upgrade.start_at.duration_until(member.state.last_seen) > GRACE;
+    let under_way = upgrade.start_at.duration_until(now);
+    if is_there(member, upgrade) {
+        decision.ended.push(Ended { upgrade: upgrade.id, state: UpgradeState::Finished, note: None });
+    } else if !began && heard_since && upgrade.pool.is_none() {
+        let note = Some("the cluster did not begin in time".into());
+        decision.ended.push(Ended { upgrade: upgrade.id, state: UpgradeState::Failed, note });
+    } else if under_way > EXPECTED {
+        decision.overdue.push(Overdue { upgrade: upgrade.id, since: upgrade.start_at });
+    }
+}
+
+/// Whether the cluster, or the node pool, is where the upgrade goes.
+fn is_there(member: &Member, upgrade: &Upgrade) -> bool {
+    match (&upgrade.pool, &member.state.product) {
+        (None, _) => member.state.version >= upgrade.to,
+        (Some(id), Product::HostedControlPlane { pools }) => {
+            pools.iter().find(|pool| pool.id == *id).is_none_or(|pool| pool.version >= upgrade.to)
+        }
+        (Some(_), Product::Standalone) => true,
+    }
+}

@@ -1,0 +1,324 @@
+//! Why the fleet's policy lets a cluster wait: with names, what it has, what it needs, and when that is expected.
+
+use std::fmt;
+
+use jiff::Timestamp;
+
+use super::{HoldCode, Name, UpgradeState};
+use crate::domain::Version;
+use crate::finding::Place;
+
+const SECONDS_PER_DAY: i64 = 86_400;
+
+/// What a rule of the fleet's policy has against an upgrade.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FleetReason {
+    /// The cluster's policy entry is wrong.
+    PolicyProblem {
+        /// What is wrong.
+        problem: String,
+        /// Where.
+        origin: Place,
+    },
+    /// The organisation is left alone.
+    Disabled {
+        /// Which.
+        organisation: Name,
+    },
+    /// A pattern blocks the version.
+    BlockedVersion {
+        /// As it was written.
+        pattern: Name,
+        /// Whether the organisation says so, or the cluster's own policy.
+        of_organisation: bool,
+    },
+    /// The version is above the cluster's pin.
+    Pinned {
+        /// The pin.
+        pin: Version,
+    },
+    /// A gate was not acknowledged.
+    GateClosed {
+        /// The gate's id.
+        gate: Name,
+        /// What kind of gate it is.
+        label: Name,
+    },
+    /// Nobody has approved the version.
+    NotApproved,
+    /// The graph has something against the edge.
+    Graph {
+        /// The graph's reason.
+        code: Name,
+        /// As a sentence.
+        sentence: Name,
+    },
+    /// A workload has not run long enough on the version.
+    Soak {
+        /// The workload that lacks most.
+        workload: Name,
+        /// What it has.
+        have_seconds: i64,
+        /// What it needs.
+        need_seconds: i64,
+        /// How many clusters are adding to it.
+        soaking: u32,
+        /// When it will have enough, if they go on.
+        expected: Option<Timestamp>,
+    },
+    /// A sector that comes first is not there.
+    SectorBehind {
+        /// Which.
+        sector: Name,
+        /// The cluster furthest behind.
+        cluster: Name,
+        /// What that runs.
+        version: Version,
+    },
+    /// Clusters elsewhere are not there.
+    InheritedBehind {
+        /// The workload; none if the lowest of all counts.
+        workload: Option<Name>,
+        /// The lowest version there.
+        version: Version,
+    },
+    /// An upgrade is planned or under way.
+    UnderWay {
+        /// To.
+        to: Version,
+        /// Only this node pool.
+        pool: Option<Name>,
+        /// How far it is.
+        state: UpgradeState,
+        /// When it is to start, or has started.
+        start_at: Timestamp,
+    },
+    /// A node pool has to follow first.
+    PoolFirst {
+        /// Which.
+        pool: Name,
+        /// What it runs.
+        version: Version,
+    },
+    /// People have stopped new starts.
+    Paused {
+        /// In this organisation; none: everywhere.
+        organisation: Option<Name>,
+        /// In this sector; none: in all.
+        sector: Option<Name>,
+        /// Who.
+        by: Name,
+        /// When.
+        at: Timestamp,
+        /// Why.
+        why: Name,
+    },
+    /// The cluster is not well.
+    Unhealthy {
+        /// What is wrong.
+        why: Name,
+    },
+    /// Nobody has heard of it.
+    NotReporting {
+        /// Since then.
+        since: Timestamp,
+    },
+    /// It failed lately.
+    BackingOff {
+        /// To where.
+        to: Version,
+        /// How often in a row.
+        failures: u32,
+        /// Until then it waits.
+        until: Timestamp,
+    },
+    /// Too many of its sector have failed.
+    SectorFailures {
+        /// Which.
+        sector: Name,
+        /// How many.
+        failures: u32,
+        /// How many are too many.
+        limit: u32,
+    },
+    /// Somebody else holds a mutex.
+    Mutex {
+        /// Which.
+        mutex: Name,
+        /// Who.
+        holder: Name,
+    },
+    /// Enough of its sector are being upgraded.
+    ParallelLimit {
+        /// Where.
+        sector: Name,
+        /// By this mutex.
+        mutex: Name,
+        /// So many may.
+        limit: u32,
+        /// They do.
+        holders: Vec<Name>,
+    },
+    /// Its schedule does not let it start now.
+    Schedule {
+        /// As it was written.
+        schedule: Name,
+        /// When it will.
+        next: Option<Timestamp>,
+    },
+}
+
+impl FleetReason {
+    /// Which rule it is from.
+    pub fn hold_code(&self) -> HoldCode {
+        match self {
+            Self::PolicyProblem { .. } => HoldCode::PolicyProblem,
+            Self::Disabled { .. } => HoldCode::Disabled,
+            Self::BlockedVersion { .. } => HoldCode::Blocked,
+            Self::Pinned { .. } => HoldCode::Pinned,
+            Self::GateClosed { .. } => HoldCode::Gate,
+            Self::NotApproved => HoldCode::NotApproved,
+            Self::Graph { .. } => HoldCode::NotOffered,
+            Self::Soak { .. } => HoldCode::Soak,
+            Self::SectorBehind { .. } | Self::InheritedBehind { .. } => HoldCode::Sector,
+            Self::UnderWay { .. } => HoldCode::UnderWay,
+            Self::PoolFirst { .. } => HoldCode::PoolFirst,
+            Self::Paused { .. } => HoldCode::Paused,
+            Self::Unhealthy { .. } | Self::NotReporting { .. } => HoldCode::Health,
+            Self::BackingOff { .. } => HoldCode::BackingOff,
+            Self::SectorFailures { .. } => HoldCode::SectorFailures,
+            Self::Mutex { .. } => HoldCode::Mutex,
+            Self::ParallelLimit { .. } => HoldCode::ParallelLimit,
+            Self::Schedule { .. } => HoldCode::Schedule,
+        }
+    }
+
+    /// The stable name: for JSON, metrics and conditions.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::PolicyProblem { .. } => "PolicyProblem",
+            Self::Disabled { .. } => "OrganisationDisabled",
+            Self::BlockedVersion { .. } => "BlockedVersion",
+            Self::Pinned { .. } => "Pinned",
+            Self::GateClosed { .. } => "GateClosed",
+            Self::NotApproved => "NotApproved",
+            Self::Graph { .. } => "NotOffered",
+            Self::Soak { .. } => "Soak",
+            Self::SectorBehind { .. } => "SectorBehind",
+            Self::InheritedBehind { .. } => "InheritedBehind",
+            Self::UnderWay { .. } => "UpgradeUnderWay",
+            Self::PoolFirst { .. } => "NodePoolFirst",
+            Self::Paused { .. } => "Paused",
+            Self::Unhealthy { .. } => "Unhealthy",
+            Self::NotReporting { .. } => "NotReporting",
+            Self::BackingOff { .. } => "BackingOff",
+            Self::SectorFailures { .. } => "SectorFailures",
+            Self::Mutex { .. } => "MutexHeld",
+            Self::ParallelLimit { .. } => "ParallelLimit",
+            Self::Schedule { .. } => "Schedule",
+        }
+    }
+
+    /// When it ends by itself, if that can be said.
+    pub fn until(&self) -> Option<Timestamp> {
+        match self {
+            Self::Soak { expected, .. } => *expected,
+            Self::BackingOff { until, .. } => Some(*until),
+            Self::Schedule { next, .. } => *next,
+            _ => None,
+        }
+    }
+
+    /// Whether waiting alone never helps: somebody has to change something.
+    pub fn is_final(&self) -> bool {
+        matches!(
+            self,
+            Self::BlockedVersion { .. } | Self::Pinned { .. } | Self::PolicyProblem { .. } | Self::Disabled { .. }
+        )
+    }
+}
+
+impl fmt::Display for FleetReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PolicyProblem { problem, origin } => write!(f, "its policy is wrong: {problem} ({origin})"),
+            Self::Disabled { organisation } => write!(f, "organisation {organisation} is switched off"),
+            Self::BlockedVersion { pattern, of_organisation: true } => {
+                write!(f, "blocked by the organisation's pattern {pattern}")
+            }
+            Self::BlockedVersion { pattern, .. } => write!(f, "blocked by the cluster's pattern {pattern}"),
+            Self::Pinned { pin } => write!(f, "pinned to {pin}"),
+            Self::GateClosed { gate, label } => write!(f, "gate {gate} ({label}) has not been acknowledged"),
+            Self::NotApproved => f.write_str("nobody has approved it"),
+            Self::Graph { sentence, .. } => f.write_str(sentence),
+            Self::Soak { workload, have_seconds, need_seconds, soaking, .. } => {
+                let (have, need) = (Days(*have_seconds), Days(*need_seconds));
+                write!(f, "{workload} has soaked {have} of {need} days")?;
+                match soaking {
+                    0 => f.write_str(", and no cluster is adding to it"),
+                    1 => f.write_str(", 1 cluster is adding to it"),
+                    more => write!(f, ", {more} clusters are adding to it"),
+                }
+            }
+            Self::SectorBehind { sector, cluster, version } => {
+                write!(f, "sector {sector} comes first, and {cluster} there is on {version}")
+            }
+            Self::InheritedBehind { workload: Some(workload), version } => {
+                write!(f, "where version data is inherited from, {workload} is on {version}")
+            }
+            Self::InheritedBehind { workload: None, version } => {
+                write!(f, "where version data is inherited from, the lowest version is {version}")
+            }
+            Self::UnderWay { to, pool, state, start_at } => {
+                let what = pool.as_ref().map_or_else(String::new, |pool| format!(" of node pool {pool}"));
+                match state {
+                    UpgradeState::Planned => write!(f, "its upgrade{what} to {to} is planned for {start_at}"),
+                    _ => write!(f, "its upgrade{what} to {to} has been under way since {start_at}"),
+                }
+            }
+            Self::PoolFirst { pool, version } => write!(f, "node pool {pool} is on {version} and comes first"),
+            Self::Paused { organisation, sector, by, at, why } => {
+                f.write_str("paused")?;
+                sector.iter().try_for_each(|sector| write!(f, " in sector {sector}"))?;
+                organisation.iter().try_for_each(|organisation| write!(f, " in organisation {organisation}"))?;
+                write!(f, " by {by} at {at}: {why}")
+            }
+            Self::Unhealthy { why } => write!(f, "the cluster is not well: {why}"),
+            Self::NotReporting { since } => write!(f, "the cluster has not been heard of since {since}"),
+            Self::BackingOff { to, failures, until } => {
+                let times = if *failures > 1 { format!(" {failures} times in a row") } else { String::new() };
+                write!(f, "it failed to reach {to}{times}, and waits until {until}")
+            }
+            Self::SectorFailures { sector, failures, limit } => {
+                write!(f, "{failures} upgrades to it have failed in sector {sector}, and {limit} are too many")
+            }
+            Self::Mutex { mutex, holder } => write!(f, "mutex {mutex} is held by {holder}"),
+            Self::ParallelLimit { sector, mutex, limit, holders } => {
+                let names = holders.iter().take(5).map(|name| &**name).collect::<Vec<_>>().join(", ");
+                let more = if holders.len() > 5 { ", …" } else { "" };
+                write!(f, "at most {limit} of sector {sector} may hold mutex {mutex} at once: {names}{more}")
+            }
+            Self::Schedule { schedule, next: Some(next) } => write!(f, "its schedule ({schedule}) opens at {next}"),
+            Self::Schedule { schedule, next: None } => write!(f, "its schedule ({schedule}) never opens"),
+        }
+    }
+}
+
+/// Days with as many digits as tell the difference: `4`, `3.5`, `6.99`.
+#[derive(Debug, Clone, Copy)]
+pub struct Days(
+    /// In seconds.
+    pub i64,
+);
+
+impl fmt::Display for Days {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Rounded down: 6.999 days are not seven.
+        let (days, hundredths) = (self.0 / SECONDS_PER_DAY, self.0 % SECONDS_PER_DAY * 100 / SECONDS_PER_DAY);
+        match (hundredths / 10, hundredths % 10) {
+            (0, 0) => f.pad(&format!("{days}")),
+            (tenths, 0) => f.pad(&format!("{days}.{tenths}")),
+            (tenths, rest) => f.pad(&format!("{days}.{tenths}{rest}")),
+        }
+    }
+}

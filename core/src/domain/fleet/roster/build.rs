@@ -1,0 +1,434 @@
+//! Building a roster: names get numbers, policies become classes, sectors become crowds.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    Calendar, Candidate, Class, Crowd, GateEntry, Member, MutexEntry, OrganisationEntry, PatternEntry, Roster,
+    SectorEntry, SoakCell,
+};
+use crate::domain::fleet::{
+    ClusterState, FleetInput, FleetPolicy, Gate, Name, Offer, Organisation, Product, UpgradePolicy, UpgradeState,
+};
+use crate::domain::{Pattern, Version};
+use crate::finding::Finding;
+
+const SECONDS_PER_DAY: i64 = 86_400;
+/// Gates that we know how to pass; others are for other tools.
+const GATE_FOR_ALL: &str = "api.openshift.com/gate-ocp";
+const GATE_FOR_STS: &str = "api.openshift.com/gate-sts";
+
+impl Roster {
+    /// Numbers everything. Clusters without a policy are left out.
+    pub fn new(input: FleetInput) -> Self {
+        let mut builder =
+            Builder { roster: Self { versions: versions(&input), ..Self::default() }, ..Builder::default() };
+        builder.organisations(&input.policy);
+        let entries = Entries::new(&input.policy);
+        for state in input.clusters {
+            builder.member(&entries, state);
+        }
+        builder.soak(&input.soak, &input.policy);
+        builder.crowds();
+        builder.ceilings(&input.policy, &input.inherited);
+        let mut roster = builder.roster;
+        roster.gates = input.gates.into_iter().filter_map(gate).collect();
+        roster.pauses = input.pauses;
+        let keyed = |approval: crate::domain::fleet::Approval| {
+            ((approval.organisation.clone(), approval.cluster.clone(), approval.version.clone()), approval)
+        };
+        roster.approvals = input.approvals.into_iter().map(keyed).collect();
+        for upgrade in input.upgrades {
+            roster.add_upgrade(upgrade);
+        }
+        roster.order = (0..roster.members.len() as u32).collect();
+        let mut order = std::mem::take(&mut roster.order);
+        order.sort_by(|a, b| roster.turn(*a).cmp(&roster.turn(*b)));
+        roster.order = order;
+        roster
+    }
+}
+
+/// Every version there is, in order.
+fn versions(input: &FleetInput) -> Vec<Version> {
+    let mut versions: BTreeSet<&Version> = BTreeSet::new();
+    // Clusters come in the order of their ids, so their offers repeat: look once at each list.
+    let mut last: Option<*const Offer> = None;
+    for state in &input.clusters {
+        versions.insert(&state.version);
+        if last.replace(state.offers.as_ptr()) != Some(state.offers.as_ptr()) {
+            versions.extend(state.offers.iter().map(|offer| &offer.version));
+        }
+        if let Product::HostedControlPlane { pools } = &state.product {
+            versions.extend(pools.iter().map(|pool| &pool.version));
+        }
+    }
+    versions.extend(input.soak.iter().map(|sum| &sum.version));
+    versions.extend(input.upgrades.iter().flat_map(|upgrade| [&upgrade.from, &upgrade.to]));
+    for minimum in input.inherited.values() {
+        versions.extend(minimum.version.iter().chain(minimum.of_workload.values()));
+    }
+    let policies = input.policy.organisations.values().flat_map(policies_of);
+    versions.extend(policies.filter_map(|policy| policy.pin.as_ref()));
+    versions.into_iter().cloned().collect()
+}
+
+fn policies_of(organisation: &Organisation) -> impl Iterator<Item = &UpgradePolicy> {
+    let named = organisation.clusters.iter().map(|entry| &entry.policy);
+    named.chain(organisation.defaults.iter().map(|entry| &entry.policy))
+}
+
+fn gate(gate: Gate) -> Option<GateEntry> {
+    let sts_only = match &*gate.label {
+        GATE_FOR_ALL => false,
+        GATE_FOR_STS => true,
+        _ => return None,
+    };
+    let (major, minor) = gate.version_prefix.split_once('.')?;
+    let before = (major.parse().ok()?, minor.parse().ok()?);
+    Some(GateEntry { gate, before, sts_only })
+}
+
+/// Policy entries, found by id or by name.
+struct Entries<'a> {
+    by_id: BTreeMap<(&'a str, &'a str), (&'a UpgradePolicy, &'a [Finding])>,
+    by_name: BTreeMap<(&'a str, &'a str), (&'a UpgradePolicy, &'a [Finding])>,
+    policy: &'a FleetPolicy,
+}
+
+impl<'a> Entries<'a> {
+    fn new(policy: &'a FleetPolicy) -> Self {
+        let (mut by_id, mut by_name) = (BTreeMap::new(), BTreeMap::new());
+        for organisation in policy.organisations.values() {
+            for entry in &organisation.clusters {
+                let wanted = (&entry.policy, &*entry.problems);
+                match &entry.id {
+                    Some(id) => by_id.entry((&*organisation.id, id.as_str())).or_insert(wanted),
+                    None => by_name.entry((&*organisation.id, &*entry.name)).or_insert(wanted),
+                };
+            }
+        }
+        Self { by_id, by_name, policy }
+    }
+
+    /// What a cluster wants: by its id, its name, its labels.
+    fn of(&self, cluster: &ClusterState) -> Option<(&'a UpgradePolicy, &'a [Finding])> {
+        let organisation = self.policy.organisations.get(&cluster.organisation)?;
+        let by_id = || self.by_id.get(&(&*organisation.id, cluster.id.as_str())).copied();
+        let by_name = || self.by_name.get(&(&*organisation.id, &*cluster.name)).copied();
+        by_id().or_else(by_name).or_else(|| organisation.default_for(&cluster.labels))
+    }
+}
+
+#[derive(Default)]
+struct Builder {
+    roster: Roster,
+    organisations: BTreeMap<Name, u32>,
+    classes: BTreeMap<(u32, UpgradePolicy, bool), u32>,
+    cells: BTreeMap<(u32, Name), u32>,
+    sectors: BTreeMap<(u32, Name), u32>,
+    mutexes: BTreeMap<(Option<u32>, Name), u32>,
+    patterns: BTreeMap<(Pattern, bool), u32>,
+    calendars: BTreeMap<Calendar, u32>,
+    /// Patterns of an organisation, and the mutexes that it shares.
+    of_organisation: Vec<(Vec<u32>, BTreeSet<Name>)>,
+}
+
+impl Builder {
+    fn organisations(&mut self, policy: &FleetPolicy) {
+        for (number, organisation) in policy.organisations.values().enumerate() {
+            let number = number as u32;
+            self.organisations.insert(organisation.id.clone(), number);
+            let has_heirs = policy.organisations.values().any(|heir| heir.inherits_from.contains(&organisation.id));
+            self.roster.organisations.push(OrganisationEntry {
+                id: organisation.id.clone(),
+                name: organisation.name.clone(),
+                disabled: organisation.disabled,
+                has_heirs,
+            });
+            let patterns = organisation.blocked_versions.iter().map(|pattern| self.pattern(pattern, true)).collect();
+            self.of_organisation.push((patterns, organisation.shared_mutexes.clone()));
+            for sector in organisation.sectors.values() {
+                let at = self.sector(number, &sector.name) as usize;
+                let depends_on = sector.depends_on.iter().map(|name| self.sector(number, name)).collect();
+                let entry = &mut self.roster.sectors[at];
+                entry.depends_on = depends_on;
+                entry.max_parallel = sector.max_parallel;
+                entry.max_failures = sector.max_failures;
+                entry.straggler_days = sector.straggler_days;
+            }
+        }
+    }
+
+    fn sector(&mut self, organisation: u32, name: &Name) -> u32 {
+        let sectors = &mut self.roster.sectors;
+        *self.sectors.entry((organisation, name.clone())).or_insert_with(|| {
+            sectors.push(SectorEntry {
+                name: name.clone(),
+                max_parallel: None,
+                max_failures: None,
+                straggler_days: None,
+                depends_on: Vec::new(),
+                with_mutex: BTreeMap::new(),
+            });
+            sectors.len() as u32 - 1
+        })
+    }
+
+    fn pattern(&mut self, pattern: &Pattern, of_organisation: bool) -> u32 {
+        let Roster { patterns, versions, .. } = &mut self.roster;
+        *self.patterns.entry((pattern.clone(), of_organisation)).or_insert_with(|| {
+            let blocks = versions.iter().map(|version| pattern.finds(&version.to_string())).collect();
+            patterns.push(PatternEntry { pattern: pattern.clone(), of_organisation, blocks });
+            patterns.len() as u32 - 1
+        })
+    }
+
+    fn mutex(&mut self, organisation: u32, name: &Name) -> u32 {
+        let shared = self.of_organisation[organisation as usize].1.contains(name);
+        let organisation = (!shared).then_some(organisation);
+        let mutexes = &mut self.roster.mutexes;
+        *self.mutexes.entry((organisation, name.clone())).or_insert_with(|| {
+            mutexes.push(MutexEntry { name: name.clone(), organisation, holders: Vec::new() });
+            mutexes.len() as u32 - 1
+        })
+    }
+
+    fn cell(&mut self, organisation: u32, workload: &Name) -> u32 {
+        let Roster { cells, versions, .. } = &mut self.roster;
+        *self.cells.entry((organisation, workload.clone())).or_insert_with(|| {
+            let seconds = vec![0; versions.len()];
+            let workload = workload.clone();
+            cells.push(SoakCell { organisation, workload, seconds, heirs: Vec::new(), classes: Vec::new() });
+            cells.len() as u32 - 1
+        })
+    }
+
+    fn class(&mut self, organisation: u32, policy: &UpgradePolicy, problems: &[Finding]) -> u32 {
+        let key = (organisation, policy.clone(), !problems.is_empty());
+        if let Some(class) = self.classes.get(&key) {
+            return *class;
+        }
+        let number = self.roster.classes.len() as u32;
+        let calendar = Calendar {
+            schedule: policy.schedule.clone(),
+            windows: policy.windows.clone(),
+            exclusions: policy.exclusions.clone(),
+        };
+        let calendars = &mut self.roster.calendars;
+        let calendar = *self.calendars.entry(calendar.clone()).or_insert_with(|| {
+            calendars.push(calendar);
+            calendars.len() as u32 - 1
+        });
+        let own = policy.blocked_versions.iter().map(|pattern| self.pattern(pattern, false)).collect::<Vec<_>>();
+        let cells: Vec<u32> = policy.workloads.iter().map(|workload| self.cell(organisation, workload)).collect();
+        for cell in &cells {
+            self.roster.cells[*cell as usize].classes.push(number);
+        }
+        let class = Class {
+            organisation,
+            policy: policy.clone(),
+            problems: problems.to_vec(),
+            sector: policy.sector.as_ref().map(|name| self.sector(organisation, name)),
+            cells,
+            soak_seconds: policy.soak_days.map(|days| i64::from(days) * SECONDS_PER_DAY),
+            mutexes: policy.mutexes.iter().map(|name| self.mutex(organisation, name)).collect(),
+            patterns: [&*self.of_organisation[organisation as usize].0, &*own].concat(),
+            calendar,
+            after: Vec::new(),
+            ceilings: Vec::new(),
+            pin: policy.pin.as_ref().and_then(|pin| self.roster.version_number(pin)),
+            members: Vec::new(),
+        };
+        self.roster.classes.push(class);
+        self.classes.insert(key, number);
+        number
+    }
+
+    fn member(&mut self, entries: &Entries<'_>, state: ClusterState) {
+        let Some((policy, problems)) = entries.of(&state) else {
+            self.roster.unmanaged.push(state);
+            return;
+        };
+        let class = self.class(self.organisations[&state.organisation], policy, problems);
+        let number = self.roster.members.len() as u32;
+        let version = self.roster.version_number(&state.version).expect("every version has a number");
+        let candidates = candidates(&self.roster, &state);
+        self.roster.classes[class as usize].members.push(number);
+        let Class { sector, mutexes, .. } = &self.roster.classes[class as usize];
+        if let Some(sector) = sector {
+            let with_mutex = &mut self.roster.sectors[*sector as usize].with_mutex;
+            mutexes.iter().for_each(|mutex| *with_mutex.entry(*mutex).or_default() += 1);
+        }
+        self.roster.by_id.insert(state.id.as_str().into(), number);
+        self.roster.members.push(Member {
+            state,
+            class,
+            version,
+            itself: None,
+            upgrade: None,
+            failed: None,
+            candidates,
+        });
+    }
+
+    fn soak(&mut self, sums: &[crate::domain::fleet::SoakSum], policy: &FleetPolicy) {
+        for sum in sums {
+            let Some(organisation) = self.organisations.get(&sum.organisation).copied() else {
+                continue;
+            };
+            let (cell, version) = (self.cell(organisation, &sum.workload), self.roster.version_number(&sum.version));
+            let version = version.expect("every version has a number") as usize;
+            self.roster.cells[cell as usize].seconds[version] += sum.seconds;
+        }
+        let own: Vec<Vec<i64>> = self.roster.cells.iter().map(|cell| cell.seconds.clone()).collect();
+        for heir in policy.organisations.values() {
+            let number = self.organisations[&heir.id];
+            let donors: BTreeSet<u32> =
+                heir.inherits_from.iter().filter_map(|id| self.organisations.get(id)).copied().collect();
+            for (donor, seconds) in own.iter().enumerate() {
+                let SoakCell { organisation, workload, .. } = &self.roster.cells[donor];
+                if donors.contains(organisation) {
+                    let workload = workload.clone();
+                    let cell = self.cell(number, &workload);
+                    self.roster.cells[donor].heirs.push(cell);
+                    let sum = &mut self.roster.cells[cell as usize].seconds;
+                    sum.iter_mut().zip(seconds).for_each(|(sum, more)| *sum += more);
+                }
+            }
+        }
+    }
+
+    /// Who is in which crowd, and after which crowds each class comes.
+    fn crowds(&mut self) {
+        let roster = &mut self.roster;
+        let mut numbers: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+        for class in &roster.classes {
+            for cell in class.sector.iter().flat_map(|_| &class.cells) {
+                let sector = class.sector.expect("it has one");
+                let crowd = *numbers.entry((sector, *cell)).or_insert_with(|| {
+                    let (members, followers) = (BTreeSet::new(), Vec::new());
+                    roster.crowds.push(Crowd { sector, cell: *cell, members, lowest: (0, 0), followers });
+                    roster.crowds.len() as u32 - 1
+                });
+                let members = class.members.iter().map(|member| (roster.members[*member as usize].version, *member));
+                roster.crowds[crowd as usize].members.extend(members);
+            }
+        }
+        for crowd in &mut roster.crowds {
+            crowd.lowest = *crowd.members.first().expect("a crowd has members");
+        }
+        for number in 0..roster.classes.len() {
+            let Class { sector: Some(sector), cells, .. } = &roster.classes[number] else {
+                continue;
+            };
+            let after: BTreeSet<u32> =
+                cells.iter().flat_map(|cell| crowds_before(&roster.sectors, &numbers, *sector, *cell)).collect();
+            after.iter().for_each(|crowd| roster.crowds[*crowd as usize].followers.push(number as u32));
+            roster.classes[number].after = after.into_iter().collect();
+        }
+        // A mutex may be named after a cluster, which then holds it too.
+        for ((organisation, name), mutex) in &self.mutexes {
+            if let (Some(organisation), Some(member)) = (organisation, roster.by_id.get(name).copied()) {
+                if roster.class_of(member).organisation == *organisation {
+                    roster.members[member as usize].itself = Some(*mutex);
+                }
+            }
+        }
+    }
+
+    /// What inherited data allows, for classes that are in a sector.
+    fn ceilings(&mut self, policy: &FleetPolicy, elsewhere: &BTreeMap<Name, crate::domain::fleet::Minimum>) {
+        for organisation in policy.organisations.values() {
+            let given = elsewhere.get(&organisation.id);
+            if organisation.inherits_from.is_empty() && given.is_none() {
+                continue;
+            }
+            let number = self.organisations[&organisation.id];
+            let (mut lowest, mut of_workload) = (None::<u32>, BTreeMap::<Name, u32>::new());
+            let lower =
+                |known: &mut Option<u32>, version: u32| *known = Some(known.map_or(version, |v| v.min(version)));
+            let roster = &mut self.roster;
+            for member in &roster.members {
+                let class = &roster.classes[member.class as usize];
+                if organisation.inherits_from.contains(&roster.organisations[class.organisation as usize].id) {
+                    lower(&mut lowest, member.version);
+                    for workload in &class.policy.workloads {
+                        let known = of_workload.entry(workload.clone()).or_insert(member.version);
+                        *known = member.version.min(*known);
+                    }
+                }
+            }
+            if let Some(given) = given {
+                given.version.iter().for_each(|v| lower(&mut lowest, roster.version_number(v).expect("numbered")));
+                for (workload, version) in &given.of_workload {
+                    let version = roster.version_number(version).expect("every version has a number");
+                    let known = of_workload.entry(workload.clone()).or_insert(version);
+                    *known = version.min(*known);
+                }
+            }
+            let Roster { classes, cells, .. } = roster;
+            for class in classes.iter_mut().filter(|class| class.organisation == number && class.sector.is_some()) {
+                let ceiling = |cell: &u32| match of_workload.get(&cells[*cell as usize].workload) {
+                    Some(version) => Some((Some(*cell), *version)),
+                    None => lowest.map(|version| (None, version)),
+                };
+                class.ceilings = class.cells.iter().filter_map(ceiling).collect();
+            }
+        }
+    }
+}
+
+/// The crowds before a sector, for a workload: a sector that has clusters with it stands for all that come before it; one
+/// that has none is replaced by those.
+fn crowds_before(sectors: &[SectorEntry], crowds: &BTreeMap<(u32, u32), u32>, sector: u32, cell: u32) -> BTreeSet<u32> {
+    let (mut found, mut seen) = (BTreeSet::new(), BTreeSet::from([sector]));
+    let mut open: Vec<u32> = sectors[sector as usize].depends_on.clone();
+    while let Some(next) = open.pop() {
+        if seen.insert(next) {
+            match crowds.get(&(next, cell)) {
+                Some(crowd) => drop(found.insert(*crowd)),
+                None => open.extend(&sectors[next as usize].depends_on),
+            }
+        }
+    }
+    found
+}
+
+/// The cluster's offers above its version, highest first, and each once.
+pub(super) fn candidates(roster: &Roster, state: &ClusterState) -> Box<[Candidate]> {
+    let numbered = state.offers.iter().enumerate().map(|(at, offer)| Candidate {
+        version: roster.version_number(&offer.version).expect("every version has a number"),
+        offer: at as u32,
+        holds: 0,
+    });
+    let mut candidates: Vec<Candidate> = numbered.collect();
+    candidates.sort_by(|a, b| (b.version, a.offer).cmp(&(a.version, b.offer)));
+    candidates.dedup_by_key(|candidate| candidate.version);
+    candidates.into()
+}
+
+impl Roster {
+    /// Adds an upgrade: what is active holds its cluster's mutexes, what failed counts against the version.
+    pub(super) fn add_upgrade(&mut self, upgrade: crate::domain::fleet::Upgrade) {
+        let at = self.upgrades.len() as u32;
+        let member = self.find(upgrade.cluster.as_str());
+        self.upgrades.push(upgrade);
+        let Some(member) = member else {
+            return;
+        };
+        let upgrade = &self.upgrades[at as usize];
+        if upgrade.state.is_active() {
+            let first = self.members[member as usize].upgrade.is_none();
+            self.members[member as usize].upgrade = Some(at);
+            if first {
+                self.take_mutexes(member);
+            }
+        } else if upgrade.state == UpgradeState::Failed {
+            self.members[member as usize].failed = Some(at);
+            let to = self.version_number(&self.upgrades[at as usize].to);
+            if let (Some(sector), Some(to)) = (self.class_of(member).sector, to) {
+                *self.failures.entry((sector, to)).or_default() += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Following small changes: a report, an upgrade, a pause, without numbering everything anew.
+//!
+//! Each change says which members have to be judged again. What cannot be followed (a version that has no number yet, a
+//! new cluster, inherited data) says so, and the roster is built anew.
+
+use std::collections::BTreeSet;
+
+use super::{Roster, build};
+use crate::domain::fleet::{Approval, ClusterState, Pause, Upgrade, UpgradeState};
+
+/// What a change means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Followed {
+    /// These members have to be judged again.
+    Judge(BTreeSet<u32>),
+    /// The roster has to be built anew.
+    BuildAnew,
+}
+
+impl Followed {
+    fn nobody() -> Self {
+        Self::Judge(BTreeSet::new())
+    }
+}
+
+impl Roster {
+    /// A cluster was seen, and its time since the last report was worth so many seconds of soak on a version.
+    pub fn seen(&mut self, state: ClusterState, credit: Option<(&crate::domain::Version, i64)>) -> Followed {
+        let Some(number) = self.find(state.id.as_str()) else {
+            return Followed::BuildAnew;
+        };
+        let numbered = |version| self.version_number(version);
+        let offers_are_known = state.offers.iter().all(|offer| numbered(&offer.version).is_some());
+        let (Some(version), true) = (numbered(&state.version), offers_are_known) else {
+            return Followed::BuildAnew;
+        };
+        let (old, class) = (self.member(number), self.class_of(number));
+        let moved = old.version != version;
+        let another = old.state.organisation != state.organisation
+            || old.state.name != state.name
+            || old.state.labels != state.labels;
+        if another || (moved && self.organisations[class.organisation as usize].has_heirs) {
+            return Followed::BuildAnew;
+        }
+        let mut again = BTreeSet::from([number]);
+        if let Some((on, seconds)) = credit {
+            let Some(on) = self.version_number(on) else {
+                return Followed::BuildAnew;
+            };
+            for cell in self.class_of(number).cells.clone() {
+                self.credit(cell, on, seconds, &mut again);
+            }
+        }
+        if moved {
+            self.leave_order(number);
+        }
+        let candidates = build::candidates(self, &state);
+        let member = &mut self.members[number as usize];
+        let before = std::mem::replace(&mut member.version, version);
+        member.state = state;
+        member.candidates = candidates;
+        if moved {
+            self.enter_order(number);
+            self.move_in_crowds(number, before, version, &mut again);
+        }
+        Followed::Judge(again)
+    }
+
+    /// Adds soak to a cell and to those that inherit it. Members are judged again whose need is met by that.
+    fn credit(&mut self, cell: u32, version: u32, seconds: i64, again: &mut BTreeSet<u32>) {
+        let heirs = self.cells[cell as usize].heirs.clone();
+        for cell in heirs.into_iter().chain([cell]) {
+            let have = &mut self.cells[cell as usize].seconds[version as usize];
+            let before = std::mem::replace(have, *have + seconds);
+            let after = *have;
+            let met = |need: i64| before < need && need <= after;
+            for class in &self.cells[cell as usize].classes {
+                let class = &self.classes[*class as usize];
+                if class.soak_seconds.is_some_and(met) {
+                    again.extend(&class.members);
+                }
+            }
+        }
+    }
+
+    fn leave_order(&mut self, member: u32) {
+        let at = self.order.binary_search_by(|other| self.turn(*other).cmp(&self.turn(member)));
+        self.order.remove(at.expect("every member has its turn"));
+    }
+
+    fn enter_order(&mut self, member: u32) {
+        let at = self.order.binary_search_by(|other| self.turn(*other).cmp(&self.turn(member)));
+        self.order.insert(at.unwrap_or_else(|at| at), member);
+    }
+
+    fn move_in_crowds(&mut self, member: u32, before: u32, after: u32, again: &mut BTreeSet<u32>) {
+        let class = self.class_of(member);
+        let (Some(sector), cells) = (class.sector, class.cells.clone()) else {
+            return;
+        };
+        for crowd in self.crowds.iter_mut().filter(|crowd| crowd.sector == sector && cells.contains(&crowd.cell)) {
+            crowd.members.remove(&(before, member));
+            crowd.members.insert((after, member));
+            let lowest = *crowd.members.first().expect("it has at least this one");
+            let risen = std::mem::replace(&mut crowd.lowest, lowest).0 != lowest.0;
+            if risen {
+                for follower in &crowd.followers {
+                    again.extend(&self.classes[*follower as usize].members);
+                }
+            }
+        }
+    }
+
+    /// An upgrade was planned, started or ended.
+    pub fn upgrade_changed(&mut self, upgrade: Upgrade) -> Followed {
+        let Some(member) = self.find(upgrade.cluster.as_str()) else {
+            return Followed::nobody();
+        };
+        if self.version_number(&upgrade.to).is_none() {
+            return Followed::BuildAnew;
+        }
+        let known = self.upgrades.iter().position(|known| known.id == upgrade.id && known.cluster == upgrade.cluster);
+        if upgrade.state == UpgradeState::Failed || self.member(member).failed.is_some() {
+            // Failures count for a whole sector.
+            return Followed::BuildAnew;
+        }
+        match (known, upgrade.state.is_active()) {
+            (Some(at), true) => self.upgrades[at] = upgrade,
+            (Some(at), false) => {
+                if self.member(member).upgrade == Some(at as u32) {
+                    self.give_mutexes_back(member);
+                    self.members[member as usize].upgrade = None;
+                }
+                self.upgrades[at] = upgrade;
+            }
+            (None, true) => self.add_upgrade(upgrade),
+            (None, false) => {}
+        }
+        Followed::Judge([member].into())
+    }
+
+    /// People stop or allow new starts.
+    pub fn pauses_changed(&mut self, pauses: Vec<Pause>) -> Followed {
+        self.pauses = pauses;
+        Followed::nobody()
+    }
+
+    /// People consent to versions.
+    pub fn approvals_changed(&mut self, approvals: Vec<Approval>) -> Followed {
+        let keyed = |a: Approval| ((a.organisation.clone(), a.cluster.clone(), a.version.clone()), a);
+        self.approvals = approvals.into_iter().map(keyed).collect();
+        let concerned = self.classes.iter().filter(|class| class.policy.needs_approval);
+        Followed::Judge(concerned.flat_map(|class| &class.members).copied().collect())
+    }
+}

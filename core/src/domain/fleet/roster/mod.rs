@@ -1,0 +1,306 @@
+//! The roster: the fleet with numbers for names, so that a pass over it compares integers.
+//!
+//! Versions are numbered in their order, so the higher number is the higher version. Clusters with equal policies form a
+//! *class*; the clusters of a sector that share a workload are a *crowd*; the soak of a workload in an organisation is a
+//! *cell*. A roster is built from a [`FleetInput`](super::FleetInput) and follows small changes ([`Roster::seen`]); it decides
+//! nothing.
+
+mod build;
+mod follow;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
+use super::{
+    Approval, ClusterState, Exclusion, MaintenanceWindow, Name, Pause, Schedule, Schedules, Upgrade, UpgradePolicy,
+};
+use crate::domain::{Pattern, Version};
+use crate::finding::Finding;
+
+pub use follow::Followed;
+
+/// The fleet, numbered.
+#[derive(Debug, Clone, Default)]
+pub struct Roster {
+    pub(crate) versions: Vec<Version>,
+    pub(crate) organisations: Vec<OrganisationEntry>,
+    pub(crate) classes: Vec<Class>,
+    pub(crate) members: Vec<Member>,
+    /// The members in the order in which they are looked at.
+    pub(crate) order: Vec<u32>,
+    pub(crate) cells: Vec<SoakCell>,
+    pub(crate) sectors: Vec<SectorEntry>,
+    pub(crate) crowds: Vec<Crowd>,
+    pub(crate) mutexes: Vec<MutexEntry>,
+    pub(crate) patterns: Vec<PatternEntry>,
+    pub(crate) calendars: Vec<Calendar>,
+    pub(crate) gates: Vec<GateEntry>,
+    pub(crate) upgrades: Vec<Upgrade>,
+    pub(crate) pauses: Vec<Pause>,
+    /// By organisation, cluster's name (none: all) and version.
+    pub(crate) approvals: BTreeMap<(Name, Option<Name>, Version), Approval>,
+    /// Failed upgrades that have not been made good, by sector and version.
+    pub(crate) failures: BTreeMap<(u32, u32), u32>,
+    pub(crate) by_id: BTreeMap<Name, u32>,
+    /// Clusters that no policy is about: they are counted, and left alone.
+    pub(crate) unmanaged: Vec<ClusterState>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct OrganisationEntry {
+    pub(crate) id: Name,
+    pub(crate) name: Name,
+    pub(crate) disabled: bool,
+    /// Organisations that inherit from this one.
+    pub(crate) has_heirs: bool,
+}
+
+/// Clusters of one organisation that want the same.
+#[derive(Debug, Clone)]
+pub(crate) struct Class {
+    pub(crate) organisation: u32,
+    pub(crate) policy: UpgradePolicy,
+    pub(crate) problems: Vec<Finding>,
+    pub(crate) sector: Option<u32>,
+    pub(crate) cells: Vec<u32>,
+    pub(crate) soak_seconds: Option<i64>,
+    /// Declared ones.
+    pub(crate) mutexes: Vec<u32>,
+    pub(crate) patterns: Vec<u32>,
+    pub(crate) calendar: u32,
+    /// The crowds that must be on a version first.
+    pub(crate) after: Vec<u32>,
+    /// The versions that inherited data allows: the cell it is about, and the highest version.
+    pub(crate) ceilings: Vec<(Option<u32>, u32)>,
+    pub(crate) pin: Option<u32>,
+    pub(crate) members: Vec<u32>,
+}
+
+/// A managed cluster.
+#[derive(Debug, Clone)]
+pub(crate) struct Member {
+    pub(crate) state: ClusterState,
+    pub(crate) class: u32,
+    pub(crate) version: u32,
+    /// Its own id, where somebody else declares that as a mutex.
+    pub(crate) itself: Option<u32>,
+    /// Its upgrade that is planned or under way.
+    pub(crate) upgrade: Option<u32>,
+    /// Its newest failed upgrade.
+    pub(crate) failed: Option<u32>,
+    /// What it could go to, highest first.
+    pub(crate) candidates: Box<[Candidate]>,
+}
+
+/// A version that a member could go to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Candidate {
+    pub(crate) version: u32,
+    /// Its place among the cluster's offers.
+    pub(crate) offer: u32,
+    /// The rules that held it when it was last judged, as bits.
+    pub(crate) holds: u32,
+}
+
+/// How long a workload has run on each version in an organisation.
+#[derive(Debug, Clone)]
+pub(crate) struct SoakCell {
+    pub(crate) organisation: u32,
+    pub(crate) workload: Name,
+    /// By version; inherited days included.
+    pub(crate) seconds: Vec<i64>,
+    /// Cells of other organisations that inherit from this one.
+    pub(crate) heirs: Vec<u32>,
+    pub(crate) classes: Vec<u32>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct SectorEntry {
+    pub(crate) name: Name,
+    pub(crate) max_parallel: Option<super::Parallel>,
+    pub(crate) max_failures: Option<u32>,
+    pub(crate) straggler_days: Option<u32>,
+    pub(crate) depends_on: Vec<u32>,
+    /// How many of its clusters declare each mutex.
+    pub(crate) with_mutex: BTreeMap<u32, u32>,
+}
+
+/// The clusters of a sector that have a workload.
+#[derive(Debug, Clone)]
+pub(crate) struct Crowd {
+    pub(crate) sector: u32,
+    pub(crate) cell: u32,
+    /// By version, lowest first.
+    pub(crate) members: BTreeSet<(u32, u32)>,
+    /// The first of them.
+    pub(crate) lowest: (u32, u32),
+    /// Classes that come after it.
+    pub(crate) followers: Vec<u32>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct MutexEntry {
+    pub(crate) name: Name,
+    /// None: shared between organisations.
+    pub(crate) organisation: Option<u32>,
+    /// Members whose upgrade holds it.
+    pub(crate) holders: Vec<u32>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct PatternEntry {
+    pub(crate) pattern: Pattern,
+    /// Whether it is the organisation's.
+    pub(crate) of_organisation: bool,
+    /// By version.
+    pub(crate) blocks: Vec<bool>,
+}
+
+/// A schedule with its windows and exclusions.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Calendar {
+    pub(crate) schedule: Option<Schedule>,
+    pub(crate) windows: Vec<MaintenanceWindow>,
+    pub(crate) exclusions: Vec<Exclusion>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct GateEntry {
+    pub(crate) gate: super::Gate,
+    pub(crate) before: (u64, u64),
+    /// Only clusters that use STS have to pass it.
+    pub(crate) sts_only: bool,
+}
+
+impl Roster {
+    /// How many clusters it is about.
+    pub fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Whether it is about none.
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// The number of the cluster with that id.
+    pub fn find(&self, id: &str) -> Option<u32> {
+        self.by_id.get(id).copied()
+    }
+
+    /// The clusters, with their policies, in no particular order.
+    pub fn clusters(&self) -> impl Iterator<Item = (&ClusterState, &UpgradePolicy)> {
+        self.members.iter().map(|member| (&member.state, &self.classes[member.class as usize].policy))
+    }
+
+    /// Clusters that no policy is about.
+    pub fn unmanaged(&self) -> &[ClusterState] {
+        &self.unmanaged
+    }
+
+    /// The cluster of that number.
+    pub fn cluster(&self, member: u32) -> &ClusterState {
+        &self.member(member).state
+    }
+
+    /// What the cluster of that number wants.
+    pub fn policy(&self, member: u32) -> &UpgradePolicy {
+        &self.class_of(member).policy
+    }
+
+    /// The numbers of the clusters, in the order in which they are looked at: by version, soak days, organisation, id.
+    pub fn in_order(&self) -> &[u32] {
+        &self.order
+    }
+
+    /// The upgrades it knows of.
+    pub fn upgrades(&self) -> &[Upgrade] {
+        &self.upgrades
+    }
+
+    /// The days of each workload on each version in each organisation, inherited ones included.
+    pub fn soak(&self) -> impl Iterator<Item = (&Name, &Name, &Version, i64)> {
+        self.cells.iter().flat_map(move |cell| {
+            let organisation = &self.organisations[cell.organisation as usize].id;
+            let seconds = cell.seconds.iter().zip(&self.versions).filter(|(seconds, _)| **seconds > 0);
+            seconds.map(move |(seconds, version)| (organisation, &cell.workload, version, *seconds))
+        })
+    }
+
+    pub(crate) fn member(&self, member: u32) -> &Member {
+        &self.members[member as usize]
+    }
+
+    pub(crate) fn class_of(&self, member: u32) -> &Class {
+        &self.classes[self.member(member).class as usize]
+    }
+
+    pub(crate) fn version(&self, version: u32) -> &Version {
+        &self.versions[version as usize]
+    }
+
+    pub(crate) fn version_number(&self, version: &Version) -> Option<u32> {
+        self.versions.binary_search(version).ok().map(|at| at as u32)
+    }
+
+    /// What decides its turn.
+    fn turn(&self, member: u32) -> (u32, u32, u32, &str) {
+        let (of, class) = (self.member(member), self.class_of(member));
+        (of.version, class.policy.soak_days.unwrap_or(0), class.organisation, of.state.id.as_str())
+    }
+
+    /// The limit of parallel upgrades for a mutex in a sector.
+    pub(crate) fn limit(&self, sector: u32, mutex: u32) -> Option<u32> {
+        let sector = &self.sectors[sector as usize];
+        let clusters = sector.with_mutex.get(&mutex).copied().unwrap_or(0);
+        sector.max_parallel.map(|parallel| parallel.limit(clusters))
+    }
+
+    /// The mutexes that an upgrade of the member takes.
+    pub(crate) fn mutexes_of(&self, member: u32) -> impl Iterator<Item = u32> + '_ {
+        self.class_of(member).mutexes.iter().copied().chain(self.member(member).itself)
+    }
+
+    pub(crate) fn take_mutexes(&mut self, member: u32) {
+        for mutex in self.mutexes_of(member).collect::<Vec<_>>() {
+            self.mutexes[mutex as usize].holders.push(member);
+        }
+    }
+
+    pub(crate) fn give_mutexes_back(&mut self, member: u32) {
+        for mutex in self.mutexes_of(member).collect::<Vec<_>>() {
+            self.mutexes[mutex as usize].holders.retain(|holder| *holder != member);
+        }
+    }
+}
+
+impl Calendar {
+    /// What it says.
+    pub(crate) fn schedules(&self) -> Schedules<'_> {
+        Schedules { schedule: self.schedule.as_ref(), windows: &self.windows, exclusions: &self.exclusions }
+    }
+}
+
+impl Candidate {
+    /// Whether nothing but the cluster's own situation stands in its way.
+    pub(crate) fn is_free(&self) -> bool {
+        self.holds == 0
+    }
+}
+
+/// A member at an instant: what a rule of the fleet looks at.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Post<'a> {
+    pub(crate) roster: &'a Roster,
+    pub(crate) number: u32,
+    pub(crate) member: &'a Member,
+    pub(crate) class: &'a Class,
+    pub(crate) now: Timestamp,
+}
+
+impl<'a> Post<'a> {
+    pub(crate) fn new(roster: &'a Roster, number: u32, now: Timestamp) -> Self {
+        Self { roster, number, member: roster.member(number), class: roster.class_of(number), now }
+    }
+}
