@@ -8,3 +8,4 @@ pub mod decide;
 pub mod domain;
 pub mod finding;
 pub mod rules;
+pub mod simulate;

@@ -101,6 +101,8 @@ pub struct Desk {
     /// The next start of each calendar, and the instant it was looked up for.
     next_starts: Vec<Option<(Timestamp, Option<Timestamp>)>>,
     last_pass: Option<Timestamp>,
+    /// Who was started by the last pass: they hold their mutexes until the next, whether or not somebody carries it out.
+    started: BTreeSet<u32>,
 }
 
 #[derive(Debug, Clone)]
@@ -128,6 +130,7 @@ impl Desk {
             wakes: BTreeSet::new(),
             next_starts: vec![None; roster.calendars.len()],
             last_pass: None,
+            started: BTreeSet::new(),
             roster,
         }
     }
@@ -147,6 +150,12 @@ impl Desk {
     pub fn upgrade_changed(&mut self, upgrade: Upgrade) -> bool {
         let followed = self.roster.upgrade_changed(upgrade);
         self.judge_again(followed)
+    }
+
+    /// Every healthy cluster has run for so many seconds more on its version, and was seen to.
+    pub fn time_passes(&mut self, seconds: i64, now: Timestamp) {
+        let followed = self.roster.time_passes(seconds, now);
+        self.judge_again(followed);
     }
 
     /// People stop or allow new starts.
@@ -221,7 +230,12 @@ impl Desk {
 
     /// Walks the ready in their order; who starts takes its mutexes at once.
     fn fold(&mut self, now: Timestamp) -> Vec<Start> {
-        let (mut starts, mut started) = (Vec::new(), Vec::new());
+        for number in std::mem::take(&mut self.started) {
+            if self.roster.member(number).upgrade.is_none() {
+                self.roster.give_mutexes_back(number);
+            }
+        }
+        let mut starts = Vec::new();
         for at in 0..self.roster.order.len() {
             let number = self.roster.order[at];
             if !self.ready[number as usize] {
@@ -229,12 +243,10 @@ impl Desk {
             }
             if let Some(start) = self.start(number, now) {
                 self.roster.take_mutexes(number);
-                started.push(number);
+                self.started.insert(number);
                 starts.push(start);
             }
         }
-        // Nothing of it is so before it is carried out.
-        started.into_iter().for_each(|number| self.roster.give_mutexes_back(number));
         starts
     }
 
@@ -278,9 +290,9 @@ impl Desk {
         next.filter(|next| now.duration_until(*next) <= crate::domain::fleet::schedule::HORIZON)
     }
 
-    /// Why a cluster does, or does not, go where it could.
+    /// Why a cluster does, or does not, go where it could, after the last pass and what that started.
     pub fn why(&self, member: u32, now: Timestamp) -> why::Why {
-        why::why(&self.roster, member, now)
+        why::why(&self.roster, member, now, self.started.contains(&member))
     }
 
     /// What a version's verdict is for a cluster, as [`Desk::why`] says it.

@@ -32,10 +32,12 @@ pub struct CandidateWhy {
     pub own: Verdict,
 }
 
-/// Explains everything about one cluster.
-pub(super) fn why(roster: &Roster, member: u32, now: Timestamp) -> Why {
+/// Explains everything about one cluster. One that was just started had its mutexes before those who came after it.
+pub(super) fn why(roster: &Roster, member: u32, now: Timestamp, started: bool) -> Why {
     let post = Post::new(roster, member, now);
-    let cluster: Verdict = cluster_holds(&post).map(|hold| verdict(&post, None, hold)).collect();
+    let is_lock = |hold: &Hold| matches!(hold.code(), HoldCode::Mutex | HoldCode::ParallelLimit);
+    let holds = cluster_holds(&post).filter(|hold| !(started && is_lock(hold)));
+    let cluster: Verdict = holds.map(|hold| verdict(&post, None, hold)).collect();
     let explain = |candidate: &Candidate| {
         let holds = candidate_holds(&post, candidate);
         let own: Verdict = holds.map(|hold| verdict(&post, Some(candidate), hold)).collect();

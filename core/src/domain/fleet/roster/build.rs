@@ -196,9 +196,16 @@ impl Builder {
     fn cell(&mut self, organisation: u32, workload: &Name) -> u32 {
         let Roster { cells, versions, .. } = &mut self.roster;
         *self.cells.entry((organisation, workload.clone())).or_insert_with(|| {
-            let seconds = vec![0; versions.len()];
+            let (seconds, own_seconds) = (vec![0; versions.len()], vec![0; versions.len()]);
             let workload = workload.clone();
-            cells.push(SoakCell { organisation, workload, seconds, heirs: Vec::new(), classes: Vec::new() });
+            cells.push(SoakCell {
+                organisation,
+                workload,
+                seconds,
+                own_seconds,
+                heirs: Vec::new(),
+                classes: Vec::new(),
+            });
             cells.len() as u32 - 1
         })
     }
@@ -278,7 +285,9 @@ impl Builder {
             };
             let (cell, version) = (self.cell(organisation, &sum.workload), self.roster.version_number(&sum.version));
             let version = version.expect("every version has a number") as usize;
-            self.roster.cells[cell as usize].seconds[version] += sum.seconds;
+            let cell = &mut self.roster.cells[cell as usize];
+            cell.seconds[version] += sum.seconds;
+            cell.own_seconds[version] += sum.seconds;
         }
         let own: Vec<Vec<i64>> = self.roster.cells.iter().map(|cell| cell.seconds.clone()).collect();
         for heir in policy.organisations.values() {

@@ -3,7 +3,9 @@
 //! Each change says which members have to be judged again. What cannot be followed (a version that has no number yet, a
 //! new cluster, inherited data) says so, and the roster is built anew.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
 
 use super::{Roster, build};
 use crate::domain::fleet::{Approval, ClusterState, Pause, Upgrade, UpgradeState};
@@ -69,6 +71,7 @@ impl Roster {
     /// Adds soak to a cell and to those that inherit it. Members are judged again whose need is met by that.
     fn credit(&mut self, cell: u32, version: u32, seconds: i64, again: &mut BTreeSet<u32>) {
         let heirs = self.cells[cell as usize].heirs.clone();
+        self.cells[cell as usize].own_seconds[version as usize] += seconds;
         for cell in heirs.into_iter().chain([cell]) {
             let have = &mut self.cells[cell as usize].seconds[version as usize];
             let before = std::mem::replace(have, *have + seconds);
@@ -81,6 +84,24 @@ impl Roster {
                 }
             }
         }
+    }
+
+    /// Every healthy cluster has run for so many seconds more on its version, and was seen to.
+    pub fn time_passes(&mut self, seconds: i64, now: Timestamp) -> Followed {
+        let mut credits: BTreeMap<(u32, u32), i64> = BTreeMap::new();
+        for member in &mut self.members {
+            member.state.last_seen = now;
+            if member.state.health.is_healthy() {
+                for cell in &self.classes[member.class as usize].cells {
+                    *credits.entry((*cell, member.version)).or_default() += seconds;
+                }
+            }
+        }
+        let mut again = BTreeSet::new();
+        for ((cell, version), seconds) in credits {
+            self.credit(cell, version, seconds, &mut again);
+        }
+        Followed::Judge(again)
     }
 
     fn leave_order(&mut self, member: u32) {

@@ -13,7 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::{
-    Approval, ClusterState, Exclusion, MaintenanceWindow, Name, Pause, Schedule, Schedules, Upgrade, UpgradePolicy,
+    Approval, ClusterState, Exclusion, MaintenanceWindow, Name, Pause, Schedule, Schedules, SoakSum, Upgrade,
+    UpgradePolicy,
 };
 use crate::domain::{Pattern, Version};
 use crate::finding::Finding;
@@ -110,6 +111,8 @@ pub(crate) struct SoakCell {
     pub(crate) workload: Name,
     /// By version; inherited days included.
     pub(crate) seconds: Vec<i64>,
+    /// By version; the organisation's own alone.
+    pub(crate) own_seconds: Vec<i64>,
     /// Cells of other organisations that inherit from this one.
     pub(crate) heirs: Vec<u32>,
     pub(crate) classes: Vec<u32>,
@@ -228,6 +231,20 @@ impl Roster {
         })
     }
 
+    /// The organisations' own soak, as an input has it.
+    pub fn own_soak(&self) -> Vec<SoakSum> {
+        let sums = self.cells.iter().flat_map(|cell| {
+            let own = cell.own_seconds.iter().zip(&self.versions).filter(|(seconds, _)| **seconds > 0);
+            own.map(|(seconds, version)| SoakSum {
+                organisation: self.organisations[cell.organisation as usize].id.clone(),
+                workload: cell.workload.clone(),
+                version: version.clone(),
+                seconds: *seconds,
+            })
+        });
+        sums.collect()
+    }
+
     pub(crate) fn member(&self, member: u32) -> &Member {
         &self.members[member as usize]
     }
@@ -264,7 +281,10 @@ impl Roster {
 
     pub(crate) fn take_mutexes(&mut self, member: u32) {
         for mutex in self.mutexes_of(member).collect::<Vec<_>>() {
-            self.mutexes[mutex as usize].holders.push(member);
+            let holders = &mut self.mutexes[mutex as usize].holders;
+            if !holders.contains(&member) {
+                holders.push(member);
+            }
         }
     }
 

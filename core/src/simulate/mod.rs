@@ -1,0 +1,220 @@
+//! What happens over the next days, if nothing fails?
+//!
+//! The same decisions on a virtual clock: at each step upgrades end, soak is credited, and `dispatch` is asked. What it
+//! starts is carried out at once and takes a given time.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::decide::{Desk, Start, StartKind};
+use crate::domain::Version;
+use crate::domain::fleet::{ClusterState, FleetInput, Name, Offer, Owner, Product, Upgrade, UpgradeId, UpgradeState};
+
+/// What is assumed.
+#[derive(Debug, Clone)]
+pub struct Assumptions {
+    /// The time from one decision to the next.
+    pub step: SignedDuration,
+    /// How long an upgrade takes.
+    pub upgrade_takes: SignedDuration,
+    /// Versions that will come out, and when: offered to every cluster below them.
+    pub releases: Vec<(Timestamp, Version)>,
+}
+
+/// An upgrade that will start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Forecast {
+    /// When.
+    pub at: Timestamp,
+    /// When it was decided.
+    pub decided: Timestamp,
+    /// The cluster's name.
+    pub cluster: Name,
+    /// Its organisation.
+    pub organisation: Name,
+    /// Its sector.
+    pub sector: Option<Name>,
+    /// Only this node pool.
+    pub pool: Option<Name>,
+    /// From.
+    pub from: Version,
+    /// To.
+    pub to: Version,
+}
+
+/// What a cluster on that version would be offered then.
+pub type Offers<'a> = &'a dyn Fn(&ClusterState, Timestamp) -> Option<Arc<[Offer]>>;
+
+impl Default for Assumptions {
+    fn default() -> Self {
+        Self { step: SignedDuration::from_hours(1), upgrade_takes: SignedDuration::from_hours(1), releases: Vec::new() }
+    }
+}
+
+/// Every upgrade that would start from then on and before then. `offers` says what a cluster is offered after it moved; where it does not
+/// know, what it was offered before and is still above it.
+pub fn forecast(
+    input: FleetInput,
+    from: Timestamp,
+    until: Timestamp,
+    assumed: &Assumptions,
+    offers: Offers<'_>,
+) -> Vec<Forecast> {
+    let next_id = input.upgrades.iter().map(|upgrade| upgrade.id.0).max().unwrap_or(0) + 1;
+    let mut simulation = Simulation { input, assumed, offers, next_id, desk: None, forecasts: Vec::new() };
+    let mut now = from;
+    while now < until {
+        simulation.release(now, now == from);
+        simulation.finish(now);
+        simulation.decide(now);
+        let Some(next) = now.checked_add(assumed.step).ok().filter(|next| *next > now) else {
+            break;
+        };
+        simulation.soak(next);
+        now = next;
+    }
+    simulation.forecasts
+}
+
+struct Simulation<'a> {
+    /// What the fleet looks like, for when the desk has to be made anew.
+    input: FleetInput,
+    assumed: &'a Assumptions,
+    offers: Offers<'a>,
+    next_id: i64,
+    desk: Option<Desk>,
+    forecasts: Vec<Forecast>,
+}
+
+impl Simulation<'_> {
+    fn desk(&mut self) -> &mut Desk {
+        let input = &self.input;
+        self.desk.get_or_insert_with(|| Desk::new(input.clone()))
+    }
+
+    /// The desk has to be made anew, with the soak that this one knows.
+    fn start_anew(&mut self) {
+        if let Some(desk) = self.desk.take() {
+            self.input.soak = desk.roster().own_soak();
+        }
+    }
+
+    /// Releases that come out by now, and did not by the step before.
+    fn release(&mut self, now: Timestamp, first: bool) {
+        let before = now.checked_sub(self.assumed.step).unwrap_or(now);
+        let is_new = |at: Timestamp| at <= now && (first || at > before);
+        let new: Vec<&Version> =
+            self.assumed.releases.iter().filter(|(at, _)| is_new(*at)).map(|(_, version)| version).collect();
+        if new.is_empty() {
+            return;
+        }
+        for cluster in &mut self.input.clusters {
+            let more = new.iter().filter(|version| ***version > cluster.version);
+            let more = more.map(|version| Offer { version: (*version).clone(), hold: None });
+            cluster.offers = cluster.offers.iter().cloned().chain(more).collect();
+        }
+        self.start_anew();
+    }
+
+    /// Upgrades whose time is over: the clusters are there.
+    fn finish(&mut self, now: Timestamp) {
+        let over = |upgrade: &Upgrade| {
+            upgrade.state.is_active()
+                && upgrade.start_at.checked_add(self.assumed.upgrade_takes).is_ok_and(|end| end <= now)
+        };
+        let done: Vec<usize> = (0..self.input.upgrades.len()).filter(|at| over(&self.input.upgrades[*at])).collect();
+        if done.is_empty() {
+            return;
+        }
+        self.desk();
+        let places: BTreeMap<&str, usize> =
+            self.input.clusters.iter().enumerate().map(|(at, cluster)| (cluster.id.as_str(), at)).collect();
+        let moves: Vec<(usize, Option<usize>)> =
+            done.into_iter().map(|at| (at, places.get(self.input.upgrades[at].cluster.as_str()).copied())).collect();
+        for (at, cluster) in moves {
+            let upgrade = &mut self.input.upgrades[at];
+            (upgrade.state, upgrade.changed_at) = (UpgradeState::Finished, now);
+            let upgrade = upgrade.clone();
+            if let Some(cluster) = cluster {
+                let state = &mut self.input.clusters[cluster];
+                arrive(state, &upgrade, now);
+                if upgrade.pool.is_none() {
+                    let ahead = || state.offers.iter().filter(|offer| offer.version > state.version).cloned().collect();
+                    state.offers = (self.offers)(state, now).unwrap_or_else(ahead);
+                }
+                let state = state.clone();
+                let followed = self.desk().seen(state, None);
+                if !followed || !self.desk().upgrade_changed(upgrade) {
+                    self.start_anew();
+                }
+            }
+        }
+        self.input.upgrades.retain(|upgrade| upgrade.state != UpgradeState::Finished);
+    }
+
+    fn decide(&mut self, now: Timestamp) {
+        let decision = self.desk().pass(now);
+        for start in decision.starts {
+            let upgrade = self.carry_out(&start, now);
+            self.input.upgrades.push(upgrade.clone());
+            if !self.desk().upgrade_changed(upgrade) {
+                self.start_anew();
+            }
+            self.forecasts.push(Forecast {
+                at: start.at,
+                decided: now,
+                pool: start.pool().cloned(),
+                cluster: start.name,
+                organisation: start.organisation,
+                sector: start.sector,
+                from: start.from,
+                to: start.to,
+            });
+        }
+    }
+
+    fn carry_out(&mut self, start: &Start, now: Timestamp) -> Upgrade {
+        self.next_id += 1;
+        Upgrade {
+            id: UpgradeId(self.next_id),
+            cluster: start.cluster.clone(),
+            pool: match &start.kind {
+                StartKind::NodePool(pool) => Some(pool.clone()),
+                StartKind::Cluster | StartKind::ControlPlane => None,
+            },
+            from: start.from.clone(),
+            to: start.to.clone(),
+            state: UpgradeState::Planned,
+            // Nobody re-judges it: nothing fails here.
+            owner: Owner::Other,
+            start_at: start.at,
+            changed_at: now,
+            failures: 0,
+            note: None,
+        }
+    }
+
+    /// Every healthy cluster adds a step's worth of soak to its version, and is seen to.
+    fn soak(&mut self, next: Timestamp) {
+        let seconds = self.assumed.step.as_secs();
+        self.desk().time_passes(seconds, next);
+        self.input.clusters.iter_mut().for_each(|cluster| cluster.last_seen = next);
+    }
+}
+
+fn arrive(state: &mut ClusterState, upgrade: &Upgrade, now: Timestamp) {
+    match (&upgrade.pool, &mut state.product) {
+        (Some(id), Product::HostedControlPlane { pools }) => {
+            for pool in pools.iter_mut().filter(|pool| pool.id == *id) {
+                pool.version = upgrade.to.clone();
+            }
+        }
+        (Some(_), Product::Standalone) => {}
+        (None, _) => {
+            state.version = upgrade.to.clone();
+            state.version_since = now;
+        }
+    }
+}

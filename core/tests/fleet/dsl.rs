@@ -1,0 +1,307 @@
+//! The language of these tests. One line is one fact:
+//!
+//! ```text
+//! now 2021-08-30T18:00Z                                  (else that Monday)
+//! org blocks ^4\.9\.9$ | org shares m1 | org in o2 blocks …
+//! sector prod after stage,canary limit 50% failures 2 stragglers 3
+//! soak web on 4.9.2 3.5                                  (days)
+//! gate g1 before 4.10 label api.openshift.com/gate-ocp
+//! pause sector prod
+//! approve 4.9.2 for a
+//! cluster a at 4.9.1 offers 4.9.2,4.9.3 sector prod mutexes m1,m2 soak 2 workloads web schedule 0_19_*_*_*
+//!     (also: blocks RE, pin V, sts, approval, unhealthy, acks g1, pools np0=4.9.0, in o2, silent 3, since 5, risk NAME=4.9.3)
+//! upgrade a to 4.9.2 planned|started|failed              (also: by other, hours-ago N)
+//! release 4.9.3 at 2021-09-01T00:00Z
+//! ```
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use jiff::{SignedDuration, Timestamp};
+use towpath_core::decide::{Decision, Desk, dispatch};
+use towpath_core::domain::fleet::{
+    Approval, ClusterPolicy, ClusterState, FleetInput, Gate, Health, Name, Objection, Offer, OfferHold, Organisation,
+    Owner, Parallel, Pause, Pool, Product, Sector, SoakSum, Upgrade, UpgradeId, UpgradePolicy, UpgradeState,
+};
+use towpath_core::domain::{Answer, Arch, ClusterId, Fact, Pattern, Verdict, Version};
+use towpath_core::finding::Place;
+use towpath_core::simulate::{Assumptions, forecast};
+
+/// What a text says.
+pub(crate) struct Story {
+    pub(crate) input: FleetInput,
+    pub(crate) now: Timestamp,
+    pub(crate) assumptions: Assumptions,
+}
+
+/// Decides now, and says for each cluster what it does, or why it waits.
+pub(crate) fn check(text: &str, expected: expect_test::Expect) {
+    let story = read(text);
+    let (desk, decision) = dispatch(story.input, story.now);
+    expected.assert_eq(&told(&desk, &decision));
+}
+
+/// What starts over so many days.
+pub(crate) fn check_days(days: i64, text: &str, expected: expect_test::Expect) {
+    let Story { input, now, assumptions } = read(text);
+    let starts = forecast(input, now, now + SignedDuration::from_hours(24 * days), &assumptions, &|_, _| None);
+    let lines =
+        starts.iter().map(|start| format!("{} {} -> {}\n", &start.at.to_string()[..16], start.cluster, start.to));
+    expected.assert_eq(&lines.collect::<String>());
+}
+
+/// What each cluster does.
+pub(crate) fn told(desk: &Desk, decision: &Decision) -> String {
+    let mut text = String::new();
+    let names = desk.roster().in_order().iter().map(|member| &desk.roster().cluster(*member).name);
+    let width = names.map(|name| name.len()).max().unwrap_or(0);
+    for member in desk.roster().in_order() {
+        let state = desk.roster().cluster(*member);
+        write!(text, "{:width$}  ", state.name).unwrap();
+        if let Some(start) = decision.starts.iter().find(|start| start.cluster == state.id) {
+            let what = start.pool().map_or_else(String::new, |pool| format!("{pool} "));
+            writeln!(text, "start {what}{} at {}", start.to, &start.at.to_string()[11..16]).unwrap();
+            continue;
+        }
+        let why = desk.why(*member, decision.at);
+        match why.cluster.reasons.is_empty() && why.candidates.is_empty() {
+            true => writeln!(text, "nothing newer").unwrap(),
+            false => writeln!(text, "{}", reasons(&why.cluster)).unwrap(),
+        }
+        for candidate in &why.candidates {
+            writeln!(text, "{:width$}    {}: {}", "", candidate.to, reasons(&candidate.own)).unwrap();
+        }
+    }
+    for cancel in &decision.cancels {
+        writeln!(text, "cancel {}: {}", cancel.upgrade.0, reasons(&cancel.verdict)).unwrap();
+    }
+    for begin in &decision.begins {
+        writeln!(text, "begin {}", begin.0).unwrap();
+    }
+    for ended in &decision.ended {
+        writeln!(
+            text,
+            "{} {}: {}",
+            ended.state.code(),
+            ended.upgrade.0,
+            ended.note.as_deref().unwrap_or("it is there")
+        )
+        .unwrap();
+    }
+    for overdue in &decision.overdue {
+        writeln!(text, "overdue {} since {}", overdue.upgrade.0, overdue.since).unwrap();
+    }
+    text
+}
+
+fn reasons(verdict: &Verdict) -> String {
+    let answer = match &verdict.answer {
+        Answer::Refuse => "no",
+        Answer::Wait { .. } => "wait",
+        _ => return "yes".to_owned(),
+    };
+    let until = match verdict.answer {
+        Answer::Wait { until: Some(until) } => format!(" until {until}"),
+        _ => String::new(),
+    };
+    let all: Vec<String> = verdict.reasons.iter().map(ToString::to_string).collect();
+    format!("{answer}{until}: {}", all.join("; "))
+}
+
+/// Reads a story.
+pub(crate) fn read(text: &str) -> Story {
+    let mut story = Story {
+        input: FleetInput::default(),
+        now: "2021-08-30T18:00:00Z".parse().unwrap(),
+        assumptions: Assumptions::default(),
+    };
+    let lines: Vec<Words<'_>> = text.lines().map(|line| Words(line.split_whitespace().collect())).collect();
+    for line in lines.iter().filter(|line| !line.0.is_empty() && line.0[0] == "now") {
+        story.now = line.0[1].parse().unwrap();
+    }
+    for line in lines.iter().filter(|line| !line.0.is_empty()) {
+        let organisation = line.after("in").unwrap_or("org");
+        match line.0[0] {
+            "now" => {}
+            "org" => {
+                let org = org(&mut story.input, organisation);
+                org.blocked_versions.extend(line.after("blocks").map(|text| Pattern::new(text).unwrap()));
+                org.shared_mutexes.extend(line.list("shares"));
+                org.inherits_from.extend(line.list("inherits"));
+                org.disabled |= line.has("disabled");
+            }
+            "sector" => {
+                let sector = sector(line);
+                org(&mut story.input, organisation).sectors.insert(sector.name.clone(), sector);
+            }
+            "soak" => story.input.soak.push(SoakSum {
+                organisation: organisation.into(),
+                workload: line.0[1].into(),
+                version: version(line.after("on").unwrap()),
+                seconds: (line.0[4].parse::<f64>().unwrap() * 86_400.0) as i64,
+            }),
+            "gate" => story.input.gates.push(Gate {
+                id: line.0[1].into(),
+                version_prefix: line.after("before").unwrap().into(),
+                label: line.after("label").unwrap_or("api.openshift.com/gate-ocp").into(),
+            }),
+            "pause" => story.input.pauses.push(Pause {
+                organisation: line.after("in").map(Into::into),
+                sector: line.after("sector").map(Into::into),
+                by: "ada".into(),
+                at: story.now,
+                why: "an incident".into(),
+            }),
+            "approve" => story.input.approvals.push(Approval {
+                organisation: organisation.into(),
+                cluster: line.after("for").map(Into::into),
+                version: version(line.0[1]),
+                by: "ada".into(),
+                at: story.now,
+            }),
+            "cluster" => cluster(&mut story, line, organisation),
+            "upgrade" => upgrade(&mut story, line),
+            "release" => {
+                story.assumptions.releases.push((line.after("at").unwrap().parse().unwrap(), version(line.0[1])))
+            }
+            other => panic!("{other} is no fact"),
+        }
+    }
+    story
+}
+
+struct Words<'a>(Vec<&'a str>);
+
+impl<'a> Words<'a> {
+    fn after(&self, word: &str) -> Option<&'a str> {
+        self.0.iter().position(|found| *found == word).and_then(|at| self.0.get(at + 1)).copied()
+    }
+
+    fn list(&self, word: &str) -> impl Iterator<Item = Name> + use<'a> {
+        self.after(word).into_iter().flat_map(|list| list.split(',')).map(Into::into)
+    }
+
+    fn has(&self, word: &str) -> bool {
+        self.0.contains(&word)
+    }
+
+    fn hours_ago(&self, word: &str, now: Timestamp, unit: i64) -> Option<Timestamp> {
+        self.after(word).map(|number| now - SignedDuration::from_hours(unit * number.parse::<i64>().unwrap()))
+    }
+}
+
+fn version(text: &str) -> Version {
+    text.parse().unwrap()
+}
+
+fn org<'a>(input: &'a mut FleetInput, id: &str) -> &'a mut Organisation {
+    input.policy.organisations.entry(id.into()).or_insert_with(|| Organisation {
+        id: id.into(),
+        name: id.into(),
+        environment: None,
+        blocked_versions: Vec::new(),
+        sectors: BTreeMap::new(),
+        clusters: Vec::new(),
+        defaults: Vec::new(),
+        inherits_from: [].into(),
+        shared_mutexes: [].into(),
+        disabled: false,
+        origin: Place::file("org.yaml"),
+    })
+}
+
+fn sector(line: &Words<'_>) -> Sector {
+    let parallel = |text: &str| match text.strip_suffix('%') {
+        Some(percent) => Parallel::Percent(percent.parse().unwrap()),
+        None => Parallel::Count(text.parse().unwrap()),
+    };
+    Sector {
+        name: line.0[1].into(),
+        depends_on: line.list("after").collect(),
+        max_parallel: line.after("limit").map(parallel),
+        max_failures: line.after("failures").map(|number| number.parse().unwrap()),
+        straggler_days: line.after("stragglers").map(|days| days.parse().unwrap()),
+        origin: Place::file("org.yaml"),
+    }
+}
+
+fn cluster(story: &mut Story, line: &Words<'_>, organisation: &str) {
+    let (name, now): (Name, Timestamp) = (line.0[1].into(), story.now);
+    let policy = UpgradePolicy {
+        workloads: line.after("workloads").map_or_else(|| ["web".into()].into(), |_| line.list("workloads").collect()),
+        schedule: Some(line.after("schedule").unwrap_or("*_*_*_*_*").replace('_', " ").parse().unwrap()),
+        soak_days: match line.after("soak") {
+            Some("none") => None,
+            days => Some(days.unwrap_or("0").parse().unwrap()),
+        },
+        mutexes: line.list("mutexes").collect(),
+        sector: line.after("sector").map(Into::into),
+        blocked_versions: line.after("blocks").map(|text| Pattern::new(text).unwrap()).into_iter().collect(),
+        gate_approvals: line.list("approves-gates").collect(),
+        needs_approval: line.has("approval"),
+        pin: line.after("pin").map(version),
+        accepted_risks: line.list("accepts").collect(),
+        ..UpgradePolicy::default()
+    };
+    let organisation_of = org(&mut story.input, organisation);
+    organisation_of.clusters.push(ClusterPolicy {
+        name: name.clone(),
+        id: None,
+        policy,
+        problems: Vec::new(),
+        origin: Place::file("org.yaml"),
+    });
+    let risk = line.after("risk").and_then(|risk| risk.split_once('='));
+    let offer = |text: Name| {
+        let hold = risk.filter(|(_, at)| **at == *text).map(|(risk, _)| OfferHold {
+            until: None,
+            risks: [risk.into()].into(),
+            reasons: [Objection { code: "KnownRisk".into(), sentence: format!("unless {risk} applies").into() }].into(),
+        });
+        Offer { version: version(&text), hold: hold.map(Box::new) }
+    };
+    let pools = line.list("pools").map(|pool| {
+        let (id, at) = pool.split_once('=').unwrap();
+        Pool { id: id.into(), version: version(at) }
+    });
+    story.input.clusters.push(ClusterState {
+        id: ClusterId::new(&format!("id-{name}")).unwrap(),
+        name,
+        organisation: organisation.into(),
+        version: version(line.after("at").unwrap()),
+        going_to: line.after("going-to").map(version),
+        version_since: line.hours_ago("since", now, 24).unwrap_or(now),
+        last_seen: line.hours_ago("silent", now, 24).unwrap_or(now),
+        health: if line.has("unhealthy") { Health::Unhealthy { why: "etcd".into() } } else { Health::Healthy },
+        channel: None,
+        arch: Arch::default(),
+        platform: Fact::Unknown,
+        labels: BTreeMap::new(),
+        product: match line.after("pools") {
+            Some(_) => Product::HostedControlPlane { pools: pools.collect() },
+            None => Product::Standalone,
+        },
+        sts: line.has("sts"),
+        offers: line.list("offers").map(offer).collect(),
+        acknowledged_gates: line.list("acks").collect(),
+    });
+}
+
+fn upgrade(story: &mut Story, line: &Words<'_>) {
+    let id = format!("id-{}", line.0[1]);
+    let of = story.input.clusters.iter().find(|cluster| cluster.id.as_str() == id);
+    let start_at = line.hours_ago("hours-ago", story.now, 1).unwrap_or(story.now + SignedDuration::from_mins(30));
+    story.input.upgrades.push(Upgrade {
+        id: UpgradeId(story.input.upgrades.len() as i64 + 1),
+        cluster: ClusterId::new(&id).unwrap(),
+        pool: line.after("pool").map(Into::into),
+        from: of.map_or_else(|| version("4.0.0"), |of| of.version.clone()),
+        to: version(line.after("to").unwrap()),
+        state: UpgradeState::of_code(line.0[4]).unwrap(),
+        owner: if line.has("other") { Owner::Other } else { Owner::Towpath },
+        start_at,
+        changed_at: start_at,
+        failures: line.after("failures").map_or(0, |number| number.parse().unwrap()),
+        note: None,
+    });
+}

@@ -1,0 +1,88 @@
+//! Planned upgrades are judged again until they start; what runs is followed.
+
+use expect_test::expect;
+
+use crate::dsl::check;
+
+#[test]
+fn a_version_that_gets_blocked_cancels_what_is_planned_and_leaves_what_runs() {
+    check(
+        "
+        org blocks 4.9.2
+        cluster a at 4.9.1 offers 4.9.2
+        cluster b at 4.9.1 offers 4.9.2 going-to 4.9.2
+        cluster c at 4.9.1 offers 4.9.2
+        upgrade a to 4.9.2 planned
+        upgrade b to 4.9.2 started hours-ago 1
+        upgrade c to 4.9.2 planned by other
+        ",
+        expect![[r#"
+            a  wait: its upgrade to 4.9.2 is planned for 2021-08-30T18:30:00Z
+                 4.9.2: no: blocked by the organisation's pattern 4.9.2
+            b  wait: its upgrade to 4.9.2 has been under way since 2021-08-30T17:00:00Z
+                 4.9.2: no: blocked by the organisation's pattern 4.9.2
+            c  wait: its upgrade to 4.9.2 is planned for 2021-08-30T18:30:00Z
+                 4.9.2: no: blocked by the organisation's pattern 4.9.2
+            cancel 1: no: blocked by the organisation's pattern 4.9.2
+        "#]],
+    );
+}
+
+#[test]
+fn a_plan_begins_when_its_time_has_come_and_it_still_holds() {
+    check(
+        "
+        cluster a at 4.9.1 offers 4.9.2
+        cluster b at 4.9.1
+        cluster c at 4.9.1 offers 4.9.2 unhealthy
+        cluster d at 4.9.2
+        upgrade a to 4.9.2 planned hours-ago 0
+        upgrade b to 4.9.2 planned hours-ago 0
+        upgrade c to 4.9.2 planned hours-ago 0
+        upgrade d to 4.9.2 planned hours-ago 0
+        upgrade gone to 4.9.2 planned hours-ago 0
+        ",
+        expect![[r#"
+            a  wait: its upgrade to 4.9.2 is planned for 2021-08-30T18:00:00Z
+                 4.9.2: yes
+            b  wait: its upgrade to 4.9.2 is planned for 2021-08-30T18:00:00Z
+            c  wait: its upgrade to 4.9.2 is planned for 2021-08-30T18:00:00Z; the cluster is not well: etcd
+                 4.9.2: yes
+            d  wait: its upgrade to 4.9.2 is planned for 2021-08-30T18:00:00Z
+            cancel 2: wait: it is no longer available to the cluster
+            cancel 3: wait: the cluster is not well: etcd
+            cancel 5: wait: the cluster is no longer managed
+            begin 1
+            finished 4: it is there
+        "#]],
+    );
+}
+
+#[test]
+fn what_runs_finishes_is_overdue_or_never_began() {
+    check(
+        "
+        cluster a at 4.9.2
+        cluster b at 4.9.1 going-to 4.9.2
+        cluster c at 4.9.1
+        cluster d at 4.9.1
+        cluster e at 4.9.2 pools np0=4.9.2,np1=4.9.1
+        upgrade a to 4.9.2 started hours-ago 1
+        upgrade b to 4.9.2 started hours-ago 7
+        upgrade c to 4.9.2 started hours-ago 2
+        upgrade d to 4.9.2 started hours-ago 3
+        upgrade e to 4.9.2 started pool np0 hours-ago 1
+        ",
+        expect![[r#"
+            b  wait: its upgrade to 4.9.2 has been under way since 2021-08-30T11:00:00Z
+            c  wait: its upgrade to 4.9.2 has been under way since 2021-08-30T16:00:00Z
+            d  wait: its upgrade to 4.9.2 has been under way since 2021-08-30T15:00:00Z
+            a  wait: its upgrade to 4.9.2 has been under way since 2021-08-30T17:00:00Z
+            e  wait: its upgrade of node pool np0 to 4.9.2 has been under way since 2021-08-30T17:00:00Z; node pool np1 is on 4.9.1 and comes first
+            finished 1: it is there
+            failed 4: the cluster did not begin in time
+            finished 5: it is there
+            overdue 2 since 2021-08-30T11:00:00Z
+        "#]],
+    );
+}

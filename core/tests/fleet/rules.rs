@@ -1,0 +1,434 @@
+//! Each rule, both sides of its edge.
+
+use expect_test::expect;
+
+use crate::dsl::check;
+
+#[test]
+fn a_mutex_lets_one_cluster_through() {
+    check(
+        "
+        cluster a at 4.9.1 offers 4.9.2 mutexes prod
+        cluster b at 4.9.1 offers 4.9.2 mutexes prod
+        cluster c at 4.9.1 offers 4.9.2
+        ",
+        expect![[r#"
+            a  start 4.9.2 at 18:07
+            b  wait: mutex prod is held by a
+                 4.9.2: yes
+            c  start 4.9.2 at 18:07
+        "#]],
+    );
+}
+
+#[test]
+fn an_upgrade_under_way_holds_its_mutexes_whoever_started_it() {
+    check(
+        "
+        cluster a at 4.9.1 offers 4.9.2 mutexes prod
+        cluster b at 4.9.1 offers 4.9.2 mutexes prod
+        upgrade a to 4.9.2 started by other hours-ago 1
+        ",
+        expect![[r#"
+            a  wait: its upgrade to 4.9.2 has been under way since 2021-08-30T17:00:00Z
+                 4.9.2: yes
+            b  wait: mutex prod is held by a
+                 4.9.2: yes
+        "#]],
+    );
+}
+
+#[test]
+fn the_walk_is_greedy_and_in_order() {
+    check(
+        "
+        cluster a at 4.9.1 offers 4.9.2 mutexes m1
+        cluster b at 4.9.1 offers 4.9.2 mutexes m1,m2
+        cluster c at 4.9.1 offers 4.9.2 mutexes m2
+        ",
+        expect![[r#"
+            a  start 4.9.2 at 18:07
+            b  wait: mutex m1 is held by a
+                 4.9.2: yes
+            c  start 4.9.2 at 18:07
+        "#]],
+    );
+    check(
+        "
+        cluster a at 4.9.2 offers 4.9.3 mutexes m1
+        cluster b at 4.9.1 offers 4.9.2 mutexes m1,m2
+        cluster c at 4.9.2 offers 4.9.3 mutexes m2
+        ",
+        expect![[r#"
+            b  start 4.9.2 at 18:07
+            a  wait: mutex m1 is held by b
+                 4.9.3: yes
+            c  wait: mutex m2 is held by b
+                 4.9.3: yes
+        "#]],
+    );
+}
+
+#[test]
+fn a_limit_counts_the_sectors_own_holders_of_a_mutex() {
+    check(
+        "
+        sector prod limit 2
+        cluster a at 4.9.1 offers 4.9.2 sector prod mutexes m
+        cluster b at 4.9.1 offers 4.9.2 sector prod mutexes m
+        cluster c at 4.9.1 offers 4.9.2 sector prod mutexes m
+        cluster d at 4.9.1 offers 4.9.2 sector prod
+        cluster e at 4.9.1 offers 4.9.2 mutexes m
+        ",
+        expect![[r#"
+            a  start 4.9.2 at 18:07
+            b  start 4.9.2 at 18:07
+            c  wait: at most 2 of sector prod may hold mutex m at once: a, b
+                 4.9.2: yes
+            d  start 4.9.2 at 18:07
+            e  wait: mutex m is held by a
+                 4.9.2: yes
+        "#]],
+    );
+}
+
+#[test]
+fn a_mutex_named_after_a_cluster_is_held_by_that_cluster() {
+    check(
+        "
+        cluster a at 4.9.1 offers 4.9.2
+        cluster b at 4.9.1 offers 4.9.2 mutexes id-a
+        ",
+        expect![[r#"
+            a  start 4.9.2 at 18:07
+            b  wait: mutex id-a is held by a
+                 4.9.2: yes
+        "#]],
+    );
+}
+
+#[test]
+fn organisations_share_a_mutex_only_where_they_say_so() {
+    check(
+        "
+        cluster a at 4.9.1 offers 4.9.2 mutexes db
+        cluster b at 4.9.1 offers 4.9.2 mutexes db in other
+        ",
+        expect![[r#"
+            a  start 4.9.2 at 18:07
+            b  start 4.9.2 at 18:07
+        "#]],
+    );
+    check(
+        "
+        org shares db
+        org shares db in other
+        cluster a at 4.9.1 offers 4.9.2 mutexes db
+        cluster b at 4.9.1 offers 4.9.2 mutexes db in other
+        ",
+        expect![[r#"
+            a  start 4.9.2 at 18:07
+            b  wait: mutex db is held by a
+                 4.9.2: yes
+        "#]],
+    );
+}
+
+#[test]
+fn soak_must_be_enough_for_every_workload() {
+    check(
+        "
+        soak web on 4.9.2 6.999
+        soak web on 4.9.3 7
+        soak db on 4.9.3 0.5
+        cluster a at 4.9.1 offers 4.9.2,4.9.3 soak 7
+        cluster b at 4.9.1 offers 4.9.2,4.9.3 soak 7 workloads web,db
+        cluster c at 4.9.3 workloads db
+        cluster d at 4.9.1 offers 4.9.4 soak none
+        ",
+        expect![[r#"
+            d  start 4.9.4 at 18:07
+            a  start 4.9.3 at 18:07
+            b  yes
+                 4.9.3: wait until 2021-09-06T06:00:00Z: db has soaked 0.5 of 7 days, 1 cluster is adding to it
+                 4.9.2: wait: db has soaked 0 of 7 days, and no cluster is adding to it
+            c  nothing newer
+        "#]],
+    );
+}
+
+#[test]
+fn sectors_wait_for_those_before_them() {
+    for canary in ["canary workloads web", "canary workloads other"] {
+        check(
+            &format!(
+                "
+                sector stage
+                sector canary after stage
+                sector prod after canary
+                cluster p at 4.12.1 offers 4.12.19 sector prod
+                cluster c at 4.12.19 sector {canary}
+                cluster s at 4.12.1 sector stage
+                "
+            ),
+            match canary {
+                "canary workloads web" => expect![[r#"
+                    p  start 4.12.19 at 18:07
+                    s  nothing newer
+                    c  nothing newer
+                "#]],
+                _ => expect![[r#"
+                    p  yes
+                         4.12.19: wait: sector stage comes first, and s there is on 4.12.1
+                    s  nothing newer
+                    c  nothing newer
+                "#]],
+            },
+        );
+    }
+}
+
+#[test]
+fn a_release_candidate_is_before_its_release() {
+    check(
+        "
+        sector stage
+        sector prod after stage
+        cluster p at 4.12.1 offers 4.13.0 sector prod
+        cluster s at 4.13.0-rc.1 sector stage
+        ",
+        expect![[r#"
+            p  yes
+                 4.13.0: wait: sector stage comes first, and s there is on 4.13.0-rc.1
+            s  nothing newer
+        "#]],
+    );
+}
+
+#[test]
+fn stragglers_and_the_silent_stop_holding_back_after_their_days() {
+    for days in [2, 3] {
+        check(
+            &format!(
+                "
+                sector stage stragglers 3
+                sector prod after stage
+                cluster p at 4.9.1 offers 4.9.2 sector prod
+                cluster s1 at 4.9.2 sector stage since {days}
+                cluster s2 at 4.9.1 sector stage
+                "
+            ),
+            match days {
+                2 => expect![[r#"
+                    p   yes
+                          4.9.2: wait: sector stage comes first, and s2 there is on 4.9.1
+                    s2  nothing newer
+                    s1  nothing newer
+                "#]],
+                _ => expect![[r#"
+                    p   start 4.9.2 at 18:07
+                    s2  nothing newer
+                    s1  nothing newer
+                "#]],
+            },
+        );
+    }
+    check(
+        "
+        sector stage stragglers 3
+        sector prod after stage
+        cluster p at 4.9.1 offers 4.9.2 sector prod
+        cluster s1 at 4.9.2 sector stage
+        cluster s2 at 4.9.1 sector stage silent 3
+        ",
+        expect![[r#"
+            p   start 4.9.2 at 18:07
+            s2  wait: the cluster has not been heard of since 2021-08-27T18:00:00Z
+            s1  nothing newer
+        "#]],
+    );
+}
+
+#[test]
+fn blocked_versions_are_searched_for_anywhere() {
+    check(
+        "
+        org blocks -rc
+        cluster a at 4.12.0 offers 4.12.19,4.12.20,4.13.0-rc.1 blocks 4.12.1
+        cluster b at 4.12.0 offers 4.12.19 blocks ^4\\.12\\.1$
+        ",
+        expect![[r#"
+            a  start 4.12.20 at 18:07
+            b  start 4.12.19 at 18:07
+        "#]],
+    );
+}
+
+#[test]
+fn a_closed_gate_leaves_the_next_lower_version() {
+    check(
+        "
+        gate g1 before 4.10
+        gate g2 before 4.10 label api.openshift.com/gate-sts
+        gate g3 before 4.10 label api.openshift.com/gate-of-others
+        cluster a at 4.9.1 offers 4.9.2,4.10.1
+        cluster b at 4.9.1 offers 4.9.2,4.10.1 acks g1
+        cluster c at 4.9.1 offers 4.9.2,4.10.1 acks g1 sts
+        cluster d at 4.10.0 offers 4.10.1
+        cluster e at 4.9.1 offers 4.10.1 approves-gates api.openshift.com/gate-ocp
+        ",
+        expect![[r#"
+            a  start 4.9.2 at 18:07
+            b  start 4.10.1 at 18:07
+            c  start 4.9.2 at 18:07
+            e  start 4.10.1 at 18:07
+            d  start 4.10.1 at 18:07
+        "#]],
+    );
+}
+
+#[test]
+fn pins_approvals_and_risks() {
+    check(
+        "
+        approve 4.9.2 for b
+        cluster a at 4.9.1 offers 4.9.2,4.9.3 pin 4.9.2
+        cluster b at 4.9.1 offers 4.9.2,4.9.3 approval
+        cluster c at 4.9.1 offers 4.9.2,4.9.3 risk Bad=4.9.3
+        cluster d at 4.9.1 offers 4.9.2,4.9.3 risk Bad=4.9.3 accepts Bad
+        ",
+        expect![[r#"
+            a  start 4.9.2 at 18:07
+            b  start 4.9.2 at 18:07
+            c  start 4.9.2 at 18:07
+            d  start 4.9.3 at 18:07
+        "#]],
+    );
+}
+
+#[test]
+fn health_pauses_and_switched_off_organisations() {
+    check(
+        "
+        org disabled in off
+        sector s
+        pause sector s in org
+        cluster a at 4.9.1 offers 4.9.2 unhealthy
+        cluster b at 4.9.1 offers 4.9.2 silent 2
+        cluster c at 4.9.1 offers 4.9.2 sector s
+        cluster d at 4.9.1 offers 4.9.2 in off
+        cluster e at 4.9.1 offers 4.9.2
+        ",
+        expect![[r#"
+            d  no: organisation off is switched off
+                 4.9.2: yes
+            a  wait: the cluster is not well: etcd
+                 4.9.2: yes
+            b  wait: the cluster has not been heard of since 2021-08-28T18:00:00Z
+                 4.9.2: yes
+            c  wait: paused in sector s in organisation org by ada at 2021-08-30T18:00:00Z: an incident
+                 4.9.2: yes
+            e  start 4.9.2 at 18:07
+        "#]],
+    );
+}
+
+#[test]
+fn a_failed_cluster_backs_off_and_lets_its_peers_through() {
+    check(
+        "
+        cluster a at 4.9.1 offers 4.9.2 mutexes m
+        cluster b at 4.9.1 offers 4.9.2 mutexes m
+        upgrade a to 4.9.2 failed failures 2 hours-ago 1
+        ",
+        expect![[r#"
+            a  wait: it failed to reach 4.9.2 2 times in a row, and waits until 2021-08-30T19:00:00Z; mutex m is held by b
+                 4.9.2: yes
+            b  start 4.9.2 at 18:07
+        "#]],
+    );
+    check(
+        "
+        cluster a at 4.9.1 offers 4.9.2 mutexes m
+        upgrade a to 4.9.2 failed failures 2 hours-ago 2
+        ",
+        expect![[r#"
+            a  start 4.9.2 at 18:07
+        "#]],
+    );
+}
+
+#[test]
+fn failures_in_a_sector_stop_the_version_there() {
+    check(
+        "
+        sector s failures 2
+        cluster a at 4.9.1 offers 4.9.2 sector s
+        cluster b at 4.9.1 offers 4.9.2 sector s
+        cluster c at 4.9.1 offers 4.9.2,4.9.3 sector s
+        cluster d at 4.9.1 offers 4.9.2
+        upgrade a to 4.9.2 failed hours-ago 30
+        upgrade b to 4.9.2 failed hours-ago 30
+        ",
+        expect![[r#"
+            a  yes
+                 4.9.2: wait: 2 upgrades to it have failed in sector s, and 2 are too many
+            b  yes
+                 4.9.2: wait: 2 upgrades to it have failed in sector s, and 2 are too many
+            c  start 4.9.3 at 18:07
+            d  start 4.9.2 at 18:07
+        "#]],
+    );
+}
+
+#[test]
+fn node_pools_follow_one_at_a_time_before_the_control_plane_goes_on() {
+    check(
+        "
+        cluster a at 4.9.2 offers 4.9.3 pools np0=4.9.2,np1=4.9.1,np2=4.9.0 schedule 0_3_*_*_* blocks .*
+        cluster b at 4.9.2 offers 4.9.3 pools np0=4.9.2
+        ",
+        expect![[r#"
+            a  start np1 4.9.2 at 18:06
+            b  start 4.9.3 at 18:07
+        "#]],
+    );
+}
+
+#[test]
+fn the_schedule_says_when() {
+    check(
+        "
+        cluster a at 4.9.1 offers 4.9.2 schedule 0_20_*_*_*
+        cluster b at 4.9.1 offers 4.9.2 schedule 1_20_*_*_*
+        cluster c at 4.9.1 offers 4.9.2 schedule 0_0_31_2_*
+        ",
+        expect![[r#"
+            a  start 4.9.2 at 20:00
+            b  wait until 2021-08-30T20:01:00Z: its schedule (1 20 * * *) opens at 2021-08-30T20:01:00Z
+                 4.9.2: yes
+            c  wait: its schedule (0 0 31 2 *) never opens
+                 4.9.2: yes
+        "#]],
+    );
+}
+
+#[test]
+fn inherited_soak_counts_and_inherited_versions_lead() {
+    check(
+        "
+        org inherits pub
+        sector prod
+        soak web on 4.9.2 2 in pub
+        soak web on 4.9.3 9 in pub
+        cluster x at 4.9.2 in pub
+        cluster a at 4.9.1 offers 4.9.2,4.9.3 soak 2 sector prod
+        cluster b at 4.9.1 offers 4.9.2,4.9.3 soak 2
+        ",
+        expect![[r#"
+            a  start 4.9.2 at 18:07
+            b  start 4.9.3 at 18:07
+            x  nothing newer
+        "#]],
+    );
+}
