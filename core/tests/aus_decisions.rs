@@ -7,6 +7,7 @@
 //! The data is not part of this repository. Where `TOWPATH_REAL_DATA` names it these tests run; elsewhere each is listed as
 //! ignored.
 #![allow(clippy::unwrap_used, reason = "the data is AUS's own; where it is not as described, the test is to fail")]
+#![allow(clippy::disallowed_methods, reason = "the cases are read from a file")]
 
 use std::collections::BTreeMap;
 use std::io::Write;

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "what a test writes is right, or the test is to fail")]
 
 mod dsl;
-
+mod incremental;
 mod plans;
-
+mod properties;
 mod rules;
 mod timeline;

@@ -337,10 +337,10 @@ impl Builder {
         }
         // A mutex may be named after a cluster, which then holds it too.
         for ((organisation, name), mutex) in &self.mutexes {
-            if let (Some(organisation), Some(member)) = (organisation, roster.by_id.get(name).copied()) {
-                if roster.class_of(member).organisation == *organisation {
-                    roster.members[member as usize].itself = Some(*mutex);
-                }
+            if let (Some(organisation), Some(member)) = (organisation, roster.by_id.get(name).copied())
+                && roster.class_of(member).organisation == *organisation
+            {
+                roster.members[member as usize].itself = Some(*mutex);
             }
         }
     }
