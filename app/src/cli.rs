@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 
 use crate::config::{self, ServeOptions, Settings};
+use crate::fleet::{self, Fleet};
 use crate::{example, log, serve};
 
 /// Upgrades fleets of OpenShift clusters safely, and can always say why.
@@ -27,6 +28,9 @@ enum Command {
         after_help = "Example:\n  towpath serve --listen 127.0.0.1:8080 --graph-data graph-data --releases releases.json"
     )]
     Serve(ConfigAndOptions),
+    /// Look after a fleet: soak, sectors, mutexes, schedules, and why.
+    #[command(subcommand, after_help = "Example:\n  towpath fleet plan")]
+    Fleet(Fleet),
     /// Write the example data to a directory, to look at, change and serve.
     #[command(after_help = "Example:\n  towpath example ./demo")]
     Example {
@@ -62,7 +66,7 @@ impl ConfigAndOptions {
 /// Runs the command that was asked for.
 pub(crate) fn run() -> ExitCode {
     match execute(Cli::parse().command) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             // Nothing is left to be done if even that cannot be said.
             let _ = writeln!(io::stderr(), "towpath: {error:#}");
@@ -71,17 +75,19 @@ pub(crate) fn run() -> ExitCode {
     }
 }
 
-fn execute(command: Command) -> anyhow::Result<()> {
+fn execute(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Serve(options) => {
             let settings = options.settings()?;
             log::start(&settings)?;
-            serve::run(settings)
+            serve::run(settings)?;
         }
-        Command::Example { directory } => example::write(&directory, jiff::Timestamp::now()),
-        Command::Config { default: true, .. } => print(config::DEFAULT_FILE),
-        Command::Config { default: false, options } => print(&options.settings()?.to_string()),
+        Command::Fleet(command) => return fleet::execute(command),
+        Command::Example { directory } => example::write(&directory, jiff::Timestamp::now())?,
+        Command::Config { default: true, .. } => print(config::DEFAULT_FILE)?,
+        Command::Config { default: false, options } => print(&options.settings()?.to_string())?,
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Prints what the user asked for.
@@ -103,7 +109,9 @@ mod tests {
 
     #[test]
     fn every_help_ends_with_an_example_that_parses() {
-        for command in Cli::command().get_subcommands() {
+        let cli = Cli::command();
+        let fleet = cli.find_subcommand("fleet").unwrap();
+        for command in cli.get_subcommands().chain(fleet.get_subcommands()) {
             let help =
                 command.get_after_help().unwrap_or_else(|| panic!("{} has no example", command.get_name())).to_string();
             let example = help.lines().last().unwrap().trim();

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use towpath_formats::graph_data::parse_time;
 use towpath_web::Limits;
@@ -24,34 +24,61 @@ pub(crate) const DEFAULT_FILE: &str = include_str!("../towpath.yaml");
 pub(crate) struct ServeOptions {
     /// Listen here.
     #[arg(long, env = "TOWPATH_LISTEN", value_name = "ADDR")]
-    listen: Option<SocketAddr>,
+    pub(crate) listen: Option<SocketAddr>,
     /// Read graph data (channels, blocks) from this directory.
     #[arg(long, env = "TOWPATH_GRAPH_DATA", value_name = "DIR")]
-    graph_data: Option<PathBuf>,
+    pub(crate) graph_data: Option<PathBuf>,
     /// Read releases and edges from this Cincinnati graph file.
     #[arg(long, env = "TOWPATH_RELEASES", value_name = "FILE")]
-    releases: Option<PathBuf>,
+    pub(crate) releases: Option<PathBuf>,
     /// Look up the platform of clusters that do not tell it here: lines of `id,platform`.
     #[arg(long, env = "TOWPATH_PLATFORMS", value_name = "FILE")]
-    platforms: Option<PathBuf>,
+    pub(crate) platforms: Option<PathBuf>,
+    /// Read the fleet's policy (organisations, clusters) from this directory.
+    #[arg(long, env = "TOWPATH_FLEET", value_name = "DIR")]
+    pub(crate) fleet: Option<PathBuf>,
+    /// Read clusters from this list, besides those that report.
+    #[arg(long, env = "TOWPATH_CLUSTERS", value_name = "FILE")]
+    pub(crate) clusters: Option<PathBuf>,
+    /// Keep the fleet's state here: `sqlite:PATH`, or `postgres://…` for many replicas.
+    #[arg(long, env = "TOWPATH_STORE", value_name = "URL")]
+    pub(crate) store: Option<String>,
+    /// Make and check tokens of clusters and administrators with the keys in this file.
+    #[arg(long, env = "TOWPATH_TOKEN_KEYS", value_name = "FILE")]
+    pub(crate) token_keys: Option<PathBuf>,
+    /// Ask for the administrator's token also where the fleet is only looked at.
+    #[arg(long, env = "TOWPATH_REQUIRE_READ_TOKEN", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    pub(crate) require_read_token: Option<bool>,
+    /// Decide about the fleet this often.
+    #[arg(long, env = "TOWPATH_PASS_SECONDS", value_name = "SECONDS")]
+    pub(crate) pass_seconds: Option<u64>,
+    /// Count the time between two reports of a cluster as soak if it is no longer than this.
+    #[arg(long, env = "TOWPATH_REPORT_ALLOWANCE_SECONDS", value_name = "SECONDS")]
+    pub(crate) report_allowance_seconds: Option<u64>,
+    /// Take clusters from, and schedule upgrades in, the OCM-style API at this address.
+    #[arg(long, env = "TOWPATH_OCM", value_name = "URL")]
+    pub(crate) ocm: Option<String>,
+    /// The file that holds the token for that API.
+    #[arg(long, env = "TOWPATH_OCM_TOKEN", value_name = "FILE")]
+    pub(crate) ocm_token: Option<PathBuf>,
     /// Look for changes this often where the kernel does not tell of them.
     #[arg(long, env = "TOWPATH_POLL_SECONDS", value_name = "SECONDS")]
-    poll_seconds: Option<u64>,
+    pub(crate) poll_seconds: Option<u64>,
     /// Take at most so many connections at once.
     #[arg(long, env = "TOWPATH_MAX_CONNECTIONS", value_name = "N")]
-    max_connections: Option<usize>,
+    pub(crate) max_connections: Option<usize>,
     /// Close a connection that has not sent a whole request, or has taken nothing of its answer, for so long.
     #[arg(long, env = "TOWPATH_CLIENT_TIMEOUT_SECONDS", value_name = "SECONDS")]
-    client_timeout_seconds: Option<u64>,
+    pub(crate) client_timeout_seconds: Option<u64>,
     /// What to log: error, warn, info, debug, trace, or a filter such as `towpath_web=debug`.
     #[arg(long, env = "TOWPATH_LOG", value_name = "LEVEL")]
-    log: Option<String>,
+    pub(crate) log: Option<String>,
     /// How to log: text or json.
     #[arg(long, env = "TOWPATH_LOG_FORMAT", value_name = "FORMAT")]
-    log_format: Option<LogFormat>,
+    pub(crate) log_format: Option<LogFormat>,
     /// Answer as of this time, for ever; for demonstrations and tests.
     #[arg(long, env = "TOWPATH_NOW", value_name = "TIME")]
-    now: Option<String>,
+    pub(crate) now: Option<String>,
 }
 
 /// How lines are logged.
@@ -70,11 +97,25 @@ pub(crate) struct Settings {
     pub(crate) listen: SocketAddr,
     pub(crate) data: Data,
     pub(crate) platforms: Option<PathBuf>,
+    pub(crate) fleet: Option<FleetSettings>,
     pub(crate) poll_every: Duration,
     pub(crate) limits: Limits,
     pub(crate) log: String,
     pub(crate) log_format: LogFormat,
     pub(crate) now: Option<Timestamp>,
+}
+
+/// A fleet to look after.
+#[derive(Debug, Clone)]
+pub(crate) struct FleetSettings {
+    pub(crate) policy: PathBuf,
+    pub(crate) clusters: Option<PathBuf>,
+    pub(crate) store: Option<String>,
+    pub(crate) token_keys: Option<PathBuf>,
+    pub(crate) require_read_token: bool,
+    pub(crate) pass_every: Duration,
+    pub(crate) allowance: SignedDuration,
+    pub(crate) ocm: Option<(String, PathBuf)>,
 }
 
 /// Where the graph comes from.
@@ -112,6 +153,15 @@ impl ServeOptions {
             graph_data: self.graph_data.or(other.graph_data),
             releases: self.releases.or(other.releases),
             platforms: self.platforms.or(other.platforms),
+            fleet: self.fleet.or(other.fleet),
+            clusters: self.clusters.or(other.clusters),
+            store: self.store.or(other.store),
+            token_keys: self.token_keys.or(other.token_keys),
+            require_read_token: self.require_read_token.or(other.require_read_token),
+            pass_seconds: self.pass_seconds.or(other.pass_seconds),
+            report_allowance_seconds: self.report_allowance_seconds.or(other.report_allowance_seconds),
+            ocm: self.ocm.or(other.ocm),
+            ocm_token: self.ocm_token.or(other.ocm_token),
             poll_seconds: self.poll_seconds.or(other.poll_seconds),
             max_connections: self.max_connections.or(other.max_connections),
             client_timeout_seconds: self.client_timeout_seconds.or(other.client_timeout_seconds),
@@ -122,6 +172,7 @@ impl ServeOptions {
     }
 
     fn validated(self) -> anyhow::Result<Settings> {
+        let fleet = self.fleet_settings()?;
         let data = match (self.graph_data, self.releases) {
             (None, None) => Data::Example,
             (Some(graph_data), Some(releases)) => Data::Files { graph_data, releases },
@@ -142,6 +193,7 @@ impl ServeOptions {
             listen: self.listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080))),
             data,
             platforms: self.platforms,
+            fleet,
             poll_every: Duration::from_secs(poll_seconds),
             limits: Limits {
                 connections,
@@ -156,6 +208,31 @@ impl ServeOptions {
                 .map(|now| parse_time(&now).map_err(|problem| anyhow::anyhow!("--now: {problem}")))
                 .transpose()?,
         })
+    }
+}
+
+impl ServeOptions {
+    fn fleet_settings(&self) -> anyhow::Result<Option<FleetSettings>> {
+        let pass = within("passSeconds", self.pass_seconds.unwrap_or(60), 1..=86_400)?;
+        let allowance = within("reportAllowanceSeconds", self.report_allowance_seconds.unwrap_or(3_600), 1..=604_800)?;
+        let ocm = match (self.ocm.clone(), self.ocm_token.clone()) {
+            (Some(url), Some(token)) => Some((url, token)),
+            (Some(_), None) => bail!("--ocm needs a token; add --ocm-token FILE"),
+            (None, _) => None,
+        };
+        let Some(policy) = self.fleet.clone() else {
+            return Ok(None);
+        };
+        Ok(Some(FleetSettings {
+            policy,
+            clusters: self.clusters.clone(),
+            store: self.store.clone(),
+            token_keys: self.token_keys.clone(),
+            require_read_token: self.require_read_token.unwrap_or(false),
+            pass_every: Duration::from_secs(pass),
+            allowance: SignedDuration::from_secs(i64::try_from(allowance).expect("it is within its limits")),
+            ocm,
+        }))
     }
 }
 
@@ -184,6 +261,9 @@ impl fmt::Display for Settings {
         if let Some(platforms) = &self.platforms {
             writeln!(f, "platforms: {:?}", platforms.display().to_string())?;
         }
+        if let Some(fleet) = &self.fleet {
+            writeln!(f, "{fleet}")?;
+        }
         writeln!(f, "pollSeconds: {}", self.poll_every.as_secs())?;
         writeln!(f, "maxConnections: {}", self.limits.connections)?;
         writeln!(f, "clientTimeoutSeconds: {}", self.limits.head_timeout.as_secs())?;
@@ -191,6 +271,27 @@ impl fmt::Display for Settings {
         let format = if self.log_format == LogFormat::Json { "json" } else { "text" };
         writeln!(f, "logFormat: {format}")?;
         self.now.map_or(Ok(()), |now| writeln!(f, "now: \"{now}\""))
+    }
+}
+
+impl fmt::Display for FleetSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = |path: &Path| format!("{:?}", path.display().to_string());
+        writeln!(f, "fleet: {}", path(&self.policy))?;
+        self.clusters.iter().try_for_each(|clusters| writeln!(f, "clusters: {}", path(clusters)))?;
+        // An address may hold a password.
+        match self.store.as_deref().map(|store| (store, store.starts_with("sqlite:"))) {
+            Some((store, true)) => writeln!(f, "store: {store:?}")?,
+            Some((_, false)) => writeln!(f, "# store: given, and not shown")?,
+            None => writeln!(f, "# store: not given")?,
+        }
+        self.token_keys.iter().try_for_each(|keys| writeln!(f, "tokenKeys: {}", path(keys)))?;
+        writeln!(f, "requireReadToken: {}", self.require_read_token)?;
+        writeln!(f, "passSeconds: {}", self.pass_every.as_secs())?;
+        if let Some((url, token)) = &self.ocm {
+            writeln!(f, "ocm: {url:?}\nocmToken: {}", path(token))?;
+        }
+        write!(f, "reportAllowanceSeconds: {}", self.allowance.as_secs())
     }
 }
 
@@ -222,6 +323,11 @@ mod tests {
                 && options.platforms.take().is_some()
         );
         assert!(options.now.take().is_some());
+        let fleet =
+            options.fleet.take().is_some() && options.clusters.take().is_some() && options.store.take().is_some();
+        let rest =
+            options.token_keys.take().is_some() && options.ocm.take().is_some() && options.ocm_token.take().is_some();
+        assert!(fleet && rest);
         assert_eq!(options.validated().unwrap().to_string(), ServeOptions::default().validated().unwrap().to_string());
     }
 

@@ -15,6 +15,8 @@ use towpath_web::Service;
 
 use crate::cli;
 
+const FLEET_POLICY: &str = include_str!("../../examples/fleet/organisation.yaml");
+const CLUSTERS: &str = include_str!("../../examples/fleet/clusters.json");
 const RELEASES: &str = include_str!("../../examples/releases.json");
 const GRAPH_DATA: [(&str, &str); 5] = [
     ("version", include_str!("../../examples/graph-data/version")),
@@ -41,6 +43,16 @@ pub(crate) fn graph_data(now: Timestamp) -> Result<Vec<SourceFile>, Finding> {
         bytes: dated(text, today).into_bytes().into(),
     };
     Ok(GRAPH_DATA.into_iter().map(file).collect())
+}
+
+/// The example's fleet policy.
+pub(crate) fn fleet_policy() -> SourceFile {
+    SourceFile { path: "organisation.yaml".to_owned(), bytes: FLEET_POLICY.as_bytes().into() }
+}
+
+/// The example's clusters.
+pub(crate) fn clusters() -> SourceFile {
+    SourceFile { path: "clusters.json".to_owned(), bytes: CLUSTERS.as_bytes().into() }
 }
 
 /// The example's releases.

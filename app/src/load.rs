@@ -76,6 +76,16 @@ impl Loader {
         }
     }
 
+    /// Makes a graph of inputs, or says everything that is wrong with them.
+    pub(crate) fn graph(&mut self, inputs: Inputs) -> Result<Graph, Vec<Finding>> {
+        let data = self.memory.read(&inputs.graph_data);
+        let releases = releases::read(&Place::file(inputs.releases.path.as_str()), &inputs.releases.bytes);
+        match (data, releases) {
+            (Ok(data), Ok(releases)) => Ok(Graph::build(data.0, releases.0).0),
+            (data, releases) => Err([data.err(), releases.err()].into_iter().flatten().flatten().collect()),
+        }
+    }
+
     /// Makes a snapshot of inputs, with warnings; or says everything that is wrong with them.
     pub(crate) fn snapshot(
         &mut self,

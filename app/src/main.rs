@@ -3,6 +3,7 @@
 mod cli;
 mod config;
 mod example;
+mod fleet;
 mod load;
 mod log;
 mod serve;

@@ -42,6 +42,9 @@ async fn serve(settings: Settings) -> anyhow::Result<()> {
             wake();
         }
     });
+    if let Some(fleet) = settings.fleet.clone() {
+        crate::fleet::run::beside(service.clone(), fleet, clock(&settings)).await?;
+    }
     let is_example = matches!(settings.data, Data::Example);
     let (loader, loaded) = (service.clone(), Arc::new(tokio::sync::Notify::new()));
     let first_load = loaded.clone();
@@ -66,7 +69,7 @@ fn clock(settings: &Settings) -> Clock {
     }
 }
 
-fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
+pub(crate) fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     Ok(async move {
         tokio::select! {

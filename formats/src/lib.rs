@@ -5,12 +5,19 @@
 use std::sync::Arc;
 
 pub mod cincinnati;
+pub mod cluster_list;
+pub mod fleet_input;
+pub mod fleet_json;
+pub mod fleet_policy;
 pub mod graph_data;
 pub mod graph_request;
 mod json;
 pub mod platforms;
+mod record;
 pub mod releases;
+pub mod report;
 pub mod sheet;
+mod tree;
 mod yaml;
 
 /// A file as an adapter found it. Copies share its bytes.

@@ -12,16 +12,7 @@ pub(crate) const MAX_FILE_BYTES: usize = 4 << 20;
 
 /// Reads one document. Numbers and booleans do not pass for strings: they must be quoted.
 pub(crate) fn read<T: DeserializeOwned>(place: &Place, bytes: &[u8]) -> Result<T, Finding> {
-    let error = |at: Place, problem: String, remedy: &str| Err(Finding::error("bad-yaml", at, problem, remedy));
-    if bytes.len() > MAX_FILE_BYTES {
-        return error(place.clone(), format!("the file is larger than {MAX_FILE_BYTES} bytes"), "split it");
-    }
-    if bytes.iter().all(u8::is_ascii_whitespace) {
-        return error(place.clone(), "the file is empty".into(), "write it, or remove it");
-    }
-    let Ok(text) = std::str::from_utf8(bytes) else {
-        return error(place.clone(), "the file is not UTF-8 text".into(), "save it as UTF-8");
-    };
+    let text = text(place, bytes, MAX_FILE_BYTES)?;
     let options = serde_saphyr::options! {
         no_schema: true,
         strict_booleans: true,
@@ -37,6 +28,18 @@ pub(crate) fn read<T: DeserializeOwned>(place: &Place, bytes: &[u8]) -> Result<T
         },
     };
     serde_saphyr::from_str_with_options(text, options).map_err(|e| finding(place, &e))
+}
+
+/// The text of a file that is not empty, and not too large.
+pub(crate) fn text<'b>(place: &Place, bytes: &'b [u8], max_bytes: usize) -> Result<&'b str, Finding> {
+    let error = |problem: String, remedy: &str| Finding::error("bad-yaml", place.clone(), problem, remedy);
+    if bytes.len() > max_bytes {
+        return Err(error(format!("the file is larger than {max_bytes} bytes"), "split it"));
+    }
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Err(error("the file is empty".into(), "write it, or remove it"));
+    }
+    std::str::from_utf8(bytes).map_err(|_| error("the file is not UTF-8 text".into(), "save it as UTF-8"))
 }
 
 /// The last line of a file that does not end its last line.
@@ -61,7 +64,7 @@ pub(crate) fn at(place: &Place, location: Location) -> Place {
 }
 
 /// Turns the parser's error into ours: the place in front, words that an administrator has a use for.
-fn finding(place: &Place, error: &Error) -> Finding {
+pub(crate) fn finding(place: &Place, error: &Error) -> Finding {
     let place = error.location().map_or_else(|| place.clone(), |location| at(place, location));
     let full = error.without_snippet().to_string();
     let theirs = full.split(" at line ").next().unwrap_or(&full);

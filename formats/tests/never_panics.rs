@@ -14,7 +14,10 @@ use towpath_core::domain::{
 use towpath_core::finding::{Finding, Place};
 use towpath_core::rules::Policy;
 use towpath_formats::graph_request::{ContentType, accepts_gzip};
-use towpath_formats::{SourceFile, cincinnati, graph_data, graph_request, platforms, releases};
+use towpath_formats::{
+    SourceFile, cincinnati, cluster_list, fleet_input, fleet_policy, graph_data, graph_request, platforms, releases,
+    report,
+};
 
 const CHANNEL: &str = "name: stable-4.9\nfeeder:\n  name: fast-4.9\nversions:\n- 4.9.1\n- 4.9.2+amd64\n";
 const CHANNELS: &str = "\
@@ -61,6 +64,44 @@ const RELEASES: &str = r#"{"version": 1, "nodes": [
   {"edges": [{"from": "4.9.0", "to": "4.9.2"}],
    "risks": [{"name": "R", "url": "u", "message": "m", "matchingRules": [{"type": "Always"}]}]}]}
 "#;
+const ORGANISATION: &str = r#"orgId: o
+name: one
+blockedVersions: ["^4\\.1$"]
+upgradePolicyAllowedMutexes: [m]
+inheritVersionData: [{orgId: o}]
+sectors:
+- name: stage
+- {name: prod, maxParallelUpgrades: 50%, dependencies: [{name: stage}]}
+upgradePolicyClusters:
+- name: a
+  upgradePolicy: &policy
+    workloads: [w]
+    schedule: 0 10 * * 1-5
+    conditions: {soakDays: 1, mutexes: [m], sector: prod, blockedVersions: [x]}
+    maintenanceWindows: [{start: 0 22 * * *, duration: PT4H, timeZone: Europe/Berlin}]
+    exclusions: [{from: 2026-12-20T00:00, until: 2027-01-03, reason: r}]
+    pin: 4.16.3
+- name: b
+  upgradePolicy: *policy
+upgradePolicyDefaults:
+- {name: d, matchLabels: {x: y}, upgradePolicy: {workloads: [w], schedule: "* * * * *"}}
+"#;
+const CLUSTER: &str =
+    "name: c\nocm: {orgId: o}\nspec: {id: i}\nupgradePolicy:\n  workloads: [w]\n  schedule: 5 * * * *\n";
+const LIST: &str = r#"{"organisations": [{"id": "p", "labels": {"sre-capabilities.aus.sector-deps.prod": "stage"}}],
+ "clusters": [{"id": "1", "name": "a", "organisation": "o", "version": "4.12.1", "availableUpgrades": ["4.12.2"]},
+  {"id": "2", "organisation": "p", "version": "4.12.1", "healthy": false, "nodePools": [{"id": "n", "version": "4.12.0"}],
+   "labels": {"sre-capabilities.aus.workloads": "w, v", "sre-capabilities.aus.schedule": "* * * * *",
+    "sre-capabilities.aus.soak-days": "0", "sre-capabilities.aus.sector": "prod"}}],
+ "versionGates": [{"id": "g", "versionPrefix": "4.13", "label": "l"}],
+ "upgrades": [{"cluster": "1", "to": "4.12.2", "state": "started", "startAt": "2026-05-12T00:00Z"}],
+ "inherited": {"o": {"version": "4.12.1", "ofWorkload": {"w": "4.12.0"}}},
+ "soak": [{"organisation": "o", "workload": "w", "version": "4.12.1", "days": 1.5}]}
+"#;
+const YAML_LIST: &str = "clusters:\n- id: x\n  organisation: o\n  version: 4.12.1\n  labels: {a: b}\nsoak: []\n";
+const REPORT: &str = r#"{"name": "c", "organisation": "o", "version": "4.16.1", "desired": "4.16.2", "nodes": 3,
+ "history": [{"version": "4.16.1", "state": "Completed", "completionTime": "2026-05-01T10:00:00Z"}],
+ "conditions": [{"type": "Available", "status": "True"}], "labels": {"a": "b"}, "at": "2026-05-12T10:30:00Z"}"#;
 const PLATFORMS: &str = "# clusters\n0f3a,AWS\n0f3b , Azure\n";
 const QUERY: &str = "channel=stable-4.9&arch=amd64&version=4.9.1&id=0f3a-%41&platform=AWS&x=%zz";
 const ACCEPT: &str = "application/json;q=0.5, application/vnd.redhat.cincinnati.v1+json; q=1, */*;q=0.001";
@@ -95,8 +136,64 @@ proptest! {
     fn graph_data_with_any_names(names in proptest::collection::vec(any_path(), 0..6), text in any_input(&[BLOCK])) {
         let named = |path: String| SourceFile { path, bytes: text.as_slice().into() };
         let mut files = good_files("1.1.0");
-        files.extend(names.into_iter().map(named));
+        // A path stands for one file, so that a place means one text.
+        let is_taken = |path: &String| good_files("1.1.0").iter().any(|file| file.path == *path);
+        files.extend(names.into_iter().filter(|path| !is_taken(path)).map(named));
         check_graph_data(&files)?;
+    }
+
+    #[test]
+    fn fleet_policies(
+        (which, bytes) in prop_oneof![
+            (0usize..2, any_input(&[ORGANISATION, CLUSTER])),
+            edited(ORGANISATION).prop_map(|bytes| (0, bytes)),
+            edited(CLUSTER).prop_map(|bytes| (1, bytes)),
+        ],
+    ) {
+        let mut files = [("ocm/o.yml", ORGANISATION), ("c/c.yaml", CLUSTER)]
+            .map(|(path, text)| SourceFile { path: path.into(), bytes: text.as_bytes().into() });
+        files[which].bytes = bytes.as_slice().into();
+        check_policy(&files, &fleet_policy::read(&files))?;
+    }
+
+    #[test]
+    fn cluster_lists(bytes in any_input(&[LIST, YAML_LIST])) {
+        let (place, now) = (Place::file("list"), "2026-05-12T00:00Z".parse().unwrap());
+        let (list, findings) = cluster_list::read(&place, &bytes, now);
+        if findings.iter().any(Finding::is_error) {
+            check_refusal(&findings, &[("list", &bytes)])?;
+        }
+        prop_assert_eq!(list.clusters.len(), list.origins.len());
+        let mut read = fleet_policy::read(&[SourceFile { path: "o.yml".into(), bytes: ORGANISATION.as_bytes().into() }]);
+        let findings = cluster_list::labels::policies(&list, &mut read);
+        prop_assert!(findings.iter().all(|finding| read.findings.contains(finding)));
+        check_held_back(&read)?;
+    }
+
+    #[test]
+    fn reports(bytes in any_input(&[REPORT])) {
+        match report::read(&bytes) {
+            Err(sentence) => prop_assert!(!sentence.is_empty()),
+            Ok(report) => {
+                let now = "2026-05-12T00:00Z".parse().unwrap();
+                prop_assert!(report.state(ClusterId::new("x").unwrap(), now).version_since <= now);
+            }
+        }
+    }
+
+    #[test]
+    fn fleet_inputs(edits in proptest::collection::vec(any_edit(), 1..4)) {
+        let (list, _) = cluster_list::read(&Place::file("l"), LIST.as_bytes(), "2026-05-12T00:00Z".parse().unwrap());
+        let policy = fleet_policy::read(&[SourceFile { path: "o.yml".into(), bytes: ORGANISATION.as_bytes().into() }]);
+        let input = towpath_core::domain::fleet::FleetInput {
+            policy: policy.policy, clusters: list.clusters, upgrades: list.upgrades, ..Default::default()
+        };
+        let mut bytes = fleet_input::write(&input);
+        edits.into_iter().for_each(|edit| edit.apply(&mut bytes));
+        // Whatever is taken, is taken in full: it is written as it was read.
+        if let Ok(read) = fleet_input::read(&bytes) {
+            prop_assert_eq!(fleet_input::read(&fleet_input::write(&read)), Ok(read));
+        }
     }
 
     #[test]
@@ -194,6 +291,31 @@ fn check_graph_data(files: &[SourceFile]) -> TestCaseResult {
             check_graph(&Graph::build(data, releases).0)
         }
     }
+}
+
+/// A file that is not read has an error; what is read and wrong is held back.
+fn check_policy(files: &[SourceFile], read: &fleet_policy::PolicyRead) -> TestCaseResult {
+    let given: Vec<(&str, &[u8])> = files.iter().map(|f| (f.path.as_str(), &f.bytes[..])).collect();
+    if read.findings.iter().any(Finding::is_error) {
+        check_refusal(&read.findings, &given)?;
+    }
+    for path in &read.unreadable {
+        let is_about = |finding: &Finding| finding.is_error() && *finding.place.file == **path;
+        prop_assert!(read.findings.iter().any(is_about), "{path} is not read, and nothing says why");
+    }
+    check_held_back(read)
+}
+
+fn check_held_back(read: &fleet_policy::PolicyRead) -> TestCaseResult {
+    for organisation in read.policy.organisations.values() {
+        for entry in &organisation.clusters {
+            let told = entry.problems.iter().all(|problem| problem.is_error() && read.findings.contains(problem));
+            prop_assert!(told, "{:?}", entry.problems);
+            let is_whole = !entry.policy.workloads.is_empty() && entry.policy.schedule.is_some();
+            prop_assert!(is_whole || !entry.problems.is_empty(), "{entry:?}");
+        }
+    }
+    Ok(())
 }
 
 /// What was taken can be asked, and gives a JSON answer.

@@ -11,9 +11,9 @@ use towpath_formats::graph_request::{self, ContentType};
 use towpath_formats::sheet::{Client, Encoding};
 
 use crate::body::{self, AnswerBody};
-use crate::ready::ReadySheet;
+use crate::ready::{Ready, ReadySheet};
 use crate::snapshot::Cell;
-use crate::{Service, Snapshot};
+use crate::{Service, Snapshot, managed};
 
 pub(crate) const PATH: &str = "/api/upgrades_info/graph";
 pub(crate) const PATH_V1: &str = "/api/upgrades_info/v1/graph";
@@ -23,25 +23,37 @@ pub(crate) const PATH_V1: &str = "/api/upgrades_info/v1/graph";
 const CACHING: HeaderValue = HeaderValue::from_static("private, no-cache");
 const VARY: HeaderValue = HeaderValue::from_static("Accept, Accept-Encoding, Origin");
 
-/// A sheet that nobody has compiled yet; compiling takes milliseconds, so it is not done between two requests.
+/// What nobody has compiled yet; compiling takes milliseconds, so it is not done between two requests.
 pub(crate) struct Missing {
     snapshot: Arc<Snapshot>,
     channel: String,
     arch: String,
     encoding: Encoding,
     now: Timestamp,
+    /// For a managed cluster, the edges that it sees.
+    shown: Option<managed::Shown>,
 }
 
-/// The sheet that was missing, and the instant that it was missing for.
+/// What was missing, and the instant that it was missing for.
 pub(crate) struct Compiled {
-    ready: Arc<ReadySheet>,
+    made: Made,
     now: Timestamp,
+}
+
+enum Made {
+    Sheet(Arc<ReadySheet>),
+    Managed(Arc<Ready>),
 }
 
 impl Missing {
     pub(crate) fn compile(self) -> Compiled {
-        let cell = self.snapshot.cell(&self.channel, &self.arch);
-        Compiled { ready: self.snapshot.compile(cell, self.encoding, self.now), now: self.now }
+        let Self { snapshot, encoding, now, .. } = self;
+        let cell = snapshot.cell(&self.channel, &self.arch);
+        let made = match (cell, self.shown) {
+            (Some(cell), Some(shown)) => Made::Managed(snapshot.make_managed(cell, encoding, now, shown)),
+            _ => Made::Sheet(snapshot.compile(cell, encoding, now)),
+        };
+        Compiled { made, now }
     }
 }
 
@@ -105,39 +117,63 @@ fn answer_from<'a>(
     let platform = asked.platform.as_ref().or_else(|| snapshot.platform_of(asked.id.as_ref()));
     let client = Client { id: asked.id.as_ref(), platform, now };
     let from_sheet = |ready: &ReadySheet| ready.answer(ready.sheet.answers(client));
-    let ready = match at_hand {
-        Some(compiled) => Some(from_sheet(&compiled.ready)),
-        None => snapshot.with_sheet(cell, encoding, now, from_sheet),
+    let shown = managed_view(service, snapshot, cell, client);
+    let ready = match (at_hand.map(|compiled| &compiled.made), &shown, cell) {
+        (Some(Made::Managed(ready)), ..) => Some(ready.clone()),
+        (Some(Made::Sheet(ready)), ..) => Some(from_sheet(ready)),
+        (None, Some(shown), Some(cell)) => snapshot.managed(cell, encoding, now, shown),
+        (None, ..) => snapshot.with_sheet(cell, encoding, now, from_sheet),
     };
-    let response = ready.map(|ready| {
-        let mut response = Response::new(AnswerBody::default());
-        let known = is_known(headers, &ready.tag);
-        let headers = response.headers_mut();
-        headers.reserve(10);
-        if !known {
-            headers.insert(header::CONTENT_LENGTH, ready.length.clone());
-            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type.as_str()));
-            if gzip {
-                headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-            }
+    match ready {
+        Some(ready) => Ok((ready_response(headers, &ready, content_type, encoding), cell)),
+        None => Err(Missing {
+            snapshot: snapshot.clone(),
+            channel: asked.channel.to_string(),
+            arch: asked.arch.to_string(),
+            encoding,
+            now,
+            shown,
+        }),
+    }
+}
+
+/// The edges that the cluster is shown if it is managed; none if it sees what it always did.
+fn managed_view(
+    service: &Service,
+    snapshot: &Snapshot,
+    cell: Option<&Cell>,
+    client: Client<'_>,
+) -> Option<managed::Shown> {
+    let managed = service.managed.load();
+    let allowed = managed.as_ref()?.clusters.get(client.id?)?;
+    Some(managed::shown(snapshot.graph(), cell?, allowed, client))
+}
+
+fn ready_response(
+    request: &HeaderMap,
+    ready: &Ready,
+    content_type: ContentType,
+    encoding: Encoding,
+) -> Response<AnswerBody> {
+    let mut response = Response::new(AnswerBody::default());
+    let known = is_known(request, &ready.tag);
+    let headers = response.headers_mut();
+    headers.reserve(10);
+    if !known {
+        headers.insert(header::CONTENT_LENGTH, ready.length.clone());
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type.as_str()));
+        if encoding == Encoding::Gzip {
+            headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
         }
-        headers.insert(header::ETAG, ready.tag.clone());
-        headers.insert(header::CACHE_CONTROL, CACHING);
-        headers.insert(header::VARY, VARY);
-        match known {
-            true => *response.status_mut() = StatusCode::NOT_MODIFIED,
-            false => *response.body_mut() = AnswerBody::new(ready.chunks.clone(), ready.bytes),
-        }
-        response
-    });
-    let missing = || Missing {
-        snapshot: snapshot.clone(),
-        channel: asked.channel.to_string(),
-        arch: asked.arch.to_string(),
-        encoding,
-        now,
-    };
-    Ok((response.ok_or_else(missing)?, cell))
+    }
+    headers.insert(header::ETAG, ready.tag.clone());
+    headers.insert(header::CACHE_CONTROL, CACHING);
+    headers.insert(header::VARY, VARY);
+    match known {
+        true => *response.status_mut() = StatusCode::NOT_MODIFIED,
+        false => *response.body_mut() = AnswerBody::new(ready.chunks.clone(), ready.bytes),
+    }
+    response
 }
 
 /// The form to answer in. A header that is not text takes nothing.

@@ -1,10 +1,12 @@
-//! The HTTP door. It parses requests, asks sheets, and writes answers; it decides nothing.
+//! The HTTP door. It parses requests, asks sheets or the fleet's desk, and writes answers; it decides nothing.
 //!
 //! The graph path sits directly on hyper: at a static file's speed, a router would be most of the cost.
 
 mod body;
 mod connection;
+mod fleet;
 mod graph;
+mod managed;
 mod metrics;
 mod operations;
 mod page_cache;
@@ -18,19 +20,33 @@ use std::sync::Arc;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use http::request::Parts;
 use http::{Method, Response, StatusCode, header};
+use hyper::body::Incoming;
 use jiff::Timestamp;
 use towpath_core::finding::Finding;
 
 pub use body::AnswerBody;
+pub use fleet::{
+    ClusterCount, Filter, Fleet, FleetAnswer, FleetDesk, FleetHealth, FleetMetrics, FleetRequest, RemainingSoak,
+    TokenKeys,
+};
+pub use managed::{Allowed, Managed};
 pub use metrics::{Metrics, ReloadResult};
 pub use server::{Limits, Server};
 pub use snapshot::Snapshot;
+use workers::Surroundings;
 
 /// Says what time it is. A parameter, so that a service can be asked about any instant.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// What is not done between two requests.
 enum Later {
+    /// The fleet's desk has it.
+    Fleet,
+    /// It is computed on another thread.
+    Work(Work),
+}
+
+enum Work {
     /// Nobody has compiled the sheet yet.
     Compile(graph::Missing),
     /// There may be thousands of series.
@@ -53,6 +69,10 @@ pub struct Service {
     warnings: ArcSwap<Vec<Finding>>,
     request_ids: body::RequestIds,
     page_cache: Arc<page_cache::PageCache>,
+    fleet: ArcSwapOption<Fleet>,
+    fleet_health: ArcSwapOption<FleetHealth>,
+    fleet_metrics: ArcSwapOption<FleetMetrics>,
+    managed: ArcSwapOption<Managed>,
 }
 
 /// How the last attempt to load a graph ended.
@@ -77,6 +97,10 @@ impl Service {
             warnings: ArcSwap::default(),
             request_ids: body::RequestIds::new(clock()),
             page_cache: Arc::default(),
+            fleet: ArcSwapOption::empty(),
+            fleet_health: ArcSwapOption::empty(),
+            fleet_metrics: ArcSwapOption::empty(),
+            managed: ArcSwapOption::empty(),
             clock,
         })
     }
@@ -124,9 +148,34 @@ impl Service {
         }
     }
 
+    /// Serves the fleet from the next request on; again, to change its keys.
+    pub fn fleet(&self, fleet: Fleet) {
+        self.fleet.store(Some(Arc::new(fleet)));
+    }
+
+    /// Notes how the fleet's parts are, for `/readyz`. Whether graphs can be served does not depend on it.
+    pub fn fleet_health(&self, health: FleetHealth) {
+        self.fleet_health.store(Some(Arc::new(health)));
+    }
+
+    /// Notes what a pass over the fleet found, for `/metrics`.
+    pub fn fleet_metrics(&self, metrics: Arc<FleetMetrics>) {
+        self.fleet_metrics.store(Some(metrics));
+    }
+
+    /// From the next request on, shows these clusters only what they may take. Others see what they always did.
+    pub fn manage(&self, managed: Arc<Managed>) {
+        self.managed.store((!managed.clusters.is_empty()).then_some(managed));
+    }
+
     /// Answers a request: at once, or from another thread where that takes longer than its neighbours should wait.
-    pub(crate) async fn answer(self: &Arc<Self>, request: &Parts) -> Response<AnswerBody> {
-        let mut response = self.answer_now_or_later(request).await;
+    pub(crate) async fn answer(
+        self: &Arc<Self>,
+        request: &Parts,
+        incoming: Incoming,
+        around: &Surroundings,
+    ) -> Response<AnswerBody> {
+        let mut response = self.answer_now_or_later(request, incoming, around).await;
         let id = self.request_ids.of(&request.headers);
         let (method, path, status) = (&request.method, request.uri.path(), response.status().as_u16());
         tracing::debug!(request_id = ?id, %method, path, status, "answered");
@@ -134,15 +183,24 @@ impl Service {
         response
     }
 
-    async fn answer_now_or_later(self: &Arc<Self>, request: &Parts) -> Response<AnswerBody> {
-        let later = match self.route(request) {
+    async fn answer_now_or_later(
+        self: &Arc<Self>,
+        request: &Parts,
+        incoming: Incoming,
+        around: &Surroundings,
+    ) -> Response<AnswerBody> {
+        let work = match self.route(request) {
             Ok(response) => return response,
-            Err(later) => later,
+            // In a box, so that graph requests do not carry its state along.
+            Err(Later::Fleet) => return Box::pin(fleet::answer(self, request, incoming, around)).await,
+            Err(Later::Work(work)) => work,
         };
+        // Elsewhere, a body is none of our business; hyper does away with it.
+        drop(incoming);
         let service = self.clone();
-        let prepared = tokio::task::spawn_blocking(move || match later {
-            Later::Compile(missing) => Prepared::Sheet(missing.compile()),
-            Later::Metrics => Prepared::Whole(operations::metrics(&service)),
+        let prepared = tokio::task::spawn_blocking(move || match work {
+            Work::Compile(missing) => Prepared::Sheet(missing.compile()),
+            Work::Metrics => Prepared::Whole(operations::metrics(&service)),
         });
         let response = match prepared.await {
             Ok(Prepared::Whole(response)) => Some(response),
@@ -168,11 +226,14 @@ impl Service {
             {
                 body::error(StatusCode::URI_TOO_LONG, "uri_too_long", "the request's target is too long")
             }
-            graph::PATH | graph::PATH_V1 if get => return graph::answer(self, request, None).map_err(Later::Compile),
+            graph::PATH | graph::PATH_V1 if get => {
+                return graph::answer(self, request, None).map_err(|missing| Later::Work(Work::Compile(missing)));
+            }
             graph::PATH | graph::PATH_V1 if request.method == Method::OPTIONS => graph::preflight(request),
+            path if path.starts_with(fleet::PREFIX) => return Err(Later::Fleet),
             "/livez" if get => operations::liveness(),
             "/readyz" if get => operations::readiness(self),
-            "/metrics" if get => return Err(Later::Metrics),
+            "/metrics" if get => return Err(Later::Work(Work::Metrics)),
             graph::PATH | graph::PATH_V1 | "/livez" | "/readyz" | "/metrics" => {
                 let mut response = body::error(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "use GET or HEAD");
                 response.headers_mut().insert(header::ALLOW, http::HeaderValue::from_static("GET, HEAD"));

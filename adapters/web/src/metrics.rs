@@ -17,6 +17,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::Snapshot;
+use crate::fleet::{FleetCollector, FleetMetrics, ReportResults};
 use crate::snapshot::Cell;
 
 /// The most series of `phased_update_rollout` that one scrape gets.
@@ -65,6 +66,8 @@ pub struct Metrics {
     pub(crate) connections: Gauge,
     /// Connections that were turned away or closed, by reason.
     pub(crate) connections_closed: Family<ReasonLabels, Counter>,
+    /// Reports of clusters, by result.
+    pub(crate) reports: ReportResults,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -114,6 +117,7 @@ impl Metrics {
             channels: Mutex::default(),
             connections: Gauge::default(),
             connections_closed: Family::default(),
+            reports: ReportResults::default(),
         };
         for result in [ReloadResult::Changed, ReloadResult::Unchanged, ReloadResult::Failed] {
             drop(metrics.reloads.get_or_create(&ReloadLabels { result: result.as_str() }));
@@ -151,6 +155,7 @@ impl Metrics {
             "Connections that we closed on our side, by reason",
             self.connections_closed.clone(),
         );
+        self.reports.register(r);
         // A gauge, where OpenMetrics has a type of its own for this: older parsers know no other.
         let build = Family::<BuildLabels, Gauge>::default();
         build.get_or_create(&BuildLabels { version: version.to_owned() }).set(1);
@@ -203,8 +208,16 @@ impl Metrics {
     }
 
     /// Everything, in Prometheus' text format.
-    pub(crate) fn write(&self, snapshot: Option<Arc<Snapshot>>, now: Timestamp) -> Result<String, fmt::Error> {
+    pub(crate) fn write(
+        &self,
+        snapshot: Option<Arc<Snapshot>>,
+        fleet: Option<Arc<FleetMetrics>>,
+        now: Timestamp,
+    ) -> Result<String, fmt::Error> {
         let mut of_graph = Registry::default();
+        if let Some(metrics) = fleet {
+            of_graph.register_collector(Box::new(FleetCollector { metrics, now }));
+        }
         let snapshot = GraphCollector { age_seconds: self.graph_age_seconds(now), snapshot, now };
         of_graph.register_collector(Box::new(snapshot));
         let mut text = String::new();
@@ -320,7 +333,7 @@ mod tests {
         let metrics = Metrics::new("1.2.3");
         metrics.reloaded(ReloadResult::Changed, Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_secs(60));
         metrics.series("stable-4.9", StatusCode::OK).count(Duration::from_micros(7));
-        let text = metrics.write(None, Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_secs(90)).unwrap();
+        let text = metrics.write(None, None, Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_secs(90)).unwrap();
         let described: BTreeSet<&str> =
             text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
         for sample in text.lines().filter(|line| !line.starts_with('#')) {

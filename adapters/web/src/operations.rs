@@ -30,8 +30,30 @@ pub(crate) fn readiness(service: &Service) -> Response<AnswerBody> {
         })
     });
     let status = if graph.is_some() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    let text = json!({"status": word(graph.is_some(), &reload), "graph": graph, "lastReload": last_reload(&reload)});
+    let text = json!({
+        "status": word(graph.is_some(), &reload),
+        "graph": graph,
+        "lastReload": last_reload(&reload),
+        "fleet": fleet(service),
+    });
     body::json(status, format!("{text:#}\n"))
+}
+
+/// Shown, and no more: graphs are served whatever becomes of the fleet.
+fn fleet(service: &Service) -> serde_json::Value {
+    let health = service.fleet_health.load();
+    match (service.fleet.load().is_some(), &*health) {
+        (false, _) => json!({"configured": false}),
+        (true, None) => json!({"configured": true, "store": "not looked at yet"}),
+        (true, Some(health)) => json!({
+            "configured": true,
+            "store": if health.store_problem.is_none() { "reachable" } else { "unreachable" },
+            "problem": health.store_problem,
+            "checkedAt": health.checked_at.to_string(),
+            "lastPass": health.last_pass.map(|at| at.to_string()),
+            "isScheduler": health.is_scheduler,
+        }),
+    }
 }
 
 fn word(has_graph: bool, reload: &Reload) -> &'static str {
@@ -64,7 +86,7 @@ fn finding(finding: &Finding) -> serde_json::Value {
 }
 
 pub(crate) fn metrics(service: &Service) -> Response<AnswerBody> {
-    let Ok(text) = service.metrics.write(service.snapshot(), service.now()) else {
+    let Ok(text) = service.metrics.write(service.snapshot(), service.fleet_metrics.load_full(), service.now()) else {
         return body::error(StatusCode::INTERNAL_SERVER_ERROR, "failed_metrics", "the metrics could not be written");
     };
     let mut response = Response::new(AnswerBody::from(text));

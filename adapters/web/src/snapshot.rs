@@ -14,6 +14,7 @@ use towpath_core::domain::{Arch, ClusterId, Graph, Platform};
 use towpath_formats::platforms::Platforms;
 use towpath_formats::sheet::{self, Encoding};
 
+use crate::managed::Fronts;
 use crate::metrics::CellMetrics;
 use crate::page_cache::{self, PageCache};
 use crate::ready::ReadySheet;
@@ -40,7 +41,9 @@ pub struct Snapshot {
     nothing: [Slot; 2],
     sheet_bytes: AtomicUsize,
     ready_bytes: Arc<AtomicUsize>,
-    page_cache: Arc<PageCache>,
+    /// What is kept for managed clusters.
+    pub(crate) managed_bytes: Arc<AtomicUsize>,
+    pub(crate) page_cache: Arc<PageCache>,
     rollouts: Vec<Rollout>,
 }
 
@@ -49,6 +52,7 @@ pub(crate) struct Cell {
     channel: Box<str>,
     arch: Arch,
     slots: [Slot; 2],
+    fronts: [Fronts; 2],
     pub(crate) metrics: OnceLock<CellMetrics>,
 }
 
@@ -65,6 +69,16 @@ impl Cell {
     pub(crate) fn channel(&self) -> &str {
         &self.channel
     }
+
+    /// The architecture.
+    pub(crate) fn arch(&self) -> &Arch {
+        &self.arch
+    }
+
+    /// What managed clusters get, in one encoding.
+    pub(crate) fn fronts(&self, encoding: Encoding) -> &Fronts {
+        &self.fronts[encoding as usize]
+    }
 }
 
 impl Snapshot {
@@ -77,6 +91,7 @@ impl Snapshot {
                 channel: channel.name.as_str().into(),
                 arch: arch.clone(),
                 slots: [Slot::new(), Slot::new()],
+                fronts: Default::default(),
                 metrics: OnceLock::new(),
             };
             cells.insert(channel.name.as_str().into(), arches.map(|arch| (arch.clone(), cell(arch))).collect());
@@ -92,6 +107,7 @@ impl Snapshot {
             nothing,
             sheet_bytes: AtomicUsize::new(0),
             ready_bytes: Arc::default(),
+            managed_bytes: Arc::default(),
             page_cache: Arc::default(),
             rollouts,
         }
@@ -151,6 +167,13 @@ impl Snapshot {
             self.slot(same, encoding).last_used.store(used, Ordering::Relaxed);
             self.compile(same, encoding, now);
         }
+        for (cell, encoding) in old.fronts_in_use(now) {
+            if let Some(same) = self.cell(&cell.channel, cell.arch.as_str()) {
+                let used = cell.fronts(encoding).last_used.load(Ordering::Relaxed);
+                same.fronts(encoding).last_used.store(used, Ordering::Relaxed);
+                self.front(same, encoding, now);
+            }
+        }
     }
 
     /// Compiles the next epoch's sheet wherever it is about to begin and the sheet is in use.
@@ -168,6 +191,22 @@ impl Snapshot {
                 }
             }
         }
+        for (cell, encoding) in self.fronts_in_use(now) {
+            let until = cell.fronts(encoding).until(now);
+            if let Some(next) = until.filter(|until| until.duration_since(now) <= AHEAD) {
+                self.front(cell, encoding, next);
+            }
+        }
+    }
+
+    fn fronts_in_use(&self, now: Timestamp) -> impl Iterator<Item = (&Cell, Encoding)> {
+        let all =
+            self.all_cells().flat_map(|cell| [Encoding::Gzip, Encoding::Identity].map(|encoding| (cell, encoding)));
+        all.filter(move |(cell, encoding)| is_in_use(cell.fronts(*encoding).last_used.load(Ordering::Relaxed), now))
+    }
+
+    pub(crate) fn all_fronts(&self) -> impl Iterator<Item = &Fronts> {
+        self.all_cells().flat_map(|cell| &cell.fronts)
     }
 
     fn all_cells(&self) -> impl Iterator<Item = &Cell> {

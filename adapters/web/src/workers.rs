@@ -7,6 +7,7 @@ use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use hyper::Request;
 use hyper::body::Incoming;
@@ -16,6 +17,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::Watcher;
 use prometheus_client::metrics::gauge::Gauge;
 use tokio::net::TcpStream;
+use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -39,14 +41,25 @@ struct Connection {
     watcher: Watcher,
 }
 
+/// What a request may use besides the service.
+#[derive(Clone)]
+pub(crate) struct Surroundings {
+    /// How long a body may take.
+    pub(crate) body_timeout: Duration,
+    /// Where work goes on that must not delay graphs.
+    pub(crate) runtime: Handle,
+}
+
 impl Workers {
+    /// Starts them; what is not theirs to do is done on the runtime this is called from.
     pub(crate) fn start(service: &Arc<Service>, limits: Limits) -> io::Result<Self> {
         let cores = std::thread::available_parallelism()?.get();
         let start = |number: usize| {
             let (sender, connections) = unbounded_channel();
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(1).build()?;
             let service = service.clone();
-            let work = move || runtime.block_on(work(connections, service, limits));
+            let around = Surroundings { body_timeout: limits.head_timeout, runtime: Handle::current() };
+            let work = move || runtime.block_on(work(connections, service, limits, around));
             std::thread::Builder::new().name(format!("worker-{number}")).spawn(work)?;
             Ok(sender)
         };
@@ -63,19 +76,24 @@ impl Workers {
     }
 }
 
-async fn work(mut connections: UnboundedReceiver<Connection>, service: Arc<Service>, limits: Limits) {
+async fn work(
+    mut connections: UnboundedReceiver<Connection>,
+    service: Arc<Service>,
+    limits: Limits,
+    around: Surroundings,
+) {
     while let Some(connection) = connections.recv().await {
-        tokio::spawn(serve(connection, service.clone(), limits));
+        tokio::spawn(serve(connection, service.clone(), limits, around.clone()));
     }
     // No more will come; those that are open may end.
     std::future::pending::<()>().await;
 }
 
-async fn serve(connection: Connection, service: Arc<Service>, limits: Limits) {
+async fn serve(connection: Connection, service: Arc<Service>, limits: Limits, around: Surroundings) {
     let Connection { stream, place, watcher } = connection;
     let _counted = Counted::new(&service.metrics.connections);
     match TcpStream::from_std(stream) {
-        Ok(stream) => serve_stream(stream, watcher, service.clone(), limits).await,
+        Ok(stream) => serve_stream(stream, watcher, service.clone(), limits, &around).await,
         Err(error) => tracing::warn!(%error, "a connection could not be taken over"),
     }
     drop(place);
@@ -97,16 +115,21 @@ impl Drop for Counted {
     }
 }
 
-async fn serve_stream(stream: TcpStream, watcher: Watcher, service: Arc<Service>, limits: Limits) {
+async fn serve_stream(
+    stream: TcpStream,
+    watcher: Watcher,
+    service: Arc<Service>,
+    limits: Limits,
+    around: &Surroundings,
+) {
     // Answers are written whole; waiting for more would only delay them.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "TCP_NODELAY could not be set");
     }
     let answering = service_fn(|request: Request<Incoming>| {
         let service = service.clone();
-        // A body is none of our business; hyper does away with it.
-        let (head, _) = request.into_parts();
-        async move { Ok::<_, Infallible>(service.answer(&head).await) }
+        let (head, incoming) = request.into_parts();
+        async move { Ok::<_, Infallible>(service.answer(&head, incoming, around).await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

@@ -306,11 +306,21 @@ impl Desk {
     pub fn holds(&self, now: Timestamp) -> BTreeMap<HoldCode, u64> {
         let mut counts = BTreeMap::new();
         for number in 0..self.roster.members.len() as u32 {
-            for code in why::held_by(&self.roster, number, now) {
+            for code in self.held_by(number, now) {
                 *counts.entry(code).or_default() += 1;
             }
         }
         counts
+    }
+
+    /// What holds a cluster that could go somewhere.
+    pub fn held_by(&self, member: u32, now: Timestamp) -> BTreeSet<HoldCode> {
+        why::held_by(&self.roster, member, now)
+    }
+
+    /// The versions that a cluster waits for to soak with a workload: each with what it has and what it needs, in seconds.
+    pub fn soak_of(&self, member: u32, workload: &str) -> Vec<(Version, i64, i64)> {
+        why::soak_of(&self.roster, member, workload)
     }
 
     /// A digest of every verdict, by which a decision that is made again can be compared with the first.

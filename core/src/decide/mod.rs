@@ -1,13 +1,21 @@
 //! The questions that are asked of rules.
 
 mod dispatch;
+mod history;
+mod ledger;
+mod offers;
 mod plans;
 mod recommend;
 mod rollouts;
+mod status;
 mod why;
 
 pub use dispatch::{Decision, Desk, LockNeed, Start, StartKind, dispatch, sector_key};
+pub use history::{HistoryRow, history};
+pub use ledger::{Ledger, Tenure};
+pub use offers::OfferBook;
 pub use plans::{Cancel, EXPECTED, Ended, GRACE, Overdue};
 pub use recommend::{View, recommend};
 pub use rollouts::{Rollout, rollouts};
+pub use status::{Next, StatusRow, status};
 pub use why::{CandidateWhy, Why};

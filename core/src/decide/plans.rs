@@ -55,6 +55,11 @@ pub(super) fn follow(roster: &Roster, now: Timestamp, decision: &mut Decision) {
             UpgradeState::Finished | UpgradeState::Failed | UpgradeState::Cancelled => {}
         }
     }
+    // Upgrades are known in the order in which they were heard of; a decision is in that of their numbers.
+    decision.cancels.sort_by_key(|cancel| cancel.upgrade);
+    decision.begins.sort();
+    decision.ended.sort_by_key(|ended| ended.upgrade);
+    decision.overdue.sort_by_key(|overdue| overdue.upgrade);
 }
 
 fn follow_plan(roster: &Roster, upgrade: &Upgrade, now: Timestamp, decision: &mut Decision) {

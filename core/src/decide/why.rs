@@ -59,6 +59,20 @@ pub(super) fn held_by(roster: &Roster, member: u32, now: Timestamp) -> BTreeSet<
     bits.chain(cluster_holds(&post).map(|hold| hold.code())).collect()
 }
 
+/// The candidates that the soak rule holds, with what the workload has and what the cluster needs.
+pub(super) fn soak_of(roster: &Roster, member: u32, workload: &str) -> Vec<(Version, i64, i64)> {
+    let (of, class) = (roster.member(member), roster.class_of(member));
+    let cell = class.cells.iter().find(|cell| *roster.cells[**cell as usize].workload == *workload);
+    let (Some(cell), Some(need)) = (cell, class.soak_seconds) else {
+        return Vec::new();
+    };
+    let held = of.candidates.iter().filter_map(|candidate| {
+        let have = roster.cells[*cell as usize].seconds[candidate.version as usize];
+        (have < need).then(|| (roster.version(candidate.version).clone(), have, need))
+    });
+    held.collect()
+}
+
 /// A digest of all verdicts, in the order of the clusters.
 pub(super) fn digest(roster: &Roster, now: Timestamp) -> [u8; 32] {
     let mut digest = Sha256::new();
@@ -210,12 +224,7 @@ fn reason(post: &Post<'_>, candidate: Option<&Candidate>, hold: Hold) -> FleetRe
 fn soak(post: &Post<'_>, version: Option<u32>, cell: u32, have_seconds: i64, need_seconds: i64) -> FleetReason {
     let roster = post.roster;
     let entry = &roster.cells[cell as usize];
-    let adds = |member: &&u32| {
-        let member = roster.member(**member);
-        Some(member.version) == version && member.state.health.is_healthy()
-    };
-    let members = entry.classes.iter().flat_map(|class| &roster.classes[*class as usize].members);
-    let soaking = members.filter(adds).count() as u32;
+    let soaking = version.map_or(0, |version| roster.soaking(cell, version));
     let expected = match soaking {
         0 => None,
         soaking => {

@@ -150,7 +150,7 @@ fn soak_must_be_enough_for_every_workload() {
             d  start 4.9.4 at 18:07
             a  start 4.9.3 at 18:07
             b  yes
-                 4.9.3: wait until 2021-09-06T06:00:00Z: db has soaked 0.5 of 7 days, 1 cluster is adding to it
+                 4.9.3: wait until 2021-09-06T06:00:00Z: db has soaked 0.5 of 7 days; 1 cluster is adding to it, enough at 2021-09-06T06:00:00Z
                  4.9.2: wait: db has soaked 0 of 7 days, and no cluster is adding to it
             c  nothing newer
         "#]],

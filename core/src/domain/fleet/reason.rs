@@ -251,14 +251,15 @@ impl fmt::Display for FleetReason {
             Self::GateClosed { gate, label } => write!(f, "gate {gate} ({label}) has not been acknowledged"),
             Self::NotApproved => f.write_str("nobody has approved it"),
             Self::Graph { sentence, .. } => f.write_str(sentence),
-            Self::Soak { workload, have_seconds, need_seconds, soaking, .. } => {
+            Self::Soak { workload, have_seconds, need_seconds, soaking, expected } => {
                 let (have, need) = (Days(*have_seconds), Days(*need_seconds));
                 write!(f, "{workload} has soaked {have} of {need} days")?;
                 match soaking {
-                    0 => f.write_str(", and no cluster is adding to it"),
-                    1 => f.write_str(", 1 cluster is adding to it"),
-                    more => write!(f, ", {more} clusters are adding to it"),
+                    0 => f.write_str(", and no cluster is adding to it")?,
+                    1 => f.write_str("; 1 cluster is adding to it")?,
+                    more => write!(f, "; {more} clusters are adding to it")?,
                 }
+                expected.iter().try_for_each(|expected| write!(f, ", enough at {expected}"))
             }
             Self::SectorBehind { sector, cluster, version } => {
                 write!(f, "sector {sector} comes first, and {cluster} there is on {version}")

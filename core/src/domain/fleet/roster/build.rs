@@ -31,6 +31,7 @@ impl Roster {
         builder.crowds();
         builder.ceilings(&input.policy, &input.inherited);
         let mut roster = builder.roster;
+        (0..roster.members.len() as u32).for_each(|member| roster.count_soaking(member, true));
         roster.gates = input.gates.into_iter().filter_map(gate).collect();
         roster.pauses = input.pauses;
         let keyed = |approval: crate::domain::fleet::Approval| {
@@ -89,14 +90,14 @@ fn gate(gate: Gate) -> Option<GateEntry> {
 }
 
 /// Policy entries, found by id or by name.
-struct Entries<'a> {
+pub(crate) struct Entries<'a> {
     by_id: BTreeMap<(&'a str, &'a str), (&'a UpgradePolicy, &'a [Finding])>,
     by_name: BTreeMap<(&'a str, &'a str), (&'a UpgradePolicy, &'a [Finding])>,
     policy: &'a FleetPolicy,
 }
 
 impl<'a> Entries<'a> {
-    fn new(policy: &'a FleetPolicy) -> Self {
+    pub(crate) fn new(policy: &'a FleetPolicy) -> Self {
         let (mut by_id, mut by_name) = (BTreeMap::new(), BTreeMap::new());
         for organisation in policy.organisations.values() {
             for entry in &organisation.clusters {
@@ -111,7 +112,7 @@ impl<'a> Entries<'a> {
     }
 
     /// What a cluster wants: by its id, its name, its labels.
-    fn of(&self, cluster: &ClusterState) -> Option<(&'a UpgradePolicy, &'a [Finding])> {
+    pub(crate) fn of(&self, cluster: &ClusterState) -> Option<(&'a UpgradePolicy, &'a [Finding])> {
         let organisation = self.policy.organisations.get(&cluster.organisation)?;
         let by_id = || self.by_id.get(&(&*organisation.id, cluster.id.as_str())).copied();
         let by_name = || self.by_name.get(&(&*organisation.id, &*cluster.name)).copied();
@@ -203,7 +204,9 @@ impl Builder {
                 workload,
                 seconds,
                 own_seconds,
+                soaking: vec![0; versions.len()],
                 heirs: Vec::new(),
+                donors: Vec::new(),
                 classes: Vec::new(),
             });
             cells.len() as u32 - 1
@@ -300,6 +303,7 @@ impl Builder {
                     let workload = workload.clone();
                     let cell = self.cell(number, &workload);
                     self.roster.cells[donor].heirs.push(cell);
+                    self.roster.cells[cell as usize].donors.push(donor as u32);
                     let sum = &mut self.roster.cells[cell as usize].seconds;
                     sum.iter_mut().zip(seconds).for_each(|(sum, more)| *sum += more);
                 }

@@ -57,10 +57,12 @@ impl Roster {
             self.leave_order(number);
         }
         let candidates = build::candidates(self, &state);
+        self.count_soaking(number, false);
         let member = &mut self.members[number as usize];
         let before = std::mem::replace(&mut member.version, version);
         member.state = state;
         member.candidates = candidates;
+        self.count_soaking(number, true);
         if moved {
             self.enter_order(number);
             self.move_in_crowds(number, before, version, &mut again);

@@ -13,12 +13,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::{
-    Approval, ClusterState, Exclusion, MaintenanceWindow, Name, Pause, Schedule, Schedules, SoakSum, Upgrade,
-    UpgradePolicy,
+    Approval, ClusterState, Exclusion, FleetInput, FleetPolicy, MaintenanceWindow, Minimum, Name, Pause, Schedule,
+    Schedules, SoakSum, Upgrade, UpgradePolicy,
 };
 use crate::domain::{Pattern, Version};
 use crate::finding::Finding;
 
+pub(crate) use build::Entries;
 pub use follow::Followed;
 
 /// The fleet, numbered.
@@ -113,8 +114,12 @@ pub(crate) struct SoakCell {
     pub(crate) seconds: Vec<i64>,
     /// By version; the organisation's own alone.
     pub(crate) own_seconds: Vec<i64>,
+    /// By version; how many healthy clusters of the organisation are on it.
+    pub(crate) soaking: Vec<u32>,
     /// Cells of other organisations that inherit from this one.
     pub(crate) heirs: Vec<u32>,
+    /// Cells of other organisations that this one inherits from.
+    pub(crate) donors: Vec<u32>,
     pub(crate) classes: Vec<u32>,
 }
 
@@ -231,6 +236,20 @@ impl Roster {
         })
     }
 
+    /// The input that this roster is of, now that it has followed changes; with the policy and the inherited data it was made with.
+    pub fn input(&self, policy: &FleetPolicy, inherited: &BTreeMap<Name, Minimum>) -> FleetInput {
+        FleetInput {
+            policy: policy.clone(),
+            clusters: self.members.iter().map(|member| &member.state).chain(&self.unmanaged).cloned().collect(),
+            upgrades: self.upgrades.clone(),
+            soak: self.own_soak(),
+            gates: self.gates.iter().map(|entry| entry.gate.clone()).collect(),
+            approvals: self.approvals.values().cloned().collect(),
+            pauses: self.pauses.clone(),
+            inherited: inherited.clone(),
+        }
+    }
+
     /// The organisations' own soak, as an input has it.
     pub fn own_soak(&self) -> Vec<SoakSum> {
         let sums = self.cells.iter().flat_map(|cell| {
@@ -243,6 +262,23 @@ impl Roster {
             })
         });
         sums.collect()
+    }
+
+    /// How many clusters are adding to a cell's soak on a version, those of inherited data included.
+    pub(crate) fn soaking(&self, cell: u32, version: u32) -> u32 {
+        let cells = [cell].into_iter().chain(self.cells[cell as usize].donors.iter().copied());
+        cells.map(|cell| self.cells[cell as usize].soaking[version as usize]).sum()
+    }
+
+    /// Counts, or no longer counts, a healthy member where it adds to the soak.
+    pub(crate) fn count_soaking(&mut self, member: u32, counts: bool) {
+        let Member { state, class, version, .. } = &self.members[member as usize];
+        if state.health.is_healthy() {
+            for cell in &self.classes[*class as usize].cells {
+                let soaking = &mut self.cells[*cell as usize].soaking[*version as usize];
+                *soaking = if counts { *soaking + 1 } else { *soaking - 1 };
+            }
+        }
     }
 
     pub(crate) fn member(&self, member: u32) -> &Member {

@@ -1,0 +1,235 @@
+//! Carrying out what was decided: a policy made, a policy cancelled, a gate agreed to.
+//!
+//! Each looks first, acts once, and looks again if the answer was lost. Doing it twice does no harm.
+
+use jiff::Timestamp;
+use serde_json::json;
+use towpath_core::domain::Version;
+use towpath_core::domain::fleet::{Name, UpgradeState};
+
+use crate::http::Path;
+use crate::policies::{self, Policy};
+use crate::{Ocm, OcmError, wire};
+
+/// A cluster, as the API finds it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ClusterRef {
+    /// The API's own id of it, which is not the cluster's.
+    pub id: Name,
+    /// Whether its control plane is hosted.
+    pub hosted: bool,
+}
+
+/// An upgrade policy, as the API finds it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PolicyRef {
+    /// Whose.
+    pub cluster: ClusterRef,
+    /// Only of this node pool.
+    pub pool: Option<Name>,
+    /// Its id, by which we know again what we made.
+    pub id: Name,
+}
+
+/// What became of [`Ocm::create`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Created {
+    /// We made it: it is ours.
+    New(PolicyRef),
+    /// One to the same version was there, made by whomever.
+    AlreadyThere {
+        /// Which.
+        policy: PolicyRef,
+        /// When it starts, if it says.
+        next_run: Option<Timestamp>,
+    },
+}
+
+/// What became of [`Ocm::cancel`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cancelled {
+    /// We cancelled it.
+    Now,
+    /// It was not there.
+    AlreadyGone,
+    /// It had come to its end before.
+    Ended(UpgradeState),
+}
+
+/// What became of [`Ocm::agree`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Agreed {
+    /// We did.
+    Now,
+    /// Somebody had.
+    Before,
+}
+
+impl Created {
+    /// The policy that is there now.
+    pub fn policy(&self) -> &PolicyRef {
+        match self {
+            Self::New(policy) | Self::AlreadyThere { policy, .. } => policy,
+        }
+    }
+}
+
+impl Ocm {
+    /// Schedules an upgrade of a cluster, or of one of its node pools.
+    pub async fn create(
+        &self,
+        cluster: &ClusterRef,
+        pool: Option<&str>,
+        version: &Version,
+        next_run: Timestamp,
+    ) -> Result<Created, OcmError> {
+        let what = || match pool {
+            Some(pool) => format!("upgrade of node pool {pool} of cluster {} to {version}", cluster.id),
+            None => format!("upgrade of cluster {} to {version}", cluster.id),
+        };
+        if let Some(there) = self.in_the_way(&what(), cluster, pool, version).await? {
+            return Ok(Created::AlreadyThere { next_run: there.next_run, policy: there.at });
+        }
+        // The API takes whole seconds; up, so that it is never earlier than asked.
+        let next_run = whole_seconds_up(next_run);
+        let mut body = json!({
+            "schedule_type": "manual",
+            "upgrade_type": policies::upgrade_type(cluster, pool),
+            "version": version.to_string(),
+            "next_run": next_run.to_string(),
+            "cluster_id": &*cluster.id,
+        });
+        if let Some(pool) = pool {
+            body["node_pool_id"] = pool.into();
+        }
+        let made = self.http.post::<wire::Policy>(&policies::path(cluster, pool)?, &body).await;
+        let lost = match made {
+            Ok(wire::Policy { id: Some(id), .. }) => {
+                return Ok(Created::New(PolicyRef {
+                    cluster: cluster.clone(),
+                    pool: pool.map(Name::from),
+                    id: id.into(),
+                }));
+            }
+            Ok(_) => OcmError::BadAnswer { what: what(), problem: "the new policy has no id".to_owned() },
+            Err(error) => error,
+        };
+        let conflict = matches!(lost, OcmError::Conflict { .. });
+        if !conflict && !lost.leaves_a_doubt() {
+            return Err(lost);
+        }
+        let unconfirmed = OcmError::Unconfirmed { what: what(), lost: lost.kind() };
+        match self.in_the_way(&what(), cluster, pool, version).await {
+            // Nobody else would have chosen the same second since we looked.
+            Ok(Some(there)) if !conflict && there.next_run == Some(next_run) => Ok(Created::New(there.at)),
+            Ok(Some(there)) => Ok(Created::AlreadyThere { next_run: there.next_run, policy: there.at }),
+            Ok(None) if conflict => Err(lost),
+            Ok(None) => Err(unconfirmed),
+            Err(error @ OcmError::Conflict { .. }) => Err(error),
+            Err(_) if conflict => Err(lost),
+            Err(_) => Err(unconfirmed),
+        }
+    }
+
+    /// Calls an upgrade off, if it has not begun.
+    pub async fn cancel(&self, policy: &PolicyRef) -> Result<Cancelled, OcmError> {
+        let what = || format!("cancelling upgrade policy {} of cluster {}", policy.id, policy.cluster.id);
+        let Some(there) = policies::find(&self.http, policy).await? else {
+            return Ok(Cancelled::AlreadyGone);
+        };
+        match there.state {
+            UpgradeState::Planned => {}
+            UpgradeState::Started => {
+                return Err(OcmError::AlreadyStarted { what: what(), state: there.state_word });
+            }
+            ended => return Ok(Cancelled::Ended(ended)),
+        }
+        let path = policies::path(&policy.cluster, policy.pool.as_deref())?.join(&policy.id)?;
+        let error = match self.http.delete(&path).await {
+            Ok(()) => return Ok(Cancelled::Now),
+            Err(OcmError::NotFound { .. }) => return Ok(Cancelled::AlreadyGone),
+            Err(error) => error,
+        };
+        match policies::find(&self.http, policy).await {
+            Ok(None) => Ok(Cancelled::Now),
+            // It began after we looked.
+            Ok(Some(now)) if now.state == UpgradeState::Started => {
+                Err(OcmError::AlreadyStarted { what: what(), state: now.state_word })
+            }
+            _ if error.leaves_a_doubt() => Err(OcmError::Unconfirmed { what: what(), lost: error.kind() }),
+            _ => Err(error),
+        }
+    }
+
+    /// Agrees to a gate for a cluster, as a person has said.
+    pub async fn agree(&self, cluster: &ClusterRef, gate: &str) -> Result<Agreed, OcmError> {
+        if self.has_agreed(cluster, gate).await? {
+            return Ok(Agreed::Before);
+        }
+        let body = json!({ "version_gate": { "id": gate } });
+        let error = match self.http.post::<serde_json::Value>(&agreements(cluster)?, &body).await {
+            Ok(_) => return Ok(Agreed::Now),
+            Err(error) => error,
+        };
+        let conflict = matches!(error, OcmError::Conflict { .. });
+        if !conflict && !error.leaves_a_doubt() {
+            return Err(error);
+        }
+        match (self.has_agreed(cluster, gate).await, conflict) {
+            (Ok(true), true) => Ok(Agreed::Before),
+            (Ok(true), false) => Ok(Agreed::Now),
+            (_, true) => Err(error),
+            (_, false) => {
+                let what = format!("agreeing to gate {gate} for cluster {}", cluster.id);
+                Err(OcmError::Unconfirmed { what, lost: error.kind() })
+            }
+        }
+    }
+
+    /// The policy to that version which is there already; a conflict if there is one to another.
+    async fn in_the_way(
+        &self,
+        what: &str,
+        cluster: &ClusterRef,
+        pool: Option<&str>,
+        version: &Version,
+    ) -> Result<Option<Policy>, OcmError> {
+        let there = policies::list(&self.http, cluster, pool).await?;
+        let (same, other): (Vec<_>, Vec<_>) =
+            there.into_iter().filter(|p| p.state.is_active()).partition(|p| p.version.as_ref() == Some(version));
+        match (same.into_iter().next(), other.into_iter().next()) {
+            (Some(same), _) => Ok(Some(same)),
+            (None, None) => Ok(None),
+            (None, Some(other)) => Err(OcmError::Conflict {
+                what: what.to_owned(),
+                there: match &other.version {
+                    Some(version) => format!("an upgrade to {version} ({})", other.state_word),
+                    None => format!("an upgrade to a version that is not known ({})", other.state_word),
+                },
+                policy: Some(other.at.id.to_string()),
+                version: other.version,
+            }),
+        }
+    }
+
+    async fn has_agreed(&self, cluster: &ClusterRef, gate: &str) -> Result<bool, OcmError> {
+        Ok(self.agreed_gates(cluster).await?.iter().any(|agreed| &**agreed == gate))
+    }
+
+    /// The gates that were agreed to for a cluster.
+    pub(crate) async fn agreed_gates(&self, cluster: &ClusterRef) -> Result<Vec<Name>, OcmError> {
+        let items = self.http.list::<wire::GateAgreement>(&agreements(cluster)?, &[]).await?;
+        // One that cannot be read is one that was not given.
+        let gate = |agreement: wire::GateAgreement| agreement.version_gate?.id.map(Name::from);
+        Ok(items.into_iter().filter_map(|item| item.content.ok().and_then(gate)).collect())
+    }
+}
+
+fn agreements(cluster: &ClusterRef) -> Result<Path, OcmError> {
+    Path::clusters_mgmt(&["clusters", &cluster.id, "gate_agreements"])
+}
+
+fn whole_seconds_up(at: Timestamp) -> Timestamp {
+    let up = i64::from(at.subsec_nanosecond() > 0);
+    Timestamp::from_second(at.as_second().saturating_add(up)).unwrap_or(at)
+}

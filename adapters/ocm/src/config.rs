@@ -1,0 +1,154 @@
+//! Where the API is, who we are to it, and how much of it we take.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::Url;
+use towpath_core::domain::fleet::Name;
+
+use crate::OcmError;
+
+/// How the client is set up. [`OcmConfig::new`] fills in what is usual; the fields can be changed.
+#[derive(Debug, Clone)]
+pub struct OcmConfig {
+    /// Where the API is: `https://api.openshift.com`.
+    pub base_url: String,
+    /// A file with a bearer token and nothing else. It is read again when the API no longer takes the token.
+    pub token_file: PathBuf,
+    /// Certificates (PEM) that are trusted instead of the system's.
+    pub ca_file: Option<PathBuf>,
+    /// Whether `http://` will do. Then everybody on the way can read the token: for tests, and for a proxy on this host.
+    pub allow_http: bool,
+    /// Whether `HTTPS_PROXY` and its like are obeyed.
+    pub environment_proxy: bool,
+    /// Only clusters of these organisations, by id; none: of all that the token can see.
+    pub organisations: Option<BTreeSet<Name>>,
+    /// How much we take, and how long we wait.
+    pub limits: Limits,
+    /// How we wait between attempts.
+    pub sleep: Sleep,
+    /// Where the jitter of waits begins. Replicas should differ.
+    pub jitter_seed: u64,
+}
+
+/// How much is taken of an API at most. Reaching one is an error, never a hang.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// The largest answer.
+    pub response_bytes: usize,
+    /// How many items a page is asked for. The real API gives no more than 100.
+    pub page_size: usize,
+    /// The most pages of one list.
+    pub pages: usize,
+    /// Until a connection stands.
+    pub connect_timeout: Duration,
+    /// From a request to the last byte of its answer.
+    pub request_timeout: Duration,
+    /// For all of [`crate::Ocm::fleet`].
+    pub fleet_timeout: Duration,
+    /// How often a read is tried in all. What changes something is tried once.
+    pub attempts: u32,
+    /// The wait after the first attempt; it doubles from one to the next.
+    pub backoff: Duration,
+    /// The longest wait, also if the API asks for one. If it asks for more, we give up.
+    pub longest_wait: Duration,
+    /// How many clusters are asked about at a time.
+    pub concurrency: usize,
+    /// So many clusters may fail to answer before the API itself is thought to be unwell, and the pass is given up.
+    pub failed_clusters: usize,
+}
+
+/// A way to wait. Tests give one that does not.
+#[derive(Clone)]
+pub struct Sleep(Arc<dyn Fn(Duration) -> Wait + Send + Sync>);
+
+type Wait = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+impl OcmConfig {
+    /// What is usual: HTTPS only, the system's certificates, generous limits.
+    pub fn new(base_url: impl Into<String>, token_file: impl Into<PathBuf>) -> Self {
+        Self {
+            base_url: base_url.into(),
+            token_file: token_file.into(),
+            ca_file: None,
+            allow_http: false,
+            environment_proxy: true,
+            organisations: None,
+            limits: Limits::default(),
+            sleep: Sleep::default(),
+            jitter_seed: 0,
+        }
+    }
+
+    /// The address, if it is one that a token may be sent to.
+    pub(crate) fn checked_url(&self) -> Result<Url, OcmError> {
+        let wrong = |problem: &str, remedy: &str| OcmError::BadConfig {
+            // What stands before an @ may be a password.
+            place: match self.base_url.contains('@') {
+                true => "base_url".to_owned(),
+                false => format!("base_url {:?}", self.base_url),
+            },
+            problem: problem.to_owned(),
+            remedy: remedy.to_owned(),
+        };
+        let url = Url::parse(&self.base_url)
+            .map_err(|e| wrong(&format!("is not an address: {e}"), "write it as in https://api.openshift.com"))?;
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(wrong("has credentials in it", "put a token into token_file"));
+        }
+        if url.query().is_some() || url.fragment().is_some() {
+            return Err(wrong("has a query or a fragment", "leave off what follows the path"));
+        }
+        match (url.scheme(), self.allow_http) {
+            ("https", _) | ("http", true) => Ok(url),
+            ("http", false) => Err(wrong("would send the token in the clear", "use https, or set allow_http")),
+            _ => Err(wrong("is not an address of the web", "use https")),
+        }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            response_bytes: 32 << 20,
+            page_size: 100,
+            pages: 2_000,
+            connect_timeout: Duration::from_secs(10),
+            request_timeout: Duration::from_secs(60),
+            fleet_timeout: Duration::from_secs(30 * 60),
+            attempts: 4,
+            backoff: Duration::from_millis(250),
+            longest_wait: Duration::from_secs(60),
+            concurrency: 8,
+            failed_clusters: 16,
+        }
+    }
+}
+
+impl Sleep {
+    /// That way of waiting.
+    pub fn new<F: Future<Output = ()> + Send + 'static>(wait: impl Fn(Duration) -> F + Send + Sync + 'static) -> Self {
+        Self(Arc::new(move |time| Box::pin(wait(time))))
+    }
+
+    pub(crate) async fn wait(&self, time: Duration) {
+        (self.0)(time).await;
+    }
+}
+
+impl Default for Sleep {
+    fn default() -> Self {
+        Self::new(tokio::time::sleep)
+    }
+}
+
+impl fmt::Debug for Sleep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Sleep")
+    }
+}

@@ -1,0 +1,261 @@
+//! The API's objects as the core's: pure, and strict about what decisions rest on.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use towpath_core::domain::fleet::{
+    ClusterState, Gate, Health, Labels, Name, Offer, Owner, Pool, Product, Upgrade, UpgradeId, UpgradeState,
+};
+use towpath_core::domain::{Arch, ChannelName, ClusterId, Platform, Version};
+use towpath_core::finding::{Finding, Place};
+
+use crate::policies::Policy;
+use crate::{ClusterRef, wire};
+
+/// What a cluster of the API is to us.
+#[derive(Debug)]
+pub(crate) enum Reading {
+    /// One of the fleet, and what is odd about it.
+    Cluster(Box<ClusterState>, ClusterRef, Vec<Finding>),
+    /// Not one yet, or no more: it is being made or torn down.
+    InBetween,
+    /// It cannot be understood.
+    Wrong(Finding),
+}
+
+/// A subscription: whose a cluster is, and what it is labelled with.
+#[derive(Debug)]
+pub(crate) struct Subscription {
+    pub(crate) organisation: Name,
+    pub(crate) labels: Labels,
+}
+
+/// Reads a cluster, but for what must be asked separately: node pools, and gates that were agreed to.
+pub(crate) fn cluster(wire: wire::Cluster, subscriptions: &BTreeMap<String, Subscription>, now: Timestamp) -> Reading {
+    let health = match health(wire.state.as_deref(), wire.health_state.as_deref()) {
+        Some(health) => health,
+        None => return Reading::InBetween,
+    };
+    let label = wire.name.as_deref().or(wire.id.as_deref()).unwrap_or("without a name").to_owned();
+    match understand(wire, health, subscriptions, now) {
+        Ok((state, at, odd)) => {
+            let odd = odd.into_iter().map(|problem| {
+                Finding::warning("ocm-offer", place(&label), problem, "ask whoever runs the API; the offer is left out")
+            });
+            Reading::Cluster(Box::new(state), at, odd.collect())
+        }
+        Err(problem) => Reading::Wrong(Finding::error(
+            "ocm-cluster",
+            place(&label),
+            problem,
+            "ask whoever runs the API; the cluster is left out until then",
+        )),
+    }
+}
+
+/// Where findings about a cluster of the API are said to be.
+pub(crate) fn place(cluster: &str) -> Place {
+    Place::file(format!("ocm: cluster {cluster}"))
+}
+
+fn understand(
+    wire: wire::Cluster,
+    health: Health,
+    subscriptions: &BTreeMap<String, Subscription>,
+    now: Timestamp,
+) -> Result<(ClusterState, ClusterRef, Vec<String>), String> {
+    let ocm_id = text(wire.id).ok_or("it has no id")?;
+    let external_id = text(wire.external_id).ok_or("it has no external_id")?;
+    let id = ClusterId::new(&external_id).ok_or("its external_id is too long")?;
+    let name = text(wire.name).ok_or("it has no name")?;
+    let subscription = wire.subscription.and_then(|link| subscriptions.get(&link.id?));
+    let organisation = subscription
+        .map(|subscription| subscription.organisation.clone())
+        .or_else(|| wire.organization.and_then(|link| text(link.id)).map(Name::from))
+        .ok_or("it has no subscription that tells its organisation")?;
+    let told = wire.version.ok_or("it tells no version")?;
+    let version = version(&told)?;
+    let (offers, odd) = offers(told.available_upgrades.unwrap_or_default(), &version);
+    let hosted = wire.hypershift.and_then(|switch| switch.enabled).unwrap_or(false);
+    let channel = told
+        .channel_group
+        .filter(|group| !group.is_empty())
+        .and_then(|group| ChannelName::new(&format!("{group}-{}.{}", version.major(), version.minor())));
+    let state = ClusterState {
+        id,
+        name: name.into(),
+        organisation,
+        version,
+        going_to: None,
+        version_since: now,
+        last_seen: now,
+        health,
+        channel,
+        arch: if wire.multi_arch_enabled == Some(true) { Arch::new("multi") } else { Arch::default() },
+        platform: wire.cloud_provider.and_then(|link| Platform::new(&link.id?)).into(),
+        labels: subscription.map(|subscription| subscription.labels.clone()).unwrap_or_default(),
+        product: match hosted {
+            true => Product::HostedControlPlane { pools: Vec::new() },
+            false => Product::Standalone,
+        },
+        sts: wire.aws.and_then(|aws| aws.sts?.enabled).unwrap_or(false),
+        offers: offers.into(),
+        acknowledged_gates: BTreeSet::new(),
+    };
+    Ok((state, ClusterRef { id: ocm_id.into(), hosted }, odd))
+}
+
+/// How the cluster is; none if it is not a cluster now. What the API does not know of its health is held against nobody, as AUS
+/// does; what it knows is.
+fn health(state: Option<&str>, health_state: Option<&str>) -> Option<Health> {
+    let unhealthy = |why: String| Some(Health::Unhealthy { why: why.into() });
+    match (state, health_state) {
+        (Some("installing" | "pending" | "validating" | "waiting" | "uninstalling"), _) => None,
+        (Some("ready"), Some("unhealthy")) => unhealthy("OCM says that it is unhealthy".to_owned()),
+        (Some("ready"), _) => Some(Health::Healthy),
+        (Some(other), _) => unhealthy(format!("its state in OCM is {other:?}")),
+        (None, _) => unhealthy("OCM does not tell its state".to_owned()),
+    }
+}
+
+fn offers(available: Vec<String>, current: &Version) -> (Vec<Offer>, Vec<String>) {
+    let (mut versions, mut odd) = (BTreeSet::new(), Vec::new());
+    for text in available {
+        match text.parse::<Version>() {
+            Ok(version) if version > *current => drop(versions.insert(version)),
+            Ok(version) => odd.push(format!("{version} is offered to it, which is not above {current}")),
+            Err(error) => odd.push(format!("an offer cannot be read: {error}")),
+        }
+    }
+    (versions.into_iter().map(|version| Offer { version, hold: None }).collect(), odd)
+}
+
+/// A version, from its plain form, or from `openshift-v4.14.1-candidate`.
+fn version(told: &wire::Version) -> Result<Version, String> {
+    let from_id = || {
+        let id = told.id.as_deref()?.strip_prefix("openshift-v")?;
+        let suffix = told.channel_group.as_deref().map(|group| format!("-{group}")).unwrap_or_default();
+        Some(id.strip_suffix(&*suffix).unwrap_or(id))
+    };
+    let plain = told.raw_id.as_deref().filter(|raw| !raw.is_empty()).or_else(from_id).ok_or("it tells no version")?;
+    plain.parse().map_err(|e: towpath_core::domain::version::NotAVersion| e.to_string())
+}
+
+/// Reads a node pool.
+pub(crate) fn pool(wire: wire::NodePool) -> Result<Pool, String> {
+    let id = text(wire.id).ok_or("a node pool has no id")?;
+    let told = wire.version.ok_or_else(|| format!("node pool {id} tells no version"))?;
+    let version = version(&told).map_err(|problem| format!("node pool {id}: {problem}"))?;
+    Ok(Pool { id: id.into(), version })
+}
+
+/// Reads a gate.
+pub(crate) fn gate(wire: wire::VersionGate) -> Result<Gate, String> {
+    let id = text(wire.id).ok_or("it has no id")?;
+    let version_prefix = text(wire.version_raw_id_prefix).ok_or("it has no version_raw_id_prefix")?;
+    // Older answers have no label, but tell whom it is for.
+    let label = text(wire.label).unwrap_or_else(|| match wire.sts_only {
+        Some(true) => "api.openshift.com/gate-sts".to_owned(),
+        _ => "api.openshift.com/gate-ocp".to_owned(),
+    });
+    Ok(Gate { id: id.into(), version_prefix: version_prefix.into(), label: label.into() })
+}
+
+/// Reads a subscription; none if it does not tell whose it is.
+pub(crate) fn subscription(wire: wire::Subscription) -> Option<Subscription> {
+    let label = |label: wire::Label| Some((label.key?, label.value.unwrap_or_default()));
+    Some(Subscription {
+        organisation: text(wire.organization_id)?.into(),
+        labels: wire.labels.unwrap_or_default().into_iter().filter_map(label).collect(),
+    })
+}
+
+/// Whether agreements of this cluster matter now: it is offered a minor version with a gate before it.
+pub(crate) fn has_gate_ahead(cluster: &ClusterState, gates: &[Gate]) -> bool {
+    cluster.offers.iter().filter(|offer| !offer.version.same_minor(&cluster.version)).any(|offer| {
+        let minor = format!("{}.{}", offer.version.major(), offer.version.minor());
+        gates.iter().any(|gate| *gate.version_prefix == *minor)
+    })
+}
+
+/// Where these policies say that the cluster itself is going right now.
+pub(crate) fn going_to(policies: &[Policy]) -> Option<Version> {
+    let runs = |policy: &&Policy| policy.at.pool.is_none() && policy.state == UpgradeState::Started;
+    policies.iter().find(runs).and_then(|policy| policy.version.clone())
+}
+
+/// A policy as an upgrade of that cluster. Where its version is not known, it is taken to go as far as it could: so it is not
+/// thought to be there already, and holds what it must.
+pub(crate) fn upgrade(id: UpgradeId, cluster: &ClusterState, policy: &Policy, owner: Owner, now: Timestamp) -> Upgrade {
+    let pool = match (&policy.at.pool, &cluster.product) {
+        (Some(id), Product::HostedControlPlane { pools }) => pools.iter().find(|pool| pool.id == *id),
+        _ => None,
+    };
+    let furthest = match (pool, cluster.offers.iter().map(|offer| &offer.version).max()) {
+        (None, Some(offer)) => offer,
+        _ => &cluster.version,
+    };
+    Upgrade {
+        id,
+        cluster: cluster.id.clone(),
+        pool: policy.at.pool.clone(),
+        from: pool.map_or(&cluster.version, |pool| &pool.version).clone(),
+        to: policy.version.as_ref().unwrap_or(furthest).clone(),
+        state: policy.state,
+        owner,
+        start_at: policy.next_run.unwrap_or(now),
+        changed_at: policy.changed_at.unwrap_or(now),
+        failures: u32::from(policy.state == UpgradeState::Failed),
+        note: policy.problem.as_deref().or(policy.note.as_deref()).map(Name::from),
+    }
+}
+
+fn text(value: Option<String>) -> Option<String> {
+    value.filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_version_is_found_in_its_long_id_too() {
+        for (told, expected) in [
+            (json!({"raw_id": "4.14.1", "id": "openshift-v4.14.2"}), Some("4.14.1")),
+            (json!({"id": "openshift-v4.14.1"}), Some("4.14.1")),
+            (json!({"id": "openshift-v4.14.0-rc.1-candidate", "channel_group": "candidate"}), Some("4.14.0-rc.1")),
+            (json!({"id": "4.14.1"}), None),
+            (json!({}), None),
+        ] {
+            let got = version(&serde_json::from_value(told.clone()).unwrap()).ok();
+            assert_eq!(got, expected.map(|text| text.parse().unwrap()), "{told}");
+        }
+    }
+
+    #[test]
+    fn only_what_is_ready_is_healthy() {
+        for (state, health_state, expected) in [
+            (Some("ready"), None, Some(true)),
+            (Some("ready"), Some("unknown"), Some(true)),
+            (Some("ready"), Some("unhealthy"), Some(false)),
+            (Some("hibernating"), Some("healthy"), Some(false)),
+            (Some("error"), None, Some(false)),
+            (Some("a word of tomorrow"), None, Some(false)),
+            (None, None, Some(false)),
+            (Some("installing"), None, None),
+            (Some("uninstalling"), None, None),
+        ] {
+            let got = health(state, health_state).map(|health| health.is_healthy());
+            assert_eq!(got, expected, "{state:?} {health_state:?}");
+        }
+    }
+
+    #[test]
+    fn an_offer_that_is_none_is_left_out_and_said() {
+        let (offers, odd) =
+            offers(["4.9.3", "4.9.2", "4.9", "4.9.1"].map(str::to_owned).to_vec(), &"4.9.1".parse().unwrap());
+        let versions: Vec<_> = offers.iter().map(|offer| offer.version.to_string()).collect();
+        assert_eq!((&*versions.join(" "), odd.len()), ("4.9.2 4.9.3", 2));
+    }
+}

@@ -1,0 +1,110 @@
+//! The API's objects, as far as we read them. Everything may be missing; [`crate::read`] says what must not be.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// One page of a list.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Page {
+    pub(crate) total: Option<usize>,
+    #[serde(default)]
+    pub(crate) items: Vec<Value>,
+}
+
+/// What the API says when it says no.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Failure {
+    pub(crate) reason: Option<String>,
+}
+
+/// A reference to another object.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Link {
+    pub(crate) id: Option<String>,
+}
+
+/// A switch with settings of its own.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Switch {
+    pub(crate) enabled: Option<bool>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Cluster {
+    pub(crate) id: Option<String>,
+    pub(crate) external_id: Option<String>,
+    pub(crate) name: Option<String>,
+    pub(crate) state: Option<String>,
+    pub(crate) health_state: Option<String>,
+    pub(crate) subscription: Option<Link>,
+    pub(crate) organization: Option<Link>,
+    pub(crate) cloud_provider: Option<Link>,
+    pub(crate) version: Option<Version>,
+    pub(crate) hypershift: Option<Switch>,
+    pub(crate) aws: Option<Aws>,
+    pub(crate) multi_arch_enabled: Option<bool>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Aws {
+    pub(crate) sts: Option<Switch>,
+}
+
+/// `id` is `openshift-v4.14.1-candidate` where `raw_id` is `4.14.1`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Version {
+    pub(crate) id: Option<String>,
+    pub(crate) raw_id: Option<String>,
+    pub(crate) channel_group: Option<String>,
+    pub(crate) available_upgrades: Option<Vec<String>>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct NodePool {
+    pub(crate) id: Option<String>,
+    pub(crate) version: Option<Version>,
+}
+
+/// An upgrade policy, of any of the three kinds. Some answers have the state inside, others below `/state`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Policy {
+    pub(crate) id: Option<String>,
+    pub(crate) version: Option<String>,
+    pub(crate) next_run: Option<String>,
+    pub(crate) schedule_type: Option<String>,
+    pub(crate) upgrade_type: Option<String>,
+    pub(crate) last_update_timestamp: Option<String>,
+    pub(crate) state: Option<PolicyState>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct PolicyState {
+    pub(crate) value: Option<String>,
+    pub(crate) description: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct VersionGate {
+    pub(crate) id: Option<String>,
+    pub(crate) version_raw_id_prefix: Option<String>,
+    pub(crate) label: Option<String>,
+    pub(crate) sts_only: Option<bool>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct GateAgreement {
+    pub(crate) version_gate: Option<Link>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Subscription {
+    pub(crate) organization_id: Option<String>,
+    pub(crate) labels: Option<Vec<Label>>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Label {
+    pub(crate) key: Option<String>,
+    pub(crate) value: Option<String>,
+    pub(crate) organization_id: Option<String>,
+}

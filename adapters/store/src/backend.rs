@@ -1,0 +1,251 @@
+//! Where the two databases differ: how one connects, and a few words of SQL.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Once;
+use std::time::Duration;
+
+use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
+use sqlx::{AnyConnection, AnyPool, AssertSqlSafe, ConnectOptions, Connection, Executor};
+
+use crate::{Result, StoreError};
+
+/// How long one waits for a connection before the database counts as gone.
+const ACQUIRE_LIMIT: Duration = Duration::from_secs(3);
+/// Connections to PostgreSQL per process.
+const POSTGRES_CONNECTIONS: u32 = 8;
+/// Connections that read an SQLite file.
+const SQLITE_READERS: u32 = 4;
+
+/// For PostgreSQL: a statement gives up before its caller does, and a process that stands still in a transaction does not
+/// hold its locks for ever. An acknowledged commit is on disk. Each call is planned for the tables as they are: a plan that
+/// was kept from when they were empty reads all of them.
+const POSTGRES_SESSION: &str = "SET statement_timeout = '25s'; SET lock_timeout = '10s'; \
+     SET idle_in_transaction_session_timeout = '15s'; SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; \
+     SET tcp_keepalives_count = 3; SET client_min_messages = 'warning'; SET synchronous_commit = 'on'; \
+     SET plan_cache_mode = 'force_custom_plan'";
+/// An acknowledged commit is on disk.
+const SQLITE_SESSION: &str =
+    "PRAGMA busy_timeout = 10000; PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL; PRAGMA cache_size = -32000";
+
+/// Which database keeps the state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Backend {
+    /// A file of our own.
+    Sqlite,
+    /// A server, for many replicas.
+    Postgres,
+}
+
+impl Backend {
+    /// How many may write at once and gain from it.
+    pub fn writers(self) -> usize {
+        match self {
+            Self::Sqlite => 1,
+            Self::Postgres => 2,
+        }
+    }
+
+    /// The stable name: for logs and metrics.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Sqlite => "sqlite",
+            Self::Postgres => "postgres",
+        }
+    }
+
+    /// The text in this database's words.
+    ///
+    /// `{rows}` is the list in `$1`, a JSON array, as rows with one column `value`; `{lock}` keeps others from the rows
+    /// that a query reads; `{now_ms}` is the database's clock; `{change}` numbers the running transaction.
+    pub(crate) fn sql(self, text: &str) -> AssertSqlSafe<String> {
+        let [rows, lock, now_ms, change] = match self {
+            Self::Sqlite => [
+                "json_each($1) AS j",
+                "",
+                "CAST((julianday('now') - 2440587.5) * 86400000 AS BIGINT)",
+                "(SELECT value FROM counters WHERE name = 'changes')",
+            ],
+            Self::Postgres => [
+                // The planner would read a plain cast, all of it, to make its plan; concat it leaves alone.
+                "jsonb_array_elements(CAST(concat($1, '') AS jsonb)) AS j(value)",
+                "FOR UPDATE",
+                "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)",
+                "CAST(CAST(pg_current_xact_id() AS TEXT) AS BIGINT)",
+            ],
+        };
+        let text = text.replace("{rows}", rows).replace("{lock}", lock).replace("{now_ms}", now_ms);
+        AssertSqlSafe(text.replace("{change}", change))
+    }
+
+    /// A table's definition in this database's words: `KEY` is a text that is compared by its bytes.
+    pub(crate) fn definition(self, text: &str) -> AssertSqlSafe<String> {
+        AssertSqlSafe(match self {
+            Self::Sqlite => text.replace(" KEY", " TEXT").replace("PRIMARY TEXT", "PRIMARY KEY"),
+            Self::Postgres => text
+                .replace(" KEY", " TEXT COLLATE \"C\"")
+                .replace("PRIMARY TEXT COLLATE \"C\"", "PRIMARY KEY")
+                .replace(" BLOB", " BYTEA"),
+        })
+    }
+
+    pub(crate) fn begin_write(self) -> &'static str {
+        match self {
+            Self::Sqlite => "BEGIN IMMEDIATE",
+            // Each statement sees what was committed before it: what is read after a lock is what the lock protects.
+            Self::Postgres => "BEGIN ISOLATION LEVEL READ COMMITTED",
+        }
+    }
+
+    pub(crate) fn begin_read(self) -> &'static str {
+        match self {
+            Self::Sqlite => "BEGIN",
+            // Reading a million clusters takes longer than a short call may.
+            Self::Postgres => "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; SET LOCAL statement_timeout = '5min'",
+        }
+    }
+}
+
+/// Where a store is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In this process alone, until it ends.
+    Memory,
+    /// In a file, with its journal beside it.
+    File(PathBuf),
+    /// In a file that is all there is: a backup that is being written.
+    BackupFile(PathBuf),
+    /// In a file that is only read: a backup.
+    ReadOnlyFile(PathBuf),
+    /// In a server.
+    Postgres(String),
+}
+
+impl FromStr for Place {
+    type Err = StoreError;
+
+    fn from_str(url: &str) -> Result<Self> {
+        let is_postgres = url.starts_with("postgres://") || url.starts_with("postgresql://");
+        match url.strip_prefix("sqlite:") {
+            Some(":memory:") => Ok(Self::Memory),
+            Some(path) if !path.is_empty() => Ok(Self::File(path.strip_prefix("//").unwrap_or(path).into())),
+            None if is_postgres => Ok(Self::Postgres(url.to_owned())),
+            // The text may hold a password: it is not repeated.
+            _ => Err(StoreError::Bad("a store is \"sqlite:PATH\" or \"postgres://USER@HOST/DATABASE\"".into())),
+        }
+    }
+}
+
+impl Place {
+    pub(crate) fn backend(&self) -> Backend {
+        match self {
+            Self::Postgres(_) => Backend::Postgres,
+            _ => Backend::Sqlite,
+        }
+    }
+
+    /// The connections: one pool that writes, one that reads.
+    pub(crate) async fn pools(&self) -> Result<(AnyPool, AnyPool)> {
+        static DRIVERS: Once = Once::new();
+        DRIVERS.call_once(sqlx::any::install_default_drivers);
+        match self {
+            Self::Postgres(url) => {
+                let pool = pool(url, POSTGRES_CONNECTIONS, POSTGRES_SESSION.into()).await?;
+                Ok((pool.clone(), pool))
+            }
+            Self::Memory => one_for_both("sqlite::memory:", "").await,
+            Self::BackupFile(path) => one_for_both(&url_of(path, "rwc"), "PRAGMA journal_mode = DELETE").await,
+            Self::ReadOnlyFile(path) => one_for_both(&url_of(path, "ro"), "").await,
+            Self::File(path) => {
+                let session = |more: &str| format!("{SQLITE_SESSION}; {more}");
+                let writer = pool(&url_of(path, "rwc"), 1, session("PRAGMA journal_mode = WAL")).await?;
+                let reader = pool(&url_of(path, "rw"), SQLITE_READERS, session("PRAGMA query_only = ON")).await?;
+                Ok((writer, reader))
+            }
+        }
+    }
+}
+
+/// One connection that is never given up, for writing and reading.
+async fn one_for_both(url: &str, more: &str) -> Result<(AnyPool, AnyPool)> {
+    let pool = pool(url, 1, format!("{SQLITE_SESSION}; {more}")).await?;
+    Ok((pool.clone(), pool))
+}
+
+async fn pool(url: &str, connections: u32, session: String) -> Result<AnyPool> {
+    let options = AnyConnectOptions::from_str(url)
+        .map_err(|error| StoreError::Bad(format!("the address of the store cannot be read: {error}")))?
+        .disable_statement_logging();
+    try_connection(&options, &session).await?;
+    Ok(AnyPoolOptions::new()
+        .max_connections(connections)
+        .acquire_timeout(ACQUIRE_LIMIT)
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .after_connect(move |connection, _| {
+            let session = session.clone();
+            Box::pin(async move { begin_session(connection, &session).await })
+        })
+        .connect_lazy_with(options))
+}
+
+/// A pool tries again until its time is up, and then knows only that. A single connection says what is wrong.
+async fn try_connection(options: &AnyConnectOptions, session: &str) -> Result<()> {
+    let attempt = async {
+        let mut connection = options.connect().await?;
+        begin_session(&mut connection, session).await?;
+        connection.close().await
+    };
+    match tokio::time::timeout(ACQUIRE_LIMIT, attempt).await {
+        Ok(result) => Ok(result?),
+        Err(_) => Err(StoreError::Unavailable(format!("no connection within {ACQUIRE_LIMIT:?}"))),
+    }
+}
+
+async fn begin_session(connection: &mut AnyConnection, session: &str) -> sqlx::Result<()> {
+    for statement in session.split(';').filter(|statement| !statement.trim().is_empty()) {
+        connection.execute(AssertSqlSafe(statement.to_owned())).await?;
+    }
+    Ok(())
+}
+
+/// The path as sqlx reads it: with every byte that could mean something else escaped.
+fn url_of(path: &Path, mode: &str) -> String {
+    let mut url = String::from("sqlite:");
+    for &byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'_' | b'-' => url.push(char::from(byte)),
+            _ => {
+                let _ = write!(url, "%{byte:02X}");
+            }
+        }
+    }
+    url + "?mode=" + mode
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_told_apart() {
+        for (url, expected) in [
+            ("sqlite::memory:", Some(Place::Memory)),
+            ("sqlite:/a/b.db", Some(Place::File("/a/b.db".into()))),
+            ("sqlite:///a/b.db", Some(Place::File("/a/b.db".into()))),
+            ("sqlite:b.db", Some(Place::File("b.db".into()))),
+            ("postgres://h/d", Some(Place::Postgres("postgres://h/d".into()))),
+            ("sqlite:", None),
+            ("mysql://h/d", None),
+            ("", None),
+        ] {
+            assert_eq!(url.parse::<Place>().ok(), expected, "{url}");
+        }
+    }
+
+    #[test]
+    fn a_path_is_only_a_path() {
+        assert_eq!(url_of(Path::new("/a b/x?mode=ro#%.db"), "rwc"), "sqlite:/a%20b/x%3Fmode%3Dro%23%25.db?mode=rwc");
+    }
+}

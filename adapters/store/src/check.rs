@@ -1,0 +1,80 @@
+//! The check: whether what is stored can be true.
+
+use sqlx::Row;
+
+use crate::{Backend, Result, Store, Tx, decisions, schema};
+
+/// The most problems that one question tells of.
+const MAX_PROBLEMS: usize = 100;
+
+/// What must not be found. The first column tells what it is about.
+const NEVER: &[(&str, &str)] = &[
+    (
+        "spans of the cluster overlap",
+        "SELECT DISTINCT cluster FROM (SELECT cluster, from_at, MAX(until_at) OVER (PARTITION BY cluster ORDER BY from_at, \
+         until_at ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM all_spans) AS s WHERE before > from_at",
+    ),
+    ("a span of the cluster ends before it begins", "SELECT DISTINCT cluster FROM all_spans WHERE until_at < from_at"),
+    ("the cluster has no span", "SELECT id FROM clusters WHERE span_from IS NULL"),
+    (
+        "the cluster has more than one active upgrade",
+        "SELECT cluster FROM upgrades WHERE state IN ('planned', 'started') GROUP BY cluster HAVING COUNT(*) > 1",
+    ),
+    (
+        "a lock is held by an upgrade of the cluster that is not active",
+        "SELECT l.cluster FROM locks l LEFT JOIN upgrades u ON u.id = l.upgrade AND u.state IN ('planned', 'started') \
+         WHERE u.id IS NULL",
+    ),
+    (
+        "a lock is held for the cluster by another's upgrade",
+        "SELECT l.cluster FROM locks l JOIN upgrades u ON u.id = l.upgrade WHERE u.cluster <> l.cluster",
+    ),
+    (
+        "the upgrade has a number that was not given out",
+        "SELECT CAST(id AS TEXT) FROM upgrades WHERE id > (SELECT value FROM counters WHERE name = 'upgrades')",
+    ),
+];
+
+impl Store {
+    /// Looks for damage, in one state of everything. What it finds, for people; nothing is good.
+    pub async fn check(&self) -> Result<Vec<String>> {
+        check(&mut self.snapshot().await?).await
+    }
+}
+
+pub(crate) async fn check(tx: &mut Tx) -> Result<Vec<String>> {
+    let mut problems = Vec::new();
+    if tx.backend == Backend::Sqlite {
+        integrity(tx, &mut problems).await?;
+    }
+    if tx.backend == Backend::Postgres {
+        // A large fleet may take its time here, and nobody waits for it.
+        sqlx::query("SET LOCAL statement_timeout = 0").execute(tx.on()).await?;
+    }
+    let found = schema::found(tx).await?;
+    if found != schema::KNOWN {
+        problems.push(format!("the schema is {found}, not {}", schema::KNOWN));
+        return Ok(problems);
+    }
+    for (what, query) in NEVER {
+        let rows = sqlx::query(*query).fetch_all(tx.on()).await?;
+        for row in rows.iter().take(MAX_PROBLEMS) {
+            problems.push(format!("{}: {what}", row.try_get::<String, _>(0)?));
+        }
+    }
+    problems.extend(decisions::verify(tx).await?.problems);
+    Ok(problems)
+}
+
+/// SQLite looks at its own file.
+async fn integrity(tx: &mut Tx, problems: &mut Vec<String>) -> Result<()> {
+    for row in sqlx::query("PRAGMA integrity_check(100)").fetch_all(tx.on()).await? {
+        let line: String = row.try_get(0)?;
+        problems.extend((line != "ok").then(|| format!("integrity: {line}")));
+    }
+    let foreign = "SELECT \"table\" FROM pragma_foreign_key_check LIMIT 100";
+    for row in sqlx::query(foreign).fetch_all(tx.on()).await? {
+        problems.push(format!("integrity: a row of {} has no row it belongs to", row.try_get::<String, _>(0)?));
+    }
+    Ok(())
+}

@@ -1,0 +1,313 @@
+//! Claims: starts, checked again and written down in one transaction.
+//!
+//! The caller has decided on what it knew; here the same is asked of what is true now. All claims take the lease's row
+//! and then the counter of upgrades, so they are serial, and whatever they read afterwards stays true until they commit:
+//! pauses, active upgrades and locks change only under that counter. The clusters' versions may change at any time; the
+//! check keeps a claim from starting what has already happened.
+//!
+//! A call is one transaction for all its claims, in their order: each sees the locks of those before it. An error means
+//! that none was made.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use serde_json::json;
+use sqlx::Row;
+use towpath_core::domain::fleet::{Name, Owner, Pause, Upgrade, UpgradeId, UpgradeState};
+use towpath_core::domain::{ClusterId, Version};
+
+use crate::people::read_pauses;
+use crate::rows::{self, checked, nanoseconds};
+use crate::{Lease, Result, Store, StoreError, Tx, bounded};
+
+/// The most claims in one call, and the most locks and needs of one claim.
+const MAX_CLAIMS: usize = 10_000;
+const MAX_LOCKS: usize = 1_000;
+
+/// What is to be started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Start {
+    /// Whose upgrade.
+    pub cluster: ClusterId,
+    /// Only this node pool.
+    pub pool: Option<Name>,
+    /// From.
+    pub from: Version,
+    /// To.
+    pub to: Version,
+    /// When.
+    pub start_at: Timestamp,
+}
+
+/// A start, and what must hold for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// What is to be started.
+    pub start: Start,
+    /// The cluster's organisation: a pause there stops it.
+    pub organisation: Name,
+    /// The cluster's sector: a pause there stops it.
+    pub sector: Option<Name>,
+    /// What it holds from then on, until it ends.
+    pub takes: Vec<Lock>,
+    /// What others may hold at most.
+    pub needs: Vec<Need>,
+}
+
+/// A mutex that an upgrade holds.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Lock {
+    /// Its key: equal keys are one mutex, in all organisations.
+    pub mutex: Name,
+    /// The sector of the cluster that holds it.
+    pub sector: Option<Name>,
+}
+
+/// How many others may hold a mutex.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Need {
+    /// Its key.
+    pub mutex: Name,
+    /// Only holders in this sector are counted; none: all of them.
+    pub within_sector: Option<Name>,
+    /// So many other clusters may hold it already.
+    pub at_most: u32,
+}
+
+/// What became of a claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Claimed {
+    /// It is planned, and holds its locks.
+    Started(UpgradeId),
+    /// Something has changed since it was decided.
+    Refused(Refusal),
+}
+
+/// Why a claim was refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// People have stopped new starts there.
+    Paused(Pause),
+    /// The cluster has an active upgrade.
+    UnderWay(UpgradeId),
+    /// Too many others hold a mutex.
+    Held {
+        /// The mutex.
+        mutex: Name,
+        /// How many others hold it.
+        holders: u32,
+        /// One of them: the first by id.
+        holder: ClusterId,
+    },
+    /// The cluster is no longer on the version that the upgrade starts from.
+    Moved {
+        /// What it is on.
+        version: Version,
+    },
+    /// The cluster is not known, or was forgotten.
+    Unknown,
+}
+
+impl Refusal {
+    /// The stable name: for metrics and JSON.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Paused(_) => "paused",
+            Self::UnderWay(_) => "under-way",
+            Self::Held { .. } => "held",
+            Self::Moved { .. } => "moved",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl Store {
+    /// Claims starts, in order, each if everything it needs still holds.
+    ///
+    /// The version of a node pool is not looked at; what the control plane is on is not where the pool starts from.
+    pub async fn claim(&self, lease: &Lease, claims: &[Claim], now: Timestamp) -> Result<Vec<Claimed>> {
+        claims.iter().try_for_each(Claim::check)?;
+        if claims.len() > MAX_CLAIMS {
+            return Err(StoreError::Bad(format!("{} claims at once; {MAX_CLAIMS} is the limit", claims.len())));
+        }
+        bounded(async {
+            let mut tx = self.act(lease).await?;
+            let mut number = lock_starts(&mut tx).await?;
+            let mut present = Present::read(&mut tx, claims).await?;
+            let mut claimed = Vec::with_capacity(claims.len());
+            let mut new = Vec::new();
+            for claim in claims {
+                claimed.push(match present.refusal(claim) {
+                    Some(refusal) => Claimed::Refused(refusal),
+                    None => {
+                        number += 1;
+                        present.add(claim, UpgradeId(number));
+                        new.push((claim, claim.planned(UpgradeId(number), now)));
+                        Claimed::Started(UpgradeId(number))
+                    }
+                });
+            }
+            if !new.is_empty() {
+                let list: Vec<_> =
+                    new.iter().map(|(claim, upgrade)| (&claim.start, upgrade, claim.takes.as_slice())).collect();
+                put(&mut tx, number, &list).await?;
+                tx.commit().await?;
+            }
+            Ok(claimed)
+        })
+        .await
+    }
+}
+
+impl Claim {
+    fn check(&self) -> Result<()> {
+        if self.takes.len() > MAX_LOCKS || self.needs.len() > MAX_LOCKS {
+            return Err(StoreError::Bad(format!("a claim has more than {MAX_LOCKS} locks")));
+        }
+        let names = self.takes.iter().flat_map(|lock| [Some(&lock.mutex), lock.sector.as_ref()]);
+        names.chain([self.start.pool.as_ref()]).flatten().try_for_each(|name| checked(name).map(drop))
+    }
+
+    fn planned(&self, id: UpgradeId, now: Timestamp) -> Upgrade {
+        Upgrade {
+            id,
+            cluster: self.start.cluster.clone(),
+            pool: self.start.pool.clone(),
+            from: self.start.from.clone(),
+            to: self.start.to.clone(),
+            state: UpgradeState::Planned,
+            owner: Owner::Towpath,
+            start_at: self.start.start_at,
+            changed_at: now,
+            failures: 0,
+            note: None,
+        }
+    }
+}
+
+/// What is true now, as far as the claims are concerned.
+struct Present {
+    pauses: Vec<Pause>,
+    active: BTreeMap<ClusterId, UpgradeId>,
+    versions: BTreeMap<ClusterId, Version>,
+    /// Who holds a mutex, and in which sector.
+    holders: BTreeMap<Name, BTreeSet<(ClusterId, Option<Name>)>>,
+}
+
+impl Present {
+    async fn read(tx: &mut Tx, claims: &[Claim]) -> Result<Self> {
+        let ids: BTreeSet<[&str; 1]> = claims.iter().map(|claim| [claim.start.cluster.as_str()]).collect();
+        let ids = json!(ids).to_string();
+        let mutexes: BTreeSet<[&str; 1]> = claims.iter().flat_map(|c| &c.needs).map(|need| [&*need.mutex]).collect();
+        let mut present =
+            Self { pauses: read_pauses(tx).await?, active: [].into(), versions: [].into(), holders: [].into() };
+        let text = tx.sql(
+            "SELECT cluster, id FROM upgrades WHERE state IN ('planned', 'started') \
+             AND cluster IN (SELECT value->>0 FROM {rows})",
+        );
+        for row in sqlx::query(text).bind(ids.as_str()).fetch_all(tx.on()).await? {
+            present.active.insert(rows::id(&rows::text(&row, 0)?)?, UpgradeId(row.try_get(1)?));
+        }
+        let text = tx.sql("SELECT id, version FROM clusters WHERE gone = 0 AND id IN (SELECT value->>0 FROM {rows})");
+        for row in sqlx::query(text).bind(ids).fetch_all(tx.on()).await? {
+            present.versions.insert(rows::id(&rows::text(&row, 0)?)?, rows::version(&rows::text(&row, 1)?)?);
+        }
+        let text = tx.sql("SELECT mutex, cluster, sector FROM locks WHERE mutex IN (SELECT value->>0 FROM {rows})");
+        for row in sqlx::query(text).bind(json!(mutexes).to_string()).fetch_all(tx.on()).await? {
+            let holder = (rows::id(&rows::text(&row, 1)?)?, rows::optional(&row, 2)?);
+            present.holders.entry(rows::text(&row, 0)?.into()).or_default().insert(holder);
+        }
+        Ok(present)
+    }
+
+    fn refusal(&self, claim: &Claim) -> Option<Refusal> {
+        let cluster = &claim.start.cluster;
+        let covers = |pause: &&Pause| pause.covers(&claim.organisation, claim.sector.as_deref());
+        if let Some(pause) = self.pauses.iter().find(covers) {
+            return Some(Refusal::Paused(pause.clone()));
+        }
+        if let Some(&id) = self.active.get(cluster) {
+            return Some(Refusal::UnderWay(id));
+        }
+        match self.versions.get(cluster) {
+            None => return Some(Refusal::Unknown),
+            Some(version) if claim.start.pool.is_none() && *version != claim.start.from => {
+                return Some(Refusal::Moved { version: version.clone() });
+            }
+            Some(_) => {}
+        }
+        claim.needs.iter().find_map(|need| self.held(need, cluster))
+    }
+
+    fn held(&self, need: &Need, cluster: &ClusterId) -> Option<Refusal> {
+        let counts = |sector: &Option<Name>| need.within_sector.is_none() || *sector == need.within_sector;
+        let others: BTreeSet<&ClusterId> = self
+            .holders
+            .get(&need.mutex)
+            .into_iter()
+            .flatten()
+            .filter(|(holder, sector)| holder != cluster && counts(sector))
+            .map(|(holder, _)| holder)
+            .collect();
+        let holders = u32::try_from(others.len()).unwrap_or(u32::MAX);
+        let holder = others.first().filter(|_| holders > need.at_most)?;
+        Some(Refusal::Held { mutex: need.mutex.clone(), holders, holder: (*holder).clone() })
+    }
+
+    fn add(&mut self, claim: &Claim, id: UpgradeId) {
+        let cluster = &claim.start.cluster;
+        self.active.insert(cluster.clone(), id);
+        for lock in &claim.takes {
+            self.holders.entry(lock.mutex.clone()).or_default().insert((cluster.clone(), lock.sector.clone()));
+        }
+    }
+}
+
+/// Waits until nobody else starts, ends or forbids upgrades, and keeps it so; the number of the last upgrade.
+pub(crate) async fn lock_starts(tx: &mut Tx) -> Result<i64> {
+    let text = tx.sql("SELECT value FROM counters WHERE name = 'upgrades' {lock}");
+    Ok(sqlx::query(text).fetch_one(tx.on()).await?.try_get(0)?)
+}
+
+/// Writes new upgrades and their locks, and the number of the last of them. Failures count on from the newest upgrade
+/// of the same cluster, pool and version.
+pub(crate) async fn put(tx: &mut Tx, last: i64, new: &[(&Start, &Upgrade, &[Lock])]) -> Result<()> {
+    let (mut upgrades, mut locks) = (Vec::with_capacity(new.len()), BTreeMap::new());
+    for (start, upgrade, takes) in new {
+        upgrades.push(json!([
+            upgrade.id.0,
+            start.cluster.as_str(),
+            start.pool.as_deref(),
+            start.from.to_string(),
+            start.to.to_string(),
+            upgrade.state.code(),
+            upgrade.owner.code(),
+            nanoseconds(start.start_at)?,
+            nanoseconds(upgrade.changed_at)?,
+            upgrade.failures,
+            upgrade.note.as_deref().map(checked).transpose()?,
+        ]));
+        for lock in *takes {
+            let row = json!([upgrade.id.0, &*lock.mutex, start.cluster.as_str(), lock.sector.as_deref()]);
+            locks.insert((upgrade.id, lock.mutex.clone()), row);
+        }
+    }
+    let insert = tx.sql(
+        "INSERT INTO upgrades (id, cluster, pool, from_version, to_version, state, owner, start_at, changed_at, failures, \
+         note) SELECT CAST(value->>0 AS BIGINT), value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, \
+         CAST(value->>7 AS BIGINT), CAST(value->>8 AS BIGINT), CAST(value->>9 AS BIGINT) + COALESCE((SELECT u.failures \
+         FROM upgrades u WHERE u.cluster = j.value->>1 AND COALESCE(u.pool, '') = COALESCE(j.value->>2, '') \
+         AND u.to_version = j.value->>4 ORDER BY u.id DESC LIMIT 1), 0), value->>10 FROM {rows}",
+    );
+    sqlx::query(insert).bind(json!(upgrades).to_string()).execute(tx.on()).await?;
+    if !locks.is_empty() {
+        let insert = tx.sql(
+            "INSERT INTO locks (upgrade, mutex, cluster, sector) \
+             SELECT CAST(value->>0 AS BIGINT), value->>1, value->>2, value->>3 FROM {rows}",
+        );
+        let list = json!(locks.into_values().collect::<Vec<_>>()).to_string();
+        sqlx::query(insert).bind(list).execute(tx.on()).await?;
+    }
+    sqlx::query("UPDATE counters SET value = $1 WHERE name = 'upgrades'").bind(last).execute(tx.on()).await?;
+    Ok(())
+}

@@ -1,0 +1,193 @@
+//! Clusters as they are known, and the time they have spent.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures_util::TryStreamExt;
+use serde_json::json;
+use sqlx::{AssertSqlSafe, Row};
+use towpath_core::domain::fleet::{ClusterState, Name, Span};
+use towpath_core::domain::{ClusterId, Version};
+
+use crate::reports::number_change;
+use crate::rows::{self, CLUSTER, Interner, SPAN, checked};
+use crate::{Result, Store, Tx, bounded};
+
+/// A cluster as it was last seen, and what was last known to run on it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredCluster {
+    /// As it was last seen: without offers, with all gates that were acknowledged for it, there or here.
+    pub state: ClusterState,
+    /// What was last known to run on it.
+    pub workloads: BTreeSet<Name>,
+}
+
+/// A cluster that was forgotten. Its time on versions still counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Departed {
+    /// Who it was.
+    pub id: ClusterId,
+    /// The organisation it belonged to.
+    pub organisation: Name,
+    /// What was last known to run on it.
+    pub workloads: BTreeSet<Name>,
+}
+
+impl Store {
+    /// All clusters that were not forgotten, by id.
+    pub async fn clusters(&self) -> Result<Vec<StoredCluster>> {
+        let mut tx = self.snapshot().await?;
+        Ok(changed_since(&mut tx, None).await?.0)
+    }
+
+    /// The cluster, unless it is unknown or was forgotten.
+    pub async fn cluster(&self, id: &ClusterId) -> Result<Option<StoredCluster>> {
+        let mut names = Interner::default();
+        let text = format!("SELECT {CLUSTER}, workloads FROM clusters WHERE id = $1 AND gone = 0");
+        let row = sqlx::query(AssertSqlSafe(text)).bind(id.as_str()).fetch_optional(&self.inner.reader).await?;
+        let Some(row) = row else { return Ok(None) };
+        let mut state = rows::cluster(&row, &mut names)?;
+        let gates = "SELECT gate FROM acknowledgements WHERE cluster = $1";
+        for gate in sqlx::query(gates).bind(id.as_str()).fetch_all(&self.inner.reader).await? {
+            state.acknowledged_gates.insert(rows::text(&gate, 0)?.into());
+        }
+        Ok(Some(StoredCluster { state, workloads: rows::names(&rows::text(&row, 8)?, &mut names)? }))
+    }
+
+    /// The cluster's last report, as it came.
+    pub async fn last_report(&self, id: &ClusterId) -> Result<Option<String>> {
+        let text = "SELECT body FROM clusters WHERE id = $1 AND gone = 0";
+        let row = sqlx::query(text).bind(id.as_str()).fetch_optional(&self.inner.reader).await?;
+        row.map(|row| rows::text(&row, 0)).transpose()
+    }
+
+    /// The clusters that were forgotten, by id.
+    pub async fn departed(&self) -> Result<Vec<Departed>> {
+        let mut tx = self.snapshot().await?;
+        let mut names = Interner::default();
+        let text = "SELECT id, organisation, workloads FROM clusters WHERE gone <> 0 ORDER BY id";
+        sqlx::query(text).fetch_all(tx.on()).await?.iter().map(|row| departed(row, &mut names)).collect()
+    }
+
+    /// Remembers what runs on clusters, for the time when no policy says so any more. Unknown clusters are passed over.
+    pub async fn remember_workloads(&self, workloads: &[(ClusterId, BTreeSet<Name>)]) -> Result<()> {
+        let mut list = BTreeMap::new();
+        for (id, workloads) in workloads {
+            checked(id.as_str())?;
+            list.insert(id.as_str(), rows::json_of_names(workloads).to_string());
+        }
+        let list = json!(list.into_iter().collect::<Vec<_>>()).to_string();
+        bounded(async {
+            let mut tx = self.write().await?;
+            // Others lock clusters in this order, too.
+            let lock = tx.sql(
+                "SELECT clusters.id FROM clusters JOIN (SELECT value->>0 AS id, value->>1 AS workloads FROM {rows}) AS r \
+                 ON clusters.id = r.id WHERE clusters.workloads <> r.workloads ORDER BY clusters.id {lock}",
+            );
+            let lock = sqlx::AssertSqlSafe(lock.0.replace("FOR UPDATE", "FOR UPDATE OF clusters"));
+            if sqlx::query(lock).bind(list.as_str()).fetch_all(tx.on()).await?.is_empty() {
+                return Ok(());
+            }
+            number_change(&mut tx).await?;
+            let update = tx.sql(
+                "UPDATE clusters SET workloads = r.workloads, changed = {change} \
+                 FROM (SELECT value->>0 AS id, value->>1 AS workloads FROM {rows}) AS r \
+                 WHERE clusters.id = r.id AND clusters.workloads <> r.workloads",
+            );
+            sqlx::query(update).bind(list).execute(tx.on()).await?;
+            tx.commit().await
+        })
+        .await
+    }
+
+    /// The cluster's spans, oldest first, also if it was forgotten.
+    pub async fn spans(&self, cluster: &ClusterId) -> Result<Vec<Span>> {
+        let text = format!("SELECT {SPAN} FROM all_spans WHERE cluster = $1 ORDER BY from_at");
+        let rows = sqlx::query(AssertSqlSafe(text)).bind(cluster.as_str()).fetch_all(&self.inner.reader).await?;
+        rows.iter().map(rows::span).collect()
+    }
+
+    /// The whole seconds that each cluster was seen healthy on each version, forgotten clusters included.
+    pub async fn soak_totals(&self) -> Result<Vec<(ClusterId, Version, i64)>> {
+        let mut tx = self.snapshot().await?;
+        let text = totals("WHERE healthy <> 0");
+        let mut rows = sqlx::query(AssertSqlSafe(text)).fetch(tx.on());
+        let mut totals = Vec::new();
+        while let Some(row) = rows.try_next().await? {
+            totals.push(total(&row)?);
+        }
+        Ok(totals)
+    }
+
+    /// The same for these clusters alone.
+    pub async fn soak_totals_of(&self, clusters: &[ClusterId]) -> Result<Vec<(ClusterId, Version, i64)>> {
+        let ids: BTreeSet<[&str; 1]> = clusters.iter().map(|id| [id.as_str()]).collect();
+        let text = totals("WHERE healthy <> 0 AND cluster IN (SELECT value->>0 FROM {rows})");
+        let text = self.backend().sql(&text);
+        let rows = sqlx::query(text).bind(json!(ids).to_string()).fetch_all(&self.inner.reader).await?;
+        rows.iter().map(total).collect()
+    }
+
+    /// Forgets a cluster: what is known of it goes, its time on versions stays. Whether there was anything to forget.
+    pub async fn forget(&self, cluster: &ClusterId) -> Result<bool> {
+        bounded(async {
+            let mut tx = self.write().await?;
+            number_change(&mut tx).await?;
+            let update = tx.sql(
+                "UPDATE clusters SET gone = 1, facts = '{}', body = '', changed = {change} WHERE id = $1 AND gone = 0",
+            );
+            let forgotten = sqlx::query(update).bind(cluster.as_str()).execute(tx.on()).await?.rows_affected();
+            tx.commit().await?;
+            Ok(forgotten > 0)
+        })
+        .await
+    }
+}
+
+/// The clusters that were changed since, or all; and those that were forgotten since, or none.
+pub(crate) async fn changed_since(tx: &mut Tx, since: Option<i64>) -> Result<(Vec<StoredCluster>, Vec<Departed>)> {
+    let mut names = Interner::default();
+    let mut gates: BTreeMap<String, Vec<Name>> = BTreeMap::new();
+    let acknowledged = "SELECT cluster, gate FROM acknowledgements";
+    for row in sqlx::query(acknowledged).fetch_all(tx.on()).await? {
+        gates.entry(rows::text(&row, 0)?).or_default().push(names.name(&rows::text(&row, 1)?));
+    }
+    let filter = if since.is_some() { "changed >= $1" } else { "gone = 0 AND changed > $1" };
+    let text = format!("SELECT {CLUSTER}, workloads, gone FROM clusters WHERE {filter} ORDER BY id");
+    let mut rows = sqlx::query(AssertSqlSafe(text)).bind(since.unwrap_or(-1)).fetch(tx.on());
+    let (mut clusters, mut gone) = (Vec::new(), Vec::new());
+    while let Some(row) = rows.try_next().await? {
+        let is_gone: i64 = row.try_get(9)?;
+        let workloads = rows::names(&rows::text(&row, 8)?, &mut names)?;
+        if is_gone != 0 {
+            let (id, organisation) = (rows::id(&rows::text(&row, 0)?)?, names.name(&rows::text(&row, 1)?));
+            gone.push(Departed { id, organisation, workloads });
+            continue;
+        }
+        let mut state = rows::cluster(&row, &mut names)?;
+        if let Some(more) = gates.get(state.id.as_str()) {
+            state.acknowledged_gates.extend(more.iter().cloned());
+        }
+        clusters.push(StoredCluster { state, workloads });
+    }
+    Ok((clusters, gone))
+}
+
+fn departed(row: &sqlx::any::AnyRow, names: &mut Interner) -> Result<Departed> {
+    Ok(Departed {
+        id: rows::id(&rows::text(row, 0)?)?,
+        organisation: names.name(&rows::text(row, 1)?),
+        workloads: rows::names(&rows::text(row, 2)?, names)?,
+    })
+}
+
+/// The database adds up; only sums travel.
+fn totals(filter: &str) -> String {
+    format!(
+        "SELECT cluster, version, CAST(SUM(until_at - from_at) AS BIGINT) / 1000000000 FROM all_spans {filter} \
+         GROUP BY cluster, version ORDER BY cluster, version"
+    )
+}
+
+fn total(row: &sqlx::any::AnyRow) -> Result<(ClusterId, Version, i64)> {
+    Ok((rows::id(&rows::text(row, 0)?)?, rows::version(&rows::text(row, 1)?)?, row.try_get(2)?))
+}

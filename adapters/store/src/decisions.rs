@@ -1,0 +1,351 @@
+//! The decision log: what was decided, on what, in a chain that shows when a link was changed.
+//!
+//! An entry names its inputs by digest; an input that is the same as before is kept once. The hash of an entry is SHA-256
+//! over, with every number big-endian:
+//!
+//! ```text
+//! "towpath decision 1" · hash of the entry before (32 zero bytes for the first) · seq (i64) · at in nanoseconds (i64)
+//! · number of inputs (u64) · per input: length of its name (u64), name, digest · length of the body (u64) · body
+//! ```
+//!
+//! The chain proves that what is there is what was written, in its order. That its end was not cut off together with the
+//! counter is proved only by a hash that somebody has kept elsewhere: [`ChainState::head`].
+
+use std::io::{Read, Write};
+use std::sync::Arc;
+
+use flate2::Compression;
+use flate2::read::ZlibDecoder;
+use flate2::write::ZlibEncoder;
+use jiff::Timestamp;
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use sqlx::any::AnyRow;
+use sqlx::{AssertSqlSafe, Row};
+
+use crate::rows::{self, damaged, nanoseconds, time};
+use crate::{Lease, Result, Store, StoreError, Tx, bounded};
+
+/// The largest input, and the largest decision.
+pub const MAX_PART_BYTES: usize = 512 << 20;
+/// The most inputs of a decision.
+const MAX_PARTS: usize = 1_000;
+/// The most decisions that are read at once.
+const MAX_PAGE: u32 = 1_000;
+/// The most problems that are told of one chain.
+const MAX_PROBLEMS: usize = 100;
+const TAG: &[u8] = b"towpath decision 1";
+const NO_HASH: [u8; 32] = [0; 32];
+const DECISION: &str = "seq, at, inputs, bytes, body, prev, hash";
+
+/// One of the things that a decision was made on.
+#[derive(Debug, Clone)]
+pub struct InputPart {
+    /// What it is.
+    pub name: String,
+    /// The SHA-256 of its body.
+    pub digest: [u8; 32],
+    /// The thing itself.
+    pub body: Arc<[u8]>,
+}
+
+/// A decision as it was written down.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredDecision {
+    /// Its number: they have no gaps.
+    pub seq: i64,
+    /// When it was made.
+    pub at: Timestamp,
+    /// What it was made on, by name and digest: see [`Store::part`].
+    pub input: Vec<(String, [u8; 32])>,
+    /// The decision.
+    pub body: Vec<u8>,
+    /// The hash of the one before.
+    pub prev: [u8; 32],
+    /// Its own hash.
+    pub hash: [u8; 32],
+}
+
+/// How the chain is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ChainState {
+    /// How many decisions there are.
+    pub entries: i64,
+    /// The hash of the newest.
+    pub head: Option<[u8; 32]>,
+    /// What is wrong with it. Empty is good.
+    pub problems: Vec<String>,
+}
+
+impl Store {
+    /// Appends a decision; its number.
+    pub async fn append_decision(&self, lease: &Lease, at: Timestamp, input: &[InputPart], body: &[u8]) -> Result<i64> {
+        check_parts(input, body)?;
+        let at_ns = nanoseconds(at)?;
+        // What is slow comes before the locks are taken.
+        self.put_parts(input).await?;
+        let packed = pack(body.into()).await?;
+        bounded(async {
+            let mut tx = self.act(lease).await?;
+            let next = "UPDATE counters SET value = value + 1 WHERE name = 'decisions' RETURNING value";
+            let seq: i64 = sqlx::query(next).fetch_one(tx.on()).await?.try_get(0)?;
+            let last = sqlx::query("SELECT hash FROM decisions WHERE seq = $1").bind(seq - 1);
+            let prev = match last.fetch_optional(tx.on()).await? {
+                Some(row) => digest_of(&row.try_get::<Vec<u8>, _>(0)?)?,
+                None if seq == 1 => NO_HASH,
+                None => return Err(damaged("the decision log", format!("decision {} is missing", seq - 1))),
+            };
+            let named: Vec<(String, [u8; 32])> = input.iter().map(|part| (part.name.clone(), part.digest)).collect();
+            let hash = entry_hash(&prev, seq, at_ns, &named, body);
+            let inputs: Vec<_> = named.iter().map(|(name, digest)| (name, hex(digest))).collect();
+            let text = "INSERT INTO decisions (seq, at, inputs, bytes, body, prev, hash) \
+                        VALUES ($1, $2, $3, $4, $5, $6, $7)";
+            let query = sqlx::query(text).bind(seq).bind(at_ns).bind(json!(inputs).to_string());
+            let query = query.bind(length(body)).bind(packed).bind(prev.to_vec()).bind(hash.to_vec());
+            query.execute(tx.on()).await?;
+            tx.commit().await?;
+            Ok(seq)
+        })
+        .await
+    }
+
+    /// The decision of that number.
+    pub async fn decision(&self, seq: i64) -> Result<Option<StoredDecision>> {
+        let text = format!("SELECT {DECISION} FROM decisions WHERE seq = $1");
+        let row = sqlx::query(AssertSqlSafe(text)).bind(seq).fetch_optional(&self.inner.reader).await?;
+        row.as_ref().map(decision).transpose()
+    }
+
+    /// The decisions after that number, oldest first, up to a limit (a thousand at most).
+    pub async fn decisions(&self, after: i64, limit: u32) -> Result<Vec<StoredDecision>> {
+        page(&mut self.snapshot().await?, after, limit).await?.iter().map(decision).collect()
+    }
+
+    /// The number of the newest decision; 0 if there is none.
+    pub async fn newest_decision(&self) -> Result<i64> {
+        let text = "SELECT COALESCE(MAX(seq), 0) FROM decisions";
+        Ok(sqlx::query(text).fetch_one(&self.inner.reader).await?.try_get(0)?)
+    }
+
+    /// An input of a decision, by its digest.
+    pub async fn part(&self, digest: &[u8; 32]) -> Result<Option<Vec<u8>>> {
+        let text = "SELECT bytes, body FROM parts WHERE digest = $1";
+        let row = sqlx::query(text).bind(hex(digest)).fetch_optional(&self.inner.reader).await?;
+        let Some(row) = row else { return Ok(None) };
+        let body = unpack(&row.try_get::<Vec<u8>, _>(1)?, row.try_get(0)?)?;
+        match <[u8; 32]>::from(Sha256::digest(&body)) == *digest {
+            true => Ok(Some(body)),
+            false => Err(damaged("an input of a decision", format!("its digest is not {}", hex(digest)))),
+        }
+    }
+
+    /// Follows the whole chain, inputs included.
+    pub async fn verify_chain(&self) -> Result<ChainState> {
+        verify(&mut self.snapshot().await?).await
+    }
+
+    /// Keeps the inputs that are not there yet. One that no decision names in the end does no harm.
+    async fn put_parts(&self, input: &[InputPart]) -> Result<()> {
+        for part in input {
+            let digest = hex(&part.digest);
+            let known = sqlx::query("SELECT bytes FROM parts WHERE digest = $1").bind(digest.as_str());
+            if known.fetch_optional(&self.inner.reader).await?.is_some() {
+                continue;
+            }
+            let packed = pack(part.body.clone()).await?;
+            bounded(async {
+                let mut tx = self.write().await?;
+                let text =
+                    "INSERT INTO parts (digest, bytes, body) VALUES ($1, $2, $3) ON CONFLICT (digest) DO NOTHING";
+                let query = sqlx::query(text).bind(digest).bind(length(&part.body)).bind(packed);
+                query.execute(tx.on()).await?;
+                tx.commit().await
+            })
+            .await?;
+        }
+        Ok(())
+    }
+}
+
+/// Follows the chain as this transaction sees it.
+pub(crate) async fn verify(tx: &mut Tx) -> Result<ChainState> {
+    let mut state = ChainState::default();
+    let (mut expected, mut prev) = (1, NO_HASH);
+    loop {
+        let rows = page(tx, expected - 1, MAX_PAGE).await?;
+        for row in &rows {
+            let seq: i64 = row.try_get(0)?;
+            match decision(row) {
+                Ok(entry) => prev = entry.follow(expected, &prev, &mut state.problems),
+                Err(error) => state.problems.push(format!("decision {seq}: {error}")),
+            }
+            state.entries += 1;
+            expected = seq + 1;
+        }
+        if rows.is_empty() || state.problems.len() > MAX_PROBLEMS {
+            break;
+        }
+    }
+    state.head = (state.entries > 0).then_some(prev);
+    let counted: i64 =
+        sqlx::query("SELECT value FROM counters WHERE name = 'decisions'").fetch_one(tx.on()).await?.try_get(0)?;
+    if counted != expected - 1 {
+        state.problems.push(format!("{counted} decisions were made, the newest there is {}", expected - 1));
+    }
+    verify_parts(tx, &mut state.problems).await?;
+    state.problems.truncate(MAX_PROBLEMS);
+    Ok(state)
+}
+
+impl StoredDecision {
+    /// Compares the entry with its place in the chain; the hash that the next one must name.
+    fn follow(&self, expected: i64, prev: &[u8; 32], problems: &mut Vec<String>) -> [u8; 32] {
+        let seq = self.seq;
+        if seq != expected {
+            problems.push(format!("decision {expected} is missing"));
+        } else if self.prev != *prev {
+            problems.push(format!("decision {seq} does not follow the one before it"));
+        }
+        let at = nanoseconds(self.at).unwrap_or_default();
+        if entry_hash(&self.prev, seq, at, &self.input, &self.body) != self.hash {
+            problems.push(format!("decision {seq} was changed: its hash is another"));
+        }
+        self.hash
+    }
+}
+
+/// Each input that a decision names is there and is what its digest says. One at a time: they may be large.
+async fn verify_parts(tx: &mut Tx, problems: &mut Vec<String>) -> Result<()> {
+    let text = match tx.backend {
+        crate::Backend::Sqlite => {
+            "SELECT DISTINCT CAST(j.value->>1 AS TEXT) FROM decisions, json_each(decisions.inputs) AS j"
+        }
+        crate::Backend::Postgres => {
+            "SELECT DISTINCT j.value->>1 FROM decisions, jsonb_array_elements(CAST(inputs AS jsonb)) AS j(value)"
+        }
+    };
+    let named = sqlx::query(text).fetch_all(tx.on()).await?;
+    for row in &named {
+        let digest = rows::text(row, 0)?;
+        let query = sqlx::query("SELECT bytes, body FROM parts WHERE digest = $1").bind(digest.as_str());
+        let problem = match query.fetch_optional(tx.on()).await? {
+            None => Some("is missing"),
+            Some(row) => match unpack(&row.try_get::<Vec<u8>, _>(1)?, row.try_get(0)?) {
+                Ok(body) if hex(&Sha256::digest(&body).into()) == digest => None,
+                _ => Some("was changed"),
+            },
+        };
+        problems.extend(problem.map(|problem| format!("the input {digest} of a decision {problem}")));
+        if problems.len() > MAX_PROBLEMS {
+            break;
+        }
+    }
+    Ok(())
+}
+
+async fn page(tx: &mut Tx, after: i64, limit: u32) -> Result<Vec<AnyRow>> {
+    let text = format!("SELECT {DECISION} FROM decisions WHERE seq > $1 ORDER BY seq LIMIT {}", limit.min(MAX_PAGE));
+    Ok(sqlx::query(AssertSqlSafe(text)).bind(after).fetch_all(tx.on()).await?)
+}
+
+fn decision(row: &AnyRow) -> Result<StoredDecision> {
+    let inputs: Vec<(String, String)> =
+        serde_json::from_str(&rows::text(row, 2)?).map_err(|error| damaged("the inputs of a decision", error))?;
+    let blob = |column: usize| Ok::<Vec<u8>, StoreError>(row.try_get(column)?);
+    Ok(StoredDecision {
+        seq: row.try_get(0)?,
+        at: time(row.try_get(1)?),
+        input: inputs.into_iter().map(|(name, digest)| Ok((name, of_hex(&digest)?))).collect::<Result<_>>()?,
+        body: unpack(&blob(4)?, row.try_get(3)?)?,
+        prev: digest_of(&blob(5)?)?,
+        hash: digest_of(&blob(6)?)?,
+    })
+}
+
+fn check_parts(input: &[InputPart], body: &[u8]) -> Result<()> {
+    let too_large = input.iter().map(|part| part.body.len()).chain([body.len()]).any(|len| len > MAX_PART_BYTES);
+    if too_large || input.len() > MAX_PARTS {
+        return Err(StoreError::Bad(format!(
+            "a decision has more than {MAX_PARTS} inputs, or one of more than {MAX_PART_BYTES} bytes"
+        )));
+    }
+    let wrong = |part: &&InputPart| <[u8; 32]>::from(Sha256::digest(&part.body)) != part.digest;
+    match input.iter().find(wrong) {
+        Some(part) => Err(StoreError::Bad(format!("the digest of the input {:?} is not its SHA-256", part.name))),
+        None => Ok(()),
+    }
+}
+
+fn entry_hash(prev: &[u8; 32], seq: i64, at: i64, input: &[(String, [u8; 32])], body: &[u8]) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX).to_be_bytes();
+    hash.update(TAG);
+    hash.update(prev);
+    hash.update(seq.to_be_bytes());
+    hash.update(at.to_be_bytes());
+    hash.update(count(input.len()));
+    for (name, digest) in input {
+        hash.update(count(name.len()));
+        hash.update(name.as_bytes());
+        hash.update(digest);
+    }
+    hash.update(count(body.len()));
+    hash.update(body);
+    hash.finalize().into()
+}
+
+/// Compresses, away from the threads that serve.
+async fn pack(body: Arc<[u8]>) -> Result<Vec<u8>> {
+    let work = move || {
+        let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(&body)?;
+        encoder.finish()
+    };
+    let packed = tokio::task::spawn_blocking(work).await.map_err(|error| StoreError::Bad(error.to_string()))?;
+    packed.map_err(|error| StoreError::Bad(format!("it cannot be compressed: {error}")))
+}
+
+/// Never more than it should be, whatever the bytes say.
+fn unpack(packed: &[u8], bytes: i64) -> Result<Vec<u8>> {
+    let expected = usize::try_from(bytes).ok().filter(|&bytes| bytes <= MAX_PART_BYTES);
+    let expected = expected.ok_or_else(|| damaged("a body", format!("{bytes} bytes")))?;
+    let mut body = Vec::with_capacity(expected.min(1 << 20));
+    let limit = u64::try_from(expected).unwrap_or(u64::MAX).saturating_add(1);
+    ZlibDecoder::new(packed).take(limit).read_to_end(&mut body).map_err(|error| damaged("a body", error))?;
+    match body.len() == expected {
+        true => Ok(body),
+        false => Err(damaged("a body", format!("it has not the {expected} bytes that it should have"))),
+    }
+}
+
+fn length(body: &[u8]) -> i64 {
+    i64::try_from(body.len()).unwrap_or(i64::MAX)
+}
+
+fn digest_of(bytes: &[u8]) -> Result<[u8; 32]> {
+    bytes.try_into().map_err(|_| damaged("a hash", format!("it has {} bytes", bytes.len())))
+}
+
+fn hex(digest: &[u8; 32]) -> String {
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn of_hex(text: &str) -> Result<[u8; 32]> {
+    let byte = |at: usize| text.get(2 * at..2 * at + 2).and_then(|two| u8::from_str_radix(two, 16).ok());
+    let bytes: Option<Vec<u8>> = (0..32).map(byte).collect();
+    bytes.filter(|_| text.len() == 64).and_then(|bytes| bytes.try_into().ok()).ok_or_else(|| damaged("a digest", text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Computed once, outside this program: an entry's hash never changes.
+    #[test]
+    fn the_hash_of_an_entry_is_what_the_page_says() {
+        let input = vec![("policy".to_owned(), [7; 32])];
+        let hash = entry_hash(&NO_HASH, 1, 1_000_000_000, &input, b"start");
+        assert_eq!(hex(&hash), "b84554999c3c4d5bdba7583a20364a1c1c780220f1ae7d96154eef4facd94d7c");
+        assert_eq!(of_hex(&hex(&hash)).unwrap(), hash);
+    }
+}

@@ -1,0 +1,110 @@
+//! What can go wrong with a store, by what one does about it.
+
+use sqlx::Error;
+
+/// The result of a call to the store.
+pub type Result<T, E = StoreError> = std::result::Result<T, E>;
+
+/// What went wrong.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// The database cannot be reached, or did not answer in time: try again later.
+    #[error("the store is not available: {0}")]
+    Unavailable(String),
+    /// Somebody else holds the lease by now: stop acting.
+    #[error("the lease was lost to another scheduler")]
+    Fenced,
+    /// What is stored cannot be true: restore a backup.
+    #[error("the store is damaged: {0}; run a check, and restore a backup if need be")]
+    Corrupt(String),
+    /// A newer program has changed the schema: use that one.
+    #[error("the store has schema {found}, this program knows up to {known}; use the newer program")]
+    NewerSchema {
+        /// The schema of the store.
+        found: i64,
+        /// The newest that this program knows.
+        known: i64,
+    },
+    /// The call makes no sense as it is.
+    #[error("{0}")]
+    Bad(String),
+}
+
+impl StoreError {
+    /// The stable name: for metrics and JSON.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Unavailable(_) => "unavailable",
+            Self::Fenced => "fenced",
+            Self::Corrupt(_) => "corrupt",
+            Self::NewerSchema { .. } => "newer-schema",
+            Self::Bad(_) => "bad",
+        }
+    }
+}
+
+impl From<Error> for StoreError {
+    fn from(error: Error) -> Self {
+        let text = error.to_string();
+        match &error {
+            Error::Database(database) => of_code(database.code().as_deref().unwrap_or_default(), text),
+            Error::Io(_)
+            | Error::Tls(_)
+            | Error::Protocol(_)
+            | Error::PoolTimedOut
+            | Error::PoolClosed
+            | Error::WorkerCrashed
+            | Error::BeginFailed => Self::Unavailable(text),
+            Error::ColumnDecode { .. } | Error::Decode(_) | Error::RowNotFound => Self::Corrupt(text),
+            _ => Self::Bad(text),
+        }
+    }
+}
+
+/// Whether a transaction only lost a race and may be tried again at once: a deadlock, a serialisation failure.
+pub(crate) fn is_race(error: &Error) -> bool {
+    let code = error.as_database_error().and_then(|database| database.code());
+    matches!(code.as_deref(), Some("40001" | "40P01"))
+}
+
+/// PostgreSQL's codes have five characters; SQLite's are numbers, of which the low byte is the kind.
+fn of_code(code: &str, text: String) -> StoreError {
+    let sqlite = (code.len() < 5).then(|| code.parse::<u32>().ok()).flatten().map(|code| code & 0xff);
+    match (sqlite, code.get(..2)) {
+        // busy, locked, no memory, read-only, interrupted, I/O, full, cannot open, protocol
+        (Some(5..=10 | 13..=15), _) => StoreError::Unavailable(text),
+        // corrupt, not a database
+        (Some(11 | 26), _) => StoreError::Corrupt(text),
+        (Some(_), _) => StoreError::Bad(text),
+        // connections, authorisation, rollbacks, resources, limits, locks, the operator's doing, the system's
+        (None, Some("08" | "28" | "3D" | "40" | "53" | "55" | "57" | "58")) => StoreError::Unavailable(text),
+        // PostgreSQL found its data or indexes damaged
+        (None, Some("XX")) => StoreError::Corrupt(text),
+        // a session or transaction that was killed or timed out idle; a transaction that cannot write on a standby
+        (None, Some("25")) => StoreError::Unavailable(text),
+        _ => StoreError::Bad(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_say_what_to_do() {
+        for (code, expected) in [
+            ("5", "unavailable"),
+            ("261", "unavailable"),
+            ("11", "corrupt"),
+            ("2067", "bad"),
+            ("57P01", "unavailable"),
+            ("40P01", "unavailable"),
+            ("25P03", "unavailable"),
+            ("23505", "bad"),
+            ("XX001", "corrupt"),
+            ("", "bad"),
+        ] {
+            assert_eq!(of_code(code, String::new()).code(), expected, "{code}");
+        }
+    }
+}

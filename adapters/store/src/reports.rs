@@ -1,0 +1,280 @@
+//! Reports: what clusters say of themselves, many at a time.
+//!
+//! A batch is one transaction of a handful of statements, whatever its size. A cluster's newest span lives in the
+//! cluster's own row, so that a report which only goes on costs one update.
+//!
+//! Rows are locked in the order of their ids. If some are new, the batch begins again and puts empty rows there before it
+//! locks any. So two batches wait for each other only in one direction, and a cluster that two of them bring is still
+//! seen once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
+use sqlx::Row;
+use towpath_core::domain::ClusterId;
+use towpath_core::domain::Version;
+use towpath_core::domain::fleet::{ClusterState, Observation, Observed, Span, observe};
+
+use crate::error::is_race;
+use crate::rows::{self, Facts, nanoseconds, storable, time};
+use crate::{Backend, Result, Store, StoreError, Tx, bounded};
+
+/// The most reports that one call takes.
+pub const MAX_BATCH: usize = 10_000;
+/// How often a batch that lost a race is tried again.
+const MAX_TRIES: u32 = 5;
+
+/// A report, as it was read and as it came.
+#[derive(Debug, Clone)]
+pub struct Reported {
+    /// What it says. Its offers are not kept; they are the graph's business.
+    pub state: ClusterState,
+    /// As it came, for people.
+    pub body: Arc<str>,
+}
+
+/// What became of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recorded {
+    /// The cluster's newest span goes on.
+    Extended,
+    /// A new span begins: it is new, on another version, in other health, or was not seen for too long.
+    Began,
+    /// It is not later than what is known, and changed nothing.
+    Nothing,
+    /// It cannot be stored, with or without others: it has a NUL in a name, or a time out of range.
+    Unfit,
+}
+
+impl Store {
+    /// Records reports, in order, all or none. Time between two reports of a cluster counts up to the allowance.
+    ///
+    /// The same report again changes nothing.
+    pub async fn record(&self, reports: &[Reported], allowance: SignedDuration) -> Result<Vec<Recorded>> {
+        if reports.len() > MAX_BATCH {
+            return Err(StoreError::Bad(format!("{} reports at once; {MAX_BATCH} is the limit", reports.len())));
+        }
+        let fit: Vec<&Reported> = reports.iter().filter(|report| report.is_fit()).collect();
+        if fit.is_empty() {
+            return Ok(vec![Recorded::Unfit; reports.len()]);
+        }
+        let mut recorded = bounded(self.record_fit(&fit, allowance)).await?.into_iter();
+        let outcome = |report: &Reported| match report.is_fit() {
+            true => recorded.next().unwrap_or(Recorded::Nothing),
+            false => Recorded::Unfit,
+        };
+        Ok(reports.iter().map(outcome).collect())
+    }
+
+    async fn record_fit(&self, reports: &[&Reported], allowance: SignedDuration) -> Result<Vec<Recorded>> {
+        let (mut tries, mut all_known) = (1, true);
+        loop {
+            match self.try_record(reports, allowance, all_known).await {
+                Err(Failed::NewClusters) if all_known => all_known = false,
+                Err(Failed::NewClusters) => return Err(rows::damaged("a locked cluster", "it is gone")),
+                Err(Failed::Race(_)) if tries < MAX_TRIES => tries += 1,
+                Err(Failed::Race(error)) => return Err(error.into()),
+                Err(Failed::Other(error)) => return Err(error),
+                Ok(recorded) => return Ok(recorded),
+            }
+        }
+    }
+
+    async fn try_record(
+        &self,
+        reports: &[&Reported],
+        allowance: SignedDuration,
+        all_known: bool,
+    ) -> Result<Vec<Recorded>, Failed> {
+        let ids: BTreeSet<[&str; 1]> = reports.iter().map(|report| [report.state.id.as_str()]).collect();
+        let ids = json!(ids).to_string();
+        let mut tx = self.write().await?;
+        if !all_known {
+            make_room(&mut tx, &ids).await?;
+        }
+        let mut known = lock(&mut tx, ids).await?;
+        let mut closed: Vec<Span> = Vec::new();
+        let mut recorded = Vec::with_capacity(reports.len());
+        for report in reports {
+            let at = known.get_mut(&report.state.id).ok_or(Failed::NewClusters)?;
+            recorded.push(at.join(report, allowance, &mut closed));
+        }
+        known.retain(|_, known| known.report.is_some());
+        if !known.is_empty() {
+            number_change(&mut tx).await?;
+            update(&mut tx, &known).await?;
+        }
+        if !closed.is_empty() {
+            keep(&mut tx, &closed).await?;
+        }
+        tx.inner.commit().await?;
+        Ok(recorded)
+    }
+}
+
+impl Reported {
+    fn is_fit(&self) -> bool {
+        let state = &self.state;
+        [state.id.as_str(), &state.organisation, &state.name, &self.body].into_iter().all(storable)
+            && [state.version_since, state.last_seen].into_iter().all(|time| nanoseconds(time).is_ok())
+    }
+}
+
+/// What is known of a cluster while a batch is recorded.
+struct Known<'a> {
+    newest: Option<Span>,
+    version_since: Option<Timestamp>,
+    /// The last report that changed it.
+    report: Option<&'a Reported>,
+}
+
+impl<'a> Known<'a> {
+    fn join(&mut self, report: &'a Reported, allowance: SignedDuration, closed: &mut Vec<Span>) -> Recorded {
+        let state = &report.state;
+        let seen = Observation {
+            cluster: state.id.clone(),
+            version: state.version.clone(),
+            health: state.health.clone(),
+            at: state.last_seen,
+        };
+        let (span, recorded) = match observe(self.newest.as_ref(), &seen, allowance) {
+            Observed::Nothing => return Recorded::Nothing,
+            Observed::Extended(span) => (span, Recorded::Extended),
+            Observed::Began(span) => {
+                closed.extend(self.newest.clone());
+                (span, Recorded::Began)
+            }
+        };
+        let stays = self.newest.as_ref().is_some_and(|newest| newest.version == state.version);
+        self.version_since = match self.version_since {
+            Some(since) if stays => Some(since),
+            _ => Some(state.version_since.min(state.last_seen)),
+        };
+        self.newest = Some(span);
+        self.report = Some(report);
+        recorded
+    }
+}
+
+/// Puts empty rows for the clusters that have none.
+async fn make_room(tx: &mut Tx, ids: &str) -> Result<(), Failed> {
+    let insert = tx.sql(
+        "INSERT INTO clusters (id, organisation, name, version, version_since, last_seen, healthy, span_from, facts, body, \
+         workloads, gone, changed) SELECT r.id, '', '', '', 0, 0, 0, NULL, '', '', '[]', 0, 0 \
+         FROM (SELECT value->>0 AS id FROM {rows}) AS r \
+         WHERE NOT EXISTS (SELECT 1 FROM clusters c WHERE c.id = r.id) ORDER BY r.id ON CONFLICT (id) DO NOTHING",
+    );
+    sqlx::query(insert).bind(ids).execute(tx.on()).await?;
+    Ok(())
+}
+
+/// Locks the clusters that there are, in the order of their ids, and reads what is known of them.
+async fn lock<'a>(tx: &mut Tx, ids: String) -> Result<BTreeMap<ClusterId, Known<'a>>, Failed> {
+    let select = tx.sql(
+        "SELECT id, version, healthy, span_from, last_seen, version_since FROM clusters \
+         WHERE id IN (SELECT value->>0 FROM {rows}) ORDER BY id {lock}",
+    );
+    let rows = sqlx::query(select).bind(ids).fetch_all(tx.on()).await?;
+    let mut known = BTreeMap::new();
+    for row in &rows {
+        let id = rows::id(&rows::text(row, 0)?)?;
+        let from: Option<i64> = row.try_get(3)?;
+        let entry = match from {
+            None => Known { newest: None, version_since: None, report: None },
+            Some(from) => {
+                let (healthy, until, since): (i64, i64, i64) = (row.try_get(2)?, row.try_get(4)?, row.try_get(5)?);
+                let version: Version = rows::version(&rows::text(row, 1)?)?;
+                let newest =
+                    Span { cluster: id.clone(), version, healthy: healthy != 0, from: time(from), until: time(until) };
+                Known { newest: Some(newest), version_since: Some(time(since)), report: None }
+            }
+        };
+        known.insert(id, entry);
+    }
+    Ok(known)
+}
+
+/// Numbers the running transaction among those that change clusters. PostgreSQL numbers its transactions itself.
+pub(crate) async fn number_change(tx: &mut Tx) -> Result<(), sqlx::Error> {
+    if tx.backend == Backend::Sqlite {
+        sqlx::query("UPDATE counters SET value = value + 1 WHERE name = 'changes'").execute(tx.on()).await?;
+    }
+    Ok(())
+}
+
+/// Writes what the clusters are now.
+async fn update(tx: &mut Tx, known: &BTreeMap<ClusterId, Known<'_>>) -> Result<(), Failed> {
+    let mut list = Vec::with_capacity(known.len());
+    for known in known.values() {
+        let (Some(report), Some(span), Some(since)) = (known.report, &known.newest, known.version_since) else {
+            continue;
+        };
+        let state = &report.state;
+        list.push((
+            state.id.as_str(),
+            &*state.organisation,
+            &*state.name,
+            span.version.to_string(),
+            nanoseconds(since)?,
+            nanoseconds(span.until)?,
+            i64::from(span.healthy),
+            nanoseconds(span.from)?,
+            serde_json::to_string(&Facts::of(state)).map_err(|error| StoreError::Bad(error.to_string()))?,
+            &*report.body,
+        ));
+    }
+    let list = serde_json::to_string(&list).map_err(|error| StoreError::Bad(error.to_string()))?;
+    let update = tx.sql(
+        "UPDATE clusters SET organisation = r.organisation, name = r.name, version = r.version, \
+         version_since = r.version_since, last_seen = r.last_seen, healthy = r.healthy, span_from = r.span_from, \
+         facts = r.facts, body = r.body, gone = 0, changed = {change} \
+         FROM (SELECT value->>0 AS id, value->>1 AS organisation, value->>2 AS name, value->>3 AS version, \
+         CAST(value->>4 AS BIGINT) AS version_since, CAST(value->>5 AS BIGINT) AS last_seen, \
+         CAST(value->>6 AS BIGINT) AS healthy, CAST(value->>7 AS BIGINT) AS span_from, value->>8 AS facts, \
+         value->>9 AS body FROM {rows}) AS r WHERE clusters.id = r.id",
+    );
+    sqlx::query(update).bind(list).execute(tx.on()).await?;
+    Ok(())
+}
+
+/// Keeps spans that have ended.
+async fn keep(tx: &mut Tx, closed: &[Span]) -> Result<(), Failed> {
+    let mut list = Vec::with_capacity(closed.len());
+    for span in closed {
+        let (from, until) = (nanoseconds(span.from)?, nanoseconds(span.until)?);
+        list.push(json!([span.cluster.as_str(), from, until, span.version.to_string(), i64::from(span.healthy)]));
+    }
+    let insert = tx.sql(
+        "INSERT INTO spans (cluster, from_at, until_at, version, healthy) \
+         SELECT value->>0, CAST(value->>1 AS BIGINT), CAST(value->>2 AS BIGINT), value->>3, CAST(value->>4 AS BIGINT) \
+         FROM {rows}",
+    );
+    sqlx::query(insert).bind(json!(list).to_string()).execute(tx.on()).await?;
+    Ok(())
+}
+
+/// Why a try failed.
+enum Failed {
+    /// Some clusters have no row yet.
+    NewClusters,
+    /// It lost a race, and may be tried again.
+    Race(sqlx::Error),
+    Other(StoreError),
+}
+
+impl From<sqlx::Error> for Failed {
+    fn from(error: sqlx::Error) -> Self {
+        match is_race(&error) {
+            true => Self::Race(error),
+            false => Self::Other(error.into()),
+        }
+    }
+}
+
+impl From<StoreError> for Failed {
+    fn from(error: StoreError) -> Self {
+        Self::Other(error)
+    }
+}

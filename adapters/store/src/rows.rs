@@ -1,0 +1,216 @@
+//! Rows into domain values and back. What does not come back as it went in is damage, and said to be.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use sqlx::Row;
+use sqlx::any::AnyRow;
+use towpath_core::domain::fleet::{ClusterState, Health, Labels, Name, Owner, Pool, Product, Upgrade, UpgradeId};
+use towpath_core::domain::fleet::{Span, UpgradeState};
+use towpath_core::domain::{Arch, ChannelName, ClusterId, Fact, Platform, Version};
+
+use crate::{Result, StoreError};
+
+/// What is known of a cluster besides what is searched for.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Facts {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    going_to: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unhealthy: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    channel: Option<String>,
+    #[serde(default)]
+    arch: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    platform: Option<String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    labels: Labels,
+    /// The node pools of a hosted control plane.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pools: Option<Vec<(String, String)>>,
+    #[serde(default)]
+    sts: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    gates: Vec<String>,
+}
+
+impl Facts {
+    pub(crate) fn of(state: &ClusterState) -> Self {
+        Self {
+            going_to: state.going_to.as_ref().map(Version::to_string),
+            unhealthy: match &state.health {
+                Health::Healthy => None,
+                Health::Unhealthy { why } => Some(why.to_string()),
+            },
+            channel: state.channel.as_ref().map(|channel| channel.as_str().to_owned()),
+            arch: state.arch.as_str().to_owned(),
+            platform: match &state.platform {
+                Fact::Known(platform) => Some(platform.as_str().to_owned()),
+                Fact::Unknown => None,
+            },
+            labels: state.labels.clone(),
+            pools: match &state.product {
+                Product::Standalone => None,
+                Product::HostedControlPlane { pools } => {
+                    Some(pools.iter().map(|pool| (pool.id.to_string(), pool.version.to_string())).collect())
+                }
+            },
+            sts: state.sts,
+            gates: state.acknowledged_gates.iter().map(|gate| gate.to_string()).collect(),
+        }
+    }
+}
+
+/// The columns that [`cluster`] reads, in its order.
+pub(crate) const CLUSTER: &str = "id, organisation, name, version, version_since, last_seen, healthy, facts";
+
+/// A cluster's state. Names that many share are taken from the interner.
+pub(crate) fn cluster(row: &AnyRow, names: &mut Interner) -> Result<ClusterState> {
+    let facts: String = row.try_get(7)?;
+    let facts: Facts = serde_json::from_str(&facts).map_err(|error| damaged("the facts of a cluster", error))?;
+    let healthy: i64 = row.try_get(6)?;
+    Ok(ClusterState {
+        id: id(&text(row, 0)?)?,
+        organisation: names.name(&text(row, 1)?),
+        name: text(row, 2)?.into(),
+        version: version(&text(row, 3)?)?,
+        going_to: facts.going_to.as_deref().map(version).transpose()?,
+        version_since: time(row.try_get(4)?),
+        last_seen: time(row.try_get(5)?),
+        health: match healthy {
+            0 => Health::Unhealthy { why: names.name(facts.unhealthy.as_deref().unwrap_or_default()) },
+            _ => Health::Healthy,
+        },
+        channel: match facts.channel {
+            None => None,
+            Some(name) => Some(ChannelName::new(&name).ok_or_else(|| damaged("a channel", &name))?),
+        },
+        arch: Arch::new(names.name(&facts.arch)),
+        platform: match facts.platform {
+            None => Fact::Unknown,
+            Some(name) => Fact::Known(Platform::new(&name).ok_or_else(|| damaged("a platform", &name))?),
+        },
+        labels: facts.labels,
+        product: match facts.pools {
+            None => Product::Standalone,
+            Some(pools) => Product::HostedControlPlane {
+                pools: pools
+                    .into_iter()
+                    .map(|(id, on)| Ok(Pool { id: id.into(), version: version(&on)? }))
+                    .collect::<Result<_>>()?,
+            },
+        },
+        sts: facts.sts,
+        offers: [].into(),
+        acknowledged_gates: facts.gates.iter().map(|gate| names.name(gate)).collect(),
+    })
+}
+
+/// The columns that [`upgrade`] reads, in its order.
+pub(crate) const UPGRADE: &str =
+    "id, cluster, pool, from_version, to_version, state, owner, start_at, changed_at, failures, note";
+
+pub(crate) fn upgrade(row: &AnyRow) -> Result<Upgrade> {
+    let (state, owner) = (text(row, 5)?, text(row, 6)?);
+    let failures: i64 = row.try_get(9)?;
+    Ok(Upgrade {
+        id: UpgradeId(row.try_get(0)?),
+        cluster: id(&text(row, 1)?)?,
+        pool: optional(row, 2)?,
+        from: version(&text(row, 3)?)?,
+        to: version(&text(row, 4)?)?,
+        state: UpgradeState::of_code(&state).ok_or_else(|| damaged("the state of an upgrade", &state))?,
+        owner: Owner::of_code(&owner).ok_or_else(|| damaged("the owner of an upgrade", &owner))?,
+        start_at: time(row.try_get(7)?),
+        changed_at: time(row.try_get(8)?),
+        failures: u32::try_from(failures).map_err(|_| damaged("the failures of an upgrade", failures))?,
+        note: optional(row, 10)?,
+    })
+}
+
+/// The columns that [`span`] reads, in its order.
+pub(crate) const SPAN: &str = "cluster, from_at, until_at, version, healthy";
+
+pub(crate) fn span(row: &AnyRow) -> Result<Span> {
+    let healthy: i64 = row.try_get(4)?;
+    Ok(Span {
+        cluster: id(&text(row, 0)?)?,
+        from: time(row.try_get(1)?),
+        until: time(row.try_get(2)?),
+        version: version(&text(row, 3)?)?,
+        healthy: healthy != 0,
+    })
+}
+
+/// A set of names, as JSON.
+pub(crate) fn names(text: &str, names: &mut Interner) -> Result<BTreeSet<Name>> {
+    let list: Vec<String> = serde_json::from_str(text).map_err(|error| damaged("a list of names", error))?;
+    Ok(list.iter().map(|name| names.name(name)).collect())
+}
+
+pub(crate) fn json_of_names(names: &BTreeSet<Name>) -> serde_json::Value {
+    names.iter().map(|name| &**name).collect::<Vec<_>>().into()
+}
+
+pub(crate) fn text(row: &AnyRow, column: usize) -> Result<String> {
+    Ok(row.try_get(column)?)
+}
+
+pub(crate) fn optional(row: &AnyRow, column: usize) -> Result<Option<Name>> {
+    let text: Option<String> = row.try_get(column)?;
+    Ok(text.map(Name::from))
+}
+
+pub(crate) fn id(text: &str) -> Result<ClusterId> {
+    ClusterId::new(text).ok_or_else(|| damaged("the id of a cluster", text))
+}
+
+pub(crate) fn version(text: &str) -> Result<Version> {
+    text.parse().map_err(|error| damaged("a version", error))
+}
+
+/// Every number of nanoseconds is a time.
+pub(crate) fn time(nanoseconds: i64) -> Timestamp {
+    Timestamp::from_nanosecond(i128::from(nanoseconds)).unwrap_or(Timestamp::MIN)
+}
+
+/// The other way about, for the years 1678 to 2262.
+pub(crate) fn nanoseconds(time: Timestamp) -> Result<i64> {
+    i64::try_from(time.as_nanosecond())
+        .map_err(|_| StoreError::Bad(format!("{time} cannot be stored; times must lie between 1678 and 2262")))
+}
+
+/// PostgreSQL keeps no NUL, and an SQLite that kept one could not be moved there.
+pub(crate) fn storable(text: &str) -> bool {
+    !text.contains('\0')
+}
+
+/// The text, if it can be stored.
+pub(crate) fn checked(text: &str) -> Result<&str> {
+    match storable(text) {
+        true => Ok(text),
+        false => Err(StoreError::Bad(format!("{text:?} has a NUL in it and cannot be stored"))),
+    }
+}
+
+pub(crate) fn damaged(what: &str, found: impl Display) -> StoreError {
+    StoreError::Corrupt(format!("{what} cannot be read: {found}"))
+}
+
+/// Names that are equal become one.
+#[derive(Debug, Default)]
+pub(crate) struct Interner(BTreeSet<Name>);
+
+impl Interner {
+    pub(crate) fn name(&mut self, text: &str) -> Name {
+        if let Some(known) = self.0.get(text) {
+            return known.clone();
+        }
+        let name = Name::from(text);
+        self.0.insert(name.clone());
+        name
+    }
+}

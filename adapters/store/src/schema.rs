@@ -1,0 +1,188 @@
+//! The tables, and how a store comes to have them.
+//!
+//! A migration is a list of statements that is never changed once it was shipped; a new one is added at the end. All of
+//! them run in one transaction, under a lock, so that of many replicas that start at once one migrates and the others wait.
+//!
+//! Times are nanoseconds since 1970, so that they come back exactly as they were. Lists and sets are JSON.
+
+use sqlx::Row;
+
+use crate::{Backend, Result, Store, StoreError, Tx};
+
+/// The newest schema that this program knows.
+pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;
+
+/// The key of the lock under which PostgreSQL migrates: "towpath" in ASCII.
+const MIGRATION_LOCK: i64 = 0x0074_6f77_7061_7468;
+
+const MIGRATIONS: &[&[&str]] = &[&[
+    // A cluster, its last report, and its newest span, which reaches from span_from to last_seen on its version and in its
+    // health. A cluster that was forgotten keeps its row, for the ledger.
+    "CREATE TABLE clusters (id KEY PRIMARY KEY, organisation TEXT NOT NULL, name TEXT NOT NULL, version TEXT NOT NULL, \
+     version_since BIGINT NOT NULL, last_seen BIGINT NOT NULL, healthy BIGINT NOT NULL, span_from BIGINT, \
+     facts TEXT NOT NULL, body TEXT NOT NULL, workloads TEXT NOT NULL, gone BIGINT NOT NULL, changed BIGINT NOT NULL)",
+    "CREATE INDEX clusters_changed ON clusters (changed)",
+    // The spans before the newest.
+    "CREATE TABLE spans (cluster KEY NOT NULL, from_at BIGINT NOT NULL, until_at BIGINT NOT NULL, version TEXT NOT NULL, \
+     healthy BIGINT NOT NULL, PRIMARY KEY (cluster, from_at))",
+    "CREATE VIEW all_spans AS SELECT cluster, from_at, until_at, version, healthy FROM spans \
+     UNION ALL SELECT id, span_from, last_seen, version, healthy FROM clusters WHERE span_from IS NOT NULL",
+    "CREATE TABLE upgrades (id BIGINT PRIMARY KEY, cluster KEY NOT NULL, pool TEXT, from_version TEXT NOT NULL, \
+     to_version TEXT NOT NULL, state TEXT NOT NULL, owner TEXT NOT NULL, start_at BIGINT NOT NULL, \
+     changed_at BIGINT NOT NULL, failures BIGINT NOT NULL, note TEXT)",
+    "CREATE UNIQUE INDEX upgrades_active ON upgrades (cluster) WHERE state IN ('planned', 'started')",
+    "CREATE INDEX upgrades_of ON upgrades (cluster, id)",
+    "CREATE INDEX upgrades_failed ON upgrades (cluster, id) WHERE state = 'failed'",
+    // What active upgrades hold.
+    "CREATE TABLE locks (upgrade BIGINT NOT NULL REFERENCES upgrades (id), mutex KEY NOT NULL, cluster KEY NOT NULL, \
+     sector TEXT, PRIMARY KEY (upgrade, mutex))",
+    "CREATE INDEX locks_mutex ON locks (mutex)",
+    // Nowhere in particular is an empty text, so that a place is there once.
+    "CREATE TABLE pauses (organisation KEY NOT NULL, sector KEY NOT NULL, by_whom TEXT NOT NULL, at BIGINT NOT NULL, \
+     why TEXT NOT NULL, PRIMARY KEY (organisation, sector))",
+    "CREATE TABLE approvals (organisation KEY NOT NULL, cluster KEY NOT NULL, version KEY NOT NULL, \
+     by_whom TEXT NOT NULL, at BIGINT NOT NULL, PRIMARY KEY (organisation, cluster, version))",
+    "CREATE TABLE acknowledgements (cluster KEY NOT NULL, gate KEY NOT NULL, by_whom TEXT NOT NULL, at BIGINT NOT NULL, \
+     PRIMARY KEY (cluster, gate))",
+    "CREATE TABLE leases (name KEY PRIMARY KEY, owner TEXT NOT NULL, token BIGINT NOT NULL, expires_ms BIGINT NOT NULL)",
+    "CREATE TABLE decisions (seq BIGINT PRIMARY KEY, at BIGINT NOT NULL, inputs TEXT NOT NULL, bytes BIGINT NOT NULL, \
+     body BLOB NOT NULL, prev BLOB NOT NULL, hash BLOB NOT NULL)",
+    "CREATE TABLE parts (digest KEY PRIMARY KEY, bytes BIGINT NOT NULL, body BLOB NOT NULL)",
+    "CREATE TABLE counters (name KEY PRIMARY KEY, value BIGINT NOT NULL)",
+    "INSERT INTO counters (name, value) VALUES ('changes', 1), ('upgrades', 0), ('decisions', 0)",
+]];
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Text,
+    Int,
+    Blob,
+}
+
+/// The tables with their columns, in an order in which they can be filled. The first columns identify a row.
+pub(crate) const TABLES: &[(&str, &[(&str, Kind)])] = {
+    use Kind::{Blob, Int, Text};
+    &[
+        (
+            "clusters",
+            &[
+                ("id", Text),
+                ("organisation", Text),
+                ("name", Text),
+                ("version", Text),
+                ("version_since", Int),
+                ("last_seen", Int),
+                ("healthy", Int),
+                ("span_from", Int),
+                ("facts", Text),
+                ("body", Text),
+                ("workloads", Text),
+                ("gone", Int),
+                ("changed", Int),
+            ],
+        ),
+        ("spans", &[("cluster", Text), ("from_at", Int), ("until_at", Int), ("version", Text), ("healthy", Int)]),
+        (
+            "upgrades",
+            &[
+                ("id", Int),
+                ("cluster", Text),
+                ("pool", Text),
+                ("from_version", Text),
+                ("to_version", Text),
+                ("state", Text),
+                ("owner", Text),
+                ("start_at", Int),
+                ("changed_at", Int),
+                ("failures", Int),
+                ("note", Text),
+            ],
+        ),
+        ("locks", &[("upgrade", Int), ("mutex", Text), ("cluster", Text), ("sector", Text)]),
+        ("pauses", &[("organisation", Text), ("sector", Text), ("by_whom", Text), ("at", Int), ("why", Text)]),
+        ("approvals", &[("organisation", Text), ("cluster", Text), ("version", Text), ("by_whom", Text), ("at", Int)]),
+        ("acknowledgements", &[("cluster", Text), ("gate", Text), ("by_whom", Text), ("at", Int)]),
+        ("leases", &[("name", Text), ("owner", Text), ("token", Int), ("expires_ms", Int)]),
+        (
+            "decisions",
+            &[
+                ("seq", Int),
+                ("at", Int),
+                ("inputs", Text),
+                ("bytes", Int),
+                ("body", Blob),
+                ("prev", Blob),
+                ("hash", Blob),
+            ],
+        ),
+        ("parts", &[("digest", Text), ("bytes", Int), ("body", Blob)]),
+        ("counters", &[("name", Text), ("value", Int)]),
+    ]
+};
+
+/// Brings the schema up to date.
+pub(crate) async fn migrate(store: &Store) -> Result<()> {
+    // Most of the time there is nothing to do, and then nobody needs to wait for anybody.
+    if found(&mut store.snapshot().await?).await? == KNOWN {
+        return Ok(());
+    }
+    let mut tx = store.write().await?;
+    if tx.backend == Backend::Postgres {
+        sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(MIGRATION_LOCK).execute(tx.on()).await?;
+    }
+    let found = found(&mut tx).await?;
+    if found > KNOWN {
+        return Err(StoreError::NewerSchema { found, known: KNOWN });
+    }
+    if found == 0 {
+        sqlx::query("CREATE TABLE towpath_schema (version BIGINT NOT NULL)").execute(tx.on()).await?;
+        sqlx::query("INSERT INTO towpath_schema (version) VALUES (0)").execute(tx.on()).await?;
+    }
+    for migration in MIGRATIONS.iter().skip(usize::try_from(found).unwrap_or_default()) {
+        for statement in *migration {
+            let statement = tx.backend.definition(statement);
+            sqlx::query(statement).execute(tx.on()).await?;
+        }
+    }
+    sqlx::query("UPDATE towpath_schema SET version = $1").bind(KNOWN).execute(tx.on()).await?;
+    tx.commit().await
+}
+
+/// The schema that the store has; 0 if it has none.
+pub(crate) async fn found(tx: &mut Tx) -> Result<i64> {
+    let exists = match tx.backend {
+        Backend::Sqlite => "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = 'towpath_schema'",
+        Backend::Postgres => "SELECT COUNT(*) WHERE to_regclass('towpath_schema') IS NOT NULL",
+    };
+    let exists: i64 = sqlx::query(exists).fetch_one(tx.on()).await?.try_get(0)?;
+    match exists {
+        0 => Ok(0),
+        _ => Ok(sqlx::query("SELECT version FROM towpath_schema").fetch_one(tx.on()).await?.try_get(0)?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_list_of_tables_is_the_schema() {
+        let store = Store::open("sqlite::memory:").await.unwrap();
+        let mut tx = store.snapshot().await.unwrap();
+        let names = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY rowid";
+        let made: Vec<String> =
+            sqlx::query(names).fetch_all(tx.on()).await.unwrap().iter().map(|row| row.get(0)).collect();
+        let listed: Vec<&str> = TABLES.iter().map(|(name, _)| *name).collect();
+        let mut sorted = (made[1..].to_vec(), listed.clone());
+        sorted.0.sort();
+        sorted.1.sort();
+        assert_eq!(sorted.0, sorted.1);
+        for (table, columns) in TABLES {
+            let text = format!("SELECT name FROM pragma_table_info('{table}') ORDER BY cid");
+            let rows = sqlx::query(sqlx::AssertSqlSafe(text)).fetch_all(tx.on()).await.unwrap();
+            let made: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+            assert_eq!(made, columns.iter().map(|(name, _)| *name).collect::<Vec<_>>(), "{table}");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Upgrades: what is under way, what became of it, and how its state changes.
+
+use jiff::Timestamp;
+use sqlx::{AssertSqlSafe, Row};
+use towpath_core::domain::ClusterId;
+use towpath_core::domain::fleet::{Upgrade, UpgradeId, UpgradeState};
+
+use crate::claims::{Claimed, Lock, Refusal, Start, lock_starts, put};
+use crate::rows::{self, UPGRADE, checked, nanoseconds};
+use crate::{Lease, Result, Store, StoreError, bounded};
+
+/// The most upgrades that are read as recent.
+const MAX_RECENT: u32 = 10_000;
+
+/// Which upgrades to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Which {
+    /// Those that are planned or under way, oldest first.
+    Active,
+    /// All of a cluster, oldest first.
+    Of(ClusterId),
+    /// So many of the newest, newest first.
+    Recent(u32),
+}
+
+impl Store {
+    /// Upgrades.
+    pub async fn upgrades(&self, which: &Which) -> Result<Vec<Upgrade>> {
+        let (rest, cluster, limit) = match which {
+            Which::Active => ("WHERE $1 = '' AND state IN ('planned', 'started') ORDER BY id", "", 0),
+            Which::Of(cluster) => ("WHERE cluster = $1 ORDER BY id", cluster.as_str(), 0),
+            Which::Recent(limit) => ("WHERE $1 = '' ORDER BY id DESC", "", (*limit).min(MAX_RECENT)),
+        };
+        let limit = if limit > 0 { format!(" LIMIT {limit}") } else { String::new() };
+        let text = format!("SELECT {UPGRADE} FROM upgrades {rest}{limit}");
+        let rows = sqlx::query(AssertSqlSafe(text)).bind(cluster).fetch_all(&self.inner.reader).await?;
+        rows.iter().map(rows::upgrade).collect()
+    }
+
+    /// The upgrade of that number.
+    pub async fn upgrade(&self, id: UpgradeId) -> Result<Option<Upgrade>> {
+        let text = format!("SELECT {UPGRADE} FROM upgrades WHERE id = $1");
+        let row = sqlx::query(AssertSqlSafe(text)).bind(id.0).fetch_optional(&self.inner.reader).await?;
+        row.as_ref().map(rows::upgrade).transpose()
+    }
+
+    /// The newest failed upgrade of each cluster that has had no success since.
+    pub async fn newest_failures(&self) -> Result<Vec<Upgrade>> {
+        let text = format!(
+            "SELECT {UPGRADE} FROM upgrades WHERE state = 'failed' AND id IN \
+             (SELECT MAX(id) FROM upgrades WHERE state IN ('failed', 'finished') GROUP BY cluster) ORDER BY id"
+        );
+        let rows = sqlx::query(AssertSqlSafe(text)).fetch_all(&self.inner.reader).await?;
+        rows.iter().map(rows::upgrade).collect()
+    }
+
+    /// Changes the state of an upgrade that is in the expected one; whether it was. What ends gives its locks back.
+    ///
+    /// A failure counts on from those before it of the same cluster and version; success starts again at none.
+    pub async fn transition(
+        &self,
+        lease: &Lease,
+        id: UpgradeId,
+        expected: UpgradeState,
+        to: UpgradeState,
+        at: Timestamp,
+        note: Option<&str>,
+    ) -> Result<bool> {
+        use UpgradeState::{Cancelled, Failed, Finished, Planned, Started};
+        match (expected, to) {
+            (Planned, Started | Finished | Failed | Cancelled) | (Started, Finished | Failed) => {}
+            _ => {
+                let (from, to) = (expected.code(), to.code());
+                return Err(StoreError::Bad(format!("an upgrade that is {from} cannot become {to}")));
+            }
+        }
+        let note = note.map(checked).transpose()?;
+        let at = nanoseconds(at)?;
+        bounded(async {
+            let mut tx = self.act(lease).await?;
+            lock_starts(&mut tx).await?;
+            let failures = match to {
+                Failed => "failures + 1",
+                Finished => "0",
+                _ => "failures",
+            };
+            let text = format!(
+                "UPDATE upgrades SET state = $1, changed_at = $2, note = $3, failures = {failures} \
+                 WHERE id = $4 AND state = $5"
+            );
+            let query = sqlx::query(AssertSqlSafe(text)).bind(to.code()).bind(at).bind(note).bind(id.0);
+            if query.bind(expected.code()).execute(tx.on()).await?.rows_affected() == 0 {
+                return Ok(false);
+            }
+            if !to.is_active() {
+                sqlx::query("DELETE FROM locks WHERE upgrade = $1").bind(id.0).execute(tx.on()).await?;
+            }
+            tx.commit().await?;
+            Ok(true)
+        })
+        .await
+    }
+
+    /// Takes note of an upgrade that runs already, whoever started it: its number is ignored, its locks are taken
+    /// whether they are free or not. A cluster that has an active upgrade here keeps that one.
+    pub async fn adopt(&self, lease: &Lease, upgrade: &Upgrade, takes: &[Lock]) -> Result<Claimed> {
+        bounded(async {
+            let mut tx = self.act(lease).await?;
+            let number = lock_starts(&mut tx).await? + 1;
+            let active = "SELECT id FROM upgrades WHERE cluster = $1 AND state IN ('planned', 'started')";
+            let active = sqlx::query(active).bind(upgrade.cluster.as_str()).fetch_optional(tx.on()).await?;
+            if let Some(row) = active.filter(|_| upgrade.state.is_active()) {
+                return Ok(Claimed::Refused(Refusal::UnderWay(UpgradeId(row.try_get(0)?))));
+            }
+            let start = Start {
+                cluster: upgrade.cluster.clone(),
+                pool: upgrade.pool.clone(),
+                from: upgrade.from.clone(),
+                to: upgrade.to.clone(),
+                start_at: upgrade.start_at,
+            };
+            let new = Upgrade { id: UpgradeId(number), ..upgrade.clone() };
+            let takes = if new.state.is_active() { takes } else { &[] };
+            put(&mut tx, number, &[(&start, &new, takes)]).await?;
+            tx.commit().await?;
+            Ok(Claimed::Started(UpgradeId(number)))
+        })
+        .await
+    }
+}

@@ -1,0 +1,178 @@
+//! What the store's tests share: a place for each kind of store, and short ways to say things.
+
+#![allow(dead_code, unreachable_pub)] // it is included in several tests, and not each uses all of it
+
+pub mod postgres;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use sqlx::AnyPool;
+use towpath_core::domain::fleet::{ClusterState, Health, Name, Pause, Pool, Product};
+use towpath_core::domain::{Arch, ChannelName, ClusterId, Fact, Platform, Version};
+use towpath_store::{Backend, ChangeMark, Claim, Claimed, Lease, Lock, Need, Reported, Start, Store};
+
+use postgres::Postgres;
+
+/// Where a test has its store.
+pub struct Place {
+    pub url: String,
+    pub backend: Backend,
+    /// A directory of its own, for files.
+    pub directory: tempfile::TempDir,
+}
+
+/// Runs a test for each kind of store.
+pub fn both(test: impl AsyncFn(&Place)) {
+    for backend in [Backend::Sqlite, Backend::Postgres] {
+        on(backend, &test);
+    }
+}
+
+/// Runs a test for one kind of store.
+pub fn on(backend: Backend, test: impl AsyncFn(&Place)) {
+    // Shown only if the test fails.
+    println!("on {}:", backend.code());
+    let place = Place::new(backend);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(test(&place));
+}
+
+impl Place {
+    pub fn new(backend: Backend) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let url = match backend {
+            Backend::Sqlite => format!("sqlite:{}", directory.path().join("a store.db").display()),
+            Backend::Postgres => Postgres::shared().database(),
+        };
+        Self { url, backend, directory }
+    }
+
+    pub async fn open(&self) -> Store {
+        Store::open(&self.url).await.unwrap()
+    }
+
+    /// Changes the database behind the store's back.
+    pub async fn tamper(&self, text: &str) {
+        sqlx::any::install_default_drivers();
+        let pool = AnyPool::connect(&self.url.replace(' ', "%20")).await.unwrap();
+        sqlx::query(sqlx::AssertSqlSafe(text.to_owned())).execute(&pool).await.unwrap();
+        pool.close().await;
+    }
+}
+
+/// The hour of an imagined time.
+pub fn at(hour: i64) -> Timestamp {
+    Timestamp::from_second(1_700_000_000 + hour * 3600).unwrap()
+}
+
+pub const TWO_HOURS: SignedDuration = SignedDuration::from_hours(2);
+pub const A_MINUTE: Duration = Duration::from_secs(60);
+
+pub fn id(text: &str) -> ClusterId {
+    ClusterId::new(text).unwrap()
+}
+
+pub fn version(text: &str) -> Version {
+    text.parse().unwrap()
+}
+
+pub fn set(names: &[&str]) -> BTreeSet<Name> {
+    names.iter().map(|&name| name.into()).collect()
+}
+
+/// A healthy cluster that was seen at an hour.
+pub fn seen(cluster: &str, on: &str, hour: i64) -> Reported {
+    let state = ClusterState {
+        id: id(cluster),
+        name: format!("name of {cluster}").into(),
+        organisation: "acme".into(),
+        version: version(on),
+        going_to: None,
+        version_since: at(hour),
+        last_seen: at(hour),
+        health: Health::Healthy,
+        channel: None,
+        arch: Arch::default(),
+        platform: Fact::Unknown,
+        labels: Default::default(),
+        product: Product::Standalone,
+        sts: false,
+        offers: [].into(),
+        acknowledged_gates: Default::default(),
+    };
+    Reported { state, body: "{}".into() }
+}
+
+pub fn unwell(mut report: Reported) -> Reported {
+    report.state.health = Health::Unhealthy { why: "etcd".into() };
+    report
+}
+
+/// A cluster with everything there is to know.
+pub fn rich(cluster: &str, on: &str, hour: i64) -> Reported {
+    let mut report = unwell(seen(cluster, on, hour));
+    let state = &mut report.state;
+    state.name = "Zoë's \"cluster\" \\ \u{1F6A2}\n".into();
+    state.going_to = Some(version("4.9.9-rc.1"));
+    state.channel = ChannelName::new("stable-4.9");
+    state.platform = Fact::Known(Platform::new("AWS").unwrap());
+    state.labels = [("a".to_owned(), "b \u{0}".to_owned())].into();
+    state.product =
+        Product::HostedControlPlane { pools: vec![Pool { id: "workers".into(), version: version("4.9.0") }] };
+    state.sts = true;
+    state.acknowledged_gates = set(&["gate-1"]);
+    report.body = Arc::from("{\"text\": \"\\u0000 and \\\\ and ü\"}");
+    report
+}
+
+/// A claim of a cluster that needs a mutex for itself.
+pub fn claim(cluster: &str, from: &str, to: &str, mutexes: &[&str]) -> Claim {
+    let lock = |mutex: &&str| Lock { mutex: (*mutex).into(), sector: None };
+    let need = |mutex: &&str| Need { mutex: (*mutex).into(), within_sector: None, at_most: 0 };
+    Claim {
+        start: Start { cluster: id(cluster), pool: None, from: version(from), to: version(to), start_at: at(1) },
+        organisation: "acme".into(),
+        sector: None,
+        takes: mutexes.iter().map(lock).collect(),
+        needs: mutexes.iter().map(need).collect(),
+    }
+}
+
+/// What became of claims, in a word each.
+pub fn words(claimed: &[Claimed]) -> Vec<&'static str> {
+    let word = |claimed: &Claimed| match claimed {
+        Claimed::Started(_) => "started",
+        Claimed::Refused(refusal) => refusal.code(),
+    };
+    claimed.iter().map(word).collect()
+}
+
+pub fn pause(organisation: Option<&str>, sector: Option<&str>) -> Pause {
+    Pause {
+        organisation: organisation.map(Name::from),
+        sector: sector.map(Name::from),
+        by: "ann".into(),
+        at: at(0),
+        why: "holidays".into(),
+    }
+}
+
+pub async fn lease(store: &Store) -> Lease {
+    store.acquire("scheduler", "me", A_MINUTE).await.unwrap().unwrap()
+}
+
+/// A mark with nothing after it. A change is told again while a transaction that is older than it runs, in any database of
+/// the server, and the other tests have theirs; so one asks until they have ended.
+pub async fn settle(store: &Store, mut mark: ChangeMark) -> ChangeMark {
+    for _ in 0..100_000 {
+        let changes = store.clusters_changed_since(mark).await.unwrap();
+        mark = changes.mark;
+        if changes.clusters.is_empty() && changes.forgotten.is_empty() {
+            return mark;
+        }
+    }
+    panic!("changes are told for ever");
+}

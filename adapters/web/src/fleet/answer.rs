@@ -1,0 +1,213 @@
+//! One request to the fleet, from its head to its answer.
+
+use std::time::Duration;
+
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
+use hyper::body::Incoming;
+use jiff::Timestamp;
+use towpath_core::domain::ClusterId;
+use towpath_formats::report;
+
+use super::routes::{Access, Route};
+use super::tokens::Token;
+use super::{Fleet, FleetAnswer, FleetRequest, TokenKeys, openapi, query, receive, routes};
+use crate::Service;
+use crate::body::{self, AnswerBody};
+use crate::workers::Surroundings;
+
+/// How long a desk may take; a client has given up before.
+const DESK_TIMEOUT: Duration = Duration::from_secs(60);
+/// When a client may try again, in seconds.
+const RETRY_AFTER: HeaderValue = HeaderValue::from_static("5");
+const NO_FLEET: &str = "there is no fleet here; start the service with --fleet";
+const NO_KEYS: &str = "no key is configured to check tokens with; start the service with --token-keys";
+const NO_TOKEN: &str = "send Authorization: Bearer and a token";
+const WRONG_TOKEN: &str = "this token is not the one that is needed here; `towpath fleet token` makes it";
+
+/// An answer that is not the desk's.
+struct Refusal {
+    status: StatusCode,
+    kind: &'static str,
+    sentence: String,
+}
+
+type Refused<T> = Result<T, Refusal>;
+
+/// Answers a request whose path begins with [`routes::PREFIX`].
+pub(crate) async fn answer(
+    service: &Service,
+    request: &Parts,
+    mut incoming: Incoming,
+    around: &Surroundings,
+) -> Response<AnswerBody> {
+    let Some((route, cluster)) = routes::find(request.uri.path()) else {
+        let sentence = "there is nothing here; /api/v1/openapi.json lists what there is";
+        return refused(Refusal::new(StatusCode::NOT_FOUND, "does_not_exist", sentence));
+    };
+    let response = match answer_route(service, request, &mut incoming, around, (route, cluster)).await {
+        Ok(response) => response,
+        Err(refusal) => {
+            let has_time = refusal.status != StatusCode::REQUEST_TIMEOUT;
+            if has_time && !matches!(request.method, Method::GET | Method::HEAD) {
+                receive::discard(&request.headers, &mut incoming).await;
+            }
+            refused(refusal)
+        }
+    };
+    if route == Route::Report {
+        service.metrics.reports.count(response.status());
+    }
+    allowing(route, response)
+}
+
+async fn answer_route(
+    service: &Service,
+    request: &Parts,
+    incoming: &mut Incoming,
+    around: &Surroundings,
+    (route, cluster): (Route, &str),
+) -> Refused<Response<AnswerBody>> {
+    if !route.allows(&request.method) {
+        let sentence = format!("use {}", route.allowed().replace(", ", " or "));
+        return Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", sentence));
+    }
+    if route == Route::OpenApi {
+        return Ok(body::json(StatusCode::OK, openapi::TEXT.to_owned()));
+    }
+    let no_fleet = || Refusal::new(StatusCode::NOT_FOUND, "no_fleet", NO_FLEET);
+    let fleet = service.fleet.load_full().ok_or_else(no_fleet)?;
+    let asked_by = permitted(&fleet, route, cluster, &request.headers)?;
+    let query = request.uri.query().unwrap_or_default();
+    let asked = match route.is_write() {
+        false => Asked::Whole(query::question(route, cluster, query).map_err(invalid_params)?),
+        true => {
+            query::nothing(query).map_err(invalid_params)?;
+            let text = receive::text(&request.headers, incoming, around.body_timeout).await;
+            let text = text.map_err(|why| Refusal::new(why.status(), why.kind(), why.sentence()))?;
+            Asked::Sent { route, cluster: asked_by, text, received: service.now() }
+        }
+    };
+    // The desk, and the reading of what may be 64 KiB of JSON, are no work for a thread that answers graphs.
+    let working = around.runtime.spawn(async move {
+        let request = asked.read()?;
+        match tokio::time::timeout(DESK_TIMEOUT, fleet.desk.answer(request)).await {
+            Ok(answer) => Ok(answer),
+            Err(_) => Ok(FleetAnswer::Unavailable("the fleet's state could not be had in time; try again".to_owned())),
+        }
+    });
+    match working.await {
+        Ok(answer) => answer.map(|answer| answered(route, answer)),
+        Err(error) => {
+            tracing::error!(%error, ?route, "a request to the fleet could not be answered");
+            Err(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "failed_fleet", "the answer could not be prepared"))
+        }
+    }
+}
+
+/// What is asked for, as far as it has been read.
+enum Asked {
+    Whole(FleetRequest),
+    Sent { route: Route, cluster: Option<ClusterId>, text: String, received: Timestamp },
+}
+
+impl Asked {
+    fn read(self) -> Refused<FleetRequest> {
+        let invalid = |sentence: String| Refusal::new(StatusCode::BAD_REQUEST, "invalid_body", sentence);
+        match self {
+            Self::Whole(request) => Ok(request),
+            Self::Sent { cluster: Some(cluster), text, received, .. } => {
+                let report = Box::new(report::read(text.as_bytes()).map_err(invalid)?);
+                Ok(FleetRequest::Report { cluster, report, body: text.into(), received })
+            }
+            Self::Sent { route, cluster: None, text, .. } => query::change(route, &text).map_err(invalid),
+        }
+    }
+}
+
+/// Checks the token that a route needs. The cluster, if it is one that speaks for itself.
+fn permitted(fleet: &Fleet, route: Route, cluster: &str, headers: &HeaderMap) -> Refused<Option<ClusterId>> {
+    match route.access() {
+        Access::Read if !fleet.require_read_token => Ok(None),
+        Access::Open => Ok(None),
+        Access::Read | Access::Admin => {
+            let keys = keys(fleet)?;
+            fits(keys.is_of_admin(&token(headers)?)).map(|()| None)
+        }
+        Access::Cluster => {
+            let keys = keys(fleet)?;
+            let token = token(headers)?;
+            let name = query::named(cluster).map_err(invalid_params)?;
+            let id = ClusterId::new(&name).ok_or_else(|| invalid_params("the cluster's id is too long".to_owned()))?;
+            fits(keys.is_of_cluster(&token, &id)).map(|()| Some(id))
+        }
+    }
+}
+
+fn keys(fleet: &Fleet) -> Refused<&TokenKeys> {
+    fleet.keys.as_ref().ok_or_else(|| Refusal::new(StatusCode::FORBIDDEN, "no_token_key", NO_KEYS))
+}
+
+fn token(headers: &HeaderMap) -> Refused<Token> {
+    let credentials = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let bearer =
+        credentials.and_then(|text| text.split_once(' ')).filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+    let token = bearer.and_then(|(_, token)| Token::parse(token.trim()));
+    token.ok_or_else(|| Refusal::new(StatusCode::UNAUTHORIZED, "no_token", NO_TOKEN))
+}
+
+fn fits(fits: bool) -> Refused<()> {
+    match fits {
+        true => Ok(()),
+        false => Err(Refusal::new(StatusCode::FORBIDDEN, "wrong_token", WRONG_TOKEN)),
+    }
+}
+
+fn invalid_params(sentence: String) -> Refusal {
+    Refusal::new(StatusCode::BAD_REQUEST, "invalid_params", sentence)
+}
+
+impl Refusal {
+    fn new(status: StatusCode, kind: &'static str, sentence: impl Into<String>) -> Self {
+        Self { status, kind, sentence: sentence.into() }
+    }
+}
+
+fn answered(route: Route, answer: FleetAnswer) -> Response<AnswerBody> {
+    let refusal = match answer {
+        FleetAnswer::Json(text) => {
+            let status = if route == Route::Report { StatusCode::ACCEPTED } else { StatusCode::OK };
+            return body::json(status, text);
+        }
+        FleetAnswer::NotFound(sentence) => Refusal::new(StatusCode::NOT_FOUND, "not_found", sentence),
+        FleetAnswer::Refused { kind, sentence } => Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, kind, sentence),
+        FleetAnswer::Unavailable(sentence) => Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", sentence),
+    };
+    refused(refusal)
+}
+
+fn refused(refusal: Refusal) -> Response<AnswerBody> {
+    let mut response = body::error(refusal.status, refusal.kind, &refusal.sentence);
+    let headers = response.headers_mut();
+    match refusal.status {
+        StatusCode::UNAUTHORIZED => {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"towpath\""));
+        }
+        StatusCode::SERVICE_UNAVAILABLE => {
+            headers.insert(header::RETRY_AFTER, RETRY_AFTER);
+        }
+        // What is left of the body would be taken for the next request.
+        StatusCode::REQUEST_TIMEOUT | StatusCode::PAYLOAD_TOO_LARGE => {
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        _ => {}
+    }
+    response
+}
+
+fn allowing(route: Route, mut response: Response<AnswerBody>) -> Response<AnswerBody> {
+    if response.status() == StatusCode::METHOD_NOT_ALLOWED {
+        response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(route.allowed()));
+    }
+    response
+}

@@ -1,0 +1,202 @@
+//! What is measured of the fleet: what the last pass found, and the reports that came in.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::StatusCode;
+use jiff::Timestamp;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::Registry;
+use towpath_core::domain::Version;
+use towpath_core::domain::fleet::{HoldCode, Name, UpgradeState};
+
+/// The most series of remaining soak that one scrape gets; how many were left out is a series of its own.
+const MAX_SOAK_SERIES: usize = 10_000;
+/// The most pairs of organisation and sector that have series of their own; the rest are counted together.
+const MAX_CLUSTER_SERIES: usize = 1_000;
+
+/// What a pass over the fleet found. The app sets a new one after each.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FleetMetrics {
+    /// How many clusters there are where; each place once.
+    pub clusters: Vec<ClusterCount>,
+    /// Upgrades by how far they are. What is missing counts as none.
+    pub upgrades: BTreeMap<UpgradeState, u64>,
+    /// Clusters that are held back, by the rule that holds them. What is missing counts as none.
+    pub holds: BTreeMap<HoldCode, u64>,
+    /// What still has to soak. Of more than 10,000 the first are shown, so the app sorts them.
+    pub remaining_soak: Vec<RemainingSoak>,
+    /// Upgrades that take longer than they should.
+    pub overdue_upgrades: u64,
+    /// When the last pass ended.
+    pub last_pass: Option<Timestamp>,
+    /// How long it took.
+    pub pass_duration: Duration,
+    /// Whether this replica is the one that starts upgrades.
+    pub is_scheduler: bool,
+    /// Decisions that were made since the process started.
+    pub decisions: u64,
+}
+
+/// How many clusters there are in a sector.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClusterCount {
+    /// Of this organisation.
+    pub organisation: Name,
+    /// In this sector; empty for those in none.
+    pub sector: Name,
+    /// So many.
+    pub clusters: u64,
+}
+
+/// How long a version must still run elsewhere before a cluster may take it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemainingSoak {
+    /// Of this organisation, …
+    pub organisation: Name,
+    /// … this cluster, by name, …
+    pub cluster: Name,
+    /// … to this version, …
+    pub version: Version,
+    /// … for this workload.
+    pub workload: Name,
+    /// In seconds, all clusters of the workload together.
+    pub seconds: u64,
+}
+
+/// Reports that came in, by result.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ReportResults(Family<[(&'static str, &'static str); 1], Counter>);
+
+impl ReportResults {
+    pub(crate) fn register(&self, registry: &mut Registry) {
+        registry.register("towpath_fleet_reports", "Reports of clusters, by what became of them", self.0.clone());
+    }
+
+    /// Counts a report by the status it was answered with.
+    pub(super) fn count(&self, status: StatusCode) {
+        let result = match status {
+            StatusCode::ACCEPTED => "accepted",
+            StatusCode::UNAUTHORIZED => "no_token",
+            StatusCode::FORBIDDEN => "wrong_token",
+            StatusCode::REQUEST_TIMEOUT => "too_slow",
+            StatusCode::PAYLOAD_TOO_LARGE => "too_large",
+            StatusCode::BAD_REQUEST | StatusCode::UNSUPPORTED_MEDIA_TYPE => "malformed",
+            StatusCode::SERVICE_UNAVAILABLE => "unavailable",
+            StatusCode::INTERNAL_SERVER_ERROR => "failed",
+            // Not a report at all.
+            StatusCode::METHOD_NOT_ALLOWED => return,
+            _ => "refused",
+        };
+        self.0.get_or_create(&[("result", result)]).inc();
+    }
+}
+
+/// What is known of the fleet at the time of a scrape.
+#[derive(Debug)]
+pub(crate) struct FleetCollector {
+    pub(crate) metrics: Arc<FleetMetrics>,
+    pub(crate) now: Timestamp,
+}
+
+impl Collector for FleetCollector {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let encoder = &mut encoder;
+        self.encode_pass(encoder)?;
+        self.encode_clusters(encoder)?;
+        let states = STATES.map(|state| ([("state", state.code())], self.metrics.upgrades.get(&state)));
+        family(encoder, "towpath_fleet_upgrades", "Upgrades by how far they are", states)?;
+        let holds = HoldCode::ALL.map(|rule| ([("rule", rule.name())], self.metrics.holds.get(&rule)));
+        family(encoder, "towpath_fleet_holds", "Clusters that are held back, by the rule that holds them", holds)?;
+        self.encode_soak(encoder)
+    }
+}
+
+impl FleetCollector {
+    fn encode_pass(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let metrics = &self.metrics;
+        let mut gauge = |name, help, value: f64| {
+            let gauge = ConstGauge::new(value);
+            gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)
+        };
+        if let Some(last) = metrics.last_pass {
+            let lag = self.now.duration_since(last).as_secs_f64().max(0.0);
+            gauge("towpath_fleet_scheduler_lag_seconds", "Time since the last pass over the fleet ended", lag)?;
+            let at = last.as_second() as f64;
+            gauge("towpath_fleet_last_pass_timestamp_seconds", "When the last pass over the fleet ended", at)?;
+            let took = metrics.pass_duration.as_secs_f64();
+            gauge("towpath_fleet_pass_duration_seconds", "How long the last pass over the fleet took", took)?;
+        }
+        let scheduler = f64::from(u8::from(metrics.is_scheduler));
+        gauge("towpath_fleet_is_scheduler", "1 if this replica is the one that starts upgrades", scheduler)?;
+        let overdue = metrics.overdue_upgrades as f64;
+        gauge("towpath_fleet_overdue_upgrades", "Upgrades that take longer than they should", overdue)?;
+        let decisions = ConstCounter::new(metrics.decisions);
+        let help = "Decisions about the fleet that were made by this process";
+        let descriptor = encoder.encode_descriptor("towpath_fleet_decisions", help, None, decisions.metric_type())?;
+        decisions.encode(descriptor)
+    }
+
+    fn encode_clusters(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let (shown, rest) = self.metrics.clusters.split_at(self.metrics.clusters.len().min(MAX_CLUSTER_SERIES));
+        let labels = |place: &ClusterCount| {
+            [("organisation", place.organisation.to_string()), ("sector", place.sector.to_string())]
+        };
+        let others: u64 = rest.iter().map(|place| place.clusters).sum();
+        let others_labels = [("organisation", "_others".to_owned()), ("sector", String::new())];
+        let others = (!rest.is_empty()).then_some((others_labels, Some(&others)));
+        let series = shown.iter().map(|place| (labels(place), Some(&place.clusters))).chain(others);
+        family(encoder, "towpath_fleet_clusters", "Clusters by organisation and sector", series)
+    }
+
+    fn encode_soak(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let soak = &self.metrics.remaining_soak;
+        let dropped = soak.len().saturating_sub(MAX_SOAK_SERIES) as u64;
+        let help = "Series that towpath_fleet_remaining_soak_seconds lacks, because there are too many";
+        let dropped = ConstGauge::new(dropped);
+        let name = "towpath_fleet_remaining_soak_series_dropped";
+        dropped.encode(encoder.encode_descriptor(name, help, None, dropped.metric_type())?)?;
+        let labels = |soak: &RemainingSoak| {
+            [
+                ("organisation", soak.organisation.to_string()),
+                ("cluster", soak.cluster.to_string()),
+                ("version", soak.version.to_string()),
+                ("workload", soak.workload.to_string()),
+            ]
+        };
+        let series = soak.iter().take(MAX_SOAK_SERIES).map(|soak| (labels(soak), Some(&soak.seconds)));
+        let help = "How long a version must still run elsewhere before a cluster may take it";
+        family(encoder, "towpath_fleet_remaining_soak_seconds", help, series)
+    }
+}
+
+const STATES: [UpgradeState; 5] = [
+    UpgradeState::Planned,
+    UpgradeState::Started,
+    UpgradeState::Finished,
+    UpgradeState::Failed,
+    UpgradeState::Cancelled,
+];
+
+fn family<'a, V, const N: usize>(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    series: impl IntoIterator<Item = ([(&'static str, V); N], Option<&'a u64>)>,
+) -> fmt::Result
+where
+    V: prometheus_client::encoding::EncodeLabelValue,
+{
+    let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+    for (labels, value) in series {
+        ConstGauge::new(value.copied().unwrap_or(0)).encode(family.encode_family(&labels)?)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,166 @@
+//! The fleet's door: reports come in, and people ask what is planned and why.
+//!
+//! It reads requests, checks tokens, and writes answers. What a fleet is, and where it is kept, only the desk behind it
+//! knows. A desk may be slow, so it works on the server's runtime and never on a thread that answers graphs.
+
+mod answer;
+mod metrics;
+mod openapi;
+mod query;
+mod receive;
+mod routes;
+mod tokens;
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use towpath_core::domain::{ClusterId, Version};
+use towpath_formats::report::Report;
+
+pub(crate) use answer::answer;
+pub use metrics::{ClusterCount, FleetMetrics, RemainingSoak};
+pub(crate) use metrics::{FleetCollector, ReportResults};
+pub(crate) use routes::PREFIX;
+pub use tokens::TokenKeys;
+
+/// What the app does behind the fleet API.
+pub trait FleetDesk: Send + Sync + 'static {
+    /// Answers. This is called, and its future is run, on the runtime that [`Server::serve`](crate::Server::serve) was
+    /// called on; what computes for long belongs on a blocking thread.
+    fn answer(&self, request: FleetRequest) -> Pin<Box<dyn Future<Output = FleetAnswer> + Send>>;
+}
+
+/// What somebody who may wants of the fleet.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FleetRequest {
+    /// A cluster says how it is.
+    Report {
+        /// Which; its token was checked.
+        cluster: ClusterId,
+        /// What it says.
+        report: Box<Report>,
+        /// The same, as it was sent.
+        body: Arc<str>,
+        /// When it arrived, by this service's clock.
+        received: Timestamp,
+    },
+    /// Where everything stands.
+    Status(Filter),
+    /// What would start now.
+    Plan(Filter),
+    /// What is planned, under way, or over.
+    Upgrades(Filter),
+    /// How many clusters are held back, by rule.
+    Holds(Filter),
+    /// Why a cluster does not upgrade, or does.
+    Why {
+        /// Its id or name.
+        cluster: String,
+        /// Only about this version.
+        version: Option<Version>,
+    },
+    /// How long which version has run where.
+    History(Filter),
+    /// What will come if nothing fails.
+    Forecast {
+        /// For so many days.
+        days: u32,
+        /// Of these.
+        filter: Filter,
+    },
+    /// Stop new starts.
+    Pause {
+        /// Only here; everywhere if none.
+        organisation: Option<String>,
+        /// Only in this sector.
+        sector: Option<String>,
+        /// Who wants it.
+        by: String,
+        /// Why.
+        why: String,
+    },
+    /// Let new starts happen again.
+    Resume {
+        /// The pause that was set for this organisation; the one for all if none.
+        organisation: Option<String>,
+        /// The pause that was set for this sector.
+        sector: Option<String>,
+    },
+    /// A person consents to a version.
+    Approve {
+        /// For this organisation, …
+        organisation: String,
+        /// … or only this cluster of it.
+        cluster: Option<String>,
+        /// The version.
+        version: Version,
+        /// Who consents.
+        by: String,
+    },
+}
+
+/// Which part of the fleet is asked about. What is none leaves nothing out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Of this organisation.
+    pub organisation: Option<String>,
+    /// In this sector.
+    pub sector: Option<String>,
+    /// With this workload.
+    pub workload: Option<String>,
+    /// This cluster, by id or name.
+    pub cluster: Option<String>,
+    /// Held back by this rule, by its [name](towpath_core::domain::fleet::HoldCode::name).
+    pub held_by: Option<String>,
+    /// At most so many entries; one or more.
+    pub limit: Option<usize>,
+}
+
+/// What the desk says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FleetAnswer {
+    /// This JSON: 200, and 202 for a report.
+    Json(String),
+    /// There is no such cluster, organisation, sector: 404, with a sentence.
+    NotFound(String),
+    /// It was understood and is not done: 422.
+    Refused {
+        /// A stable name.
+        kind: &'static str,
+        /// What to do about it.
+        sentence: String,
+    },
+    /// Not now, because the store is away: 503, to be tried again.
+    Unavailable(String),
+}
+
+/// A fleet, to be served.
+pub struct Fleet {
+    /// Who answers.
+    pub desk: Arc<dyn FleetDesk>,
+    /// The keys that tokens are made with; without any, reports and changes are refused.
+    pub keys: Option<TokenKeys>,
+    /// Whether reading needs the administrator's token.
+    pub require_read_token: bool,
+}
+
+/// How the fleet's parts are, for `/readyz`. Shown to anybody: it must hold no secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FleetHealth {
+    /// Why the store cannot be reached; none if it can.
+    pub store_problem: Option<String>,
+    /// When that was found.
+    pub checked_at: Timestamp,
+    /// When the fleet was last decided about, here or by another replica.
+    pub last_pass: Option<Timestamp>,
+    /// Whether this replica is the one that starts upgrades.
+    pub is_scheduler: bool,
+}
+
+impl fmt::Debug for Fleet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fleet").field("keys", &self.keys).finish_non_exhaustive()
+    }
+}

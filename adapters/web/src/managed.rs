@@ -1,0 +1,302 @@
+//! What managed clusters see: all releases of their channel, and only the edges that they may take now.
+//!
+//! Never more than the plain view: each edge is judged as if the cluster were not managed, and shown if it is offered and
+//! allowed. Most managed clusters are held, or may go to the same few versions; so what their answers have in common, the
+//! nodes, is written and compressed once, and each set of edges that was shown is kept ready.
+
+use std::collections::{BTreeSet, HashMap};
+use std::io::Write;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
+use http::HeaderValue;
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+use towpath_core::decide::View;
+use towpath_core::domain::{
+    Answer, Arch, ChannelName, Cluster, ClusterId, Edge, Graph, ReleaseId, RiskId, Situation, Verdict, Version,
+};
+use towpath_core::rules::{Policy, Rule};
+use towpath_formats::cincinnati;
+use towpath_formats::sheet::{Client, Encoding};
+
+use crate::Snapshot;
+use crate::page_cache;
+use crate::ready::Ready;
+use crate::snapshot::Cell;
+
+/// The most sets of edges that are kept ready of one front; past it, the front starts anew with that of now.
+const MAX_KINDS: usize = 512;
+/// What all that is kept for managed clusters may hold in memory; past it, it starts anew with that of now.
+const MAX_BYTES: usize = 16 << 20;
+/// Roughly what a ready answer holds besides its last piece.
+const OVERHEAD: usize = 512;
+
+/// How a graph ends that has no edges; what stands before is the same for all.
+const NO_EDGES: &str = "],\"edges\":[],\"conditionalEdges\":[]}";
+/// The beginning of every gzip body: no name, no time, so that equal texts give equal bytes.
+const GZIP_HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
+
+static POLICY: LazyLock<Policy> = LazyLock::new(Policy::graph);
+
+/// The clusters whose upgrades a fleet's policy decides.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Managed {
+    /// What each may do; ids are compared byte by byte.
+    pub clusters: HashMap<ClusterId, Allowed>,
+}
+
+/// What a managed cluster may do now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Allowed {
+    /// If it runs this version, …
+    pub from: Version,
+    /// … it may go to these; to none if there are none.
+    pub to: BTreeSet<Version>,
+}
+
+/// The edges that a managed cluster is shown.
+pub(crate) type Shown = Vec<(Edge, Verdict)>;
+
+/// What makes answers equal that have the same nodes: each edge, with its risks if it has any to weigh.
+type Kind = Vec<(ReleaseId, ReleaseId, Option<Vec<RiskId>>)>;
+
+/// What a cluster is shown: of the edges that it may take, those that it would be offered anyway.
+pub(crate) fn shown(graph: &Graph, cell: &Cell, allowed: &Allowed, client: Client<'_>) -> Shown {
+    let (Some(name), Some(channel)) = (ChannelName::new(cell.channel()), graph.channel(cell.channel())) else {
+        return Shown::new();
+    };
+    let Some(from) = graph.find(&allowed.from, cell.arch()).filter(|_| !allowed.to.is_empty()) else {
+        return Shown::new();
+    };
+    let cluster = Cluster {
+        id: client.id.cloned().into(),
+        platform: client.platform.cloned().into(),
+        channel: name,
+        arch: cell.arch().clone(),
+    };
+    let at = Situation { graph, cluster: &cluster, now: client.now };
+    let entered = |id: ReleaseId| channel.membership(id).is_some_and(|place| place.start <= client.now);
+    let to = |edge: &Edge| graph.release(edge.to);
+    let inside = |edge: &&Edge| entered(edge.from) && entered(edge.to) && to(edge).arch == *cell.arch();
+    let may = graph.edges_from(from).iter().filter(inside).filter(|edge| allowed.to.contains(&to(edge).version));
+    may.map(|edge| (*edge, POLICY.judge(*edge, &at))).filter(|(_, verdict)| verdict.is_offered()).collect()
+}
+
+/// The fronts of one channel, architecture and encoding: that of now and its neighbour in time.
+#[derive(Default)]
+pub(crate) struct Fronts {
+    fronts: ArcSwap<Vec<Arc<Front>>>,
+    building: Mutex<()>,
+    /// In milliseconds; 0 if never.
+    pub(crate) last_used: AtomicI64,
+}
+
+/// All nodes of one channel and architecture, for as long as none enters, and the answers that begin with them.
+pub(crate) struct Front {
+    from: Timestamp,
+    until: Timestamp,
+    encoding: Encoding,
+    releases: Vec<ReleaseId>,
+    text_bytes: usize,
+    checksum: crc32fast::Hasher,
+    bytes: Bytes,
+    /// Of the bytes.
+    digest: Sha256,
+    kinds: ArcSwap<HashMap<Kind, Arc<Ready>>>,
+    /// What this holds, …
+    held: AtomicUsize,
+    /// … and all fronts of the snapshot together.
+    budget: Arc<AtomicUsize>,
+}
+
+impl Snapshot {
+    /// The answer with these edges, if it is ready.
+    pub(crate) fn managed(&self, cell: &Cell, encoding: Encoding, now: Timestamp, shown: &Shown) -> Option<Arc<Ready>> {
+        let fronts = cell.fronts(encoding);
+        fronts.last_used.store(now.as_millisecond(), Ordering::Relaxed);
+        let loaded = fronts.fronts.load();
+        let front = loaded.iter().find(|front| front.covers(now))?;
+        front.kinds.load().get(&kind(shown)).cloned()
+    }
+
+    /// Makes the answer with these edges ready; takes milliseconds if nobody has asked for that channel.
+    pub(crate) fn make_managed(&self, cell: &Cell, encoding: Encoding, now: Timestamp, shown: Shown) -> Arc<Ready> {
+        self.front(cell, encoding, now).answer(self.graph(), shown, now)
+    }
+
+    /// The front that is good then; written now unless somebody has.
+    pub(crate) fn front(&self, cell: &Cell, encoding: Encoding, now: Timestamp) -> Arc<Front> {
+        let fronts = cell.fronts(encoding);
+        let _one_at_a_time = fronts.building.lock().unwrap_or_else(PoisonError::into_inner);
+        let old = fronts.fronts.load_full();
+        if let Some(known) = old.iter().find(|front| front.covers(now)) {
+            return known.clone();
+        }
+        let front = Arc::new(Front::write(self, cell, encoding, now));
+        if self.managed_bytes.load(Ordering::Relaxed) > MAX_BYTES {
+            self.all_fronts().for_each(|others| others.fronts.store(Arc::default()));
+        }
+        // Requests on both sides of an instant find theirs.
+        let neighbour = old.iter().find(|old| old.until == front.from || old.from == front.until).cloned();
+        fronts.fronts.store(Arc::new(std::iter::once(front.clone()).chain(neighbour).collect()));
+        front
+    }
+}
+
+impl Fronts {
+    /// When the front of now ends, if there is one.
+    pub(crate) fn until(&self, now: Timestamp) -> Option<Timestamp> {
+        self.fronts.load().iter().find(|front| front.covers(now)).map(|front| front.until)
+    }
+}
+
+impl Front {
+    fn covers(&self, now: Timestamp) -> bool {
+        self.from <= now && now < self.until
+    }
+
+    fn write(snapshot: &Snapshot, cell: &Cell, encoding: Encoding, now: Timestamp) -> Self {
+        let graph = snapshot.graph();
+        let (releases, (from, until)) = entered(graph, cell.channel(), cell.arch(), now);
+        let view = View { releases, judged: Vec::new() };
+        let whole = cincinnati::write(graph, &view, now);
+        let text = whole.strip_suffix(NO_EDGES).expect("a graph without edges ends like that");
+        let mut checksum = crc32fast::Hasher::new();
+        let bytes = match encoding {
+            Encoding::Identity => Bytes::from(text.as_bytes().to_vec()),
+            Encoding::Gzip => {
+                checksum.update(text.as_bytes());
+                Bytes::from(compressed(GZIP_HEADER.to_vec(), text.as_bytes(), false))
+            }
+        };
+        let mirrored = bytes.len() >= page_cache::MIN_BYTES;
+        let bytes = if mirrored { snapshot.page_cache.mirror(bytes) } else { bytes };
+        let front = Self {
+            from,
+            until,
+            encoding,
+            releases: view.releases,
+            text_bytes: text.len(),
+            checksum,
+            digest: Sha256::new_with_prefix(&bytes),
+            bytes,
+            kinds: ArcSwap::default(),
+            held: AtomicUsize::new(0),
+            budget: snapshot.managed_bytes.clone(),
+        };
+        front.hold();
+        front
+    }
+
+    fn answer(&self, graph: &Graph, shown: Shown, now: Timestamp) -> Arc<Ready> {
+        let kind = kind(&shown);
+        if let Some(ready) = self.kinds.load().get(&kind) {
+            return ready.clone();
+        }
+        let view = View { releases: self.releases.clone(), judged: shown };
+        let text = cincinnati::write(graph, &view, now);
+        let ready = Arc::new(self.ended_with(&text[self.text_bytes..]));
+        let room = self.budget.load(Ordering::Relaxed) + own_bytes(&ready) <= MAX_BYTES;
+        self.kinds.rcu(|kinds| {
+            let mut kinds = if room && kinds.len() < MAX_KINDS { (**kinds).clone() } else { HashMap::new() };
+            kinds.insert(kind.clone(), ready.clone());
+            kinds
+        });
+        self.hold();
+        ready
+    }
+
+    /// The whole answer, its end being this.
+    fn ended_with(&self, text: &str) -> Ready {
+        let end = match self.encoding {
+            Encoding::Identity => Bytes::from(text.as_bytes().to_vec()),
+            Encoding::Gzip => {
+                let mut checksum = self.checksum.clone();
+                checksum.update(text.as_bytes());
+                let length = u32::try_from(self.text_bytes + text.len()).expect("a body is smaller than 4 GiB");
+                let mut end = compressed(Vec::new(), text.as_bytes(), true);
+                end.extend(checksum.finalize().to_le_bytes());
+                end.extend(length.to_le_bytes());
+                Bytes::from(end)
+            }
+        };
+        let digest = self.digest.clone().chain_update(&end).finalize();
+        let tag: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        let bytes = self.bytes.len() + end.len();
+        Ready {
+            tag: HeaderValue::from_str(&format!("\"{tag}\"")).expect("a tag fits a header"),
+            length: HeaderValue::from(bytes),
+            chunks: Arc::new([self.bytes.clone(), end]),
+            bytes,
+        }
+    }
+
+    /// Counts anew what is kept, so that a race between two threads leaves no error behind.
+    fn hold(&self) {
+        let mirrored = if self.bytes.len() >= page_cache::MIN_BYTES { self.bytes.len() } else { 0 };
+        let kinds: usize = self.kinds.load().values().map(|ready| own_bytes(ready)).sum();
+        self.hold_bytes(self.bytes.len() + mirrored + kinds);
+    }
+
+    fn hold_bytes(&self, bytes: usize) {
+        let before = self.held.swap(bytes, Ordering::Relaxed);
+        self.budget.fetch_add(bytes, Ordering::Relaxed);
+        self.budget.fetch_sub(before, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Front {
+    fn drop(&mut self) {
+        self.hold_bytes(0);
+    }
+}
+
+/// What a ready answer holds that its front does not.
+fn own_bytes(ready: &Ready) -> usize {
+    ready.chunks.last().map_or(0, Bytes::len) + OVERHEAD
+}
+
+fn kind(shown: &Shown) -> Kind {
+    let risks = |verdict: &Verdict| match &verdict.answer {
+        Answer::RecommendUnless(risks) => Some(risks.iter().copied().collect()),
+        _ => None,
+    };
+    shown.iter().map(|(edge, verdict)| (edge.from, edge.to, risks(verdict))).collect()
+}
+
+/// The releases of a channel that have entered, and from when until when nodes are written alike.
+fn entered(graph: &Graph, channel: &str, arch: &Arch, now: Timestamp) -> (Vec<ReleaseId>, (Timestamp, Timestamp)) {
+    let members = graph.channel(channel).map_or(&[][..], |channel| graph.members(channel, arch));
+    let (mut from, mut until) = (Timestamp::MIN, Timestamp::MAX);
+    for (id, place) in members {
+        // A node also lists the other channels that it has entered.
+        let elsewhere = graph.release(*id).channels.iter().map(|(_, since)| *since);
+        for event in elsewhere.chain([place.start]) {
+            match event <= now {
+                true => from = from.max(event),
+                false => until = until.min(event),
+            }
+        }
+    }
+    let releases = members.iter().filter(|(_, place)| place.start <= now).map(|(id, _)| *id).collect();
+    (releases, (from, until))
+}
+
+/// Compresses a text behind what is there, into blocks that end on a byte boundary; the last ends the stream.
+fn compressed(before: Vec<u8>, text: &[u8], is_last: bool) -> Vec<u8> {
+    let mut encoder = DeflateEncoder::new(before, Compression::new(6));
+    let written = encoder.write_all(text).and_then(|()| match is_last {
+        true => encoder.try_finish(),
+        false => encoder.flush(),
+    });
+    written.expect("writing to memory does not fail");
+    std::mem::take(encoder.get_mut())
+}
+
+#[cfg(test)]
+mod tests;

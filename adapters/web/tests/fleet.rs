@@ -1,0 +1,566 @@
+//! The fleet's door over real connections, with a desk that writes down what it is asked.
+
+#![allow(clippy::unwrap_used, reason = "in a test, a panic is the finding")]
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use towpath_core::domain::ClusterId;
+use towpath_core::domain::fleet::{HoldCode, UpgradeState};
+use towpath_web::{
+    Allowed, ClusterCount, Filter, Fleet, FleetAnswer, FleetDesk, FleetHealth, FleetMetrics, FleetRequest, Limits,
+    Managed, RemainingSoak, Server, Service, TokenKeys,
+};
+
+const NOW: &str = "2026-05-12T10:30:00Z";
+const KEY: &str = "0123456789abcdef0123456789abcdef";
+const REPORT: &str = r#"{"organisation": "o", "version": "4.16.1"}"#;
+const REPORT_PATH: &str = "/api/v1/clusters/0f3a/report";
+const READS: [&str; 7] = [
+    "/api/v1/fleet/status",
+    "/api/v1/fleet/plan",
+    "/api/v1/fleet/upgrades",
+    "/api/v1/fleet/holds",
+    "/api/v1/fleet/history",
+    "/api/v1/fleet/forecast",
+    "/api/v1/clusters/c/why",
+];
+const WRITES: [(&str, &str); 3] = [
+    ("/api/v1/fleet/pause", r#"{"by": "me", "why": "etcd"}"#),
+    ("/api/v1/fleet/resume", "{}"),
+    ("/api/v1/fleet/approve", r#"{"organisation": "o", "version": "4.16.2", "by": "me"}"#),
+];
+
+type Answering = dyn Fn(&FleetRequest) -> FleetAnswer + Send + Sync;
+
+/// A desk that keeps what it was asked.
+struct FakeDesk {
+    asked: Arc<Mutex<Vec<FleetRequest>>>,
+    answering: Box<Answering>,
+}
+
+impl FleetDesk for FakeDesk {
+    fn answer(&self, request: FleetRequest) -> Pin<Box<dyn Future<Output = FleetAnswer> + Send>> {
+        let answer = (self.answering)(&request);
+        self.asked.lock().unwrap().push(request);
+        Box::pin(async { answer })
+    }
+}
+
+struct Door {
+    service: Arc<Service>,
+    address: SocketAddr,
+    asked: Arc<Mutex<Vec<FleetRequest>>>,
+    /// The server ends with it.
+    _runtime: tokio::runtime::Runtime,
+}
+
+impl Door {
+    /// Without a fleet.
+    fn closed(limits: Limits) -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let now: Timestamp = NOW.parse().unwrap();
+        let service = Service::new(Arc::new(move || now), "test");
+        let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)), service.clone(), limits);
+        let server = runtime.block_on(server).unwrap();
+        let address = server.address().unwrap();
+        runtime.spawn(server.serve(std::future::pending()));
+        Self { service, address, asked: Arc::default(), _runtime: runtime }
+    }
+
+    fn open(answering: impl Fn(&FleetRequest) -> FleetAnswer + Send + Sync + 'static) -> Self {
+        let door = Self::closed(Limits::default());
+        door.fleet(Some(KEY), false, answering);
+        door
+    }
+
+    fn accepting() -> Self {
+        Self::open(|_| FleetAnswer::Json(r#"{"kind":"accepted"}"#.to_owned()))
+    }
+
+    fn fleet(
+        &self,
+        keys: Option<&str>,
+        require_read_token: bool,
+        answering: impl Fn(&FleetRequest) -> FleetAnswer + Send + Sync + 'static,
+    ) {
+        let desk = Arc::new(FakeDesk { asked: self.asked.clone(), answering: Box::new(answering) });
+        self.service.fleet(Fleet { desk, keys: keys.map(|text| TokenKeys::parse(text).unwrap()), require_read_token });
+    }
+
+    fn get(&self, target: &str) -> Response {
+        self.get_with(target, "")
+    }
+
+    fn get_with(&self, target: &str, headers: &str) -> Response {
+        self.send(&format!("GET {target} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}\r\n"))
+    }
+
+    fn post(&self, target: &str, token: &str, body: &str) -> Response {
+        let length = body.len();
+        self.send(&format!(
+            "POST {target} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json; charset=utf-8\r\n\
+             {}content-length: {length}\r\n\r\n{body}",
+            bearer(token)
+        ))
+    }
+
+    fn send(&self, request: &str) -> Response {
+        Response::read(&mut self.connect(request))
+    }
+
+    fn connect(&self, request: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        stream
+    }
+
+    fn asked(&self) -> Vec<FleetRequest> {
+        std::mem::take(&mut self.asked.lock().unwrap())
+    }
+}
+
+fn bearer(token: &str) -> String {
+    if token.is_empty() { String::new() } else { format!("authorization: Bearer {token}\r\n") }
+}
+
+#[derive(Debug)]
+struct Response {
+    status: u16,
+    headers: BTreeMap<String, String>,
+    body: String,
+}
+
+impl Response {
+    fn read(stream: &mut TcpStream) -> Self {
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
+        let mut lines = head.lines();
+        let status = lines.next().and_then(|line| line.split(' ').nth(1)).unwrap().parse().unwrap();
+        let headers = lines.filter_map(|line| line.split_once(": ")).map(|(n, v)| (n.to_owned(), v.to_owned()));
+        Self { status, headers: headers.collect(), body: body.to_owned() }
+    }
+
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {:?}", self.body))
+    }
+
+    /// The status and the stable kind.
+    fn told(&self) -> (u16, String) {
+        assert!(self.json()["value"].as_str().is_some_and(|sentence| !sentence.is_empty()), "{}", self.body);
+        (self.status, self.json()["kind"].as_str().unwrap_or_default().to_owned())
+    }
+}
+
+fn told(status: u16, kind: &str) -> (u16, String) {
+    (status, kind.to_owned())
+}
+
+fn cluster(id: &str) -> ClusterId {
+    ClusterId::new(id).unwrap()
+}
+
+fn cluster_token(id: &str) -> String {
+    TokenKeys::parse(KEY).unwrap().cluster_token(&cluster(id))
+}
+
+fn admin_token() -> String {
+    TokenKeys::parse(KEY).unwrap().admin_token()
+}
+
+#[test]
+fn a_report_is_accepted_with_the_clusters_own_token() {
+    let door = Door::accepting();
+    let response = door.post(REPORT_PATH, &cluster_token("0f3a"), REPORT);
+    assert_eq!((response.status, response.json()), (202, json!({"kind": "accepted"})));
+    assert_eq!(response.headers["cache-control"], "no-store");
+    let expected = FleetRequest::Report {
+        cluster: cluster("0f3a"),
+        report: Box::new(towpath_formats::report::read(REPORT.as_bytes()).unwrap()),
+        body: REPORT.into(),
+        received: NOW.parse().unwrap(),
+    };
+    assert_eq!(door.asked(), [expected]);
+    let odd = door.post("/api/v1/clusters/a%2Fb%20c/report", &cluster_token("a/b c"), REPORT);
+    assert_eq!(odd.status, 202, "an id may have any characters");
+}
+
+#[test]
+fn a_report_is_refused_without_it() {
+    let door = Door::accepting();
+    for (token, expected) in [
+        (String::new(), told(401, "no_token")),
+        ("nonsense".to_owned(), told(401, "no_token")),
+        (cluster_token("0f3b"), told(403, "wrong_token")),
+        (cluster_token("0F3A"), told(403, "wrong_token")),
+        (admin_token(), told(403, "wrong_token")),
+        (TokenKeys::parse(&KEY.repeat(2)).unwrap().cluster_token(&cluster("0f3a")), told(403, "wrong_token")),
+    ] {
+        let response = door.post(REPORT_PATH, &token, REPORT);
+        assert_eq!(response.told(), expected, "{token}");
+        assert_eq!(response.headers.contains_key("www-authenticate"), expected.0 == 401);
+    }
+    let basic = format!(
+        "POST {REPORT_PATH} HTTP/1.1\r\nhost: x\r\nconnection: close\r\nauthorization: Basic {}\r\ncontent-length: 0\r\n\r\n",
+        cluster_token("0f3a")
+    );
+    assert_eq!(door.send(&basic).told(), told(401, "no_token"));
+    assert_eq!(door.asked(), []);
+}
+
+#[test]
+fn keys_can_be_rotated() {
+    let door = Door::accepting();
+    let new = KEY.to_uppercase();
+    door.fleet(Some(&format!("{new}\n{KEY}\n")), false, |_| FleetAnswer::Json("{}".to_owned()));
+    let renewed = TokenKeys::parse(&new).unwrap().cluster_token(&cluster("0f3a"));
+    assert_eq!(door.post(REPORT_PATH, &cluster_token("0f3a"), REPORT).status, 202);
+    assert_eq!(door.post(REPORT_PATH, &renewed, REPORT).status, 202);
+    door.fleet(Some(&new), false, |_| FleetAnswer::Json("{}".to_owned()));
+    assert_eq!(door.post(REPORT_PATH, &cluster_token("0f3a"), REPORT).status, 403);
+}
+
+#[test]
+fn changes_need_the_administrators_token() {
+    let door = Door::accepting();
+    for (path, body) in WRITES {
+        assert_eq!(door.post(path, "", body).told(), told(401, "no_token"), "{path}");
+        assert_eq!(door.post(path, &cluster_token("0f3a"), body).told(), told(403, "wrong_token"), "{path}");
+        assert_eq!(door.post(path, &admin_token(), body).status, 200, "{path}");
+    }
+    let (by, why) = ("me".to_owned(), "etcd".to_owned());
+    let version = "4.16.2".parse().unwrap();
+    let expected = [
+        FleetRequest::Pause { organisation: None, sector: None, by: by.clone(), why },
+        FleetRequest::Resume { organisation: None, sector: None },
+        FleetRequest::Approve { organisation: "o".into(), cluster: None, version, by },
+    ];
+    assert_eq!(door.asked(), expected);
+}
+
+#[test]
+fn reading_needs_a_token_only_if_that_is_wanted() {
+    let door = Door::accepting();
+    for path in READS {
+        assert_eq!(door.get(path).status, 200, "{path}");
+    }
+    let filter = Filter::default;
+    let expected = [
+        FleetRequest::Status(filter()),
+        FleetRequest::Plan(filter()),
+        FleetRequest::Upgrades(filter()),
+        FleetRequest::Holds(filter()),
+        FleetRequest::History(filter()),
+        FleetRequest::Forecast { days: 14, filter: filter() },
+        FleetRequest::Why { cluster: "c".into(), version: None },
+    ];
+    assert_eq!(door.asked(), expected);
+    door.fleet(Some(KEY), true, |_| FleetAnswer::Json("{}".to_owned()));
+    for path in READS {
+        assert_eq!(door.get(path).told(), told(401, "no_token"), "{path}");
+        assert_eq!(door.get_with(path, &bearer(&cluster_token("c"))).told(), told(403, "wrong_token"), "{path}");
+        assert_eq!(door.get_with(path, &bearer(&admin_token())).status, 200, "{path}");
+    }
+    assert_eq!(door.get("/api/v1/openapi.json").status, 200, "the description is no secret");
+}
+
+#[test]
+fn without_keys_nothing_can_be_changed() {
+    let door = Door::closed(Limits::default());
+    door.fleet(None, false, |_| FleetAnswer::Json("{}".to_owned()));
+    for (path, body) in WRITES.into_iter().chain([(REPORT_PATH, REPORT)]) {
+        assert_eq!(door.post(path, &admin_token(), body).told(), told(403, "no_token_key"), "{path}");
+    }
+    assert_eq!(door.get("/api/v1/fleet/status").status, 200);
+}
+
+#[test]
+fn without_a_fleet_there_is_none() {
+    let door = Door::closed(Limits::default());
+    for path in READS {
+        assert_eq!(door.get(path).told(), told(404, "no_fleet"), "{path}");
+    }
+    let refused = door.post(REPORT_PATH, &cluster_token("0f3a"), REPORT);
+    assert_eq!(refused.told(), told(404, "no_fleet"));
+    assert!(refused.body.contains("--fleet"), "it says what to do");
+    assert_eq!(door.get("/api/v1/openapi.json").json()["info"]["title"], "Towpath");
+    assert_eq!(door.get("/readyz").json()["fleet"], json!({"configured": false}));
+}
+
+#[test]
+fn other_methods_and_paths() {
+    let door = Door::accepting();
+    for path in READS {
+        let refused = door.post(path, &admin_token(), "{}");
+        assert_eq!(
+            (refused.told(), &*refused.headers["allow"]),
+            (told(405, "method_not_allowed"), "GET, HEAD"),
+            "{path}"
+        );
+    }
+    for path in WRITES.map(|(path, _)| path).into_iter().chain([REPORT_PATH]) {
+        let refused = door.get(path);
+        assert_eq!((refused.told(), &*refused.headers["allow"]), (told(405, "method_not_allowed"), "POST"), "{path}");
+    }
+    assert_eq!(door.get("/api/v1/fleet/nothing").told(), told(404, "does_not_exist"));
+    let head = door.send("HEAD /api/v1/fleet/plan HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    assert_eq!((head.status, &*head.body, &*head.headers["content-length"]), (200, "", "19"));
+}
+
+#[test]
+fn queries_are_read_strictly() {
+    let door = Door::accepting();
+    for target in [
+        "/api/v1/fleet/status?organization=o",
+        "/api/v1/fleet/plan?limit=none",
+        "/api/v1/fleet/forecast?days=0",
+        "/api/v1/clusters/c/why?version=latest",
+    ] {
+        assert_eq!(door.get(target).told(), told(400, "invalid_params"), "{target}");
+    }
+    let posted = door.post("/api/v1/fleet/resume?sector=s", &admin_token(), "{}");
+    assert_eq!(posted.told(), told(400, "invalid_params"), "a change's scope stands in its body");
+    assert_eq!(door.asked(), []);
+    assert_eq!(door.get("/api/v1/fleet/forecast?days=3&sector=a+b&limit=7").status, 200);
+    let filter = Filter { sector: Some("a b".into()), limit: Some(7), ..Filter::default() };
+    assert_eq!(door.asked(), [FleetRequest::Forecast { days: 3, filter }]);
+}
+
+#[test]
+fn the_desks_answers() {
+    let door = Door::open(|request| match request {
+        FleetRequest::Why { .. } => {
+            FleetAnswer::NotFound("there is no cluster c; `towpath fleet status` lists them".into())
+        }
+        FleetRequest::Plan(_) => FleetAnswer::Unavailable("the store cannot be reached".into()),
+        FleetRequest::Status(_) => panic!("a mistake of ours"),
+        _ => FleetAnswer::Refused { kind: "unknown_sector", sentence: "there is no sector s".into() },
+    });
+    assert_eq!(door.get("/api/v1/clusters/c/why").told(), told(404, "not_found"));
+    assert_eq!(door.get("/api/v1/fleet/holds").told(), told(422, "unknown_sector"));
+    let away = door.get("/api/v1/fleet/plan");
+    assert_eq!((away.told(), &*away.headers["retry-after"]), (told(503, "unavailable"), "5"));
+    assert_eq!(door.get("/api/v1/fleet/status").told(), told(500, "failed_fleet"));
+    assert_eq!(door.get("/livez").status, 200);
+}
+
+#[test]
+fn a_body_that_is_not_right() {
+    let door = Door::accepting();
+    let token = cluster_token("0f3a");
+    for body in ["", "{", "[]", r#"{"organisation": "o"}"#, "\u{0}"] {
+        assert_eq!(door.post(REPORT_PATH, &token, body).told(), told(400, "invalid_body"), "{body:?}");
+    }
+    let head = format!("POST {REPORT_PATH} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{}", bearer(&token));
+    for content_type in ["", "content-type: text/plain\r\n", "content-type: application/jsonl\r\n"] {
+        let request = format!("{head}{content_type}content-length: {}\r\n\r\n{REPORT}", REPORT.len());
+        assert_eq!(door.send(&request).told(), told(415, "unsupported_media_type"), "{content_type}");
+    }
+    assert_eq!(door.asked(), []);
+}
+
+#[test]
+fn a_body_that_is_too_large_whatever_its_head_says() {
+    let door = Door::accepting();
+    let token = cluster_token("0f3a");
+    let padded = |bytes: usize| format!("{REPORT}{}", " ".repeat(bytes - REPORT.len()));
+    assert_eq!(door.post(REPORT_PATH, &token, &padded(64 << 10)).status, 202, "as large as it may be");
+    assert_eq!(door.post(REPORT_PATH, &token, &padded((64 << 10) + 1)).told(), told(413, "body_too_large"));
+    assert_eq!(door.post(REPORT_PATH, &token, &padded(1 << 20)).told(), told(413, "body_too_large"));
+    let head = format!(
+        "POST {REPORT_PATH} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\n{}",
+        bearer(&token)
+    );
+    let chunk = format!("4000\r\n{}\r\n", " ".repeat(0x4000));
+    let chunked = |count| format!("{head}transfer-encoding: chunked\r\n\r\n{}0\r\n\r\n", chunk.repeat(count));
+    assert_eq!(door.send(&chunked(4)).told(), told(400, "invalid_body"), "read whole");
+    assert_eq!(door.send(&chunked(5)).told(), told(413, "body_too_large"));
+    let expecting = format!("{head}content-length: 1000000000\r\nexpect: 100-continue\r\n\r\n");
+    assert_eq!(door.send(&expecting).told(), told(413, "body_too_large"), "told before it sends");
+}
+
+#[test]
+fn a_body_that_does_not_come() {
+    let limits = Limits { head_timeout: Duration::from_millis(300), ..Limits::default() };
+    let door = Door::closed(limits);
+    door.fleet(Some(KEY), false, |_| FleetAnswer::Json("{}".to_owned()));
+    let token = cluster_token("0f3a");
+    let head = format!(
+        "POST {REPORT_PATH} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n{}content-length: 100\r\n\r\n{{",
+        bearer(&token)
+    );
+    assert_eq!(door.send(&head).told(), told(408, "body_too_slow"), "and the connection ends");
+    let mut ended = door.connect(&head);
+    ended.shutdown(Shutdown::Write).unwrap();
+    let mut answer = String::new();
+    ended.read_to_string(&mut answer).unwrap();
+    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 400 "), "{answer}");
+    assert_eq!(door.asked(), []);
+}
+
+#[test]
+fn several_reports_on_one_connection() {
+    let door = Door::accepting();
+    let one = |last: bool, token: &str| {
+        let close = if last { "connection: close\r\n" } else { "" };
+        let (token, length) = (bearer(token), REPORT.len());
+        format!(
+            "POST {REPORT_PATH} HTTP/1.1\r\nhost: x\r\n{close}content-type: application/json\r\n{token}content-length: {length}\r\n\r\n{REPORT}"
+        )
+    };
+    let own = cluster_token("0f3a");
+    let mut stream = door.connect(&[one(false, &own), one(false, ""), one(true, &own)].concat());
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    let statuses: Vec<&str> = text.split("HTTP/1.1 ").skip(1).map(|answer| &answer[..3]).collect();
+    assert_eq!(statuses, ["202", "401", "202"]);
+}
+
+#[test]
+fn a_body_is_of_no_interest_elsewhere() {
+    let door = Door::accepting();
+    let get = |path: &str| {
+        let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 4\r\n\r\nbody");
+        door.send(&request).status
+    };
+    assert_eq!((get("/livez"), get("/api/v1/fleet/status")), (200, 200));
+}
+
+#[test]
+fn readiness_shows_the_fleet_and_does_not_depend_on_it() {
+    let door = Door::accepting();
+    assert_eq!(door.get("/readyz").json()["fleet"], json!({"configured": true, "store": "not looked at yet"}));
+    let health = |problem: Option<&str>| FleetHealth {
+        store_problem: problem.map(str::to_owned),
+        checked_at: NOW.parse().unwrap(),
+        last_pass: Some("2026-05-12T10:29:00Z".parse().unwrap()),
+        is_scheduler: true,
+    };
+    door.service.fleet_health(health(None));
+    let expected = json!({
+        "configured": true, "store": "reachable", "problem": null, "checkedAt": NOW,
+        "lastPass": "2026-05-12T10:29:00Z", "isScheduler": true,
+    });
+    assert_eq!(door.get("/readyz").json()["fleet"], expected);
+    let graph = towpath_core::domain::Graph::build(Default::default(), Default::default()).0;
+    let snapshot = towpath_web::Snapshot::new(graph, Default::default(), String::new(), NOW.parse().unwrap());
+    door.service.replace(snapshot, Vec::new());
+    door.service.fleet_health(health(Some("connection refused")));
+    let ready = door.get("/readyz");
+    assert_eq!((ready.status, &ready.json()["fleet"]["store"]), (200, &json!("unreachable")));
+    assert_eq!(ready.json()["fleet"]["problem"], "connection refused");
+    assert_eq!(door.get("/api/upgrades_info/graph?channel=a").status, 200);
+}
+
+#[test]
+fn a_large_graph_arrives_whole_at_a_managed_cluster() {
+    use towpath_formats::{SourceFile, graph_data, releases};
+    let count = 1500_usize;
+    let versions: String = (0..count).map(|n| format!("- {{name: 4.20.{n}, start: '2026-01-01T00:00Z'}}\n")).collect();
+    let file = |path: &str, text: &str| SourceFile { path: path.into(), bytes: text.as_bytes().into() };
+    let channels = format!("channels: [{{name: big}}]\nversions:\n{versions}");
+    let (data, _) = graph_data::read(&[file("version", "2.0.0"), file("channels/4.20.yaml", &channels)]).unwrap();
+    let node = |n: usize| json!({"version": format!("4.20.{n}"), "payload": n.to_string(), "metadata": {"url": "x".repeat(200)}});
+    let edges: Vec<[usize; 2]> =
+        (1..count).flat_map(|to| (to.saturating_sub(5)..to).map(move |from| [from, to])).collect();
+    let text = json!({"nodes": (0..count).map(node).collect::<Vec<_>>(), "edges": edges}).to_string();
+    let (releases, _) = releases::read(&towpath_core::finding::Place::file("r"), text.as_bytes()).unwrap();
+    let (graph, _) = towpath_core::domain::Graph::build(data, releases);
+    let door = Door::accepting();
+    let snapshot = towpath_web::Snapshot::new(graph, Default::default(), String::new(), NOW.parse().unwrap());
+    door.service.replace(snapshot, Vec::new());
+    let plain = door.get("/api/upgrades_info/graph?channel=big&id=a");
+    let allowed = |to: &[&str]| Allowed {
+        from: "4.20.7".parse().unwrap(),
+        to: to.iter().map(|to| to.parse().unwrap()).collect(),
+    };
+    let clusters = [(cluster("a"), allowed(&["4.20.9"])), (cluster("b"), allowed(&[]))];
+    door.service.manage(Arc::new(Managed { clusters: clusters.into() }));
+    for (id, expected) in [("a", 1), ("b", 0), ("a", 1), ("b", 0)] {
+        let seen = door.get(&format!("/api/upgrades_info/graph?channel=big&id={id}"));
+        assert_eq!(seen.json()["edges"].as_array().unwrap().len(), expected);
+        assert_eq!(seen.json()["nodes"], plain.json()["nodes"]);
+        let names = |response: &Response| response.headers.keys().cloned().collect::<Vec<_>>();
+        assert_eq!((seen.status, names(&seen)), (200, names(&plain)));
+        let known = format!("if-none-match: {}\r\n", seen.headers["etag"]);
+        let again = door.get_with(&format!("/api/upgrades_info/graph?channel=big&id={id}"), &known);
+        assert_eq!((again.status, &*again.body), (304, ""));
+    }
+    assert_eq!(door.get("/api/upgrades_info/graph?channel=big&id=c").body, plain.body);
+}
+
+#[test]
+fn metrics_of_the_fleet() {
+    let door = Door::accepting();
+    assert!(!door.get("/metrics").body.contains("towpath_fleet_upgrades"), "none before the first pass");
+    door.post(REPORT_PATH, &cluster_token("0f3a"), REPORT);
+    door.post(REPORT_PATH, "", REPORT);
+    let soak = |number: usize| RemainingSoak {
+        organisation: "o".into(),
+        cluster: format!("c\"{number}\\\n").into(),
+        version: "4.16.2".parse().unwrap(),
+        workload: "w".into(),
+        seconds: 3600,
+    };
+    let place =
+        |number: usize| ClusterCount { organisation: "o".into(), sector: format!("s{number}").into(), clusters: 2 };
+    door.service.fleet_metrics(Arc::new(FleetMetrics {
+        clusters: (0..1005).map(place).collect(),
+        upgrades: [(UpgradeState::Started, 3)].into(),
+        holds: [(HoldCode::Soak, 7)].into(),
+        remaining_soak: (0..10_002).map(soak).collect(),
+        overdue_upgrades: 1,
+        last_pass: Some("2026-05-12T10:29:30Z".parse().unwrap()),
+        pass_duration: Duration::from_millis(40),
+        is_scheduler: true,
+        decisions: 12,
+    }));
+    let text = door.get("/metrics").body;
+    for expected in [
+        r#"towpath_fleet_reports_total{result="accepted"} 1"#,
+        r#"towpath_fleet_reports_total{result="no_token"} 1"#,
+        r#"towpath_fleet_clusters{organisation="o",sector="s999"} 2"#,
+        r#"towpath_fleet_clusters{organisation="_others",sector=""} 10"#,
+        r#"towpath_fleet_upgrades{state="started"} 3"#,
+        r#"towpath_fleet_upgrades{state="planned"} 0"#,
+        r#"towpath_fleet_holds{rule="soak"} 7"#,
+        r#"towpath_fleet_holds{rule="mutex"} 0"#,
+        r#"towpath_fleet_remaining_soak_seconds{organisation="o",cluster="c\"5\\\n",version="4.16.2",workload="w"} 3600"#,
+        "towpath_fleet_remaining_soak_series_dropped 2",
+        "towpath_fleet_scheduler_lag_seconds 30.0",
+        "towpath_fleet_last_pass_timestamp_seconds 1778581770.0",
+        "towpath_fleet_pass_duration_seconds 0.04",
+        "towpath_fleet_is_scheduler 1.0",
+        "towpath_fleet_overdue_upgrades 1.0",
+        "towpath_fleet_decisions_total 12",
+    ] {
+        let family = expected.split(['{', ' ']).next().unwrap();
+        let similar: Vec<_> = text.lines().filter(|line| line.contains(family)).take(3).collect();
+        assert!(text.lines().any(|line| line == expected), "{expected} is not there, but\n{}", similar.join("\n"));
+    }
+    assert_eq!(text.matches("towpath_fleet_remaining_soak_seconds{").count(), 10_000);
+    checked_by_promtool(&text);
+}
+
+/// Where promtool is installed, it has nothing to say but that there are many series.
+fn checked_by_promtool(text: &str) {
+    use std::process::{Command, Stdio};
+    let promtool = Command::new("promtool")
+        .args(["check", "metrics"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let Ok(mut promtool) = promtool else { return };
+    promtool.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    let output = promtool.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&[output.stdout, output.stderr].concat()));
+}

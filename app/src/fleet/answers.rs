@@ -1,0 +1,186 @@
+//! Answers about the fleet, the same for the command line and over HTTP.
+
+use anyhow::bail;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+use towpath_core::decide::{CandidateWhy, Decision, Desk, HistoryRow, OfferBook, Start, StatusRow, history, status};
+use towpath_core::domain::fleet::{FleetInput, HoldCode};
+use towpath_core::domain::{Answer, Graph, Version};
+use towpath_core::simulate::{Assumptions, Forecast, forecast};
+use towpath_formats::fleet_json;
+use towpath_web::Filter;
+
+use super::facts::is_called;
+
+/// The furthest that a forecast looks.
+pub(crate) const MAX_DAYS: u32 = 366;
+
+/// Whether a filter means something.
+pub(crate) fn check(filter: &Filter) -> anyhow::Result<()> {
+    match &filter.held_by {
+        Some(rule) if HoldCode::ALL.iter().all(|code| code.name() != rule) => {
+            bail!("there is no rule {rule:?}; the rules are {}", super::text::rule_names())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a cluster is among those asked about.
+pub(crate) fn is_meant(desk: &Desk, member: u32, filter: &Filter, now: Timestamp) -> bool {
+    let (state, policy) = (desk.roster().cluster(member), desk.roster().policy(member));
+    let organisation = filter.organisation.as_ref().is_none_or(|only| *state.organisation == **only);
+    let sector = filter.sector.as_ref().is_none_or(|only| policy.sector.as_deref() == Some(only.as_str()));
+    let workload = filter.workload.as_ref().is_none_or(|only| policy.workloads.contains(only.as_str()));
+    let cluster = filter.cluster.as_ref().is_none_or(|only| is_called(state, only));
+    let held = || {
+        let holds = |only: &String| desk.held_by(member, now).iter().any(|code| code.name() == only);
+        filter.held_by.as_ref().is_none_or(holds)
+    };
+    organisation && sector && workload && cluster && held()
+}
+
+/// What starts now, of those asked about.
+pub(crate) fn starts<'a>(desk: &Desk, decision: &'a Decision, filter: &Filter) -> Vec<&'a Start> {
+    let meant = |start: &&Start| {
+        let member = desk.roster().find(start.cluster.as_str());
+        member.is_some_and(|member| is_meant(desk, member, filter, decision.at))
+    };
+    decision.starts.iter().filter(meant).collect()
+}
+
+/// Clusters that could go further and do not start, each with the candidate that is expected first, else held least.
+pub(crate) fn waiting(desk: &Desk, decision: &Decision, filter: &Filter) -> Vec<(u32, CandidateWhy)> {
+    let starting: std::collections::BTreeSet<&str> =
+        decision.starts.iter().map(|start| start.cluster.as_str()).collect();
+    let members = desk.roster().in_order().iter().copied();
+    let meant = members.filter(|member| {
+        let id = desk.roster().cluster(*member).id.as_str();
+        !starting.contains(id) && is_meant(desk, *member, filter, decision.at)
+    });
+    meant.filter_map(|member| best(desk, member, decision.at).map(|best| (member, best))).collect()
+}
+
+fn best(desk: &Desk, member: u32, now: Timestamp) -> Option<CandidateWhy> {
+    let rank = |candidate: &CandidateWhy| match candidate.verdict.answer {
+        Answer::Recommend | Answer::RecommendUnless(_) => (0, Timestamp::MIN, 0),
+        Answer::Wait { until: Some(until) } => (1, until, 0),
+        Answer::Wait { until: None } => (2, Timestamp::MIN, candidate.verdict.reasons.len()),
+        Answer::Refuse => (3, Timestamp::MIN, candidate.verdict.reasons.len()),
+    };
+    desk.why(member, now).candidates.into_iter().min_by_key(rank)
+}
+
+/// The plan as JSON.
+pub(crate) fn plan_json(desk: &Desk, decision: &Decision, filter: &Filter) -> Value {
+    let mut plan = fleet_json::decision(decision);
+    let limit = filter.limit.unwrap_or(usize::MAX);
+    plan["starts"] = starts(desk, decision, filter).into_iter().take(limit).map(fleet_json::start).collect();
+    let waits = waiting(desk, decision, filter);
+    let wait = |(member, best): &(u32, CandidateWhy)| {
+        let state = desk.roster().cluster(*member);
+        json!({
+            "cluster": state.id.as_str(), "name": state.name, "organisation": state.organisation,
+            "from": state.version.to_string(), "to": best.to.to_string(), "verdict": fleet_json::verdict(&best.verdict),
+        })
+    };
+    plan["waiting"] = waits.iter().take(limit).map(wait).collect();
+    plan
+}
+
+/// How many clusters each rule holds, of those asked about.
+pub(crate) fn holds(desk: &Desk, filter: &Filter, now: Timestamp) -> Value {
+    let mut counts = std::collections::BTreeMap::<&str, u64>::new();
+    for member in desk.roster().in_order().iter().filter(|member| is_meant(desk, **member, filter, now)) {
+        for code in desk.held_by(*member, now) {
+            *counts.entry(code.name()).or_default() += 1;
+        }
+    }
+    json!(counts)
+}
+
+/// The cluster of that name or id.
+pub(crate) fn find(desk: &Desk, name: &str) -> anyhow::Result<u32> {
+    let members = 0..desk.roster().len() as u32;
+    let named: Vec<u32> = members.filter(|member| is_called(desk.roster().cluster(*member), name)).collect();
+    match (&*named, desk.roster().unmanaged().iter().any(|state| is_called(state, name))) {
+        ([one], _) => Ok(*one),
+        ([], true) => bail!("{name} is known, but no policy is about it; name it in its organisation's file"),
+        ([], false) => bail!("there is no cluster {name}; `towpath fleet status` shows which there are"),
+        (several, _) => {
+            let ids: Vec<&str> = several.iter().map(|member| desk.roster().cluster(*member).id.as_str()).collect();
+            bail!("{name} is the name of {} clusters; use an id: {}", several.len(), ids.join(", "))
+        }
+    }
+}
+
+/// All candidates of a cluster, or one version of them.
+pub(crate) fn candidates(
+    desk: &Desk,
+    member: u32,
+    version: Option<&Version>,
+    now: Timestamp,
+) -> anyhow::Result<towpath_core::decide::Why> {
+    let mut why = desk.why(member, now);
+    if let Some(version) = version {
+        why.candidates.retain(|candidate| candidate.to == *version);
+        if why.candidates.is_empty() {
+            let name = &desk.roster().cluster(member).name;
+            bail!(
+                "{version} is not available to {name}: no edge leads there from {}",
+                desk.roster().cluster(member).version
+            )
+        }
+    }
+    Ok(why)
+}
+
+/// The rows of the status that were asked for.
+pub(crate) fn status_rows(desk: &Desk, decision: &Decision, filter: &Filter) -> Vec<StatusRow> {
+    let mut rows = status(desk, decision);
+    rows.retain(|row| {
+        let organisation = filter.organisation.as_ref().is_none_or(|only| *row.organisation == **only);
+        let sector = filter.sector.as_ref().is_none_or(|only| row.sector.as_deref() == Some(only.as_str()));
+        let workload = filter.workload.as_ref().is_none_or(|only| *row.workload == **only);
+        let held = |only: &String| row.held.keys().any(|code| code.name() == only);
+        organisation && sector && workload && filter.held_by.as_ref().is_none_or(held)
+    });
+    rows
+}
+
+/// The rows of the history that were asked for.
+pub(crate) fn history_rows(desk: &Desk, filter: &Filter) -> Vec<HistoryRow> {
+    let mut rows = history(desk.roster());
+    rows.retain(|row| {
+        let organisation = filter.organisation.as_ref().is_none_or(|only| *row.organisation == **only);
+        let workload = filter.workload.as_ref().is_none_or(|only| *row.workload == **only);
+        let cluster = filter.cluster.as_ref().is_none_or(|only| row.clusters.iter().any(|name| **name == **only));
+        organisation && workload && cluster
+    });
+    rows.truncate(filter.limit.unwrap_or(usize::MAX));
+    rows
+}
+
+/// What will start over so many days, of those asked about.
+pub(crate) fn forecast_for(
+    input: FleetInput,
+    graph: Option<&Graph>,
+    now: Timestamp,
+    days: u32,
+    filter: &Filter,
+) -> anyhow::Result<Vec<Forecast>> {
+    if !(1..=MAX_DAYS).contains(&days) {
+        bail!("a forecast is for 1 to {MAX_DAYS} days");
+    }
+    let until = now + SignedDuration::from_hours(24 * i64::from(days));
+    let offers = |state: &towpath_core::domain::fleet::ClusterState, at: Timestamp| {
+        graph.map(|graph| OfferBook::new(graph, at).offers(state))
+    };
+    let mut forecasts = forecast(input, now, until, &Assumptions::default(), &offers);
+    forecasts.retain(|one| {
+        let organisation = filter.organisation.as_ref().is_none_or(|only| *one.organisation == **only);
+        let sector = filter.sector.as_ref().is_none_or(|only| one.sector.as_deref() == Some(only.as_str()));
+        let cluster = filter.cluster.as_ref().is_none_or(|only| *one.cluster == **only);
+        organisation && sector && cluster
+    });
+    Ok(forecasts)
+}

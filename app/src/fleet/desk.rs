@@ -1,0 +1,187 @@
+//! What stands behind the fleet's HTTP door: reports go to the store, questions to what was last decided.
+
+use std::pin::Pin;
+use std::sync::{Arc, PoisonError};
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
+use tokio::sync::{mpsc, oneshot};
+use towpath_core::domain::fleet::{Approval, Pause};
+use towpath_formats::fleet_json;
+use towpath_store::{Recorded, Reported, Store, StoreError, Which};
+use towpath_web::{Clock, FleetAnswer, FleetDesk, FleetRequest};
+
+use super::answers;
+use super::scheduler::{Board, Published};
+
+/// Reports that wait to be written; one more is told to come back.
+const MAX_WAITING: usize = 20_000;
+/// Reports that are written in one transaction.
+const BATCH: usize = 500;
+/// Upgrades that are told of.
+const MAX_UPGRADES: u32 = 1_000;
+
+/// The desk.
+pub(crate) struct Counter {
+    store: Store,
+    board: Arc<Board>,
+    clock: Clock,
+    reports: mpsc::Sender<Waiting>,
+}
+
+struct Waiting {
+    report: Reported,
+    done: oneshot::Sender<Result<Recorded, String>>,
+}
+
+impl Counter {
+    /// A desk with a few writers behind it: those who wait are written together.
+    pub(crate) fn new(store: Store, board: Arc<Board>, clock: Clock, allowance: SignedDuration) -> Arc<Self> {
+        let (reports, waiting) = mpsc::channel(MAX_WAITING);
+        let waiting = Arc::new(tokio::sync::Mutex::new(waiting));
+        for _ in 0..store.backend().writers() {
+            tokio::spawn(write(store.clone(), waiting.clone(), allowance));
+        }
+        Arc::new(Self { store, board, clock, reports })
+    }
+
+    async fn report(reports: mpsc::Sender<Waiting>, report: Reported) -> FleetAnswer {
+        let (done, written) = oneshot::channel();
+        if reports.try_send(Waiting { report, done }).is_err() {
+            return FleetAnswer::Unavailable("too many reports wait to be written; try again".into());
+        }
+        match written.await {
+            Ok(Ok(Recorded::Unfit)) => {
+                let sentence = "the report has a name or a time that cannot be kept".to_owned();
+                FleetAnswer::Refused { kind: "unfit_report", sentence }
+            }
+            Ok(Ok(recorded)) => {
+                let recorded = match recorded {
+                    Recorded::Extended => "extended",
+                    Recorded::Began => "began",
+                    Recorded::Nothing | Recorded::Unfit => "nothing",
+                };
+                FleetAnswer::Json(json!({"kind": "accepted", "recorded": recorded}).to_string())
+            }
+            Ok(Err(problem)) => FleetAnswer::Unavailable(problem),
+            Err(_) => FleetAnswer::Unavailable("the service is stopping".into()),
+        }
+    }
+}
+
+/// Takes what waits, all at once, and writes it. Nobody is told before it is committed.
+async fn write(store: Store, waiting: Arc<tokio::sync::Mutex<mpsc::Receiver<Waiting>>>, allowance: SignedDuration) {
+    loop {
+        let mut batch = Vec::with_capacity(BATCH);
+        if waiting.lock().await.recv_many(&mut batch, BATCH).await == 0 {
+            return;
+        }
+        let (reports, done): (Vec<Reported>, Vec<_>) = batch.into_iter().map(|one| (one.report, one.done)).unzip();
+        match store.record(&reports, allowance).await {
+            Ok(recorded) => {
+                for (done, recorded) in done.into_iter().zip(recorded) {
+                    // Whoever no longer waits does not need the answer.
+                    let _ = done.send(Ok(recorded));
+                }
+            }
+            Err(error) => {
+                tracing::warn!(%error, reports = reports.len(), "reports could not be written");
+                for done in done {
+                    let _ = done.send(Err("the store is not available; try again".to_owned()));
+                }
+            }
+        }
+    }
+}
+
+impl FleetDesk for Counter {
+    fn answer(&self, request: FleetRequest) -> Pin<Box<dyn Future<Output = FleetAnswer> + Send>> {
+        let (store, board, now) = (self.store.clone(), self.board.clone(), (self.clock)());
+        match request {
+            FleetRequest::Report { cluster, report, body, received } => {
+                let state = report.state(cluster, received);
+                Box::pin(Self::report(self.reports.clone(), Reported { state, body }))
+            }
+            FleetRequest::Pause { organisation, sector, by, why } => Box::pin(async move {
+                let (organisation, sector) = (organisation.map(Into::into), sector.map(Into::into));
+                let pause = Pause { organisation, sector, by: by.into(), at: now, why: why.into() };
+                done(store.pause(&pause).await.map(|()| json!({"kind": "paused"})))
+            }),
+            FleetRequest::Resume { organisation, sector } => Box::pin(async move {
+                let resumed = store.resume(organisation.as_deref(), sector.as_deref()).await;
+                match resumed {
+                    Ok(0) => FleetAnswer::NotFound("there is no such pause".into()),
+                    other => done(other.map(|pauses| json!({"kind": "resumed", "pauses": pauses}))),
+                }
+            }),
+            FleetRequest::Approve { organisation, cluster, version, by } => Box::pin(async move {
+                let (organisation, cluster) = (organisation.into(), cluster.map(Into::into));
+                let approval = Approval { organisation, cluster, version, by: by.into(), at: now };
+                done(store.approve(&approval).await.map(|()| json!({"kind": "approved"})))
+            }),
+            FleetRequest::Upgrades(filter) => Box::pin(async move {
+                let limit = filter.limit.map_or(MAX_UPGRADES, |limit| u32::try_from(limit).unwrap_or(MAX_UPGRADES));
+                let upgrades = store.upgrades(&Which::Recent(limit.min(MAX_UPGRADES))).await;
+                done(upgrades.map(|upgrades| fleet_json::upgrades(upgrades.iter().map(|upgrade| (upgrade, None)))))
+            }),
+            question => Box::pin(async move {
+                let answered = tokio::task::spawn_blocking(move || match board.published() {
+                    Some(published) => {
+                        let published = published.read().unwrap_or_else(PoisonError::into_inner);
+                        ask(&published, question, now)
+                    }
+                    None => FleetAnswer::Unavailable("the fleet has not been read yet".into()),
+                });
+                answered.await.unwrap_or_else(|_| FleetAnswer::Unavailable("the answer could not be prepared".into()))
+            }),
+        }
+    }
+}
+
+fn done(result: Result<serde_json::Value, StoreError>) -> FleetAnswer {
+    match result {
+        Ok(value) => FleetAnswer::Json(value.to_string()),
+        Err(StoreError::Bad(sentence)) => FleetAnswer::Refused { kind: "bad_request", sentence },
+        Err(error) => FleetAnswer::Unavailable(error.to_string()),
+    }
+}
+
+/// Answers a question from what was last decided.
+fn ask(published: &Published, question: FleetRequest, now: Timestamp) -> FleetAnswer {
+    let Published { desk, decision, .. } = published;
+    // Verdicts are those of the decision's instant; without one yet, of now.
+    let at = if decision.at == Timestamp::default() { now } else { decision.at };
+    let checked = |filter: &towpath_web::Filter| {
+        let refused = |error: anyhow::Error| FleetAnswer::Refused { kind: "bad_filter", sentence: error.to_string() };
+        answers::check(filter).map_err(refused)
+    };
+    let answered = match question {
+        FleetRequest::Status(filter) => checked(&filter).map(|()| {
+            let rows = answers::status_rows(desk, decision, &filter);
+            fleet_json::status(&rows[..filter.limit.unwrap_or(rows.len()).min(rows.len())])
+        }),
+        FleetRequest::Plan(filter) => checked(&filter).map(|()| answers::plan_json(desk, decision, &filter)),
+        FleetRequest::Holds(filter) => checked(&filter).map(|()| answers::holds(desk, &filter, at)),
+        FleetRequest::History(filter) => Ok(fleet_json::history(&answers::history_rows(desk, &filter))),
+        FleetRequest::Why { cluster, version } => {
+            let why = answers::find(desk, &cluster).and_then(|member| {
+                let why = answers::candidates(desk, member, version.as_ref(), at)?;
+                Ok(fleet_json::why(desk, member, &why))
+            });
+            why.map_err(|error| FleetAnswer::NotFound(error.to_string()))
+        }
+        FleetRequest::Forecast { days, filter } => {
+            let input = desk.roster().input(&published.policy, &published.inherited);
+            let forecasts = answers::forecast_for(input, None, at, days, &filter);
+            forecasts
+                .map(|forecasts| fleet_json::forecast(&forecasts))
+                .map_err(|error| FleetAnswer::Refused { kind: "bad_forecast", sentence: error.to_string() })
+        }
+        FleetRequest::Report { .. }
+        | FleetRequest::Pause { .. }
+        | FleetRequest::Resume { .. }
+        | FleetRequest::Approve { .. }
+        | FleetRequest::Upgrades(_) => unreachable!("these go to the store"),
+    };
+    answered.map_or_else(|refusal| refusal, |value| FleetAnswer::Json(value.to_string()))
+}

@@ -1,0 +1,103 @@
+//! The link to an OCM-style API: clusters come from there, and upgrades are scheduled and cancelled there.
+//!
+//! A start is claimed in the store first and scheduled there afterwards. If we die in between, the next pass finds a plan without a policy
+//! and schedules it again, which does nothing if it was there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use anyhow::Context;
+use jiff::Timestamp;
+use towpath_core::domain::ClusterId;
+use towpath_core::domain::fleet::{Name, Owner, Upgrade, UpgradeState};
+use towpath_core::finding::Place;
+use towpath_formats::cluster_list::{ClusterList, ListedOrganisation};
+use towpath_ocm::{ClusterRef, Ocm, OcmConfig, PolicyRef};
+use towpath_store::{Lease, Store};
+
+pub(crate) struct Link {
+    ocm: Ocm,
+    handles: BTreeMap<ClusterId, ClusterRef>,
+    /// What the API has planned or runs, whoever made it.
+    policies: BTreeMap<(ClusterId, Option<Name>), PolicyRef>,
+}
+
+impl Link {
+    pub(crate) fn new(url: &str, token: &Path) -> anyhow::Result<Self> {
+        let mut config = OcmConfig::new(url, token);
+        config.allow_http = is_loopback(url);
+        let ocm = Ocm::new(config).context("the OCM-style API cannot be used")?;
+        Ok(Self { ocm, handles: BTreeMap::new(), policies: BTreeMap::new() })
+    }
+
+    /// Reads the fleet from the API into a list.
+    pub(crate) async fn read(&mut self, now: Timestamp, list: &mut ClusterList) -> anyhow::Result<()> {
+        let fleet =
+            self.ocm.fleet(now, &BTreeSet::new()).await.context("the fleet cannot be read from the OCM-style API")?;
+        for finding in fleet.findings.iter().take(20) {
+            tracing::warn!(place = %finding.place, code = finding.code, "{}", finding.problem);
+        }
+        let active = |upgrade: &Upgrade| upgrade.state.is_active();
+        let mut policies = BTreeMap::new();
+        for upgrade in fleet.upgrades.iter().filter(|upgrade| active(upgrade)) {
+            if let Some(policy) = fleet.policies.get(&upgrade.id) {
+                policies.insert((upgrade.cluster.clone(), upgrade.pool.clone()), policy.clone());
+            }
+        }
+        (self.policies, self.handles) = (policies, fleet.handles);
+        list.clusters = fleet.clusters;
+        list.gates = fleet.gates;
+        list.upgrades = fleet.upgrades.into_iter().filter(active).collect();
+        let known: BTreeSet<Name> = list.organisations.iter().map(|organisation| organisation.id.clone()).collect();
+        let new = fleet.organisations.into_iter().filter(|(id, _)| !known.contains(id));
+        list.organisations.extend(new.map(|(id, labels)| ListedOrganisation {
+            name: id.clone(),
+            id,
+            labels,
+            origin: Place::file("ocm"),
+        }));
+        Ok(())
+    }
+
+    /// Schedules plans of ours that the API does not have. One that it does not take has failed.
+    pub(crate) async fn schedule(
+        &self,
+        store: &Store,
+        lease: &Lease,
+        upgrades: &[Upgrade],
+        now: Timestamp,
+    ) -> anyhow::Result<()> {
+        let planned = |upgrade: &&Upgrade| upgrade.state == UpgradeState::Planned && upgrade.owner == Owner::Towpath;
+        for upgrade in upgrades.iter().filter(planned) {
+            if self.policies.contains_key(&(upgrade.cluster.clone(), upgrade.pool.clone())) {
+                continue;
+            }
+            let created = match self.handles.get(&upgrade.cluster) {
+                Some(handle) => {
+                    let created = self.ocm.create(handle, upgrade.pool.as_deref(), &upgrade.to, upgrade.start_at);
+                    created.await.map(drop).map_err(|error| error.to_string())
+                }
+                None => Err("the API does not know the cluster".to_owned()),
+            };
+            if let Err(problem) = created {
+                tracing::error!(upgrade = upgrade.id.0, problem, "an upgrade could not be scheduled");
+                let failed = UpgradeState::Failed;
+                store.transition(lease, upgrade.id, upgrade.state, failed, now, Some(&problem)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Cancels a plan of ours.
+    pub(crate) async fn cancel(&self, upgrade: &Upgrade) -> anyhow::Result<()> {
+        if let Some(policy) = self.policies.get(&(upgrade.cluster.clone(), upgrade.pool.clone())) {
+            self.ocm.cancel(policy).await.context("a plan cannot be cancelled")?;
+        }
+        Ok(())
+    }
+}
+
+/// Plain HTTP is for tests on this machine alone.
+fn is_loopback(url: &str) -> bool {
+    ["http://127.0.0.1", "http://localhost", "http://[::1]"].iter().any(|prefix| url.starts_with(prefix))
+}

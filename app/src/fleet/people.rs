@@ -1,0 +1,269 @@
+//! What people do to a fleet's state: pause and resume, approve, acknowledge, import, back up, restore.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use jiff::{SignedDuration, Timestamp};
+use towpath_core::domain::fleet::{Approval, Pause};
+use towpath_core::domain::{ClusterId, Version};
+use towpath_core::finding::Place;
+use towpath_formats::{cluster_list, fleet_json};
+use towpath_sources::read_file;
+use towpath_store::{Recorded, Reported, Store, Which};
+use towpath_web::TokenKeys;
+
+use super::{DEFAULT_STORE, open, text};
+use crate::cli::print;
+
+/// So many clusters are recorded at once.
+const BATCH: usize = 500;
+
+/// Where the state is.
+#[derive(Debug, Args)]
+pub(crate) struct StoreArgs {
+    /// The fleet's state: `sqlite:PATH` or `postgres://…`.
+    #[arg(long, env = "TOWPATH_STORE", value_name = "URL", default_value = DEFAULT_STORE)]
+    pub(super) store: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PauseArgs {
+    /// Only in this organisation.
+    #[arg(long, value_name = "ID")]
+    org: Option<String>,
+    /// Only in this sector.
+    #[arg(long, value_name = "NAME")]
+    sector: Option<String>,
+    /// Why, for whoever asks.
+    #[arg(long, default_value = "no reason was given")]
+    why: String,
+    /// Who.
+    #[arg(long, env = "USER", default_value = "somebody")]
+    by: String,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ResumeArgs {
+    /// The pause of this organisation.
+    #[arg(long, value_name = "ID")]
+    org: Option<String>,
+    /// The pause of this sector.
+    #[arg(long, value_name = "NAME")]
+    sector: Option<String>,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ApproveArgs {
+    /// The version.
+    #[arg(value_name = "VERSION")]
+    to: Version,
+    /// In this organisation.
+    #[arg(long, value_name = "ID")]
+    org: String,
+    /// For this cluster alone, by name.
+    #[arg(long, value_name = "NAME")]
+    cluster: Option<String>,
+    /// Who consents.
+    #[arg(long, env = "USER", default_value = "somebody")]
+    by: String,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AcknowledgeArgs {
+    /// The gate's id.
+    gate: String,
+    /// The cluster's id.
+    #[arg(long, value_name = "ID")]
+    cluster: String,
+    /// Who acknowledges it.
+    #[arg(long, env = "USER", default_value = "somebody")]
+    by: String,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// A list of clusters: JSON or YAML.
+    list: PathBuf,
+    #[command(flatten)]
+    store: StoreArgs,
+    /// Count the time since they were last seen as soak if it is no longer than this.
+    #[arg(long, default_value_t = 3_600, value_name = "SECONDS")]
+    allowance: u32,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UpgradesArgs {
+    /// At most so many, the newest first.
+    #[arg(long, default_value_t = 50)]
+    limit: u32,
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BackupArgs {
+    /// The backup: one SQLite file.
+    file: PathBuf,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TokenArgs {
+    /// The file of keys: one a line, at least 32 characters each; the first signs.
+    #[arg(long, env = "TOWPATH_TOKEN_KEYS", value_name = "FILE")]
+    keys: PathBuf,
+    /// For this cluster, by id.
+    #[arg(long, value_name = "ID", required_unless_present = "admin", conflicts_with = "admin")]
+    cluster: Option<String>,
+    /// For an administrator.
+    #[arg(long)]
+    admin: bool,
+}
+
+fn yes(said: &str) -> anyhow::Result<ExitCode> {
+    print(said)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn place(org: Option<&str>, sector: Option<&str>) -> String {
+    match (org, sector) {
+        (None, None) => "everywhere".to_owned(),
+        (Some(org), None) => format!("in organisation {org}"),
+        (None, Some(sector)) => format!("in sector {sector} of every organisation"),
+        (Some(org), Some(sector)) => format!("in sector {sector} of organisation {org}"),
+    }
+}
+
+pub(super) async fn pause(args: PauseArgs) -> anyhow::Result<ExitCode> {
+    let said =
+        format!("No new upgrade starts {}. What runs goes on.\n", place(args.org.as_deref(), args.sector.as_deref()));
+    let pause = Pause {
+        organisation: args.org.map(Into::into),
+        sector: args.sector.map(Into::into),
+        by: args.by.into(),
+        at: Timestamp::now(),
+        why: args.why.into(),
+    };
+    open(&args.store.store).await?.pause(&pause).await?;
+    yes(&said)
+}
+
+pub(super) async fn resume(args: ResumeArgs) -> anyhow::Result<ExitCode> {
+    let store = open(&args.store.store).await?;
+    let place = place(args.org.as_deref(), args.sector.as_deref());
+    if store.resume(args.org.as_deref(), args.sector.as_deref()).await? > 0 {
+        return yes(&format!("New upgrades may start again {place}.\n"));
+    }
+    let mut said = format!("Nothing was paused {place}.\n");
+    for pause in store.pauses().await? {
+        let of = self::place(pause.organisation.as_deref(), pause.sector.as_deref());
+        said.push_str(&format!("  paused {of} since {} by {}: {}\n", pause.at, pause.by, pause.why));
+    }
+    print(&said)?;
+    Ok(ExitCode::from(1))
+}
+
+pub(super) async fn approve(args: ApproveArgs) -> anyhow::Result<ExitCode> {
+    let whom =
+        args.cluster.as_ref().map_or_else(|| format!("all of {}", args.org), |name| format!("{name} of {}", args.org));
+    let said = format!("{} is approved for {whom}.\n", args.to);
+    let approval = Approval {
+        organisation: args.org.into(),
+        cluster: args.cluster.map(Into::into),
+        version: args.to,
+        by: args.by.into(),
+        at: Timestamp::now(),
+    };
+    open(&args.store.store).await?.approve(&approval).await?;
+    yes(&said)
+}
+
+pub(super) async fn acknowledge(args: AcknowledgeArgs) -> anyhow::Result<ExitCode> {
+    let cluster = cluster_id(&args.cluster)?;
+    let store = open(&args.store.store).await?;
+    store.acknowledge_gate(&cluster, &args.gate, &args.by, Timestamp::now()).await?;
+    yes(&format!("Gate {} is acknowledged for {}.\n", args.gate, args.cluster))
+}
+
+fn cluster_id(text: &str) -> anyhow::Result<ClusterId> {
+    ClusterId::new(text).with_context(|| format!("{text:?} is not a cluster's id"))
+}
+
+pub(super) async fn import(args: ImportArgs) -> anyhow::Result<ExitCode> {
+    let bytes =
+        read_file(&args.list, cluster_list::MAX_BYTES as u64).map_err(|finding| anyhow::anyhow!("{finding}"))?;
+    let place = Place::file(args.list.display().to_string());
+    let (list, findings) = cluster_list::read(&place, &bytes, Timestamp::now());
+    let store = open(&args.store.store).await?;
+    let (mut new, mut known) = (0, 0);
+    for batch in list.clusters.chunks(BATCH) {
+        let reports = batch.iter().map(|state| Reported { state: state.clone(), body: "{}".into() });
+        let recorded =
+            store.record(&reports.collect::<Vec<_>>(), SignedDuration::from_secs(args.allowance.into())).await?;
+        new += recorded.iter().filter(|one| **one == Recorded::Began).count();
+        known += recorded.len();
+    }
+    let errors = findings.iter().any(|finding| finding.is_error());
+    print(&format!(
+        "{}{} recorded, {new} of them new or changed.\n",
+        text::findings(&findings),
+        text::count(known, "cluster")
+    ))?;
+    Ok(if errors { ExitCode::from(1) } else { ExitCode::SUCCESS })
+}
+
+pub(super) async fn upgrades(args: UpgradesArgs) -> anyhow::Result<ExitCode> {
+    let store = open(&args.store.store).await?;
+    let upgrades = store.upgrades(&Which::Recent(args.limit)).await?;
+    let names: std::collections::BTreeMap<ClusterId, _> =
+        store.clusters().await?.into_iter().map(|stored| (stored.state.id, stored.state.name)).collect();
+    let named = upgrades.iter().map(|upgrade| (upgrade, names.get(&upgrade.cluster)));
+    match args.json {
+        true => yes(&format!("{:#}\n", fleet_json::upgrades(named))),
+        false => yes(&text::upgrades(named)),
+    }
+}
+
+pub(super) async fn check(args: StoreArgs) -> anyhow::Result<ExitCode> {
+    let problems = open(&args.store).await?.check().await?;
+    if problems.is_empty() {
+        return yes("The store is in order.\n");
+    }
+    print(&problems.iter().map(|problem| format!("{problem}\n")).collect::<String>())?;
+    Ok(ExitCode::from(1))
+}
+
+pub(super) async fn backup(args: BackupArgs) -> anyhow::Result<ExitCode> {
+    open(&args.store.store).await?.backup(&args.file).await?;
+    yes(&format!("The backup is in {}.\n", args.file.display()))
+}
+
+pub(super) async fn restore(args: BackupArgs) -> anyhow::Result<ExitCode> {
+    Store::restore(&args.file, &args.store.store).await?;
+    yes(&format!("{} was restored.\n", args.file.display()))
+}
+
+pub(super) fn token(args: &TokenArgs) -> anyhow::Result<ExitCode> {
+    let text =
+        std::fs::read_to_string(&args.keys).with_context(|| format!("{} cannot be read", args.keys.display()))?;
+    let keys = TokenKeys::parse(&text).map_err(|problem| anyhow::anyhow!("{}: {problem}", args.keys.display()))?;
+    match (&args.cluster, args.admin) {
+        (Some(id), false) => yes(&format!("{}\n", keys.cluster_token(&cluster_id(id)?))),
+        (None, true) => yes(&format!("{}\n", keys.admin_token())),
+        _ => bail!("name a cluster with --cluster ID, or ask for --admin"),
+    }
+}

@@ -1,0 +1,96 @@
+//! Replay: past decisions are made again from what they were made on, and must come out bit for bit.
+
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use towpath_core::decide::dispatch;
+use towpath_formats::{fleet_input, fleet_json};
+use towpath_store::{Store, StoredDecision};
+
+use super::people::StoreArgs;
+use super::{answers, open, text};
+use crate::cli::print;
+
+/// Decisions that are read at once.
+const PAGE: u32 = 100;
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// Only the decision of this number.
+    #[arg(long, value_name = "N")]
+    decision: Option<i64>,
+    /// Explain this cluster as of that decision.
+    #[arg(long, value_name = "NAME", requires = "decision")]
+    why: Option<String>,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+pub(super) async fn replay(args: ReplayArgs) -> anyhow::Result<ExitCode> {
+    let store = open(&args.store.store).await?;
+    let chain = store.verify_chain().await?;
+    for problem in &chain.problems {
+        print(&format!("the log: {problem}\n"))?;
+    }
+    let (mut same, mut different) = (0, 0);
+    let mut after = args.decision.map_or(0, |seq| seq - 1);
+    loop {
+        let page = store.decisions(after, if args.decision.is_some() { 1 } else { PAGE }).await?;
+        for decision in &page {
+            if args.decision.is_some_and(|seq| seq != decision.seq) {
+                bail!(
+                    "there is no decision {}; the newest is {}",
+                    args.decision.unwrap_or_default(),
+                    store.newest_decision().await?
+                );
+            }
+            match again(&store, decision, args.why.as_deref()).await? {
+                true => same += 1,
+                false => different += 1,
+            }
+        }
+        match page.last() {
+            Some(last) if args.decision.is_none() => after = last.seq,
+            Some(_) => break,
+            None if args.decision.is_some() && same + different == 0 => bail!("there is no such decision"),
+            None => break,
+        }
+    }
+    print(&format!(
+        "{} made again: {same} bit for bit the same, {different} different; the chain of {} is {}.\n",
+        text::count(same + different, "decision"),
+        chain.entries,
+        if chain.problems.is_empty() { "whole" } else { "broken" },
+    ))?;
+    let good = different == 0 && chain.problems.is_empty();
+    Ok(if good { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// Makes a decision again; whether it came out the same.
+async fn again(store: &Store, stored: &StoredDecision, why: Option<&str>) -> anyhow::Result<bool> {
+    let mut parts = Vec::with_capacity(stored.input.len());
+    for (name, digest) in &stored.input {
+        let body =
+            store.part(digest).await?.with_context(|| format!("decision {}: its input {name} is gone", stored.seq))?;
+        parts.push((name.as_str(), body));
+    }
+    let input = fleet_input::from_parts(parts.iter().map(|(name, body)| (*name, &**body)))
+        .map_err(|problem| anyhow::anyhow!("decision {}: {problem}", stored.seq))?;
+    let (desk, decision) = dispatch(input, stored.at);
+    let made = fleet_json::logged(&decision, &desk).to_string();
+    let same = made.as_bytes() == stored.body;
+    if !same {
+        let was = String::from_utf8_lossy(&stored.body);
+        print(&format!(
+            "decision {} at {} comes out differently:\n  then {was}\n  now  {made}\n",
+            stored.seq, stored.at
+        ))?;
+    }
+    if let Some(name) = why {
+        let member = answers::find(&desk, name)?;
+        let why = answers::candidates(&desk, member, None, stored.at)?;
+        print(&text::why(&desk, &decision, member, &why.candidates, &why.cluster))?;
+    }
+    Ok(same)
+}

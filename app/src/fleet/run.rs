@@ -1,0 +1,228 @@
+//! The loop of passes: alone (`towpath fleet run`), or beside the graph service (`towpath serve --fleet`).
+
+use std::collections::{BTreeMap, HashMap};
+use std::process::ExitCode;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use anyhow::Context;
+use jiff::Timestamp;
+use towpath_core::domain::Reason;
+use towpath_core::domain::fleet::{FleetReason, UpgradeState};
+use towpath_store::Store;
+use towpath_web::{
+    Allowed, Clock, ClusterCount, Fleet, FleetHealth, FleetMetrics, Managed, RemainingSoak, Service, TokenKeys,
+};
+
+use super::desk::Counter;
+use super::scheduler::{Board, GraphSource, Outcome, Published, Scheduler};
+use super::{DEFAULT_STORE, facts, needed, open};
+use crate::config::{FleetSettings, Settings};
+
+/// So many series of remaining soak are prepared; the web adapter has its own limit.
+const MAX_SOAK_SERIES: usize = 10_001;
+
+/// Decides and acts until told to stop.
+pub(crate) async fn run(settings: Settings, once: bool, every: u64) -> anyhow::Result<ExitCode> {
+    let mut fleet = needed(&settings)?;
+    fleet.pass_every = Duration::from_secs(every.max(1));
+    let now = settings.now.unwrap_or_else(Timestamp::now);
+    let graph = facts::graph(&settings, now)?.map_or(GraphSource::None, |graph| GraphSource::Fixed(Arc::new(graph)));
+    let store = open(fleet.store.as_deref().unwrap_or(DEFAULT_STORE)).await?;
+    let mut scheduler = Scheduler::new(store, fleet.clone(), graph, Arc::new(Board::default()))?;
+    let mut stop = std::pin::pin!(crate::serve::stop_signal()?);
+    let mut ticks = tokio::time::interval(fleet.pass_every);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = ticks.tick() => {}
+            () = &mut stop => return Ok(ExitCode::SUCCESS),
+        }
+        let now = settings.now.unwrap_or_else(Timestamp::now);
+        match scheduler.pass(now).await {
+            Ok(outcome) => tell(&outcome),
+            Err(error) if once => return Err(error),
+            Err(error) => tracing::error!("a pass could not be made; nothing starts: {error:#}"),
+        }
+        if once {
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
+}
+
+fn tell(outcome: &Outcome) {
+    let acted = outcome.started + outcome.cancelled + outcome.ended + outcome.refused > 0;
+    let Outcome { started, refused, cancelled, ended, overdue, clusters, is_scheduler, .. } = outcome;
+    let took_ms = u64::try_from(outcome.took.as_millis()).unwrap_or(u64::MAX);
+    match acted {
+        true => tracing::info!(
+            started,
+            refused,
+            cancelled,
+            ended,
+            overdue,
+            clusters,
+            is_scheduler,
+            took_ms,
+            "a pass was made"
+        ),
+        false => tracing::debug!(overdue, clusters, is_scheduler, took_ms, "a pass was made"),
+    }
+}
+
+/// Looks after a fleet beside the graph service, whose graph it follows.
+pub(crate) async fn beside(service: Arc<Service>, fleet: FleetSettings, clock: Clock) -> anyhow::Result<()> {
+    let keys = fleet.token_keys.as_ref().map(|path| {
+        let text = std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
+        TokenKeys::parse(&text).map_err(|problem| anyhow::anyhow!("{}: {problem}", path.display()))
+    });
+    let keys = keys.transpose()?;
+    let url = fleet.store.clone().unwrap_or_else(|| DEFAULT_STORE.to_owned());
+    tokio::spawn(async move {
+        let store = open_at_last(&url, &service, &clock).await;
+        let board = Arc::new(Board::default());
+        let desk = Counter::new(store.clone(), board.clone(), clock.clone(), fleet.allowance);
+        service.fleet(Fleet { desk, keys, require_read_token: fleet.require_read_token });
+        let every = fleet.pass_every;
+        match Scheduler::new(store, fleet, GraphSource::Served(service.clone()), board) {
+            Ok(scheduler) => pass_forever(scheduler, &service, &clock, every).await,
+            Err(error) => tracing::error!("the fleet cannot be looked after: {error:#}"),
+        }
+    });
+    Ok(())
+}
+
+/// Opens the store; while that fails, graphs are served and the fleet waits.
+async fn open_at_last(url: &str, service: &Service, clock: &Clock) -> Store {
+    let mut wait = Duration::from_secs(1);
+    loop {
+        match Store::open(url).await {
+            Ok(store) => return store,
+            Err(error) => {
+                tracing::error!(%error, "the store cannot be opened; nothing starts until it can");
+                health(service, clock(), Some(error.to_string()), None, false);
+                tokio::time::sleep(wait).await;
+                wait = (wait * 2).min(Duration::from_secs(30));
+            }
+        }
+    }
+}
+
+async fn pass_forever(mut scheduler: Scheduler, service: &Service, clock: &Clock, every: Duration) {
+    let (mut last_pass, mut decisions) = (None, 0);
+    let mut ticks = tokio::time::interval(every);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    // A fleet is judged by the graph that is served; before there is one, there is nothing to judge.
+    while service.snapshot().is_none() {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    loop {
+        ticks.tick().await;
+        let now = clock();
+        match scheduler.pass(now).await {
+            Ok(outcome) => {
+                tell(&outcome);
+                last_pass = Some(now);
+                decisions += 1;
+                health(service, clock(), None, last_pass, outcome.is_scheduler);
+                if let Some(published) = scheduler.board.published() {
+                    let published = published.read().unwrap_or_else(PoisonError::into_inner);
+                    tokio::task::block_in_place(|| {
+                        service.manage(Arc::new(managed(&published)));
+                        service.fleet_metrics(Arc::new(metrics(&published, &outcome, decisions)));
+                    });
+                }
+            }
+            Err(error) => {
+                tracing::error!("a pass could not be made; nothing starts: {error:#}");
+                health(service, clock(), Some(format!("{error:#}")), last_pass, false);
+            }
+        }
+    }
+}
+
+fn health(
+    service: &Service,
+    now: Timestamp,
+    problem: Option<String>,
+    last_pass: Option<Timestamp>,
+    is_scheduler: bool,
+) {
+    service.fleet_health(FleetHealth { store_problem: problem, checked_at: now, last_pass, is_scheduler });
+}
+
+/// What each managed cluster may take now: where its upgrade goes that has started. A cluster whose organisation's policy is not
+/// there may take nothing: nobody knows what its policy says.
+fn managed(published: &Published) -> Managed {
+    let roster = published.desk.roster();
+    let started =
+        roster.upgrades().iter().filter(|upgrade| upgrade.state == UpgradeState::Started && upgrade.pool.is_none());
+    let started: HashMap<&str, _> = started.map(|upgrade| (upgrade.cluster.as_str(), upgrade)).collect();
+    let known = roster.clusters().map(|(state, _)| state);
+    let lost =
+        roster.unmanaged().iter().filter(|state| !published.policy.organisations.contains_key(&state.organisation));
+    let allowed = known.chain(lost).map(|state| {
+        let to = started.get(state.id.as_str()).map(|upgrade| upgrade.to.clone());
+        (state.id.clone(), Allowed { from: state.version.clone(), to: to.into_iter().collect() })
+    });
+    Managed { clusters: allowed.collect() }
+}
+
+fn metrics(published: &Published, outcome: &Outcome, decisions: u64) -> FleetMetrics {
+    let (desk, at) = (&published.desk, outcome.at);
+    let mut clusters: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    for (state, policy) in desk.roster().clusters() {
+        *clusters.entry((&*state.organisation, policy.sector.as_deref().unwrap_or_default())).or_default() += 1;
+    }
+    let mut upgrades = BTreeMap::new();
+    for upgrade in desk.roster().upgrades() {
+        *upgrades.entry(upgrade.state).or_default() += 1;
+    }
+    let count = |((organisation, sector), clusters): ((&str, &str), u64)| ClusterCount {
+        organisation: organisation.into(),
+        sector: sector.into(),
+        clusters,
+    };
+    FleetMetrics {
+        clusters: clusters.into_iter().map(count).collect(),
+        upgrades,
+        holds: desk.holds(at),
+        remaining_soak: remaining_soak(published, at),
+        overdue_upgrades: outcome.overdue as u64,
+        last_pass: Some(at),
+        pass_duration: outcome.took,
+        is_scheduler: outcome.is_scheduler,
+        decisions,
+    }
+}
+
+fn remaining_soak(published: &Published, at: Timestamp) -> Vec<RemainingSoak> {
+    let desk = &published.desk;
+    let mut series = Vec::new();
+    for member in desk.roster().in_order() {
+        if series.len() >= MAX_SOAK_SERIES {
+            break;
+        }
+        let state = desk.roster().cluster(*member);
+        for candidate in desk.why(*member, at).candidates {
+            let soaks = candidate.own.reasons.iter().filter_map(|reason| match reason {
+                Reason::Fleet(reason) => match &**reason {
+                    FleetReason::Soak { workload, have_seconds, need_seconds, .. } => {
+                        Some((workload, need_seconds - have_seconds))
+                    }
+                    _ => None,
+                },
+                _ => None,
+            });
+            series.extend(soaks.map(|(workload, seconds)| RemainingSoak {
+                organisation: state.organisation.clone(),
+                cluster: state.name.clone(),
+                version: candidate.to.clone(),
+                workload: workload.clone(),
+                seconds: u64::try_from(seconds).unwrap_or(0),
+            }));
+        }
+    }
+    series.sort_by(|a, b| (&a.organisation, &a.cluster, &a.version).cmp(&(&b.organisation, &b.cluster, &b.version)));
+    series
+}

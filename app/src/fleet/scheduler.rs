@@ -1,0 +1,474 @@
+//! The scheduler: one loop that reads a state of the fleet, decides, and has what was decided carried out.
+//!
+//! Every replica reads and decides, so that each can answer questions and show managed clusters their edges. Only the one that
+//! holds the lease acts; the store checks the lease, pauses, mutexes and limits again in the transaction of each start.
+//! When the store is away nothing starts, and what was last decided stays to be seen.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use jiff::{SignedDuration, Timestamp};
+use towpath_core::decide::{Decision, Desk, OfferBook, Start, sector_key};
+use towpath_core::domain::fleet::{FleetInput, FleetPolicy, Minimum, Name, Upgrade, UpgradeState};
+use towpath_core::domain::{ClusterId, Graph};
+use towpath_formats::{fleet_input, fleet_json};
+use towpath_store::{ChangeMark, Claim, Claimed, InputPart, Lease, Lock, Need, Reported, Store};
+use towpath_web::{Service, Snapshot};
+
+use super::facts::{self, Files, Known, Read};
+use super::link::Link;
+use crate::config::FleetSettings;
+
+/// The lease's name in the store.
+const LEASE: &str = "scheduler";
+/// How long a replica keeps the lease without renewing it, at least.
+const SHORTEST_LEASE: Duration = Duration::from_secs(15);
+/// Offers change with time alone (a release enters a channel), so they are looked up anew this often.
+const REREAD: SignedDuration = SignedDuration::from_mins(10);
+/// So many clusters are recorded at once.
+const BATCH: usize = 500;
+
+/// What was last decided, for whoever asks.
+#[derive(Default)]
+pub(crate) struct Board(RwLock<Option<Arc<RwLock<Published>>>>);
+
+/// A state of the fleet, and what was decided on it.
+pub(crate) struct Published {
+    pub(crate) desk: Desk,
+    pub(crate) decision: Decision,
+    pub(crate) policy: Arc<FleetPolicy>,
+    pub(crate) inherited: BTreeMap<Name, Minimum>,
+    pub(crate) is_scheduler: bool,
+}
+
+/// Where the graph comes from.
+#[derive(Clone)]
+pub(crate) enum GraphSource {
+    /// There is none: clusters bring their offers.
+    None,
+    /// One that was read once.
+    Fixed(Arc<Graph>),
+    /// Whatever is being served.
+    Served(Arc<Service>),
+}
+
+enum Held {
+    None,
+    Fixed(Arc<Graph>),
+    Served(Arc<Snapshot>),
+}
+
+impl Held {
+    fn graph(&self) -> Option<&Graph> {
+        match self {
+            Self::None => None,
+            Self::Fixed(graph) => Some(graph),
+            Self::Served(snapshot) => Some(snapshot.graph()),
+        }
+    }
+
+    /// A name for this very graph.
+    fn name(&self) -> &str {
+        match self {
+            Self::None => "none",
+            Self::Fixed(_) => "fixed",
+            Self::Served(snapshot) => &snapshot.digest,
+        }
+    }
+}
+
+impl GraphSource {
+    fn now(&self) -> Held {
+        match self {
+            Self::None => Held::None,
+            Self::Fixed(graph) => Held::Fixed(graph.clone()),
+            Self::Served(service) => service.snapshot().map_or(Held::None, Held::Served),
+        }
+    }
+}
+
+impl Board {
+    /// What was last decided.
+    pub(crate) fn published(&self) -> Option<Arc<RwLock<Published>>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn publish(&self, published: Published) -> Arc<RwLock<Published>> {
+        let published = Arc::new(RwLock::new(published));
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(published.clone());
+        published
+    }
+}
+
+/// How a pass went.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Outcome {
+    pub(crate) at: Timestamp,
+    pub(crate) is_scheduler: bool,
+    pub(crate) started: usize,
+    pub(crate) refused: usize,
+    pub(crate) cancelled: usize,
+    pub(crate) ended: usize,
+    pub(crate) overdue: usize,
+    pub(crate) clusters: usize,
+    pub(crate) took: Duration,
+}
+
+/// The loop's memory.
+pub(crate) struct Scheduler {
+    pub(crate) store: Store,
+    pub(crate) board: Arc<Board>,
+    settings: FleetSettings,
+    owner: String,
+    files: Files,
+    graph: GraphSource,
+    link: Option<Link>,
+    read: Read,
+    known: Known,
+    mark: ChangeMark,
+    /// What the desk was made of: the policy's digest of files, the graph, and when.
+    made_of: Option<(String, Timestamp)>,
+}
+
+impl Scheduler {
+    /// A scheduler that has read nothing yet.
+    pub(crate) fn new(
+        store: Store,
+        settings: FleetSettings,
+        graph: GraphSource,
+        board: Arc<Board>,
+    ) -> anyhow::Result<Self> {
+        let files = Files::new(&settings.policy, settings.clusters.as_deref());
+        let link = settings.ocm.as_ref().map(|(url, token)| Link::new(url, token)).transpose()?;
+        let owner = format!("{}-{}", std::process::id(), Timestamp::now().as_nanosecond());
+        Ok(Self {
+            store,
+            board,
+            settings,
+            owner,
+            files,
+            graph,
+            link,
+            read: Read::default(),
+            known: Known::default(),
+            mark: ChangeMark::default(),
+            made_of: None,
+        })
+    }
+
+    /// Reads, decides, acts, publishes.
+    pub(crate) async fn pass(&mut self, now: Timestamp) -> anyhow::Result<Outcome> {
+        let begun = Instant::now();
+        let ttl = (self.settings.pass_every * 3).max(SHORTEST_LEASE);
+        let lease = self.store.acquire(LEASE, &self.owner, ttl).await.context("the lease cannot be had")?;
+        let policy_changed = self.read_files(now)?;
+        if let Some(link) = &mut self.link {
+            link.read(now, &mut self.read.list).await?;
+        }
+        if lease.is_some() {
+            self.record_list().await?;
+        }
+        let published = self.bring_up_to_date(now, policy_changed).await?;
+        let decision = tokio::task::block_in_place(|| {
+            let mut published = published.write().unwrap_or_else(PoisonError::into_inner);
+            published.is_scheduler = lease.is_some();
+            let decision = published.desk.pass(now);
+            published.decision = decision.clone();
+            decision
+        });
+        if let (Some(lease), Some(link)) = (&lease, &self.link) {
+            link.schedule(&self.store, lease, &self.known.upgrades, now).await?;
+        }
+        let mut outcome =
+            Outcome { at: now, is_scheduler: lease.is_some(), overdue: decision.overdue.len(), ..Outcome::default() };
+        if let Some(lease) = lease {
+            self.act(&lease, &published, &decision, &mut outcome).await?;
+        }
+        outcome.clusters = published.read().unwrap_or_else(PoisonError::into_inner).desk.roster().len();
+        outcome.took = begun.elapsed();
+        Ok(outcome)
+    }
+
+    /// Whether the files say something new.
+    fn read_files(&mut self, now: Timestamp) -> anyhow::Result<bool> {
+        match self.files.read(now) {
+            Ok(read) => {
+                let changed = read.policy != self.read.policy || read.list != self.read.list;
+                if read.findings != self.read.findings {
+                    for finding in read.findings.iter().take(20) {
+                        tracing::warn!(place = %finding.place, code = finding.code, remedy = finding.remedy, "{}", finding.problem);
+                    }
+                }
+                self.read = read;
+                Ok(changed)
+            }
+            Err(finding) if self.made_of.is_some() => {
+                tracing::error!(place = %finding.place, "{}; what was read last stays", finding.problem);
+                Ok(false)
+            }
+            Err(finding) => anyhow::bail!("{finding}"),
+        }
+    }
+
+    /// Clusters of a list count as seen, as if they had reported.
+    async fn record_list(&mut self) -> anyhow::Result<()> {
+        let list = &self.read.list.clusters;
+        for batch in list.chunks(BATCH) {
+            let reports: Vec<Reported> =
+                batch.iter().map(|state| Reported { state: state.clone(), body: "{}".into() }).collect();
+            self.store.record(&reports, self.settings.allowance).await?;
+        }
+        Ok(())
+    }
+
+    /// Follows what has changed since the last pass, or reads everything.
+    async fn bring_up_to_date(
+        &mut self,
+        now: Timestamp,
+        policy_changed: bool,
+    ) -> anyhow::Result<Arc<RwLock<Published>>> {
+        let held = self.graph.now();
+        let stale = |made: &Timestamp| made.duration_until(now).abs() >= REREAD;
+        let same = self.made_of.as_ref().is_some_and(|(graph, made)| graph == held.name() && !stale(made));
+        let followable = same && !policy_changed && self.link.is_none();
+        if let (true, Some(published)) = (followable, self.board.published())
+            && self.follow(&published, &held, now).await?
+        {
+            return Ok(published);
+        }
+        // The mark first: what changes while everything is read is then told again.
+        self.mark = self.store.clusters_changed_since(ChangeMark::default()).await.map(|changes| changes.mark)?;
+        self.known = Known::read(&self.store).await?;
+        let (desk, input_size) = tokio::task::block_in_place(|| {
+            let input = facts::input(&self.read, &self.known, held.graph(), now);
+            let size = input.clusters.len();
+            (Desk::new(input), size)
+        });
+        tracing::debug!(clusters = input_size, "the fleet was read anew");
+        self.remember_workloads(&desk).await?;
+        self.made_of = Some((held.name().to_owned(), now));
+        Ok(self.board.publish(Published {
+            desk,
+            decision: Decision::default(),
+            policy: self.read.policy.clone(),
+            inherited: self.read.list.inherited.clone(),
+            is_scheduler: false,
+        }))
+    }
+
+    /// Tells the desk what has changed; `false` if it has to be made anew.
+    async fn follow(
+        &mut self,
+        published: &Arc<RwLock<Published>>,
+        held: &Held,
+        now: Timestamp,
+    ) -> anyhow::Result<bool> {
+        let changes = self.store.clusters_changed_since(self.mark).await?;
+        self.mark = changes.mark;
+        if !changes.forgotten.is_empty() {
+            return Ok(false);
+        }
+        let ids: Vec<ClusterId> = changes.clusters.iter().map(|stored| stored.state.id.clone()).collect();
+        let mut credits: BTreeMap<ClusterId, Vec<(towpath_core::domain::Version, i64)>> = BTreeMap::new();
+        for (cluster, version, seconds) in self.store.soak_totals_of(&ids).await? {
+            let more = self.known.ledger.set(&cluster, &version, seconds);
+            if more != 0 {
+                credits.entry(cluster).or_default().push((version, more));
+            }
+        }
+        let before = std::mem::take(&mut self.known.upgrades);
+        self.known.read_small(&self.store).await?;
+        let ended = self.ended_since(&before).await?;
+        let (upgrades, pauses, approvals) = (&self.known.upgrades, &self.known.pauses, &self.known.approvals);
+        let listed: BTreeSet<&ClusterId> = self.read.list.clusters.iter().map(|state| &state.id).collect();
+        tokio::task::block_in_place(|| {
+            let mut published = published.write().unwrap_or_else(PoisonError::into_inner);
+            let mut book = held.graph().map(|graph| OfferBook::new(graph, now));
+            for stored in changes.clusters {
+                let mut state = stored.state;
+                if self.known.clusters.get(&state.id) == Some(&state) || listed.contains(&state.id) {
+                    continue;
+                }
+                self.known.clusters.insert(state.id.clone(), state.clone());
+                facts::offer(&mut state, book.as_mut());
+                let credit = credits.remove(&state.id).unwrap_or_default();
+                let one = credit.first().map(|(version, seconds)| (version, *seconds));
+                if credit.len() > 1 || !published.desk.seen(state, one) {
+                    return Ok(false);
+                }
+            }
+            let new = upgrades.iter().filter(|upgrade| !before.contains(upgrade)).chain(&ended).cloned();
+            for upgrade in new.collect::<Vec<Upgrade>>() {
+                if !published.desk.upgrade_changed(upgrade) {
+                    return Ok(false);
+                }
+            }
+            let people =
+                published.desk.pauses_changed(pauses.clone()) && published.desk.approvals_changed(approvals.clone());
+            // What was credited to a cluster that has not changed itself cannot be followed.
+            Ok(people && credits.is_empty())
+        })
+    }
+
+    /// How upgrades ended that were active before and no longer are.
+    async fn ended_since(&self, before: &[Upgrade]) -> anyhow::Result<Vec<Upgrade>> {
+        let active: BTreeSet<_> = self.known.upgrades.iter().map(|upgrade| upgrade.id).collect();
+        let mut ended = Vec::new();
+        for upgrade in before.iter().filter(|upgrade| upgrade.state.is_active() && !active.contains(&upgrade.id)) {
+            ended.extend(self.store.upgrade(upgrade.id).await?);
+        }
+        Ok(ended)
+    }
+
+    /// The store knows what runs on a cluster even after its policy is gone.
+    async fn remember_workloads(&mut self, desk: &Desk) -> anyhow::Result<()> {
+        let mut news = Vec::new();
+        for (state, policy) in desk.roster().clusters() {
+            let known = self.known.tenures.get(&state.id).map(|tenure| &tenure.workloads);
+            if known.is_some_and(|known| *known != policy.workloads) {
+                news.push((state.id.clone(), policy.workloads.clone()));
+            }
+        }
+        for batch in news.chunks(BATCH) {
+            self.store.remember_workloads(batch).await?;
+        }
+        Ok(())
+    }
+
+    /// Has carried out what was decided. There is nothing left to decide: each act holds or is refused by the store.
+    async fn act(
+        &mut self,
+        lease: &Lease,
+        published: &Arc<RwLock<Published>>,
+        decision: &Decision,
+        outcome: &mut Outcome,
+    ) -> anyhow::Result<()> {
+        let nothing = decision.starts.is_empty()
+            && decision.cancels.is_empty()
+            && decision.begins.is_empty()
+            && decision.ended.is_empty();
+        if nothing {
+            return Ok(());
+        }
+        self.write_down(lease, published, decision).await?;
+        let at = decision.at;
+        for cancel in &decision.cancels {
+            let why: Vec<String> = cancel.verdict.reasons.iter().map(ToString::to_string).collect();
+            if let (Some(link), Some(upgrade)) = (&self.link, self.active(cancel.upgrade)) {
+                link.cancel(upgrade).await?;
+            }
+            let (planned, cancelled) = (UpgradeState::Planned, UpgradeState::Cancelled);
+            let done =
+                self.store.transition(lease, cancel.upgrade, planned, cancelled, at, Some(&why.join("; "))).await?;
+            outcome.cancelled += usize::from(done);
+            tracing::info!(upgrade = cancel.upgrade.0, why = why.join("; "), "a plan was called off");
+        }
+        for begin in &decision.begins {
+            let note = self.active(*begin).and_then(|upgrade| upgrade.note.clone());
+            let (planned, started) = (UpgradeState::Planned, UpgradeState::Started);
+            self.store.transition(lease, *begin, planned, started, at, note.as_deref()).await?;
+        }
+        for ended in &decision.ended {
+            let before = self.active(ended.upgrade).map_or(UpgradeState::Started, |upgrade| upgrade.state);
+            let done =
+                self.store.transition(lease, ended.upgrade, before, ended.state, at, ended.note.as_deref()).await?;
+            outcome.ended += usize::from(done);
+            tracing::info!(
+                upgrade = ended.upgrade.0,
+                state = ended.state.code(),
+                note = ended.note.as_deref(),
+                "an upgrade ended"
+            );
+        }
+        let claims: Vec<Claim> = decision.starts.iter().map(claim).collect();
+        for (start, claimed) in decision.starts.iter().zip(self.store.claim(lease, &claims, at).await?) {
+            match claimed {
+                Claimed::Started(id) => {
+                    outcome.started += 1;
+                    tracing::info!(upgrade = id.0, cluster = %start.name, from = %start.from, to = %start.to, at = %start.at, "an upgrade was planned");
+                }
+                Claimed::Refused(refusal) => {
+                    outcome.refused += 1;
+                    tracing::info!(cluster = %start.name, to = %start.to, refusal = refusal.code(), "a start was refused by the store");
+                }
+            }
+        }
+        self.follow_own_acts(published).await?;
+        match &self.link {
+            Some(link) => link.schedule(&self.store, lease, &self.known.upgrades, at).await,
+            None => Ok(()),
+        }
+    }
+
+    fn active(&self, id: towpath_core::domain::fleet::UpgradeId) -> Option<&Upgrade> {
+        self.known.upgrades.iter().find(|upgrade| upgrade.id == id)
+    }
+
+    /// The desk knows at once what this pass has done.
+    async fn follow_own_acts(&mut self, published: &Arc<RwLock<Published>>) -> anyhow::Result<()> {
+        let before = std::mem::take(&mut self.known.upgrades);
+        self.known.read_small(&self.store).await?;
+        let ended = self.ended_since(&before).await?;
+        let news = self.known.upgrades.iter().filter(|upgrade| !before.contains(upgrade)).chain(&ended).cloned();
+        let mut published = published.write().unwrap_or_else(PoisonError::into_inner);
+        for upgrade in news.collect::<Vec<_>>() {
+            if !published.desk.upgrade_changed(upgrade) {
+                self.made_of = None;
+            }
+        }
+        Ok(())
+    }
+
+    /// The decision goes to the log before anything of it is done.
+    async fn write_down(
+        &self,
+        lease: &Lease,
+        published: &Arc<RwLock<Published>>,
+        decision: &Decision,
+    ) -> anyhow::Result<()> {
+        let (parts, body) = tokio::task::block_in_place(|| {
+            let published = published.read().unwrap_or_else(PoisonError::into_inner);
+            let mut input = published.desk.roster().input(&published.policy, &published.inherited);
+            (input_parts(&mut input), fleet_json::logged(decision, &published.desk).to_string().into_bytes())
+        });
+        let seq = self.store.append_decision(lease, decision.at, &parts, &body).await?;
+        tracing::debug!(seq, "a decision was written down");
+        Ok(())
+    }
+}
+
+/// An input in parts, each named by its digest.
+pub(crate) fn input_parts(input: &mut FleetInput) -> Vec<InputPart> {
+    use sha2::{Digest, Sha256};
+    fleet_input::sort(input);
+    let parts = fleet_input::parts(input).into_iter();
+    parts.map(|(name, body)| InputPart { name, digest: Sha256::digest(&body).into(), body: body.into() }).collect()
+}
+
+/// A start as the store wants it: what it takes, and what others may hold.
+pub(crate) fn claim(start: &Start) -> Claim {
+    let sector = start.sector.as_ref().map(|sector| sector_key(&start.organisation, sector));
+    Claim {
+        start: towpath_store::Start {
+            cluster: start.cluster.clone(),
+            pool: start.pool().cloned(),
+            from: start.from.clone(),
+            to: start.to.clone(),
+            start_at: start.at,
+        },
+        organisation: start.organisation.clone(),
+        sector: start.sector.clone(),
+        takes: start.locks.iter().map(|lock| Lock { mutex: lock.mutex.clone(), sector: sector.clone() }).collect(),
+        needs: start
+            .locks
+            .iter()
+            .map(|lock| Need {
+                mutex: lock.mutex.clone(),
+                within_sector: lock.within_sector.clone(),
+                at_most: lock.at_most,
+            })
+            .collect(),
+    }
+}

@@ -1,0 +1,67 @@
+//! The soak ledger: from the observed time of clusters to the days of workloads.
+//!
+//! A cluster's time counts for the workloads that its policy names now; one that has left the fleet, for those it had last.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::domain::fleet::roster::Entries;
+use crate::domain::fleet::{ClusterState, FleetPolicy, Name, SoakSum};
+use crate::domain::{ClusterId, Version};
+
+/// How long each cluster has run healthily on each version.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ledger {
+    seconds: BTreeMap<ClusterId, BTreeMap<Version, i64>>,
+}
+
+/// Where a cluster belongs, or belonged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tenure {
+    /// Its organisation.
+    pub organisation: Name,
+    /// Its workloads.
+    pub workloads: BTreeSet<Name>,
+}
+
+impl Ledger {
+    /// A cluster's whole time on a version is now this; says how much more that is.
+    pub fn set(&mut self, cluster: &ClusterId, version: &Version, seconds: i64) -> i64 {
+        let known = self.seconds.entry(cluster.clone()).or_default().entry(version.clone()).or_default();
+        seconds - std::mem::replace(known, seconds)
+    }
+
+    /// The sums by organisation, workload and version. `last_known` is for clusters that no policy is about now.
+    pub fn sums<'a>(
+        &self,
+        policy: &FleetPolicy,
+        clusters: impl IntoIterator<Item = &'a ClusterState>,
+        last_known: &BTreeMap<ClusterId, Tenure>,
+    ) -> Vec<SoakSum> {
+        let entries = Entries::new(policy);
+        let mut sums: BTreeMap<(&Name, &Name, &Version), i64> = BTreeMap::new();
+        let mut current: BTreeMap<&ClusterId, (&Name, &BTreeSet<Name>)> = BTreeMap::new();
+        for cluster in clusters {
+            if let Some((wanted, _)) = entries.of(cluster) {
+                current.insert(&cluster.id, (&cluster.organisation, &wanted.workloads));
+            }
+        }
+        for (cluster, versions) in &self.seconds {
+            let last = || last_known.get(cluster).map(|tenure| (&tenure.organisation, &tenure.workloads));
+            let Some((organisation, workloads)) = current.get(cluster).copied().or_else(last) else {
+                continue;
+            };
+            for (version, seconds) in versions {
+                for workload in workloads {
+                    *sums.entry((organisation, workload, version)).or_default() += seconds;
+                }
+            }
+        }
+        let sum = |((organisation, workload, version), seconds): ((&Name, &Name, &Version), i64)| SoakSum {
+            organisation: organisation.clone(),
+            workload: workload.clone(),
+            version: version.clone(),
+            seconds,
+        };
+        sums.into_iter().map(sum).collect()
+    }
+}

@@ -1,0 +1,219 @@
+//! The JSON, field by field. Policies and offers stand in tables, because most clusters share them.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// A text.
+pub(super) type Text<'a> = Cow<'a, str>;
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Whole<'a> {
+    pub(super) organisations: BTreeMap<Text<'a>, Part<'a>>,
+    pub(super) rest: Rest<'a>,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Part<'a> {
+    pub(super) organisation: Option<Organisation<'a>>,
+    pub(super) policies: Vec<Policy<'a>>,
+    pub(super) offers: Vec<Vec<Offer<'a>>>,
+    pub(super) clusters: Vec<Cluster<'a>>,
+    pub(super) upgrades: Vec<Upgrade<'a>>,
+    pub(super) soak: Vec<Soak<'a>>,
+    pub(super) approvals: Vec<Approval<'a>>,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Rest<'a> {
+    pub(super) upgrades: Vec<Upgrade<'a>>,
+    pub(super) gates: Vec<Gate<'a>>,
+    pub(super) pauses: Vec<Pause<'a>>,
+    pub(super) inherited: BTreeMap<Text<'a>, Minimum<'a>>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Organisation<'a> {
+    pub(super) id: Text<'a>,
+    pub(super) name: Text<'a>,
+    pub(super) environment: Option<Text<'a>>,
+    pub(super) blocked_versions: Vec<Text<'a>>,
+    pub(super) sectors: BTreeMap<Text<'a>, Sector<'a>>,
+    pub(super) clusters: Vec<ClusterPolicy<'a>>,
+    pub(super) defaults: Vec<PolicyDefault<'a>>,
+    pub(super) inherits_from: Vec<Text<'a>>,
+    pub(super) shared_mutexes: Vec<Text<'a>>,
+    pub(super) disabled: bool,
+    pub(super) origin: Place<'a>,
+}
+
+/// File, line, column.
+pub(super) type Place<'a> = (Text<'a>, u32, u32);
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Finding<'a> {
+    pub(super) error: bool,
+    pub(super) place: Place<'a>,
+    pub(super) code: Text<'a>,
+    pub(super) problem: Text<'a>,
+    pub(super) remedy: Text<'a>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Sector<'a> {
+    pub(super) name: Text<'a>,
+    pub(super) depends_on: Vec<Text<'a>>,
+    pub(super) max_parallel: Option<Parallel>,
+    pub(super) max_failures: Option<u32>,
+    pub(super) straggler_days: Option<u32>,
+    pub(super) origin: Place<'a>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Parallel {
+    Count(u32),
+    Percent(u32),
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct ClusterPolicy<'a> {
+    pub(super) name: Text<'a>,
+    pub(super) id: Option<Text<'a>>,
+    /// Its number in the table.
+    pub(super) policy: usize,
+    pub(super) problems: Vec<Finding<'a>>,
+    pub(super) origin: Place<'a>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct PolicyDefault<'a> {
+    pub(super) name: Text<'a>,
+    pub(super) match_labels: BTreeMap<Text<'a>, Text<'a>>,
+    /// Its number in the table.
+    pub(super) policy: usize,
+    pub(super) problems: Vec<Finding<'a>>,
+    pub(super) origin: Place<'a>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Policy<'a> {
+    pub(super) workloads: Vec<Text<'a>>,
+    pub(super) schedule: Option<Text<'a>>,
+    pub(super) soak_days: Option<u32>,
+    pub(super) mutexes: Vec<Text<'a>>,
+    pub(super) sector: Option<Text<'a>>,
+    pub(super) blocked_versions: Vec<Text<'a>>,
+    pub(super) gate_approvals: Vec<Text<'a>>,
+    pub(super) windows: Vec<Window<'a>>,
+    pub(super) exclusions: Vec<Exclusion<'a>>,
+    pub(super) needs_approval: bool,
+    pub(super) pin: Option<Text<'a>>,
+    pub(super) accepted_risks: Vec<Text<'a>>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Window<'a> {
+    pub(super) begins: Text<'a>,
+    pub(super) lasts: Text<'a>,
+    pub(super) time_zone: Text<'a>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Exclusion<'a> {
+    pub(super) from: Text<'a>,
+    pub(super) until: Text<'a>,
+    pub(super) time_zone: Text<'a>,
+    pub(super) why: Option<Text<'a>>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Cluster<'a> {
+    pub(super) id: Text<'a>,
+    pub(super) name: Text<'a>,
+    pub(super) version: Text<'a>,
+    pub(super) going_to: Option<Text<'a>>,
+    pub(super) version_since: Text<'a>,
+    pub(super) last_seen: Text<'a>,
+    /// Why it is not healthy; none: it is.
+    pub(super) unhealthy: Option<Text<'a>>,
+    pub(super) channel: Option<Text<'a>>,
+    pub(super) arch: Text<'a>,
+    pub(super) platform: Option<Text<'a>>,
+    pub(super) labels: BTreeMap<Text<'a>, Text<'a>>,
+    /// Node pools and their versions; none: it is no hosted control plane.
+    pub(super) pools: Option<Vec<(Text<'a>, Text<'a>)>>,
+    pub(super) sts: bool,
+    /// Their number in the table.
+    pub(super) offers: usize,
+    pub(super) acknowledged_gates: Vec<Text<'a>>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Offer<'a> {
+    pub(super) version: Text<'a>,
+    pub(super) hold: Option<OfferHold<'a>>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct OfferHold<'a> {
+    pub(super) until: Option<Text<'a>>,
+    pub(super) risks: Vec<Text<'a>>,
+    /// Codes and sentences.
+    pub(super) reasons: Vec<(Text<'a>, Text<'a>)>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Upgrade<'a> {
+    pub(super) id: i64,
+    pub(super) cluster: Text<'a>,
+    pub(super) pool: Option<Text<'a>>,
+    pub(super) from: Text<'a>,
+    pub(super) to: Text<'a>,
+    pub(super) state: Text<'a>,
+    pub(super) owner: Text<'a>,
+    pub(super) start_at: Text<'a>,
+    pub(super) changed_at: Text<'a>,
+    pub(super) failures: u32,
+    pub(super) note: Option<Text<'a>>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Soak<'a> {
+    pub(super) workload: Text<'a>,
+    pub(super) version: Text<'a>,
+    pub(super) seconds: i64,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Approval<'a> {
+    pub(super) cluster: Option<Text<'a>>,
+    pub(super) version: Text<'a>,
+    pub(super) by: Text<'a>,
+    pub(super) at: Text<'a>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Gate<'a> {
+    pub(super) id: Text<'a>,
+    pub(super) version_prefix: Text<'a>,
+    pub(super) label: Text<'a>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Pause<'a> {
+    pub(super) organisation: Option<Text<'a>>,
+    pub(super) sector: Option<Text<'a>>,
+    pub(super) by: Text<'a>,
+    pub(super) at: Text<'a>,
+    pub(super) why: Text<'a>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Minimum<'a> {
+    pub(super) version: Option<Text<'a>>,
+    pub(super) of_workload: BTreeMap<Text<'a>, Text<'a>>,
+}

@@ -1,0 +1,190 @@
+//! Answers about the fleet as JSON: the same from the command line and over HTTP. Field names are stable.
+
+use serde_json::{Value, json};
+use towpath_core::decide::{Decision, Desk, HistoryRow, Next, Start, StartKind, StatusRow, Why};
+use towpath_core::domain::fleet::{Days, FleetReason, Name, Upgrade};
+use towpath_core::domain::{Answer, Reason, Verdict};
+use towpath_core::finding::Finding;
+use towpath_core::simulate::Forecast;
+
+/// What is to be done now.
+pub fn decision(decision: &Decision) -> Value {
+    json!({
+        "at": decision.at.to_string(),
+        "starts": decision.starts.iter().map(start).collect::<Vec<_>>(),
+        "cancels": decision.cancels.iter().map(|cancel| json!({"upgrade": cancel.upgrade.0, "verdict": verdict(&cancel.verdict)})).collect::<Vec<_>>(),
+        "begins": decision.begins.iter().map(|upgrade| upgrade.0).collect::<Vec<_>>(),
+        "ended": decision.ended.iter().map(|ended| json!({"upgrade": ended.upgrade.0, "state": ended.state.code(), "note": ended.note})).collect::<Vec<_>>(),
+        "overdue": decision.overdue.iter().map(|overdue| json!({"upgrade": overdue.upgrade.0, "since": overdue.since.to_string()})).collect::<Vec<_>>(),
+    })
+}
+
+/// A decision as the log keeps it: with the digest of every verdict.
+pub fn logged(decided: &Decision, desk: &Desk) -> Value {
+    let digest = desk.digest(decided.at);
+    let mut value = decision(decided);
+    value["clusters"] = json!(desk.roster().len());
+    value["verdicts"] = json!(digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+    value
+}
+
+/// An upgrade to start.
+pub fn start(start: &Start) -> Value {
+    let kind = match &start.kind {
+        StartKind::Cluster => "cluster",
+        StartKind::ControlPlane => "controlPlane",
+        StartKind::NodePool(_) => "nodePool",
+    };
+    json!({
+        "cluster": start.cluster.as_str(),
+        "name": start.name,
+        "organisation": start.organisation,
+        "sector": start.sector,
+        "kind": kind,
+        "nodePool": start.pool(),
+        "from": start.from.to_string(),
+        "to": start.to.to_string(),
+        "at": start.at.to_string(),
+        "mutexes": start.locks.iter().map(|lock| &lock.mutex).collect::<Vec<_>>(),
+    })
+}
+
+/// An answer with all its reasons.
+pub fn verdict(verdict: &Verdict) -> Value {
+    let (answer, until) = match &verdict.answer {
+        Answer::Recommend => ("recommend", None),
+        Answer::RecommendUnless(_) => ("recommendUnless", None),
+        Answer::Wait { until } => ("wait", *until),
+        Answer::Refuse => ("refuse", None),
+    };
+    json!({
+        "answer": answer,
+        "until": until.map(|until| until.to_string()),
+        "reasons": verdict.reasons.iter().map(reason).collect::<Vec<_>>(),
+    })
+}
+
+fn reason(reason: &Reason) -> Value {
+    let mut value = json!({"code": reason.code(), "sentence": reason.to_string()});
+    if let Reason::Fleet(fleet) = reason {
+        value["rule"] = json!(fleet.hold_code().name());
+        value["until"] = json!(fleet.until().map(|until| until.to_string()));
+        if let FleetReason::Soak { workload, have_seconds, need_seconds, soaking, .. } = &**fleet {
+            value["workload"] = json!(workload);
+            value["haveSeconds"] = json!(have_seconds);
+            value["needSeconds"] = json!(need_seconds);
+            value["clustersSoaking"] = json!(soaking);
+        }
+    }
+    value
+}
+
+/// Why a cluster does, or does not, go where it could.
+pub fn why(desk: &Desk, member: u32, why: &Why) -> Value {
+    let (state, policy) = (desk.roster().cluster(member), desk.roster().policy(member));
+    json!({
+        "cluster": state.id.as_str(),
+        "name": state.name,
+        "organisation": state.organisation,
+        "sector": policy.sector,
+        "workloads": policy.workloads,
+        "version": state.version.to_string(),
+        "verdict": verdict(&why.cluster),
+        "candidates": why.candidates.iter().map(|candidate| json!({
+            "to": candidate.to.to_string(),
+            "verdict": verdict(&candidate.verdict),
+        })).collect::<Vec<_>>(),
+    })
+}
+
+/// The status, row by row.
+pub fn status(rows: &[StatusRow]) -> Value {
+    let next = |next: &Next| {
+        json!({
+            "at": next.at.to_string(), "cluster": next.cluster, "to": next.to.to_string(), "starts": next.starts,
+        })
+    };
+    let row = |row: &StatusRow| {
+        json!({
+            "organisation": row.organisation,
+            "sector": row.sector,
+            "workload": row.workload,
+            "versions": row.versions.iter().map(|(version, count)| (version.to_string(), json!(count))).collect::<serde_json::Map<_, _>>(),
+            "soaking": row.soaking.iter().map(|(version, (have, need))| json!({
+                "version": version.to_string(), "haveSeconds": have, "needSeconds": need,
+            })).collect::<Vec<_>>(),
+            "underWay": row.under_way.iter().map(|(cluster, to, state)| json!({
+                "cluster": cluster, "to": to.to_string(), "state": state.code(),
+            })).collect::<Vec<_>>(),
+            "next": row.next.as_ref().map(next),
+            "held": row.held.iter().map(|(code, count)| (code.name().to_owned(), json!(count))).collect::<serde_json::Map<_, _>>(),
+        })
+    };
+    rows.iter().map(row).collect()
+}
+
+/// The version history.
+pub fn history(rows: &[HistoryRow]) -> Value {
+    let row = |row: &HistoryRow| {
+        json!({
+            "organisation": row.organisation,
+            "version": row.version.to_string(),
+            "workload": row.workload,
+            "soakDays": Days(row.seconds).to_string(),
+            "soakSeconds": row.seconds,
+            "clusters": row.clusters,
+        })
+    };
+    rows.iter().map(row).collect()
+}
+
+/// What will start, if nothing fails.
+pub fn forecast(forecasts: &[Forecast]) -> Value {
+    let one = |one: &Forecast| {
+        json!({
+            "at": one.at.to_string(),
+            "cluster": one.cluster,
+            "organisation": one.organisation,
+            "sector": one.sector,
+            "nodePool": one.pool,
+            "from": one.from.to_string(),
+            "to": one.to.to_string(),
+        })
+    };
+    forecasts.iter().map(one).collect()
+}
+
+/// Upgrades in any state.
+pub fn upgrades<'a>(upgrades: impl IntoIterator<Item = (&'a Upgrade, Option<&'a Name>)>) -> Value {
+    let one = |(upgrade, name): (&Upgrade, Option<&Name>)| {
+        json!({
+            "id": upgrade.id.0,
+            "cluster": upgrade.cluster.as_str(),
+            "name": name,
+            "nodePool": upgrade.pool,
+            "from": upgrade.from.to_string(),
+            "to": upgrade.to.to_string(),
+            "state": upgrade.state.code(),
+            "owner": upgrade.owner.code(),
+            "startAt": upgrade.start_at.to_string(),
+            "changedAt": upgrade.changed_at.to_string(),
+            "failures": upgrade.failures,
+            "note": upgrade.note,
+        })
+    };
+    upgrades.into_iter().map(one).collect()
+}
+
+/// Findings.
+pub fn findings(findings: &[Finding]) -> Value {
+    let one = |finding: &Finding| {
+        json!({
+            "severity": if finding.is_error() { "error" } else { "warning" },
+            "code": finding.code,
+            "place": finding.place.to_string(),
+            "problem": finding.problem,
+            "remedy": finding.remedy,
+        })
+    };
+    findings.iter().map(one).collect()
+}

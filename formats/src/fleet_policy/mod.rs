@@ -1,0 +1,253 @@
+//! Fleet policy files: organisation files and cluster files as users of AppSRE's Advanced Upgrade Service have them.
+//!
+//! All files are read and all problems reported at once. What is wrong with a cluster's entry holds back that cluster, what is
+//! wrong with a sector its clusters, what is wrong at the top of an organisation all of its own, and nothing else.
+//! Labels on clusters say the same in another way:.
+
+mod checks;
+mod inheritance;
+mod known;
+mod organisation;
+mod references;
+mod sectors;
+mod upgrade_policy;
+
+use std::collections::BTreeMap;
+
+use towpath_core::domain::fleet::{ClusterPolicy, FleetPolicy, Name};
+use towpath_core::finding::{Finding, Place};
+
+use crate::SourceFile;
+use crate::record::Reader;
+use crate::tree::{self, Node, Value};
+
+pub(crate) use checks::warnings;
+pub(crate) use known::Known;
+pub use known::{MAX_PATTERNS, MAX_SCHEDULES};
+use organisation::Draft;
+pub use organisation::MAX_CLUSTERS;
+pub(crate) use organisation::{Rules, cluster};
+use references::Directory;
+pub(crate) use references::Reference;
+pub use sectors::MAX_SECTORS;
+
+/// The most files that are read.
+pub const MAX_FILES: usize = 1_000_000;
+
+/// What all files say together.
+#[derive(Debug, Default)]
+pub struct PolicyRead {
+    /// The policy. Entries with problems are in it, and held back.
+    pub policy: FleetPolicy,
+    /// Everything that was found, errors first, then by place.
+    pub findings: Vec<Finding>,
+    /// The paths of files that could not be read as a whole: what they say is not in the policy.
+    pub unreadable: Vec<String>,
+    /// What clusters that are read later, from their labels, are held against.
+    pub(crate) rules: BTreeMap<Name, Rules>,
+    /// How organisations are named.
+    directory: Directory,
+}
+
+/// Whether a path can be that of a policy file; adapters need not bring others.
+pub fn is_part(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    !name.starts_with('.') && [".yaml", ".yml", ".json"].iter().any(|ending| name.ends_with(ending))
+}
+
+/// Reads all files that can be policy files. Their order does not matter.
+pub fn read(files: &[SourceFile]) -> PolicyRead {
+    if files.len() > MAX_FILES {
+        let problem = format!("there are more than {MAX_FILES} files");
+        let finding = Finding::error("too-large", Place::file("."), problem, "point at the policy files alone");
+        return PolicyRead { findings: vec![finding], ..PolicyRead::default() };
+    }
+    let mut reading = Reading::default();
+    let mut files: Vec<&SourceFile> = files.iter().filter(|file| is_part(&file.path)).collect();
+    files.sort_by(|a, b| (&a.path, &a.bytes).cmp(&(&b.path, &b.bytes)));
+    for file in files {
+        reading.file(file);
+    }
+    reading.finish()
+}
+
+/// Adds organisations that are described elsewhere than in files, in the words of files.
+pub(crate) fn add_organisations(
+    read: &mut PolicyRead,
+    described: Vec<(Place, Node)>,
+    known: &mut Known,
+    findings: &mut Vec<Finding>,
+) {
+    let directory = std::mem::take(&mut read.directory);
+    let mut reading = Reading { known: std::mem::take(known), directory, ..Reading::default() };
+    for (place, node) in described {
+        reading.organisation(&place, &node);
+    }
+    *known = reading.known;
+    findings.append(&mut reading.findings);
+    read.directory = reading.directory;
+    for (id, Draft { organisation, rules }) in reading.drafts {
+        read.policy.organisations.insert(id.clone(), organisation);
+        read.rules.insert(id, rules);
+    }
+    // What one side has said may have its answer now.
+    read.findings.retain(|finding| finding.code != inheritance::ONE_SIDED);
+    inheritance::settle(&mut read.policy, &read.rules, &read.directory, findings);
+}
+
+/// What has been read so far.
+#[derive(Default)]
+struct Reading {
+    known: Known,
+    drafts: BTreeMap<Name, Draft>,
+    directory: Directory,
+    /// Clusters of cluster files; their organisations may come later.
+    clusters: Vec<ClusterFile>,
+    findings: Vec<Finding>,
+    unreadable: Vec<String>,
+}
+
+/// What concerns us of a cluster file.
+struct ClusterFile {
+    place: Place,
+    organisation: Reference,
+    /// As an item of `upgradePolicyClusters`.
+    entry: Node,
+}
+
+/// What kind of file it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Organisation,
+    Cluster,
+}
+
+impl Reading {
+    fn file(&mut self, file: &SourceFile) {
+        let place = Place::file(file.path.as_str());
+        let read = tree::of_yaml(&place, &file.bytes).and_then(|node| kind(&place, &node).map(|kind| (kind, node)));
+        let was_read = match read {
+            Ok((Kind::Organisation, node)) => self.organisation(&place, &node),
+            Ok((Kind::Cluster, node)) => self.cluster(place, &node),
+            Err(finding) => {
+                self.findings.push(finding);
+                false
+            }
+        };
+        if !was_read {
+            self.unreadable.push(file.path.clone());
+        }
+    }
+
+    fn organisation(&mut self, place: &Place, node: &Node) -> bool {
+        let Some(draft) = organisation::read(place, node, &mut self.known, &mut self.findings) else {
+            return false;
+        };
+        let organisation = &draft.organisation;
+        self.directory.add(&organisation.id, &organisation.name, &place.file);
+        let Some(first) = self.drafts.get_mut(&organisation.id) else {
+            self.drafts.insert(organisation.id.clone(), draft);
+            return true;
+        };
+        let id = &*organisation.id;
+        let problem = format!("organisation {id:?} is declared here and at {}", first.organisation.origin);
+        let remedy = "keep one of them; until then none of its clusters is started";
+        let finding = Finding::error("duplicate-organisation", organisation.origin.clone(), problem, remedy);
+        first.rules.problems.push(finding.clone());
+        self.findings.push(finding);
+        false
+    }
+
+    /// A cluster file without a policy is none of our business.
+    fn cluster(&mut self, place: Place, node: &Node) -> bool {
+        let Some(policy) = node.get("upgradePolicy") else {
+            return true;
+        };
+        let mut reader = Reader::new(&place);
+        let organisation = ["organisation", "organization", "ocm"].iter().find_map(|field| node.get(field));
+        let organisation = match organisation {
+            Some(named) => Reference::read(&mut reader, &mut self.known, named),
+            None => {
+                let problem = "the cluster has a policy, and no organisation";
+                reader.error("missing-field", node, problem, "add `ocm:` with the organisation's id, name or file");
+                None
+            }
+        };
+        self.findings.append(&mut reader.findings);
+        let Some(organisation) = organisation else {
+            return false;
+        };
+        // The id that the cluster itself sends comes before the one that its API gave it.
+        let spec = node.get("spec");
+        let id = ["external_id", "id"].iter().find_map(|field| spec?.get(field));
+        let fields = [("name", node.get("name")), ("id", id), ("upgradePolicy", Some(policy))];
+        let entry = Node::map(fields.into_iter().filter_map(|(name, value)| Some((name, value?.clone()))));
+        let entry = Node { line: node.line, column: node.column, ..entry };
+        self.clusters.push(ClusterFile { place, organisation, entry });
+        true
+    }
+
+    fn finish(mut self) -> PolicyRead {
+        for file in std::mem::take(&mut self.clusters) {
+            self.place_cluster(&file);
+        }
+        let mut read = PolicyRead { unreadable: self.unreadable, findings: self.findings, ..PolicyRead::default() };
+        read.directory = self.directory;
+        for (id, Draft { organisation, rules }) in self.drafts {
+            read.policy.organisations.insert(id.clone(), organisation);
+            read.rules.insert(id, rules);
+        }
+        inheritance::settle(&mut read.policy, &read.rules, &read.directory, &mut read.findings);
+        for (id, organisation) in &mut read.policy.organisations {
+            let rules = read.rules.get(id).cloned().unwrap_or_default();
+            finish(organisation, &rules, &mut read.findings);
+        }
+        read.findings.sort();
+        read.findings.dedup();
+        read
+    }
+
+    fn place_cluster(&mut self, file: &ClusterFile) {
+        let draft = self.directory.find(&file.organisation).and_then(|id| self.drafts.get_mut(&id));
+        let Some(draft) = draft else {
+            let problem = format!("there is no organisation {:?}, or there are several", file.organisation.shown());
+            let remedy = "correct it, or add the organisation's file";
+            let place = file.organisation.place.clone();
+            self.findings.push(Finding::error("unknown-organisation", place, problem, remedy));
+            return;
+        };
+        let entry = organisation::cluster(&file.place, &file.entry, &mut self.known, &draft.rules, &mut self.findings);
+        draft.organisation.clusters.extend(entry);
+    }
+}
+
+/// The last look at an organisation, when all its clusters are there.
+fn finish(organisation: &mut towpath_core::domain::fleet::Organisation, rules: &Rules, findings: &mut Vec<Finding>) {
+    let key = |cluster: &ClusterPolicy| (cluster.name.clone(), cluster.origin.clone());
+    organisation.clusters.sort_by_cached_key(key);
+    checks::duplicates(organisation, findings);
+    checks::tell(organisation, rules);
+    checks::warnings(organisation, findings);
+}
+
+/// Tells organisation files from cluster files by what stands in them.
+fn kind(place: &Place, node: &Node) -> Result<Kind, Finding> {
+    let has = |names: &[&str]| names.iter().any(|name| node.get(name).is_some());
+    let schema = node.get("$schema").and_then(|schema| match &schema.value {
+        Value::Text(text) => Some(&**text),
+        _ => None,
+    });
+    match schema {
+        Some(schema) if schema.starts_with("/openshift/cluster-") => return Ok(Kind::Cluster),
+        Some(schema) if schema.starts_with("/openshift/openshift-cluster-manager") => return Ok(Kind::Organisation),
+        _ => {}
+    }
+    if has(&["orgId", "upgradePolicyClusters", "upgradePolicyDefaults", "sectors"]) {
+        return Ok(Kind::Organisation);
+    }
+    if has(&["upgradePolicy", "spec", "ocm", "organisation", "organization"]) {
+        return Ok(Kind::Cluster);
+    }
+    let problem = "this is neither an organisation (`orgId`) nor a cluster (`upgradePolicy`)";
+    Err(Finding::error("not-a-policy", place.clone(), problem, "complete the file, or keep it elsewhere"))
+}

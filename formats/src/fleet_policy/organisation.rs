@@ -1,0 +1,269 @@
+//! Organisation files: everything but what single clusters want holds for all of them.
+//!
+//! What is wrong at the top of an organisation holds back all its clusters: a block, a limit or an inheritance that was not
+//! understood must not be one that is not there.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use towpath_core::domain::ClusterId;
+use towpath_core::domain::fleet::{ClusterPolicy, Name, Organisation, PolicyDefault};
+use towpath_core::finding::{Finding, Place};
+
+use super::known::Known;
+use super::references::Reference;
+use super::sectors::{self, Sectors};
+use super::upgrade_policy;
+use crate::record::{Reader, Record};
+use crate::tree::{Node, Value};
+
+/// The most clusters that one organisation may name.
+pub const MAX_CLUSTERS: usize = 1_000_000;
+/// The most defaults of an organisation.
+const MAX_DEFAULTS: usize = 1_000;
+/// The most items of any other list.
+const MAX_ITEMS: usize = 10_000;
+/// The most labels that a default may look for.
+const MAX_LABELS: usize = 64;
+/// How many problems of its organisation a cluster is told.
+const MAX_TOLD: usize = 8;
+
+/// Fields that have a meaning here, and those that AUS users have for other tools.
+const FIELDS: [&str; 28] = [
+    "name",
+    "orgId",
+    "environment",
+    "blockedVersions",
+    "sectors",
+    "upgradePolicyClusters",
+    "upgradePolicyDefaults",
+    "upgradePolicyAllowedWorkloads",
+    "upgradePolicyAllowedMutexes",
+    "inheritVersionData",
+    "publishVersionData",
+    "sharedMutexes",
+    "disable",
+    "ausClusterHealthChecks",
+    "$schema",
+    "labels",
+    "description",
+    "path",
+    "url",
+    "accessTokenClientId",
+    "accessTokenUrl",
+    "accessTokenClientSecret",
+    "offlineToken",
+    "addonManagedUpgrades",
+    "addonUpgradeTests",
+    "upgradePolicyAddons",
+    "recommendedVersions",
+    "recommendedVersionWeight",
+];
+
+/// An organisation that is being read.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    pub(crate) organisation: Organisation,
+    pub(crate) rules: Rules,
+}
+
+/// What the clusters of an organisation are held against.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Rules {
+    pub(crate) workloads: Option<BTreeSet<Name>>,
+    pub(crate) mutexes: Option<BTreeSet<Name>>,
+    pub(crate) sectors: BTreeSet<Name>,
+    /// What holds back every cluster.
+    pub(crate) problems: Vec<Finding>,
+    /// What holds back the clusters of a sector.
+    pub(crate) sector_problems: BTreeMap<Name, Vec<Finding>>,
+    /// From whom version data is to be inherited, if they say so too.
+    pub(super) inherits: Vec<Reference>,
+    /// Who may inherit version data.
+    pub(super) publishes: Vec<Reference>,
+}
+
+/// Reads an organisation with all its clusters; none if it cannot be told which organisation it is.
+pub(crate) fn read(place: &Place, node: &Node, known: &mut Known, findings: &mut Vec<Finding>) -> Option<Draft> {
+    let mut reader = Reader::new(place);
+    let draft = head(&mut reader, known, node);
+    let Some((mut draft, record)) = draft else {
+        findings.append(&mut reader.findings);
+        return None;
+    };
+    let errors = reader.findings.iter().filter(|finding| finding.is_error());
+    draft.rules.problems.extend(errors.take(MAX_TOLD).cloned());
+    // A sector's problems are its own; only its clusters are held back.
+    if let Some(node) = record.get("sectors") {
+        let Sectors { sectors, problems } = sectors::read(&mut reader, known, node);
+        draft.rules.sectors = sectors.keys().cloned().collect();
+        draft.organisation.sectors = sectors;
+        draft.rules.sector_problems = problems;
+    }
+    if let Some(node) = record.get("upgradePolicyClusters") {
+        let entries = reader.list(node, "upgradePolicyClusters", MAX_CLUSTERS);
+        let clusters = entries.iter().filter_map(|entry| cluster(place, entry, known, &draft.rules, findings));
+        draft.organisation.clusters = clusters.collect();
+    }
+    if let Some(node) = record.get("upgradePolicyDefaults") {
+        let entries = reader.list(node, "upgradePolicyDefaults", MAX_DEFAULTS);
+        let defaults = entries.iter().filter_map(|entry| default(place, entry, known, &draft.rules, findings));
+        draft.organisation.defaults = defaults.collect();
+    }
+    findings.append(&mut reader.findings);
+    Some(draft)
+}
+
+/// All but sectors, clusters and defaults.
+fn head<'n>(reader: &mut Reader, known: &mut Known, node: &'n Node) -> Option<(Draft, Record<'n>)> {
+    let record = reader.open_record(node, "an organisation")?;
+    reader.warn_unknown(record, &FIELDS);
+    let id = reader.required(record, "orgId", "add `orgId: <the organisation's id>`")?;
+    let id = known.name(reader.name(id, "an organisation's id")?);
+    let name = record.get("name").and_then(|node| reader.name(node, "an organisation's name"));
+    let name = name.map_or_else(|| id.clone(), |name| known.name(name));
+    let mut draft = Draft {
+        organisation: Organisation {
+            id,
+            name,
+            environment: None,
+            blocked_versions: Vec::new(),
+            sectors: BTreeMap::new(),
+            clusters: Vec::new(),
+            defaults: Vec::new(),
+            inherits_from: BTreeSet::new(),
+            shared_mutexes: BTreeSet::new(),
+            disabled: false,
+            origin: reader.at(node),
+        },
+        rules: Rules::default(),
+    };
+    let organisation = &mut draft.organisation;
+    organisation.environment = record.get("environment").and_then(environment).map(|name| known.name(name));
+    if let Some(node) = record.get("blockedVersions") {
+        organisation.blocked_versions = upgrade_policy::patterns(reader, known, node);
+    }
+    if let Some(node) = record.get("sharedMutexes") {
+        organisation.shared_mutexes = names(reader, known, node, "sharedMutexes");
+    }
+    if let Some(node) = record.get("disable") {
+        organisation.disabled = disabled(reader, node);
+    }
+    // What is no list allows nothing and forbids nothing; that it is none holds back everybody.
+    let mut allowed = |field: &str| {
+        let node = record.get(field)?;
+        let names = names(reader, known, node, field);
+        matches!(node.value, Value::List(_)).then_some(names)
+    };
+    draft.rules.workloads = allowed("upgradePolicyAllowedWorkloads");
+    draft.rules.mutexes = allowed("upgradePolicyAllowedMutexes");
+    let mut references = |field: &str| match record.get(field) {
+        None => Vec::new(),
+        Some(node) => {
+            let items = reader.list(node, field, MAX_ITEMS);
+            items.iter().filter_map(|item| Reference::read(reader, known, item)).collect()
+        }
+    };
+    draft.rules.inherits = references("inheritVersionData");
+    draft.rules.publishes = references("publishVersionData");
+    Some((draft, record))
+}
+
+fn names(reader: &mut Reader, known: &mut Known, node: &Node, list: &str) -> BTreeSet<Name> {
+    let items = reader.list(node, list, MAX_ITEMS);
+    items.iter().filter_map(|item| reader.name(item, "a name").map(|name| known.name(name))).collect()
+}
+
+/// `production`, or a reference to where it is described.
+fn environment(node: &Node) -> Option<&str> {
+    match &node.value {
+        Value::Text(text) => Some(text),
+        _ => ["name", "$ref"].iter().find_map(|field| node.get(field)).and_then(environment),
+    }
+}
+
+/// Whether the organisation is left alone: `disable` names one of the integrations whose work this is.
+fn disabled(reader: &mut Reader, node: &Node) -> bool {
+    let Some(list) = reader.open_record(node, "`disable`").and_then(|record| record.get("integrations")) else {
+        return false;
+    };
+    let ours = |name: &str| {
+        let starts = ["aus-", "ocm-upgrade", "advanced-upgrade"];
+        name.contains("upgrade-scheduler") || starts.iter().any(|start| name.starts_with(start))
+    };
+    let items = reader.list(list, "integrations", MAX_ITEMS);
+    items.iter().filter_map(|item| reader.text(item, "an integration's name")).any(ours)
+}
+
+/// An item of `upgradePolicyClusters`.
+pub(crate) fn cluster(
+    place: &Place,
+    node: &Node,
+    known: &mut Known,
+    rules: &Rules,
+    findings: &mut Vec<Finding>,
+) -> Option<ClusterPolicy> {
+    let mut reader = Reader::new(place);
+    let fields = ["name", "id", "serverUrl", "upgradePolicy"];
+    let entry = reader.record(node, "a cluster", &fields).and_then(|record| {
+        let name = reader.required(record, "name", "add `name: <cluster>`")?;
+        let name: Name = reader.name(name, "a cluster's name")?.into();
+        let id = record.get("id").and_then(|node| cluster_id(&mut reader, node));
+        let policy = policy(&mut reader, known, rules, record);
+        Some(ClusterPolicy { name, id, policy, problems: Vec::new(), origin: reader.at(node) })
+    });
+    findings.extend(reader.findings.iter().cloned());
+    entry.map(|entry| ClusterPolicy { problems: reader.findings, ..entry })
+}
+
+/// The policy of an entry, which must have one.
+pub(super) fn policy(
+    reader: &mut Reader,
+    known: &mut Known,
+    rules: &Rules,
+    record: Record<'_>,
+) -> towpath_core::domain::fleet::UpgradePolicy {
+    let node = reader.required(record, "upgradePolicy", "add `upgradePolicy:` with workloads and a schedule");
+    node.map(|node| upgrade_policy::read(reader, known, rules, node)).unwrap_or_default()
+}
+
+/// An id as a cluster sends it.
+pub(super) fn cluster_id(reader: &mut Reader, node: &Node) -> Option<ClusterId> {
+    let text = reader.name(node, "a cluster's id")?;
+    let id = ClusterId::new(text);
+    if id.is_none() {
+        let remedy = format!("use at most {} bytes", ClusterId::MAX_BYTES);
+        reader.error("bad-name", node, "this cannot be a cluster's id", &remedy);
+    }
+    id
+}
+
+/// An item of `upgradePolicyDefaults`.
+fn default(
+    place: &Place,
+    node: &Node,
+    known: &mut Known,
+    rules: &Rules,
+    findings: &mut Vec<Finding>,
+) -> Option<PolicyDefault> {
+    let mut reader = Reader::new(place);
+    let entry = reader.record(node, "a default", &["name", "matchLabels", "upgradePolicy"]).and_then(|record| {
+        let name = reader.required(record, "name", "add `name: <default>`")?;
+        let name = known.name(reader.name(name, "a default's name")?);
+        let match_labels = match record.get("matchLabels") {
+            Some(node) => reader.labels(node, "matchLabels", MAX_LABELS),
+            None => BTreeMap::new(),
+        };
+        let policy = policy(&mut reader, known, rules, record);
+        Some(PolicyDefault { name, match_labels, policy, problems: Vec::new(), origin: reader.at(node) })
+    });
+    findings.extend(reader.findings.iter().cloned());
+    entry.map(|entry| PolicyDefault { problems: reader.findings, ..entry })
+}
+
+impl Rules {
+    /// What holds back a cluster of that sector, besides what is wrong with the cluster itself.
+    pub(crate) fn problems_of(&self, sector: Option<&Name>) -> impl Iterator<Item = &Finding> {
+        let of_sector = sector.and_then(|sector| self.sector_problems.get(sector));
+        self.problems.iter().chain(of_sector.into_iter().flatten())
+    }
+}

@@ -1,0 +1,362 @@
+//! What a cluster says of itself: the body of its report.
+//!
+//! Fields that we do not know are ignored, so that agents may be newer than the service. What we do know must be right, and
+//! there is a limit to everything: reports come from outside.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use towpath_core::domain::fleet::{ClusterState, Health, Labels, Name, Pool, Product};
+use towpath_core::domain::{Arch, ChannelName, ClusterId, Fact, Platform, ReleaseName, Version};
+
+use crate::graph_data::parse_time;
+use crate::json::Unique;
+use crate::record::shown;
+
+/// The largest body.
+pub const MAX_BYTES: usize = 64 << 10;
+/// The most entries of a history, conditions, labels, and node pools, each.
+pub const MAX_ENTRIES: usize = 64;
+/// The longest text, messages of conditions apart.
+const MAX_TEXT_BYTES: usize = 256;
+
+/// What a cluster says of itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    /// Its name; none: it is known by its id.
+    pub name: Option<Name>,
+    /// The organisation it belongs to.
+    pub organisation: Name,
+    /// What it runs.
+    pub version: Version,
+    /// What it is on its way to.
+    pub desired: Option<Version>,
+    /// How it is, all in all.
+    pub health: Health,
+    /// The versions it has run, as it lists them: newest first.
+    pub history: Vec<HistoryEntry>,
+    /// Its conditions.
+    pub conditions: Vec<Condition>,
+    /// What it runs on.
+    pub platform: Fact<Platform>,
+    /// The channel it follows.
+    pub channel: Option<ChannelName>,
+    /// The architecture of its payload.
+    pub arch: Arch,
+    /// Its labels.
+    pub labels: Labels,
+    /// How many nodes it has.
+    pub nodes: Option<u32>,
+    /// Its node pools, if its control plane is hosted.
+    pub pools: Option<Vec<Pool>>,
+    /// Whether it uses short-lived tokens of its cloud (STS).
+    pub sts: bool,
+    /// When this was so, by its own clock.
+    pub at: Option<Timestamp>,
+    /// Whether an update of it is failing.
+    pub failing: bool,
+    /// Whether an update of it is in progress.
+    pub progressing: bool,
+}
+
+/// A version that a cluster has run, or has tried to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HistoryEntry {
+    /// The version.
+    pub version: Version,
+    /// `Completed` or `Partial`.
+    pub state: String,
+    /// When it began.
+    pub started: Option<Timestamp>,
+    /// When it was there.
+    pub completed: Option<Timestamp>,
+}
+
+/// A condition of a cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Condition {
+    /// What it is about: `Failing`, `Available`, `Progressing`, …
+    pub r#type: String,
+    /// `True`, `False` or `Unknown`.
+    pub status: String,
+    /// Why, in a word.
+    pub reason: String,
+    /// Why, for people.
+    pub message: String,
+}
+
+/// A report as it is sent.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", expecting = "a report: an object")]
+struct Sent {
+    name: Option<String>,
+    organisation: String,
+    version: String,
+    desired: Option<String>,
+    healthy: Option<bool>,
+    unhealthy_reason: Option<String>,
+    #[serde(default)]
+    history: Vec<SentHistory>,
+    #[serde(default)]
+    conditions: Vec<SentCondition>,
+    platform: Option<String>,
+    channel: Option<String>,
+    arch: Option<String>,
+    #[serde(default)]
+    labels: Unique<String>,
+    nodes: Option<u32>,
+    node_pools: Option<Vec<SentPool>>,
+    #[serde(default)]
+    sts: bool,
+    at: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(expecting = "an entry of the history: an object")]
+struct SentHistory {
+    version: String,
+    #[serde(default)]
+    state: String,
+    #[serde(alias = "startedTime")]
+    started: Option<String>,
+    #[serde(alias = "completionTime")]
+    completed: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(expecting = "a condition: an object")]
+struct SentCondition {
+    r#type: String,
+    status: String,
+    #[serde(default)]
+    reason: String,
+    #[serde(default)]
+    message: String,
+}
+
+#[derive(Deserialize)]
+#[serde(expecting = "a node pool: an object")]
+struct SentPool {
+    id: String,
+    version: String,
+}
+
+/// Reads a report, or says in a sentence what is wrong with it.
+pub fn read(bytes: &[u8]) -> Result<Report, String> {
+    if bytes.len() > MAX_BYTES {
+        return Err(format!("the report is larger than {MAX_BYTES} bytes"));
+    }
+    let sent: Sent = serde_json::from_slice(bytes).map_err(|error| format!("the report is not right: {error}"))?;
+    for (what, count) in [
+        ("entries of the history", sent.history.len()),
+        ("conditions", sent.conditions.len()),
+        ("labels", sent.labels.0.len()),
+        ("node pools", sent.node_pools.as_ref().map_or(0, Vec::len)),
+    ] {
+        if count > MAX_ENTRIES {
+            return Err(format!("there are {count} {what}; at most {MAX_ENTRIES} are taken"));
+        }
+    }
+    let conditions: Vec<Condition> = sent.conditions.into_iter().map(condition).collect::<Result<_, _>>()?;
+    let is = |kind: &str, status: &str| conditions.iter().any(|c| c.r#type == kind && c.status == status);
+    Ok(Report {
+        name: sent.name.map(|name| named("name", &name)).transpose()?,
+        organisation: named("organisation", &sent.organisation)?,
+        version: version(&sent.version)?,
+        desired: sent.desired.map(|desired| version(&desired)).transpose()?,
+        health: health(sent.healthy, sent.unhealthy_reason.as_deref(), &conditions)?,
+        history: sent.history.into_iter().map(history).collect::<Result<_, _>>()?,
+        platform: sent.platform.filter(|name| !name.is_empty()).map(|name| platform(&name)).transpose()?.into(),
+        channel: sent.channel.filter(|name| !name.is_empty()).map(|name| channel(&name)).transpose()?,
+        arch: sent.arch.map(|arch| named("arch", &arch)).transpose()?.map(Arch::new).unwrap_or_default(),
+        labels: labels(sent.labels.0)?,
+        nodes: sent.nodes,
+        pools: sent.node_pools.map(|pools| pools.into_iter().map(pool).collect::<Result<_, _>>()).transpose()?,
+        sts: sent.sts,
+        at: sent.at.map(|at| parse_time(&at)).transpose()?,
+        failing: is("Failing", "True"),
+        progressing: is("Progressing", "True"),
+        conditions,
+    })
+}
+
+impl Report {
+    /// What is known of the cluster after this report. What it could go to is not the cluster's to say.
+    pub fn state(&self, id: ClusterId, received_at: Timestamp) -> ClusterState {
+        let since = self.history.iter().find(|entry| entry.version == self.version);
+        let since = since.and_then(|entry| entry.completed.or(entry.started)).unwrap_or(received_at);
+        ClusterState {
+            name: self.name.clone().unwrap_or_else(|| id.as_str().into()),
+            id,
+            organisation: self.organisation.clone(),
+            version: self.version.clone(),
+            going_to: self.going_to(),
+            version_since: since.min(received_at),
+            last_seen: received_at,
+            health: self.health.clone(),
+            channel: self.channel.clone(),
+            arch: self.arch.clone(),
+            platform: self.platform.clone(),
+            labels: self.labels.clone(),
+            product: match &self.pools {
+                Some(pools) => Product::HostedControlPlane { pools: pools.clone() },
+                None => Product::Standalone,
+            },
+            sts: self.sts,
+            offers: Arc::new([]),
+            acknowledged_gates: Default::default(),
+        }
+    }
+
+    /// The version it is on its way to, if it is on its way.
+    fn going_to(&self) -> Option<Version> {
+        self.desired.clone().filter(|desired| *desired != self.version)
+    }
+}
+
+fn health(healthy: Option<bool>, why: Option<&str>, conditions: &[Condition]) -> Result<Health, String> {
+    let sick = |c: &&Condition| matches!((&*c.r#type, &*c.status), ("Failing", "True") | ("Available", "False"));
+    let unhealthy = |why: &str| Health::Unhealthy { why: shown(why).into() };
+    if let Some(condition) = conditions.iter().find(sick) {
+        let said = [&condition.message, &condition.reason].into_iter().find(|text| !text.is_empty());
+        let said = said.map_or(String::new(), |text| format!(": {text}"));
+        return Ok(unhealthy(&format!("{} is {}{said}", condition.r#type, condition.status)));
+    }
+    match healthy {
+        Some(false) => Ok(unhealthy(why.filter(|why| !why.is_empty()).unwrap_or("it says so, and gives no reason"))),
+        Some(true) | None => Ok(Health::Healthy),
+    }
+}
+
+fn condition(sent: SentCondition) -> Result<Condition, String> {
+    for (what, text) in [("type", &sent.r#type), ("status", &sent.status), ("reason", &sent.reason)] {
+        if text.len() > MAX_TEXT_BYTES {
+            return Err(format!("the {what} of a condition is longer than {MAX_TEXT_BYTES} bytes"));
+        }
+    }
+    Ok(Condition { r#type: sent.r#type, status: sent.status, reason: sent.reason, message: sent.message })
+}
+
+fn history(sent: SentHistory) -> Result<HistoryEntry, String> {
+    if sent.state.len() > MAX_TEXT_BYTES {
+        return Err(format!("a state of the history is longer than {MAX_TEXT_BYTES} bytes"));
+    }
+    let time = |text: Option<String>| text.map(|text| parse_time(&text)).transpose();
+    Ok(HistoryEntry {
+        version: version(&sent.version)?,
+        state: sent.state,
+        started: time(sent.started)?,
+        completed: time(sent.completed)?,
+    })
+}
+
+fn pool(sent: SentPool) -> Result<Pool, String> {
+    Ok(Pool { id: named("the id of a node pool", &sent.id)?, version: version(&sent.version)? })
+}
+
+fn labels(sent: BTreeMap<String, String>) -> Result<Labels, String> {
+    let long = |text: &str| text.len() > 4 * MAX_TEXT_BYTES;
+    match sent.iter().find(|(name, value)| long(name) || long(value)) {
+        Some((name, _)) => Err(format!("label {:?} is too long", shown(name))),
+        None => Ok(sent),
+    }
+}
+
+fn named(what: &str, text: &str) -> Result<Name, String> {
+    let is_name = !text.is_empty() && text.len() <= MAX_TEXT_BYTES && !text.chars().any(char::is_control);
+    match is_name {
+        true => Ok(text.into()),
+        false => Err(format!("{what} is {:?}; it must have 1 to {MAX_TEXT_BYTES} bytes on one line", shown(text))),
+    }
+}
+
+/// A version; an architecture behind it is the payload's, and told elsewhere.
+fn version(text: &str) -> Result<Version, String> {
+    ReleaseName::parse(text).map(|name| name.version).map_err(|error| error.to_string())
+}
+
+fn channel(text: &str) -> Result<ChannelName, String> {
+    ChannelName::new(text).ok_or_else(|| format!("{:?} cannot be a channel's name", shown(text)))
+}
+
+fn platform(text: &str) -> Result<Platform, String> {
+    Platform::new(text).ok_or_else(|| format!("{:?} cannot be a platform's name", shown(text)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"{"name": "c", "organisation": "o", "version": "4.16.1", "desired": "4.16.2", "nodes": 3,
+        "history": [{"version": "4.16.2", "state": "Partial", "startedTime": "2026-05-12T10:00:00Z"},
+                    {"version": "4.16.1", "state": "Completed", "completionTime": "2026-05-01T10:00:00Z"}],
+        "conditions": [{"type": "Available", "status": "True"}, {"type": "Progressing", "status": "True"}],
+        "platform": "AWS", "channel": "stable-4.16", "arch": "arm64", "labels": {"tier": "dev"},
+        "at": "2026-05-12T10:30:00Z", "somethingNew": {"x": [1]}}"#;
+
+    #[test]
+    fn a_good_report() {
+        let report = read(GOOD.as_bytes()).unwrap();
+        assert!(report.progressing && !report.failing && report.health.is_healthy());
+        let received_at = "2026-05-12T10:30:05Z".parse().unwrap();
+        let state = report.state(ClusterId::new("0f3a").unwrap(), received_at);
+        assert_eq!(state.going_to, Some("4.16.2".parse().unwrap()));
+        assert_eq!(state.version_since, "2026-05-01T10:00:00Z".parse().unwrap());
+        assert_eq!((state.last_seen, &*state.name), (received_at, "c"));
+    }
+
+    #[test]
+    fn health() {
+        let with = |extra: &str| {
+            let text = format!(r#"{{"organisation": "o", "version": "4.16.1", {extra}}}"#);
+            match read(text.as_bytes()).unwrap().health {
+                Health::Healthy => "healthy".to_owned(),
+                Health::Unhealthy { why } => why.to_string(),
+            }
+        };
+        for (extra, expected) in [
+            (r#""healthy": true"#, "healthy"),
+            (r#""conditions": [{"type": "Failing", "status": "Unknown"}]"#, "healthy"),
+            (r#""healthy": false, "unhealthyReason": "etcd""#, "etcd"),
+            (r#""healthy": false"#, "it says so, and gives no reason"),
+            (r#""healthy": true, "conditions": [{"type": "Failing", "status": "True"}]"#, "Failing is True"),
+            (
+                r#""conditions": [{"type": "Available", "status": "False", "reason": "Down"}]"#,
+                "Available is False: Down",
+            ),
+        ] {
+            assert_eq!(with(extra), expected, "{extra}");
+        }
+    }
+
+    #[test]
+    fn what_is_refused() {
+        let edited = |before: &str, after: &str| {
+            assert!(GOOD.contains(before), "{before}");
+            read(GOOD.replacen(before, after, 1).as_bytes()).unwrap_err()
+        };
+        let many = |entry: &str| vec![entry; MAX_ENTRIES + 1].join(",");
+        let labels: Vec<String> = (0..=MAX_ENTRIES).map(|n| format!("\"l{n}\": \"\"")).collect();
+        for (error, expected) in [
+            (edited("\"4.16.1\", \"desired", "\"4.16\", \"desired"), "\"4.16\" is not a version"),
+            (edited("\"organisation\": \"o\"", "\"organisation\": \"\""), "organisation is \"\""),
+            (edited("\"organisation\": \"o\", ", ""), "missing field `organisation`"),
+            (edited("\"tier\": \"dev\"", "\"a\": \"1\", \"a\": \"2\""), "the key \"a\" stands twice"),
+            (edited("2026-05-12T10:30:00Z", "yesterday"), "\"yesterday\" is not an RFC 3339 date-time"),
+            (edited("\"nodes\": 3", "\"nodes\": -3"), "-3"),
+            (
+                edited(
+                    "{\"type\": \"Available\"",
+                    &format!("{},{{\"type\": \"Available\"", many(r#"{"type":"a","status":"b"}"#)),
+                ),
+                "67 conditions; at most 64",
+            ),
+            (edited("\"tier\": \"dev\"", &labels.join(",")), "65 labels; at most 64"),
+            (read(&vec![b' '; MAX_BYTES + 1]).unwrap_err(), "larger than 65536 bytes"),
+        ] {
+            assert!(error.contains(expected), "{error} / {expected}");
+        }
+    }
+}
