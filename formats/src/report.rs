@@ -184,7 +184,10 @@ pub fn read(bytes: &[u8]) -> Result<Report, String> {
 
 impl Report {
     /// What is known of the cluster after this report. What it could go to is not the cluster's to say.
+    ///
+    /// A report that came late is about its own time; one from the future is about now.
     pub fn state(&self, id: ClusterId, received_at: Timestamp) -> ClusterState {
+        let received_at = self.at.map_or(received_at, |at| at.min(received_at));
         let since = self.history.iter().find(|entry| entry.version == self.version);
         let since = since.and_then(|entry| entry.completed.or(entry.started)).unwrap_or(received_at);
         ClusterState {

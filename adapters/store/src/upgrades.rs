@@ -6,6 +6,7 @@ use towpath_core::domain::ClusterId;
 use towpath_core::domain::fleet::{Upgrade, UpgradeId, UpgradeState};
 
 use crate::claims::{Claimed, Lock, Refusal, Start, lock_starts, put};
+use crate::people::read_pauses;
 use crate::rows::{self, UPGRADE, checked, nanoseconds};
 use crate::{Lease, Result, Store, StoreError, bounded};
 
@@ -97,6 +98,31 @@ impl Store {
             }
             tx.commit().await?;
             Ok(true)
+        })
+        .await
+    }
+
+    /// Lets a plan start, unless people have stopped new starts where its cluster is: after a pause has returned,
+    /// nothing that it covers begins. Whether it began.
+    pub async fn begin(
+        &self,
+        lease: &Lease,
+        id: UpgradeId,
+        organisation: &str,
+        sector: Option<&str>,
+        at: Timestamp,
+    ) -> Result<bool> {
+        let at = nanoseconds(at)?;
+        bounded(async {
+            let mut tx = self.act(lease).await?;
+            lock_starts(&mut tx).await?;
+            if read_pauses(&mut tx).await?.iter().any(|pause| pause.covers(organisation, sector)) {
+                return Ok(false);
+            }
+            let text = "UPDATE upgrades SET state = 'started', changed_at = $1 WHERE id = $2 AND state = 'planned'";
+            let began = sqlx::query(text).bind(at).bind(id.0).execute(tx.on()).await?.rows_affected() > 0;
+            tx.commit().await?;
+            Ok(began)
         })
         .await
     }

@@ -18,7 +18,8 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use towpath_core::decide::View;
 use towpath_core::domain::{
-    Answer, Arch, ChannelName, Cluster, ClusterId, Edge, Graph, ReleaseId, RiskId, Situation, Verdict, Version,
+    Answer, Arch, ChannelName, Cluster, ClusterId, Edge, Graph, Platform, ReleaseId, RiskId, Situation, Verdict,
+    Version,
 };
 use towpath_core::rules::{Policy, Rule};
 use towpath_formats::cincinnati;
@@ -57,6 +58,8 @@ pub struct Allowed {
     pub from: Version,
     /// … it may go to these; to none if there are none.
     pub to: BTreeSet<Version>,
+    /// What it runs on, as it reported: for targeted blocks, where its request does not say.
+    pub platform: Option<Platform>,
 }
 
 /// The edges that a managed cluster is shown.
@@ -75,7 +78,7 @@ pub(crate) fn shown(graph: &Graph, cell: &Cell, allowed: &Allowed, client: Clien
     };
     let cluster = Cluster {
         id: client.id.cloned().into(),
-        platform: client.platform.cloned().into(),
+        platform: client.platform.or(allowed.platform.as_ref()).cloned().into(),
         channel: name,
         arch: cell.arch().clone(),
     };

@@ -481,6 +481,7 @@ fn a_large_graph_arrives_whole_at_a_managed_cluster() {
     let allowed = |to: &[&str]| Allowed {
         from: "4.20.7".parse().unwrap(),
         to: to.iter().map(|to| to.parse().unwrap()).collect(),
+        platform: None,
     };
     let clusters = [(cluster("a"), allowed(&["4.20.9"])), (cluster("b"), allowed(&[]))];
     door.service.manage(Arc::new(Managed { clusters: clusters.into() }));

@@ -1,15 +1,15 @@
 //! What stands behind the fleet's HTTP door: reports go to the store, questions to what was last decided.
 
 use std::pin::Pin;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
-use towpath_core::domain::fleet::{Approval, Pause};
+use towpath_core::domain::fleet::{Approval, Pause, Upgrade};
 use towpath_formats::fleet_json;
 use towpath_store::{Recorded, Reported, Store, StoreError, Which};
-use towpath_web::{Clock, FleetAnswer, FleetDesk, FleetRequest};
+use towpath_web::{Clock, Filter, FleetAnswer, FleetDesk, FleetRequest};
 
 use super::answers;
 use super::scheduler::{Board, Published};
@@ -20,6 +20,27 @@ const MAX_WAITING: usize = 20_000;
 const BATCH: usize = 500;
 /// Upgrades that are told of.
 const MAX_UPGRADES: u32 = 1_000;
+
+/// The desk's place: somebody may not be there yet.
+#[derive(Default)]
+pub(crate) struct Place(OnceLock<Arc<Counter>>);
+
+impl Place {
+    /// From now on there is somebody.
+    pub(crate) fn take(&self, counter: Arc<Counter>) {
+        // Only one ever comes.
+        let _ = self.0.set(counter);
+    }
+}
+
+impl FleetDesk for Place {
+    fn answer(&self, request: FleetRequest) -> Pin<Box<dyn Future<Output = FleetAnswer> + Send>> {
+        match self.0.get() {
+            Some(counter) => counter.answer(request),
+            None => Box::pin(std::future::ready(FleetAnswer::Unavailable("the store has not been reached yet".into()))),
+        }
+    }
+}
 
 /// The desk.
 pub(crate) struct Counter {
@@ -121,8 +142,16 @@ impl FleetDesk for Counter {
             }),
             FleetRequest::Upgrades(filter) => Box::pin(async move {
                 let limit = filter.limit.map_or(MAX_UPGRADES, |limit| u32::try_from(limit).unwrap_or(MAX_UPGRADES));
-                let upgrades = store.upgrades(&Which::Recent(limit.min(MAX_UPGRADES))).await;
-                done(upgrades.map(|upgrades| fleet_json::upgrades(upgrades.iter().map(|upgrade| (upgrade, None)))))
+                match store.upgrades(&Which::Recent(MAX_UPGRADES)).await {
+                    Ok(upgrades) => match board.published() {
+                        Some(published) => {
+                            let published = published.read().unwrap_or_else(PoisonError::into_inner);
+                            upgrades_of(&published, upgrades, &filter, limit as usize)
+                        }
+                        None => FleetAnswer::Unavailable("the fleet has not been read yet".into()),
+                    },
+                    Err(error) => FleetAnswer::Unavailable(error.to_string()),
+                }
             }),
             question => Box::pin(async move {
                 let answered = tokio::task::spawn_blocking(move || match board.published() {
@@ -146,12 +175,30 @@ fn done(result: Result<serde_json::Value, StoreError>) -> FleetAnswer {
     }
 }
 
+/// The newest upgrades of the clusters that were asked about.
+fn upgrades_of(published: &Published, upgrades: Vec<Upgrade>, filter: &Filter, limit: usize) -> FleetAnswer {
+    let (desk, at) = (&published.desk, published.decision.at);
+    if let Err(error) = answers::check(filter) {
+        return FleetAnswer::Refused { kind: "bad_filter", sentence: error.to_string() };
+    }
+    let everybody = *filter == Filter { limit: filter.limit, ..Filter::default() };
+    let named = upgrades.iter().filter_map(|upgrade| match desk.roster().find(upgrade.cluster.as_str()) {
+        Some(member) => {
+            let meant = answers::is_meant(desk, member, filter, at);
+            meant.then(|| (upgrade, Some(&desk.roster().cluster(member).name)))
+        }
+        // Of a cluster that has left the fleet, nobody knows where it was.
+        None => everybody.then_some((upgrade, None)),
+    });
+    FleetAnswer::Json(fleet_json::upgrades(named.take(limit)).to_string())
+}
+
 /// Answers a question from what was last decided.
 fn ask(published: &Published, question: FleetRequest, now: Timestamp) -> FleetAnswer {
     let Published { desk, decision, .. } = published;
     // Verdicts are those of the decision's instant; without one yet, of now.
     let at = if decision.at == Timestamp::default() { now } else { decision.at };
-    let checked = |filter: &towpath_web::Filter| {
+    let checked = |filter: &Filter| {
         let refused = |error: anyhow::Error| FleetAnswer::Refused { kind: "bad_filter", sentence: error.to_string() };
         answers::check(filter).map_err(refused)
     };
@@ -162,7 +209,9 @@ fn ask(published: &Published, question: FleetRequest, now: Timestamp) -> FleetAn
         }),
         FleetRequest::Plan(filter) => checked(&filter).map(|()| answers::plan_json(desk, decision, &filter)),
         FleetRequest::Holds(filter) => checked(&filter).map(|()| answers::holds(desk, &filter, at)),
-        FleetRequest::History(filter) => Ok(fleet_json::history(&answers::history_rows(desk, &filter))),
+        FleetRequest::History(filter) => {
+            checked(&filter).map(|()| fleet_json::history(&answers::history_rows(desk, &filter)))
+        }
         FleetRequest::Why { cluster, version } => {
             let why = answers::find(desk, &cluster).and_then(|member| {
                 let why = answers::candidates(desk, member, version.as_ref(), at)?;

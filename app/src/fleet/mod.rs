@@ -86,6 +86,12 @@ pub(crate) enum Fleet {
         /// The file that holds the token for that API.
         #[arg(long, env = "TOWPATH_OCM_TOKEN", value_name = "FILE")]
         ocm_token: Option<PathBuf>,
+        /// What to log: error, warn, info, debug, trace, or a filter.
+        #[arg(long, env = "TOWPATH_LOG", value_name = "LEVEL")]
+        log: Option<String>,
+        /// How to log: text or json.
+        #[arg(long, env = "TOWPATH_LOG_FORMAT", value_name = "FORMAT")]
+        log_format: Option<config::LogFormat>,
         #[command(flatten)]
         look: Look,
     },
@@ -200,20 +206,19 @@ struct Picture {
 
 impl Look {
     fn settings(&self) -> anyhow::Result<Settings> {
-        self.settings_with(None, None)
+        self.settings_with(ServeOptions::default())
     }
 
-    fn settings_with(&self, ocm: Option<String>, ocm_token: Option<PathBuf>) -> anyhow::Result<Settings> {
+    /// What was typed here, and more that was typed elsewhere.
+    fn settings_with(&self, more: ServeOptions) -> anyhow::Result<Settings> {
         let typed = ServeOptions {
-            ocm,
-            ocm_token,
             fleet: self.fleet.clone(),
             clusters: self.clusters.clone(),
             store: self.store.clone(),
             graph_data: self.graph_data.clone(),
             releases: self.releases.clone(),
             now: self.now.clone(),
-            ..ServeOptions::default()
+            ..more
         };
         config::settings(typed, self.config.as_deref())
     }
@@ -310,8 +315,9 @@ async fn answer(command: Fleet) -> anyhow::Result<ExitCode> {
             let forecasts = answers::forecast_for(picture.input, picture.graph.as_ref(), now, days, &filter)?;
             show(&look, || fleet_json::forecast(&forecasts), |_| text::forecast(&forecasts, days, &filter))
         }
-        Fleet::Run { once, every, ocm, ocm_token, look } => {
-            let settings = look.settings_with(ocm, ocm_token)?;
+        Fleet::Run { once, every, ocm, ocm_token, log, log_format, look } => {
+            let settings =
+                look.settings_with(ServeOptions { ocm, ocm_token, log, log_format, ..ServeOptions::default() })?;
             crate::log::start(&settings)?;
             run::run(settings, once, every).await
         }

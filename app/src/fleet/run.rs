@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use anyhow::Context;
 use jiff::Timestamp;
-use towpath_core::domain::Reason;
 use towpath_core::domain::fleet::{FleetReason, UpgradeState};
+use towpath_core::domain::{Fact, Reason};
 use towpath_store::Store;
 use towpath_web::{
     Allowed, Clock, ClusterCount, Fleet, FleetHealth, FleetMetrics, Managed, RemainingSoak, Service, TokenKeys,
 };
 
-use super::desk::Counter;
+use super::desk::{Counter, Place};
 use super::scheduler::{Board, GraphSource, Outcome, Published, Scheduler};
 use super::{DEFAULT_STORE, facts, needed, open};
 use crate::config::{FleetSettings, Settings};
@@ -36,27 +36,38 @@ pub(crate) async fn run(settings: Settings, once: bool, every: u64) -> anyhow::R
     loop {
         tokio::select! {
             _ = ticks.tick() => {}
-            () = &mut stop => return Ok(ExitCode::SUCCESS),
+            () = &mut stop => break,
         }
         let now = settings.now.unwrap_or_else(Timestamp::now);
         match scheduler.pass(now).await {
-            Ok(outcome) => tell(&outcome),
-            Err(error) if once => return Err(error),
+            Ok(outcome) => {
+                tell(&outcome);
+                if once {
+                    crate::cli::print(&outcome.to_string())?;
+                }
+            }
+            Err(error) if once => {
+                scheduler.stop().await;
+                return Err(error);
+            }
             Err(error) => tracing::error!("a pass could not be made; nothing starts: {error:#}"),
         }
         if once {
-            return Ok(ExitCode::SUCCESS);
+            break;
         }
     }
+    scheduler.stop().await;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn tell(outcome: &Outcome) {
-    let acted = outcome.started + outcome.cancelled + outcome.ended + outcome.refused > 0;
-    let Outcome { started, refused, cancelled, ended, overdue, clusters, is_scheduler, .. } = outcome;
+    let acted = outcome.planned + outcome.begun + outcome.cancelled + outcome.ended + outcome.refused > 0;
+    let Outcome { planned, begun, refused, cancelled, ended, overdue, clusters, is_scheduler, .. } = outcome;
     let took_ms = u64::try_from(outcome.took.as_millis()).unwrap_or(u64::MAX);
     match acted {
         true => tracing::info!(
-            started,
+            planned,
+            begun,
             refused,
             cancelled,
             ended,
@@ -78,11 +89,12 @@ pub(crate) async fn beside(service: Arc<Service>, fleet: FleetSettings, clock: C
     });
     let keys = keys.transpose()?;
     let url = fleet.store.clone().unwrap_or_else(|| DEFAULT_STORE.to_owned());
+    let desk = Arc::new(Place::default());
+    service.fleet(Fleet { desk: desk.clone(), keys, require_read_token: fleet.require_read_token });
     tokio::spawn(async move {
         let store = open_at_last(&url, &service, &clock).await;
         let board = Arc::new(Board::default());
-        let desk = Counter::new(store.clone(), board.clone(), clock.clone(), fleet.allowance);
-        service.fleet(Fleet { desk, keys, require_read_token: fleet.require_read_token });
+        desk.take(Counter::new(store.clone(), board.clone(), clock.clone(), fleet.allowance));
         let every = fleet.pass_every;
         match Scheduler::new(store, fleet, GraphSource::Served(service.clone()), board) {
             Ok(scheduler) => pass_forever(scheduler, &service, &clock, every).await,
@@ -163,7 +175,11 @@ fn managed(published: &Published) -> Managed {
         roster.unmanaged().iter().filter(|state| !published.policy.organisations.contains_key(&state.organisation));
     let allowed = known.chain(lost).map(|state| {
         let to = started.get(state.id.as_str()).map(|upgrade| upgrade.to.clone());
-        (state.id.clone(), Allowed { from: state.version.clone(), to: to.into_iter().collect() })
+        let platform = match &state.platform {
+            Fact::Known(platform) => Some(platform.clone()),
+            Fact::Unknown => None,
+        };
+        (state.id.clone(), Allowed { from: state.version.clone(), to: to.into_iter().collect(), platform })
     });
     Managed { clusters: allowed.collect() }
 }

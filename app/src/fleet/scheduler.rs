@@ -5,6 +5,7 @@
 //! When the store is away nothing starts, and what was last decided stays to be seen.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -24,7 +25,7 @@ use crate::config::FleetSettings;
 /// The lease's name in the store.
 const LEASE: &str = "scheduler";
 /// How long a replica keeps the lease without renewing it, at least.
-const SHORTEST_LEASE: Duration = Duration::from_secs(15);
+const SHORTEST_LEASE: Duration = Duration::from_secs(5);
 /// Offers change with time alone (a release enters a channel), so they are looked up anew this often.
 const REREAD: SignedDuration = SignedDuration::from_mins(10);
 /// So many clusters are recorded at once.
@@ -107,13 +108,28 @@ impl Board {
 pub(crate) struct Outcome {
     pub(crate) at: Timestamp,
     pub(crate) is_scheduler: bool,
-    pub(crate) started: usize,
+    pub(crate) planned: usize,
+    pub(crate) begun: usize,
     pub(crate) refused: usize,
     pub(crate) cancelled: usize,
     pub(crate) ended: usize,
     pub(crate) overdue: usize,
     pub(crate) clusters: usize,
     pub(crate) took: Duration,
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { planned, begun, ended, cancelled, refused, overdue, .. } = self;
+        write!(f, "A pass over {}: ", super::text::count(self.clusters, "cluster"))?;
+        match self.is_scheduler {
+            true => writeln!(
+                f,
+                "{planned} planned, {begun} began, {ended} ended, {cancelled} called off, {refused} refused, {overdue} overdue."
+            ),
+            false => writeln!(f, "another scheduler is at work, so nothing was done."),
+        }
+    }
 }
 
 /// The loop's memory.
@@ -128,8 +144,9 @@ pub(crate) struct Scheduler {
     read: Read,
     known: Known,
     mark: ChangeMark,
-    /// What the desk was made of: the policy's digest of files, the graph, and when.
+    /// What the desk was made of: the graph, and when.
     made_of: Option<(String, Timestamp)>,
+    lease: Option<Lease>,
 }
 
 impl Scheduler {
@@ -155,6 +172,7 @@ impl Scheduler {
             known: Known::default(),
             mark: ChangeMark::default(),
             made_of: None,
+            lease: None,
         })
     }
 
@@ -163,6 +181,7 @@ impl Scheduler {
         let begun = Instant::now();
         let ttl = (self.settings.pass_every * 3).max(SHORTEST_LEASE);
         let lease = self.store.acquire(LEASE, &self.owner, ttl).await.context("the lease cannot be had")?;
+        self.lease.clone_from(&lease);
         let policy_changed = self.read_files(now)?;
         if let Some(link) = &mut self.link {
             link.read(now, &mut self.read.list).await?;
@@ -189,6 +208,15 @@ impl Scheduler {
         outcome.clusters = published.read().unwrap_or_else(PoisonError::into_inner).desk.roster().len();
         outcome.took = begun.elapsed();
         Ok(outcome)
+    }
+
+    /// Lets another replica take over at once.
+    pub(crate) async fn stop(&mut self) {
+        if let Some(lease) = self.lease.take()
+            && let Err(error) = self.store.release(&lease).await
+        {
+            tracing::debug!(%error, "the lease could not be given back; it ends by itself");
+        }
     }
 
     /// Whether the files say something new.
@@ -366,9 +394,17 @@ impl Scheduler {
             tracing::info!(upgrade = cancel.upgrade.0, why = why.join("; "), "a plan was called off");
         }
         for begin in &decision.begins {
-            let note = self.active(*begin).and_then(|upgrade| upgrade.note.clone());
-            let (planned, started) = (UpgradeState::Planned, UpgradeState::Started);
-            self.store.transition(lease, *begin, planned, started, at, note.as_deref()).await?;
+            let place = self.active(*begin).and_then(|upgrade| {
+                let published = published.read().unwrap_or_else(PoisonError::into_inner);
+                let roster = published.desk.roster();
+                let member = roster.find(upgrade.cluster.as_str())?;
+                Some((roster.cluster(member).organisation.clone(), roster.policy(member).sector.clone()))
+            });
+            if let Some((organisation, sector)) = place {
+                let began = self.store.begin(lease, *begin, &organisation, sector.as_deref(), at).await?;
+                outcome.begun += usize::from(began);
+                tracing::info!(upgrade = begin.0, began, "a plan's time has come");
+            }
         }
         for ended in &decision.ended {
             let before = self.active(ended.upgrade).map_or(UpgradeState::Started, |upgrade| upgrade.state);
@@ -386,7 +422,7 @@ impl Scheduler {
         for (start, claimed) in decision.starts.iter().zip(self.store.claim(lease, &claims, at).await?) {
             match claimed {
                 Claimed::Started(id) => {
-                    outcome.started += 1;
+                    outcome.planned += 1;
                     tracing::info!(upgrade = id.0, cluster = %start.name, from = %start.from, to = %start.to, at = %start.at, "an upgrade was planned");
                 }
                 Claimed::Refused(refusal) => {

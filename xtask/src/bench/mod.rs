@@ -6,10 +6,18 @@
 mod bars;
 mod clients;
 mod convert;
+mod fleet;
+mod fleet_files;
+mod fleet_load;
+mod fleet_passes;
+mod fleet_reports;
+mod fleet_service;
 mod growth;
 mod http;
 mod memory;
 mod nginx;
+#[path = "../../../adapters/store/tests/support/postgres.rs"]
+mod postgres;
 mod real_data;
 mod reloads;
 mod running;
@@ -33,6 +41,8 @@ pub(crate) enum Bench {
     Serve(Options),
     /// The cost of a request from 1,000 to 100,000 releases.
     Growth(Options),
+    /// Passes over fleets of up to a million clusters; reports into PostgreSQL. Exit 1 if a bar is missed.
+    Fleet(FleetOptions),
 }
 
 /// How to measure.
@@ -49,11 +59,22 @@ pub(crate) struct Options {
     rounds: u64,
 }
 
+/// How to measure, and what of it.
+#[derive(Debug, Args)]
+pub(crate) struct FleetOptions {
+    #[command(flatten)]
+    options: Options,
+    /// Only this part; may be given more than once. [default: all]
+    #[arg(long, value_enum)]
+    part: Vec<fleet::Part>,
+}
+
 /// Measures.
 pub(crate) fn run(bench: &Bench) -> anyhow::Result<Outcome> {
     match bench {
         Bench::Serve(options) => serve::run(options),
         Bench::Growth(options) => growth::run(options),
+        Bench::Fleet(options) => fleet::run(options),
     }
 }
 

@@ -1,5 +1,6 @@
 //! towpath, started as its users start it, and looked at from outside.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,17 +25,23 @@ pub(super) struct Inputs {
     graph_data: PathBuf,
     releases: PathBuf,
     platforms: Option<PathBuf>,
+    fleet: Vec<OsString>,
 }
 
 impl Inputs {
     /// Graph data and releases.
     pub(super) fn new(graph_data: &Path, releases: &Path) -> Self {
-        Self { graph_data: graph_data.to_owned(), releases: releases.to_owned(), platforms: None }
+        Self { graph_data: graph_data.to_owned(), releases: releases.to_owned(), platforms: None, fleet: Vec::new() }
     }
 
     /// The same, with a lookup of platforms.
     pub(super) fn with_platforms(self, platforms: &Path) -> Self {
         Self { platforms: Some(platforms.to_owned()), ..self }
+    }
+
+    /// The same, with a fleet, as these arguments say.
+    pub(super) fn with_fleet(self, arguments: Vec<OsString>) -> Self {
+        Self { fleet: arguments, ..self }
     }
 }
 
@@ -65,6 +72,7 @@ impl Towpath {
         if let Some(platforms) = &inputs.platforms {
             command.arg("--platforms").arg(platforms);
         }
+        command.args(&inputs.fleet);
         // Whatever the user has set for a server of their own does not belong here.
         let settings = std::env::vars_os().map(|(name, _)| name);
         settings.filter(|name| name.to_string_lossy().starts_with("TOWPATH_")).for_each(|name| {
@@ -91,8 +99,13 @@ impl Towpath {
 
     /// How often it has loaded a graph that was new.
     pub(super) fn reloads(&self) -> anyhow::Result<u64> {
+        reloads_in(&self.metrics()?)
+    }
+
+    /// What it says of itself to Prometheus.
+    pub(super) fn metrics(&self) -> anyhow::Result<String> {
         let answer = self.get("/metrics", Encoding::Identity)?;
-        reloads_in(&String::from_utf8_lossy(&answer.body))
+        Ok(String::from_utf8_lossy(&answer.body).into_owned())
     }
 
     /// Tells it to load anew, and waits until it has.

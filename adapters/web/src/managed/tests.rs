@@ -135,7 +135,7 @@ fn cluster_id(id: &str) -> ClusterId {
 }
 
 fn allowed(from: &str, to: &[&str]) -> Allowed {
-    Allowed { from: from.parse().unwrap(), to: to.iter().map(|to| to.parse().unwrap()).collect() }
+    Allowed { from: from.parse().unwrap(), to: to.iter().map(|to| to.parse().unwrap()).collect(), platform: None }
 }
 
 /// What `recommend` says, less what is not allowed.
@@ -170,7 +170,7 @@ proptest! {
         for (minutes, from, to, number, platform) in asked {
             served.set(at(minutes));
             let to = to.iter().map(|to| format!("4.9.{to}").parse().unwrap()).collect();
-            let allowed = Allowed { from: format!("4.9.{from}").parse().unwrap(), to };
+            let allowed = Allowed { from: format!("4.9.{from}").parse().unwrap(), to, platform: None };
             let id = format!("cluster-{number}");
             let graph = graph_of(&starts, &edges);
             let expected = expected(&graph, &id, platform, &allowed, at(minutes));

@@ -231,10 +231,13 @@ impl FleetReason {
 
     /// Whether waiting alone never helps: somebody has to change something.
     pub fn is_final(&self) -> bool {
-        matches!(
-            self,
-            Self::BlockedVersion { .. } | Self::Pinned { .. } | Self::PolicyProblem { .. } | Self::Disabled { .. }
-        )
+        match self {
+            Self::BlockedVersion { .. } | Self::Pinned { .. } | Self::PolicyProblem { .. } | Self::Disabled { .. } => {
+                true
+            }
+            Self::Graph { code, .. } => code.contains("Block") || &**code == "PlatformUnknown",
+            _ => false,
+        }
     }
 }
 

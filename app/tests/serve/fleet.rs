@@ -1,0 +1,201 @@
+//! The fleet beside the graph: clusters report, see what they may take, and people ask and pause.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Response, Towpath, edges, example};
+
+const STAGE: &str = "aaaaaaaa-0000-4000-8000-000000000001";
+const PROD: &str = "aaaaaaaa-0000-4000-8000-000000000002";
+
+/// A folder with the example's graph, a policy for two clusters, and keys.
+struct Fleet(tempfile::TempDir);
+
+impl Fleet {
+    fn new() -> Self {
+        let fleet = Self(tempfile::tempdir().expect("a folder"));
+        example(&fleet.path("data"));
+        std::fs::create_dir(fleet.path("policy")).expect("a folder");
+        fleet.write(
+            "policy/org.yaml",
+            r#"
+name: demo
+orgId: demo
+sectors: [{name: stage}, {name: prod, dependencies: [{name: stage}]}]
+upgradePolicyClusters:
+- name: s1
+  upgradePolicy: {workloads: [web], schedule: "* * * * *", conditions: {soakDays: 0, sector: stage}}
+- name: p1
+  upgradePolicy: {workloads: [web], schedule: "* * * * *", conditions: {soakDays: 1, sector: prod}}
+"#,
+        );
+        fleet.write("keys", "0123456789abcdef0123456789abcdef0123456789abcdef\n");
+        fleet
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.path(name), text).expect("it can be written");
+    }
+
+    /// Serves, decides every second, and waits for the first decision.
+    fn serve(&self, store: &str, more: &[&str]) -> Towpath {
+        let (policy, keys) = (self.path("policy"), self.path("keys"));
+        let options = ["--fleet", text(&policy), "--store", store, "--token-keys", text(&keys), "--pass-seconds", "1"];
+        let towpath = Towpath::serve_folder(&self.path("data"), &[&options, more].concat());
+        towpath.until("a pass was made", |t| !t.get("/readyz").json()["fleet"]["lastPass"].is_null());
+        towpath
+    }
+
+    fn sqlite(&self) -> String {
+        format!("sqlite:{}", self.path("fleet.db").display())
+    }
+
+    fn token(&self, arguments: &[&str]) -> String {
+        let keys = self.path("keys");
+        run(&[&["fleet", "token", "--keys", text(&keys)], arguments].concat()).trim().to_owned()
+    }
+
+    fn report(&self, towpath: &Towpath, id: &str, report: &Value) -> Response {
+        let token = self.token(&["--cluster", id]);
+        post(towpath, &format!("/api/v1/clusters/{id}/report"), &token, report)
+    }
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+fn run(arguments: &[&str]) -> String {
+    let done = Command::new(env!("CARGO_BIN_EXE_towpath")).args(arguments).output().expect("towpath runs");
+    assert!(done.status.success(), "{done:?}");
+    String::from_utf8(done.stdout).expect("text")
+}
+
+fn post(towpath: &Towpath, target: &str, token: &str, body: &Value) -> Response {
+    let body = body.to_string();
+    let request = format!(
+        "POST {target} HTTP/1.1\r\nhost: towpath\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    Response::read(&mut towpath.send(request.as_bytes()), false)
+}
+
+fn on(name: &str, version: &str) -> Value {
+    json!({"name": name, "organisation": "demo", "version": version, "channel": "stable-4.20", "platform": "GCP"})
+}
+
+fn offered(towpath: &Towpath, id: &str) -> Vec<String> {
+    edges(&towpath.graph(&format!("channel=stable-4.20&id={id}")))
+}
+
+fn upgrade_state(towpath: &Towpath) -> String {
+    towpath.get("/api/v1/fleet/upgrades").json()[0]["state"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_cluster_reports_is_planned_sees_its_edge_and_finishes() {
+    let fleet = Fleet::new();
+    let noon = "2026-11-16T12:00:00Z";
+    let towpath = fleet.serve(&fleet.sqlite(), &["--now", noon]);
+    let before = offered(&towpath, STAGE);
+    assert!(before.len() > 2, "an unmanaged cluster sees the graph: {before:?}");
+    assert_eq!(fleet.report(&towpath, STAGE, &on("s1", "4.20.1")).status, 202);
+    assert_eq!(fleet.report(&towpath, PROD, &on("p1", "4.20.1")).status, 202);
+    towpath.until("the stage cluster is planned", |t| upgrade_state(t) == "planned");
+    towpath.until("it may take nothing before its time", |t| offered(t, STAGE).is_empty());
+    towpath.until("nor may production", |t| offered(t, PROD).is_empty());
+    assert!(offered(&towpath, "aaaaaaaa-0000-4000-8000-00000000ffff").len() > 2, "others are unaffected");
+    let why = towpath.get("/api/v1/clusters/p1/why").json();
+    let codes: Vec<&str> = why["candidates"][0]["verdict"]["reasons"]
+        .as_array()
+        .expect("reasons")
+        .iter()
+        .filter_map(|reason| reason["rule"].as_str())
+        .collect();
+    assert!(codes.contains(&"sector") && codes.contains(&"soak"), "{why}");
+    let to = towpath.get("/api/v1/fleet/upgrades").json()[0]["to"].as_str().expect("a version").to_owned();
+    drop(towpath);
+
+    // Ten minutes later, after a restart: it begins, and the cluster is shown exactly that edge.
+    let towpath = fleet.serve(&fleet.sqlite(), &["--now", "2026-11-16T12:10:00Z"]);
+    towpath.until("it began", |t| upgrade_state(t) == "started");
+    towpath.until("its edge is shown", |t| offered(t, STAGE) == [format!("4.20.1 -> {to}")]);
+    assert_eq!(offered(&towpath, PROD), [""; 0]);
+    drop(towpath);
+    let towpath = fleet.serve(&fleet.sqlite(), &["--now", "2026-11-16T13:00:00Z"]);
+    assert_eq!(fleet.report(&towpath, STAGE, &on("s1", &to)).status, 202);
+    towpath.until("it is done", |t| {
+        let upgrades = t.get("/api/v1/fleet/upgrades").json();
+        upgrades.as_array().expect("a list").iter().any(|upgrade| upgrade["state"] == "finished")
+    });
+    drop(towpath);
+    let store = fleet.sqlite();
+    assert!(run(&["fleet", "replay", "--store", &store]).contains("0 different"));
+    assert_eq!(run(&["fleet", "check", "--store", &store]), "The store is in order.\n");
+}
+
+#[test]
+fn a_cluster_writes_only_its_own_and_only_administrators_change_things() {
+    let fleet = Fleet::new();
+    let towpath = fleet.serve(&fleet.sqlite(), &[]);
+    let report = on("s1", "4.20.1");
+    let target = format!("/api/v1/clusters/{STAGE}/report");
+    let (own, others) = (fleet.token(&["--cluster", STAGE]), fleet.token(&["--cluster", PROD]));
+    let admin = fleet.token(&["--admin"]);
+    assert_eq!(post(&towpath, &target, "", &report).status, 401);
+    assert_eq!(post(&towpath, &target, &others, &report).status, 403);
+    assert_eq!(post(&towpath, &target, &own, &report).status, 202);
+    let again = post(
+        &towpath,
+        &target,
+        &own,
+        &json!({"at": "2020-01-01T00:00:00Z", "organisation": "demo", "version": "4.20.0"}),
+    );
+    assert_eq!(again.json()["recorded"], "nothing", "what is older changes nothing");
+    let pause = json!({"organisation": "demo", "by": "ada", "why": "INC-1"});
+    assert_eq!(post(&towpath, "/api/v1/fleet/pause", &own, &pause).status, 403);
+    assert_eq!(post(&towpath, "/api/v1/fleet/pause", &admin, &pause).status, 200);
+    towpath.until("the pause holds", |t| t.get("/api/v1/fleet/holds").json()["pause"] == 1);
+    assert_eq!(towpath.get("/api/v1/fleet/plan?heldBy=nonsense").status, 422);
+    assert_eq!(towpath.get("/api/v1/clusters/nobody/why").status, 404);
+}
+
+#[test]
+fn a_store_that_is_away_stops_the_fleet_and_not_the_graph() {
+    let fleet = Fleet::new();
+    let (policy, data) = (fleet.path("policy"), fleet.path("data"));
+    // Nobody listens there.
+    let options = ["--fleet", text(&policy), "--store", "postgres://towpath@127.0.0.1:9/towpath"];
+    let towpath = Towpath::serve_folder(&data, &options);
+    towpath.until("it says that the store is away", |t| {
+        t.get("/readyz").json()["fleet"]["problem"].as_str().is_some_and(|problem| problem.contains("not available"))
+    });
+    assert_eq!(towpath.get("/readyz").status, 200);
+    assert!(offered(&towpath, STAGE).len() > 2);
+    assert_eq!(towpath.get("/api/v1/fleet/plan").status, 503);
+}
+
+#[test]
+fn a_policy_that_breaks_keeps_its_last_meaning() {
+    let fleet = Fleet::new();
+    let towpath = fleet.serve(&fleet.sqlite(), &[]);
+    assert_eq!(fleet.report(&towpath, PROD, &on("p1", "4.20.1")).status, 202);
+    towpath.until("production is managed", |t| offered(t, PROD).is_empty());
+    fleet.write("policy/org.yaml", "name: [broken");
+    let passes = |t: &Towpath| {
+        let metrics = t.get("/metrics").text();
+        let line =
+            metrics.lines().find_map(|line| line.strip_prefix("towpath_fleet_decisions_total ")).map(str::to_owned);
+        line.and_then(|number| number.parse::<f64>().ok()).unwrap_or(0.0)
+    };
+    let before = passes(&towpath);
+    towpath.until("two more passes were made", |t| passes(t) >= before + 2.0);
+    assert_eq!(offered(&towpath, PROD), [""; 0], "it is still held");
+}
