@@ -34,6 +34,25 @@ pub(crate) struct Read {
     pub(crate) findings: Vec<Finding>,
 }
 
+/// What the files say, before clusters that are read elsewhere join the list.
+pub(crate) struct Raw {
+    read: PolicyRead,
+    pub(crate) list: ClusterList,
+    findings: Vec<Finding>,
+}
+
+impl Raw {
+    /// With what the labels of listed clusters and organisations say.
+    pub(crate) fn finish(mut self) -> Read {
+        self.findings.extend(labels::policies(&self.list, &mut self.read));
+        let PolicyRead { policy, findings: of_policy, .. } = self.read;
+        self.findings.extend(of_policy);
+        self.findings.sort();
+        self.findings.dedup();
+        Read { policy: Arc::new(policy), list: self.list, findings: self.findings }
+    }
+}
+
 /// What a store knows.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
@@ -57,9 +76,14 @@ impl Files {
         Self { policy: None, list: None, last_good: BTreeMap::new() }
     }
 
-    /// Reads what is there now. What is wrong with entries is told and holds them back; only a directory or list that is not
-    /// there is an error.
+    /// Reads what is there now, labels included.
     pub(crate) fn read(&mut self, now: Timestamp) -> Result<Read, Finding> {
+        self.read_raw(now).map(Raw::finish)
+    }
+
+    /// Reads what is there now. What is wrong with entries is told and holds them back; only a directory or list that is
+    /// not there is an error.
+    pub(crate) fn read_raw(&mut self, now: Timestamp) -> Result<Raw, Finding> {
         let (files, list) = match &mut self.policy {
             None => (vec![example::fleet_policy()], Some(example::clusters())),
             Some(directory) => (directory.read()?, self.list.as_deref().map(list_file).transpose()?),
@@ -74,16 +98,11 @@ impl Files {
         let gone = |path: &String| !files.iter().any(|file| file.path == *path);
         self.last_good.retain(|path, _| !gone(path));
         self.last_good.extend(fresh);
-        let (list, mut findings) = match list {
+        let (list, findings) = match list {
             Some(file) => cluster_list::read(&Place::file(file.path.as_str()), &file.bytes, now),
             None => (ClusterList::default(), Vec::new()),
         };
-        findings.extend(labels::policies(&list, &mut read));
-        let PolicyRead { policy, findings: of_policy, .. } = read;
-        findings.extend(of_policy);
-        findings.sort();
-        findings.dedup();
-        Ok(Read { policy: Arc::new(policy), list, findings })
+        Ok(Raw { read, list, findings })
     }
 
     /// Reads again with broken files as they were when they were last good.

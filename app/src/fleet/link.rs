@@ -45,6 +45,7 @@ impl Link {
             }
         }
         (self.policies, self.handles) = (policies, fleet.handles);
+        list.origins = vec![Place::file("ocm"); fleet.clusters.len()];
         list.clusters = fleet.clusters;
         list.gates = fleet.gates;
         list.upgrades = fleet.upgrades.into_iter().filter(active).collect();

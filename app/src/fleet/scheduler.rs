@@ -182,10 +182,7 @@ impl Scheduler {
         let ttl = (self.settings.pass_every * 3).max(SHORTEST_LEASE);
         let lease = self.store.acquire(LEASE, &self.owner, ttl).await.context("the lease cannot be had")?;
         self.lease.clone_from(&lease);
-        let policy_changed = self.read_files(now)?;
-        if let Some(link) = &mut self.link {
-            link.read(now, &mut self.read.list).await?;
-        }
+        let policy_changed = self.read_files(now).await?;
         if lease.is_some() {
             self.record_list().await?;
         }
@@ -219,25 +216,29 @@ impl Scheduler {
         }
     }
 
-    /// Whether the files say something new.
-    fn read_files(&mut self, now: Timestamp) -> anyhow::Result<bool> {
-        match self.files.read(now) {
-            Ok(read) => {
-                let changed = read.policy != self.read.policy || read.list != self.read.list;
-                if read.findings != self.read.findings {
-                    for finding in read.findings.iter().take(20) {
-                        tracing::warn!(place = %finding.place, code = finding.code, remedy = finding.remedy, "{}", finding.problem);
-                    }
-                }
-                self.read = read;
-                Ok(changed)
-            }
-            Err(finding) if self.made_of.is_some() => {
+    /// Whether the files, and the API behind the link, say something new.
+    async fn read_files(&mut self, now: Timestamp) -> anyhow::Result<bool> {
+        let mut raw = match tokio::task::block_in_place(|| self.files.read_raw(now)) {
+            Ok(raw) => raw,
+            Err(finding) if self.made_of.is_some() && self.link.is_none() => {
                 tracing::error!(place = %finding.place, "{}; what was read last stays", finding.problem);
-                Ok(false)
+                return Ok(false);
             }
             Err(finding) => anyhow::bail!("{finding}"),
+        };
+        if let Some(link) = &mut self.link {
+            link.read(now, &mut raw.list).await?;
         }
+        let read = raw.finish();
+        let changed = read.policy != self.read.policy || read.list != self.read.list;
+        if read.findings != self.read.findings {
+            for finding in read.findings.iter().take(20) {
+                let (place, code, remedy) = (finding.place.to_string(), finding.code, &finding.remedy);
+                tracing::warn!(place, code, remedy, "{}", finding.problem);
+            }
+        }
+        self.read = read;
+        Ok(changed)
     }
 
     /// Clusters of a list count as seen, as if they had reported.

@@ -22,6 +22,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 use sqlx::AnyPool;
+use towpath_core::domain::ClusterId;
 use towpath_core::domain::fleet::Pause;
 use towpath_store::{Backend, Reported, Store};
 
@@ -99,8 +100,7 @@ impl<'a> Story<'a> {
         let Self { chance, fleet, witness, axe, now, .. } = self;
         let (now, witness, fleet, axe) = (*now, &*witness, &*fleet, &*axe);
         let mut events: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = Vec::new();
-        let mut killed = vec![false; SCHEDULERS + self.doors.len()];
-        let mut lives: Vec<Life> = (0..killed.len()).map(|_| chance.life()).collect();
+        let mut lives: Vec<Life> = (0..SCHEDULERS + self.doors.len()).map(|_| chance.life()).collect();
         for (number, scheduler) in self.schedulers.iter_mut().enumerate() {
             if !chance.percent(45) {
                 lives[number] = Life::Long;
@@ -117,7 +117,7 @@ impl<'a> Story<'a> {
                 tell_lost(done, witness);
             }));
         }
-        for (door, life) in self.doors.iter().zip(&lives[SCHEDULERS..]) {
+        for (door, life) in self.doors.iter().zip(lives[SCHEDULERS..].to_vec()) {
             let batch = if chance.percent(70) { self.clusters.some(now, chance) } else { Vec::new() };
             let words = chance.percent(6).then(|| (chance.percent(60), any_pause(chance)));
             events.push(Box::pin(async move {
@@ -131,11 +131,8 @@ impl<'a> Story<'a> {
             }));
         }
         join_all(events).await;
-        for (killed, life) in killed.iter_mut().zip(lives) {
-            *killed = matches!(life, Life::Killed(_));
-        }
         self.look().await;
-        self.replace(&killed).await;
+        self.replace(&lives).await;
     }
 
     async fn look(&mut self) {
@@ -143,14 +140,14 @@ impl<'a> Story<'a> {
         let witness = self.witness.get_mut();
         let active = witness.look(&self.fleet, newest);
         witness.look_at_clusters(&self.eyes).await;
-        let ids: Vec<_> = self.fleet.members.keys().collect();
-        witness.look_at_soak(&self.eyes, self.chance.one_of(&ids)).await;
+        let ids: Vec<&ClusterId> = self.fleet.members.keys().collect();
+        witness.look_at_soak(&self.eyes, self.chance.one_of::<&ClusterId>(&ids)).await;
         self.clusters.live(&active, &mut self.chance);
     }
 
     /// Who was killed is gone with all its connections; another comes in its place, with another name and another clock.
-    async fn replace(&mut self, killed: &[bool]) {
-        for (number, _) in killed.iter().enumerate().filter(|(_, killed)| **killed) {
+    async fn replace(&mut self, lives: &[Life]) {
+        for (number, _) in lives.iter().enumerate().filter(|(_, life)| matches!(life, Life::Killed(_))) {
             match number.checked_sub(SCHEDULERS) {
                 None => self.schedulers[number] = self.new_scheduler().await,
                 Some(door) => self.doors[door] = self.new_door().await,

@@ -1,0 +1,114 @@
+//! `towpath fleet run` with an OCM-style API: clusters and their labels come from there, upgrades are scheduled and cancelled there.
+
+#[path = "../../adapters/ocm/tests/support/double.rs"]
+mod double;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use double::{Double, TOKEN, cluster};
+use jiff::Timestamp;
+
+/// The API, and a folder with a policy that only blocks something.
+struct World {
+    double: Double,
+    folder: tempfile::TempDir,
+}
+
+impl World {
+    fn new() -> Self {
+        let world = Self { double: Double::start(at("12:00")), folder: tempfile::tempdir().expect("a folder") };
+        std::fs::write(world.path("token"), TOKEN).expect("written");
+        std::fs::create_dir(world.path("fleet")).expect("a folder");
+        world.policy("");
+        let labels = [
+            ("sre-capabilities.aus.soak-days", "0"),
+            ("sre-capabilities.aus.workloads", "web"),
+            ("sre-capabilities.aus.schedule", "* * * * *"),
+            ("sre-capabilities.aus.mutexes", "m"),
+        ];
+        for name in ["a", "b"] {
+            world.double.add("org", &labels, cluster(name, "4.12.1", &["4.12.2", "4.12.3"]));
+        }
+        world
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn policy(&self, more: &str) {
+        std::fs::write(self.path("fleet/org.yaml"), format!("name: org\norgId: org\n{more}")).expect("written");
+    }
+
+    fn towpath(&self, arguments: &[&str]) -> String {
+        let done = Command::new(env!("CARGO_BIN_EXE_towpath")).args(arguments).output().expect("towpath runs");
+        assert!(done.status.success(), "{done:?}");
+        String::from_utf8(done.stdout).expect("text")
+    }
+
+    /// One pass at that time of the day.
+    fn pass(&self, clock: &str) -> String {
+        self.double.set_now(at(clock));
+        let (url, now) = (self.double.url(), at(clock).to_string());
+        let (fleet, token, store) = (self.path("fleet"), self.path("token"), self.store());
+        let options = ["fleet", "run", "--once", "--fleet", text(&fleet), "--store", &store, "--now", &now];
+        self.towpath(&[&options[..], &["--ocm", &url, "--ocm-token", text(&token)]].concat())
+    }
+
+    fn store(&self) -> String {
+        format!("sqlite:{}", self.path("fleet.db").display())
+    }
+
+    /// What the API has: cluster, version, state.
+    fn scheduled(&self) -> Vec<(String, String, String)> {
+        self.double.policies().into_iter().map(|(cluster, _, version, state)| (cluster, version, state)).collect()
+    }
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+fn at(clock: &str) -> Timestamp {
+    format!("2026-01-05T{clock}:00Z").parse().expect("a time")
+}
+
+#[test]
+fn upgrades_are_scheduled_one_by_one_and_followed_to_their_end() {
+    let world = World::new();
+    assert!(world.pass("12:00").contains("1 planned"), "the mutex lets one through");
+    assert_eq!(world.scheduled(), [("ocm-a".into(), "4.12.3".into(), "pending".into())]);
+    assert!(world.pass("12:01").contains("0 planned"), "nothing is scheduled twice");
+    assert_eq!(world.scheduled().len(), 1);
+    world.double.advance("policy-1", "started");
+    assert!(world.pass("12:08").contains("1 began"));
+    world.double.advance("policy-1", "completed");
+    assert!(world.pass("13:00").contains("1 ended"));
+    assert!(world.pass("13:01").contains("1 planned"), "the mutex is free again");
+    assert_eq!(world.scheduled()[1].0, "ocm-b");
+    assert!(world.towpath(&["fleet", "replay", "--store", &world.store()]).contains("0 different"));
+}
+
+#[test]
+fn a_version_that_gets_blocked_cancels_what_is_planned_there() {
+    let world = World::new();
+    world.pass("12:00");
+    world.policy("blockedVersions: ['^4\\.12\\.3$']\n");
+    let told = world.pass("12:01");
+    assert!(told.contains("1 called off"), "{told}");
+    world.pass("12:02");
+    let left = world.scheduled();
+    assert!(left.iter().all(|(_, version, _)| version == "4.12.2"), "{left:?}");
+}
+
+#[test]
+fn an_upgrade_of_somebody_else_is_left_alone_and_counts() {
+    let world = World::new();
+    let content = serde_json::json!({"version": "4.12.2", "schedule_type": "manual", "upgrade_type": "OSD",
+        "next_run": "2026-01-05T12:30:00Z"});
+    world.double.add_policy("ocm-b", None, "scheduled", content);
+    let told = world.pass("12:00");
+    assert!(told.contains("0 planned"), "b holds the mutex: {told}");
+    assert_eq!(world.scheduled().len(), 1);
+}
