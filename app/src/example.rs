@@ -78,11 +78,12 @@ pub(crate) fn write(directory: &Path, now: Timestamp) -> anyhow::Result<()> {
     if directory.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
         bail!("{} is not empty; name a directory that does not exist yet", directory.display());
     }
-    let releases = std::iter::once(releases());
+    let fleet = SourceFile { path: "fleet/organisation.yaml".to_owned(), ..fleet_policy() };
+    let others = [releases(), fleet, clusters()].into_iter();
     let graph_data = graph_data(now).map_err(|finding| anyhow::anyhow!("{finding}"))?;
     let graph_data =
         graph_data.into_iter().map(|file| SourceFile { path: format!("graph-data/{}", file.path), ..file });
-    for file in releases.chain(graph_data) {
+    for file in others.chain(graph_data) {
         let path = directory.join(&file.path);
         let folder = path.parent().expect("below the directory");
         fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
@@ -90,7 +91,8 @@ pub(crate) fn write(directory: &Path, now: Timestamp) -> anyhow::Result<()> {
     }
     let shown = directory.display();
     cli::print(&format!(
-        "The example is in {shown}. Serve it, and change it while it is served:\n\n  towpath serve --graph-data {shown}/graph-data --releases {shown}/releases.json\n"
+        "The example is in {shown}. Serve it, and change it while it is served:\n\n  towpath serve --graph-data {shown}/graph-data --releases {shown}/releases.json\n\n\
+         Its fleet:\n\n  towpath fleet plan --fleet {shown}/fleet --clusters {shown}/clusters.json\n"
     ))
 }
 

@@ -102,7 +102,7 @@ pub(crate) fn holds(desk: &Desk, filter: &Filter, now: Timestamp) -> Value {
 pub(crate) fn find(desk: &Desk, name: &str) -> anyhow::Result<u32> {
     let members = 0..desk.roster().len() as u32;
     let named: Vec<u32> = members.filter(|member| is_called(desk.roster().cluster(*member), name)).collect();
-    match (&*named, desk.roster().unmanaged().iter().any(|state| is_called(state, name))) {
+    match (&*named, desk.roster().unmanaged().any(|state| is_called(state, name))) {
         ([one], _) => Ok(*one),
         ([], true) => bail!("{name} is known, but no policy is about it; name it in its organisation's file"),
         ([], false) => bail!("there is no cluster {name}; `towpath fleet status` shows which there are"),
@@ -167,6 +167,7 @@ pub(crate) fn forecast_for(
     now: Timestamp,
     days: u32,
     filter: &Filter,
+    progress: &mut dyn FnMut(Timestamp),
 ) -> anyhow::Result<Vec<Forecast>> {
     if !(1..=MAX_DAYS).contains(&days) {
         bail!("a forecast is for 1 to {MAX_DAYS} days");
@@ -175,7 +176,7 @@ pub(crate) fn forecast_for(
     let offers = |state: &towpath_core::domain::fleet::ClusterState, at: Timestamp| {
         graph.map(|graph| OfferBook::new(graph, at).offers(state))
     };
-    let mut forecasts = forecast(input, now, until, &Assumptions::default(), &offers);
+    let mut forecasts = forecast(input, now, until, &Assumptions::default(), &offers, progress);
     forecasts.retain(|one| {
         let organisation = filter.organisation.as_ref().is_none_or(|only| *one.organisation == **only);
         let sector = filter.sector.as_ref().is_none_or(|only| one.sector.as_deref() == Some(only.as_str()));

@@ -221,7 +221,7 @@ fn ask(published: &Published, question: FleetRequest, now: Timestamp) -> FleetAn
         }
         FleetRequest::Forecast { days, filter } => {
             let input = desk.roster().input(&published.policy, &published.inherited);
-            let forecasts = answers::forecast_for(input, None, at, days, &filter);
+            let forecasts = answers::forecast_for(input, None, at, days, &filter, &mut |_| {});
             forecasts
                 .map(|forecasts| fleet_json::forecast(&forecasts))
                 .map_err(|error| FleetAnswer::Refused { kind: "bad_forecast", sentence: error.to_string() })

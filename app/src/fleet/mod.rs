@@ -10,6 +10,7 @@ pub(crate) mod run;
 pub(crate) mod scheduler;
 mod text;
 
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -112,6 +113,9 @@ pub(crate) enum Fleet {
     /// Record the clusters of a list as if they had reported.
     #[command(after_help = "Example:\n  towpath fleet import clusters.json --store sqlite:towpath.db")]
     Import(people::ImportArgs),
+    /// Forget a cluster that is gone: it holds nobody back any more, and its soak days stay.
+    #[command(after_help = "Example:\n  towpath fleet forget 11111111-0000-4000-8000-000000000005")]
+    Forget(people::ForgetArgs),
     /// List upgrades: planned, started, finished, failed, cancelled.
     #[command(after_help = "Example:\n  towpath fleet upgrades --limit 20")]
     Upgrades(people::UpgradesArgs),
@@ -312,7 +316,11 @@ async fn answer(command: Fleet) -> anyhow::Result<ExitCode> {
         Fleet::Forecast { days, look } => {
             let (picture, filter) = (look.picture().await?, look.filter()?);
             let now = picture.decision.at;
-            let forecasts = answers::forecast_for(picture.input, picture.graph.as_ref(), now, days, &filter)?;
+            let mut progress = Progress::new(now, days);
+            let mut tell = |at| progress.tell(at);
+            let forecasts =
+                answers::forecast_for(picture.input, picture.graph.as_ref(), now, days, &filter, &mut tell)?;
+            progress.end();
             show(&look, || fleet_json::forecast(&forecasts), |_| text::forecast(&forecasts, days, &filter))
         }
         Fleet::Run { once, every, ocm, ocm_token, log, log_format, look } => {
@@ -326,6 +334,7 @@ async fn answer(command: Fleet) -> anyhow::Result<ExitCode> {
         Fleet::Approve(args) => people::approve(args).await,
         Fleet::Acknowledge(args) => people::acknowledge(args).await,
         Fleet::Import(args) => people::import(args).await,
+        Fleet::Forget(args) => people::forget(args).await,
         Fleet::Upgrades(args) => people::upgrades(args).await,
         Fleet::Replay(args) => replay::replay(args).await,
         Fleet::Check(args) => people::check(args).await,
@@ -354,7 +363,6 @@ fn lint(look: &Look) -> anyhow::Result<ExitCode> {
 
 /// What is wrong with the files is said beside the answer.
 fn warn(findings: &[Finding]) -> anyhow::Result<()> {
-    use std::io::Write;
     let errors: Vec<Finding> = findings.iter().filter(|finding| finding.is_error()).take(10).cloned().collect();
     Ok(write!(std::io::stderr(), "{}", text::findings(&errors))?)
 }
@@ -369,6 +377,34 @@ fn show(
         output => print(&text(output))?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// How far a forecast has come, on a terminal.
+struct Progress {
+    from: Timestamp,
+    days: u32,
+    shown: Option<i64>,
+    on_terminal: bool,
+}
+
+impl Progress {
+    fn new(from: Timestamp, days: u32) -> Self {
+        Self { from, days, shown: None, on_terminal: std::io::stderr().is_terminal() }
+    }
+
+    fn tell(&mut self, at: Timestamp) {
+        let day = self.from.duration_until(at).as_hours() / 24;
+        if self.on_terminal && self.shown.replace(day) != Some(day) {
+            // A terminal that takes nothing is no reason to stop.
+            let _ = write!(std::io::stderr(), "\rday {} of {}", day + 1, self.days);
+        }
+    }
+
+    fn end(&self) {
+        if self.shown.is_some() {
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+    }
 }
 
 /// The settings of a fleet that commands which need one cannot do without.

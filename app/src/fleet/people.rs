@@ -102,6 +102,14 @@ pub(crate) struct ImportArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct ForgetArgs {
+    /// The cluster's id.
+    cluster: String,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct UpgradesArgs {
     /// At most so many, the newest first.
     #[arg(long, default_value_t = 50)]
@@ -224,6 +232,15 @@ pub(super) async fn import(args: ImportArgs) -> anyhow::Result<ExitCode> {
         text::count(known, "cluster")
     ))?;
     Ok(if errors { ExitCode::from(1) } else { ExitCode::SUCCESS })
+}
+
+pub(super) async fn forget(args: ForgetArgs) -> anyhow::Result<ExitCode> {
+    let known = open(&args.store.store).await?.forget(&cluster_id(&args.cluster)?).await?;
+    print(&match known {
+        true => format!("{} is forgotten. If it reports again, it is known again.\n", args.cluster),
+        false => format!("There is no cluster {}.\n", args.cluster),
+    })?;
+    Ok(if known { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
 pub(super) async fn upgrades(args: UpgradesArgs) -> anyhow::Result<ExitCode> {

@@ -171,8 +171,7 @@ fn managed(published: &Published) -> Managed {
         roster.upgrades().iter().filter(|upgrade| upgrade.state == UpgradeState::Started && upgrade.pool.is_none());
     let started: HashMap<&str, _> = started.map(|upgrade| (upgrade.cluster.as_str(), upgrade)).collect();
     let known = roster.clusters().map(|(state, _)| state);
-    let lost =
-        roster.unmanaged().iter().filter(|state| !published.policy.organisations.contains_key(&state.organisation));
+    let lost = roster.unmanaged().filter(|state| !published.policy.organisations.contains_key(&state.organisation));
     let allowed = known.chain(lost).map(|state| {
         let to = started.get(state.id.as_str()).map(|upgrade| upgrade.to.clone());
         let platform = match &state.platform {

@@ -47,6 +47,9 @@ pub struct Forecast {
 /// What a cluster on that version would be offered then.
 pub type Offers<'a> = &'a dyn Fn(&ClusterState, Timestamp) -> Option<Arc<[Offer]>>;
 
+/// Is told how far the clock has come.
+pub type Progress<'a> = &'a mut dyn FnMut(Timestamp);
+
 impl Default for Assumptions {
     fn default() -> Self {
         Self { step: SignedDuration::from_hours(1), upgrade_takes: SignedDuration::from_hours(1), releases: Vec::new() }
@@ -61,11 +64,13 @@ pub fn forecast(
     until: Timestamp,
     assumed: &Assumptions,
     offers: Offers<'_>,
+    progress: Progress<'_>,
 ) -> Vec<Forecast> {
     let next_id = input.upgrades.iter().map(|upgrade| upgrade.id.0).max().unwrap_or(0) + 1;
     let mut simulation = Simulation { input, assumed, offers, next_id, desk: None, forecasts: Vec::new() };
     let mut now = from;
     while now < until {
+        progress(now);
         simulation.release(now, now == from);
         simulation.finish(now);
         simulation.decide(now);

@@ -44,7 +44,8 @@ pub(crate) fn check(text: &str, expected: expect_test::Expect) {
 /// What starts over so many days.
 pub(crate) fn check_days(days: i64, text: &str, expected: expect_test::Expect) {
     let Story { input, now, assumptions } = read(text);
-    let starts = forecast(input, now, now + SignedDuration::from_hours(24 * days), &assumptions, &|_, _| None);
+    let starts =
+        forecast(input, now, now + SignedDuration::from_hours(24 * days), &assumptions, &|_, _| None, &mut |_| {});
     let lines =
         starts.iter().map(|start| format!("{} {} -> {}\n", &start.at.to_string()[..16], start.cluster, start.to));
     expected.assert_eq(&lines.collect::<String>());

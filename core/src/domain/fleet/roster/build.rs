@@ -256,7 +256,7 @@ impl Builder {
 
     fn member(&mut self, entries: &Entries<'_>, state: ClusterState) {
         let Some((policy, problems)) = entries.of(&state) else {
-            self.roster.unmanaged.push(state);
+            self.roster.unmanaged.insert(state.id.as_str().into(), state);
             return;
         };
         let class = self.class(self.organisations[&state.organisation], policy, problems);

@@ -29,7 +29,7 @@ impl Roster {
     /// A cluster was seen, and its time since the last report was worth so many seconds of soak on a version.
     pub fn seen(&mut self, state: ClusterState, credit: Option<(&crate::domain::Version, i64)>) -> Followed {
         let Some(number) = self.find(state.id.as_str()) else {
-            return Followed::BuildAnew;
+            return self.seen_unmanaged(state);
         };
         let numbered = |version| self.version_number(version);
         let offers_are_known = state.offers.iter().all(|offer| numbered(&offer.version).is_some());
@@ -38,10 +38,7 @@ impl Roster {
         };
         let (old, class) = (self.member(number), self.class_of(number));
         let moved = old.version != version;
-        let another = old.state.organisation != state.organisation
-            || old.state.name != state.name
-            || old.state.labels != state.labels;
-        if another || (moved && self.organisations[class.organisation as usize].has_heirs) {
+        if is_another(&old.state, &state) || (moved && self.organisations[class.organisation as usize].has_heirs) {
             return Followed::BuildAnew;
         }
         let mut again = BTreeSet::from([number]);
@@ -68,6 +65,17 @@ impl Roster {
             self.move_in_crowds(number, before, version, &mut again);
         }
         Followed::Judge(again)
+    }
+
+    /// A cluster that no policy is about stays so, as long as it is called what it was.
+    fn seen_unmanaged(&mut self, state: ClusterState) -> Followed {
+        match self.unmanaged.get_mut(state.id.as_str()) {
+            Some(known) if !is_another(known, &state) => {
+                *known = state;
+                Followed::nobody()
+            }
+            _ => Followed::BuildAnew,
+        }
     }
 
     /// Adds soak to a cell and to those that inherit it. Members are judged again whose need is met by that.
@@ -175,4 +183,9 @@ impl Roster {
         let concerned = self.classes.iter().filter(|class| class.policy.needs_approval);
         Followed::Judge(concerned.flat_map(|class| &class.members).copied().collect())
     }
+}
+
+/// Whether another policy may be about it now.
+fn is_another(known: &ClusterState, seen: &ClusterState) -> bool {
+    known.organisation != seen.organisation || known.name != seen.name || known.labels != seen.labels
 }

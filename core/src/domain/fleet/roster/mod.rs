@@ -45,8 +45,8 @@ pub struct Roster {
     /// Failed upgrades that have not been made good, by sector and version.
     pub(crate) failures: BTreeMap<(u32, u32), u32>,
     pub(crate) by_id: BTreeMap<Name, u32>,
-    /// Clusters that no policy is about: they are counted, and left alone.
-    pub(crate) unmanaged: Vec<ClusterState>,
+    /// Clusters that no policy is about: they are known, and left alone.
+    pub(crate) unmanaged: BTreeMap<Name, ClusterState>,
 }
 
 #[derive(Debug, Clone)]
@@ -203,8 +203,8 @@ impl Roster {
     }
 
     /// Clusters that no policy is about.
-    pub fn unmanaged(&self) -> &[ClusterState] {
-        &self.unmanaged
+    pub fn unmanaged(&self) -> impl Iterator<Item = &ClusterState> {
+        self.unmanaged.values()
     }
 
     /// The cluster of that number.
@@ -240,7 +240,7 @@ impl Roster {
     pub fn input(&self, policy: &FleetPolicy, inherited: &BTreeMap<Name, Minimum>) -> FleetInput {
         FleetInput {
             policy: policy.clone(),
-            clusters: self.members.iter().map(|member| &member.state).chain(&self.unmanaged).cloned().collect(),
+            clusters: self.members.iter().map(|member| &member.state).chain(self.unmanaged.values()).cloned().collect(),
             upgrades: self.upgrades.clone(),
             soak: self.own_soak(),
             gates: self.gates.iter().map(|entry| entry.gate.clone()).collect(),
