@@ -42,9 +42,8 @@ async fn serve(settings: Settings) -> anyhow::Result<()> {
             wake();
         }
     });
-    if let Some(fleet) = settings.fleet.clone() {
-        crate::fleet::run::beside(service.clone(), fleet, clock(&settings)).await?;
-    }
+    let beside = |fleet| crate::fleet::run::beside(service.clone(), fleet, clock(&settings));
+    let fleet = settings.fleet.clone().map(beside).transpose()?;
     let is_example = matches!(settings.data, Data::Example);
     let (loader, loaded) = (service.clone(), Arc::new(tokio::sync::Notify::new()));
     let first_load = loaded.clone();
@@ -57,6 +56,9 @@ async fn serve(settings: Settings) -> anyhow::Result<()> {
         cli::print(&example::welcome(address, &service))?;
     }
     server.serve(stop_signal()?).await.context("the server's threads cannot be started")?;
+    if let Some(fleet) = fleet {
+        fleet.stop().await;
+    }
     tracing::info!("stopped");
     Ok(())
 }

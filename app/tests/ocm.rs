@@ -112,3 +112,22 @@ fn an_upgrade_of_somebody_else_is_left_alone_and_counts() {
     assert!(told.contains("0 planned"), "b holds the mutex: {told}");
     assert_eq!(world.scheduled().len(), 1);
 }
+
+#[test]
+fn a_gate_that_the_policy_approves_is_agreed_to_before_the_upgrade_is_scheduled() {
+    let world = World::new();
+    world.double.remove("ocm-a");
+    world.double.remove("ocm-b");
+    world.double.add_gate("g1", "4.13", "api.openshift.com/gate-ocp");
+    let labels = [
+        ("sre-capabilities.aus.soak-days", "0"),
+        ("sre-capabilities.aus.workloads", "web"),
+        ("sre-capabilities.aus.schedule", "* * * * *"),
+    ];
+    let approves = ("sre-capabilities.aus.version-gate-approvals", "api.openshift.com/gate-ocp");
+    world.double.add("org", &labels, cluster("closed", "4.12.1", &["4.13.0"]));
+    world.double.add("org", &[&labels[..], &[approves]].concat(), cluster("open", "4.12.1", &["4.13.0"]));
+    let told = world.pass("12:00");
+    assert!(told.contains("1 planned"), "{told}");
+    assert_eq!(world.scheduled(), [("ocm-open".into(), "4.13.0".into(), "pending".into())]);
+}

@@ -1,10 +1,12 @@
 //! Answers about the fleet, the same for the command line and over HTTP.
 
+use std::collections::BTreeSet;
+
 use anyhow::bail;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use towpath_core::decide::{CandidateWhy, Decision, Desk, HistoryRow, OfferBook, Start, StatusRow, history, status};
-use towpath_core::domain::fleet::{FleetInput, HoldCode};
+use towpath_core::domain::fleet::{ClusterState, FleetInput, HoldCode, Name};
 use towpath_core::domain::{Answer, Graph, Version};
 use towpath_core::simulate::{Assumptions, Forecast, forecast};
 use towpath_formats::fleet_json;
@@ -50,8 +52,7 @@ pub(crate) fn starts<'a>(desk: &Desk, decision: &'a Decision, filter: &Filter) -
 
 /// Clusters that could go further and do not start, each with the candidate that is expected first, else held least.
 pub(crate) fn waiting(desk: &Desk, decision: &Decision, filter: &Filter) -> Vec<(u32, CandidateWhy)> {
-    let starting: std::collections::BTreeSet<&str> =
-        decision.starts.iter().map(|start| start.cluster.as_str()).collect();
+    let starting: BTreeSet<&str> = decision.starts.iter().map(|start| start.cluster.as_str()).collect();
     let members = desk.roster().in_order().iter().copied();
     let meant = members.filter(|member| {
         let id = desk.roster().cluster(*member).id.as_str();
@@ -136,32 +137,41 @@ pub(crate) fn candidates(
 
 /// The rows of the status that were asked for.
 pub(crate) fn status_rows(desk: &Desk, decision: &Decision, filter: &Filter) -> Vec<StatusRow> {
-    let mut rows = status(desk, decision);
-    rows.retain(|row| {
-        let organisation = filter.organisation.as_ref().is_none_or(|only| *row.organisation == **only);
-        let sector = filter.sector.as_ref().is_none_or(|only| row.sector.as_deref() == Some(only.as_str()));
-        let workload = filter.workload.as_ref().is_none_or(|only| *row.workload == **only);
-        let held = |only: &String| row.held.keys().any(|code| code.name() == only);
-        organisation && sector && workload && filter.held_by.as_ref().is_none_or(held)
-    });
+    let mut rows = status(desk, decision, &|member| is_meant(desk, member, filter, decision.at));
+    rows.retain(|row| filter.workload.as_ref().is_none_or(|only| *row.workload == **only));
     rows
 }
 
-/// The rows of the history that were asked for.
-pub(crate) fn history_rows(desk: &Desk, filter: &Filter) -> Vec<HistoryRow> {
+/// The rows of the history that were asked for. Where clusters were chosen, rows that one of them is on.
+pub(crate) fn history_rows(desk: &Desk, filter: &Filter, now: Timestamp) -> Vec<HistoryRow> {
     let mut rows = history(desk.roster());
-    rows.retain(|row| {
+    let chosen = filter.sector.is_some() || filter.cluster.is_some() || filter.held_by.is_some();
+    let meant = chosen.then(|| meant_names(desk, filter, now));
+    rows.retain_mut(|row| {
         let organisation = filter.organisation.as_ref().is_none_or(|only| *row.organisation == **only);
         let workload = filter.workload.as_ref().is_none_or(|only| *row.workload == **only);
-        let cluster = filter.cluster.as_ref().is_none_or(|only| row.clusters.iter().any(|name| **name == **only));
-        organisation && workload && cluster
+        if let Some(meant) = &meant {
+            row.clusters.retain(|name| meant.contains(&(row.organisation.clone(), name.clone())));
+        }
+        organisation && workload && (meant.is_none() || !row.clusters.is_empty())
     });
     rows.truncate(filter.limit.unwrap_or(usize::MAX));
     rows
 }
 
-/// What will start over so many days, of those asked about.
+/// The clusters that were asked about, by organisation and name.
+fn meant_names(desk: &Desk, filter: &Filter, now: Timestamp) -> BTreeSet<(Name, Name)> {
+    let meant = desk.roster().in_order().iter().filter(|member| is_meant(desk, **member, filter, now));
+    let name = |member: &u32| {
+        let state = desk.roster().cluster(*member);
+        (state.organisation.clone(), state.name.clone())
+    };
+    meant.map(name).collect()
+}
+
+/// What will start over so many days from a decision on, of those asked about.
 pub(crate) fn forecast_for(
+    desk: &Desk,
     input: FleetInput,
     graph: Option<&Graph>,
     now: Timestamp,
@@ -173,15 +183,9 @@ pub(crate) fn forecast_for(
         bail!("a forecast is for 1 to {MAX_DAYS} days");
     }
     let until = now + SignedDuration::from_hours(24 * i64::from(days));
-    let offers = |state: &towpath_core::domain::fleet::ClusterState, at: Timestamp| {
-        graph.map(|graph| OfferBook::new(graph, at).offers(state))
-    };
+    let offers = |state: &ClusterState, at: Timestamp| graph.map(|graph| OfferBook::new(graph, at).offers(state));
     let mut forecasts = forecast(input, now, until, &Assumptions::default(), &offers, progress);
-    forecasts.retain(|one| {
-        let organisation = filter.organisation.as_ref().is_none_or(|only| *one.organisation == **only);
-        let sector = filter.sector.as_ref().is_none_or(|only| one.sector.as_deref() == Some(only.as_str()));
-        let cluster = filter.cluster.as_ref().is_none_or(|only| *one.cluster == **only);
-        organisation && sector && cluster
-    });
+    let meant = meant_names(desk, filter, now);
+    forecasts.retain(|one| meant.contains(&(one.organisation.clone(), one.cluster.clone())));
     Ok(forecasts)
 }

@@ -12,7 +12,7 @@ use towpath_store::{Recorded, Reported, Store, StoreError, Which};
 use towpath_web::{Clock, Filter, FleetAnswer, FleetDesk, FleetRequest};
 
 use super::answers;
-use super::scheduler::{Board, Published};
+use super::board::{Board, GraphSource, Held, Published};
 
 /// Reports that wait to be written; one more is told to come back.
 const MAX_WAITING: usize = 20_000;
@@ -46,7 +46,9 @@ impl FleetDesk for Place {
 pub(crate) struct Counter {
     store: Store,
     board: Arc<Board>,
+    graph: GraphSource,
     clock: Clock,
+    allowance: SignedDuration,
     reports: mpsc::Sender<Waiting>,
 }
 
@@ -57,13 +59,19 @@ struct Waiting {
 
 impl Counter {
     /// A desk with a few writers behind it: those who wait are written together.
-    pub(crate) fn new(store: Store, board: Arc<Board>, clock: Clock, allowance: SignedDuration) -> Arc<Self> {
+    pub(crate) fn new(
+        store: Store,
+        board: Arc<Board>,
+        graph: GraphSource,
+        clock: Clock,
+        allowance: SignedDuration,
+    ) -> Arc<Self> {
         let (reports, waiting) = mpsc::channel(MAX_WAITING);
         let waiting = Arc::new(tokio::sync::Mutex::new(waiting));
         for _ in 0..store.backend().writers() {
             tokio::spawn(write(store.clone(), waiting.clone(), allowance));
         }
-        Arc::new(Self { store, board, clock, reports })
+        Arc::new(Self { store, board, graph, clock, allowance, reports })
     }
 
     async fn report(reports: mpsc::Sender<Waiting>, report: Reported) -> FleetAnswer {
@@ -117,10 +125,14 @@ async fn write(store: Store, waiting: Arc<tokio::sync::Mutex<mpsc::Receiver<Wait
 
 impl FleetDesk for Counter {
     fn answer(&self, request: FleetRequest) -> Pin<Box<dyn Future<Output = FleetAnswer> + Send>> {
-        let (store, board, now) = (self.store.clone(), self.board.clone(), (self.clock)());
+        let (store, board, graph, now) = (self.store.clone(), self.board.clone(), self.graph.clone(), (self.clock)());
         match request {
             FleetRequest::Report { cluster, report, body, received } => {
-                let state = report.state(cluster, received);
+                let mut state = report.state(cluster, received);
+                // A report may come late, and says when it was made. It cannot say that of a time that nobody watched: else a
+                // cluster could make up days of soak within a minute.
+                let earliest = received.checked_sub(self.allowance).unwrap_or(received);
+                state.last_seen = state.last_seen.max(earliest);
                 Box::pin(Self::report(self.reports.clone(), Reported { state, body }))
             }
             FleetRequest::Pause { organisation, sector, by, why } => Box::pin(async move {
@@ -157,7 +169,7 @@ impl FleetDesk for Counter {
                 let answered = tokio::task::spawn_blocking(move || match board.published() {
                     Some(published) => {
                         let published = published.read().unwrap_or_else(PoisonError::into_inner);
-                        ask(&published, question, now)
+                        ask(&published, &graph.now(), question, now)
                     }
                     None => FleetAnswer::Unavailable("the fleet has not been read yet".into()),
                 });
@@ -194,7 +206,7 @@ fn upgrades_of(published: &Published, upgrades: Vec<Upgrade>, filter: &Filter, l
 }
 
 /// Answers a question from what was last decided.
-fn ask(published: &Published, question: FleetRequest, now: Timestamp) -> FleetAnswer {
+fn ask(published: &Published, graph: &Held, question: FleetRequest, now: Timestamp) -> FleetAnswer {
     let Published { desk, decision, .. } = published;
     // Verdicts are those of the decision's instant; without one yet, of now.
     let at = if decision.at == Timestamp::default() { now } else { decision.at };
@@ -210,7 +222,7 @@ fn ask(published: &Published, question: FleetRequest, now: Timestamp) -> FleetAn
         FleetRequest::Plan(filter) => checked(&filter).map(|()| answers::plan_json(desk, decision, &filter)),
         FleetRequest::Holds(filter) => checked(&filter).map(|()| answers::holds(desk, &filter, at)),
         FleetRequest::History(filter) => {
-            checked(&filter).map(|()| fleet_json::history(&answers::history_rows(desk, &filter)))
+            checked(&filter).map(|()| fleet_json::history(&answers::history_rows(desk, &filter, at)))
         }
         FleetRequest::Why { cluster, version } => {
             let why = answers::find(desk, &cluster).and_then(|member| {
@@ -221,7 +233,8 @@ fn ask(published: &Published, question: FleetRequest, now: Timestamp) -> FleetAn
         }
         FleetRequest::Forecast { days, filter } => {
             let input = desk.roster().input(&published.policy, &published.inherited);
-            let forecasts = answers::forecast_for(input, None, at, days, &filter, &mut |_| {});
+            let forecasts = answers::check(&filter)
+                .and_then(|()| answers::forecast_for(desk, input, graph.graph(), at, days, &filter, &mut |_| {}));
             forecasts
                 .map(|forecasts| fleet_json::forecast(&forecasts))
                 .map_err(|error| FleetAnswer::Refused { kind: "bad_forecast", sentence: error.to_string() })

@@ -9,10 +9,10 @@ use std::path::Path;
 use anyhow::Context;
 use jiff::Timestamp;
 use towpath_core::domain::ClusterId;
-use towpath_core::domain::fleet::{Name, Owner, Upgrade, UpgradeState};
+use towpath_core::domain::fleet::{Name, Owner, Upgrade, UpgradeId, UpgradeState};
 use towpath_core::finding::Place;
 use towpath_formats::cluster_list::{ClusterList, ListedOrganisation};
-use towpath_ocm::{ClusterRef, Ocm, OcmConfig, PolicyRef};
+use towpath_ocm::{ClusterRef, Ocm, OcmConfig, OcmError, PolicyRef};
 use towpath_store::{Lease, Store};
 
 pub(crate) struct Link {
@@ -66,6 +66,7 @@ impl Link {
         store: &Store,
         lease: &Lease,
         upgrades: &[Upgrade],
+        gates: &BTreeMap<UpgradeId, Vec<Name>>,
         now: Timestamp,
     ) -> anyhow::Result<()> {
         let planned = |upgrade: &&Upgrade| upgrade.state == UpgradeState::Planned && upgrade.owner == Owner::Towpath;
@@ -73,11 +74,9 @@ impl Link {
             if self.policies.contains_key(&(upgrade.cluster.clone(), upgrade.pool.clone())) {
                 continue;
             }
+            let gates = gates.get(&upgrade.id).map_or(&[][..], Vec::as_slice);
             let created = match self.handles.get(&upgrade.cluster) {
-                Some(handle) => {
-                    let created = self.ocm.create(handle, upgrade.pool.as_deref(), &upgrade.to, upgrade.start_at);
-                    created.await.map(drop).map_err(|error| error.to_string())
-                }
+                Some(handle) => self.create(handle, upgrade, gates).await.map_err(|error| error.to_string()),
                 None => Err("the API does not know the cluster".to_owned()),
             };
             if let Err(problem) = created {
@@ -87,6 +86,15 @@ impl Link {
             }
         }
         Ok(())
+    }
+
+    async fn create(&self, handle: &ClusterRef, upgrade: &Upgrade, gates: &[Name]) -> Result<(), OcmError> {
+        if upgrade.pool.is_none() {
+            for gate in gates {
+                self.ocm.agree(handle, gate).await?;
+            }
+        }
+        self.ocm.create(handle, upgrade.pool.as_deref(), &upgrade.to, upgrade.start_at).await.map(drop)
     }
 
     /// Cancels a plan of ours.

@@ -1,16 +1,18 @@
 //! `towpath fleet`: the fleet's policy. Each command gathers facts, makes one pure call, and prints or carries out what came of it.
 
 pub(crate) mod answers;
+mod board;
 pub(crate) mod desk;
 mod facts;
 mod link;
 mod people;
+mod progress;
 mod replay;
 pub(crate) mod run;
 pub(crate) mod scheduler;
 mod text;
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -26,6 +28,7 @@ use towpath_store::Store;
 use towpath_web::Filter;
 
 use self::facts::{Files, Known};
+use self::progress::Progress;
 use crate::cli::print;
 use crate::config::{self, ServeOptions, Settings};
 
@@ -296,7 +299,8 @@ async fn answer(command: Fleet) -> anyhow::Result<ExitCode> {
         Fleet::Status(look) => {
             let (picture, filter) = (look.picture().await?, look.filter()?);
             let rows = answers::status_rows(&picture.desk, &picture.decision, &filter);
-            show(&look, || fleet_json::status(&rows), |_| text::status(&rows, &filter))
+            let shown = &rows[..filter.limit.unwrap_or(rows.len()).min(rows.len())];
+            show(&look, || fleet_json::status(shown), |_| text::status(&rows, &filter))
         }
         Fleet::Why { cluster, to, look } => {
             let picture = look.picture().await?;
@@ -310,7 +314,7 @@ async fn answer(command: Fleet) -> anyhow::Result<ExitCode> {
         }
         Fleet::History(look) => {
             let (picture, filter) = (look.picture().await?, look.filter()?);
-            let rows = answers::history_rows(&picture.desk, &filter);
+            let rows = answers::history_rows(&picture.desk, &filter, picture.decision.at);
             show(&look, || fleet_json::history(&rows), |output| text::history(&rows, output == Output::Markdown))
         }
         Fleet::Forecast { days, look } => {
@@ -318,8 +322,15 @@ async fn answer(command: Fleet) -> anyhow::Result<ExitCode> {
             let now = picture.decision.at;
             let mut progress = Progress::new(now, days);
             let mut tell = |at| progress.tell(at);
-            let forecasts =
-                answers::forecast_for(picture.input, picture.graph.as_ref(), now, days, &filter, &mut tell)?;
+            let forecasts = answers::forecast_for(
+                &picture.desk,
+                picture.input,
+                picture.graph.as_ref(),
+                now,
+                days,
+                &filter,
+                &mut tell,
+            )?;
             progress.end();
             show(&look, || fleet_json::forecast(&forecasts), |_| text::forecast(&forecasts, days, &filter))
         }
@@ -379,38 +390,10 @@ fn show(
     Ok(ExitCode::SUCCESS)
 }
 
-/// How far a forecast has come, on a terminal.
-struct Progress {
-    from: Timestamp,
-    days: u32,
-    shown: Option<i64>,
-    on_terminal: bool,
-}
-
-impl Progress {
-    fn new(from: Timestamp, days: u32) -> Self {
-        Self { from, days, shown: None, on_terminal: std::io::stderr().is_terminal() }
-    }
-
-    fn tell(&mut self, at: Timestamp) {
-        let day = self.from.duration_until(at).as_hours() / 24;
-        if self.on_terminal && self.shown.replace(day) != Some(day) {
-            // A terminal that takes nothing is no reason to stop.
-            let _ = write!(std::io::stderr(), "\rday {} of {}", day + 1, self.days);
-        }
-    }
-
-    fn end(&self) {
-        if self.shown.is_some() {
-            let _ = write!(std::io::stderr(), "\r\x1b[K");
-        }
-    }
-}
-
 /// The settings of a fleet that commands which need one cannot do without.
 fn needed(settings: &Settings) -> anyhow::Result<config::FleetSettings> {
     match settings.fleet.clone() {
         Some(fleet) => Ok(fleet),
-        None => bail!("there is no policy to follow; add --fleet DIR (examples/fleet is one to start from)"),
+        None => bail!("there is no policy to follow; add --fleet DIR (`towpath example DIR` writes one to start from)"),
     }
 }

@@ -157,8 +157,10 @@ fn place(org: Option<&str>, sector: Option<&str>) -> String {
 }
 
 pub(super) async fn pause(args: PauseArgs) -> anyhow::Result<ExitCode> {
-    let said =
-        format!("No new upgrade starts {}. What runs goes on.\n", place(args.org.as_deref(), args.sector.as_deref()));
+    let said = format!(
+        "No new upgrade starts {}, and plans there are called off. What runs goes on.\n",
+        place(args.org.as_deref(), args.sector.as_deref())
+    );
     let pause = Pause {
         organisation: args.org.map(Into::into),
         sector: args.sector.map(Into::into),

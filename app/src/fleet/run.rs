@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use jiff::Timestamp;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
 use towpath_core::domain::fleet::{FleetReason, UpgradeState};
 use towpath_core::domain::{Fact, Reason};
 use towpath_store::Store;
@@ -14,13 +16,17 @@ use towpath_web::{
     Allowed, Clock, ClusterCount, Fleet, FleetHealth, FleetMetrics, Managed, RemainingSoak, Service, TokenKeys,
 };
 
+use super::board::{Board, GraphSource, Outcome, Published};
 use super::desk::{Counter, Place};
-use super::scheduler::{Board, GraphSource, Outcome, Published, Scheduler};
+use super::scheduler::Scheduler;
 use super::{DEFAULT_STORE, facts, needed, open};
 use crate::config::{FleetSettings, Settings};
 
 /// So many series of remaining soak are prepared; the web adapter has its own limit.
 const MAX_SOAK_SERIES: usize = 10_001;
+
+/// How long a pass may take to end when the service stops.
+const FAREWELL: Duration = Duration::from_secs(10);
 
 /// Decides and acts until told to stop.
 pub(crate) async fn run(settings: Settings, once: bool, every: u64) -> anyhow::Result<ExitCode> {
@@ -81,8 +87,24 @@ fn tell(outcome: &Outcome) {
     }
 }
 
+/// A fleet that is looked after beside the graph service.
+pub(crate) struct Beside {
+    stop: Arc<Notify>,
+    work: JoinHandle<()>,
+}
+
+impl Beside {
+    /// Ends after the pass that is being made, and lets another replica take over at once.
+    pub(crate) async fn stop(self) {
+        self.stop.notify_one();
+        if tokio::time::timeout(FAREWELL, self.work).await.is_err() {
+            tracing::warn!("the fleet's pass did not end in time; another replica takes over when the lease ends");
+        }
+    }
+}
+
 /// Looks after a fleet beside the graph service, whose graph it follows.
-pub(crate) async fn beside(service: Arc<Service>, fleet: FleetSettings, clock: Clock) -> anyhow::Result<()> {
+pub(crate) fn beside(service: Arc<Service>, fleet: FleetSettings, clock: Clock) -> anyhow::Result<Beside> {
     let keys = fleet.token_keys.as_ref().map(|path| {
         let text = std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
         TokenKeys::parse(&text).map_err(|problem| anyhow::anyhow!("{}: {problem}", path.display()))
@@ -91,17 +113,23 @@ pub(crate) async fn beside(service: Arc<Service>, fleet: FleetSettings, clock: C
     let url = fleet.store.clone().unwrap_or_else(|| DEFAULT_STORE.to_owned());
     let desk = Arc::new(Place::default());
     service.fleet(Fleet { desk: desk.clone(), keys, require_read_token: fleet.require_read_token });
-    tokio::spawn(async move {
-        let store = open_at_last(&url, &service, &clock).await;
+    let stop = Arc::new(Notify::new());
+    let stopped = stop.clone();
+    let work = tokio::spawn(async move {
+        let store = tokio::select! {
+            store = open_at_last(&url, &service, &clock) => store,
+            () = stopped.notified() => return,
+        };
         let board = Arc::new(Board::default());
-        desk.take(Counter::new(store.clone(), board.clone(), clock.clone(), fleet.allowance));
+        let graph = GraphSource::Served(service.clone());
+        desk.take(Counter::new(store.clone(), board.clone(), graph.clone(), clock.clone(), fleet.allowance));
         let every = fleet.pass_every;
-        match Scheduler::new(store, fleet, GraphSource::Served(service.clone()), board) {
-            Ok(scheduler) => pass_forever(scheduler, &service, &clock, every).await,
+        match Scheduler::new(store, fleet, graph, board) {
+            Ok(scheduler) => pass_until(scheduler, &service, &clock, every, &stopped).await,
             Err(error) => tracing::error!("the fleet cannot be looked after: {error:#}"),
         }
     });
-    Ok(())
+    Ok(Beside { stop, work })
 }
 
 /// Opens the store; while that fails, graphs are served and the fleet waits.
@@ -120,7 +148,7 @@ async fn open_at_last(url: &str, service: &Service, clock: &Clock) -> Store {
     }
 }
 
-async fn pass_forever(mut scheduler: Scheduler, service: &Service, clock: &Clock, every: Duration) {
+async fn pass_until(mut scheduler: Scheduler, service: &Service, clock: &Clock, every: Duration, stopped: &Notify) {
     let (mut last_pass, mut decisions) = (None, 0);
     let mut ticks = tokio::time::interval(every);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -128,8 +156,12 @@ async fn pass_forever(mut scheduler: Scheduler, service: &Service, clock: &Clock
     while service.snapshot().is_none() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+    let mut told = FleetMetrics::default();
     loop {
-        ticks.tick().await;
+        tokio::select! {
+            _ = ticks.tick() => {}
+            () = stopped.notified() => return scheduler.stop().await,
+        }
         let now = clock();
         match scheduler.pass(now).await {
             Ok(outcome) => {
@@ -141,13 +173,16 @@ async fn pass_forever(mut scheduler: Scheduler, service: &Service, clock: &Clock
                     let published = published.read().unwrap_or_else(PoisonError::into_inner);
                     tokio::task::block_in_place(|| {
                         service.manage(Arc::new(managed(&published)));
-                        service.fleet_metrics(Arc::new(metrics(&published, &outcome, decisions)));
+                        told = metrics(&published, &outcome, decisions);
+                        service.fleet_metrics(Arc::new(told.clone()));
                     });
                 }
             }
             Err(error) => {
                 tracing::error!("a pass could not be made; nothing starts: {error:#}");
                 health(service, clock(), Some(format!("{error:#}")), last_pass, false);
+                told.is_scheduler = false;
+                service.fleet_metrics(Arc::new(told.clone()));
             }
         }
     }

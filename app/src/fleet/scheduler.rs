@@ -5,19 +5,18 @@
 //! When the store is away nothing starts, and what was last decided stays to be seen.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::decide::{Decision, Desk, OfferBook, Start, sector_key};
-use towpath_core::domain::fleet::{FleetInput, FleetPolicy, Minimum, Name, Upgrade, UpgradeState};
-use towpath_core::domain::{ClusterId, Graph};
+use towpath_core::domain::ClusterId;
+use towpath_core::domain::fleet::{FleetInput, Name, Upgrade, UpgradeId, UpgradeState};
 use towpath_formats::{fleet_input, fleet_json};
 use towpath_store::{ChangeMark, Claim, Claimed, InputPart, Lease, Lock, Need, Reported, Store};
-use towpath_web::{Service, Snapshot};
 
+use super::board::{Board, GraphSource, Held, Outcome, Published};
 use super::facts::{self, Files, Known, Read};
 use super::link::Link;
 use crate::config::FleetSettings;
@@ -30,107 +29,6 @@ const SHORTEST_LEASE: Duration = Duration::from_secs(5);
 const REREAD: SignedDuration = SignedDuration::from_mins(10);
 /// So many clusters are recorded at once.
 const BATCH: usize = 500;
-
-/// What was last decided, for whoever asks.
-#[derive(Default)]
-pub(crate) struct Board(RwLock<Option<Arc<RwLock<Published>>>>);
-
-/// A state of the fleet, and what was decided on it.
-pub(crate) struct Published {
-    pub(crate) desk: Desk,
-    pub(crate) decision: Decision,
-    pub(crate) policy: Arc<FleetPolicy>,
-    pub(crate) inherited: BTreeMap<Name, Minimum>,
-    pub(crate) is_scheduler: bool,
-}
-
-/// Where the graph comes from.
-#[derive(Clone)]
-pub(crate) enum GraphSource {
-    /// There is none: clusters bring their offers.
-    None,
-    /// One that was read once.
-    Fixed(Arc<Graph>),
-    /// Whatever is being served.
-    Served(Arc<Service>),
-}
-
-enum Held {
-    None,
-    Fixed(Arc<Graph>),
-    Served(Arc<Snapshot>),
-}
-
-impl Held {
-    fn graph(&self) -> Option<&Graph> {
-        match self {
-            Self::None => None,
-            Self::Fixed(graph) => Some(graph),
-            Self::Served(snapshot) => Some(snapshot.graph()),
-        }
-    }
-
-    /// A name for this very graph.
-    fn name(&self) -> &str {
-        match self {
-            Self::None => "none",
-            Self::Fixed(_) => "fixed",
-            Self::Served(snapshot) => &snapshot.digest,
-        }
-    }
-}
-
-impl GraphSource {
-    fn now(&self) -> Held {
-        match self {
-            Self::None => Held::None,
-            Self::Fixed(graph) => Held::Fixed(graph.clone()),
-            Self::Served(service) => service.snapshot().map_or(Held::None, Held::Served),
-        }
-    }
-}
-
-impl Board {
-    /// What was last decided.
-    pub(crate) fn published(&self) -> Option<Arc<RwLock<Published>>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn publish(&self, published: Published) -> Arc<RwLock<Published>> {
-        let published = Arc::new(RwLock::new(published));
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(published.clone());
-        published
-    }
-}
-
-/// How a pass went.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Outcome {
-    pub(crate) at: Timestamp,
-    pub(crate) is_scheduler: bool,
-    pub(crate) planned: usize,
-    pub(crate) begun: usize,
-    pub(crate) refused: usize,
-    pub(crate) cancelled: usize,
-    pub(crate) ended: usize,
-    pub(crate) overdue: usize,
-    pub(crate) clusters: usize,
-    pub(crate) took: Duration,
-}
-
-impl fmt::Display for Outcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { planned, begun, ended, cancelled, refused, overdue, .. } = self;
-        write!(f, "A pass over {}: ", super::text::count(self.clusters, "cluster"))?;
-        match self.is_scheduler {
-            true => writeln!(
-                f,
-                "{planned} planned, {begun} began, {ended} ended, {cancelled} called off, {refused} refused, {overdue} overdue."
-            ),
-            false => writeln!(f, "another scheduler is at work, so nothing was done."),
-        }
-    }
-}
 
 /// The loop's memory.
 pub(crate) struct Scheduler {
@@ -195,7 +93,7 @@ impl Scheduler {
             decision
         });
         if let (Some(lease), Some(link)) = (&lease, &self.link) {
-            link.schedule(&self.store, lease, &self.known.upgrades, now).await?;
+            link.schedule(&self.store, lease, &self.known.upgrades, &gates_to_agree_to(&published), now).await?;
         }
         let mut outcome =
             Outcome { at: now, is_scheduler: lease.is_some(), overdue: decision.overdue.len(), ..Outcome::default() };
@@ -419,8 +317,12 @@ impl Scheduler {
                 "an upgrade ended"
             );
         }
-        let claims: Vec<Claim> = decision.starts.iter().map(claim).collect();
-        for (start, claimed) in decision.starts.iter().zip(self.store.claim(lease, &claims, at).await?) {
+        let mut all_claimed = Vec::with_capacity(decision.starts.len());
+        for batch in decision.starts.chunks(BATCH) {
+            let claims: Vec<Claim> = batch.iter().map(claim).collect();
+            all_claimed.extend(self.store.claim(lease, &claims, at).await?);
+        }
+        for (start, claimed) in decision.starts.iter().zip(all_claimed) {
             match claimed {
                 Claimed::Started(id) => {
                     outcome.planned += 1;
@@ -434,12 +336,15 @@ impl Scheduler {
         }
         self.follow_own_acts(published).await?;
         match &self.link {
-            Some(link) => link.schedule(&self.store, lease, &self.known.upgrades, at).await,
+            Some(link) => {
+                let gates = gates_to_agree_to(published);
+                link.schedule(&self.store, lease, &self.known.upgrades, &gates, at).await
+            }
             None => Ok(()),
         }
     }
 
-    fn active(&self, id: towpath_core::domain::fleet::UpgradeId) -> Option<&Upgrade> {
+    fn active(&self, id: UpgradeId) -> Option<&Upgrade> {
         self.known.upgrades.iter().find(|upgrade| upgrade.id == id)
     }
 
@@ -474,6 +379,18 @@ impl Scheduler {
         tracing::debug!(seq, "a decision was written down");
         Ok(())
     }
+}
+
+/// Gates that plans pass because their policy approves them, and that nobody has agreed to yet.
+fn gates_to_agree_to(published: &RwLock<Published>) -> BTreeMap<UpgradeId, Vec<Name>> {
+    let published = published.read().unwrap_or_else(PoisonError::into_inner);
+    let roster = published.desk.roster();
+    let planned = roster.upgrades().iter().filter(|upgrade| upgrade.state == UpgradeState::Planned);
+    let gates = planned.filter_map(|upgrade| {
+        let member = roster.find(upgrade.cluster.as_str())?;
+        Some((upgrade.id, roster.gates_approved_by_policy(member, &upgrade.to)))
+    });
+    gates.collect()
 }
 
 /// An input in parts, each named by its digest.

@@ -76,7 +76,8 @@ fn waits(desk: &Desk, decision: &Decision, filter: &Filter) -> String {
     if waiting.is_empty() {
         return String::new();
     }
-    let mut text = format!("\n{} could go further, and wait:\n\n", count(waiting.len(), "cluster"));
+    let wait = if waiting.len() == 1 { "waits" } else { "wait" };
+    let mut text = format!("\n{} could go further, and {wait}:\n\n", count(waiting.len(), "cluster"));
     let mut rows = table(&["CLUSTER", "FROM", "TO", "EXPECTED", "WHY"]);
     for (member, best) in waiting.iter().take(filter.limit.unwrap_or(MAX_ROWS)) {
         let state = desk.roster().cluster(*member);

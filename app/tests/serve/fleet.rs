@@ -199,3 +199,21 @@ fn a_policy_that_breaks_keeps_its_last_meaning() {
     towpath.until("two more passes were made", |t| passes(t) >= before + 2.0);
     assert_eq!(offered(&towpath, PROD), [""; 0], "it is still held");
 }
+
+#[test]
+fn a_cluster_cannot_make_up_soak() {
+    let fleet = Fleet::new();
+    let noon: jiff::Timestamp = "2026-11-16T12:00:00Z".parse().expect("a time");
+    let towpath = fleet.serve(&fleet.sqlite(), &["--now", &noon.to_string()]);
+    for hours in (0..48).rev() {
+        let mut report = on("s1", "4.20.1");
+        report["at"] = json!((noon - jiff::SignedDuration::from_hours(hours)).to_string());
+        assert_eq!(fleet.report(&towpath, STAGE, &report).status, 202);
+    }
+    towpath.until("the history knows the cluster", |t| {
+        t.get("/api/v1/fleet/history").json().as_array().is_some_and(|rows| !rows.is_empty())
+    });
+    let history = towpath.get("/api/v1/fleet/history").json();
+    let seconds = history[0]["soakSeconds"].as_i64().expect("a number");
+    assert!(seconds <= 3_600, "no more than the allowance: {history}");
+}

@@ -42,13 +42,13 @@ pub struct Next {
     pub starts: bool,
 }
 
-/// The status of the whole fleet after a decision.
-pub fn status(desk: &Desk, decision: &Decision) -> Vec<StatusRow> {
+/// The status of those members of the fleet that are meant, after a decision.
+pub fn status(desk: &Desk, decision: &Decision, is_meant: &dyn Fn(u32) -> bool) -> Vec<StatusRow> {
     let mut rows: BTreeMap<(Name, Option<Name>, Name), StatusRow> = BTreeMap::new();
     let starts: BTreeMap<&str, _> = decision.starts.iter().map(|start| (start.cluster.as_str(), start)).collect();
     let active = desk.roster().upgrades().iter().filter(|upgrade| upgrade.state.is_active());
     let active: BTreeMap<&str, _> = active.map(|upgrade| (upgrade.cluster.as_str(), upgrade)).collect();
-    for member in desk.roster().in_order() {
+    for member in desk.roster().in_order().iter().filter(|member| is_meant(**member)) {
         let (state, policy) = (desk.roster().cluster(*member), desk.roster().policy(*member));
         let held = desk.held_by(*member, decision.at);
         let next = match starts.get(state.id.as_str()) {

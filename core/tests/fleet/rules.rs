@@ -432,3 +432,15 @@ fn inherited_soak_counts_and_inherited_versions_lead() {
         "#]],
     );
 }
+
+#[test]
+fn a_version_below_is_no_candidate() {
+    check(
+        "
+        cluster a at 4.9.3 offers 4.9.1,4.9.3
+        ",
+        expect![[r#"
+            a  nothing newer
+        "#]],
+    );
+}

@@ -43,7 +43,9 @@ pub(super) fn measure(binary: &Path, scratch: &Scratch) -> anyhow::Result<()> {
         let size = format!("{:.1} MiB", list.len() as f64 / f64::from(1 << 20));
         table.row([clusters.to_string(), size, format!("{seconds:.2} s")]);
     }
-    say(format!("\nfiles: one organisation file and a list of clusters, {CANDIDATES} candidates each, read, decided and shown\n{table}"))
+    say(format!(
+        "\nfiles: one organisation file and a list of clusters, {CANDIDATES} candidates each, read, decided and shown\n{table}"
+    ))
 }
 
 /// An organisation of five sectors in a row, with policies by label. Nothing has soaked, so nothing starts.

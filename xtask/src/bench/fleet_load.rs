@@ -72,8 +72,10 @@ impl Measured {
 impl Load<'_> {
     /// Sends everything.
     pub(super) fn run(&self) -> anyhow::Result<Measured> {
-        let connections: Vec<TcpStream> =
-            (0..self.connections).map(|_| self.connect()).collect::<io::Result<_>>().context("a load cannot connect")?;
+        let connections: Vec<TcpStream> = (0..self.connections)
+            .map(|_| self.connect())
+            .collect::<io::Result<_>>()
+            .context("a load cannot connect")?;
         let (next, start) = (AtomicUsize::new(0), Instant::now());
         let mut measured = Measured::default();
         std::thread::scope(|scope| -> anyhow::Result<()> {
@@ -191,7 +193,8 @@ mod tests {
 
     #[test]
     fn what_went_wrong_adds_up() {
-        let one = || Measured { problems: BTreeMap::from([("answered with 503".to_owned(), 1)]), ..Measured::default() };
+        let one =
+            || Measured { problems: BTreeMap::from([("answered with 503".to_owned(), 1)]), ..Measured::default() };
         let mut all = one();
         all.add(one());
         assert_eq!(all.failures(), ["answered with 503 (2 times)"]);

@@ -46,8 +46,8 @@ impl Chance {
     /// How long the next call lives.
     pub(crate) fn life(&mut self) -> Life {
         match self.below(100) {
-            0..8 => Life::Killed(self.below(60)),
-            8..14 => Life::Abandoned(self.below(60)),
+            0..4 => Life::Killed(self.below(60)),
+            4..10 => Life::Abandoned(self.below(60)),
             _ => Life::Long,
         }
     }

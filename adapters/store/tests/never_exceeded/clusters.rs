@@ -54,8 +54,8 @@ impl Clusters {
             let to = patch(&upgrade.to);
             let cluster = self.clusters.get_mut(&upgrade.cluster).unwrap();
             match (self.ignored.contains(&upgrade.id), cluster.going_to) {
-                (false, None) if cluster.patch < to && chance.percent(30) => cluster.going_to = Some(to),
-                (_, Some(to)) if chance.percent(10) => (cluster.patch, cluster.going_to) = (to, None),
+                (false, None) if cluster.patch < to && chance.percent(60) => cluster.going_to = Some(to),
+                (_, Some(to)) if chance.percent(40) => (cluster.patch, cluster.going_to) = (to, None),
                 _ => {}
             }
         }
@@ -63,7 +63,7 @@ impl Clusters {
             if chance.percent(1) {
                 cluster.healthy = !cluster.healthy;
             }
-            if chance.below(1000) == 0 {
+            if chance.below(500) == 0 {
                 (cluster.patch, cluster.going_to) = (cluster.patch + 1, None);
             }
         }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
 use towpath_core::decide::{Decision, Desk, Ledger, Start, Tenure, sector_key};
+use towpath_core::domain::ClusterId;
 use towpath_core::domain::fleet::{FleetInput, Name, UpgradeId, UpgradeState};
 use towpath_store::{Claim, InputPart, Lease, Lock, Need, Store, StoreError, Which};
 
@@ -23,6 +24,19 @@ pub(crate) struct Scheduler {
     /// How wrong its clock is.
     pub(crate) skew: SignedDuration,
     stage: Stage,
+}
+
+/// How a scheduler goes on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Turn {
+    /// By so many pieces.
+    pub(crate) pieces: u64,
+    /// With a lease of so long.
+    pub(crate) ttl: Duration,
+    /// It takes the lease anew and goes on with what it had decided, however long ago.
+    pub(crate) renews: bool,
+    /// The clusters that it has heard of, by bits; it knows nothing of the others and of their upgrades.
+    pub(crate) known: u64,
 }
 
 /// How far it is with its pass.
@@ -48,27 +62,30 @@ impl Scheduler {
         Self { store, name, skew, stage: Stage::Idle }
     }
 
-    /// Goes on with its pass by so many pieces. A scheduler that fails begins again.
-    pub(crate) async fn go_on(
-        &mut self,
-        pieces: u64,
-        ttl: Duration,
-        now: Timestamp,
-        fleet: &Fleet,
-        seen: &RefCell<Witness>,
-    ) {
-        for _ in 0..pieces {
+    /// Goes on with its pass. A scheduler that fails begins again.
+    ///
+    /// Now and then it acts on what has long ceased to be so: the store must not rely on its callers.
+    pub(crate) async fn go_on(&mut self, turn: Turn, now: Timestamp, fleet: &Fleet, seen: &RefCell<Witness>) {
+        for piece in 0..turn.pieces {
             // Whoever is dropped, or fails, in the middle of a piece is idle.
-            self.stage = match std::mem::take(&mut self.stage) {
-                Stage::Idle => self.lead(ttl, seen).await,
-                Stage::Leads(lease) => self.decide(lease, now + self.skew, fleet).await,
+            let done = match std::mem::take(&mut self.stage) {
+                Stage::Idle => self.lead(turn.ttl, seen).await,
+                Stage::Leads(lease) => self.decide(lease, turn.known, now + self.skew, fleet).await,
+                Stage::Acts(_, acts) if turn.renews && piece == 0 => self.renew(turn.ttl, acts, seen).await,
                 Stage::Acts(lease, acts) => self.act(lease, acts, seen).await,
+            };
+            match done {
+                Ok(stage) => self.stage = stage,
+                Err(error) => seen.borrow_mut().failed(&error),
             }
-            .unwrap_or_else(|error| {
-                seen.borrow_mut().failed(&error);
-                Stage::Idle
-            });
         }
+    }
+
+    async fn renew(&self, ttl: Duration, acts: VecDeque<Act>, seen: &RefCell<Witness>) -> Result<Stage, StoreError> {
+        Ok(match self.lead(ttl, seen).await? {
+            Stage::Leads(lease) => Stage::Acts(lease, acts),
+            other => other,
+        })
     }
 
     async fn lead(&self, ttl: Duration, seen: &RefCell<Witness>) -> Result<Stage, StoreError> {
@@ -83,8 +100,12 @@ impl Scheduler {
         })
     }
 
-    async fn decide(&self, lease: Lease, now: Timestamp, fleet: &Fleet) -> Result<Stage, StoreError> {
-        let input = self.read(fleet).await?;
+    async fn decide(&self, lease: Lease, known: u64, now: Timestamp, fleet: &Fleet) -> Result<Stage, StoreError> {
+        let mut input = self.read(fleet).await?;
+        let is_known =
+            |id: &ClusterId| fleet.members.keys().position(|key| key == id).is_some_and(|n| known >> n & 1 == 1);
+        input.clusters.retain(|state| is_known(&state.id));
+        input.upgrades.retain(|upgrade| is_known(&upgrade.cluster));
         let body = format!("{:?}{:?}", input.upgrades, input.pauses).into_bytes();
         let part = InputPart { name: "state".into(), digest: Sha256::digest(&body).into(), body: body.into() };
         let states: BTreeMap<UpgradeId, UpgradeState> = input.upgrades.iter().map(|one| (one.id, one.state)).collect();

@@ -14,7 +14,7 @@ use crate::fleet::Fleet;
 use crate::support::TWO_HOURS;
 
 /// The newest upgrades, as many as are looked at each time: more than can be new, and most of the active ones.
-const WINDOW: u32 = 120;
+const WINDOW: u32 = 60;
 
 /// Pauses that hold for certain, each with the number of its beginning.
 type Pauses = BTreeMap<(Option<String>, Option<String>), (u64, Pause)>;

@@ -262,7 +262,7 @@ impl fmt::Display for FleetReason {
                     1 => f.write_str("; 1 cluster is adding to it")?,
                     more => write!(f, "; {more} clusters are adding to it")?,
                 }
-                expected.iter().try_for_each(|expected| write!(f, ", enough at {expected}"))
+                expected.iter().try_for_each(|expected| write!(f, ", enough at {}", Second(*expected)))
             }
             Self::SectorBehind { sector, cluster, version } => {
                 write!(f, "sector {sector} comes first, and {cluster} there is on {version}")
@@ -275,6 +275,7 @@ impl fmt::Display for FleetReason {
             }
             Self::UnderWay { to, pool, state, start_at } => {
                 let what = pool.as_ref().map_or_else(String::new, |pool| format!(" of node pool {pool}"));
+                let start_at = Second(*start_at);
                 match state {
                     UpgradeState::Planned => write!(f, "its upgrade{what} to {to} is planned for {start_at}"),
                     _ => write!(f, "its upgrade{what} to {to} has been under way since {start_at}"),
@@ -285,13 +286,13 @@ impl fmt::Display for FleetReason {
                 f.write_str("paused")?;
                 sector.iter().try_for_each(|sector| write!(f, " in sector {sector}"))?;
                 organisation.iter().try_for_each(|organisation| write!(f, " in organisation {organisation}"))?;
-                write!(f, " by {by} at {at}: {why}")
+                write!(f, " by {by} at {}: {why}", Second(*at))
             }
             Self::Unhealthy { why } => write!(f, "the cluster is not well: {why}"),
-            Self::NotReporting { since } => write!(f, "the cluster has not been heard of since {since}"),
+            Self::NotReporting { since } => write!(f, "the cluster has not been heard of since {}", Second(*since)),
             Self::BackingOff { to, failures, until } => {
                 let times = if *failures > 1 { format!(" {failures} times in a row") } else { String::new() };
-                write!(f, "it failed to reach {to}{times}, and waits until {until}")
+                write!(f, "it failed to reach {to}{times}, and waits until {}", Second(*until))
             }
             Self::SectorFailures { sector, failures, limit } => {
                 write!(f, "{failures} upgrades to it have failed in sector {sector}, and {limit} are too many")
@@ -305,6 +306,15 @@ impl fmt::Display for FleetReason {
             Self::Schedule { schedule, next: Some(next) } => write!(f, "its schedule ({schedule}) opens at {next}"),
             Self::Schedule { schedule, next: None } => write!(f, "its schedule ({schedule}) never opens"),
         }
+    }
+}
+
+/// A time to the second, as people read it.
+struct Second(Timestamp);
+
+impl fmt::Display for Second {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.strftime("%Y-%m-%dT%H:%M:%SZ").fmt(f)
     }
 }
 

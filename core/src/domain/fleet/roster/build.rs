@@ -414,7 +414,8 @@ pub(super) fn candidates(roster: &Roster, state: &ClusterState) -> Box<[Candidat
         offer: at as u32,
         holds: 0,
     });
-    let mut candidates: Vec<Candidate> = numbered.collect();
+    let above = roster.version_number(&state.version).expect("every version has a number");
+    let mut candidates: Vec<Candidate> = numbered.filter(|candidate| candidate.version > above).collect();
     candidates.sort_by(|a, b| (b.version, a.offer).cmp(&(a.version, b.offer)));
     candidates.dedup_by_key(|candidate| candidate.version);
     candidates.into()

@@ -297,6 +297,16 @@ impl Roster {
         self.versions.binary_search(version).ok().map(|at| at as u32)
     }
 
+    /// The ids of gates before a version that the cluster's policy approves and nobody has acknowledged.
+    pub fn gates_approved_by_policy(&self, member: u32, to: &Version) -> Vec<Name> {
+        let (state, policy) = (self.cluster(member), self.policy(member));
+        let ahead = (state.version.major(), state.version.minor()) < (to.major(), to.minor());
+        let gates = self.gates.iter().filter(|entry| ahead && entry.before == (to.major(), to.minor()));
+        let concerned = gates.filter(|entry| state.sts || !entry.sts_only).map(|entry| &entry.gate);
+        let open = concerned.filter(|gate| !state.acknowledged_gates.contains(&gate.id));
+        open.filter(|gate| policy.gate_approvals.contains(&gate.label)).map(|gate| gate.id.clone()).collect()
+    }
+
     /// What decides its turn.
     fn turn(&self, member: u32) -> (u32, u32, u32, &str) {
         let (of, class) = (self.member(member), self.class_of(member));

@@ -1,0 +1,117 @@
+//! The board: what was last decided, for whoever asks, and the graph it was decided on.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use towpath_core::decide::{Decision, Desk};
+use towpath_core::domain::Graph;
+use towpath_core::domain::fleet::{FleetPolicy, Minimum, Name};
+use towpath_web::{Service, Snapshot};
+
+/// What was last decided, for whoever asks.
+#[derive(Default)]
+pub(crate) struct Board(RwLock<Option<Arc<RwLock<Published>>>>);
+
+/// A state of the fleet, and what was decided on it.
+pub(crate) struct Published {
+    pub(crate) desk: Desk,
+    pub(crate) decision: Decision,
+    pub(crate) policy: Arc<FleetPolicy>,
+    pub(crate) inherited: BTreeMap<Name, Minimum>,
+    pub(crate) is_scheduler: bool,
+}
+
+/// Where the graph comes from.
+#[derive(Clone)]
+pub(crate) enum GraphSource {
+    /// There is none: clusters bring their offers.
+    None,
+    /// One that was read once.
+    Fixed(Arc<Graph>),
+    /// Whatever is being served.
+    Served(Arc<Service>),
+}
+
+/// A graph that is being held while it is used.
+pub(crate) enum Held {
+    None,
+    Fixed(Arc<Graph>),
+    Served(Arc<Snapshot>),
+}
+
+impl Held {
+    /// The graph itself.
+    pub(crate) fn graph(&self) -> Option<&Graph> {
+        match self {
+            Self::None => None,
+            Self::Fixed(graph) => Some(graph),
+            Self::Served(snapshot) => Some(snapshot.graph()),
+        }
+    }
+
+    /// A name for this very graph.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::None => "none",
+            Self::Fixed(_) => "fixed",
+            Self::Served(snapshot) => &snapshot.digest,
+        }
+    }
+}
+
+impl GraphSource {
+    /// The graph as it is now.
+    pub(crate) fn now(&self) -> Held {
+        match self {
+            Self::None => Held::None,
+            Self::Fixed(graph) => Held::Fixed(graph.clone()),
+            Self::Served(service) => service.snapshot().map_or(Held::None, Held::Served),
+        }
+    }
+}
+
+impl Board {
+    /// What was last decided.
+    pub(crate) fn published(&self) -> Option<Arc<RwLock<Published>>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Puts up a new one.
+    pub(crate) fn publish(&self, published: Published) -> Arc<RwLock<Published>> {
+        let published = Arc::new(RwLock::new(published));
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(published.clone());
+        published
+    }
+}
+
+/// How a pass went.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Outcome {
+    pub(crate) at: Timestamp,
+    pub(crate) is_scheduler: bool,
+    pub(crate) planned: usize,
+    pub(crate) begun: usize,
+    pub(crate) refused: usize,
+    pub(crate) cancelled: usize,
+    pub(crate) ended: usize,
+    pub(crate) overdue: usize,
+    pub(crate) clusters: usize,
+    pub(crate) took: Duration,
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { planned, begun, ended, cancelled, refused, overdue, .. } = self;
+        write!(f, "A pass over {}: ", super::text::count(self.clusters, "cluster"))?;
+        match self.is_scheduler {
+            true => writeln!(
+                f,
+                "{planned} planned, {begun} began, {ended} ended, {cancelled} called off, {refused} refused, {overdue} overdue."
+            ),
+            false => writeln!(f, "another scheduler is at work, so nothing was done."),
+        }
+    }
+}
