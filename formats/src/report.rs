@@ -307,7 +307,9 @@ mod tests {
         let state = report.state(ClusterId::new("0f3a").unwrap(), received_at);
         assert_eq!(state.going_to, Some("4.16.2".parse().unwrap()));
         assert_eq!(state.version_since, "2026-05-01T10:00:00Z".parse().unwrap());
-        assert_eq!((state.last_seen, &*state.name), (received_at, "c"));
+        assert_eq!((state.last_seen, &*state.name), ("2026-05-12T10:30:00Z".parse().unwrap(), "c"));
+        let before = "2026-05-12T10:29:00Z".parse().unwrap();
+        assert_eq!(report.state(ClusterId::new("0f3a").unwrap(), before).last_seen, before, "not in the future");
     }
 
     #[test]

@@ -49,6 +49,12 @@ impl Cluster {
     }
 }
 
+impl std::borrow::Borrow<str> for ClusterId {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
 impl ClusterId {
     /// The longest id we take in.
     pub const MAX_BYTES: usize = 128;

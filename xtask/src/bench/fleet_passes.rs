@@ -50,7 +50,7 @@ impl Row {
     }
 
     /// From an input in memory to a decision.
-    fn from_input(&self) -> f64 {
+    fn number_and_pass(&self) -> f64 {
         self.number + self.full
     }
 }
@@ -108,7 +108,7 @@ fn curve(rows: &[Row]) -> Table {
         "times faster",
         "peak (VmHWM)",
     ]);
-    let both = |row: &Row| row.from_input() / row.clusters as f64;
+    let both = |row: &Row| row.number_and_pass() / row.clusters as f64;
     for row in rows {
         table.row([
             row.clusters.to_string(),
@@ -116,7 +116,7 @@ fn curve(rows: &[Row]) -> Table {
             shown_micros(row.full),
             format!("{:.2} us", row.per_cluster()),
             format!("{:.2}", row.per_cluster() / rows[0].per_cluster()),
-            shown_micros(row.from_input()),
+            shown_micros(row.number_and_pass()),
             format!("{:.2}", both(row) / both(&rows[0])),
             shown_micros(row.idle),
             format!("{:.0}", row.full / row.idle.max(1.0)),

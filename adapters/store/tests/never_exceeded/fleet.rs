@@ -24,6 +24,9 @@ pub(crate) const CLUSTERS: usize = 24;
 /// The limits of AUS for 50 % of so many clusters, as it was seen to keep them.
 const HALF_OF: [usize; 7] = [0, 1, 1, 2, 2, 2, 3];
 
+/// An organisation, and a sector of it.
+type Where = (&'static str, Option<&'static str>);
+
 /// A cluster, and what it needs.
 pub(crate) struct Member {
     pub(crate) id: ClusterId,
@@ -70,7 +73,7 @@ impl Fleet {
         let members = || active.iter().map(|id| self.member(id));
         let mutexes: BTreeSet<&str> = members().flat_map(|member| member.mutexes.iter().copied()).collect();
         mutexes.into_iter().find_map(|mutex| {
-            let mut counts: BTreeMap<Option<(&str, Option<&str>)>, (usize, usize)> = BTreeMap::new();
+            let mut counts: BTreeMap<Option<Where>, (usize, usize)> = BTreeMap::new();
             for holder in members().filter(|member| member.mutexes.contains(mutex)) {
                 let limit = self.limit(holder, mutex);
                 // Those that need it for themselves are one crowd, wherever they are.
@@ -147,7 +150,7 @@ impl Member {
         Self { id: id(&format!("c{number:02}")), organisation, sector, declared, mutexes }
     }
 
-    fn place(&self) -> (&'static str, Option<&'static str>) {
+    fn place(&self) -> Where {
         (self.organisation, self.sector)
     }
 

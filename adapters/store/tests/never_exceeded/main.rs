@@ -134,8 +134,8 @@ impl<'a> Story<'a> {
     }
 
     async fn look(&mut self) {
-        let newest = self.witness.borrow().newest(&self.eyes).await;
         let witness = self.witness.get_mut();
+        let newest = witness.newest(&self.eyes).await;
         let active = witness.look(&self.fleet, newest);
         witness.look_at_clusters(&self.eyes).await;
         let ids: Vec<&ClusterId> = self.fleet.members.keys().collect();

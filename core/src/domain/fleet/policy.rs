@@ -143,15 +143,6 @@ pub struct UpgradePolicy {
     pub accepted_risks: BTreeSet<Name>,
 }
 
-impl Organisation {
-    /// What a cluster with these labels wants that is not named, and what is wrong with that entry.
-    pub fn default_for(&self, labels: &super::Labels) -> Option<(&UpgradePolicy, &[Finding])> {
-        let matches =
-            |entry: &&PolicyDefault| entry.match_labels.iter().all(|(name, value)| labels.get(name) == Some(value));
-        self.defaults.iter().find(matches).map(|entry| (&entry.policy, &*entry.problems))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

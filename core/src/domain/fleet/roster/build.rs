@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Calendar, Candidate, Class, Crowd, GateEntry, Member, MutexEntry, OrganisationEntry, PatternEntry, Roster,
+    Calendar, Candidate, Class, Crowd, Entries, GateEntry, Member, MutexEntry, OrganisationEntry, PatternEntry, Roster,
     SectorEntry, SoakCell,
 };
 use crate::domain::fleet::{
@@ -20,13 +20,17 @@ const GATE_FOR_STS: &str = "api.openshift.com/gate-sts";
 impl Roster {
     /// Numbers everything. Clusters without a policy are left out.
     pub fn new(input: FleetInput) -> Self {
-        let mut builder =
-            Builder { roster: Self { versions: versions(&input), ..Self::default() }, ..Builder::default() };
+        let versions = versions(&input);
+        let finals = versions.iter().enumerate().filter_map(|(at, version)| Some((packed(version)?, at as u32)));
+        let roster = Self { finals: finals.collect(), versions, ..Self::default() };
+        let mut builder = Builder { roster, ..Builder::default() };
         builder.organisations(&input.policy);
         let entries = Entries::new(&input.policy);
         for state in input.clusters {
             builder.member(&entries, state);
         }
+        let numbered = builder.roster.members.iter().enumerate();
+        builder.roster.by_id = numbered.map(|(number, member)| (member.state.id.clone(), number as u32)).collect();
         builder.soak(&input.soak, &input.policy);
         builder.crowds();
         builder.ceilings(&input.policy, &input.inherited);
@@ -41,36 +45,60 @@ impl Roster {
         for upgrade in input.upgrades {
             roster.add_upgrade(upgrade);
         }
-        roster.order = (0..roster.members.len() as u32).collect();
-        let mut order = std::mem::take(&mut roster.order);
-        order.sort_by(|a, b| roster.turn(*a).cmp(&roster.turn(*b)));
-        roster.order = order;
+        roster.order = roster.sorted_by_turn();
         roster
     }
 }
 
 /// Every version there is, in order.
 fn versions(input: &FleetInput) -> Vec<Version> {
-    let mut versions: BTreeSet<&Version> = BTreeSet::new();
-    // Clusters come in the order of their ids, so their offers repeat: look once at each list.
+    let mut all = Seen::default();
+    // Clusters often share their list of offers: look once at each.
     let mut last: Option<*const Offer> = None;
     for state in &input.clusters {
-        versions.insert(&state.version);
+        all.add(&state.version);
         if last.replace(state.offers.as_ptr()) != Some(state.offers.as_ptr()) {
-            versions.extend(state.offers.iter().map(|offer| &offer.version));
+            state.offers.iter().for_each(|offer| all.add(&offer.version));
         }
         if let Product::HostedControlPlane { pools } = &state.product {
-            versions.extend(pools.iter().map(|pool| &pool.version));
+            pools.iter().for_each(|pool| all.add(&pool.version));
         }
     }
-    versions.extend(input.soak.iter().map(|sum| &sum.version));
-    versions.extend(input.upgrades.iter().flat_map(|upgrade| [&upgrade.from, &upgrade.to]));
-    for minimum in input.inherited.values() {
-        versions.extend(minimum.version.iter().chain(minimum.of_workload.values()));
+    let soaked = input.soak.iter().map(|sum| &sum.version);
+    let upgrades = input.upgrades.iter().flat_map(|upgrade| [&upgrade.from, &upgrade.to]);
+    let lowest =
+        input.inherited.values().flat_map(|minimum| minimum.version.iter().chain(minimum.of_workload.values()));
+    let pins = input.policy.organisations.values().flat_map(policies_of).filter_map(|policy| policy.pin.as_ref());
+    soaked.chain(upgrades).chain(lowest).chain(pins).for_each(|version| all.add(version));
+    all.sorted()
+}
+
+/// Versions that were seen. There are few of them and they are seen often, so that is made cheap.
+#[derive(Default)]
+struct Seen<'a> {
+    finals: BTreeMap<u64, &'a Version>,
+    others: BTreeSet<&'a Version>,
+}
+
+impl<'a> Seen<'a> {
+    fn add(&mut self, version: &'a Version) {
+        match packed(version) {
+            Some(key) => drop(self.finals.entry(key).or_insert(version)),
+            None => drop(self.others.insert(version)),
+        }
     }
-    let policies = input.policy.organisations.values().flat_map(policies_of);
-    versions.extend(policies.filter_map(|policy| policy.pin.as_ref()));
-    versions.into_iter().cloned().collect()
+
+    fn sorted(self) -> Vec<Version> {
+        let all: BTreeSet<&Version> = self.finals.into_values().chain(self.others).collect();
+        all.into_iter().cloned().collect()
+    }
+}
+
+/// A final release's version as one number, in the order of versions; none for what does not fit.
+pub(super) fn packed(version: &Version) -> Option<u64> {
+    let fits = version.major() < 1 << 16 && version.minor() < 1 << 24 && version.patch() < 1 << 24;
+    let is_final = version.pre_release().is_empty();
+    (fits && is_final).then(|| version.major() << 48 | version.minor() << 24 | version.patch())
 }
 
 fn policies_of(organisation: &Organisation) -> impl Iterator<Item = &UpgradePolicy> {
@@ -89,42 +117,13 @@ fn gate(gate: Gate) -> Option<GateEntry> {
     Some(GateEntry { gate, before, sts_only })
 }
 
-/// Policy entries, found by id or by name.
-pub(crate) struct Entries<'a> {
-    by_id: BTreeMap<(&'a str, &'a str), (&'a UpgradePolicy, &'a [Finding])>,
-    by_name: BTreeMap<(&'a str, &'a str), (&'a UpgradePolicy, &'a [Finding])>,
-    policy: &'a FleetPolicy,
-}
-
-impl<'a> Entries<'a> {
-    pub(crate) fn new(policy: &'a FleetPolicy) -> Self {
-        let (mut by_id, mut by_name) = (BTreeMap::new(), BTreeMap::new());
-        for organisation in policy.organisations.values() {
-            for entry in &organisation.clusters {
-                let wanted = (&entry.policy, &*entry.problems);
-                match &entry.id {
-                    Some(id) => by_id.entry((&*organisation.id, id.as_str())).or_insert(wanted),
-                    None => by_name.entry((&*organisation.id, &*entry.name)).or_insert(wanted),
-                };
-            }
-        }
-        Self { by_id, by_name, policy }
-    }
-
-    /// What a cluster wants: by its id, its name, its labels.
-    pub(crate) fn of(&self, cluster: &ClusterState) -> Option<(&'a UpgradePolicy, &'a [Finding])> {
-        let organisation = self.policy.organisations.get(&cluster.organisation)?;
-        let by_id = || self.by_id.get(&(&*organisation.id, cluster.id.as_str())).copied();
-        let by_name = || self.by_name.get(&(&*organisation.id, &*cluster.name)).copied();
-        by_id().or_else(by_name).or_else(|| organisation.default_for(&cluster.labels))
-    }
-}
-
 #[derive(Default)]
 struct Builder {
     roster: Roster,
     organisations: BTreeMap<Name, u32>,
     classes: BTreeMap<(u32, UpgradePolicy, bool), u32>,
+    /// The same by where the policy stands: clusters of one entry need not compare policies.
+    class_of_entry: BTreeMap<(u32, *const UpgradePolicy, bool), u32>,
     cells: BTreeMap<(u32, Name), u32>,
     sectors: BTreeMap<(u32, Name), u32>,
     mutexes: BTreeMap<(Option<u32>, Name), u32>,
@@ -214,6 +213,16 @@ impl Builder {
     }
 
     fn class(&mut self, organisation: u32, policy: &UpgradePolicy, problems: &[Finding]) -> u32 {
+        let entry = (organisation, std::ptr::from_ref(policy), !problems.is_empty());
+        if let Some(class) = self.class_of_entry.get(&entry) {
+            return *class;
+        }
+        let class = self.class_of_policy(organisation, policy, problems);
+        self.class_of_entry.insert(entry, class);
+        class
+    }
+
+    fn class_of_policy(&mut self, organisation: u32, policy: &UpgradePolicy, problems: &[Finding]) -> u32 {
         let key = (organisation, policy.clone(), !problems.is_empty());
         if let Some(class) = self.classes.get(&key) {
             return *class;
@@ -269,7 +278,6 @@ impl Builder {
             let with_mutex = &mut self.roster.sectors[*sector as usize].with_mutex;
             mutexes.iter().for_each(|mutex| *with_mutex.entry(*mutex).or_default() += 1);
         }
-        self.roster.by_id.insert(state.id.as_str().into(), number);
         self.roster.members.push(Member {
             state,
             class,
@@ -315,19 +323,22 @@ impl Builder {
     fn crowds(&mut self) {
         let roster = &mut self.roster;
         let mut numbers: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+        let mut gathered: Vec<Vec<(u32, u32)>> = Vec::new();
         for class in &roster.classes {
             for cell in class.sector.iter().flat_map(|_| &class.cells) {
                 let sector = class.sector.expect("it has one");
                 let crowd = *numbers.entry((sector, *cell)).or_insert_with(|| {
                     let (members, followers) = (BTreeSet::new(), Vec::new());
                     roster.crowds.push(Crowd { sector, cell: *cell, members, lowest: (0, 0), followers });
+                    gathered.push(Vec::new());
                     roster.crowds.len() as u32 - 1
                 });
                 let members = class.members.iter().map(|member| (roster.members[*member as usize].version, *member));
-                roster.crowds[crowd as usize].members.extend(members);
+                gathered[crowd as usize].extend(members);
             }
         }
-        for crowd in &mut roster.crowds {
+        for (crowd, members) in roster.crowds.iter_mut().zip(gathered) {
+            crowd.members = members.into_iter().collect();
             crowd.lowest = *crowd.members.first().expect("a crowd has members");
         }
         for number in 0..roster.classes.len() {
@@ -341,7 +352,7 @@ impl Builder {
         }
         // A mutex may be named after a cluster, which then holds it too.
         for ((organisation, name), mutex) in &self.mutexes {
-            if let (Some(organisation), Some(member)) = (organisation, roster.by_id.get(name).copied())
+            if let (Some(organisation), Some(member)) = (organisation, roster.find(name))
                 && roster.class_of(member).organisation == *organisation
             {
                 roster.members[member as usize].itself = Some(*mutex);

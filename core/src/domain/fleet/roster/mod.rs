@@ -6,6 +6,7 @@
 //! nothing.
 
 mod build;
+mod entries;
 mod follow;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,16 +17,18 @@ use super::{
     Approval, ClusterState, Exclusion, FleetInput, FleetPolicy, MaintenanceWindow, Minimum, Name, Pause, Schedule,
     Schedules, SoakSum, Upgrade, UpgradePolicy,
 };
-use crate::domain::{Pattern, Version};
+use crate::domain::{ClusterId, Pattern, Version};
 use crate::finding::Finding;
 
-pub(crate) use build::Entries;
+pub(crate) use entries::Entries;
 pub use follow::Followed;
 
 /// The fleet, numbered.
 #[derive(Debug, Clone, Default)]
 pub struct Roster {
     pub(crate) versions: Vec<Version>,
+    /// Final releases as one number each, with the version's number: looked up without comparing texts.
+    finals: Vec<(u64, u32)>,
     pub(crate) organisations: Vec<OrganisationEntry>,
     pub(crate) classes: Vec<Class>,
     pub(crate) members: Vec<Member>,
@@ -44,7 +47,7 @@ pub struct Roster {
     pub(crate) approvals: BTreeMap<(Name, Option<Name>, Version), Approval>,
     /// Failed upgrades that have not been made good, by sector and version.
     pub(crate) failures: BTreeMap<(u32, u32), u32>,
-    pub(crate) by_id: BTreeMap<Name, u32>,
+    pub(crate) by_id: BTreeMap<ClusterId, u32>,
     /// Clusters that no policy is about: they are known, and left alone.
     pub(crate) unmanaged: BTreeMap<Name, ClusterState>,
 }
@@ -294,7 +297,10 @@ impl Roster {
     }
 
     pub(crate) fn version_number(&self, version: &Version) -> Option<u32> {
-        self.versions.binary_search(version).ok().map(|at| at as u32)
+        match build::packed(version) {
+            Some(key) => self.finals.binary_search_by_key(&key, |(key, _)| *key).ok().map(|at| self.finals[at].1),
+            None => self.versions.binary_search(version).ok().map(|at| at as u32),
+        }
     }
 
     /// The ids of gates before a version that the cluster's policy approves and nobody has acknowledged.
@@ -311,6 +317,18 @@ impl Roster {
     fn turn(&self, member: u32) -> (u32, u32, u32, &str) {
         let (of, class) = (self.member(member), self.class_of(member));
         (of.version, class.policy.soak_days.unwrap_or(0), class.organisation, of.state.id.as_str())
+    }
+
+    /// All members by their turn. The numbers decide almost always, so ids are looked at last.
+    fn sorted_by_turn(&self) -> Vec<u32> {
+        let numbers = |(member, of): (usize, &Member)| {
+            let class = &self.classes[of.class as usize];
+            (of.version, class.policy.soak_days.unwrap_or(0), class.organisation, member as u32)
+        };
+        let mut turns: Vec<(u32, u32, u32, u32)> = self.members.iter().enumerate().map(numbers).collect();
+        let id = |member: u32| self.member(member).state.id.as_str();
+        turns.sort_unstable_by(|a, b| (a.0, a.1, a.2).cmp(&(b.0, b.1, b.2)).then_with(|| id(a.3).cmp(id(b.3))));
+        turns.into_iter().map(|turn| turn.3).collect()
     }
 
     /// The limit of parallel upgrades for a mutex in a sector.
