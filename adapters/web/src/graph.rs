@@ -145,8 +145,11 @@ fn managed_view(
     client: Client<'_>,
 ) -> Option<managed::Shown> {
     let managed = service.managed.load();
-    let allowed = managed.as_ref()?.clusters.get(client.id?)?;
-    Some(managed::shown(snapshot.graph(), cell?, allowed, client))
+    let (managed, id) = (managed.as_ref()?, client.id?);
+    match managed.clusters.get(id) {
+        Some(allowed) => Some(managed::shown(snapshot.graph(), cell?, allowed, client)),
+        None => (managed.hold_others && cell.is_some()).then(managed::Shown::new),
+    }
 }
 
 fn ready_response(

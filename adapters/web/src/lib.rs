@@ -165,7 +165,8 @@ impl Service {
 
     /// From the next request on, shows these clusters only what they may take. Others see what they always did.
     pub fn manage(&self, managed: Arc<Managed>) {
-        self.managed.store((!managed.clusters.is_empty()).then_some(managed));
+        let somebody = !managed.clusters.is_empty() || managed.hold_others;
+        self.managed.store(somebody.then_some(managed));
     }
 
     /// Answers a request: at once, or from another thread where that takes longer than its neighbours should wait.

@@ -49,6 +49,8 @@ static POLICY: LazyLock<Policy> = LazyLock::new(Policy::graph);
 pub struct Managed {
     /// What each may do; ids are compared byte by byte.
     pub clusters: HashMap<ClusterId, Allowed>,
+    /// Whether every other cluster that tells its id is shown no edge: for as long as nobody knows who is managed.
+    pub hold_others: bool,
 }
 
 /// What a managed cluster may do now.

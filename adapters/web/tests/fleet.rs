@@ -484,7 +484,7 @@ fn a_large_graph_arrives_whole_at_a_managed_cluster() {
         platform: None,
     };
     let clusters = [(cluster("a"), allowed(&["4.20.9"])), (cluster("b"), allowed(&[]))];
-    door.service.manage(Arc::new(Managed { clusters: clusters.into() }));
+    door.service.manage(Arc::new(Managed { clusters: clusters.into(), ..Managed::default() }));
     for (id, expected) in [("a", 1), ("b", 0), ("a", 1), ("b", 0)] {
         let seen = door.get(&format!("/api/upgrades_info/graph?channel=big&id={id}"));
         assert_eq!(seen.json()["edges"].as_array().unwrap().len(), expected);

@@ -160,7 +160,7 @@ pub(crate) fn history_rows(desk: &Desk, filter: &Filter, now: Timestamp) -> Vec<
 }
 
 /// The clusters that were asked about, by organisation and name.
-fn meant_names(desk: &Desk, filter: &Filter, now: Timestamp) -> BTreeSet<(Name, Name)> {
+pub(crate) fn meant_names(desk: &Desk, filter: &Filter, now: Timestamp) -> BTreeSet<(Name, Name)> {
     let meant = desk.roster().in_order().iter().filter(|member| is_meant(desk, **member, filter, now));
     let name = |member: &u32| {
         let state = desk.roster().cluster(*member);
@@ -171,12 +171,11 @@ fn meant_names(desk: &Desk, filter: &Filter, now: Timestamp) -> BTreeSet<(Name, 
 
 /// What will start over so many days from a decision on, of those asked about.
 pub(crate) fn forecast_for(
-    desk: &Desk,
+    meant: &BTreeSet<(Name, Name)>,
     input: FleetInput,
     graph: Option<&Graph>,
     now: Timestamp,
     days: u32,
-    filter: &Filter,
     progress: &mut dyn FnMut(Timestamp),
 ) -> anyhow::Result<Vec<Forecast>> {
     if !(1..=MAX_DAYS).contains(&days) {
@@ -185,7 +184,6 @@ pub(crate) fn forecast_for(
     let until = now + SignedDuration::from_hours(24 * i64::from(days));
     let offers = |state: &ClusterState, at: Timestamp| graph.map(|graph| OfferBook::new(graph, at).offers(state));
     let mut forecasts = forecast(input, now, until, &Assumptions::default(), &offers, progress);
-    let meant = meant_names(desk, filter, now);
     forecasts.retain(|one| meant.contains(&(one.organisation.clone(), one.cluster.clone())));
     Ok(forecasts)
 }

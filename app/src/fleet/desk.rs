@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 use towpath_core::domain::fleet::{Approval, Pause, Upgrade};
 use towpath_formats::fleet_json;
 use towpath_store::{Recorded, Reported, Store, StoreError, Which};
@@ -49,6 +49,7 @@ pub(crate) struct Counter {
     graph: GraphSource,
     clock: Clock,
     allowance: SignedDuration,
+    forecasts: Arc<Semaphore>,
     reports: mpsc::Sender<Waiting>,
 }
 
@@ -71,7 +72,7 @@ impl Counter {
         for _ in 0..store.backend().writers() {
             tokio::spawn(write(store.clone(), waiting.clone(), allowance));
         }
-        Arc::new(Self { store, board, graph, clock, allowance, reports })
+        Arc::new(Self { store, board, graph, clock, allowance, forecasts: Arc::new(Semaphore::new(1)), reports })
     }
 
     async fn report(reports: mpsc::Sender<Waiting>, report: Reported) -> FleetAnswer {
@@ -165,11 +166,22 @@ impl FleetDesk for Counter {
                     Err(error) => FleetAnswer::Unavailable(error.to_string()),
                 }
             }),
+            FleetRequest::Forecast { days, filter } => {
+                let turn = self.forecasts.clone();
+                Box::pin(async move {
+                    // Each takes a processor for a while; one at a time is enough.
+                    let Ok(_turn) = turn.try_acquire_owned() else {
+                        return FleetAnswer::Unavailable("another forecast is being made; try again".into());
+                    };
+                    let made = tokio::task::spawn_blocking(move || forecast(&board, &graph.now(), days, &filter, now));
+                    made.await.unwrap_or_else(|_| FleetAnswer::Unavailable("the forecast could not be made".into()))
+                })
+            }
             question => Box::pin(async move {
                 let answered = tokio::task::spawn_blocking(move || match board.published() {
                     Some(published) => {
                         let published = published.read().unwrap_or_else(PoisonError::into_inner);
-                        ask(&published, &graph.now(), question, now)
+                        ask(&published, question, now)
                     }
                     None => FleetAnswer::Unavailable("the fleet has not been read yet".into()),
                 });
@@ -205,8 +217,27 @@ fn upgrades_of(published: &Published, upgrades: Vec<Upgrade>, filter: &Filter, l
     FleetAnswer::Json(fleet_json::upgrades(named.take(limit)).to_string())
 }
 
+/// What will start. The fleet is copied first, so that no pass waits for a forecast.
+fn forecast(board: &Board, graph: &Held, days: u32, filter: &Filter, now: Timestamp) -> FleetAnswer {
+    let Some(published) = board.published() else {
+        return FleetAnswer::Unavailable("the fleet has not been read yet".into());
+    };
+    let (meant, input, at) = {
+        let published = published.read().unwrap_or_else(PoisonError::into_inner);
+        let at = if published.decision.at == Timestamp::default() { now } else { published.decision.at };
+        let input = published.desk.roster().input(&published.policy, &published.inherited);
+        (answers::meant_names(&published.desk, filter, at), input, at)
+    };
+    let forecasts = answers::check(filter)
+        .and_then(|()| answers::forecast_for(&meant, input, graph.graph(), at, days, &mut |_| {}));
+    match forecasts {
+        Ok(forecasts) => FleetAnswer::Json(fleet_json::forecast(&forecasts).to_string()),
+        Err(error) => FleetAnswer::Refused { kind: "bad_forecast", sentence: error.to_string() },
+    }
+}
+
 /// Answers a question from what was last decided.
-fn ask(published: &Published, graph: &Held, question: FleetRequest, now: Timestamp) -> FleetAnswer {
+fn ask(published: &Published, question: FleetRequest, now: Timestamp) -> FleetAnswer {
     let Published { desk, decision, .. } = published;
     // Verdicts are those of the decision's instant; without one yet, of now.
     let at = if decision.at == Timestamp::default() { now } else { decision.at };
@@ -231,19 +262,12 @@ fn ask(published: &Published, graph: &Held, question: FleetRequest, now: Timesta
             });
             why.map_err(|error| FleetAnswer::NotFound(error.to_string()))
         }
-        FleetRequest::Forecast { days, filter } => {
-            let input = desk.roster().input(&published.policy, &published.inherited);
-            let forecasts = answers::check(&filter)
-                .and_then(|()| answers::forecast_for(desk, input, graph.graph(), at, days, &filter, &mut |_| {}));
-            forecasts
-                .map(|forecasts| fleet_json::forecast(&forecasts))
-                .map_err(|error| FleetAnswer::Refused { kind: "bad_forecast", sentence: error.to_string() })
-        }
         FleetRequest::Report { .. }
         | FleetRequest::Pause { .. }
         | FleetRequest::Resume { .. }
         | FleetRequest::Approve { .. }
-        | FleetRequest::Upgrades(_) => unreachable!("these go to the store"),
+        | FleetRequest::Upgrades(_)
+        | FleetRequest::Forecast { .. } => unreachable!("these are answered elsewhere"),
     };
     answered.map_or_else(|refusal| refusal, |value| FleetAnswer::Json(value.to_string()))
 }

@@ -177,7 +177,8 @@ pub(crate) fn input(read: &Read, known: &Known, graph: Option<&Graph>, now: Time
     }
     let mut soak = known.ledger.sums(&read.policy, clusters.values(), &known.tenures);
     soak.extend(read.list.soak.iter().cloned());
-    let active = known.upgrades.iter().map(|upgrade| (&upgrade.cluster, &upgrade.pool)).collect::<BTreeSet<_>>();
+    let running = known.upgrades.iter().filter(|upgrade| upgrade.state.is_active());
+    let active = running.map(|upgrade| (&upgrade.cluster, &upgrade.pool)).collect::<BTreeSet<_>>();
     let others = read.list.upgrades.iter().filter(|upgrade| !active.contains(&(&upgrade.cluster, &upgrade.pool)));
     let mut input = FleetInput {
         policy: (*read.policy).clone(),

@@ -8,8 +8,8 @@ use std::path::Path;
 
 use anyhow::Context;
 use jiff::Timestamp;
-use towpath_core::domain::ClusterId;
 use towpath_core::domain::fleet::{Name, Owner, Upgrade, UpgradeId, UpgradeState};
+use towpath_core::domain::{ClusterId, Version};
 use towpath_core::finding::Place;
 use towpath_formats::cluster_list::{ClusterList, ListedOrganisation};
 use towpath_ocm::{ClusterRef, Ocm, OcmConfig, OcmError, PolicyRef};
@@ -19,7 +19,7 @@ pub(crate) struct Link {
     ocm: Ocm,
     handles: BTreeMap<ClusterId, ClusterRef>,
     /// What the API has planned or runs, whoever made it.
-    policies: BTreeMap<(ClusterId, Option<Name>), PolicyRef>,
+    policies: BTreeMap<(ClusterId, Option<Name>), (Version, PolicyRef)>,
 }
 
 impl Link {
@@ -41,7 +41,8 @@ impl Link {
         let mut policies = BTreeMap::new();
         for upgrade in fleet.upgrades.iter().filter(|upgrade| active(upgrade)) {
             if let Some(policy) = fleet.policies.get(&upgrade.id) {
-                policies.insert((upgrade.cluster.clone(), upgrade.pool.clone()), policy.clone());
+                let place = (upgrade.cluster.clone(), upgrade.pool.clone());
+                policies.insert(place, (upgrade.to.clone(), policy.clone()));
             }
         }
         (self.policies, self.handles) = (policies, fleet.handles);
@@ -99,8 +100,12 @@ impl Link {
 
     /// Cancels a plan of ours.
     pub(crate) async fn cancel(&self, upgrade: &Upgrade) -> anyhow::Result<()> {
-        if let Some(policy) = self.policies.get(&(upgrade.cluster.clone(), upgrade.pool.clone())) {
-            self.ocm.cancel(policy).await.context("a plan cannot be cancelled")?;
+        // One to another version is somebody else's, who has replaced ours.
+        match self.policies.get(&(upgrade.cluster.clone(), upgrade.pool.clone())) {
+            Some((to, policy)) if *to == upgrade.to => {
+                self.ocm.cancel(policy).await.context("a plan cannot be cancelled")?;
+            }
+            Some(_) | None => {}
         }
         Ok(())
     }

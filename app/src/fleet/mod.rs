@@ -320,17 +320,11 @@ async fn answer(command: Fleet) -> anyhow::Result<ExitCode> {
         Fleet::Forecast { days, look } => {
             let (picture, filter) = (look.picture().await?, look.filter()?);
             let now = picture.decision.at;
+            let meant = answers::meant_names(&picture.desk, &filter, now);
             let mut progress = Progress::new(now, days);
             let mut tell = |at| progress.tell(at);
-            let forecasts = answers::forecast_for(
-                &picture.desk,
-                picture.input,
-                picture.graph.as_ref(),
-                now,
-                days,
-                &filter,
-                &mut tell,
-            )?;
+            let graph = picture.graph.as_ref();
+            let forecasts = answers::forecast_for(&meant, picture.input, graph, now, days, &mut tell)?;
             progress.end();
             show(&look, || fleet_json::forecast(&forecasts), |_| text::forecast(&forecasts, days, &filter))
         }

@@ -168,8 +168,22 @@ pub(super) async fn pause(args: PauseArgs) -> anyhow::Result<ExitCode> {
         at: Timestamp::now(),
         why: args.why.into(),
     };
-    open(&args.store.store).await?.pause(&pause).await?;
-    yes(&said)
+    let store = open(&args.store.store).await?;
+    store.pause(&pause).await?;
+    print(&said)?;
+    let known: std::collections::BTreeSet<_> =
+        store.clusters().await?.into_iter().map(|stored| stored.state.organisation).collect();
+    match &pause.organisation {
+        Some(organisation) if !known.contains(organisation) => {
+            let known: Vec<&str> = known.iter().map(|id| &**id).collect();
+            print(&format!(
+                "But no cluster that is known here is in {organisation}; there are: {}\n",
+                known.join(", ")
+            ))?;
+            Ok(ExitCode::from(1))
+        }
+        _ => Ok(ExitCode::SUCCESS),
+    }
 }
 
 pub(super) async fn resume(args: ResumeArgs) -> anyhow::Result<ExitCode> {

@@ -113,6 +113,8 @@ pub(crate) fn beside(service: Arc<Service>, fleet: FleetSettings, clock: Clock) 
     let url = fleet.store.clone().unwrap_or_else(|| DEFAULT_STORE.to_owned());
     let desk = Arc::new(Place::default());
     service.fleet(Fleet { desk: desk.clone(), keys, require_read_token: fleet.require_read_token });
+    // Until the fleet has been read once, nobody knows who is managed: too many blocks can be undone.
+    service.manage(Arc::new(Managed { hold_others: true, ..Managed::default() }));
     let stop = Arc::new(Notify::new());
     let stopped = stop.clone();
     let work = tokio::spawn(async move {
@@ -215,7 +217,7 @@ fn managed(published: &Published) -> Managed {
         };
         (state.id.clone(), Allowed { from: state.version.clone(), to: to.into_iter().collect(), platform })
     });
-    Managed { clusters: allowed.collect() }
+    Managed { clusters: allowed.collect(), hold_others: false }
 }
 
 fn metrics(published: &Published, outcome: &Outcome, decisions: u64) -> FleetMetrics {

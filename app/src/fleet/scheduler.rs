@@ -76,6 +76,15 @@ impl Scheduler {
 
     /// Reads, decides, acts, publishes.
     pub(crate) async fn pass(&mut self, now: Timestamp) -> anyhow::Result<Outcome> {
+        let outcome = self.try_pass(now).await;
+        if outcome.is_err() {
+            // Nobody knows how much of what had changed was followed.
+            self.made_of = None;
+        }
+        outcome
+    }
+
+    async fn try_pass(&mut self, now: Timestamp) -> anyhow::Result<Outcome> {
         let begun = Instant::now();
         let ttl = (self.settings.pass_every * 3).max(SHORTEST_LEASE);
         let lease = self.store.acquire(LEASE, &self.owner, ttl).await.context("the lease cannot be had")?;
@@ -283,8 +292,12 @@ impl Scheduler {
         let at = decision.at;
         for cancel in &decision.cancels {
             let why: Vec<String> = cancel.verdict.reasons.iter().map(ToString::to_string).collect();
-            if let (Some(link), Some(upgrade)) = (&self.link, self.active(cancel.upgrade)) {
-                link.cancel(upgrade).await?;
+            if let (Some(link), Some(upgrade)) = (&self.link, self.active(cancel.upgrade))
+                && let Err(error) = link.cancel(upgrade).await
+            {
+                // It may have started there. Others must not wait for it; the next pass sees how it is.
+                tracing::error!(upgrade = cancel.upgrade.0, "a plan could not be called off: {error:#}");
+                continue;
             }
             let (planned, cancelled) = (UpgradeState::Planned, UpgradeState::Cancelled);
             let done =

@@ -178,7 +178,8 @@ fn a_store_that_is_away_stops_the_fleet_and_not_the_graph() {
         t.get("/readyz").json()["fleet"]["problem"].as_str().is_some_and(|problem| problem.contains("not available"))
     });
     assert_eq!(towpath.get("/readyz").status, 200);
-    assert!(offered(&towpath, STAGE).len() > 2);
+    assert!(edges(&towpath.graph("channel=stable-4.20")).len() > 2, "graphs are served");
+    assert_eq!(offered(&towpath, STAGE), [""; 0], "a cluster that may be managed waits until that is known");
     assert_eq!(towpath.get("/api/v1/fleet/plan").status, 503);
 }
 

@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::plans::{self, Cancel, Ended, Overdue};
 use super::why;
@@ -277,7 +277,8 @@ impl Desk {
         let kept = self.next_starts[calendar as usize];
         let holds = |asked: Timestamp, next: Option<Timestamp>| {
             let notice = now.checked_add(NOTICE).ok();
-            asked <= now && next.is_none_or(|next| notice.is_some_and(|notice| notice < next))
+            let fresh = asked.duration_until(now) < SignedDuration::from_hours(1);
+            asked <= now && next.map_or(fresh, |next| notice.is_some_and(|notice| notice < next))
         };
         let next = match kept {
             Some((asked, next)) if holds(asked, next) => next,

@@ -9,11 +9,15 @@ use super::dispatch::Decision;
 use super::why;
 use crate::domain::Verdict;
 use crate::domain::fleet::roster::{Member, Post};
-use crate::domain::fleet::{Name, Owner, Product, Roster, Upgrade, UpgradeId, UpgradeState};
+use crate::domain::fleet::{Hold, Name, Owner, Product, Roster, Upgrade, UpgradeId, UpgradeState};
 use crate::rules::fleet::{PLAN_RULES, candidate_holds};
 
 /// A cluster that has not begun by then, and has reported since, will not.
 pub const GRACE: SignedDuration = SignedDuration::from_hours(2);
+/// A plan begins at its time, or not much later; else it is made anew.
+const PUNCTUALITY: SignedDuration = SignedDuration::from_mins(30);
+/// A node pool that is not there by then will not be: nobody tells whether it began.
+const POOL_LIMIT: SignedDuration = SignedDuration::from_hours(24);
 /// What usually suffices for an upgrade.
 pub const EXPECTED: SignedDuration = SignedDuration::from_hours(6);
 
@@ -86,6 +90,7 @@ fn judge_plan(post: &Post<'_>, upgrade: &Upgrade) -> Verdict {
     if upgrade.pool.is_some() {
         return cluster;
     }
+    let cluster = cluster.and(judge_time(post, upgrade));
     let version = post.roster.version_number(&upgrade.to);
     match post.member.candidates.iter().find(|candidate| Some(candidate.version) == version) {
         None => cluster.and(why::no_longer_offered()),
@@ -93,6 +98,17 @@ fn judge_plan(post: &Post<'_>, upgrade: &Upgrade) -> Verdict {
             let holds = candidate_holds(post, candidate).map(|hold| why::verdict(post, Some(candidate), hold));
             holds.fold(cluster, Verdict::and)
         }
+    }
+}
+
+/// Windows and exclusions may have changed since the plan was made, and nobody may have been there at its time.
+fn judge_time(post: &Post<'_>, upgrade: &Upgrade) -> Verdict {
+    let calendar = &post.roster.calendars[post.class.calendar as usize];
+    let missed = upgrade.start_at.duration_until(post.now) > PUNCTUALITY;
+    match (calendar.schedules().allows(upgrade.start_at), missed) {
+        (true, false) => Verdict::recommend(),
+        (false, _) => why::verdict(post, None, Hold::Schedule),
+        (true, true) => why::time_has_passed(),
     }
 }
 
@@ -110,6 +126,9 @@ fn follow_run(roster: &Roster, upgrade: &Upgrade, now: Timestamp, decision: &mut
         decision.ended.push(Ended { upgrade: upgrade.id, state: UpgradeState::Finished, note: None });
     } else if !began && heard_since && upgrade.pool.is_none() {
         let note = Some("the cluster did not begin in time".into());
+        decision.ended.push(Ended { upgrade: upgrade.id, state: UpgradeState::Failed, note });
+    } else if upgrade.pool.is_some() && under_way > POOL_LIMIT {
+        let note = Some("the node pool was not there in time".into());
         decision.ended.push(Ended { upgrade: upgrade.id, state: UpgradeState::Failed, note });
     } else if under_way > EXPECTED {
         decision.overdue.push(Overdue { upgrade: upgrade.id, since: upgrade.start_at });

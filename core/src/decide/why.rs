@@ -12,6 +12,9 @@ use crate::domain::fleet::{FleetReason, Health, Hold, HoldCode, Name, Product, R
 use crate::domain::{Answer, Reason, Verdict, Version};
 use crate::rules::fleet::{candidate_holds, cluster_holds};
 
+/// Of many holders of a mutex, so many are named.
+const NAMED_HOLDERS: usize = 6;
+
 /// What there is to say about a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Why {
@@ -106,6 +109,11 @@ pub(super) fn no_longer_managed() -> Verdict {
 /// The version is no longer among the offers.
 pub(super) fn no_longer_offered() -> Verdict {
     of_reason(graph_reason("NotAvailable", "it is no longer available to the cluster"), None)
+}
+
+/// Nobody was there when the plan was to begin.
+pub(super) fn time_has_passed() -> Verdict {
+    of_reason(graph_reason("TimeHasPassed", "its time has passed"), None)
 }
 
 fn graph_reason(code: &str, sentence: &str) -> FleetReason {
@@ -208,7 +216,7 @@ fn reason(post: &Post<'_>, candidate: Option<&Candidate>, hold: Hold) -> FleetRe
         }
         Hold::ParallelLimit { mutex, limit } => {
             let ours = |holder: &&u32| roster.class_of(**holder).sector == post.class.sector;
-            let holders = roster.mutexes[mutex as usize].holders.iter().filter(ours);
+            let holders = roster.mutexes[mutex as usize].holders.iter().filter(ours).take(NAMED_HOLDERS);
             let holders: Vec<Name> = holders.map(|holder| roster.member(*holder).state.name.clone()).collect();
             FleetReason::ParallelLimit { sector: sector_name(), mutex: mutex_name(mutex), limit, holders }
         }

@@ -81,7 +81,8 @@ impl Served {
     }
 
     fn manage(&self, id: &str, from: &str, to: &[&str]) {
-        self.service.manage(Arc::new(Managed { clusters: [(cluster_id(id), allowed(from, to))].into() }));
+        self.service
+            .manage(Arc::new(Managed { clusters: [(cluster_id(id), allowed(from, to))].into(), ..Managed::default() }));
     }
 
     /// The answer's headers and text, and whether it was at hand.
@@ -174,7 +175,7 @@ proptest! {
             let id = format!("cluster-{number}");
             let graph = graph_of(&starts, &edges);
             let expected = expected(&graph, &id, platform, &allowed, at(minutes));
-            served.service.manage(Arc::new(Managed { clusters: [(cluster_id(&id), allowed)].into() }));
+            served.service.manage(Arc::new(Managed { clusters: [(cluster_id(&id), allowed)].into(), ..Managed::default() }));
             let query = format!("id={id}{}", platform.map(|name| format!("&platform={name}")).unwrap_or_default());
             for gzip in [false, true] {
                 let (headers, first, _) = served.ask(&query, gzip);
@@ -230,7 +231,7 @@ fn held_clusters_share_one_answer() {
     let served = Served::new(old_graph(), at(6000));
     let ids = (0..10_000).map(|number| format!("cluster-{number}"));
     let clusters = ids.map(|id| (cluster_id(&id), allowed("4.9.1", &[]))).collect();
-    served.service.manage(Arc::new(Managed { clusters }));
+    served.service.manage(Arc::new(Managed { clusters, ..Managed::default() }));
     let missing = (0..10_000).filter(|number| !served.ask(&format!("id=cluster-{number}"), true).2).count();
     assert_eq!(missing, 1);
 }

@@ -96,12 +96,25 @@ impl Schedules<'_> {
             if self.allows(hit) {
                 return Some(hit);
             }
-            after = hit;
+            after = self.skip(hit);
         }
         None
     }
 
-    fn allows(&self, at: Timestamp) -> bool {
+    /// Up to where nothing is allowed that a hit which is not allowed would lead to: the next window, or an exclusion's end.
+    fn skip(&self, hit: Timestamp) -> Timestamp {
+        let just_before = |at: Timestamp| at.checked_sub(SignedDuration::from_secs(1)).ok();
+        let in_window = self.windows.is_empty() || self.windows.iter().any(|window| window.covers(hit));
+        let windows = self.windows.iter().filter(|_| !in_window);
+        let opens = windows.filter_map(|window| window.begins.after(hit, &window.time_zone.0)).min();
+        let ends = self.exclusions.iter().filter(|exclusion| exclusion.covers(hit));
+        let ends = ends.filter_map(|exclusion| exclusion.time_zone.0.to_timestamp(exclusion.until).ok()).max();
+        let skipped = opens.into_iter().chain(ends).filter_map(just_before).max();
+        skipped.map_or(hit, |skipped| skipped.max(hit))
+    }
+
+    /// Whether something may start at that very time, by windows and exclusions.
+    pub fn allows(&self, at: Timestamp) -> bool {
         let inside = self.windows.is_empty() || self.windows.iter().any(|window| window.covers(at));
         inside && !self.exclusions.iter().any(|exclusion| exclusion.covers(at))
     }

@@ -9,9 +9,9 @@ pub(super) fn judge(post: &Post<'_>) -> Option<Hold> {
     let sector = post.class.sector?;
     post.class.mutexes.iter().find_map(|mutex| {
         let limit = post.roster.limit(sector, *mutex)?;
-        let holders = &post.roster.mutexes[*mutex as usize].holders;
-        let others = holders.iter().filter(|holder| **holder != post.number);
-        let held = others.filter(|holder| post.roster.class_of(**holder).sector == Some(sector)).count();
-        (held as u64 >= u64::from(limit)).then_some(Hold::ParallelLimit { mutex: *mutex, limit })
+        let entry = &post.roster.mutexes[*mutex as usize];
+        let itself = u32::from(entry.holders.contains(&post.number));
+        let held = entry.in_sector.get(&sector).map_or(0, |count| count - itself);
+        (held >= limit).then_some(Hold::ParallelLimit { mutex: *mutex, limit })
     })
 }

@@ -1,7 +1,7 @@
 //! Sectors: whoever comes first must be there first.
 //!
 //! Per workload, every cluster of the sectors before this one must be on the version or above it. A sector may name a straggler limit: laggards
-//! stop counting that many days after the first of them got there, and so do clusters that have been silent that long.
+//! stop counting that many days after the first of the sector came to run that very version, and so do clusters that have been silent that long.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -33,7 +33,9 @@ fn lowest_behind(roster: &Roster, crowd: &Crowd, candidate: &Candidate, now: Tim
     };
     let limit = SignedDuration::from_hours(24 * i64::from(days));
     let arrived = |(_, member): &(u32, u32)| roster.member(*member).state.version_since;
-    let first = crowd.members.range((candidate.version, 0)..).map(arrived).min();
+    // Who is above it never ran it, and says nothing about how long it has been there to be taken.
+    let on_it = (candidate.version, 0)..(candidate.version + 1, 0);
+    let first = crowd.members.range(on_it).map(arrived).min();
     if first.is_some_and(|first| first.duration_until(now) >= limit) {
         return None;
     }

@@ -188,7 +188,12 @@ impl Builder {
         let organisation = (!shared).then_some(organisation);
         let mutexes = &mut self.roster.mutexes;
         *self.mutexes.entry((organisation, name.clone())).or_insert_with(|| {
-            mutexes.push(MutexEntry { name: name.clone(), organisation, holders: Vec::new() });
+            mutexes.push(MutexEntry {
+                name: name.clone(),
+                organisation,
+                holders: BTreeSet::new(),
+                in_sector: BTreeMap::new(),
+            });
             mutexes.len() as u32 - 1
         })
     }
@@ -285,6 +290,7 @@ impl Builder {
             itself: None,
             upgrade: None,
             failed: None,
+            has_failed: false,
             candidates,
         });
     }
@@ -449,10 +455,15 @@ impl Roster {
                 self.take_mutexes(member);
             }
         } else if upgrade.state == UpgradeState::Failed {
-            self.members[member as usize].failed = Some(at);
-            let to = self.version_number(&self.upgrades[at as usize].to);
-            if let (Some(sector), Some(to)) = (self.class_of(member).sector, to) {
-                *self.failures.entry((sector, to)).or_default() += 1;
+            let of = &mut self.members[member as usize];
+            of.has_failed = true;
+            // A cluster that somebody brought there all the same is no failure any more.
+            if of.state.version < upgrade.to {
+                of.failed = Some(at);
+                let to = self.version_number(&self.upgrades[at as usize].to);
+                if let (Some(sector), Some(to)) = (self.class_of(member).sector, to) {
+                    *self.failures.entry((sector, to)).or_default() += 1;
+                }
             }
         }
     }

@@ -38,7 +38,9 @@ impl Roster {
         };
         let (old, class) = (self.member(number), self.class_of(number));
         let moved = old.version != version;
-        if is_another(&old.state, &state) || (moved && self.organisations[class.organisation as usize].has_heirs) {
+        // Failures count for a whole sector, and a cluster that moves may have made its own good.
+        let counts_anew = moved && (old.has_failed || self.organisations[class.organisation as usize].has_heirs);
+        if is_another(&old.state, &state) || counts_anew {
             return Followed::BuildAnew;
         }
         let mut again = BTreeSet::from([number]);
@@ -151,7 +153,7 @@ impl Roster {
             return Followed::BuildAnew;
         }
         let known = self.upgrades.iter().position(|known| known.id == upgrade.id && known.cluster == upgrade.cluster);
-        if upgrade.state == UpgradeState::Failed || self.member(member).failed.is_some() {
+        if upgrade.state == UpgradeState::Failed || self.member(member).has_failed {
             // Failures count for a whole sector.
             return Followed::BuildAnew;
         }

@@ -92,8 +92,10 @@ pub(crate) struct Member {
     pub(crate) itself: Option<u32>,
     /// Its upgrade that is planned or under way.
     pub(crate) upgrade: Option<u32>,
-    /// Its newest failed upgrade.
+    /// Its newest failed upgrade, while it is below where that went.
     pub(crate) failed: Option<u32>,
+    /// Whether it has one at all.
+    pub(crate) has_failed: bool,
     /// What it could go to, highest first.
     pub(crate) candidates: Box<[Candidate]>,
 }
@@ -156,7 +158,9 @@ pub(crate) struct MutexEntry {
     /// None: shared between organisations.
     pub(crate) organisation: Option<u32>,
     /// Members whose upgrade holds it.
-    pub(crate) holders: Vec<u32>,
+    pub(crate) holders: BTreeSet<u32>,
+    /// How many of them are in each sector.
+    pub(crate) in_sector: BTreeMap<u32, u32>,
 }
 
 #[derive(Debug, Clone)]
@@ -345,16 +349,23 @@ impl Roster {
 
     pub(crate) fn take_mutexes(&mut self, member: u32) {
         for mutex in self.mutexes_of(member).collect::<Vec<_>>() {
-            let holders = &mut self.mutexes[mutex as usize].holders;
-            if !holders.contains(&member) {
-                holders.push(member);
+            let sector = self.class_of(member).sector;
+            let entry = &mut self.mutexes[mutex as usize];
+            if let (true, Some(sector)) = (entry.holders.insert(member), sector) {
+                *entry.in_sector.entry(sector).or_default() += 1;
             }
         }
     }
 
     pub(crate) fn give_mutexes_back(&mut self, member: u32) {
         for mutex in self.mutexes_of(member).collect::<Vec<_>>() {
-            self.mutexes[mutex as usize].holders.retain(|holder| *holder != member);
+            let sector = self.class_of(member).sector;
+            let entry = &mut self.mutexes[mutex as usize];
+            if let (true, Some(count)) =
+                (entry.holders.remove(&member), sector.and_then(|s| entry.in_sector.get_mut(&s)))
+            {
+                *count -= 1;
+            }
         }
     }
 }
