@@ -86,3 +86,18 @@ fn what_runs_finishes_is_overdue_or_never_began() {
         "#]],
     );
 }
+
+#[test]
+fn a_plan_that_nobody_let_begin_is_made_anew() {
+    check(
+        "
+        cluster a at 4.9.1 offers 4.9.2
+        upgrade a to 4.9.2 planned hours-ago 3
+        ",
+        expect![[r#"
+            a  wait: its upgrade to 4.9.2 is planned for 2021-08-30T15:00:00Z
+                 4.9.2: yes
+            cancel 1: wait: its time has passed
+        "#]],
+    );
+}

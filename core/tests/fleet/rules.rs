@@ -444,3 +444,38 @@ fn a_version_below_is_no_candidate() {
         "#]],
     );
 }
+
+#[test]
+fn who_is_above_a_version_does_not_make_laggards_of_those_below_it() {
+    check(
+        "
+        sector stage stragglers 3
+        sector prod after stage
+        cluster p at 4.12.1 offers 4.12.2 sector prod
+        cluster s1 at 4.13.0 sector stage since 300
+        cluster s2 at 4.12.1 sector stage
+        ",
+        expect![[r#"
+            p   yes
+                  4.12.2: wait: sector stage comes first, and s2 there is on 4.12.1
+            s2  nothing newer
+            s1  nothing newer
+        "#]],
+    );
+}
+
+#[test]
+fn a_failure_is_made_good_by_whoever_brings_the_cluster_there() {
+    check(
+        "
+        sector s failures 1
+        cluster a at 4.9.2 sector s
+        cluster b at 4.9.1 offers 4.9.2 sector s
+        upgrade a to 4.9.2 failed hours-ago 1
+        ",
+        expect![[r#"
+            b  start 4.9.2 at 18:07
+            a  nothing newer
+        "#]],
+    );
+}

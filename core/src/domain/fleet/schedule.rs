@@ -96,21 +96,25 @@ impl Schedules<'_> {
             if self.allows(hit) {
                 return Some(hit);
             }
-            after = self.skip(hit);
+            after = self.skip(hit)?;
         }
         None
     }
 
     /// Up to where nothing is allowed that a hit which is not allowed would lead to: the next window, or an exclusion's end.
-    fn skip(&self, hit: Timestamp) -> Timestamp {
+    /// None if no window ever comes.
+    fn skip(&self, hit: Timestamp) -> Option<Timestamp> {
         let just_before = |at: Timestamp| at.checked_sub(SignedDuration::from_secs(1)).ok();
         let in_window = self.windows.is_empty() || self.windows.iter().any(|window| window.covers(hit));
         let windows = self.windows.iter().filter(|_| !in_window);
         let opens = windows.filter_map(|window| window.begins.after(hit, &window.time_zone.0)).min();
         let ends = self.exclusions.iter().filter(|exclusion| exclusion.covers(hit));
         let ends = ends.filter_map(|exclusion| exclusion.time_zone.0.to_timestamp(exclusion.until).ok()).max();
+        if !in_window && opens.is_none() {
+            return None;
+        }
         let skipped = opens.into_iter().chain(ends).filter_map(just_before).max();
-        skipped.map_or(hit, |skipped| skipped.max(hit))
+        Some(skipped.map_or(hit, |skipped| skipped.max(hit)))
     }
 
     /// Whether something may start at that very time, by windows and exclusions.
@@ -309,5 +313,29 @@ mod tests {
         let all = Schedules { schedule: Some(&schedule), windows: &[window], exclusions: &[exclusion] };
         assert_eq!(all.next("2026-12-19T10:00:00Z".parse().unwrap()).unwrap().to_string(), "2027-01-04T21:00:00Z");
         assert_eq!(all.start("2026-12-19T10:00:00Z".parse().unwrap()), None);
+    }
+
+    #[test]
+    fn a_weekly_window_is_found_from_any_day_and_a_window_that_never_comes_is_not() {
+        let schedule: Schedule = "* * * * *".parse().unwrap();
+        let window = |begins: &str| MaintenanceWindow {
+            begins: begins.parse().unwrap(),
+            lasts: SignedDuration::from_hours(4),
+            time_zone: "UTC".parse().unwrap(),
+        };
+        let next = |begins: &str, exclusions: &[Exclusion]| {
+            let windows = [window(begins)];
+            let all = Schedules { schedule: Some(&schedule), windows: &windows, exclusions };
+            all.next("2026-01-05T00:00:00Z".parse().unwrap()).map(|at| at.to_string())
+        };
+        assert_eq!(next("0 2 * * 0", &[]).as_deref(), Some("2026-01-11T02:00:00Z"));
+        let january = Exclusion {
+            from: "2026-01-01T00:00".parse().unwrap(),
+            until: "2026-02-01T00:00".parse().unwrap(),
+            time_zone: "UTC".parse().unwrap(),
+            why: None,
+        };
+        assert_eq!(next("0 2 * * 0", &[january]).as_deref(), Some("2026-02-01T02:00:00Z"));
+        assert_eq!(next("0 0 31 2 *", &[]), None);
     }
 }
