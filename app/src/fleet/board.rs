@@ -22,6 +22,8 @@ pub(crate) struct Published {
     pub(crate) policy: Arc<FleetPolicy>,
     pub(crate) inherited: BTreeMap<Name, Minimum>,
     pub(crate) is_scheduler: bool,
+    /// Whether a cluster that no policy is about may be in a file that could not be read.
+    pub(crate) is_partial: bool,
 }
 
 /// Where the graph comes from.

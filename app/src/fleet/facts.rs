@@ -32,6 +32,8 @@ pub(crate) struct Read {
     pub(crate) policy: Arc<FleetPolicy>,
     pub(crate) list: ClusterList,
     pub(crate) findings: Vec<Finding>,
+    /// Whether a file could not be read as a whole: a cluster that no policy is about may be in it.
+    pub(crate) is_partial: bool,
 }
 
 /// What the files say, before clusters that are read elsewhere join the list.
@@ -45,11 +47,12 @@ impl Raw {
     /// With what the labels of listed clusters and organisations say.
     pub(crate) fn finish(mut self) -> Read {
         self.findings.extend(labels::policies(&self.list, &mut self.read));
+        let is_partial = !self.read.unreadable.is_empty();
         let PolicyRead { policy, findings: of_policy, .. } = self.read;
         self.findings.extend(of_policy);
         self.findings.sort();
         self.findings.dedup();
-        Read { policy: Arc::new(policy), list: self.list, findings: self.findings }
+        Read { policy: Arc::new(policy), list: self.list, findings: self.findings, is_partial }
     }
 }
 

@@ -9,7 +9,7 @@ use anyhow::Context;
 use jiff::Timestamp;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
-use towpath_core::domain::fleet::{FleetReason, UpgradeState};
+use towpath_core::domain::fleet::{ClusterState, FleetReason, UpgradeState};
 use towpath_core::domain::{Fact, Reason};
 use towpath_store::Store;
 use towpath_web::{
@@ -201,14 +201,17 @@ fn health(
 }
 
 /// What each managed cluster may take now: where its upgrade goes that has started. A cluster whose organisation's policy is not
-/// there may take nothing: nobody knows what its policy says.
+/// there, or that may be in a file which cannot be read, may take nothing: nobody knows what its policy says.
 fn managed(published: &Published) -> Managed {
     let roster = published.desk.roster();
     let started =
         roster.upgrades().iter().filter(|upgrade| upgrade.state == UpgradeState::Started && upgrade.pool.is_none());
     let started: HashMap<&str, _> = started.map(|upgrade| (upgrade.cluster.as_str(), upgrade)).collect();
     let known = roster.clusters().map(|(state, _)| state);
-    let lost = roster.unmanaged().filter(|state| !published.policy.organisations.contains_key(&state.organisation));
+    let is_lost = |state: &&ClusterState| {
+        published.is_partial || !published.policy.organisations.contains_key(&state.organisation)
+    };
+    let lost = roster.unmanaged().filter(is_lost);
     let allowed = known.chain(lost).map(|state| {
         let to = started.get(state.id.as_str()).map(|upgrade| upgrade.to.clone());
         let platform = match &state.platform {

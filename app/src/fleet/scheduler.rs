@@ -191,6 +191,7 @@ impl Scheduler {
             policy: self.read.policy.clone(),
             inherited: self.read.list.inherited.clone(),
             is_scheduler: false,
+            is_partial: self.read.is_partial,
         }))
     }
 

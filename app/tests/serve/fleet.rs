@@ -218,3 +218,15 @@ fn a_cluster_cannot_make_up_soak() {
     let seconds = history[0]["soakSeconds"].as_i64().expect("a number");
     assert!(seconds <= 3_600, "no more than the allowance: {history}");
 }
+
+#[test]
+fn a_cluster_that_may_be_in_a_broken_file_is_held() {
+    let fleet = Fleet::new();
+    fleet.write("policy/p9.yaml", "name: [broken");
+    let towpath = fleet.serve(&fleet.sqlite(), &[]);
+    assert_eq!(fleet.report(&towpath, PROD, &on("p9", "4.20.1")).status, 202);
+    towpath.until("it is held", |t| offered(t, PROD).is_empty());
+    std::fs::remove_file(fleet.path("policy/p9.yaml")).expect("it is there");
+    fleet.write("policy/org.yaml", "name: demo\norgId: demo\n");
+    towpath.until("without a policy it is free", |t| offered(t, PROD).len() > 2);
+}
