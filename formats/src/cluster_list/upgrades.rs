@@ -49,7 +49,8 @@ impl Reading {
             version: version?,
             going_to: record.get("goingTo").and_then(|node| self.version(reader, node)),
             version_since: self.time(reader, record, "versionSince"),
-            last_seen: self.time(reader, record, "lastSeen"),
+            // Nobody has been seen in the future; what is said to have been would hide all that comes before.
+            last_seen: self.time(reader, record, "lastSeen").min(self.now),
             health: self.health(reader, record),
             channel: channel(reader, record),
             arch: arch(reader, record),
@@ -66,12 +67,10 @@ impl Reading {
     fn time(&mut self, reader: &mut Reader, record: Record<'_>, field: &str) -> Timestamp {
         let Some(node) = record.get(field) else { return self.now };
         let Some(text) = reader.text(node, field) else { return self.now };
-        let time = parse_time(text).unwrap_or_else(|problem| {
+        parse_time(text).unwrap_or_else(|problem| {
             reader.error("bad-time", node, problem, "write it as in 2026-05-12T00:00:00Z");
             self.now
-        });
-        // Nobody has been seen in the future; what is said to have been would hide all that comes before.
-        time.min(self.now)
+        })
     }
 
     fn health(&mut self, reader: &mut Reader, record: Record<'_>) -> Health {
