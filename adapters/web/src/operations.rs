@@ -2,7 +2,7 @@
 
 use http::{HeaderValue, Response, StatusCode, header};
 use serde_json::json;
-use towpath_core::finding::Finding;
+use towpath_formats::fleet_json;
 
 use crate::body::{self, AnswerBody};
 use crate::{Reload, ReloadResult, Service};
@@ -66,22 +66,12 @@ fn word(has_graph: bool, reload: &Reload) -> &'static str {
 }
 
 fn last_reload(reload: &Reload) -> serde_json::Value {
-    let shown: Vec<_> = reload.findings.iter().take(MAX_FINDINGS).map(finding).collect();
+    let shown = &reload.findings[..reload.findings.len().min(MAX_FINDINGS)];
     json!({
         "at": reload.at.to_string(),
         "result": reload.result.as_str(),
-        "findings": shown,
+        "findings": fleet_json::findings(shown),
         "findingsLeftOut": reload.findings.len().saturating_sub(MAX_FINDINGS),
-    })
-}
-
-fn finding(finding: &Finding) -> serde_json::Value {
-    json!({
-        "severity": if finding.is_error() { "error" } else { "warning" },
-        "code": finding.code,
-        "place": finding.place.to_string(),
-        "problem": finding.problem,
-        "remedy": finding.remedy,
     })
 }
 
