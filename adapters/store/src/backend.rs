@@ -9,10 +9,13 @@ use std::time::Duration;
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
 use sqlx::{AnyConnection, AnyPool, AssertSqlSafe, ConnectOptions, Connection, Executor};
 
+use crate::error::is_busy;
 use crate::{Result, StoreError};
 
 /// How long one waits for a connection before the database counts as gone.
 const ACQUIRE_LIMIT: Duration = Duration::from_secs(3);
+/// How soon one asks again for a file that somebody else holds.
+const BUSY_PAUSE: Duration = Duration::from_millis(5);
 /// Connections to PostgreSQL per process.
 const POSTGRES_CONNECTIONS: u32 = 8;
 /// Connections that read an SQLite file.
@@ -203,9 +206,19 @@ async fn try_connection(options: &AnyConnectOptions, session: &str) -> Result<()
     }
 }
 
+/// SQLite does not wait for its busy timeout when others turn the same new file to WAL: whoever loses tries again.
 async fn begin_session(connection: &mut AnyConnection, session: &str) -> sqlx::Result<()> {
+    let give_up = tokio::time::Instant::now() + ACQUIRE_LIMIT;
     for statement in session.split(';').filter(|statement| !statement.trim().is_empty()) {
-        connection.execute(AssertSqlSafe(statement.to_owned())).await?;
+        loop {
+            match connection.execute(AssertSqlSafe(statement.to_owned())).await {
+                Err(error) if is_busy(&error) && tokio::time::Instant::now() < give_up => {
+                    tokio::time::sleep(BUSY_PAUSE).await;
+                }
+                Err(error) => return Err(error),
+                Ok(_) => break,
+            }
+        }
     }
     Ok(())
 }

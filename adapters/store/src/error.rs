@@ -67,10 +67,19 @@ pub(crate) fn is_race(error: &Error) -> bool {
     matches!(code.as_deref(), Some("40001" | "40P01"))
 }
 
-/// PostgreSQL's codes have five characters; SQLite's are numbers, of which the low byte is the kind.
+/// Whether somebody else holds an SQLite file: SQLITE_BUSY, in all its kinds.
+pub(crate) fn is_busy(error: &Error) -> bool {
+    let code = error.as_database_error().and_then(|database| database.code());
+    code.as_deref().is_some_and(|code| sqlite_kind(code) == Some(5))
+}
+
+/// SQLite's codes are numbers, of which the low byte is the kind. PostgreSQL's have five characters.
+fn sqlite_kind(code: &str) -> Option<u32> {
+    (code.len() < 5).then(|| code.parse::<u32>().ok()).flatten().map(|code| code & 0xff)
+}
+
 fn of_code(code: &str, text: String) -> StoreError {
-    let sqlite = (code.len() < 5).then(|| code.parse::<u32>().ok()).flatten().map(|code| code & 0xff);
-    match (sqlite, code.get(..2)) {
+    match (sqlite_kind(code), code.get(..2)) {
         // busy, locked, no memory, read-only, interrupted, I/O, full, cannot open, protocol
         (Some(5..=10 | 13..=15), _) => StoreError::Unavailable(text),
         // corrupt, not a database

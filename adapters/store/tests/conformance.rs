@@ -451,7 +451,7 @@ fn everything_is_there_after_a_restart() {
 fn many_may_open_a_new_store_at_once() {
     both(async |place| {
         let mut tasks = tokio::task::JoinSet::new();
-        for _ in 0..6 {
+        for _ in 0..12 {
             let url = place.url.clone();
             tasks.spawn(async move { Store::open(&url).await.map(drop) });
         }
