@@ -28,6 +28,8 @@ const RELEASES: usize = 1_000;
 const PASS_SECONDS: &str = "5";
 /// How long a pass may keep us waiting.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// When the last pass ended.
+const LAST_PASS: &str = "towpath_fleet_last_pass_timestamp_seconds ";
 /// Of no other use than this.
 const KEY: &str = "the-key-of-a-bench-that-runs-for-a-minute";
 
@@ -80,6 +82,20 @@ impl Service {
         }
     }
 
+    /// Waits until so many more passes have ended.
+    fn await_passes(&self, passes: u32) -> anyhow::Result<()> {
+        let asked = Instant::now();
+        for _ in 0..passes {
+            let last = || Ok::<f64, anyhow::Error>(sum_of(&self.towpath.metrics()?, LAST_PASS));
+            let before = last()?;
+            while last()? <= before {
+                ensure!(asked.elapsed() < PATIENCE, "no {passes} passes within {PATIENCE:?}");
+                std::thread::sleep(Duration::from_millis(200));
+            }
+        }
+        Ok(())
+    }
+
     /// Measures graphs for clusters that are not managed, in turns with a service that has no fleet.
     pub(super) fn compare_graphs(
         &self,
@@ -89,6 +105,8 @@ impl Service {
         bars: &mut Bars,
     ) -> anyhow::Result<()> {
         let clusters = self.sql("SELECT count(*) FROM clusters")?;
+        // What the reports before us have changed is looked at by the next pass: a fleet at rest is compared, with its passes.
+        self.await_passes(2)?;
         let alone = Towpath::start(binary, &self.graph, scratch)?;
         let script = scratch.write("unmanaged.lua", clients::random_clients(&target(), Encoding::Gzip))?;
         let servers = [&alone, &self.towpath];

@@ -16,8 +16,18 @@ use crate::support::TWO_HOURS;
 /// The newest upgrades, as many as are looked at each time: more than can be new, and most of the active ones.
 const WINDOW: u32 = 60;
 
+/// What a pause stops: an organisation, a sector.
+type Stopped = (Option<String>, Option<String>);
+
 /// Pauses that hold for certain, each with the number of its beginning.
-type Pauses = BTreeMap<(Option<String>, Option<String>), (u64, Pause)>;
+type Pauses = BTreeMap<Stopped, (u64, Pause)>;
+
+/// How often a place was resumed, and how many such calls are under way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Resumes {
+    begun: u64,
+    under_way: u64,
+}
 
 #[derive(Default)]
 pub(crate) struct Witness {
@@ -27,6 +37,7 @@ pub(crate) struct Witness {
     pauses: Pauses,
     pauses_at_last_look: Pauses,
     pauses_begun: u64,
+    resumes: BTreeMap<Stopped, Resumes>,
     /// Acknowledged starts, and how far each is known to be.
     started: BTreeMap<UpgradeId, (Claim, UpgradeState)>,
     decisions: BTreeMap<i64, Vec<u8>>,
@@ -114,8 +125,16 @@ impl Witness {
         }
     }
 
-    pub(crate) fn paused(&mut self, pause: &Pause) {
+    pub(crate) fn resumes(&self, pause: &Pause) -> Resumes {
+        self.resumes.get(&place(pause)).copied().unwrap_or_default()
+    }
+
+    /// A pause is certain only if nobody resumed the place while it was being said.
+    pub(crate) fn paused(&mut self, pause: &Pause, before: Resumes) {
         self.count("pauses");
+        if before.under_way > 0 || self.resumes(pause) != before {
+            return;
+        }
         self.pauses_begun += 1;
         let begun = self.pauses_begun;
         self.pauses.entry(place(pause)).or_insert_with(|| (begun, pause.clone()));
@@ -124,6 +143,13 @@ impl Witness {
     /// Said before it is tried: from then on nobody knows.
     pub(crate) fn will_resume(&mut self, pause: &Pause) {
         self.pauses.remove(&place(pause));
+        let resumes = self.resumes.entry(place(pause)).or_default();
+        resumes.begun += 1;
+        resumes.under_way += 1;
+    }
+
+    pub(crate) fn resumed(&mut self, pause: &Pause) {
+        self.resumes.entry(place(pause)).or_default().under_way -= 1;
     }
 
     /// Said before it is tried.
@@ -288,6 +314,6 @@ fn may_become(before: UpgradeState, now: UpgradeState) -> bool {
     }
 }
 
-fn place(pause: &Pause) -> (Option<String>, Option<String>) {
+fn place(pause: &Pause) -> Stopped {
     (pause.organisation.as_deref().map(str::to_owned), pause.sector.as_deref().map(str::to_owned))
 }
