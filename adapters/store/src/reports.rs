@@ -226,8 +226,10 @@ async fn update(tx: &mut Tx, known: &BTreeMap<ClusterId, Known<'_>>) -> Result<(
         ));
     }
     let list = serde_json::to_string(&list).map_err(|error| StoreError::Bad(error.to_string()))?;
+    // A report without a name has its cluster's id for one; what the cluster was called before is worth more.
     let update = tx.sql(
-        "UPDATE clusters SET organisation = r.organisation, name = r.name, version = r.version, \
+        "UPDATE clusters SET organisation = r.organisation, \
+         name = CASE WHEN r.name = r.id AND clusters.name <> '' THEN clusters.name ELSE r.name END, version = r.version, \
          version_since = r.version_since, last_seen = r.last_seen, healthy = r.healthy, span_from = r.span_from, \
          facts = r.facts, body = r.body, gone = 0, changed = {change} \
          FROM (SELECT value->>0 AS id, value->>1 AS organisation, value->>2 AS name, value->>3 AS version, \

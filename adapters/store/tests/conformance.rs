@@ -437,6 +437,24 @@ fn a_decision_can_be_read_again_with_all_it_was_made_on() {
 }
 
 #[test]
+fn a_report_without_a_name_leaves_the_name() {
+    both(async |place| {
+        let store = place.open().await;
+        let called = |name: &str, minutes| {
+            let mut report = seen("a", "4.9.1", minutes);
+            report.state.name = name.into();
+            report
+        };
+        let mut names = Vec::new();
+        for (name, minutes) in [("a", 0), ("shop", 1), ("a", 2), ("bank", 3)] {
+            store.record(&[called(name, minutes)], TWO_HOURS).await.unwrap();
+            names.push(store.clusters().await.unwrap()[0].state.name.to_string());
+        }
+        assert_eq!(names, ["a", "shop", "shop", "bank"]);
+    });
+}
+
+#[test]
 fn everything_is_there_after_a_restart() {
     both(async |place| {
         let (store, _) = fleet(place).await;

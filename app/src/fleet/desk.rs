@@ -1,7 +1,7 @@
 //! What stands behind the fleet's HTTP door: reports go to the store, questions to what was last decided.
 
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -124,6 +124,15 @@ async fn write(store: Store, waiting: Arc<tokio::sync::Mutex<mpsc::Receiver<Wait
     }
 }
 
+/// How many clusters a pause stops: none, and somebody has mistyped something.
+fn covered(published: &RwLock<Published>, pause: &Pause) -> usize {
+    let published = published.read().unwrap_or_else(PoisonError::into_inner);
+    let roster = published.desk.roster();
+    let is_covered =
+        |member: &&u32| pause.covers(&roster.cluster(**member).organisation, roster.policy(**member).sector.as_deref());
+    roster.in_order().iter().filter(is_covered).count()
+}
+
 impl FleetDesk for Counter {
     fn answer(&self, request: FleetRequest) -> Pin<Box<dyn Future<Output = FleetAnswer> + Send>> {
         let (store, board, graph, now) = (self.store.clone(), self.board.clone(), self.graph.clone(), (self.clock)());
@@ -139,7 +148,8 @@ impl FleetDesk for Counter {
             FleetRequest::Pause { organisation, sector, by, why } => Box::pin(async move {
                 let (organisation, sector) = (organisation.map(Into::into), sector.map(Into::into));
                 let pause = Pause { organisation, sector, by: by.into(), at: now, why: why.into() };
-                done(store.pause(&pause).await.map(|()| json!({"kind": "paused"})))
+                let clusters = board.published().map(|published| covered(&published, &pause));
+                done(store.pause(&pause).await.map(|()| json!({"kind": "paused", "clusters": clusters})))
             }),
             FleetRequest::Resume { organisation, sector } => Box::pin(async move {
                 let resumed = store.resume(organisation.as_deref(), sector.as_deref()).await;

@@ -1,12 +1,13 @@
 //! What people do to a fleet's state: pause and resume, approve, acknowledge, import, back up, restore.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
-use towpath_core::domain::fleet::{Approval, Pause};
+use towpath_core::domain::fleet::{Approval, Name, Pause};
 use towpath_core::domain::{ClusterId, Version};
 use towpath_core::finding::Place;
 use towpath_formats::{cluster_list, fleet_json};
@@ -14,6 +15,7 @@ use towpath_sources::read_file;
 use towpath_store::{Recorded, Reported, Store, Which};
 use towpath_web::TokenKeys;
 
+use super::facts::Files;
 use super::{DEFAULT_STORE, open, text};
 use crate::cli::print;
 
@@ -36,6 +38,9 @@ pub(crate) struct PauseArgs {
     /// Only in this sector.
     #[arg(long, value_name = "NAME")]
     sector: Option<String>,
+    /// Read the fleet's policy from this directory, to see whether there is such a sector.
+    #[arg(long, env = "TOWPATH_FLEET", value_name = "DIR")]
+    fleet: Option<PathBuf>,
     /// Why, for whoever asks.
     #[arg(long, default_value = "no reason was given")]
     why: String,
@@ -171,19 +176,35 @@ pub(super) async fn pause(args: PauseArgs) -> anyhow::Result<ExitCode> {
     let store = open(&args.store.store).await?;
     store.pause(&pause).await?;
     print(&said)?;
-    let known: std::collections::BTreeSet<_> =
-        store.clusters().await?.into_iter().map(|stored| stored.state.organisation).collect();
-    match &pause.organisation {
-        Some(organisation) if !known.contains(organisation) => {
-            let known: Vec<&str> = known.iter().map(|id| &**id).collect();
-            print(&format!(
-                "But no cluster that is known here is in {organisation}; there are: {}\n",
-                known.join(", ")
-            ))?;
+    let known: BTreeSet<Name> = store.clusters().await?.into_iter().map(|stored| stored.state.organisation).collect();
+    let sectors = args.fleet.as_deref().map(|policy| sectors(policy, pause.organisation.as_deref())).transpose()?;
+    let nobody = match (&pause.organisation, &pause.sector, sectors) {
+        (Some(organisation), ..) if !known.contains(organisation) => {
+            Some(format!("no cluster that is known here is in {organisation}; there are: {}", listed(&known)))
+        }
+        (_, Some(sector), Some(sectors)) if !sectors.contains(sector) => {
+            Some(format!("the policy has no sector {sector} there; there are: {}", listed(&sectors)))
+        }
+        _ => None,
+    };
+    match nobody {
+        Some(problem) => {
+            print(&format!("But {problem}\n"))?;
             Ok(ExitCode::from(1))
         }
-        _ => Ok(ExitCode::SUCCESS),
+        None => Ok(ExitCode::SUCCESS),
     }
+}
+
+/// The sectors that the policy has, in one organisation or in all of them.
+fn sectors(policy: &Path, organisation: Option<&str>) -> anyhow::Result<BTreeSet<Name>> {
+    let read = Files::new(policy, None).read(Timestamp::now()).map_err(|finding| anyhow::anyhow!("{finding}"))?;
+    let meant = read.policy.organisations.iter().filter(|(id, _)| organisation.is_none_or(|only| ***id == *only));
+    Ok(meant.flat_map(|(_, organisation)| organisation.sectors.keys().cloned()).collect())
+}
+
+fn listed(names: &BTreeSet<Name>) -> String {
+    names.iter().map(|name| &**name).collect::<Vec<_>>().join(", ")
 }
 
 pub(super) async fn resume(args: ResumeArgs) -> anyhow::Result<ExitCode> {

@@ -161,7 +161,13 @@ fn a_cluster_writes_only_its_own_and_only_administrators_change_things() {
     assert_eq!(again.json()["recorded"], "nothing", "what is older changes nothing");
     let pause = json!({"organisation": "demo", "by": "ada", "why": "INC-1"});
     assert_eq!(post(&towpath, "/api/v1/fleet/pause", &own, &pause).status, 403);
-    assert_eq!(post(&towpath, "/api/v1/fleet/pause", &admin, &pause).status, 200);
+    towpath.until("the cluster is seen", |t| {
+        t.get("/api/v1/fleet/status").json().as_array().is_some_and(|rows| !rows.is_empty())
+    });
+    let paused = post(&towpath, "/api/v1/fleet/pause", &admin, &pause);
+    assert_eq!((paused.status, paused.json()["clusters"].clone()), (200, json!(1)));
+    let misspelt = json!({"organisation": "dmeo", "by": "ada", "why": "INC-1"});
+    assert_eq!(post(&towpath, "/api/v1/fleet/pause", &admin, &misspelt).json()["clusters"], 0);
     towpath.until("the pause holds", |t| t.get("/api/v1/fleet/holds").json()["pause"] == 1);
     assert_eq!(towpath.get("/api/v1/fleet/plan?heldBy=nonsense").status, 422);
     assert_eq!(towpath.get("/api/v1/clusters/nobody/why").status, 404);
