@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::config::{self, ServeOptions, Settings};
 use crate::fleet::{self, Fleet};
+use crate::graph::{self, GraphCommand};
 use crate::{example, log, serve};
 
 /// Upgrades fleets of OpenShift clusters safely, and can always say why.
@@ -31,6 +32,9 @@ enum Command {
     /// Look after a fleet: soak, sectors, mutexes, schedules, and why.
     #[command(subcommand, after_help = "Example:\n  towpath fleet plan")]
     Fleet(Fleet),
+    /// For those who change graph data: check it, and see what a change will do.
+    #[command(subcommand, after_help = "Example:\n  towpath graph lint")]
+    Graph(GraphCommand),
     /// Write the example data to a directory, to look at, change and serve.
     #[command(after_help = "Example:\n  towpath example ./demo")]
     Example {
@@ -83,6 +87,7 @@ fn execute(command: Command) -> anyhow::Result<ExitCode> {
             serve::run(settings)?;
         }
         Command::Fleet(command) => return fleet::execute(command),
+        Command::Graph(command) => return graph::execute(command),
         Command::Example { directory } => example::write(&directory, jiff::Timestamp::now())?,
         Command::Config { default: true, .. } => print(config::DEFAULT_FILE)?,
         Command::Config { default: false, options } => print(&options.settings()?.to_string())?,
@@ -110,8 +115,8 @@ mod tests {
     #[test]
     fn every_help_ends_with_an_example_that_parses() {
         let cli = Cli::command();
-        let fleet = cli.find_subcommand("fleet").unwrap();
-        for command in cli.get_subcommands().chain(fleet.get_subcommands()) {
+        let groups = ["fleet", "graph"].map(|name| cli.find_subcommand(name).unwrap());
+        for command in cli.get_subcommands().chain(groups.iter().flat_map(|group| group.get_subcommands())) {
             let help =
                 command.get_after_help().unwrap_or_else(|| panic!("{} has no example", command.get_name())).to_string();
             let example = help.lines().last().unwrap().trim();

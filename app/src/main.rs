@@ -4,6 +4,7 @@ mod cli;
 mod config;
 mod example;
 mod fleet;
+mod graph;
 mod load;
 mod log;
 mod serve;

@@ -14,9 +14,9 @@ use towpath_core::finding::{Finding, Place};
 use towpath_formats::SourceFile;
 
 /// The most bytes that one directory may hold.
-const MAX_DIRECTORY_BYTES: u64 = 256 << 20;
+pub(crate) const MAX_DIRECTORY_BYTES: u64 = 256 << 20;
 /// The most files and folders that one directory may hold.
-const MAX_ENTRIES: usize = 100_000;
+pub(crate) const MAX_ENTRIES: usize = 100_000;
 /// Folders within folders.
 const MAX_DEPTH: usize = 8;
 /// How often a directory that changes is read before we give up until the next change.

@@ -1,0 +1,225 @@
+//! A git repository, read by the `git` command: one revision, or how a folder came to be what it is.
+//!
+//! Why the command and not a library: docs/decisions/0012. Nothing is checked out, and nothing in the repository is run or
+//! written to. What is read is bounded as a directory is.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use towpath_core::finding::{Finding, Place};
+use towpath_formats::SourceFile;
+
+use crate::directory::{MAX_DIRECTORY_BYTES, MAX_ENTRIES};
+
+/// The most commits that we look back.
+const MAX_COMMITS: usize = 200_000;
+/// The most changes of single files in them.
+const MAX_CHANGES: usize = 2_000_000;
+
+/// A folder of a repository.
+#[derive(Debug, Clone)]
+pub struct Git {
+    folder: PathBuf,
+}
+
+/// The name of a file's content.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BlobId(Arc<str>);
+
+/// A change that came to the line of development one looks at. Merges count when they were made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Commit {
+    /// Its name.
+    pub id: String,
+    /// When it was committed.
+    pub at: Timestamp,
+    /// What it changed, by path below the folder; none: the file went.
+    pub changes: Vec<(String, Option<BlobId>)>,
+}
+
+impl Git {
+    /// The repository that the folder is in.
+    pub fn at(folder: &Path) -> Result<Self, Finding> {
+        let git = Self { folder: folder.to_owned() };
+        git.run(&["rev-parse", "--git-dir"])?;
+        Ok(git)
+    }
+
+    /// The commit that a name stands for.
+    pub fn commit(&self, revision: &str) -> Result<String, Finding> {
+        let name = format!("{revision}^{{commit}}");
+        let found = self.run(&["rev-parse", "--verify", "--quiet", "--end-of-options", &name]).map_err(|finding| {
+            let problem = format!("{revision:?} is no revision of this repository");
+            Finding { problem, remedy: "name a commit, a branch or a tag; fetch it first".into(), ..finding }
+        })?;
+        Ok(String::from_utf8_lossy(&found).trim().to_owned())
+    }
+
+    /// The wanted files below the folder as they were in that revision.
+    pub fn read(&self, revision: &str, wanted: fn(&str) -> bool) -> Result<Vec<SourceFile>, Finding> {
+        let commit = self.commit(revision)?;
+        let listed = self.run(&["ls-tree", "-r", "-z", "--long", &commit, "--", "."])?;
+        let (mut files, mut bytes) = (Vec::new(), 0u64);
+        for entry in listed.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()) {
+            let entry = String::from_utf8_lossy(entry);
+            let (about, path) = entry.split_once('\t').ok_or_else(|| self.odd("ls-tree"))?;
+            let [mode, kind, blob, size] = fields(about).ok_or_else(|| self.odd("ls-tree"))?;
+            if kind != "blob" || !wanted(path) {
+                continue;
+            }
+            if mode == "120000" {
+                let problem = format!("{path} of {revision} is a link, which only a working tree can follow");
+                return Err(Finding::error("git", self.place(), problem, "commit the file itself"));
+            }
+            bytes += size.parse().unwrap_or(u64::MAX / 2);
+            files.push((path.to_owned(), BlobId(blob.into())));
+        }
+        if bytes > MAX_DIRECTORY_BYTES || files.len() > MAX_ENTRIES {
+            let problem = format!("{revision} has {} files with {bytes} bytes", files.len());
+            return Err(Finding::error("too-large", self.place(), problem, "point at the graph data alone"));
+        }
+        let blobs = self.blobs(files.iter().map(|(_, blob)| blob))?;
+        let content = |blob: &BlobId| blobs.get(blob).cloned().ok_or_else(|| self.odd("cat-file"));
+        files.into_iter().map(|(path, blob)| Ok(SourceFile { bytes: content(&blob)?, path })).collect()
+    }
+
+    /// How these paths below the folder came to be, the earliest change first.
+    pub fn history(&self, revision: &str, paths: &[&str]) -> Result<Vec<Commit>, Finding> {
+        let commit = self.commit(revision)?;
+        let limit = format!("--max-count={MAX_COMMITS}");
+        let format = "--format=%x01%H %ct";
+        let mut arguments =
+            vec!["log", "--first-parent", "-m", "--raw", "-z", "--no-abbrev", "--no-renames", "--relative"];
+        arguments.extend([&limit, format, &commit, "--"]);
+        arguments.extend(paths);
+        let mut commits = self.commits(&self.run(&arguments)?).ok_or_else(|| self.odd("log"))?;
+        if commits.len() == MAX_COMMITS
+            || commits.iter().map(|commit| commit.changes.len()).sum::<usize>() > MAX_CHANGES
+        {
+            let problem = format!("the history has more than {MAX_COMMITS} commits or {MAX_CHANGES} changes");
+            return Err(Finding::error("too-large", self.place(), problem, "look at a shorter history"));
+        }
+        commits.reverse();
+        Ok(commits)
+    }
+
+    /// The contents of these names.
+    pub fn blobs<'a>(&self, wanted: impl Iterator<Item = &'a BlobId>) -> Result<BTreeMap<BlobId, Arc<[u8]>>, Finding> {
+        let wanted: std::collections::BTreeSet<&BlobId> = wanted.collect();
+        let mut child =
+            self.command(&["cat-file", "--batch"]).stdin(Stdio::piped()).spawn().map_err(|e| self.no_git(&e))?;
+        let (mut asks, answers) = (child.stdin.take(), child.stdout.take());
+        let found = std::thread::scope(|scope| {
+            let names = wanted.clone();
+            // git answers while it is asked: whoever only asks fills the pipe.
+            scope.spawn(move || {
+                let Some(mut asks) = asks.take() else { return };
+                for blob in names {
+                    // If git has gone, the answers will say so.
+                    let _ = writeln!(asks, "{}", blob.0);
+                }
+            });
+            answers.and_then(|answers| read_blobs(&mut BufReader::new(answers), &wanted))
+        });
+        self.end(child, "cat-file")?;
+        found.ok_or_else(|| self.odd("cat-file"))
+    }
+
+    /// What `git log --raw -z` prints: `\x01<commit> <time>`, and then for each file `:<modes> <blobs> <status>`, its path.
+    fn commits(&self, bytes: &[u8]) -> Option<Vec<Commit>> {
+        let mut commits: Vec<Commit> = Vec::new();
+        let mut tokens = bytes.split(|byte| *byte == 0).map(|token| token.trim_ascii_start()).filter(|t| !t.is_empty());
+        while let Some(token) = tokens.next() {
+            let text = String::from_utf8_lossy(token);
+            if let Some(head) = text.strip_prefix('\x01') {
+                let [id, seconds] = fields(head)?;
+                let at = Timestamp::from_second(seconds.parse().ok()?).ok()?;
+                commits.push(Commit { id: id.to_owned(), at, changes: Vec::new() });
+            } else {
+                let [_, _, _, blob, status] = fields(text.strip_prefix(':')?)?;
+                let path = String::from_utf8_lossy(tokens.next()?).into_owned();
+                let blob = (status != "D").then(|| BlobId(blob.into()));
+                commits.last_mut()?.changes.push((path, blob));
+            }
+        }
+        Some(commits)
+    }
+
+    fn run(&self, arguments: &[&str]) -> Result<Vec<u8>, Finding> {
+        let output = self.command(arguments).stdin(Stdio::null()).output().map_err(|error| self.no_git(&error))?;
+        match output.status.success() {
+            true => Ok(output.stdout),
+            false => Err(self.failed(arguments[0], &output.stderr)),
+        }
+    }
+
+    fn end(&self, child: Child, what: &str) -> Result<(), Finding> {
+        let output = child.wait_with_output().map_err(|error| self.no_git(&error))?;
+        if output.status.success() { Ok(()) } else { Err(self.failed(what, &output.stderr)) }
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new("git");
+        command.arg("-C").arg(&self.folder).args(["--no-pager", "--literal-pathspecs"]).args(arguments);
+        // The repository that the folder is in, whoever calls us; and no questions.
+        for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"] {
+            command.env_remove(name);
+        }
+        command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_OPTIONAL_LOCKS", "0").env("LC_ALL", "C");
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    fn place(&self) -> Place {
+        Place::file(self.folder.display().to_string())
+    }
+
+    fn no_git(&self, error: &std::io::Error) -> Finding {
+        let problem = format!("the `git` command cannot be run: {error}");
+        Finding::error("git", self.place(), problem, "install git, or point at a directory instead of a revision")
+    }
+
+    fn failed(&self, what: &str, said: &[u8]) -> Finding {
+        let said = String::from_utf8_lossy(said);
+        let said = said.lines().next().unwrap_or("it did not say why").trim_start_matches("fatal: ");
+        let problem = format!("git {what} failed: {said}");
+        Finding::error("git", self.place(), problem, "point at a folder of a git repository")
+    }
+
+    fn odd(&self, what: &str) -> Finding {
+        let problem = format!("git {what} printed something that we do not understand");
+        Finding::error("git", self.place(), problem, "use git 2.30 or later")
+    }
+}
+
+/// What `git cat-file --batch` prints: `<name> blob <bytes>`, the content, a line break.
+fn read_blobs(
+    answers: &mut impl BufRead,
+    wanted: &std::collections::BTreeSet<&BlobId>,
+) -> Option<BTreeMap<BlobId, Arc<[u8]>>> {
+    let (mut found, mut total) = (BTreeMap::new(), 0u64);
+    for blob in wanted {
+        let mut head = String::new();
+        answers.read_line(&mut head).ok()?;
+        let [name, kind, bytes] = fields(&head)?;
+        let bytes: u64 = bytes.parse().ok()?;
+        total += bytes;
+        if name != &*blob.0 || kind != "blob" || total > 16 * MAX_DIRECTORY_BYTES {
+            return None;
+        }
+        let mut content = Vec::new();
+        answers.by_ref().take(bytes).read_to_end(&mut content).ok()?;
+        answers.read_exact(&mut [0]).ok()?;
+        found.insert((*blob).clone(), content.into());
+    }
+    Some(found)
+}
+
+/// Exactly so many words.
+fn fields<const N: usize>(text: &str) -> Option<[&str; N]> {
+    text.split_whitespace().collect::<Vec<_>>().try_into().ok()
+}

@@ -1,0 +1,105 @@
+//! Revisions and histories of real repositories.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use towpath_sources::Git;
+
+/// Runs git with a fixed author and time.
+fn git(folder: &Path, seconds: i64, arguments: &[&str]) {
+    let mut command = Command::new("git");
+    command.arg("-C").arg(folder).args(arguments);
+    let date = format!("@{seconds} +0000");
+    for (name, value) in [("NAME", "t"), ("EMAIL", "t@example.com"), ("DATE", date.as_str())] {
+        command.env(format!("GIT_AUTHOR_{name}"), value).env(format!("GIT_COMMITTER_{name}"), value);
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn write(folder: &Path, path: &str, text: &str) {
+    let path = folder.join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+/// `data/` is the folder we look at; a file beside it is none of our business.
+fn repository() -> tempfile::TempDir {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path();
+    git(folder, 0, &["init", "-q", "-b", "main"]);
+    write(folder, "data/channels/a.yaml", "one\n");
+    write(folder, "beside", "x");
+    git(folder, 0, &["add", "."]);
+    git(folder, 1_000, &["commit", "-q", "-m", "first"]);
+    git(folder, 1_000, &["checkout", "-q", "-b", "side"]);
+    write(folder, "data/channels/b c.yaml", "two\n");
+    git(folder, 0, &["add", "."]);
+    git(folder, 2_000, &["commit", "-q", "-m", "second"]);
+    git(folder, 2_000, &["checkout", "-q", "main"]);
+    git(folder, 3_000, &["merge", "-q", "--no-ff", "-m", "merge", "side"]);
+    fs::remove_file(folder.join("data/channels/a.yaml")).unwrap();
+    git(folder, 4_000, &["commit", "-q", "-a", "-m", "gone"]);
+    root
+}
+
+#[test]
+fn a_revision_is_read_as_it_was() {
+    let root = repository();
+    let git = Git::at(&root.path().join("data")).unwrap();
+    let read = |revision| -> Vec<(String, String)> {
+        let files = git.read(revision, |path| path.starts_with("channels/")).unwrap();
+        files.into_iter().map(|file| (file.path, String::from_utf8_lossy(&file.bytes).into_owned())).collect()
+    };
+    let (a, b) = (("channels/a.yaml".into(), "one\n".into()), ("channels/b c.yaml".into(), "two\n".into()));
+    assert_eq!(read("HEAD"), std::slice::from_ref(&b));
+    assert_eq!(read("HEAD~1"), [a.clone(), b]);
+    assert_eq!(read("HEAD~2"), [a]);
+}
+
+#[test]
+fn a_merge_counts_when_it_was_made() {
+    let root = repository();
+    let git = Git::at(&root.path().join("data")).unwrap();
+    let history = git.history("HEAD", &["channels"]).unwrap();
+    let told: Vec<_> = history
+        .iter()
+        .flat_map(|commit| {
+            commit.changes.iter().map(|(path, blob)| (commit.at.as_second(), path.as_str(), blob.is_some()))
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [(1_000, "channels/a.yaml", true), (3_000, "channels/b c.yaml", true), (4_000, "channels/a.yaml", false)]
+    );
+    let blobs = history.iter().flat_map(|commit| &commit.changes).filter_map(|(_, blob)| blob.as_ref());
+    let contents: Vec<Vec<u8>> = git.blobs(blobs).unwrap().into_values().map(|bytes| bytes.to_vec()).collect();
+    assert_eq!(contents.len(), 2);
+    assert!(contents.contains(&b"two\n".to_vec()));
+}
+
+#[test]
+fn what_is_not_there_is_told() {
+    let root = repository();
+    let told = |finding: towpath_core::finding::Finding| (finding.code, finding.problem);
+    let git = Git::at(root.path()).unwrap();
+    let (code, problem) = told(git.read("nobody", |_| true).unwrap_err());
+    assert_eq!((code, problem.as_str()), ("git", "\"nobody\" is no revision of this repository"));
+    // An option is not a revision.
+    assert_eq!(told(git.read("--all", |_| true).unwrap_err()).1, "\"--all\" is no revision of this repository");
+    let elsewhere = tempfile::tempdir().unwrap();
+    assert!(told(Git::at(elsewhere.path()).unwrap_err()).1.starts_with("git rev-parse failed: not a git repository"));
+}
+
+#[test]
+fn a_link_is_refused() {
+    let root = repository();
+    std::os::unix::fs::symlink("b c.yaml", root.path().join("data/channels/link.yaml")).unwrap();
+    git(root.path(), 0, &["add", "."]);
+    git(root.path(), 5_000, &["commit", "-q", "-m", "link"]);
+    let refused = Git::at(root.path()).unwrap().read("HEAD", |_| true).unwrap_err();
+    assert!(refused.problem.contains("is a link"), "{refused}");
+}
