@@ -37,7 +37,7 @@ fn any_rollouts() -> impl Strategy<Value = Vec<RolloutRule>> {
     (rule(), rule(), rule()).prop_map(|rules| {
         let rule = |from_version, rule: Option<(i64, Ramp)>| {
             let (hours, ramp) = rule?;
-            Some(RolloutRule { from_version, duration: jiff::Span::new().hours(hours), ramp })
+            Some(RolloutRule { from_version, duration: jiff::Span::new().hours(hours), ramp, origin: Place::file("c") })
         };
         let patch = rule(Some(FromVersion::Patch), rules.1);
         let minor = rule(Some(FromVersion::Minor), rules.2);
@@ -53,6 +53,7 @@ fn any_channel(name: &'static str) -> impl Strategy<Value = ChannelSpec> {
             start: hour.map(|h| at(h * 60)),
             locked,
             replaces: None,
+            origin: Place::file("c"),
         };
         let members = members.into_iter().map(member).collect();
         ChannelSpec { name: ChannelName::new(name).unwrap(), rollouts, members, origin: Place::file(name) }

@@ -36,6 +36,8 @@ pub struct Member {
     pub locked: bool,
     /// The release whose places in the queue it takes over.
     pub replaces: Option<Version>,
+    /// Where it is listed.
+    pub origin: Place,
 }
 
 /// How long the edges that it matches take to phase in.
@@ -47,6 +49,8 @@ pub struct RolloutRule {
     pub duration: Span,
     /// How fast at first.
     pub ramp: Ramp,
+    /// Where it is written.
+    pub origin: Place,
 }
 
 /// Which edges a rollout rule is about.
@@ -69,6 +73,10 @@ pub struct Channel {
     pub rollouts: Vec<RolloutRule>,
     /// The releases it holds, by number.
     pub members: Vec<(ReleaseId, Membership)>,
+    /// Where each of them is listed, in the same order.
+    pub(super) origins: Vec<Place>,
+    /// Where the channel is declared.
+    pub origin: Place,
 }
 
 /// A release's place in a channel.
@@ -119,10 +127,24 @@ impl fmt::Display for ChannelName {
 }
 
 impl Channel {
+    /// A channel that holds nothing.
+    pub fn empty(name: ChannelName) -> Self {
+        let origin = Place::file("channels");
+        Self { name, rollouts: Vec::new(), members: Vec::new(), origins: Vec::new(), origin }
+    }
+
     /// The release's place here, if it has one.
     pub fn membership(&self, release: ReleaseId) -> Option<&Membership> {
-        let at = self.members.binary_search_by_key(&release, |(id, _)| *id).ok()?;
-        Some(&self.members[at].1)
+        Some(&self.members[self.find(release)?].1)
+    }
+
+    /// Where the release is listed, if it is.
+    pub fn origin_of(&self, release: ReleaseId) -> Option<&Place> {
+        self.origins.get(self.find(release)?)
+    }
+
+    fn find(&self, release: ReleaseId) -> Option<usize> {
+        self.members.binary_search_by_key(&release, |(id, _)| *id).ok()
     }
 
     /// The span over which the edge between two members phases in.
@@ -142,7 +164,7 @@ impl Channel {
     }
 
     /// The rule for an edge: the one that matches it, else the default, else none.
-    fn rule(&self, from: &Version, to: &Version) -> Option<&RolloutRule> {
+    pub fn rule(&self, from: &Version, to: &Version) -> Option<&RolloutRule> {
         let kind = if from.same_minor(to) { FromVersion::Patch } else { FromVersion::Minor };
         let matching = |wanted: Option<&FromVersion>| self.rollouts.iter().find(|r| r.from_version.as_ref() == wanted);
         matching(Some(&kind)).or_else(|| matching(None))
@@ -170,8 +192,10 @@ mod tests {
             from_version: from_version.clone(),
             duration: duration.parse().unwrap(),
             ramp: Ramp::Linear,
+            origin: Place::file("c"),
         };
-        Channel { name: ChannelName::new("c").unwrap(), rollouts: rules.iter().map(rule).collect(), members: vec![] }
+        let rollouts = rules.iter().map(rule).collect();
+        Channel { rollouts, ..Channel::empty(ChannelName::new("c").unwrap()) }
     }
 
     fn hours(channel: &Channel, from: &str, to: &str) -> i64 {

@@ -170,7 +170,7 @@ impl Build {
         specs.sort_by(|a, b| a.name.display_order().cmp(&b.name.display_order()));
         let arches: Vec<_> = self.graph.arches().cloned().collect();
         for spec in specs {
-            let mut members: BTreeMap<ReleaseId, Membership> = BTreeMap::new();
+            let mut members: BTreeMap<ReleaseId, (Membership, &Place)> = BTreeMap::new();
             let firsts = first_replaced(&spec);
             for member in &spec.members {
                 let place = Membership {
@@ -180,17 +180,18 @@ impl Build {
                 };
                 for arch in arches.iter().filter(|arch| member.name.means(arch)) {
                     if let Some(id) = self.graph.find(&member.name.version, arch) {
-                        members.insert(id, place);
+                        members.insert(id, (place, &member.origin));
                     }
                 }
             }
-            for (id, place) in &members {
+            for (id, (place, _)) in &members {
                 self.graph.releases[id.0 as usize].channels.push((spec.name.clone(), place.start));
             }
-            let members = members.into_iter().collect();
-            self.graph
-                .channels
-                .insert(spec.name.clone(), Channel { name: spec.name, rollouts: spec.rollouts, members });
+            let origins = members.values().map(|(_, origin)| (*origin).clone()).collect();
+            let members = members.into_iter().map(|(id, (place, _))| (id, place)).collect();
+            let channel =
+                Channel { name: spec.name.clone(), rollouts: spec.rollouts, members, origins, origin: spec.origin };
+            self.graph.channels.insert(spec.name, channel);
         }
     }
 

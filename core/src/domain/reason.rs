@@ -5,7 +5,7 @@ use std::fmt;
 use jiff::Timestamp;
 
 use super::fleet::FleetReason;
-use super::{ClusterId, Platform};
+use super::{ChannelName, ClusterId, Platform, Version};
 use crate::finding::Place;
 
 /// Why an update is not simply recommended.
@@ -56,6 +56,10 @@ pub enum Reason {
         start: Timestamp,
         /// When it ends.
         end: Timestamp,
+        /// Where the release that is rolled out is listed.
+        origin: Place,
+        /// The rollout's rule.
+        rule: Place,
     },
     /// The rollout is not over, and the cluster has no id by which it could be reached earlier.
     RolloutWithoutId {
@@ -63,6 +67,30 @@ pub enum Reason {
         start: Timestamp,
         /// When it ends.
         end: Timestamp,
+        /// Where the release that is rolled out is listed.
+        origin: Place,
+        /// The rollout's rule.
+        rule: Place,
+    },
+    /// A release is not in the cluster's channel, and may never be.
+    NotInChannel {
+        /// Which release.
+        version: Version,
+        /// The channel.
+        channel: ChannelName,
+        /// Where the channel is declared.
+        origin: Place,
+    },
+    /// A release enters the cluster's channel later.
+    NotYetInChannel {
+        /// Which release.
+        version: Version,
+        /// The channel.
+        channel: ChannelName,
+        /// When.
+        start: Timestamp,
+        /// Where it is listed.
+        origin: Place,
     },
     /// The fleet's policy has something against it.
     Fleet(
@@ -82,6 +110,8 @@ impl Reason {
             Self::KnownRisk { .. } => "KnownRisk",
             Self::RolloutNotReached { .. } => "RolloutNotReached",
             Self::RolloutWithoutId { .. } => "RolloutWithoutId",
+            Self::NotInChannel { .. } => "NotInChannel",
+            Self::NotYetInChannel { .. } => "NotYetInChannel",
             Self::Fleet(reason) => reason.code(),
         }
     }
@@ -104,11 +134,15 @@ impl fmt::Display for Reason {
             Self::KnownRisk { name, url, origin } => {
                 write!(f, "recommended unless {name} applies, see {url} ({origin})")
             }
-            Self::RolloutNotReached { cluster, due, start, end } => {
-                write!(f, "the rollout from {start} to {end} reaches {cluster} at {due}")
+            Self::RolloutNotReached { cluster, due, start, end, origin, .. } => {
+                write!(f, "the rollout from {start} to {end} reaches {cluster} at {due} ({origin})")
             }
-            Self::RolloutWithoutId { start, end } => {
-                write!(f, "the rollout from {start} to {end} reaches clusters without an id at its end")
+            Self::RolloutWithoutId { start, end, origin, .. } => {
+                write!(f, "the rollout from {start} to {end} reaches clusters without an id at its end ({origin})")
+            }
+            Self::NotInChannel { version, channel, origin } => write!(f, "{version} is not in {channel} ({origin})"),
+            Self::NotYetInChannel { version, channel, start, origin } => {
+                write!(f, "{version} enters {channel} at {start} ({origin})")
             }
             Self::Fleet(reason) => reason.fmt(f),
         }

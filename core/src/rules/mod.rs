@@ -1,11 +1,13 @@
 //! Rules: each reason an update may not happen now, one small file each.
 
+mod channel_entry;
 pub(crate) mod fleet;
 mod hard_block;
 mod known_risk;
 mod phased_rollout;
 mod targeted_block;
 
+pub use channel_entry::ChannelEntry;
 pub use hard_block::HardBlock;
 pub use known_risk::KnownRisk;
 pub use phased_rollout::PhasedRollout;
@@ -32,6 +34,12 @@ impl Policy {
     /// What decides which edges a client of the graph service sees.
     pub fn graph() -> Self {
         Self(vec![Box::new(Self::standing()), Box::new(PhasedRollout)])
+    }
+
+    /// The same, of edges that may not be in the cluster's channel, or not yet. [`recommend`](crate::decide::recommend) asks only
+    /// about those that are.
+    pub fn anywhere() -> Self {
+        Self(vec![Box::new(Self::graph()), Box::new(ChannelEntry)])
     }
 }
 

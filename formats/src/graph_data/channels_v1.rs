@@ -100,7 +100,8 @@ fn members(place: &Place, versions: &[Spanned<String>], findings: &mut Vec<Findi
                 "remove one of them",
             ));
         }
-        members.push(Member { name, start: None, locked: false, replaces: None });
+        let origin = at(place, version.defined);
+        members.push(Member { name, start: None, locked: false, replaces: None, origin });
     }
     members
 }

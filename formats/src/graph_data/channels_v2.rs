@@ -211,7 +211,8 @@ impl Reader<'_> {
             }
         };
         let from_version = self.criterion(entry);
-        Some(RolloutRule { from_version, duration: span?, ramp: ramp? })
+        let origin = at(self.place, entry.defined);
+        Some(RolloutRule { from_version, duration: span?, ramp: ramp?, origin })
     }
 
     /// What the rule matches. A criterion of a later schema is acceptable and matches nothing.
@@ -291,7 +292,8 @@ impl Reader<'_> {
             None => Some(None),
             Some(replaced) => release_name(self.place, replaced, self.findings).map(|name| Some(name.version)),
         };
-        Some(Member { name: parsed?, start: Some(time.ok()?), locked: *locked, replaces: replaces? })
+        let origin = at(self.place, name.defined);
+        Some(Member { name: parsed?, start: Some(time.ok()?), locked: *locked, replaces: replaces?, origin })
     }
 
     /// A replacement must be of an earlier entry of the same file, so that there can be no loop.

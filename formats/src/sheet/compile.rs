@@ -19,8 +19,7 @@ use crate::cincinnati;
 
 /// Compiles the sheet of a channel and architecture that is good at `now`. What does not exist has an empty one.
 pub fn compile(graph: &Graph, channel: &str, arch: &Arch, now: Timestamp, encoding: Encoding) -> Sheet {
-    let empty =
-        Channel { name: ChannelName::new("none").expect("a valid name"), rollouts: Vec::new(), members: Vec::new() };
+    let empty = Channel::empty(ChannelName::new("none").expect("a valid name"));
     let channel = graph.channel(channel).unwrap_or(&empty);
     Compiler::new(graph, channel, arch, now).sheet(encoding)
 }
