@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 
 use crate::config::{self, ServeOptions, Settings};
+use crate::explain::{self, ExplainArgs};
 use crate::fleet::{self, Fleet};
 use crate::graph::{self, GraphCommand};
 use crate::{example, log, serve};
@@ -32,6 +33,9 @@ enum Command {
     /// Look after a fleet: soak, sectors, mutexes, schedules, and why.
     #[command(subcommand, after_help = "Example:\n  towpath fleet plan")]
     Fleet(Fleet),
+    /// Say why an update is, or is not, offered to a cluster, and when it will be.
+    #[command(after_help = "Example:\n  towpath explain --channel stable-4.20 --from 4.20.1 --platform AWS")]
+    Explain(ExplainArgs),
     /// For those who change graph data: check it, and see what a change will do.
     #[command(subcommand, after_help = "Example:\n  towpath graph lint")]
     Graph(GraphCommand),
@@ -87,6 +91,7 @@ fn execute(command: Command) -> anyhow::Result<ExitCode> {
             serve::run(settings)?;
         }
         Command::Fleet(command) => return fleet::execute(command),
+        Command::Explain(args) => return explain::explain(args),
         Command::Graph(command) => return graph::execute(command),
         Command::Example { directory } => example::write(&directory, jiff::Timestamp::now())?,
         Command::Config { default: true, .. } => print(config::DEFAULT_FILE)?,

@@ -3,6 +3,7 @@
 mod cli;
 mod config;
 mod example;
+mod explain;
 mod fleet;
 mod graph;
 mod load;

@@ -9,7 +9,7 @@ use std::fmt::Write;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use towpath_core::decide::View;
-use towpath_core::domain::{Answer, Graph, MatchingRule, Release, ReleaseId, RiskId};
+use towpath_core::domain::{Answer, Graph, MatchingRule, Release, ReleaseId, Risk, RiskId};
 
 /// Where a node lists every channel that holds it; clusters learn of other channels from it.
 pub const CHANNELS_KEY: &str = "io.openshift.upgrades.graph.release.channels";
@@ -77,12 +77,15 @@ fn conditional_edge(from: &Release, to: &Release) -> String {
 pub(crate) fn risks(graph: &Graph, set: &[RiskId]) -> String {
     let mut list = String::new();
     for id in set {
-        let risk = graph.risk(*id);
-        let rules: Vec<Value> = risk.matching_rules.iter().map(matching_rule).collect();
-        let value = json!({"url": risk.url, "name": risk.name, "message": risk.message, "matchingRules": rules});
-        item(&mut list, &value.to_string());
+        item(&mut list, &risk(graph.risk(*id)).to_string());
     }
     list
+}
+
+/// A risk as clients read it.
+pub(crate) fn risk(risk: &Risk) -> Value {
+    let rules: Vec<Value> = risk.matching_rules.iter().map(matching_rule).collect();
+    json!({"url": risk.url, "name": risk.name, "message": risk.message, "matchingRules": rules})
 }
 
 fn matching_rule(rule: &MatchingRule) -> Value {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 pub mod cincinnati;
 pub mod cluster_list;
+pub mod explain;
 pub mod fleet_input;
 pub mod fleet_json;
 pub mod fleet_policy;

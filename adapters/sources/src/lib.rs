@@ -2,8 +2,10 @@
 
 mod directory;
 mod git;
+mod http;
 mod watch;
 
 pub use directory::{Directory, read_directory, read_file};
 pub use git::{BlobId, Commit, Git};
+pub use http::{Fetched, fetch};
 pub use watch::Watch;

@@ -4,6 +4,7 @@
 
 mod body;
 mod connection;
+mod explain;
 mod fleet;
 mod graph;
 mod managed;
@@ -49,6 +50,8 @@ enum Later {
 enum Work {
     /// Nobody has compiled the sheet yet.
     Compile(graph::Missing),
+    /// Some hundred edges are judged, and each told of.
+    Explain(Box<explain::Question>),
     /// There may be thousands of series.
     Metrics,
 }
@@ -201,6 +204,7 @@ impl Service {
         let service = self.clone();
         let prepared = tokio::task::spawn_blocking(move || match work {
             Work::Compile(missing) => Prepared::Sheet(missing.compile()),
+            Work::Explain(question) => Prepared::Whole(question.answer()),
             Work::Metrics => Prepared::Whole(operations::metrics(&service)),
         });
         let response = match prepared.await {
@@ -231,11 +235,15 @@ impl Service {
                 return graph::answer(self, request, None).map_err(|missing| Later::Work(Work::Compile(missing)));
             }
             graph::PATH | graph::PATH_V1 if request.method == Method::OPTIONS => graph::preflight(request),
-            path if path.starts_with(fleet::PREFIX) => return Err(Later::Fleet),
+            explain::PATH if get => match explain::question(self, request) {
+                Ok(question) => return Err(Later::Work(Work::Explain(Box::new(question)))),
+                Err(response) => *response,
+            },
+            path if path.starts_with(fleet::PREFIX) && path != explain::PATH => return Err(Later::Fleet),
             "/livez" if get => operations::liveness(),
             "/readyz" if get => operations::readiness(self),
             "/metrics" if get => return Err(Later::Work(Work::Metrics)),
-            graph::PATH | graph::PATH_V1 | "/livez" | "/readyz" | "/metrics" => {
+            graph::PATH | graph::PATH_V1 | explain::PATH | "/livez" | "/readyz" | "/metrics" => {
                 let mut response = body::error(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "use GET or HEAD");
                 response.headers_mut().insert(header::ALLOW, http::HeaderValue::from_static("GET, HEAD"));
                 response

@@ -1,6 +1,6 @@
 //! `towpath graph`: for those who change graph data. Each command reads, makes one pure call, and prints what came of it.
 
-mod inputs;
+pub(crate) mod inputs;
 mod lint;
 
 use std::process::ExitCode;

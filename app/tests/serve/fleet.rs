@@ -111,6 +111,8 @@ fn a_cluster_reports_is_planned_sees_its_edge_and_finishes() {
     towpath.until("the stage cluster is planned", |t| upgrade_state(t) == "planned");
     towpath.until("it may take nothing before its time", |t| offered(t, STAGE).is_empty());
     towpath.until("nor may production", |t| offered(t, PROD).is_empty());
+    let told = towpath.get(&format!("/api/v1/explain?channel=stable-4.20&from=4.20.1&id={PROD}&form=text")).text();
+    assert!(told.contains("The fleet's policy does not let this cluster take"), "{told}");
     assert!(offered(&towpath, "aaaaaaaa-0000-4000-8000-00000000ffff").len() > 2, "others are unaffected");
     let why = towpath.get("/api/v1/clusters/p1/why").json();
     let codes: Vec<&str> = why["candidates"][0]["verdict"]["reasons"]

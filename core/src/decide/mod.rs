@@ -1,6 +1,7 @@
 //! The questions that are asked of rules.
 
 mod dispatch;
+mod explain;
 mod history;
 mod ledger;
 mod offers;
@@ -11,6 +12,7 @@ mod status;
 mod why;
 
 pub use dispatch::{Decision, Desk, LockNeed, Start, StartKind, dispatch, sector_key};
+pub use explain::{Candidate, Explanation, Standing, explain};
 pub use history::{HistoryRow, history};
 pub use ledger::{Ledger, Tenure};
 pub use offers::OfferBook;

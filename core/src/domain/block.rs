@@ -60,6 +60,14 @@ pub enum MatchingRule {
     Other(String),
 }
 
+impl Risk {
+    /// Whether clients find, without looking, that it applies: the first rule that they know says so, or they know none.
+    pub fn is_for_everybody(&self) -> bool {
+        let known = self.matching_rules.iter().find(|rule| !matches!(rule, MatchingRule::Other(_)));
+        matches!(known, None | Some(MatchingRule::Always))
+    }
+}
+
 /// The number of a block in its graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlockId(pub u32);

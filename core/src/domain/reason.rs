@@ -5,7 +5,7 @@ use std::fmt;
 use jiff::Timestamp;
 
 use super::fleet::FleetReason;
-use super::{ChannelName, ClusterId, Platform, Version};
+use super::{Arch, Channel, ChannelName, Cluster, ClusterId, Platform, Version, Window};
 use crate::finding::Place;
 
 /// Why an update is not simply recommended.
@@ -52,10 +52,8 @@ pub enum Reason {
         cluster: ClusterId,
         /// When it will.
         due: Timestamp,
-        /// When the rollout began.
-        start: Timestamp,
-        /// When it ends.
-        end: Timestamp,
+        /// When it begins and ends, and how it goes on between.
+        window: Window,
         /// Where the release that is rolled out is listed.
         origin: Place,
         /// The rollout's rule.
@@ -63,10 +61,8 @@ pub enum Reason {
     },
     /// The rollout is not over, and the cluster has no id by which it could be reached earlier.
     RolloutWithoutId {
-        /// When the rollout began.
-        start: Timestamp,
-        /// When it ends.
-        end: Timestamp,
+        /// When it begins and ends, and how it goes on between.
+        window: Window,
         /// Where the release that is rolled out is listed.
         origin: Place,
         /// The rollout's rule.
@@ -92,6 +88,25 @@ pub enum Reason {
         /// Where it is listed.
         origin: Place,
     },
+    /// Nobody has declared an edge between the two.
+    NoEdge {
+        /// From.
+        from: Version,
+        /// To.
+        to: Version,
+    },
+    /// There is no such release.
+    UnknownRelease {
+        /// Which.
+        version: Version,
+        /// For this architecture.
+        arch: Arch,
+    },
+    /// A fleet's policy looks after the cluster, and does not let it take this now.
+    FleetHolds {
+        /// The release.
+        version: Version,
+    },
     /// The fleet's policy has something against it.
     Fleet(
         /// What.
@@ -112,8 +127,33 @@ impl Reason {
             Self::RolloutWithoutId { .. } => "RolloutWithoutId",
             Self::NotInChannel { .. } => "NotInChannel",
             Self::NotYetInChannel { .. } => "NotYetInChannel",
+            Self::NoEdge { .. } => "NoEdge",
+            Self::UnknownRelease { .. } => "UnknownRelease",
+            Self::FleetHolds { .. } => "FleetHolds",
             Self::Fleet(reason) => reason.code(),
         }
+    }
+
+    /// Where in the graph data it was declared, if it was.
+    pub fn origin(&self) -> Option<&Place> {
+        match self {
+            Self::HardBlock { origin }
+            | Self::BlockNotUnderstood { origin, .. }
+            | Self::PlatformBlocked { origin, .. }
+            | Self::PlatformUnknown { origin, .. }
+            | Self::KnownRisk { origin, .. }
+            | Self::RolloutNotReached { origin, .. }
+            | Self::RolloutWithoutId { origin, .. }
+            | Self::NotInChannel { origin, .. }
+            | Self::NotYetInChannel { origin, .. } => Some(origin),
+            Self::NoEdge { .. } | Self::UnknownRelease { .. } | Self::FleetHolds { .. } | Self::Fleet(_) => None,
+        }
+    }
+
+    /// A release is not in the cluster's channel; the place is the channel's, if there is one.
+    pub(crate) fn not_in_channel(version: &Version, cluster: &Cluster, channel: Option<&Channel>) -> Self {
+        let origin = channel.map_or_else(|| Place::file("channels"), |channel| channel.origin.clone());
+        Self::NotInChannel { version: version.clone(), channel: cluster.channel.clone(), origin }
     }
 }
 
@@ -134,15 +174,23 @@ impl fmt::Display for Reason {
             Self::KnownRisk { name, url, origin } => {
                 write!(f, "recommended unless {name} applies, see {url} ({origin})")
             }
-            Self::RolloutNotReached { cluster, due, start, end, origin, .. } => {
+            Self::RolloutNotReached { cluster, due, window: Window { start, end, .. }, origin, .. } => {
                 write!(f, "the rollout from {start} to {end} reaches {cluster} at {due} ({origin})")
             }
-            Self::RolloutWithoutId { start, end, origin, .. } => {
+            Self::RolloutWithoutId { window: Window { start, end, .. }, origin, .. } => {
                 write!(f, "the rollout from {start} to {end} reaches clusters without an id at its end ({origin})")
             }
             Self::NotInChannel { version, channel, origin } => write!(f, "{version} is not in {channel} ({origin})"),
             Self::NotYetInChannel { version, channel, start, origin } => {
                 write!(f, "{version} enters {channel} at {start} ({origin})")
+            }
+            Self::NoEdge { from, to } => write!(f, "no release declares an update from {from} to {to}"),
+            Self::UnknownRelease { version, arch } => write!(f, "there is no release {version} for {arch}"),
+            Self::FleetHolds { version } => {
+                write!(
+                    f,
+                    "the fleet's policy does not let this cluster take {version} now; `towpath fleet why` says why"
+                )
             }
             Self::Fleet(reason) => reason.fmt(f),
         }

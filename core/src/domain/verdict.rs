@@ -74,6 +74,11 @@ impl Verdict {
         Self { answer: Answer::Wait { until: Some(until) }, reasons: [reason].into() }
     }
 
+    /// Not now, and nobody can say until when.
+    pub fn wait(reason: Reason) -> Self {
+        Self { answer: Answer::Wait { until: None }, reasons: [reason].into() }
+    }
+
     /// No.
     pub fn refuse(reason: Reason) -> Self {
         Self { answer: Answer::Refuse, reasons: [reason].into() }

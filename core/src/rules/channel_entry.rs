@@ -2,7 +2,6 @@
 
 use super::Rule;
 use crate::domain::{Channel, Edge, Reason, ReleaseId, Situation, Verdict};
-use crate::finding::Place;
 
 /// Makes clusters wait for a release to enter their channel; refuses what is not in it.
 pub struct ChannelEntry;
@@ -15,17 +14,16 @@ impl Rule for ChannelEntry {
 }
 
 fn judge_release(release: ReleaseId, channel: Option<&Channel>, at: &Situation<'_>) -> Verdict {
-    let (version, name) = (at.graph.release(release).version.clone(), at.cluster.channel.clone());
+    let version = &at.graph.release(release).version;
     let Some((channel, place)) = channel.and_then(|channel| Some((channel, channel.membership(release)?))) else {
-        let origin = channel.map_or_else(|| Place::file("channels"), |channel| channel.origin.clone());
-        return Verdict::refuse(Reason::NotInChannel { version, channel: name, origin });
+        return Verdict::refuse(Reason::not_in_channel(version, at.cluster, channel));
     };
     match place.start <= at.now {
         true => Verdict::recommend(),
         false => {
             let origin = channel.origin_of(release).unwrap_or(&channel.origin).clone();
-            let start = place.start;
-            Verdict::wait_until(start, Reason::NotYetInChannel { version, channel: name, start, origin })
+            let (version, channel, start) = (version.clone(), channel.name.clone(), place.start);
+            Verdict::wait_until(start, Reason::NotYetInChannel { version, channel, start, origin })
         }
     }
 }

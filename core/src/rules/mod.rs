@@ -4,12 +4,14 @@ mod channel_entry;
 pub(crate) mod fleet;
 mod hard_block;
 mod known_risk;
+mod managed;
 mod phased_rollout;
 mod targeted_block;
 
 pub use channel_entry::ChannelEntry;
 pub use hard_block::HardBlock;
 pub use known_risk::KnownRisk;
+pub use managed::Managed;
 pub use phased_rollout::PhasedRollout;
 pub use targeted_block::TargetedBlock;
 

@@ -19,10 +19,9 @@ impl Rule for PhasedRollout {
         if window.is_over(at.now) {
             return Verdict::recommend();
         }
-        let Window { start, end, .. } = window;
         let [origin, rule] = [origin, rule].map(Place::clone);
         let Fact::Known(cluster) = &at.cluster.id else {
-            return Verdict::wait_until(end, Reason::RolloutWithoutId { start, end, origin, rule });
+            return Verdict::wait_until(window.end, Reason::RolloutWithoutId { window, origin, rule });
         };
         // phased rollouts: edges appear at or after start, and by start + duration
         let due = window.due(Position::of(cluster, to.rotation));
@@ -30,7 +29,7 @@ impl Rule for PhasedRollout {
             return Verdict::recommend();
         }
         let cluster = cluster.clone();
-        Verdict::wait_until(due, Reason::RolloutNotReached { cluster, due, start, end, origin, rule })
+        Verdict::wait_until(due, Reason::RolloutNotReached { cluster, due, window, origin, rule })
     }
 }
 

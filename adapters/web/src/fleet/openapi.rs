@@ -12,10 +12,10 @@ mod tests {
 
     use super::super::routes::{Access, ROUTES};
     use super::*;
-    use crate::{AnswerBody, Service, graph};
+    use crate::{AnswerBody, Service, explain, graph};
 
     /// The paths that are not the fleet's.
-    const OTHERS: [&str; 5] = [graph::PATH, graph::PATH_V1, "/livez", "/readyz", "/metrics"];
+    const OTHERS: [&str; 6] = [graph::PATH, graph::PATH_V1, explain::PATH, "/livez", "/readyz", "/metrics"];
 
     fn description() -> Value {
         serde_json::from_str(TEXT).expect("it is JSON")

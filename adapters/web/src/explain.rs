@@ -1,0 +1,81 @@
+//! `GET /api/v1/explain`: why an update is, or is not, offered to a cluster, and when it will be.
+//!
+//! For people (`Accept: text/plain`, or `form=text`) and for machines. A managed cluster's answer has what its fleet says, too.
+
+use std::sync::Arc;
+
+use http::header::{self, HeaderValue};
+use http::request::Parts;
+use http::{Response, StatusCode};
+use jiff::Timestamp;
+use towpath_core::decide::explain;
+use towpath_core::domain::{Fact, Situation};
+use towpath_core::rules::{Managed as ManagedRule, Rule};
+use towpath_formats::explain::{self as format, ExplainRequest, Form, Told};
+
+use crate::body::{self, AnswerBody};
+use crate::{Managed, Service, Snapshot};
+
+pub(crate) const PATH: &str = "/api/v1/explain";
+
+/// A question, with all that is needed to answer it on another thread.
+pub(crate) struct Question {
+    snapshot: Arc<Snapshot>,
+    managed: Option<Arc<Managed>>,
+    asked: ExplainRequest,
+    form: Form,
+    now: Timestamp,
+}
+
+/// Reads the question, or answers at once that it cannot be answered.
+pub(crate) fn question(service: &Service, request: &Parts) -> Result<Question, Box<Response<AnswerBody>>> {
+    let asked = format::read(request.uri.query().unwrap_or_default())
+        .map_err(|bad| Box::new(body::error(StatusCode::BAD_REQUEST, bad.kind(), bad.value())))?;
+    let Some(snapshot) = service.snapshot() else {
+        let sentence = "no graph has been loaded; /readyz says why";
+        return Err(Box::new(body::error(StatusCode::SERVICE_UNAVAILABLE, "not_ready", sentence)));
+    };
+    let form = asked.form.unwrap_or_else(|| accepted(request));
+    let now = asked.at.unwrap_or_else(|| service.now());
+    Ok(Question { snapshot, managed: service.managed.load_full(), asked, form, now })
+}
+
+/// People ask for text; whoever does not say gets JSON.
+fn accepted(request: &Parts) -> Form {
+    let accept = request.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if accept.trim_start().starts_with("text/plain") { Form::Text } else { Form::Json }
+}
+
+impl Question {
+    pub(crate) fn answer(self) -> Response<AnswerBody> {
+        let Self { snapshot, managed, asked, form, now } = self;
+        let ExplainRequest { mut cluster, from, to, .. } = asked;
+        let id = match &cluster.id {
+            Fact::Known(id) => Some(id),
+            Fact::Unknown => None,
+        };
+        let allowed = managed.as_ref().zip(id).and_then(|(managed, id)| managed.clusters.get(id));
+        if cluster.platform == Fact::Unknown {
+            // As where its graph is asked for: what it reported, else what was looked up.
+            let reported = allowed.and_then(|allowed| allowed.platform.as_ref());
+            cluster.platform = Fact::from(reported.or_else(|| snapshot.platform_of(id)).cloned());
+        }
+        let held = managed.as_ref().is_some_and(|managed| managed.hold_others && id.is_some());
+        let rule = match allowed {
+            Some(allowed) => Some(ManagedRule { from: Some(allowed.from.clone()), to: allowed.to.clone() }),
+            None => held.then(ManagedRule::default),
+        };
+        let at = Situation { graph: snapshot.graph(), cluster: &cluster, now };
+        let explanation = explain(&at, &from, to.as_ref(), rule.as_ref().map(|rule| rule as &dyn Rule));
+        let told = Told { at: &at, from: &from, explanation: &explanation };
+        match form {
+            Form::Json => body::json(StatusCode::OK, format!("{:#}\n", format::json(&told))),
+            Form::Text => {
+                let mut response = Response::new(AnswerBody::from(format::text(&told)));
+                let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+                response.headers_mut().insert(header::CONTENT_TYPE, plain);
+                response
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! `towpath explain`: why an update is, or is not, offered to a cluster, and when it will be.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use jiff::Timestamp;
+use serde_json::Value;
+use towpath_core::decide::explain as explained;
+use towpath_core::domain::{Arch, ChannelName, Cluster, ClusterId, Fact, Platform, Situation, Version};
+use towpath_formats::explain::{Told, json, text};
+use towpath_formats::graph_data::parse_time;
+use towpath_sources::fetch;
+
+use crate::cli::print;
+use crate::graph::Output;
+use crate::graph::inputs::{self, Source};
+
+/// The longest answer of a server that we read.
+const MAX_ANSWER_BYTES: usize = 16 << 20;
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// The channel that the cluster follows.
+    #[arg(long, value_name = "NAME")]
+    channel: String,
+    /// The release that the cluster runs.
+    #[arg(long, value_name = "VERSION")]
+    from: Version,
+    /// Only this target: exit 0 if it is offered, 1 if not.
+    #[arg(long, value_name = "VERSION")]
+    to: Option<Version>,
+    /// The cluster's id.
+    #[arg(long, value_name = "UUID")]
+    id: Option<String>,
+    /// What the cluster runs on: AWS, BareMetal, …
+    #[arg(long, value_name = "NAME")]
+    platform: Option<String>,
+    /// The architecture of its payload.
+    #[arg(long, default_value = Arch::DEFAULT, value_name = "ARCH")]
+    arch: String,
+    /// As of this time.
+    #[arg(long, env = "TOWPATH_NOW", value_name = "TIME")]
+    now: Option<String>,
+    /// Ask this service, instead of looking at files.
+    #[arg(long, env = "TOWPATH_SERVER", value_name = "URL", conflicts_with_all = ["graph_data", "releases"])]
+    server: Option<String>,
+    /// Look at this graph data. [default: the built-in example]
+    #[arg(long, env = "TOWPATH_GRAPH_DATA", value_name = "DIR", requires = "releases")]
+    graph_data: Option<PathBuf>,
+    /// The releases behind the graph data.
+    #[arg(long, env = "TOWPATH_RELEASES", value_name = "FILE", requires = "graph_data")]
+    releases: Option<PathBuf>,
+    /// How to answer.
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    output: Output,
+}
+
+/// Explains, from files or from a service.
+pub(crate) fn explain(args: ExplainArgs) -> anyhow::Result<ExitCode> {
+    let cluster = args.cluster()?;
+    let now = args.now.as_deref().map(|text| parse_time(text).map_err(|problem| anyhow::anyhow!("--now: {problem}")));
+    let now = now.transpose()?;
+    let is_offered = match &args.server {
+        Some(server) => args.ask(server, now)?,
+        None => args.look(&cluster, now.unwrap_or_else(Timestamp::now))?,
+    };
+    Ok(if args.to.is_some() && !is_offered { ExitCode::from(1) } else { ExitCode::SUCCESS })
+}
+
+impl ExplainArgs {
+    fn cluster(&self) -> anyhow::Result<Cluster> {
+        let id = self.id.as_deref().map(|id| ClusterId::new(id).with_context(|| format!("--id {id:?} is not an id")));
+        let platform = self.platform.as_deref().map(|name| {
+            Platform::new(name).with_context(|| format!("--platform {name:?} is not the name of a platform"))
+        });
+        let channel = ChannelName::new(&self.channel);
+        Ok(Cluster {
+            id: Fact::from(id.transpose()?),
+            platform: Fact::from(platform.transpose()?),
+            channel: channel.with_context(|| format!("--channel {:?} cannot be a channel's name", self.channel))?,
+            arch: Arch::new(&*self.arch),
+        })
+    }
+
+    /// Looks at files, and says whether anything is offered.
+    fn look(&self, cluster: &Cluster, now: Timestamp) -> anyhow::Result<bool> {
+        let source = self.graph_data.clone().map_or(Source::Example, Source::Directory);
+        let graph = inputs::graph(&source, inputs::releases(self.releases.as_deref())?, now)?;
+        let at = Situation { graph: &graph, cluster, now };
+        let explanation = explained(&at, &self.from, self.to.as_ref(), None);
+        let told = Told { at: &at, from: &self.from, explanation: &explanation };
+        match self.output {
+            Output::Text => print(&text(&told))?,
+            Output::Json => print(&format!("{:#}\n", json(&told)))?,
+        }
+        Ok(explanation.candidates.iter().any(|candidate| candidate.verdict.is_offered()))
+    }
+
+    /// Asks a service, and says whether anything is offered.
+    fn ask(&self, server: &str, now: Option<Timestamp>) -> anyhow::Result<bool> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let get = |form: &str| runtime.block_on(answer_of(&self.url(server, now, form)));
+        let facts: Value = serde_json::from_str(&get("json")?).context("the service's answer is not JSON")?;
+        match self.output {
+            Output::Text => print(&get("text")?)?,
+            Output::Json => print(&format!("{facts:#}\n"))?,
+        }
+        let candidates = facts["candidates"].as_array().context("the service's answer has no candidates")?;
+        Ok(candidates.iter().any(|candidate| candidate["offered"] == true))
+    }
+
+    fn url(&self, server: &str, now: Option<Timestamp>, form: &str) -> String {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.append_pair("channel", &self.channel).append_pair("from", &self.from.to_string());
+        let optional = [
+            ("to", self.to.as_ref().map(ToString::to_string)),
+            ("id", self.id.clone()),
+            ("platform", self.platform.clone()),
+            ("arch", Some(self.arch.clone())),
+            ("at", now.map(|now| now.to_string())),
+            ("form", Some(form.to_owned())),
+        ];
+        for (name, value) in optional {
+            if let Some(value) = value {
+                query.append_pair(name, &value);
+            }
+        }
+        format!("{}/api/v1/explain?{}", server.trim_end_matches('/'), query.finish())
+    }
+}
+
+async fn answer_of(url: &str) -> anyhow::Result<String> {
+    let fetched = fetch(url, "*/*", MAX_ANSWER_BYTES).await.map_err(|finding| anyhow::anyhow!("{finding}"))?;
+    let text = String::from_utf8(fetched.body).context("the service's answer is not text")?;
+    if fetched.status != 200 {
+        let told: Option<Value> = serde_json::from_str(&text).ok();
+        let said = told.as_ref().and_then(|told| told["value"].as_str()).unwrap_or("it does not know this question");
+        bail!("{url}: the service answered {}: {said}", fetched.status);
+    }
+    Ok(text)
+}

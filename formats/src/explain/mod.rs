@@ -1,0 +1,24 @@
+//! Explanations: the question as it is asked over HTTP, the answer for machines, and the answer for people.
+//!
+//! The command line and the service answer with the same functions.
+
+mod json;
+mod request;
+mod text;
+
+pub use json::json;
+pub use request::{ExplainRequest, Form, read};
+pub use text::text;
+
+use towpath_core::decide::Explanation;
+use towpath_core::domain::{Situation, Version};
+
+/// What was asked, and what there is to say.
+pub struct Told<'a> {
+    /// About whom and when.
+    pub at: &'a Situation<'a>,
+    /// The release that the cluster runs.
+    pub from: &'a Version,
+    /// What there is to say.
+    pub explanation: &'a Explanation,
+}

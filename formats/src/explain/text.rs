@@ -1,0 +1,320 @@
+//! The answer for people, to be read at three in the morning: the summary first, then each update with all that is said about it, and
+//! each risk once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use jiff::{SignedDuration, Timestamp};
+use towpath_core::decide::{Candidate, Standing};
+use towpath_core::domain::{Answer, ChannelName, Cluster, Fact, MatchingRule, Reason, Risk, Share, Window};
+use towpath_core::finding::Place;
+
+use super::Told;
+
+/// So many names are listed; the others are counted.
+const MAX_NAMES: usize = 6;
+
+/// Everything there is to say.
+pub fn text(told: &Told<'_>) -> String {
+    let mut text = head(told);
+    text.push_str(&standing(told));
+    text.push_str(&summary(told));
+    text.push_str(&paragraphs(told.explanation.candidates.iter().map(|candidate| paragraph(told, candidate))));
+    let risks = risks(told);
+    if !risks.is_empty() {
+        text.push_str("\nThe risks, which a cluster weighs itself:\n");
+        risks.values().for_each(|(risk, origins)| text.push_str(&described(risk, origins)));
+    }
+    text
+}
+
+/// Who asks about what, and when.
+fn head(told: &Told<'_>) -> String {
+    let Cluster { id, platform, channel, arch } = told.at.cluster;
+    let id = match id {
+        Fact::Known(id) => format!("cluster {id}"),
+        Fact::Unknown => "a cluster that does not tell its id".to_owned(),
+    };
+    let platform = match platform {
+        Fact::Known(platform) => format!("on {platform}"),
+        Fact::Unknown => "on an unknown platform".to_owned(),
+    };
+    format!("{} in {channel} ({arch}), {id}, {platform}, at {}\n", told.from, second(told.at.now))
+}
+
+/// What there is to say about where the cluster is now; nothing if all is well.
+fn standing(told: &Told<'_>) -> String {
+    let (from, Cluster { channel, arch, .. }) = (told.from, told.at.cluster);
+    let here = "A cluster on it is offered nothing here.";
+    match &told.explanation.standing {
+        Standing::InChannel => String::new(),
+        Standing::Enters(start) => {
+            format!("{from} enters {channel} at {}. Until then {}\n", second(*start), here.to_lowercase())
+        }
+        Standing::NotInChannel(others) if others.is_empty() => format!("{from} is in no channel. {here}\n"),
+        Standing::NotInChannel(others) => {
+            format!("{from} is not in {channel}, but in {}. {here}\n", listed(others.iter().map(ChannelName::as_str)))
+        }
+        Standing::Unknown => format!("There is no release {from} for {arch}.\n"),
+        Standing::NoChannel => {
+            let alike = alike(channel, told.at.graph.channels().keys());
+            format!("There is no channel {channel}; there are {}.\n", listed(alike.iter().map(|name| name.as_str())))
+        }
+    }
+}
+
+/// How many are offered, and when the next one is.
+fn summary(told: &Told<'_>) -> String {
+    let Told { at, explanation, .. } = told;
+    let candidates = &explanation.candidates;
+    if candidates.is_empty() {
+        return match (&explanation.standing, explanation.elsewhere) {
+            (Standing::NoChannel | Standing::Unknown, _) => String::new(),
+            (_, 0) => "No release declares an update from it.\n".to_owned(),
+            (_, more) => format!("No update leads from it to another release of the channel; {more} lead elsewhere.\n"),
+        };
+    }
+    if candidates.len() == 1 {
+        return String::new();
+    }
+    let offered = candidates.iter().filter(|candidate| candidate.verdict.is_offered());
+    let plain = candidates.iter().filter(|candidate| candidate.verdict.answer == Answer::Recommend).count();
+    let (offered, all) = (offered.count(), candidates.len());
+    let risky = match offered - plain {
+        0 => String::new(),
+        risky => format!(", {risky} of them with risks"),
+    };
+    let next = candidates.iter().filter(|candidate| !candidate.verdict.is_offered());
+    let next = next.filter_map(|candidate| Some((candidate.offered_from(at.now)?, &candidate.to))).min();
+    let next = next.map_or_else(String::new, |(when, to)| {
+        format!(" The next one is {to}, at {}, {}.", second(rounded_up(when)), ahead(at.now, when))
+    });
+    let are = if offered == 1 { "is" } else { "are" };
+    format!("{offered} of {all} updates {are} offered now{risky}.{next}\n")
+}
+
+/// One below the other; those of several lines with space around them.
+fn paragraphs(all: impl Iterator<Item = String>) -> String {
+    let (mut text, mut was_long) = (String::new(), true);
+    for paragraph in all {
+        let is_long = paragraph.lines().count() > 1;
+        if is_long || was_long {
+            text.push('\n');
+        }
+        text.push_str(&paragraph);
+        was_long = is_long;
+    }
+    text
+}
+
+/// One update: the answer, when, and every reason with its place. What a risk is about stands at the end, once.
+fn paragraph(told: &Told<'_>, candidate: &Candidate) -> String {
+    let now = told.at.now;
+    let answer = answered(candidate);
+    let mut text = match (&candidate.verdict.answer, candidate.offered_from(now)) {
+        (Answer::RecommendUnless(_), _) => {
+            let risks = candidate.risks(told.at);
+            let (certain, open): (Vec<&Risk>, Vec<&Risk>) = risks.into_iter().partition(|risk| risk.is_for_everybody());
+            let names = |risks: &[&Risk], last| joined(risks.iter().map(|risk| risk.name.as_str()), last);
+            match certain.is_empty() {
+                true => format!("{}  {answer} {} applies\n", candidate.to, names(&open, "or")),
+                false => {
+                    let verb = if certain.len() == 1 { "applies" } else { "apply" };
+                    let names = names(&certain, "and");
+                    format!("{}  only if a person accepts it: {names} {verb} to every cluster\n", candidate.to)
+                }
+            }
+        }
+        (Answer::Wait { .. }, Some(from)) => {
+            let when = second(rounded_up(from));
+            format!("{}  {answer}: offered from {when}, {}\n", candidate.to, ahead(now, from))
+        }
+        (Answer::Wait { .. }, None) => format!("{}  {answer}, and nobody can say until when\n", candidate.to),
+        _ => format!("{}  {answer}\n", candidate.to),
+    };
+    let weighed = candidate.verdict.is_offered();
+    let told_here = |reason: &&Reason| !(weighed && matches!(reason, Reason::KnownRisk { .. }));
+    for reason in candidate.verdict.reasons.iter().filter(told_here) {
+        let (sentence, places) = sentence(reason, now);
+        let _ = writeln!(text, "    {sentence}");
+        if !places.is_empty() {
+            let _ = writeln!(text, "      {}", places.join(", "));
+        }
+    }
+    text
+}
+
+/// The answer in a word or two.
+fn answered(candidate: &Candidate) -> &'static str {
+    match candidate.verdict.answer {
+        Answer::Recommend => "yes",
+        Answer::RecommendUnless(_) => "yes, unless",
+        Answer::Wait { .. } => "not yet",
+        Answer::Refuse if candidate.verdict.reasons.iter().any(is_block) => "no, as long as this stands:",
+        Answer::Refuse => "no:",
+    }
+}
+
+fn is_block(reason: &Reason) -> bool {
+    matches!(
+        reason,
+        Reason::HardBlock { .. }
+            | Reason::BlockNotUnderstood { .. }
+            | Reason::PlatformBlocked { .. }
+            | Reason::PlatformUnknown { .. }
+    )
+}
+
+/// What a reason says, and where it was written.
+fn sentence(reason: &Reason, now: Timestamp) -> (String, Vec<String>) {
+    let at = |place: &Place| vec![place.to_string()];
+    let by = |origin: &Place, rule: &Place| vec![origin.to_string(), format!("by the rule at {rule}")];
+    match reason {
+        Reason::HardBlock { origin } => ("Blocked for every cluster.".to_owned(), at(origin)),
+        Reason::BlockNotUnderstood { what, origin } => {
+            (format!("Blocked for every cluster, because {what}."), at(origin))
+        }
+        Reason::PlatformBlocked { platform, origin } => (format!("Blocked on {platform}."), at(origin)),
+        Reason::PlatformUnknown { platforms, origin } => {
+            let names = listed(platforms.iter().map(|platform| platform.as_str()));
+            let tell = "A cluster that tells its platform may be offered it.";
+            (format!("Blocked on {names}, and this cluster's platform is unknown. {tell}"), at(origin))
+        }
+        Reason::KnownRisk { name, url, origin } => (format!("It carries the risk {name}, see {url}."), at(origin)),
+        Reason::RolloutNotReached { due, window, origin, rule, .. } => {
+            let turn = percent(window.share(*due));
+            (format!("{}; this cluster's turn comes at {turn}.", rollout(window, now)), by(origin, rule))
+        }
+        Reason::RolloutWithoutId { window, origin, rule } => {
+            let end = "clusters that do not tell their id get it at the end";
+            (format!("{}; {end}.", rollout(window, now)), by(origin, rule))
+        }
+        Reason::NotInChannel { version, channel, origin } => (format!("{version} is not in {channel}."), at(origin)),
+        Reason::NotYetInChannel { version, channel, start, origin } => {
+            (format!("{version} enters {channel} at {}.", second(*start)), at(origin))
+        }
+        Reason::NoEdge { .. } | Reason::UnknownRelease { .. } | Reason::FleetHolds { .. } | Reason::Fleet(_) => {
+            (format!("{}.", capital(&reason.to_string())), Vec::new())
+        }
+    }
+}
+
+fn rollout(window: &Window, now: Timestamp) -> String {
+    let (start, end) = (second(window.start), second(window.end));
+    match window.start <= now {
+        true => format!("The rollout from {start} to {end} has reached {} of clusters", percent(window.share(now))),
+        false => format!("The rollout lasts from {start} to {end}"),
+    }
+}
+
+/// Each risk once, with the places that declare it.
+fn risks<'a>(told: &'a Told<'_>) -> BTreeMap<&'a str, (&'a Risk, BTreeSet<&'a Place>)> {
+    let mut risks: BTreeMap<&str, (&Risk, BTreeSet<&Place>)> = BTreeMap::new();
+    for candidate in &told.explanation.candidates {
+        for risk in candidate.risks(told.at) {
+            risks.entry(&risk.name).or_insert_with(|| (risk, BTreeSet::new()));
+        }
+        for reason in &candidate.verdict.reasons {
+            if let Reason::KnownRisk { name, origin, .. } = reason
+                && let Some((_, origins)) = risks.get_mut(name.as_str())
+            {
+                origins.insert(origin);
+            }
+        }
+    }
+    risks
+}
+
+fn described(risk: &Risk, origins: &BTreeSet<&Place>) -> String {
+    let mut text = format!("\n{}\n", risk.name);
+    for line in risk.message.trim_end().lines() {
+        let _ = writeln!(text, "    {line}");
+    }
+    let _ = writeln!(text, "    {}", risk.url);
+    for rule in &risk.matching_rules {
+        let _ = match rule {
+            MatchingRule::Always => writeln!(text, "    It applies to every cluster."),
+            MatchingRule::PromQl(query) => {
+                writeln!(
+                    text,
+                    "    It applies where this gives 1: {}",
+                    query.split_whitespace().collect::<Vec<_>>().join(" ")
+                )
+            }
+            MatchingRule::Other(_) => writeln!(text, "    It has a rule that this towpath does not know."),
+        };
+    }
+    let places: Vec<String> = origins.iter().map(ToString::to_string).collect();
+    let _ = writeln!(text, "      {}", listed(places.iter().map(String::as_str)));
+    text
+}
+
+/// The first few names, and how many more there are.
+fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = names.collect();
+    match names.len() > MAX_NAMES {
+        true => format!("{} and {} more", names[..MAX_NAMES].join(", "), names.len() - MAX_NAMES),
+        false => names.join(", "),
+    }
+}
+
+fn joined<'a>(names: impl Iterator<Item = &'a str>, last_word: &str) -> String {
+    let names: Vec<&str> = names.collect();
+    match &names[..] {
+        [] => String::new(),
+        [only] => (*only).to_owned(),
+        [first @ .., last] => format!("{} {last_word} {last}", first.join(", ")),
+    }
+}
+
+/// Channels of the same version, else of the same stream, else the last ones.
+fn alike<'a>(wanted: &ChannelName, all: impl Iterator<Item = &'a ChannelName>) -> Vec<&'a ChannelName> {
+    let mut all: Vec<&ChannelName> = all.collect();
+    all.sort_by(|a, b| b.display_order().cmp(&a.display_order()));
+    let (stream, version) = wanted.as_str().rsplit_once('-').unwrap_or((wanted.as_str(), ""));
+    let with = |fits: &dyn Fn(&str) -> bool| -> Vec<&ChannelName> {
+        all.iter().copied().filter(|name| fits(name.as_str())).collect()
+    };
+    let same_version = with(&|name| !version.is_empty() && name.ends_with(&format!("-{version}")));
+    let same_stream = with(&|name| name.starts_with(&format!("{stream}-")));
+    [same_version, same_stream].into_iter().find(|names| !names.is_empty()).unwrap_or(all)
+}
+
+/// A time to the second, as people read it.
+fn second(at: Timestamp) -> String {
+    let text = at.to_string();
+    format!("{} {}Z", &text[..10], &text[11..19])
+}
+
+/// The next whole second: at the time that we name, what we say must be true.
+fn rounded_up(at: Timestamp) -> Timestamp {
+    let more = i64::from(at.subsec_nanosecond() > 0);
+    Timestamp::from_second(at.as_second() + more).unwrap_or(at)
+}
+
+/// How long from now, in the two largest units.
+fn ahead(now: Timestamp, then: Timestamp) -> String {
+    let left = now.duration_until(then).max(SignedDuration::ZERO).as_secs();
+    let (days, hours, minutes) = (left / 86_400, left % 86_400 / 3_600, left % 3_600 / 60);
+    let unit = |count: i64, one: &str| match count {
+        1 => format!("1 {one}"),
+        _ => format!("{count} {one}s"),
+    };
+    match (days, hours, minutes) {
+        (0, 0, 0) => "in less than a minute".to_owned(),
+        (0, 0, minutes) => format!("in {}", unit(minutes, "minute")),
+        (0, hours, 0) => format!("in {}", unit(hours, "hour")),
+        (0, hours, minutes) => format!("in {} {}", unit(hours, "hour"), unit(minutes, "minute")),
+        (days, 0, _) => format!("in {}", unit(days, "day")),
+        (days, hours, _) => format!("in {} {}", unit(days, "day"), unit(hours, "hour")),
+    }
+}
+
+fn percent(share: Share) -> String {
+    format!("{:.1} %", share.as_fraction() * 100.0)
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}

@@ -1,0 +1,61 @@
+//! What is explained is what is offered: now, at the time that was named, and not a moment before.
+
+#![allow(clippy::unwrap_used, reason = "in a test, a panic is the finding")]
+
+#[path = "support/graphs.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod graphs;
+
+use jiff::{SignedDuration, Timestamp};
+use proptest::prelude::*;
+use towpath_core::decide::{Candidate, explain, recommend};
+use towpath_core::domain::*;
+use towpath_core::rules::Policy;
+use towpath_formats::explain::{Told, json, text};
+
+use graphs::{HOURS, any_cluster, any_graph, at};
+
+/// Whether a client that asks for its graph then is shown the edge.
+fn is_shown(graph: &Graph, cluster: &Cluster, now: Timestamp, from: ReleaseId, to: ReleaseId) -> bool {
+    let view = recommend(&Policy::graph(), &Situation { graph, cluster, now });
+    view.offered().any(|(edge, _)| (edge.from, edge.to) == (from, to))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    #[test]
+    fn at_that_time_it_is_offered_and_a_moment_before_it_is_not(
+        graph in any_graph(), cluster in any_cluster(), now in 0..HOURS * 90, later in 0..HOURS * 90,
+    ) {
+        let (now, later) = (at(now), at(later.max(now)));
+        for (number, release) in (0..).zip(graph.releases()).filter(|(_, release)| release.arch == cluster.arch) {
+            let from = ReleaseId(number);
+            let situation = Situation { graph: &graph, cluster: &cluster, now };
+            let explanation = explain(&situation, &release.version, None, None);
+            let told: Vec<ReleaseId> = explanation.candidates.iter().filter_map(|candidate| candidate.release).collect();
+            for Candidate { release: to, verdict, .. } in &explanation.candidates {
+                let to = to.unwrap();
+                let shown = |at| is_shown(&graph, &cluster, at, from, to);
+                prop_assert_eq!(verdict.is_offered(), shown(now));
+                match verdict.answer {
+                    Answer::Wait { until: Some(until) } => {
+                        prop_assert!(until > now && shown(until), "at {} it is offered", until);
+                        prop_assert!(!shown(until - SignedDuration::from_nanos(1)), "before {} it is not", until);
+                    }
+                    Answer::Wait { until: None } => prop_assert!(false, "the graph can always say until when"),
+                    Answer::Refuse => prop_assert!(!shown(later) && !verdict.reasons.is_empty()),
+                    Answer::Recommend | Answer::RecommendUnless(_) => prop_assert!(shown(later)),
+                }
+                let asked = explain(&situation, &release.version, Some(&graph.release(to).version), None);
+                prop_assert_eq!(&asked.candidates[0].verdict, verdict);
+                let told = Told { at: &situation, from: &release.version, explanation: &asked };
+                prop_assert!(!text(&told).is_empty() && json(&told)["candidates"].as_array().unwrap().len() == 1);
+            }
+            // Whatever it is shown, it is told of.
+            for (edge, _) in recommend(&Policy::graph(), &situation).offered().filter(|(edge, _)| edge.from == from) {
+                prop_assert!(told.contains(&edge.to));
+            }
+        }
+    }
+}
