@@ -7,5 +7,6 @@
 pub mod decide;
 pub mod domain;
 pub mod finding;
+pub mod plan;
 pub mod rules;
 pub mod simulate;
