@@ -7,6 +7,7 @@
 pub mod decide;
 pub mod domain;
 pub mod finding;
+pub mod lint;
 pub mod plan;
 pub mod rules;
 pub mod simulate;

@@ -4,8 +4,9 @@ use serde_json::{Value, json};
 use towpath_core::decide::{Decision, Desk, HistoryRow, Next, Start, StartKind, StatusRow, Why};
 use towpath_core::domain::fleet::{Days, FleetReason, Name, Upgrade};
 use towpath_core::domain::{Answer, Reason, Verdict};
-use towpath_core::finding::Finding;
 use towpath_core::simulate::Forecast;
+
+pub use crate::findings::json as findings;
 
 /// What is to be done now.
 pub fn decision(decision: &Decision) -> Value {
@@ -173,18 +174,4 @@ pub fn upgrades<'a>(upgrades: impl IntoIterator<Item = (&'a Upgrade, Option<&'a 
         })
     };
     upgrades.into_iter().map(one).collect()
-}
-
-/// Findings.
-pub fn findings(findings: &[Finding]) -> Value {
-    let one = |finding: &Finding| {
-        json!({
-            "severity": if finding.is_error() { "error" } else { "warning" },
-            "code": finding.code,
-            "place": finding.place.to_string(),
-            "problem": finding.problem,
-            "remedy": finding.remedy,
-        })
-    };
-    findings.iter().map(one).collect()
 }

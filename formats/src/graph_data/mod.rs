@@ -6,6 +6,8 @@
 mod blocked_edges;
 mod channels_v1;
 mod channels_v2;
+mod notes;
+mod promql;
 mod raw_metadata;
 mod schema;
 mod time;
@@ -18,6 +20,7 @@ use towpath_core::domain::{Audience, ChannelName, ChannelSpec, GraphData, Platfo
 use towpath_core::finding::{Finding, Place};
 
 use crate::SourceFile;
+pub use notes::read as notes;
 pub use time::{parse_duration, parse_time};
 
 /// The most platforms that all blocks together may name.
@@ -40,6 +43,13 @@ pub fn is_part(path: &str) -> bool {
 /// Reads all files. Either the data, with warnings, or everything that is wrong with it.
 pub fn read(files: &[SourceFile]) -> Result<(GraphData, Vec<Finding>), Vec<Finding>> {
     Memory::default().read(files)
+}
+
+/// What can be read of all files, and everything that is wrong with them. For lint: a service takes all or nothing.
+pub fn read_partly(files: &[SourceFile]) -> (GraphData, Vec<Finding>) {
+    let mut reading = Memory::default().reading(files);
+    reading.findings.sort();
+    (reading.data, reading.findings)
 }
 
 /// Remembers what it has read, for whoever reads much the same again: only files that changed are parsed.
@@ -68,6 +78,10 @@ struct Parsed {
 impl Memory {
     /// As [`read`].
     pub fn read(&mut self, files: &[SourceFile]) -> Result<(GraphData, Vec<Finding>), Vec<Finding>> {
+        self.reading(files).finish()
+    }
+
+    fn reading(&mut self, files: &[SourceFile]) -> Reading {
         let mut reading = Reading::default();
         match schema::find(files) {
             Ok(_) if files.len() > MAX_FILES => {
@@ -78,7 +92,7 @@ impl Memory {
             Ok(schema) => self.read_all(files, schema, &mut reading),
             Err(finding) => reading.findings.push(finding),
         }
-        reading.finish()
+        reading
     }
 
     fn read_all(&mut self, files: &[SourceFile], schema: schema::Schema, reading: &mut Reading) {

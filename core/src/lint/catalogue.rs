@@ -1,0 +1,242 @@
+//! The catalogue: every code that a finding about graph data can have, what it means, and what to do.
+//!
+//! For the manual, for reports that list their rules, and for whoever filters findings. The reader's codes are here
+//! as well as those of the checks; a test compares them with the sources and with `docs/lint.md`.
+
+/// A kind of finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kind {
+    /// Its stable name.
+    pub code: &'static str,
+    /// How bad it is.
+    pub level: Level,
+    /// What it means.
+    pub meaning: &'static str,
+    /// What to do.
+    pub remedy: &'static str,
+}
+
+/// How bad findings of a kind are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// Errors, always.
+    Error,
+    /// Warnings, always.
+    Warning,
+    /// Errors in channels of schema 2.0.0, where they could show an edge too early; warnings elsewhere.
+    ErrorIn2,
+}
+
+impl Level {
+    /// For people.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::ErrorIn2 => "error in channels of 2.0.0, else warning",
+        }
+    }
+}
+
+/// The kind of that code.
+pub fn find(code: &str) -> Option<&'static Kind> {
+    CATALOGUE.binary_search_by_key(&code, |kind| kind.code).ok().map(|at| &CATALOGUE[at])
+}
+
+const fn error(code: &'static str, meaning: &'static str, remedy: &'static str) -> Kind {
+    Kind { code, level: Level::Error, meaning, remedy }
+}
+
+const fn warning(code: &'static str, meaning: &'static str, remedy: &'static str) -> Kind {
+    Kind { code, level: Level::Warning, meaning, remedy }
+}
+
+const fn error_in_2(code: &'static str, meaning: &'static str, remedy: &'static str) -> Kind {
+    Kind { code, level: Level::ErrorIn2, meaning, remedy }
+}
+
+/// All kinds, by code.
+pub const CATALOGUE: &[Kind] = &[
+    error(
+        "bad-channel-name",
+        "A channel's name has other characters than lower-case letters, digits, `-` and `.`.",
+        "Rename it.",
+    ),
+    error("bad-clusters", "`clusters` of a block is not a mapping.", "Write `clusters: {platforms: [AWS]}`."),
+    error("bad-duration", "A duration cannot be read, or is longer than 366 days.", "Write it as in `P2D` or `PT48H`."),
+    error(
+        "bad-edge-edit",
+        "An edge edit in `raw/metadata.json` cannot be read.",
+        "Write a comma list of versions, or a regular expression for `remove_regex`.",
+    ),
+    warning(
+        "bad-feeder",
+        "`feeder` has something that promotion tooling does not understand. The service ignores it.",
+        "Correct it.",
+    ),
+    warning("bad-fixed-in", "`fixedIn` is not a version.", "Name the first release without the problem."),
+    error("bad-json", "`raw/metadata.json` cannot be read.", "Correct the file."),
+    error(
+        "bad-matching-rule",
+        "A matching rule has no `type`, or a PromQL rule has no query.",
+        "Write `type: Always`, or `type: PromQL` with `promql: {promql: <query>}`.",
+    ),
+    error("bad-platforms", "`clusters.platforms` is not a list of names.", "Write `platforms: [AWS, BareMetal]`."),
+    error(
+        "bad-promql",
+        "A PromQL query cannot be parsed. Clusters that cannot evaluate a risk do not recommend the edge.",
+        "Correct the query.",
+    ),
+    error("bad-ramp", "A ramp is neither `linear` nor `exponential`.", "Use one of them."),
+    error("bad-regex", "`from` is not a regular expression that we take.", "Correct it; `.*` means every release."),
+    error(
+        "bad-replacement",
+        "A release replaces one that is not an earlier release of its file.",
+        "Name a release of this file with an earlier start.",
+    ),
+    error(
+        "bad-risk-name",
+        "A risk's name cannot be the reason of a condition; clusters could not store any of their updates.",
+        "Use letters and digits, as in `SlowNodeStart`.",
+    ),
+    error("bad-risk-url", "A risk's url is not an https address.", "Write `url: https://…`."),
+    error("bad-time", "A time cannot be read.", "Write it as in `2020-05-12T00:00Z`."),
+    error(
+        "bad-version",
+        "A version cannot be read. (In `tombstones`, which the service ignores, a warning.)",
+        "Write it as in `4.9.7` or `4.9.7+amd64`.",
+    ),
+    error(
+        "bad-yaml",
+        "A file cannot be read as YAML, or a value is of the wrong kind.",
+        "Correct it; what looks like a number needs quotes.",
+    ),
+    warning(
+        "clusters-not-understood",
+        "`clusters` has a property that this towpath does not know, or none; the edge is blocked for every cluster.",
+        "List the platforms, or remove `clusters`.",
+    ),
+    warning(
+        "duplicate-block",
+        "Two files declare the same block: the same `to`, `from`, risk and clusters.",
+        "Remove one of them, or correct `to` and `from`.",
+    ),
+    error(
+        "duplicate-channel",
+        "Two files, or two entries of one, declare the same channel.",
+        "Declare each channel once.",
+    ),
+    error("duplicate-rule", "A channel has two rollout rules with the same criterion.", "Keep one of them."),
+    error_in_2("duplicate-version", "A channel lists a release twice.", "Remove one of them."),
+    warning(
+        "fixed-and-declared",
+        "A release is said to have the fix (`fixedIn`), and a file declares the risk for it.",
+        "Correct `fixedIn`, or remove the other file.",
+    ),
+    warning(
+        "idle-tombstone",
+        "A release has a tombstone and is not in the channel.",
+        "Remove the tombstone, or list the release.",
+    ),
+    warning(
+        "misleading-file-name",
+        "A file's name does not have the release that it blocks, or the channel that it declares.",
+        "Correct the content, or rename the file.",
+    ),
+    error(
+        "misplaced-file",
+        "A file stands where it would have no effect.",
+        "Move it, rename it to *.yaml, or remove it.",
+    ),
+    error("missing-field", "A required field is missing, or has nothing after its colon.", "Add it."),
+    error(
+        "never-matching-pattern",
+        "`from` matches no release, so the block is none.",
+        "Correct it; it is found anywhere in a version with its architecture, as in `4.9.7+amd64`.",
+    ),
+    error("no-channels", "There are no channels.", "Point at the right folder."),
+    error(
+        "no-known-rule",
+        "A risk has only rules of types that clients do not know; the edge is recommended to nobody.",
+        "Add `type: Always` or a PromQL rule.",
+    ),
+    error(
+        "no-matching-rules",
+        "`matchingRules` is empty: it could mean always or never.",
+        "Say when the risk applies, or remove the field.",
+    ),
+    error(
+        "not-promoted",
+        "A release is in stable and not in fast, or in fast and not in candidate, or is there earlier.",
+        "Promote it in that order.",
+    ),
+    error(
+        "other-schema",
+        "A file of channels is of another schema than `version` says.",
+        "Write all channels in one schema.",
+    ),
+    warning(
+        "risk-behind-block",
+        "A risk is on an edge that another file stops for everybody; nobody is told of it.",
+        "Keep one of them, or narrow `from`.",
+    ),
+    error(
+        "risk-differs",
+        "A risk has another url, message or rules than in its other files. Clients tell risks by name.",
+        "Write the same in all its files, or give it another name.",
+    ),
+    warning(
+        "risk-ends",
+        "A release has a risk, the next release of its minor does not, and no file has `fixedIn`.",
+        "Add `fixedIn`, or declare the risk for the next release too.",
+    ),
+    warning("risk-name-style", "A risk's name is not CamelCase.", "Use letters and digits, as in `SlowNodeStart`."),
+    warning(
+        "tombstone-promoted",
+        "A release has a tombstone in a channel and is in the channel that is fed from it.",
+        "Remove the tombstone; to take the release away would strand clusters that run it.",
+    ),
+    error("too-large", "There are more files than are taken.", "Point at the graph data alone."),
+    error(
+        "too-many-patterns",
+        "All blocks together have more than 2,000 different patterns.",
+        "Write patterns that serve many blocks.",
+    ),
+    error("too-many-platforms", "All blocks together name more than 60 platforms.", "Look for misspelt platforms."),
+    warning(
+        "unchecked-promql",
+        "A PromQL query is too long, or too deeply nested, to be checked.",
+        "Write a simpler one.",
+    ),
+    warning(
+        "unknown-criterion",
+        "A rollout rule has a criterion that this towpath does not know. It is acceptable, and the rule matches nothing.",
+        "Use `minor` or `patch`, or remove the rule.",
+    ),
+    error_in_2(
+        "unknown-field",
+        "A field is not known: misspelt, or of a later schema. A block with one stops every cluster.",
+        "Correct its name, or remove it.",
+    ),
+    warning(
+        "unknown-matching-rule",
+        "A matching rule is of a type that clients do not know; they skip it.",
+        "Use Always or PromQL, also as a last rule.",
+    ),
+    warning(
+        "unknown-release",
+        "A channel, a block or `fixedIn` names a release that does not exist (with `--releases`).",
+        "Correct the version, or wait until it is published.",
+    ),
+    error(
+        "unknown-schema",
+        "`version` is missing, or names a schema that this towpath does not read.",
+        "Write 1.0.0, 1.1.0 or 2.0.0 data.",
+    ),
+    warning(
+        "unreachable-rule",
+        "A matching rule stands after `type: Always`, and is never come to.",
+        "Put `Always` last, or remove it.",
+    ),
+    warning("versions-out-of-order", "A channel's versions do not ascend.", "Keep versions in ascending order."),
+];

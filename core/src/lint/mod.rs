@@ -1,0 +1,116 @@
+//! Lint: what is wrong with graph data that can be read, before it is merged.
+//!
+//! The reader has found what cannot be understood. The checks here look at what was: one small file each, pure functions
+//! from a [`Subject`] to findings. None of them changes what the service does; an error says that the change should
+//! not be merged, a warning that somebody should look. [`catalogue`] has all codes, those of the reader too.
+
+mod block_twice;
+mod blocked_anyway;
+pub mod catalogue;
+mod file_name;
+mod listed_twice;
+mod matching_rules;
+mod notes;
+mod order;
+mod pattern;
+mod promotion;
+mod risk_end;
+mod risk_name;
+mod risk_text;
+mod risk_url;
+mod tombstone;
+mod unknown_release;
+
+pub use notes::{BlockNotes, ChannelNotes, Field, Noted, Notes};
+
+use std::collections::BTreeSet;
+
+use crate::domain::{Block, Graph, GraphData, Version};
+use crate::finding::{Finding, Place};
+
+/// What is looked at.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'a> {
+    /// What the reader understood.
+    pub data: &'a GraphData,
+    /// What else stands in the files, and where.
+    pub notes: &'a Notes,
+    /// The graph that the data makes of known releases; none if releases are not known.
+    pub graph: Option<&'a Graph>,
+    /// Whether that is everything.
+    pub extent: Extent,
+}
+
+/// How much of the data the reader understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// All of it.
+    Whole,
+    /// Some files, or parts of them, are missing. What compares files would find too much.
+    Part,
+}
+
+/// A check, and what it needs to be right.
+struct Check {
+    needs: Needs,
+    run: fn(&Subject<'_>) -> Vec<Finding>,
+}
+
+enum Needs {
+    /// Each file alone.
+    Files,
+    /// All files.
+    AllFiles,
+    /// All files, and the releases.
+    Releases,
+}
+
+/// All checks. The order does not matter: findings are sorted.
+const CHECKS: [Check; 14] = [
+    Check { needs: Needs::AllFiles, run: block_twice::check },
+    Check { needs: Needs::Releases, run: blocked_anyway::check },
+    Check { needs: Needs::Files, run: file_name::check },
+    Check { needs: Needs::Files, run: listed_twice::check },
+    Check { needs: Needs::Files, run: matching_rules::check },
+    Check { needs: Needs::Files, run: order::check },
+    Check { needs: Needs::AllFiles, run: pattern::check },
+    Check { needs: Needs::AllFiles, run: promotion::check },
+    Check { needs: Needs::AllFiles, run: risk_end::check },
+    Check { needs: Needs::Files, run: risk_name::check },
+    Check { needs: Needs::AllFiles, run: risk_text::check },
+    Check { needs: Needs::Files, run: risk_url::check },
+    Check { needs: Needs::AllFiles, run: tombstone::check },
+    Check { needs: Needs::Releases, run: unknown_release::check },
+];
+
+/// Everything that the checks find, sorted: errors first, then by place.
+pub fn check(subject: &Subject<'_>) -> Vec<Finding> {
+    let possible = |needs: &Needs| match needs {
+        Needs::Files => true,
+        Needs::AllFiles => subject.extent == Extent::Whole,
+        Needs::Releases => subject.extent == Extent::Whole && subject.graph.is_some(),
+    };
+    let mut findings: Vec<Finding> =
+        CHECKS.iter().filter(|check| possible(&check.needs)).flat_map(|check| (check.run)(subject)).collect();
+    findings.sort();
+    findings.dedup();
+    findings
+}
+
+impl Subject<'_> {
+    /// Where a field of a block stands; the block itself if that is not known.
+    fn place(&self, block: &Block, field: Field) -> Place {
+        let notes = self.notes.blocks.get(&block.origin.file);
+        notes.and_then(|notes| notes.places.get(&field)).unwrap_or(&block.origin).clone()
+    }
+
+    /// The first release without the problem, and where that is said.
+    fn fixed_in(&self, block: &Block) -> Option<&Noted> {
+        self.notes.blocks.get(&block.origin.file)?.fixed_in.as_ref()
+    }
+
+    /// The versions that channels hold.
+    fn versions_in_channels(&self) -> BTreeSet<&Version> {
+        self.data.channels.iter().flat_map(|channel| &channel.members).map(|member| &member.name.version).collect()
+    }
+}

@@ -1,0 +1,58 @@
+//! Notes: what stands in graph data and only lint asks for. The service never reads them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::domain::ReleaseName;
+use crate::finding::Place;
+
+/// What else stands in the files, by their paths.
+#[derive(Debug, Clone, Default)]
+pub struct Notes {
+    /// Of files of blocks.
+    pub blocks: BTreeMap<Arc<str>, BlockNotes>,
+    /// Of files of channels.
+    pub channels: BTreeMap<Arc<str>, ChannelNotes>,
+}
+
+/// What else stands in the file of a block.
+#[derive(Debug, Clone, Default)]
+pub struct BlockNotes {
+    /// Where its fields stand.
+    pub places: BTreeMap<Field, Place>,
+    /// The first release without the problem.
+    pub fixed_in: Option<Noted>,
+}
+
+/// What else stands in a file of channels.
+#[derive(Debug, Clone, Default)]
+pub struct ChannelNotes {
+    /// The channel that releases are promoted from.
+    pub feeder: Option<String>,
+    /// Releases that are not to be promoted from here to further channels.
+    pub tombstones: Vec<Noted>,
+}
+
+/// A release, and where it is named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Noted {
+    /// Which release.
+    pub name: ReleaseName,
+    /// Where.
+    pub place: Place,
+}
+
+/// A field of a block that a finding may point at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Field {
+    /// `to`
+    To,
+    /// `from`
+    From,
+    /// `name`
+    Name,
+    /// `url`
+    Url,
+    /// `matchingRules`
+    MatchingRules,
+}

@@ -1,0 +1,38 @@
+//! A pattern that matches no release that there is: a block that blocks nothing.
+//!
+//! An error, since whoever wrote the block believes that it protects clusters. Releases are those that channels name
+//! and, where they are known, all others. A pattern may ask for any architecture, also for one whose releases we were not given.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Field, Subject};
+use crate::domain::{Pattern, Version};
+use crate::finding::Finding;
+
+/// Payload architectures of OpenShift.
+const ARCHES: [&str; 6] = ["aarch64", "amd64", "arm64", "multi", "ppc64le", "s390x"];
+
+pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
+    let names = names(subject);
+    let mut known: BTreeMap<&Pattern, bool> = BTreeMap::new();
+    let mut findings = Vec::new();
+    for block in &subject.data.blocks {
+        // A few hundred patterns stand in thousands of files.
+        let matches = *known.entry(&block.from).or_insert_with(|| names.iter().any(|name| block.from.finds(name)));
+        if !matches {
+            let problem = format!("no release matches {:?}, so the block is none", block.from.as_str());
+            let remedy = "correct `from`; it is found anywhere in a version with its architecture, as in 4.9.7+amd64";
+            findings.push(Finding::error("never-matching-pattern", subject.place(block, Field::From), problem, remedy));
+        }
+    }
+    findings
+}
+
+/// Each version with each architecture, as patterns see it.
+fn names(subject: &Subject<'_>) -> Vec<String> {
+    let given = subject.graph.map(|graph| graph.arches().map(|arch| arch.as_str()).collect()).unwrap_or_default();
+    let arches: BTreeSet<&str> = ARCHES.into_iter().chain::<Vec<&str>>(given).collect();
+    let released = subject.graph.into_iter().flat_map(|graph| graph.releases()).map(|release| &release.version);
+    let versions: BTreeSet<&Version> = subject.versions_in_channels().into_iter().chain(released).collect();
+    versions.iter().flat_map(|version| arches.iter().map(move |arch| format!("{version}+{arch}"))).collect()
+}

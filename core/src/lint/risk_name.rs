@@ -1,0 +1,82 @@
+//! The name of a risk becomes the reason of a condition on ClusterVersion, and must fit there.
+//!
+//! The API server refuses a whole status whose reason does not fit, and with it every other update that the cluster
+//! could be told of. That the name is CamelCase is a custom, and a warning.
+
+use super::{Field, Subject};
+use crate::finding::Finding;
+
+/// The longest reason of a condition.
+const MAX_BYTES: usize = 1024;
+
+pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
+    let named = subject.data.blocks.iter().filter_map(|block| Some((block, block.risk.as_ref()?.name.as_str())));
+    let finding = |(block, name)| {
+        let place = subject.place(block, Field::Name);
+        match Fit::of(name) {
+            Fit::CamelCase => None,
+            Fit::Reason => {
+                let problem = format!("the risk's name {name} is not CamelCase");
+                Some(Finding::warning("risk-name-style", place, problem, "use letters and digits, as in SlowNodeStart"))
+            }
+            Fit::Nowhere => {
+                let shown: String = name.chars().take(80).collect();
+                let problem = format!(
+                    "the risk's name {shown:?} cannot be the reason of a condition; clusters could not store it"
+                );
+                Some(Finding::error("bad-risk-name", place, problem, "use letters and digits, as in SlowNodeStart"))
+            }
+        }
+    };
+    named.filter_map(finding).collect()
+}
+
+/// Where a name fits.
+#[derive(Debug, PartialEq, Eq)]
+enum Fit {
+    CamelCase,
+    /// As the reason of a condition.
+    Reason,
+    Nowhere,
+}
+
+impl Fit {
+    fn of(name: &str) -> Self {
+        let letter_first = name.starts_with(|c: char| c.is_ascii_alphabetic());
+        let inside = name.chars().all(|c| c.is_ascii_alphanumeric() || "_,:".contains(c));
+        let ends_well = !name.ends_with([',', ':']);
+        let reason = letter_first && inside && ends_well && name.len() <= MAX_BYTES;
+        let camel_case =
+            name.starts_with(|c: char| c.is_ascii_uppercase()) && name.chars().all(|c| c.is_ascii_alphanumeric());
+        match (reason, camel_case) {
+            (true, true) => Self::CamelCase,
+            (true, false) => Self::Reason,
+            (false, _) => Self::Nowhere,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fits_a_condition() {
+        for (name, fit) in [
+            ("SlowStart", Fit::CamelCase),
+            ("RHSB2023001", Fit::CamelCase),
+            ("slowStart", Fit::Reason),
+            ("DTK_4_16_58_KernelMismatch", Fit::Reason),
+            ("Slow:Start", Fit::Reason),
+            ("Slow:", Fit::Nowhere),
+            ("Slow Start", Fit::Nowhere),
+            ("Slow-Start", Fit::Nowhere),
+            ("4Slow", Fit::Nowhere),
+            ("Langsämer", Fit::Nowhere),
+        ] {
+            assert_eq!(Fit::of(name), fit, "{name}");
+        }
+        assert_eq!(Fit::of(&"A".repeat(MAX_BYTES)), Fit::CamelCase);
+        assert_eq!(Fit::of(&"A".repeat(MAX_BYTES + 1)), Fit::Nowhere);
+    }
+}

@@ -1,0 +1,53 @@
+//! Tombstones: releases that stay in a channel, so that nobody is stranded, and are not to go further.
+//!
+//! A tombstoned release in the channel that is fed from here was promoted against its tombstone. One that is not in its
+//! own channel has no tombstone to need.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::promotion::feeding;
+use super::{ChannelNotes, Noted, Subject};
+use crate::domain::ChannelSpec;
+use crate::finding::Finding;
+
+pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
+    let mut fed_from: BTreeMap<String, Vec<&ChannelSpec>> = BTreeMap::new();
+    for channel in &subject.data.channels {
+        let declared = subject.notes.channels.get(&channel.origin.file).and_then(|notes| notes.feeder.clone());
+        let feeders: BTreeSet<String> = declared.into_iter().chain(feeding(&channel.name)).collect();
+        feeders.into_iter().for_each(|feeder| fed_from.entry(feeder).or_default().push(channel));
+    }
+    let mut findings = Vec::new();
+    for channel in &subject.data.channels {
+        let Some(ChannelNotes { tombstones, .. }) = subject.notes.channels.get(&channel.origin.file) else { continue };
+        let fed = fed_from.get(channel.name.as_str()).map_or(&[][..], Vec::as_slice);
+        for tombstone in tombstones {
+            findings
+                .extend(fed.iter().filter(|fed| holds(fed, tombstone)).map(|fed| promoted(tombstone, channel, fed)));
+            if !holds(channel, tombstone) {
+                findings.push(idle(tombstone, channel));
+            }
+        }
+    }
+    findings
+}
+
+fn holds(channel: &ChannelSpec, tombstone: &Noted) -> bool {
+    channel.members.iter().any(|member| {
+        let arches = (&member.name.arch, &tombstone.name.arch);
+        let same_arch = matches!(arches, (None, _) | (_, None)) || arches.0 == arches.1;
+        member.name.version == tombstone.name.version && same_arch
+    })
+}
+
+fn promoted(tombstone: &Noted, channel: &ChannelSpec, fed: &ChannelSpec) -> Finding {
+    let problem =
+        format!("{} has a tombstone in {}, and is in {} all the same", tombstone.name, channel.name, fed.name);
+    let remedy = "remove the tombstone; to take the release away from clusters that run it would strand them";
+    Finding::warning("tombstone-promoted", tombstone.place.clone(), problem, remedy)
+}
+
+fn idle(tombstone: &Noted, channel: &ChannelSpec) -> Finding {
+    let problem = format!("{} has a tombstone, and is not in {}", tombstone.name, channel.name);
+    Finding::warning("idle-tombstone", tombstone.place.clone(), problem, "remove it, or list the release")
+}

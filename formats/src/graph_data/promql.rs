@@ -1,0 +1,130 @@
+//! PromQL queries, checked by a real parser.
+//!
+//! A cluster that cannot evaluate a risk's query does not recommend the edge: a typing error is a block for everybody.
+
+use std::collections::BTreeMap;
+
+use promql_parser::parser;
+use towpath_core::finding::{Finding, Place};
+
+/// The longest query that is parsed; real ones have up to a thousand bytes.
+const MAX_BYTES: usize = 8 << 10;
+/// The most brackets within brackets, and operators in a row: the parser's trees are taken apart recursively.
+const MAX_DEPTH: usize = 64;
+
+/// Queries that were parsed already: a few stand in thousands of files.
+#[derive(Default)]
+pub(super) struct Known(BTreeMap<String, Option<Wrong>>);
+
+/// What is wrong with a query.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Wrong {
+    /// It cannot be parsed; why, in the parser's words.
+    Unparsable(String),
+    /// It is too large to be looked at.
+    Unchecked(String),
+}
+
+impl Known {
+    /// What is wrong with the query, if anything.
+    pub(super) fn check(&mut self, query: &str) -> Option<Wrong> {
+        match self.0.get(query) {
+            Some(known) => known.clone(),
+            None => {
+                let found = check(query);
+                self.0.insert(query.to_owned(), found.clone());
+                found
+            }
+        }
+    }
+}
+
+impl Wrong {
+    pub(super) fn finding(self, place: Place) -> Finding {
+        match self {
+            Self::Unparsable(problem) => {
+                let problem = format!("the query is not PromQL: {problem}");
+                let remedy = "correct it; clusters that cannot evaluate it do not recommend the edge";
+                Finding::error("bad-promql", place, problem, remedy)
+            }
+            Self::Unchecked(problem) => Finding::warning("unchecked-promql", place, problem, "write a simpler query"),
+        }
+    }
+}
+
+fn check(query: &str) -> Option<Wrong> {
+    if query.len() > MAX_BYTES {
+        return Some(Wrong::Unchecked(format!("the query is longer than {MAX_BYTES} bytes, and was not checked")));
+    }
+    if depth(query) > MAX_DEPTH {
+        return Some(Wrong::Unchecked(format!("the query is nested deeper than {MAX_DEPTH}, and was not checked")));
+    }
+    let problem = parser::parse(query).err()?;
+    let sentence = problem.lines().next().unwrap_or_default();
+    let sentence = match sentence {
+        // All that the parser knows to say of most mistakes.
+        "invalid promql query" => "look for a bracket, a comma or an operator too many or too few",
+        other => other,
+    };
+    Some(Wrong::Unparsable(sentence.to_owned()))
+}
+
+/// How deep the query may be nested, at most: brackets within brackets, or signs in a row.
+fn depth(query: &str) -> usize {
+    let (mut open, mut signs, mut deepest) = (0usize, 0usize, 0usize);
+    for c in query.chars() {
+        match c {
+            '(' | '[' | '{' => open += 1,
+            ')' | ']' | '}' => open = open.saturating_sub(1),
+            '+' | '-' => signs += 1,
+            _ if c.is_whitespace() => {}
+            _ => signs = 0,
+        }
+        deepest = deepest.max(open + signs);
+    }
+    deepest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(query: &str) -> String {
+        match check(query) {
+            None => "fine".to_owned(),
+            Some(Wrong::Unparsable(problem)) => problem,
+            Some(Wrong::Unchecked(problem)) => format!("unchecked: {problem}"),
+        }
+    }
+
+    #[test]
+    fn queries_as_they_are_written() {
+        for query in [
+            "up == 0",
+            "group(cluster_version{_id=\"\"})",
+            "(\n  group by (a) (label_replace(max_over_time(x{_id=\"\"}[1h]), \"a\", \"b\", \"\", \"\") == 1)\n  or on (_id)\n  0 * group(y)\n)\n",
+            "topk by (_id) (1, x) # the newest",
+        ] {
+            assert_eq!(shown(query), "fine", "{query}");
+        }
+    }
+
+    #[test]
+    fn mistakes_are_found() {
+        for query in ["", "up ==", "group(up", "group(up))", "nosuchfunction(up)", "up{a=b}", "up[1x]", "0 * * up"] {
+            assert!(matches!(check(query), Some(Wrong::Unparsable(_))), "{query}");
+        }
+    }
+
+    #[test]
+    fn what_is_too_large_is_not_parsed() {
+        let nested = |depth: usize| format!("{}up{}", "(".repeat(depth), ")".repeat(depth));
+        assert_eq!(shown(&nested(MAX_DEPTH)), "fine");
+        assert!(shown(&nested(MAX_DEPTH + 1)).starts_with("unchecked: the query is nested"));
+        assert!(shown(&"- ".repeat(MAX_DEPTH + 1)).starts_with("unchecked: the query is nested"));
+        assert!(shown(&"a".repeat(MAX_BYTES + 1)).starts_with("unchecked: the query is longer"));
+        // The longest chain that is parsed: it must not exhaust a small stack when it is taken apart.
+        assert_eq!(shown(&format!("a{}", "+a".repeat(MAX_BYTES / 2 - 1))), "fine");
+        assert_eq!(shown(&format!("a{}", "^a".repeat(MAX_BYTES / 2 - 1))), "fine");
+    }
+}
