@@ -4,34 +4,128 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::anyhow;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use jiff::Timestamp;
+use serde_json::json;
 use towpath_core::finding::Finding;
-use towpath_formats::{fleet_json, graph_data};
+use towpath_formats::findings::{self, Shown};
+use towpath_formats::graph_lint::{self, Linted};
 
-use super::Output;
-use super::inputs::Source;
+use super::inputs::{Source, releases};
 use crate::cli::print;
+
+/// How many findings of one code are shown before the others are counted.
+const SHOWN_OF_EACH_CODE: usize = 5;
 
 #[derive(Debug, Args)]
 pub(crate) struct LintArgs {
     /// The graph data. [default: the built-in example]
     directory: Option<PathBuf>,
+    /// The releases that there are, as a Cincinnati graph; without them, nothing asks whether a release exists.
+    #[arg(long, value_name = "FILE")]
+    releases: Option<PathBuf>,
     /// How to answer.
-    #[arg(long, value_enum, default_value_t = Output::Text)]
-    output: Output,
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    output: Format,
+    /// Show every finding, and not only the first few of each code. (Only text leaves any out.)
+    #[arg(long)]
+    all: bool,
+    /// Exit 1 also if there are warnings and no errors.
+    #[arg(long)]
+    warnings_as_errors: bool,
+    /// The time, instead of now; the example's dates are around it.
+    #[arg(long, value_name = "TIME")]
+    now: Option<Timestamp>,
+}
+
+/// How to answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people.
+    Text,
+    /// For machines; its fields are stable.
+    Json,
+    /// SARIF 2.1.0, for code scanning.
+    Sarif,
+    /// Annotations of a GitHub workflow run.
+    Github,
 }
 
 pub(super) fn lint(args: LintArgs) -> anyhow::Result<ExitCode> {
+    let root = args.directory.as_ref().map_or_else(String::new, |directory| directory.display().to_string());
+    let releases = match (&args.releases, &args.directory) {
+        (None, Some(_)) => None,
+        (file, _) => Some(releases(file.as_deref())?),
+    };
     let source = args.directory.map_or(Source::Example, Source::Directory);
-    let files = source.files(Timestamp::now()).map_err(|finding| anyhow!("{finding}"))?;
-    let findings = match graph_data::read(&files) {
-        Ok((_, warnings)) => warnings,
-        Err(findings) => findings,
+    let files = source.files(args.now.unwrap_or_else(Timestamp::now)).map_err(|finding| anyhow!("{finding}"))?;
+    let linted = graph_lint::lint(&files, releases);
+    let shown = match args.all {
+        true => Shown::All,
+        false => Shown::FirstOfEachCode(SHOWN_OF_EACH_CODE),
     };
     match args.output {
-        Output::Json => print(&format!("{:#}\n", fleet_json::findings(&findings)))?,
-        Output::Text => print(&findings.iter().map(|finding| format!("{finding}\n")).collect::<String>())?,
+        Format::Text => print(&text(&linted, shown))?,
+        Format::Json => print(&format!("{:#}\n", as_json(&linted)))?,
+        Format::Sarif => print(&format!("{:#}\n", findings::sarif(&linted.findings, &root)))?,
+        Format::Github => print(&findings::annotations(&linted.findings, &root))?,
     }
-    Ok(if findings.iter().any(Finding::is_error) { ExitCode::from(1) } else { ExitCode::SUCCESS })
+    let refused = |finding: &Finding| finding.is_error() || args.warnings_as_errors;
+    Ok(if linted.findings.iter().any(refused) { ExitCode::from(1) } else { ExitCode::SUCCESS })
+}
+
+/// The findings, what was not checked, and how much was.
+fn text(linted: &Linted, shown: Shown) -> String {
+    let mut text = findings::text(&linted.findings, shown);
+    if shown != Shown::All && text.contains("\n… ") {
+        text.push_str("--all shows all of them\n");
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text.extend(linted.left_out.iter().map(|left| format!("note: {}\n", left.sentence())));
+    let (errors, warnings) = counts(linted);
+    let (channels, blocks) = (count(linted.channels, "channel"), count(linted.blocks, "block"));
+    text + &format!("{channels}, {blocks}: {}, {}\n", count(errors, "error"), count(warnings, "warning"))
+}
+
+fn as_json(linted: &Linted) -> serde_json::Value {
+    let (errors, warnings) = counts(linted);
+    json!({
+        "channels": linted.channels,
+        "blocks": linted.blocks,
+        "errors": errors,
+        "warnings": warnings,
+        "notChecked": linted.left_out.iter().map(|left| left.sentence()).collect::<Vec<_>>(),
+        "findings": findings::json(&linted.findings),
+    })
+}
+
+fn counts(linted: &Linted) -> (usize, usize) {
+    let errors = linted.findings.iter().filter(|finding| finding.is_error()).count();
+    (errors, linted.findings.len() - errors)
+}
+
+/// `1 block`, `1,717 blocks`.
+fn count(number: usize, noun: &str) -> String {
+    let digits = number.to_string();
+    let grouped: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().filter_map(|group| std::str::from_utf8(group).ok()).collect();
+    match number {
+        1 => format!("1 {noun}"),
+        _ => format!("{} {noun}s", grouped.join(",")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::count;
+
+    #[test]
+    fn large_numbers_are_grouped() {
+        for (number, expected) in [(0, "0 blocks"), (1, "1 block"), (999, "999 blocks"), (1717, "1,717 blocks")] {
+            assert_eq!(count(number, "block"), expected);
+        }
+        assert_eq!(count(1_234_567, "block"), "1,234,567 blocks");
+    }
 }

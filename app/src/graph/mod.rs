@@ -10,7 +10,7 @@ use clap::{Subcommand, ValueEnum};
 #[derive(Debug, Subcommand)]
 pub(crate) enum GraphCommand {
     /// Check graph data: every problem at once, with its place and remedy.
-    #[command(after_help = "Example:\n  towpath graph lint ./graph-data")]
+    #[command(after_help = "Example:\n  towpath graph lint ./graph-data --releases releases.json")]
     Lint(lint::LintArgs),
 }
 

@@ -23,8 +23,8 @@ fn out_of_order(members: &[Member]) -> Option<Finding> {
     let first = wrong.next()?;
     let others = match wrong.count() {
         0 => String::new(),
-        1 => "; so does one more version of this file".to_owned(),
-        more => format!("; so do {more} more versions of this file"),
+        1 => ", and one more version after a later one".to_owned(),
+        more => format!(", and {more} more versions after later ones"),
     };
     let problem = format!("{} stands after {}{others}", first[1].name, first[0].name);
     let remedy = "keep versions in ascending order";

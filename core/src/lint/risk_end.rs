@@ -1,11 +1,11 @@
 //! A risk that ends without `fixedIn`: a release has it, the next of its minor does not, and no file says that it is fixed.
 //!
 //! Somebody forgot to declare it for the newer release, or to write down that this one is fixed. Which of them, only
-//! people know. Releases are those in channels; pre-releases do not count, since many risks begin with the final release.
+//! people know. Releases are those in channels. Pre-releases do not count: nobody writes down what was fixed between them.
 
 use std::collections::BTreeMap;
 
-use super::{Noted, Subject};
+use super::{Field, Noted, Subject};
 use crate::domain::{Block, Version};
 use crate::finding::Finding;
 
@@ -14,14 +14,14 @@ pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
         subject.versions_in_channels().into_iter().filter(|version| version.pre_release().is_empty()).collect();
     let mut declared: BTreeMap<(&str, u64, u64), Declared<'_>> = BTreeMap::new();
     for block in &subject.data.blocks {
-        let Some(risk) = &block.risk else { continue };
         let to = &block.to.version;
+        let Some(risk) = block.risk.as_ref().filter(|_| to.pre_release().is_empty()) else { continue };
         let risk = declared.entry((&risk.name, to.major(), to.minor())).or_default();
         risk.at.entry(to).or_insert(block);
         risk.fixed_in.extend(subject.fixed_in(block).filter(|fixed| fixed.name.version.same_minor(to)));
     }
     let found = declared.iter().flat_map(|((name, _, _), risk)| {
-        let ends = risk.ends(&finals).into_iter().map(|(block, next)| end(name, block, next));
+        let ends = risk.ends(&finals).into_iter().map(|(block, next)| end(subject, name, block, next));
         ends.chain(risk.contradictions().into_iter().map(|fixed| contradiction(name, fixed)))
     });
     found.collect()
@@ -56,13 +56,13 @@ impl<'a> Declared<'a> {
     }
 }
 
-fn end(name: &str, block: &Block, next: &Version) -> Finding {
+fn end(subject: &Subject<'_>, name: &str, block: &Block, next: &Version) -> Finding {
     let problem = format!(
         "{} has the risk {name}, the next release {next} has not, and no file says that it is fixed",
         block.to.version
     );
     let remedy = format!("add `fixedIn: {next}` if it is fixed there, or declare the risk for {next} too");
-    Finding::warning("risk-ends", block.origin.clone(), problem, remedy)
+    Finding::warning("risk-ends", subject.place(block, Field::Name), problem, remedy)
 }
 
 fn contradiction(name: &str, fixed: &Noted) -> Finding {

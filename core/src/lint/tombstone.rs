@@ -24,7 +24,7 @@ pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
         for tombstone in tombstones {
             findings
                 .extend(fed.iter().filter(|fed| holds(fed, tombstone)).map(|fed| promoted(tombstone, channel, fed)));
-            if !holds(channel, tombstone) {
+            if !channel.members.iter().any(|member| member.name.version == tombstone.name.version) {
                 findings.push(idle(tombstone, channel));
             }
         }
@@ -32,12 +32,11 @@ pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
     findings
 }
 
+/// Whether the channel has all that the tombstone means. `4.2.14+amd64` in the next channel says that the other architectures
+/// of 4.2.14 stay behind, as a tombstone for 4.2.14 wants.
 fn holds(channel: &ChannelSpec, tombstone: &Noted) -> bool {
-    channel.members.iter().any(|member| {
-        let arches = (&member.name.arch, &tombstone.name.arch);
-        let same_arch = matches!(arches, (None, _) | (_, None)) || arches.0 == arches.1;
-        member.name.version == tombstone.name.version && same_arch
-    })
+    let mut same = channel.members.iter().filter(|member| member.name.version == tombstone.name.version);
+    same.any(|member| member.name.arch.is_none() || member.name.arch == tombstone.name.arch)
 }
 
 fn promoted(tombstone: &Noted, channel: &ChannelSpec, fed: &ChannelSpec) -> Finding {

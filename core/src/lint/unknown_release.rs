@@ -55,7 +55,7 @@ impl<'a> Known<'a> {
 
     fn finding(&self, name: &ReleaseName, place: Place, meaning: &str) -> Finding {
         let arches: Vec<&str> = self.arches.iter().map(|arch| arch.as_str()).collect();
-        let problem = format!("there is no release {name} ({}); {meaning}", arches.join(", "));
+        let problem = format!("there is no release {name} for {}; {meaning}", arches.join(", "));
         Finding::warning("unknown-release", place, problem, "correct the version, or wait until it is published")
     }
 }
