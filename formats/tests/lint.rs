@@ -2,13 +2,17 @@
 //!
 //! Each row is one edit of good files, shown above the tables: `file: what stood there => what stands there now`. Below it is
 //! everything that lint finds. Without an edit, it finds nothing.
+#![allow(clippy::disallowed_methods, reason = "the sources are read to compare their codes with the catalogue")]
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::path::Path;
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use towpath_core::domain::Releases;
 use towpath_core::finding::Place;
+use towpath_core::lint::catalogue::{self, CATALOGUE};
 use towpath_formats::graph_lint::{LeftOut, lint};
 use towpath_formats::{SourceFile, releases};
 
@@ -76,7 +80,7 @@ fn blocks() {
             ("4.9.3-data-loss", "to: 4.9.3", "to: 4.9.33"),
             // patterns
             ("4.9.3-data-loss", "^4[.]8[.]1[+].*$", "^4[.]8[.]1$"),
-            ("4.9.3-data-loss", "^4[.]8[.]1[+].*$", "[+]s390x"),
+            ("4.9.3-data-loss", "^4[.]8[.]1[+].*$", "'[+]s390x'"),
             ("4.9.3-data-loss", "^4[.]8[.]1[+].*$", "4[.]7[.].*"),
             // how a risk ends
             ("4.9.2-SlowStart", "fixedIn: 4.9.3\n", ""),
@@ -90,45 +94,45 @@ fn blocks() {
         expect![[r#"
             4.9.1-SlowStart: name: SlowStart => name: Slow Start
                 error bad-risk-name: blocked-edges/4.9.1-SlowStart.yaml:4:7: the risk's name "Slow Start" cannot be the reason of a condition; clusters could not store it; use letters and digits, as in SlowNodeStart
-                warning risk-ends: blocked-edges/4.9.1-SlowStart.yaml:4:7: 4.9.1 has the risk Slow Start, the next release 4.9.2 has not, and no file says that it is fixed; add `fixedIn: 4.9.2` if it is fixed there, or declare the risk for 4.9.2 too
+                warning risk-ends: blocked-edges/4.9.1-SlowStart.yaml:4:7: 4.9.1 has the risk Slow Start, the next release 4.9.2 has not, and no file says that it is fixed there; add `fixedIn: 4.9.2` if it is fixed there, or declare the risk for 4.9.2 too
             4.9.1-SlowStart: name: SlowStart => name: slow_start
-                warning risk-ends: blocked-edges/4.9.1-SlowStart.yaml:4:7: 4.9.1 has the risk slow_start, the next release 4.9.2 has not, and no file says that it is fixed; add `fixedIn: 4.9.2` if it is fixed there, or declare the risk for 4.9.2 too
+                warning risk-ends: blocked-edges/4.9.1-SlowStart.yaml:4:7: 4.9.1 has the risk slow_start, the next release 4.9.2 has not, and no file says that it is fixed there; add `fixedIn: 4.9.2` if it is fixed there, or declare the risk for 4.9.2 too
                 warning risk-name-style: blocked-edges/4.9.1-SlowStart.yaml:4:7: the risk's name slow_start is not CamelCase; use letters and digits, as in SlowNodeStart
             4.9.1-SlowStart: https://example.com/1 => http://example.com/1
                 error bad-risk-url: blocked-edges/4.9.1-SlowStart.yaml:3:6: "http://example.com/1" is not an https address; write `url: https://…`
-                error risk-differs: blocked-edges/4.9.2-SlowStart.yaml:4:7: the url of risk SlowStart is not as in blocked-edges/4.9.1-SlowStart.yaml; write the same in all its files, or give it another name
+                error risk-differs: blocked-edges/4.9.2-SlowStart.yaml:3:6: risk SlowStart has another url than in blocked-edges/4.9.1-SlowStart.yaml; write the same in all its files, or give it another name
             4.9.1-SlowStart: https://example.com/1 => https://
                 error bad-risk-url: blocked-edges/4.9.1-SlowStart.yaml:3:6: "https://" is not an https address; write `url: https://…`
-                error risk-differs: blocked-edges/4.9.2-SlowStart.yaml:4:7: the url of risk SlowStart is not as in blocked-edges/4.9.1-SlowStart.yaml; write the same in all its files, or give it another name
+                error risk-differs: blocked-edges/4.9.2-SlowStart.yaml:3:6: risk SlowStart has another url than in blocked-edges/4.9.1-SlowStart.yaml; write the same in all its files, or give it another name
             4.9.1-SlowStart: may start slowly. => may start very slowly.
-                error risk-differs: blocked-edges/4.9.1-SlowStart.yaml:4:7: the message of risk SlowStart is not as in blocked-edges/4.9.2-SlowStart.yaml; write the same in all its files, or give it another name
+                error risk-differs: blocked-edges/4.9.2-SlowStart.yaml:5:10: risk SlowStart has another message than in blocked-edges/4.9.1-SlowStart.yaml; write the same in all its files, or give it another name
             4.9.1-SlowStart: https://example.com/1 => https://example.com/2
-                error risk-differs: blocked-edges/4.9.1-SlowStart.yaml:4:7: the url of risk SlowStart is not as in blocked-edges/4.9.2-SlowStart.yaml; write the same in all its files, or give it another name
+                error risk-differs: blocked-edges/4.9.2-SlowStart.yaml:3:6: risk SlowStart has another url than in blocked-edges/4.9.1-SlowStart.yaml; write the same in all its files, or give it another name
             4.9.1-SlowStart: up == 0 => up == 1
-                error risk-differs: blocked-edges/4.9.1-SlowStart.yaml:4:7: matchingRules of risk SlowStart is not as in blocked-edges/4.9.2-SlowStart.yaml; write the same in all its files, or give it another name
+                error risk-differs: blocked-edges/4.9.2-SlowStart.yaml:8:3: risk SlowStart has another list of matchingRules than in blocked-edges/4.9.1-SlowStart.yaml; write the same in all its files, or give it another name
             4.9.1-SlowStart: - type: PromQL\n  promql:\n    promql: |\n      up == 0\n- type: Always => - type: Telepathy
-                error risk-differs: blocked-edges/4.9.1-SlowStart.yaml:4:7: matchingRules of risk SlowStart is not as in blocked-edges/4.9.2-SlowStart.yaml; write the same in all its files, or give it another name
                 error no-known-rule: blocked-edges/4.9.1-SlowStart.yaml:7:3: clients know none of these rules, so the edge is recommended to no cluster; add `- type: Always` or a PromQL rule; to stop the edge for everybody, remove `matchingRules`
+                error risk-differs: blocked-edges/4.9.2-SlowStart.yaml:8:3: risk SlowStart has another list of matchingRules than in blocked-edges/4.9.1-SlowStart.yaml; write the same in all its files, or give it another name
                 warning unknown-matching-rule: blocked-edges/4.9.1-SlowStart.yaml:7:3: clients know the types Always and PromQL, and skip this rule; where no rule decides, they do not recommend the edge; use one of them, also as a last rule
             4.9.1-SlowStart: matchingRules:\n => matchingRules:\n- type: Always\n
-                error risk-differs: blocked-edges/4.9.2-SlowStart.yaml:4:7: matchingRules of risk SlowStart is not as in blocked-edges/4.9.1-SlowStart.yaml; write the same in all its files, or give it another name
+                error risk-differs: blocked-edges/4.9.2-SlowStart.yaml:8:3: risk SlowStart has another list of matchingRules than in blocked-edges/4.9.1-SlowStart.yaml; write the same in all its files, or give it another name
                 warning unreachable-rule: blocked-edges/4.9.1-SlowStart.yaml:7:3: clients never come to the rules after `type: Always`: it always matches; put it last, or remove it
             4.9.1-SlowStart: - type: Always => - type: Always\n  always: true
                 warning unknown-field: blocked-edges/4.9.1-SlowStart.yaml:12:3: this matching rule has no field "always"; it is ignored; correct its name, or remove it
             4.9.1-SlowStart: promql: |\n      up == 0 => promql: up == 0\n    timeout: 3s
-                error risk-differs: blocked-edges/4.9.2-SlowStart.yaml:4:7: matchingRules of risk SlowStart is not as in blocked-edges/4.9.1-SlowStart.yaml; write the same in all its files, or give it another name
+                error risk-differs: blocked-edges/4.9.2-SlowStart.yaml:8:3: risk SlowStart has another list of matchingRules than in blocked-edges/4.9.1-SlowStart.yaml; write the same in all its files, or give it another name
                 warning unknown-field: blocked-edges/4.9.1-SlowStart.yaml:10:5: `promql` has no field "timeout"; it is ignored; correct its name, or remove it
             4.9.1-SlowStart: up == 0 => up == 
                 error bad-promql: blocked-edges/4.9.1-SlowStart.yaml:10:7: the query is not PromQL: look for a bracket, a comma or an operator too many or too few; correct it; clusters that cannot evaluate it do not recommend the edge
-                error risk-differs: blocked-edges/4.9.2-SlowStart.yaml:4:7: matchingRules of risk SlowStart is not as in blocked-edges/4.9.1-SlowStart.yaml; write the same in all its files, or give it another name
+                error risk-differs: blocked-edges/4.9.2-SlowStart.yaml:8:3: risk SlowStart has another list of matchingRules than in blocked-edges/4.9.1-SlowStart.yaml; write the same in all its files, or give it another name
             4.9.1-SlowStart: up == 0 => group by (a (up)
                 error bad-promql: blocked-edges/4.9.1-SlowStart.yaml:10:7: the query is not PromQL: unclosed left parenthesis; correct it; clusters that cannot evaluate it do not recommend the edge
-                error risk-differs: blocked-edges/4.9.2-SlowStart.yaml:4:7: matchingRules of risk SlowStart is not as in blocked-edges/4.9.1-SlowStart.yaml; write the same in all its files, or give it another name
+                error risk-differs: blocked-edges/4.9.2-SlowStart.yaml:8:3: risk SlowStart has another list of matchingRules than in blocked-edges/4.9.1-SlowStart.yaml; write the same in all its files, or give it another name
             4.9.1-SlowStart: up == 0 => nonsense(up)
                 error bad-promql: blocked-edges/4.9.1-SlowStart.yaml:10:7: the query is not PromQL: unknown function with name 'nonsense'; correct it; clusters that cannot evaluate it do not recommend the edge
-                error risk-differs: blocked-edges/4.9.2-SlowStart.yaml:4:7: matchingRules of risk SlowStart is not as in blocked-edges/4.9.1-SlowStart.yaml; write the same in all its files, or give it another name
+                error risk-differs: blocked-edges/4.9.2-SlowStart.yaml:8:3: risk SlowStart has another list of matchingRules than in blocked-edges/4.9.1-SlowStart.yaml; write the same in all its files, or give it another name
             4.9.2-SlowStart: to: 4.9.2 => to: 4.9.1
-                warning risk-ends: blocked-edges/4.9.1-SlowStart.yaml:4:7: 4.9.1 has the risk SlowStart, the next release 4.9.2 has not, and no file says that it is fixed; add `fixedIn: 4.9.2` if it is fixed there, or declare the risk for 4.9.2 too
+                warning risk-ends: blocked-edges/4.9.1-SlowStart.yaml:4:7: 4.9.1 has the risk SlowStart, the next release 4.9.2 has not, and no file says that it is fixed there; add `fixedIn: 4.9.2` if it is fixed there, or declare the risk for 4.9.2 too
                 warning duplicate-block: blocked-edges/4.9.2-SlowStart.yaml:1:5: blocked-edges/4.9.1-SlowStart.yaml declares the same block; remove one of them, or correct `to` and `from`
                 warning misleading-file-name: blocked-edges/4.9.2-SlowStart.yaml:1:5: the file's name does not have 4.9.1, the release that it blocks; correct `to`, or rename the file to begin with 4.9.1
             4.9.3-data-loss: to: 4.9.3 => to: 4.9.33
@@ -136,21 +140,21 @@ fn blocks() {
                 warning unknown-release: blocked-edges/4.9.3-data-loss.yaml:1:5: there is no release 4.9.33 for amd64; the block has no edge to stop; correct the version, or wait until it is published
             4.9.3-data-loss: ^4[.]8[.]1[+].*$ => ^4[.]8[.]1$
                 error never-matching-pattern: blocked-edges/4.9.3-data-loss.yaml:2:7: no release matches "^4[.]8[.]1$", so the block is none; correct `from`; it is found anywhere in a version with its architecture, as in 4.9.7+amd64
-            4.9.3-data-loss: ^4[.]8[.]1[+].*$ => [+]s390x
-                error bad-yaml: blocked-edges/4.9.3-data-loss.yaml:2:7: a single text belongs here; write one value
+            4.9.3-data-loss: ^4[.]8[.]1[+].*$ => \'[+]s390x\'
+                nothing
             4.9.3-data-loss: ^4[.]8[.]1[+].*$ => 4[.]7[.].*
                 error never-matching-pattern: blocked-edges/4.9.3-data-loss.yaml:2:7: no release matches "4[.]7[.].*", so the block is none; correct `from`; it is found anywhere in a version with its architecture, as in 4.9.7+amd64
             4.9.2-SlowStart: fixedIn: 4.9.3\n => 
-                warning risk-ends: blocked-edges/4.9.2-SlowStart.yaml:4:7: 4.9.2 has the risk SlowStart, the next release 4.9.3 has not, and no file says that it is fixed; add `fixedIn: 4.9.3` if it is fixed there, or declare the risk for 4.9.3 too
+                warning risk-ends: blocked-edges/4.9.2-SlowStart.yaml:4:7: 4.9.2 has the risk SlowStart, the next release 4.9.3 has not, and no file says that it is fixed there; add `fixedIn: 4.9.3` if it is fixed there, or declare the risk for 4.9.3 too
             4.9.2-SlowStart: fixedIn: 4.9.3 => fixedIn: 4.9.4
-                warning risk-ends: blocked-edges/4.9.2-SlowStart.yaml:4:7: 4.9.2 has the risk SlowStart, the next release 4.9.3 has not, and no file says that it is fixed; add `fixedIn: 4.9.3` if it is fixed there, or declare the risk for 4.9.3 too
+                warning risk-ends: blocked-edges/4.9.2-SlowStart.yaml:4:7: 4.9.2 has the risk SlowStart, the next release 4.9.3 has not, and no file says that it is fixed there; add `fixedIn: 4.9.3` if it is fixed there, or declare the risk for 4.9.3 too
             4.9.2-SlowStart: fixedIn: 4.9.3 => fixedIn: 4.9.2
-                warning fixed-and-declared: blocked-edges/4.9.2-SlowStart.yaml:6:10: SlowStart is fixed in 4.9.2, and declared for 4.9.2 as well; correct `fixedIn`, or remove the other file
+                warning fixed-and-declared: blocked-edges/4.9.2-SlowStart.yaml:6:10: SlowStart is fixed in 4.9.2, and declared for that release or a later one; correct `fixedIn`, or remove the risk there
             4.9.2-SlowStart: fixedIn: 4.9.3 => fixedIn: 4.9.7
-                warning risk-ends: blocked-edges/4.9.2-SlowStart.yaml:4:7: 4.9.2 has the risk SlowStart, the next release 4.9.3 has not, and no file says that it is fixed; add `fixedIn: 4.9.3` if it is fixed there, or declare the risk for 4.9.3 too
+                warning risk-ends: blocked-edges/4.9.2-SlowStart.yaml:4:7: 4.9.2 has the risk SlowStart, the next release 4.9.3 has not, and no file says that it is fixed there; add `fixedIn: 4.9.3` if it is fixed there, or declare the risk for 4.9.3 too
                 warning unknown-release: blocked-edges/4.9.2-SlowStart.yaml:6:10: there is no release 4.9.7 for amd64; it is to have the fix; correct the version, or wait until it is published
             4.9.2-SlowStart: fixedIn: 4.9.3 => fixedIn: soon
-                warning risk-ends: blocked-edges/4.9.2-SlowStart.yaml:4:7: 4.9.2 has the risk SlowStart, the next release 4.9.3 has not, and no file says that it is fixed; add `fixedIn: 4.9.3` if it is fixed there, or declare the risk for 4.9.3 too
+                warning risk-ends: blocked-edges/4.9.2-SlowStart.yaml:4:7: 4.9.2 has the risk SlowStart, the next release 4.9.3 has not, and no file says that it is fixed there; add `fixedIn: 4.9.3` if it is fixed there, or declare the risk for 4.9.3 too
                 warning bad-fixed-in: blocked-edges/4.9.2-SlowStart.yaml:6:10: "soon" is not a version: unexpected character 's' while parsing major version number; name the first release without the problem
             4.9.3-data-loss: to: 4.9.3\nfrom: ^4[.]8[.]1[+].*$ => to: 4.9.2\nfrom: .*
                 warning risk-behind-block: blocked-edges/4.9.2-SlowStart.yaml:2:7: blocked-edges/4.9.3-data-loss.yaml stops 4.8.1 to 4.9.2 and 1 more for every cluster, so this risk is not shown there; keep the block or the risk, or narrow `from`
@@ -190,7 +194,7 @@ fn channels() {
             fast-4.9: - 4.9.2\n => - 4.9.2+amd64\n
                 error not-promoted: channels/stable-4.9.yaml:9:3: 4.9.2 is in stable-4.9 for every architecture, and in fast-4.9 as 4.9.2+amd64; promote it to fast-4.9 first, or remove it here
             fast-4.9: - 4.9.3\n => - 4.9.3\n- 4.9.4\n
-                warning tombstone-promoted: channels/candidate-4.9.yaml:3:3: 4.9.4 has a tombstone in candidate-4.9, and is in fast-4.9 all the same; remove the tombstone; to take the release away from clusters that run it would strand them
+                warning tombstone-promoted: channels/fast-4.9.yaml:12:3: 4.9.4 is in fast-4.9, and has a tombstone in candidate-4.9; do not promote it; if clusters run it already, leave it here and remove the tombstone
             fast-4.9: - 4.9.3\n => - 4.9.3\n- 4.9.4+s390x\n
                 nothing
             fast-4.9: filter: 4[.][0-9]+[.].* => filter: (4\n  delays: PT1H
@@ -201,7 +205,7 @@ fn channels() {
                 warning bad-feeder: channels/fast-4.9.yaml:5:3: "soon" is not an RFC 3339 duration; correct it; the service ignores it
             candidate-4.9: - 4.9.4\nversions => - 4.9.4\n- 4.9.5\n- soon\nversions
                 warning idle-tombstone: channels/candidate-4.9.yaml:4:3: 4.9.5 has a tombstone, and is not in candidate-4.9; remove it, or list the release
-                warning bad-version: channels/candidate-4.9.yaml:5:3: a tombstone names a release, and this is "soon"; write it as in 4.9.7 or 4.9.7+amd64
+                warning bad-tombstone: channels/candidate-4.9.yaml:5:3: a tombstone names a release, and this is "soon"; write it as in 4.9.7 or 4.9.7+amd64
             stable-4.9: name: stable-4.9\n => name: stable-4.10\n
                 warning misleading-file-name: channels/stable-4.9.yaml:1: the file declares channel stable-4.10; correct its `name`, or rename the file to stable-4.10.yaml
             stable-4.9: - 4.9.2\n => - 4.9.2\n- 4.10.0\n
@@ -269,6 +273,53 @@ fn phased_rollouts() {
             error unknown-schema: version: the schema version is 3.0.0, which this towpath does not understand; this towpath reads schema 1.0.0, 1.1.0 and 2.0.0
 
     "#]].assert_eq(&shown);
+}
+
+#[test]
+fn the_catalogue_has_every_code_once_in_order() {
+    let codes: Vec<&str> = CATALOGUE.iter().map(|kind| kind.code).collect();
+    assert!(codes.is_sorted_by(|a, b| a < b), "{codes:?}");
+    assert_eq!(catalogue::find("risk-ends").map(|kind| kind.code), Some("risk-ends"));
+    assert_eq!(catalogue::find("no-such-code"), None);
+    let known: BTreeSet<String> = codes.iter().map(|code| (*code).to_owned()).collect();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let of =
+        |paths: &[&str]| -> BTreeSet<String> { paths.iter().flat_map(|path| literals(&root.join(path))).collect() };
+    let mut used = of(&["core/src/lint", "formats/src/graph_data", "formats/src/yaml.rs", "formats/src/json.rs"]);
+    // A folder.
+    used.remove("blocked-edges");
+    assert_eq!(
+        used.difference(&known).collect::<Vec<_>>(),
+        Vec::<&String>::new(),
+        "these codes are not in the catalogue"
+    );
+    let anywhere = of(&["core/src", "formats/src"]);
+    assert_eq!(known.difference(&anywhere).collect::<Vec<_>>(), Vec::<&String>::new(), "no finding has these codes");
+}
+
+/// Texts in the shape of a code, in the sources of a file or a folder, tests and catalogue aside.
+fn literals(path: &Path) -> BTreeSet<String> {
+    if path.is_dir() {
+        return std::fs::read_dir(path).unwrap().flat_map(|entry| literals(&entry.unwrap().path())).collect();
+    }
+    if path.ends_with("catalogue.rs") {
+        return BTreeSet::new();
+    }
+    let text = std::fs::read_to_string(path).unwrap();
+    let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+    let part = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_lowercase());
+    let is_code = |text: &&str| text.contains('-') && text.split('-').all(part);
+    code.lines().flat_map(|line| line.split('"').skip(1).step_by(2)).filter(is_code).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_manual_has_the_catalogue() {
+    let manual = include_str!("../../docs/lint.md");
+    let mut table = "| code | severity | what it means | what to do |\n|---|---|---|---|\n".to_owned();
+    for kind in CATALOGUE {
+        writeln!(table, "| `{}` | {} | {} | {} |", kind.code, kind.level.as_str(), kind.meaning, kind.remedy).unwrap();
+    }
+    assert!(manual.contains(&table), "docs/lint.md should have this table:\n{table}");
 }
 
 proptest! {

@@ -101,11 +101,12 @@ pub const CATALOGUE: &[Kind] = &[
     ),
     error("bad-risk-url", "A risk's url is not an https address.", "Write `url: https://…`."),
     error("bad-time", "A time cannot be read.", "Write it as in `2020-05-12T00:00Z`."),
-    error(
-        "bad-version",
-        "A version cannot be read. (In `tombstones`, which the service ignores, a warning.)",
+    warning(
+        "bad-tombstone",
+        "A tombstone is not a version. The service ignores it.",
         "Write it as in `4.9.7` or `4.9.7+amd64`.",
     ),
+    error("bad-version", "A version cannot be read.", "Write it as in `4.9.7` or `4.9.7+amd64`."),
     error(
         "bad-yaml",
         "A file cannot be read as YAML, or a value is of the wrong kind.",
@@ -130,8 +131,8 @@ pub const CATALOGUE: &[Kind] = &[
     error_in_2("duplicate-version", "A channel lists a release twice.", "Remove one of them."),
     warning(
         "fixed-and-declared",
-        "A release is said to have the fix (`fixedIn`), and a file declares the risk for it.",
-        "Correct `fixedIn`, or remove the other file.",
+        "A release is said to have the fix (`fixedIn`), and a file declares the risk for it, or for a later one of its minor.",
+        "Correct `fixedIn`, or remove the risk there.",
     ),
     warning(
         "idle-tombstone",
@@ -194,7 +195,7 @@ pub const CATALOGUE: &[Kind] = &[
     warning(
         "tombstone-promoted",
         "A release has a tombstone in a channel and is in the channel that is fed from it.",
-        "Remove the tombstone; to take the release away would strand clusters that run it.",
+        "Do not promote it; if clusters run it already, leave it there and remove the tombstone.",
     ),
     error("too-large", "There are more files than are taken.", "Point at the graph data alone."),
     error(

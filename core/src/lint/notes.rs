@@ -53,6 +53,8 @@ pub enum Field {
     Name,
     /// `url`
     Url,
+    /// `message`
+    Message,
     /// `matchingRules`
     MatchingRules,
 }

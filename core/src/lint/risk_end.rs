@@ -52,13 +52,17 @@ impl<'a> Declared<'a> {
 
     /// Where a release is said to be fixed and has the risk all the same.
     fn contradictions(&self) -> Vec<&'a Noted> {
-        self.fixed_in.iter().filter(|fixed| self.at.contains_key(&fixed.name.version)).copied().collect()
+        self.fixed_in
+            .iter()
+            .filter(|fixed| self.at.keys().any(|version| **version >= fixed.name.version))
+            .copied()
+            .collect()
     }
 }
 
 fn end(subject: &Subject<'_>, name: &str, block: &Block, next: &Version) -> Finding {
     let problem = format!(
-        "{} has the risk {name}, the next release {next} has not, and no file says that it is fixed",
+        "{} has the risk {name}, the next release {next} has not, and no file says that it is fixed there",
         block.to.version
     );
     let remedy = format!("add `fixedIn: {next}` if it is fixed there, or declare the risk for {next} too");
@@ -66,6 +70,6 @@ fn end(subject: &Subject<'_>, name: &str, block: &Block, next: &Version) -> Find
 }
 
 fn contradiction(name: &str, fixed: &Noted) -> Finding {
-    let problem = format!("{name} is fixed in {0}, and declared for {0} as well", fixed.name.version);
-    Finding::warning("fixed-and-declared", fixed.place.clone(), problem, "correct `fixedIn`, or remove the other file")
+    let problem = format!("{name} is fixed in {}, and declared for that release or a later one", fixed.name.version);
+    Finding::warning("fixed-and-declared", fixed.place.clone(), problem, "correct `fixedIn`, or remove the risk there")
 }

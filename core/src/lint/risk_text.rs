@@ -17,28 +17,26 @@ pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
     }
     let mut findings = Vec::new();
     for texts in by_name.values().filter(|texts| texts.len() > 1) {
-        // Of texts that stand in equally many files, the first in order.
-        let usual = texts.iter().max_by_key(|(risk, blocks)| (blocks.len(), std::cmp::Reverse(*risk)));
+        // Of texts that stand in equally many files, that of the earliest release.
+        let usual = texts.iter().min_by_key(|(_, blocks)| {
+            (std::cmp::Reverse(blocks.len()), blocks.iter().map(|block| (&block.to, &block.origin)).min())
+        });
         let Some((usual, usual_blocks)) = usual else { continue };
-        let others = texts.iter().filter(|(risk, _)| risk != &usual);
-        for (risk, block) in others.flat_map(|(risk, blocks)| blocks.iter().map(move |block| (risk, block))) {
-            let problem = format!(
-                "{} of risk {} is not as in {}",
-                difference(risk, usual),
-                risk.name,
-                usual_blocks[0].origin.file
-            );
+        for (risk, blocks) in texts.iter().filter(|(risk, _)| risk != &usual) {
+            let (what, field) = difference(risk, usual);
+            let problem = format!("risk {} has another {what} than in {}", risk.name, usual_blocks[0].origin.file);
             let remedy = "write the same in all its files, or give it another name";
-            findings.push(Finding::error("risk-differs", subject.place(block, Field::Name), problem, remedy));
+            let places = blocks.iter().map(|block| subject.place(block, field));
+            findings.extend(places.map(|place| Finding::error("risk-differs", place, problem.as_str(), remedy)));
         }
     }
     findings
 }
 
-fn difference(risk: &Risk, usual: &Risk) -> &'static str {
+fn difference(risk: &Risk, usual: &Risk) -> (&'static str, Field) {
     match (risk.url == usual.url, risk.message == usual.message) {
-        (false, _) => "the url",
-        (true, false) => "the message",
-        (true, true) => "matchingRules",
+        (false, _) => ("url", Field::Url),
+        (true, false) => ("message", Field::Message),
+        (true, true) => ("list of matchingRules", Field::MatchingRules),
     }
 }

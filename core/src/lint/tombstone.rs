@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::promotion::feeding;
 use super::{ChannelNotes, Noted, Subject};
-use crate::domain::ChannelSpec;
+use crate::domain::{ChannelSpec, Member};
 use crate::finding::Finding;
 
 pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
@@ -22,8 +22,8 @@ pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
         let Some(ChannelNotes { tombstones, .. }) = subject.notes.channels.get(&channel.origin.file) else { continue };
         let fed = fed_from.get(channel.name.as_str()).map_or(&[][..], Vec::as_slice);
         for tombstone in tombstones {
-            findings
-                .extend(fed.iter().filter(|fed| holds(fed, tombstone)).map(|fed| promoted(tombstone, channel, fed)));
+            let promoted = fed.iter().filter_map(|fed| Some((fed, meant(fed, tombstone)?)));
+            findings.extend(promoted.map(|(fed, member)| against_tombstone(member, channel, fed)));
             if !channel.members.iter().any(|member| member.name.version == tombstone.name.version) {
                 findings.push(idle(tombstone, channel));
             }
@@ -32,18 +32,17 @@ pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
     findings
 }
 
-/// Whether the channel has all that the tombstone means. `4.2.14+amd64` in the next channel says that the other architectures
-/// of 4.2.14 stay behind, as a tombstone for 4.2.14 wants.
-fn holds(channel: &ChannelSpec, tombstone: &Noted) -> bool {
+/// The entry that means all that the tombstone does. `4.2.14+amd64` in the next channel is none: it says that the other
+/// architectures of 4.2.14 stay behind, as a tombstone for 4.2.14 wants.
+fn meant<'a>(channel: &'a ChannelSpec, tombstone: &Noted) -> Option<&'a Member> {
     let mut same = channel.members.iter().filter(|member| member.name.version == tombstone.name.version);
-    same.any(|member| member.name.arch.is_none() || member.name.arch == tombstone.name.arch)
+    same.find(|member| member.name.arch.is_none() || member.name.arch == tombstone.name.arch)
 }
 
-fn promoted(tombstone: &Noted, channel: &ChannelSpec, fed: &ChannelSpec) -> Finding {
-    let problem =
-        format!("{} has a tombstone in {}, and is in {} all the same", tombstone.name, channel.name, fed.name);
-    let remedy = "remove the tombstone; to take the release away from clusters that run it would strand them";
-    Finding::warning("tombstone-promoted", tombstone.place.clone(), problem, remedy)
+fn against_tombstone(member: &Member, channel: &ChannelSpec, fed: &ChannelSpec) -> Finding {
+    let problem = format!("{} is in {}, and has a tombstone in {}", member.name, fed.name, channel.name);
+    let remedy = "do not promote it; if clusters run it already, leave it here and remove the tombstone";
+    Finding::warning("tombstone-promoted", member.origin.clone(), problem, remedy)
 }
 
 fn idle(tombstone: &Noted, channel: &ChannelSpec) -> Finding {

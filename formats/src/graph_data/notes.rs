@@ -28,11 +28,12 @@ pub fn read(files: &[SourceFile]) -> (Notes, Vec<Finding>) {
 }
 
 /// Fields of a block that findings point at.
-const FIELDS: [(&str, Field); 5] = [
+const FIELDS: [(&str, Field); 6] = [
     ("to", Field::To),
     ("from", Field::From),
     ("name", Field::Name),
     ("url", Field::Url),
+    ("message", Field::Message),
     ("matchingRules", Field::MatchingRules),
 ];
 
@@ -90,7 +91,7 @@ impl Reader {
                 None => {
                     let problem = format!("a tombstone names a release, and this is {}", tombstone.kind());
                     let remedy = "write it as in 4.9.7 or 4.9.7+amd64";
-                    self.findings.push(Finding::warning("bad-version", at(file, tombstone), problem, remedy));
+                    self.findings.push(Finding::warning("bad-tombstone", at(file, tombstone), problem, remedy));
                 }
             }
         }
