@@ -8,6 +8,7 @@ mod channels_v1;
 mod channels_v2;
 mod notes;
 mod promql;
+pub mod migrate;
 mod raw_metadata;
 mod schema;
 mod time;

@@ -1,0 +1,250 @@
+//! From schema 1.x to 2.0.0: texts and the history of channels in, files out. Nothing is read or written here.
+//!
+//! Channels that hold the same releases come to share a file; every release gets the time since which it has been there. What
+//! is served stays what it is: the result is read again, and no channel may hold anything else than before, nor may a cluster lose
+//! an edge that it has been shown. Comments and order are kept; what cannot be kept is refused.
+
+mod join;
+mod rollout;
+mod starts;
+mod stays;
+mod text;
+mod write;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use towpath_core::domain::{ChannelName, ReleaseName};
+use towpath_core::finding::{Finding, Place};
+
+use super::{Kind, channels_v1, schema};
+use crate::SourceFile;
+use join::{ChannelFile, Group};
+pub use rollout::Rollout;
+pub use starts::Starts;
+pub use stays::Stays;
+use text::{ChannelText, Entry};
+
+/// What a person decides.
+#[derive(Debug, Clone)]
+pub struct Wishes {
+    /// The rollout rules to write.
+    pub rollouts: Vec<Rollout>,
+    /// For which channels: streams (`stable`) or whole names (`stable-4.9`).
+    pub phased: Vec<String>,
+    /// Releases that may come to channels which lack them, where that is all that keeps the channel apart from fast.
+    pub promote: BTreeSet<ReleaseName>,
+    /// What clusters have been shown by now, they must not lose.
+    pub now: Timestamp,
+}
+
+/// What has become of a repository.
+#[derive(Debug)]
+pub struct Migration {
+    /// All files, sorted by path; those that did not change share their bytes with the old ones.
+    pub files: Vec<SourceFile>,
+    /// The files of channels.
+    pub channels: Vec<Migrated>,
+    /// Where starts are from.
+    pub starts: Starts,
+    /// What somebody should look at.
+    pub findings: Vec<Finding>,
+}
+
+/// A file of channels that was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Migrated {
+    /// Its path.
+    pub path: String,
+    /// Its channels.
+    pub channels: Vec<ChannelName>,
+    /// The files that they stood in.
+    pub from: Vec<String>,
+    /// How many releases they share.
+    pub releases: usize,
+    /// Those that came to some of its channels just now.
+    pub promoted: BTreeSet<ReleaseName>,
+}
+
+/// Rewrites a repository of schema 1.x, or says everything that stands in the way.
+pub fn migrate(files: &[SourceFile], stays: &Stays, wishes: &Wishes) -> Result<Migration, Vec<Finding>> {
+    refuse_other_schemas(files).map_err(|finding| vec![finding])?;
+    let (_, warnings) = super::read(files)?;
+    let mut findings = Vec::new();
+    let channel_files = take_apart(files, &mut findings);
+    check_wishes(wishes, &channel_files, &mut findings);
+    if findings.iter().any(Finding::is_error) {
+        findings.sort();
+        return Err(findings);
+    }
+    let before: Held = channel_files.iter().map(|file| (file.spec.name.clone(), file.spec_releases())).collect();
+    let groups = join::groups(channel_files, &wishes.promote, &mut findings);
+    let mut migration = Migration { files: kept(files), channels: Vec::new(), starts: Starts::default(), findings };
+    for group in &groups {
+        migration.add(group, stays, wishes);
+    }
+    migration.files.sort_by(|a, b| a.path.cmp(&b.path));
+    migration.check(&before, &groups, &warnings)?;
+    migration.findings.sort();
+    Ok(migration)
+}
+
+/// Which releases each channel holds.
+type Held = BTreeMap<ChannelName, BTreeSet<ReleaseName>>;
+
+impl Migration {
+    fn add(&mut self, group: &Group, stays: &Stays, wishes: &Wishes) {
+        let rollouts = |channel: &ChannelName| match is_phased(channel, wishes) {
+            true => wishes.rollouts.clone(),
+            false => Vec::new(),
+        };
+        let schedule = starts::Schedule::new(group, stays, wishes);
+        let text = write::file(group, &rollouts, &|release| schedule.start(release));
+        let names = group.files[0].releases();
+        names.iter().for_each(|name| self.starts.count(name, &schedule.origin(name)));
+        self.channels.push(Migrated {
+            path: group.path.clone(),
+            channels: group.files.iter().map(|file| file.spec.name.clone()).collect(),
+            from: group.files.iter().map(|file| file.path.clone()).collect(),
+            releases: names.len(),
+            promoted: group.promoted.clone(),
+        });
+        self.files.push(SourceFile { path: group.path.clone(), bytes: text.into_bytes().into() });
+    }
+
+    /// Reads what was written. Whatever is wrong here is our own mistake, and is not to reach a service.
+    fn check(&mut self, before: &Held, groups: &[Group], known: &[Finding]) -> Result<(), Vec<Finding>> {
+        let (after, warnings) = super::read(&self.files)?;
+        let added = |channel: &ChannelName| -> BTreeSet<ReleaseName> {
+            let group = groups.iter().find(|group| group.files.iter().any(|file| file.spec.name == *channel));
+            group.map(|group| group.promoted.clone()).unwrap_or_default()
+        };
+        let holds = after.channels.iter().map(|channel| {
+            let releases: BTreeSet<ReleaseName> = channel.members.iter().map(|member| member.name.clone()).collect();
+            (channel.name.clone(), releases)
+        });
+        let expected: Held = before
+            .iter()
+            .map(|(channel, releases)| (channel.clone(), releases.union(&added(channel)).cloned().collect()))
+            .collect();
+        if holds.collect::<Held>() != expected {
+            let problem = "the result would not hold the same releases";
+            let remedy = "please report this; nothing was written";
+            return Err(vec![Finding::error("not-the-same", Place::file("channels"), problem, remedy)]);
+        }
+        self.findings.extend(warnings.into_iter().filter(|warning| !known.contains(warning)));
+        Ok(())
+    }
+}
+
+fn refuse_other_schemas(files: &[SourceFile]) -> Result<(), Finding> {
+    match schema::find(files)? {
+        schema::Schema::V1 => Ok(()),
+        schema::Schema::V2 => {
+            let problem = "the graph data is of schema 2.0.0 already";
+            let remedy = "nothing is to be done; `towpath graph lint` checks it";
+            Err(Finding::error("already-migrated", Place::file("version"), problem, remedy))
+        }
+    }
+}
+
+/// What does not change, and the new `version`.
+fn kept(files: &[SourceFile]) -> Vec<SourceFile> {
+    let kept = files.iter().filter(|file| file.path != "version" && !matches!(Kind::of(&file.path), Kind::Channels));
+    let version = SourceFile { path: "version".to_owned(), bytes: b"2.0.0\n".as_slice().into() };
+    kept.cloned().chain(std::iter::once(version)).collect()
+}
+
+/// Whether rollout rules are to be written for this channel.
+fn is_phased(channel: &ChannelName, wishes: &Wishes) -> bool {
+    let stream = channel.as_str().rsplit_once('-').map_or(channel.as_str(), |(stream, _)| stream);
+    !wishes.rollouts.is_empty() && wishes.phased.iter().any(|wanted| wanted == channel.as_str() || wanted == stream)
+}
+
+fn check_wishes(wishes: &Wishes, files: &[ChannelFile], findings: &mut Vec<Finding>) {
+    let mut seen = BTreeSet::new();
+    for rollout in &wishes.rollouts {
+        if !seen.insert(rollout.criterion) {
+            let what = rollout.criterion.unwrap_or("default");
+            let problem = format!("there are two rules for {what} edges");
+            findings.push(Finding::error("duplicate-rule", Place::file("--rollout"), problem, "keep one of them"));
+        }
+    }
+    if !wishes.rollouts.is_empty() && !files.iter().any(|file| is_phased(&file.spec.name, wishes)) {
+        let problem = format!("no channel is of {}", wishes.phased.join(", "));
+        let remedy = "name streams (stable) or channels (stable-4.9) that are there";
+        findings.push(Finding::error("no-such-channel", Place::file("--channels"), problem, remedy));
+    }
+}
+
+fn take_apart(files: &[SourceFile], findings: &mut Vec<Finding>) -> Vec<ChannelFile> {
+    let channels = files.iter().filter(|file| matches!(Kind::of(&file.path), Kind::Channels));
+    let mut taken: Vec<ChannelFile> = Vec::new();
+    for file in channels {
+        match take_one_apart(file, findings) {
+            Ok(file) => taken.extend(file),
+            Err(finding) => findings.push(finding),
+        }
+    }
+    taken.sort_by(|a, b| a.path.cmp(&b.path));
+    taken
+}
+
+/// A file's text, with what the real reader makes of it.
+fn take_one_apart(file: &SourceFile, findings: &mut Vec<Finding>) -> Result<Option<ChannelFile>, Finding> {
+    let place = Place::file(file.path.as_str());
+    // Its warnings have been told, or are told again below.
+    let Some(spec) = channels_v1::read(&place, &file.bytes, &mut Vec::new()) else { return Ok(None) };
+    let written = String::from_utf8_lossy(&file.bytes);
+    if written.contains('\r') {
+        let problem = "lines end with a carriage return, and will not in the new file";
+        findings.push(Finding::warning("line-ends", place.clone(), problem, "nothing is to be done"));
+    }
+    let mut text = ChannelText::read(&place, &written)?;
+    let entries = text.entries_mut().ok_or_else(|| text::odd(place.clone(), "versions"))?;
+    // Two readers, one list: a difference would be a release lost or invented.
+    for (at, member) in spec.members.iter().enumerate() {
+        match entries.get_mut(at).filter(|entry| entry.line == member.origin.line) {
+            Some(entry) => entry.name = Some(member.name.clone()),
+            None => return Err(text::odd(member.origin.clone(), &member.name.to_string())),
+        }
+    }
+    if let Some(entry) = entries.iter().find(|entry| entry.name.is_none()) {
+        return Err(text::odd(place.at(entry.line, 0), &entry.scalar.written));
+    }
+    drop_repeated(&place, entries, findings);
+    match text.name() {
+        Some(_) => Ok(Some(ChannelFile { path: file.path.clone(), spec, text })),
+        None => Err(text::odd(place, "name")),
+    }
+}
+
+/// In schema 2.0.0 a release stands once, since it has one start: `4.2.14+amd64` is part of `4.2.14`.
+fn drop_repeated(place: &Place, entries: &mut Vec<Entry>, findings: &mut Vec<Finding>) {
+    let whole: BTreeSet<ReleaseName> =
+        entries.iter().filter_map(|entry| entry.name.clone()).filter(|name| name.arch.is_none()).collect();
+    let (mut seen, mut kept, mut orphans) = (BTreeSet::new(), Vec::new(), Vec::new());
+    for mut entry in std::mem::take(entries) {
+        let Some(name) = entry.name.clone() else { continue };
+        let covered = name.arch.is_some() && whole.contains(&ReleaseName { arch: None, ..name.clone() });
+        if !covered && seen.insert(name.clone()) {
+            entry.above.splice(0..0, orphans.drain(..));
+            kept.push(entry);
+            continue;
+        }
+        let problem = format!("{name} is listed twice, and will be listed once");
+        let place = place.at(entry.line, 0);
+        findings.push(Finding::warning("duplicate-version", place, problem, "nothing is to be done"));
+        orphans.extend(entry.above.into_iter().chain(entry.scalar.beside));
+    }
+    if let Some(last) = kept.last_mut() {
+        last.above.append(&mut orphans);
+    }
+    *entries = kept;
+}
+
+impl ChannelFile {
+    fn spec_releases(&self) -> BTreeSet<ReleaseName> {
+        self.releases().into_iter().cloned().collect()
+    }
+}

@@ -1,0 +1,100 @@
+//! When each release of a new file starts, and where that is known from.
+//!
+//! A start is the commit with which the release came to the first of the file's channels, with two exceptions. Clusters see by now
+//! all edges of a 1.x channel; so that none of them waits again, nothing starts later than a rollout ago. And a
+//! release that is promoted by the migration starts to be rolled out now.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use towpath_core::domain::{ChannelName, ReleaseName};
+
+use super::join::Group;
+use super::stays::Stays;
+use super::write::Start;
+use super::{Wishes, is_phased};
+
+/// Where starts are from: how many entries of files, and which releases, where somebody may want to look.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Starts {
+    /// Commits.
+    pub from_history: usize,
+    /// The oldest commit: they may have been there for longer.
+    pub from_oldest_commit: usize,
+    /// Set back, so that no cluster waits again for what it has been shown.
+    pub set_back: BTreeSet<ReleaseName>,
+    /// Promoted just now.
+    pub promoted: BTreeSet<ReleaseName>,
+    /// Not known: said to have always been there.
+    pub unknown: BTreeSet<ReleaseName>,
+    /// How many entries those are.
+    pub unknown_entries: usize,
+}
+
+/// Where a start is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    Commit(Timestamp),
+    OldestCommit(Timestamp),
+    SetBack { to: Timestamp, since: Timestamp },
+    Promoted(Timestamp),
+    Unknown,
+}
+
+impl Starts {
+    pub(super) fn count(&mut self, release: &ReleaseName, origin: &Origin) {
+        match origin {
+            Origin::Commit(_) => self.from_history += 1,
+            Origin::OldestCommit(_) => self.from_oldest_commit += 1,
+            Origin::SetBack { .. } => drop(self.set_back.insert(release.clone())),
+            Origin::Promoted(_) => drop(self.promoted.insert(release.clone())),
+            Origin::Unknown => {
+                self.unknown_entries += 1;
+                self.unknown.insert(release.clone());
+            }
+        }
+    }
+}
+
+/// The starts of one file.
+pub(super) struct Schedule<'a> {
+    channels: Vec<&'a ChannelName>,
+    promoted: &'a BTreeSet<ReleaseName>,
+    stays: &'a Stays,
+    now: Timestamp,
+    /// Whatever clusters have been shown starts no later.
+    latest: Timestamp,
+}
+
+impl<'a> Schedule<'a> {
+    pub(super) fn new(group: &'a Group, stays: &'a Stays, wishes: &Wishes) -> Self {
+        let channels: Vec<&ChannelName> = group.files.iter().map(|file| &file.spec.name).collect();
+        let phased = channels.iter().any(|channel| is_phased(channel, wishes));
+        let rollouts = wishes.rollouts.iter().filter(|_| phased);
+        let finished = rollouts.map(|rollout| rollout.latest_finished_start(wishes.now));
+        let latest = finished.min().unwrap_or(wishes.now);
+        Self { channels, promoted: &group.promoted, stays, now: wishes.now, latest }
+    }
+
+    pub(super) fn origin(&self, release: &ReleaseName) -> Origin {
+        let since = self.channels.iter().filter_map(|channel| self.stays.since(channel, release)).min();
+        match since {
+            _ if self.promoted.contains(release) => Origin::Promoted(self.now),
+            None => Origin::Unknown,
+            Some(since) if since > self.latest => Origin::SetBack { to: self.latest, since },
+            Some(since) if self.stays.oldest() == Some(since) => Origin::OldestCommit(since),
+            Some(since) => Origin::Commit(since),
+        }
+    }
+
+    pub(super) fn start(&self, release: &ReleaseName) -> Start {
+        match self.origin(release) {
+            Origin::Commit(at) | Origin::OldestCommit(at) | Origin::Promoted(at) => Start { at, remark: None },
+            Origin::SetBack { to, since } => {
+                let remark = format!("# it came {since}; an earlier start keeps what clusters see");
+                Start { at: to, remark: Some(remark) }
+            }
+            Origin::Unknown => Start { at: Timestamp::UNIX_EPOCH, remark: None },
+        }
+    }
+}
