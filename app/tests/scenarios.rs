@@ -1,5 +1,7 @@
 //! Operator stories: each `scenarios/*/story.md` is run as it is written, command by command, and must print what it says.
 //!
+//! A folder `history` becomes the git repository `graph-data`: each of its folders is a commit, made on the day that it is named after.
+//!
 //! `UPDATE_EXPECT=1 cargo test --test scenarios` writes down what is printed now; look at the difference before you commit it.
 
 use std::fmt::Write;
@@ -24,6 +26,7 @@ fn main() {
 fn tell(folder: &Path) -> Result<(), Failed> {
     let scratch = tempfile::tempdir()?;
     copy(folder, scratch.path())?;
+    commit_history(&scratch.path().join("history"), &scratch.path().join("graph-data"))?;
     let path = folder.join("story.md");
     let written = std::fs::read_to_string(&path)?;
     let told = retold(&written, scratch.path())?;
@@ -42,6 +45,10 @@ fn tell(folder: &Path) -> Result<(), Failed> {
 fn retold(written: &str, scratch: &Path) -> Result<String, Failed> {
     let (mut told, mut in_console) = (String::new(), false);
     for line in written.lines() {
+        if let Some(file) = line.strip_prefix("$ cat ").filter(|_| in_console) {
+            write!(told, "{line}\n{}", std::fs::read_to_string(scratch.join(file))?)?;
+            continue;
+        }
         match (in_console, line.strip_prefix("$ towpath ")) {
             (false, _) => in_console = line == "```console",
             (true, None) if line == "```" => in_console = false,
@@ -68,13 +75,54 @@ fn output(arguments: &str, scratch: &Path) -> Result<String, Failed> {
     Ok(text)
 }
 
+/// Makes a repository of the states that a folder was in; nothing if there are none.
+fn commit_history(states: &Path, repository: &Path) -> Result<(), Failed> {
+    if !states.exists() {
+        return Ok(());
+    }
+    let mut days: Vec<PathBuf> =
+        std::fs::read_dir(states)?.map(|entry| Ok(entry?.path())).collect::<Result<_, Failed>>()?;
+    days.sort();
+    std::fs::create_dir(repository)?;
+    git(repository, "", &["init", "-q", "-b", "main"])?;
+    for day in days {
+        for entry in std::fs::read_dir(repository)? {
+            let path = entry?.path();
+            match path.is_dir() {
+                true if path.ends_with(".git") => {}
+                true => std::fs::remove_dir_all(path)?,
+                false => std::fs::remove_file(path)?,
+            }
+        }
+        copy(&day, repository)?;
+        let day = day.file_name().expect("a name").to_string_lossy().into_owned();
+        git(repository, "", &["add", "-A"])?;
+        git(repository, &format!("{day}T00:00:00Z"), &["commit", "-q", "-m", &day])?;
+    }
+    Ok(std::fs::remove_dir_all(states)?)
+}
+
+/// Runs git, with the same author whoever runs it.
+fn git(folder: &Path, date: &str, arguments: &[&str]) -> Result<(), Failed> {
+    let mut command = Command::new("git");
+    command.arg("-C").arg(folder).args(arguments).env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
+    for (name, value) in [("NAME", "t"), ("EMAIL", "t@example.com"), ("DATE", date)] {
+        command.env(format!("GIT_AUTHOR_{name}"), value).env(format!("GIT_COMMITTER_{name}"), value);
+    }
+    let done = command.output()?;
+    match done.status.success() {
+        true => Ok(()),
+        false => Err(format!("git {arguments:?}: {}", String::from_utf8_lossy(&done.stderr)).into()),
+    }
+}
+
 fn copy(from: &Path, to: &Path) -> Result<(), Failed> {
     for entry in std::fs::read_dir(from)? {
         let entry = entry?;
         let target = to.join(entry.file_name());
         match entry.file_type()?.is_dir() {
             true => {
-                std::fs::create_dir(&target)?;
+                std::fs::create_dir_all(&target)?;
                 copy(&entry.path(), &target)?;
             }
             false => drop(std::fs::copy(entry.path(), target)?),

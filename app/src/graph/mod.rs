@@ -2,6 +2,7 @@
 
 pub(crate) mod inputs;
 mod lint;
+mod migrate;
 
 use std::process::ExitCode;
 
@@ -12,6 +13,13 @@ pub(crate) enum GraphCommand {
     /// Check graph data: every problem at once, with its place and remedy.
     #[command(after_help = "Example:\n  towpath graph lint ./graph-data --releases releases.json")]
     Lint(lint::LintArgs),
+    /// Rewrite a 1.x repository as 2.0.0: channels that hold the same share a file, with starts from git history.
+    ///
+    /// The old directory is only read, and the new one serves the same. docs/migrate.md says what to check, and how to go back.
+    #[command(
+        after_help = "Example:\n  towpath graph migrate ./graph-data --out ./graph-data-2 --rollout patch=P2D --rollout minor=P14D,exponential"
+    )]
+    Migrate(migrate::MigrateArgs),
 }
 
 /// How to answer.
@@ -27,5 +35,6 @@ pub(crate) enum Output {
 pub(crate) fn execute(command: GraphCommand) -> anyhow::Result<ExitCode> {
     match command {
         GraphCommand::Lint(args) => lint::lint(args),
+        GraphCommand::Migrate(args) => migrate::migrate(args),
     }
 }

@@ -139,27 +139,31 @@ fn kept_apart(first: &ChannelFile, second: &ChannelFile, taken: Option<&str>) ->
     let (first_holds, second_holds) = (first.releases(), second.releases());
     let missing: Vec<&ReleaseName> = first_holds.difference(&second_holds).copied().collect();
     let surplus: Vec<&ReleaseName> = second_holds.difference(&first_holds).copied().collect();
-    let meant = "if that is meant, nothing is to be done";
-    let (problem, remedy) = match (missing.as_slice(), surplus.as_slice()) {
-        ([], []) if taken.is_some() => {
-            (format!("there is {} already", taken.unwrap_or_default()), "rename that file to join them".to_owned())
+    let held_back = "nothing is to be done if that is meant";
+    let (problem, remedy) = match (missing.as_slice(), surplus.as_slice(), taken) {
+        ([], [], Some(path)) => {
+            (format!("{b} and {a} could share {path}, which is taken"), "rename that file".to_owned())
         }
-        ([], []) => (
-            "their tombstones differ".to_owned(),
-            format!("write them alike in both files, if they are meant for both; {meant}"),
+        ([], [], None) => (
+            format!("{b} and {a} have different tombstones"),
+            format!("write them alike if they are meant for both; {held_back}"),
         ),
-        (missing, []) if missing.len() <= NAMED => (
-            format!("{b} has not {}", named(missing)),
-            format!("to let {b} have them from now on, and join both: --promote {}; {meant}", listed(missing)),
+        (missing, [], _) if missing.len() <= NAMED => (
+            format!("{b} lacks {} of {a}", named(missing)),
+            format!(
+                "{held_back}; to join them and roll out what is missing from now on: --promote {}",
+                listed(missing)
+            ),
         ),
-        (missing, []) => (format!("{b} has not {}", named(missing)), meant.to_owned()),
-        ([], surplus) => (format!("{a} has not {}", named(surplus)), meant.to_owned()),
-        (missing, surplus) => {
-            (format!("{b} has not {}, and {a} has not {}", named(missing), named(surplus)), meant.to_owned())
-        }
+        (missing, [], _) => (format!("{b} lacks {} of {a}", named(missing)), held_back.to_owned()),
+        ([], surplus, _) => (format!("{a} lacks {} of {b}", named(surplus)), held_back.to_owned()),
+        (missing, surplus, _) => (
+            format!("{b} lacks {} of {a}, which lacks {} of {b}", named(missing), named(surplus)),
+            held_back.to_owned(),
+        ),
     };
     let place = Place::file(second.path.as_str());
-    Finding::warning("kept-apart", place, format!("{b} and {a} are kept apart: {problem}"), remedy)
+    Finding::warning("kept-apart", place, format!("it has its own file: {problem}"), remedy)
 }
 
 fn listed(releases: &[&ReleaseName]) -> String {
@@ -167,9 +171,9 @@ fn listed(releases: &[&ReleaseName]) -> String {
 }
 
 fn named(releases: &[&ReleaseName]) -> String {
-    let first: Vec<String> = releases.iter().take(NAMED).map(ToString::to_string).collect();
-    match releases.len().checked_sub(NAMED).filter(|more| *more > 0) {
-        Some(more) => format!("{} and {more} more", first.join(", ")),
-        None => first.join(", "),
+    let shown = |count: usize| releases.iter().take(count).map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    match releases.len() <= NAMED {
+        true => shown(NAMED),
+        false => format!("{} releases ({}, …)", releases.len(), shown(2)),
     }
 }

@@ -33,7 +33,10 @@ pub(super) enum Content {
         entries: Vec<Entry>,
     },
     /// Anything that is kept to the letter: its key, and all of its lines.
-    Verbatim { key: String, lines: Vec<String> },
+    Verbatim {
+        key: String,
+        lines: Vec<String>,
+    },
 }
 
 /// A value as it is written, with its quotes, and the comment beside it.
@@ -266,7 +269,8 @@ impl Parser<'_> {
 pub(super) fn odd(place: Place, text: &str) -> Finding {
     let shown: String = text.trim().chars().take(40).collect();
     let problem = format!("{shown:?} is written in a way that the migration cannot keep");
-    let remedy = "write `name: …` and `versions:` at the beginning of a line, and each release as `- 4.9.7`; it means the same";
+    let remedy =
+        "write `name: …` and `versions:` at the beginning of a line, and each release as `- 4.9.7`; it means the same";
     Finding::error("cannot-keep", place, problem, remedy)
 }
 

@@ -103,7 +103,8 @@ fn remarks(file: &ChannelFile) -> Vec<String> {
         Content::Versions { beside, .. } => beside.clone(),
         _ => None,
     };
-    let of_sections = file.text.sections.iter().flat_map(|section| section.above.iter().cloned().chain(beside(section)));
+    let of_sections =
+        file.text.sections.iter().flat_map(|section| section.above.iter().cloned().chain(beside(section)));
     let all = of_sections.chain(file.text.end.iter().cloned());
     all.map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect()
 }

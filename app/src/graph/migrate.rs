@@ -1,0 +1,121 @@
+//! `towpath graph migrate`: rewrites a repository of schema 1.x as 2.0.0, beside the old one.
+//!
+//! The old directory is only read. The new one appears whole, or not at all.
+
+mod show;
+mod target;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::anyhow;
+use clap::Args;
+use jiff::Timestamp;
+use towpath_core::domain::ReleaseName;
+use towpath_core::finding::Finding;
+use towpath_formats::SourceFile;
+use towpath_formats::graph_data::migrate::{Rollout, Stays, Wishes, migrate as rewrite};
+use towpath_formats::graph_data::parse_time;
+use towpath_sources::{Git, read_directory};
+
+use super::Output;
+use crate::cli::print;
+
+#[derive(Debug, Args)]
+pub(crate) struct MigrateArgs {
+    /// The graph data, of schema 1.x.
+    directory: PathBuf,
+    /// Where to write the new one; it must not exist yet, or be empty.
+    #[arg(long, value_name = "DIR", required_unless_present = "dry_run")]
+    out: Option<PathBuf>,
+    /// How long edges take to reach everybody: patch=P2D, minor=P14D,exponential, or default=P1D. May be repeated. Without any,
+    /// edges appear at once, as they did.
+    #[arg(long, value_name = "RULE")]
+    rollout: Vec<Rollout>,
+    /// The streams or channels that edges are phased into.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "stable,eus")]
+    channels: Vec<String>,
+    /// Releases that stable and eus may have from now on, where these are all that keeps them apart from fast.
+    #[arg(long, value_name = "RELEASES", value_delimiter = ',', value_parser = ReleaseName::parse)]
+    promote: Vec<ReleaseName>,
+    /// Migrate this revision of the repository, instead of the files as they are.
+    #[arg(long, value_name = "REV")]
+    revision: Option<String>,
+    /// Say what would be written, and write nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// The time that rollouts are reckoned from. [default: now]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    now: Option<Timestamp>,
+    /// How to answer.
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    output: Output,
+}
+
+pub(super) fn migrate(args: MigrateArgs) -> anyhow::Result<ExitCode> {
+    let out = args.out.as_deref().filter(|_| !args.dry_run);
+    if let Some(out) = out {
+        target::check(out)?;
+    }
+    let files = read(&args.directory, args.revision.as_deref()).map_err(|finding| anyhow!("{finding}"))?;
+    let (stays, no_history) = history(&args.directory, args.revision.as_deref())?;
+    let wishes = Wishes {
+        rollouts: args.rollout,
+        phased: args.channels,
+        promote: args.promote.into_iter().collect(),
+        now: args.now.unwrap_or_else(Timestamp::now),
+    };
+    let mut migration = match rewrite(&files, &stays, &wishes) {
+        Ok(migration) => migration,
+        Err(findings) => {
+            print(&show::refused(&findings, args.output))?;
+            return Ok(ExitCode::from(1));
+        }
+    };
+    if let Some(out) = out {
+        // A revision has no permissions that could be looked at; the files of a directory keep theirs.
+        let modes = args.revision.is_none().then_some(args.directory.as_path());
+        target::write(out, &migration.files, modes)?;
+    }
+    migration.findings.extend(no_history);
+    print(&show::done(&migration, &stays, &files, out, args.output))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Everything but git's own folder: what is not graph data is copied.
+fn read(directory: &Path, revision: Option<&str>) -> Result<Vec<SourceFile>, Finding> {
+    let wanted: fn(&str) -> bool = |path| path != ".git" && !path.starts_with(".git/");
+    match revision {
+        Some(revision) => Git::at(directory)?.read(revision, wanted),
+        None => read_directory(directory, wanted),
+    }
+}
+
+/// Since when releases have been in channels; and what is to be said where that cannot be known.
+fn history(directory: &Path, revision: Option<&str>) -> anyhow::Result<(Stays, Option<Finding>)> {
+    let read = || {
+        let git = Git::at(directory)?;
+        let commits = git.history(revision.unwrap_or("HEAD"), &["channels"])?;
+        let changed = commits.iter().flat_map(|commit| &commit.changes).filter_map(|(_, blob)| blob.as_ref());
+        let blobs = git.blobs(changed)?;
+        let mut stays = Stays::default();
+        for commit in &commits {
+            let content = |blob| blobs.get(blob).map(|bytes| &**bytes);
+            stays.commit(
+                commit.at,
+                commit.changes.iter().map(|(path, blob)| (path.as_str(), blob.as_ref().and_then(content))),
+            );
+        }
+        Ok(stays)
+    };
+    match (read(), revision) {
+        (Ok(stays), _) => Ok((stays, None)),
+        (Err(finding), Some(_)) => Err(anyhow!("{finding}")),
+        // A directory without a history can be migrated as well.
+        (Err(Finding { place, problem, .. }), None) => {
+            let problem = format!("there is no history to take starts from: {problem}");
+            let remedy = "migrate a clone of the repository; else each release is said to have always been there";
+            Ok((Stays::default(), Some(Finding::warning("no-history", place, problem, remedy))))
+        }
+    }
+}

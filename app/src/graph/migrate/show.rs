@@ -1,0 +1,193 @@
+//! What a migration did, for people and for machines.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::path::Path;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use towpath_core::domain::{ChannelName, ReleaseName};
+use towpath_core::finding::Finding;
+use towpath_formats::graph_data::migrate::{Migrated, Migration, Stays};
+use towpath_formats::{SourceFile, fleet_json};
+
+use super::super::Output;
+
+/// How many releases are named where many could be.
+const NAMED: usize = 8;
+
+/// Why there is no migration.
+pub(super) fn refused(findings: &[Finding], output: Output) -> String {
+    match output {
+        Output::Json => format!("{:#}\n", json!({"written": null, "findings": fleet_json::findings(findings)})),
+        Output::Text => {
+            let lines: String = findings.iter().map(|finding| format!("{finding}\n")).collect();
+            format!("{lines}Nothing was written.\n")
+        }
+    }
+}
+
+/// What came of it. `out`: where it was written, if it was.
+pub(super) fn done(
+    migration: &Migration,
+    stays: &Stays,
+    old: &[SourceFile],
+    out: Option<&Path>,
+    output: Output,
+) -> String {
+    match output {
+        Output::Json => format!("{:#}\n", as_json(migration, stays, out)),
+        Output::Text => as_text(migration, stays, old, out),
+    }
+}
+
+fn as_json(migration: &Migration, stays: &Stays, out: Option<&Path>) -> Value {
+    let names = |names: &BTreeSet<ReleaseName>| -> Vec<String> { names.iter().map(ToString::to_string).collect() };
+    let file = |file: &Migrated| {
+        json!({
+            "path": file.path,
+            "channels": file.channels.iter().map(|name| name.as_str()).collect::<Vec<_>>(),
+            "from": file.from,
+            "releases": file.releases,
+            "promoted": names(&file.promoted),
+        })
+    };
+    let starts = &migration.starts;
+    json!({
+        "written": out.map(|out| out.display().to_string()),
+        "channelFiles": migration.channels.iter().map(file).collect::<Vec<_>>(),
+        "starts": {
+            "fromHistory": starts.from_history,
+            "fromOldestCommit": starts.from_oldest_commit,
+            "oldestCommit": stays.oldest().map(|time| time.to_string()),
+            "setBack": names(&starts.set_back),
+            "promoted": names(&starts.promoted),
+            "unknown": names(&starts.unknown),
+        },
+        "copied": migration.files.len() - migration.channels.len() - 1,
+        "findings": fleet_json::findings(&migration.findings),
+    })
+}
+
+fn as_text(migration: &Migration, stays: &Stays, old: &[SourceFile], out: Option<&Path>) -> String {
+    let mut text = String::new();
+    channels(&mut text, migration);
+    starts(&mut text, migration, stays);
+    let _ = writeln!(text, "\nCopied as they are: {}", copied(migration, old));
+    if !migration.findings.is_empty() {
+        text.push_str("\nLook at:\n");
+    }
+    let mut findings: Vec<&Finding> = migration.findings.iter().collect();
+    findings.sort_by(|a, b| {
+        let (a, b) = (channel(a), channel(b));
+        a.as_ref().map(ChannelName::display_order).cmp(&b.as_ref().map(ChannelName::display_order))
+    });
+    for finding in findings {
+        let _ = writeln!(text, "  {finding}");
+    }
+    let _ = match out {
+        Some(out) => writeln!(text, "\nWritten to {0}. Next: towpath graph lint {0}", out.display()),
+        None => writeln!(text, "\nThis was a dry run: nothing was written."),
+    };
+    text
+}
+
+/// The channel that a finding is about, by its file; for an order that people expect.
+fn channel(finding: &Finding) -> Option<ChannelName> {
+    ChannelName::new(finding.place.file.strip_prefix("channels/")?.trim_end_matches(".yaml"))
+}
+
+fn channels(text: &mut String, migration: &Migration) {
+    let (joined, single): (Vec<&Migrated>, Vec<&Migrated>) =
+        migration.channels.iter().partition(|file| file.channels.len() > 1);
+    let names = |file: &Migrated| file.channels.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
+    let widths = (
+        joined.iter().map(|file| file.path.len()).max().unwrap_or(0),
+        joined.iter().map(|file| names(file).len()).max().unwrap_or(0),
+    );
+    let mut joined: Vec<&&Migrated> = joined.iter().collect();
+    joined.sort_by(|a, b| a.channels[0].display_order().cmp(&b.channels[0].display_order()));
+    if !joined.is_empty() {
+        text.push_str("Channels that share a file now:\n");
+    }
+    for file in joined {
+        let promoted = match file.promoted.len() {
+            0 => String::new(),
+            _ => format!(", of which promoted now: {}", named(&file.promoted)),
+        };
+        let _ = writeln!(
+            text,
+            "  {:1$}  {2:3$}  {4} releases{promoted}",
+            file.path,
+            widths.0,
+            names(file),
+            widths.1,
+            file.releases
+        );
+    }
+    let all: usize = migration.channels.iter().map(|file| file.channels.len()).sum();
+    let _ = writeln!(
+        text,
+        "{all} channels in {} files; {} have one to themselves.",
+        migration.channels.len(),
+        single.len()
+    );
+}
+
+fn starts(text: &mut String, migration: &Migration, stays: &Stays) {
+    let starts = &migration.starts;
+    let oldest = stays.oldest().map(|time| time.to_string()).unwrap_or_default();
+    let unknown = Timestamp::UNIX_EPOCH;
+    let lines = [
+        (starts.from_history, "the commit that brought the release".to_owned()),
+        (starts.from_oldest_commit, format!("the oldest commit, {oldest}: there since then at the latest")),
+        (
+            starts.set_back.len(),
+            format!(
+                "earlier than its commit, so that no cluster waits for what it has seen: {}",
+                named(&starts.set_back)
+            ),
+        ),
+        (starts.promoted.len(), format!("now, since they are promoted: {}", named(&starts.promoted))),
+        (
+            starts.unknown_entries,
+            format!("{unknown}, which is always, since no commit tells: {}", named(&starts.unknown)),
+        ),
+    ];
+    text.push_str("\nStarts:\n");
+    for (count, what) in lines.iter().filter(|(count, _)| *count > 0) {
+        let _ = writeln!(text, "  {count:6}  {what}");
+    }
+    if stays.unreadable() > 0 {
+        let _ = writeln!(text, "  ({} old versions of files were not understood and passed over)", stays.unreadable());
+    }
+}
+
+/// How many files of which folder; those at the top by name.
+fn copied(migration: &Migration, old: &[SourceFile]) -> String {
+    let before: BTreeSet<&str> = old.iter().map(|file| file.path.as_str()).collect();
+    let same = |path: &str| before.contains(path) && path != "version";
+    let written: BTreeSet<&str> = migration.channels.iter().map(|file| file.path.as_str()).collect();
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for path in migration.files.iter().map(|file| file.path.as_str()) {
+        if same(path) && !written.contains(path) {
+            *counts.entry(path.split_inclusive('/').next().unwrap_or(path)).or_default() += 1;
+        }
+    }
+    let shown: Vec<String> = counts
+        .iter()
+        .map(|(name, count)| match name.ends_with('/') {
+            true => format!("{name} ({count})"),
+            false => (*name).to_owned(),
+        })
+        .collect();
+    if shown.is_empty() { "nothing".to_owned() } else { shown.join(", ") }
+}
+
+fn named(releases: &BTreeSet<ReleaseName>) -> String {
+    let shown = |count: usize| releases.iter().take(count).map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    match releases.len() <= NAMED {
+        true => shown(NAMED),
+        false => format!("{} releases ({}, …)", releases.len(), shown(2)),
+    }
+}
