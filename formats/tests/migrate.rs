@@ -272,6 +272,7 @@ versions:
             - name: '4.9.3+amd64'
               start: 1970-01-01T00:00:00Z
             # the end
+            !! channels: the feeders of stable-4.9 became comments, since others feed what they share now; let promotion tooling add a release to a file once, and not to each channel
         "#]],
     );
 }

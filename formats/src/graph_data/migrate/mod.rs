@@ -84,6 +84,7 @@ pub fn migrate(files: &[SourceFile], stays: &Stays, wishes: &Wishes) -> Result<M
         migration.add(group, stays, wishes);
     }
     migration.files.sort_by(|a, b| a.path.cmp(&b.path));
+    migration.findings.extend(feeders_left(&groups));
     migration.check(&before, &groups, &warnings)?;
     migration.findings.sort();
     Ok(migration)
@@ -135,6 +136,14 @@ impl Migration {
         self.findings.extend(warnings.into_iter().filter(|warning| !known.contains(warning)));
         Ok(())
     }
+}
+
+/// What is to be said to promotion tooling: which channels are no longer fed by themselves.
+fn feeders_left(groups: &[Group]) -> Option<Finding> {
+    let left: Vec<&str> = groups.iter().flat_map(write::feeders_left).map(ChannelName::as_str).collect();
+    let problem = format!("the feeders of {} became comments, since others feed what they share now", left.join(", "));
+    let remedy = "let promotion tooling add a release to a file once, and not to each channel";
+    (!left.is_empty()).then(|| Finding::warning("feeder-left", Place::file("channels"), problem, remedy))
 }
 
 fn refuse_other_schemas(files: &[SourceFile]) -> Result<(), Finding> {

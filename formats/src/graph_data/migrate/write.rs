@@ -97,6 +97,17 @@ fn of_its_own(file: &ChannelFile, first: &ChannelFile) -> Vec<String> {
     own
 }
 
+/// The channels whose feeder became a comment.
+pub(super) fn feeders_left(group: &Group) -> impl Iterator<Item = &ChannelName> {
+    let first = group.files.first().and_then(feeder);
+    let left = group.files.iter().filter(move |file| feeder(file).is_some_and(|lines| Some(lines) != first));
+    left.map(|file| &file.spec.name)
+}
+
+fn feeder(file: &ChannelFile) -> Option<&[String]> {
+    file.text.verbatim("feeder")
+}
+
 /// Comments that belong to no release.
 fn remarks(file: &ChannelFile) -> Vec<String> {
     let beside = |section: &Section| match &section.content {
