@@ -70,7 +70,7 @@ fn a_release_that_is_held_back_keeps_its_channels_apart() {
               start: 1970-01-01T00:00:00Z
             - name: 4.8.2
               start: 1970-01-01T00:00:00Z
-            !! channels/stable-4.8.yaml: it has its own file: stable-4.8 lacks 4.8.2 of fast-4.8; nothing is to be done if that is meant; to join them and roll out what is missing from now on: --promote 4.8.2
+            !! channels/stable-4.8.yaml: stable-4.8 lacks 4.8.2 of fast-4.8, so each keeps its file; nothing is to be done if that is held back; if it is on its way, join them and roll it out from now on: --promote 4.8.2
         "#]],
     );
 }
@@ -104,14 +104,17 @@ fn what_a_person_promotes_joins_them_and_is_rolled_out_from_now_on() {
 }
 
 #[test]
-fn candidates_are_never_joined() {
+fn candidates_and_channels_of_no_version_are_never_joined() {
     let files = &[
+        ("channels/fast.yaml", "name: fast\nversions: [4.9.1]\n"),
+        ("channels/stable.yaml", "name: stable\nversions: [4.9.1]\n"),
         ("channels/candidate-4.9.yaml", "name: candidate-4.9\nversions: [4.9.1]\n"),
         ("channels/fast-4.9.yaml", "name: fast-4.9\nversions: [4.9.1]\n"),
     ];
     let migration = migrated(files, &wishes(&[], &[]), &Stays::default()).unwrap();
     let paths: Vec<&str> = migration.channels.iter().map(|file| file.path.as_str()).collect();
-    assert_eq!(paths, ["channels/candidate-4.9.yaml", "channels/fast-4.9.yaml"]);
+    let alone = ["channels/candidate-4.9.yaml", "channels/fast-4.9.yaml", "channels/fast.yaml", "channels/stable.yaml"];
+    assert_eq!(paths, alone);
 }
 
 #[test]
@@ -137,7 +140,7 @@ fn tombstones_are_never_lost() {
             versions:
             - name: 4.9.1
               start: 1970-01-01T00:00:00Z
-            !! channels/stable-4.9.yaml: it has its own file: stable-4.9 and fast-4.9 have different tombstones; write them alike if they are meant for both; nothing is to be done if that is meant
+            !! channels/stable-4.9.yaml: stable-4.9 and fast-4.9 have different tombstones; nothing is to be done: each keeps its file
         "#]],
     );
 }

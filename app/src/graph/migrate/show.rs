@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use towpath_core::domain::{ChannelName, ReleaseName};
 use towpath_core::finding::Finding;
-use towpath_formats::graph_data::migrate::{Migrated, Migration, Stays};
+use towpath_formats::graph_data::migrate::{Migrated, Migration, Stays, Tally};
 use towpath_formats::{SourceFile, fleet_json};
 
 use super::super::Output;
@@ -60,9 +60,9 @@ fn as_json(migration: &Migration, stays: &Stays, out: Option<&Path>) -> Value {
             "fromHistory": starts.from_history,
             "fromOldestCommit": starts.from_oldest_commit,
             "oldestCommit": stays.oldest().map(|time| time.to_string()),
-            "setBack": names(&starts.set_back),
-            "promoted": names(&starts.promoted),
-            "unknown": names(&starts.unknown),
+            "setBack": names(&starts.set_back.releases),
+            "promoted": names(&starts.promoted.releases),
+            "unknown": names(&starts.unknown.releases),
         },
         "copied": migration.files.len() - migration.channels.len() - 1,
         "findings": fleet_json::findings(&migration.findings),
@@ -74,22 +74,29 @@ fn as_text(migration: &Migration, stays: &Stays, old: &[SourceFile], out: Option
     channels(&mut text, migration);
     starts(&mut text, migration, stays);
     let _ = writeln!(text, "\nCopied as they are: {}", copied(migration, old));
-    if !migration.findings.is_empty() {
-        text.push_str("\nLook at:\n");
-    }
     let mut findings: Vec<&Finding> = migration.findings.iter().collect();
     findings.sort_by(|a, b| {
         let (a, b) = (channel(a), channel(b));
         a.as_ref().map(ChannelName::display_order).cmp(&b.as_ref().map(ChannelName::display_order))
     });
-    for finding in findings {
-        let _ = writeln!(text, "  {finding}");
-    }
+    let (apart, others): (Vec<&Finding>, Vec<&Finding>) =
+        findings.into_iter().partition(|finding| finding.code == "kept-apart");
+    list(&mut text, "Kept apart:", apart.iter().map(|finding| finding.problem.clone()));
+    list(&mut text, "Look at:", others.iter().map(ToString::to_string));
     let _ = match out {
         Some(out) => writeln!(text, "\nWritten to {0}. Next: towpath graph lint {0}", out.display()),
         None => writeln!(text, "\nThis was a dry run: nothing was written."),
     };
     text
+}
+
+fn list(text: &mut String, title: &str, lines: impl ExactSizeIterator<Item = String>) {
+    if lines.len() > 0 {
+        let _ = writeln!(text, "\n{title}");
+    }
+    for line in lines {
+        let _ = writeln!(text, "  {line}");
+    }
 }
 
 /// The channel that a finding is about, by its file; for an order that people expect.
@@ -138,20 +145,21 @@ fn starts(text: &mut String, migration: &Migration, stays: &Stays) {
     let starts = &migration.starts;
     let oldest = stays.oldest().map(|time| time.to_string()).unwrap_or_default();
     let unknown = Timestamp::UNIX_EPOCH;
+    let releases = |tally: &Tally| named(&tally.releases);
     let lines = [
         (starts.from_history, "the commit that brought the release".to_owned()),
         (starts.from_oldest_commit, format!("the oldest commit, {oldest}: there since then at the latest")),
         (
-            starts.set_back.len(),
+            starts.set_back.entries,
             format!(
-                "earlier than its commit, so that no cluster waits for what it has seen: {}",
-                named(&starts.set_back)
+                "earlier than the commit, so that no cluster waits for what it has seen: {}",
+                releases(&starts.set_back)
             ),
         ),
-        (starts.promoted.len(), format!("now, since they are promoted: {}", named(&starts.promoted))),
+        (starts.promoted.entries, format!("now, since it is promoted: {}", releases(&starts.promoted))),
         (
-            starts.unknown_entries,
-            format!("{unknown}, which is always, since no commit tells: {}", named(&starts.unknown)),
+            starts.unknown.entries,
+            format!("{unknown}, which is always, since no commit tells: {}", releases(&starts.unknown)),
         ),
     ];
     text.push_str("\nStarts:\n");

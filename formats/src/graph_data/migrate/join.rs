@@ -57,8 +57,8 @@ pub(super) fn groups(
     for file in files {
         let (stream, version) = file.stream_and_version();
         match JOINABLE.iter().position(|joinable| *joinable == stream) {
-            Some(rank) => by_version.entry(version.to_owned()).or_default().push((rank, file)),
-            None => groups.push(Group::alone(file)),
+            Some(rank) if !version.is_empty() => by_version.entry(version.to_owned()).or_default().push((rank, file)),
+            _ => groups.push(Group::alone(file)),
         }
     }
     for (version, mut files) in by_version {
@@ -139,31 +139,26 @@ fn kept_apart(first: &ChannelFile, second: &ChannelFile, taken: Option<&str>) ->
     let (first_holds, second_holds) = (first.releases(), second.releases());
     let missing: Vec<&ReleaseName> = first_holds.difference(&second_holds).copied().collect();
     let surplus: Vec<&ReleaseName> = second_holds.difference(&first_holds).copied().collect();
-    let held_back = "nothing is to be done if that is meant";
-    let (problem, remedy) = match (missing.as_slice(), surplus.as_slice(), taken) {
-        ([], [], Some(path)) => {
-            (format!("{b} and {a} could share {path}, which is taken"), "rename that file".to_owned())
-        }
-        ([], [], None) => (
-            format!("{b} and {a} have different tombstones"),
-            format!("write them alike if they are meant for both; {held_back}"),
-        ),
-        (missing, [], _) if missing.len() <= NAMED => (
-            format!("{b} lacks {} of {a}", named(missing)),
-            format!(
-                "{held_back}; to join them and roll out what is missing from now on: --promote {}",
-                listed(missing)
-            ),
-        ),
-        (missing, [], _) => (format!("{b} lacks {} of {a}", named(missing)), held_back.to_owned()),
-        ([], surplus, _) => (format!("{a} lacks {} of {b}", named(surplus)), held_back.to_owned()),
-        (missing, surplus, _) => (
-            format!("{b} lacks {} of {a}, which lacks {} of {b}", named(missing), named(surplus)),
-            held_back.to_owned(),
-        ),
-    };
     let place = Place::file(second.path.as_str());
-    Finding::warning("kept-apart", place, format!("it has its own file: {problem}"), remedy)
+    let nothing = "nothing is to be done: each keeps its file";
+    let apart = |problem: String, remedy: &str| Finding::warning("kept-apart", place.clone(), problem, remedy);
+    match (missing.as_slice(), surplus.as_slice(), taken) {
+        ([], [], Some(path)) => apart(format!("{b} and {a} could share {path}, which is taken"), "rename that file"),
+        ([], [], None) => apart(format!("{b} and {a} have different tombstones"), nothing),
+        (missing, [], _) if missing.len() <= NAMED => {
+            let problem = format!("{b} lacks {} of {a}, so each keeps its file", named(missing));
+            let remedy = format!(
+                "nothing is to be done if that is held back; if it is on its way, join them and roll it out from now on: --promote {}",
+                listed(missing)
+            );
+            Finding::warning("could-be-joined", place, problem, remedy)
+        }
+        (missing, [], _) => apart(format!("{b} lacks {} of {a}", named(missing)), nothing),
+        ([], surplus, _) => apart(format!("{a} lacks {} of {b}", named(surplus)), nothing),
+        (missing, surplus, _) => {
+            apart(format!("{b} lacks {} of {a}, which lacks {} of {b}", named(missing), named(surplus)), nothing)
+        }
+    }
 }
 
 fn listed(releases: &[&ReleaseName]) -> String {

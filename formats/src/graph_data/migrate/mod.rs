@@ -21,7 +21,7 @@ use super::{Kind, channels_v1, schema};
 use crate::SourceFile;
 use join::{ChannelFile, Group};
 pub use rollout::Rollout;
-pub use starts::Starts;
+pub use starts::{Starts, Tally};
 pub use stays::Stays;
 use text::{ChannelText, Entry};
 

@@ -14,21 +14,28 @@ use super::stays::Stays;
 use super::write::Start;
 use super::{Wishes, is_phased};
 
-/// Where starts are from: how many entries of files, and which releases, where somebody may want to look.
+/// Where the starts of all entries are from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Starts {
-    /// Commits.
+    /// Commits: so many.
     pub from_history: usize,
-    /// The oldest commit: they may have been there for longer.
+    /// The oldest commit, so many: they may have been there for longer.
     pub from_oldest_commit: usize,
     /// Set back, so that no cluster waits again for what it has been shown.
-    pub set_back: BTreeSet<ReleaseName>,
+    pub set_back: Tally,
     /// Promoted just now.
-    pub promoted: BTreeSet<ReleaseName>,
+    pub promoted: Tally,
     /// Not known: said to have always been there.
-    pub unknown: BTreeSet<ReleaseName>,
-    /// How many entries those are.
-    pub unknown_entries: usize,
+    pub unknown: Tally,
+}
+
+/// Which releases, in how many entries of files.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// How many entries.
+    pub entries: usize,
+    /// Of which releases.
+    pub releases: BTreeSet<ReleaseName>,
 }
 
 /// Where a start is from.
@@ -46,13 +53,17 @@ impl Starts {
         match origin {
             Origin::Commit(_) => self.from_history += 1,
             Origin::OldestCommit(_) => self.from_oldest_commit += 1,
-            Origin::SetBack { .. } => drop(self.set_back.insert(release.clone())),
-            Origin::Promoted(_) => drop(self.promoted.insert(release.clone())),
-            Origin::Unknown => {
-                self.unknown_entries += 1;
-                self.unknown.insert(release.clone());
-            }
+            Origin::SetBack { .. } => self.set_back.count(release),
+            Origin::Promoted(_) => self.promoted.count(release),
+            Origin::Unknown => self.unknown.count(release),
         }
+    }
+}
+
+impl Tally {
+    fn count(&mut self, release: &ReleaseName) {
+        self.entries += 1;
+        self.releases.insert(release.clone());
     }
 }
 
