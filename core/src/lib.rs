@@ -4,6 +4,7 @@
 //! A policy is a list of rules and is itself a rule. This crate has no IO, no clock, no randomness, no threads
 //! and no wire formats; `core/clippy.toml` and `cargo xtask layers` keep it so.
 
+pub mod audit;
 pub mod decide;
 pub mod domain;
 pub mod finding;

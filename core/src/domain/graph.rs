@@ -139,6 +139,16 @@ impl Graph {
         self.block_sets[edge.blocks.0 as usize].iter().map(|id| &self.blocks[id.0 as usize])
     }
 
+    /// The numbers of the blocks on an edge, in the same order.
+    pub fn block_ids_on(&self, edge: Edge) -> &[BlockId] {
+        &self.block_sets[edge.blocks.0 as usize]
+    }
+
+    /// The block of that number.
+    pub fn block(&self, id: BlockId) -> &KeptBlock {
+        &self.blocks[id.0 as usize]
+    }
+
     /// The risk of that number. Numbers follow the risks' names.
     pub fn risk(&self, id: RiskId) -> &Risk {
         &self.risks[id.0 as usize]

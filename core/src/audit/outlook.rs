@@ -1,0 +1,199 @@
+//! Outlooks: what an audit finds for each release.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
+use super::ClientClass;
+use super::ground::Ground;
+use super::passage::{Passage, Passages};
+use super::search::{self, Steps};
+use crate::domain::{Arch, BlockId, ChannelName, ReleaseId, RiskId};
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Audit {
+    /// When the releases looked at had entered their channels.
+    pub at: Timestamp,
+    /// By channel, architecture and clients.
+    pub sections: Vec<Section>,
+}
+
+/// What holds in one channel, on one architecture, for clients that are alike there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Section {
+    /// The channel.
+    pub channel: ChannelName,
+    /// The architecture.
+    pub arch: Arch,
+    /// The clients.
+    pub clients: BTreeSet<ClientClass>,
+    /// Every release that has entered, by version.
+    pub releases: Vec<Standing>,
+}
+
+/// A release, and how it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// Which release.
+    pub release: ReleaseId,
+    /// On the way to the newest release of its minor version.
+    pub minor: Outlook,
+    /// On the way to the channel's head.
+    pub head: Outlook,
+}
+
+/// Where a release should be able to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Goal {
+    /// The newest release of its minor version.
+    Minor,
+    /// The newest release of the channel.
+    Head,
+}
+
+/// What becomes of a release that wants to go somewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outlook {
+    /// Where to.
+    pub goal: ReleaseId,
+    /// Whether it gets there.
+    pub outcome: Outcome,
+}
+
+/// Whether there is a way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// There is, and this is one.
+    Way(Way),
+    /// There is none.
+    Stranded(Cause),
+}
+
+/// A certificate: a way on which clients recommend each step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Way {
+    /// From the release itself to the goal.
+    pub releases: Vec<ReleaseId>,
+    /// What clients have to weigh on it. With none, the way is plain.
+    pub risks: BTreeSet<RiskId>,
+}
+
+/// Why there is no way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cause {
+    /// These blocks; there is no smaller set whose removal would give a way.
+    Blocks {
+        /// Which.
+        blocks: BTreeSet<BlockId>,
+        /// The way that there would be without them.
+        way: Vec<ReleaseId>,
+    },
+    /// No edge in the channel leaves the release, blocked or not.
+    NoEdgeLeaves,
+    /// Edges leave it, and none of them leads to the goal, blocked or not.
+    NoEdgeReaches,
+}
+
+/// How many releases of a section stand how, each by the worse of its outlooks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// With plain ways.
+    pub plain: usize,
+    /// With ways that clients have to weigh.
+    pub conditional: usize,
+    /// Without a way.
+    pub stranded: usize,
+}
+
+impl Standing {
+    /// Both outlooks, with their goals.
+    pub fn outlooks(&self) -> [(Goal, &Outlook); 2] {
+        [(Goal::Minor, &self.minor), (Goal::Head, &self.head)]
+    }
+}
+
+impl Outcome {
+    /// The stable name: `plain`, `conditional` or `stranded`.
+    pub fn grade(&self) -> &'static str {
+        match self {
+            Self::Way(way) if way.risks.is_empty() => "plain",
+            Self::Way(_) => "conditional",
+            Self::Stranded(_) => "stranded",
+        }
+    }
+
+    /// Why there is no way, if there is none.
+    pub fn cause(&self) -> Option<&Cause> {
+        match self {
+            Self::Way(_) => None,
+            Self::Stranded(cause) => Some(cause),
+        }
+    }
+}
+
+impl Section {
+    /// How many releases stand how.
+    pub fn tally(&self) -> Tally {
+        let mut tally = Tally::default();
+        for standing in &self.releases {
+            let grades = standing.outlooks().map(|(_, outlook)| outlook.outcome.grade());
+            match grades {
+                ["stranded", _] | [_, "stranded"] => tally.stranded += 1,
+                ["conditional", _] | [_, "conditional"] => tally.conditional += 1,
+                _ => tally.plain += 1,
+            }
+        }
+        tally
+    }
+}
+
+/// How every member of the ground stands.
+pub(super) fn standings(ground: &Ground<'_>, goals: &[[u32; 2]], passages: &Passages) -> Vec<Standing> {
+    let mut found: BTreeMap<(u32, u32), Outlook> = BTreeMap::new();
+    let mut by_goal: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+    for (from, goal) in (0..).zip(goals).flat_map(|(from, goals)| goals.map(|goal| (from, goal))) {
+        by_goal.entry(goal).or_default().insert(from);
+    }
+    for (goal, members) in by_goal {
+        let plain = search::plain(ground, passages, goal);
+        // Only where a plain way does not do.
+        let any = members.iter().any(|from| plain[*from as usize].is_none());
+        let any = if any { search::any(ground, passages, goal) } else { Steps::new() };
+        for from in members {
+            let outcome = outcome(ground, passages, from, [&plain, &any]);
+            found.insert((from, goal), Outlook { goal: ground.members[goal as usize], outcome });
+        }
+    }
+    let outlook = |from: u32, goal: u32| found[&(from, goal)].clone();
+    let standing = |(from, [minor, head]): (u32, &[u32; 2])| Standing {
+        release: ground.members[from as usize],
+        minor: outlook(from, *minor),
+        head: outlook(from, *head),
+    };
+    (0..).zip(goals).map(standing).collect()
+}
+
+fn outcome(ground: &Ground<'_>, passages: &Passages, from: u32, [plain, any]: [&Steps; 2]) -> Outcome {
+    let releases = |way: &[u32]| way.iter().map(|member| ground.members[*member as usize]).collect();
+    if let Some(way) = search::way(plain, from) {
+        return Outcome::Way(Way { releases: releases(&way), risks: BTreeSet::new() });
+    }
+    let Some(way) = search::way(any, from) else {
+        let none_leaves = ground.leaving[from as usize] == 0;
+        return Outcome::Stranded(if none_leaves { Cause::NoEdgeLeaves } else { Cause::NoEdgeReaches });
+    };
+    let (mut blocks, mut risks) = (BTreeSet::new(), BTreeSet::new());
+    for step in way.windows(2) {
+        let set = ground.blocks(step[0], step[1]).expect("a way goes along edges");
+        match passages.through(set) {
+            Passage::Plain => {}
+            Passage::Conditional(more) => risks.extend(more),
+            Passage::Stopped(more) => blocks.extend(more),
+        }
+    }
+    match blocks.is_empty() {
+        true => Outcome::Way(Way { releases: releases(&way), risks }),
+        false => Outcome::Stranded(Cause::Blocks { blocks, way: releases(&way) }),
+    }
+}

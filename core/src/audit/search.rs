@@ -1,0 +1,97 @@
+//! The search: from a goal back to every release, once for all of them.
+//!
+//! The fewest blocks are found exactly, and fast. In general the fewest labels on a path are hard to find, because a label that
+//! has been paid for is free the next time. Here it never comes again: a block is about edges into *one* release, and a
+//! shortest way enters each release once. So blocks add up along a way like lengths, and Dijkstra's search finds the fewest.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::ground::Ground;
+use super::passage::{Passage, Passages};
+
+/// The next step towards the goal, for each member that has one. The goal's own is the goal.
+pub(super) type Steps = Vec<Option<u32>>;
+
+/// Over plain edges only: the fewest hops, then the newest releases.
+pub(super) fn plain(ground: &Ground<'_>, passages: &Passages, goal: u32) -> Steps {
+    let mut steps: Steps = vec![None; ground.members.len()];
+    steps[goal as usize] = Some(goal);
+    let mut reached = vec![goal];
+    while !reached.is_empty() {
+        let mut further = Vec::new();
+        // Whoever could step to several takes the newest.
+        reached.sort_unstable_by_key(|member| Reverse(*member));
+        for to in reached {
+            for (from, set) in &ground.into[to as usize] {
+                if steps[*from as usize].is_none() && *passages.through(*set) == Passage::Plain {
+                    steps[*from as usize] = Some(to);
+                    further.push(*from);
+                }
+            }
+        }
+        reached = further;
+    }
+    steps
+}
+
+/// What a way costs. Fewer blocks to remove come first, then fewer hops, then fewer hops with risks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Cost {
+    blocks: u32,
+    hops: u32,
+    risky_hops: u32,
+}
+
+impl Cost {
+    const NOTHING: Self = Self { blocks: 0, hops: 0, risky_hops: 0 };
+
+    fn with(self, passage: &Passage) -> Self {
+        let (blocks, risky) = match passage {
+            Passage::Plain => (0, 0),
+            Passage::Conditional(_) => (0, 1),
+            Passage::Stopped(blocks) => (blocks.len() as u32, 0),
+        };
+        Self { blocks: self.blocks + blocks, hops: self.hops + 1, risky_hops: self.risky_hops + risky }
+    }
+}
+
+/// Over any edges, stopped ones at the price of their blocks: the cheapest, then the newest releases.
+pub(super) fn any(ground: &Ground<'_>, passages: &Passages, goal: u32) -> Steps {
+    let mut best: Vec<Option<(Cost, Reverse<u32>)>> = vec![None; ground.members.len()];
+    best[goal as usize] = Some((Cost::NOTHING, Reverse(goal)));
+    let mut waiting = BinaryHeap::from([Reverse((Cost::NOTHING, goal))]);
+    while let Some(Reverse((cost, to))) = waiting.pop() {
+        if best[to as usize].is_some_and(|(cheaper, _)| cheaper < cost) {
+            continue;
+        }
+        for (from, set) in &ground.into[to as usize] {
+            let offer = (cost.with(passages.through(*set)), Reverse(to));
+            let known = &mut best[*from as usize];
+            if known.is_none_or(|known| offer < known) {
+                // A newer release at the same cost changes the step alone.
+                let cheaper = known.is_none_or(|(cost, _)| offer.0 < cost);
+                *known = Some(offer);
+                if cheaper {
+                    waiting.push(Reverse((offer.0, *from)));
+                }
+            }
+        }
+    }
+    best.into_iter().map(|best| best.map(|(_, Reverse(step))| step)).collect()
+}
+
+/// The way from a member to the goal.
+pub(super) fn way(steps: &Steps, from: u32) -> Option<Vec<u32>> {
+    let mut way = vec![from];
+    let mut at = from;
+    loop {
+        let next = steps[at as usize]?;
+        if next == at {
+            return Some(way);
+        }
+        // Each step is nearer to the goal, so none comes twice.
+        way.push(next);
+        at = next;
+    }
+}
