@@ -12,6 +12,7 @@ pub mod fleet_input;
 pub mod fleet_json;
 pub mod fleet_policy;
 pub mod graph_data;
+pub mod graph_json;
 pub mod graph_lint;
 pub mod graph_request;
 mod json;

@@ -1,5 +1,6 @@
 //! `towpath graph`: for those who change graph data. Each command reads, makes one pure call, and prints what came of it.
 
+mod audit;
 pub(crate) mod inputs;
 mod lint;
 mod migrate;
@@ -10,6 +11,9 @@ use clap::{Subcommand, ValueEnum};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum GraphCommand {
+    /// Can every release get on? Its way to the newest release, or the blocks that strand it.
+    #[command(after_help = "Example:\n  towpath graph audit ./graph-data --releases releases.json --base main")]
+    Audit(audit::AuditArgs),
     /// Check graph data: every problem at once, with its place and remedy.
     #[command(after_help = "Example:\n  towpath graph lint ./graph-data --releases releases.json")]
     Lint(lint::LintArgs),
@@ -34,6 +38,7 @@ pub(crate) enum Output {
 /// Runs a command about graphs.
 pub(crate) fn execute(command: GraphCommand) -> anyhow::Result<ExitCode> {
     match command {
+        GraphCommand::Audit(args) => audit::run(args),
         GraphCommand::Lint(args) => lint::lint(args),
         GraphCommand::Migrate(args) => migrate::migrate(args),
     }

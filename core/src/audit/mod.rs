@@ -21,7 +21,7 @@ use jiff::Timestamp;
 
 pub use client::ClientClass;
 pub use outlook::{Audit, Cause, Goal, Outcome, Outlook, Section, Standing, Tally, Way};
-pub use stranding::{Arrivals, Baseline, Spot, Stranding, strandings};
+pub use stranding::{Arrivals, Barrier, Baseline, Spot, Stranding, strandings};
 
 use crate::domain::{Arch, ChannelName, Graph};
 use ground::Ground;

@@ -4,16 +4,27 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::{Audit, Cause, ClientClass, Goal};
+use super::{Audit, Cause, ClientClass, Goal, Section};
 use crate::domain::{Arch, BlockId, ChannelName, Graph, ReleaseId, Version};
 
-/// Everybody whom one smallest set of blocks strands, or the want of edges where the set is empty.
+/// Everybody whom one cause strands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stranding {
-    /// The blocks. Without them there would be ways. None: there is no edge.
-    pub blocks: BTreeSet<BlockId>,
-    /// Whom, and where.
+    /// What is in the way.
+    pub barrier: Barrier,
+    /// Whose way, and where.
     pub spots: Vec<Spot>,
+}
+
+/// What stands between releases and their goal.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Barrier {
+    /// The smallest set of blocks without which there would be a way.
+    Blocks(BTreeSet<BlockId>),
+    /// No edge leads there, though some leave.
+    NoEdgeReaches,
+    /// No edge leaves.
+    NoEdgeLeaves,
 }
 
 /// Releases that cannot get to one goal.
@@ -34,79 +45,85 @@ pub struct Spot {
 /// Who was stranded before a change.
 #[derive(Debug, Clone, Default)]
 pub struct Baseline {
-    stranded: BTreeSet<(ChannelName, Arch, ClientClass, Version, Goal)>,
+    stranded: BTreeSet<Key>,
     classes: BTreeSet<ClientClass>,
 }
 
 /// When files came to be: the last time that each was added.
 pub type Arrivals = BTreeMap<String, Timestamp>;
 
-/// Who is stranded, or only who was not so before. Those whom most blocks would have to go for come last.
+/// Who is stranded, or only who was not so before. One block that could be removed comes before two; want of edges comes last.
 pub fn strandings(graph: &Graph, audit: &Audit, base: Option<&Baseline>) -> Vec<Stranding> {
-    type Where<'a> = (&'a ChannelName, &'a Arch, ReleaseId);
-    let nothing = BTreeSet::new();
-    let mut found: BTreeMap<&BTreeSet<BlockId>, BTreeMap<(usize, Where<'_>), Stranded>> = BTreeMap::new();
-    for (number, section) in audit.sections.iter().enumerate() {
-        let by_release = section.releases.iter().flat_map(|standing| {
-            standing.outlooks().into_iter().map(move |(goal, outlook)| (standing.release, goal, outlook))
-        });
-        for (release, goal, outlook) in by_release {
-            let Some(cause) = outlook.outcome.cause() else { continue };
-            let blocks = match cause {
-                Cause::Blocks { blocks, .. } => blocks,
-                Cause::NoEdgeLeaves | Cause::NoEdgeReaches => &nothing,
-            };
-            let version = &graph.release(release).version;
-            let key = |class: &ClientClass| (section.channel.clone(), section.arch.clone(), class.clone());
-            let is_new = |class: &&ClientClass| {
-                base.is_none_or(|base| base.knows_as_well(key(class), version, goal) == Before::NotStranded)
-            };
-            let clients: BTreeSet<ClientClass> = section.clients.iter().filter(is_new).cloned().collect();
-            if !clients.is_empty() {
-                let spot = (number, (&section.channel, &section.arch, outlook.goal));
-                found.entry(blocks).or_default().entry(spot).or_default().add(clients, release);
+    let mut found: BTreeMap<Barrier, BTreeMap<Whose, BTreeSet<ReleaseId>>> = BTreeMap::new();
+    for (section, part) in audit.sections.iter().enumerate() {
+        for standing in &part.releases {
+            for (goal, outlook) in standing.outlooks() {
+                let Some(cause) = outlook.outcome.cause() else { continue };
+                let version = &graph.release(standing.release).version;
+                let was = |class: &ClientClass| base.map(|base| base.of_client(part, class, version, goal));
+                let clients = part.clients.iter().filter(|class| was(class) != Some(Before::Stranded)).cloned();
+                let whose = Whose { section, goal: outlook.goal, clients: clients.collect() };
+                if !whose.clients.is_empty() {
+                    let spots = found.entry(Barrier::of(cause)).or_default();
+                    spots.entry(whose).or_default().insert(standing.release);
+                }
             }
         }
     }
-    let mut strandings: Vec<Stranding> = found
-        .into_iter()
-        .map(|(blocks, spots)| {
-            let spots = spots.into_iter().flat_map(|((_, (channel, arch, goal)), stranded)| {
-                let spot = move |(clients, releases): (BTreeSet<ClientClass>, BTreeSet<ReleaseId>)| Spot {
-                    channel: channel.clone(),
-                    arch: arch.clone(),
-                    clients,
-                    goal,
-                    releases: releases.into_iter().collect(),
-                };
-                stranded.0.into_iter().map(spot)
-            });
-            Stranding { blocks: blocks.clone(), spots: spots.collect() }
-        })
-        .collect();
-    // No block can be removed where there is no edge, so that is last.
-    strandings.sort_by_key(|stranding| match stranding.blocks.len() {
-        0 => usize::MAX,
-        blocks => blocks,
-    });
+    let spot = |(whose, releases): (Whose, BTreeSet<ReleaseId>)| Spot {
+        channel: audit.sections[whose.section].channel.clone(),
+        arch: audit.sections[whose.section].arch.clone(),
+        clients: whose.clients,
+        goal: whose.goal,
+        releases: releases.into_iter().collect(),
+    };
+    let stranding = |(barrier, spots): (Barrier, BTreeMap<Whose, BTreeSet<ReleaseId>>)| Stranding {
+        barrier,
+        spots: spots.into_iter().map(spot).collect(),
+    };
+    let mut strandings: Vec<Stranding> = found.into_iter().map(stranding).collect();
+    strandings.sort_by_key(|stranding| stranding.barrier.blocks().map_or(usize::MAX, BTreeSet::len));
     strandings
 }
 
-/// Releases, by the clients they are stranded for.
-#[derive(Default)]
-struct Stranded(BTreeMap<BTreeSet<ClientClass>, BTreeSet<ReleaseId>>);
-
-impl Stranded {
-    fn add(&mut self, clients: BTreeSet<ClientClass>, release: ReleaseId) {
-        self.0.entry(clients).or_default().insert(release);
-    }
+/// Whose releases are put together.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Whose {
+    section: usize,
+    goal: ReleaseId,
+    clients: BTreeSet<ClientClass>,
 }
 
-impl Stranding {
-    /// Since when: the blocks have been together since the last of them came. None if nobody can say.
+impl Barrier {
+    fn of(cause: &Cause) -> Self {
+        match cause {
+            Cause::Blocks { blocks, .. } => Self::Blocks(blocks.clone()),
+            Cause::NoEdgeReaches => Self::NoEdgeReaches,
+            Cause::NoEdgeLeaves => Self::NoEdgeLeaves,
+        }
+    }
+
+    /// The stable name: `blocks`, `noEdgeReaches` or `noEdgeLeaves`.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Blocks(_) => "blocks",
+            Self::NoEdgeReaches => "noEdgeReaches",
+            Self::NoEdgeLeaves => "noEdgeLeaves",
+        }
+    }
+
+    /// The blocks, if it is made of them.
+    pub fn blocks(&self) -> Option<&BTreeSet<BlockId>> {
+        match self {
+            Self::Blocks(blocks) => Some(blocks),
+            Self::NoEdgeReaches | Self::NoEdgeLeaves => None,
+        }
+    }
+
+    /// Since when it stands: since the last of its blocks came. None if nobody can say.
     pub fn since(&self, graph: &Graph, arrivals: &Arrivals) -> Option<Timestamp> {
         let came = |block: &BlockId| arrivals.get(&*graph.block(*block).origin.file).copied();
-        let came: Option<Vec<Timestamp>> = self.blocks.iter().map(came).collect();
+        let came: Option<Vec<Timestamp>> = self.blocks()?.iter().map(came).collect();
         came?.into_iter().max()
     }
 }
@@ -125,34 +142,30 @@ impl Baseline {
         for section in &audit.sections {
             baseline.classes.extend(section.clients.iter().cloned());
             for standing in &section.releases {
+                let version = &graph.release(standing.release).version;
                 let stranded = standing.outlooks().into_iter().filter(|(_, outlook)| outlook.outcome.cause().is_some());
-                for ((goal, _), class) in stranded.flat_map(|one| section.clients.iter().map(move |class| (one, class)))
-                {
-                    let version = graph.release(standing.release).version.clone();
-                    baseline.stranded.insert((
-                        section.channel.clone(),
-                        section.arch.clone(),
-                        class.clone(),
-                        version,
-                        goal,
-                    ));
+                for (goal, _) in stranded {
+                    let keys = section.clients.iter().map(|class| key(section, class, version, goal));
+                    baseline.stranded.extend(keys);
                 }
             }
         }
         baseline
     }
 
-    /// A platform that no block named before was one among the others.
-    fn knows_as_well(
-        &self,
-        (channel, arch, class): (ChannelName, Arch, ClientClass),
-        version: &Version,
-        goal: Goal,
-    ) -> Before {
-        let class = if self.classes.contains(&class) { class } else { ClientClass::OnAnother };
-        match self.stranded.contains(&(channel, arch, class, version.clone(), goal)) {
+    /// How a client stood. One on a platform that no block named then was among the others.
+    fn of_client(&self, section: &Section, class: &ClientClass, version: &Version, goal: Goal) -> Before {
+        let class = if self.classes.contains(class) { class } else { &ClientClass::OnAnother };
+        match self.stranded.contains(&key(section, class, version, goal)) {
             true => Before::Stranded,
             false => Before::NotStranded,
         }
     }
+}
+
+/// What tells one who is stranded from another, in any graph.
+type Key = (ChannelName, Arch, ClientClass, Version, Goal);
+
+fn key(section: &Section, class: &ClientClass, version: &Version, goal: Goal) -> Key {
+    (section.channel.clone(), section.arch.clone(), class.clone(), version.clone(), goal)
 }

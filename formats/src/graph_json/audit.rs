@@ -1,0 +1,86 @@
+//! An audit: every certificate, and who is stranded.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use towpath_core::audit::{Arrivals, Audit, Cause, ClientClass, Outcome, Outlook, Section, Spot, Stranding};
+use towpath_core::domain::{BlockId, Graph, ReleaseId};
+
+/// Everything that was found; `stranded` is what the caller asked for, all or only what is new.
+pub fn audit(graph: &Graph, audit: &Audit, strandings: &[Stranding], arrivals: &Arrivals) -> Value {
+    json!({
+        "at": audit.at.to_string(),
+        "sections": audit.sections.iter().map(|one| section(graph, one)).collect::<Vec<_>>(),
+        "stranded": strandings.iter().map(|one| stranding(graph, one, arrivals)).collect::<Vec<_>>(),
+    })
+}
+
+fn section(graph: &Graph, section: &Section) -> Value {
+    let tally = section.tally();
+    let releases = section.releases.iter().map(|standing| {
+        json!({
+            "version": version(graph, standing.release),
+            "minor": outlook(graph, &standing.minor),
+            "head": outlook(graph, &standing.head),
+        })
+    });
+    json!({
+        "channel": section.channel.as_str(),
+        "arch": section.arch.as_str(),
+        "clients": clients(&section.clients),
+        "tally": {"plain": tally.plain, "conditional": tally.conditional, "stranded": tally.stranded},
+        "releases": releases.collect::<Vec<_>>(),
+    })
+}
+
+fn outlook(graph: &Graph, outlook: &Outlook) -> Value {
+    let mut value = json!({"goal": version(graph, outlook.goal), "grade": outlook.outcome.grade()});
+    match &outlook.outcome {
+        Outcome::Way(way) => {
+            value["way"] = versions(graph, &way.releases);
+            value["risks"] = way.risks.iter().map(|risk| json!(graph.risk(*risk).name)).collect();
+        }
+        Outcome::Stranded(Cause::Blocks { blocks, way }) => {
+            value["cause"] = json!("blocks");
+            value["blocks"] = files(graph, blocks);
+            value["wayWithoutThem"] = versions(graph, way);
+        }
+        Outcome::Stranded(Cause::NoEdgeLeaves) => value["cause"] = json!("noEdgeLeaves"),
+        Outcome::Stranded(Cause::NoEdgeReaches) => value["cause"] = json!("noEdgeReaches"),
+    }
+    value
+}
+
+fn stranding(graph: &Graph, stranding: &Stranding, arrivals: &Arrivals) -> Value {
+    let spot = |spot: &Spot| {
+        json!({
+            "channel": spot.channel.as_str(),
+            "arch": spot.arch.as_str(),
+            "clients": clients(&spot.clients),
+            "goal": version(graph, spot.goal),
+            "releases": versions(graph, &spot.releases),
+        })
+    };
+    json!({
+        "cause": stranding.barrier.code(),
+        "blocks": stranding.barrier.blocks().map(|blocks| files(graph, blocks)),
+        "since": stranding.barrier.since(graph, arrivals).map(|since| since.to_string()),
+        "spots": stranding.spots.iter().map(spot).collect::<Vec<_>>(),
+    })
+}
+
+fn clients(classes: &BTreeSet<ClientClass>) -> Value {
+    classes.iter().map(|class| json!(class.code())).collect()
+}
+
+fn files(graph: &Graph, blocks: &BTreeSet<BlockId>) -> Value {
+    blocks.iter().map(|block| json!(graph.block(*block).origin.file)).collect()
+}
+
+fn versions(graph: &Graph, releases: &[ReleaseId]) -> Value {
+    releases.iter().map(|release| version(graph, *release)).collect()
+}
+
+fn version(graph: &Graph, release: ReleaseId) -> Value {
+    json!(graph.release(release).version.to_string())
+}

@@ -1,0 +1,3 @@
+//! Answers about graph data as JSON. Field names are stable.
+
+pub mod audit;
