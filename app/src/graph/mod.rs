@@ -38,7 +38,7 @@ pub(crate) enum Output {
 /// Runs a command about graphs.
 pub(crate) fn execute(command: GraphCommand) -> anyhow::Result<ExitCode> {
     match command {
-        GraphCommand::Audit(args) => audit::run(args),
+        GraphCommand::Audit(args) => audit::run(&args),
         GraphCommand::Lint(args) => lint::lint(args),
         GraphCommand::Migrate(args) => migrate::migrate(args),
     }

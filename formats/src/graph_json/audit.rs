@@ -3,21 +3,28 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use towpath_core::audit::{Arrivals, Audit, Cause, ClientClass, Outcome, Outlook, Section, Spot, Stranding};
-use towpath_core::domain::{BlockId, Graph, ReleaseId};
+use towpath_core::audit::{Arrivals, Audit, Cause, ClientClass, Outcome, Outlook, Section, Spot, Standing, Stranding};
+use towpath_core::domain::{BlockId, Graph, ReleaseId, Version};
 
-/// Everything that was found; `stranded` is what the caller asked for, all or only what is new.
-pub fn audit(graph: &Graph, audit: &Audit, strandings: &[Stranding], arrivals: &Arrivals) -> Value {
+/// Everything that was found, or the ways of one release only. `stranded` is what the caller asked for: all, or what is new.
+pub fn audit(
+    graph: &Graph,
+    audit: &Audit,
+    strandings: &[Stranding],
+    arrivals: &Arrivals,
+    only: Option<&Version>,
+) -> Value {
     json!({
         "at": audit.at.to_string(),
-        "sections": audit.sections.iter().map(|one| section(graph, one)).collect::<Vec<_>>(),
+        "sections": audit.sections.iter().map(|one| section(graph, one, only)).collect::<Vec<_>>(),
         "stranded": strandings.iter().map(|one| stranding(graph, one, arrivals)).collect::<Vec<_>>(),
     })
 }
 
-fn section(graph: &Graph, section: &Section) -> Value {
+fn section(graph: &Graph, section: &Section, only: Option<&Version>) -> Value {
     let tally = section.tally();
-    let releases = section.releases.iter().map(|standing| {
+    let wanted = |standing: &&Standing| only.is_none_or(|only| graph.release(standing.release).version == *only);
+    let releases = section.releases.iter().filter(wanted).map(|standing| {
         json!({
             "version": version(graph, standing.release),
             "minor": outlook(graph, &standing.minor),

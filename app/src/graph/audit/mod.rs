@@ -1,0 +1,113 @@
+//! `towpath graph audit`: can every release get on, and if not, which blocks strand it?
+
+mod arrivals;
+mod text;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{anyhow, bail};
+use clap::Args;
+use jiff::Timestamp;
+use towpath_core::audit::{Baseline, Scope, audit, strandings};
+use towpath_core::domain::{Arch, ChannelName, Graph, Version};
+use towpath_formats::graph_json;
+
+use super::Output;
+use super::inputs::{self, Source};
+use crate::cli::print;
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditArgs {
+    /// The graph data. [default: the built-in example]
+    directory: Option<PathBuf>,
+    /// The releases and their edges, as a Cincinnati graph. [default: the built-in example's]
+    #[arg(long, value_name = "FILE")]
+    releases: Option<PathBuf>,
+    /// Tell only who is stranded and was not in this revision or directory; exit with 1 if anybody is.
+    #[arg(long, value_name = "REV|DIR")]
+    base: Option<String>,
+    /// Look at this channel only; can be given several times.
+    #[arg(long, value_name = "NAME")]
+    channel: Vec<String>,
+    /// Look at this architecture only.
+    #[arg(long, value_name = "ARCH")]
+    arch: Option<String>,
+    /// Show the ways of this release instead.
+    #[arg(long, value_name = "VERSION", conflicts_with = "base")]
+    release: Option<Version>,
+    /// Exit with 1 if anybody is stranded.
+    #[arg(long)]
+    exit_code: bool,
+    /// Look at the releases that have entered their channels by then. [default: now]
+    #[arg(long, value_name = "TIME")]
+    now: Option<Timestamp>,
+    /// How to answer.
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    output: Output,
+}
+
+pub(super) fn run(args: &AuditArgs) -> anyhow::Result<ExitCode> {
+    let now = args.now.unwrap_or_else(Timestamp::now);
+    let source = args.directory.clone().map_or(Source::Example, Source::Directory);
+    let releases = inputs::releases(args.releases.as_deref())?;
+    let base_releases = args.base.as_ref().map(|_| releases.clone()).unwrap_or_default();
+    let graph = inputs::graph(&source, releases, now)?;
+    let scope = scope(args, &graph)?;
+    let found = audit(&graph, &scope, now);
+    if let Some(version) = &args.release {
+        if !found
+            .sections
+            .iter()
+            .any(|part| part.releases.iter().any(|of| graph.release(of.release).version == *version))
+        {
+            bail!("{version} has entered none of these channels; name another, or a later --now");
+        }
+        if args.output == Output::Text {
+            print(&text::ways(&graph, &found, version))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
+    let base = match &args.base {
+        Some(text) => {
+            let source = Source::named(text, args.directory.as_deref().unwrap_or(Path::new(".")));
+            let graph = inputs::graph(&source, base_releases, now)?;
+            Some(Baseline::of(&graph, &audit(&graph, &scope, now)))
+        }
+        None => None,
+    };
+    let stranded = strandings(&graph, &found, base.as_ref());
+    let arrivals = args.directory.as_deref().map(arrivals::read).transpose()?.flatten();
+    match args.output {
+        Output::Json => {
+            let arrivals = arrivals.unwrap_or_default();
+            let only = args.release.as_ref();
+            let json = graph_json::audit::audit(&graph, &found, &stranded, &arrivals, only);
+            print(&format!("{json:#}\n"))?;
+        }
+        Output::Text => {
+            let page = text::Page { graph: &graph, audit: &found, strandings: &stranded, arrivals: arrivals.as_ref() };
+            let shown = match &args.base {
+                Some(base) => page.change(base),
+                None => page.whole(&args.channel),
+            };
+            print(&shown)?;
+        }
+    }
+    let asked = args.exit_code || args.base.is_some();
+    Ok(if asked && !stranded.is_empty() { ExitCode::from(1) } else { ExitCode::SUCCESS })
+}
+
+/// What is looked at: a name that does not exist is a mistake, not an empty answer.
+fn scope(args: &AuditArgs, graph: &Graph) -> anyhow::Result<Scope> {
+    let channel = |name: &String| -> anyhow::Result<ChannelName> {
+        let known = graph.channel(name).map(|channel| channel.name.clone());
+        known.ok_or_else(|| anyhow!("there is no channel {name:?}; look for its name in channels/"))
+    };
+    let arch = args.arch.as_ref().map(|name| Arch::new(name.as_str()));
+    if let Some(unknown) = arch.as_ref().filter(|arch| !graph.arches().any(|known| known == *arch)) {
+        let known: Vec<&str> = graph.arches().map(Arch::as_str).collect();
+        bail!("there are no releases for {unknown}; there are for {}", known.join(", "));
+    }
+    Ok(Scope { channels: args.channel.iter().map(channel).collect::<anyhow::Result<_>>()?, arch })
+}

@@ -1,0 +1,270 @@
+//! An audit for people: what is well in a sentence, what is not in a table, and then block by block.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, ContentArrangement, Table};
+use jiff::Timestamp;
+use towpath_core::audit::{
+    Arrivals, Audit, Barrier, Cause, ClientClass, Outcome, Outlook, Section, Spot, Standing, Stranding,
+};
+use towpath_core::domain::{Arch, BlockId, ChannelName, Graph, ReleaseId, Version};
+
+/// So many that nobody reads all of them; the rest is counted.
+const MAX_ROWS: usize = 100;
+const MAX_STRANDINGS: usize = 50;
+/// Of many releases, so many are named before the last one.
+const NAMED_RELEASES: usize = 3;
+
+/// What is to be shown.
+pub(super) struct Page<'a> {
+    pub(super) graph: &'a Graph,
+    pub(super) audit: &'a Audit,
+    pub(super) strandings: &'a [Stranding],
+    /// None where there is no history.
+    pub(super) arrivals: Option<&'a Arrivals>,
+}
+
+impl Page<'_> {
+    /// Everything: a summary, and who is stranded by what. Channels that were asked for are shown even if all is well.
+    pub(super) fn whole(&self, asked: &[String]) -> String {
+        let mut text = self.summary();
+        let shown = |part: &&Section| !asked.is_empty() || !is_plain(part);
+        text.push_str(&self.table(self.audit.sections.iter().filter(shown).collect()));
+        text + &self.stranded("Stranded by blocks; without these files there is a way:\n")
+    }
+
+    /// Only what is worse than in the base.
+    pub(super) fn change(&self, base: &str) -> String {
+        match self.strandings.is_empty() {
+            true => format!("Nobody is stranded who was not in {base}.\n"),
+            false => {
+                let mut text = format!("Stranded, and not so in {base}:\n");
+                text.push_str(&self.stranded("By blocks; without these files there is a way:\n"));
+                text
+            }
+        }
+    }
+
+    fn summary(&self) -> String {
+        let sections = &self.audit.sections;
+        let channels: BTreeSet<&ChannelName> = sections.iter().map(|part| &part.channel).collect();
+        let arches: BTreeSet<&str> = sections.iter().map(|part| part.arch.as_str()).collect();
+        let not_plain: BTreeSet<&ChannelName> =
+            sections.iter().filter(|part| !is_plain(part)).map(|part| &part.channel).collect();
+        let listed: BTreeSet<ReleaseId> =
+            sections.iter().flat_map(|part| part.releases.iter().map(|of| of.release)).collect();
+        let arches: Vec<&str> = arches.into_iter().collect();
+        let mut text = format!(
+            "{} in {}, on {}, at {}.\n",
+            count(listed.len(), "release"),
+            count(channels.len(), "channel"),
+            arches.join(", "),
+            minute(self.audit.at)
+        );
+        let ways = "a plain way to the newest of its minor version and to the channel's head";
+        match (channels.len() - not_plain.len(), not_plain.len()) {
+            (0, 0) => text.push_str("No release has entered any of these channels.\n"),
+            (_, 0) => writeln!(text, "Every release has {ways}, whoever runs it.").expect("fits"),
+            (0, _) => writeln!(text, "Not every release has {ways}.").expect("fits"),
+            (well, others) => {
+                writeln!(text, "In {}, every release has {ways}. In {others} not:", count(well, "channel"))
+                    .expect("fits")
+            }
+        }
+        text
+    }
+
+    fn table(&self, sections: Vec<&Section>) -> String {
+        if sections.is_empty() {
+            return String::new();
+        }
+        let mut table = Table::new();
+        table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+        table.set_header(["CHANNEL", "ARCH", "CLIENTS", "RELEASES", "PLAIN", "CONDITIONAL", "STRANDED"]);
+        for part in sections.iter().take(MAX_ROWS) {
+            let tally = part.tally();
+            let numbers = [part.releases.len(), tally.plain, tally.conditional, tally.stranded].map(|n| n.to_string());
+            let names = [part.channel.to_string(), part.arch.to_string(), self.clients(&part.clients)];
+            table.add_row(names.into_iter().chain(numbers));
+        }
+        table.column_iter_mut().skip(3).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
+        let mut text = String::from("\n");
+        table.to_string().lines().for_each(|line| writeln!(text, "{}", line.trim_end()).expect("fits"));
+        if sections.len() > MAX_ROWS {
+            writeln!(text, "and {} more; --channel and --arch look closer", sections.len() - MAX_ROWS).expect("fits");
+        }
+        text
+    }
+
+    fn stranded(&self, by_blocks: &str) -> String {
+        let mut text = String::new();
+        let mut last = "";
+        for stranding in self.strandings.iter().take(MAX_STRANDINGS) {
+            let head = match &stranding.barrier {
+                Barrier::Blocks(_) => by_blocks,
+                Barrier::NoEdgeReaches => "No edge leads there, blocked or not:\n",
+                Barrier::NoEdgeLeaves => "No edge leaves, blocked or not:\n",
+            };
+            if head != last {
+                write!(text, "\n{head}").expect("fits");
+                last = head;
+            }
+            text.push_str(&self.stranding(stranding));
+        }
+        if self.strandings.len() > MAX_STRANDINGS {
+            let more = self.strandings.len() - MAX_STRANDINGS;
+            writeln!(text, "\nand {more} more; --channel looks closer, --output json has all").expect("fits");
+        }
+        text
+    }
+
+    fn stranding(&self, stranding: &Stranding) -> String {
+        let mut text = String::new();
+        if let Some(blocks) = stranding.barrier.blocks() {
+            let files = files(self.graph, blocks);
+            let since = match (self.arrivals, self.arrivals.and_then(|them| stranding.barrier.since(self.graph, them)))
+            {
+                (None, _) => String::new(),
+                (Some(_), Some(since)) => format!(", since {}", minute(since)),
+                (Some(_), None) => ", not committed yet".to_owned(),
+            };
+            writeln!(text, "\n  {}{since}", files.join("\n  + ")).expect("fits");
+        }
+        for ((goal, releases, clients), places) in self.together(&stranding.spots) {
+            writeln!(text, "    {} cannot get to {goal}, {}", named(&releases), for_clients(&self.clients(clients)))
+                .expect("fits");
+            places.iter().for_each(|place| writeln!(text, "      in {place}").expect("fits"));
+        }
+        text
+    }
+
+    /// The same releases with the same goal, in how many channels and on how many architectures they may be.
+    fn together<'a>(&self, spots: &'a [Spot]) -> Vec<(Same<'a>, Vec<String>)> {
+        let mut same: Vec<(Same<'a>, Vec<Place<'a>>)> = Vec::new();
+        for spot in spots {
+            let version = |id: &ReleaseId| self.graph.release(*id).version.clone();
+            let key = (version(&spot.goal), spot.releases.iter().map(version).collect::<Vec<_>>(), &spot.clients);
+            let at = same.iter().position(|(known, _)| *known == key).unwrap_or_else(|| {
+                same.push((key, Vec::new()));
+                same.len() - 1
+            });
+            let channels = &mut same[at].1;
+            match channels.iter_mut().find(|(channel, _)| *channel == &spot.channel) {
+                Some((_, arches)) => drop(arches.insert(&spot.arch)),
+                None => channels.push((&spot.channel, [&spot.arch].into())),
+            }
+        }
+        same.into_iter().map(|(key, channels)| (key, places(&channels))).collect()
+    }
+
+    fn clients(&self, clients: &BTreeSet<ClientClass>) -> String {
+        clients_text(self.audit, clients)
+    }
+}
+
+/// Where to, which releases, whose.
+type Same<'a> = (Version, Vec<Version>, &'a BTreeSet<ClientClass>);
+
+/// A channel, and architectures in it.
+type Place<'a> = (&'a ChannelName, BTreeSet<&'a Arch>);
+
+/// Channels, put together by their architectures.
+fn places(channels: &[Place<'_>]) -> Vec<String> {
+    let mut by_arches: BTreeMap<&BTreeSet<&Arch>, Vec<&str>> = BTreeMap::new();
+    channels.iter().for_each(|(channel, arches)| by_arches.entry(arches).or_default().push(channel.as_str()));
+    let place = |(arches, channels): (&BTreeSet<&Arch>, Vec<&str>)| {
+        let arches: Vec<&str> = arches.iter().map(|arch| arch.as_str()).collect();
+        format!("{} on {}", channels.join(", "), arches.join(", "))
+    };
+    by_arches.into_iter().map(place).collect()
+}
+
+/// The ways of one release, wherever it is.
+pub(super) fn ways(graph: &Graph, audit: &Audit, version: &Version) -> String {
+    let mut text = String::new();
+    for part in &audit.sections {
+        let of_version = |standing: &&Standing| graph.release(standing.release).version == *version;
+        let Some(standing) = part.releases.iter().find(of_version) else { continue };
+        let between = if text.is_empty() { "" } else { "\n" };
+        let clients = for_clients(&clients_text(audit, &part.clients));
+        writeln!(text, "{between}{version} in {} on {}, {clients}", part.channel, part.arch).expect("fits");
+        let minor = format!("newest {}.{}", version.major(), version.minor());
+        for (what, outlook) in [(minor.as_str(), &standing.minor), ("head", &standing.head)] {
+            let goal = graph.release(outlook.goal).version.to_string();
+            let said = outlook_text(graph, outlook);
+            writeln!(text, "  {what:<12} {goal:<12} {:<12} {said}", outlook.outcome.grade()).expect("fits");
+        }
+    }
+    text
+}
+
+fn outlook_text(graph: &Graph, outlook: &Outlook) -> String {
+    match &outlook.outcome {
+        Outcome::Way(way) if way.releases.len() == 1 => "it is there".to_owned(),
+        Outcome::Way(way) if way.risks.is_empty() => arrows(graph, &way.releases),
+        Outcome::Way(way) => {
+            let risks: Vec<&str> = way.risks.iter().map(|risk| graph.risk(*risk).name.as_str()).collect();
+            format!("{}, unless {} applies", arrows(graph, &way.releases), risks.join(" or "))
+        }
+        Outcome::Stranded(Cause::Blocks { blocks, way }) => {
+            format!("{}; without: {}", files(graph, blocks).join(" + "), arrows(graph, way))
+        }
+        Outcome::Stranded(Cause::NoEdgeReaches) => "no edge leads there".to_owned(),
+        Outcome::Stranded(Cause::NoEdgeLeaves) => "no edge leaves it".to_owned(),
+    }
+}
+
+fn is_plain(part: &Section) -> bool {
+    part.tally().plain == part.releases.len()
+}
+
+fn arrows(graph: &Graph, way: &[ReleaseId]) -> String {
+    let versions: Vec<String> = way.iter().map(|id| graph.release(*id).version.to_string()).collect();
+    versions.join(" -> ")
+}
+
+/// Clients, as people speak of them.
+fn clients_text(audit: &Audit, clients: &BTreeSet<ClientClass>) -> String {
+    let all: BTreeSet<&ClientClass> = audit.sections.iter().flat_map(|part| &part.clients).collect();
+    let others: Vec<String> = all.iter().filter(|class| !clients.contains(class)).map(ToString::to_string).collect();
+    match others.len() {
+        0 => "everybody".to_owned(),
+        few if few < clients.len() && clients.len() > 4 => format!("everybody but {}", others.join(", ")),
+        _ => clients.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+    }
+}
+
+fn for_clients(clients: &str) -> String {
+    format!("for {clients}")
+}
+
+/// Releases, the first few by name.
+fn named(releases: &[Version]) -> String {
+    let names: Vec<String> = releases.iter().map(ToString::to_string).collect();
+    match names.as_slice() {
+        [] => String::new(),
+        [one] => one.clone(),
+        [but_last @ .., last] if but_last.len() <= NAMED_RELEASES => format!("{} and {last}", but_last.join(", ")),
+        [but_last @ .., last] => {
+            let more = but_last.len() - NAMED_RELEASES;
+            format!("{}, {more} more and {last}", but_last[..NAMED_RELEASES].join(", "))
+        }
+    }
+}
+
+/// The files of blocks, and what a source of releases says itself.
+fn files(graph: &Graph, blocks: &BTreeSet<BlockId>) -> Vec<String> {
+    blocks.iter().map(|block| graph.block(*block).origin.file.to_string()).collect()
+}
+
+/// A time to the minute, as people read it.
+fn minute(at: Timestamp) -> String {
+    let text = at.to_string();
+    format!("{} {}Z", &text[..10], &text[11..16])
+}
+
+fn count(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
