@@ -43,7 +43,7 @@ impl fmt::Display for ClientClass {
         match self {
             Self::On(platform) => platform.fmt(f),
             Self::OnAnother => f.write_str("other platforms"),
-            Self::Unknown => f.write_str("platform unknown"),
+            Self::Unknown => f.write_str("unknown platform"),
         }
     }
 }

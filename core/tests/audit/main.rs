@@ -17,7 +17,7 @@ fn a_way_has_the_fewest_hops_and_then_the_newest_releases() {
          edges 4.9.1 -> 4.9.3
          edges 4.9.2 -> 4.9.3",
         expect![[r#"
-            stable-4.9 for other platforms, platform unknown
+            stable-4.9 for other platforms, unknown platform
               4.8.1: is there; 4.8.1 -> 4.9.2 -> 4.9.3
               4.9.0: 4.9.0 -> 4.9.1 -> 4.9.3
               4.9.1: 4.9.1 -> 4.9.3
@@ -35,7 +35,7 @@ fn a_plain_way_comes_before_a_shorter_one_with_risks() {
          edges 4.9.1 -> 4.9.2
          risk Slow slow.yaml 4.9.2 from 4[.]9[.]0 rules query|always",
         expect![[r#"
-            stable-4.9 for other platforms, platform unknown
+            stable-4.9 for other platforms, unknown platform
               4.9.0: 4.9.0 -> 4.9.1 -> 4.9.2
               4.9.1: 4.9.1 -> 4.9.2
               4.9.2: is there
@@ -52,7 +52,7 @@ fn a_way_with_risks_names_them() {
          risk Slow slow.yaml 4.9.1
          risk Leak leak.yaml 4.9.2 rules later|query",
         expect![[r#"
-            stable-4.9 for other platforms, platform unknown
+            stable-4.9 for other platforms, unknown platform
               4.9.0: 4.9.0 -> 4.9.1 -> 4.9.2 unless Leak unless Slow
               4.9.1: 4.9.1 -> 4.9.2 unless Leak
               4.9.2: is there
@@ -67,7 +67,7 @@ fn a_risk_for_everybody_strands_like_a_block() {
          edges 4.9.0 -> 4.9.1
          risk Broken broken.yaml 4.9.1 rules always",
         expect![[r#"
-            stable-4.9 for other platforms, platform unknown
+            stable-4.9 for other platforms, unknown platform
               4.9.0: not to 4.9.1: broken.yaml (4.9.0 -> 4.9.1)
               4.9.1: is there
         "#]],
@@ -77,7 +77,7 @@ fn a_risk_for_everybody_strands_like_a_block() {
          edges 4.9.0 -> 4.9.1
          risk New new.yaml 4.9.1 rules later",
         expect![[r#"
-            stable-4.9 for other platforms, platform unknown
+            stable-4.9 for other platforms, unknown platform
               4.9.0: not to 4.9.1: new.yaml (4.9.0 -> 4.9.1)
               4.9.1: is there
         "#]],
@@ -92,13 +92,13 @@ fn a_targeted_block_strands_its_platform_and_who_reports_none() {
          edges 4.9.0 -> 4.9.1
          block aws.yaml 4.9.1 on AWS",
         expect![[r#"
-            stable-4.9 for AWS, platform unknown
+            stable-4.9 for AWS, unknown platform
               4.9.0: not to 4.9.1: aws.yaml (4.9.0 -> 4.9.1)
               4.9.1: is there
             stable-4.9 for other platforms
               4.9.0: 4.9.0 -> 4.9.1
               4.9.1: is there
-            stable-4.10 for AWS, other platforms, platform unknown
+            stable-4.10 for AWS, other platforms, unknown platform
               4.10.0: is there
         "#]],
     );
@@ -115,7 +115,7 @@ fn the_fewest_blocks_are_named_even_on_a_longer_way() {
          block two.yaml 4.9.3 from 4[.]9[.]0
          block three.yaml 4.9.1",
         expect![[r#"
-            stable-4.9 for other platforms, platform unknown
+            stable-4.9 for other platforms, unknown platform
               4.9.0: not to 4.9.3: three.yaml (4.9.0 -> 4.9.1 -> 4.9.2 -> 4.9.3)
               4.9.1: 4.9.1 -> 4.9.2 -> 4.9.3
               4.9.2: 4.9.2 -> 4.9.3
@@ -136,7 +136,7 @@ fn all_blocks_of_an_edge_count() {
          risk Weighed d.yaml 4.9.1
          block e.yaml 4.9.2",
         expect![[r#"
-            stable-4.9 for AWS, platform unknown
+            stable-4.9 for AWS, unknown platform
               4.9.0: not to 4.9.2: a.yaml + b.yaml + c.yaml + e.yaml (4.9.0 -> 4.9.1 -> 4.9.2)
               4.9.1: not to 4.9.2: e.yaml (4.9.1 -> 4.9.2)
               4.9.2: is there
@@ -156,7 +156,7 @@ fn want_of_edges_is_told_apart_from_blocks() {
          block a.yaml 4.9.1
          block b.yaml 4.9.3",
         expect![[r#"
-            stable-4.9 for other platforms, platform unknown
+            stable-4.9 for other platforms, unknown platform
               4.9.0: not to 4.9.3: no edge reaches
               4.9.1: not to 4.9.3: no edge leaves
               4.9.2: not to 4.9.3: no edge leaves
@@ -173,7 +173,7 @@ fn releases_that_enter_later_are_not_there_yet() {
          edges 4.9.1 -> 4.9.2
          block a.yaml 4.9.1",
         expect![[r#"
-            stable-4.9 for other platforms, platform unknown
+            stable-4.9 for other platforms, unknown platform
               4.9.0: not to 4.9.1: a.yaml (4.9.0 -> 4.9.1)
               4.9.1: is there
         "#]],
@@ -187,7 +187,7 @@ fn a_window_that_has_opened_strands_nobody() {
          phased P30D
          edges 4.9.0 -> 4.9.1",
         expect![[r#"
-            stable-4.9 for other platforms, platform unknown
+            stable-4.9 for other platforms, unknown platform
               4.9.0: 4.9.0 -> 4.9.1
               4.9.1: is there
         "#]],
@@ -202,7 +202,7 @@ fn pre_releases_are_goals_only_where_there_is_no_newer_final_release() {
          edges 4.20.0 -> 4.20.1
          edges 4.21.0-ec.0 -> 4.21.0-ec.1",
         expect![[r#"
-            candidate-4.21 for other platforms, platform unknown
+            candidate-4.21 for other platforms, unknown platform
               4.20.0-rc.1: 4.20.0-rc.1 -> 4.20.0 -> 4.20.1
               4.20.0: 4.20.0 -> 4.20.1
               4.20.1: is there

@@ -1,6 +1,6 @@
 //! An audit for people: what is well in a sentence, what is not in a table, and then block by block.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use comfy_table::presets::NOTHING;
@@ -16,6 +16,7 @@ const MAX_ROWS: usize = 100;
 const MAX_STRANDINGS: usize = 50;
 /// Of many releases, so many are named before the last one.
 const NAMED_RELEASES: usize = 3;
+const EVERYBODY: &str = "everybody";
 
 /// What is to be shown.
 pub(super) struct Page<'a> {
@@ -69,7 +70,7 @@ impl Page<'_> {
             (_, 0) => writeln!(text, "Every release has {ways}, whoever runs it.").expect("fits"),
             (0, _) => writeln!(text, "Not every release has {ways}.").expect("fits"),
             (well, others) => {
-                writeln!(text, "In {}, every release has {ways}. In {others} not:", count(well, "channel"))
+                writeln!(text, "In {}, every release has {ways}. In {others} some have none:", count(well, "channel"))
                     .expect("fits")
             }
         }
@@ -132,31 +133,45 @@ impl Page<'_> {
             };
             writeln!(text, "\n  {}{since}", files.join("\n  + ")).expect("fits");
         }
-        for ((goal, releases, clients), places) in self.together(&stranding.spots) {
-            writeln!(text, "    {} cannot get to {goal}, {}", named(&releases), for_clients(&self.clients(clients)))
-                .expect("fits");
-            places.iter().for_each(|place| writeln!(text, "      in {place}").expect("fits"));
+        for (Who { releases, clients }, goals) in self.together(&stranding.spots) {
+            let clients = match self.clients(clients).as_str() {
+                EVERYBODY => String::new(),
+                some => format!(" (for {some})"),
+            };
+            writeln!(text, "    {}{clients} cannot get", named(&releases)).expect("fits");
+            for (goal, channels) in goals {
+                let places = self.places(&channels).join("; ");
+                writeln!(text, "      to {goal} in {places}").expect("fits");
+            }
         }
         text
     }
 
-    /// The same releases with the same goal, in how many channels and on how many architectures they may be.
-    fn together<'a>(&self, spots: &'a [Spot]) -> Vec<(Same<'a>, Vec<String>)> {
-        let mut same: Vec<(Same<'a>, Vec<Place<'a>>)> = Vec::new();
+    /// The same releases of the same clients, in however many channels and on however many architectures they may be.
+    fn together<'a>(&self, spots: &'a [Spot]) -> Vec<(Who<'a>, Goals<'a>)> {
+        let version = |id: &ReleaseId| self.graph.release(*id).version.clone();
+        let mut together: Vec<(Who<'a>, Goals<'a>)> = Vec::new();
         for spot in spots {
-            let version = |id: &ReleaseId| self.graph.release(*id).version.clone();
-            let key = (version(&spot.goal), spot.releases.iter().map(version).collect::<Vec<_>>(), &spot.clients);
-            let at = same.iter().position(|(known, _)| *known == key).unwrap_or_else(|| {
-                same.push((key, Vec::new()));
-                same.len() - 1
-            });
-            let channels = &mut same[at].1;
-            match channels.iter_mut().find(|(channel, _)| *channel == &spot.channel) {
-                Some((_, arches)) => drop(arches.insert(&spot.arch)),
-                None => channels.push((&spot.channel, [&spot.arch].into())),
-            }
+            let who = Who { releases: spot.releases.iter().map(version).collect(), clients: &spot.clients };
+            let channels = entry(entry(&mut together, who), version(&spot.goal));
+            entry(channels, &spot.channel).insert(&spot.arch);
         }
-        same.into_iter().map(|(key, channels)| (key, places(&channels))).collect()
+        together
+    }
+
+    /// Channels, put together by their architectures, which are named where there are several.
+    fn places(&self, channels: &[Place<'_>]) -> Vec<String> {
+        let mut by_arches: Vec<(&BTreeSet<&Arch>, Vec<&str>)> = Vec::new();
+        channels.iter().for_each(|(channel, arches)| entry(&mut by_arches, arches).push(channel.as_str()));
+        let one_arch = self.audit.sections.iter().all(|part| part.arch == self.audit.sections[0].arch);
+        let place = |(arches, channels): &(&BTreeSet<&Arch>, Vec<&str>)| match one_arch {
+            true => channels.join(", "),
+            false => {
+                let arches: Vec<&str> = arches.iter().map(|arch| arch.as_str()).collect();
+                format!("{} on {}", channels.join(", "), arches.join(", "))
+            }
+        };
+        by_arches.iter().map(place).collect()
     }
 
     fn clients(&self, clients: &BTreeSet<ClientClass>) -> String {
@@ -164,21 +179,26 @@ impl Page<'_> {
     }
 }
 
-/// Where to, which releases, whose.
-type Same<'a> = (Version, Vec<Version>, &'a BTreeSet<ClientClass>);
+/// Which releases, and whose.
+#[derive(PartialEq, Eq)]
+struct Who<'a> {
+    releases: Vec<Version>,
+    clients: &'a BTreeSet<ClientClass>,
+}
 
 /// A channel, and architectures in it.
 type Place<'a> = (&'a ChannelName, BTreeSet<&'a Arch>);
 
-/// Channels, put together by their architectures.
-fn places(channels: &[Place<'_>]) -> Vec<String> {
-    let mut by_arches: BTreeMap<&BTreeSet<&Arch>, Vec<&str>> = BTreeMap::new();
-    channels.iter().for_each(|(channel, arches)| by_arches.entry(arches).or_default().push(channel.as_str()));
-    let place = |(arches, channels): (&BTreeSet<&Arch>, Vec<&str>)| {
-        let arches: Vec<&str> = arches.iter().map(|arch| arch.as_str()).collect();
-        format!("{} on {}", channels.join(", "), arches.join(", "))
-    };
-    by_arches.into_iter().map(place).collect()
+/// Where they cannot get to, and in which channels.
+type Goals<'a> = Vec<(Version, Vec<Place<'a>>)>;
+
+/// What a short list has under that key, in the order in which keys came.
+fn entry<K: PartialEq, V: Default>(list: &mut Vec<(K, V)>, key: K) -> &mut V {
+    let at = list.iter().position(|(known, _)| *known == key).unwrap_or_else(|| {
+        list.push((key, V::default()));
+        list.len() - 1
+    });
+    &mut list[at].1
 }
 
 /// The ways of one release, wherever it is.
@@ -188,8 +208,8 @@ pub(super) fn ways(graph: &Graph, audit: &Audit, version: &Version) -> String {
         let of_version = |standing: &&Standing| graph.release(standing.release).version == *version;
         let Some(standing) = part.releases.iter().find(of_version) else { continue };
         let between = if text.is_empty() { "" } else { "\n" };
-        let clients = for_clients(&clients_text(audit, &part.clients));
-        writeln!(text, "{between}{version} in {} on {}, {clients}", part.channel, part.arch).expect("fits");
+        let clients = clients_text(audit, &part.clients);
+        writeln!(text, "{between}{version} in {} on {}, for {clients}", part.channel, part.arch).expect("fits");
         let minor = format!("newest {}.{}", version.major(), version.minor());
         for (what, outlook) in [(minor.as_str(), &standing.minor), ("head", &standing.head)] {
             let goal = graph.release(outlook.goal).version.to_string();
@@ -230,14 +250,10 @@ fn clients_text(audit: &Audit, clients: &BTreeSet<ClientClass>) -> String {
     let all: BTreeSet<&ClientClass> = audit.sections.iter().flat_map(|part| &part.clients).collect();
     let others: Vec<String> = all.iter().filter(|class| !clients.contains(class)).map(ToString::to_string).collect();
     match others.len() {
-        0 => "everybody".to_owned(),
-        few if few < clients.len() && clients.len() > 4 => format!("everybody but {}", others.join(", ")),
+        0 => EVERYBODY.to_owned(),
+        few if few < clients.len() && clients.len() > 4 => format!("{EVERYBODY} but {}", others.join(", ")),
         _ => clients.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
     }
-}
-
-fn for_clients(clients: &str) -> String {
-    format!("for {clients}")
 }
 
 /// Releases, the first few by name.
