@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 pub use client::ClientClass;
-pub use outlook::{Audit, Cause, Goal, Outcome, Outlook, Section, Standing, Tally, Way};
+pub use outlook::{Audit, Cause, Goal, Grade, Outcome, Outlook, Section, Standing, Tally, Way};
 pub use stranding::{Arrivals, Barrier, Baseline, Spot, Stranding, strandings};
 
 use crate::domain::{Arch, ChannelName, Graph};

@@ -95,6 +95,17 @@ pub enum Cause {
     NoEdgeReaches,
 }
 
+/// How good an outlook is, the best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Grade {
+    /// A way on which every step is recommended.
+    Plain,
+    /// A way on which clients have risks to weigh.
+    Conditional,
+    /// No way.
+    Stranded,
+}
+
 /// How many releases of a section stand how, each by the worse of its outlooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
@@ -114,12 +125,12 @@ impl Standing {
 }
 
 impl Outcome {
-    /// The stable name: `plain`, `conditional` or `stranded`.
-    pub fn grade(&self) -> &'static str {
+    /// How good it is.
+    pub fn grade(&self) -> Grade {
         match self {
-            Self::Way(way) if way.risks.is_empty() => "plain",
-            Self::Way(_) => "conditional",
-            Self::Stranded(_) => "stranded",
+            Self::Way(way) if way.risks.is_empty() => Grade::Plain,
+            Self::Way(_) => Grade::Conditional,
+            Self::Stranded(_) => Grade::Stranded,
         }
     }
 
@@ -132,16 +143,26 @@ impl Outcome {
     }
 }
 
+impl Grade {
+    /// The stable name.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Conditional => "conditional",
+            Self::Stranded => "stranded",
+        }
+    }
+}
+
 impl Section {
     /// How many releases stand how.
     pub fn tally(&self) -> Tally {
         let mut tally = Tally::default();
         for standing in &self.releases {
-            let grades = standing.outlooks().map(|(_, outlook)| outlook.outcome.grade());
-            match grades {
-                ["stranded", _] | [_, "stranded"] => tally.stranded += 1,
-                ["conditional", _] | [_, "conditional"] => tally.conditional += 1,
-                _ => tally.plain += 1,
+            match standing.minor.outcome.grade().max(standing.head.outcome.grade()) {
+                Grade::Plain => tally.plain += 1,
+                Grade::Conditional => tally.conditional += 1,
+                Grade::Stranded => tally.stranded += 1,
             }
         }
         tally

@@ -262,6 +262,20 @@ fn a_set_of_blocks_stands_since_its_last_block_came() {
     assert_eq!(Barrier::NoEdgeLeaves.since(&graph, &arrivals), None);
 }
 
+#[test]
+fn a_risk_that_the_source_of_releases_declares_strands_as_well() {
+    use towpath_core::audit::{Scope, audit, strandings};
+    use towpath_core::domain::{Graph, MatchingRule, Risk};
+    let (data, mut releases) = dsl::read("channel stable-4.9 4.9.0 4.9.1\n edges 4.9.0 -> 4.9.1");
+    let (name, url, message) = ("Broken".into(), "https://example.com".into(), "m".into());
+    let risk = Risk { name, url, message, matching_rules: vec![MatchingRule::Always] };
+    releases.edges[0].risks = Some([risk].into());
+    let graph = Graph::build(data, releases).0;
+    let found = strandings(&graph, &audit(&graph, &Scope::default(), dsl::now()), None);
+    let told: String = found.iter().map(|one| dsl::stranding_text(&graph, one)).collect();
+    assert_eq!(told, "releases\n  4.9.0 not to 4.9.1 in stable-4.9 for other unknown\n");
+}
+
 /// The checker is worth something only if it finds what is wrong.
 #[test]
 fn the_checker_refuses_what_is_not_so() {

@@ -41,7 +41,7 @@ fn section(graph: &Graph, section: &Section, only: Option<&Version>) -> Value {
 }
 
 fn outlook(graph: &Graph, outlook: &Outlook) -> Value {
-    let mut value = json!({"goal": version(graph, outlook.goal), "grade": outlook.outcome.grade()});
+    let mut value = json!({"goal": version(graph, outlook.goal), "grade": outlook.outcome.grade().code()});
     match &outlook.outcome {
         Outcome::Way(way) => {
             value["way"] = versions(graph, &way.releases);

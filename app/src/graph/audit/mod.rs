@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::{anyhow, bail};
 use clap::Args;
 use jiff::Timestamp;
-use towpath_core::audit::{Baseline, Scope, audit, strandings};
+use towpath_core::audit::{Audit, Baseline, Scope, audit, strandings};
 use towpath_core::domain::{Arch, ChannelName, Graph, Version};
 use towpath_formats::graph_json;
 
@@ -34,7 +34,7 @@ pub(crate) struct AuditArgs {
     #[arg(long, value_name = "ARCH")]
     arch: Option<String>,
     /// Show the ways of this release instead.
-    #[arg(long, value_name = "VERSION", conflicts_with = "base")]
+    #[arg(long, value_name = "VERSION", conflicts_with_all = ["base", "exit_code"])]
     release: Option<Version>,
     /// Exit with 1 if anybody is stranded.
     #[arg(long)]
@@ -51,54 +51,48 @@ pub(super) fn run(args: &AuditArgs) -> anyhow::Result<ExitCode> {
     let now = args.now.unwrap_or_else(Timestamp::now);
     let source = args.directory.clone().map_or(Source::Example, Source::Directory);
     let releases = inputs::releases(args.releases.as_deref())?;
-    let base_releases = args.base.as_ref().map(|_| releases.clone()).unwrap_or_default();
-    let graph = inputs::graph(&source, releases, now)?;
+    let graph = inputs::graph(&source, releases.clone(), now)?;
     let scope = scope(args, &graph)?;
-    let found = audit(&graph, &scope, now);
+    let audited = audit(&graph, &scope, now);
     if let Some(version) = &args.release {
-        if !found
-            .sections
-            .iter()
-            .any(|part| part.releases.iter().any(|of| graph.release(of.release).version == *version))
-        {
-            bail!("{version} has entered none of these channels; name another, or a later --now");
-        }
-        if args.output == Output::Text {
-            print(&text::ways(&graph, &found, version))?;
-            return Ok(ExitCode::SUCCESS);
-        }
+        check_presence(&graph, &audited, version)?;
     }
-    let base = match &args.base {
-        Some(text) => {
-            let source = Source::named(text, args.directory.as_deref().unwrap_or(Path::new(".")));
-            let graph = inputs::graph(&source, base_releases, now)?;
-            Some(Baseline::of(&graph, &audit(&graph, &scope, now)))
-        }
-        None => None,
-    };
-    let stranded = strandings(&graph, &found, base.as_ref());
+    let base = args.base.as_ref().map(|base| {
+        let source = Source::named(base, args.directory.as_deref().unwrap_or(Path::new(".")));
+        let graph = inputs::graph(&source, releases, now)?;
+        anyhow::Ok(Baseline::of(&graph, &audit(&graph, &scope, now)))
+    });
+    let strandings = strandings(&graph, &audited, base.transpose()?.as_ref());
     let arrivals = args.directory.as_deref().map(arrivals::read).transpose()?.flatten();
-    match args.output {
-        Output::Json => {
-            let arrivals = arrivals.unwrap_or_default();
-            let only = args.release.as_ref();
-            let json = graph_json::audit::audit(&graph, &found, &stranded, &arrivals, only);
-            print(&format!("{json:#}\n"))?;
-        }
-        Output::Text => {
-            let page = text::Page { graph: &graph, audit: &found, strandings: &stranded, arrivals: arrivals.as_ref() };
-            let shown = match &args.base {
-                Some(base) => page.change(base),
-                None => page.whole(&args.channel),
-            };
-            print(&shown)?;
-        }
-    }
-    let asked = args.exit_code || args.base.is_some();
-    Ok(if asked && !stranded.is_empty() { ExitCode::from(1) } else { ExitCode::SUCCESS })
+    let page = text::Page { graph: &graph, audit: &audited, strandings: &strandings, arrivals: arrivals.as_ref() };
+    print(&shown(args, &page))?;
+    let counts = args.exit_code || args.base.is_some();
+    Ok(if counts && !strandings.is_empty() { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
-/// What is looked at: a name that does not exist is a mistake, not an empty answer.
+fn shown(args: &AuditArgs, page: &text::Page<'_>) -> String {
+    match (args.output, &args.release, &args.base) {
+        (Output::Json, release, _) => {
+            let arrivals = page.arrivals.cloned().unwrap_or_default();
+            let found = graph_json::audit::audit(page.graph, page.audit, page.strandings, &arrivals, release.as_ref());
+            format!("{found:#}\n")
+        }
+        (Output::Text, Some(release), _) => text::ways(page.graph, page.audit, release),
+        (Output::Text, None, Some(base)) => page.change(base),
+        (Output::Text, None, None) => page.whole(&args.channel),
+    }
+}
+
+/// A release that is nowhere is a mistake, not an empty answer.
+fn check_presence(graph: &Graph, audit: &Audit, version: &Version) -> anyhow::Result<()> {
+    let mut releases = audit.sections.iter().flat_map(|part| &part.releases);
+    match releases.any(|standing| graph.release(standing.release).version == *version) {
+        true => Ok(()),
+        false => bail!("{version} has entered none of these channels; name another, or a later --now"),
+    }
+}
+
+/// What is looked at. A name that does not exist is a mistake, too.
 fn scope(args: &AuditArgs, graph: &Graph) -> anyhow::Result<Scope> {
     let channel = |name: &String| -> anyhow::Result<ChannelName> {
         let known = graph.channel(name).map(|channel| channel.name.clone());

@@ -214,7 +214,7 @@ pub(super) fn ways(graph: &Graph, audit: &Audit, version: &Version) -> String {
         for (what, outlook) in [(minor.as_str(), &standing.minor), ("head", &standing.head)] {
             let goal = graph.release(outlook.goal).version.to_string();
             let said = outlook_text(graph, outlook);
-            writeln!(text, "  {what:<12} {goal:<12} {:<12} {said}", outlook.outcome.grade()).expect("fits");
+            writeln!(text, "  {what:<12} {goal:<12} {:<12} {said}", outlook.outcome.grade().code()).expect("fits");
         }
     }
     text
@@ -270,9 +270,16 @@ fn named(releases: &[Version]) -> String {
     }
 }
 
-/// The files of blocks, and what a source of releases says itself.
+/// The files of blocks; where a source of releases declares a risk itself, also which.
 fn files(graph: &Graph, blocks: &BTreeSet<BlockId>) -> Vec<String> {
-    blocks.iter().map(|block| graph.block(*block).origin.file.to_string()).collect()
+    let file = |block: &BlockId| {
+        let block = graph.block(*block);
+        match (block.origin.file.starts_with("blocked-edges/"), block.risk) {
+            (false, Some(risk)) => format!("{} (risk {})", block.origin.file, graph.risk(risk).name),
+            _ => block.origin.file.to_string(),
+        }
+    };
+    blocks.iter().map(file).collect()
 }
 
 /// A time to the minute, as people read it.
