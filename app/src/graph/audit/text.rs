@@ -32,7 +32,7 @@ impl Page<'_> {
     pub(super) fn whole(&self, asked: &[String]) -> String {
         let mut text = self.summary();
         let shown = |part: &&Section| !asked.is_empty() || !is_plain(part);
-        text.push_str(&self.table(self.audit.sections.iter().filter(shown).collect()));
+        text.push_str(&self.table(&self.audit.sections.iter().filter(shown).collect::<Vec<_>>()));
         text + &self.stranded("Stranded by blocks; without these files there is a way:\n")
     }
 
@@ -50,6 +50,9 @@ impl Page<'_> {
 
     fn summary(&self) -> String {
         let sections = &self.audit.sections;
+        if sections.is_empty() {
+            return format!("No release has entered any of these channels by {}.\n", minute(self.audit.at));
+        }
         let channels: BTreeSet<&ChannelName> = sections.iter().map(|part| &part.channel).collect();
         let arches: BTreeSet<&str> = sections.iter().map(|part| part.arch.as_str()).collect();
         let not_plain: BTreeSet<&ChannelName> =
@@ -66,7 +69,6 @@ impl Page<'_> {
         );
         let ways = "a plain way to the newest of its minor version and to the channel's head";
         match (channels.len() - not_plain.len(), not_plain.len()) {
-            (0, 0) => text.push_str("No release has entered any of these channels.\n"),
             (_, 0) => writeln!(text, "Every release has {ways}, whoever runs it.").expect("fits"),
             (0, _) => writeln!(text, "Not every release has {ways}.").expect("fits"),
             (well, others) => {
@@ -77,24 +79,29 @@ impl Page<'_> {
         text
     }
 
-    fn table(&self, sections: Vec<&Section>) -> String {
+    fn table(&self, sections: &[&Section]) -> String {
         if sections.is_empty() {
             return String::new();
         }
         let mut table = Table::new();
         table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
         table.set_header(["CHANNEL", "ARCH", "CLIENTS", "RELEASES", "PLAIN", "CONDITIONAL", "STRANDED"]);
-        for part in sections.iter().take(MAX_ROWS) {
+        // Architectures are mostly alike; those of the same numbers share a row.
+        let mut rows: Vec<(Row<'_>, Vec<&str>)> = Vec::new();
+        for part in sections {
             let tally = part.tally();
-            let numbers = [part.releases.len(), tally.plain, tally.conditional, tally.stranded].map(|n| n.to_string());
-            let names = [part.channel.to_string(), part.arch.to_string(), self.clients(&part.clients)];
-            table.add_row(names.into_iter().chain(numbers));
+            let numbers = [part.releases.len(), tally.plain, tally.conditional, tally.stranded];
+            entry(&mut rows, (&part.channel, &part.clients, numbers)).push(part.arch.as_str());
+        }
+        for ((channel, clients, numbers), arches) in rows.iter().take(MAX_ROWS) {
+            let names = [channel.to_string(), arches.join(", "), self.clients(clients)];
+            table.add_row(names.into_iter().chain(numbers.map(|number| number.to_string())));
         }
         table.column_iter_mut().skip(3).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
         let mut text = String::from("\n");
         table.to_string().lines().for_each(|line| writeln!(text, "{}", line.trim_end()).expect("fits"));
-        if sections.len() > MAX_ROWS {
-            writeln!(text, "and {} more; --channel and --arch look closer", sections.len() - MAX_ROWS).expect("fits");
+        if rows.len() > MAX_ROWS {
+            writeln!(text, "and {} more; --channel and --arch look closer", rows.len() - MAX_ROWS).expect("fits");
         }
         text
     }
@@ -178,6 +185,9 @@ impl Page<'_> {
         clients_text(self.audit, clients)
     }
 }
+
+/// A channel, whose it is, and its numbers.
+type Row<'a> = (&'a ChannelName, &'a BTreeSet<ClientClass>, [usize; 4]);
 
 /// Which releases, and whose.
 #[derive(PartialEq, Eq)]
