@@ -10,7 +10,7 @@ use std::process::Command;
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::Value;
 
-const SUMMARY: &str = "76 channels, 1,717 blocks: 0 errors, 48 warnings";
+const SUMMARY: &str = "76 channels, 1,717 blocks: 0 errors, 47 warnings";
 
 /// What is there, and true:
 const COUNTS: [(&str, u64); 6] = [
@@ -20,7 +20,7 @@ const COUNTS: [(&str, u64); 6] = [
     ("risk-ends", 15),
     // DTK_4_16_58_KernelMismatch
     ("risk-name-style", 1),
-    // 4.3.5, 4.3.8, 4.3.9 and 4.3.10 in fast-4.4, against their tombstones in candidate-4.4; 4.2.10-s390x.
+    // 4.3.5, 4.3.8, 4.3.9 and 4.3.10 in fast-4.4, against their tombstones in candidate-4.4.
     ("tombstone-promoted", 4),
     // 4.14.47, 4.16.31 and 4.18.0 were blocked and never published; 4.2.10-s390x and its like are not of amd64.
     ("unknown-release", 17),

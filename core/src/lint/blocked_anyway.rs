@@ -41,7 +41,8 @@ impl Covered<'_> {
         let (from, to) = (&graph.release(self.edge.from).version, &graph.release(self.edge.to).version);
         let others = match self.edges {
             1 => String::new(),
-            many => format!(" and {} more", many - 1),
+            2 => " and one more edge".to_owned(),
+            many => format!(" and {} more edges", many - 1),
         };
         let problem = format!(
             "{} stops {from} to {to}{others} for every cluster, so this risk is not shown there",
