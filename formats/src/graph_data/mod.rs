@@ -6,9 +6,9 @@
 mod blocked_edges;
 mod channels_v1;
 mod channels_v2;
+pub mod migrate;
 mod notes;
 mod promql;
-pub mod migrate;
 mod raw_metadata;
 mod schema;
 mod time;
