@@ -2,6 +2,8 @@
 //!
 //! Each test shows whole files. Those that cannot be kept are refused, with a place; nothing is dropped in silence.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
+
 use std::collections::BTreeSet;
 
 use expect_test::{Expect, expect};
