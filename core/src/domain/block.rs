@@ -26,7 +26,7 @@ pub struct Block {
 }
 
 /// Whom a block stops.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Audience {
     /// Every cluster.
     Everybody,

@@ -12,7 +12,7 @@ pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
     for block in &subject.data.blocks {
         let risk = block.risk.as_ref().map(|risk| &risk.name);
         // Blocks of different platforms may well have the same ends.
-        let key = (&block.to, &block.from, risk, format!("{:?}", block.stops));
+        let key = (&block.to, block.from.as_str(), risk, &block.stops);
         match seen.get(&key) {
             None => drop(seen.insert(key, block)),
             Some(first) => {

@@ -14,7 +14,7 @@ const PROMOTIONS: [(&str, &str); 2] = [("fast", "candidate"), ("stable", "fast")
 
 pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
     let by_name: BTreeMap<&str, &ChannelSpec> = subject.data.channels.iter().map(|c| (c.name.as_str(), c)).collect();
-    let pair = |channel: &ChannelSpec| Some(by_name.get(feeding(&channel.name)?.as_str()).copied()?);
+    let pair = |channel: &ChannelSpec| by_name.get(feeding(&channel.name)?.as_str()).copied();
     subject.data.channels.iter().filter_map(|c| Some((c, pair(c)?))).flat_map(|(c, from)| missing(c, from)).collect()
 }
 
