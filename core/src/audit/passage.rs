@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 use super::ClientClass;
 use crate::domain::graph::BlockSetId;
-use crate::domain::{BlockId, Edge, Graph, KeptBlock, MatchingRule, Reason, Risk, RiskId, Situation, Verdict};
+use crate::domain::{BlockId, Edge, Graph, KeptBlock, Reason, Risk, RiskId, Situation, Verdict};
 use crate::finding::Place;
 use crate::rules::{Policy, Rule};
 
@@ -93,16 +93,13 @@ enum Weight {
 }
 
 fn weight(risk: &Risk) -> Weight {
-    let known = risk.matching_rules.iter().find(|rule| !matches!(rule, MatchingRule::Other(_)));
-    match known {
-        Some(MatchingRule::PromQl(_)) => Weight::Weighed,
-        Some(MatchingRule::Always | MatchingRule::Other(_)) | None => Weight::NeverRecommended,
-    }
+    if risk.is_for_everybody() { Weight::NeverRecommended } else { Weight::Weighed }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::MatchingRule;
 
     #[test]
     fn the_first_rule_that_clients_know_decides() {
