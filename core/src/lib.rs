@@ -5,6 +5,7 @@
 //! and no wire formats; `core/clippy.toml` and `cargo xtask layers` keep it so.
 
 pub mod audit;
+pub mod change;
 pub mod decide;
 pub mod domain;
 pub mod finding;

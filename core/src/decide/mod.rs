@@ -9,6 +9,7 @@ mod plans;
 mod recommend;
 mod rollouts;
 mod status;
+mod timetable;
 mod why;
 
 pub use dispatch::{Decision, Desk, LockNeed, Start, StartKind, dispatch, sector_key};
@@ -20,4 +21,5 @@ pub use plans::{Cancel, EXPECTED, Ended, GRACE, Overdue};
 pub use recommend::{View, recommend};
 pub use rollouts::{Rollout, rollouts};
 pub use status::{Next, StatusRow, status};
+pub use timetable::{Stop, TimetableRow, timetable};
 pub use why::{CandidateWhy, Why};

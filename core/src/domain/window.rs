@@ -3,6 +3,8 @@
 //! A window turns time into a share of the fleet, in integers only, so that replicas of every architecture agree
 //! to the nanosecond. The share never falls; it is 0 before the start and whole from the end on.
 
+use std::fmt;
+
 use jiff::Timestamp;
 
 use super::Position;
@@ -31,13 +33,18 @@ pub enum Ramp {
 
 /// A share of the fleet: 0 is nobody, [`Share::WHOLE`] is everybody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Share(u128);
+pub struct Share(pub(crate) u128);
 
 impl Share {
     /// Nobody.
     pub const NONE: Self = Self(0);
     /// Everybody.
     pub const WHOLE: Self = Self(1 << 64);
+
+    /// So many thousandths of the fleet, at most all of it.
+    pub fn thousandths(parts: u16) -> Self {
+        Self((u128::from(parts.min(1000)) << 64) / 1000)
+    }
 
     /// Whether a cluster at this position is in the share. Strict: the share 0 holds nobody.
     pub fn holds(self, position: Position) -> bool {
@@ -50,7 +57,27 @@ impl Share {
     }
 }
 
+/// In percent, to one place; only nobody is 0 % and only everybody is 100 %.
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tenths = (self.0 * 1000 + (1 << 63)) >> 64;
+        match tenths {
+            0 if *self > Self::NONE => f.write_str("less than 0.1 %"),
+            1000 if *self < Self::WHOLE => f.write_str("more than 99.9 %"),
+            tenths => write!(f, "{}.{} %", tenths / 10, tenths % 10),
+        }
+    }
+}
+
 impl Ramp {
+    /// Its name, as graph data has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Linear => "linear",
+            Self::Exponential => "exponential",
+        }
+    }
+
     /// The number of stretches, each twice as steep as the one before; they reach 2^n − 1 parts of the fleet.
     fn doublings(self) -> u32 {
         match self {
@@ -119,6 +146,16 @@ impl Window {
         later(self.start, elapsed)
     }
 
+    /// The first instant at which so large a share sees the edge; the start for nobody.
+    pub fn reaches(&self, share: Share) -> Timestamp {
+        match u64::try_from(share.0.saturating_sub(1)) {
+            // A share is reached when the last position in it is.
+            Ok(last) if share > Share::NONE => self.due(Position(last)),
+            Ok(_) => self.start,
+            Err(_) => self.end,
+        }
+    }
+
     fn length(&self) -> u128 {
         nanoseconds(self.start, self.end)
     }
@@ -176,6 +213,14 @@ mod tests {
         assert!(!w.is_open(w.start));
     }
 
+    #[test]
+    fn shares_are_shown_in_percent_and_never_as_nobody_or_everybody_by_rounding() {
+        let shown = [0, 1, 1 << 62, (1 << 64) / 6, (1 << 64) - 1, 1 << 64].map(|parts| Share(parts).to_string());
+        assert_eq!(shown, ["0.0 %", "less than 0.1 %", "25.0 %", "16.7 %", "more than 99.9 %", "100.0 %"]);
+        assert_eq!(Share::thousandths(500).to_string(), "50.0 %");
+        assert_eq!(Share::thousandths(2000), Share::WHOLE);
+    }
+
     fn any_ramp() -> impl Strategy<Value = Ramp> {
         prop_oneof![Just(Ramp::Linear), Just(Ramp::Exponential)]
     }
@@ -195,6 +240,21 @@ mod tests {
             prop_assert!(w.admits(Position(position), due));
             let before = due - SignedDuration::from_nanos(1);
             prop_assert!(!w.share(before).holds(Position(position)) && !w.admits(Position(position), before));
+        }
+
+        #[test]
+        fn a_share_is_reached_at_that_instant_and_not_before(
+            nanoseconds in 0i64..366 * 86_400 * 1_000_000_000,
+            share in prop_oneof![1..=Share::WHOLE.0, Just(1), Just(Share::WHOLE.0)],
+            ramp in any_ramp(),
+        ) {
+            let start: Timestamp = "2020-05-12T00:00Z".parse().unwrap();
+            let w = Window { start, end: start + SignedDuration::from_nanos(nanoseconds), ramp };
+            let at = w.reaches(Share(share));
+            prop_assert!(w.start <= at && at <= w.end);
+            prop_assert!(w.share(at) >= Share(share));
+            prop_assert!(w.share(at - SignedDuration::from_nanos(1)) < Share(share));
+            prop_assert_eq!(w.reaches(Share::NONE), w.start);
         }
 
         #[test]

@@ -1,0 +1,282 @@
+//! Diff: what a change means for clients, channel by channel.
+//!
+//! It tells what clients see once their windows are over, and from when on that is; so it does not depend on who has an
+//! early place in a queue. What blocks say is judged by the standing rules, for each class of clients that they could tell
+//! apart: each platform that a block of either graph names, any other platform, and one that is unknown.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::both::{Both, BothChannel, Pair};
+use super::classes::{Class, Classes, Offer, Whom};
+use crate::domain::graph::BlockSetId;
+use crate::domain::{Arch, ChannelName, Edge, Graph, Version, Window};
+
+/// Every difference between two graphs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diff {
+    /// When they were compared.
+    pub at: Timestamp,
+    /// The channels and architectures in which there is any.
+    pub channels: Vec<ChannelDiff>,
+}
+
+/// What is different in one channel, for one architecture.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChannelDiff {
+    /// The channel.
+    pub channel: ChannelName,
+    /// The architecture.
+    pub arch: Arch,
+    /// Releases that come, go, or come at another time.
+    pub releases: Vec<ReleaseChange>,
+    /// Edges, those alike together; by target, the newest first.
+    pub edges: Vec<EdgeChange>,
+}
+
+/// What becomes of a release in a channel.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ReleaseChange {
+    /// Which.
+    pub version: Version,
+    /// What.
+    pub kind: ReleaseKind,
+}
+
+/// What becomes of a release. Times are those of entering the channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ReleaseKind {
+    /// It appears.
+    Appears(When),
+    /// It disappears.
+    Disappears,
+    /// It appears at another time.
+    Moves {
+        /// When it would have.
+        before: When,
+        /// When it does now.
+        after: When,
+    },
+}
+
+/// What becomes of some edges into a release.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct EdgeChange {
+    /// The release.
+    pub to: Version,
+    /// What becomes of them.
+    pub kind: EdgeKind,
+    /// For whom.
+    pub whom: Whom,
+    /// The names of the risks that clients weigh after the change.
+    pub risks: Vec<Arc<str>>,
+    /// When they came before the change; none if they were not offered.
+    pub before: Option<When>,
+    /// When they come after it; none if they are not offered.
+    pub after: Option<When>,
+    /// The releases they leave.
+    pub from: Vec<Version>,
+}
+
+/// What becomes of an edge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EdgeKind {
+    /// It is offered, and was not.
+    Appears,
+    /// It was offered, and is not.
+    Disappears,
+    /// It comes with risks to weigh, and did not.
+    BecomesConditional,
+    /// It came with risks to weigh, and does not any more.
+    BecomesUnconditional,
+    /// There are other risks to weigh.
+    ChangesRisks,
+    /// It comes at another time.
+    Moves,
+}
+
+/// From when on something is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum When {
+    /// For everybody already.
+    Now,
+    /// Over this window, which is not over; it may have no length.
+    Over(Window),
+}
+
+/// Which channels and architectures to look at.
+#[derive(Debug, Clone, Default)]
+pub struct Only {
+    /// These channels; all if there are none.
+    pub channels: BTreeSet<ChannelName>,
+    /// This architecture.
+    pub arch: Option<Arch>,
+}
+
+/// Everything that is different in `new`, as of `now`.
+pub fn diff(base: &Graph, new: &Graph, now: Timestamp, only: &Only) -> Diff {
+    let both = Both::new(base, new);
+    let mut compare = Compare { classes: Classes::of(base, new), known: BTreeMap::new(), both: &both, now };
+    let mut channels = Vec::new();
+    let wanted = |name: &&ChannelName| only.channels.is_empty() || only.channels.contains(*name);
+    for name in both.channel_names().into_iter().filter(wanted) {
+        let channel = both.channel(name);
+        for arch in both.arches().into_iter().filter(|arch| only.arch.as_ref().is_none_or(|only| only == *arch)) {
+            let (releases, edges) = (compare.releases(&channel, arch), compare.edges(&channel, arch));
+            if !releases.is_empty() || !edges.is_empty() {
+                channels.push(ChannelDiff { channel: name.clone(), arch: arch.clone(), releases, edges });
+            }
+        }
+    }
+    Diff { at: now, channels }
+}
+
+struct Compare<'a> {
+    both: &'a Both<'a>,
+    classes: Classes,
+    now: Timestamp,
+    /// What two sets of blocks make of an edge, which is the same for a great many.
+    known: BTreeMap<Pair<Option<BlockSetId>>, Arc<[Delta]>>,
+}
+
+/// What becomes of an edge for some clients, times aside.
+struct Delta {
+    /// None: it is offered as it was.
+    kind: Option<EdgeKind>,
+    whom: Whom,
+    risks: Vec<Arc<str>>,
+}
+
+impl<'a> Compare<'a> {
+    fn releases(&self, channel: &BothChannel<'a>, arch: &Arch) -> Vec<ReleaseChange> {
+        let change = |number| {
+            let kind =
+                match channel.places(number).map(|place| place.map(|place| self.when(Window::instant(place.start)))) {
+                    Pair { base: None, new: Some(start) } => ReleaseKind::Appears(start),
+                    Pair { base: Some(_), new: None } => ReleaseKind::Disappears,
+                    Pair { base: Some(before), new: Some(after) } if before != after => {
+                        ReleaseKind::Moves { before, after }
+                    }
+                    _ => return None,
+                };
+            Some(ReleaseChange { version: self.both.version(number).clone(), kind })
+        };
+        self.both.numbers_of(arch).rev().filter_map(change).collect()
+    }
+
+    fn edges(&mut self, channel: &BothChannel<'a>, arch: &Arch) -> Vec<EdgeChange> {
+        let mut alike: BTreeMap<EdgeChange, Vec<Version>> = BTreeMap::new();
+        let both = self.both;
+        for edge in both.numbers_of(arch).flat_map(|from| both.edges_from(from)) {
+            let Pair { base, new } = both.phases(channel, edge);
+            let seen = |side: Option<Edge>, is_there: bool| side.filter(|_| is_there);
+            let sides = Pair { base: seen(edge.sides.base, base.is_some()), new: seen(edge.sides.new, new.is_some()) };
+            let [before, after] = [base, new].map(|phase| phase.map(|phase| self.when(phase.window)));
+            for delta in self.deltas(sides).iter() {
+                let moves = (before != after).then_some(EdgeKind::Moves);
+                let Some(kind) = delta.kind.or(moves) else { continue };
+                let change = EdgeChange {
+                    to: both.version(edge.to).clone(),
+                    kind,
+                    whom: delta.whom.clone(),
+                    risks: delta.risks.clone(),
+                    before: before.filter(|_| kind != EdgeKind::Appears),
+                    after: after.filter(|_| kind != EdgeKind::Disappears),
+                    from: Vec::new(),
+                };
+                alike.entry(change).or_default().push(both.version(edge.from).clone());
+            }
+        }
+        let mut changes: Vec<EdgeChange> =
+            alike.into_iter().map(|(change, from)| EdgeChange { from, ..change }).collect();
+        changes.sort_by(|a, b| b.to.cmp(&a.to).then_with(|| a.cmp(b)));
+        changes
+    }
+
+    /// What is over is over, whenever that was.
+    fn when(&self, window: Window) -> When {
+        if window.is_over(self.now) { When::Now } else { When::Over(window) }
+    }
+
+    /// What becomes of an edge for each class of clients; classes to which the same happens stand together.
+    fn deltas(&mut self, sides: Pair<Option<Edge>>) -> Arc<[Delta]> {
+        let key = sides.map(|edge| edge.map(|edge| edge.blocks));
+        if let Some(known) = self.known.get(&key) {
+            return known.clone();
+        }
+        let graphs = self.both.graphs;
+        let mut alike: BTreeMap<(Option<EdgeKind>, Vec<Arc<str>>), BTreeSet<Class>> = BTreeMap::new();
+        for (class, [base, new]) in self.classes.offers([(graphs.base, sides.base), (graphs.new, sides.new)]) {
+            let kind = match kind(&base, &new) {
+                // It was not offered, and is not: nothing becomes of it.
+                None if new == Offer::No => continue,
+                kind => kind,
+            };
+            let risks = kind.map(|_| new.risk_names()).unwrap_or_default();
+            alike.entry((kind, risks)).or_default().insert(class.clone());
+        }
+        let delta = |((kind, risks), on): ((Option<EdgeKind>, Vec<Arc<str>>), BTreeSet<Class>)| Delta {
+            kind,
+            whom: self.classes.whom(on),
+            risks,
+        };
+        let deltas: Arc<[Delta]> = alike.into_iter().map(delta).collect();
+        self.known.insert(key, deltas.clone());
+        deltas
+    }
+}
+
+fn kind(base: &Offer<'_>, new: &Offer<'_>) -> Option<EdgeKind> {
+    match (base, new) {
+        (base, new) if base == new => None,
+        (Offer::No, _) => Some(EdgeKind::Appears),
+        (_, Offer::No) => Some(EdgeKind::Disappears),
+        (Offer::Open, _) => Some(EdgeKind::BecomesConditional),
+        (_, Offer::Open) => Some(EdgeKind::BecomesUnconditional),
+        (Offer::Unless(_), Offer::Unless(_)) => Some(EdgeKind::ChangesRisks),
+    }
+}
+
+impl ChannelDiff {
+    /// How many edges this becomes of, for whomever.
+    pub fn edges(&self, kind: EdgeKind) -> usize {
+        let mut distinct: BTreeSet<(&Version, &Version)> = BTreeSet::new();
+        for change in self.edges.iter().filter(|change| change.kind == kind) {
+            distinct.extend(change.from.iter().map(|from| (from, &change.to)));
+        }
+        distinct.len()
+    }
+}
+
+impl Diff {
+    /// Whether nothing is different.
+    pub fn is_empty(&self) -> bool {
+        self.channels.is_empty()
+    }
+}
+
+impl EdgeKind {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Appears,
+        Self::Disappears,
+        Self::BecomesConditional,
+        Self::BecomesUnconditional,
+        Self::ChangesRisks,
+        Self::Moves,
+    ];
+
+    /// The stable name, for JSON.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Appears => "appears",
+            Self::Disappears => "disappears",
+            Self::BecomesConditional => "becomesConditional",
+            Self::BecomesUnconditional => "becomesUnconditional",
+            Self::ChangesRisks => "changesRisks",
+            Self::Moves => "moves",
+        }
+    }
+}

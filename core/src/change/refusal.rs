@@ -1,0 +1,167 @@
+//! Refusals: what presubmit says about a change, with place, problem and remedy.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::both::Pair;
+use super::presubmit::{PresubmitOptions, share_before_feedback};
+use crate::domain::{Channel, ChannelName, FromVersion, RolloutRule, Share, Version, Window};
+use crate::finding::{Finding, Place};
+
+/// Who sees the edges from or to a release differently.
+#[derive(Debug, Clone)]
+pub(super) struct Shift {
+    /// The most that lose one of them.
+    pub(super) lost: Share,
+    /// The most that gain one of them at once.
+    pub(super) gained: Share,
+    /// Who sees the edge that it is worst for.
+    pub(super) shares: Pair<Share>,
+    /// Why, of that edge.
+    pub(super) cause: Cause,
+    /// How many edges there are.
+    pub(super) edges: usize,
+}
+
+/// What has changed.
+#[derive(Debug, Clone)]
+pub(super) enum Cause {
+    /// The release is no longer in the channel.
+    ReleaseGone,
+    /// Nothing declares the edge any more, or metadata takes it away.
+    EdgeGone,
+    /// It replaces another release than before, so clusters stand elsewhere in its queue.
+    Requeued,
+    /// It opens, closes or grows at another time.
+    Window(Pair<Window>),
+    /// It is new, and its window has begun some time ago.
+    Late(Window),
+}
+
+impl Shift {
+    /// Both at once: what is worse is told, and all edges are counted.
+    pub(super) fn join(&mut self, other: Self) {
+        let edges = self.edges + other.edges;
+        if other.harm() > self.harm() {
+            *self = other;
+        }
+        self.edges = edges;
+    }
+
+    /// Losing is worse than gaining, and a rollout that jumps is worse than one that begins late.
+    fn harm(&self) -> (Share, Option<Share>, Share) {
+        let was_shown = self.shares.base > Share::NONE;
+        (self.lost, was_shown.then_some(self.gained), self.gained)
+    }
+}
+
+/// What is wrong about a release in a channel.
+pub(super) fn finding(
+    place: Place,
+    version: &Version,
+    channel: &ChannelName,
+    shift: &Shift,
+    options: &PresubmitOptions,
+) -> Finding {
+    let Shift { lost, gained, shares, .. } = shift;
+    let edges = counted(shift.edges, "edge");
+    let allow = format!("if it is meant, pass --allow-window-change {version}");
+    let said = told(version, channel, &shift.cause);
+    if *lost > Share::NONE {
+        let problem = format!(
+            "{said}: {edges} shown to {} of the fleet would be shown to {}, and {lost} would lose what they have been shown",
+            shares.base, shares.new,
+        );
+        let remedy = format!("{}; {allow}", undo(version, shift));
+        return Finding::error("rollout-loses", place, problem, remedy);
+    }
+    let allowed = options.allowed_gain;
+    if let Cause::Late(window) | Cause::Window(Pair { new: window, .. }) = &shift.cause
+        && shares.base == Share::NONE
+    {
+        let problem = format!(
+            "{version} comes to {channel} late: its window has begun at {}, so {gained} of the fleet would gain {edges} at once",
+            window.start
+        );
+        let remedy = format!("set `start` to when the change goes live; {allow}");
+        return Finding::warning("rollout-starts-late", place, problem, remedy);
+    }
+    let problem = format!(
+        "{said}: {edges} shown to {} of the fleet would be shown to {}, so {gained} would gain them at once, and {allowed} may",
+        shares.base, shares.new,
+    );
+    let remedy = format!("keep its window as it was, or mark {version} `locked: true` to end its rollout; {allow}");
+    Finding::error("rollout-jumps", place, problem, remedy)
+}
+
+/// What has changed, as the beginning of a sentence.
+fn told(version: &Version, channel: &ChannelName, cause: &Cause) -> String {
+    match cause {
+        Cause::ReleaseGone => format!("{version} is no longer in {channel}"),
+        Cause::EdgeGone => format!("edges to {version} in {channel} are no longer declared"),
+        Cause::Requeued => format!("what {version} `replaces` in {channel} has changed, and with it the queue"),
+        Cause::Window(windows) => {
+            let Pair { base, new } = windows.map(span);
+            format!("the window of {version} in {channel} was {base} and becomes {new}")
+        }
+        Cause::Late(window) => format!("the window of {version} in {channel} is {}", span(*window)),
+    }
+}
+
+fn undo(version: &Version, shift: &Shift) -> String {
+    match &shift.cause {
+        Cause::ReleaseGone => format!("keep {version} in the channel, and block its edges if nobody should take them"),
+        Cause::EdgeGone => "declare them again, and block them if nobody should take them".to_owned(),
+        Cause::Requeued => "keep `replaces` as it was until its window is over".to_owned(),
+        Cause::Window(_) if shift.shares.base == Share::WHOLE => {
+            format!("mark {version} `locked: true`, since its rollout was over, and keep its start")
+        }
+        Cause::Window(Pair { base, .. }) => {
+            format!("keep start, rules and ramp as they were until {}; to stop a rollout, block its edges", base.end)
+        }
+        Cause::Late(_) => "set `start` to when the change goes live".to_owned(),
+    }
+}
+
+/// A window for people: at one instant, or from and to, and how.
+fn span(window: Window) -> String {
+    match (window.start == Timestamp::MIN, window.start == window.end) {
+        (true, _) => "open since ever".to_owned(),
+        (false, true) => format!("for everybody at {}", window.start),
+        (false, false) => format!("{} to {} ({})", window.start, window.end, window.ramp.name()),
+    }
+}
+
+/// What is said about a channel that is no more, if it has shown anything to anybody.
+pub(super) fn channel_gone(channel: &Channel, shifts: &[Shift]) -> Vec<Finding> {
+    let most = shifts.iter().map(|shift| shift.lost).max().unwrap_or(Share::NONE);
+    if most == Share::NONE {
+        return Vec::new();
+    }
+    let edges = counted(shifts.len(), "edge");
+    let problem = format!("{} is gone: its {edges} have been shown to {most} of the fleet", channel.name);
+    let remedy = "keep the channel; if nobody follows it any more, check this change without --base";
+    vec![Finding::error("rollout-loses", channel.origin.clone(), problem, remedy)]
+}
+
+/// What is said about a rule whose windows are over before anybody can react.
+pub(super) fn short_window(channel: &Channel, rule: &RolloutRule, latency: SignedDuration, now: Timestamp) -> Finding {
+    let edges = match &rule.from_version {
+        Some(FromVersion::Patch) => "patch updates",
+        Some(FromVersion::Minor) => "minor updates",
+        Some(FromVersion::Other(_)) | None => "updates",
+    };
+    let share = share_before_feedback(rule, latency, now);
+    let problem = format!(
+        "{} phases {edges} in over {:#}, and feedback takes {latency:#}: {share} of the fleet would have a bad release before a block arrives",
+        channel.name, rule.duration,
+    );
+    let remedy = format!("make it at least {:#} long, or bring feedback sooner", latency.saturating_mul(4));
+    Finding::warning("rollout-too-short", rule.origin.clone(), problem, remedy)
+}
+
+fn counted(number: usize, noun: &str) -> String {
+    match number {
+        1 => format!("1 {noun}"),
+        more => format!("{more} {noun}s"),
+    }
+}

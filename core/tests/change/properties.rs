@@ -1,0 +1,192 @@
+//! Properties of changes, on random pairs of data.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use proptest::prelude::*;
+use towpath_core::change::{Only, PresubmitOptions, diff, presubmit};
+use towpath_core::decide::recommend;
+use towpath_core::domain::{
+    Arch, ChannelName, Cluster, ClusterId, Fact, Graph, Membership, Platform, Position, Situation, Version, Window,
+};
+use towpath_core::rules::{PhasedRollout, Policy, Rule};
+
+use crate::dsl::{day, graph};
+
+const VERSIONS: [&str; 5] = ["4.8.9", "4.9.0", "4.9.1", "4.9.2", "4.10.0"];
+
+/// A channel of a few releases in random windows, as a text.
+fn any_data() -> impl Strategy<Value = String> {
+    let rule = prop_oneof![
+        Just(String::new()),
+        (prop_oneof![Just("patch"), Just("minor"), Just("any")], 0u8..12, any::<bool>()).prop_map(
+            |(which, days, exponential)| {
+                format!("rule {which} P{days}D {}\n", if exponential { "exponential" } else { "" })
+            }
+        ),
+    ];
+    let release = (prop::bool::weighted(0.9), 8u8..14, prop::bool::weighted(0.1), prop::bool::weighted(0.2));
+    let releases = proptest::collection::vec(release, VERSIONS.len());
+    (rule.clone(), rule, releases).prop_map(|(a, b, releases)| {
+        let mut text = format!("channel stable\n{a}{}", if a.get(..10) == b.get(..10) { "" } else { &b });
+        for (at, (is_in, start, locked, replaces)) in releases.into_iter().enumerate().filter(|(_, r)| r.0) {
+            assert!(is_in);
+            let locked = if locked { "locked" } else { "" };
+            let replaces = if replaces && at > 0 { format!("replaces {}", VERSIONS[at - 1]) } else { String::new() };
+            text += &format!("release {} day {start} {locked} {replaces}\n", VERSIONS[at]);
+        }
+        for from in 0..VERSIONS.len() {
+            for to in from + 1..VERSIONS.len() {
+                text += &format!("edge {} -> {}\n", VERSIONS[from], VERSIONS[to]);
+            }
+        }
+        text
+    })
+}
+
+/// The edges of the channel, with how each phases in.
+fn phases(graph: &Graph) -> BTreeMap<(Version, Version), (Window, Membership)> {
+    let channel = graph.channel("stable").unwrap();
+    let mut phases = BTreeMap::new();
+    for edge in graph.edges() {
+        let (Some(from), Some(to)) = (channel.membership(edge.from), channel.membership(edge.to)) else { continue };
+        let versions = [edge.from, edge.to].map(|id| graph.release(id).version.clone());
+        let window = channel.window((&versions[0], from), (&versions[1], to));
+        let [from, into] = versions;
+        phases.insert((from, into), (window, *to));
+    }
+    phases
+}
+
+/// Whether a cluster of that own number sees an edge.
+fn sees(phase: Option<&(Window, Membership)>, number: u64, now: Timestamp) -> bool {
+    phase.is_some_and(|(window, to)| window.admits(Position(number).rotated(to.rotation), now))
+}
+
+/// Numbers at the ends of what a window has let through, and some in between.
+fn telling(phase: &(Window, Membership), now: Timestamp) -> Vec<u64> {
+    let (window, to) = phase;
+    let mut first_not = (0u64, u64::MAX);
+    while first_not.0 < first_not.1 {
+        let middle = first_not.0 + (first_not.1 - first_not.0) / 2;
+        match window.admits(Position(middle), now) {
+            true => first_not.0 = middle + 1,
+            false => first_not.1 = middle,
+        }
+    }
+    let ends = [0, first_not.0, u64::MAX / 2];
+    let beside = ends.into_iter().flat_map(|end| [end.wrapping_sub(1), end, end.wrapping_add(1)]);
+    beside.map(|position| position.wrapping_sub(to.rotation)).collect()
+}
+
+fn somebody_loses(base: &Graph, new: &Graph, now: Timestamp) -> bool {
+    let (before, after) = (phases(base), phases(new));
+    before.iter().any(|(edge, phase)| {
+        let other = after.get(edge);
+        let numbers = telling(phase, now).into_iter().chain(other.into_iter().flat_map(|other| telling(other, now)));
+        let mut numbers = numbers;
+        numbers.any(|number| sees(Some(phase), number, now) && !sees(other, number, now))
+    })
+}
+
+fn offered(graph: &Graph, policy: &dyn Rule, cluster: &Cluster, now: Timestamp) -> Vec<(Version, Version)> {
+    let view = recommend(policy, &Situation { graph, cluster, now });
+    let version = |id| graph.release(id).version.clone();
+    view.offered().map(|(edge, _)| (version(edge.from), version(edge.to))).collect()
+}
+
+fn cluster(id: Option<u32>, platform: Option<&str>) -> Cluster {
+    let id = id.map(|n| ClusterId::new(&format!("00000000-0000-4000-8000-{n:012x}")).unwrap());
+    Cluster {
+        id: id.into(),
+        platform: platform.and_then(Platform::new).map_or(Fact::Unknown, Fact::Known),
+        ..Cluster::anonymous(ChannelName::new("stable").unwrap(), Arch::default())
+    }
+}
+
+fn hours_after_day_8(hours: i64) -> Timestamp {
+    day("8") + SignedDuration::from_hours(hours)
+}
+
+proptest! {
+    #[test]
+    fn presubmit_refuses_losing_exactly_if_somebody_loses(
+        base in any_data(), new in any_data(), hours in 0i64..240,
+    ) {
+        let (base, new, now) = (graph(&base), graph(&new), hours_after_day_8(hours));
+        let findings = presubmit(&base, &new, now, &PresubmitOptions::default());
+        let refuses = findings.iter().any(|finding| finding.code == "rollout-loses");
+        prop_assert_eq!(refuses, somebody_loses(&base, &new, now), "{:#?}", findings);
+    }
+
+    #[test]
+    fn what_presubmit_lets_through_takes_nothing_from_any_id_nor_from_those_without(
+        base in any_data(), new in any_data(), hours in 0i64..240, ids in proptest::collection::vec(any::<u32>(), 8),
+    ) {
+        let (base, new, now) = (graph(&base), graph(&new), hours_after_day_8(hours));
+        let findings = presubmit(&base, &new, now, &PresubmitOptions::default());
+        let refuses = findings.iter().any(|finding| finding.code == "rollout-loses");
+        for id in ids.into_iter().map(Some).chain([None]) {
+            let cluster = cluster(id, None);
+            let after = offered(&new, &PhasedRollout, &cluster, now);
+            let lost = offered(&base, &PhasedRollout, &cluster, now).into_iter().any(|edge| !after.contains(&edge));
+            prop_assert!(refuses || !lost, "{:?} loses", cluster.id);
+        }
+    }
+
+    #[test]
+    fn a_graph_does_not_differ_from_itself(data in any_data(), hours in 0i64..240) {
+        let (graph, now) = (graph(&data), hours_after_day_8(hours));
+        prop_assert!(diff(&graph, &graph, now, &Only::default()).is_empty());
+    }
+
+    /// With all windows over, what a client sees more or less is what the diff says appears or disappears for its class.
+    #[test]
+    fn a_diff_tells_what_clients_see_in_the_end(
+        base in any_data(), new in any_data(), blocks in proptest::collection::vec(any_block(), 0..4), split in 0usize..4,
+        platform in prop_oneof![Just(None), Just(Some("AWS")), Just(Some("GCP")), Just(Some("Elsewhere"))],
+    ) {
+        let split = split.min(blocks.len());
+        let base = graph(&format!("{base}{}", blocks[..split].concat()));
+        let new = graph(&format!("{new}{}", blocks[split..].concat()));
+        let (now, client) = (day("30"), cluster(None, platform));
+        let [before, after] = [&base, &new].map(|graph| offered(graph, &Policy::graph(), &client, now));
+        let diff = diff(&base, &new, now, &Only::default());
+        let mut told: Vec<(&str, Version, Version)> = Vec::new();
+        for change in diff.channels.iter().flat_map(|channel| &channel.edges) {
+            if is_for(&change.whom, platform) {
+                told.extend(change.from.iter().map(|from| (change.kind.code(), from.clone(), change.to.clone())));
+            }
+        }
+        told.retain(|(kind, _, _)| ["appears", "disappears"].contains(kind));
+        let appear = after.iter().filter(|edge| !before.contains(edge)).map(|edge| ("appears", edge));
+        let disappear = before.iter().filter(|edge| !after.contains(edge)).map(|edge| ("disappears", edge));
+        let mut seen: Vec<(&str, Version, Version)> =
+            appear.chain(disappear).map(|(kind, (from, to))| (kind, from.clone(), to.clone())).collect();
+        told.sort();
+        seen.sort();
+        prop_assert_eq!(told, seen);
+    }
+}
+
+fn any_block() -> impl Strategy<Value = String> {
+    let whom = prop_oneof![Just(""), Just(" on AWS"), Just(" on AWS,GCP")];
+    let from = prop_oneof![Just(".*"), Just("4[.]9"), Just("4[.]8")];
+    let hard = (0..VERSIONS.len(), from.clone(), whom)
+        .prop_map(|(to, from, whom)| format!("block {} from {from}{whom}\n", VERSIONS[to]));
+    let risk = (0..VERSIONS.len(), from).prop_map(|(to, from)| format!("risk Slow {} from {from}\n", VERSIONS[to]));
+    prop_oneof![hard, risk]
+}
+
+fn is_for(whom: &towpath_core::change::Whom, platform: Option<&str>) -> bool {
+    use towpath_core::change::{Class, Whom};
+    let named = |class: &Class| matches!((class, platform), (Class::Platform(p), Some(name)) if p.is_named(name));
+    match whom {
+        Whom::Everybody => true,
+        Whom::Some { on, not_on } => match platform {
+            None => on.contains(&Class::Unknown),
+            Some(_) if on.iter().any(named) => true,
+            Some(_) => on.contains(&Class::OtherPlatforms) && !not_on.iter().any(named),
+        },
+    }
+}
