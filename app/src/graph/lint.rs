@@ -1,6 +1,6 @@
 //! `towpath graph lint`: what is wrong with graph data, before it is merged.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::anyhow;
@@ -12,6 +12,7 @@ use towpath_formats::findings::{self, Shown};
 use towpath_formats::graph_lint::{self, Linted};
 
 use super::inputs::{Source, releases};
+use super::presubmit::PresubmitArgs;
 use crate::cli::print;
 
 /// How many findings of one code are shown before the others are counted.
@@ -24,6 +25,8 @@ pub(crate) struct LintArgs {
     /// The releases that there are, as a Cincinnati graph; without them, nothing asks whether a release exists.
     #[arg(long, value_name = "FILE")]
     releases: Option<PathBuf>,
+    #[command(flatten)]
+    presubmit: PresubmitArgs,
     /// How to answer.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     output: Format,
@@ -57,9 +60,13 @@ pub(super) fn lint(args: LintArgs) -> anyhow::Result<ExitCode> {
         (None, Some(_)) => None,
         (file, _) => Some(releases(file.as_deref())?),
     };
+    let now = args.now.unwrap_or_else(Timestamp::now);
+    let directory = args.directory.clone().unwrap_or_else(|| Path::new(".").to_owned());
     let source = args.directory.map_or(Source::Example, Source::Directory);
-    let files = source.files(args.now.unwrap_or_else(Timestamp::now)).map_err(|finding| anyhow!("{finding}"))?;
-    let linted = graph_lint::lint(&files, releases);
+    let files = source.files(now).map_err(|finding| anyhow!("{finding}"))?;
+    let mut linted = graph_lint::lint(&files, releases.clone());
+    linted.findings.extend(args.presubmit.findings(&directory, &files, releases, now)?);
+    linted.findings.sort();
     let shown = match args.all {
         true => Shown::All,
         false => Shown::FirstOfEachCode(SHOWN_OF_EACH_CODE),

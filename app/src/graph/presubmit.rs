@@ -1,0 +1,114 @@
+//! The presubmit of `towpath graph lint --base`: what a change takes back, or hands out at once.
+
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use jiff::{SignedDuration, Timestamp};
+use towpath_core::change::{PresubmitOptions, presubmit};
+use towpath_core::domain::{Graph, Releases, Share, Version};
+use towpath_core::finding::Finding;
+use towpath_formats::{SourceFile, graph_data};
+
+use super::inputs::{self, Source};
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Presubmit")]
+pub(crate) struct PresubmitArgs {
+    /// Check also what the change since this revision or directory takes back from clusters, or hands out at once.
+    #[arg(long, value_name = "REV|DIR")]
+    base: Option<String>,
+    /// The windows of this release may change as they do; can be given several times.
+    #[arg(long, value_name = "RELEASE", requires = "base")]
+    allow_window_change: Vec<Version>,
+    /// So many percent of the fleet may gain an edge at once.
+    #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percent, requires = "base")]
+    max_gain: Share,
+    /// How long it takes from trouble in the first clusters to a block that has arrived: 4h, PT90M, 1d.
+    #[arg(long, value_name = "DURATION", default_value = "4h", value_parser = latency, requires = "base")]
+    feedback_latency: SignedDuration,
+}
+
+impl PresubmitArgs {
+    /// What there is to say about the change to the graph data in that directory; nothing without a base, or about files that
+    /// cannot be used anyway.
+    pub(super) fn findings(
+        &self,
+        directory: &Path,
+        files: &[SourceFile],
+        releases: Option<Releases>,
+        now: Timestamp,
+    ) -> anyhow::Result<Vec<Finding>> {
+        let Some(base) = &self.base else {
+            return Ok(Vec::new());
+        };
+        let Some(releases) = releases else {
+            bail!(
+                "--base needs the edges between releases, which are not in graph data; name their file: --releases FILE"
+            );
+        };
+        let source = Source::named(base, directory);
+        let base = inputs::graph(&source, releases.clone(), now)
+            .with_context(|| format!("the base {base:?} cannot be read, so nothing can be said about the change"))?;
+        let Ok((data, _)) = graph_data::read(files) else {
+            return Ok(Vec::new());
+        };
+        let new = Graph::build(data, releases).0;
+        Ok(presubmit(&base, &new, now, &self.options()))
+    }
+
+    fn options(&self) -> PresubmitOptions {
+        PresubmitOptions {
+            allowed_gain: self.max_gain,
+            feedback_latency: self.feedback_latency,
+            allowed_releases: self.allow_window_change.iter().cloned().collect(),
+        }
+    }
+}
+
+/// A share as people type it: `1`, `0.5`, `2.5%`.
+fn percent(text: &str) -> Result<Share, String> {
+    let wrong = || format!("{text:?} is no share; write percent from 0 to 100, with at most one decimal: 2.5");
+    let number = text.trim_end_matches('%').trim_end();
+    let (whole, tenth) = number.split_once('.').unwrap_or((number, "0"));
+    let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(whole) || !digits(tenth) || tenth.len() != 1 {
+        return Err(wrong());
+    }
+    let thousandths = format!("{whole}{tenth}").parse::<u16>().map_err(|_| wrong())?;
+    if thousandths <= 1000 { Ok(Share::thousandths(thousandths)) } else { Err(wrong()) }
+}
+
+/// A duration as people type it: `4h`, `90m`, `PT4H`, `1d`. A day has 24 hours.
+fn latency(text: &str) -> Result<SignedDuration, String> {
+    let wrong = || format!("{text:?} is no length of time; write it as in 4h, 90m or PT4H");
+    let span: jiff::Span = text.parse().map_err(|_| wrong())?;
+    let reference = jiff::SpanRelativeTo::days_are_24_hours();
+    let duration = span.to_duration(reference).map_err(|_| wrong())?;
+    if duration.is_negative() { Err(wrong()) } else { Ok(duration) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_typed_in_percent() {
+        assert_eq!(percent("1"), Ok(Share::thousandths(10)));
+        assert_eq!(percent("2.5%"), Ok(Share::thousandths(25)));
+        assert_eq!(percent("100"), Ok(Share::WHOLE));
+        for wrong in ["", "-1", "100.1", "1.25", "1.", "x", "99999999"] {
+            assert!(percent(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn latencies_are_typed_as_lengths_of_time() {
+        assert_eq!(latency("4h"), Ok(SignedDuration::from_hours(4)));
+        assert_eq!(latency("PT90M"), Ok(SignedDuration::from_mins(90)));
+        assert_eq!(latency("1d"), Ok(SignedDuration::from_hours(24)));
+        for wrong in ["", "4", "-4h", "1mo"] {
+            assert!(latency(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

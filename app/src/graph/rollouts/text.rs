@@ -1,0 +1,168 @@
+//! Rollouts for people: a table with bars, and what is blocked meanwhile.
+
+use std::fmt::Write;
+
+use jiff::{SignedDuration, Timestamp};
+use towpath_core::decide::{Stop, TimetableRow};
+use towpath_core::domain::{Audience, Platform, Ramp, Share, Window};
+
+use super::super::tables::{align_right, count, minute, short_minute, shown, table};
+
+/// So many rows that nobody reads all of them; the rest is counted.
+const MAX_ROWS: usize = 200;
+/// How wide a bar is.
+const BAR_CELLS: u32 = 12;
+
+/// What bars are drawn with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bars {
+    /// Eighths of blocks, for terminals.
+    Blocks,
+    /// What every file can hold.
+    Ascii,
+}
+
+/// The timetable as of that time.
+pub(super) fn rollouts(rows: &[TimetableRow], now: Timestamp, bars: Bars) -> String {
+    let running = rows.iter().filter(|row| row.window.start <= now).count();
+    let (running, to_come) = (count(running, "window"), rows.len() - running);
+    let mut text = format!("{running} running, {to_come} to come, as of {}. Times are UTC.\n", minute(now));
+    if rows.is_empty() {
+        return text;
+    }
+    let head = ["CHANNEL", "RELEASE", "FROM", "OVER", "REACHED", "", "10 %", "50 %", "90 %", "100 %"];
+    let mut lines = table(head);
+    align_right(&mut lines, [2, 4]);
+    for row in rows.iter().take(MAX_ROWS) {
+        let [tenth, half, most, all] =
+            [100, 500, 900, 1000].map(|share| short_minute(row.window.reaches(Share::thousandths(share)), now));
+        lines.add_row([
+            row.channel.to_string(),
+            row.to.to_string(),
+            row.from.len().to_string(),
+            over(&row.window),
+            reached(row, now),
+            bar(row.share, bars),
+            tenth,
+            half,
+            most,
+            all,
+        ]);
+    }
+    text.push('\n');
+    text.push_str(&shown(&lines));
+    if rows.len() > MAX_ROWS {
+        writeln!(text, "… and {} more; --output json has them all", rows.len() - MAX_ROWS).expect("fits");
+    }
+    text + &blocked(rows)
+}
+
+/// How long the window is, and its ramp where that is not the usual one.
+fn over(window: &Window) -> String {
+    let length = window.end.duration_since(window.start);
+    if length == SignedDuration::ZERO {
+        return "at once".to_owned();
+    }
+    let hours = length.as_hours();
+    let length = if hours % 24 == 0 { format!("{} d", hours / 24) } else { format!("{hours} h") };
+    match window.ramp {
+        Ramp::Linear => length,
+        Ramp::Exponential => format!("{length} exp."),
+    }
+}
+
+fn reached(row: &TimetableRow, now: Timestamp) -> String {
+    if row.window.start <= now { row.share.to_string() } else { "to come".to_owned() }
+}
+
+/// A share as a bar: full only for everybody, empty only for nobody.
+fn bar(share: Share, bars: Bars) -> String {
+    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    let cells = BAR_CELLS as usize;
+    let steps = if bars == Bars::Blocks { cells * 8 } else { cells };
+    let filled = match (share.as_fraction() * steps as f64) as usize {
+        0 if share > Share::NONE => 1,
+        filled => filled.min(steps),
+    };
+    match bars {
+        Bars::Ascii => format!("[{:-<cells$}]", "#".repeat(filled)),
+        Bars::Blocks => {
+            let drawn = "█".repeat(filled / 8) + EIGHTHS[filled % 8];
+            format!("▕{drawn:<cells$}▏")
+        }
+    }
+}
+
+/// What blocks keep clusters from while it rolls out; each block once for each release.
+fn blocked(rows: &[TimetableRow]) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for row in rows {
+        for stop in &row.stops {
+            let line = format!("  {} {}: {} {}\n", row.channel, row.to, edges(row, stop), whom(stop));
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+    }
+    if lines.is_empty() {
+        return String::new();
+    }
+    let more = lines.len().saturating_sub(MAX_ROWS);
+    lines.truncate(MAX_ROWS);
+    if more > 0 {
+        lines.push(format!("  … and {more} more; --output json has them all\n"));
+    }
+    format!("\nBlocked meanwhile:\n{}", lines.concat())
+}
+
+fn edges(row: &TimetableRow, stop: &Stop) -> String {
+    match (stop.from.len(), row.from.len()) {
+        (1, 1) => "the edge".to_owned(),
+        (blocked, all) if blocked == all => format!("all {}", count(all, "edge")),
+        (blocked, all) => format!("{blocked} of {}", count(all, "edge")),
+    }
+}
+
+fn whom(stop: &Stop) -> String {
+    let whom = match &stop.whom {
+        Audience::Everybody => "for everybody".to_owned(),
+        Audience::NotUnderstood(what) => format!("for everybody, because {what}"),
+        Audience::Platforms(platforms) => {
+            let names: Vec<&str> = platforms.iter().map(Platform::as_str).collect();
+            format!("on {} and unknown platforms", names.join(", "))
+        }
+    };
+    format!("{whom} ({})", stop.origin)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_are_full_for_everybody_and_empty_for_nobody_only() {
+        let shares = [0, 1, 250, 500, 999, 1000].map(Share::thousandths);
+        assert_eq!(
+            shares.map(|share| bar(share, Bars::Ascii)),
+            [
+                "[------------]",
+                "[#-----------]",
+                "[###---------]",
+                "[######------]",
+                "[###########-]",
+                "[############]",
+            ]
+        );
+        assert_eq!(
+            shares.map(|share| bar(share, Bars::Blocks)),
+            [
+                "▕            ▏",
+                "▕▏           ▏",
+                "▕███         ▏",
+                "▕██████      ▏",
+                "▕███████████▉▏",
+                "▕████████████▏",
+            ]
+        );
+    }
+}

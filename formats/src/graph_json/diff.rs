@@ -1,0 +1,97 @@
+//! What a change means for clients, as JSON.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+use towpath_core::change::{
+    ChannelDiff, Class, Diff, EdgeChange, EdgeKind, ReleaseChange, ReleaseKind, Touched, When, Whom,
+};
+use towpath_core::domain::ChannelName;
+
+/// Every difference; and whom it touches, if there is a fleet to ask about.
+pub fn diff(diff: &Diff, touched: Option<&BTreeMap<ChannelName, Touched>>) -> Value {
+    json!({
+        "at": diff.at.to_string(),
+        "channels": diff.channels.iter().map(channel).collect::<Vec<_>>(),
+        "clusters": touched.map(clusters),
+    })
+}
+
+fn channel(channel: &ChannelDiff) -> Value {
+    let counts: Map<String, Value> =
+        EdgeKind::ALL.into_iter().map(|kind| (kind.code().to_owned(), json!(channel.edges(kind)))).collect();
+    json!({
+        "channel": channel.channel.as_str(),
+        "arch": channel.arch.as_str(),
+        "releases": channel.releases.iter().map(release).collect::<Vec<_>>(),
+        "edgeCounts": counts,
+        "edges": channel.edges.iter().map(edges).collect::<Vec<_>>(),
+    })
+}
+
+fn release(change: &ReleaseChange) -> Value {
+    let (code, before, after) = match &change.kind {
+        ReleaseKind::Appears(after) => ("appears", None, Some(after)),
+        ReleaseKind::Disappears => ("disappears", None, None),
+        ReleaseKind::Moves { before, after } => ("moves", Some(before), Some(after)),
+    };
+    json!({
+        "version": change.version.to_string(),
+        "change": code,
+        "before": before.map(when),
+        "after": after.map(when),
+    })
+}
+
+fn edges(change: &EdgeChange) -> Value {
+    json!({
+        "to": change.to.to_string(),
+        "change": change.kind.code(),
+        "for": whom(&change.whom),
+        "risks": change.risks,
+        "before": change.before.as_ref().map(when),
+        "after": change.after.as_ref().map(when),
+        "from": change.from.iter().map(ToString::to_string).collect::<Vec<_>>(),
+    })
+}
+
+/// `"now"`, or the window.
+fn when(when: &When) -> Value {
+    match when {
+        When::Now => json!("now"),
+        When::Over(window) => json!({
+            "start": window.start.to_string(),
+            "end": window.end.to_string(),
+            "ramp": window.ramp.name(),
+        }),
+    }
+}
+
+/// The platforms that blocks name, and whether any other, or one that is unknown, is meant.
+fn whom(whom: &Whom) -> Value {
+    let Whom::Some { on, .. } = whom else {
+        return json!("everybody");
+    };
+    let named = on.iter().filter_map(|class| match class {
+        Class::Platform(platform) => Some(platform.as_str()),
+        Class::OtherPlatforms | Class::Unknown => None,
+    });
+    json!({
+        "platforms": named.collect::<Vec<_>>(),
+        "otherPlatforms": on.contains(&Class::OtherPlatforms),
+        "unknownPlatform": on.contains(&Class::Unknown),
+    })
+}
+
+fn clusters(touched: &BTreeMap<ChannelName, Touched>) -> Value {
+    let one = |(channel, count): (&ChannelName, &Touched)| {
+        json!({
+            "channel": channel.as_str(),
+            "clusters": count.clusters,
+            "touched": count.touched,
+            "gain": count.gain,
+            "lose": count.lose,
+        })
+    };
+    touched.iter().map(one).collect()
+}

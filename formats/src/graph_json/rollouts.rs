@@ -1,0 +1,40 @@
+//! Windows that are running or to come, as JSON: the same from the command line and over HTTP.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use towpath_core::decide::{Stop, TimetableRow};
+use towpath_core::domain::{Audience, Platform, Share};
+
+/// The timetable as of that time.
+pub fn rollouts(rows: &[TimetableRow], now: Timestamp) -> Value {
+    json!({"at": now.to_string(), "rollouts": rows.iter().map(|row| rollout(row, now)).collect::<Vec<_>>()})
+}
+
+fn rollout(row: &TimetableRow, now: Timestamp) -> Value {
+    let reaches = |thousandths| row.window.reaches(Share::thousandths(thousandths)).to_string();
+    json!({
+        "channel": row.channel.as_str(),
+        "to": row.to.to_string(),
+        "state": if row.window.start <= now { "running" } else { "toCome" },
+        "start": row.window.start.to_string(),
+        "end": row.window.end.to_string(),
+        "ramp": row.window.ramp.name(),
+        "share": row.share.as_fraction(),
+        "reaches": {"10": reaches(100), "50": reaches(500), "90": reaches(900), "100": reaches(1000)},
+        "from": row.from.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "blocked": row.stops.iter().map(stop).collect::<Vec<_>>(),
+    })
+}
+
+fn stop(stop: &Stop) -> Value {
+    let platforms: Option<Vec<&str>> = match &stop.whom {
+        Audience::Platforms(platforms) => Some(platforms.iter().map(Platform::as_str).collect()),
+        Audience::Everybody | Audience::NotUnderstood(_) => None,
+    };
+    json!({
+        "origin": stop.origin.to_string(),
+        "everybody": platforms.is_none(),
+        "platforms": platforms.unwrap_or_default(),
+        "from": stop.from.iter().map(ToString::to_string).collect::<Vec<_>>(),
+    })
+}
