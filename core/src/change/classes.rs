@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
 
 use jiff::Timestamp;
 
@@ -105,15 +104,12 @@ fn unnamed(named: &BTreeSet<Platform>) -> Platform {
     free.next().expect("one of more names than there are platforms is free")
 }
 
-impl Offer<'_> {
-    /// The names of the risks to weigh.
-    pub(super) fn risk_names(&self) -> Vec<Arc<str>> {
+impl<'a> Offer<'a> {
+    /// The risks to weigh.
+    pub(super) fn risks(&self) -> BTreeSet<&'a Risk> {
         match self {
-            Self::Unless(risks) => {
-                let names: BTreeSet<&str> = risks.iter().map(|risk| risk.name.as_str()).collect();
-                names.into_iter().map(Arc::from).collect()
-            }
-            Self::No | Self::Open => Vec::new(),
+            Self::Unless(risks) => risks.clone(),
+            Self::No | Self::Open => BTreeSet::new(),
         }
     }
 }

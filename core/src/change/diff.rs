@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use super::both::{Both, BothChannel, Pair};
 use super::classes::{Class, Classes, Offer, Whom};
 use crate::domain::graph::BlockSetId;
-use crate::domain::{Arch, ChannelName, Edge, Graph, Version, Window};
+use crate::domain::{Arch, ChannelName, Edge, Graph, Risk, Version, Window};
 
 /// Every difference between two graphs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,14 +70,25 @@ pub struct EdgeChange {
     pub kind: EdgeKind,
     /// For whom.
     pub whom: Whom,
-    /// The names of the risks that clients weigh after the change.
-    pub risks: Vec<Arc<str>>,
+    /// What becomes of the risks that clients weigh.
+    pub risks: RiskNames,
     /// When they came before the change; none if they were not offered.
     pub before: Option<When>,
     /// When they come after it; none if they are not offered.
     pub after: Option<When>,
     /// The releases they leave.
     pub from: Vec<Version>,
+}
+
+/// The names of risks, by what becomes of them.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct RiskNames {
+    /// To be weighed, and were not.
+    pub added: Vec<Arc<str>>,
+    /// Were to be weighed, and are not.
+    pub removed: Vec<Arc<str>>,
+    /// Weighed before and after, in other words or by other rules.
+    pub reworded: Vec<Arc<str>>,
 }
 
 /// What becomes of an edge.
@@ -146,7 +157,7 @@ struct Delta {
     /// None: it is offered as it was.
     kind: Option<EdgeKind>,
     whom: Whom,
-    risks: Vec<Arc<str>>,
+    risks: RiskNames,
 }
 
 impl<'a> Compare<'a> {
@@ -207,17 +218,17 @@ impl<'a> Compare<'a> {
             return known.clone();
         }
         let graphs = self.both.graphs;
-        let mut alike: BTreeMap<(Option<EdgeKind>, Vec<Arc<str>>), BTreeSet<Class>> = BTreeMap::new();
+        let mut alike: BTreeMap<(Option<EdgeKind>, RiskNames), BTreeSet<Class>> = BTreeMap::new();
         for (class, [base, new]) in self.classes.offers([(graphs.base, sides.base), (graphs.new, sides.new)]) {
             let kind = match kind(&base, &new) {
                 // It was not offered, and is not: nothing becomes of it.
                 None if new == Offer::No => continue,
                 kind => kind,
             };
-            let risks = kind.map(|_| new.risk_names()).unwrap_or_default();
+            let risks = kind.map(|kind| risk_names(kind, &base, &new)).unwrap_or_default();
             alike.entry((kind, risks)).or_default().insert(class.clone());
         }
-        let delta = |((kind, risks), on): ((Option<EdgeKind>, Vec<Arc<str>>), BTreeSet<Class>)| Delta {
+        let delta = |((kind, risks), on): ((Option<EdgeKind>, RiskNames), BTreeSet<Class>)| Delta {
             kind,
             whom: self.classes.whom(on),
             risks,
@@ -236,6 +247,23 @@ fn kind(base: &Offer<'_>, new: &Offer<'_>) -> Option<EdgeKind> {
         (Offer::Open, _) => Some(EdgeKind::BecomesConditional),
         (_, Offer::Open) => Some(EdgeKind::BecomesUnconditional),
         (Offer::Unless(_), Offer::Unless(_)) => Some(EdgeKind::ChangesRisks),
+    }
+}
+
+fn risk_names(kind: EdgeKind, base: &Offer<'_>, new: &Offer<'_>) -> RiskNames {
+    if kind == EdgeKind::Disappears {
+        return RiskNames::default();
+    }
+    let (before, after) = (base.risks(), new.risks());
+    let names =
+        |risks: &BTreeSet<&Risk>| -> BTreeSet<Arc<str>> { risks.iter().map(|r| r.name.as_str().into()).collect() };
+    let (names_before, names_after) = (names(&before), names(&after));
+    let changed: BTreeSet<&Risk> = before.symmetric_difference(&after).copied().collect();
+    let in_both = |name: &&Arc<str>| names_before.contains(*name) && names_after.contains(*name);
+    RiskNames {
+        added: names_after.difference(&names_before).cloned().collect(),
+        removed: names_before.difference(&names_after).cloned().collect(),
+        reworded: names(&changed).iter().filter(in_both).cloned().collect(),
     }
 }
 

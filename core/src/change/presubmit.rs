@@ -36,7 +36,7 @@ impl Default for PresubmitOptions {
 }
 
 /// A window has to be so many times as long as feedback takes.
-const LATENCIES_PER_WINDOW: i32 = 4;
+pub(super) const LATENCIES_PER_WINDOW: i32 = 4;
 
 /// Everything about the change from `base` to `new`, were it merged now: at most one finding for each release and
 /// channel, and one for each rule whose window is too short.
@@ -106,7 +106,8 @@ impl<'a> Look<'a> {
             return None;
         }
         let shares = reaches.map(|reach| reach.share);
-        Some((release, Shift { lost, gained, shares, cause, edges: 1 }))
+        let edges = [(self.both.version(edge.from).clone(), self.both.version(edge.to).clone())].into();
+        Some((release, Shift { lost, gained, shares, cause, edges }))
     }
 }
 

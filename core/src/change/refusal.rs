@@ -1,9 +1,11 @@
 //! Refusals: what presubmit says about a change, with place, problem and remedy.
 
+use std::collections::BTreeSet;
+
 use jiff::{SignedDuration, Timestamp};
 
 use super::both::Pair;
-use super::presubmit::{PresubmitOptions, share_before_feedback};
+use super::presubmit::{LATENCIES_PER_WINDOW, PresubmitOptions, share_before_feedback};
 use crate::domain::{Channel, ChannelName, FromVersion, RolloutRule, Share, Version, Window};
 use crate::finding::{Finding, Place};
 
@@ -18,8 +20,8 @@ pub(super) struct Shift {
     pub(super) shares: Pair<Share>,
     /// Why, of that edge.
     pub(super) cause: Cause,
-    /// How many edges there are.
-    pub(super) edges: usize,
+    /// The edges, each once for all architectures.
+    pub(super) edges: BTreeSet<(Version, Version)>,
 }
 
 /// What has changed.
@@ -39,8 +41,9 @@ pub(super) enum Cause {
 
 impl Shift {
     /// Both at once: what is worse is told, and all edges are counted.
-    pub(super) fn join(&mut self, other: Self) {
-        let edges = self.edges + other.edges;
+    pub(super) fn join(&mut self, mut other: Self) {
+        let mut edges = std::mem::take(&mut self.edges);
+        edges.append(&mut other.edges);
         if other.harm() > self.harm() {
             *self = other;
         }
@@ -63,14 +66,15 @@ pub(super) fn finding(
     options: &PresubmitOptions,
 ) -> Finding {
     let Shift { lost, gained, shares, .. } = shift;
-    let edges = counted(shift.edges, "edge");
+    let edges = counted(shift.edges.len(), "edge");
     let allow = format!("if it is meant, pass --allow-window-change {version}");
     let said = told(version, channel, &shift.cause);
     if *lost > Share::NONE {
-        let problem = format!(
-            "{said}: {edges} shown to {} of the fleet would be shown to {}, and {lost} would lose what they have been shown",
-            shares.base, shares.new,
-        );
+        let becomes = match shares.new {
+            Share::NONE => "would go".to_owned(),
+            new => format!("would be shown to {new}, and {lost} would lose what they have been shown"),
+        };
+        let problem = format!("{said}: {edges} shown to {} of the fleet {becomes}", shares.base);
         let remedy = format!("{}; {allow}", undo(version, shift));
         return Finding::error("rollout-loses", place, problem, remedy);
     }
@@ -137,7 +141,8 @@ pub(super) fn channel_gone(channel: &Channel, shifts: &[Shift]) -> Vec<Finding> 
     if most == Share::NONE {
         return Vec::new();
     }
-    let edges = counted(shifts.len(), "edge");
+    let edges: BTreeSet<&(Version, Version)> = shifts.iter().flat_map(|shift| &shift.edges).collect();
+    let edges = counted(edges.len(), "edge");
     let problem = format!("{} is gone: its {edges} have been shown to {most} of the fleet", channel.name);
     let remedy = "keep the channel; if nobody follows it any more, check this change without --base";
     vec![Finding::error("rollout-loses", channel.origin.clone(), problem, remedy)]
@@ -152,11 +157,23 @@ pub(super) fn short_window(channel: &Channel, rule: &RolloutRule, latency: Signe
     };
     let share = share_before_feedback(rule, latency, now);
     let problem = format!(
-        "{} phases {edges} in over {:#}, and feedback takes {latency:#}: {share} of the fleet would have a bad release before a block arrives",
-        channel.name, rule.duration,
+        "{} phases {edges} in over {:#}, and feedback takes {}: {share} of the fleet would have a bad release before a block arrives",
+        channel.name,
+        rule.duration,
+        length(latency),
     );
-    let remedy = format!("make it at least {:#} long, or bring feedback sooner", latency.saturating_mul(4));
+    let wanted = length(latency.saturating_mul(LATENCIES_PER_WINDOW));
+    let remedy = format!("make it at least {wanted} long, or bring feedback sooner");
     Finding::warning("rollout-too-short", rule.origin.clone(), problem, remedy)
+}
+
+/// A length of time: in days, if it is two of them or more.
+fn length(duration: SignedDuration) -> String {
+    let days = duration.as_hours() / 24;
+    match duration == SignedDuration::from_hours(24).saturating_mul(i32::try_from(days).unwrap_or(0)) {
+        true if days >= 2 => format!("{days}d"),
+        _ => format!("{duration:#}"),
+    }
 }
 
 fn counted(number: usize, noun: &str) -> String {

@@ -103,31 +103,31 @@ fn a_risk_makes_conditional() {
         "30",
         [BASE, &risky],
         expect![[r#"
-        fast amd64
-          4.8.9 -> 4.9.2 becomesConditional for everybody unless Slow (before now, after now)
-        stable amd64
-          4.8.9 -> 4.9.2 becomesConditional for everybody unless Slow (before now, after now)
-    "#]],
+            fast amd64
+              4.8.9 -> 4.9.2 becomesConditional for everybody now unless Slow (before now, after now)
+            stable amd64
+              4.8.9 -> 4.9.2 becomesConditional for everybody now unless Slow (before now, after now)
+        "#]],
     );
     check_diff(
         "30",
         [&risky, BASE],
         expect![[r#"
-        fast amd64
-          4.8.9 -> 4.9.2 becomesUnconditional for everybody (before now, after now)
-        stable amd64
-          4.8.9 -> 4.9.2 becomesUnconditional for everybody (before now, after now)
-    "#]],
+            fast amd64
+              4.8.9 -> 4.9.2 becomesUnconditional for everybody no longer unless Slow (before now, after now)
+            stable amd64
+              4.8.9 -> 4.9.2 becomesUnconditional for everybody no longer unless Slow (before now, after now)
+        "#]],
     );
     check_diff(
         "30",
         [&risky, &with("risk Slower 4.9.2 from 4[.]8")],
         expect![[r#"
-        fast amd64
-          4.8.9 -> 4.9.2 changesRisks for everybody unless Slower (before now, after now)
-        stable amd64
-          4.8.9 -> 4.9.2 changesRisks for everybody unless Slower (before now, after now)
-    "#]],
+            fast amd64
+              4.8.9 -> 4.9.2 changesRisks for everybody now unless Slower no longer unless Slow (before now, after now)
+            stable amd64
+              4.8.9 -> 4.9.2 changesRisks for everybody now unless Slower no longer unless Slow (before now, after now)
+        "#]],
     );
 }
 

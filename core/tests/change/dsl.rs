@@ -10,7 +10,7 @@
 //! ```
 
 use jiff::Timestamp;
-use towpath_core::change::{Diff, EdgeChange, Only, PresubmitOptions, ReleaseKind, When, diff, presubmit};
+use towpath_core::change::{Diff, EdgeChange, Only, PresubmitOptions, ReleaseKind, RiskNames, When, diff, presubmit};
 use towpath_core::domain::{
     Arch, Audience, Block, ChannelName, ChannelSpec, DeclaredEdge, DeclaredRelease, FromVersion, Graph, GraphData,
     MatchingRule, Member, Pattern, Platform, Ramp, ReleaseName, Releases, Risk, RolloutRule, Window,
@@ -62,10 +62,12 @@ fn told(diff: &Diff) -> String {
 
 fn edge_told(change: &EdgeChange) -> String {
     let from: Vec<String> = change.from.iter().map(ToString::to_string).collect();
-    let risks = match change.risks.is_empty() {
-        true => String::new(),
-        false => format!(" unless {}", change.risks.join(", ")),
-    };
+    let RiskNames { added, removed, reworded } = &change.risks;
+    let risks: String = [("now", added), ("no longer", removed), ("in other words", reworded)]
+        .into_iter()
+        .filter(|(_, names)| !names.is_empty())
+        .map(|(how, names)| format!(" {how} unless {}", names.join(", ")))
+        .collect();
     let times: Vec<String> = [("before", &change.before), ("after", &change.after)]
         .into_iter()
         .filter_map(|(side, at)| Some(format!("{side} {}", when(at.as_ref()?))))

@@ -118,7 +118,7 @@ fn a_release_that_leaves_takes_all_its_edges_along() {
         expect![[r#"
             error rollout-loses
               at data:2:1
-              4.9.1 is no longer in stable: 1 edge shown to 50.0 % of the fleet would be shown to 0.0 %, and 50.0 % would lose what they have been shown
+              4.9.1 is no longer in stable: 1 edge shown to 50.0 % of the fleet would go
               keep 4.9.1 in the channel, and block its edges if nobody should take them; if it is meant, pass --allow-window-change 4.9.1
         "#]],
     );
@@ -154,7 +154,7 @@ fn a_release_in_another_file_is_in_other_channels() {
         expect![[r#"
             error rollout-loses
               at data:2:1
-              4.9.2 is no longer in stable: 2 edges shown to 50.0 % of the fleet would be shown to 0.0 %, and 50.0 % would lose what they have been shown
+              4.9.2 is no longer in stable: 2 edges shown to 50.0 % of the fleet would go
               keep 4.9.2 in the channel, and block its edges if nobody should take them; if it is meant, pass --allow-window-change 4.9.2
         "#]],
     );
@@ -187,7 +187,7 @@ fn locking_does_not_excuse_taking_back() {
         expect![[r#"
             error rollout-loses
               at data:7:1
-              the window of 4.9.2 in stable was 2026-11-10T00:00:00Z to 2026-11-14T00:00:00Z (linear) and becomes for everybody at 2026-11-13T00:00:00Z: 2 edges shown to 50.0 % of the fleet would be shown to 0.0 %, and 50.0 % would lose what they have been shown
+              the window of 4.9.2 in stable was 2026-11-10T00:00:00Z to 2026-11-14T00:00:00Z (linear) and becomes for everybody at 2026-11-13T00:00:00Z: 2 edges shown to 50.0 % of the fleet would go
               keep start, rules and ramp as they were until 2026-11-14T00:00:00Z; to stop a rollout, block its edges; if it is meant, pass --allow-window-change 4.9.2
         "#]],
     );

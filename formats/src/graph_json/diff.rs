@@ -1,19 +1,21 @@
 //! What a change means for clients, as JSON.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 use towpath_core::change::{
     ChannelDiff, Class, Diff, EdgeChange, EdgeKind, ReleaseChange, ReleaseKind, Touched, When, Whom,
 };
-use towpath_core::domain::ChannelName;
+use towpath_core::domain::{ChannelName, ReleaseName};
 
-/// Every difference; and whom it touches, if there is a fleet to ask about.
-pub fn diff(diff: &Diff, touched: Option<&BTreeMap<ChannelName, Touched>>) -> Value {
+/// Every difference; whom it touches, if there is a fleet to ask about; and the releases that are newly listed and not
+/// known, so that nothing can be told about them.
+pub fn diff(diff: &Diff, touched: Option<&BTreeMap<ChannelName, Touched>>, unknown: &BTreeSet<ReleaseName>) -> Value {
     json!({
         "at": diff.at.to_string(),
         "channels": diff.channels.iter().map(channel).collect::<Vec<_>>(),
         "clusters": touched.map(clusters),
+        "unknownReleases": unknown.iter().map(ToString::to_string).collect::<Vec<_>>(),
     })
 }
 
@@ -48,7 +50,11 @@ fn edges(change: &EdgeChange) -> Value {
         "to": change.to.to_string(),
         "change": change.kind.code(),
         "for": whom(&change.whom),
-        "risks": change.risks,
+        "risks": {
+            "added": change.risks.added,
+            "removed": change.risks.removed,
+            "reworded": change.risks.reworded,
+        },
         "before": change.before.as_ref().map(when),
         "after": change.after.as_ref().map(when),
         "from": change.from.iter().map(ToString::to_string).collect::<Vec<_>>(),

@@ -12,7 +12,7 @@ use clap::Args;
 use jiff::Timestamp;
 use towpath_core::change::{Only, diff, touched};
 use towpath_core::domain::fleet::ClusterState;
-use towpath_core::domain::{Arch, ChannelName, Graph};
+use towpath_core::domain::{Arch, ChannelName, Graph, GraphData, ReleaseName, Releases, Version};
 use towpath_core::finding::Place;
 use towpath_formats::{cluster_list, graph_json};
 use towpath_sources::read_file;
@@ -66,20 +66,32 @@ pub(super) fn run(args: &DiffArgs) -> anyhow::Result<ExitCode> {
         .after
         .as_ref()
         .map_or_else(|| Source::Directory(args.graph_data.clone()), |after| Source::named(after, &args.graph_data));
-    let before = inputs::graph(&before, releases.clone(), now)?;
-    let after = inputs::graph(&after, releases, now)?;
+    let [before, after] = [inputs::graph_data(&before, now)?, inputs::graph_data(&after, now)?];
+    let unknown = newly_unknown([&before, &after], &releases);
+    let before = Graph::build(before, releases.clone()).0;
+    let after = Graph::build(after, releases).0;
     let only = only(args, [&before, &after])?;
     let differences = diff(&before, &after, now, &only);
     let clusters = args.clusters.as_deref().map(|path| clusters(path, &only, now)).transpose()?;
     let touched = clusters.map(|clusters| touched(&before, &after, &clusters, now));
     match args.output {
-        Output::Json => print(&format!("{:#}\n", graph_json::diff::diff(&differences, touched.as_ref())))?,
+        Output::Json => print(&format!("{:#}\n", graph_json::diff::diff(&differences, touched.as_ref(), &unknown)))?,
         Output::Text => {
             let details = if args.details { text::Details::Shown } else { text::Details::Left };
-            print(&text::diff(&differences, touched.as_ref(), details))?;
+            print(&text::diff(&differences, touched.as_ref(), &unknown, details))?;
         }
     }
     Ok(if args.exit_code && !differences.is_empty() { ExitCode::from(1) } else { ExitCode::SUCCESS })
+}
+
+/// Releases that the change lists and nobody knows: what it does to clients with them cannot be told.
+fn newly_unknown([before, after]: [&GraphData; 2], releases: &Releases) -> BTreeSet<ReleaseName> {
+    let known: BTreeSet<&Version> = releases.releases.iter().map(|release| &release.version).collect();
+    let listed = |data: &GraphData| -> BTreeSet<ReleaseName> {
+        let members = data.channels.iter().flat_map(|channel| &channel.members);
+        members.map(|member| member.name.clone()).filter(|name| !known.contains(&name.version)).collect()
+    };
+    listed(after).difference(&listed(before)).cloned().collect()
 }
 
 /// The channels and the architecture that were asked for. What is in neither graph is a mistake.

@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use jiff::Timestamp;
-use towpath_core::change::{ChannelDiff, Diff, EdgeChange, EdgeKind, ReleaseChange, ReleaseKind, Touched, When, Whom};
-use towpath_core::domain::{ChannelName, Share, Version, Window};
+use towpath_core::change::{
+    ChannelDiff, Diff, EdgeChange, EdgeKind, ReleaseChange, ReleaseKind, RiskNames, Touched, When, Whom,
+};
+use towpath_core::domain::{ChannelName, ReleaseName, Share, Version, Window};
 
 use super::super::tables::{align_right, count, minute, shown, table};
 
@@ -28,7 +30,13 @@ struct Alike<'a> {
     diff: &'a ChannelDiff,
 }
 
-pub(super) fn diff(diff: &Diff, touched: Option<&BTreeMap<ChannelName, Touched>>, details: Details) -> String {
+/// Every difference, whom it touches, and the listed releases that are not known and so were left out.
+pub(super) fn diff(
+    diff: &Diff,
+    touched: Option<&BTreeMap<ChannelName, Touched>>,
+    unknown: &BTreeSet<ReleaseName>,
+    details: Details,
+) -> String {
     let mut text = headline(diff);
     if !diff.is_empty() {
         text += &summary(diff);
@@ -37,7 +45,21 @@ pub(super) fn diff(diff: &Diff, touched: Option<&BTreeMap<ChannelName, Touched>>
             Details::Left => text += "\n--details shows each release and edge.\n",
         }
     }
-    text + &touched.map(clusters).unwrap_or_default()
+    text + &touched.map(clusters).unwrap_or_default() + &left_out(unknown)
+}
+
+fn left_out(unknown: &BTreeSet<ReleaseName>) -> String {
+    if unknown.is_empty() {
+        return String::new();
+    }
+    let named: Vec<String> = unknown.iter().take(MAX_NAMED).map(ToString::to_string).collect();
+    let more = unknown.len().saturating_sub(MAX_NAMED);
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    let verb = if unknown.len() == 1 { "is" } else { "are" };
+    format!(
+        "\nNewly listed and not among the releases, so {verb} left out: {}{more}. Are the releases up to date?\n",
+        named.join(", ")
+    )
 }
 
 fn headline(diff: &Diff) -> String {
@@ -165,7 +187,7 @@ fn entry(when: &When) -> String {
 fn edges(change: &EdgeChange, now: Timestamp) -> String {
     let is_one = change.from.len() == 1;
     let verb = |one: &'static str, many: &'static str| if is_one { one } else { many };
-    let risks = change.risks.join(", ");
+    let risks = change.risks.added.join(", ");
     let after = change.after.as_ref().map(|when| from_when(when, now)).unwrap_or_default();
     let what = match change.kind {
         EdgeKind::Appears if risks.is_empty() => format!("{} {after}", verb("appears", "appear")),
@@ -174,8 +196,11 @@ fn edges(change: &EdgeChange, now: Timestamp) -> String {
         EdgeKind::BecomesConditional => {
             format!("{} conditional: unless {risks}", verb("becomes", "become"))
         }
-        EdgeKind::BecomesUnconditional => format!("{} unconditional", verb("becomes", "become")),
-        EdgeKind::ChangesRisks => format!("{} other risks: unless {risks}", verb("has", "have")),
+        EdgeKind::BecomesUnconditional => {
+            let were = change.risks.removed.join(", ");
+            format!("{} unconditional; before: unless {were}", verb("becomes", "become"))
+        }
+        EdgeKind::ChangesRisks => format!("{} other risks: {}", verb("has", "have"), other_risks(&change.risks)),
         EdgeKind::Moves => {
             let before = change.before.as_ref().map(|when| from_when(when, now)).unwrap_or_default();
             format!("{} {after} instead of {before}", verb("comes", "come"))
@@ -186,6 +211,12 @@ fn edges(change: &EdgeChange, now: Timestamp) -> String {
         some => format!(", {some}"),
     };
     format!("{}: {} ({}) {what}{whom}", change.to, count(change.from.len(), "edge"), sources(&change.from))
+}
+
+fn other_risks(risks: &RiskNames) -> String {
+    let parts = [("now also", &risks.added), ("no longer", &risks.removed), ("in other words", &risks.reworded)];
+    let told = parts.into_iter().filter(|(_, names)| !names.is_empty());
+    told.map(|(how, names)| format!("{how} {}", names.join(", "))).collect::<Vec<_>>().join("; ")
 }
 
 fn sources(from: &[Version]) -> String {
@@ -217,7 +248,7 @@ fn from_when(when: &When, now: Timestamp) -> String {
 fn not_any_more(before: Option<When>, now: Timestamp) -> String {
     match before {
         Some(When::Over(window)) => match window.share(now) {
-            Share::NONE => format!(", before anybody was shown {}", "them"),
+            Share::NONE => ", before anybody was shown them".to_owned(),
             share => format!(", after {share} of the fleet has been shown them"),
         },
         Some(When::Now) | None => String::new(),
