@@ -124,12 +124,16 @@ impl fmt::Display for Class {
     }
 }
 
-/// As part of a sentence: `on AWS, unknown platforms`, or `except on AWS`.
+/// As part of a sentence: `on AWS and unknown platforms`, or `except on AWS`.
 impl fmt::Display for Whom {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let listed = |classes: &BTreeSet<Class>| {
             let names: Vec<String> = classes.iter().map(ToString::to_string).collect();
-            names.join(", ")
+            match names.split_last() {
+                Some((last, [])) => last.clone(),
+                Some((last, others)) => format!("{} and {last}", others.join(", ")),
+                None => "nothing".to_owned(),
+            }
         };
         match self {
             Self::Everybody => f.write_str("for everybody"),

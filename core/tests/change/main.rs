@@ -6,3 +6,4 @@ mod dsl;
 mod presubmit;
 mod properties;
 mod timetable;
+mod touched;

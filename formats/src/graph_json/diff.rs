@@ -40,9 +40,17 @@ fn release(change: &ReleaseChange) -> Value {
     json!({
         "version": change.version.to_string(),
         "change": code,
-        "before": before.map(when),
-        "after": after.map(when),
+        "before": before.map(entry),
+        "after": after.map(entry),
     })
+}
+
+/// `"now"`, or the time.
+fn entry(when: &When) -> String {
+    match when {
+        When::Now => "now".to_owned(),
+        When::Over(window) => window.start.to_string(),
+    }
 }
 
 fn edges(change: &EdgeChange) -> Value {

@@ -55,9 +55,8 @@ fn left_out(unknown: &BTreeSet<ReleaseName>) -> String {
     let named: Vec<String> = unknown.iter().take(MAX_NAMED).map(ToString::to_string).collect();
     let more = unknown.len().saturating_sub(MAX_NAMED);
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-    let verb = if unknown.len() == 1 { "is" } else { "are" };
     format!(
-        "\nNewly listed and not among the releases, so {verb} left out: {}{more}. Are the releases up to date?\n",
+        "\nNewly listed, not among the releases, and so left out: {}{more}. Are the releases up to date?\n",
         named.join(", ")
     )
 }
@@ -192,7 +191,10 @@ fn edges(change: &EdgeChange, now: Timestamp) -> String {
     let what = match change.kind {
         EdgeKind::Appears if risks.is_empty() => format!("{} {after}", verb("appears", "appear")),
         EdgeKind::Appears => format!("{} {after}, unless {risks}", verb("appears", "appear")),
-        EdgeKind::Disappears => verb("disappears", "disappear").to_owned() + &not_any_more(change.before, now),
+        EdgeKind::Disappears => {
+            let them = verb("it", "them");
+            format!("{}{}", verb("disappears", "disappear"), not_any_more(change.before, them, now))
+        }
         EdgeKind::BecomesConditional => {
             format!("{} conditional: unless {risks}", verb("becomes", "become"))
         }
@@ -245,11 +247,11 @@ fn from_when(when: &When, now: Timestamp) -> String {
 }
 
 /// What is lost with edges that not everybody has been shown.
-fn not_any_more(before: Option<When>, now: Timestamp) -> String {
+fn not_any_more(before: Option<When>, them: &str, now: Timestamp) -> String {
     match before {
         Some(When::Over(window)) => match window.share(now) {
-            Share::NONE => ", before anybody was shown them".to_owned(),
-            share => format!(", after {share} of the fleet has been shown them"),
+            Share::NONE => format!(", before anybody was shown {them}"),
+            share => format!(", after {share} of the fleet has been shown {them}"),
         },
         Some(When::Now) | None => String::new(),
     }

@@ -1,10 +1,12 @@
 //! Rollouts for people: a table with bars, and what is blocked meanwhile.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::decide::{Stop, TimetableRow};
-use towpath_core::domain::{Audience, Platform, Ramp, Share, Window};
+use towpath_core::domain::{Audience, ChannelName, Platform, Ramp, Share, Version, Window};
+use towpath_core::finding::Place;
 
 use super::super::tables::{align_right, count, minute, short_minute, shown, table};
 
@@ -72,7 +74,18 @@ fn over(window: &Window) -> String {
 }
 
 fn reached(row: &TimetableRow, now: Timestamp) -> String {
-    if row.window.start <= now { row.share.to_string() } else { "to come".to_owned() }
+    match (is_blocked(row), row.window.start <= now) {
+        (true, _) => "blocked".to_owned(),
+        (false, true) => row.share.to_string(),
+        (false, false) => "to come".to_owned(),
+    }
+}
+
+/// Whether blocks keep everybody from all its edges.
+fn is_blocked(row: &TimetableRow) -> bool {
+    let hard = row.stops.iter().filter(|stop| !matches!(stop.whom, Audience::Platforms(_)));
+    let stopped: BTreeSet<&Version> = hard.flat_map(|stop| &stop.from).collect();
+    row.from.iter().all(|from| stopped.contains(from))
 }
 
 /// A share as a bar: full only for everybody, empty only for nobody.
@@ -93,16 +106,19 @@ fn bar(share: Share, bars: Bars) -> String {
     }
 }
 
-/// What blocks keep clusters from while it rolls out; each block once for each release.
+/// What blocks keep clusters from while it rolls out: each block once for each channel and release.
 fn blocked(rows: &[TimetableRow]) -> String {
     let mut lines: Vec<String> = Vec::new();
-    for row in rows {
-        for stop in &row.stops {
-            let line = format!("  {} {}: {} {}\n", row.channel, row.to, edges(row, stop), whom(stop));
-            if !lines.contains(&line) {
-                lines.push(line);
-            }
+    let mut of_release: BTreeMap<(&ChannelName, &Version), Vec<&TimetableRow>> = BTreeMap::new();
+    rows.iter().for_each(|row| of_release.entry((&row.channel, &row.to)).or_default().push(row));
+    for ((channel, to), rows) in of_release {
+        let all = rows.iter().map(|row| row.from.len()).sum();
+        let mut stops: BTreeMap<&Place, (&Stop, usize)> = BTreeMap::new();
+        for stop in rows.iter().flat_map(|row| &row.stops) {
+            stops.entry(&stop.origin).or_insert((stop, 0)).1 += stop.from.len();
         }
+        let line = |(stop, blocked)| format!("  {channel} {to}: {} {}\n", edges(blocked, all), whom(stop));
+        lines.extend(stops.into_values().map(line));
     }
     if lines.is_empty() {
         return String::new();
@@ -115,8 +131,8 @@ fn blocked(rows: &[TimetableRow]) -> String {
     format!("\nBlocked meanwhile:\n{}", lines.concat())
 }
 
-fn edges(row: &TimetableRow, stop: &Stop) -> String {
-    match (stop.from.len(), row.from.len()) {
+fn edges(blocked: usize, all: usize) -> String {
+    match (blocked, all) {
         (1, 1) => "the edge".to_owned(),
         (blocked, all) if blocked == all => format!("all {}", count(all, "edge")),
         (blocked, all) => format!("{blocked} of {}", count(all, "edge")),
