@@ -152,6 +152,11 @@ impl<'a> Both<'a> {
 }
 
 impl<'a> BothChannel<'a> {
+    /// Whether a release is in the channel on any side; edges of others are not.
+    pub(super) fn holds(&self, release: Number) -> bool {
+        self.places.base[release].is_some() || self.places.new[release].is_some()
+    }
+
     /// A release's place in the channel, on each side.
     pub(super) fn places(&self, release: Number) -> Pair<Option<&'a Membership>> {
         Pair { base: self.places.base[release], new: self.places.new[release] }

@@ -180,7 +180,8 @@ impl<'a> Compare<'a> {
     fn edges(&mut self, channel: &BothChannel<'a>, arch: &Arch) -> Vec<EdgeChange> {
         let mut alike: BTreeMap<EdgeChange, Vec<Version>> = BTreeMap::new();
         let both = self.both;
-        for edge in both.numbers_of(arch).flat_map(|from| both.edges_from(from)) {
+        let sources = both.numbers_of(arch).filter(|from| channel.holds(*from));
+        for edge in sources.flat_map(|from| both.edges_from(from)) {
             let Pair { base, new } = both.phases(channel, edge);
             let seen = |side: Option<Edge>, is_there: bool| side.filter(|_| is_there);
             let sides = Pair { base: seen(edge.sides.base, base.is_some()), new: seen(edge.sides.new, new.is_some()) };

@@ -75,9 +75,9 @@ fn a_targeted_block_concerns_its_platforms_and_whoever_is_unknown() {
         [BASE, &with("block 4.9.2 from .* on AWS")],
         expect![[r#"
             fast amd64
-              4.8.9,4.9.1 -> 4.9.2 disappears on AWS, unknown platforms (before now)
+              4.8.9,4.9.1 -> 4.9.2 disappears on AWS and unknown platforms (before now)
             stable amd64
-              4.8.9,4.9.1 -> 4.9.2 disappears on AWS, unknown platforms (before now)
+              4.8.9,4.9.1 -> 4.9.2 disappears on AWS and unknown platforms (before now)
         "#]],
     );
 }
@@ -89,9 +89,9 @@ fn a_block_that_is_for_fewer_gives_back_to_the_others() {
         [&with("block 4.9.2 from .*"), &with("block 4.9.2 from .* on AWS,GCP")],
         expect![[r#"
             fast amd64
-              4.8.9,4.9.1 -> 4.9.2 appears except on AWS, GCP, unknown platforms (after now)
+              4.8.9,4.9.1 -> 4.9.2 appears except on AWS, GCP and unknown platforms (after now)
             stable amd64
-              4.8.9,4.9.1 -> 4.9.2 appears except on AWS, GCP, unknown platforms (after now)
+              4.8.9,4.9.1 -> 4.9.2 appears except on AWS, GCP and unknown platforms (after now)
         "#]],
     );
 }
