@@ -13,7 +13,6 @@ use towpath_formats::{SourceFile, graph_data};
 use super::inputs::{self, Source};
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Presubmit")]
 pub(crate) struct PresubmitArgs {
     /// Check also what the change since this revision or directory takes back from clusters, or hands out at once.
     #[arg(long, value_name = "REV|DIR")]
@@ -71,8 +70,8 @@ fn percent(text: &str) -> Result<Share, String> {
     let wrong = || format!("{text:?} is no share; write percent from 0 to 100, with at most one decimal: 2.5");
     let number = text.trim_end_matches('%').trim_end();
     let (whole, tenth) = number.split_once('.').unwrap_or((number, "0"));
-    let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-    if !digits(whole) || !digits(tenth) || tenth.len() != 1 {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    if !(is_number(whole) && is_number(tenth) && tenth.len() == 1) {
         return Err(wrong());
     }
     let thousandths = format!("{whole}{tenth}").parse::<u16>().map_err(|_| wrong())?;

@@ -60,7 +60,8 @@ struct Look<'a> {
 impl<'a> Look<'a> {
     fn findings(&self) -> Vec<Finding> {
         let channel = self.both.channel(self.name);
-        let edges = (0..self.both.len()).filter(|from| channel.holds(*from)).flat_map(|from| self.both.edges_from(from));
+        let edges =
+            (0..self.both.len()).filter(|from| channel.holds(*from)).flat_map(|from| self.both.edges_from(from));
         let shifts = edges.filter_map(|edge| self.shift(&channel, edge));
         match channel.channels {
             // What is new has been shown to nobody.

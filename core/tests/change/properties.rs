@@ -35,10 +35,8 @@ fn any_data() -> impl Strategy<Value = String> {
             let replaces = if replaces && at > 0 { format!("replaces {}", VERSIONS[at - 1]) } else { String::new() };
             text += &format!("release {} day {start} {locked} {replaces}\n", VERSIONS[at]);
         }
-        for from in 0..VERSIONS.len() {
-            for to in from + 1..VERSIONS.len() {
-                text += &format!("edge {} -> {}\n", VERSIONS[from], VERSIONS[to]);
-            }
+        for (at, from) in VERSIONS.iter().enumerate() {
+            text.extend(VERSIONS[at + 1..].iter().map(|to| format!("edge {from} -> {to}\n")));
         }
         text
     })

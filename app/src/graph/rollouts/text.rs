@@ -32,7 +32,7 @@ pub(super) fn rollouts(rows: &[TimetableRow], now: Timestamp, bars: Bars) -> Str
     if rows.is_empty() {
         return text;
     }
-    let head = ["CHANNEL", "RELEASE", "FROM", "OVER", "REACHED", "", "10 %", "50 %", "90 %", "100 %"];
+    let head = ["CHANNEL", "RELEASE", "SOURCES", "OVER", "REACHED", "", "10 %", "50 %", "90 %", "100 %"];
     let mut lines = table(head);
     align_right(&mut lines, [2, 4]);
     for row in rows.iter().take(MAX_ROWS) {
