@@ -93,13 +93,15 @@ mod tests {
 
     #[test]
     fn results_have_their_rule_level_and_place() {
-        let report = sarif(&findings(), ".");
-        let results = report["runs"][0]["results"].as_array().unwrap();
+        let mut report = sarif(&findings(), ".");
+        let results = report["runs"][0]["results"].as_array_mut().unwrap();
+        // The next test looks at it; here it would change with every new code.
+        results.iter_mut().for_each(|result| drop(result.as_object_mut().unwrap().remove("ruleIndex")));
         let lines: String = results.iter().map(|result| format!("{result}\n")).collect();
         expect![[r#"
-            {"level":"error","locations":[{"physicalLocation":{"artifactLocation":{"uri":"blocked-edges/4.9.1%20%C3%A4.yaml","uriBaseId":"%SRCROOT%"},"region":{"startColumn":5,"startLine":3}}}],"message":{"text":"it is wrong; correct it"},"ruleId":"bad-promql","ruleIndex":9}
-            {"level":"warning","locations":[{"physicalLocation":{"artifactLocation":{"uri":"channels/c.yaml","uriBaseId":"%SRCROOT%"},"region":{"startLine":3}}}],"message":{"text":"no order; sort it"},"ruleId":"versions-out-of-order","ruleIndex":49}
-            {"level":"error","locations":[{"physicalLocation":{"artifactLocation":{"uri":"channels","uriBaseId":"%SRCROOT%"}}}],"message":{"text":"there are none; add one"},"ruleId":"no-channels","ruleIndex":29}
+            {"level":"error","locations":[{"physicalLocation":{"artifactLocation":{"uri":"blocked-edges/4.9.1%20%C3%A4.yaml","uriBaseId":"%SRCROOT%"},"region":{"startColumn":5,"startLine":3}}}],"message":{"text":"it is wrong; correct it"},"ruleId":"bad-promql"}
+            {"level":"warning","locations":[{"physicalLocation":{"artifactLocation":{"uri":"channels/c.yaml","uriBaseId":"%SRCROOT%"},"region":{"startLine":3}}}],"message":{"text":"no order; sort it"},"ruleId":"versions-out-of-order"}
+            {"level":"error","locations":[{"physicalLocation":{"artifactLocation":{"uri":"channels","uriBaseId":"%SRCROOT%"}}}],"message":{"text":"there are none; add one"},"ruleId":"no-channels"}
             {"level":"warning","locations":[{"physicalLocation":{"artifactLocation":{"uri":"x","uriBaseId":"%SRCROOT%"}}}],"message":{"text":"p; r"},"ruleId":"not-in-the-catalogue"}
         "#]].assert_eq(&lines);
         let absolute = sarif(&findings()[..1], "/data");
