@@ -286,9 +286,18 @@ fn the_catalogue_has_every_code_once_in_order() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let of =
         |paths: &[&str]| -> BTreeSet<String> { paths.iter().flat_map(|path| literals(&root.join(path))).collect() };
-    let mut used = of(&["core/src/lint", "formats/src/graph_data", "formats/src/yaml.rs", "formats/src/json.rs"]);
-    // A folder.
+    let mut used = of(&[
+        "core/src/change",
+        "core/src/lint",
+        "formats/src/graph_data",
+        "formats/src/yaml.rs",
+        "formats/src/json.rs",
+    ]);
+    // A folder; and what is said of a migration is not said of graph data.
     used.remove("blocked-edges");
+    for code in of(&["formats/src/graph_data/migrate"]) {
+        used.remove(&code);
+    }
     assert_eq!(
         used.difference(&known).collect::<Vec<_>>(),
         Vec::<&String>::new(),

@@ -192,6 +192,26 @@ pub const CATALOGUE: &[Kind] = &[
         "Add `fixedIn`, or declare the risk for the next release too.",
     ),
     warning("risk-name-style", "A risk's name is not CamelCase.", "Use letters and digits, as in `SlowNodeStart`."),
+    error(
+        "rollout-jumps",
+        "A change would show an edge to more of the fleet at once than allowed (with `--base`).",
+        "Keep start, rules and ramp as they were; or mark the release `locked`, or pass `--allow-window-change`.",
+    ),
+    error(
+        "rollout-loses",
+        "A change of a rollout that is under way would take back edges that clusters have been shown (with `--base`).",
+        "Keep start, rules and ramp as they were; to stop a rollout, block its edges; if it is meant, pass `--allow-window-change`.",
+    ),
+    warning(
+        "rollout-starts-late",
+        "A release that nobody has been shown begins with a window that is well under way (with `--base`).",
+        "Set `start` to when the change will be merged.",
+    ),
+    warning(
+        "rollout-too-short",
+        "A window is shorter than four times the feedback latency: too many have a bad release before a block arrives (with `--base`).",
+        "Make it longer, or bring feedback sooner.",
+    ),
     warning(
         "tombstone-promoted",
         "A release has a tombstone in a channel and is in the channel that is fed from it.",
