@@ -1,6 +1,7 @@
-//! `GET /api/v1/explain`: why an update is, or is not, offered to a cluster, and when it will be.
+//! `GET /api/v1/explain`: why an update is, or is not, offered to a cluster, and when it will be. And `GET /api/v1/rollouts`: every
+//! window that is running or to come.
 //!
-//! For people (`Accept: text/plain`, or `form=text`) and for machines. A managed cluster's answer has what its fleet says, too.
+//! Explanations are for people (`Accept: text/plain`, or `form=text`) and for machines. A managed cluster's answer has what its fleet says, too.
 
 use std::sync::Arc;
 
@@ -8,15 +9,17 @@ use http::header::{self, HeaderValue};
 use http::request::Parts;
 use http::{Response, StatusCode};
 use jiff::Timestamp;
-use towpath_core::decide::explain;
+use towpath_core::decide::{explain, timetable};
 use towpath_core::domain::{Fact, Situation};
 use towpath_core::rules::{Managed as ManagedRule, Rule};
 use towpath_formats::explain::{self as format, ExplainRequest, Form, Told};
+use towpath_formats::graph_json;
 
 use crate::body::{self, AnswerBody};
 use crate::{Managed, Service, Snapshot};
 
 pub(crate) const PATH: &str = "/api/v1/explain";
+pub(crate) const ROLLOUTS: &str = "/api/v1/rollouts";
 
 /// A question, with all that is needed to answer it on another thread.
 pub(crate) struct Question {
@@ -32,12 +35,23 @@ pub(crate) fn question(service: &Service, request: &Parts) -> Result<Question, B
     let asked = format::read(request.uri.query().unwrap_or_default())
         .map_err(|bad| Box::new(body::error(StatusCode::BAD_REQUEST, bad.kind(), bad.value())))?;
     let Some(snapshot) = service.snapshot() else {
-        let sentence = "no graph has been loaded; /readyz says why";
-        return Err(Box::new(body::error(StatusCode::SERVICE_UNAVAILABLE, "not_ready", sentence)));
+        return Err(Box::new(not_ready()));
     };
     let form = asked.form.unwrap_or_else(|| accepted(request));
     let now = asked.at.unwrap_or_else(|| service.now());
     Ok(Question { snapshot, managed: service.managed.load_full(), asked, form, now })
+}
+
+/// There is no graph to say anything about.
+pub(crate) fn not_ready() -> Response<AnswerBody> {
+    let sentence = "no graph has been loaded; /readyz says why";
+    body::error(StatusCode::SERVICE_UNAVAILABLE, "not_ready", sentence)
+}
+
+/// Every window that is running or to come.
+pub(crate) fn rollouts(snapshot: &Snapshot, now: Timestamp) -> Response<AnswerBody> {
+    let told = graph_json::rollouts::rollouts(&timetable(snapshot.graph(), now), now);
+    body::json(StatusCode::OK, format!("{told:#}\n"))
 }
 
 /// People ask for text; whoever does not say gets JSON.

@@ -13,7 +13,7 @@ use towpath_formats::sheet::{Client, Encoding};
 use crate::body::{self, AnswerBody};
 use crate::ready::{Ready, ReadySheet};
 use crate::snapshot::Cell;
-use crate::{Service, Snapshot, managed};
+use crate::{Service, Snapshot, explain, managed};
 
 pub(crate) const PATH: &str = "/api/upgrades_info/graph";
 pub(crate) const PATH_V1: &str = "/api/upgrades_info/v1/graph";
@@ -67,10 +67,7 @@ pub(crate) fn answer(
     let snapshot = service.snapshot.load();
     let (mut response, cell) = match &*snapshot {
         Some(snapshot) => answer_from(service, snapshot, request, at_hand)?,
-        None => {
-            let sentence = "no graph has been loaded; /readyz says why";
-            (body::error(StatusCode::SERVICE_UNAVAILABLE, "not_ready", sentence), None)
-        }
+        None => (explain::not_ready(), None),
     };
     allow_origin(&request.headers, response.headers_mut());
     service.metrics.graph_answered(cell, response.status(), started.elapsed());

@@ -52,6 +52,8 @@ enum Work {
     Compile(graph::Missing),
     /// Some hundred edges are judged, and each told of.
     Explain(Box<explain::Question>),
+    /// Every edge that phases in is looked at.
+    Rollouts(Arc<Snapshot>),
     /// There may be thousands of series.
     Metrics,
 }
@@ -205,6 +207,7 @@ impl Service {
         let prepared = tokio::task::spawn_blocking(move || match work {
             Work::Compile(missing) => Prepared::Sheet(missing.compile()),
             Work::Explain(question) => Prepared::Whole(question.answer()),
+            Work::Rollouts(snapshot) => Prepared::Whole(explain::rollouts(&snapshot, service.now())),
             Work::Metrics => Prepared::Whole(operations::metrics(&service)),
         });
         let response = match prepared.await {
@@ -239,11 +242,17 @@ impl Service {
                 Ok(question) => return Err(Later::Work(Work::Explain(Box::new(question)))),
                 Err(response) => *response,
             },
-            path if path.starts_with(fleet::PREFIX) && path != explain::PATH => return Err(Later::Fleet),
+            explain::ROLLOUTS if get => match self.snapshot() {
+                Some(snapshot) => return Err(Later::Work(Work::Rollouts(snapshot))),
+                None => explain::not_ready(),
+            },
+            path if path.starts_with(fleet::PREFIX) && path != explain::PATH && path != explain::ROLLOUTS => {
+                return Err(Later::Fleet);
+            }
             "/livez" if get => operations::liveness(),
             "/readyz" if get => operations::readiness(self),
             "/metrics" if get => return Err(Later::Work(Work::Metrics)),
-            graph::PATH | graph::PATH_V1 | explain::PATH | "/livez" | "/readyz" | "/metrics" => {
+            graph::PATH | graph::PATH_V1 | explain::PATH | explain::ROLLOUTS | "/livez" | "/readyz" | "/metrics" => {
                 let mut response = body::error(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "use GET or HEAD");
                 response.headers_mut().insert(header::ALLOW, http::HeaderValue::from_static("GET, HEAD"));
                 response

@@ -46,6 +46,16 @@ fn a_service_explains_to_machines_and_to_people() {
 }
 
 #[test]
+fn a_service_tells_of_its_rollouts_as_the_command_line_does() {
+    let service = Towpath::serve(&["--now", NOON]);
+    let told = service.get("/api/v1/rollouts");
+    let (code, printed) = towpath(&["graph", "rollouts", "--now", NOON, "--output", "json"]);
+    assert_eq!((code, told.status), (0, 200));
+    assert_eq!(told.text(), printed);
+    assert!(printed.contains("4.20.4"), "{printed}");
+}
+
+#[test]
 fn what_cannot_be_answered_says_why() {
     let service = Towpath::serve(&[]);
     for (target, status, kind) in [

@@ -15,7 +15,8 @@ mod tests {
     use crate::{AnswerBody, Service, explain, graph};
 
     /// The paths that are not the fleet's.
-    const OTHERS: [&str; 6] = [graph::PATH, graph::PATH_V1, explain::PATH, "/livez", "/readyz", "/metrics"];
+    const OTHERS: [&str; 7] =
+        [graph::PATH, graph::PATH_V1, explain::PATH, explain::ROLLOUTS, "/livez", "/readyz", "/metrics"];
 
     fn description() -> Value {
         serde_json::from_str(TEXT).expect("it is JSON")
