@@ -67,7 +67,7 @@ fn dated(text: &str, today: Date) -> String {
     for part in parts {
         let (days, rest) = part.split_once('}').expect("the example's dates are closed");
         let days: i64 = days.parse().expect("the example's dates are whole days");
-        dated.push_str(&(today + days.days()).to_string());
+        dated.push_str(&today.saturating_add(days.days()).to_string());
         dated.push_str(rest);
     }
     dated

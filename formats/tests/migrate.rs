@@ -105,6 +105,15 @@ fn what_a_person_promotes_joins_them_and_is_rolled_out_from_now_on() {
     .assert_eq(&shown(&migration));
 }
 
+/// A release starts once for all channels of a file: where it has been shown already, it would be taken back.
+#[test]
+fn what_is_promoted_is_not_phased_in_again_where_it_is_already() {
+    let fast_too = Wishes { phased: vec!["fast".into(), "stable".into()], ..wishes(&["P1D"], &["4.8.2"]) };
+    let refused = migrated(HELD_BACK, &fast_too, &Stays::default()).unwrap_err();
+    expect!["channels/fast-4.8.yaml: fast-4.8 has 4.8.2 already, and would phase it in again if it is promoted now; leave fast-4.8 out of --channels, or do not promote 4.8.2"]
+        .assert_eq(&refused[0].to_string());
+}
+
 #[test]
 fn candidates_and_channels_of_no_version_are_never_joined() {
     let files = &[

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
@@ -19,6 +19,20 @@ use crate::directory::{MAX_DIRECTORY_BYTES, MAX_ENTRIES};
 const MAX_COMMITS: usize = 200_000;
 /// The most changes of single files in them.
 const MAX_CHANGES: usize = 2_000_000;
+
+/// Whatever a repository's own configuration says: no program of its choosing is run, nothing is fetched, and a history is
+/// told the same way everywhere.
+const SETTINGS: &[&str] = &[
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "diff.renames=false",
+    "log.diffMerges=first-parent",
+    "log.follow=false",
+    "log.mailmap=false",
+    "log.showRoot=true",
+    "log.showSignature=false",
+    "protocol.allow=never",
+];
 
 /// A folder of a repository.
 #[derive(Debug, Clone)]
@@ -71,11 +85,21 @@ impl Git {
             if kind != "blob" || !wanted(path) {
                 continue;
             }
+            if !is_plain(path) {
+                let problem = format!("{path:?} of {revision} is no path below the folder");
+                return Err(Finding::error("git", self.place(), problem, "do not use this repository as it is"));
+            }
             if mode == "120000" {
                 let problem = format!("{path} of {revision} is a link, which only a working tree can follow");
                 return Err(Finding::error("git", self.place(), problem, "commit the file itself"));
             }
-            bytes += size.parse().unwrap_or(u64::MAX / 2);
+            let Ok(size) = size.parse::<u64>() else {
+                let problem = format!("{path} of {revision} is not in this clone");
+                let remedy =
+                    "fetch everything first: `git fetch --refetch --filter=blob:limit=1g`, or clone without a filter";
+                return Err(Finding::error("git", self.place(), problem, remedy));
+            };
+            bytes = bytes.saturating_add(size);
             files.push((path.to_owned(), BlobId(blob.into())));
         }
         if bytes > MAX_DIRECTORY_BYTES || files.len() > MAX_ENTRIES {
@@ -164,12 +188,17 @@ impl Git {
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new("git");
-        command.arg("-C").arg(&self.folder).args(["--no-pager", "--literal-pathspecs"]).args(arguments);
+        command.arg("-C").arg(&self.folder).args(["--no-pager", "--literal-pathspecs"]);
+        command.args(SETTINGS.iter().flat_map(|setting| ["-c", setting])).args(arguments);
         // The repository that the folder is in, whoever calls us; and no questions.
         for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"] {
             command.env_remove(name);
         }
-        command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_OPTIONAL_LOCKS", "0").env("LC_ALL", "C");
+        command
+            .env("GIT_NO_LAZY_FETCH", "1")
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_OPTIONAL_LOCKS", "0")
+            .env("LC_ALL", "C");
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
@@ -217,6 +246,12 @@ fn read_blobs(
         found.insert((*blob).clone(), content.into());
     }
     Some(found)
+}
+
+/// Whether a path leads to a file below the folder and nowhere else. git itself makes no others; a hand-made tree may.
+fn is_plain(path: &str) -> bool {
+    let mut parts = Path::new(path).components();
+    parts.all(|part| matches!(part, Component::Normal(name) if !name.eq_ignore_ascii_case(".git")))
 }
 
 /// Exactly so many words.

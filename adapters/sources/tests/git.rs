@@ -3,8 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use towpath_sources::Git;
 
@@ -92,6 +93,66 @@ fn what_is_not_there_is_told() {
     assert_eq!(told(git.read("--all", |_| true).unwrap_err()).1, "\"--all\" is no revision of this repository");
     let elsewhere = tempfile::tempdir().unwrap();
     assert!(told(Git::at(elsewhere.path()).unwrap_err()).1.starts_with("git rev-parse failed: not a git repository"));
+}
+
+/// Runs git and gives back what it printed.
+fn printed(folder: &Path, arguments: &[&str], input: &str) -> String {
+    let mut child = Command::new("git");
+    child.arg("-C").arg(folder).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = child.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap().trim().to_owned()
+}
+
+#[test]
+fn a_tree_that_leads_elsewhere_is_refused() {
+    let root = repository();
+    let folder = root.path();
+    let blob = printed(folder, &["hash-object", "-w", "--stdin"], "x");
+    let inner = printed(folder, &["mktree"], &format!("100644 blob {blob}\tpwned.txt\n"));
+    let outer = printed(folder, &["mktree"], &format!("040000 tree {inner}\t..\n"));
+    let commit = printed(folder, &["-c", "user.name=t", "-c", "user.email=t@e", "commit-tree", &outer, "-m", "x"], "");
+    let refused = Git::at(folder).unwrap().read(&commit, |_| true).unwrap_err();
+    assert!(refused.problem.contains("is no path below the folder"), "{refused}");
+}
+
+#[test]
+fn a_repository_does_not_choose_what_is_run_or_how_its_history_is_told() {
+    let root = repository();
+    let folder = root.path();
+    let marker = folder.join("ran");
+    let script = folder.join("evil.sh");
+    fs::write(&script, format!("#!/bin/sh\ntouch {}\n", marker.display())).unwrap();
+    fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let untouched = Git::at(folder).unwrap().history("HEAD", &["data"]).unwrap();
+    for (name, value) in [
+        ("log.showSignature", "true"),
+        ("gpg.program", script.to_str().unwrap()),
+        ("core.fsmonitor", script.to_str().unwrap()),
+        ("log.showRoot", "false"),
+    ] {
+        git(folder, 0, &["config", name, value]);
+    }
+    // A commit that claims to be signed.
+    let signed = printed(folder, &["cat-file", "commit", "HEAD"], "");
+    let signed =
+        signed.replacen("\n\n", "\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n -----END PGP SIGNATURE-----\n\n", 1);
+    let commit = printed(folder, &["hash-object", "-t", "commit", "-w", "--stdin"], &format!("{signed}\n"));
+    let told = Git::at(folder).unwrap().history(&commit, &["data"]).unwrap();
+    assert!(!marker.exists(), "a program of the repository's was run");
+    let changes =
+        |history: &[towpath_sources::Commit]| history.iter().map(|one| one.changes.clone()).collect::<Vec<_>>();
+    assert_eq!(changes(&told), changes(&untouched));
+}
+
+#[test]
+fn what_is_not_in_the_clone_is_told() {
+    let root = repository();
+    let folder = root.path();
+    let blob = printed(folder, &["rev-parse", "HEAD:data/channels/b c.yaml"], "");
+    fs::remove_file(folder.join(".git/objects").join(&blob[..2]).join(&blob[2..])).unwrap();
+    let refused = Git::at(folder).unwrap().read("HEAD", |_| true).unwrap_err();
+    assert!(refused.problem.contains("is not in this clone") || refused.code == "git", "{refused}");
 }
 
 #[test]

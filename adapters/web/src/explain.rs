@@ -3,12 +3,12 @@
 //!
 //! Explanations are for people (`Accept: text/plain`, or `form=text`) and for machines. A managed cluster's answer has what its fleet says, too.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use http::header::{self, HeaderValue};
 use http::request::Parts;
 use http::{Response, StatusCode};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use towpath_core::decide::{explain, timetable};
 use towpath_core::domain::{Fact, Situation};
 use towpath_core::rules::{Managed as ManagedRule, Rule};
@@ -16,10 +16,13 @@ use towpath_formats::explain::{self as format, ExplainRequest, Form, Told};
 use towpath_formats::graph_json;
 
 use crate::body::{self, AnswerBody};
-use crate::{Managed, Service, Snapshot};
+use crate::{Managed, Service, Snapshot, fleet};
 
 pub(crate) const PATH: &str = "/api/v1/explain";
 pub(crate) const ROLLOUTS: &str = "/api/v1/rollouts";
+
+/// How long an answer about rollouts is good for.
+const KEPT_FOR: SignedDuration = SignedDuration::from_secs(1);
 
 /// A question, with all that is needed to answer it on another thread.
 pub(crate) struct Question {
@@ -39,7 +42,12 @@ pub(crate) fn question(service: &Service, request: &Parts) -> Result<Question, B
     };
     let form = asked.form.unwrap_or_else(|| accepted(request));
     let now = asked.at.unwrap_or_else(|| service.now());
-    Ok(Question { snapshot, managed: service.managed.load_full(), asked, form, now })
+    let managed = service.managed.load_full();
+    if managed.is_some() && asked.cluster.id != Fact::Unknown {
+        // The answer tells what the fleet knows of this cluster.
+        fleet::may_read(service, &request.headers)?;
+    }
+    Ok(Question { snapshot, managed, asked, form, now })
 }
 
 /// There is no graph to say anything about.
@@ -48,10 +56,36 @@ pub(crate) fn not_ready() -> Response<AnswerBody> {
     body::error(StatusCode::SERVICE_UNAVAILABLE, "not_ready", sentence)
 }
 
-/// Every window that is running or to come.
-pub(crate) fn rollouts(snapshot: &Snapshot, now: Timestamp) -> Response<AnswerBody> {
-    let told = graph_json::rollouts::rollouts(&timetable(snapshot.graph(), now), now);
-    body::json(StatusCode::OK, format!("{told:#}\n"))
+/// Every window that is running or to come. Finding them looks at every edge, so an answer is kept for a second: whoever asks
+/// more often gets the same.
+#[derive(Default)]
+pub(crate) struct Rollouts(Mutex<Option<Kept>>);
+
+struct Kept {
+    digest: String,
+    at: Timestamp,
+    text: String,
+}
+
+impl Rollouts {
+    pub(crate) fn answer(&self, snapshot: &Snapshot, now: Timestamp) -> Response<AnswerBody> {
+        // Whoever comes meanwhile waits for this answer instead of making one.
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_fresh = |kept: &&mut Kept| {
+            let age = kept.at.duration_until(now);
+            kept.digest == snapshot.digest && !age.is_negative() && age < KEPT_FOR
+        };
+        let text = match kept.as_mut().filter(is_fresh) {
+            Some(kept) => kept.text.clone(),
+            None => {
+                let told = graph_json::rollouts::rollouts(&timetable(snapshot.graph(), now), now);
+                let text = format!("{told:#}\n");
+                *kept = Some(Kept { digest: snapshot.digest.clone(), at: now, text: text.clone() });
+                text
+            }
+        };
+        body::json(StatusCode::OK, text)
+    }
 }
 
 /// People ask for text; whoever does not say gets JSON.

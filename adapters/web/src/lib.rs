@@ -52,7 +52,7 @@ enum Work {
     Compile(graph::Missing),
     /// Some hundred edges are judged, and each told of.
     Explain(Box<explain::Question>),
-    /// Every edge that phases in is looked at.
+    /// Every edge that phases in is looked at, at most once a second.
     Rollouts(Arc<Snapshot>),
     /// There may be thousands of series.
     Metrics,
@@ -78,6 +78,7 @@ pub struct Service {
     fleet_health: ArcSwapOption<FleetHealth>,
     fleet_metrics: ArcSwapOption<FleetMetrics>,
     managed: ArcSwapOption<Managed>,
+    rollouts: explain::Rollouts,
 }
 
 /// How the last attempt to load a graph ended.
@@ -106,6 +107,7 @@ impl Service {
             fleet_health: ArcSwapOption::empty(),
             fleet_metrics: ArcSwapOption::empty(),
             managed: ArcSwapOption::empty(),
+            rollouts: explain::Rollouts::default(),
             clock,
         })
     }
@@ -207,7 +209,7 @@ impl Service {
         let prepared = tokio::task::spawn_blocking(move || match work {
             Work::Compile(missing) => Prepared::Sheet(missing.compile()),
             Work::Explain(question) => Prepared::Whole(question.answer()),
-            Work::Rollouts(snapshot) => Prepared::Whole(explain::rollouts(&snapshot, service.now())),
+            Work::Rollouts(snapshot) => Prepared::Whole(service.rollouts.answer(&snapshot, service.now())),
             Work::Metrics => Prepared::Whole(operations::metrics(&service)),
         });
         let response = match prepared.await {

@@ -15,7 +15,11 @@ pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
         Finding::warning(CODE, subject.place(block, Field::To), problem, remedy)
     });
     // A file of schema 2.0.0 has several channels, and a name of its own.
-    let single = subject.data.channels.iter().filter(|channel| channel.members.iter().all(|m| m.start.is_none()));
+    let is_single = |channel: &&ChannelSpec| {
+        let without_start = channel.members.iter().all(|member| member.start.is_none());
+        without_start && !channel.members.is_empty() && channel.rollouts.is_empty()
+    };
+    let single = subject.data.channels.iter().filter(is_single);
     let channels = single.filter(|channel| stem(&channel.origin) != channel.name.as_str()).map(misnamed);
     blocks.chain(channels).collect()
 }

@@ -70,6 +70,7 @@ fn unknown(key: &str) -> BadRequest {
 
 /// An empty value is none at all; one that cannot be read is an error, never a guess.
 fn parsed<T>(name: &str, value: Option<String>, read: impl Fn(&str) -> Option<T>) -> Result<Option<T>, BadRequest> {
+    let read = |text: &str| if text.chars().any(char::is_control) { None } else { read(text) };
     let wrong = |value: &str| {
         let shown: String = value.chars().take(64).collect();
         BadRequest::InvalidParams(format!("{name} {shown:?} cannot be read"))

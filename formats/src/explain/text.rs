@@ -77,12 +77,18 @@ fn summary(told: &Told<'_>) -> String {
     if candidates.len() == 1 {
         return String::new();
     }
-    let offered = candidates.iter().filter(|candidate| candidate.verdict.is_offered());
+    let needs_a_person = |candidate: &&Candidate| candidate.risks(at).iter().any(|risk| risk.is_for_everybody());
+    let accepted = candidates.iter().filter(needs_a_person).count();
+    let offered = candidates.iter().filter(|candidate| candidate.verdict.is_offered()).count() - accepted;
     let plain = candidates.iter().filter(|candidate| candidate.verdict.answer == Answer::Recommend).count();
-    let (offered, all) = (offered.count(), candidates.len());
+    let all = candidates.len();
     let risky = match offered - plain {
         0 => String::new(),
         risky => format!(", {risky} of them with risks"),
+    };
+    let risky = match accepted {
+        0 => risky,
+        accepted => format!("{risky}; {accepted} more only if a person accepts a risk"),
     };
     let next = candidates.iter().filter(|candidate| !candidate.verdict.is_offered());
     let next = next.filter_map(|candidate| Some((candidate.offered_from(at.now)?, &candidate.to))).min();
@@ -209,6 +215,7 @@ fn rollout(window: &Window, now: Timestamp) -> String {
 
 /// Each risk once, with the places that declare it.
 fn risks<'a>(told: &'a Told<'_>) -> BTreeMap<&'a str, (&'a Risk, BTreeSet<&'a Place>)> {
+    // A risk that stands behind something stricter is named there, with its address.
     let mut risks: BTreeMap<&str, (&Risk, BTreeSet<&Place>)> = BTreeMap::new();
     for candidate in &told.explanation.candidates {
         for risk in candidate.risks(told.at) {

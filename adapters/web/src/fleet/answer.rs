@@ -61,6 +61,16 @@ pub(crate) async fn answer(
     allowing(route, response)
 }
 
+/// Whether whoever asks may look at the fleet; else the answer that says why not.
+pub(crate) fn may_read(service: &Service, headers: &HeaderMap) -> Result<(), Box<Response<AnswerBody>>> {
+    match service.fleet.load_full() {
+        Some(fleet) => {
+            permitted(&fleet, Route::Why, "", headers).map(drop).map_err(|refusal| Box::new(refused(refusal)))
+        }
+        None => Ok(()),
+    }
+}
+
 async fn answer_route(
     service: &Service,
     request: &Parts,

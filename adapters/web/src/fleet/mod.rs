@@ -19,7 +19,7 @@ use jiff::Timestamp;
 use towpath_core::domain::{ClusterId, Version};
 use towpath_formats::report::Report;
 
-pub(crate) use answer::answer;
+pub(crate) use answer::{answer, may_read};
 pub use metrics::{ClusterCount, FleetMetrics, RemainingSoak};
 pub(crate) use metrics::{FleetCollector, ReportResults};
 pub(crate) use routes::PREFIX;

@@ -2,9 +2,9 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use towpath_formats::SourceFile;
 
 /// Refuses a directory that has something in it.
@@ -42,6 +42,8 @@ fn beside(out: &Path) -> anyhow::Result<PathBuf> {
 
 fn write_all(folder: &Path, files: &[SourceFile], modes: Option<&Path>) -> anyhow::Result<()> {
     for file in files {
+        let is_below = |part: Component<'_>| matches!(part, Component::Normal(_));
+        ensure!(Path::new(&file.path).components().all(is_below), "{:?} leads out of the directory", file.path);
         let path = folder.join(&file.path);
         let parent = path.parent().unwrap_or(folder);
         fs::create_dir_all(parent).with_context(|| format!("{} cannot be made", parent.display()))?;

@@ -79,6 +79,10 @@ pub fn migrate(files: &[SourceFile], stays: &Stays, wishes: &Wishes) -> Result<M
     }
     let before: Held = channel_files.iter().map(|file| (file.spec.name.clone(), file.spec_releases())).collect();
     let groups = join::groups(channel_files, &wishes.promote, &mut findings);
+    let taken_back: Vec<Finding> = groups.iter().flat_map(|group| taken_back(group, wishes)).collect();
+    if !taken_back.is_empty() {
+        return Err(taken_back);
+    }
     let mut migration = Migration { files: kept(files), channels: Vec::new(), starts: Starts::default(), findings };
     for group in &groups {
         migration.add(group, stays, wishes);
@@ -168,6 +172,19 @@ fn kept(files: &[SourceFile]) -> Vec<SourceFile> {
 fn is_phased(channel: &ChannelName, wishes: &Wishes) -> bool {
     let stream = channel.as_str().rsplit_once('-').map_or(channel.as_str(), |(stream, _)| stream);
     !wishes.rollouts.is_empty() && wishes.phased.iter().any(|wanted| wanted == channel.as_str() || wanted == stream)
+}
+
+/// A release starts once for all channels of a file. One that is promoted starts now, and a channel that has it already would
+/// phase it in again.
+fn taken_back<'a>(group: &'a Group, wishes: &'a Wishes) -> impl Iterator<Item = Finding> + 'a {
+    let phased = group.files.iter().filter(|file| is_phased(&file.spec.name, wishes));
+    phased.filter_map(|file| {
+        let release = file.releases().into_iter().find(|name| group.promoted.contains(*name))?.clone();
+        let channel = &file.spec.name;
+        let problem = format!("{channel} has {release} already, and would phase it in again if it is promoted now");
+        let remedy = format!("leave {channel} out of --channels, or do not promote {release}");
+        Some(Finding::error("promoted-again", Place::file(file.path.as_str()), problem, remedy))
+    })
 }
 
 fn check_wishes(wishes: &Wishes, files: &[ChannelFile], findings: &mut Vec<Finding>) {
