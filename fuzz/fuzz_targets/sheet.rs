@@ -92,9 +92,13 @@ fn graph(input: &Input) -> Graph {
         start: Some(hours(*start)),
         locked: *locked,
         replaces: None,
+        origin: Place::file("channels"),
     });
     let ramp = if input.exponential { Ramp::Exponential } else { Ramp::Linear };
-    let rule = |from_version, hours: u8| RolloutRule { from_version, duration: Span::new().hours(hours), ramp };
+    let rule = |from_version, hours: u8| {
+        let (duration, origin) = (Span::new().hours(hours), Place::file("channels"));
+        RolloutRule { from_version, duration, ramp, origin }
+    };
     let rollouts = input.durations.map(|(patch, rest)| vec![rule(Some(FromVersion::Patch), patch), rule(None, rest)]);
     let channel = ChannelSpec {
         name: ChannelName::new("stable").unwrap(),

@@ -4,6 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use towpath_core::domain::{Pattern, Position, Ramp, ReleaseName, RolloutRule, position};
+use towpath_core::finding::Place;
 use towpath_formats::graph_data::{parse_duration, parse_time};
 
 fuzz_target!(|data: &[u8]| {
@@ -15,7 +16,7 @@ fuzz_target!(|data: &[u8]| {
     let _ = Pattern::new(name).map(|pattern| pattern.finds("4.9.0-rc.1+amd64"));
     if let (Ok(start), Ok(duration)) = (start, duration) {
         for ramp in [Ramp::Linear, Ramp::Exponential] {
-            let window = RolloutRule { from_version: None, duration, ramp }.window(start);
+            let window = RolloutRule { from_version: None, duration, ramp, origin: Place::file("c") }.window(start);
             let due = window.due(Position(at));
             assert!(window.start <= due && due <= window.end, "everybody has it by start + duration");
             assert!(window.share(due).holds(Position(at)), "due is when the cluster sees the edge");
