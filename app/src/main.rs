@@ -9,6 +9,7 @@ mod graph;
 mod load;
 mod log;
 mod serve;
+mod words;
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;

@@ -107,7 +107,7 @@ pub(crate) struct Outcome {
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { planned, begun, ended, cancelled, refused, overdue, .. } = self;
-        write!(f, "A pass over {}: ", super::text::count(self.clusters, "cluster"))?;
+        write!(f, "A pass over {}: ", crate::words::count(self.clusters, "cluster"))?;
         match self.is_scheduler {
             true => writeln!(
                 f,

@@ -31,6 +31,7 @@ use self::facts::{Files, Known};
 use self::progress::Progress;
 use crate::cli::print;
 use crate::config::{self, ServeOptions, Settings};
+use crate::words::count;
 
 /// Where state is kept when nobody says otherwise.
 const DEFAULT_STORE: &str = "sqlite:towpath.db";
@@ -357,9 +358,9 @@ fn lint(look: &Look) -> anyhow::Result<ExitCode> {
     let summary = || {
         let organisations = read.policy.organisations.len();
         let clusters = read.policy.organisations.values().map(|organisation| organisation.clusters.len()).sum();
-        let (organisations, clusters) = (text::count(organisations, "organisation"), text::count(clusters, "cluster"));
+        let (organisations, clusters) = (count(organisations, "organisation"), count(clusters, "cluster"));
         let warnings = read.findings.len() - errors;
-        let (errors, warnings) = (text::count(errors, "error"), text::count(warnings, "warning"));
+        let (errors, warnings) = (count(errors, "error"), count(warnings, "warning"));
         format!("{}{organisations}, {clusters}: {errors}, {warnings}\n", text::findings(&read.findings))
     };
     show(look, || fleet_json::findings(&read.findings), |_| summary())?;

@@ -18,6 +18,7 @@ use towpath_web::TokenKeys;
 use super::facts::Files;
 use super::{DEFAULT_STORE, open, text};
 use crate::cli::print;
+use crate::words::count;
 
 /// So many clusters are recorded at once.
 const BATCH: usize = 500;
@@ -266,7 +267,7 @@ pub(super) async fn import(args: ImportArgs) -> anyhow::Result<ExitCode> {
     print(&format!(
         "{}{} recorded, {new} of them new or changed.\n",
         text::findings(&findings),
-        text::count(known, "cluster")
+        count(known, "cluster")
     ))?;
     Ok(if errors { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }

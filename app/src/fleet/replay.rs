@@ -11,6 +11,7 @@ use towpath_store::{Store, StoredDecision};
 use super::people::StoreArgs;
 use super::{answers, open, text};
 use crate::cli::print;
+use crate::words::count;
 
 /// Decisions that are read at once.
 const PAGE: u32 = 100;
@@ -59,7 +60,7 @@ pub(super) async fn replay(args: ReplayArgs) -> anyhow::Result<ExitCode> {
     }
     print(&format!(
         "{} made again: {same} bit for bit the same, {different} different; the chain of {} is {}.\n",
-        text::count(same + different, "decision"),
+        count(same + different, "decision"),
         chain.entries,
         if chain.problems.is_empty() { "whole" } else { "broken" },
     ))?;

@@ -4,7 +4,6 @@ use std::fmt::Write;
 
 use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
 use comfy_table::{ContentArrangement, Table};
-use jiff::Timestamp;
 use towpath_core::decide::{CandidateWhy, Decision, Desk, HistoryRow, StatusRow};
 use towpath_core::domain::fleet::{Days, HoldCode, Name, Upgrade};
 use towpath_core::domain::{Answer, Verdict};
@@ -13,6 +12,7 @@ use towpath_core::simulate::Forecast;
 use towpath_web::Filter;
 
 use super::answers;
+use crate::words::{count, minute, shown};
 
 /// So many rows that nobody reads all of them; the rest is counted.
 const MAX_ROWS: usize = 50;
@@ -22,17 +22,6 @@ fn table(head: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_header(head);
     table
-}
-
-fn shown(table: &Table) -> String {
-    let lines = table.to_string();
-    lines.lines().map(|line| format!("{}\n", line.trim_end())).collect()
-}
-
-/// A time to the minute, as people read it.
-fn minute(at: Timestamp) -> String {
-    let text = at.to_string();
-    format!("{} {}Z", &text[..10], &text[11..16])
 }
 
 /// What would start now, and why others wait.
@@ -275,14 +264,6 @@ pub(crate) fn findings(findings: &[Finding]) -> String {
         format!("{}: {severity}: {}; {} [{}]\n", finding.place, finding.problem, finding.remedy, finding.code)
     };
     findings.iter().map(line).collect()
-}
-
-/// A number with its noun.
-pub(crate) fn count(number: usize, noun: &str) -> String {
-    match number {
-        1 => format!("1 {noun}"),
-        more => format!("{more} {noun}s"),
-    }
 }
 
 fn sentences(verdict: &Verdict) -> Vec<String> {

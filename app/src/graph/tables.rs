@@ -21,27 +21,9 @@ pub(super) fn align_right(table: &mut Table, columns: impl IntoIterator<Item = u
     }
 }
 
-/// The table as text, with nothing at the ends of lines.
-pub(super) fn shown(table: &Table) -> String {
-    table.to_string().lines().map(|line| format!("{}\n", line.trim_end())).collect()
-}
-
-/// A time to the minute.
-pub(super) fn minute(at: Timestamp) -> String {
-    at.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d %H:%MZ").to_string()
-}
-
 /// A time to the minute, without the year if that is the year we have.
 pub(super) fn short_minute(at: Timestamp, now: Timestamp) -> String {
     let (at, now) = (at.to_zoned(TimeZone::UTC), now.to_zoned(TimeZone::UTC));
     let format = if at.year() == now.year() { "%m-%d %H:%M" } else { "%Y-%m-%d %H:%M" };
     at.strftime(format).to_string()
-}
-
-/// A number with its noun.
-pub(super) fn count(number: usize, noun: &str) -> String {
-    match number {
-        1 => format!("1 {noun}"),
-        more => format!("{more} {noun}s"),
-    }
 }

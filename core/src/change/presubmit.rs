@@ -95,7 +95,9 @@ impl<'a> Look<'a> {
         let reaches = phases.map(reach);
         let (lost, gained) = (reaches.base.without(reaches.new), reaches.new.without(reaches.base));
         let was_shown = reaches.base.share > Share::NONE;
-        let opens = phases.new.is_some_and(|new| !new.to.locked && (was_shown || is_phased(&new)));
+        // A window that was to come and is taken away, or moved into the past, jumps as well.
+        let was_phased = phases.base.is_some_and(|base| is_phased(&base));
+        let opens = phases.new.is_some_and(|new| !new.to.locked && (was_shown || was_phased || is_phased(&new)));
         let jumps = opens && gained > self.options.allowed_gain;
         if lost == Share::NONE && !jumps {
             return None;

@@ -83,8 +83,8 @@ pub(super) fn finding(
         && shares.base == Share::NONE
     {
         let problem = format!(
-            "{version} comes to {channel} late: its window has begun at {}, so {gained} of the fleet would gain {edges} at once",
-            window.start
+            "{version} comes to {channel} late: its window is {}, so {gained} of the fleet would gain {edges} at once",
+            span(*window)
         );
         let remedy = format!("set `start` to when the change goes live; {allow}");
         return Finding::warning("rollout-starts-late", place, problem, remedy);
@@ -143,7 +143,7 @@ pub(super) fn channel_gone(channel: &Channel, shifts: &[Shift]) -> Vec<Finding> 
     }
     let edges: BTreeSet<&(Version, Version)> = shifts.iter().flat_map(|shift| &shift.edges).collect();
     let edges = counted(edges.len(), "edge");
-    let problem = format!("{} is gone: its {edges} have been shown to {most} of the fleet", channel.name);
+    let problem = format!("{} is gone, and with it {edges} shown to {most} of the fleet", channel.name);
     let remedy = "keep the channel; if nobody follows it any more, check this change without --base";
     vec![Finding::error("rollout-loses", channel.origin.clone(), problem, remedy)]
 }

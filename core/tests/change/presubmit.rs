@@ -166,11 +166,11 @@ fn a_channel_that_goes_is_one_finding() {
         "12",
         [BASE, &changed("channel stable", "channel steady")],
         expect![[r#"
-        error rollout-loses
-          at data:2:1
-          stable is gone: its 2 edges have been shown to 50.0 % of the fleet
-          keep the channel; if nobody follows it any more, check this change without --base
-    "#]],
+            error rollout-loses
+              at data:2:1
+              stable is gone, and with it 2 edges shown to 50.0 % of the fleet
+              keep the channel; if nobody follows it any more, check this change without --base
+        "#]],
     );
 }
 
@@ -249,11 +249,31 @@ fn a_new_release_with_an_old_start_is_worth_a_look() {
         expect![[r#"
             warning rollout-starts-late
               at data:11:1
-              4.9.3 comes to stable late: its window has begun at 2026-11-11T00:00:00Z, so 25.0 % of the fleet would gain 1 edge at once
+              4.9.3 comes to stable late: its window is 2026-11-11T00:00:00Z to 2026-11-15T00:00:00Z (linear), so 25.0 % of the fleet would gain 1 edge at once
               set `start` to when the change goes live; if it is meant, pass --allow-window-change 4.9.3
         "#]],
     );
     check_presubmit("11", [BASE, &more], expect![""]);
+}
+
+/// Nobody has been shown it, and everybody would be: a window that was to come is gone.
+#[test]
+fn a_window_to_come_that_is_taken_away_is_worth_a_look() {
+    let early = changed("4.9.2 day 10", "4.9.2 day 7").replace("patch P4D", "patch PT0S");
+    check_presubmit(
+        "9",
+        [BASE, &early],
+        expect![[r#"
+        warning rollout-too-short
+          at data:3:1
+          stable phases patch updates in over 0s, and feedback takes 4h: 100.0 % of the fleet would have a bad release before a block arrives
+          make it at least 16h long, or bring feedback sooner
+        warning rollout-starts-late
+          at data:7:1
+          4.9.2 comes to stable late: its window is for everybody at 2026-11-07T00:00:00Z, so 100.0 % of the fleet would gain 2 edges at once
+          set `start` to when the change goes live; if it is meant, pass --allow-window-change 4.9.2
+    "#]],
+    );
 }
 
 #[test]

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::decide::{Candidate, Standing};
 use towpath_core::domain::{Answer, ChannelName, Cluster, Fact, MatchingRule, Reason, Risk, Share, Window};
@@ -289,8 +290,7 @@ fn alike<'a>(wanted: &ChannelName, all: impl Iterator<Item = &'a ChannelName>) -
 
 /// A time to the second, as people read it.
 fn second(at: Timestamp) -> String {
-    let text = at.to_string();
-    format!("{} {}Z", &text[..10], &text[11..19])
+    at.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d %H:%M:%SZ").to_string()
 }
 
 /// The next whole second: at the time that we name, what we say must be true.

@@ -5,11 +5,12 @@ use std::fmt::Write;
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
-use jiff::Timestamp;
 use towpath_core::audit::{
     Arrivals, Audit, Barrier, Cause, ClientClass, Outcome, Outlook, Section, Spot, Standing, Stranding,
 };
 use towpath_core::domain::{Arch, BlockId, ChannelName, Graph, ReleaseId, Version};
+
+use crate::words::{count, minute};
 
 /// So many that nobody reads all of them; the rest is counted.
 const MAX_ROWS: usize = 100;
@@ -290,14 +291,4 @@ fn files(graph: &Graph, blocks: &BTreeSet<BlockId>) -> Vec<String> {
         }
     };
     blocks.iter().map(file).collect()
-}
-
-/// A time to the minute, as people read it.
-fn minute(at: Timestamp) -> String {
-    let text = at.to_string();
-    format!("{} {}Z", &text[..10], &text[11..16])
-}
-
-fn count(number: usize, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }

@@ -9,7 +9,8 @@ use towpath_core::change::{
 };
 use towpath_core::domain::{ChannelName, ReleaseName, Share, Version, Window};
 
-use super::super::tables::{align_right, count, minute, shown, table};
+use super::super::tables::{align_right, table};
+use crate::words::{count, minute, shown};
 
 /// So many rows that nobody reads all of them; the rest is counted.
 const MAX_ROWS: usize = 200;

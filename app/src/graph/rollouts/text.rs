@@ -8,7 +8,8 @@ use towpath_core::decide::{Stop, TimetableRow};
 use towpath_core::domain::{Audience, ChannelName, Platform, Ramp, Share, Version, Window};
 use towpath_core::finding::Place;
 
-use super::super::tables::{align_right, count, minute, short_minute, shown, table};
+use super::super::tables::{align_right, short_minute, table};
+use crate::words::{count, minute, shown};
 
 /// So many rows that nobody reads all of them; the rest is counted.
 const MAX_ROWS: usize = 200;
