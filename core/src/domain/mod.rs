@@ -7,11 +7,15 @@ pub mod edge_edit;
 pub mod fleet;
 pub mod graph;
 mod graph_build;
+pub mod minor;
 pub mod position;
+pub mod readiness;
+pub mod ready_reason;
 pub mod reason;
 pub mod release;
 pub mod verdict;
 pub mod version;
+pub mod way;
 pub mod window;
 
 pub use block::{Audience, Block, BlockId, MatchingRule, Pattern, Risk, RiskId};
@@ -19,7 +23,9 @@ pub use channel::{Channel, ChannelName, ChannelSpec, FromVersion, Member, Member
 pub use cluster::{Cluster, ClusterId, Fact, Platform};
 pub use edge_edit::EdgeEdit;
 pub use graph::{Edge, Graph, GraphData, KeptBlock, Situation};
+pub use minor::Minor;
 pub use position::Position;
+pub use ready_reason::ReadyReason;
 pub use reason::Reason;
 pub use release::{DeclaredEdge, DeclaredRelease, Release, ReleaseId, Releases};
 pub use verdict::{Answer, Verdict};

@@ -5,6 +5,7 @@ use std::fmt;
 use jiff::Timestamp;
 
 use super::fleet::FleetReason;
+use super::ready_reason::ReadyReason;
 use super::{Arch, Channel, ChannelName, Cluster, ClusterId, Platform, Version, Window};
 use crate::finding::Place;
 
@@ -112,6 +113,11 @@ pub enum Reason {
         /// What.
         Box<FleetReason>,
     ),
+    /// The cluster itself is not ready for it.
+    Ready(
+        /// What stands in the way.
+        Box<ReadyReason>,
+    ),
 }
 
 impl Reason {
@@ -131,6 +137,7 @@ impl Reason {
             Self::UnknownRelease { .. } => "UnknownRelease",
             Self::FleetHolds { .. } => "FleetHolds",
             Self::Fleet(reason) => reason.code(),
+            Self::Ready(reason) => reason.code(),
         }
     }
 
@@ -146,7 +153,11 @@ impl Reason {
             | Self::RolloutWithoutId { origin, .. }
             | Self::NotInChannel { origin, .. }
             | Self::NotYetInChannel { origin, .. } => Some(origin),
-            Self::NoEdge { .. } | Self::UnknownRelease { .. } | Self::FleetHolds { .. } | Self::Fleet(_) => None,
+            Self::NoEdge { .. }
+            | Self::UnknownRelease { .. }
+            | Self::FleetHolds { .. }
+            | Self::Fleet(_)
+            | Self::Ready(_) => None,
         }
     }
 
@@ -193,6 +204,7 @@ impl fmt::Display for Reason {
                 )
             }
             Self::Fleet(reason) => reason.fmt(f),
+            Self::Ready(reason) => reason.fmt(f),
         }
     }
 }

@@ -6,6 +6,7 @@ mod hard_block;
 mod known_risk;
 mod managed;
 mod phased_rollout;
+pub mod ready;
 mod targeted_block;
 
 pub use channel_entry::ChannelEntry;

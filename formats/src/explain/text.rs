@@ -200,9 +200,11 @@ fn sentence(reason: &Reason, now: Timestamp) -> (String, Vec<String>) {
         Reason::NotYetInChannel { version, channel, start, origin } => {
             (format!("{version} enters {channel} at {}.", second(*start)), at(origin))
         }
-        Reason::NoEdge { .. } | Reason::UnknownRelease { .. } | Reason::FleetHolds { .. } | Reason::Fleet(_) => {
-            (format!("{}.", capital(&reason.to_string())), Vec::new())
-        }
+        Reason::NoEdge { .. }
+        | Reason::UnknownRelease { .. }
+        | Reason::FleetHolds { .. }
+        | Reason::Fleet(_)
+        | Reason::Ready(_) => (format!("{}.", capital(&reason.to_string())), Vec::new()),
     }
 }
 

@@ -1,0 +1,84 @@
+//! Is this cluster ready? Each update of a way with what stands in it, and what to do before which.
+
+use std::collections::BTreeSet;
+
+use crate::domain::fleet::Name;
+use crate::domain::readiness::Facts;
+use crate::domain::ready_reason::{ReadyReason, Task};
+use crate::domain::way::{Step, Way};
+use crate::domain::{Answer, Reason, Verdict};
+use crate::rules::ready::{MaxSkew, PoolStanding, judge, standings};
+
+/// What there is to say about a way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Readiness {
+    /// Its updates, in order.
+    pub hops: Vec<ReadyHop>,
+    /// Pools that are paused now, and have to be unpaused at the end.
+    pub paused_at_the_end: Vec<Name>,
+}
+
+/// An update of a way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadyHop {
+    /// From, as people name it.
+    pub from: String,
+    /// To, as people name it.
+    pub to: String,
+    /// Whether it can be taken, and all that stands against it.
+    pub verdict: Verdict,
+    /// What has to be done for it that was not to be done for one before it.
+    pub tasks: Vec<Task>,
+    /// How nodes stand right after its control plane is updated.
+    pub pools: Vec<PoolStanding>,
+}
+
+/// Judges every update of a way.
+pub fn ready(way: &Way, facts: &Facts, max_skew: MaxSkew) -> Readiness {
+    let mut asked = BTreeSet::new();
+    let hops = way.steps().map(|step| hop(step, facts, max_skew, &mut asked)).collect();
+    Readiness { hops, paused_at_the_end: paused(facts) }
+}
+
+fn hop(step: Step<'_>, facts: &Facts, max_skew: MaxSkew, asked: &mut BTreeSet<String>) -> ReadyHop {
+    let verdict = judge(step, facts, max_skew);
+    let reasons = verdict.reasons.iter().filter_map(ready_reason).filter(|reason| !reason.is_note());
+    let tasks = reasons.flat_map(ReadyReason::tasks).filter(|task| asked.insert(task.about.clone())).collect();
+    let pools = standings(step, facts, max_skew);
+    ReadyHop { from: step.begins_at(), to: step.to().to_string(), verdict, tasks, pools }
+}
+
+fn ready_reason(reason: &Reason) -> Option<&ReadyReason> {
+    match reason {
+        Reason::Ready(reason) => Some(reason),
+        _ => None,
+    }
+}
+
+fn paused(facts: &Facts) -> Vec<Name> {
+    match &facts.pools {
+        crate::domain::Fact::Known(pools) => {
+            pools.iter().filter(|pool| pool.is_paused).map(|pool| pool.name.clone()).collect()
+        }
+        crate::domain::Fact::Unknown => Vec::new(),
+    }
+}
+
+impl Readiness {
+    /// Whether every update can be taken as the cluster is.
+    pub fn is_ready(&self) -> bool {
+        self.hops.iter().all(ReadyHop::is_ready)
+    }
+}
+
+impl ReadyHop {
+    /// Whether it can be taken as the cluster is.
+    pub fn is_ready(&self) -> bool {
+        self.verdict.answer == Answer::Recommend
+    }
+
+    /// What stands against it, and what it only tells.
+    pub fn reasons(&self) -> impl Iterator<Item = &ReadyReason> {
+        self.verdict.reasons.iter().filter_map(ready_reason)
+    }
+}

@@ -1,0 +1,180 @@
+//! What a cluster's own objects say about whether it can be updated. Each fact is known, or is not, and what is not known never loosens an answer.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
+use super::fleet::Name;
+use super::ready_reason::Lag;
+use super::{Fact, Minor, Version};
+
+/// All that is known of a cluster.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// The updates it has had, newest first (ClusterVersion).
+    pub history: Fact<Vec<HistoryEntry>>,
+    /// Who says that its minor version must not change now (ClusterVersion, ClusterOperators).
+    pub objections: Fact<Vec<Objection>>,
+    /// Its nodes.
+    pub nodes: Fact<Vec<Node>>,
+    /// Its pools of nodes (MachineConfigPools).
+    pub pools: Fact<Vec<Pool>>,
+    /// Its optional operators (ClusterServiceVersions).
+    pub operators: Fact<Vec<Operator>>,
+    /// Who has used which API in the last day (APIRequestCounts).
+    pub apis: Fact<Vec<ApiUse>>,
+    /// What an administrator has to acknowledge, each with its description.
+    pub gates: Fact<BTreeMap<Name, Name>>,
+    /// What one has acknowledged.
+    pub acks: Fact<BTreeSet<Name>>,
+}
+
+/// An update that was begun.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HistoryEntry {
+    /// To that release.
+    pub version: Version,
+    /// How far it came.
+    pub progress: Progress,
+}
+
+/// How far an update came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// It is complete.
+    Completed,
+    /// It is under way, or was given up for another.
+    Partial,
+}
+
+/// Somebody in the cluster says that its minor version must not change now, or cannot tell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Objection {
+    /// Who.
+    pub by: Name,
+    /// In a word.
+    pub reason: Name,
+    /// In a sentence.
+    pub message: Name,
+}
+
+/// A node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    /// Its name.
+    pub name: Name,
+    /// The pool that updates it.
+    pub pool: Fact<Name>,
+    /// The Kubernetes that its kubelet is of.
+    pub kubelet: Fact<Minor>,
+}
+
+/// A pool of nodes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pool {
+    /// Its name.
+    pub name: Name,
+    /// Whether its nodes stay as they are while the cluster is updated.
+    pub is_paused: bool,
+}
+
+/// An optional operator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Operator {
+    /// Its name, with the version.
+    pub name: Name,
+    /// Where it is installed.
+    pub namespace: Name,
+    /// The minor versions of OpenShift it is made for.
+    pub openshift: Range,
+    /// The minor versions of Kubernetes it is made for.
+    pub kubernetes: Range,
+    /// What is wrong with what it says about that.
+    pub problems: Vec<Name>,
+}
+
+/// From one minor version to another; both count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Range {
+    /// The lowest.
+    pub min: Option<Minor>,
+    /// The highest.
+    pub max: Option<Minor>,
+}
+
+/// An API, and who has used it in the last day.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApiUse {
+    /// Which.
+    pub api: ApiName,
+    /// The Kubernetes that removes it, as the cluster says.
+    pub removed_in: Option<Minor>,
+    /// Who uses it.
+    pub users: Vec<ApiUser>,
+    /// Requests of users whose names nobody has kept.
+    pub unnamed_requests: u64,
+}
+
+/// An API: `ingresses.v1beta1.extensions`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ApiName {
+    /// The resource, in the plural.
+    pub resource: Name,
+    /// The version.
+    pub version: Name,
+    /// The group; empty for the core.
+    pub group: Name,
+}
+
+/// Somebody who uses an API.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ApiUser {
+    /// The user.
+    pub name: Name,
+    /// The program, as it calls itself.
+    pub agent: Option<Name>,
+    /// How many requests in the last day.
+    pub requests: u64,
+    /// The hour of the last one.
+    pub last: Option<Timestamp>,
+}
+
+impl Range {
+    /// Whether it has that minor version.
+    pub fn contains(self, minor: Minor) -> bool {
+        self.min.is_none_or(|min| min <= minor) && self.max.is_none_or(|max| minor <= max)
+    }
+}
+
+impl Facts {
+    /// What the cluster runs, or is on its way to.
+    pub fn heads_for(&self) -> Option<&Version> {
+        match &self.history {
+            Fact::Known(history) => history.first().map(|entry| &entry.version),
+            Fact::Unknown => None,
+        }
+    }
+
+    /// Why a node may be behind. Only one whose pool is known to run is known to follow the cluster's updates.
+    pub fn lag(&self, node: &Node) -> Lag {
+        let pool = match (&node.pool, &self.pools) {
+            (Fact::Known(name), Fact::Known(pools)) => pools.iter().find(|pool| pool.name == *name),
+            _ => None,
+        };
+        match pool {
+            Some(pool) if pool.is_paused => Lag::Paused,
+            Some(_) => Lag::Behind,
+            None => Lag::NoPool,
+        }
+    }
+}
+
+impl std::fmt::Display for ApiName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.resource, self.version)?;
+        match &*self.group {
+            "" => Ok(()),
+            group => write!(f, ".{group}"),
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! Upgradeable: the cluster-version operator, or an operator that it looks after, says that the minor version must not change now.
+//!
+//! What they say today is about the next minor version, so only the first update that changes it is refused. Saying nothing means
+//! upgradeable; saying `Unknown` does not.
+
+use super::{not_given, refuse};
+use crate::domain::readiness::Facts;
+use crate::domain::ready_reason::{ObjectKind, ReadyReason};
+use crate::domain::way::Step;
+use crate::domain::{Fact, Verdict};
+
+pub(super) fn judge(step: Step<'_>, facts: &Facts) -> Verdict {
+    match (step.is_first_minor(), &facts.objections) {
+        (false, _) => Verdict::recommend(),
+        (true, Fact::Unknown) => not_given(ObjectKind::ClusterVersion),
+        (true, Fact::Known(objections)) => objections.iter().map(|one| refuse(ReadyReason::from(one))).collect(),
+    }
+}

@@ -1,0 +1,513 @@
+//! What stands in the way on a cluster, rule by rule, and both sides of every boundary.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
+
+mod dsl;
+mod properties;
+
+use dsl::{check, check_tasks};
+use expect_test::expect;
+
+#[test]
+fn a_cluster_that_nothing_is_wrong_with_is_ready() {
+    check(
+        "at 4.14.3
+           node m1 master 1.27
+           pool master runs
+           way 4.14.9 4.15.2 4.16.1",
+        expect![[r#"
+            4.14.3 -> 4.14.9: ready
+            4.14.9 -> 4.15.2: ready
+            4.15.2 -> 4.16.1: ready
+        "#]],
+    );
+}
+
+#[test]
+fn one_behind_is_allowed_on_odd_minor_versions() {
+    let story = |kubelet: &str| format!("at 4.8.9\nnode w1 worker {kubelet}\npool worker runs\nway 4.9.1");
+    check(
+        &story("1.21"),
+        expect![[r#"
+        4.8.9 -> 4.9.1: ready
+    "#]],
+    );
+    check(
+        &story("1.20"),
+        expect![[r#"
+        4.8.9 -> 4.9.1: refused
+          KubeletTooOld: 1 node of pool worker at Kubernetes 1.20 would be 2 minor versions behind the API server's 1.22; the limit there is 1
+    "#]],
+    );
+}
+
+#[test]
+fn two_behind_are_allowed_on_even_minor_versions() {
+    let story = |kubelet: &str| format!("at 4.9.9\nnode w1 worker {kubelet}\npool worker runs\nway 4.10.1");
+    check(
+        &story("1.21"),
+        expect![[r#"
+        4.9.9 -> 4.10.1: ready
+    "#]],
+    );
+    check(
+        &story("1.20"),
+        expect![[r#"
+        4.9.9 -> 4.10.1: refused
+          KubeletTooOld: 1 node of pool worker at Kubernetes 1.20 would be 3 minor versions behind the API server's 1.23; the limit there is 2
+    "#]],
+    );
+}
+
+#[test]
+fn the_limit_can_be_set() {
+    let story = |skew: u8| format!("at 4.9.9\nnode w1 worker 1.20\npool worker runs\nway 4.10.1\nskew {skew}");
+    check(
+        &story(3),
+        expect![[r#"
+        4.9.9 -> 4.10.1: ready
+    "#]],
+    );
+    check(
+        &story(2),
+        expect![[r#"
+        4.9.9 -> 4.10.1: refused
+          KubeletTooOld: 1 node of pool worker at Kubernetes 1.20 would be 3 minor versions behind the API server's 1.23; the limit there is 2
+    "#]],
+    );
+}
+
+#[test]
+fn a_node_of_the_release_before_is_never_too_old() {
+    check(
+        "at 4.2.9\nnode w1 worker 1.14\npool worker runs\nway 4.3.1",
+        expect![[r#"
+        4.2.9 -> 4.3.1: ready
+    "#]],
+    );
+    check(
+        "at 4.2.9\nnode w1 worker 1.13\npool worker runs\nway 4.3.1",
+        expect![[r#"
+        4.2.9 -> 4.3.1: refused
+          KubeletTooOld: 1 node of pool worker at Kubernetes 1.13 would be 3 minor versions behind the API server's 1.16; the limit there is 2
+    "#]],
+    );
+}
+
+#[test]
+fn a_node_ahead_of_the_api_server_or_of_an_unknown_version_is_refused() {
+    check(
+        "at 4.8.9
+         node w1 worker 1.22
+         node w2 worker ?
+         node w3 worker 1.21
+         pool worker runs
+         way 4.8.10 4.9.1 4.10.1",
+        expect![[r#"
+            4.8.9 -> 4.8.10: ready
+            4.8.10 -> 4.9.1: refused
+              KubeletAhead: w1 is at Kubernetes 1.22, ahead of the API server's 1.21
+              KubeletUnknown: nobody can tell how old the kubelets of w2 are
+            4.9.1 -> 4.10.1: refused
+              KubeletUnknown: nobody can tell how old the kubelets of w2 are
+        "#]],
+    );
+    check(
+        "at 4.8.9\nnode w1 worker 1.22\nnode w2 worker ?\npool worker runs\nway 4.9.1",
+        expect![[r#"
+        4.8.9 -> 4.9.1: refused
+          KubeletAhead: w1 is at Kubernetes 1.22, ahead of the API server's 1.21
+          KubeletUnknown: nobody can tell how old the kubelets of w2 are
+    "#]],
+    );
+}
+
+/// From 4.6 to 4.10: paused through 4.7 and 4.8, where two behind are allowed; 4.9 allows one, so the workers are updated before it.
+#[test]
+fn a_paused_pool_is_unpaused_where_the_skew_demands_it() {
+    let story = "at 4.6.60
+         node m1 master 1.19
+         node w1 worker 1.19
+         node w2 worker 1.19
+         pool master runs
+         pool worker paused
+         way 4.7.60 4.8.57 4.9.59 4.10.67";
+    check(
+        story,
+        expect![[r#"
+        4.6.60 -> 4.7.60: ready
+        4.7.60 -> 4.8.57: ready
+        4.8.57 -> 4.9.59: refused
+          KubeletTooOld: pool worker is paused and its 2 nodes at Kubernetes 1.19 would be 3 minor versions behind the API server's 1.22; the limit there is 1
+        4.9.59 -> 4.10.67: ready
+    "#]],
+    );
+    check_tasks(
+        story,
+        expect![[r#"
+        before 4.9.59
+          unpause pool worker, wait until all of it (2 nodes) is at Kubernetes 1.21, and pause it again if it shall skip more
+        at the end unpause worker
+    "#]],
+    );
+}
+
+#[test]
+fn between_odd_minor_versions_a_pool_cannot_stay_paused() {
+    check(
+        "at 4.7.60
+         node w1 worker 1.20
+         pool worker paused
+         way 4.8.57 4.9.59",
+        expect![[r#"
+            4.7.60 -> 4.8.57: ready
+            4.8.57 -> 4.9.59: refused
+              KubeletTooOld: pool worker is paused and its 1 node at Kubernetes 1.20 would be 2 minor versions behind the API server's 1.22; the limit there is 1
+        "#]],
+    );
+}
+
+#[test]
+fn a_node_in_no_pool_stays_as_it_is() {
+    check(
+        "at 4.8.9
+         node windows ? 1.21
+         node w1 gone 1.21
+         pool worker runs
+         way 4.9.1 4.10.1 4.11.1",
+        expect![[r#"
+            4.8.9 -> 4.9.1: ready
+            4.9.1 -> 4.10.1: ready
+            4.10.1 -> 4.11.1: refused
+              KubeletTooOld: windows (in no pool that we know of) at Kubernetes 1.21 would be 3 minor versions behind the API server's 1.24; the limit there is 1
+              KubeletTooOld: 1 node of pool gone at Kubernetes 1.21 would be 3 minor versions behind the API server's 1.24; the limit there is 1
+        "#]],
+    );
+}
+
+#[test]
+fn an_operators_maximum_and_minimum_are_inclusive() {
+    let story = |limits: &str| format!("at 4.8.9\noperator logging.v5 openshift-logging {limits}\nway 4.9.1");
+    for within in ["", "max 4.9", "max 4.10", "min 4.9", "min 4.8", "kube-max 1.22", "kube-min 1.22", "min 4.9 max 4.9"]
+    {
+        check(
+            &story(within),
+            expect![[r#"
+            4.8.9 -> 4.9.1: ready
+        "#]],
+        );
+    }
+    check(
+        &story("max 4.8"),
+        expect![[r#"
+        4.8.9 -> 4.9.1: refused
+          OperatorsIncompatible: 1 operator is not made for OpenShift 4.9: logging.v5 in openshift-logging: OpenShift 4.8 at most
+    "#]],
+    );
+    check(
+        &story("min 4.10"),
+        expect![[r#"
+        4.8.9 -> 4.9.1: refused
+          OperatorsIncompatible: 1 operator is not made for OpenShift 4.9: logging.v5 in openshift-logging: OpenShift 4.10 at least
+    "#]],
+    );
+    check(
+        &story("kube-max 1.21"),
+        expect![[r#"
+        4.8.9 -> 4.9.1: refused
+          OperatorsIncompatible: 1 operator is not made for OpenShift 4.9: logging.v5 in openshift-logging: Kubernetes 1.21 at most
+    "#]],
+    );
+    check(
+        &story("kube-min 1.23"),
+        expect![[r#"
+        4.8.9 -> 4.9.1: refused
+          OperatorsIncompatible: 1 operator is not made for OpenShift 4.9: logging.v5 in openshift-logging: Kubernetes 1.23 at least
+    "#]],
+    );
+}
+
+#[test]
+fn every_operator_that_stands_in_the_way_is_named() {
+    let story = "at 4.8.9
+         operator logging.v5 openshift-logging max 4.8
+         operator mesh.v2 openshift-operators max 4.9
+         operator odd.v1 apps problem olm.maxOpenShiftVersion stands twice
+         operator fine.v1 apps max 4.12
+         way 4.9.1 4.10.1";
+    check(
+        story,
+        expect![[r#"
+        4.8.9 -> 4.9.1: refused
+          OperatorsIncompatible: 2 operators are not made for OpenShift 4.9: logging.v5 in openshift-logging: OpenShift 4.8 at most; odd.v1 in apps: olm.maxOpenShiftVersion stands twice
+        4.9.1 -> 4.10.1: refused
+          OperatorsIncompatible: 3 operators are not made for OpenShift 4.10: logging.v5 in openshift-logging: OpenShift 4.8 at most; mesh.v2 in openshift-operators: OpenShift 4.9 at most; odd.v1 in apps: olm.maxOpenShiftVersion stands twice
+    "#]],
+    );
+    check_tasks(
+        story,
+        expect![[r#"
+        before 4.9.1
+          update logging.v5 in openshift-logging (it says OpenShift 4.8 at most) to a version for OpenShift 4.9, or better 4.10, where the way ends
+          update odd.v1 in apps (it says olm.maxOpenShiftVersion stands twice) to a version for OpenShift 4.9, or better 4.10, where the way ends
+        before 4.10.1
+          update mesh.v2 in openshift-operators (it says OpenShift 4.9 at most) to a version for OpenShift 4.10
+    "#]],
+    );
+}
+
+#[test]
+fn an_update_in_progress_stops_a_minor_one_and_no_patch() {
+    check(
+        "partial 4.7.5\nat 4.6.8\nway 4.7.9",
+        expect![[r#"
+        4.7.5 -> 4.7.9: ready
+    "#]],
+    );
+    check(
+        "partial 4.7.5\nat 4.6.8\nway 4.8.1",
+        expect![[r#"
+        4.7.5 -> 4.8.1: refused
+          UpdateInProgress: the update to 4.7.5 has not completed; the last that did is 4.6.8
+    "#]],
+    );
+    check(
+        "at 4.7.9\npartial 4.7.5\nat 4.6.8\nway 4.8.1",
+        expect![[r#"
+        4.7.9 -> 4.8.1: ready
+    "#]],
+    );
+}
+
+/// 4.6.8 → 4.7.5 → 4.7.9 → 4.8.1, where no 4.7 ever completed.
+#[test]
+fn patches_do_not_end_an_update_that_never_completed() {
+    check(
+        "partial 4.7.9\npartial 4.7.5\nat 4.6.8\nway 4.8.1",
+        expect![[r#"
+        4.7.9 -> 4.8.1: refused
+          UpdateInProgress: the update to 4.7.9 has not completed; the last that did is 4.6.8
+    "#]],
+    );
+    check(
+        "partial 4.7.5\nat 4.6.8\nway 4.7.9 4.8.1 4.9.1",
+        expect![[r#"
+        4.7.5 -> 4.7.9: ready
+        4.7.9 -> 4.8.1: refused
+          UpdateInProgress: the update to 4.7.5 has not completed; the last that did is 4.6.8
+        4.8.1 -> 4.9.1: ready
+    "#]],
+    );
+}
+
+#[test]
+fn what_the_cluster_says_is_about_the_next_minor_version() {
+    check(
+        "at 4.14.1
+         objection machine-config PoolUpdating One or more machine config pools are updating
+         way 4.14.9 4.15.1 4.16.1",
+        expect![[r#"
+            4.14.1 -> 4.14.9: ready
+            4.14.9 -> 4.15.1: refused
+              NotUpgradeable: machine-config is not upgradeable: PoolUpdating: One or more machine config pools are updating
+            4.15.1 -> 4.16.1: ready
+        "#]],
+    );
+}
+
+#[test]
+fn a_gate_stands_before_the_updates_that_leave_its_minor_version() {
+    let gate = "gate ack-4.8-kube-1.22-api-removals-in-4.9 Kubernetes 1.22 removes APIs";
+    let story = |more: &str| format!("at 4.7.9\n{gate}\n{more}\nway 4.8.1 4.8.9 4.9.1 4.10.1");
+    check(
+        &story(""),
+        expect![[r#"
+        4.7.9 -> 4.8.1: ready
+        4.8.1 -> 4.8.9: ready
+        4.8.9 -> 4.9.1: refused
+          AdminAckRequired: ack-4.8-kube-1.22-api-removals-in-4.9 has not been acknowledged: Kubernetes 1.22 removes APIs
+        4.9.1 -> 4.10.1: ready
+    "#]],
+    );
+    check(
+        &story("ack ack-4.8-kube-1.22-api-removals-in-4.9"),
+        expect![[r#"
+        4.7.9 -> 4.8.1: ready
+        4.8.1 -> 4.8.9: ready
+        4.8.9 -> 4.9.1: ready
+        4.9.1 -> 4.10.1: ready
+    "#]],
+    );
+    check(
+        &story("ack ack-4.8-kube-1.22-api-removals-in-4.9\nunknown acks"),
+        expect![[r#"
+        4.7.9 -> 4.8.1: ready
+        4.8.1 -> 4.8.9: ready
+        4.8.9 -> 4.9.1: refused
+          AdminAckRequired: ack-4.8-kube-1.22-api-removals-in-4.9 has not been acknowledged: Kubernetes 1.22 removes APIs
+        4.9.1 -> 4.10.1: ready
+    "#]],
+    );
+}
+
+#[test]
+fn a_gate_that_nobody_understands_stands_before_every_minor_update() {
+    check(
+        "at 4.8.1\ngate ack-next Look\nack ack-next\nway 4.8.2 4.9.1",
+        expect![[r#"
+        4.8.1 -> 4.8.2: ready
+        4.8.2 -> 4.9.1: refused
+          AdminGateNotUnderstood: the gate "ack-next" does not say which updates it is for
+    "#]],
+    );
+}
+
+#[test]
+fn an_api_that_goes_is_told_from_the_start_and_refused_at_its_update() {
+    check(
+        "at 4.6.60
+         api ingresses.v1beta1.extensions by system:serviceaccount:ci:deployer 40 by ada 2
+         way 4.6.62 4.7.60 4.8.57 4.9.59 4.10.67",
+        expect![[r#"
+            4.6.60 -> 4.6.62: ready
+              ApiRemovedLater: later, at 4.9.59: ingresses.v1beta1.extensions goes in Kubernetes 1.22 and is in use: system:serviceaccount:ci:deployer, 40 requests in a day; ada, 2 requests in a day
+            4.6.62 -> 4.7.60: ready
+              ApiRemovedLater: later, at 4.9.59: ingresses.v1beta1.extensions goes in Kubernetes 1.22 and is in use: system:serviceaccount:ci:deployer, 40 requests in a day; ada, 2 requests in a day
+            4.7.60 -> 4.8.57: ready
+              ApiRemovedLater: later, at 4.9.59: ingresses.v1beta1.extensions goes in Kubernetes 1.22 and is in use: system:serviceaccount:ci:deployer, 40 requests in a day; ada, 2 requests in a day
+            4.8.57 -> 4.9.59: refused
+              ApiRemoved: ingresses.v1beta1.extensions goes in Kubernetes 1.22 and is in use: system:serviceaccount:ci:deployer, 40 requests in a day; ada, 2 requests in a day
+            4.9.59 -> 4.10.67: ready
+        "#]],
+    );
+}
+
+#[test]
+fn an_api_that_stays_or_went_before_or_is_not_used_is_no_matter() {
+    for api in [
+        "api deployments.v1.apps by ada 2",
+        "api deployments.v1beta1.apps by ada 2",
+        "api cronjobs.v1beta1.batch by ada 2",
+        "api ingresses.v1beta1.extensions",
+        "api ingresses.v1beta1.extensions by ada 0",
+    ] {
+        check(
+            &format!("at 4.8.1\n{api}\nway 4.9.1"),
+            expect![[r#"
+            4.8.1 -> 4.9.1: ready
+        "#]],
+        );
+    }
+}
+
+#[test]
+fn the_clusters_word_on_a_removal_comes_before_the_table() {
+    check(
+        "at 4.8.1\napi widgets.v1.example.com removed 1.22 by ada 2\nway 4.9.1",
+        expect![[r#"
+        4.8.1 -> 4.9.1: refused
+          ApiRemoved: widgets.v1.example.com goes in Kubernetes 1.22 and is in use: ada, 2 requests in a day
+    "#]],
+    );
+    check(
+        "at 4.8.1\napi ingresses.v1beta1.extensions removed 1.23 by ada 2\nway 4.9.1",
+        expect![[r#"
+        4.8.1 -> 4.9.1: ready
+    "#]],
+    );
+}
+
+#[test]
+fn the_platforms_own_clients_do_not_count() {
+    let story = |user: &str| {
+        format!("at 4.8.1\noperator mesh.v2 openshift-mesh\napi ingresses.v1beta1.extensions {user}\nway 4.9.1")
+    };
+    for platform in [
+        "by system:kube-controller-manager 9",
+        "by system:node:w1 9",
+        "by system:serviceaccount:kube-system:gc 9",
+        "by system:serviceaccount:openshift-monitoring:prometheus 9",
+    ] {
+        check(
+            &story(platform),
+            expect![[r#"
+            4.8.1 -> 4.9.1: ready
+        "#]],
+        );
+    }
+    check(
+        &story("by system:admin 9"),
+        expect![[r#"
+        4.8.1 -> 4.9.1: refused
+          ApiRemoved: ingresses.v1beta1.extensions goes in Kubernetes 1.22 and is in use: system:admin, 9 requests in a day
+    "#]],
+    );
+    check(
+        &story("by system:serviceaccount:shop:deployer 9"),
+        expect![[r#"
+        4.8.1 -> 4.9.1: refused
+          ApiRemoved: ingresses.v1beta1.extensions goes in Kubernetes 1.22 and is in use: system:serviceaccount:shop:deployer, 9 requests in a day
+    "#]],
+    );
+    check(
+        &story("by system:serviceaccount:openshift-operators:jaeger 9"),
+        expect![[r#"
+        4.8.1 -> 4.9.1: refused
+          ApiRemoved: ingresses.v1beta1.extensions goes in Kubernetes 1.22 and is in use: system:serviceaccount:openshift-operators:jaeger, 9 requests in a day
+    "#]],
+    );
+    check(
+        &story("by system:serviceaccount:openshift-mesh:istio 9"),
+        expect![[r#"
+        4.8.1 -> 4.9.1: refused
+          ApiRemoved: ingresses.v1beta1.extensions goes in Kubernetes 1.22 and is in use: system:serviceaccount:openshift-mesh:istio, 9 requests in a day
+    "#]],
+    );
+    check(
+        &story("by system:node:w1 9 unnamed 3"),
+        expect![[r#"
+        4.8.1 -> 4.9.1: refused
+          ApiRemoved: ingresses.v1beta1.extensions goes in Kubernetes 1.22 and is in use: 3 requests of users whose names were not kept
+    "#]],
+    );
+}
+
+#[test]
+fn what_is_not_known_is_refused_with_what_is_missing() {
+    let unknown = dsl::FACTS.map(|what| format!("unknown {what}\n")).concat();
+    let story = format!("at 4.14.1\nway 4.14.2 4.15.1\n{unknown}");
+    check(
+        &story,
+        expect![[r#"
+        4.14.1 -> 4.14.2: ready
+        4.14.2 -> 4.15.1: refused
+          ObjectsNotGiven: nobody can tell without these objects: ClusterVersion
+          ObjectsNotGiven: nobody can tell without these objects: Nodes
+          ObjectsNotGiven: nobody can tell without these objects: ClusterServiceVersions
+          ObjectsNotGiven: nobody can tell without these objects: APIRequestCounts
+          ObjectsNotGiven: nobody can tell without these objects: ConfigMap openshift-config-managed/admin-gates
+    "#]],
+    );
+    check_tasks(
+        &story,
+        expect![[r#"
+        before 4.15.1
+          give the ClusterVersion too
+          give the Nodes too
+          give the ClusterServiceVersions too
+          give the APIRequestCounts too
+          give the ConfigMap openshift-config-managed/admin-gates too
+    "#]],
+    );
+}
+
+#[test]
+fn a_version_whose_kubernetes_nobody_knows_is_refused() {
+    check(
+        "at 4.22.1\noperator a.v1 a kube-max 1.40\nway 5.0.1",
+        expect![[r#"
+        4.22.1 -> 5.0.1: refused
+          OperatorsIncompatible: 1 operator is not made for OpenShift 5.0: a.v1 in a: something about Kubernetes, and nobody knows which one that is
+          KubernetesUnknown: nobody has told us which Kubernetes OpenShift 5.0 has
+    "#]],
+    );
+}
