@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 pub mod cincinnati;
 pub mod cluster_list;
+pub mod cluster_objects;
 pub mod explain;
 pub mod findings;
 pub mod fleet_input;
@@ -17,6 +18,7 @@ pub mod graph_lint;
 pub mod graph_request;
 mod json;
 pub mod platforms;
+pub mod ready;
 mod record;
 pub mod releases;
 pub mod report;

@@ -1,0 +1,111 @@
+//! ClusterVersion and ClusterOperators: where the cluster is, and who says that its minor version must not change.
+
+use towpath_core::domain::readiness::{HistoryEntry, Objection, Progress};
+use towpath_core::domain::{ClusterId, Fact, Version};
+
+use super::documents::Object;
+use super::{AGAIN, items};
+use crate::record::{Reader, shown};
+use crate::tree::{Node, Value};
+
+/// What a ClusterVersion says.
+#[derive(Debug, Default)]
+pub(super) struct OfVersion {
+    pub(super) id: Fact<ClusterId>,
+    pub(super) history: Fact<Vec<HistoryEntry>>,
+    pub(super) objections: Fact<Vec<Objection>>,
+}
+
+pub(super) fn read(reader: &mut Reader, object: &Object) -> OfVersion {
+    let id = object.node.get("spec").and_then(|spec| spec.get("clusterID")).and_then(|id| reader.text(id, "an id"));
+    let status = object.node.get("status");
+    let given = |name: &str| status.and_then(|status| status.get(name)).is_some();
+    OfVersion {
+        id: Fact::from(id.and_then(ClusterId::new)),
+        history: Fact::from(given("history").then(|| history(reader, status))),
+        objections: Fact::from(
+            given("conditions").then(|| objection(reader, object, "ClusterVersion").into_iter().collect()),
+        ),
+    }
+}
+
+pub(super) fn objection_of_operator(reader: &mut Reader, object: &Object) -> Option<Objection> {
+    objection(reader, object, &format!("ClusterOperator {}", object.name))
+}
+
+/// All objections. The ClusterVersion repeats those of its operators; where they speak for themselves, it need not.
+pub(super) fn joined(by_version: Fact<Vec<Objection>>, by_operators: Vec<Objection>) -> Fact<Vec<Objection>> {
+    let repeats = |objection: &Objection| {
+        ["Cluster operator ", "Multiple cluster operators "].iter().any(|start| objection.message.starts_with(start))
+    };
+    match by_version {
+        Fact::Unknown => Fact::Unknown,
+        Fact::Known(mut objections) => {
+            objections.retain(|objection| by_operators.is_empty() || !repeats(objection));
+            objections.extend(by_operators);
+            Fact::Known(objections)
+        }
+    }
+}
+
+/// The updates back to the last that completed; what was before does not matter any more.
+fn history(reader: &mut Reader, status: Option<&Node>) -> Vec<HistoryEntry> {
+    let mut history = Vec::new();
+    for node in items(reader, status, "history") {
+        let Some(entry) = entry(reader, node) else { break };
+        let progress = entry.progress;
+        history.push(entry);
+        if progress == Progress::Completed {
+            break;
+        }
+    }
+    history
+}
+
+fn entry(reader: &mut Reader, node: &Node) -> Option<HistoryEntry> {
+    let field = |reader: &mut Reader, name: &str| match node.get(name) {
+        Some(value) => reader.text(value, name).map(str::to_owned),
+        None => {
+            reader.error("missing-field", node, format!("an update of the history has no `{name}`"), AGAIN);
+            None
+        }
+    };
+    let (state, version) = (field(reader, "state")?, field(reader, "version")?);
+    let progress = match state.as_str() {
+        "Completed" => Progress::Completed,
+        "Partial" => Progress::Partial,
+        other => {
+            let problem = format!("an update of the history is Completed or Partial, and not {:?}", shown(other));
+            reader.error("bad-state", node, problem, AGAIN);
+            return None;
+        }
+    };
+    match version.parse::<Version>() {
+        Ok(version) => Some(HistoryEntry { version, progress }),
+        Err(problem) => {
+            reader.error("bad-version", node, problem.to_string(), AGAIN);
+            None
+        }
+    }
+}
+
+/// Absent means upgradeable; anything but `True` does not.
+fn objection(reader: &mut Reader, object: &Object, by: &str) -> Option<Objection> {
+    let conditions = items(reader, object.node.get("status"), "conditions");
+    let condition = conditions.iter().find(|condition| text(condition, "type") == "Upgradeable")?;
+    let reason = match (text(condition, "status"), text(condition, "reason")) {
+        ("True", _) => return None,
+        ("False", "") => "NoReason".to_owned(),
+        ("False", reason) => reason.to_owned(),
+        (_, reason) => format!("Unknown {reason}").trim().to_owned(),
+    };
+    Some(Objection { by: by.into(), reason: reason.into(), message: text(condition, "message").into() })
+}
+
+/// A field that is a text; empty if it is anything else.
+fn text<'n>(node: &'n Node, name: &str) -> &'n str {
+    match node.get(name).map(|node| &node.value) {
+        Some(Value::Text(text)) => text,
+        _ => "",
+    }
+}

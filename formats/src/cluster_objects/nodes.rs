@@ -1,0 +1,80 @@
+//! Nodes and MachineConfigPools: which kubelet a node has, and which pool updates it.
+
+use std::sync::Arc;
+
+use towpath_core::domain::readiness::{Node, Pool};
+use towpath_core::domain::{Fact, Minor};
+
+use super::documents::Object;
+use super::{AGAIN, items};
+use crate::record::{Reader, shown};
+use crate::tree::{self, Value};
+
+/// A pool, and which nodes are its own.
+#[derive(Debug)]
+pub(super) struct PoolOfNodes {
+    pub(super) pool: Pool,
+    labels: Vec<(Box<str>, Box<str>)>,
+    /// Whether `labels` are all that it asks for.
+    is_understood: bool,
+}
+
+pub(super) fn pool(reader: &mut Reader, object: &Object) -> Option<PoolOfNodes> {
+    let spec = object.node.get("spec");
+    let is_paused = match spec.and_then(|spec| spec.get("paused")) {
+        None => Some(false),
+        Some(node) => reader.flag(node, "`paused`"),
+    };
+    let selector = spec.and_then(|spec| spec.get("nodeSelector"));
+    let expressions = items(reader, selector, "matchExpressions");
+    let labels = selector.and_then(|selector| selector.get("matchLabels")).map_or_else(Vec::new, pairs);
+    let is_understood = expressions.is_empty() && !labels.is_empty();
+    Some(PoolOfNodes { pool: Pool { name: object.name.clone(), is_paused: is_paused? }, labels, is_understood })
+}
+
+pub(super) fn node(reader: &mut Reader, object: &Object, pools: &[PoolOfNodes]) -> Node {
+    let labels = object.node.get("metadata").and_then(|metadata| metadata.get("labels")).map_or_else(Vec::new, pairs);
+    let info = object.node.get("status").and_then(|status| status.get("nodeInfo"));
+    let version = info.and_then(|info| info.get("kubeletVersion"));
+    let version = version.and_then(|node| Some((node, reader.text(node, "a kubelet's version")?)));
+    let kubelet = version.and_then(|(node, text)| {
+        let minor = kubelet(text);
+        if minor.is_none() {
+            let problem = format!("{:?} is not a kubelet's version", shown(text));
+            reader.error("bad-version", node, problem, AGAIN);
+        }
+        minor
+    });
+    Node { name: object.name.clone(), pool: pool_of(&labels, pools), kubelet: Fact::from(kubelet) }
+}
+
+/// The pool that updates a node: `master` before any other, `worker` after all others. Where we cannot tell, it is unknown.
+fn pool_of(labels: &[(Box<str>, Box<str>)], pools: &[PoolOfNodes]) -> Fact<Arc<str>> {
+    let matches = |pool: &&PoolOfNodes| pool.labels.iter().all(|label| labels.contains(label));
+    let mut candidates: Vec<&PoolOfNodes> = pools.iter().filter(matches).collect();
+    candidates.sort_by_key(|pool| match &*pool.pool.name {
+        "master" => (0, pool.pool.name.clone()),
+        "worker" => (2, pool.pool.name.clone()),
+        other => (1, Arc::from(other)),
+    });
+    match candidates.first() {
+        Some(pool) if pool.is_understood => Fact::Known(pool.pool.name.clone()),
+        _ => Fact::Unknown,
+    }
+}
+
+/// The 1.29 of v1.29.6+aba1e8d.
+fn kubelet(text: &str) -> Option<Minor> {
+    let mut parts = text.strip_prefix('v')?.splitn(3, '.');
+    let minor = format!("{}.{}", parts.next()?, parts.next()?);
+    Minor::parse(&minor)
+}
+
+fn pairs(node: &tree::Node) -> Vec<(Box<str>, Box<str>)> {
+    let Value::Map(fields) = &node.value else { return Vec::new() };
+    let texts = fields.iter().filter_map(|(key, value)| match &value.value {
+        Value::Text(text) => Some((key.text.clone(), text.clone())),
+        _ => None,
+    });
+    texts.collect()
+}

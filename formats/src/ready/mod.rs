@@ -1,0 +1,25 @@
+//! Whether a cluster is ready, for people and for machines.
+
+mod json;
+mod text;
+
+pub use json::json;
+pub use text::text;
+
+use jiff::Timestamp;
+use towpath_core::decide::Readiness;
+use towpath_core::domain::way::Way;
+
+use crate::cluster_objects::ClusterObjects;
+
+/// What was asked, and what there is to say.
+pub struct ToldReady<'a> {
+    /// The cluster.
+    pub cluster: &'a ClusterObjects,
+    /// Where it should go.
+    pub way: &'a Way,
+    /// When its objects were printed.
+    pub now: Timestamp,
+    /// What there is to say.
+    pub readiness: &'a Readiness,
+}

@@ -1,0 +1,309 @@
+//! A cluster's objects: how files are read, and what becomes of what is missing or wrong.
+
+#![allow(clippy::unwrap_used, reason = "in a test, a panic is the finding")]
+
+use expect_test::{Expect, expect};
+use proptest::prelude::*;
+use towpath_core::domain::Fact;
+use towpath_core::domain::readiness::{Facts, Progress};
+use towpath_core::finding::Finding;
+use towpath_formats::SourceFile;
+use towpath_formats::cluster_objects::{self, ClusterObjects, Kind};
+
+const NODE: &str = "kind: Node\nmetadata: {name: w1, labels: {node-role.kubernetes.io/worker: \"\"}}\nstatus: {nodeInfo: {kubeletVersion: v1.29.6+aba1e8d}}\n";
+const POOL: &str = "kind: MachineConfigPool\nmetadata: {name: worker}\nspec: {paused: true, nodeSelector: {matchLabels: {node-role.kubernetes.io/worker: \"\"}}}\n";
+
+#[test]
+fn documents_lists_and_json_are_the_same() {
+    let one = |path: &str, text: &str| read(&[(path, text)]).unwrap().facts;
+    let documents = one("a.yaml", &format!("# two\n---\n{NODE}---\n{POOL}"));
+    let indented = |text: &str| text.replace('\n', "\n  ").trim_end().to_owned();
+    let list = one("a.yaml", &format!("kind: List\nitems:\n- {}\n- {}\n", indented(NODE), indented(POOL)));
+    let json = r#"{"kind": "List", "items": [
+        {"kind": "Node", "metadata": {"name": "w1", "labels": {"node-role.kubernetes.io/worker": ""}}, "status": {"nodeInfo": {"kubeletVersion": "v1.29.6+aba1e8d"}}},
+        {"kind": "MachineConfigPool", "metadata": {"name": "worker"}, "spec": {"paused": true, "nodeSelector": {"matchLabels": {"node-role.kubernetes.io/worker": ""}}}}]}"#;
+    assert_eq!(documents, list);
+    assert_eq!(documents, one("a.json", json));
+    assert_eq!(documents, read(&[("nodes.yaml", NODE), ("pools/worker.yml", POOL)]).unwrap().facts);
+    let Fact::Known(nodes) = documents.nodes else { panic!("nodes were given") };
+    assert_eq!(nodes[0].pool, Fact::Known("worker".into()));
+}
+
+#[test]
+fn what_was_not_given_is_unknown() {
+    let objects = read(&[("a.yaml", "kind: Pod\nmetadata: {name: p}\n")]).unwrap();
+    assert_eq!((objects.facts, objects.ignored), (Facts::default(), 1));
+}
+
+#[test]
+fn an_empty_list_is_known_by_its_kind_or_its_file() {
+    let operators = |path: &str, text: &str| read(&[(path, text)]).unwrap().facts.operators;
+    assert_eq!(operators("a.yaml", "kind: List\nitems: []\n"), Fact::Unknown);
+    assert_eq!(operators("csv.yaml", "kind: List\nitems: []\n"), Fact::Known(vec![]));
+    assert_eq!(operators("a.yaml", "kind: ClusterServiceVersionList\nitems: []\n"), Fact::Known(vec![]));
+    assert_eq!(operators("nodes.yaml", "kind: List\nitems: []\n"), Fact::Unknown);
+}
+
+#[test]
+fn history_counts_back_to_the_last_that_completed() {
+    let version = "kind: ClusterVersion\nmetadata: {name: version}\nstatus:\n  history:\n  - {state: Partial, version: 4.7.9}\n  - {state: Partial, version: 4.7.5}\n  - {state: Completed, version: 4.6.8}\n  - {state: Completed, version: ''}\n";
+    let Fact::Known(history) = read(&[("a.yaml", version)]).unwrap().facts.history else { panic!("it was given") };
+    let told: Vec<_> = history.iter().map(|entry| (entry.version.to_string(), entry.progress)).collect();
+    let expected = [("4.7.9", Progress::Partial), ("4.7.5", Progress::Partial), ("4.6.8", Progress::Completed)];
+    assert_eq!(told, expected.map(|(version, progress)| (version.to_owned(), progress)));
+}
+
+#[test]
+fn a_cluster_version_need_not_repeat_its_operators() {
+    let version = |message: &str| {
+        format!(
+            "kind: ClusterVersion\nmetadata: {{name: version}}\nstatus:\n  conditions:\n  - {{type: Upgradeable, status: 'False', reason: R, message: '{message}'}}\n"
+        )
+    };
+    let operator = |status: &str| {
+        format!(
+            "kind: ClusterOperator\nmetadata: {{name: etcd}}\nstatus:\n  conditions:\n  - {{type: Upgradeable, status: '{status}', reason: Busy, message: M}}\n"
+        )
+    };
+    let objections = |files: &[(&str, &str)]| match read(files).unwrap().facts.objections {
+        Fact::Known(objections) => objections.iter().map(|one| format!("{}: {}", one.by, one.reason)).collect(),
+        Fact::Unknown => vec!["unknown".to_owned()],
+    };
+    let repeating = version("Cluster operator etcd should not be upgraded: Busy");
+    let (no, unsure, yes) = (operator("False"), operator("Unknown"), operator("True"));
+    assert_eq!(objections(&[("cv.yaml", &repeating)]), ["ClusterVersion: R"]);
+    assert_eq!(objections(&[("cv.yaml", &repeating), ("co.yaml", &no)]), ["ClusterOperator etcd: Busy"]);
+    assert_eq!(objections(&[("cv.yaml", &repeating), ("co.yaml", &yes)]), ["ClusterVersion: R"]);
+    let own = version("An administrator has to acknowledge");
+    let both = ["ClusterVersion: R", "ClusterOperator etcd: Unknown Busy"];
+    assert_eq!(objections(&[("cv.yaml", &own), ("co.yaml", &unsure)]), both);
+    assert_eq!(objections(&[("co.yaml", &no)]), ["unknown"]);
+}
+
+#[test]
+fn a_node_belongs_to_master_then_to_its_own_pool_then_to_worker() {
+    let pool = |name: &str| {
+        format!(
+            "---\nkind: MachineConfigPool\nmetadata: {{name: {name}}}\nspec: {{nodeSelector: {{matchLabels: {{role/{name}: ''}}}}}}\n"
+        )
+    };
+    let pools = ["worker", "infra", "master"].map(pool).concat();
+    let of = |labels: &str, more: &str| {
+        let node = format!("kind: Node\nmetadata: {{name: n, labels: {{{labels}}}}}\n{pools}{more}");
+        let Fact::Known(nodes) = read(&[("a.yaml", &node)]).unwrap().facts.nodes else { panic!("it was given") };
+        match &nodes[0].pool {
+            Fact::Known(pool) => pool.to_string(),
+            Fact::Unknown => "unknown".to_owned(),
+        }
+    };
+    assert_eq!(of("role/worker: '', role/master: ''", ""), "master");
+    assert_eq!(of("role/worker: '', role/infra: ''", ""), "infra");
+    assert_eq!(of("role/worker: ''", ""), "worker");
+    assert_eq!(of("os: windows", ""), "unknown");
+    let clever = "---\nkind: MachineConfigPool\nmetadata: {name: clever}\nspec: {nodeSelector: {matchExpressions: [{key: a, operator: Exists}]}}\n";
+    assert_eq!(of("role/worker: ''", clever), "unknown");
+}
+
+#[test]
+fn an_operators_limits_are_minor_versions() {
+    for (properties, expected) in [
+        (r#"[]"#, "any"),
+        (r#"[{"type":"olm.package","value":{"packageName":"a"}}]"#, "any"),
+        (r#"[{"type":"olm.maxOpenShiftVersion","value":"4.10"}]"#, "openshift to 4.10"),
+        (r#"[{"type":"olm.maxOpenShiftVersion","value":4.10}]"#, "openshift to 4.10"),
+        (r#"[{"type":"towpath.minOpenShiftVersion","value":"4.6"}]"#, "openshift from 4.6"),
+        (
+            r#"[{"type":"towpath.minKubeVersion","value":"1.19"},{"type":"towpath.maxKubeVersion","value":"1.22"}]"#,
+            "kubernetes from 1.19 to 1.22",
+        ),
+        (
+            r#"[{"type":"olm.maxOpenShiftVersion","value":"4.10.3"}]"#,
+            "olm.maxOpenShiftVersion is \"4.10.3\", which is no minor version",
+        ),
+        (r#"[{"type":"olm.maxOpenShiftVersion"}]"#, "olm.maxOpenShiftVersion is , which is no minor version"),
+        (
+            r#"[{"type":"olm.maxOpenShiftVersion","value":"4.9"},{"type":"olm.maxOpenShiftVersion","value":"4.9"}]"#,
+            "olm.maxOpenShiftVersion twice",
+        ),
+        (r#"{"type":1}"#, "something in olm.properties that cannot be read"),
+    ] {
+        let text = serde_json::json!({"kind": "ClusterServiceVersion", "metadata": {"name": "a.v1", "namespace": "a",
+            "annotations": {"olm.properties": properties}}});
+        let Fact::Known(operators) = read(&[("a.json", &text.to_string())]).unwrap().facts.operators else {
+            panic!("it was given")
+        };
+        let range = |of: &str, range: towpath_core::domain::readiness::Range| {
+            let end = |word: &str, minor: Option<_>| {
+                minor.map(|minor: towpath_core::domain::Minor| format!(" {word} {minor}"))
+            };
+            let ends: String = end("from", range.min).into_iter().chain(end("to", range.max)).collect();
+            (!ends.is_empty()).then(|| format!("{of}{ends}"))
+        };
+        let operator = &operators[0];
+        let told = range("openshift", operator.openshift).into_iter().chain(range("kubernetes", operator.kubernetes));
+        let told: Vec<String> = told.chain(operator.problems.iter().map(ToString::to_string)).collect();
+        assert_eq!(if told.is_empty() { "any".to_owned() } else { told.join(", ") }, expected, "{properties}");
+    }
+}
+
+#[test]
+fn copies_of_an_operator_are_left_out() {
+    let copy = |namespace: &str, label: &str| {
+        format!(
+            "---\nkind: ClusterServiceVersion\nmetadata: {{name: mesh.v2, namespace: {namespace}, labels: {{{label}}}}}\n"
+        )
+    };
+    let all = copy("a", "olm.copiedFrom: mesh") + &copy("mesh", "") + &copy("b", "olm.copiedFrom: mesh");
+    let Fact::Known(operators) = read(&[("a.yaml", &all)]).unwrap().facts.operators else { panic!("it was given") };
+    let namespaces: Vec<&str> = operators.iter().map(|operator| &*operator.namespace).collect();
+    assert_eq!(namespaces, ["mesh"]);
+}
+
+/// At 08:30 the hour from 8 is today's, the one from 9 yesterday's.
+#[test]
+fn the_hours_of_the_last_day_find_their_dates() {
+    let hour = |hour: usize| {
+        let mut hours = vec!["{}".to_owned(); 24];
+        hours[hour] = "{requestCount: 5, byNode: [{requestCount: 5, byUser: [{username: ada, userAgent: curl, requestCount: 3}]}]}".into();
+        let text = format!(
+            "kind: APIRequestCount\nmetadata: {{name: ingresses.v1beta1.extensions}}\nstatus:\n  requestCount: 5\n  last24h: [{}]\n",
+            hours.join(", ")
+        );
+        let Fact::Known(apis) = read(&[("a.yaml", &text)]).unwrap().facts.apis else { panic!("it was given") };
+        let user = &apis[0].users[0];
+        assert_eq!((apis[0].api.to_string().as_str(), apis[0].unnamed_requests), ("ingresses.v1beta1.extensions", 2));
+        format!("{user}")
+    };
+    assert_eq!(hour(8), "ada (curl), 3 requests in a day, last in the hour from 2022-08-01 08:00Z");
+    assert_eq!(hour(0), "ada (curl), 3 requests in a day, last in the hour from 2022-08-01 00:00Z");
+    assert_eq!(hour(9), "ada (curl), 3 requests in a day, last in the hour from 2022-07-31 09:00Z");
+}
+
+#[test]
+fn what_is_wrong_fails_the_load_with_its_place() {
+    check_findings(
+        &[("a.yaml", NODE), ("b.yaml", NODE)],
+        expect![[r#"
+        b.yaml:1:1: Node w1 is given twice, first at a.yaml:1:1; give the objects of one cluster, each once
+    "#]],
+    );
+    check_findings(
+        &[("a.yaml", "a: 1\n")],
+        expect![[r#"
+        a.yaml:1:1: this is no object of a cluster: it has no `kind`; remove it, or give the object whole
+    "#]],
+    );
+    check_findings(
+        &[("a.yaml", "kind: Pod\n---\nkind: Node\nmetadata: {name: n}\nstatus: {nodeInfo: {kubeletVersion: new}}\n")],
+        expect![[r#"
+            a.yaml:5:37: "new" is not a kubelet's version; print the object anew, with `oc get -o yaml`
+        "#]],
+    );
+    check_findings(
+        &[("a.yaml", "kind: Node\n---\nkind: Node\n  x: y: z\n")],
+        expect![[r#"
+        a.yaml:4:4: mapping values are not allowed in this context; correct the file
+    "#]],
+    );
+    check_findings(
+        &[("a.json", "{\"kind\":")],
+        expect![[r#"
+        a.json:1:8: the file is cut short; write it anew
+    "#]],
+    );
+    check_findings(
+        &[(
+            "a.yaml",
+            "kind: ClusterVersion\nmetadata: {name: version}\nstatus:\n  history:\n  - {state: Done, version: 4.6.8}\n",
+        )],
+        expect![[r#"
+            a.yaml:5:5: an update of the history is Completed or Partial, and not "Done"; print the object anew, with `oc get -o yaml`
+        "#]],
+    );
+    check_findings(
+        &[(
+            "a.yaml",
+            "kind: APIRequestCount\nmetadata: {name: pods.v1}\nstatus: {removedInRelease: 1.20, requestCount: -1}\n",
+        )],
+        expect![[r#"
+            a.yaml:3:28: `removedInRelease` is a text, and this is the number 1.2; put it in quotes
+            a.yaml:3:48: a number of requests belongs here, and this is the number -1; print the object anew, with `oc get -o yaml`
+        "#]],
+    );
+}
+
+#[test]
+fn files_that_may_hold_objects() {
+    for (path, expected) in [("a.yaml", true), ("a/b.json", true), ("a/", true), ("a.txt", false), (".git/", false)] {
+        assert_eq!(cluster_objects::is_part(path), expected, "{path}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn nothing_panics(text in any::<Vec<u8>>(), words in proptest::collection::vec(word(), 0..40)) {
+        for bytes in [text, words.concat().into_bytes()] {
+            let file = |path: &str| SourceFile { path: path.into(), bytes: bytes.clone().into() };
+            for path in ["a.yaml", "csv.json"] {
+                let read = || cluster_objects::read(&[file(path)], "2022-08-01T08:30Z".parse().unwrap());
+                prop_assert_eq!(read(), read());
+                if let Err(findings) = read() {
+                    prop_assert!(findings.iter().any(Finding::is_error));
+                }
+            }
+        }
+    }
+}
+
+fn word() -> impl Strategy<Value = String> {
+    let words = [
+        "kind: ",
+        "Node",
+        "List",
+        "items",
+        ":\n",
+        "\n",
+        "- ",
+        "  ",
+        "---\n",
+        "metadata: {name: a}\n",
+        "status:\n",
+        "[",
+        "]",
+        "{",
+        "}",
+        "\"",
+        "last24h",
+        "history",
+        "ClusterVersion",
+        "APIRequestCount",
+        "ClusterServiceVersion",
+        "requestCount: 1",
+        ", ",
+        "1",
+        "~",
+    ];
+    proptest::sample::select(words.to_vec()).prop_map(str::to_owned)
+}
+
+fn read(files: &[(&str, &str)]) -> Result<ClusterObjects, Vec<Finding>> {
+    let files: Vec<SourceFile> = files
+        .iter()
+        .map(|(path, text)| SourceFile { path: (*path).to_owned(), bytes: text.as_bytes().into() })
+        .collect();
+    cluster_objects::read(&files, "2022-08-01T08:30Z".parse().unwrap()).map(|(objects, findings)| {
+        assert_eq!(findings, vec![]);
+        objects
+    })
+}
+
+fn check_findings(files: &[(&str, &str)], expected: Expect) {
+    let findings = read(files).unwrap_err();
+    expected.assert_eq(&findings.iter().map(|finding| format!("{finding}\n")).collect::<String>());
+}
+
+#[test]
+fn objects_are_counted_by_kind() {
+    let objects = read(&[("a.yaml", NODE), ("b.yaml", POOL)]).unwrap();
+    assert_eq!(objects.counts.into_iter().collect::<Vec<_>>(), [(Kind::Node, 1), (Kind::MachineConfigPool, 1)]);
+}
