@@ -10,6 +10,7 @@ use crate::config::{self, ServeOptions, Settings};
 use crate::explain::{self, ExplainArgs};
 use crate::fleet::{self, Fleet};
 use crate::graph::{self, GraphCommand};
+use crate::ready::{self, ReadyArgs};
 use crate::{example, log, serve};
 
 /// Upgrades fleets of OpenShift clusters safely, and can always say why.
@@ -36,6 +37,12 @@ enum Command {
     /// Say why an update is, or is not, offered to a cluster, and when it will be.
     #[command(after_help = "Example:\n  towpath explain --channel stable-4.20 --from 4.20.1 --platform AWS")]
     Explain(ExplainArgs),
+    /// Say what stands in the way on a cluster, and what to do before which update.
+    ///
+    /// Removed APIs that are in use, kubelets that would be too old, operators, an update in progress, acknowledgements, and what the cluster itself
+    /// says. Patches are never stopped by these. Exit 0: ready. 1: something stands in the way.
+    #[command(after_help = "Example:\n  towpath ready ./objects --path 4.7.60,4.8.57,4.9.59,4.10.67")]
+    Ready(ReadyArgs),
     /// For those who change graph data: check it, and see what a change will do.
     #[command(subcommand, after_help = "Example:\n  towpath graph lint")]
     Graph(GraphCommand),
@@ -92,6 +99,7 @@ fn execute(command: Command) -> anyhow::Result<ExitCode> {
         }
         Command::Fleet(command) => return fleet::execute(command),
         Command::Explain(args) => return explain::explain(args),
+        Command::Ready(args) => return ready::ready(args),
         Command::Graph(command) => return graph::execute(command),
         Command::Example { directory } => example::write(&directory, jiff::Timestamp::now())?,
         Command::Config { default: true, .. } => print(config::DEFAULT_FILE)?,

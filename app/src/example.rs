@@ -17,6 +17,7 @@ use crate::cli;
 
 const FLEET_POLICY: &str = include_str!("../../examples/fleet/organisation.yaml");
 const CLUSTERS: &str = include_str!("../../examples/fleet/clusters.json");
+const CLUSTER: &str = include_str!("../../examples/cluster/objects.yaml");
 const RELEASES: &str = include_str!("../../examples/releases.json");
 const GRAPH_DATA: [(&str, &str); 5] = [
     ("version", include_str!("../../examples/graph-data/version")),
@@ -53,6 +54,11 @@ pub(crate) fn fleet_policy() -> SourceFile {
 /// The example's clusters.
 pub(crate) fn clusters() -> SourceFile {
     SourceFile { path: "clusters.json".to_owned(), bytes: CLUSTERS.as_bytes().into() }
+}
+
+/// The example's objects of one cluster.
+pub(crate) fn cluster() -> Vec<SourceFile> {
+    vec![SourceFile { path: "objects.yaml".to_owned(), bytes: CLUSTER.as_bytes().into() }]
 }
 
 /// The example's releases.

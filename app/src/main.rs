@@ -8,6 +8,7 @@ mod fleet;
 mod graph;
 mod load;
 mod log;
+mod ready;
 mod serve;
 mod words;
 

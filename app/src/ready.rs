@@ -1,0 +1,91 @@
+//! `towpath ready`: what stands in the way on a cluster, and what to do before which update.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, anyhow};
+use clap::Args;
+use jiff::Timestamp;
+use towpath_core::decide::ready as judged;
+use towpath_core::domain::Version;
+use towpath_core::domain::way::{Stop, Way};
+use towpath_core::rules::ready::MaxSkew;
+use towpath_formats::SourceFile;
+use towpath_formats::cluster_objects;
+use towpath_formats::findings::{self, Shown};
+use towpath_formats::graph_data::parse_time;
+use towpath_formats::ready::{ToldReady, json, text};
+use towpath_sources::read_directory;
+
+use crate::cli::print;
+use crate::example;
+use crate::graph::Output;
+
+/// So many findings of one code are shown before the others are counted.
+const SHOWN_OF_EACH_CODE: usize = 5;
+
+#[derive(Debug, Args)]
+pub(crate) struct ReadyArgs {
+    /// A directory of the cluster's objects, as `oc get -o yaml` prints them. [default: the built-in example]
+    directory: Option<PathBuf>,
+    /// Where it should go: a release (4.10.67) or a minor version (4.10). [default: the next minor version]
+    #[arg(long, value_name = "VERSION", value_parser = stop, conflicts_with = "path")]
+    to: Option<Stop>,
+    /// The way there, stop by stop, as `towpath path` finds it.
+    #[arg(long, value_name = "VERSIONS", value_parser = stop, value_delimiter = ',')]
+    path: Vec<Stop>,
+    /// How many minor versions a kubelet may be behind. [default: OpenShift's policy, 1 on odd minor versions and 2 on even ones]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=3))]
+    max_skew: Option<u8>,
+    /// When the objects were printed.
+    #[arg(long, env = "TOWPATH_NOW", value_name = "TIME")]
+    now: Option<String>,
+    /// How to answer.
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    output: Output,
+}
+
+fn stop(text: &str) -> Result<Stop, String> {
+    Stop::parse(text).ok_or_else(|| format!("{text:?} is neither a release (4.10.67) nor a minor version (4.10)"))
+}
+
+/// Judges a cluster by its objects.
+pub(crate) fn ready(args: ReadyArgs) -> anyhow::Result<ExitCode> {
+    let now = args.now.as_deref().map(|text| parse_time(text).map_err(|problem| anyhow!("--now: {problem}")));
+    let now = now.transpose()?.unwrap_or_else(Timestamp::now);
+    let (cluster, warnings) = cluster_objects::read(&args.files()?, now).map_err(|findings| {
+        let shown = findings::text(&findings, Shown::FirstOfEachCode(SHOWN_OF_EACH_CODE));
+        anyhow!("these objects cannot be used\n{}", shown.trim_end())
+    })?;
+    let from = cluster.facts.heads_for().cloned().context(
+        "no object says which version the cluster runs; give its ClusterVersion: `oc get clusterversions -o yaml`",
+    )?;
+    let way = args.way(from)?;
+    let max_skew = args.max_skew.map_or(MaxSkew::OpenShift, MaxSkew::Same);
+    let readiness = judged(&way, &cluster.facts, max_skew);
+    let told = ToldReady { cluster: &cluster, way: &way, now, readiness: &readiness };
+    match args.output {
+        Output::Text => print(&(findings::text(&warnings, Shown::All) + &text(&told)))?,
+        Output::Json => print(&format!("{:#}\n", json(&told)))?,
+    }
+    Ok(if readiness.is_ready() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+impl ReadyArgs {
+    fn files(&self) -> anyhow::Result<Vec<SourceFile>> {
+        match &self.directory {
+            None => Ok(example::cluster()),
+            Some(directory) => {
+                read_directory(directory, cluster_objects::is_part).map_err(|finding| anyhow!("{finding}"))
+            }
+        }
+    }
+
+    fn way(&self, from: Version) -> anyhow::Result<Way> {
+        match (&self.to, self.path.as_slice()) {
+            (None, []) => Ok(Way::to_next_minor(from)),
+            (Some(to), _) => Way::through_every_minor(from, to.clone()).map_err(|problem| anyhow!("--to: {problem}")),
+            (None, stops) => Way::new(from, stops.to_vec()).map_err(|problem| anyhow!("--path: {problem}")),
+        }
+    }
+}
