@@ -1,5 +1,7 @@
 //! The way there: how, and when, does a cluster get from one release to another?
 
+pub mod duration;
+
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
