@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 
 use crate::config::{self, ServeOptions, Settings};
+use crate::duration::{self, DurationCommand};
 use crate::explain::{self, ExplainArgs};
 use crate::fleet::{self, Fleet};
 use crate::graph::{self, GraphCommand};
@@ -34,6 +35,9 @@ enum Command {
     /// Look after a fleet: soak, sectors, mutexes, schedules, and why.
     #[command(subcommand, after_help = "Example:\n  towpath fleet plan")]
     Fleet(Fleet),
+    /// Say how long updates take, and learn it from histories.
+    #[command(subcommand, after_help = "Example:\n  towpath duration estimate 4.14.30 4.15.20 --nodes 40")]
+    Duration(DurationCommand),
     /// Say why an update is, or is not, offered to a cluster, and when it will be.
     #[command(after_help = "Example:\n  towpath explain --channel stable-4.20 --from 4.20.1 --platform AWS")]
     Explain(ExplainArgs),
@@ -98,6 +102,7 @@ fn execute(command: Command) -> anyhow::Result<ExitCode> {
             serve::run(settings)?;
         }
         Command::Fleet(command) => return fleet::execute(command),
+        Command::Duration(command) => return duration::execute(command),
         Command::Explain(args) => return explain::explain(args),
         Command::Ready(args) => return ready::ready(args),
         Command::Graph(command) => return graph::execute(command),
@@ -128,7 +133,7 @@ mod tests {
     #[test]
     fn every_help_ends_with_an_example_that_parses() {
         let cli = Cli::command();
-        let groups = ["fleet", "graph"].map(|name| cli.find_subcommand(name).unwrap());
+        let groups = ["duration", "fleet", "graph"].map(|name| cli.find_subcommand(name).unwrap());
         for command in cli.get_subcommands().chain(groups.iter().flat_map(|group| group.get_subcommands())) {
             let help =
                 command.get_after_help().unwrap_or_else(|| panic!("{} has no example", command.get_name())).to_string();

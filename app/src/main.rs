@@ -2,6 +2,7 @@
 
 mod cli;
 mod config;
+mod duration;
 mod example;
 mod explain;
 mod fleet;

@@ -7,6 +7,8 @@ use std::sync::Arc;
 pub mod cincinnati;
 pub mod cluster_list;
 pub mod cluster_objects;
+pub mod cluster_shape;
+pub mod duration;
 pub mod explain;
 pub mod findings;
 pub mod fleet_input;
@@ -24,6 +26,7 @@ pub mod releases;
 pub mod report;
 pub mod sheet;
 mod tree;
+pub mod update_history;
 mod yaml;
 
 /// A file as an adapter found it. Copies share its bytes.

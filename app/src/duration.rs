@@ -1,0 +1,217 @@
+//! `towpath duration`: how long updates take, and what histories say of it.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{anyhow, bail};
+use clap::{Args, Subcommand};
+use towpath_core::domain::Version;
+use towpath_core::finding::{Finding, Place};
+use towpath_core::plan::duration::{
+    Estimate, Ground, MaxUnavailable, Parameters, Shape, fit as fitted_to, hop_duration,
+};
+use towpath_formats::duration::{
+    Estimated, Fitted, estimate_json, estimate_text, fit_json, fit_text, read_parameters, write_parameters,
+};
+use towpath_formats::{SourceFile, cluster_shape, update_history};
+use towpath_sources::{read_directory, read_file};
+
+use crate::cli::print;
+use crate::graph::Output;
+
+/// The largest file of parameters that we read.
+const MAX_PARAMETERS_BYTES: u64 = 16 << 20;
+/// The most releases of one way.
+const MAX_VERSIONS: usize = 100;
+/// The most files of histories.
+const MAX_FILES: usize = 100_000;
+/// How many findings are shown.
+const MAX_SHOWN: usize = 20;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DurationCommand {
+    /// How long updates take: the control plane, and beside it worker pools.
+    #[command(
+        after_help = "Example:\n  towpath duration estimate 4.14.30 4.15.20 4.16.10 --nodes 250 --max-unavailable 10%"
+    )]
+    Estimate(EstimateArgs),
+    /// Learn from ClusterVersions how long updates take, and how well that can be foretold.
+    ///
+    /// Exit 1 if there is no completed update in them.
+    #[command(after_help = "Example:\n  towpath duration fit histories.yaml must-gathers/ --out parameters.yaml")]
+    Fit(FitArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EstimateArgs {
+    /// The release that the cluster runs.
+    from: Version,
+    /// Where it is updated to, one after the other.
+    #[arg(required = true)]
+    to: Vec<Version>,
+    #[command(flatten)]
+    shape: ShapeArgs,
+    /// How to answer.
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    output: Output,
+}
+
+/// What a cluster looks like, and the parameters that go with it.
+#[derive(Debug, Args)]
+pub(crate) struct ShapeArgs {
+    /// The cluster's shape, as docs/duration.md describes it. [default: three worker nodes, one at a time]
+    #[arg(long, value_name = "FILE")]
+    shape: Option<PathBuf>,
+    /// So many worker nodes in one pool, beside three of the control plane.
+    #[arg(long, value_name = "N", conflicts_with = "shape", value_parser = clap::value_parser!(u32).range(0..=i64::from(cluster_shape::MAX_NODES)))]
+    nodes: Option<u32>,
+    /// How many worker nodes may be away at once: 3, or 10%. [default: 1]
+    #[arg(long, value_name = "N|P%", conflicts_with = "shape", value_parser = max_unavailable)]
+    max_unavailable: Option<MaxUnavailable>,
+    /// All nodes are machines, and take longer to reboot.
+    #[arg(long, conflicts_with = "shape")]
+    metal: bool,
+    /// Parameters, as `towpath duration fit` writes them. [default: built in]
+    #[arg(long, value_name = "FILE")]
+    parameters: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FitArgs {
+    /// Files of ClusterVersions (YAML or JSON, lists and several documents too), or directories of such files.
+    #[arg(required = true, value_name = "HISTORY")]
+    histories: Vec<PathBuf>,
+    /// What was known before, from other histories. [default: built in]
+    #[arg(long, value_name = "FILE")]
+    parameters: Option<PathBuf>,
+    /// Write the parameters to this file.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// How to answer.
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    output: Output,
+}
+
+/// Runs a command about durations.
+pub(crate) fn execute(command: DurationCommand) -> anyhow::Result<ExitCode> {
+    match command {
+        DurationCommand::Estimate(args) => estimate(args),
+        DurationCommand::Fit(args) => fit(&args),
+    }
+}
+
+fn estimate(args: EstimateArgs) -> anyhow::Result<ExitCode> {
+    let versions: Vec<Version> = std::iter::once(args.from).chain(args.to).collect();
+    if versions.len() > MAX_VERSIONS {
+        bail!("there are {} releases; at most {MAX_VERSIONS} are taken", versions.len());
+    }
+    if let Some(back) = versions.windows(2).find(|ends| ends[1] <= ends[0]) {
+        bail!("{} does not lead forward to {}; name releases in the order of the updates", back[0], back[1]);
+    }
+    let (shape, parameters) = (args.shape.shape()?, args.shape.parameters()?);
+    let hops = versions.windows(2).map(|ends| hop_duration(&ends[0], &ends[1], &shape, &parameters));
+    let hops: Vec<Estimate> = hops.collect();
+    let told = Estimated { versions: &versions, hops: &hops, shape: &shape, parameters: &parameters };
+    match args.output {
+        Output::Text => print(&estimate_text(&told))?,
+        Output::Json => print(&format!("{:#}\n", estimate_json(&told)))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn fit(args: &FitArgs) -> anyhow::Result<ExitCode> {
+    let files = files(&args.histories)?;
+    let histories = update_history::read(&files);
+    let before = read_or_usual(args.parameters.as_deref())?;
+    let fit = fitted_to(&histories.updates, &before);
+    let told = Fitted { fit: &fit, counts: &histories.counts };
+    match args.output {
+        Output::Text => print(&(shown(&histories.findings) + &fit_text(&told)))?,
+        Output::Json => print(&format!("{:#}\n", with_findings(fit_json(&told), &histories.findings)))?,
+    }
+    match (&args.out, histories.updates.is_empty()) {
+        (_, true) => return Ok(ExitCode::from(1)),
+        (None, false) => {}
+        (Some(path), false) => std::fs::write(path, write_parameters(&fit.parameters))
+            .map_err(|error| anyhow!("{}: cannot be written: {error}", path.display()))?,
+    }
+    let unread = histories.findings.iter().any(Finding::is_error);
+    Ok(if unread { ExitCode::from(1) } else { ExitCode::SUCCESS })
+}
+
+impl ShapeArgs {
+    /// The cluster's shape.
+    pub(crate) fn shape(&self) -> anyhow::Result<Shape> {
+        let Some(path) = &self.shape else {
+            let ground = if self.metal { Ground::Metal } else { Ground::Cloud };
+            let max_unavailable = self.max_unavailable.unwrap_or(MaxUnavailable::Count(1));
+            return Ok(Shape::plain(self.nodes.unwrap_or(3), max_unavailable, ground));
+        };
+        let bytes = read_file(path, cluster_shape::MAX_BYTES as u64).map_err(|finding| anyhow!("{finding}"))?;
+        cluster_shape::read(&Place::file(path.display().to_string()), &bytes).map_err(|findings| all(&findings))
+    }
+
+    /// What estimates are made with.
+    pub(crate) fn parameters(&self) -> anyhow::Result<Parameters> {
+        read_or_usual(self.parameters.as_deref())
+    }
+}
+
+fn read_or_usual(path: Option<&Path>) -> anyhow::Result<Parameters> {
+    let Some(path) = path else { return Ok(Parameters::usual()) };
+    let bytes = read_file(path, MAX_PARAMETERS_BYTES).map_err(|finding| anyhow!("{finding}"))?;
+    read_parameters(&Place::file(path.display().to_string()), &bytes).map_err(|findings| all(&findings))
+}
+
+/// Files as they are named, and those of directories.
+fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<SourceFile>> {
+    let mut files = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            let inside = read_directory(path, is_history).map_err(|finding| anyhow!("{finding}"))?;
+            let named = |file: SourceFile| SourceFile { path: format!("{}/{}", path.display(), file.path), ..file };
+            files.extend(inside.into_iter().map(named));
+        } else {
+            let bytes = read_file(path, update_history::MAX_BYTES as u64).map_err(|finding| anyhow!("{finding}"))?;
+            files.push(SourceFile { path: path.display().to_string(), bytes: bytes.into() });
+        }
+        if files.len() > MAX_FILES {
+            bail!("there are more than {MAX_FILES} files; name fewer");
+        }
+    }
+    Ok(files)
+}
+
+fn is_history(path: &str) -> bool {
+    [".yaml", ".yml", ".json", "/"].iter().any(|end| path.ends_with(end))
+}
+
+fn shown(findings: &[Finding]) -> String {
+    let mut text: String = findings.iter().take(MAX_SHOWN).map(|finding| format!("{finding}\n")).collect();
+    if findings.len() > MAX_SHOWN {
+        text.push_str(&format!("and {} more like these\n", findings.len() - MAX_SHOWN));
+    }
+    text
+}
+
+fn with_findings(mut answer: serde_json::Value, findings: &[Finding]) -> serde_json::Value {
+    answer["findings"] = towpath_formats::findings::json(findings);
+    answer
+}
+
+fn max_unavailable(text: &str) -> Result<MaxUnavailable, String> {
+    let remedy = || "write a number from 1 on, or a share from 1% to 100%".to_owned();
+    let number = |digits: &str| digits.parse::<u32>().ok().filter(|number| *number > 0).ok_or_else(remedy);
+    match text.strip_suffix('%') {
+        Some(percent) => number(percent).and_then(|percent| match percent <= 100 {
+            true => Ok(MaxUnavailable::Percent(percent)),
+            false => Err(remedy()),
+        }),
+        None => number(text).map(MaxUnavailable::Count),
+    }
+}
+
+fn all(findings: &[Finding]) -> anyhow::Error {
+    let lines: Vec<String> = findings.iter().take(MAX_SHOWN).map(ToString::to_string).collect();
+    anyhow!("{}", lines.join("\n"))
+}

@@ -1,0 +1,132 @@
+//! The shape of a cluster, as a small YAML or JSON file: what `--shape` takes.
+//!
+//! ```yaml
+//! on: metal                 # cloud or metal; how long a reboot takes
+//! controlPlane: {nodes: 3}
+//! pools:
+//!   - name: worker
+//!     nodes: 40
+//!     maxUnavailable: 10%   # a number or a percentage; 1 unless given
+//!     drain: 10m            # and reboot, ready, on: if these nodes are different
+//!   - {name: infra, nodes: 3, paused: true}
+//! daemonSets:               # one of 10% on all nodes, unless given
+//!   - {name: ovnkube-node, maxUnavailable: 10%}
+//! ```
+
+use towpath_core::finding::{Finding, Place};
+use towpath_core::plan::duration::{
+    ControlPlane, DaemonSet, Ground, Machines, MaxUnavailable, Pool, Rollout, Shape, Spread,
+};
+
+use crate::duration::{max_unavailable, spread};
+use crate::record::{Reader, Record};
+use crate::tree::{self, Node};
+
+/// The largest file.
+pub const MAX_BYTES: usize = 1 << 20;
+/// The most nodes of a pool.
+pub const MAX_NODES: u32 = 20_000;
+/// The most nodes of a control plane.
+const MAX_CONTROL_PLANE_NODES: u32 = 100;
+/// The most pools.
+const MAX_POOLS: usize = 500;
+/// The most DaemonSets.
+const MAX_DAEMON_SETS: usize = 50;
+
+/// Reads a shape. What it does not say is usual: three control-plane nodes in a cloud, and no pools.
+pub fn read(place: &Place, bytes: &[u8]) -> Result<Shape, Vec<Finding>> {
+    if bytes.len() > MAX_BYTES {
+        let problem = format!("the shape is larger than {MAX_BYTES} bytes");
+        return Err(vec![Finding::error("too-large", place.clone(), problem, "describe pools, not nodes")]);
+    }
+    let tree = tree::of_yaml(place, bytes).map_err(|finding| vec![finding])?;
+    let mut reader = Reader::new(place);
+    let shape = shape(&mut reader, &tree);
+    reader.findings.sort();
+    match shape {
+        Some(shape) if reader.findings.is_empty() => Ok(shape),
+        _ => Err(reader.findings),
+    }
+}
+
+/// None, or less than was written, only if there are findings.
+fn shape(reader: &mut Reader, node: &Node) -> Option<Shape> {
+    let record = reader.record(node, "a shape", &["on", "controlPlane", "pools", "daemonSets"])?;
+    let ground = ground(reader, record, Ground::Cloud);
+    let control_plane = match record.get("controlPlane") {
+        Some(node) => control_plane(reader, node, ground)?,
+        None => ControlPlane { nodes: 3, machines: Machines::on(ground) },
+    };
+    let pools = record.get("pools").map_or(&[][..], |node| reader.list(node, "pools", MAX_POOLS));
+    let pools: Vec<Pool> = pools.iter().filter_map(|node| pool(reader, node, ground)).collect();
+    for (index, pool) in pools.iter().enumerate() {
+        if pools[..index].iter().any(|earlier| earlier.name == pool.name) {
+            let problem = format!("there are two pools {:?}", pool.name);
+            reader.error("duplicate-pool", node, problem, "give each a name of its own");
+        }
+    }
+    let sets = record.get("daemonSets").map(|node| reader.list(node, "daemonSets", MAX_DAEMON_SETS));
+    let daemon_sets = sets.map(|sets| sets.iter().filter_map(|node| daemon_set(reader, node)).collect());
+    Some(Shape { control_plane, pools, daemon_sets })
+}
+
+fn control_plane(reader: &mut Reader, node: &Node, ground: Ground) -> Option<ControlPlane> {
+    let record = reader.record(node, "a control plane", &["nodes", "on", "drain", "reboot", "ready"])?;
+    let nodes = record.get("nodes").map(|node| reader.count(node, "nodes", 1..=MAX_CONTROL_PLANE_NODES));
+    Some(ControlPlane { nodes: nodes.unwrap_or(Some(3))?, machines: machines(reader, record, ground) })
+}
+
+fn pool(reader: &mut Reader, node: &Node, ground: Ground) -> Option<Pool> {
+    let known = ["name", "nodes", "maxUnavailable", "paused", "on", "drain", "reboot", "ready"];
+    let record = reader.record(node, "a pool", &known)?;
+    let name = reader.required(record, "name", "give it one: `name: worker`");
+    let name = name.and_then(|node| reader.name(node, "a pool's name"));
+    let nodes = reader.required(record, "nodes", "say how many it has: `nodes: 40`");
+    let nodes = nodes.and_then(|node| reader.count(node, "nodes", 0..=MAX_NODES));
+    let rollout = match record.get("paused").and_then(|node| reader.flag(node, "paused")) {
+        Some(true) => Rollout::Paused,
+        Some(false) | None => Rollout::Runs,
+    };
+    let max_unavailable = setting(reader, record);
+    let machines = machines(reader, record, ground);
+    Some(Pool { name: name?.to_owned(), nodes: nodes?, max_unavailable, machines, rollout })
+}
+
+fn daemon_set(reader: &mut Reader, node: &Node) -> Option<DaemonSet> {
+    let record = reader.record(node, "a DaemonSet", &["name", "maxUnavailable", "nodes"])?;
+    let name = reader.required(record, "name", "give it one: `name: ovnkube-node`");
+    let name = name.and_then(|node| reader.name(node, "a DaemonSet's name"));
+    let nodes = record.get("nodes").and_then(|node| reader.count(node, "nodes", 0..=MAX_NODES));
+    let max_unavailable = setting(reader, record);
+    Some(DaemonSet { name: name?.to_owned(), max_unavailable, nodes })
+}
+
+/// One node at a time, unless given: the default of pools and of DaemonSets.
+fn setting(reader: &mut Reader, record: Record<'_>) -> MaxUnavailable {
+    let given = record.get("maxUnavailable").and_then(|node| max_unavailable(reader, node));
+    given.unwrap_or(MaxUnavailable::Count(1))
+}
+
+fn machines(reader: &mut Reader, record: Record<'_>, usual: Ground) -> Machines {
+    let ground = ground(reader, record, usual);
+    let mut time = |name: &'static str| -> Option<Spread> {
+        let node = record.get(name)?;
+        spread(reader, node, name)
+    };
+    Machines { ground, drain: time("drain"), reboot: time("reboot"), ready: time("ready") }
+}
+
+fn ground(reader: &mut Reader, record: Record<'_>, usual: Ground) -> Ground {
+    let Some(node) = record.get("on") else { return usual };
+    match reader.text(node, "on") {
+        Some("cloud") => Ground::Cloud,
+        Some("metal") => Ground::Metal,
+        None => usual,
+        Some(other) => {
+            let problem =
+                format!("nodes are on \"cloud\" or on \"metal\", and not on {:?}", crate::record::shown(other));
+            reader.error("bad-ground", node, problem, "write one of them");
+            usual
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Durations: parameters as a file, and the answers for machines and for people.
+
+mod json;
+mod parameters;
+mod text;
+mod times;
+
+pub use json::{estimate_json, fit_json, spread_json};
+pub use parameters::{read as read_parameters, write as write_parameters};
+pub use text::{estimate_text, fit_text, spread_text};
+pub(crate) use times::{max_unavailable, spread};
+
+use towpath_core::domain::Version;
+use towpath_core::plan::duration::{Estimate, Fit, Parameters, Shape};
+
+use crate::update_history::Counts;
+
+/// Updates one after the other, and how long each takes.
+pub struct Estimated<'a> {
+    /// The release that the first one begins with, and what each leads to.
+    pub versions: &'a [Version],
+    /// How long each takes: one less than versions.
+    pub hops: &'a [Estimate],
+    /// The cluster.
+    pub shape: &'a Shape,
+    /// What the estimates were made with.
+    pub parameters: &'a Parameters,
+}
+
+/// What was learnt from histories.
+pub struct Fitted<'a> {
+    /// What was learnt.
+    pub fit: &'a Fit,
+    /// What was read.
+    pub counts: &'a Counts,
+}

@@ -1,0 +1,208 @@
+//! Files about durations: shapes, histories, and parameters, read strictly and within limits.
+
+#![allow(clippy::unwrap_used, reason = "in a test, a panic is the finding")]
+
+use expect_test::{Expect, expect};
+use proptest::prelude::*;
+use towpath_core::finding::{Finding, Place};
+use towpath_core::plan::duration::{
+    Figure, Ground, MaxUnavailable, MinorStep, Origin, OriginKind, Parameters, Rollout, Spread, fit,
+};
+use towpath_formats::duration::{read_parameters, write_parameters};
+use towpath_formats::update_history::{self, Histories, LeftOut};
+use towpath_formats::{SourceFile, cluster_shape};
+
+fn lines(findings: &[Finding]) -> String {
+    findings.iter().map(|finding| format!("{finding}\n")).collect()
+}
+
+fn wrong_shape(text: &str, expected: Expect) {
+    expected.assert_eq(&lines(&cluster_shape::read(&Place::file("shape.yaml"), text.as_bytes()).unwrap_err()));
+}
+
+fn histories(text: &str) -> Histories {
+    update_history::read(&[SourceFile { path: "cv.yaml".to_owned(), bytes: text.as_bytes().into() }])
+}
+
+#[test]
+fn a_shape_is_read() {
+    let text = "
+on: metal
+controlPlane: {nodes: 5, on: cloud}
+pools:
+  - name: worker
+    nodes: 40
+    maxUnavailable: 10%
+    drain: {low: 5m, likely: 10m, high: 1h}
+  - {name: infra, nodes: 3, maxUnavailable: 2, paused: true, on: cloud, reboot: 90s}
+daemonSets:
+  - {name: ovnkube-node, maxUnavailable: 10%, nodes: 43}
+  - {name: node-ca}
+";
+    let shape = cluster_shape::read(&Place::file("shape.yaml"), text.as_bytes()).unwrap();
+    assert_eq!((shape.control_plane.nodes, shape.control_plane.machines.ground), (5, Ground::Cloud));
+    let [worker, infra] = &shape.pools[..] else { panic!("two pools") };
+    assert_eq!((worker.machines.ground, worker.max_unavailable), (Ground::Metal, MaxUnavailable::Percent(10)));
+    assert_eq!(worker.machines.drain, Some(Spread::new(300, 600, 3_600)));
+    assert_eq!((infra.rollout, infra.machines.reboot), (Rollout::Paused, Some(Spread::exactly(90))));
+    let sets = shape.daemon_sets.as_ref().unwrap();
+    assert_eq!((sets[0].nodes, sets[1].nodes, sets[1].max_unavailable), (Some(43), None, MaxUnavailable::Count(1)));
+    assert_eq!(shape.nodes(), 48);
+}
+
+#[test]
+fn json_is_a_shape_too() {
+    let text = r#"{"pools": [{"name": "worker", "nodes": 7, "maxUnavailable": "50%"}]}"#;
+    let shape = cluster_shape::read(&Place::file("shape.json"), text.as_bytes()).unwrap();
+    assert_eq!((shape.control_plane.nodes, shape.pools[0].at_once(), shape.daemon_sets), (3, 3, None));
+}
+
+#[test]
+fn every_problem_of_a_shape_has_its_place() {
+    wrong_shape(
+        "on: mars
+controlPlane: {nodes: 0}
+pools:
+  - {name: worker, nodes: 40, maxUnavailable: 0}
+  - {name: worker, nodes: 40, maxUnavailable: 101%}
+  - {nodes: many, drain: 10}
+  - {name: slow, nodes: 1, drain: {low: 5m, likely: 4m, high: 6m}, ready: soon, reboot: 40d}
+  - {name: odd, nodes: 1, color: blue, paused: 'yes'}
+",
+        expect![[""]],
+    );
+    wrong_shape("pools:\n  - {name: worker, nodes: 40, maxUnavailable: 0}\n", expect![[""]]);
+    wrong_shape("- 3\n", expect![[""]]);
+    wrong_shape("", expect![[""]]);
+}
+
+/// A ClusterVersion with these entries: version, state, start and end on one day.
+fn cluster_version(id: &str, entries: &[(&str, &str, &str, &str)]) -> String {
+    let entry = |(version, state, start, end): &(&str, &str, &str, &str)| {
+        let end = match *end {
+            "" => "null".to_owned(),
+            end => format!("\"2026-05-01T{end}:00Z\""),
+        };
+        format!(
+            "  - {{state: {state}, startedTime: \"2026-05-01T{start}:00Z\", completionTime: {end}, version: \"{version}\"}}\n"
+        )
+    };
+    let entries: String = entries.iter().map(entry).collect();
+    format!(
+        "apiVersion: config.openshift.io/v1\nkind: ClusterVersion\nspec: {{clusterID: {id}}}\nstatus:\n  history:\n{entries}"
+    )
+}
+
+fn told(histories: &Histories) -> String {
+    let mut text: String = histories
+        .updates
+        .iter()
+        .map(|update| format!("{} {} to {} in {}s\n", update.cluster, update.from, update.to, update.seconds))
+        .collect();
+    for (reason, count) in &histories.counts.left_out {
+        text.push_str(&format!("left out: {count} {}\n", reason.noun(*count)));
+    }
+    text + &lines(&histories.findings)
+}
+
+#[test]
+fn only_completed_updates_that_follow_a_completed_one_count() {
+    let text = cluster_version(
+        "a",
+        &[
+            ("4.16.2", "Partial", "20:00", ""),
+            ("4.16.1", "Completed", "18:00", "19:30"),
+            ("4.15.9", "Completed", "16:00", "17:00"),
+            ("4.15.8", "Partial", "14:00", "14:30"),
+            ("4.15.7", "Completed", "12:00", "13:00"),
+            ("4.15.8", "Completed", "10:00", "11:00"),
+            ("4.15.8", "Completed", "09:00", "09:10"),
+            ("4.14.1", "Completed", "08:00", "08:30"),
+        ],
+    );
+    expect![[""]].assert_eq(&told(&histories(&text)));
+}
+
+#[test]
+fn lists_documents_and_other_objects() {
+    let one =
+        cluster_version("a", &[("4.16.1", "Completed", "18:00", "19:30"), ("4.15.9", "Completed", "16:00", "17:00")]);
+    let two = one.replace("clusterID: a", "clusterID: b");
+    let json = r#"{"kind": "List", "items": [{"kind": "Node"}, {"kind": "ClusterVersion", "spec": {"clusterID": "c"},
+        "status": {"history": [
+          {"state": "Completed", "startedTime": "2026-05-02T10:00:00Z", "completionTime": "2026-05-02T11:00:00Z", "version": "4.16.2"},
+          {"state": "Completed", "startedTime": "2026-05-01T10:00:00Z", "completionTime": "2026-05-01T11:00:00Z", "version": "4.16.1"}]}}]}"#;
+    let file = |path: &str, text: &str| SourceFile { path: path.to_owned(), bytes: text.as_bytes().into() };
+    let documents = format!("---\n{one}---\nkind: Node\n--- # another\n{two}");
+    let all = update_history::read(&[file("a.yaml", &documents), file("b.json", json), file("c.yaml", &one)]);
+    assert_eq!((all.counts.cluster_versions, all.updates.len()), (4, 3));
+    assert_eq!(all.counts.left_out[&LeftOut::Again], 1, "a cluster that is there twice counts once");
+    assert!(all.findings.is_empty(), "{:?}", all.findings);
+}
+
+#[test]
+fn what_cannot_be_read_is_told_with_its_place() {
+    let good =
+        cluster_version("a", &[("4.16.1", "Completed", "18:00", "19:30"), ("4.15.9", "Completed", "16:00", "17:00")]);
+    let bad = good.replace("18:00", "25:00").replace("clusterID: a", "clusterID: b");
+    let backwards = good.replace("19:30", "17:30").replace("clusterID: a", "clusterID: c");
+    expect![[""]].assert_eq(&told(&histories(&format!("{good}---\n{bad}---\n{backwards}"))));
+    expect![[""]].assert_eq(&told(&histories("kind: [\n")));
+}
+
+#[test]
+fn parameters_come_back_as_they_were_written() {
+    let mut parameters = Parameters::usual();
+    let figure = |seconds: u64| Figure {
+        spread: Spread::new(seconds, seconds + 59, seconds * 3),
+        origin: Origin::new(OriginKind::Fitted, "12 \"completed\" updates: a\\b"),
+    };
+    parameters.steps.insert(MinorStep { from: (4, 9), to: (4, 10) }, figure(3_000));
+    parameters.pairs.insert(("4.9.1".parse().unwrap(), "4.10.0-rc.1".parse().unwrap()), figure(90_061));
+    let text = write_parameters(&parameters);
+    assert_eq!(read_parameters(&Place::file("p.yaml"), text.as_bytes()), Ok(parameters), "{text}");
+}
+
+#[test]
+fn what_parameters_leave_out_is_as_usual() {
+    let read = read_parameters(&Place::file("p.yaml"), b"nodes: {cloud: {drain: 20m}}\n").unwrap();
+    let usual = Parameters::usual();
+    assert_eq!(read.cloud.drain.spread, Spread::exactly(1_200));
+    assert_eq!((read.cloud.reboot, read.patch, read.wave), (usual.cloud.reboot, usual.patch, usual.wave));
+}
+
+#[test]
+fn every_problem_of_parameters_has_its_place() {
+    let text = "controlPlane:
+  patch: {low: 1h, likely: 30m, high: 2h}
+  steps:
+    - {from: 4.10, to: '4.11', low: 1h, likely: 1h, high: 2h}
+    - {from: '4.10', to: '4.11', low: 1h, likely: 1h, high: 2h}
+    - {from: '4.10', to: '4.11', low: 1h, likely: 1h, high: 2h}
+    - {from: 'four', to: '4.11', low: 1h, likely: 1h, high: 2h}
+    - {from: '4.10', to: '4.12', low: 1h, high: 2h}
+wave: {r0: 9s, r1: -1s, beta: 1.5}
+daemonSet: {maxUnavailable: 10%, origin: {kind: gossip}}
+";
+    let findings = read_parameters(&Place::file("p.yaml"), text.as_bytes()).unwrap_err();
+    expect![[""]].assert_eq(&lines(&findings));
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_read_nothing_panics(text in "[a-zA-Z0-9:{}\\[\\]\\-, \n\"'%&*]{0,200}") {
+        let place = Place::file("f");
+        let _ = cluster_shape::read(&place, text.as_bytes());
+        let _ = read_parameters(&place, text.as_bytes());
+        let read = histories(&text);
+        prop_assert!(fit(&read.updates, &Parameters::usual()).groups.len() <= 3 * read.updates.len());
+    }
+
+    #[test]
+    fn a_history_with_one_line_lost_is_read_or_told(line in 0..8_usize) {
+        let text = cluster_version("a", &[("4.16.1", "Completed", "18:00", "19:30"), ("4.15.9", "Completed", "16:00", "17:00")]);
+        let kept: Vec<&str> = text.lines().enumerate().filter(|(at, _)| *at != line).map(|(_, line)| line).collect();
+        let read = histories(&kept.join("\n"));
+        prop_assert!(read.updates.len() <= 1);
+    }
+}
