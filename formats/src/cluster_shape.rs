@@ -54,26 +54,34 @@ fn shape(reader: &mut Reader, node: &Node) -> Option<Shape> {
     let record = reader.record(node, "a shape", &["on", "controlPlane", "pools", "daemonSets"])?;
     let ground = ground(reader, record, Ground::Cloud);
     let control_plane = match record.get("controlPlane") {
-        Some(node) => control_plane(reader, node, ground)?,
-        None => ControlPlane { nodes: 3, machines: Machines::on(ground) },
+        Some(node) => control_plane(reader, node, ground),
+        None => Some(ControlPlane { nodes: 3, machines: Machines::on(ground) }),
     };
     let pools = record.get("pools").map_or(&[][..], |node| reader.list(node, "pools", MAX_POOLS));
-    let pools: Vec<Pool> = pools.iter().filter_map(|node| pool(reader, node, ground)).collect();
-    for (index, pool) in pools.iter().enumerate() {
-        if pools[..index].iter().any(|earlier| earlier.name == pool.name) {
-            let problem = format!("there are two pools {:?}", pool.name);
-            reader.error("duplicate-pool", node, problem, "give each a name of its own");
-        }
-    }
+    let pools = pools_of(reader, pools, ground);
     let sets = record.get("daemonSets").map(|node| reader.list(node, "daemonSets", MAX_DAEMON_SETS));
     let daemon_sets = sets.map(|sets| sets.iter().filter_map(|node| daemon_set(reader, node)).collect());
-    Some(Shape { control_plane, pools, daemon_sets })
+    Some(Shape { control_plane: control_plane?, pools, daemon_sets })
 }
 
 fn control_plane(reader: &mut Reader, node: &Node, ground: Ground) -> Option<ControlPlane> {
     let record = reader.record(node, "a control plane", &["nodes", "on", "drain", "reboot", "ready"])?;
     let nodes = record.get("nodes").map(|node| reader.count(node, "nodes", 1..=MAX_CONTROL_PLANE_NODES));
     Some(ControlPlane { nodes: nodes.unwrap_or(Some(3))?, machines: machines(reader, record, ground) })
+}
+
+/// Pools, none of whose names is there twice.
+fn pools_of(reader: &mut Reader, nodes: &[Node], ground: Ground) -> Vec<Pool> {
+    let mut pools: Vec<Pool> = Vec::new();
+    for node in nodes {
+        let Some(pool) = pool(reader, node, ground) else { continue };
+        if pools.iter().any(|earlier| earlier.name == pool.name) {
+            let problem = format!("there are two pools {:?}", pool.name);
+            reader.error("duplicate-pool", node, problem, "give each a name of its own");
+        }
+        pools.push(pool);
+    }
+    pools
 }
 
 fn pool(reader: &mut Reader, node: &Node, ground: Ground) -> Option<Pool> {

@@ -89,7 +89,7 @@ impl LeftOut {
             Self::Retargeted => {
                 ["update that began in the middle of another", "updates that began in the middle of another"]
             }
-            Self::NotForward => ["way back", "ways back"],
+            Self::NotForward => ["way back or to the same release", "ways back or to the same release"],
             Self::Again => ["seen twice", "seen twice"],
             Self::Unreadable => ["unreadable entry", "unreadable entries"],
         };

@@ -69,11 +69,40 @@ pools:
   - {name: slow, nodes: 1, drain: {low: 5m, likely: 4m, high: 6m}, ready: soon, reboot: 40d}
   - {name: odd, nodes: 1, color: blue, paused: 'yes'}
 ",
-        expect![[""]],
+        expect![[r#"
+            shape.yaml:1:5: nodes are on "cloud" or on "metal", and not on "mars"; write one of them
+            shape.yaml:2:23: nodes is a whole number, and this is the number 0; write a number from 1 to 100
+            shape.yaml:4:47: the number 0 is no number of nodes that may be away at once; write a number from 1 on, or a share from 1% to 100%
+            shape.yaml:5:5: there are two pools "worker"; give each a name of its own
+            shape.yaml:5:47: "101%" is no number of nodes that may be away at once; write a number from 1 on, or a share from 1% to 100%
+            shape.yaml:6:5: a pool has no `name`; give it one: `name: worker`
+            shape.yaml:6:13: nodes is a whole number, and this is "many"; write a number from 0 to 20000
+            shape.yaml:6:26: drain is the number 10, which is no duration; write it as in 90s, 15m or 1h 30m, up to 31 days
+            shape.yaml:7:35: drain: low, likely and high are not in this order; put them in order
+            shape.yaml:7:75: ready is "soon", which is no duration; write it as in 90s, 15m or 1h 30m, up to 31 days
+            shape.yaml:7:89: reboot is "40d", which is no duration; write it as in 90s, 15m or 1h 30m, up to 31 days
+            shape.yaml:8:27: a pool has no field "color"; correct its name, or remove it
+            shape.yaml:8:48: paused is true or false, and this is "yes"; write `true` or `false`, without quotes
+        "#]],
     );
-    wrong_shape("pools:\n  - {name: worker, nodes: 40, maxUnavailable: 0}\n", expect![[""]]);
-    wrong_shape("- 3\n", expect![[""]]);
-    wrong_shape("", expect![[""]]);
+    wrong_shape(
+        "pools:\n  - {name: worker, nodes: 40, maxUnavailable: 0}\n",
+        expect![[r#"
+        shape.yaml:2:47: the number 0 is no number of nodes that may be away at once; write a number from 1 on, or a share from 1% to 100%
+    "#]],
+    );
+    wrong_shape(
+        "- 3\n",
+        expect![[r#"
+        shape.yaml:1:1: a shape belongs here, and this is a list; write a mapping: `name: value`
+    "#]],
+    );
+    wrong_shape(
+        "",
+        expect![[r#"
+        shape.yaml: the file is empty; write it, or remove it
+    "#]],
+    );
 }
 
 /// A ClusterVersion with these entries: version, state, start and end on one day.
@@ -120,7 +149,15 @@ fn only_completed_updates_that_follow_a_completed_one_count() {
             ("4.14.1", "Completed", "08:00", "08:30"),
         ],
     );
-    expect![[""]].assert_eq(&told(&histories(&text)));
+    expect![[r#"
+        a 4.14.1 to 4.15.8 in 600s
+        a 4.15.9 to 4.16.1 in 5400s
+        left out: 1 installation
+        left out: 2 unfinished updates
+        left out: 1 update that began in the middle of another
+        left out: 2 ways back or to the same release
+    "#]]
+    .assert_eq(&told(&histories(&text)));
 }
 
 #[test]
@@ -146,8 +183,17 @@ fn what_cannot_be_read_is_told_with_its_place() {
         cluster_version("a", &[("4.16.1", "Completed", "18:00", "19:30"), ("4.15.9", "Completed", "16:00", "17:00")]);
     let bad = good.replace("18:00", "25:00").replace("clusterID: a", "clusterID: b");
     let backwards = good.replace("19:30", "17:30").replace("clusterID: a", "clusterID: c");
-    expect![[""]].assert_eq(&told(&histories(&format!("{good}---\n{bad}---\n{backwards}"))));
-    expect![[""]].assert_eq(&told(&histories("kind: [\n")));
+    expect![[r#"
+        a 4.15.9 to 4.16.1 in 5400s
+        left out: 3 installations
+        left out: 2 unreadable entries
+        cv.yaml:14:5: an entry of the history cannot be read: "2026-05-01T25:00:00Z" is not an RFC 3339 date-time, or there is no such day; nothing need be done; it is left out
+        cv.yaml:22:5: an entry of the history cannot be read: -1800 seconds are no time for an update to take; nothing need be done; it is left out
+    "#]].assert_eq(&told(&histories(&format!("{good}---\n{bad}---\n{backwards}"))));
+    expect![[r#"
+        cv.yaml:1:7: unclosed bracket '['; correct the file
+    "#]]
+    .assert_eq(&told(&histories("kind: [\n")));
 }
 
 #[test]
@@ -185,7 +231,17 @@ wave: {r0: 9s, r1: -1s, beta: 1.5}
 daemonSet: {maxUnavailable: 10%, origin: {kind: gossip}}
 ";
     let findings = read_parameters(&Place::file("p.yaml"), text.as_bytes()).unwrap_err();
-    expect![[""]].assert_eq(&lines(&findings));
+    expect![[r#"
+        p.yaml:2:10: patch: low, likely and high are not in this order; put them in order
+        p.yaml:4:14: a minor version is a text, and this is the number 4.1; put it in quotes
+        p.yaml:6:7: there are two figures with these ends; keep one of them
+        p.yaml:7:14: "four" is no minor version; write it as in "4.16"
+        p.yaml:8:7: a figure has no `likely`; give low, likely and high
+        p.yaml:9:20: r1 is "-1s", which is no duration; write it as in 90s, 15m or 1h 30m, up to 31 days
+        p.yaml:9:31: beta is a number from 0 to 1; write it as in 0.5
+        p.yaml:10:49: "gossip" is no kind of origin; write docs, measured, fitted or assumed
+    "#]]
+    .assert_eq(&lines(&findings));
 }
 
 proptest! {

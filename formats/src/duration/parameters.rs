@@ -113,24 +113,21 @@ fn parameters(reader: &mut Reader, node: &Node) -> Option<Parameters> {
         control_plane(reader, node, &mut parameters);
     }
     if let Some(node) = record.get("reference") {
-        parameters.reference = reference(reader, node)?;
+        parameters.reference = reference(reader, node).unwrap_or(parameters.reference);
     }
     if let Some(node) = record.get("nodes") {
-        let record = reader.record(node, "`nodes`", &["cloud", "metal"])?;
+        let record = reader.record(node, "`nodes`", &["cloud", "metal"]);
         for (name, times) in [("cloud", &mut parameters.cloud), ("metal", &mut parameters.metal)] {
-            if let Some(node) = record.get(name) {
+            if let Some(node) = record.and_then(|record| record.get(name)) {
                 node_times(reader, node, times);
             }
         }
     }
     if let Some(node) = record.get("wave") {
-        parameters.wave = wave(reader, node)?;
+        parameters.wave = wave(reader, node).unwrap_or(parameters.wave);
     }
     if let Some(node) = record.get("daemonSet") {
-        let record = reader.record(node, "`daemonSet`", &["maxUnavailable", "origin"])?;
-        let setting = reader.required(record, "maxUnavailable", "write it as in 10%")?;
-        let max_unavailable = max_unavailable(reader, setting)?;
-        parameters.daemon_set = UsualDaemonSet { max_unavailable, origin: origin_of(reader, record) };
+        parameters.daemon_set = daemon_set(reader, node).unwrap_or(parameters.daemon_set);
     }
     Some(parameters)
 }
@@ -231,6 +228,13 @@ fn wave(reader: &mut Reader, node: &Node) -> Option<WaveCost> {
         reader.error("bad-number", beta_node, "beta is a number from 0 to 1", "write it as in 0.5");
     }
     Some(WaveCost { r0: r0?, r1: r1?, beta: beta?, origin: origin_of(reader, record) })
+}
+
+fn daemon_set(reader: &mut Reader, node: &Node) -> Option<UsualDaemonSet> {
+    let record = reader.record(node, "`daemonSet`", &["maxUnavailable", "origin"])?;
+    let origin = origin_of(reader, record);
+    let setting = reader.required(record, "maxUnavailable", "write it as in 10%")?;
+    Some(UsualDaemonSet { max_unavailable: max_unavailable(reader, setting)?, origin })
 }
 
 fn origin_of(reader: &mut Reader, record: Record<'_>) -> Origin {

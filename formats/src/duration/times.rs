@@ -3,13 +3,15 @@
 use jiff::SignedDuration;
 use towpath_core::plan::duration::{MaxUnavailable, Seconds, Spread};
 
-use crate::record::{Reader, shown, whole};
+use crate::record::{Reader, whole};
 use crate::tree::{Node, Value};
 
 /// The longest time that a part of an update may take: a month.
 const MAX_SECONDS: i64 = 31 * 86_400;
 /// The most nodes that may go at once.
 const MAX_COUNT: u32 = 100_000;
+/// The longest text of a duration.
+const MAX_TEXT_BYTES: usize = 32;
 const REMEDY: &str = "write it as in 90s, 15m or 1h 30m, up to 31 days";
 
 /// A duration, or three: `15m`, or `{low: 15m, likely: 20m, high: 30m}`.
@@ -44,11 +46,13 @@ fn seconds(reader: &mut Reader, node: &Node, what: &str) -> Option<Seconds> {
 
 /// A duration of zero or more, as long as it may be.
 pub(crate) fn duration(reader: &mut Reader, node: &Node, what: &str) -> Option<SignedDuration> {
-    let text = reader.text(node, what)?;
     let fits = |duration: &SignedDuration| !duration.is_negative() && duration.as_secs() <= MAX_SECONDS;
-    let parsed: Option<SignedDuration> = (text.len() <= 32).then(|| text.parse().ok()).flatten().filter(fits);
+    let parsed: Option<SignedDuration> = match &node.value {
+        Value::Text(text) if text.len() <= MAX_TEXT_BYTES => text.parse().ok().filter(fits),
+        _ => None,
+    };
     if parsed.is_none() {
-        reader.error("bad-duration", node, format!("{what} is {:?}, which is no duration", shown(text)), REMEDY);
+        reader.error("bad-duration", node, format!("{what} is {}, which is no duration", node.kind()), REMEDY);
     }
     parsed
 }
