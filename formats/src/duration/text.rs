@@ -124,7 +124,7 @@ fn explained(told: &Estimated<'_>) -> Vec<String> {
     for hop in told.hops {
         bases.insert(hop.basis.to_string(), format!("{} ({})", hop.origin.note, hop.origin.kind.code()));
     }
-    lines.extend(bases.into_iter().map(|(basis, origin)| format!("From {basis}: {origin}.")));
+    lines.extend(bases.into_iter().map(|(basis, origin)| format!("Based on {basis}: {origin}.")));
     lines
 }
 
