@@ -1,12 +1,36 @@
 //! The way there: how, and when, does a cluster get from one release to another?
+//!
+//! The search is over all channels that the cluster may be set to at once; the plan says which one to set for each hop. Every hop is
+//! offered to that cluster, in that channel, at the time at which the plan takes it: the rules say so, not this module.
+
+mod alternatives;
+mod ground;
+mod no_path;
+mod pools;
+mod request;
+mod safest;
+mod schedule;
+mod scope;
+mod search;
 
 pub mod duration;
 
 use std::collections::BTreeSet;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
-use crate::domain::{ChannelName, ReleaseId, RiskId};
+pub use no_path::{Barrier, NoPath, Obstacle, Stranded};
+pub use pools::{CatchUp, Pools, pools};
+pub use request::{Asker, Goal, Preference, Request, RiskPolicy};
+pub use schedule::Times;
+pub use search::{Certainty, Lasts};
+
+use crate::domain::{ChannelName, Graph, ReleaseId, RiskId};
+use ground::Ground;
+use search::Search;
+
+/// How long a hop takes where nobody has a better idea: a control plane's usual 60 to 120 minutes.
+pub const USUAL_HOP: SignedDuration = SignedDuration::from_mins(90);
 
 /// A way from one release to another, hop by hop. No hops: it is there already.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,4 +54,33 @@ pub struct Hop {
     pub risks: BTreeSet<RiskId>,
     /// The earliest instant at which it is offered to the cluster that asks.
     pub opens: Timestamp,
+}
+
+/// The ways to a goal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The goal, as a release.
+    pub goal: ReleaseId,
+    /// The ways, the best first. At least one.
+    pub plans: Vec<Plan>,
+    /// Whether they are known to be the best.
+    pub certainty: Certainty,
+}
+
+/// Finds the best ways, or says why there is none. `lasts` says how long a hop takes, whatever its channel.
+pub fn paths(graph: &Graph, request: &Request, lasts: &Lasts<'_>) -> Result<Found, NoPath> {
+    let channels = scope::channels(graph, request)?;
+    let start = scope::start(graph, &channels, request)?;
+    let goal = scope::goal(graph, &channels, request)?;
+    let ground = Ground::new(graph, &channels, request, &request.risks);
+    let ends = [ground.number(start), ground.number(goal)];
+    let search = Search::new(&ground, ends[1], request.prefer, lasts);
+    let ways = alternatives::best_ways(&search, ends[0], request.ways.clamp(1, Request::MAX_WAYS));
+    match ways.is_empty() {
+        true => Err(no_path::stranded(&ground, &channels, request, ends, lasts)),
+        false => {
+            let plans = ways.iter().map(|way| schedule::plan(&ground, way, lasts)).collect();
+            Ok(Found { goal, plans, certainty: search.certainty.get() })
+        }
+    }
 }

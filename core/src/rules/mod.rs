@@ -39,7 +39,12 @@ impl Policy {
         Self(vec![Box::new(Self::standing()), Box::new(PhasedRollout)])
     }
 
-    /// The same, of edges that may not be in the cluster's channel, or not yet. [`recommend`](crate::decide::recommend) asks only
+    /// Rules whose verdict depends on the channel and time, never on an edge's blocks: when does it open?
+    pub fn timing() -> Self {
+        Self(vec![Box::new(PhasedRollout), Box::new(ChannelEntry)])
+    }
+
+    /// What decides which edges a client sees, also of edges that may not be in the cluster's channel, or not yet. [`recommend`](crate::decide::recommend) asks only
     /// about those that are.
     pub fn anywhere() -> Self {
         Self(vec![Box::new(Self::graph()), Box::new(ChannelEntry)])

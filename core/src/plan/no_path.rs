@@ -1,0 +1,188 @@
+//! No path: how far one gets, and what stands in the way.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+use super::ground::Ground;
+use super::search::{Lasts, Search};
+use super::{Plan, Preference, Request, RiskPolicy, alternatives, schedule};
+use crate::domain::{Channel, ChannelName, Edge, Graph, ReleaseId, Situation, Verdict};
+use crate::rules::{Policy, Rule};
+
+/// So many barriers are told of; the others are counted.
+const MAX_BARRIERS: usize = 4;
+
+/// Why there is no path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoPath {
+    /// There is no such channel, nor one of that stream.
+    NoChannel(ChannelName),
+    /// There is no release of the cluster's version for its architecture.
+    FromUnknown,
+    /// The cluster's release is in none of the channels.
+    FromElsewhere(ReleaseId),
+    /// There is no release of the goal's version for the cluster's architecture.
+    GoalUnknown,
+    /// The goal is in none of the channels.
+    GoalElsewhere(ReleaseId),
+    /// The channels hold nothing that the goal could be.
+    NothingThere,
+    /// All that is there, but no way leads to the goal.
+    Stranded(Box<Stranded>),
+}
+
+impl NoPath {
+    /// The stable name, for machines.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NoChannel(_) => "NoChannel",
+            Self::FromUnknown => "FromUnknown",
+            Self::FromElsewhere(_) => "FromNotInChannels",
+            Self::GoalUnknown => "GoalUnknown",
+            Self::GoalElsewhere(_) => "GoalNotInChannels",
+            Self::NothingThere => "NothingInChannels",
+            Self::Stranded(_) => "Stranded",
+        }
+    }
+}
+
+/// How far one gets, and no farther.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stranded {
+    /// Where one wants to go.
+    pub goal: ReleaseId,
+    /// The way to the newest release that can be reached and is not newer than the goal, if there is any.
+    pub nearest: Option<Plan>,
+    /// The newest release of the goal's minor version that can be reached.
+    pub of_goals_minor: Option<ReleaseId>,
+    /// Updates that would lead on and are not for this cluster, the most promising first.
+    pub barriers: Vec<Barrier>,
+    /// So many more of them there are.
+    pub more_barriers: usize,
+    /// A way that opens if these risks are accepted, the fewest that will do.
+    pub with_risks: Option<Plan>,
+}
+
+/// An update that would lead on, and why it is not for this cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Barrier {
+    /// From a release that can be reached.
+    pub from: ReleaseId,
+    /// To one that cannot.
+    pub to: ReleaseId,
+    /// What stands in the way.
+    pub obstacle: Obstacle,
+}
+
+/// What stands in the way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Obstacle {
+    /// What the rules say in this channel. Offered, with risks: they are not to be taken.
+    Rules {
+        /// The channel.
+        channel: ChannelName,
+        /// The answer, and every reason.
+        verdict: Verdict,
+    },
+    /// None of the channels holds both, but these do.
+    NoChannelHoldsBoth(Vec<ChannelName>),
+}
+
+/// Looks around where the way ends.
+pub(super) fn stranded(
+    ground: &Ground<'_>,
+    channels: &[&Channel],
+    request: &Request,
+    [start, goal]: [u32; 2],
+    lasts: &Lasts<'_>,
+) -> NoPath {
+    let reached = reached(ground, start, |release| ground.out(release));
+    let near = (0..=goal).rev().find(|release| reached.contains(release)).filter(|near| *near > start);
+    let nearest = near.and_then(|near| {
+        let search = Search::new(ground, near, request.prefer, lasts);
+        let ways = alternatives::best_ways(&search, start, 1);
+        ways.first().map(|way| schedule::plan(ground, way, lasts))
+    });
+    let version = |release: u32| &ground.graph.release(ground.id(release)).version;
+    let of_goals_minor = reached.iter().rev().find(|release| version(**release).same_minor(version(goal)));
+    let (barriers, more_barriers) = barriers(ground, channels, request, &reached, goal);
+    NoPath::Stranded(Box::new(Stranded {
+        goal: ground.id(goal),
+        nearest,
+        of_goals_minor: of_goals_minor.map(|release| ground.id(*release)),
+        barriers,
+        more_barriers,
+        with_risks: with_risks(ground.graph, channels, request, [start, goal], lasts),
+    }))
+}
+
+/// All that can be reached over such steps.
+fn reached<'g>(ground: &Ground<'_>, start: u32, steps: impl Fn(u32) -> &'g [super::ground::Step]) -> BTreeSet<u32> {
+    let mut seen = vec![false; ground.count as usize];
+    seen[start as usize] = true;
+    let mut waiting = vec![start];
+    while let Some(at) = waiting.pop() {
+        for step in steps(at) {
+            if !std::mem::replace(&mut seen[step.release as usize], true) {
+                waiting.push(step.release);
+            }
+        }
+    }
+    (0..ground.count).filter(|release| seen[*release as usize]).collect()
+}
+
+/// Edges out of what can be reached, to where the goal can be reached from; if there are none, to anything between.
+fn barriers(
+    ground: &Ground<'_>,
+    channels: &[&Channel],
+    request: &Request,
+    reached: &BTreeSet<u32>,
+    goal: u32,
+) -> (Vec<Barrier>, usize) {
+    let beyond = self::reached(ground, goal, |release| ground.into(release));
+    let leaving = reached.iter().flat_map(|from| {
+        let targets = ground.graph.edges_from(ground.id(*from)).iter().map(|edge| (ground.number(edge.to), *edge));
+        targets.filter(|(to, _)| !reached.contains(to)).map(move |(to, edge)| (*from, to, edge))
+    });
+    let mut leaving: Vec<(u32, u32, Edge)> = leaving.filter(|(_, to, _)| *to <= goal || beyond.contains(to)).collect();
+    if leaving.iter().any(|(_, to, _)| beyond.contains(to)) {
+        leaving.retain(|(_, to, _)| beyond.contains(to));
+    }
+    // An edge within the channels says more than one that leads out of them; then the newest counts.
+    leaving.sort_by_key(|(from, to, _)| (!ground.is_held_together(*from, *to), Reverse((*from, *to))));
+    let more = leaving.len().saturating_sub(MAX_BARRIERS);
+    leaving.truncate(MAX_BARRIERS);
+    (leaving.iter().map(|(_, _, edge)| barrier(ground, channels, request, *edge)).collect(), more)
+}
+
+fn barrier(ground: &Ground<'_>, channels: &[&Channel], request: &Request, edge: Edge) -> Barrier {
+    let holds_both =
+        |channel: &Channel| channel.membership(edge.from).is_some() && channel.membership(edge.to).is_some();
+    let obstacle = match channels.iter().find(|channel| holds_both(channel)) {
+        Some(channel) => {
+            let cluster = request.asker.in_channel(&channel.name);
+            let at = Situation { graph: ground.graph, cluster: &cluster, now: request.now };
+            Obstacle::Rules { channel: channel.name.clone(), verdict: Policy::anywhere().judge(edge, &at) }
+        }
+        None => {
+            let all = ground.graph.release(edge.to).channels.iter().map(|(name, _)| name);
+            let both = all.filter(|name| ground.graph.channel(name.as_str()).is_some_and(holds_both));
+            Obstacle::NoChannelHoldsBoth(both.cloned().collect())
+        }
+    };
+    Barrier { from: edge.from, to: edge.to, obstacle }
+}
+
+/// The way with the fewest risks, were all of them accepted.
+fn with_risks(
+    graph: &Graph,
+    channels: &[&Channel],
+    request: &Request,
+    [start, goal]: [u32; 2],
+    lasts: &Lasts<'_>,
+) -> Option<Plan> {
+    let ground = Ground::new(graph, channels, request, &RiskPolicy::Any);
+    let search = Search::new(&ground, goal, Preference::Safest, lasts);
+    let ways = alternatives::best_ways(&search, start, 1);
+    ways.first().map(|way| schedule::plan(&ground, way, lasts))
+}

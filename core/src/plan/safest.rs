@@ -1,0 +1,122 @@
+//! The safest way: the fewest different risks, then the fewest hops.
+//!
+//! A risk that is on the way already costs nothing more, so risks do not add up like lengths: what is kept for each release is
+//! every set of risks with which one gets there, unless another set is within it and needs no more hops. In general that can be a great
+//! many sets; in update graphs it is a handful. Where it is more than [`MAX_LABELS`], the way is taken on which risks, counted anew
+//! at each hop, are the fewest, and it is told that there may be a safer one.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
+
+use super::ground::{Ground, Step};
+use super::search::{Barred, Certainty, Search};
+
+/// So many sets are looked at.
+pub(super) const MAX_LABELS: usize = 100_000;
+
+/// Risks, told apart by their names as clients do, each by the lowest number that has its name.
+pub(super) type Names = BTreeSet<u32>;
+
+/// The best way on, given the risks that one has met.
+pub(super) fn safest(search: &Search<'_>, begun: &[u32], barred: &Barred) -> Option<Vec<u32>> {
+    let start = *begun.last()?;
+    let met = names(search.ground, begun);
+    let Some(sets) = fewest_risks(search, start, &met, barred) else {
+        search.certainty.set(Certainty::SearchLimit);
+        return fewest_risky_steps(search, start, barred);
+    };
+    // Each of the best sets has a best way: the shortest that meets nothing else.
+    let ways = sets.iter().filter_map(|set| {
+        search.fewest_over(start, barred, |step| of(search.ground, step).all(|name| set.contains(&name)))
+    });
+    ways.min_by_key(|way| search.cost(&[&begun[..begun.len() - 1], way].concat()))
+}
+
+/// The names of all risks on a way.
+pub(super) fn names(ground: &Ground<'_>, way: &[u32]) -> Names {
+    let steps = way.windows(2).filter_map(|pair| ground.step(pair[0], pair[1]));
+    steps.flat_map(|step| of(ground, step)).collect()
+}
+
+fn of<'g>(ground: &'g Ground<'_>, step: Step) -> impl Iterator<Item = u32> + 'g {
+    let graph = ground.graph;
+    // Risks are numbered by name, so those of one name stand together.
+    let first = move |id: u32| {
+        let same = |earlier: &u32| {
+            graph.risk(crate::domain::RiskId(*earlier)).name == graph.risk(crate::domain::RiskId(id)).name
+        };
+        (0..id).rev().take_while(same).last().unwrap_or(id)
+    };
+    ground.risks(step).iter().map(move |risk| first(risk.0))
+}
+
+/// All sets of risks with which one reaches the goal, of those that are the fewest over the fewest hops.
+/// None: there are too many to look at.
+fn fewest_risks(search: &Search<'_>, start: u32, met: &Names, barred: &Barred) -> Option<Vec<Names>> {
+    let ground = search.ground;
+    // By release, what is kept: risks, and the hops they take.
+    let mut kept: Vec<Vec<(Names, u32)>> = vec![Vec::new(); ground.count as usize];
+    let mut waiting = BinaryHeap::from([Reverse((met.len(), 0u32, start, met.clone()))]);
+    kept[start as usize].push((met.clone(), 0));
+    let (mut found, mut best): (Vec<Names>, Option<(usize, u32)>) = (Vec::new(), None);
+    let mut labels = 0;
+    while let Some(Reverse((count, hops, at, risks))) = waiting.pop() {
+        if best.is_some_and(|best| best < (count, hops)) {
+            break;
+        }
+        if at == search.goal {
+            best = Some((count, hops));
+            found.push(risks);
+            continue;
+        }
+        let stays = kept[at as usize].iter().any(|(set, over)| *over == hops && *set == risks);
+        if !stays {
+            continue;
+        }
+        for step in ground.out(at).iter().filter(|step| barred.is_free(start, at, step.release)) {
+            let mut more = risks.clone();
+            more.extend(of(ground, *step));
+            let here = &mut kept[step.release as usize];
+            let better = |(set, over): &(Names, u32)| *over <= hops + 1 && set.is_subset(&more);
+            if here.iter().any(better) {
+                continue;
+            }
+            if labels == search.max_labels {
+                return None;
+            }
+            here.retain(|(set, over)| !(hops < *over && more.is_subset(set)));
+            here.push((more.clone(), hops + 1));
+            labels += 1;
+            waiting.push(Reverse((more.len(), hops + 1, step.release, more)));
+        }
+    }
+    Some(found)
+}
+
+/// The way on which risks, counted at each hop, are the fewest; then over the fewest hops, then the newest releases.
+fn fewest_risky_steps(search: &Search<'_>, start: u32, barred: &Barred) -> Option<Vec<u32>> {
+    let ground = search.ground;
+    // For each release: risks and hops from here to the goal, and the next release.
+    let mut best: Vec<Option<(usize, u32, Reverse<u32>)>> = vec![None; ground.count as usize];
+    let mut waiting = BinaryHeap::from([Reverse((0usize, 0u32, search.goal))]);
+    best[search.goal as usize] = Some((0, 0, Reverse(search.goal)));
+    while let Some(Reverse((risks, hops, to))) = waiting.pop() {
+        if best[to as usize].is_some_and(|(fewer, shorter, _)| (fewer, shorter) < (risks, hops)) {
+            continue;
+        }
+        for step in ground.into(to).iter().filter(|step| barred.is_free(start, step.release, to)) {
+            let cost = (risks + ground.risks(*step).len(), hops + 1, Reverse(to));
+            let known = &mut best[step.release as usize];
+            if known.is_none_or(|known| cost < known) {
+                *known = Some(cost);
+                waiting.push(Reverse((cost.0, cost.1, step.release)));
+            }
+        }
+    }
+    let mut way = vec![start];
+    while *way.last()? != search.goal {
+        let (_, _, Reverse(next)) = best[*way.last()? as usize]?;
+        way.push(next);
+    }
+    Some(way)
+}

@@ -1,0 +1,77 @@
+//! From a way to a plan: which channel to be in at each hop, and when each hop can be taken.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::ground::Ground;
+use super::search::Lasts;
+use super::{Hop, Plan};
+
+/// When a hop of a plan is taken, and when the cluster is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Times {
+    /// As soon as the hop before it is done and this one is offered.
+    pub taken: Timestamp,
+    /// Once it is done.
+    pub arrives: Timestamp,
+}
+
+impl Plan {
+    /// When each hop is taken by a cluster that begins now and goes on as soon as it can.
+    pub fn times(&self, now: Timestamp, lasts: &Lasts<'_>) -> Vec<Times> {
+        let mut arrived = now;
+        let times = self.hops.iter().map(|hop| {
+            let taken = arrived.max(hop.opens);
+            arrived = later(taken, lasts(hop).max(SignedDuration::ZERO));
+            Times { taken, arrives: arrived }
+        });
+        times.collect()
+    }
+}
+
+/// The plan for a way.
+///
+/// At each hop, those channels count in which it can be taken first. The cluster stays in its channel as long as that is one of
+/// them; else it goes to the one in which it can stay longest, then to one that holds the goal, then to the first in order.
+pub(super) fn plan(ground: &Ground<'_>, way: &[u32], lasts: &Lasts<'_>) -> Plan {
+    let mut arrived = ground.now;
+    let mut choices: Vec<Vec<(usize, Timestamp)>> = Vec::new();
+    for pair in way.windows(2) {
+        let mut openings: Vec<(usize, Timestamp)> = ground.openings(pair[0], pair[1]).collect();
+        let taken = openings.iter().map(|(_, opens)| arrived.max(*opens)).min().unwrap_or(arrived);
+        openings.retain(|(_, opens)| *opens <= taken);
+        let lasting = hop(ground, pair[0], pair[1]).map_or(SignedDuration::ZERO, |hop| lasts(&hop));
+        arrived = later(taken, lasting.max(SignedDuration::ZERO));
+        choices.push(openings);
+    }
+    let goal = way.last().copied().unwrap_or_default();
+    let mut channel: Option<usize> = None;
+    let mut hops = Vec::new();
+    for (number, pair) in way.windows(2).enumerate() {
+        let is_open = |channel: usize, hop: usize| choices[hop].iter().any(|(open, _)| *open == channel);
+        let stays = channel.filter(|channel| is_open(*channel, number));
+        let run = |channel: usize| (number..choices.len()).take_while(|hop| is_open(channel, *hop)).count();
+        let worth = |channel: usize| (run(channel), ground.holds(channel, goal), std::cmp::Reverse(channel));
+        let best = || choices[number].iter().map(|(open, _)| *open).max_by_key(|open| worth(*open));
+        channel = stays.or_else(best);
+        let chosen = choices[number].iter().find(|(open, _)| Some(*open) == channel);
+        hops.extend(chosen.map(|(channel, opens)| hop_in(ground, pair[0], pair[1], *channel, *opens)));
+    }
+    assert_eq!(hops.len() + 1, way.len(), "each step of a way is in a channel that holds both its ends");
+    Plan { from: ground.id(way[0]), hops }
+}
+
+/// A hop in the first channel that has it.
+pub(super) fn hop(ground: &Ground<'_>, from: u32, to: u32) -> Option<Hop> {
+    let (channel, opens) = ground.openings(from, to).next()?;
+    Some(hop_in(ground, from, to, channel, opens))
+}
+
+fn hop_in(ground: &Ground<'_>, from: u32, to: u32, channel: usize, opens: Timestamp) -> Hop {
+    let risks = ground.risks_between(from, to);
+    Hop { channel: ground.channel(channel).name.clone(), from: ground.id(from), to: ground.id(to), risks, opens }
+}
+
+/// A time after another, as far as there is one.
+pub(super) fn later(at: Timestamp, by: SignedDuration) -> Timestamp {
+    at.checked_add(by).unwrap_or(Timestamp::MAX)
+}

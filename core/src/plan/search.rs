@@ -1,0 +1,227 @@
+//! The search for the best way on from where one is.
+//!
+//! It is over releases, never channel by channel: the channel is chosen when the way is known. Of several best ways it takes the
+//! one with the newer release at the first hop at which they differ.
+
+use std::cell::Cell;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, VecDeque};
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::ground::{Ground, Step};
+use super::{Preference, safest, schedule};
+
+/// How long a hop takes: never less than nothing.
+pub type Lasts<'a> = dyn Fn(&super::Hop) -> SignedDuration + 'a;
+
+/// What is looked for.
+pub(super) struct Search<'a> {
+    pub(super) ground: &'a Ground<'a>,
+    pub(super) goal: u32,
+    pub(super) prefer: Preference,
+    pub(super) lasts: &'a Lasts<'a>,
+    /// So many sets of risks are looked at.
+    pub(super) max_labels: usize,
+    /// Whether what was found is known to be the best.
+    pub(super) certainty: Cell<Certainty>,
+}
+
+/// Whether the ways that were found are known to be the best.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Certainty {
+    /// They are.
+    #[default]
+    Best,
+    /// There is a way for sure, but the search for the fewest risks came to its limit; there may be a safer one.
+    SearchLimit,
+}
+
+/// What a way costs: the less, the better. The last part makes the newer release the better one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Cost {
+    first: i128,
+    hops: usize,
+    releases: Vec<Reverse<u32>>,
+}
+
+/// Where one is not to go again: releases, and what must not be the next one.
+#[derive(Debug, Default)]
+pub(super) struct Barred {
+    pub(super) releases: BTreeSet<u32>,
+    pub(super) next: BTreeSet<u32>,
+}
+
+impl Barred {
+    pub(super) fn is_free(&self, start: u32, from: u32, to: u32) -> bool {
+        !(self.releases.contains(&to) || self.releases.contains(&from) || (from == start && self.next.contains(&to)))
+    }
+}
+
+impl<'a> Search<'a> {
+    pub(super) fn new(ground: &'a Ground<'a>, goal: u32, prefer: Preference, lasts: &'a Lasts<'a>) -> Self {
+        Self { ground, goal, prefer, lasts, max_labels: safest::MAX_LABELS, certainty: Cell::default() }
+    }
+
+    /// The best way that begins so, as releases, if there is one.
+    pub(super) fn best(&self, begun: &[u32], barred: &Barred) -> Option<Vec<u32>> {
+        let start = *begun.last()?;
+        let rest = match self.prefer {
+            Preference::FewestHops => self.fewest(start, barred),
+            Preference::Safest => safest::safest(self, begun, barred),
+            Preference::Soonest => self.soonest(start, self.arrival(begun), barred),
+        }?;
+        Some([&begun[..begun.len() - 1], &rest].concat())
+    }
+
+    /// What a way costs.
+    pub(super) fn cost(&self, way: &[u32]) -> Cost {
+        let first = match self.prefer {
+            Preference::FewestHops => 0,
+            Preference::Safest => safest::names(self.ground, way).len() as i128,
+            Preference::Soonest => self.arrival(way).as_nanosecond(),
+        };
+        Cost { first, hops: way.len(), releases: way.iter().copied().map(Reverse).collect() }
+    }
+
+    /// Over the fewest hops: how far each release is from the goal, then forward.
+    pub(super) fn fewest(&self, start: u32, barred: &Barred) -> Option<Vec<u32>> {
+        self.fewest_over(start, barred, |_| true)
+    }
+
+    /// The same, over those steps only of which `may` says so.
+    pub(super) fn fewest_over(&self, start: u32, barred: &Barred, may: impl Fn(Step) -> bool) -> Option<Vec<u32>> {
+        let ground = self.ground;
+        let mut hops: Vec<u32> = vec![u32::MAX; ground.count as usize];
+        hops[self.goal as usize] = 0;
+        let mut waiting = VecDeque::from([self.goal]);
+        while let Some(to) = waiting.pop_front() {
+            if to == start {
+                break;
+            }
+            for step in ground.into(to) {
+                let from = step.release;
+                let is_new = hops[from as usize] == u32::MAX;
+                if is_new && barred.is_free(start, from, to) && may(*step) {
+                    hops[from as usize] = hops[to as usize] + 1;
+                    waiting.push_back(from);
+                }
+            }
+        }
+        let mut way = vec![start];
+        let mut at = start;
+        while at != self.goal {
+            let nearer = |to: u32| hops[to as usize] != u32::MAX && hops[to as usize] + 1 == hops[at as usize];
+            let mut steps = ground.out(at).iter().rev();
+            let next =
+                steps.find(|step| nearer(step.release) && barred.is_free(start, at, step.release) && may(**step))?;
+            at = next.release;
+            way.push(at);
+        }
+        Some(way)
+    }
+
+    /// By the earliest arrival; then over the fewest hops by which one arrives no later.
+    fn soonest(&self, start: u32, now: Timestamp, barred: &Barred) -> Option<Vec<u32>> {
+        let arrivals = self.arrivals(start, now, barred);
+        let due = arrivals[self.goal as usize]?;
+        let latest = self.latest(start, now, due, &arrivals, barred);
+        let (mut at, mut time, mut way) = (start, now, vec![start]);
+        for left in (0..latest.len() - 1).rev() {
+            let mut steps = self.ground.out(at).iter().rev().map(|step| step.release);
+            let in_time = |to: u32| {
+                let must = latest[left][to as usize]?;
+                let arrives = self.arrives(at, to, time)?;
+                (barred.is_free(start, at, to) && arrives <= must).then_some((to, arrives))
+            };
+            (at, time) = steps.find_map(in_time)?;
+            way.push(at);
+        }
+        Some(way)
+    }
+
+    /// The earliest arrival at each release up to the goal. To wait is never better than to go: what is open stays open.
+    fn arrivals(&self, start: u32, now: Timestamp, barred: &Barred) -> Vec<Option<Timestamp>> {
+        let mut arrivals: Vec<Option<Timestamp>> = vec![None; self.ground.count as usize];
+        arrivals[start as usize] = Some(now);
+        let mut waiting = BinaryHeap::from([Reverse((now, start))]);
+        while let Some(Reverse((time, from))) = waiting.pop() {
+            if arrivals[from as usize].is_some_and(|earlier| earlier < time) {
+                continue;
+            }
+            if from == self.goal {
+                break;
+            }
+            for to in self.ground.out(from).iter().map(|step| step.release) {
+                let known = arrivals[to as usize];
+                if known.is_some_and(|known| known <= time) || !barred.is_free(start, from, to) {
+                    continue;
+                }
+                if let Some(arrives) = self.arrives(from, to, time).filter(|new| known.is_none_or(|known| *new < known))
+                {
+                    arrivals[to as usize] = Some(arrives);
+                    waiting.push(Reverse((arrives, to)));
+                }
+            }
+        }
+        arrivals
+    }
+
+    /// By when, at the latest, one has to be at each release to reach the goal in time with so many hops left: for 0, 1, 2, … hops,
+    /// up to the first number that is enough.
+    fn latest(
+        &self,
+        start: u32,
+        now: Timestamp,
+        due: Timestamp,
+        arrivals: &[Option<Timestamp>],
+        barred: &Barred,
+    ) -> Vec<Vec<Option<Timestamp>>> {
+        let count = self.ground.count as usize;
+        let mut latest = vec![vec![None; count]];
+        latest[0][self.goal as usize] = Some(due);
+        // The earliest way has at most so many hops, so this ends.
+        for hops in 0..count {
+            if latest[hops][start as usize].is_some_and(|must| must >= now) {
+                break;
+            }
+            let mut further: Vec<Option<Timestamp>> = vec![None; count];
+            for to in 0..self.ground.count {
+                let Some(must) = latest[hops][to as usize] else { continue };
+                for from in self.ground.into(to).iter().map(|step| step.release) {
+                    let Some(arrival) = arrivals[from as usize].filter(|_| barred.is_free(start, from, to)) else {
+                        continue;
+                    };
+                    let known = further[from as usize];
+                    let leave = self.leaves(from, to, must).filter(|leave| *leave >= arrival);
+                    further[from as usize] = known.max(leave);
+                }
+            }
+            latest.push(further);
+        }
+        latest
+    }
+
+    /// When one arrives who is there at that time and leaves as soon as it is offered.
+    fn arrives(&self, from: u32, to: u32, time: Timestamp) -> Option<Timestamp> {
+        let opens = self.ground.opens(from, to)?;
+        Some(schedule::later(time.max(opens), self.lasting(from, to)))
+    }
+
+    /// When one has to leave at the latest to arrive by then; none if it is not offered so early.
+    fn leaves(&self, from: u32, to: u32, must: Timestamp) -> Option<Timestamp> {
+        let leave = must.checked_sub(self.lasting(from, to)).ok()?;
+        self.ground.opens(from, to).filter(|opens| *opens <= leave).map(|_| leave)
+    }
+
+    fn lasting(&self, from: u32, to: u32) -> SignedDuration {
+        let hop = schedule::hop(self.ground, from, to);
+        hop.map_or(SignedDuration::ZERO, |hop| (self.lasts)(&hop).max(SignedDuration::ZERO))
+    }
+
+    /// When one arrives at the end of a way.
+    fn arrival(&self, way: &[u32]) -> Timestamp {
+        let arrives = |time, pair: &[u32]| self.arrives(pair[0], pair[1], time).unwrap_or(Timestamp::MAX);
+        way.windows(2).fold(self.ground.now, arrives)
+    }
+}

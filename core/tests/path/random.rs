@@ -1,0 +1,195 @@
+//! Plans equal brute force, and every hop of a plan is offered when it is taken.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+use jiff::{SignedDuration, Timestamp};
+use proptest::prelude::*;
+use towpath_core::decide::recommend;
+use towpath_core::domain::*;
+use towpath_core::plan::*;
+use towpath_core::rules::{Policy, Rule};
+
+use crate::graphs::{CHANNELS, HOURS, any_cluster, any_graph, at};
+
+/// What a way costs, told without the planner; and the way.
+type Costed = ((i128, usize, Vec<Reverse<ReleaseId>>), Vec<ReleaseId>);
+
+/// Hops of different kinds take differently long, and some no time at all.
+fn lasts(hop: &Hop) -> SignedDuration {
+    SignedDuration::from_hours(i64::from((hop.from.0 + 2 * hop.to.0) % 4) * 7)
+}
+
+struct Brute<'a> {
+    graph: &'a Graph,
+    request: &'a Request,
+    goal: ReleaseId,
+}
+
+impl Brute<'_> {
+    /// When an edge opens first, and with which risks, if it may be taken at all.
+    fn opening(&self, edge: &Edge) -> Option<(Timestamp, BTreeSet<&str>)> {
+        let Request { asker, now, via, risks: policy, .. } = self.request;
+        let in_channel = |channel: &ChannelName| {
+            let cluster = asker.in_channel(channel);
+            let at = Situation { graph: self.graph, cluster: &cluster, now: *now };
+            let opens = match Policy::anywhere().judge(*edge, &at).answer {
+                Answer::Recommend | Answer::RecommendUnless(_) => *now,
+                Answer::Wait { until } => until?,
+                Answer::Refuse => return None,
+            };
+            let risks: BTreeSet<RiskId> = self.graph.blocks_on(*edge).filter_map(|block| block.risk).collect();
+            let risks: Vec<&Risk> = risks.iter().map(|risk| self.graph.risk(*risk)).collect();
+            let taken = risks.iter().all(|risk| policy.takes(risk));
+            taken.then(|| (opens, risks.iter().map(|risk| risk.name.as_str()).collect()))
+        };
+        via.iter().filter_map(in_channel).min()
+    }
+
+    /// Every way that passes no release twice, from the best to the worst.
+    fn ways(&self, from: ReleaseId) -> Vec<Costed> {
+        let mut found = Vec::new();
+        self.walk(&mut vec![from], self.request.now, &BTreeSet::new(), &mut found);
+        found.sort();
+        found
+    }
+
+    fn walk(&self, way: &mut Vec<ReleaseId>, time: Timestamp, met: &BTreeSet<&str>, found: &mut Vec<Costed>) {
+        let here = *way.last().unwrap();
+        if here == self.goal {
+            let first = match self.request.prefer {
+                Preference::FewestHops => 0,
+                Preference::Safest => met.len() as i128,
+                Preference::Soonest => time.as_nanosecond(),
+            };
+            found.push(((first, way.len(), way.iter().copied().map(Reverse).collect()), way.clone()));
+            return;
+        }
+        for edge in self.graph.edges_from(here) {
+            let Some((opens, risks)) = self.opening(edge).filter(|_| !way.contains(&edge.to)) else { continue };
+            let channel = self.request.via[0].clone();
+            let hop = Hop { channel, from: here, to: edge.to, risks: BTreeSet::new(), opens };
+            way.push(edge.to);
+            self.walk(way, time.max(opens) + lasts(&hop), &met.union(&risks).copied().collect(), found);
+            way.pop();
+        }
+    }
+}
+
+fn any_policy() -> impl Strategy<Value = RiskPolicy> {
+    let accepted = |names: &[&str]| RiskPolicy::Accepted(names.iter().map(|name| (*name).to_owned()).collect());
+    prop_oneof![
+        Just(RiskPolicy::Never),
+        Just(RiskPolicy::Unknown),
+        Just(accepted(&["A"])),
+        Just(accepted(&["B", "C"])),
+        3 => Just(RiskPolicy::Any)
+    ]
+}
+
+fn any_preference() -> impl Strategy<Value = Preference> {
+    prop_oneof![Just(Preference::FewestHops), Just(Preference::Safest), Just(Preference::Soonest)]
+}
+
+/// A request about nothing yet: from and goal are filled in.
+fn any_request() -> impl Strategy<Value = Request> {
+    let via = proptest::sample::subsequence(CHANNELS.to_vec(), 1..=2);
+    (via, any_cluster(), any_policy(), any_preference(), 0..HOURS * 90).prop_map(
+        |(via, cluster, risks, prefer, now)| Request {
+            from: "4.8.0".parse().unwrap(),
+            goal: Goal::Newest,
+            via: via.into_iter().filter_map(ChannelName::new).collect(),
+            risks,
+            prefer,
+            ways: 4,
+            asker: Asker { id: cluster.id, platform: cluster.platform, arch: cluster.arch },
+            now: at(now),
+        },
+    )
+}
+
+/// The same request from one release to another, for each pair.
+fn pairs(graph: &Graph, request: &Request) -> Vec<(ReleaseId, ReleaseId, Request)> {
+    let numbered = (0..).map(ReleaseId).zip(graph.releases()).filter(|(_, release)| release.arch == request.asker.arch);
+    let all: Vec<(ReleaseId, &Version)> = numbered.map(|(id, release)| (id, &release.version)).collect();
+    let pair = |(from, to): (&(ReleaseId, &Version), &(ReleaseId, &Version))| {
+        let asked = Request { from: from.1.clone(), goal: Goal::Version(to.1.clone()), ..request.clone() };
+        (from.0, to.0, asked)
+    };
+    all.iter().flat_map(|from| all.iter().map(move |to| (from, to))).map(pair).collect()
+}
+
+fn releases(plan: &Plan) -> Vec<ReleaseId> {
+    std::iter::once(plan.from).chain(plan.hops.iter().map(|hop| hop.to)).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    #[test]
+    fn the_planner_equals_brute_force(graph in any_graph(), request in any_request()) {
+        for (from, goal, request) in pairs(&graph, &request) {
+            let expected: Vec<Vec<ReleaseId>> =
+                Brute { graph: &graph, request: &request, goal }.ways(from).into_iter().map(|(_, way)| way).take(4).collect();
+            match paths(&graph, &request, &lasts) {
+                Ok(found) => {
+                    prop_assert_eq!(found.plans.iter().map(releases).collect::<Vec<_>>(), expected, "{:?}", request);
+                    prop_assert_eq!(found.certainty, Certainty::Best);
+                }
+                // A release that is in none of the channels has a way to itself, and nobody asks for it.
+                Err(NoPath::FromElsewhere(_) | NoPath::GoalElsewhere(_)) => prop_assert!(expected.is_empty() || from == goal),
+                Err(_) => prop_assert!(expected.is_empty(), "{:?}", expected),
+            }
+        }
+    }
+
+    #[test]
+    fn each_hop_is_offered_when_it_is_taken_and_not_before_it_opens(graph in any_graph(), request in any_request()) {
+        for (_, goal, request) in pairs(&graph, &request) {
+            let Ok(found) = paths(&graph, &request, &lasts) else { continue };
+            for plan in &found.plans {
+                prop_assert_eq!(plan.hops.last().map_or(plan.from, |hop| hop.to), goal);
+                let mut arrived = request.now;
+                for (hop, times) in plan.hops.iter().zip(plan.times(request.now, &lasts)) {
+                    let cluster = request.asker.in_channel(&hop.channel);
+                    let verdict = |now| {
+                        let view = recommend(&Policy::graph(), &Situation { graph: &graph, cluster: &cluster, now });
+                        let found = view.offered().find(|(edge, _)| (edge.from, edge.to) == (hop.from, hop.to));
+                        found.map(|(_, verdict)| verdict.answer.clone())
+                    };
+                    prop_assert!(times.taken >= arrived && times.arrives >= times.taken);
+                    let risks = match verdict(times.taken) {
+                        Some(Answer::RecommendUnless(risks)) => risks,
+                        Some(Answer::Recommend) => BTreeSet::new(),
+                        other => panic!("{hop:?} at {}: {other:?}", times.taken),
+                    };
+                    prop_assert_eq!(&risks, &hop.risks);
+                    prop_assert!(verdict(hop.opens).is_some());
+                    if hop.opens > request.now {
+                        prop_assert_eq!(verdict(hop.opens - SignedDuration::from_nanos(1)), None);
+                    }
+                    arrived = times.arrives;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn who_is_stranded_gets_as_far_as_is_said(graph in any_graph(), request in any_request()) {
+        for (from, goal, request) in pairs(&graph, &request) {
+            let Err(NoPath::Stranded(stranded)) = paths(&graph, &request, &lasts) else { continue };
+            let is_reached = |to: ReleaseId| to == from || {
+                let goal = Goal::Version(graph.release(to).version.clone());
+                paths(&graph, &Request { goal, ..request.clone() }, &lasts).is_ok()
+            };
+            let nearest = stranded.nearest.as_ref().and_then(|plan| plan.hops.last()).map(|hop| hop.to);
+            let between = (from.0 + 1..goal.0).rev().map(ReleaseId).find(|release| is_reached(*release));
+            prop_assert_eq!(nearest, between);
+            for barrier in &stranded.barriers {
+                prop_assert!(is_reached(barrier.from) && !is_reached(barrier.to));
+            }
+            let accepting = paths(&graph, &Request { risks: RiskPolicy::Any, prefer: Preference::Safest, ways: 1, ..request.clone() }, &lasts);
+            prop_assert_eq!(stranded.with_risks, accepting.ok().map(|found| found.plans[0].clone()));
+        }
+    }
+}
