@@ -12,6 +12,7 @@ use crate::explain::{self, ExplainArgs};
 use crate::fleet::{self, Fleet};
 use crate::graph::{self, GraphCommand};
 use crate::ready::{self, ReadyArgs};
+use crate::path::{self, PathArgs};
 use crate::{example, log, serve};
 
 /// Upgrades fleets of OpenShift clusters safely, and can always say why.
@@ -47,6 +48,9 @@ enum Command {
     /// says. Patches are never stopped by these. Exit 0: ready. 1: something stands in the way.
     #[command(after_help = "Example:\n  towpath ready ./objects --path 4.7.60,4.8.57,4.9.59,4.10.67")]
     Ready(ReadyArgs),
+    /// Find the way from one release to another, hop by hop; or say how far one gets, and why no farther.
+    #[command(after_help = "Example:\n  towpath path 4.19.30 4.20 --via stable --platform GCP")]
+    Path(Box<PathArgs>),
     /// For those who change graph data: check it, and see what a change will do.
     #[command(subcommand, after_help = "Example:\n  towpath graph lint")]
     Graph(GraphCommand),
@@ -105,6 +109,7 @@ fn execute(command: Command) -> anyhow::Result<ExitCode> {
         Command::Duration(command) => return duration::execute(command),
         Command::Explain(args) => return explain::explain(args),
         Command::Ready(args) => return ready::ready(args),
+        Command::Path(args) => return path::path(&args),
         Command::Graph(command) => return graph::execute(command),
         Command::Example { directory } => example::write(&directory, jiff::Timestamp::now())?,
         Command::Config { default: true, .. } => print(config::DEFAULT_FILE)?,

@@ -131,7 +131,8 @@ impl ExplainArgs {
     }
 }
 
-async fn answer_of(url: &str) -> anyhow::Result<String> {
+/// What a service says, unless it is that it cannot answer.
+pub(crate) async fn answer_of(url: &str) -> anyhow::Result<String> {
     let fetched = fetch(url, "*/*", MAX_ANSWER_BYTES).await.map_err(|finding| anyhow::anyhow!("{finding}"))?;
     let text = String::from_utf8(fetched.body).context("the service's answer is not text")?;
     if fetched.status != 200 {

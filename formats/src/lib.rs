@@ -19,6 +19,7 @@ pub mod graph_json;
 pub mod graph_lint;
 pub mod graph_request;
 mod json;
+pub mod path;
 pub mod platforms;
 pub mod ready;
 mod record;

@@ -89,7 +89,7 @@ impl Rollouts {
 }
 
 /// People ask for text; whoever does not say gets JSON.
-fn accepted(request: &Parts) -> Form {
+pub(crate) fn accepted(request: &Parts) -> Form {
     let accept = request.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if accept.trim_start().starts_with("text/plain") { Form::Text } else { Form::Json }
 }
@@ -118,12 +118,14 @@ impl Question {
         let told = Told { at: &at, from: &from, explanation: &explanation };
         match form {
             Form::Json => body::json(StatusCode::OK, format!("{:#}\n", format::json(&told))),
-            Form::Text => {
-                let mut response = Response::new(AnswerBody::from(format::text(&told)));
-                let plain = HeaderValue::from_static("text/plain; charset=utf-8");
-                response.headers_mut().insert(header::CONTENT_TYPE, plain);
-                response
-            }
+            Form::Text => plain(format::text(&told)),
         }
     }
+}
+
+/// An answer for people.
+pub(crate) fn plain(text: String) -> Response<AnswerBody> {
+    let mut response = Response::new(AnswerBody::from(text));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
 }

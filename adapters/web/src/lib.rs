@@ -11,6 +11,7 @@ mod managed;
 mod metrics;
 mod operations;
 mod page_cache;
+mod path;
 mod ready;
 mod server;
 mod snapshot;
@@ -56,6 +57,8 @@ enum Work {
     Rollouts(Arc<Snapshot>),
     /// There may be thousands of series.
     Metrics,
+    /// Every edge of some channels may be looked at.
+    Path(Box<path::Question>),
 }
 
 /// What became of it.
@@ -211,6 +214,7 @@ impl Service {
             Work::Explain(question) => Prepared::Whole(question.answer()),
             Work::Rollouts(snapshot) => Prepared::Whole(service.rollouts.answer(&snapshot, service.now())),
             Work::Metrics => Prepared::Whole(operations::metrics(&service)),
+            Work::Path(question) => Prepared::Whole(question.answer()),
         });
         let response = match prepared.await {
             Ok(Prepared::Whole(response)) => Some(response),
@@ -248,13 +252,20 @@ impl Service {
                 Some(snapshot) => return Err(Later::Work(Work::Rollouts(snapshot))),
                 None => explain::not_ready(),
             },
-            path if path.starts_with(fleet::PREFIX) && path != explain::PATH && path != explain::ROLLOUTS => {
+            path::PATH if get => match path::question(self, request) {
+                Ok(question) => return Err(Later::Work(Work::Path(Box::new(question)))),
+                Err(response) => *response,
+            },
+            path if path.starts_with(fleet::PREFIX)
+                && ![explain::PATH, explain::ROLLOUTS, path::PATH].contains(&path) =>
+            {
                 return Err(Later::Fleet);
             }
             "/livez" if get => operations::liveness(),
             "/readyz" if get => operations::readiness(self),
             "/metrics" if get => return Err(Later::Work(Work::Metrics)),
-            graph::PATH | graph::PATH_V1 | explain::PATH | explain::ROLLOUTS | "/livez" | "/readyz" | "/metrics" => {
+            graph::PATH | graph::PATH_V1 | explain::PATH | explain::ROLLOUTS | path::PATH | "/livez" | "/readyz"
+            | "/metrics" => {
                 let mut response = body::error(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "use GET or HEAD");
                 response.headers_mut().insert(header::ALLOW, http::HeaderValue::from_static("GET, HEAD"));
                 response

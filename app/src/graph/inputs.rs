@@ -69,7 +69,8 @@ pub(crate) fn graph(source: &Source, releases: Releases, now: Timestamp) -> anyh
     Ok(Graph::build(graph_data(source, now)?, releases).0)
 }
 
-fn all(findings: &[Finding]) -> anyhow::Error {
+/// All errors, as one.
+pub(crate) fn all(findings: &[Finding]) -> anyhow::Error {
     let lines: Vec<String> = findings.iter().filter(|f| f.is_error()).take(10).map(ToString::to_string).collect();
     anyhow!("{}", lines.join("\n"))
 }

@@ -1,7 +1,137 @@
 //! Ways from one release to another, told in small graphs, and checked against brute force on random ones.
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the finding")]
 
+#[path = "../audit/checker.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod checker;
+mod dsl;
+#[path = "../audit/dsl.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod facts;
 #[path = "../../../formats/tests/support/graphs.rs"]
 #[allow(dead_code, reason = "shared with other tests")]
 mod graphs;
 mod random;
+
+use dsl::check;
+use expect_test::expect;
+
+/// Three even minor versions, as EUS channels hold them.
+const EUS: &str = "
+    channel eus-4.8 4.6.1 4.6.9 4.7.5 4.8.2 4.8.9
+    channel eus-4.10 4.8.2 4.8.9 4.9.5 4.10.3
+    edges 4.6.1 -> 4.6.9
+    edges 4.6.9 -> 4.7.5
+    edges 4.7.5 -> 4.8.2 4.8.9
+    edges 4.8.2 -> 4.8.9 4.9.5
+    edges 4.8.9 -> 4.9.5
+    edges 4.9.5 -> 4.10.3";
+
+#[test]
+fn channels_are_searched_as_one_and_told_hop_by_hop() {
+    check(
+        EUS,
+        "4.6.1 -> 4.10 via eus",
+        expect![[""]],
+    );
+}
+
+#[test]
+fn the_fewest_hops_come_first_then_the_newest_releases() {
+    let facts = "
+        channel stable-4.9 4.9.0 4.9.1 4.9.2 4.9.3
+        edges 4.9.0 -> 4.9.1 4.9.2
+        edges 4.9.1 -> 4.9.2 4.9.3
+        edges 4.9.2 -> 4.9.3";
+    check(facts, "4.9.0 -> 4.9.3 via stable ways 9", expect![[""]]);
+    check(facts, "4.9.3 -> newest via stable", expect![[""]]);
+}
+
+#[test]
+fn risks_are_avoided_taken_or_counted() {
+    let facts = "
+        channel stable-4.9 4.9.0 4.9.1 4.9.2 4.9.3
+        edges 4.9.0 -> 4.9.1 4.9.2 4.9.3
+        edges 4.9.1 -> 4.9.3
+        edges 4.9.2 -> 4.9.3
+        risk Slow a.yaml 4.9.3 from 4[.]9[.][01] rules query
+        risk Slow a.yaml 4.9.1 rules query
+        risk Leak b.yaml 4.9.3 from 4[.]9[.]0 rules query
+        risk Always c.yaml 4.9.2 rules always";
+    check(facts, "4.9.0 -> 4.9.3 via stable", expect![[""]]);
+    check(facts, "4.9.0 -> 4.9.3 via stable risks unknown", expect![[""]]);
+    check(facts, "4.9.0 -> 4.9.3 via stable prefer safest", expect![[""]]);
+    check(facts, "4.9.0 -> 4.9.3 via stable risks accepted:Always", expect![[""]]);
+}
+
+#[test]
+fn a_hop_that_is_not_open_yet_is_told_with_its_time() {
+    let facts = "
+        channel fast-4.9 4.9.0 4.9.1 4.9.2 4.9.3@2026-01-04
+        channel stable-4.9 4.9.0 4.9.1@2026-01-04 4.9.2 4.9.3@2026-01-20
+        phased P10D
+        edges 4.9.0 -> 4.9.1 4.9.2 4.9.3
+        edges 4.9.1 -> 4.9.3
+        edges 4.9.2 -> 4.9.3
+        block slow.yaml 4.9.3 from 4[.]9[.][02]";
+    check(facts, "4.9.0 -> 4.9.3 via stable", expect![[""]]);
+    check(facts, "4.9.0 -> 4.9.3 via stable prefer soonest", expect![[""]]);
+    check(facts, "4.9.0 -> 4.9.3 via stable,fast", expect![[""]]);
+}
+
+#[test]
+fn soonest_takes_more_hops_if_they_arrive_earlier() {
+    let facts = "
+        channel stable-4.9 4.9.0 4.9.1 4.9.2
+        channel slow-4.9 4.9.0 4.9.2@2026-03-01
+        edges 4.9.0 -> 4.9.1 4.9.2
+        edges 4.9.1 -> 4.9.2
+        block direct.yaml 4.9.2 from 4[.]9[.]0 on AWS";
+    check(facts, "4.9.0 -> 4.9.2 via stable on AWS", expect![[""]]);
+    check(facts, "4.9.0 -> 4.9.2 via slow-4.9 on GCP", expect![[""]]);
+}
+
+#[test]
+fn where_the_way_ends_it_says_why() {
+    let blocked = format!("{EUS}\n block broken.yaml 4.9.5\n risk Leak leak.yaml 4.7.5 rules always");
+    check(&blocked, "4.8.2 -> 4.10 via eus", expect![[""]]);
+    check(&blocked, "4.6.1 -> 4.8.2 via eus", expect![[""]]);
+    check(EUS, "4.6.1 -> 4.10.3 via eus-4.8", expect![[""]]);
+    let split = "
+        channel eus-4.8 4.6.1 4.7.5 4.8.2
+        channel eus-4.10 4.8.9 4.10.3
+        channel stable-4.8 4.8.2 4.8.9
+        edges 4.6.1 -> 4.7.5
+        edges 4.7.5 -> 4.8.2
+        edges 4.8.2 -> 4.8.9
+        edges 4.8.9 -> 4.10.3";
+    check(split, "4.6.1 -> 4.10.3 via eus", expect![[""]]);
+}
+
+#[test]
+fn what_does_not_exist_is_said() {
+    check(EUS, "4.6.1 -> 4.10 via fast", expect![[""]]);
+    check(EUS, "4.6.2 -> 4.10 via eus", expect![[""]]);
+    check(EUS, "4.6.1 -> 4.10 via eus-4.10", expect![[""]]);
+    check(EUS, "4.6.1 -> 4.10.9 via eus", expect![[""]]);
+    check(EUS, "4.6.1 -> 4.12 via eus", expect![[""]]);
+    check(EUS, "4.8.9 -> 4.8.2 via eus", expect![[""]]);
+}
+
+#[test]
+fn pools_go_along_where_pausing_saves_nothing() {
+    let facts = "
+        channel stable 4.7.1 4.8.1 4.9.1 4.9.2 4.10.1 4.10.2 4.11.1
+        edges 4.7.1 -> 4.8.1
+        edges 4.8.1 -> 4.9.1
+        edges 4.9.1 -> 4.9.2
+        edges 4.9.2 -> 4.10.1
+        edges 4.10.1 -> 4.10.2
+        edges 4.10.2 -> 4.11.1";
+    check(facts, "4.7.1 -> 4.11.1 via stable", expect![[""]]);
+    let early = "
+        channel stable 4.2.1 4.3.1 4.4.1
+        edges 4.2.1 -> 4.3.1
+        edges 4.3.1 -> 4.4.1";
+    check(early, "4.2.1 -> 4.4.1 via stable", expect![[""]]);
+}

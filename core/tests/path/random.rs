@@ -79,10 +79,10 @@ impl Brute<'_> {
 fn any_policy() -> impl Strategy<Value = RiskPolicy> {
     let accepted = |names: &[&str]| RiskPolicy::Accepted(names.iter().map(|name| (*name).to_owned()).collect());
     prop_oneof![
-        Just(RiskPolicy::Never),
-        Just(RiskPolicy::Unknown),
-        Just(accepted(&["A"])),
-        Just(accepted(&["B", "C"])),
+        1 => Just(RiskPolicy::Never),
+        1 => Just(RiskPolicy::Unknown),
+        1 => Just(accepted(&["A"])),
+        1 => Just(accepted(&["B", "C"])),
         3 => Just(RiskPolicy::Any)
     ]
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use towpath_core::decide::{Candidate, Standing};
 use towpath_core::domain::{Answer, Fact, Reason, Risk};
@@ -57,11 +58,12 @@ fn candidate(told: &Told<'_>, candidate: &Candidate) -> Value {
         "offered": candidate.verdict.is_offered(),
         "offeredFrom": candidate.offered_from(told.at.now).map(|from| from.to_string()),
         "risks": candidate.risks(told.at).iter().map(|risk| risk.name.as_str()).collect::<Vec<_>>(),
-        "reasons": candidate.verdict.reasons.iter().map(|one| reason(one, told)).collect::<Vec<_>>(),
+        "reasons": candidate.verdict.reasons.iter().map(|one| reason(one, told.at.now)).collect::<Vec<_>>(),
     })
 }
 
-fn reason(reason: &Reason, told: &Told<'_>) -> Value {
+/// A reason, as it is told everywhere.
+pub(crate) fn reason(reason: &Reason, now: Timestamp) -> Value {
     let mut value = json!({
         "code": reason.code(),
         "text": reason.to_string(),
@@ -71,7 +73,7 @@ fn reason(reason: &Reason, told: &Told<'_>) -> Value {
         value["window"] = json!({
             "start": window.start.to_string(),
             "end": window.end.to_string(),
-            "share": window.share(told.at.now).as_fraction(),
+            "share": window.share(now).as_fraction(),
             "rule": place(rule),
         });
     }
@@ -82,7 +84,8 @@ fn place(place: &Place) -> Value {
     json!({"file": &*place.file, "line": place.line, "column": place.column})
 }
 
-fn known<T>(fact: &Fact<T>) -> Option<&T> {
+/// What is known, or nothing.
+pub(crate) fn known<T>(fact: &Fact<T>) -> Option<&T> {
     match fact {
         Fact::Known(value) => Some(value),
         Fact::Unknown => None,

@@ -2,9 +2,9 @@
 //!
 //! The command line and the service answer with the same functions.
 
-mod json;
-mod request;
-mod text;
+pub(crate) mod json;
+pub(crate) mod request;
+pub(crate) mod text;
 
 pub use json::json;
 pub use request::{ExplainRequest, Form, read};

@@ -59,7 +59,7 @@ pub fn read(query: &str) -> Result<ExplainRequest, BadRequest> {
 }
 
 /// No architecture has a longer name.
-const MAX_ARCH_BYTES: usize = 63;
+pub(crate) const MAX_ARCH_BYTES: usize = 63;
 
 const NAMES: [&str; 8] = ["channel", "from", "to", "id", "platform", "arch", "at", "form"];
 
@@ -69,7 +69,11 @@ fn unknown(key: &str) -> BadRequest {
 }
 
 /// An empty value is none at all; one that cannot be read is an error, never a guess.
-fn parsed<T>(name: &str, value: Option<String>, read: impl Fn(&str) -> Option<T>) -> Result<Option<T>, BadRequest> {
+pub(crate) fn parsed<T>(
+    name: &str,
+    value: Option<String>,
+    read: impl Fn(&str) -> Option<T>,
+) -> Result<Option<T>, BadRequest> {
     let read = |text: &str| if text.chars().any(char::is_control) { None } else { read(text) };
     let wrong = |value: &str| {
         let shown: String = value.chars().take(64).collect();
@@ -79,7 +83,7 @@ fn parsed<T>(name: &str, value: Option<String>, read: impl Fn(&str) -> Option<T>
 }
 
 impl Form {
-    fn named(name: &str) -> Option<Self> {
+    pub(crate) fn named(name: &str) -> Option<Self> {
         match name {
             "json" => Some(Self::Json),
             "text" => Some(Self::Text),

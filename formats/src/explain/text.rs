@@ -173,7 +173,7 @@ fn is_block(reason: &Reason) -> bool {
 }
 
 /// What a reason says, and where it was written.
-fn sentence(reason: &Reason, now: Timestamp) -> (String, Vec<String>) {
+pub(crate) fn sentence(reason: &Reason, now: Timestamp) -> (String, Vec<String>) {
     let at = |place: &Place| vec![place.to_string()];
     let by = |origin: &Place, rule: &Place| vec![origin.to_string(), format!("by the rule at {rule}")];
     match reason {
@@ -235,7 +235,7 @@ fn risks<'a>(told: &'a Told<'_>) -> BTreeMap<&'a str, (&'a Risk, BTreeSet<&'a Pl
     risks
 }
 
-fn described(risk: &Risk, origins: &BTreeSet<&Place>) -> String {
+pub(crate) fn described(risk: &Risk, origins: &BTreeSet<&Place>) -> String {
     let mut text = format!("\n{}\n", risk.name);
     for line in risk.message.trim_end().lines() {
         let _ = writeln!(text, "    {line}");
@@ -260,7 +260,7 @@ fn described(risk: &Risk, origins: &BTreeSet<&Place>) -> String {
 }
 
 /// The first few names, and how many more there are.
-fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.collect();
     match names.len() > MAX_NAMES {
         true => format!("{} and {} more", names[..MAX_NAMES].join(", "), names.len() - MAX_NAMES),
@@ -278,7 +278,7 @@ fn joined<'a>(names: impl Iterator<Item = &'a str>, last_word: &str) -> String {
 }
 
 /// Channels of the same version, else of the same stream, else the last ones.
-fn alike<'a>(wanted: &ChannelName, all: impl Iterator<Item = &'a ChannelName>) -> Vec<&'a ChannelName> {
+pub(crate) fn alike<'a>(wanted: &ChannelName, all: impl Iterator<Item = &'a ChannelName>) -> Vec<&'a ChannelName> {
     let mut all: Vec<&ChannelName> = all.collect();
     all.sort_by(|a, b| b.display_order().cmp(&a.display_order()));
     let (stream, version) = wanted.as_str().rsplit_once('-').unwrap_or((wanted.as_str(), ""));
@@ -291,18 +291,18 @@ fn alike<'a>(wanted: &ChannelName, all: impl Iterator<Item = &'a ChannelName>) -
 }
 
 /// A time to the second, as people read it.
-fn second(at: Timestamp) -> String {
+pub(crate) fn second(at: Timestamp) -> String {
     at.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d %H:%M:%SZ").to_string()
 }
 
 /// The next whole second: at the time that we name, what we say must be true.
-fn rounded_up(at: Timestamp) -> Timestamp {
+pub(crate) fn rounded_up(at: Timestamp) -> Timestamp {
     let more = i64::from(at.subsec_nanosecond() > 0);
     Timestamp::from_second(at.as_second() + more).unwrap_or(at)
 }
 
 /// How long from now, in the two largest units.
-fn ahead(now: Timestamp, then: Timestamp) -> String {
+pub(crate) fn ahead(now: Timestamp, then: Timestamp) -> String {
     let left = now.duration_until(then).max(SignedDuration::ZERO).as_secs();
     let (days, hours, minutes) = (left / 86_400, left % 86_400 / 3_600, left % 3_600 / 60);
     let unit = |count: i64, one: &str| match count {

@@ -1,0 +1,61 @@
+//! `GET /api/v1/path`: the way from one release to another, hop by hop, or why there is none.
+//!
+//! For people (`Accept: text/plain`, or `form=text`) and for machines. What a fleet's policy holds back today is not asked: a plan is
+//! about what the graph offers.
+
+use std::sync::Arc;
+
+use http::request::Parts;
+use http::{Response, StatusCode};
+use towpath_core::domain::Fact;
+use towpath_core::plan::{Hop, USUAL_HOP, paths};
+use towpath_formats::explain::Form;
+use towpath_formats::path::{self as format, PathRequest, Told};
+
+use crate::body::{self, AnswerBody};
+use crate::{Managed, Service, Snapshot, explain};
+
+pub(crate) const PATH: &str = "/api/v1/path";
+
+/// A question, with all that is needed to answer it on another thread.
+pub(crate) struct Question {
+    snapshot: Arc<Snapshot>,
+    managed: Option<Arc<Managed>>,
+    asked: PathRequest,
+    form: Form,
+}
+
+/// Reads the question, or answers at once that it cannot be answered.
+pub(crate) fn question(service: &Service, request: &Parts) -> Result<Question, Box<Response<AnswerBody>>> {
+    let asked = format::read(request.uri.query().unwrap_or_default(), service.now())
+        .map_err(|bad| Box::new(body::error(StatusCode::BAD_REQUEST, bad.kind(), bad.value())))?;
+    let Some(snapshot) = service.snapshot() else {
+        let sentence = "no graph has been loaded; /readyz says why";
+        return Err(Box::new(body::error(StatusCode::SERVICE_UNAVAILABLE, "not_ready", sentence)));
+    };
+    let form = asked.form.unwrap_or_else(|| explain::accepted(request));
+    Ok(Question { snapshot, managed: service.managed.load_full(), asked, form })
+}
+
+impl Question {
+    pub(crate) fn answer(self) -> Response<AnswerBody> {
+        let Self { snapshot, managed, asked: PathRequest { mut request, .. }, form } = self;
+        if request.asker.platform == Fact::Unknown {
+            let id = match &request.asker.id {
+                Fact::Known(id) => Some(id),
+                Fact::Unknown => None,
+            };
+            // As where its graph is asked for: what it reported, else what was looked up.
+            let allowed = managed.as_ref().zip(id).and_then(|(managed, id)| managed.clusters.get(id));
+            let reported = allowed.and_then(|allowed| allowed.platform.as_ref());
+            request.asker.platform = Fact::from(reported.or_else(|| snapshot.platform_of(id)).cloned());
+        }
+        let lasts = |_: &Hop| USUAL_HOP;
+        let answer = paths(snapshot.graph(), &request, &lasts);
+        let told = Told { graph: snapshot.graph(), request: &request, answer: &answer, lasts: &lasts };
+        match form {
+            Form::Json => body::json(StatusCode::OK, format!("{:#}\n", format::json(&told))),
+            Form::Text => explain::plain(format::text(&told)),
+        }
+    }
+}

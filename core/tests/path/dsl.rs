@@ -1,0 +1,96 @@
+//! The language of these tests: facts as the audit's tests tell them, and a question.
+//!
+//! ```text
+//! 4.6.1 -> 4.10 via eus                        (a version, a minor version, or newest)
+//! 4.6.1 -> 4.10 via eus prefer safest risks accepted:Slow ways 3 on AWS id x
+//! ```
+
+use std::fmt::Write;
+
+use towpath_core::domain::{Arch, ChannelName, ClusterId, Fact, Graph, Platform, ReleaseId};
+use towpath_core::plan::*;
+
+use crate::facts::{now, read};
+
+/// Answers a question about facts.
+pub(crate) fn check(facts: &str, question: &str, expected: expect_test::Expect) {
+    let (data, releases) = read(facts);
+    let graph = Graph::build(data, releases).0;
+    let request = request(question);
+    let lasts = |_: &Hop| USUAL_HOP;
+    let told = match paths(&graph, &request, &lasts) {
+        Ok(found) => found.plans.iter().map(|plan| told(&graph, &request, plan)).collect(),
+        Err(no_path) => why_not(&graph, &no_path),
+    };
+    expected.assert_eq(&told);
+}
+
+fn request(question: &str) -> Request {
+    let words: Vec<&str> = question.split_whitespace().collect();
+    let after = |name: &str| words.iter().position(|word| *word == name).map(|at| words[at + 1]);
+    let prefer = after("prefer").map_or_else(Preference::default, |text| Preference::read(text).unwrap());
+    Request {
+        from: words[0].parse().unwrap(),
+        goal: Goal::read(words[2]).unwrap(),
+        via: after("via").unwrap().split(',').filter_map(ChannelName::new).collect(),
+        risks: after("risks").map_or_else(|| prefer.usual_risks(), |text| RiskPolicy::read(text).unwrap()),
+        prefer,
+        ways: after("ways").map_or(1, |text| text.parse().unwrap()),
+        asker: Asker {
+            id: Fact::from(after("id").and_then(ClusterId::new)),
+            platform: Fact::from(after("on").and_then(Platform::new)),
+            arch: Arch::default(),
+        },
+        now: now(),
+    }
+}
+
+fn told(graph: &Graph, request: &Request, plan: &Plan) -> String {
+    let version = |id: ReleaseId| &graph.release(id).version;
+    let mut text = format!("from {}\n", version(plan.from));
+    for (hop, pools) in plan.hops.iter().zip(pools(graph, plan)) {
+        write!(text, "  {} in {}", version(hop.to), hop.channel).unwrap();
+        hop.risks.iter().for_each(|risk| write!(text, " unless {}", graph.risk(*risk).name).unwrap());
+        if hop.opens > request.now {
+            write!(text, " opens {}", hop.opens).unwrap();
+        }
+        match pools {
+            Pools::GoAlong => {}
+            Pools::MayStayPaused { on, catch_up: CatchUp::Later } => {
+                write!(text, ", pools stay on {}", version(on)).unwrap();
+            }
+            Pools::MayStayPaused { on, catch_up: CatchUp::AfterThisHop } => {
+                write!(text, ", pools stay on {}, then catch up", version(on)).unwrap();
+            }
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn why_not(graph: &Graph, no_path: &NoPath) -> String {
+    let version = |id: ReleaseId| graph.release(id).version.to_string();
+    let way = |plan: &Plan| {
+        let hops: String = plan.hops.iter().map(|hop| format!(" -> {}", version(hop.to))).collect();
+        version(plan.from) + &hops
+    };
+    let NoPath::Stranded(stranded) = no_path else { return format!("{}\n", no_path.code()) };
+    let nearest = stranded.nearest.as_ref().map_or("nowhere".to_owned(), way);
+    let mut text = format!("not to {}; {nearest}\n", version(stranded.goal));
+    for barrier in &stranded.barriers {
+        let why: Vec<String> = match &barrier.obstacle {
+            Obstacle::Rules { verdict, .. } => verdict.reasons.iter().map(ToString::to_string).collect(),
+            Obstacle::NoChannelHoldsBoth(others) => {
+                vec![format!("together only in {:?}", others.iter().map(ChannelName::as_str).collect::<Vec<_>>())]
+            }
+        };
+        writeln!(text, "  {} -> {}: {}", version(barrier.from), version(barrier.to), why.join("; ")).unwrap();
+    }
+    if stranded.more_barriers > 0 {
+        writeln!(text, "  and {} more", stranded.more_barriers).unwrap();
+    }
+    if let Some(plan) = &stranded.with_risks {
+        writeln!(text, "  with risks: {}", way(plan)).unwrap();
+    }
+    text
+}

@@ -1,0 +1,139 @@
+//! The answer for machines. Field names are stable.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+use towpath_core::domain::{ReleaseId, Risk};
+use towpath_core::plan::{Barrier, CatchUp, Certainty, NoPath, Obstacle, Plan, Pools, RiskPolicy, Stranded, pools};
+
+use super::Told;
+use crate::cincinnati;
+use crate::explain::json::{known, reason};
+
+/// Everything there is to say.
+pub fn json(told: &Told<'_>) -> Value {
+    let request = told.request;
+    let (plans, goal, no_path) = match told.answer {
+        Ok(found) => (&found.plans[..], Some(found.goal), Value::Null),
+        Err(no_path) => (&[][..], goal_of(no_path), why_not(told, no_path)),
+    };
+    let certainty = match told.answer {
+        Ok(found) if found.certainty == Certainty::SearchLimit => "searchLimit",
+        Ok(_) | Err(_) => "best",
+    };
+    let risks = plans.iter().flat_map(|plan| &plan.hops).flat_map(|hop| &hop.risks).map(|id| told.graph.risk(*id));
+    let risks: BTreeMap<&str, &Risk> = risks.map(|risk| (risk.name.as_str(), risk)).collect();
+    json!({
+        "at": request.now.to_string(),
+        "arch": request.asker.arch.as_str(),
+        "id": known(&request.asker.id).map(|id| id.as_str()),
+        "platform": known(&request.asker.platform).map(|platform| platform.as_str()),
+        "from": request.from.to_string(),
+        "asked": request.goal.to_string(),
+        "to": goal.map(|goal| version(told, goal)),
+        "via": request.via.iter().map(|name| name.as_str()).collect::<Vec<_>>(),
+        "prefer": request.prefer.name(),
+        "takes": taken(&request.risks),
+        "found": told.answer.is_ok(),
+        "certainty": certainty,
+        "paths": plans.iter().map(|plan| path(told, plan)).collect::<Vec<_>>(),
+        "noPath": no_path,
+        "risks": risks.values().map(|risk| cincinnati::risk(risk)).collect::<Vec<_>>(),
+    })
+}
+
+fn taken(policy: &RiskPolicy) -> Value {
+    match policy {
+        RiskPolicy::Never => json!({"risks": "never"}),
+        RiskPolicy::Unknown => json!({"risks": "unknown"}),
+        RiskPolicy::Accepted(names) => json!({"risks": "accepted", "names": names}),
+        RiskPolicy::Any => json!({"risks": "any"}),
+    }
+}
+
+fn goal_of(no_path: &NoPath) -> Option<ReleaseId> {
+    match no_path {
+        NoPath::Stranded(stranded) => Some(stranded.goal),
+        NoPath::GoalElsewhere(goal) => Some(*goal),
+        _ => None,
+    }
+}
+
+fn path(told: &Told<'_>, plan: &Plan) -> Value {
+    let times = plan.times(told.request.now, told.lasts);
+    let pools = pools(told.graph, plan);
+    let hops = plan.hops.iter().zip(&times).zip(&pools).map(|((hop, times), pools)| {
+        let release = told.graph.release(hop.to);
+        json!({
+            "from": version(told, hop.from),
+            "to": version(told, hop.to),
+            "channel": hop.channel.as_str(),
+            "payload": &*release.payload,
+            "url": release.metadata.get("url").map(|url| &**url),
+            "risks": hop.risks.iter().map(|id| told.graph.risk(*id).name.as_str()).collect::<BTreeSet<_>>(),
+            "opens": hop.opens.to_string(),
+            "taken": times.taken.to_string(),
+            "arrives": times.arrives.to_string(),
+            "pausedPools": paused(told, *pools),
+        })
+    });
+    let hops: Vec<Value> = hops.collect();
+    let arrives = times.last().map_or(told.request.now, |times| times.arrives);
+    json!({"hops": hops, "arrives": arrives.to_string()})
+}
+
+/// What pools other than the control plane's may do; null: they go along.
+fn paused(told: &Told<'_>, pools: Pools) -> Value {
+    match pools {
+        Pools::GoAlong => Value::Null,
+        Pools::MayStayPaused { on, catch_up } => json!({
+            "on": version(told, on),
+            "catchUp": match catch_up {
+                CatchUp::Later => "later",
+                CatchUp::AfterThisHop => "afterThisHop",
+            },
+        }),
+    }
+}
+
+fn why_not(told: &Told<'_>, no_path: &NoPath) -> Value {
+    let mut value = json!({"code": no_path.code()});
+    match no_path {
+        NoPath::FromElsewhere(id) | NoPath::GoalElsewhere(id) => {
+            let channels = &told.graph.release(*id).channels;
+            value["otherChannels"] = channels.iter().map(|(name, _)| name.as_str()).collect();
+        }
+        NoPath::NoChannel(name) => value["channel"] = name.as_str().into(),
+        NoPath::FromUnknown | NoPath::GoalUnknown | NoPath::NothingThere => {}
+        NoPath::Stranded(stranded) => stranded_value(told, stranded, &mut value),
+    }
+    value
+}
+
+fn stranded_value(told: &Told<'_>, stranded: &Stranded, value: &mut Value) {
+    let nearest = stranded.nearest.as_ref();
+    value["nearest"] = nearest.and_then(|plan| plan.hops.last()).map(|hop| version(told, hop.to)).into();
+    value["pathToNearest"] = nearest.map_or(Value::Null, |plan| path(told, plan));
+    value["newestOfGoalsMinor"] = stranded.of_goals_minor.map(|id| version(told, id)).into();
+    value["barriers"] = stranded.barriers.iter().map(|one| barrier(told, one)).collect();
+    value["moreBarriers"] = stranded.more_barriers.into();
+    value["pathWithRisks"] = stranded.with_risks.as_ref().map_or(Value::Null, |plan| path(told, plan));
+}
+
+fn barrier(told: &Told<'_>, barrier: &Barrier) -> Value {
+    let mut value = json!({"from": version(told, barrier.from), "to": version(told, barrier.to)});
+    match &barrier.obstacle {
+        Obstacle::Rules { channel, verdict } => {
+            value["channel"] = channel.as_str().into();
+            value["reasons"] = verdict.reasons.iter().map(|one| reason(one, told.request.now)).collect();
+        }
+        Obstacle::NoChannelHoldsBoth(channels) => {
+            value["heldTogetherBy"] = channels.iter().map(|name| name.as_str()).collect();
+        }
+    }
+    value
+}
+
+fn version(told: &Told<'_>, id: ReleaseId) -> String {
+    told.graph.release(id).version.to_string()
+}

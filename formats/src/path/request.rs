@@ -1,0 +1,128 @@
+//! The question: `from=…&to=…`, and `via` or `channel`, `prefer`, `risks`, `alternatives`, `id`, `platform`, `arch`, `at`, `form`.
+//! Read strictly: a misspelt parameter would plan something else.
+
+use jiff::Timestamp;
+use towpath_core::domain::{Arch, ChannelName, ClusterId, Fact, Platform, Version};
+use towpath_core::plan::{Asker, Goal, Preference, Request, RiskPolicy};
+
+use crate::explain::Form;
+use crate::explain::request::{MAX_ARCH_BYTES, parsed};
+use crate::graph_data::parse_time;
+use crate::graph_request::BadRequest;
+
+/// What is asked, and how it is to be answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathRequest {
+    /// The question. Its time is that of `now` where none was given.
+    pub request: Request,
+    /// In which form, if it was said; else the `Accept` header says it.
+    pub form: Option<Form>,
+}
+
+/// Where nobody says which channels to go through.
+const USUAL_VIA: &str = "stable";
+
+/// Reads a query, or says what is wrong with it.
+pub fn read(query: &str, now: Timestamp) -> Result<PathRequest, BadRequest> {
+    let mut given: [Option<String>; NAMES.len()] = Default::default();
+    for (key, value) in form_urlencoded::parse(query.as_bytes()) {
+        let at = NAMES.iter().position(|name| *name == key).ok_or_else(|| unknown(&key))?;
+        if given[at].replace(value.into_owned()).is_some() {
+            return Err(BadRequest::InvalidParams(format!("{key} stands twice; give it once")));
+        }
+    }
+    let given = given.map(|value| value.filter(|value| !value.is_empty()));
+    let [from, to, channel, via_text, prefer, risks, alternatives, id, platform, arch, at, form] = given;
+    let channel = parsed("channel", channel, ChannelName::new)?;
+    let listed = parsed("via", via_text, via)?;
+    let via = match (channel, listed) {
+        (Some(_), Some(_)) => {
+            return Err(BadRequest::InvalidParams("channel and via are two ways to say it; give one of them".into()));
+        }
+        (Some(channel), None) => vec![channel],
+        (None, Some(listed)) => listed,
+        (None, None) => via(USUAL_VIA).unwrap_or_default(),
+    };
+    let prefer = parsed("prefer", prefer, Preference::read)?.unwrap_or_default();
+    let ways = |text: &str| text.parse().ok().filter(|ways| (1..=Request::MAX_WAYS).contains(ways));
+    let request = Request {
+        from: parsed("from", from, |text| text.parse::<Version>().ok())?.ok_or(BadRequest::MissingParams("from"))?,
+        goal: parsed("to", to, Goal::read)?.ok_or(BadRequest::MissingParams("to"))?,
+        via,
+        risks: parsed("risks", risks, RiskPolicy::read)?.unwrap_or_else(|| prefer.usual_risks()),
+        prefer,
+        ways: parsed("alternatives", alternatives, ways)?.unwrap_or(1),
+        asker: Asker {
+            id: Fact::from(parsed("id", id, ClusterId::new)?),
+            platform: Fact::from(parsed("platform", platform, Platform::new)?),
+            arch: parsed("arch", arch, |text| (text.len() <= MAX_ARCH_BYTES).then(|| Arch::new(text)))?
+                .unwrap_or_default(),
+        },
+        now: parsed("at", at, |text| parse_time(text).ok())?.unwrap_or(now),
+    };
+    Ok(PathRequest { request, form: parsed("form", form, Form::named)? })
+}
+
+/// Reads a list of channels and streams: `eus`, or `stable-4.19,stable-4.20`.
+pub fn via(text: &str) -> Option<Vec<ChannelName>> {
+    let names: Option<Vec<ChannelName>> = text.split(',').map(|name| ChannelName::new(name.trim())).collect();
+    names.filter(|names| names.len() <= Request::MAX_VIA)
+}
+
+const NAMES: [&str; 12] =
+    ["from", "to", "channel", "via", "prefer", "risks", "alternatives", "id", "platform", "arch", "at", "form"];
+
+fn unknown(key: &str) -> BadRequest {
+    let key: String = key.chars().take(64).collect();
+    BadRequest::InvalidParams(format!("there is no parameter {key:?}; there are {}", NAMES.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_at(query: &str) -> Result<PathRequest, BadRequest> {
+        read(query, Timestamp::UNIX_EPOCH)
+    }
+
+    #[test]
+    fn a_question_is_read_whole() {
+        let asked = read_at(
+            "from=4.14.0&to=4.16&via=eus,fast-4.16&prefer=soonest&risks=accepted:A,B&alternatives=3&id=x&platform=aws&\
+             arch=arm64&at=2026-11-16T12:00Z&form=text",
+        );
+        let PathRequest { request, form } = asked.unwrap();
+        assert_eq!((request.goal, request.ways), (Goal::NewestOf { major: 4, minor: 16 }, 3));
+        assert_eq!(request.via.iter().map(ChannelName::as_str).collect::<Vec<_>>(), ["eus", "fast-4.16"]);
+        assert_eq!((request.prefer, form), (Preference::Soonest, Some(Form::Text)));
+        assert!(matches!(request.risks, RiskPolicy::Accepted(names) if names.len() == 2));
+    }
+
+    #[test]
+    fn what_is_not_said_is_the_usual() {
+        let PathRequest { request, .. } = read_at("from=4.14.0&to=newest").unwrap();
+        assert_eq!((request.via[0].as_str(), request.ways), ("stable", 1));
+        assert_eq!((request.risks, request.now), (RiskPolicy::Never, Timestamp::UNIX_EPOCH));
+        assert_eq!(read_at("from=4.14.0&to=newest&prefer=safest").unwrap().request.risks, RiskPolicy::Unknown);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        for (query, expected) in [
+            ("to=4.20", "from"),
+            ("from=4.20.1", "to"),
+            ("from=4.20&to=4.21", "from \"4.20\" cannot be read"),
+            ("from=4.20.1&to=latest", "to \"latest\" cannot be read"),
+            ("from=4.20.1&to=4.21&alternatives=0", "alternatives \"0\" cannot be read"),
+            ("from=4.20.1&to=4.21&alternatives=21", "alternatives \"21\" cannot be read"),
+            ("from=4.20.1&to=4.21&risks=some", "risks \"some\" cannot be read"),
+            ("from=4.20.1&to=4.21&via=a,B", "via \"a,B\" cannot be read"),
+            (
+                "from=4.20.1&to=4.21&via=eus&channel=eus-4.20",
+                "channel and via are two ways to say it; give one of them",
+            ),
+        ] {
+            assert_eq!(read_at(query).unwrap_err().value(), expected, "{query}");
+        }
+    }
+}
