@@ -49,7 +49,7 @@ enum Command {
     #[command(after_help = "Example:\n  towpath ready ./objects --path 4.7.60,4.8.57,4.9.59,4.10.67")]
     Ready(ReadyArgs),
     /// Find the way from one release to another, hop by hop; or say how far one gets, and why no farther.
-    #[command(after_help = "Example:\n  towpath path 4.19.30 4.20 --via stable --platform GCP")]
+    #[command(after_help = "Example:\n  towpath path 4.19.16 4.20.3 --via stable --platform GCP")]
     Path(Box<PathArgs>),
     /// For those who change graph data: check it, and see what a change will do.
     #[command(subcommand, after_help = "Example:\n  towpath graph lint")]

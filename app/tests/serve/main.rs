@@ -5,4 +5,5 @@ mod explain;
 mod fleet;
 mod harness;
 mod limits;
+mod path;
 mod reload;

@@ -29,11 +29,7 @@ const EUS: &str = "
 
 #[test]
 fn channels_are_searched_as_one_and_told_hop_by_hop() {
-    check(
-        EUS,
-        "4.6.1 -> 4.10 via eus",
-        expect![[""]],
-    );
+    check(EUS, "4.6.1 -> 4.10 via eus", expect![[""]]);
 }
 
 #[test]

@@ -42,10 +42,9 @@ pub fn read_graphs(files: &[SourceFile]) -> Result<Graph, Vec<Finding>> {
 fn channel(path: &str, read: &Releases) -> Option<ChannelName> {
     let stem = Path::new(path).file_stem()?.to_str()?;
     let named = ChannelName::new(stem.split('@').next()?);
-    let listed = |key: &str| move |list: &&str| list.split(',').any(|name| name == key);
     let lists: Vec<&str> =
         read.releases.iter().filter_map(|one| Some(one.metadata.get(CHANNELS_KEY)?.as_str())).collect();
-    let in_all = |name: &str| lists.iter().all(|list| listed(name)(list));
+    let in_all = |name: &str| lists.iter().all(|list| list.split(',').any(|listed| listed == name));
     match named.filter(|name| in_all(name.as_str())) {
         Some(name) => Some(name),
         None => lists.first()?.split(',').filter(|name| in_all(name)).find_map(ChannelName::new),

@@ -16,6 +16,7 @@ mod growth;
 mod http;
 mod memory;
 mod nginx;
+mod path;
 #[path = "../../../adapters/store/tests/support/postgres.rs"]
 mod postgres;
 mod real_data;
@@ -43,6 +44,8 @@ pub(crate) enum Bench {
     Growth(Options),
     /// Passes over fleets of up to a million clusters; reports into PostgreSQL. Exit 1 if a bar is missed.
     Fleet(FleetOptions),
+    /// Ways between random releases of all the real data. Exit 1 if a bar is missed.
+    Path(Options),
 }
 
 /// How to measure.
@@ -75,6 +78,7 @@ pub(crate) fn run(bench: &Bench) -> anyhow::Result<Outcome> {
         Bench::Serve(options) => serve::run(options),
         Bench::Growth(options) => growth::run(options),
         Bench::Fleet(options) => fleet::run(options),
+        Bench::Path(options) => path::run(options),
     }
 }
 

@@ -1,0 +1,97 @@
+//! `cargo xtask bench path`: ways between random releases, over all the real data, through many channels at once.
+//!
+//! The service is asked one question after the other over HTTP; what is measured includes the connection. The data of five
+//! architectures has as many edges of each as that of one has: a question is about one of them.
+
+use std::fs;
+use std::time::Instant;
+
+use anyhow::{Context, ensure};
+use serde_json::Value;
+
+use super::bars::Bars;
+use super::http::{self, Encoding};
+use super::real_data;
+use super::scratch::Scratch;
+use super::table::{Table, shown_micros};
+use super::towpath::{Inputs, Towpath};
+use super::{Options, tools};
+use crate::Outcome;
+use crate::say::say;
+
+/// The slowest hundredth, in milliseconds.
+const P99_MILLISECONDS: f64 = 10.0;
+/// So many questions of each kind are asked.
+const QUESTIONS: usize = 2000;
+
+/// Asks, prints, and says whether the bar was missed.
+pub(super) fn run(options: &Options) -> anyhow::Result<Outcome> {
+    let source = real_data::find()?;
+    let binary = tools::build_towpath(&options.profile)?;
+    let scratch = Scratch::new("path")?;
+    let mut bars = Bars::default();
+    let mut table = Table::new(["releases", "question", "asked", "found", "p50", "p99", "slowest", "bar"]);
+    for file in ["releases-amd64.json", "releases-five-archs.json"] {
+        let releases = source.join(file);
+        let versions = versions(&releases)?;
+        let towpath = Towpath::start(&binary, &Inputs::new(&source.join("graph-data"), &releases), &scratch)?;
+        for more in ["via=stable", "via=eus", "via=stable,fast,eus", "via=stable,fast,eus,candidate&risks=unknown"] {
+            table.row(measured(file, more, &versions, &towpath, &mut bars)?);
+        }
+        for more in ["via=stable&prefer=safest", "via=stable&prefer=soonest", "via=stable&to=newest"] {
+            table.row(measured(file, more, &versions, &towpath, &mut bars)?);
+        }
+    }
+    say(format!("\nways between random releases of amd64\n{table}"))?;
+    match bars.missed() {
+        [] => say("every bar is met")?,
+        missed => missed.iter().try_for_each(|sentence| say(format!("missed: {sentence}")))?,
+    }
+    Ok(bars.outcome())
+}
+
+/// The versions of amd64 that a file has.
+fn versions(releases: &std::path::Path) -> anyhow::Result<Vec<String>> {
+    let text = fs::read(releases).with_context(|| format!("{}: cannot be read", releases.display()))?;
+    let graph: Value = serde_json::from_slice(&text)?;
+    let nodes = graph["nodes"].as_array().context("a graph has nodes")?;
+    let names = nodes.iter().filter_map(|node| node["version"].as_str()?.strip_suffix("+amd64"));
+    Ok(names.map(str::to_owned).collect())
+}
+
+fn measured(
+    file: &str,
+    more: &str,
+    versions: &[String],
+    towpath: &Towpath,
+    bars: &mut Bars,
+) -> anyhow::Result<[String; 8]> {
+    let mut micros = Vec::new();
+    let mut found = 0;
+    for number in 0..QUESTIONS {
+        let (from, to) =
+            (&versions[scattered(2 * number) % versions.len()], &versions[scattered(2 * number + 1) % versions.len()]);
+        let target = match more.contains("to=") {
+            true => format!("/api/v1/path?from={from}&{more}"),
+            false => format!("/api/v1/path?from={from}&to={to}&{more}"),
+        };
+        let asked = Instant::now();
+        let answer = http::get(towpath.port, &target, Encoding::Identity)?;
+        micros.push(asked.elapsed().as_secs_f64() * 1e6);
+        ensure!(answer.status == 200, "{target} is answered with {}", answer.status);
+        let told: Value = serde_json::from_slice(&answer.body)?;
+        found += usize::from(told["found"] == true);
+    }
+    micros.sort_by(f64::total_cmp);
+    let at = |share: f64| micros[((micros.len() - 1) as f64 * share) as usize];
+    let bar = bars.at_most(&format!("p99 of {more} on {file}, in ms"), at(0.99) / 1e3, P99_MILLISECONDS);
+    let figures = [at(0.5), at(0.99), at(1.0)].map(shown_micros);
+    let [p50, p99, slowest] = figures;
+    Ok([file.to_owned(), more.to_owned(), QUESTIONS.to_string(), found.to_string(), p50, p99, slowest, bar.to_string()])
+}
+
+/// The same numbers in each run, all over the place.
+fn scattered(number: usize) -> usize {
+    (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29).wrapping_mul(0xbf58_476d_1ce4_e5b9) as usize
+        >> 8
+}
