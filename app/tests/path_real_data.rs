@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the finding")]
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -12,7 +13,7 @@ use jiff::Timestamp;
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::Value;
 use towpath_core::decide::recommend;
-use towpath_core::domain::{Arch, Fact, Graph, Situation};
+use towpath_core::domain::{Arch, ChannelName, Fact, Graph, ReleaseId, Situation};
 use towpath_core::finding::Place;
 use towpath_core::plan::{Asker, Goal, Hop, Plan, Preference, Request, RiskPolicy, USUAL_HOP, paths};
 use towpath_core::rules::Policy;
@@ -100,7 +101,7 @@ fn not_in_the_channel(data: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Ways between many releases, replayed hop by hop against what a client is shown then.
+/// Ways between many releases, replayed hop by hop against what a client is shown.
 fn replayed(data: &Path) -> Result<(), Failed> {
     let files =
         towpath_sources::read_directory(&data.join("graph-data"), graph_data::is_part).map_err(|f| f.to_string())?;
@@ -108,7 +109,7 @@ fn replayed(data: &Path) -> Result<(), Failed> {
     let bytes = std::fs::read(data.join("releases-amd64.json"))?;
     let (releases, _) = releases::read(&Place::file("r"), &bytes).map_err(|findings| format!("{findings:#?}"))?;
     let graph = Graph::build(graph_data, releases).0;
-    let mut replayed = 0;
+    let (mut replayed, mut shown) = (0, Shown::default());
     for via in ["eus", "stable", "fast,candidate"] {
         for prefer in [Preference::FewestHops, Preference::Safest, Preference::Soonest] {
             for release in graph.releases().iter().step_by(41) {
@@ -124,7 +125,7 @@ fn replayed(data: &Path) -> Result<(), Failed> {
                 };
                 let lasts = |_: &Hop| USUAL_HOP;
                 for plan in paths(&graph, &request, &lasts).into_iter().flat_map(|found| found.plans) {
-                    replayed += replay(&graph, &request, &plan);
+                    replayed += shown.replay(&graph, &request, &plan);
                 }
             }
         }
@@ -133,12 +134,21 @@ fn replayed(data: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-fn replay(graph: &Graph, request: &Request, plan: &Plan) -> usize {
-    let times = plan.times(request.now, &|_| USUAL_HOP);
-    for (hop, times) in plan.hops.iter().zip(times) {
-        let cluster = request.asker.in_channel(&hop.channel);
-        let view = recommend(&Policy::graph(), &Situation { graph, cluster: &cluster, now: times.taken });
-        assert!(view.offered().any(|(edge, _)| (edge.from, edge.to) == (hop.from, hop.to)), "{hop:?}");
+/// What clients of each channel are shown. This data has no rollouts, so it is the same at all later times.
+#[derive(Default)]
+struct Shown(BTreeMap<ChannelName, BTreeSet<(ReleaseId, ReleaseId)>>);
+
+impl Shown {
+    fn replay(&mut self, graph: &Graph, request: &Request, plan: &Plan) -> usize {
+        for hop in &plan.hops {
+            assert_eq!(hop.opens, request.now, "{hop:?}");
+            let edges = self.0.entry(hop.channel.clone()).or_insert_with(|| {
+                let cluster = request.asker.in_channel(&hop.channel);
+                let view = recommend(&Policy::graph(), &Situation { graph, cluster: &cluster, now: request.now });
+                view.offered().map(|(edge, _)| (edge.from, edge.to)).collect()
+            });
+            assert!(edges.contains(&(hop.from, hop.to)), "{hop:?}");
+        }
+        plan.hops.len()
     }
-    plan.hops.len()
 }

@@ -11,6 +11,8 @@ use crate::rules::{Policy, Rule};
 
 /// So many barriers are told of; the others are counted.
 const MAX_BARRIERS: usize = 4;
+/// So many are looked at to find some that differ.
+const MAX_LOOKED_AT: usize = 200;
 
 /// Why there is no path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -150,9 +152,17 @@ fn barriers(
     }
     // An edge within the channels says more than one that leads out of them; then the newest counts.
     leaving.sort_by_key(|(from, to, _)| (!ground.is_held_together(*from, *to), Reverse((*from, *to))));
-    let more = leaving.len().saturating_sub(MAX_BARRIERS);
-    leaving.truncate(MAX_BARRIERS);
-    (leaving.iter().map(|(_, _, edge)| barrier(ground, channels, request, *edge)).collect(), more)
+    let mut told: Vec<Barrier> = Vec::new();
+    let mut targets: BTreeSet<ReleaseId> = BTreeSet::new();
+    for (_, _, edge) in leaving.iter().take(MAX_LOOKED_AT) {
+        // What is said once of a target, or in the same words of another, need not be said again.
+        let is_new = told.len() < MAX_BARRIERS && targets.insert(edge.to);
+        let barrier = is_new.then(|| barrier(ground, channels, request, *edge));
+        let known = |new: &Barrier| told.iter().any(|old| old.obstacle == new.obstacle);
+        told.extend(barrier.filter(|new| !known(new)));
+    }
+    let more = leaving.len() - told.len();
+    (told, more)
 }
 
 fn barrier(ground: &Ground<'_>, channels: &[&Channel], request: &Request, edge: Edge) -> Barrier {

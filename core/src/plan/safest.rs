@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
 use super::ground::{Ground, Step};
-use super::search::{Barred, Certainty, Search};
+use super::search::{Barred, Certainty, FAR, Search, Until};
 
 /// So many sets are looked at.
 pub(super) const MAX_LABELS: usize = 100_000;
@@ -54,14 +54,19 @@ fn of<'g>(ground: &'g Ground<'_>, step: Step) -> impl Iterator<Item = u32> + 'g 
 /// None: there are too many to look at.
 fn fewest_risks(search: &Search<'_>, start: u32, met: &Names, barred: &Barred) -> Option<Vec<Names>> {
     let ground = search.ground;
+    // Nobody goes where the goal cannot be reached from; and who is nearer to it is looked at first.
+    let left = search.hops_to_goal(start, barred, Until::Everywhere, |_| true);
+    if left[start as usize] == FAR {
+        return Some(Vec::new());
+    }
     // By release, what is kept: risks, and the hops they take.
     let mut kept: Vec<Vec<(Names, u32)>> = vec![Vec::new(); ground.count as usize];
-    let mut waiting = BinaryHeap::from([Reverse((met.len(), 0u32, start, met.clone()))]);
+    let mut waiting = BinaryHeap::from([Reverse((met.len(), left[start as usize], 0u32, start, met.clone()))]);
     kept[start as usize].push((met.clone(), 0));
     let (mut found, mut best): (Vec<Names>, Option<(usize, u32)>) = (Vec::new(), None);
     let mut labels = 0;
-    while let Some(Reverse((count, hops, at, risks))) = waiting.pop() {
-        if best.is_some_and(|best| best < (count, hops)) {
+    while let Some(Reverse((count, in_all, hops, at, risks))) = waiting.pop() {
+        if best.is_some_and(|best| best < (count, in_all)) {
             break;
         }
         if at == search.goal {
@@ -73,7 +78,8 @@ fn fewest_risks(search: &Search<'_>, start: u32, met: &Names, barred: &Barred) -
         if !stays {
             continue;
         }
-        for step in ground.out(at).iter().filter(|step| barred.is_free(start, at, step.release)) {
+        let leads_on = |step: &&Step| left[step.release as usize] != FAR && barred.is_free(start, at, step.release);
+        for step in ground.out(at).iter().filter(leads_on) {
             let mut more = risks.clone();
             more.extend(of(ground, *step));
             let here = &mut kept[step.release as usize];
@@ -87,7 +93,8 @@ fn fewest_risks(search: &Search<'_>, start: u32, met: &Names, barred: &Barred) -
             here.retain(|(set, over)| !(hops < *over && more.is_subset(set)));
             here.push((more.clone(), hops + 1));
             labels += 1;
-            waiting.push(Reverse((more.len(), hops + 1, step.release, more)));
+            let in_all = hops + 1 + left[step.release as usize];
+            waiting.push(Reverse((more.len(), in_all, hops + 1, step.release, more)));
         }
     }
     Some(found)
@@ -119,4 +126,75 @@ fn fewest_risky_steps(search: &Search<'_>, start: u32, barred: &Barred) -> Optio
         way.push(next);
     }
     Some(way)
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::domain::{
+        Arch, Block, ChannelName, ChannelSpec, DeclaredEdge, DeclaredRelease, Fact, Graph, GraphData, MatchingRule,
+        Member, Pattern, ReleaseName, Releases, Risk,
+    };
+    use crate::finding::Place;
+    use crate::plan::{Asker, Goal, Preference, Request, RiskPolicy, USUAL_HOP};
+
+    /// From 4.9.0 to 4.9.3 through 4.9.1, with a risk at each of two hops; or through 4.9.2, with one.
+    fn graph() -> Graph {
+        let (place, name) = (Place::file("f"), |patch: u32| ReleaseName::parse(&format!("4.9.{patch}")).unwrap());
+        let member =
+            |patch| Member { name: name(patch), start: None, locked: false, replaces: None, origin: place.clone() };
+        let channel = ChannelSpec {
+            name: ChannelName::new("stable-4.9").unwrap(),
+            rollouts: Vec::new(),
+            members: (0..4).map(member).collect(),
+            origin: place.clone(),
+        };
+        let risk = |to, from: &str, risk: &str| Block {
+            to: name(to),
+            from: Pattern::new(from).unwrap(),
+            stops: None,
+            risk: Some(Risk {
+                name: risk.into(),
+                url: String::new(),
+                message: String::new(),
+                matching_rules: vec![MatchingRule::PromQl("x".into())],
+            }),
+            origin: Place::file(risk),
+        };
+        let blocks = vec![risk(1, ".*", "A"), risk(3, "4[.]9[.]1", "B"), risk(3, "4[.]9[.]2", "C")];
+        let release = |patch| DeclaredRelease {
+            version: name(patch).version,
+            arch: Arch::default(),
+            payload: "p".into(),
+            metadata: [].into(),
+        };
+        let edges = [(0, 1), (0, 2), (1, 3), (2, 3)].map(|(from, to)| DeclaredEdge { from, to, risks: None });
+        let releases = Releases { releases: (0..4).map(release).collect(), edges: edges.to_vec() };
+        Graph::build(GraphData { channels: vec![channel], blocks, metadata: Vec::new() }, releases).0
+    }
+
+    #[test]
+    fn at_its_limit_the_search_finds_a_way_and_says_so() {
+        let graph = graph();
+        let request = Request {
+            from: "4.9.0".parse().unwrap(),
+            goal: Goal::Newest,
+            via: vec![ChannelName::new("stable").unwrap()],
+            risks: RiskPolicy::Unknown,
+            prefer: Preference::Safest,
+            ways: 1,
+            asker: Asker { id: Fact::Unknown, platform: Fact::Unknown, arch: Arch::default() },
+            now: Timestamp::UNIX_EPOCH,
+        };
+        let channels: Vec<_> = graph.channels().values().collect();
+        let ground = Ground::new(&graph, &channels, &request, &request.risks);
+        let mut search = Search::new(&ground, 3, Preference::Safest, &|_| USUAL_HOP);
+        for (limit, certainty) in [(MAX_LABELS, Certainty::Best), (1, Certainty::SearchLimit)] {
+            search.max_labels = limit;
+            assert_eq!(search.best(&[0], &Barred::default()), Some(vec![0, 2, 3]));
+            assert_eq!(search.certainty.get(), certainty);
+        }
+    }
 }

@@ -52,6 +52,18 @@ pub(super) struct Barred {
     pub(super) next: BTreeSet<u32>,
 }
 
+/// From where there is no way.
+pub(super) const FAR: u32 = u32::MAX;
+
+/// How far around the goal one looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Until {
+    /// No farther than the start is.
+    Start,
+    /// Everywhere.
+    Everywhere,
+}
+
 impl Barred {
     pub(super) fn is_free(&self, start: u32, from: u32, to: u32) -> bool {
         !(self.releases.contains(&to) || self.releases.contains(&from) || (from == start && self.next.contains(&to)))
@@ -92,26 +104,11 @@ impl<'a> Search<'a> {
     /// The same, over those steps only of which `may` says so.
     pub(super) fn fewest_over(&self, start: u32, barred: &Barred, may: impl Fn(Step) -> bool) -> Option<Vec<u32>> {
         let ground = self.ground;
-        let mut hops: Vec<u32> = vec![u32::MAX; ground.count as usize];
-        hops[self.goal as usize] = 0;
-        let mut waiting = VecDeque::from([self.goal]);
-        while let Some(to) = waiting.pop_front() {
-            if to == start {
-                break;
-            }
-            for step in ground.into(to) {
-                let from = step.release;
-                let is_new = hops[from as usize] == u32::MAX;
-                if is_new && barred.is_free(start, from, to) && may(*step) {
-                    hops[from as usize] = hops[to as usize] + 1;
-                    waiting.push_back(from);
-                }
-            }
-        }
+        let hops = self.hops_to_goal(start, barred, Until::Start, &may);
         let mut way = vec![start];
         let mut at = start;
         while at != self.goal {
-            let nearer = |to: u32| hops[to as usize] != u32::MAX && hops[to as usize] + 1 == hops[at as usize];
+            let nearer = |to: u32| hops[to as usize] != FAR && hops[to as usize] + 1 == hops[at as usize];
             let mut steps = ground.out(at).iter().rev();
             let next =
                 steps.find(|step| nearer(step.release) && barred.is_free(start, at, step.release) && may(**step))?;
@@ -119,6 +116,32 @@ impl<'a> Search<'a> {
             way.push(at);
         }
         Some(way)
+    }
+
+    /// How many hops it is at least from each release to the goal; [`FAR`] from where there is no way.
+    pub(super) fn hops_to_goal(
+        &self,
+        start: u32,
+        barred: &Barred,
+        until: Until,
+        may: impl Fn(Step) -> bool,
+    ) -> Vec<u32> {
+        let mut hops: Vec<u32> = vec![FAR; self.ground.count as usize];
+        hops[self.goal as usize] = 0;
+        let mut waiting = VecDeque::from([self.goal]);
+        while let Some(to) = waiting.pop_front() {
+            if to == start && until == Until::Start {
+                break;
+            }
+            for step in self.ground.into(to) {
+                let from = step.release;
+                if hops[from as usize] == FAR && barred.is_free(start, from, to) && may(*step) {
+                    hops[from as usize] = hops[to as usize] + 1;
+                    waiting.push_back(from);
+                }
+            }
+        }
+        hops
     }
 
     /// By the earliest arrival; then over the fewest hops by which one arrives no later.

@@ -29,14 +29,18 @@ const EUS: &str = "
 
 #[test]
 fn channels_are_searched_as_one_and_told_hop_by_hop() {
-    check(EUS, "4.6.1 -> 4.10 via eus", expect![[r#"
+    check(
+        EUS,
+        "4.6.1 -> 4.10 via eus",
+        expect![[r#"
         from 4.6.1
           4.6.9 in eus-4.8
           4.7.5 in eus-4.8, pools stay on 4.6.9
           4.8.9 in eus-4.8, pools stay on 4.6.9, then catch up
           4.9.5 in eus-4.10, pools stay on 4.8.9
           4.10.3 in eus-4.10, pools stay on 4.8.9, then catch up
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -46,7 +50,10 @@ fn the_fewest_hops_come_first_then_the_newest_releases() {
         edges 4.9.0 -> 4.9.1 4.9.2
         edges 4.9.1 -> 4.9.2 4.9.3
         edges 4.9.2 -> 4.9.3";
-    check(facts, "4.9.0 -> 4.9.3 via stable ways 9", expect![[r#"
+    check(
+        facts,
+        "4.9.0 -> 4.9.3 via stable ways 9",
+        expect![[r#"
         from 4.9.0
           4.9.2 in stable-4.9
           4.9.3 in stable-4.9
@@ -57,10 +64,15 @@ fn the_fewest_hops_come_first_then_the_newest_releases() {
           4.9.1 in stable-4.9
           4.9.2 in stable-4.9
           4.9.3 in stable-4.9
-    "#]]);
-    check(facts, "4.9.3 -> newest via stable", expect![[r#"
+    "#]],
+    );
+    check(
+        facts,
+        "4.9.3 -> newest via stable",
+        expect![[r#"
         from 4.9.3
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -74,26 +86,42 @@ fn risks_are_avoided_taken_or_counted() {
         risk Slow a.yaml 4.9.1 rules query
         risk Leak b.yaml 4.9.3 from 4[.]9[.]0 rules query
         risk Always c.yaml 4.9.2 rules always";
-    check(facts, "4.9.0 -> 4.9.3 via stable", expect![[r#"
+    check(
+        facts,
+        "4.9.0 -> 4.9.3 via stable",
+        expect![[r#"
         not to 4.9.3; nowhere
           4.9.0 -> 4.9.3: recommended unless Leak applies, see https://example.com (b.yaml); recommended unless Slow applies, see https://example.com (a.yaml)
           4.9.0 -> 4.9.2: recommended unless Always applies, see https://example.com (c.yaml)
           with risks: 4.9.0 -> 4.9.2 -> 4.9.3
-    "#]]);
-    check(facts, "4.9.0 -> 4.9.3 via stable risks unknown", expect![[r#"
+    "#]],
+    );
+    check(
+        facts,
+        "4.9.0 -> 4.9.3 via stable risks unknown",
+        expect![[r#"
         from 4.9.0
           4.9.3 in stable-4.9 unless Leak unless Slow
-    "#]]);
-    check(facts, "4.9.0 -> 4.9.3 via stable prefer safest", expect![[r#"
+    "#]],
+    );
+    check(
+        facts,
+        "4.9.0 -> 4.9.3 via stable prefer safest",
+        expect![[r#"
         from 4.9.0
           4.9.1 in stable-4.9 unless Slow
           4.9.3 in stable-4.9 unless Slow
-    "#]]);
-    check(facts, "4.9.0 -> 4.9.3 via stable risks accepted:Always", expect![[r#"
+    "#]],
+    );
+    check(
+        facts,
+        "4.9.0 -> 4.9.3 via stable risks accepted:Always",
+        expect![[r#"
         from 4.9.0
           4.9.2 in stable-4.9 unless Always
           4.9.3 in stable-4.9
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -106,21 +134,33 @@ fn a_hop_that_is_not_open_yet_is_told_with_its_time() {
         edges 4.9.1 -> 4.9.3
         edges 4.9.2 -> 4.9.3
         block slow.yaml 4.9.3 from 4[.]9[.][02]";
-    check(facts, "4.9.0 -> 4.9.3 via stable", expect![[r#"
+    check(
+        facts,
+        "4.9.0 -> 4.9.3 via stable",
+        expect![[r#"
         from 4.9.0
           4.9.1 in stable-4.9 opens 2026-01-14T00:00:00Z
           4.9.3 in stable-4.9 opens 2026-01-30T00:00:00Z
-    "#]]);
-    check(facts, "4.9.0 -> 4.9.3 via stable prefer soonest", expect![[r#"
+    "#]],
+    );
+    check(
+        facts,
+        "4.9.0 -> 4.9.3 via stable prefer soonest",
+        expect![[r#"
         from 4.9.0
           4.9.1 in stable-4.9 opens 2026-01-14T00:00:00Z
           4.9.3 in stable-4.9 opens 2026-01-30T00:00:00Z
-    "#]]);
-    check(facts, "4.9.0 -> 4.9.3 via stable,fast", expect![[r#"
+    "#]],
+    );
+    check(
+        facts,
+        "4.9.0 -> 4.9.3 via stable,fast",
+        expect![[r#"
         from 4.9.0
           4.9.1 in fast-4.9
           4.9.3 in fast-4.9
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -131,33 +171,53 @@ fn soonest_takes_more_hops_if_they_arrive_earlier() {
         edges 4.9.0 -> 4.9.1 4.9.2
         edges 4.9.1 -> 4.9.2
         block direct.yaml 4.9.2 from 4[.]9[.]0 on AWS";
-    check(facts, "4.9.0 -> 4.9.2 via stable on AWS", expect![[r#"
+    check(
+        facts,
+        "4.9.0 -> 4.9.2 via stable on AWS",
+        expect![[r#"
         from 4.9.0
           4.9.1 in stable-4.9
           4.9.2 in stable-4.9
-    "#]]);
-    check(facts, "4.9.0 -> 4.9.2 via slow-4.9 on GCP", expect![[r#"
+    "#]],
+    );
+    check(
+        facts,
+        "4.9.0 -> 4.9.2 via slow-4.9 on GCP",
+        expect![[r#"
         from 4.9.0
           4.9.2 in slow-4.9 opens 2026-03-01T00:00:00Z
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn where_the_way_ends_it_says_why() {
     let blocked = format!("{EUS}\n block broken.yaml 4.9.5\n risk Leak leak.yaml 4.7.5 rules always");
-    check(&blocked, "4.8.2 -> 4.10 via eus", expect![[r#"
+    check(
+        &blocked,
+        "4.8.2 -> 4.10 via eus",
+        expect![[r#"
         not to 4.10.3; 4.8.2 -> 4.8.9
           4.8.9 -> 4.9.5: blocked for every cluster (broken.yaml)
           4.8.2 -> 4.9.5: blocked for every cluster (broken.yaml)
-    "#]]);
-    check(&blocked, "4.6.1 -> 4.8.2 via eus", expect![[r#"
+    "#]],
+    );
+    check(
+        &blocked,
+        "4.6.1 -> 4.8.2 via eus",
+        expect![[r#"
         not to 4.8.2; 4.6.1 -> 4.6.9
           4.6.9 -> 4.7.5: recommended unless Leak applies, see https://example.com (leak.yaml)
           with risks: 4.6.1 -> 4.6.9 -> 4.7.5 -> 4.8.2
-    "#]]);
-    check(EUS, "4.6.1 -> 4.10.3 via eus-4.8", expect![[r#"
+    "#]],
+    );
+    check(
+        EUS,
+        "4.6.1 -> 4.10.3 via eus-4.8",
+        expect![[r#"
         GoalNotInChannels
-    "#]]);
+    "#]],
+    );
     let split = "
         channel eus-4.8 4.6.1 4.7.5 4.8.2
         channel eus-4.10 4.8.9 4.10.3
@@ -166,32 +226,60 @@ fn where_the_way_ends_it_says_why() {
         edges 4.7.5 -> 4.8.2
         edges 4.8.2 -> 4.8.9
         edges 4.8.9 -> 4.10.3";
-    check(split, "4.6.1 -> 4.10.3 via eus", expect![[r#"
+    check(
+        split,
+        "4.6.1 -> 4.10.3 via eus",
+        expect![[r#"
         not to 4.10.3; 4.6.1 -> 4.7.5 -> 4.8.2
           4.8.2 -> 4.8.9: together only in ["stable-4.8"]
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn what_does_not_exist_is_said() {
-    check(EUS, "4.6.1 -> 4.10 via fast", expect![[r#"
+    check(
+        EUS,
+        "4.6.1 -> 4.10 via fast",
+        expect![[r#"
         NoChannel
-    "#]]);
-    check(EUS, "4.6.2 -> 4.10 via eus", expect![[r#"
+    "#]],
+    );
+    check(
+        EUS,
+        "4.6.2 -> 4.10 via eus",
+        expect![[r#"
         FromUnknown
-    "#]]);
-    check(EUS, "4.6.1 -> 4.10 via eus-4.10", expect![[r#"
+    "#]],
+    );
+    check(
+        EUS,
+        "4.6.1 -> 4.10 via eus-4.10",
+        expect![[r#"
         FromNotInChannels
-    "#]]);
-    check(EUS, "4.6.1 -> 4.10.9 via eus", expect![[r#"
+    "#]],
+    );
+    check(
+        EUS,
+        "4.6.1 -> 4.10.9 via eus",
+        expect![[r#"
         GoalUnknown
-    "#]]);
-    check(EUS, "4.6.1 -> 4.12 via eus", expect![[r#"
+    "#]],
+    );
+    check(
+        EUS,
+        "4.6.1 -> 4.12 via eus",
+        expect![[r#"
         NothingInChannels
-    "#]]);
-    check(EUS, "4.8.9 -> 4.8.2 via eus", expect![[r#"
+    "#]],
+    );
+    check(
+        EUS,
+        "4.8.9 -> 4.8.2 via eus",
+        expect![[r#"
         not to 4.8.2; nowhere
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -204,7 +292,10 @@ fn pools_go_along_where_pausing_saves_nothing() {
         edges 4.9.2 -> 4.10.1
         edges 4.10.1 -> 4.10.2
         edges 4.10.2 -> 4.11.1";
-    check(facts, "4.7.1 -> 4.11.1 via stable", expect![[r#"
+    check(
+        facts,
+        "4.7.1 -> 4.11.1 via stable",
+        expect![[r#"
         from 4.7.1
           4.8.1 in stable
           4.9.1 in stable, pools stay on 4.8.1
@@ -212,14 +303,19 @@ fn pools_go_along_where_pausing_saves_nothing() {
           4.10.1 in stable, pools stay on 4.8.1
           4.10.2 in stable, pools stay on 4.8.1, then catch up
           4.11.1 in stable
-    "#]]);
+    "#]],
+    );
     let early = "
         channel stable 4.2.1 4.3.1 4.4.1
         edges 4.2.1 -> 4.3.1
         edges 4.3.1 -> 4.4.1";
-    check(early, "4.2.1 -> 4.4.1 via stable", expect![[r#"
+    check(
+        early,
+        "4.2.1 -> 4.4.1 via stable",
+        expect![[r#"
         from 4.2.1
           4.3.1 in stable
           4.4.1 in stable
-    "#]]);
+    "#]],
+    );
 }

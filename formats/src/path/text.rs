@@ -203,10 +203,10 @@ fn why_not(told: &Told<'_>, no_path: &NoPath) -> String {
         let same = graph.releases().iter().rev().filter(|one| one.arch == *arch && one.version.same_minor(wanted));
         let names: Vec<String> = same.map(|one| one.version.to_string()).collect();
         let others = match names.is_empty() {
-            true => format!("nor any other {}.{}", wanted.major(), wanted.minor()),
-            false => format!("there are {}", listed(names.iter().map(String::as_str))),
+            true => format!(", nor any other {}.{}", wanted.major(), wanted.minor()),
+            false => format!("; there are {}", listed(names.iter().map(String::as_str))),
         };
-        format!("{wanted} is not in {}: there is no such release for {arch}; {others}.\n", via(told))
+        format!("{wanted} is not in {}: there is no such release for {arch}{others}.\n", via(told))
     };
     match (no_path, &request.goal) {
         (NoPath::NoChannel(name), _) => {
