@@ -31,9 +31,12 @@ const MEASURED: [(&str, &str, &str); 6] = [
     ("4.14.0 4.16 --channel eus-4.16 GRAPH-DATA", "eus-4.16", "4.14.70 4.15.67 4.16.68"),
 ];
 
+/// What is tried, given the data.
+type Test = Box<dyn Fn(&Path) -> Result<(), Failed> + Send>;
+
 fn main() {
     let data = std::env::var_os("TOWPATH_REAL_DATA").map(PathBuf::from);
-    let trial = |name: String, test: Box<dyn Fn(&Path) -> Result<(), Failed> + Send>| {
+    let trial = |name: String, test: Test| {
         let path = data.clone().unwrap_or_default();
         Trial::test(name, move || test(&path)).with_ignored_flag(data.is_none())
     };

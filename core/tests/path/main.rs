@@ -197,10 +197,10 @@ fn where_the_way_ends_it_says_why() {
         &blocked,
         "4.8.2 -> 4.10 via eus",
         expect![[r#"
-        not to 4.10.3; 4.8.2 -> 4.8.9
-          4.8.9 -> 4.9.5: blocked for every cluster (broken.yaml)
-          4.8.2 -> 4.9.5: blocked for every cluster (broken.yaml)
-    "#]],
+            not to 4.10.3; 4.8.2 -> 4.8.9
+              4.8.9 -> 4.9.5: blocked for every cluster (broken.yaml)
+              and 1 more
+        "#]],
     );
     check(
         &blocked,
