@@ -15,6 +15,12 @@ mod search;
 
 pub mod duration;
 
+pub mod branches;
+pub mod mirror;
+pub mod no_way;
+pub mod smallest;
+pub mod ways;
+
 use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};

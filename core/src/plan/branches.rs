@@ -1,0 +1,60 @@
+//! Ways around: what a cluster does if a risk on its way turns out to apply.
+//!
+//! A cluster finds out when it is about to take a hop. From there it needs a way without any step that has the risk, because the risk
+//! applies to those as well. That way may have risks of its own; they are followed in turn, with all that has been found to apply.
+
+use std::collections::BTreeSet;
+
+use super::Plan;
+use super::ways::{Limits, Ways};
+use crate::domain::{ReleaseId, RiskId};
+
+/// The most ways around that are followed.
+pub const MAX_BRANCHES: usize = 1_000;
+
+/// What a cluster does if risks apply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Branch {
+    /// Where it is when it finds out.
+    pub from: ReleaseId,
+    /// What applies, found out here or before.
+    pub applying: BTreeSet<RiskId>,
+    /// The way around; none if there is none: then it stays.
+    pub way: Option<Plan>,
+}
+
+/// There are more ways around than anybody follows.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the risks on the way have more than {MAX_BRANCHES} ways around; take fewer risks, or leave out the ways around"
+)]
+pub struct TooManyBranches;
+
+/// The ways around every risk of these plans, and around theirs. A way through releases that are needed anyway comes first.
+pub(super) fn branches(
+    ways: &Ways,
+    plans: &[Plan],
+    target: ReleaseId,
+    needed: &BTreeSet<ReleaseId>,
+) -> Result<Vec<Branch>, TooManyBranches> {
+    let (mut seen, mut branches) = (BTreeSet::new(), Vec::new());
+    let mut open: Vec<(Plan, BTreeSet<RiskId>)> = plans.iter().rev().map(|plan| (plan.clone(), [].into())).collect();
+    while let Some((plan, applying)) = open.pop() {
+        for (from, risk) in plan.hops.iter().flat_map(|hop| hop.risks.iter().map(|risk| (hop.from, *risk))) {
+            let applying: BTreeSet<RiskId> = applying.iter().copied().chain([risk]).collect();
+            if !seen.insert((from, applying.clone())) {
+                continue;
+            }
+            if branches.len() == MAX_BRANCHES {
+                return Err(TooManyBranches);
+            }
+            let limits = Limits { within: None, without: Some(&applying) };
+            let way = ways.best(from, target, Limits { within: Some(needed), ..limits });
+            let way = way.or_else(|| ways.best(from, target, limits));
+            open.extend(way.clone().map(|way| (way, applying.clone())));
+            branches.push(Branch { from, applying, way });
+        }
+    }
+    branches.sort_by(|a, b| (a.from, a.applying.len(), &a.applying).cmp(&(b.from, b.applying.len(), &b.applying)));
+    Ok(branches)
+}

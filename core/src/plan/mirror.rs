@@ -1,0 +1,222 @@
+//! What has to be mirrored so that clusters get to a target.
+//!
+//! The answer is whole or says who is left out and why; it is never a shorter list with nothing said. A release that a cluster runs already is not needed
+//! for its own way, only where another passes through it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
+use super::branches::{Branch, TooManyBranches, branches};
+use super::no_way::{NoWay, why_none};
+use super::smallest::{Proof, smallest};
+use super::ways::{Limits, TakenRisks, Ways};
+use super::{Hop, Plan};
+use crate::domain::{Arch, ChannelName, Cluster, Fact, Graph, Platform, ReleaseId, ReleaseName, Version};
+
+/// What is asked for.
+#[derive(Debug, Clone)]
+pub struct Wish {
+    /// Who has to get there.
+    pub travellers: Vec<Traveller>,
+    /// Where to.
+    pub target: Version,
+    /// Over which channels.
+    pub channels: Vec<ChannelName>,
+    /// What the clusters run on. Unknown: whatever it is, they get there.
+    pub platform: Fact<Platform>,
+    /// Which updates with risks may be on a way.
+    pub taken: TakenRisks,
+    /// Which ways.
+    pub choice: Choice,
+    /// Whether what is needed if a risk applies is needed, too.
+    pub branching: Branching,
+    /// What is there already.
+    pub have: Have,
+}
+
+/// A cluster that has to get there.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Traveller {
+    /// The architecture of its payload.
+    pub arch: Arch,
+    /// What it runs.
+    pub version: Version,
+    /// What it is called, for people; empty if it has no name.
+    pub name: String,
+}
+
+/// Which ways are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// Each its best.
+    Best,
+    /// Those that need the fewest releases together.
+    Smallest,
+}
+
+/// Whether ways around risks are needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Branching {
+    /// Only the ways themselves.
+    Ways,
+    /// Also the ways around each risk.
+    WaysAround,
+}
+
+/// What is in a mirror already.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Have {
+    /// By digest, such as `sha256:…`.
+    pub digests: BTreeSet<String>,
+    /// By name.
+    pub names: BTreeSet<ReleaseName>,
+}
+
+/// What has to be mirrored.
+#[derive(Debug, Clone)]
+pub struct Mirror {
+    /// One way for each release and architecture that somebody runs, ordered by release.
+    pub plans: Vec<Plan>,
+    /// Who has none.
+    pub stuck: Vec<(Traveller, NoWay)>,
+    /// The ways around risks.
+    pub branches: Vec<Branch>,
+    /// The releases that are needed, each once, ordered by architecture and version.
+    pub needs: Vec<Need>,
+    /// For each architecture: whether fewer would do.
+    pub proofs: BTreeMap<Arch, Proof>,
+}
+
+/// A release that is needed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Need {
+    /// Which.
+    pub release: ReleaseId,
+    /// A channel that holds it: that of the first hop to it.
+    pub channel: ChannelName,
+    /// What for.
+    pub purpose: Purpose,
+    /// Where it is now.
+    pub place: Presence,
+}
+
+/// What a release is needed for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Purpose {
+    /// Somebody's way leads through it.
+    Way,
+    /// Only a way around a risk does.
+    WayAround,
+}
+
+/// Whether a release is in the mirror.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Presence {
+    /// Not yet.
+    Missing,
+    /// Already.
+    There,
+}
+
+/// Finds what has to be mirrored.
+pub fn mirror(graph: &Graph, wish: &Wish, now: Timestamp) -> Result<Mirror, TooManyBranches> {
+    let mut answer = Mirror {
+        plans: Vec::new(),
+        stuck: Vec::new(),
+        branches: Vec::new(),
+        needs: Vec::new(),
+        proofs: BTreeMap::new(),
+    };
+    let arches: BTreeSet<&Arch> = wish.travellers.iter().map(|traveller| &traveller.arch).collect();
+    for arch in arches {
+        let ways = ways(graph, wish, arch, &wish.taken, now);
+        let target = graph.find(&wish.target, arch).filter(|target| ways.holds(*target));
+        let mut sources = BTreeSet::new();
+        for traveller in wish.travellers.iter().filter(|traveller| traveller.arch == *arch) {
+            let from = graph.find(&traveller.version, arch);
+            let way = from.zip(target).filter(|(from, to)| ways.best(*from, *to, Limits::default()).is_some());
+            match way {
+                Some((from, _)) => drop(sources.insert(from)),
+                None => {
+                    let with_risks = || ways_with_risks(graph, wish, arch, now);
+                    let why = why_none(graph, &ways, traveller, &wish.target, with_risks);
+                    answer.stuck.push((traveller.clone(), why));
+                }
+            }
+        }
+        if let Some(target) = target {
+            let (plans, proof) = chosen(graph, wish, &ways, &sources, target);
+            let needed: BTreeSet<ReleaseId> = plans.iter().flat_map(|plan| &plan.hops).map(|hop| hop.to).collect();
+            if wish.branching == Branching::WaysAround {
+                answer.branches.extend(branches(&ways, &plans, target, &needed)?);
+            }
+            answer.proofs.extend(proof.map(|proof| (arch.clone(), proof)));
+            answer.plans.extend(plans);
+        }
+    }
+    answer.stuck.sort_by(|(a, _), (b, _)| a.cmp(b));
+    answer.needs = needs(graph, &answer, &wish.have);
+    Ok(answer)
+}
+
+fn ways(graph: &Graph, wish: &Wish, arch: &Arch, taken: &TakenRisks, now: Timestamp) -> Ways {
+    let Some(channel) = wish.channels.first().cloned() else { return Ways::default() };
+    let cluster = Cluster { platform: wish.platform.clone(), ..Cluster::anonymous(channel, arch.clone()) };
+    Ways::of(graph, &wish.channels, &cluster, taken, now)
+}
+
+/// The same with risks, to say what they stand in the way of.
+fn ways_with_risks(graph: &Graph, wish: &Wish, arch: &Arch, now: Timestamp) -> Ways {
+    ways(graph, wish, arch, &TakenRisks::Unknown, now)
+}
+
+fn chosen(
+    graph: &Graph,
+    wish: &Wish,
+    ways: &Ways,
+    sources: &BTreeSet<ReleaseId>,
+    target: ReleaseId,
+) -> (Vec<Plan>, Option<Proof>) {
+    let plans = |limits: Limits<'_>| -> Vec<Plan> {
+        sources.iter().filter_map(|source| ways.best(*source, target, limits)).collect()
+    };
+    match wish.choice {
+        Choice::Best => (plans(Limits::default()), None),
+        Choice::Smallest => {
+            let have = ways.members().iter().filter(|id| wish.have.has(graph, **id)).copied().collect();
+            let found = smallest(ways, sources, target, &have);
+            let within = Limits { within: Some(&found.releases), ..Limits::default() };
+            (plans(within), Some(found.proof))
+        }
+    }
+}
+
+/// Each release that a way or a way around leads through, once.
+fn needs(graph: &Graph, answer: &Mirror, have: &Have) -> Vec<Need> {
+    let mut needs: BTreeMap<ReleaseId, Need> = BTreeMap::new();
+    let on_ways = answer.plans.iter().flat_map(|plan| &plan.hops).map(|hop| (hop, Purpose::Way));
+    let around = answer.branches.iter().filter_map(|branch| branch.way.as_ref()).flat_map(|way| &way.hops);
+    for (Hop { channel, to, .. }, purpose) in on_ways.chain(around.map(|hop| (hop, Purpose::WayAround))) {
+        let place = if have.has(graph, *to) { Presence::There } else { Presence::Missing };
+        needs.entry(*to).or_insert_with(|| Need { release: *to, channel: channel.clone(), purpose, place });
+    }
+    needs.into_values().collect()
+}
+
+impl Mirror {
+    /// What is not there yet.
+    pub fn missing(&self) -> impl Iterator<Item = &Need> {
+        self.needs.iter().filter(|need| need.place == Presence::Missing)
+    }
+}
+
+impl Have {
+    /// Whether the release is there, by its name or its payload's digest.
+    pub fn has(&self, graph: &Graph, id: ReleaseId) -> bool {
+        let release = graph.release(id);
+        let named = |arch: Option<Arch>| self.names.contains(&ReleaseName { version: release.version.clone(), arch });
+        let digest = release.payload.split_once('@').map(|(_, digest)| digest);
+        named(None) || named(Some(release.arch.clone())) || digest.is_some_and(|digest| self.digests.contains(digest))
+    }
+}

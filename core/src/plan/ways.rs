@@ -1,0 +1,194 @@
+//! Ways: the updates that can be taken, over several channels at once.
+//!
+//! An edge is a step if some channel holds both its ends by now and no block stops it. A rollout does not keep it from being one: its
+//! window ends, and whoever prepares the way needs the release before that.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
+
+use jiff::Timestamp;
+
+use super::{Hop, Plan};
+use crate::domain::graph::BlockSetId;
+use crate::domain::{Answer, Channel, ChannelName, Cluster, Edge, Graph, ReleaseId, RiskId, Situation, Verdict};
+use crate::rules::{PhasedRollout, Policy, Rule};
+
+/// Which updates with known risks are steps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TakenRisks {
+    /// None of them.
+    Never,
+    /// Those whose risks may or may not concern a cluster: it finds out itself.
+    Unknown,
+    /// Those all of whose risks have these names.
+    Accepted(BTreeSet<String>),
+}
+
+/// The updates that can be taken.
+#[derive(Debug, Clone, Default)]
+pub struct Ways {
+    /// The releases that have entered the channels.
+    members: BTreeSet<ReleaseId>,
+    /// By release, and by target within it.
+    steps: BTreeMap<ReleaseId, BTreeMap<ReleaseId, Step>>,
+}
+
+/// One update that can be taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// What the cluster has to weigh.
+    pub risks: BTreeSet<RiskId>,
+    /// The channels that have it, in the order in which channels are shown, each with when it is offered there.
+    pub channels: Vec<(ChannelName, Timestamp)>,
+}
+
+/// What a way must keep to.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Limits<'a> {
+    /// Only through these releases, if any are given.
+    pub within: Option<&'a BTreeSet<ReleaseId>>,
+    /// Never over a step that has one of these risks.
+    pub without: Option<&'a BTreeSet<RiskId>>,
+}
+
+impl Ways {
+    /// What a cluster can take, whatever channel it follows now: its architecture, id and platform count.
+    pub fn of(graph: &Graph, channels: &[ChannelName], cluster: &Cluster, taken: &TakenRisks, now: Timestamp) -> Self {
+        let mut channels: Vec<&Channel> = channels.iter().filter_map(|name| graph.channel(name.as_str())).collect();
+        channels.sort_by(|a, b| a.name.display_order().cmp(&b.name.display_order()));
+        channels.dedup_by(|a, b| a.name == b.name);
+        let (mut ways, standing) = (Self::default(), Policy::standing());
+        // Standing rules look at an edge's blocks and the cluster alone: one verdict for each set of blocks.
+        let mut risks: BTreeMap<BlockSetId, Option<BTreeSet<RiskId>>> = BTreeMap::new();
+        for channel in channels {
+            let cluster = Cluster { channel: channel.name.clone(), ..cluster.clone() };
+            let at = Situation { graph, cluster: &cluster, now };
+            let entered = graph.members(channel, &cluster.arch).iter().filter(|(_, place)| place.start <= now);
+            let entered: Vec<ReleaseId> = entered.map(|(id, _)| *id).collect();
+            ways.members.extend(&entered);
+            for edge in entered.iter().flat_map(|from| graph.edges_from(*from)) {
+                let known = risks.entry(edge.blocks);
+                let taken = known.or_insert_with(|| passed(&standing.judge(*edge, &at), graph, taken));
+                if let (Some(risks), Ok(_)) = (taken, entered.binary_search(&edge.to)) {
+                    ways.add(*edge, risks, (channel.name.clone(), opens(*edge, &at)));
+                }
+            }
+        }
+        ways
+    }
+
+    fn add(&mut self, edge: Edge, risks: &BTreeSet<RiskId>, channel: (ChannelName, Timestamp)) {
+        match self.steps.entry(edge.from).or_default().entry(edge.to) {
+            Entry::Vacant(place) => drop(place.insert(Step { risks: risks.clone(), channels: vec![channel] })),
+            Entry::Occupied(mut step) => step.get_mut().channels.push(channel),
+        }
+    }
+
+    /// Whether the release has entered one of the channels.
+    pub fn holds(&self, release: ReleaseId) -> bool {
+        self.members.contains(&release)
+    }
+
+    /// The releases that have entered the channels.
+    pub fn members(&self) -> &BTreeSet<ReleaseId> {
+        &self.members
+    }
+
+    /// The steps from a release, by target.
+    pub fn steps(&self, from: ReleaseId) -> impl Iterator<Item = (ReleaseId, &Step)> {
+        self.steps.get(&from).into_iter().flatten().map(|(to, step)| (*to, step))
+    }
+
+    /// The best way: the fewest hops, and of several the newest releases, the first hop first.
+    pub fn best(&self, from: ReleaseId, to: ReleaseId, limits: Limits<'_>) -> Option<Plan> {
+        let left = self.hops_left(to, limits);
+        let mut route = vec![from];
+        let mut hops = *left.get(&from)?;
+        while hops > 0 {
+            hops -= 1;
+            let here = route[route.len() - 1];
+            let nearer = self.steps(here).filter(|(next, step)| limits.allow(*next, step));
+            route.push(nearer.map(|(next, _)| next).filter(|next| left.get(next) == Some(&hops)).max()?);
+        }
+        Some(self.plan(&route))
+    }
+
+    /// The releases from which one gets to the target, each with the fewest hops.
+    fn hops_left(&self, to: ReleaseId, limits: Limits<'_>) -> BTreeMap<ReleaseId, usize> {
+        let mut into: BTreeMap<ReleaseId, Vec<ReleaseId>> = BTreeMap::new();
+        for from in self.steps.keys() {
+            let allowed = self.steps(*from).filter(|(next, step)| limits.allow(*next, step));
+            allowed.for_each(|(next, _)| into.entry(next).or_default().push(*from));
+        }
+        let (mut left, mut reached, mut hops) = (BTreeMap::from([(to, 0)]), vec![to], 0);
+        while !reached.is_empty() {
+            hops += 1;
+            let before = reached.iter().flat_map(|release| into.get(release).into_iter().flatten());
+            let new: BTreeSet<ReleaseId> = before.filter(|release| !left.contains_key(release)).copied().collect();
+            left.extend(new.iter().map(|release| (*release, hops)));
+            reached = new.into_iter().collect();
+        }
+        left
+    }
+
+    /// The releases that one gets to from a release, that one among them.
+    pub fn reached(&self, from: ReleaseId) -> BTreeSet<ReleaseId> {
+        let (mut reached, mut open) = (BTreeSet::from([from]), vec![from]);
+        while let Some(here) = open.pop() {
+            open.extend(self.steps(here).map(|(to, _)| to).filter(|to| reached.insert(*to)));
+        }
+        reached
+    }
+
+    /// A route of steps as a plan, with as few changes of the channel as can be.
+    fn plan(&self, route: &[ReleaseId]) -> Plan {
+        let steps: Vec<&Step> = route.windows(2).filter_map(|ends| self.steps.get(&ends[0])?.get(&ends[1])).collect();
+        let ends = route.windows(2).zip(&steps);
+        let mut channel: Option<&ChannelName> = None;
+        let hops = ends.enumerate().map(|(number, (ends, step))| {
+            let stays = step.channels.iter().find(|(name, _)| Some(name) == channel);
+            let (name, opens) = stays.unwrap_or_else(|| longest(&steps[number..]));
+            channel = Some(name);
+            Hop { channel: name.clone(), from: ends[0], to: ends[1], risks: step.risks.clone(), opens: *opens }
+        });
+        Plan { from: route[0], hops: hops.collect() }
+    }
+}
+
+impl Limits<'_> {
+    fn allow(self, to: ReleaseId, step: &Step) -> bool {
+        let inside = self.within.is_none_or(|within| within.contains(&to));
+        inside && self.without.is_none_or(|without| step.risks.is_disjoint(without))
+    }
+}
+
+/// The channel of the first step that goes on for the most steps; of several, the first that is shown.
+fn longest<'a>(steps: &[&'a Step]) -> &'a (ChannelName, Timestamp) {
+    let has = |step: &&&Step, name: &ChannelName| step.channels.iter().any(|(other, _)| other == name);
+    let run = |name: &ChannelName| steps.iter().take_while(|step| has(step, name)).count();
+    let best = steps[0].channels.iter().min_by_key(|(name, _)| Reverse(run(name)));
+    best.expect("a step is in the channel that it was found in")
+}
+
+/// The risks of an edge that is a step; none if it is not.
+fn passed(verdict: &Verdict, graph: &Graph, taken: &TakenRisks) -> Option<BTreeSet<RiskId>> {
+    let risks = match &verdict.answer {
+        Answer::Recommend => BTreeSet::new(),
+        Answer::RecommendUnless(risks) => risks.clone(),
+        Answer::Wait { .. } | Answer::Refuse => return None,
+    };
+    let pass = |id: &RiskId| match taken {
+        TakenRisks::Never => false,
+        TakenRisks::Unknown => !graph.risk(*id).is_for_everybody(),
+        TakenRisks::Accepted(names) => names.contains(&graph.risk(*id).name),
+    };
+    risks.iter().all(pass).then_some(risks)
+}
+
+/// When the cluster's turn comes; the time it asks for if it has come.
+fn opens(edge: Edge, at: &Situation<'_>) -> Timestamp {
+    match PhasedRollout.judge(edge, at).answer {
+        Answer::Wait { until } => until.unwrap_or(Timestamp::MAX),
+        _ => at.now,
+    }
+}
