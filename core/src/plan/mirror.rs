@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
+use super::Plan;
 use super::branches::{Branch, TooManyBranches, branches};
 use super::no_way::{NoWay, why_none};
 use super::smallest::{Proof, smallest};
 use super::ways::{Limits, TakenRisks, Ways};
-use super::{Hop, Plan};
 use crate::domain::{Arch, ChannelName, Cluster, Fact, Graph, Platform, ReleaseId, ReleaseName, Version};
 
 /// What is asked for.
@@ -31,6 +31,8 @@ pub struct Wish {
     pub choice: Choice,
     /// Whether what is needed if a risk applies is needed, too.
     pub branching: Branching,
+    /// Whether what the clusters run is needed, too.
+    pub start: Start,
     /// What is there already.
     pub have: Have,
 }
@@ -62,6 +64,15 @@ pub enum Branching {
     Ways,
     /// Also the ways around each risk.
     WaysAround,
+}
+
+/// Whether the releases that clusters run are needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// Not for their own sake: clusters have what they run.
+    LeftOut,
+    /// They are, too: to add nodes, or to go back.
+    Included,
 }
 
 /// What is in a mirror already.
@@ -108,6 +119,8 @@ pub enum Purpose {
     Way,
     /// Only a way around a risk does.
     WayAround,
+    /// Somebody runs it.
+    Start,
 }
 
 /// Whether a release is in the mirror.
@@ -156,7 +169,7 @@ pub fn mirror(graph: &Graph, wish: &Wish, now: Timestamp) -> Result<Mirror, TooM
         }
     }
     answer.stuck.sort_by(|(a, _), (b, _)| a.cmp(b));
-    answer.needs = needs(graph, &answer, &wish.have);
+    answer.needs = needs(graph, &answer, wish);
     Ok(answer)
 }
 
@@ -192,16 +205,30 @@ fn chosen(
     }
 }
 
-/// Each release that a way or a way around leads through, once.
-fn needs(graph: &Graph, answer: &Mirror, have: &Have) -> Vec<Need> {
+/// Each release that a way or a way around leads through, or begins with, once.
+fn needs(graph: &Graph, answer: &Mirror, wish: &Wish) -> Vec<Need> {
+    let around = answer.branches.iter().filter_map(|branch| branch.way.as_ref());
+    let through = |plan: &Plan, purpose| -> Vec<(ReleaseId, ChannelName, Purpose)> {
+        plan.hops.iter().map(|hop| (hop.to, hop.channel.clone(), purpose)).collect()
+    };
+    let starts = answer.plans.iter().filter(|_| wish.start == Start::Included);
+    let wanted = answer.plans.iter().flat_map(|plan| through(plan, Purpose::Way));
+    let wanted = wanted.chain(around.flat_map(|plan| through(plan, Purpose::WayAround)));
+    let wanted =
+        wanted.chain(starts.filter_map(|plan| Some((plan.from, first_channel(graph, plan, wish)?, Purpose::Start))));
     let mut needs: BTreeMap<ReleaseId, Need> = BTreeMap::new();
-    let on_ways = answer.plans.iter().flat_map(|plan| &plan.hops).map(|hop| (hop, Purpose::Way));
-    let around = answer.branches.iter().filter_map(|branch| branch.way.as_ref()).flat_map(|way| &way.hops);
-    for (Hop { channel, to, .. }, purpose) in on_ways.chain(around.map(|hop| (hop, Purpose::WayAround))) {
-        let place = if have.has(graph, *to) { Presence::There } else { Presence::Missing };
-        needs.entry(*to).or_insert_with(|| Need { release: *to, channel: channel.clone(), purpose, place });
+    for (release, channel, purpose) in wanted {
+        let place = if wish.have.has(graph, release) { Presence::There } else { Presence::Missing };
+        needs.entry(release).or_insert(Need { release, channel, purpose, place });
     }
     needs.into_values().collect()
+}
+
+/// The channel that a plan begins in; of one without hops, the first that holds its release.
+fn first_channel(graph: &Graph, plan: &Plan, wish: &Wish) -> Option<ChannelName> {
+    let holds = |name: &&ChannelName| graph.channel(name.as_str()).is_some_and(|it| it.membership(plan.from).is_some());
+    let first = plan.hops.first().map(|hop| &hop.channel);
+    first.or_else(|| wish.channels.iter().find(holds)).cloned()
 }
 
 impl Mirror {

@@ -8,6 +8,7 @@
 //! accept RISK …
 //! have VERSION …                  (what is in the mirror already)
 //! around                          (also the ways around risks)
+//! start                           (also what clusters run)
 //! ```
 
 use std::collections::BTreeSet;
@@ -43,7 +44,11 @@ pub(crate) fn check(text: &str, expected: expect_test::Expect) {
         writeln!(told, "if {}: {around}", risks.join(" and ")).unwrap();
     }
     for need in &found.needs {
-        let purpose = if need.purpose == Purpose::WayAround { " for a way around" } else { "" };
+        let purpose = match need.purpose {
+            Purpose::Way => "",
+            Purpose::WayAround => " for a way around",
+            Purpose::Start => " to begin with",
+        };
         let place = if need.place == Presence::There { " (there)" } else { "" };
         writeln!(told, "need {} in {}{purpose}{place}", version(need.release), need.channel).unwrap();
     }
@@ -70,6 +75,7 @@ fn read(text: &str) -> (Graph, Wish) {
         taken: TakenRisks::Unknown,
         choice: Choice::Smallest,
         branching: Branching::Ways,
+        start: Start::LeftOut,
         have: Have::default(),
     };
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -102,6 +108,7 @@ fn read(text: &str) -> (Graph, Wish) {
             ["have", ref names @ ..] => {
                 wish.have.names = names.iter().map(|name| ReleaseName::parse(name).unwrap()).collect();
             }
+            ["start"] => wish.start = Start::Included,
             ["around"] => wish.branching = Branching::WaysAround,
             _ => panic!("{line:?} says nothing"),
         }

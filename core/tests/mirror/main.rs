@@ -201,3 +201,16 @@ fn a_rollout_that_is_under_way_is_prepared_for() {
         "#]],
     );
 }
+
+#[test]
+fn what_clusters_run_is_left_out_unless_it_is_asked_for() {
+    check(
+        "channel c 4.1.0 4.1.1
+         edges 4.1.0 -> 4.1.1
+         cluster a 4.1.0
+         cluster b 4.1.1
+         start
+         to 4.1.1",
+        expect![[""]],
+    );
+}

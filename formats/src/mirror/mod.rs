@@ -1,0 +1,94 @@
+//! What has to be mirrored: as a list for people and scripts, as JSON, and what a mirror has already.
+//!
+//! `image_set` writes the same for oc-mirror.
+
+mod have;
+mod json;
+mod list;
+mod words;
+
+pub use have::read_have;
+pub use json::json;
+pub use list::list;
+pub use words::comments;
+
+use jiff::Timestamp;
+use towpath_core::domain::{Graph, ReleaseId};
+use towpath_core::plan::mirror::{Mirror, Need, Wish};
+
+/// What was asked, and what was found.
+#[derive(Clone, Copy)]
+pub struct Told<'a> {
+    /// All there is.
+    pub graph: &'a Graph,
+    /// What was asked.
+    pub wish: &'a Wish,
+    /// What was found.
+    pub mirror: &'a Mirror,
+    /// Where the graph data is, for the list.
+    pub graph_data: Option<&'a str>,
+    /// What is listed if somebody has no way.
+    pub completeness: Completeness,
+    /// As of then.
+    pub now: Timestamp,
+}
+
+/// What is listed if somebody has no way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Completeness {
+    /// Nothing: a list that looks whole and is not helps nobody.
+    Whole,
+    /// What the others need.
+    Partial,
+}
+
+/// A release that has no digest, so that nobody can tell whether it was mirrored right.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoDigest(String);
+
+impl std::fmt::Display for NoDigest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}; name it by digest in the releases: registry/repository@sha256:…", self.0)
+    }
+}
+
+impl std::error::Error for NoDigest {}
+
+impl<'a> Told<'a> {
+    /// What is to be listed, or the first release that cannot be.
+    pub fn items(&self) -> Result<Vec<Item<'a>>, NoDigest> {
+        let is_listed = self.mirror.stuck.is_empty() || self.completeness == Completeness::Partial;
+        let needs = self.mirror.missing().filter(|_| is_listed);
+        needs.map(|need| Item::of(self.graph, need)).collect()
+    }
+
+    fn version(&self, id: ReleaseId) -> String {
+        self.graph.release(id).version.to_string()
+    }
+}
+
+/// A release that is listed.
+#[derive(Debug, Clone, Copy)]
+pub struct Item<'a> {
+    /// What it is needed for, and where.
+    pub need: &'a Need,
+    /// Its version and architecture are there.
+    pub release: &'a towpath_core::domain::Release,
+    /// The digest of its payload: `sha256:…`.
+    pub digest: &'a str,
+}
+
+impl<'a> Item<'a> {
+    fn of(graph: &'a Graph, need: &'a Need) -> Result<Self, NoDigest> {
+        let release = graph.release(need.release);
+        let digest = release.payload.split_once('@').map(|(_, digest)| digest).filter(|digest| digest.contains(':'));
+        let problem =
+            || NoDigest(format!("{} of {} has no digest: {}", release.version, release.arch, release.payload));
+        Ok(Self { need, release, digest: digest.ok_or_else(problem)? })
+    }
+
+    /// Where its signature is, in every signature store: `sha256=…/signature-1`.
+    pub fn signature(&self) -> String {
+        format!("{}/signature-1", self.digest.replacen(':', "=", 1))
+    }
+}

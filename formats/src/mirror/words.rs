@@ -1,0 +1,170 @@
+//! What was found, in sentences: each line a comment, so that it can stand above any list.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use jiff::Timestamp;
+use towpath_core::domain::{ChannelName, RiskId};
+use towpath_core::plan::Plan;
+use towpath_core::plan::mirror::{Need, Presence, Traveller};
+use towpath_core::plan::no_way::{NoWay, WithRisks};
+use towpath_core::plan::smallest::Proof;
+
+use super::{Completeness, Told};
+
+/// So many names are listed; the others are counted.
+const MAX_NAMES: usize = 6;
+
+/// Everything there is to say, above a list.
+pub fn comments(told: &Told<'_>) -> String {
+    let mut text = String::new();
+    told.mirror.stuck.iter().for_each(|(who, why)| text.push_str(&stuck(told, who, why)));
+    if !told.mirror.stuck.is_empty() {
+        text.push_str(match told.completeness {
+            Completeness::Whole => {
+                "Nothing is listed, because a list would not be whole. --partial lists what the others need.\n"
+            }
+            Completeness::Partial => "THIS LIST IS NOT WHOLE. It has only what the others need.\n",
+        });
+    }
+    if told.mirror.stuck.is_empty() || told.completeness == Completeness::Partial {
+        told.mirror.plans.iter().for_each(|plan| text.push_str(&way(told, plan)));
+        text.push_str(&around(told));
+        text.push_str(&total(told));
+    }
+    text.lines().fold(String::new(), |all, line| all + "# " + line + "\n")
+}
+
+/// A way, hop by hop.
+fn way(told: &Told<'_>, plan: &Plan) -> String {
+    let start = told.graph.release(plan.from);
+    let who: Vec<&str> = told
+        .wish
+        .travellers
+        .iter()
+        .filter(|who| who.version == start.version && who.arch == start.arch && !who.name.is_empty())
+        .map(|who| who.name.as_str())
+        .collect();
+    let who = if who.is_empty() { String::new() } else { format!(" ({})", listed(who.into_iter())) };
+    let hops = match plan.hops.len() {
+        0 => "is there already".to_owned(),
+        1 => "1 hop".to_owned(),
+        many => format!("{many} hops"),
+    };
+    let mut text = format!("{} to {} on {}{who}: {hops}\n", start.version, told.wish.target, start.arch);
+    text.push_str(&hops_of(told, plan));
+    text
+}
+
+fn hops_of(told: &Told<'_>, plan: &Plan) -> String {
+    let mut text = String::new();
+    for hop in &plan.hops {
+        let risks = match hop.risks.is_empty() {
+            true => String::new(),
+            false => format!(", unless {} applies", names(told, &hop.risks, " or ")),
+        };
+        let opens = match hop.opens > told.now {
+            true => format!(", offered to everybody from {}", shown(hop.opens)),
+            false => String::new(),
+        };
+        let (from, to) = (told.version(hop.from), told.version(hop.to));
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "  {from} -> {to} in {}{risks}{opens}", hop.channel);
+    }
+    text
+}
+
+/// The ways around risks.
+fn around(told: &Told<'_>) -> String {
+    let mut text = String::new();
+    for branch in &told.mirror.branches {
+        let risks = names(told, &branch.applying, " and ");
+        let (from, verb) = (told.version(branch.from), if branch.applying.len() == 1 { "applies" } else { "apply" });
+        text.push_str(&match &branch.way {
+            Some(way) => format!("If {risks} {verb}, from {from} on:\n{}", hops_of(told, way)),
+            None => format!("If {risks} {verb}, there is no way on from {from}.\n"),
+        });
+    }
+    text
+}
+
+/// How much there is to do, and whether less would.
+fn total(told: &Told<'_>) -> String {
+    let missing = told.mirror.missing().count();
+    let there: Vec<&Need> = told.mirror.needs.iter().filter(|need| need.place == Presence::There).collect();
+    let there = match there.len() {
+        0 => String::new(),
+        _ => format!(" There already: {}.", listed(there.iter().map(|need| told.version(need.release)))),
+    };
+    let mut text = match missing {
+        0 => format!("No release is missing.{there}\n"),
+        1 => format!("1 release to mirror.{there}\n"),
+        many => format!("{many} releases to mirror.{there}\n"),
+    };
+    for (arch, proof) in &told.mirror.proofs {
+        if let Proof::GaveUp { at_least } = proof {
+            let _ = writeln!(
+                text,
+                "The search for the smallest set of {arch} gave up: these are the best ways together, and at least {at_least} missing releases are needed."
+            );
+        }
+    }
+    text
+}
+
+/// Who has no way, and why.
+fn stuck(told: &Told<'_>, who: &Traveller, why: &NoWay) -> String {
+    let name = if who.name.is_empty() { String::new() } else { format!("{}, ", who.name) };
+    format!("No way for {name}{} on {}: {}\n", who.version, who.arch, sentence(told, who, why))
+}
+
+/// Why there is no way, and what would help.
+pub(super) fn sentence(told: &Told<'_>, who: &Traveller, why: &NoWay) -> String {
+    let (target, arch) = (&told.wish.target, &who.arch);
+    match why {
+        NoWay::NoSuchSource => format!("there is no such release for {arch}."),
+        NoWay::NoSuchTarget => format!("there is no release {target} for {arch}."),
+        NoWay::SourceElsewhere(channels) => elsewhere(told, &who.version.to_string(), channels),
+        NoWay::TargetElsewhere(channels) => elsewhere(told, &target.to_string(), channels),
+        NoWay::Stuck { newest, with_risks } => {
+            let newest = &told.graph.release(*newest).version;
+            let how_far = match *newest == who.version {
+                true => "no update leads on from it".to_owned(),
+                false => format!("the newest that can be reached is {newest}"),
+            };
+            let remedy = match with_risks {
+                WithRisks::Helps => {
+                    format!("; with updates whose risks a cluster weighs itself {target} can be: --risks unknown")
+                }
+                WithRisks::NoHelp => "; name more channels with --via".to_owned(),
+            };
+            format!("{how_far}{remedy}.")
+        }
+    }
+}
+
+fn elsewhere(told: &Told<'_>, version: &str, channels: &[(ChannelName, Timestamp)]) -> String {
+    let asked = listed(told.wish.channels.iter());
+    let later = |(name, start): &&(ChannelName, Timestamp)| *start > told.now && told.wish.channels.contains(name);
+    match (channels, channels.iter().find(later)) {
+        ([], _) => format!("{version} is in no channel."),
+        (_, Some((name, start))) => format!("{version} enters {name} at {}.", shown(*start)),
+        _ => format!("{version} is not in {asked}, but in {}.", listed(channels.iter().map(|(name, _)| name))),
+    }
+}
+
+fn names(told: &Told<'_>, risks: &BTreeSet<RiskId>, between: &str) -> String {
+    risks.iter().map(|risk| told.graph.risk(*risk).name.as_str()).collect::<Vec<_>>().join(between)
+}
+
+fn listed(names: impl Iterator<Item = impl ToString>) -> String {
+    let names: Vec<String> = names.map(|name| name.to_string()).collect();
+    match names.len() {
+        0..=MAX_NAMES => names.join(", "),
+        many => format!("{} and {} more", names[..MAX_NAMES].join(", "), many - MAX_NAMES),
+    }
+}
+
+fn shown(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%d %H:%MZ").to_string()
+}
