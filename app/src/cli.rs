@@ -13,6 +13,7 @@ use crate::fleet::{self, Fleet};
 use crate::graph::{self, GraphCommand};
 use crate::ready::{self, ReadyArgs};
 use crate::path::{self, PathArgs};
+use crate::mirror::{self, MirrorArgs};
 use crate::{example, log, serve};
 
 /// Upgrades fleets of OpenShift clusters safely, and can always say why.
@@ -51,6 +52,11 @@ enum Command {
     /// Find the way from one release to another, hop by hop; or say how far one gets, and why no farther.
     #[command(after_help = "Example:\n  towpath path 4.19.16 4.20.3 --via stable --platform GCP")]
     Path(Box<PathArgs>),
+    /// List everything that a disconnected site has to mirror, so that clusters get to a release.
+    ///
+    /// For one cluster, or the smallest set for many. If somebody has no way, it says who and why, and lists nothing.
+    #[command(after_help = "Example:\n  towpath mirror 4.19.16 4.20.3 --platform GCP --format oc-mirror-v2")]
+    Mirror(Box<MirrorArgs>),
     /// For those who change graph data: check it, and see what a change will do.
     #[command(subcommand, after_help = "Example:\n  towpath graph lint")]
     Graph(GraphCommand),
@@ -110,6 +116,7 @@ fn execute(command: Command) -> anyhow::Result<ExitCode> {
         Command::Explain(args) => return explain::explain(args),
         Command::Ready(args) => return ready::ready(args),
         Command::Path(args) => return path::path(&args),
+        Command::Mirror(args) => return mirror::run(&args),
         Command::Graph(command) => return graph::execute(command),
         Command::Example { directory } => example::write(&directory, jiff::Timestamp::now())?,
         Command::Config { default: true, .. } => print(config::DEFAULT_FILE)?,

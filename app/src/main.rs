@@ -9,6 +9,7 @@ mod fleet;
 mod graph;
 mod load;
 mod log;
+mod mirror;
 mod path;
 mod ready;
 mod serve;

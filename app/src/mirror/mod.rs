@@ -1,0 +1,143 @@
+//! `towpath mirror`: everything that has to be in a disconnected site's mirror, so that clusters get to a release.
+
+mod inputs;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::anyhow;
+use clap::{Args, ValueEnum};
+use jiff::Timestamp;
+use towpath_core::domain::{Arch, Graph, Version};
+use towpath_core::plan::mirror::{Branching, Choice, Start, Wish, mirror};
+use towpath_core::plan::ways::TakenRisks;
+use towpath_formats::graph_data::parse_time;
+use towpath_formats::image_set::{self, ImageSetVersion};
+use towpath_formats::mirror::{Completeness, Told, json, list};
+
+use crate::cli::print;
+use crate::graph::inputs::{self as graph_inputs, Source};
+use inputs::{Target, Who};
+
+#[derive(Debug, Args)]
+pub(crate) struct MirrorArgs {
+    /// The release that the cluster runs.
+    #[arg(requires = "goal", value_name = "FROM")]
+    from: Option<Version>,
+    /// The release to get to: a version, the newest of a minor version (4.20), or `newest`.
+    #[arg(value_name = "TO", id = "goal")]
+    goal: Option<String>,
+    /// Not for one cluster but for all of this list. [default: the built-in example's]
+    #[arg(long, value_name = "FILE", conflicts_with = "from")]
+    clusters: Option<PathBuf>,
+    /// The release that all of them have to get to, as TO. [default: newest]
+    #[arg(long, value_name = "VERSION", conflicts_with = "from")]
+    to: Option<String>,
+    /// The channels to go through, or streams of them (eus is every eus-4.y). [default: stable, or the streams that the clusters follow]
+    #[arg(long, visible_alias = "channel", value_name = "NAME,…", value_delimiter = ',')]
+    via: Vec<String>,
+    /// The architecture of the payload; with --clusters, only clusters of this one. [default: amd64]
+    #[arg(long, value_name = "ARCH")]
+    arch: Option<String>,
+    /// What the clusters run on, if it is the same for all. Else blocks for any platform are kept to.
+    #[arg(long, value_name = "NAME")]
+    platform: Option<String>,
+    /// Take updates with known risks: never, unknown (those that a cluster weighs itself), or accepted:NAME,… [default: never; with
+    /// --with-branches, unknown]
+    #[arg(long, value_name = "WHICH", value_parser = inputs::taken_risks)]
+    risks: Option<TakenRisks>,
+    /// Also list what is needed if a risk on the way turns out to apply.
+    #[arg(long)]
+    with_branches: bool,
+    /// Also list what the clusters run now: to add nodes, or to go back.
+    #[arg(long)]
+    with_start: bool,
+    /// Leave out what is there already: a file of digests, pull specs or versions, one a line.
+    #[arg(long, value_name = "FILE")]
+    have: Option<PathBuf>,
+    /// If somebody has no way, list what the others need.
+    #[arg(long)]
+    partial: bool,
+    /// Where the graph data is to be mirrored from: an image or a directory, listed as it is written.
+    #[arg(long, value_name = "REF")]
+    graph_data_image: Option<String>,
+    /// How to answer.
+    #[arg(long, value_enum, default_value_t = Format::List)]
+    format: Format,
+    /// As of this time.
+    #[arg(long, env = "TOWPATH_NOW", value_name = "TIME")]
+    now: Option<String>,
+    /// Look at this graph data. [default: the built-in example]
+    #[arg(long, env = "TOWPATH_GRAPH_DATA", value_name = "DIR", requires = "releases")]
+    graph_data: Option<PathBuf>,
+    /// The releases behind the graph data.
+    #[arg(long, env = "TOWPATH_RELEASES", value_name = "FILE", requires = "graph_data")]
+    releases: Option<PathBuf>,
+}
+
+/// How to answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// One thing to mirror a line, comments above.
+    List,
+    /// For machines; its fields are stable.
+    Json,
+    /// An ImageSetConfiguration for oc-mirror, v1alpha2.
+    OcMirrorV1,
+    /// An ImageSetConfiguration for oc-mirror --v2, v2alpha1.
+    OcMirrorV2,
+}
+
+/// Says what to mirror. Exit 0: all of it. 1: somebody has no way.
+pub(crate) fn run(args: &MirrorArgs) -> anyhow::Result<ExitCode> {
+    let now = args.now.as_deref().map(|text| parse_time(text).map_err(|problem| anyhow!("--now: {problem}")));
+    let now = now.transpose()?.unwrap_or_else(Timestamp::now);
+    let source = args.graph_data.clone().map_or(Source::Example, Source::Directory);
+    let graph = graph_inputs::graph(&source, graph_inputs::releases(args.releases.as_deref())?, now)?;
+    let wish = args.wish(&graph, now)?;
+    let mirror = mirror(&graph, &wish, now)?;
+    let completeness = if args.partial { Completeness::Partial } else { Completeness::Whole };
+    let told = Told {
+        graph: &graph,
+        wish: &wish,
+        mirror: &mirror,
+        graph_data: args.graph_data_image.as_deref(),
+        completeness,
+        now,
+    };
+    print(&match args.format {
+        Format::List => list(&told)?,
+        Format::Json => format!("{:#}\n", json(&told)?),
+        Format::OcMirrorV1 => image_set::write(&told, ImageSetVersion::V1Alpha2)?,
+        Format::OcMirrorV2 => image_set::write(&told, ImageSetVersion::V2Alpha1)?,
+    })?;
+    Ok(if mirror.stuck.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+impl MirrorArgs {
+    fn wish(&self, graph: &Graph, now: Timestamp) -> anyhow::Result<Wish> {
+        let arch = self.arch.as_deref().map(|name| inputs::arch(graph, name)).transpose()?;
+        let who = match &self.from {
+            Some(version) => Who::one(version.clone(), arch.unwrap_or_else(Arch::default)),
+            None => Who::listed(self.clusters.as_deref(), arch.as_ref(), now)?,
+        };
+        let channels = inputs::channels(graph, &self.via, &who)?;
+        let target = match self.goal.as_ref().or(self.to.as_ref()) {
+            Some(text) => Target::read(text)?,
+            None => Target::Newest,
+        };
+        let choice = if self.from.is_some() { Choice::Best } else { Choice::Smallest };
+        let usual = if self.with_branches { TakenRisks::Unknown } else { TakenRisks::Never };
+        Ok(Wish {
+            target: target.version(graph, &channels, &who, now)?,
+            travellers: who.travellers,
+            channels,
+            platform: inputs::platform(self.platform.as_deref())?,
+            taken: self.risks.clone().unwrap_or(usual),
+            choice,
+            branching: if self.with_branches { Branching::WaysAround } else { Branching::Ways },
+            start: if self.with_start { Start::Included } else { Start::LeftOut },
+            have: self.have.as_deref().map(inputs::have).transpose()?.unwrap_or_default(),
+        })
+    }
+}

@@ -1,0 +1,118 @@
+//! What has to be mirrored, on the real data.
+//!
+//! The data is not part of this repository. Where `TOWPATH_REAL_DATA` names it these tests run; elsewhere each
+//! is listed as ignored.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use jiff::Timestamp;
+use libtest_mimic::{Arguments, Failed, Trial};
+use serde_json::Value;
+use towpath_core::decide::recommend;
+use towpath_core::domain::{Arch, ChannelName, Cluster, Graph, ReleaseId, Situation};
+use towpath_core::finding::Place;
+use towpath_core::plan::smallest::{Proof, smallest};
+use towpath_core::plan::ways::{Limits, TakenRisks, Ways};
+use towpath_core::rules::Policy;
+use towpath_formats::{graph_data, releases};
+
+const NOW: &str = "2026-08-21T12:00Z";
+
+fn main() {
+    let data = std::env::var_os("TOWPATH_REAL_DATA").map(PathBuf::from);
+    let trial = |name: &str, test: fn(&Path) -> Result<(), Failed>| {
+        let path = data.clone().unwrap_or_default();
+        Trial::test(format!("mirror::{name}"), move || test(&path)).with_ignored_flag(data.is_none())
+    };
+    let trials = vec![
+        trial("eus_to_eus_from_4_12_28", eus_to_eus),
+        trial("two_eus_channels_do_not_lose_4_15", nothing_is_lost_between_channels),
+        trial("the_smallest_set_for_every_release_of_the_eus_channels", smallest_for_a_fleet),
+    ];
+    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+}
+
+fn eus_to_eus(data: &Path) -> Result<(), Failed> {
+    let found = asked(data, &["4.12.28", "4.14", "--via", "eus-4.14"])?;
+    let versions = listed(&found);
+    let minors: Vec<&str> = versions.iter().filter_map(|version| version.rsplit_once('.')).map(|(minor, _)| minor).collect();
+    assert_eq!(minors.last(), Some(&"4.14"), "{versions:?}");
+    assert!(minors.contains(&"4.13") && versions.len() <= 4, "{versions:?}");
+    every_hop_is_recommended(data, &found)
+}
+
+/// oc-mirror loses 4.15 here, because the head of eus-4.14 is not in eus-4.16.
+fn nothing_is_lost_between_channels(data: &Path) -> Result<(), Failed> {
+    let found = asked(data, &["4.12.0", "4.16", "--via", "eus-4.14,eus-4.16"])?;
+    let versions = listed(&found);
+    for minor in ["4.13.", "4.14.", "4.15.", "4.16."] {
+        assert!(versions.iter().any(|version| version.starts_with(minor)), "no {minor} in {versions:?}");
+    }
+    every_hop_is_recommended(data, &found)
+}
+
+/// Everybody on any release of three EUS channels, to the newest 4.16: exact, checked, and fast.
+fn smallest_for_a_fleet(data: &Path) -> Result<(), Failed> {
+    let (graph, now) = (load(data)?, NOW.parse::<Timestamp>()?);
+    let channels: Vec<ChannelName> =
+        ["eus-4.12", "eus-4.14", "eus-4.16"].iter().filter_map(|name| ChannelName::new(name)).collect();
+    let cluster = Cluster::anonymous(channels[0].clone(), Arch::default());
+    let ways = Ways::of(&graph, &channels, &cluster, &TakenRisks::Never, now);
+    let target = *ways.members().last().ok_or("a newest release")?;
+    let gets_there = |id: &&ReleaseId| ways.best(**id, target, Limits::default()).is_some();
+    let sources: BTreeSet<ReleaseId> = ways.members().iter().filter(gets_there).copied().collect();
+    assert!(sources.len() > 200, "there are only {}", sources.len());
+    let found = smallest(&ways, &sources, target, &BTreeSet::new());
+    let together = sources.iter().filter_map(|id| ways.best(*id, target, Limits::default()));
+    let together: BTreeSet<ReleaseId> = together.flat_map(|plan| plan.hops).map(|hop| hop.to).collect();
+    assert_eq!(found.proof, Proof::Smallest);
+    assert!(found.releases.len() < together.len(), "{} of {}", found.releases.len(), together.len());
+    for source in &sources {
+        let within = Limits { within: Some(&found.releases), without: None };
+        assert!(ways.best(*source, target, within).is_some(), "{source:?} does not get there");
+    }
+    Ok(())
+}
+
+/// Each hop is what the service itself offers in its channel, without any condition.
+fn every_hop_is_recommended(data: &Path, found: &Value) -> Result<(), Failed> {
+    let (graph, now) = (load(data)?, NOW.parse::<Timestamp>()?);
+    let hops = found["ways"][0]["hops"].as_array().ok_or("hops")?;
+    assert!(!hops.is_empty());
+    for hop in hops {
+        let channel = hop["channel"].as_str().and_then(ChannelName::new).ok_or("a channel")?;
+        let cluster = Cluster::anonymous(channel, Arch::default());
+        let view = recommend(&Policy::graph(), &Situation { graph: &graph, cluster: &cluster, now });
+        let version = |id: ReleaseId| Value::from(graph.release(id).version.to_string());
+        let mut offered = view.offered().filter(|(_, verdict)| verdict.reasons.is_empty());
+        assert!(offered.any(|(edge, _)| version(edge.from) == hop["from"] && version(edge.to) == hop["to"]), "{hop}");
+    }
+    Ok(())
+}
+
+fn asked(data: &Path, arguments: &[&str]) -> Result<Value, Failed> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_towpath"));
+    command.arg("mirror").args(arguments).args(["--format", "json", "--now", NOW]);
+    command.arg("--graph-data").arg(data.join("graph-data")).arg("--releases").arg(data.join("releases-amd64.json"));
+    let done = command.output()?;
+    if !done.status.success() {
+        return Err(format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr)).into());
+    }
+    Ok(serde_json::from_slice(&done.stdout)?)
+}
+
+fn listed(found: &Value) -> Vec<String> {
+    let releases = found["releases"].as_array().into_iter().flatten();
+    releases.filter_map(|release| Some(release["version"].as_str()?.to_owned())).collect()
+}
+
+fn load(data: &Path) -> Result<Graph, Failed> {
+    let files =
+        towpath_sources::read_directory(&data.join("graph-data"), graph_data::is_part).map_err(|f| f.to_string())?;
+    let (graph_data, _) = graph_data::read(&files).map_err(|findings| format!("{findings:#?}"))?;
+    let bytes = std::fs::read(data.join("releases-amd64.json"))?;
+    let (releases, _) = releases::read(&Place::file("releases"), &bytes).map_err(|findings| format!("{findings:#?}"))?;
+    Ok(Graph::build(graph_data, releases).0)
+}

@@ -1,0 +1,153 @@
+//! The configuration that oc-mirror gets, read back as oc-mirror would: strictly.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
+
+use expect_test::expect;
+use serde::Deserialize;
+use towpath_core::domain::*;
+use towpath_core::finding::Place;
+use towpath_core::plan::mirror::*;
+use towpath_core::plan::ways::TakenRisks;
+use towpath_formats::image_set::{ImageSetVersion, NoImageSet, write};
+use towpath_formats::mirror::{Completeness, Told, list};
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ImageSetConfiguration {
+    api_version: String,
+    kind: String,
+    storage_config: Option<StorageConfig>,
+    mirror: MirrorPart,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StorageConfig {
+    local: Local,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Local {
+    path: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MirrorPart {
+    platform: PlatformPart,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PlatformPart {
+    architectures: Vec<String>,
+    graph: bool,
+    channels: Vec<ChannelPart>,
+}
+
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ChannelPart {
+    name: String,
+    r#type: String,
+    min_version: String,
+    max_version: String,
+}
+
+/// 4.14.0 -> 4.15.1 -> 4.16.2-rc.1, for both architectures; the channel's name is one that YAML takes for a number.
+fn graph(digests: [&str; 2]) -> Graph {
+    let (versions, mut releases) = (["4.14.0", "4.15.1", "4.16.2-rc.1"], Releases::default());
+    for (arch, digest) in ["amd64", "arm64"].into_iter().zip(digests) {
+        let first = releases.releases.len() as u32;
+        releases.releases.extend(versions.iter().map(|version| DeclaredRelease {
+            version: version.parse().unwrap(),
+            arch: Arch::new(arch),
+            payload: format!("registry/release{digest}{}", version.len()),
+            metadata: [].into(),
+        }));
+        releases.edges.extend((first..first + 2).map(|from| DeclaredEdge { from, to: from + 1, risks: None }));
+    }
+    let member = |version: &&str| Member {
+        name: ReleaseName::parse(version).unwrap(),
+        start: None,
+        locked: false,
+        replaces: None,
+        origin: Place::file("c"),
+    };
+    let members = versions.iter().map(member).collect();
+    let name = ChannelName::new("4.16").unwrap();
+    let channels = vec![ChannelSpec { name, rollouts: vec![], members, origin: Place::file("c") }];
+    Graph::build(GraphData { channels, ..GraphData::default() }, releases).0
+}
+
+fn wish(from: &[(&str, &str)]) -> Wish {
+    let traveller = |(version, arch): &(&str, &str)| Traveller {
+        arch: Arch::new(*arch),
+        version: version.parse().unwrap(),
+        name: String::new(),
+    };
+    Wish {
+        travellers: from.iter().map(traveller).collect(),
+        target: "4.16.2-rc.1".parse().unwrap(),
+        channels: ChannelName::new("4.16").into_iter().collect(),
+        platform: Fact::Unknown,
+        taken: TakenRisks::Never,
+        choice: Choice::Smallest,
+        branching: Branching::Ways,
+        start: Start::LeftOut,
+        have: Have::default(),
+    }
+}
+
+fn told<T>(graph: &Graph, wish: &Wish, tell: impl Fn(&Told<'_>) -> T) -> T {
+    let now = "2026-11-16T03:00Z".parse().unwrap();
+    let mirror = mirror(graph, wish, now).unwrap();
+    tell(&Told { graph, wish, mirror: &mirror, graph_data: None, completeness: Completeness::Whole, now })
+}
+
+#[test]
+fn what_is_written_is_read_back_with_one_entry_for_each_hop() {
+    let graph = graph(["@sha256:a", "@sha256:b"]);
+    let wish = wish(&[("4.14.0", "amd64"), ("4.14.0", "arm64")]);
+    for (version, api_version) in [
+        (ImageSetVersion::V1Alpha2, "mirror.openshift.io/v1alpha2"),
+        (ImageSetVersion::V2Alpha1, "mirror.openshift.io/v2alpha1"),
+    ] {
+        let text = told(&graph, &wish, |told| write(told, version)).unwrap();
+        let read: ImageSetConfiguration = serde_saphyr::from_str(&text).unwrap();
+        assert_eq!((read.api_version.as_str(), read.kind.as_str()), (api_version, "ImageSetConfiguration"));
+        let state = read.storage_config.map(|config| config.local.path);
+        assert_eq!(state.is_some(), version == ImageSetVersion::V1Alpha2, "{state:?}");
+        assert_eq!(read.mirror.platform.architectures, ["amd64", "arm64"]);
+        assert!(read.mirror.platform.graph);
+        let entry = |version: &str| ChannelPart {
+            name: "4.16".into(),
+            r#type: "ocp".into(),
+            min_version: version.into(),
+            max_version: version.into(),
+        };
+        assert_eq!(read.mirror.platform.channels, [entry("4.15.1"), entry("4.16.2-rc.1")]);
+    }
+}
+
+#[test]
+fn it_looks_like_this() {
+    let graph = graph(["@sha256:a", "@sha256:b"]);
+    let text = told(&graph, &wish(&[("4.14.0", "amd64")]), |told| write(told, ImageSetVersion::V2Alpha1)).unwrap();
+    expect![[""]].assert_eq(&text);
+}
+
+#[test]
+fn architectures_that_need_different_releases_need_files_of_their_own() {
+    let graph = graph(["@sha256:a", "@sha256:b"]);
+    let wish = wish(&[("4.14.0", "amd64"), ("4.15.1", "arm64")]);
+    let wrong = told(&graph, &wish, |told| write(told, ImageSetVersion::V2Alpha1)).unwrap_err();
+    assert_eq!(wrong, NoImageSet::DifferentArches(vec![Arch::new("amd64"), Arch::new("arm64")]));
+}
+
+#[test]
+fn a_release_without_a_digest_is_an_error() {
+    let graph = graph([":tag", "@sha256:b"]);
+    let wrong = told(&graph, &wish(&[("4.14.0", "amd64")]), list).unwrap_err().to_string();
+    assert!(wrong.starts_with("4.15.1 of amd64 has no digest: registry/release:tag6; name it by digest"), "{wrong}");
+}
