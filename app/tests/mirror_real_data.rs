@@ -37,7 +37,8 @@ fn main() {
 fn eus_to_eus(data: &Path) -> Result<(), Failed> {
     let found = asked(data, &["4.12.28", "4.14", "--via", "eus-4.14"])?;
     let versions = listed(&found);
-    let minors: Vec<&str> = versions.iter().filter_map(|version| version.rsplit_once('.')).map(|(minor, _)| minor).collect();
+    let minors: Vec<&str> =
+        versions.iter().filter_map(|version| version.rsplit_once('.')).map(|(minor, _)| minor).collect();
     assert_eq!(minors.last(), Some(&"4.14"), "{versions:?}");
     assert!(minors.contains(&"4.13") && versions.len() <= 4, "{versions:?}");
     every_hop_is_recommended(data, &found)
@@ -61,18 +62,17 @@ fn smallest_for_a_fleet(data: &Path) -> Result<(), Failed> {
     let cluster = Cluster::anonymous(channels[0].clone(), Arch::default());
     let ways = Ways::of(&graph, &channels, &cluster, &TakenRisks::Never, now);
     let target = *ways.members().last().ok_or("a newest release")?;
-    let gets_there = |id: &&ReleaseId| ways.best(**id, target, Limits::default()).is_some();
+    let towards = ways.towards(target, Limits::default());
+    let gets_there = |id: &&ReleaseId| towards.has(**id);
     let sources: BTreeSet<ReleaseId> = ways.members().iter().filter(gets_there).copied().collect();
     assert!(sources.len() > 200, "there are only {}", sources.len());
     let found = smallest(&ways, &sources, target, &BTreeSet::new());
-    let together = sources.iter().filter_map(|id| ways.best(*id, target, Limits::default()));
+    let together = sources.iter().filter_map(|id| towards.from(*id));
     let together: BTreeSet<ReleaseId> = together.flat_map(|plan| plan.hops).map(|hop| hop.to).collect();
     assert_eq!(found.proof, Proof::Smallest);
     assert!(found.releases.len() < together.len(), "{} of {}", found.releases.len(), together.len());
-    for source in &sources {
-        let within = Limits { within: Some(&found.releases), without: None };
-        assert!(ways.best(*source, target, within).is_some(), "{source:?} does not get there");
-    }
+    let inside = ways.towards(target, Limits { within: Some(&found.releases), without: None });
+    assert!(sources.iter().all(|source| inside.has(*source)), "somebody does not get there");
     Ok(())
 }
 
@@ -98,7 +98,9 @@ fn asked(data: &Path, arguments: &[&str]) -> Result<Value, Failed> {
     command.arg("--graph-data").arg(data.join("graph-data")).arg("--releases").arg(data.join("releases-amd64.json"));
     let done = command.output()?;
     if !done.status.success() {
-        return Err(format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr)).into());
+        return Err(
+            format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr)).into()
+        );
     }
     Ok(serde_json::from_slice(&done.stdout)?)
 }
@@ -113,6 +115,7 @@ fn load(data: &Path) -> Result<Graph, Failed> {
         towpath_sources::read_directory(&data.join("graph-data"), graph_data::is_part).map_err(|f| f.to_string())?;
     let (graph_data, _) = graph_data::read(&files).map_err(|findings| format!("{findings:#?}"))?;
     let bytes = std::fs::read(data.join("releases-amd64.json"))?;
-    let (releases, _) = releases::read(&Place::file("releases"), &bytes).map_err(|findings| format!("{findings:#?}"))?;
+    let (releases, _) =
+        releases::read(&Place::file("releases"), &bytes).map_err(|findings| format!("{findings:#?}"))?;
     Ok(Graph::build(graph_data, releases).0)
 }

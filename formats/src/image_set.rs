@@ -69,8 +69,10 @@ pub fn write(told: &Told<'_>, version: ImageSetVersion) -> Result<String, NoImag
         text.push_str("storageConfig:\n  local:\n    path: ./oc-mirror-state\n");
     }
     text.push_str("mirror:\n  platform:\n    architectures:\n");
-    // Writing to a string cannot fail.
-    entries.keys().for_each(|arch| drop(writeln!(text, "    - {}", scalar(arch.as_str()))));
+    for arch in entries.keys() {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "    - {}", scalar(arch.as_str()));
+    }
     text.push_str("    graph: true\n    channels:\n");
     for (version, channel) in releases {
         let _ = writeln!(text, "    - name: {}", scalar(channel.as_str()));

@@ -145,12 +145,13 @@ pub fn mirror(graph: &Graph, wish: &Wish, now: Timestamp) -> Result<Mirror, TooM
     for arch in arches {
         let ways = ways(graph, wish, arch, &wish.taken, now);
         let target = graph.find(&wish.target, arch).filter(|target| ways.holds(*target));
+        let towards = target.map(|target| ways.towards(target, Limits::default()));
         let mut sources = BTreeSet::new();
         for traveller in wish.travellers.iter().filter(|traveller| traveller.arch == *arch) {
             let from = graph.find(&traveller.version, arch);
-            let way = from.zip(target).filter(|(from, to)| ways.best(*from, *to, Limits::default()).is_some());
-            match way {
-                Some((from, _)) => drop(sources.insert(from)),
+            let has_way = |from: &ReleaseId| towards.as_ref().is_some_and(|towards| towards.has(*from));
+            match from.filter(has_way) {
+                Some(from) => drop(sources.insert(from)),
                 None => {
                     let with_risks = || ways_with_risks(graph, wish, arch, now);
                     let why = why_none(graph, &ways, traveller, &wish.target, with_risks);
@@ -192,7 +193,8 @@ fn chosen(
     target: ReleaseId,
 ) -> (Vec<Plan>, Option<Proof>) {
     let plans = |limits: Limits<'_>| -> Vec<Plan> {
-        sources.iter().filter_map(|source| ways.best(*source, target, limits)).collect()
+        let towards = ways.towards(target, limits);
+        sources.iter().filter_map(|source| towards.from(*source)).collect()
     };
     match wish.choice {
         Choice::Best => (plans(Limits::default()), None),

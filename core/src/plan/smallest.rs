@@ -79,7 +79,8 @@ pub fn smallest_within(
 
 /// What the best ways lead through, together.
 fn best_together(ways: &Ways, sources: &BTreeSet<ReleaseId>, target: ReleaseId) -> BTreeSet<ReleaseId> {
-    let plans = sources.iter().filter_map(|source| ways.best(*source, target, Limits::default()));
+    let towards = ways.towards(target, Limits::default());
+    let plans = sources.iter().filter_map(|source| towards.from(*source));
     plans.flat_map(|plan| plan.hops).map(|hop| hop.to).collect()
 }
 

@@ -51,6 +51,15 @@ pub struct Limits<'a> {
     pub without: Option<&'a BTreeSet<RiskId>>,
 }
 
+/// The best ways to one target.
+#[derive(Debug, Clone)]
+pub struct Towards<'a> {
+    ways: &'a Ways,
+    limits: Limits<'a>,
+    /// The releases from which there is a way, each with its hops.
+    left: BTreeMap<ReleaseId, usize>,
+}
+
 impl Ways {
     /// What a cluster can take, whatever channel it follows now: its architecture, id and platform count.
     pub fn of(graph: &Graph, channels: &[ChannelName], cluster: &Cluster, taken: &TakenRisks, now: Timestamp) -> Self {
@@ -101,16 +110,12 @@ impl Ways {
 
     /// The best way: the fewest hops, and of several the newest releases, the first hop first.
     pub fn best(&self, from: ReleaseId, to: ReleaseId, limits: Limits<'_>) -> Option<Plan> {
-        let left = self.hops_left(to, limits);
-        let mut route = vec![from];
-        let mut hops = *left.get(&from)?;
-        while hops > 0 {
-            hops -= 1;
-            let here = route[route.len() - 1];
-            let nearer = self.steps(here).filter(|(next, step)| limits.allow(*next, step));
-            route.push(nearer.map(|(next, _)| next).filter(|next| left.get(next) == Some(&hops)).max()?);
-        }
-        Some(self.plan(&route))
+        self.towards(to, limits).from(from)
+    }
+
+    /// The best ways to a target, to ask for several.
+    pub fn towards<'a>(&'a self, to: ReleaseId, limits: Limits<'a>) -> Towards<'a> {
+        Towards { ways: self, limits, left: self.hops_left(to, limits) }
     }
 
     /// The releases from which one gets to the target, each with the fewest hops.
@@ -152,6 +157,26 @@ impl Ways {
             Hop { channel: name.clone(), from: ends[0], to: ends[1], risks: step.risks.clone(), opens: *opens }
         });
         Plan { from: route[0], hops: hops.collect() }
+    }
+}
+
+impl Towards<'_> {
+    /// Whether there is a way from that release.
+    pub fn has(&self, from: ReleaseId) -> bool {
+        self.left.contains_key(&from)
+    }
+
+    /// The best way from that release.
+    pub fn from(&self, from: ReleaseId) -> Option<Plan> {
+        let mut route = vec![from];
+        let mut hops = *self.left.get(&from)?;
+        while hops > 0 {
+            hops -= 1;
+            let here = route[route.len() - 1];
+            let steps = self.ways.steps(here).filter(|(next, step)| self.limits.allow(*next, step));
+            route.push(steps.map(|(next, _)| next).filter(|next| self.left.get(next) == Some(&hops)).max()?);
+        }
+        Some(self.ways.plan(&route))
     }
 }
 

@@ -18,7 +18,9 @@ const MAX_NAMES: usize = 6;
 /// Everything there is to say, above a list.
 pub fn comments(told: &Told<'_>) -> String {
     let mut text = String::new();
-    told.mirror.stuck.iter().for_each(|(who, why)| text.push_str(&stuck(told, who, why)));
+    // They are in this order, so clusters on one release stand together.
+    let groups = told.mirror.stuck.chunk_by(|(a, _), (b, _)| (&a.arch, &a.version) == (&b.arch, &b.version));
+    groups.for_each(|group| text.push_str(&stuck(told, group)));
     if !told.mirror.stuck.is_empty() {
         text.push_str(match told.completeness {
             Completeness::Whole => {
@@ -112,10 +114,13 @@ fn total(told: &Told<'_>) -> String {
     text
 }
 
-/// Who has no way, and why.
-fn stuck(told: &Told<'_>, who: &Traveller, why: &NoWay) -> String {
-    let name = if who.name.is_empty() { String::new() } else { format!("{}, ", who.name) };
-    format!("No way for {name}{} on {}: {}\n", who.version, who.arch, sentence(told, who, why))
+/// Who on one release has no way, and why.
+fn stuck(told: &Told<'_>, group: &[(Traveller, NoWay)]) -> String {
+    let Some((who, why)) = group.first() else { return String::new() };
+    let names = group.iter().map(|(who, _)| who.name.as_str()).filter(|name| !name.is_empty());
+    let names = Some(listed(names)).filter(|names| !names.is_empty());
+    let names = names.map_or_else(String::new, |names| format!(" ({names})"));
+    format!("No way for {} on {}{names}: {}\n", who.version, who.arch, sentence(told, who, why))
 }
 
 /// Why there is no way, and what would help.
