@@ -134,7 +134,28 @@ fn what_is_written_is_read_back_with_one_entry_for_each_hop() {
 fn it_looks_like_this() {
     let graph = graph(["@sha256:a", "@sha256:b"]);
     let text = told(&graph, &wish(&[("4.14.0", "amd64")]), |told| write(told, ImageSetVersion::V2Alpha1)).unwrap();
-    expect![[""]].assert_eq(&text);
+    expect![[r##"
+        # 4.14.0 to 4.16.2-rc.1 on amd64: 2 hops
+        #   4.14.0 -> 4.15.1 in 4.16
+        #   4.15.1 -> 4.16.2-rc.1 in 4.16
+        # 2 releases to mirror.
+        apiVersion: mirror.openshift.io/v2alpha1
+        kind: ImageSetConfiguration
+        mirror:
+          platform:
+            architectures:
+            - amd64
+            graph: true
+            channels:
+            - name: "4.16"
+              type: ocp
+              minVersion: 4.15.1
+              maxVersion: 4.15.1
+            - name: "4.16"
+              type: ocp
+              minVersion: 4.16.2-rc.1
+              maxVersion: 4.16.2-rc.1
+    "##]].assert_eq(&text);
 }
 
 #[test]

@@ -211,6 +211,11 @@ fn what_clusters_run_is_left_out_unless_it_is_asked_for() {
          cluster b 4.1.1
          start
          to 4.1.1",
-        expect![[""]],
+        expect![[r#"
+            way 4.1.0 -> 4.1.1 (c)
+            way 4.1.1
+            need 4.1.0 in c to begin with
+            need 4.1.1 in c
+        "#]],
     );
 }
