@@ -54,25 +54,29 @@ fn nothing_is_lost_between_channels(data: &Path) -> Result<(), Failed> {
     every_hop_is_recommended(data, &found)
 }
 
-/// Everybody on any release of three EUS channels, to the newest 4.16: exact, checked, and fast.
+/// Everybody on any release of three EUS channels, to each 4.16 in turn: always exact, never larger than the best ways together.
 fn smallest_for_a_fleet(data: &Path) -> Result<(), Failed> {
     let (graph, now) = (load(data)?, NOW.parse::<Timestamp>()?);
     let channels: Vec<ChannelName> =
         ["eus-4.12", "eus-4.14", "eus-4.16"].iter().filter_map(|name| ChannelName::new(name)).collect();
     let cluster = Cluster::anonymous(channels[0].clone(), Arch::default());
     let ways = Ways::of(&graph, &channels, &cluster, &TakenRisks::Never, now);
-    let target = *ways.members().last().ok_or("a newest release")?;
-    let towards = ways.towards(target, Limits::default());
-    let gets_there = |id: &&ReleaseId| towards.has(**id);
-    let sources: BTreeSet<ReleaseId> = ways.members().iter().filter(gets_there).copied().collect();
-    assert!(sources.len() > 200, "there are only {}", sources.len());
-    let found = smallest(&ways, &sources, target, &BTreeSet::new());
-    let together = sources.iter().filter_map(|id| towards.from(*id));
-    let together: BTreeSet<ReleaseId> = together.flat_map(|plan| plan.hops).map(|hop| hop.to).collect();
-    assert_eq!(found.proof, Proof::Smallest);
-    assert!(found.releases.len() < together.len(), "{} of {}", found.releases.len(), together.len());
-    let inside = ways.towards(target, Limits { within: Some(&found.releases), without: None });
-    assert!(sources.iter().all(|source| inside.has(*source)), "somebody does not get there");
+    let is_target = |id: &&ReleaseId| graph.release(**id).version.minor() == 16;
+    let (mut targets, mut most_sources, mut sizes) = (0, 0, Vec::new());
+    for target in ways.members().iter().filter(is_target) {
+        let towards = ways.towards(*target, Limits::default());
+        let sources: BTreeSet<ReleaseId> = ways.members().iter().filter(|id| towards.has(**id)).copied().collect();
+        let found = smallest(&ways, &sources, *target, &BTreeSet::new());
+        assert_eq!(found.proof, Proof::Smallest, "{target:?}");
+        let inside = ways.towards(*target, Limits { within: Some(&found.releases), without: None });
+        assert!(sources.iter().all(|source| inside.has(*source)), "somebody does not get to {target:?}");
+        let together = sources.iter().filter_map(|id| towards.from(*id)).flat_map(|plan| plan.hops).map(|hop| hop.to);
+        sizes.push((found.releases.len(), together.collect::<BTreeSet<ReleaseId>>().len()));
+        (targets, most_sources) = (targets + 1, most_sources.max(sources.len()));
+    }
+    assert!(targets > 40 && most_sources > 200, "{targets} targets, {most_sources} sources");
+    assert!(sizes.iter().all(|(smallest, together)| smallest <= together), "{sizes:?}");
+    assert!(sizes.iter().any(|(smallest, together)| smallest < together), "it never helps: {sizes:?}");
     Ok(())
 }
 

@@ -155,7 +155,8 @@ fn it_looks_like_this() {
               type: ocp
               minVersion: 4.16.2-rc.1
               maxVersion: 4.16.2-rc.1
-    "##]].assert_eq(&text);
+    "##]]
+    .assert_eq(&text);
 }
 
 #[test]

@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::ways::{Limits, Ways};
 use crate::domain::ReleaseId;
 
-/// So many sets are looked at before the search gives up. Real fleets take a few hundred.
+/// So many sets are looked at before the search gives up. On the real EUS channels 30 are enough, with a cluster on every release.
 pub const MAX_LOOKS: usize = 50_000;
 
 /// A set of releases that is enough, and whether it is known to be the smallest.
