@@ -57,8 +57,13 @@ pub fn write(told: &Told<'_>, version: ImageSetVersion) -> Result<String, NoImag
         return Err(NoImageSet::DifferentArches(entries.into_keys().cloned().collect()));
     }
     let channels: BTreeSet<&ChannelName> = releases.iter().map(|(_, channel)| *channel).collect();
-    if channels.len() > 1 {
-        text.push_str("# There are several channels, between which oc-mirror looks for a way of its own: it may add releases, and leaves none of these out.\n");
+    // v1 looks for a way from its least entry to its greatest; v2 does so between the last entries of its channels.
+    let searches = match version {
+        ImageSetVersion::V1Alpha2 => releases.len() > 1,
+        ImageSetVersion::V2Alpha1 => channels.len() > 1,
+    };
+    if searches {
+        text.push_str("# oc-mirror also looks for a way of its own between these entries: it may add releases, and leaves none of these out.\n");
     }
     text.push_str(match version {
         ImageSetVersion::V1Alpha2 => "apiVersion: mirror.openshift.io/v1alpha2\n",
