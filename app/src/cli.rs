@@ -11,9 +11,9 @@ use crate::duration::{self, DurationCommand};
 use crate::explain::{self, ExplainArgs};
 use crate::fleet::{self, Fleet};
 use crate::graph::{self, GraphCommand};
-use crate::ready::{self, ReadyArgs};
-use crate::path::{self, PathArgs};
 use crate::mirror::{self, MirrorArgs};
+use crate::path::{self, PathArgs};
+use crate::ready::{self, ReadyArgs};
 use crate::{example, log, serve};
 
 /// Upgrades fleets of OpenShift clusters safely, and can always say why.

@@ -264,7 +264,13 @@ impl Service {
             "/livez" if get => operations::liveness(),
             "/readyz" if get => operations::readiness(self),
             "/metrics" if get => return Err(Later::Work(Work::Metrics)),
-            graph::PATH | graph::PATH_V1 | explain::PATH | explain::ROLLOUTS | path::PATH | "/livez" | "/readyz"
+            graph::PATH
+            | graph::PATH_V1
+            | explain::PATH
+            | explain::ROLLOUTS
+            | path::PATH
+            | "/livez"
+            | "/readyz"
             | "/metrics" => {
                 let mut response = body::error(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "use GET or HEAD");
                 response.headers_mut().insert(header::ALLOW, http::HeaderValue::from_static("GET, HEAD"));
