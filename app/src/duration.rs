@@ -13,6 +13,7 @@ use towpath_core::plan::duration::{
 use towpath_formats::duration::{
     Estimated, Fitted, estimate_json, estimate_text, fit_json, fit_text, read_parameters, write_parameters,
 };
+use towpath_formats::path::Plain;
 use towpath_formats::{SourceFile, cluster_shape, update_history};
 use towpath_sources::{read_directory, read_file};
 
@@ -108,7 +109,8 @@ fn estimate(args: EstimateArgs) -> anyhow::Result<ExitCode> {
     if let Some(back) = versions.windows(2).find(|ends| ends[1] <= ends[0]) {
         bail!("{} does not lead forward to {}; name releases in the order of the updates", back[0], back[1]);
     }
-    let (shape, parameters) = (args.shape.shape()?, args.shape.parameters()?);
+    let shape = args.shape.told()?.unwrap_or_else(|| Shape::plain(3, MaxUnavailable::Count(1), Ground::Cloud));
+    let parameters = args.shape.parameters()?;
     let hops = versions.windows(2).map(|ends| hop_duration(&ends[0], &ends[1], &shape, &parameters));
     let hops: Vec<Estimate> = hops.collect();
     let told = Estimated { versions: &versions, hops: &hops, shape: &shape, parameters: &parameters };
@@ -140,15 +142,26 @@ fn fit(args: &FitArgs) -> anyhow::Result<ExitCode> {
 }
 
 impl ShapeArgs {
-    /// The cluster's shape.
-    pub(crate) fn shape(&self) -> anyhow::Result<Shape> {
-        let Some(path) = &self.shape else {
-            let ground = if self.metal { Ground::Metal } else { Ground::Cloud };
-            let max_unavailable = self.max_unavailable.unwrap_or(MaxUnavailable::Count(1));
-            return Ok(Shape::plain(self.nodes.unwrap_or(3), max_unavailable, ground));
-        };
+    /// The cluster's shape, if anything was said about it.
+    pub(crate) fn told(&self) -> anyhow::Result<Option<Shape>> {
+        let Some(path) = &self.shape else { return Ok(self.plain().shape()) };
         let bytes = read_file(path, cluster_shape::MAX_BYTES as u64).map_err(|finding| anyhow!("{finding}"))?;
-        cluster_shape::read(&Place::file(path.display().to_string()), &bytes).map_err(|findings| all(&findings))
+        let read = cluster_shape::read(&Place::file(path.display().to_string()), &bytes);
+        read.map(Some).map_err(|findings| all(&findings))
+    }
+
+    fn plain(&self) -> Plain {
+        let ground = self.metal.then_some(Ground::Metal);
+        Plain { nodes: self.nodes, max_unavailable: self.max_unavailable, ground }
+    }
+
+    /// What was said about the shape in a few words, as a service reads it.
+    pub(crate) fn words(&self) -> [(&'static str, Option<String>); 3] {
+        [
+            ("nodes", self.nodes.map(|nodes| nodes.to_string())),
+            ("maxUnavailable", self.max_unavailable.map(|away| away.to_string())),
+            ("on", self.metal.then(|| "metal".to_owned())),
+        ]
     }
 
     /// What estimates are made with.
@@ -200,15 +213,7 @@ fn with_findings(mut answer: serde_json::Value, findings: &[Finding]) -> serde_j
 }
 
 fn max_unavailable(text: &str) -> Result<MaxUnavailable, String> {
-    let remedy = || "write a number from 1 on, or a share from 1% to 100%".to_owned();
-    let number = |digits: &str| digits.parse::<u32>().ok().filter(|number| *number > 0).ok_or_else(remedy);
-    match text.strip_suffix('%') {
-        Some(percent) => number(percent).and_then(|percent| match percent <= 100 {
-            true => Ok(MaxUnavailable::Percent(percent)),
-            false => Err(remedy()),
-        }),
-        None => number(text).map(MaxUnavailable::Count),
-    }
+    MaxUnavailable::read(text).ok_or_else(|| "write a number from 1 on, or a share from 1% to 100%".to_owned())
 }
 
 fn all(findings: &[Finding]) -> anyhow::Error {

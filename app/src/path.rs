@@ -7,41 +7,41 @@ use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use jiff::Timestamp;
 use serde_json::Value;
-use towpath_core::domain::{Arch, Graph, Version};
-use towpath_core::plan::{Goal, Hop, Request, RiskPolicy, USUAL_HOP, paths};
-use towpath_formats::path::{PathRequest, Told, json, read, read_graphs, text, via};
-use towpath_formats::{SourceFile, graph_data::parse_time};
-use towpath_sources::read_file;
+use towpath_core::decide::{Readiness, ready};
+use towpath_core::domain::way::{Stop, Way};
+use towpath_core::domain::{Arch, ChannelName, Fact, Graph, Version};
+use towpath_core::plan::{Found, Goal, Pace, Plan, Request, RiskPolicy, paths};
+use towpath_core::rules::ready::MaxSkew;
+use towpath_formats::cluster_objects::ClusterObjects;
+use towpath_formats::graph_data::parse_time;
+use towpath_formats::path::{self as format, PathRequest, ShapeIs, Told, ToldCluster, json, text};
 
 use crate::cli::print;
+use crate::duration::ShapeArgs;
 use crate::explain::answer_of;
 use crate::graph::Output;
-use crate::graph::inputs::{self, Source};
-
-/// The largest file of a channel's graph that we read.
-const MAX_GRAPH_BYTES: u64 = 64 << 20;
+use crate::graph::inputs::GraphArgs;
+use crate::ready::{max_skew, objects};
 
 #[derive(Debug, Args)]
 pub(crate) struct PathArgs {
-    /// The release that the cluster runs.
-    #[arg(value_name = "FROM")]
-    from: Version,
-    /// Where to: a release (4.20.5), the newest of a minor version (4.20), or `newest` of all.
-    #[arg(value_name = "TO", value_parser = goal)]
-    to: String,
+    /// The release that the cluster runs, and where to: a release (4.20.5), the newest of a minor version (4.20), or `newest` of all. With
+    /// --cluster, only where to.
+    #[arg(required = true, num_args = 1..=2, value_names = ["FROM", "TO"])]
+    ends: Vec<String>,
     /// Stay in this channel.
     #[arg(long, value_name = "NAME", conflicts_with = "via")]
     channel: Option<String>,
     /// Go through these: a stream (eus, stable, …), or channels with commas between. [default: stable, or all of --graph]
-    #[arg(long, value_name = "CHANNELS", value_parser = channels)]
-    via: Option<String>,
+    #[arg(long, value_name = "CHANNELS", value_parser = via)]
+    via: Option<Via>,
     /// What is better: fewest (hops), safest (fewest risks), soonest (earliest arrival).
     #[arg(long, value_name = "WHAT", default_value = "fewest", value_parser = ["fewest", "safest", "soonest"])]
     prefer: String,
     /// Updates with risks: never, unknown (those that may turn out not to apply), or accepted:NAME,…
     /// [default: never; with --prefer safest, unknown]
     #[arg(long, value_name = "POLICY", value_parser = risks)]
-    risks: Option<String>,
+    risks: Option<RiskPolicy>,
     /// Tell so many ways, the best first.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=Request::MAX_WAYS as i64))]
     alternatives: u8,
@@ -54,77 +54,111 @@ pub(crate) struct PathArgs {
     /// The architecture of its payload.
     #[arg(long, default_value = Arch::DEFAULT, value_name = "ARCH")]
     arch: String,
+    /// Also say what stands in the way on this cluster: a directory of its objects, as for `towpath ready`.
+    #[arg(long, value_name = "DIR", conflicts_with = "server")]
+    cluster: Option<PathBuf>,
+    /// How many minor versions a kubelet may be behind. [default: OpenShift's policy, 1 on odd minor versions and 2 on even ones]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=3), conflicts_with = "server")]
+    max_skew: Option<u8>,
+    #[command(flatten)]
+    shape: ShapeArgs,
     /// As of this time.
     #[arg(long, env = "TOWPATH_NOW", value_name = "TIME")]
     now: Option<String>,
     /// Ask this service, instead of looking at files.
-    #[arg(long, env = "TOWPATH_SERVER", value_name = "URL", conflicts_with_all = ["graph_data", "releases", "graph"])]
+    #[arg(long, env = "TOWPATH_SERVER", value_name = "URL", conflicts_with_all = ["graph_data", "releases", "graph", "shape", "parameters"])]
     server: Option<String>,
-    /// Look at this graph data. [default: the built-in example]
-    #[arg(long, env = "TOWPATH_GRAPH_DATA", value_name = "DIR", requires = "releases", conflicts_with = "graph")]
-    graph_data: Option<PathBuf>,
-    /// The releases behind the graph data.
-    #[arg(long, env = "TOWPATH_RELEASES", value_name = "FILE", requires = "graph_data", conflicts_with = "graph")]
-    releases: Option<PathBuf>,
-    /// Look at graphs that a service answered, CHANNEL.json each. May be given more than once.
-    #[arg(long, value_name = "FILE")]
-    graph: Vec<PathBuf>,
+    #[command(flatten)]
+    graph: GraphArgs,
     /// How to answer.
     #[arg(long, value_enum, default_value_t = Output::Text)]
     output: Output,
 }
 
-/// Plans, from files or with a service.
+/// Channels or streams, as they were typed.
+#[derive(Debug, Clone)]
+pub(crate) struct Via(pub(crate) Vec<ChannelName>);
+
+/// From where to where, and the cluster if its objects were given.
+struct Ends {
+    from: Version,
+    to: Goal,
+    cluster: Option<ClusterObjects>,
+}
+
+/// Plans, from files or with a service. Exit 0: there is a way, and nothing stands in it on the cluster.
 pub(crate) fn path(args: &PathArgs) -> anyhow::Result<ExitCode> {
     let now = args.now.as_deref().map(|text| parse_time(text).map_err(|problem| anyhow!("--now: {problem}")));
-    let now = now.transpose()?;
-    let is_found = match &args.server {
-        Some(server) => args.ask(server, now)?,
-        None => args.look(now.unwrap_or_else(Timestamp::now))?,
+    let given = now.transpose()?;
+    let now = given.unwrap_or_else(Timestamp::now);
+    let ends = args.ends(now)?;
+    let is_yes = match &args.server {
+        Some(server) => args.ask(server, &ends, given)?,
+        None => args.look(&ends, now)?,
     };
-    Ok(if is_found { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(if is_yes { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
 impl PathArgs {
-    /// Looks at files, and says whether there is a way.
-    fn look(&self, now: Timestamp) -> anyhow::Result<bool> {
-        let graph = self.graph(now)?;
+    fn ends(&self, now: Timestamp) -> anyhow::Result<Ends> {
+        let cluster = self.cluster.as_deref().map(|directory| objects(Some(directory), now)).transpose()?;
+        let runs = cluster.as_ref().and_then(|cluster| cluster.facts.heads_for());
+        let version = |text: &str| -> anyhow::Result<Version> {
+            text.parse().map_err(|problem| anyhow!("{text:?} is no release that a cluster runs: {problem}"))
+        };
+        let (from, to) = match (self.ends.as_slice(), runs) {
+            ([from, to], None) => (version(from)?, to),
+            ([from, to], Some(runs)) => match version(from)? {
+                from if from == *runs => (from, to),
+                from => bail!(
+                    "the cluster's objects say that it runs {runs}, or is on its way there, and not {from}; leave out FROM"
+                ),
+            },
+            ([to], Some(runs)) => (runs.clone(), to),
+            _ => bail!("name the release that the cluster runs, and where to; or give its ClusterVersion in --cluster"),
+        };
+        Ok(Ends { from, to: goal(to).map_err(|remedy| anyhow!("{to:?} is no release to go to; {remedy}"))?, cluster })
+    }
+
+    /// Looks at files, and says whether there is a way that is free.
+    fn look(&self, ends: &Ends, now: Timestamp) -> anyhow::Result<bool> {
+        let graph = self.graph.graph(now)?;
         let PathRequest { mut request, .. } =
-            read(&self.query(None, None), now).map_err(|bad| anyhow!("{}", bad.value()))?;
-        let all_of_the_files = self.via.is_none() && self.channel.is_none() && !self.graph.is_empty();
+            format::read(&self.query(ends, None, None), now).map_err(|bad| anyhow!("{}", bad.value()))?;
+        let all_of_the_files = self.via.is_none() && self.channel.is_none() && self.graph.is_of_channels();
         if all_of_the_files {
             request.via = graph.channels().keys().cloned().collect();
         }
-        let lasts = |_: &Hop| USUAL_HOP;
-        let answer = paths(&graph, &request, &lasts);
-        let told = Told { graph: &graph, request: &request, answer: &answer, lasts: &lasts };
+        let (pace, shape) = self.pace(ends)?;
+        let answer = paths(&graph, &request, &pace.lasts(&graph));
+        let judged = match (&ends.cluster, &answer) {
+            (Some(cluster), Ok(found)) => judged(&graph, cluster, found, pace.max_skew)?,
+            _ => Vec::new(),
+        };
+        let cluster = ends.cluster.as_ref().map(|objects| ToldCluster { objects, judged: &judged });
+        let told = Told { graph: &graph, request: &request, answer: &answer, pace: &pace, shape, cluster };
         match self.output {
             Output::Text => print(&text(&told))?,
             Output::Json => print(&format!("{:#}\n", json(&told)))?,
         }
-        Ok(answer.is_ok())
+        Ok(answer.is_ok() && judged.first().is_none_or(Readiness::is_ready))
     }
 
-    fn graph(&self, now: Timestamp) -> anyhow::Result<Graph> {
-        if self.graph.is_empty() {
-            let source = self.graph_data.clone().map_or(Source::Example, Source::Directory);
-            return inputs::graph(&source, inputs::releases(self.releases.as_deref())?, now);
-        }
-        if self.graph.len() > Request::MAX_VIA {
-            bail!("--graph was given {} times; at most {} are taken", self.graph.len(), Request::MAX_VIA);
-        }
-        let read = |path: &PathBuf| {
-            let bytes = read_file(path, MAX_GRAPH_BYTES).map_err(|finding| anyhow!("{finding}"))?;
-            Ok(SourceFile { path: path.display().to_string(), bytes: bytes.into() })
-        };
-        let files: Vec<SourceFile> = self.graph.iter().map(read).collect::<anyhow::Result<_>>()?;
-        read_graphs(&files).map_err(|findings| inputs::all(&findings))
+    /// What the cluster looks like: as it was told, else as its objects say.
+    fn pace(&self, ends: &Ends) -> anyhow::Result<(Pace, ShapeIs)> {
+        let told = self.shape.told()?;
+        let known = told.or_else(|| ends.cluster.as_ref().and_then(|cluster| cluster.shape.clone()));
+        let is = if known.is_some() { ShapeIs::Given } else { ShapeIs::Assumed };
+        let usual = Pace::usual();
+        let shape = known.unwrap_or(usual.shape);
+        Ok((Pace { shape, parameters: self.shape.parameters()?, max_skew: max_skew(self.max_skew) }, is))
     }
 
     /// Asks a service, and says whether there is a way.
-    fn ask(&self, server: &str, now: Option<Timestamp>) -> anyhow::Result<bool> {
+    fn ask(&self, server: &str, ends: &Ends, now: Option<Timestamp>) -> anyhow::Result<bool> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let url = |form: &str| format!("{}/api/v1/path?{}", server.trim_end_matches('/'), self.query(now, Some(form)));
+        let url =
+            |form: &str| format!("{}/api/v1/path?{}", server.trim_end_matches('/'), self.query(ends, now, Some(form)));
         let get = |form: &str| runtime.block_on(answer_of(&url(form)));
         let facts: Value = serde_json::from_str(&get("json")?).context("the service's answer is not JSON")?;
         match self.output {
@@ -135,23 +169,28 @@ impl PathArgs {
     }
 
     /// The question, as a service reads it; files are asked in the same words.
-    fn query(&self, now: Option<Timestamp>, form: Option<&str>) -> String {
+    fn query(&self, ends: &Ends, now: Option<Timestamp>, form: Option<&str>) -> String {
+        let own_id = ends.cluster.as_ref().and_then(|cluster| match &cluster.id {
+            Fact::Known(id) => Some(id.to_string()),
+            Fact::Unknown => None,
+        });
+        let via = |via: &Via| via.0.iter().map(ChannelName::as_str).collect::<Vec<_>>().join(",");
         let mut query = form_urlencoded::Serializer::new(String::new());
         let given = [
-            ("from", Some(self.from.to_string())),
-            ("to", Some(self.to.clone())),
+            ("from", Some(ends.from.to_string())),
+            ("to", Some(ends.to.to_string())),
             ("channel", self.channel.clone()),
-            ("via", self.via.clone()),
+            ("via", self.via.as_ref().map(via)),
             ("prefer", Some(self.prefer.clone())),
-            ("risks", self.risks.clone()),
+            ("risks", self.risks.as_ref().map(ToString::to_string)),
             ("alternatives", Some(self.alternatives.to_string())),
-            ("id", self.id.clone()),
+            ("id", self.id.clone().or(own_id)),
             ("platform", self.platform.clone()),
             ("arch", Some(self.arch.clone())),
             ("at", now.map(|now| now.to_string())),
             ("form", form.map(str::to_owned)),
         ];
-        for (name, value) in given {
+        for (name, value) in given.into_iter().chain(self.shape.words()) {
             if let Some(value) = value {
                 query.append_pair(name, &value);
             }
@@ -160,17 +199,29 @@ impl PathArgs {
     }
 }
 
-fn goal(text: &str) -> Result<String, String> {
-    let remedy = "give a release (4.20.5), a minor version (4.20) or newest";
-    Goal::read(text).map(|_| text.to_owned()).ok_or_else(|| remedy.to_owned())
+/// What stands in the way on the cluster, for each of the ways.
+fn judged(graph: &Graph, cluster: &ClusterObjects, found: &Found, max_skew: MaxSkew) -> anyhow::Result<Vec<Readiness>> {
+    let version = |id| graph.release(id).version.clone();
+    let judge = |plan: &Plan| {
+        let stops = plan.hops.iter().map(|hop| Stop::Release(version(hop.to))).collect();
+        let way = Way::new(version(plan.from), stops)?;
+        Ok(ready(&way, &cluster.facts, max_skew))
+    };
+    found.plans.iter().filter(|plan| !plan.hops.is_empty()).map(judge).collect()
 }
 
-fn channels(text: &str) -> Result<String, String> {
+/// Reads where to go.
+pub(crate) fn goal(text: &str) -> Result<Goal, String> {
+    Goal::read(text).ok_or_else(|| "give a release (4.20.5), a minor version (4.20) or newest".to_owned())
+}
+
+/// Reads which channels to go through.
+pub(crate) fn via(text: &str) -> Result<Via, String> {
     let remedy = "give a stream (eus, stable), or names of channels with commas between";
-    via(text).map(|_| text.to_owned()).ok_or_else(|| remedy.to_owned())
+    format::via(text).map(Via).ok_or_else(|| remedy.to_owned())
 }
 
-fn risks(text: &str) -> Result<String, String> {
-    let remedy = "give never, unknown or accepted:NAME,…";
-    RiskPolicy::read(text).map(|_| text.to_owned()).ok_or_else(|| remedy.to_owned())
+/// Reads which risks are taken.
+pub(crate) fn risks(text: &str) -> Result<RiskPolicy, String> {
+    RiskPolicy::read(text).ok_or_else(|| "give never, unknown or accepted:NAME,…".to_owned())
 }

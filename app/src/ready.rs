@@ -1,6 +1,6 @@
 //! `towpath ready`: what stands in the way on a cluster, and what to do before which update.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, anyhow};
@@ -9,9 +9,9 @@ use jiff::Timestamp;
 use towpath_core::decide::ready as judged;
 use towpath_core::domain::Version;
 use towpath_core::domain::way::{Stop, Way};
+use towpath_core::finding::Finding;
 use towpath_core::rules::ready::MaxSkew;
-use towpath_formats::SourceFile;
-use towpath_formats::cluster_objects;
+use towpath_formats::cluster_objects::{self, ClusterObjects};
 use towpath_formats::findings::{self, Shown};
 use towpath_formats::graph_data::parse_time;
 use towpath_formats::ready::{ToldReady, json, text};
@@ -53,16 +53,12 @@ fn stop(text: &str) -> Result<Stop, String> {
 pub(crate) fn ready(args: ReadyArgs) -> anyhow::Result<ExitCode> {
     let now = args.now.as_deref().map(|text| parse_time(text).map_err(|problem| anyhow!("--now: {problem}")));
     let now = now.transpose()?.unwrap_or_else(Timestamp::now);
-    let (cluster, warnings) = cluster_objects::read(&args.files()?, now).map_err(|findings| {
-        let shown = findings::text(&findings, Shown::FirstOfEachCode(SHOWN_OF_EACH_CODE));
-        anyhow!("these objects cannot be used\n{}", shown.trim_end())
-    })?;
+    let (cluster, warnings) = read(args.directory.as_deref(), now)?;
     let from = cluster.facts.heads_for().cloned().context(
         "no object says which version the cluster runs; give its ClusterVersion: `oc get clusterversions -o yaml`",
     )?;
     let way = args.way(from)?;
-    let max_skew = args.max_skew.map_or(MaxSkew::OpenShift, MaxSkew::Same);
-    let readiness = judged(&way, &cluster.facts, max_skew);
+    let readiness = judged(&way, &cluster.facts, max_skew(args.max_skew));
     let told = ToldReady { cluster: &cluster, way: &way, now, readiness: &readiness };
     match args.output {
         Output::Text => print(&(findings::text(&warnings, Shown::All) + &text(&told)))?,
@@ -71,16 +67,30 @@ pub(crate) fn ready(args: ReadyArgs) -> anyhow::Result<ExitCode> {
     Ok(if readiness.is_ready() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-impl ReadyArgs {
-    fn files(&self) -> anyhow::Result<Vec<SourceFile>> {
-        match &self.directory {
-            None => Ok(example::cluster()),
-            Some(directory) => {
-                read_directory(directory, cluster_objects::is_part).map_err(|finding| anyhow!("{finding}"))
-            }
-        }
-    }
+/// A cluster by its objects, or the example's.
+pub(crate) fn objects(directory: Option<&Path>, now: Timestamp) -> anyhow::Result<ClusterObjects> {
+    read(directory, now).map(|(cluster, _)| cluster)
+}
 
+/// How far kubelets may be behind.
+pub(crate) fn max_skew(given: Option<u8>) -> MaxSkew {
+    given.map_or(MaxSkew::OpenShift, MaxSkew::Same)
+}
+
+fn read(directory: Option<&Path>, now: Timestamp) -> anyhow::Result<(ClusterObjects, Vec<Finding>)> {
+    let files = match directory {
+        None => example::cluster(),
+        Some(directory) => {
+            read_directory(directory, cluster_objects::is_part).map_err(|finding| anyhow!("{finding}"))?
+        }
+    };
+    cluster_objects::read(&files, now).map_err(|findings| {
+        let shown = findings::text(&findings, Shown::FirstOfEachCode(SHOWN_OF_EACH_CODE));
+        anyhow!("these objects cannot be used\n{}", shown.trim_end())
+    })
+}
+
+impl ReadyArgs {
     fn way(&self, from: Version) -> anyhow::Result<Way> {
         match (&self.to, self.path.as_slice()) {
             (None, []) => Ok(Way::to_next_minor(from)),

@@ -13,8 +13,9 @@ use serde_json::Value;
 use towpath_core::decide::recommend;
 use towpath_core::domain::{Arch, ChannelName, Cluster, Graph, ReleaseId, Situation};
 use towpath_core::finding::Place;
+use towpath_core::plan::RiskPolicy;
 use towpath_core::plan::smallest::{Proof, smallest};
-use towpath_core::plan::ways::{Limits, TakenRisks, Ways};
+use towpath_core::plan::ways::{Limits, Ways};
 use towpath_core::rules::Policy;
 use towpath_formats::{graph_data, releases};
 
@@ -60,7 +61,7 @@ fn smallest_for_a_fleet(data: &Path) -> Result<(), Failed> {
     let channels: Vec<ChannelName> =
         ["eus-4.12", "eus-4.14", "eus-4.16"].iter().filter_map(|name| ChannelName::new(name)).collect();
     let cluster = Cluster::anonymous(channels[0].clone(), Arch::default());
-    let ways = Ways::of(&graph, &channels, &cluster, &TakenRisks::Never, now);
+    let ways = Ways::of(&graph, &channels, &cluster, &RiskPolicy::Never, now);
     let is_target = |id: &&ReleaseId| graph.release(**id).version.minor() == 16;
     let (mut targets, mut most_sources, mut sizes) = (0, 0, Vec::new());
     for target in ways.members().iter().filter(is_target) {

@@ -15,7 +15,7 @@ use serde_json::Value;
 use towpath_core::decide::recommend;
 use towpath_core::domain::{Arch, ChannelName, Fact, Graph, ReleaseId, Situation};
 use towpath_core::finding::Place;
-use towpath_core::plan::{Asker, Goal, Hop, Plan, Preference, Request, RiskPolicy, USUAL_HOP, paths};
+use towpath_core::plan::{Asker, Goal, Pace, Plan, Preference, Request, RiskPolicy, paths};
 use towpath_core::rules::Policy;
 use towpath_formats::{graph_data, path, releases};
 
@@ -112,7 +112,7 @@ fn replayed(data: &Path) -> Result<(), Failed> {
     let bytes = std::fs::read(data.join("releases-amd64.json"))?;
     let (releases, _) = releases::read(&Place::file("r"), &bytes).map_err(|findings| format!("{findings:#?}"))?;
     let graph = Graph::build(graph_data, releases).0;
-    let (mut replayed, mut shown) = (0, Shown::default());
+    let (mut replayed, mut shown, pace) = (0, Shown::default(), Pace::usual());
     for via in ["eus", "stable", "fast,candidate"] {
         for prefer in [Preference::FewestHops, Preference::Safest, Preference::Soonest] {
             for release in graph.releases().iter().step_by(41) {
@@ -126,8 +126,7 @@ fn replayed(data: &Path) -> Result<(), Failed> {
                     asker: Asker { id: Fact::Unknown, platform: Fact::Unknown, arch: Arch::default() },
                     now: NOW.parse::<Timestamp>()?,
                 };
-                let lasts = |_: &Hop| USUAL_HOP;
-                for plan in paths(&graph, &request, &lasts).into_iter().flat_map(|found| found.plans) {
+                for plan in paths(&graph, &request, &pace.lasts(&graph)).into_iter().flat_map(|found| found.plans) {
                     replayed += shown.replay(&graph, &request, &plan);
                 }
             }

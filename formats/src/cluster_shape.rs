@@ -126,15 +126,10 @@ fn machines(reader: &mut Reader, record: Record<'_>, usual: Ground) -> Machines 
 
 fn ground(reader: &mut Reader, record: Record<'_>, usual: Ground) -> Ground {
     let Some(node) = record.get("on") else { return usual };
-    match reader.text(node, "on") {
-        Some("cloud") => Ground::Cloud,
-        Some("metal") => Ground::Metal,
-        None => usual,
-        Some(other) => {
-            let problem =
-                format!("nodes are on \"cloud\" or on \"metal\", and not on {:?}", crate::record::shown(other));
-            reader.error("bad-ground", node, problem, "write one of them");
-            usual
-        }
-    }
+    let Some(text) = reader.text(node, "on") else { return usual };
+    Ground::read(text).unwrap_or_else(|| {
+        let problem = format!("nodes are on \"cloud\" or on \"metal\", and not on {:?}", crate::record::shown(text));
+        reader.error("bad-ground", node, problem, "write one of them");
+        usual
+    })
 }

@@ -30,6 +30,7 @@ pub mod report;
 pub mod sheet;
 mod tree;
 pub mod update_history;
+mod words;
 mod yaml;
 
 /// A file as an adapter found it. Copies share its bytes.

@@ -5,8 +5,8 @@ use expect_test::expect;
 use serde::Deserialize;
 use towpath_core::domain::*;
 use towpath_core::finding::Place;
+use towpath_core::plan::RiskPolicy;
 use towpath_core::plan::mirror::*;
-use towpath_core::plan::ways::TakenRisks;
 use towpath_formats::image_set::{ImageSetVersion, NoImageSet, write};
 use towpath_formats::mirror::{Completeness, Told, list};
 
@@ -91,7 +91,7 @@ fn wish(from: &[(&str, &str)]) -> Wish {
         target: "4.16.2-rc.1".parse().unwrap(),
         channels: ChannelName::new("4.16").into_iter().collect(),
         platform: Fact::Unknown,
-        taken: TakenRisks::Never,
+        taken: RiskPolicy::Never,
         choice: Choice::Smallest,
         branching: Branching::Ways,
         start: Start::LeftOut,

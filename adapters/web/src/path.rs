@@ -8,9 +8,9 @@ use std::sync::Arc;
 use http::request::Parts;
 use http::{Response, StatusCode};
 use towpath_core::domain::Fact;
-use towpath_core::plan::{Hop, USUAL_HOP, paths};
+use towpath_core::plan::{Pace, paths};
 use towpath_formats::explain::Form;
-use towpath_formats::path::{self as format, PathRequest, Told};
+use towpath_formats::path::{self as format, PathRequest, ShapeIs, Told};
 
 use crate::body::{self, AnswerBody};
 use crate::{Managed, Service, Snapshot, explain};
@@ -39,7 +39,7 @@ pub(crate) fn question(service: &Service, request: &Parts) -> Result<Question, B
 
 impl Question {
     pub(crate) fn answer(self) -> Response<AnswerBody> {
-        let Self { snapshot, managed, asked: PathRequest { mut request, .. }, form } = self;
+        let Self { snapshot, managed, asked: PathRequest { mut request, shape, .. }, form } = self;
         if request.asker.platform == Fact::Unknown {
             let id = match &request.asker.id {
                 Fact::Known(id) => Some(id),
@@ -50,9 +50,13 @@ impl Question {
             let reported = allowed.and_then(|allowed| allowed.platform.as_ref());
             request.asker.platform = Fact::from(reported.or_else(|| snapshot.platform_of(id)).cloned());
         }
-        let lasts = |_: &Hop| USUAL_HOP;
-        let answer = paths(snapshot.graph(), &request, &lasts);
-        let told = Told { graph: snapshot.graph(), request: &request, answer: &answer, lasts: &lasts };
+        let graph = snapshot.graph();
+        let (pace, shape) = match shape {
+            Some(shape) => (Pace { shape, ..Pace::usual() }, ShapeIs::Given),
+            None => (Pace::usual(), ShapeIs::Assumed),
+        };
+        let answer = paths(graph, &request, &pace.lasts(graph));
+        let told = Told { graph, request: &request, answer: &answer, pace: &pace, shape, cluster: None };
         match form {
             Form::Json => body::json(StatusCode::OK, format!("{:#}\n", format::json(&told))),
             Form::Text => explain::plain(format::text(&told)),

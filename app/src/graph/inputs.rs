@@ -2,10 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::anyhow;
+use anyhow::{anyhow, bail};
+use clap::Args;
 use jiff::Timestamp;
 use towpath_core::domain::{Graph, GraphData, Releases};
 use towpath_core::finding::{Finding, Place};
+use towpath_core::plan::Request;
+use towpath_formats::path::read_graphs;
 use towpath_formats::{SourceFile, graph_data, releases};
 use towpath_sources::{Git, read_directory, read_file};
 
@@ -13,6 +16,9 @@ use crate::example;
 
 /// The largest file of releases that we read.
 const MAX_RELEASES_BYTES: u64 = 512 << 20;
+
+/// The largest file of a channel's graph that we read.
+const MAX_GRAPH_BYTES: u64 = 64 << 20;
 
 /// Where graph data is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +47,44 @@ impl Source {
             Self::Revision { directory, revision } => Git::at(directory)?.read(revision, graph_data::is_part),
             Self::Example => example::graph_data(now),
         }
+    }
+}
+
+/// The graph that a command is about: graph data and releases, or graphs that a service answered.
+#[derive(Debug, Args)]
+pub(crate) struct GraphArgs {
+    /// Look at this graph data. [default: the built-in example]
+    #[arg(long, env = "TOWPATH_GRAPH_DATA", value_name = "DIR", requires = "releases", conflicts_with = "graph")]
+    graph_data: Option<PathBuf>,
+    /// The releases behind the graph data.
+    #[arg(long, env = "TOWPATH_RELEASES", value_name = "FILE", requires = "graph_data", conflicts_with = "graph")]
+    releases: Option<PathBuf>,
+    /// Look at graphs that a service answered, CHANNEL.json each. May be given more than once.
+    #[arg(long, value_name = "FILE")]
+    graph: Vec<PathBuf>,
+}
+
+impl GraphArgs {
+    /// The graph.
+    pub(crate) fn graph(&self, now: Timestamp) -> anyhow::Result<Graph> {
+        if self.graph.is_empty() {
+            let source = self.graph_data.clone().map_or(Source::Example, Source::Directory);
+            return graph(&source, releases(self.releases.as_deref())?, now);
+        }
+        if self.graph.len() > Request::MAX_VIA {
+            bail!("--graph was given {} times; at most {} are taken", self.graph.len(), Request::MAX_VIA);
+        }
+        let read = |path: &PathBuf| {
+            let bytes = read_file(path, MAX_GRAPH_BYTES).map_err(|finding| anyhow!("{finding}"))?;
+            Ok(SourceFile { path: path.display().to_string(), bytes: bytes.into() })
+        };
+        let files: Vec<SourceFile> = self.graph.iter().map(read).collect::<anyhow::Result<_>>()?;
+        read_graphs(&files).map_err(|findings| all(&findings))
+    }
+
+    /// Whether the graph is of files of channels. Whoever names them means all of them.
+    pub(crate) fn is_of_channels(&self) -> bool {
+        !self.graph.is_empty()
     }
 }
 

@@ -7,12 +7,13 @@ use anyhow::{Context, anyhow, bail};
 use jiff::Timestamp;
 use towpath_core::domain::{Arch, ChannelName, Fact, Graph, Platform, Version};
 use towpath_core::finding::{Finding, Place};
+use towpath_core::plan::Goal;
 use towpath_core::plan::mirror::{Have, Traveller};
-use towpath_core::plan::ways::TakenRisks;
 use towpath_formats::{SourceFile, cluster_list, mirror};
 use towpath_sources::read_file;
 
 use crate::example;
+use crate::graph::inputs::all;
 
 /// The largest list of what is there that we read.
 const MAX_HAVE_BYTES: u64 = 256 << 20;
@@ -63,93 +64,51 @@ fn stream(channel: &ChannelName) -> &str {
     name.rsplit_once('-').map_or(name, |(stream, _)| stream)
 }
 
-/// The channels that are meant: each a name, or a stream of them. They are looked at together; their order says nothing.
-pub(super) fn channels(graph: &Graph, via: &[String], who: &Who) -> anyhow::Result<Vec<ChannelName>> {
-    let wanted: Vec<&String> = if via.is_empty() { who.streams.iter().collect() } else { via.iter().collect() };
-    let mut channels = BTreeSet::new();
-    for name in wanted {
-        let is_meant = |channel: &&ChannelName| channel.as_str() == name || stream(channel) == name;
-        let meant: Vec<&ChannelName> = graph.channels().keys().filter(is_meant).collect();
-        if meant.is_empty() {
-            let streams: BTreeSet<&str> = graph.channels().keys().map(stream).collect();
-            let streams: Vec<&str> = streams.into_iter().collect();
-            bail!(
-                "there is no channel or stream {name:?}; there are the streams {}; name some with --via",
-                streams.join(", ")
-            );
-        }
-        channels.extend(meant.into_iter().cloned());
-    }
-    let mut channels: Vec<ChannelName> = channels.into_iter().collect();
+/// The channels that are meant. They are looked at together; their order says nothing.
+pub(super) fn channels(graph: &Graph, via: &[ChannelName], who: &Who) -> anyhow::Result<Vec<ChannelName>> {
+    let followed: Vec<ChannelName> = who.streams.iter().filter_map(|name| ChannelName::new(name)).collect();
+    let wanted = if via.is_empty() { &followed } else { via };
+    let meant = towpath_core::plan::channels(graph, wanted).map_err(|name| {
+        let streams: BTreeSet<&str> = graph.channels().keys().map(stream).collect();
+        let streams: Vec<&str> = streams.into_iter().collect();
+        anyhow!(
+            "there is no channel or stream {name}; there are the streams {}; name some with --via",
+            streams.join(", ")
+        )
+    })?;
+    let mut channels: Vec<ChannelName> = meant.iter().map(|channel| channel.name.clone()).collect();
     channels.sort_by(|a, b| a.display_order().cmp(&b.display_order()));
     Ok(channels)
 }
 
-/// Where to.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Target {
-    Version(Version),
-    /// The newest of a minor version.
-    NewestOf(u64, u64),
-    /// The newest of the channels.
-    Newest,
-}
-
-impl Target {
-    pub(super) fn read(text: &str) -> anyhow::Result<Self> {
-        if text == "newest" {
-            return Ok(Self::Newest);
-        }
-        if let Ok(version) = text.parse() {
-            return Ok(Self::Version(version));
-        }
-        let number = |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten();
-        let minor =
-            text.split_once('.').and_then(|(major, minor)| Some(Self::NewestOf(number(major)?, number(minor)?)));
-        minor.with_context(|| format!("{text:?} is no target; write a version, a minor version (4.20), or newest"))
-    }
-
-    /// The version that is meant: of the newest, the newest final release that the channels have for all architectures.
-    pub(super) fn version(
-        self,
-        graph: &Graph,
-        channels: &[ChannelName],
-        who: &Who,
-        now: Timestamp,
-    ) -> anyhow::Result<Version> {
-        let wanted = match self {
-            Self::Version(version) => return Ok(version),
-            Self::NewestOf(major, minor) => Some((major, minor)),
-            Self::Newest => None,
-        };
-        let fits = |version: &&Version| {
-            version.pre_release().is_empty() && wanted.is_none_or(|wanted| wanted == (version.major(), version.minor()))
-        };
-        let of_arch = |arch: &Arch| -> BTreeSet<&Version> {
-            let channels = channels.iter().filter_map(|name| graph.channel(name.as_str()));
-            let members = channels.flat_map(|channel| graph.members(channel, arch));
-            let entered = members.filter(|(_, place)| place.start <= now);
-            entered.map(|(id, _)| &graph.release(*id).version).filter(fits).collect()
-        };
-        let arches: BTreeSet<&Arch> = who.travellers.iter().map(|traveller| &traveller.arch).collect();
-        let common = arches.into_iter().map(of_arch).reduce(|a, b| &a & &b).unwrap_or_default();
-        let what = wanted.map_or_else(String::new, |(major, minor)| format!("{major}.{minor} "));
-        common.last().map(|version| (*version).clone()).with_context(|| {
-            format!("these channels have no final {what}release for all architectures; name a version, or other channels with --via")
-        })
-    }
-}
-
-/// Reads `never`, `unknown` or `accepted:NAME,…`.
-pub(super) fn taken_risks(text: &str) -> Result<TakenRisks, String> {
-    match text.split_once(':') {
-        None if text == "never" => Ok(TakenRisks::Never),
-        None if text == "unknown" => Ok(TakenRisks::Unknown),
-        Some(("accepted", names)) if names.split(',').all(|name| !name.trim().is_empty()) => {
-            Ok(TakenRisks::Accepted(names.split(',').map(|name| name.trim().to_owned()).collect()))
-        }
-        _ => Err("write never, unknown, or accepted:NAME,…".to_owned()),
-    }
+/// The version that is meant: of the newest, the newest final release that the channels have for all architectures.
+pub(super) fn version(
+    goal: &Goal,
+    graph: &Graph,
+    channels: &[ChannelName],
+    who: &Who,
+    now: Timestamp,
+) -> anyhow::Result<Version> {
+    let wanted = match goal {
+        Goal::Version(version) => return Ok(version.clone()),
+        Goal::NewestOf { major, minor } => Some((*major, *minor)),
+        Goal::Newest => None,
+    };
+    let fits = |version: &&Version| {
+        version.pre_release().is_empty() && wanted.is_none_or(|wanted| wanted == (version.major(), version.minor()))
+    };
+    let of_arch = |arch: &Arch| -> BTreeSet<&Version> {
+        let channels = channels.iter().filter_map(|name| graph.channel(name.as_str()));
+        let members = channels.flat_map(|channel| graph.members(channel, arch));
+        let entered = members.filter(|(_, place)| place.start <= now);
+        entered.map(|(id, _)| &graph.release(*id).version).filter(fits).collect()
+    };
+    let arches: BTreeSet<&Arch> = who.travellers.iter().map(|traveller| &traveller.arch).collect();
+    let common = arches.into_iter().map(of_arch).reduce(|a, b| &a & &b).unwrap_or_default();
+    let what = wanted.map_or_else(String::new, |(major, minor)| format!("{major}.{minor} "));
+    common.last().map(|version| (*version).clone()).with_context(|| {
+        format!("these channels have no final {what}release for all architectures; name a version, or other channels with --via")
+    })
 }
 
 /// An architecture that there are releases for.
@@ -177,32 +136,4 @@ pub(super) fn have(path: &Path) -> anyhow::Result<Have> {
 /// A list that cannot be read whole would make an answer that is not.
 fn wrong(findings: &[Finding]) -> anyhow::Result<()> {
     if findings.iter().any(Finding::is_error) { Err(all(findings)) } else { Ok(()) }
-}
-
-fn all(findings: &[Finding]) -> anyhow::Error {
-    let lines: Vec<String> = findings.iter().filter(|f| f.is_error()).take(10).map(ToString::to_string).collect();
-    anyhow!("{}", lines.join("\n"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn targets_are_read() {
-        assert_eq!(Target::read("4.20").unwrap(), Target::NewestOf(4, 20));
-        assert_eq!(Target::read("newest").unwrap(), Target::Newest);
-        assert_eq!(Target::read("4.20.1").unwrap(), Target::Version("4.20.1".parse().unwrap()));
-        for text in ["", "4", "4.x", "4.20.x", "latest"] {
-            assert!(Target::read(text).is_err(), "{text:?}");
-        }
-    }
-
-    #[test]
-    fn risks_are_read() {
-        assert_eq!(taken_risks("accepted:B, A"), Ok(TakenRisks::Accepted(["A".to_owned(), "B".to_owned()].into())));
-        for text in ["", "accepted", "accepted:", "accepted:A,,B", "never:A"] {
-            assert!(taken_risks(text).is_err(), "{text:?}");
-        }
-    }
 }

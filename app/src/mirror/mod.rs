@@ -10,14 +10,15 @@ use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 use towpath_core::domain::{Arch, Graph, Version};
 use towpath_core::plan::mirror::{Branching, Choice, Start, Wish, mirror};
-use towpath_core::plan::ways::TakenRisks;
+use towpath_core::plan::{Goal, RiskPolicy};
 use towpath_formats::graph_data::parse_time;
 use towpath_formats::image_set::{self, ImageSetVersion};
 use towpath_formats::mirror::{Completeness, Told, json, list};
 
 use crate::cli::print;
-use crate::graph::inputs::{self as graph_inputs, Source};
-use inputs::{Target, Who};
+use crate::graph::inputs::GraphArgs;
+use crate::path::{Via, goal, risks, via};
+use inputs::Who;
 
 #[derive(Debug, Args)]
 pub(crate) struct MirrorArgs {
@@ -25,17 +26,17 @@ pub(crate) struct MirrorArgs {
     #[arg(requires = "goal", value_name = "FROM")]
     from: Option<Version>,
     /// The release to get to: a version, the newest of a minor version (4.20), or `newest`.
-    #[arg(value_name = "TO", id = "goal")]
-    goal: Option<String>,
+    #[arg(value_name = "TO", id = "goal", value_parser = goal)]
+    goal: Option<Goal>,
     /// Not for one cluster but for all of this list. [default: the built-in example's]
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
     clusters: Option<PathBuf>,
     /// The release that all of them have to get to, as TO. [default: newest]
-    #[arg(long, value_name = "VERSION", conflicts_with = "from")]
-    to: Option<String>,
+    #[arg(long, value_name = "VERSION", conflicts_with = "from", value_parser = goal)]
+    to: Option<Goal>,
     /// The channels to go through, or streams of them (eus is every eus-4.y). [default: stable, or the streams that the clusters follow]
-    #[arg(long, visible_alias = "channel", value_name = "NAME,…", value_delimiter = ',')]
-    via: Vec<String>,
+    #[arg(long, visible_alias = "channel", value_name = "NAME,…", value_parser = via)]
+    via: Option<Via>,
     /// The architecture of the payload; with --clusters, only clusters of this one. [default: amd64]
     #[arg(long, value_name = "ARCH")]
     arch: Option<String>,
@@ -44,8 +45,8 @@ pub(crate) struct MirrorArgs {
     platform: Option<String>,
     /// Take updates with known risks: never, unknown (those that a cluster weighs itself), or accepted:NAME,… [default: never; with
     /// --with-branches, unknown]
-    #[arg(long, value_name = "WHICH", value_parser = inputs::taken_risks)]
-    risks: Option<TakenRisks>,
+    #[arg(long, value_name = "WHICH", value_parser = risks)]
+    risks: Option<RiskPolicy>,
     /// Also list what is needed if a risk on the way turns out to apply.
     #[arg(long)]
     with_branches: bool,
@@ -67,12 +68,8 @@ pub(crate) struct MirrorArgs {
     /// As of this time.
     #[arg(long, env = "TOWPATH_NOW", value_name = "TIME")]
     now: Option<String>,
-    /// Look at this graph data. [default: the built-in example]
-    #[arg(long, env = "TOWPATH_GRAPH_DATA", value_name = "DIR", requires = "releases")]
-    graph_data: Option<PathBuf>,
-    /// The releases behind the graph data.
-    #[arg(long, env = "TOWPATH_RELEASES", value_name = "FILE", requires = "graph_data")]
-    releases: Option<PathBuf>,
+    #[command(flatten)]
+    graph: GraphArgs,
 }
 
 /// How to answer.
@@ -92,8 +89,7 @@ enum Format {
 pub(crate) fn run(args: &MirrorArgs) -> anyhow::Result<ExitCode> {
     let now = args.now.as_deref().map(|text| parse_time(text).map_err(|problem| anyhow!("--now: {problem}")));
     let now = now.transpose()?.unwrap_or_else(Timestamp::now);
-    let source = args.graph_data.clone().map_or(Source::Example, Source::Directory);
-    let graph = graph_inputs::graph(&source, graph_inputs::releases(args.releases.as_deref())?, now)?;
+    let graph = args.graph.graph(now)?;
     let wish = args.wish(&graph, now)?;
     let mirror = mirror(&graph, &wish, now)?;
     let completeness = if args.partial { Completeness::Partial } else { Completeness::Whole };
@@ -121,15 +117,18 @@ impl MirrorArgs {
             Some(version) => Who::one(version.clone(), arch.unwrap_or_else(Arch::default)),
             None => Who::listed(self.clusters.as_deref(), arch.as_ref(), now)?,
         };
-        let channels = inputs::channels(graph, &self.via, &who)?;
-        let target = match self.goal.as_ref().or(self.to.as_ref()) {
-            Some(text) => Target::read(text)?,
-            None => Target::Newest,
+        let all_of_the_files = || graph.channels().keys().cloned().collect();
+        let via = match &self.via {
+            Some(via) => via.0.clone(),
+            None if self.graph.is_of_channels() => all_of_the_files(),
+            None => Vec::new(),
         };
+        let channels = inputs::channels(graph, &via, &who)?;
+        let goal = self.goal.as_ref().or(self.to.as_ref()).unwrap_or(&Goal::Newest);
         let choice = if self.from.is_some() { Choice::Best } else { Choice::Smallest };
-        let usual = if self.with_branches { TakenRisks::Unknown } else { TakenRisks::Never };
+        let usual = if self.with_branches { RiskPolicy::Unknown } else { RiskPolicy::Never };
         Ok(Wish {
-            target: target.version(graph, &channels, &who, now)?,
+            target: inputs::version(goal, graph, &channels, &who, now)?,
             travellers: who.travellers,
             channels,
             platform: inputs::platform(self.platform.as_deref())?,

@@ -64,7 +64,9 @@ fn a_client_that_does_not_read_is_closed() {
         }
     }
     assert!(refused, "the connection was not closed");
-    assert!(towpath.get("/metrics").text().contains("towpath_connections_closed_total{reason="));
+    // The client learns of it first.
+    let counted = "towpath_connections_closed_total{reason=";
+    towpath.until("it is counted", |t| t.get("/metrics").text().contains(counted));
 }
 
 #[test]

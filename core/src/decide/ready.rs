@@ -6,7 +6,7 @@ use crate::domain::fleet::Name;
 use crate::domain::readiness::Facts;
 use crate::domain::ready_reason::{ReadyReason, Task};
 use crate::domain::way::{Step, Way};
-use crate::domain::{Answer, Reason, Verdict};
+use crate::domain::{Answer, Minor, Reason, Verdict};
 use crate::rules::ready::{MaxSkew, PoolStanding, judge, standings};
 
 /// What there is to say about a way.
@@ -25,6 +25,8 @@ pub struct ReadyHop {
     pub from: String,
     /// To, as people name it.
     pub to: String,
+    /// The minor version it leads into; none if it is a patch.
+    pub enters: Option<Minor>,
     /// Whether it can be taken, and all that stands against it.
     pub verdict: Verdict,
     /// What has to be done for it that was not to be done for one before it.
@@ -45,7 +47,8 @@ fn hop(step: Step<'_>, facts: &Facts, max_skew: MaxSkew, asked: &mut BTreeSet<St
     let reasons = verdict.reasons.iter().filter_map(ready_reason).filter(|reason| !reason.is_note());
     let tasks = reasons.flat_map(ReadyReason::tasks).filter(|task| asked.insert(task.about.clone())).collect();
     let pools = standings(step, facts, max_skew);
-    ReadyHop { from: step.begins_at(), to: step.to().to_string(), verdict, tasks, pools }
+    let enters = step.is_minor().then(|| step.to_minor());
+    ReadyHop { from: step.begins_at(), to: step.to().to_string(), enters, verdict, tasks, pools }
 }
 
 fn ready_reason(reason: &Reason) -> Option<&ReadyReason> {

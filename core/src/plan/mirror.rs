@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::Plan;
 use super::branches::{Branch, TooManyBranches, branches};
 use super::no_way::{NoWay, why_none};
 use super::smallest::{Proof, smallest};
-use super::ways::{Limits, TakenRisks, Ways};
+use super::ways::{Limits, Ways};
+use super::{Plan, RiskPolicy};
 use crate::domain::{Arch, ChannelName, Cluster, Fact, Graph, Platform, ReleaseId, ReleaseName, Version};
 
 /// What is asked for.
@@ -26,7 +26,7 @@ pub struct Wish {
     /// What the clusters run on. Unknown: whatever it is, they get there.
     pub platform: Fact<Platform>,
     /// Which updates with risks may be on a way.
-    pub taken: TakenRisks,
+    pub taken: RiskPolicy,
     /// Which ways.
     pub choice: Choice,
     /// Whether what is needed if a risk applies is needed, too.
@@ -174,7 +174,7 @@ pub fn mirror(graph: &Graph, wish: &Wish, now: Timestamp) -> Result<Mirror, TooM
     Ok(answer)
 }
 
-fn ways(graph: &Graph, wish: &Wish, arch: &Arch, taken: &TakenRisks, now: Timestamp) -> Ways {
+fn ways(graph: &Graph, wish: &Wish, arch: &Arch, taken: &RiskPolicy, now: Timestamp) -> Ways {
     let Some(channel) = wish.channels.first().cloned() else { return Ways::default() };
     let cluster = Cluster { platform: wish.platform.clone(), ..Cluster::anonymous(channel, arch.clone()) };
     Ways::of(graph, &wish.channels, &cluster, taken, now)
@@ -182,7 +182,7 @@ fn ways(graph: &Graph, wish: &Wish, arch: &Arch, taken: &TakenRisks, now: Timest
 
 /// The same with risks, to say what they stand in the way of.
 fn ways_with_risks(graph: &Graph, wish: &Wish, arch: &Arch, now: Timestamp) -> Ways {
-    ways(graph, wish, arch, &TakenRisks::Unknown, now)
+    ways(graph, wish, arch, &RiskPolicy::Unknown, now)
 }
 
 fn chosen(

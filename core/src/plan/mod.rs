@@ -6,6 +6,7 @@
 mod alternatives;
 mod ground;
 mod no_path;
+mod pace;
 mod pools;
 mod request;
 mod safest;
@@ -23,20 +24,18 @@ pub mod ways;
 
 use std::collections::BTreeSet;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 pub use no_path::{Barrier, NoPath, Obstacle, Stranded};
+pub use pace::{Pace, Timed, TimedHop};
 pub use pools::{CatchUp, Pools, pools};
 pub use request::{Asker, Goal, Preference, Request, RiskPolicy};
-pub use schedule::Times;
+pub use scope::channels;
 pub use search::{Certainty, Lasts};
 
 use crate::domain::{ChannelName, Graph, ReleaseId, RiskId};
 use ground::Ground;
 use search::Search;
-
-/// How long a hop takes where nobody has a better idea: a control plane's usual 60 to 120 minutes.
-pub const USUAL_HOP: SignedDuration = SignedDuration::from_mins(90);
 
 /// A way from one release to another, hop by hop. No hops: it is there already.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,7 +74,7 @@ pub struct Found {
 
 /// Finds the best ways, or says why there is none. `lasts` says how long a hop takes, whatever its channel.
 pub fn paths(graph: &Graph, request: &Request, lasts: &Lasts<'_>) -> Result<Found, NoPath> {
-    let channels = scope::channels(graph, request)?;
+    let channels = channels(graph, &request.via).map_err(NoPath::NoChannel)?;
     let start = scope::start(graph, &channels, request)?;
     let goal = scope::goal(graph, &channels, request)?;
     let ground = Ground::new(graph, &channels, request, &request.risks);

@@ -148,6 +148,19 @@ impl RiskPolicy {
     }
 }
 
+impl std::fmt::Display for RiskPolicy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Never => f.write_str("never"),
+            Self::Unknown => f.write_str("unknown"),
+            Self::Accepted(names) => {
+                write!(f, "accepted:{}", names.iter().map(String::as_str).collect::<Vec<_>>().join(","))
+            }
+            Self::Any => f.write_str("any"),
+        }
+    }
+}
+
 impl Preference {
     /// Reads `fewest`, `safest` or `soonest`.
     pub fn read(text: &str) -> Option<Self> {
@@ -192,6 +205,9 @@ mod tests {
             |names: &[&str]| Some(RiskPolicy::Accepted(names.iter().map(|name| (*name).to_owned()).collect()));
         assert_eq!(RiskPolicy::read("accepted:B,A"), accepted(&["A", "B"]));
         assert_eq!(RiskPolicy::read("accepted A, B"), accepted(&["A", "B"]));
+        for text in ["never", "unknown", "accepted:A,B"] {
+            assert_eq!(RiskPolicy::read(text).map(|policy| policy.to_string()), Some(text.to_owned()));
+        }
         for text in ["", "accepted", "accepted:", "accepted:A,,B", "any", "never:A"] {
             assert_eq!(RiskPolicy::read(text), None, "{text:?}");
         }

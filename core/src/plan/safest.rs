@@ -138,7 +138,7 @@ mod tests {
         Member, Pattern, ReleaseName, Releases, Risk,
     };
     use crate::finding::Place;
-    use crate::plan::{Asker, Goal, Preference, Request, RiskPolicy, USUAL_HOP};
+    use crate::plan::{Asker, Goal, Preference, Request, RiskPolicy};
 
     /// From 4.9.0 to 4.9.3 through 4.9.1, with a risk at each of two hops; or through 4.9.2, with one.
     fn graph() -> Graph {
@@ -190,7 +190,7 @@ mod tests {
         };
         let channels: Vec<_> = graph.channels().values().collect();
         let ground = Ground::new(&graph, &channels, &request, &request.risks);
-        let mut search = Search::new(&ground, 3, Preference::Safest, &|_| USUAL_HOP);
+        let mut search = Search::new(&ground, 3, Preference::Safest, &|_| jiff::SignedDuration::from_mins(90));
         for (limit, certainty) in [(MAX_LABELS, Certainty::Best), (1, Certainty::SearchLimit)] {
             search.max_labels = limit;
             assert_eq!(search.best(&[0], &Barred::default()), Some(vec![0, 2, 3]));

@@ -1,32 +1,10 @@
-//! From a way to a plan: which channel to be in at each hop, and when each hop can be taken.
+//! From a way to a plan: which channel to be in at each hop.
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::ground::Ground;
 use super::search::Lasts;
 use super::{Hop, Plan};
-
-/// When a hop of a plan is taken, and when the cluster is there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Times {
-    /// As soon as the hop before it is done and this one is offered.
-    pub taken: Timestamp,
-    /// Once it is done.
-    pub arrives: Timestamp,
-}
-
-impl Plan {
-    /// When each hop is taken by a cluster that begins now and goes on as soon as it can.
-    pub fn times(&self, now: Timestamp, lasts: &Lasts<'_>) -> Vec<Times> {
-        let mut arrived = now;
-        let times = self.hops.iter().map(|hop| {
-            let taken = arrived.max(hop.opens);
-            arrived = later(taken, lasts(hop).max(SignedDuration::ZERO));
-            Times { taken, arrives: arrived }
-        });
-        times.collect()
-    }
-}
 
 /// The plan for a way.
 ///

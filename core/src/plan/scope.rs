@@ -1,12 +1,13 @@
 //! What a request means in a graph: its channels, its release, its goal. Or why it means nothing.
 
 use super::{Goal, NoPath, Request};
-use crate::domain::{Channel, Graph, ReleaseId, Version};
+use crate::domain::{Channel, ChannelName, Graph, ReleaseId, Version};
 
-/// The channels, in the order in which they are preferred.
-pub(super) fn channels<'a>(graph: &'a Graph, request: &Request) -> Result<Vec<&'a Channel>, NoPath> {
+/// The channels that are meant: each a name, or a stream (`eus` is every `eus-*`), in the order in which they are preferred. Or the first
+/// that does not exist.
+pub fn channels<'a>(graph: &'a Graph, via: &[ChannelName]) -> Result<Vec<&'a Channel>, ChannelName> {
     let mut channels: Vec<&Channel> = Vec::new();
-    for wanted in request.via.iter().take(Request::MAX_VIA) {
+    for wanted in via.iter().take(Request::MAX_VIA) {
         let mut meant: Vec<&Channel> = match graph.channel(wanted.as_str()) {
             Some(channel) => vec![channel],
             None => {
@@ -16,7 +17,7 @@ pub(super) fn channels<'a>(graph: &'a Graph, request: &Request) -> Result<Vec<&'
             }
         };
         if meant.is_empty() {
-            return Err(NoPath::NoChannel(wanted.clone()));
+            return Err(wanted.clone());
         }
         meant.sort_by(|a, b| a.name.display_order().cmp(&b.name.display_order()));
         meant.retain(|new| channels.iter().all(|known| known.name != new.name));

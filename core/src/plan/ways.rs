@@ -8,21 +8,10 @@ use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 
 use jiff::Timestamp;
 
-use super::{Hop, Plan};
+use super::{Hop, Plan, RiskPolicy};
 use crate::domain::graph::BlockSetId;
 use crate::domain::{Answer, Channel, ChannelName, Cluster, Edge, Graph, ReleaseId, RiskId, Situation, Verdict};
 use crate::rules::{PhasedRollout, Policy, Rule};
-
-/// Which updates with known risks are steps.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TakenRisks {
-    /// None of them.
-    Never,
-    /// Those whose risks may or may not concern a cluster: it finds out itself.
-    Unknown,
-    /// Those all of whose risks have these names.
-    Accepted(BTreeSet<String>),
-}
 
 /// The updates that can be taken.
 #[derive(Debug, Clone, Default)]
@@ -62,7 +51,7 @@ pub struct Towards<'a> {
 
 impl Ways {
     /// What a cluster can take, whatever channel it follows now: its architecture, id and platform count.
-    pub fn of(graph: &Graph, channels: &[ChannelName], cluster: &Cluster, taken: &TakenRisks, now: Timestamp) -> Self {
+    pub fn of(graph: &Graph, channels: &[ChannelName], cluster: &Cluster, taken: &RiskPolicy, now: Timestamp) -> Self {
         let mut channels: Vec<&Channel> = channels.iter().filter_map(|name| graph.channel(name.as_str())).collect();
         channels.sort_by(|a, b| a.name.display_order().cmp(&b.name.display_order()));
         channels.dedup_by(|a, b| a.name == b.name);
@@ -196,18 +185,13 @@ fn longest<'a>(steps: &[&'a Step]) -> &'a (ChannelName, Timestamp) {
 }
 
 /// The risks of an edge that is a step; none if it is not.
-fn passed(verdict: &Verdict, graph: &Graph, taken: &TakenRisks) -> Option<BTreeSet<RiskId>> {
+fn passed(verdict: &Verdict, graph: &Graph, taken: &RiskPolicy) -> Option<BTreeSet<RiskId>> {
     let risks = match &verdict.answer {
         Answer::Recommend => BTreeSet::new(),
         Answer::RecommendUnless(risks) => risks.clone(),
         Answer::Wait { .. } | Answer::Refuse => return None,
     };
-    let pass = |id: &RiskId| match taken {
-        TakenRisks::Never => false,
-        TakenRisks::Unknown => !graph.risk(*id).is_for_everybody(),
-        TakenRisks::Accepted(names) => names.contains(&graph.risk(*id).name),
-    };
-    risks.iter().all(pass).then_some(risks)
+    risks.iter().all(|id| taken.takes(graph.risk(*id))).then_some(risks)
 }
 
 /// When the cluster's turn comes; the time it asks for if it has come.

@@ -18,8 +18,8 @@ use jiff::Timestamp;
 use towpath_core::domain::*;
 use towpath_core::finding::Place;
 use towpath_core::plan::Plan;
+use towpath_core::plan::RiskPolicy;
 use towpath_core::plan::mirror::*;
-use towpath_core::plan::ways::TakenRisks;
 
 pub(crate) fn now() -> Timestamp {
     "2026-01-05T00:00Z".parse().unwrap()
@@ -72,7 +72,7 @@ fn read(text: &str) -> (Graph, Wish) {
         target: version("0.0.0"),
         channels: Vec::new(),
         platform: Fact::Unknown,
-        taken: TakenRisks::Unknown,
+        taken: RiskPolicy::Unknown,
         choice: Choice::Smallest,
         branching: Branching::Ways,
         start: Start::LeftOut,
@@ -101,9 +101,9 @@ fn read(text: &str) -> (Graph, Wish) {
             ["over", ref names @ ..] => {
                 wish.channels = names.iter().filter_map(|name| ChannelName::new(name)).collect()
             }
-            ["risks", "never"] => wish.taken = TakenRisks::Never,
+            ["risks", "never"] => wish.taken = RiskPolicy::Never,
             ["accept", ref names @ ..] => {
-                wish.taken = TakenRisks::Accepted(names.iter().map(|name| (*name).to_owned()).collect());
+                wish.taken = RiskPolicy::Accepted(names.iter().map(|name| (*name).to_owned()).collect());
             }
             ["have", ref names @ ..] => {
                 wish.have.names = names.iter().map(|name| ReleaseName::parse(name).unwrap()).collect();

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use towpath_core::domain::*;
 use towpath_core::finding::Place;
+use towpath_core::plan::RiskPolicy;
 use towpath_core::plan::smallest::{Proof, smallest, smallest_within};
-use towpath_core::plan::ways::{Limits, TakenRisks, Ways};
+use towpath_core::plan::ways::{Limits, Ways};
 
 use crate::dsl::{now, release};
 
@@ -53,7 +54,7 @@ fn ways(edges: &BTreeSet<(u32, u32)>) -> Ways {
     let releases = Releases { releases: versions.iter().map(release).collect(), edges };
     let graph = Graph::build(GraphData { channels, ..GraphData::default() }, releases).0;
     let cluster = Cluster::anonymous(name.clone(), Arch::default());
-    Ways::of(&graph, &[name], &cluster, &TakenRisks::Never, now())
+    Ways::of(&graph, &[name], &cluster, &RiskPolicy::Never, now())
 }
 
 impl Case {

@@ -8,7 +8,9 @@
 use std::fmt::Write;
 
 use towpath_core::domain::{Arch, ChannelName, ClusterId, Fact, Graph, Platform, ReleaseId};
+use towpath_core::plan::duration::{Ground, MaxUnavailable, Shape};
 use towpath_core::plan::*;
+use towpath_core::rules::ready::MaxSkew;
 
 use crate::facts::{now, read};
 
@@ -17,12 +19,38 @@ pub(crate) fn check(facts: &str, question: &str, expected: expect_test::Expect) 
     let (data, releases) = read(facts);
     let graph = Graph::build(data, releases).0;
     let request = request(question);
-    let lasts = |_: &Hop| USUAL_HOP;
+    let lasts = |_: &Hop| jiff::SignedDuration::from_mins(90);
     let told = match paths(&graph, &request, &lasts) {
         Ok(found) => found.plans.iter().map(|plan| told(&graph, &request, plan)).collect(),
         Err(no_path) => why_not(&graph, &no_path),
     };
     expected.assert_eq(&told);
+}
+
+/// Says when a cluster with so many worker nodes, one at a time, takes each hop of the best way, in minutes from now.
+pub(crate) fn check_pace(facts: &str, question: &str, workers: u32, expected: expect_test::Expect) {
+    let (data, releases) = read(facts);
+    let graph = Graph::build(data, releases).0;
+    let request = request(question);
+    let shape = Shape::plain(workers, MaxUnavailable::Count(1), Ground::Cloud);
+    let pace = Pace { shape, ..Pace::usual() };
+    let found = paths(&graph, &request, &pace.lasts(&graph)).unwrap();
+    let timed = found.plans[0].timed(&graph, request.now, &pace);
+    let minutes = |at: jiff::Timestamp| at.duration_since(request.now).as_secs() / 60;
+    let mut text = String::new();
+    for (hop, timed) in found.plans[0].hops.iter().zip(&timed.hops) {
+        let [taken, arrives, settled] = [timed.taken, timed.arrives, timed.settled].map(minutes);
+        let to = &graph.release(hop.to).version;
+        writeln!(text, "{to}: taken at {taken}, there at {arrives}, workers too at {settled}").unwrap();
+    }
+    writeln!(
+        text,
+        "{} + {} min",
+        timed.control_planes.likely / 60,
+        (timed.total.likely - timed.control_planes.likely) / 60
+    )
+    .unwrap();
+    expected.assert_eq(&text);
 }
 
 fn request(question: &str) -> Request {
@@ -48,7 +76,7 @@ fn request(question: &str) -> Request {
 fn told(graph: &Graph, request: &Request, plan: &Plan) -> String {
     let version = |id: ReleaseId| &graph.release(id).version;
     let mut text = format!("from {}\n", version(plan.from));
-    for (hop, pools) in plan.hops.iter().zip(pools(graph, plan)) {
+    for (hop, pools) in plan.hops.iter().zip(pools(graph, plan, MaxSkew::OpenShift)) {
         write!(text, "  {} in {}", version(hop.to), hop.channel).unwrap();
         hop.risks.iter().for_each(|risk| write!(text, " unless {}", graph.risk(*risk).name).unwrap());
         if hop.opens > request.now {

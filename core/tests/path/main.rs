@@ -13,7 +13,7 @@ mod facts;
 mod graphs;
 mod random;
 
-use dsl::check;
+use dsl::{check, check_pace};
 use expect_test::expect;
 
 /// Three even minor versions, as EUS channels hold them.
@@ -316,6 +316,53 @@ fn pools_go_along_where_pausing_saves_nothing() {
         from 4.2.1
           4.3.1 in stable
           4.4.1 in stable
+    "#]],
+    );
+}
+
+/// The next minor version waits for the workers, unless they stay paused; a patch does not wait.
+#[test]
+fn the_next_hop_follows_as_soon_as_kubelets_allow_it() {
+    check_pace(
+        EUS,
+        "4.6.1 -> 4.10 via eus",
+        30,
+        expect![[r#"
+        4.6.9: taken at 0, there at 72, workers too at 261
+        4.7.5: taken at 261, there at 352, workers too at 352
+        4.8.9: taken at 352, there at 442, workers too at 652
+        4.9.5: taken at 652, there at 743, workers too at 743
+        4.10.3: taken at 743, there at 833, workers too at 1043
+        434 + 609 min
+    "#]],
+    );
+    check_pace(
+        EUS,
+        "4.6.1 -> 4.10 via eus",
+        0,
+        expect![[r#"
+        4.6.9: taken at 0, there at 70, workers too at 70
+        4.7.5: taken at 70, there at 158, workers too at 158
+        4.8.9: taken at 158, there at 246, workers too at 246
+        4.9.5: taken at 246, there at 334, workers too at 334
+        4.10.3: taken at 334, there at 422, workers too at 422
+        422 + 0 min
+    "#]],
+    );
+    let odd = "
+        channel stable 4.7.1 4.7.2 4.8.1 4.9.1
+        edges 4.7.1 -> 4.7.2
+        edges 4.7.2 -> 4.8.1
+        edges 4.8.1 -> 4.9.1";
+    check_pace(
+        odd,
+        "4.7.1 -> 4.9.1 via stable",
+        30,
+        expect![[r#"
+        4.7.2: taken at 0, there at 72, workers too at 261
+        4.8.1: taken at 261, there at 352, workers too at 541
+        4.9.1: taken at 541, there at 631, workers too at 820
+        253 + 567 min
     "#]],
     );
 }

@@ -146,18 +146,19 @@ proptest! {
     #[test]
     fn each_hop_is_offered_when_it_is_taken_and_not_before_it_opens(graph in any_graph(), request in any_request()) {
         for (_, goal, request) in pairs(&graph, &request) {
-            let Ok(found) = paths(&graph, &request, &lasts) else { continue };
+            let pace = Pace::usual();
+            let Ok(found) = paths(&graph, &request, &pace.lasts(&graph)) else { continue };
             for plan in &found.plans {
                 prop_assert_eq!(plan.hops.last().map_or(plan.from, |hop| hop.to), goal);
                 let mut arrived = request.now;
-                for (hop, times) in plan.hops.iter().zip(plan.times(request.now, &lasts)) {
+                for (hop, times) in plan.hops.iter().zip(plan.timed(&graph, request.now, &pace).hops) {
                     let cluster = request.asker.in_channel(&hop.channel);
                     let verdict = |now| {
                         let view = recommend(&Policy::graph(), &Situation { graph: &graph, cluster: &cluster, now });
                         let found = view.offered().find(|(edge, _)| (edge.from, edge.to) == (hop.from, hop.to));
                         found.map(|(_, verdict)| verdict.answer.clone())
                     };
-                    prop_assert!(times.taken >= arrived && times.arrives >= times.taken);
+                    prop_assert!(times.taken >= arrived && times.arrives >= times.taken && times.settled >= times.arrives);
                     let risks = match verdict(times.taken) {
                         Some(Answer::RecommendUnless(risks)) => risks,
                         Some(Answer::Recommend) => BTreeSet::new(),

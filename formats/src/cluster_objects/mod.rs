@@ -16,6 +16,7 @@ use jiff::Timestamp;
 use towpath_core::domain::readiness::Facts;
 use towpath_core::domain::{ClusterId, Fact};
 use towpath_core::finding::Finding;
+use towpath_core::plan::duration::Shape;
 
 use crate::SourceFile;
 use crate::record::Reader;
@@ -32,6 +33,8 @@ pub struct ClusterObjects {
     pub id: Fact<ClusterId>,
     /// What is known of it.
     pub facts: Facts,
+    /// What it looks like, if its nodes and pools say so.
+    pub shape: Option<Shape>,
     /// How many objects of each kind there are.
     pub counts: BTreeMap<Kind, usize>,
     /// How many objects say nothing about updates.
@@ -88,6 +91,7 @@ pub fn read(files: &[SourceFile], now: Timestamp) -> Result<(ClusterObjects, Vec
     let gates = config_map("openshift-config-managed", "admin-gates");
     let acks = config_map("openshift-config", "admin-acks");
     let given = |kind: Kind| found.given.contains(&kind);
+    let shape = nodes::shape(&nodes, &pools);
     let facts = Facts {
         history: version.history,
         objections: cluster_version::joined(version.objections, by_operators),
@@ -109,7 +113,7 @@ pub fn read(files: &[SourceFile], now: Timestamp) -> Result<(ClusterObjects, Vec
     }
     let mut counts = BTreeMap::new();
     found.objects.iter().for_each(|object| *counts.entry(object.kind).or_default() += 1);
-    Ok((ClusterObjects { id: version.id, facts, counts, ignored: found.ignored }, findings))
+    Ok((ClusterObjects { id: version.id, facts, shape, counts, ignored: found.ignored }, findings))
 }
 
 /// Reads objects one after the other, and keeps what is wrong with them.

@@ -1,14 +1,18 @@
-//! Nodes and MachineConfigPools: which kubelet a node has, and which pool updates it.
+//! Nodes and MachineConfigPools: which kubelet a node has, which pool updates it, and how many at once.
 
 use std::sync::Arc;
 
 use towpath_core::domain::readiness::{Node, Pool};
 use towpath_core::domain::{Fact, Minor};
+use towpath_core::plan::duration::{self, ControlPlane, Ground, Machines, MaxUnavailable, Rollout, Shape};
 
 use super::documents::Object;
 use super::{AGAIN, items};
 use crate::record::{Reader, shown};
 use crate::tree::{self, Value};
+
+/// The pool of the control plane's nodes.
+const CONTROL_PLANE: &str = "master";
 
 /// A pool, and which nodes are its own.
 #[derive(Debug)]
@@ -17,6 +21,7 @@ pub(super) struct PoolOfNodes {
     labels: Vec<(Box<str>, Box<str>)>,
     /// Whether `labels` are all that it asks for.
     is_understood: bool,
+    max_unavailable: MaxUnavailable,
 }
 
 pub(super) fn pool(reader: &mut Reader, object: &Object) -> Option<PoolOfNodes> {
@@ -29,7 +34,38 @@ pub(super) fn pool(reader: &mut Reader, object: &Object) -> Option<PoolOfNodes> 
     let expressions = items(reader, selector, "matchExpressions");
     let labels = selector.and_then(|selector| selector.get("matchLabels")).map_or_else(Vec::new, pairs);
     let is_understood = expressions.is_empty() && !labels.is_empty();
-    Some(PoolOfNodes { pool: Pool { name: object.name.clone(), is_paused: is_paused? }, labels, is_understood })
+    let away = spec.and_then(|spec| spec.get("maxUnavailable"));
+    let pool = Pool { name: object.name.clone(), is_paused: is_paused? };
+    Some(PoolOfNodes { pool, labels, is_understood, max_unavailable: max_unavailable(away) })
+}
+
+/// Nothing but how long updates take depends on it, so what cannot be read is taken for the usual one.
+fn max_unavailable(node: Option<&tree::Node>) -> MaxUnavailable {
+    let read = node.and_then(|node| match &node.value {
+        Value::Whole(count) => u32::try_from(*count).ok().filter(|count| *count > 0).map(MaxUnavailable::Count),
+        Value::Text(text) => MaxUnavailable::read(text),
+        _ => None,
+    });
+    read.unwrap_or(MaxUnavailable::Count(1))
+}
+
+/// What the cluster looks like, as far as its updates take time for it; none without nodes of a control plane. Where its nodes run, they do not say.
+pub(super) fn shape(nodes: &[Node], pools: &[PoolOfNodes]) -> Option<Shape> {
+    let count = |pool: &str| {
+        let own = nodes.iter().filter(|node| matches!(&node.pool, Fact::Known(name) if **name == *pool)).count();
+        u32::try_from(own).unwrap_or(u32::MAX)
+    };
+    let machines = Machines::on(Ground::Cloud);
+    let workers = pools.iter().filter(|one| &*one.pool.name != CONTROL_PLANE).map(|one| duration::Pool {
+        name: one.pool.name.to_string(),
+        nodes: count(&one.pool.name),
+        max_unavailable: one.max_unavailable,
+        machines: machines.clone(),
+        rollout: if one.pool.is_paused { Rollout::Paused } else { Rollout::Runs },
+    });
+    let control_plane = ControlPlane { nodes: count(CONTROL_PLANE), machines: machines.clone() };
+    let pools = workers.filter(|pool| pool.nodes > 0).collect();
+    (control_plane.nodes > 0).then_some(Shape { control_plane, pools, daemon_sets: None })
 }
 
 pub(super) fn node(reader: &mut Reader, object: &Object, pools: &[PoolOfNodes]) -> Node {
@@ -53,7 +89,7 @@ fn pool_of(labels: &[(Box<str>, Box<str>)], pools: &[PoolOfNodes]) -> Fact<Arc<s
     let matches = |pool: &&PoolOfNodes| pool.labels.iter().all(|label| labels.contains(label));
     let mut candidates: Vec<&PoolOfNodes> = pools.iter().filter(matches).collect();
     candidates.sort_by_key(|pool| match &*pool.pool.name {
-        "master" => (0, pool.pool.name.clone()),
+        CONTROL_PLANE => (0, pool.pool.name.clone()),
         "worker" => (2, pool.pool.name.clone()),
         other => (1, Arc::from(other)),
     });

@@ -11,7 +11,7 @@ pub fn estimate_json(told: &Estimated<'_>) -> Value {
     let hops = told.versions.windows(2).zip(told.hops);
     json!({
         "hops": hops.map(|(ends, estimate)| {
-            let mut value = hop(estimate);
+            let mut value = self::estimate(estimate);
             value["from"] = ends[0].to_string().into();
             value["to"] = ends[1].to_string().into();
             value
@@ -40,7 +40,8 @@ pub fn spread_json(spread: Spread) -> Value {
     json!({"low": spread.low, "likely": spread.likely, "high": spread.high})
 }
 
-fn hop(estimate: &Estimate) -> Value {
+/// How long one update takes.
+pub(crate) fn estimate(estimate: &Estimate) -> Value {
     let pool = |pool: &towpath_core::plan::duration::PoolEstimate| {
         json!({
             "name": pool.name,

@@ -8,6 +8,7 @@ use towpath_core::plan::duration::{
 };
 
 use super::{Estimated, Fitted};
+use crate::words::counted;
 
 /// How many steps and pairs are shown; the file of parameters has all of them.
 const MAX_GROUPS: usize = 30;
@@ -41,8 +42,8 @@ pub fn estimate_text(told: &Estimated<'_>) -> String {
 pub fn fit_text(told: &Fitted<'_>) -> String {
     let Fitted { fit, counts } = told;
     let updates = fit.calibration.p50.of;
-    let read = plural(counts.cluster_versions, "ClusterVersion");
-    let mut text = format!("{} in {read}", plural(updates, "completed update"));
+    let read = counted(counts.cluster_versions, "ClusterVersion");
+    let mut text = format!("{} in {read}", counted(updates, "completed update"));
     let left_out: Vec<String> =
         counts.left_out.iter().map(|(reason, count)| format!("{count} {}", reason.noun(*count))).collect();
     let _ = match left_out.is_empty() {
@@ -88,13 +89,13 @@ fn short(seconds: Seconds) -> String {
     }
 }
 
-fn described(shape: &Shape) -> String {
+pub(crate) fn described(shape: &Shape) -> String {
     let ground = |ground: Ground| match ground {
         Ground::Cloud => "in a cloud",
         Ground::Metal => "on metal",
     };
     let pools: Vec<String> = shape.pools.iter().map(|pool| pool_text(pool, ground(pool.machines.ground))).collect();
-    let masters = plural(shape.control_plane.nodes as usize, "control-plane node");
+    let masters = counted(shape.control_plane.nodes as usize, "control-plane node");
     let ground = ground(shape.control_plane.machines.ground);
     match pools.is_empty() {
         true => format!("{masters} {ground}, no worker pools."),
@@ -103,7 +104,7 @@ fn described(shape: &Shape) -> String {
 }
 
 fn pool_text(pool: &Pool, ground: &str) -> String {
-    let nodes = plural(pool.nodes as usize, "node");
+    let nodes = counted(pool.nodes as usize, "node");
     let setting = match pool.max_unavailable {
         MaxUnavailable::Count(_) => String::new(),
         MaxUnavailable::Percent(percent) => format!(" ({percent} %)"),
@@ -134,11 +135,11 @@ fn made_of(hop: &Estimate) -> Vec<String> {
         lines.push(format!("DaemonSets on so many nodes add {}.", short(hop.waves)));
     }
     for pool in &hop.pools {
-        let rounds = plural(pool.iterations as usize, "round");
+        let rounds = counted(pool.iterations as usize, "round");
         lines.push(format!(
             "Pool {}: {rounds} of up to {}: {}.",
             pool.name,
-            plural(pool.at_once as usize, "node"),
+            counted(pool.at_once as usize, "node"),
             spread_text(pool.spread)
         ));
     }
@@ -182,12 +183,4 @@ fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
         let _ = writeln!(text, "{}", cells.join("   ").trim_end());
     }
     text
-}
-
-/// `1 node`, `3 nodes`.
-fn plural(count: usize, noun: &str) -> String {
-    match count {
-        1 => format!("1 {noun}"),
-        _ => format!("{count} {noun}s"),
-    }
 }

@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 use towpath_core::plan::duration::{MaxUnavailable, Seconds, Spread};
 
-use crate::record::{Reader, whole};
+use crate::record::Reader;
 use crate::tree::{Node, Value};
 
 /// The longest time that a part of an update may take: a month.
@@ -61,10 +61,7 @@ pub(crate) fn duration(reader: &mut Reader, node: &Node, what: &str) -> Option<S
 pub(crate) fn max_unavailable(reader: &mut Reader, node: &Node) -> Option<MaxUnavailable> {
     let read = match &node.value {
         Value::Whole(count) => u32::try_from(*count).ok().map(MaxUnavailable::Count),
-        Value::Text(text) => match text.strip_suffix('%') {
-            Some(percent) => whole(percent).map(MaxUnavailable::Percent),
-            None => whole(text).map(MaxUnavailable::Count),
-        },
+        Value::Text(text) => MaxUnavailable::read(text),
         _ => None,
     };
     let fits = read.filter(|read| match read {

@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use towpath_core::domain::{ReleaseId, Risk};
-use towpath_core::plan::{Barrier, CatchUp, Certainty, NoPath, Obstacle, Plan, Pools, RiskPolicy, Stranded, pools};
+use towpath_core::plan::{Barrier, CatchUp, Certainty, NoPath, Obstacle, Plan, Pools, RiskPolicy, Stranded};
 
-use super::Told;
+use super::{ShapeIs, Told};
 use crate::cincinnati;
+use crate::duration::{estimate, spread_json};
 use crate::explain::json::{known, reason};
+use crate::ready::json as ready;
 
 /// Everything there is to say.
 pub fn json(told: &Told<'_>) -> Value {
@@ -36,7 +38,11 @@ pub fn json(told: &Told<'_>) -> Value {
         "takes": taken(&request.risks),
         "found": told.answer.is_ok(),
         "certainty": certainty,
-        "paths": plans.iter().map(|plan| path(told, plan)).collect::<Vec<_>>(),
+        "shape": match told.shape {
+            ShapeIs::Given => "given",
+            ShapeIs::Assumed => "assumed",
+        },
+        "paths": plans.iter().enumerate().map(|(number, plan)| judged(told, number, path(told, plan))).collect::<Vec<_>>(),
         "noPath": no_path,
         "risks": risks.values().map(|risk| cincinnati::risk(risk)).collect::<Vec<_>>(),
     })
@@ -59,12 +65,19 @@ fn goal_of(no_path: &NoPath) -> Option<ReleaseId> {
     }
 }
 
+/// A path, and what there is to say about it on the cluster.
+fn judged(told: &Told<'_>, number: usize, mut path: Value) -> Value {
+    if let Some(readiness) = told.cluster.as_ref().and_then(|cluster| cluster.judged.get(number)) {
+        path["readiness"] = ready::readiness(readiness);
+    }
+    path
+}
+
 fn path(told: &Told<'_>, plan: &Plan) -> Value {
-    let times = plan.times(told.request.now, told.lasts);
-    let pools = pools(told.graph, plan);
-    let hops = plan.hops.iter().zip(&times).zip(&pools).map(|((hop, times), pools)| {
+    let timed = plan.timed(told.graph, told.request.now, told.pace);
+    let hops = plan.hops.iter().zip(&timed.hops).map(|(hop, timed)| {
         let release = told.graph.release(hop.to);
-        json!({
+        let mut value = json!({
             "from": version(told, hop.from),
             "to": version(told, hop.to),
             "channel": hop.channel.as_str(),
@@ -72,14 +85,26 @@ fn path(told: &Told<'_>, plan: &Plan) -> Value {
             "url": release.metadata.get("url").map(|url| &**url),
             "risks": hop.risks.iter().map(|id| told.graph.risk(*id).name.as_str()).collect::<BTreeSet<_>>(),
             "opens": hop.opens.to_string(),
-            "taken": times.taken.to_string(),
-            "arrives": times.arrives.to_string(),
-            "pausedPools": paused(told, *pools),
-        })
+            "taken": timed.taken.to_string(),
+            "arrives": timed.arrives.to_string(),
+            "settled": timed.settled.to_string(),
+            "pausedPools": paused(told, timed.pools),
+            "duration": estimate(&timed.estimate),
+        });
+        if let Some(catch_up) = timed.catch_up {
+            value["pausedPools"]["catchUpSeconds"] = spread_json(catch_up);
+        }
+        value
     });
     let hops: Vec<Value> = hops.collect();
-    let arrives = times.last().map_or(told.request.now, |times| times.arrives);
-    json!({"hops": hops, "arrives": arrives.to_string()})
+    let (arrives, settled) = timed.ends().unwrap_or((told.request.now, told.request.now));
+    json!({
+        "hops": hops,
+        "arrives": arrives.to_string(),
+        "settled": settled.to_string(),
+        "controlPlaneSeconds": spread_json(timed.control_planes),
+        "totalSeconds": spread_json(timed.total),
+    })
 }
 
 /// What pools other than the control plane's may do; null: they go along.

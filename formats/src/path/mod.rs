@@ -6,14 +6,18 @@ mod graph_files;
 mod json;
 mod request;
 mod text;
+mod why_not;
 
 pub use graph_files::read_graphs;
 pub use json::json;
-pub use request::{PathRequest, read, via};
+pub use request::{PathRequest, Plain, read, via};
 pub use text::text;
 
+use towpath_core::decide::Readiness;
 use towpath_core::domain::Graph;
-use towpath_core::plan::{Found, Lasts, NoPath, Request};
+use towpath_core::plan::{Found, NoPath, Pace, Request};
+
+use crate::cluster_objects::ClusterObjects;
 
 /// What was asked, and what there is to say.
 pub struct Told<'a> {
@@ -23,6 +27,27 @@ pub struct Told<'a> {
     pub request: &'a Request,
     /// The ways, or why there is none.
     pub answer: &'a Result<Found, NoPath>,
-    /// How long a hop takes.
-    pub lasts: &'a Lasts<'a>,
+    /// How fast the cluster goes.
+    pub pace: &'a Pace,
+    /// Whether somebody has told us what it looks like.
+    pub shape: ShapeIs,
+    /// The cluster itself, if its objects were given.
+    pub cluster: Option<ToldCluster<'a>>,
+}
+
+/// Where a cluster's shape comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShapeIs {
+    /// Somebody has told us.
+    Given,
+    /// Nobody has; it is small.
+    Assumed,
+}
+
+/// What stands in the way on a cluster.
+pub struct ToldCluster<'a> {
+    /// What was looked at.
+    pub objects: &'a ClusterObjects,
+    /// What there is to say about each of the ways.
+    pub judged: &'a [Readiness],
 }

@@ -1,10 +1,13 @@
-//! The question: `from=…&to=…`, and `via` or `channel`, `prefer`, `risks`, `alternatives`, `id`, `platform`, `arch`, `at`, `form`.
+//! The question: `from=…&to=…`, and `via` or `channel`, `prefer`, `risks`, `alternatives`, `id`, `platform`, `arch`, `at`, `form`; and
+//! `nodes`, `maxUnavailable`, `on` for how long it takes.
 //! Read strictly: a misspelt parameter would plan something else.
 
 use jiff::Timestamp;
 use towpath_core::domain::{Arch, ChannelName, ClusterId, Fact, Platform, Version};
+use towpath_core::plan::duration::{Ground, MaxUnavailable, Shape};
 use towpath_core::plan::{Asker, Goal, Preference, Request, RiskPolicy};
 
+use crate::cluster_shape::MAX_NODES;
 use crate::explain::Form;
 use crate::explain::request::{MAX_ARCH_BYTES, parsed};
 use crate::graph_data::parse_time;
@@ -15,6 +18,8 @@ use crate::graph_request::BadRequest;
 pub struct PathRequest {
     /// The question. Its time is that of `now` where none was given.
     pub request: Request,
+    /// What the cluster looks like, if something was said about it.
+    pub shape: Option<Shape>,
     /// In which form, if it was said; else the `Accept` header says it.
     pub form: Option<Form>,
 }
@@ -32,7 +37,8 @@ pub fn read(query: &str, now: Timestamp) -> Result<PathRequest, BadRequest> {
         }
     }
     let given = given.map(|value| value.filter(|value| !value.is_empty()));
-    let [from, to, channel, via_text, prefer, risks, alternatives, id, platform, arch, at, form] = given;
+    let [from, to, channel, via_text, prefer, risks, alternatives, id, platform, arch, at, form, nodes, away, on] =
+        given;
     let channel = parsed("channel", channel, ChannelName::new)?;
     let listed = parsed("via", via_text, via)?;
     let via = match (channel, listed) {
@@ -60,7 +66,33 @@ pub fn read(query: &str, now: Timestamp) -> Result<PathRequest, BadRequest> {
         },
         now: parsed("at", at, |text| parse_time(text).ok())?.unwrap_or(now),
     };
-    Ok(PathRequest { request, form: parsed("form", form, Form::named)? })
+    let shape = Plain {
+        nodes: parsed("nodes", nodes, |text| text.parse().ok().filter(|nodes| *nodes <= MAX_NODES))?,
+        max_unavailable: parsed("maxUnavailable", away, MaxUnavailable::read)?,
+        ground: parsed("on", on, Ground::read)?,
+    };
+    Ok(PathRequest { request, shape: shape.shape(), form: parsed("form", form, Form::named)? })
+}
+
+/// The shape of a cluster in a few words.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Plain {
+    /// So many worker nodes in one pool; three if nobody says it.
+    pub nodes: Option<u32>,
+    /// How many of them may be away at once; one if nobody says it.
+    pub max_unavailable: Option<MaxUnavailable>,
+    /// What all nodes run on; a cloud if nobody says it.
+    pub ground: Option<Ground>,
+}
+
+impl Plain {
+    /// The shape, if anything was said.
+    pub fn shape(self) -> Option<Shape> {
+        let Self { nodes, max_unavailable, ground } = self;
+        let away = max_unavailable.unwrap_or(MaxUnavailable::Count(1));
+        let shape = || Shape::plain(nodes.unwrap_or(3), away, ground.unwrap_or(Ground::Cloud));
+        (self != Self::default()).then(shape)
+    }
 }
 
 /// Reads a list of channels and streams: `eus`, or `stable-4.19,stable-4.20`.
@@ -69,8 +101,23 @@ pub fn via(text: &str) -> Option<Vec<ChannelName>> {
     names.filter(|names| names.len() <= Request::MAX_VIA)
 }
 
-const NAMES: [&str; 12] =
-    ["from", "to", "channel", "via", "prefer", "risks", "alternatives", "id", "platform", "arch", "at", "form"];
+const NAMES: [&str; 15] = [
+    "from",
+    "to",
+    "channel",
+    "via",
+    "prefer",
+    "risks",
+    "alternatives",
+    "id",
+    "platform",
+    "arch",
+    "at",
+    "form",
+    "nodes",
+    "maxUnavailable",
+    "on",
+];
 
 fn unknown(key: &str) -> BadRequest {
     let key: String = key.chars().take(64).collect();
@@ -91,11 +138,21 @@ mod tests {
             "from=4.14.0&to=4.16&via=eus,fast-4.16&prefer=soonest&risks=accepted:A,B&alternatives=3&id=x&platform=aws&\
              arch=arm64&at=2026-11-16T12:00Z&form=text",
         );
-        let PathRequest { request, form } = asked.unwrap();
+        let PathRequest { request, shape, form } = asked.unwrap();
+        assert_eq!(shape, None);
         assert_eq!((request.goal, request.ways), (Goal::NewestOf { major: 4, minor: 16 }, 3));
         assert_eq!(request.via.iter().map(ChannelName::as_str).collect::<Vec<_>>(), ["eus", "fast-4.16"]);
         assert_eq!((request.prefer, form), (Preference::Soonest, Some(Form::Text)));
         assert!(matches!(request.risks, RiskPolicy::Accepted(names) if names.len() == 2));
+    }
+
+    #[test]
+    fn a_shape_is_read_where_something_is_said_of_it() {
+        let shape = |query: &str| read_at(&format!("from=4.14.0&to=newest&{query}")).unwrap().shape;
+        let plain = |nodes, away| Some(Shape::plain(nodes, away, Ground::Cloud));
+        assert_eq!(shape("nodes=250&maxUnavailable=10%25"), plain(250, MaxUnavailable::Percent(10)));
+        assert_eq!(shape("nodes=0"), plain(0, MaxUnavailable::Count(1)));
+        assert_eq!(shape("on=metal"), Some(Shape::plain(3, MaxUnavailable::Count(1), Ground::Metal)));
     }
 
     #[test]
@@ -116,6 +173,9 @@ mod tests {
             ("from=4.20.1&to=4.21&alternatives=0", "alternatives \"0\" cannot be read"),
             ("from=4.20.1&to=4.21&alternatives=21", "alternatives \"21\" cannot be read"),
             ("from=4.20.1&to=4.21&risks=some", "risks \"some\" cannot be read"),
+            ("from=4.20.1&to=4.21&nodes=20001", "nodes \"20001\" cannot be read"),
+            ("from=4.20.1&to=4.21&maxUnavailable=0%25", "maxUnavailable \"0%\" cannot be read"),
+            ("from=4.20.1&to=4.21&on=water", "on \"water\" cannot be read"),
             ("from=4.20.1&to=4.21&via=a,B", "via \"a,B\" cannot be read"),
             (
                 "from=4.20.1&to=4.21&via=eus&channel=eus-4.20",

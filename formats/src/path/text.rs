@@ -3,15 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use jiff::SignedDuration;
-use towpath_core::domain::{Answer, ChannelName, Fact, ReleaseId, Risk, RiskId, Version};
+use jiff::Timestamp;
+use towpath_core::decide::ReadyHop;
+use towpath_core::domain::{ChannelName, Fact, ReleaseId, Risk, RiskId, Version};
 use towpath_core::finding::Place;
-use towpath_core::plan::{
-    Barrier, CatchUp, Certainty, Found, Goal, Hop, NoPath, Obstacle, Plan, Pools, RiskPolicy, Stranded, Times, pools,
-};
+use towpath_core::plan::duration::Estimate;
+use towpath_core::plan::{CatchUp, Certainty, Found, Goal, Hop, NoPath, Plan, Pools, Timed, TimedHop};
 
-use super::Told;
-use crate::explain::text::{ahead, alike, described, listed, rounded_up, second, sentence};
+use super::why_not::why_not;
+use super::{ShapeIs, Told};
+use crate::duration::{described as described_shape, spread_text};
+use crate::explain::text::{ahead, described, rounded_up, second};
+use crate::ready::text::{self as ready, LOOK_AGAIN, looked_at};
+use crate::words::{counted, wrapped};
 
 /// Everything there is to say.
 pub fn text(told: &Told<'_>) -> String {
@@ -40,7 +44,8 @@ fn head(told: &Told<'_>) -> String {
         Fact::Unknown => "on an unknown platform".to_owned(),
     };
     let (via, arch, now) = (via(told), &request.asker.arch, second(request.now));
-    format!("{} to {goal} through {via} ({arch}), {id}, {platform}, at {now}\n", request.from)
+    let looked_at = told.cluster.as_ref().map_or_else(String::new, |cluster| looked_at(cluster.objects));
+    format!("{} to {goal} through {via} ({arch}), {id}, {platform}, at {now}\n{looked_at}", request.from)
 }
 
 fn asked_goal(goal: &Goal) -> String {
@@ -52,7 +57,7 @@ fn asked_goal(goal: &Goal) -> String {
 }
 
 /// The channels, streams as `eus-*`.
-fn via(told: &Told<'_>) -> String {
+pub(super) fn via(told: &Told<'_>) -> String {
     let shown = |name: &ChannelName| match told.graph.channel(name.as_str()) {
         Some(_) => name.to_string(),
         None => format!("{name}-*"),
@@ -65,11 +70,11 @@ fn ways(told: &Told<'_>, found: &Found) -> String {
     if found.plans.iter().all(|plan| plan.hops.is_empty()) {
         return "It is there already.\n".to_owned();
     }
-    for (number, plan) in (1..).zip(&found.plans) {
+    for (number, plan) in found.plans.iter().enumerate() {
         if found.plans.len() > 1 {
-            let _ = writeln!(text, "\nWay {number} of {}", found.plans.len());
+            let _ = writeln!(text, "\nWay {} of {}", number + 1, found.plans.len());
         }
-        text.push_str(&way(told, plan));
+        text.push_str(&way(told, number, plan));
     }
     if found.certainty == Certainty::SearchLimit {
         text.push_str("\nThere are too many risks to weigh them all against each other; there may be a safer way.\n");
@@ -79,29 +84,38 @@ fn ways(told: &Told<'_>, found: &Found) -> String {
         text.push_str("\nThe risks, which a cluster weighs itself:\n");
         risks.values().for_each(|(risk, origins)| text.push_str(&described(risk, origins)));
     }
+    text.push_str(&times_are_for(told, found));
+    if told.cluster.is_some() {
+        text.push_str(&wrapped("", LOOK_AGAIN));
+    }
     text
 }
 
-/// A plan: what it takes as a whole, then each hop.
-fn way(told: &Told<'_>, plan: &Plan) -> String {
-    let times = plan.times(told.request.now, told.lasts);
-    let mut text = summary(told, plan, &times);
-    let pools = pools(told.graph, plan);
-    let mut channel: Option<&ChannelName> = None;
-    for (number, hop) in plan.hops.iter().enumerate() {
-        text.push_str(&paragraph(told, number, hop, times[number], channel, pools[number]));
+/// A plan: what it takes as a whole, what to do on the cluster, then each hop.
+fn way(told: &Told<'_>, number: usize, plan: &Plan) -> String {
+    let timed = plan.timed(told.graph, told.request.now, told.pace);
+    let judged = told.cluster.as_ref().and_then(|cluster| cluster.judged.get(number));
+    let mut text = summary(told, plan) + &duration(told, &timed);
+    if let Some(readiness) = judged {
+        text.push_str(&(ready::answer(readiness) + &ready::to_do(readiness)));
+    }
+    // What is only told is told once.
+    let (mut channel, mut noted) = (None, BTreeSet::new());
+    for (number, (hop, timed)) in plan.hops.iter().zip(&timed.hops).enumerate() {
+        let mut paragraph = Paragraph::new(told, number, hop);
+        paragraph.release(told, hop, channel);
+        paragraph.times(told, hop, timed);
+        if let Some(hop) = judged.and_then(|readiness| readiness.hops.get(number)) {
+            paragraph.cluster(hop, &mut noted);
+        }
+        text.push_str(&paragraph.text);
         channel = Some(&hop.channel);
     }
     text
 }
 
-fn summary(told: &Told<'_>, plan: &Plan, times: &[Times]) -> String {
-    let now = told.request.now;
-    let hops = match plan.hops.len() {
-        1 => "1 hop".to_owned(),
-        many => format!("{many} hops"),
-    };
-    let waits = plan.hops.iter().filter(|hop| hop.opens > now).count();
+fn summary(told: &Told<'_>, plan: &Plan) -> String {
+    let waits = plan.hops.iter().filter(|hop| hop.opens > told.request.now).count();
     let open = match (waits, plan.hops.len()) {
         (0, 1) => "open now".to_owned(),
         (0, _) => "all of them open now".to_owned(),
@@ -110,65 +124,117 @@ fn summary(told: &Told<'_>, plan: &Plan, times: &[Times]) -> String {
     let names: BTreeSet<&str> = plan.hops.iter().flat_map(|hop| &hop.risks).map(|id| name_of(told, *id)).collect();
     let risks = match names.len() {
         0 => "no risks".to_owned(),
-        1 => "1 risk to weigh".to_owned(),
-        many => format!("{many} risks to weigh"),
+        many => format!("{} to weigh", counted(many, "risk")),
     };
-    let work = plan.hops.iter().map(told.lasts).sum::<SignedDuration>();
-    let there = times.last().map_or(now, |times| times.arrives);
-    let there = second(rounded_up(there));
-    let minutes = work.as_secs() / 60;
-    format!("{hops}, {open}, {risks}. About {} of updates; there by {there} at the earliest.\n", hours(minutes))
+    format!("{}, {open}, {risks}.\n", counted(plan.hops.len(), "hop"))
 }
 
-fn hours(minutes: i64) -> String {
-    match (minutes / 60, minutes % 60) {
-        (0, minutes) => format!("{minutes} min"),
-        (hours, 0) => format!("{hours} h"),
-        (hours, minutes) => format!("{hours} h {minutes} min"),
-    }
+/// How long it takes as a whole. The control plane first; worker pools are told of where somebody has told us of them.
+fn duration(told: &Told<'_>, timed: &Timed) -> String {
+    let Some((arrives, settled)) = timed.ends() else { return String::new() };
+    let shown = |at: Timestamp| second(rounded_up(at));
+    let (control_planes, arrives) = (spread_text(timed.control_planes), shown(arrives));
+    let control_plane =
+        format!("The control plane takes {control_planes}, and is there by {arrives} if it goes on at once");
+    let workers = match told.shape {
+        ShapeIs::Assumed => String::new(),
+        ShapeIs::Given => format!("; with worker pools {}, by {}", spread_text(timed.total), shown(settled)),
+    };
+    wrapped("", &format!("{control_plane}{workers}."))
 }
 
-fn paragraph(
-    told: &Told<'_>,
-    number: usize,
-    hop: &Hop,
-    times: Times,
-    before: Option<&ChannelName>,
-    pools: Pools,
-) -> String {
-    let (from, to) = (version(told, hop.from), told.graph.release(hop.to));
-    let mut text = format!("\n{:>2}. {from} -> {}\n", number + 1, to.version);
-    let mut line = |name: &str, value: &str| {
-        let _ = writeln!(text, "    {name:<8} {value}");
-    };
-    match before {
-        Some(before) if *before == hop.channel => line("channel", &format!("{}, as before", hop.channel)),
-        Some(before) => line("channel", &format!("{}; change it from {before} first", hop.channel)),
-        None => line("channel", hop.channel.as_str()),
+/// What is said of one hop.
+struct Paragraph {
+    text: String,
+}
+
+impl Paragraph {
+    fn new(told: &Told<'_>, number: usize, hop: &Hop) -> Self {
+        let (from, to) = (version(told, hop.from), version(told, hop.to));
+        Self { text: format!("\n{:>2}. {from} -> {to}\n", number + 1) }
     }
-    line("payload", &to.payload);
-    if let Some(url) = to.metadata.get("url") {
-        line("errata", url);
+
+    fn line(&mut self, name: &str, value: &str) {
+        let _ = writeln!(self.text, "    {name:<8} {value}");
     }
-    if hop.opens > told.request.now {
-        let (opens, now) = (rounded_up(hop.opens), told.request.now);
-        line("opens", &format!("{}, {}", second(opens), ahead(now, opens)));
+
+    /// What is updated to, in which channel, with which risks.
+    fn release(&mut self, told: &Told<'_>, hop: &Hop, before: Option<&ChannelName>) {
+        match before {
+            Some(before) if *before == hop.channel => self.line("channel", &format!("{}, as before", hop.channel)),
+            Some(before) => self.line("channel", &format!("{}; change it from {before} first", hop.channel)),
+            None => self.line("channel", hop.channel.as_str()),
+        }
+        let release = told.graph.release(hop.to);
+        self.line("payload", &release.payload);
+        if let Some(url) = release.metadata.get("url") {
+            self.line("errata", url);
+        }
+        if !hop.risks.is_empty() {
+            let names: BTreeSet<&str> = hop.risks.iter().map(|id| name_of(told, *id)).collect();
+            self.line("risks", &names.into_iter().collect::<Vec<_>>().join(", "));
+        }
     }
-    if times.taken > hop.opens && hop.opens > told.request.now {
-        line("take it", &second(rounded_up(times.taken)));
-    }
-    if !hop.risks.is_empty() {
-        let names: BTreeSet<&str> = hop.risks.iter().map(|id| name_of(told, *id)).collect();
-        line("risks", &names.into_iter().collect::<Vec<_>>().join(", "));
-    }
-    if let Pools::MayStayPaused { on, catch_up } = pools {
-        let then = match catch_up {
-            CatchUp::Later => "",
-            CatchUp::AfterThisHop => "; unpause them after this hop, and let them catch up",
+
+    /// When it opens, how long it takes, and what worker pools do.
+    fn times(&mut self, told: &Told<'_>, hop: &Hop, timed: &TimedHop) {
+        let now = told.request.now;
+        if hop.opens > now {
+            let opens = rounded_up(hop.opens);
+            self.line("opens", &format!("{}, {}", second(opens), ahead(now, opens)));
+        }
+        if timed.taken > hop.opens && hop.opens > now {
+            self.line("take it", &second(rounded_up(timed.taken)));
+        }
+        let control_plane = spread_text(timed.estimate.control_plane);
+        let goes_along = timed.pools == Pools::GoAlong && !timed.estimate.pools.is_empty();
+        match (told.shape, goes_along) {
+            (ShapeIs::Given, true) => {
+                let (workers, total) = (spread_text(timed.estimate.workers), spread_text(timed.estimate.total));
+                self.line("takes", &format!("{control_plane}; worker pools {workers}, all in all {total}"));
+            }
+            (ShapeIs::Given, false) | (ShapeIs::Assumed, _) => self.line("takes", &control_plane),
+        }
+        let Pools::MayStayPaused { on, catch_up } = timed.pools else { return };
+        let then = match (catch_up, told.shape, timed.catch_up) {
+            (CatchUp::Later, _, _) => String::new(),
+            (CatchUp::AfterThisHop, ShapeIs::Given, Some(takes)) if takes.high > 0 => {
+                format!("; unpause them after this hop, and let them catch up: {}", spread_text(takes))
+            }
+            (CatchUp::AfterThisHop, _, _) => "; unpause them after this hop, and let them catch up".to_owned(),
         };
-        line("pools", &format!("all but master may stay paused on {}{then}", version(told, on)));
+        self.line("pools", &format!("all but master may stay paused on {}{then}", version(told, on)));
     }
-    text
+
+    /// What stands in its way on the cluster.
+    fn cluster(&mut self, hop: &ReadyHop, noted: &mut BTreeSet<String>) {
+        self.line("cluster", ready::word(hop));
+        for point in ready::points(hop, noted) {
+            self.text.push_str(&wrapped("             - ", &point));
+        }
+    }
+}
+
+/// What the times are for, and what they are based on.
+fn times_are_for(told: &Told<'_>, found: &Found) -> String {
+    let mut bases: BTreeMap<String, String> = BTreeMap::new();
+    for plan in &found.plans {
+        for hop in plan.timed(told.graph, told.request.now, told.pace).hops {
+            let Estimate { basis, origin, .. } = hop.estimate;
+            bases.insert(basis.to_string(), format!("Based on {basis}: {} ({}).", origin.note, origin.kind.code()));
+        }
+    }
+    let lines = match told.shape {
+        ShapeIs::Assumed => {
+            vec!["Times are likely, in brackets low to high, and for a control plane alone; --nodes or --shape adds worker pools.".to_owned()]
+        }
+        ShapeIs::Given => {
+            let shape = described_shape(&told.pace.shape);
+            let first = format!("Times are likely, in brackets low to high, and for {shape}");
+            std::iter::once(first).chain(bases.into_values()).collect()
+        }
+    };
+    lines.iter().fold("\n".to_owned(), |text, line| text + &wrapped("", line))
 }
 
 /// Each risk once, with the places that declare it on the way.
@@ -186,137 +252,15 @@ fn risks<'a>(told: &'a Told<'_>, plans: &[Plan]) -> BTreeMap<&'a str, (&'a Risk,
     risks
 }
 
-fn why_not(told: &Told<'_>, no_path: &NoPath) -> String {
-    let (request, graph) = (told.request, told.graph);
-    let arch = &request.asker.arch;
-    let elsewhere = |id: ReleaseId| {
-        let entered = graph.release(id).channels.iter().filter(|(_, start)| *start <= request.now);
-        let names: Vec<&str> = entered.map(|(name, _)| name.as_str()).collect();
-        match names.is_empty() {
-            true => format!("{} is in no channel.\n", version(told, id)),
-            false => {
-                format!("{} is not in {}, but in {}.\n", version(told, id), via(told), listed(names.into_iter()))
-            }
-        }
-    };
-    let unknown = |wanted: &Version| {
-        let same = graph.releases().iter().rev().filter(|one| one.arch == *arch && one.version.same_minor(wanted));
-        let names: Vec<String> = same.map(|one| one.version.to_string()).collect();
-        let others = match names.is_empty() {
-            true => format!(", nor any other {}.{}", wanted.major(), wanted.minor()),
-            false => format!("; there are {}", listed(names.iter().map(String::as_str))),
-        };
-        format!("{wanted} is not in {}: there is no such release for {arch}{others}.\n", via(told))
-    };
-    match (no_path, &request.goal) {
-        (NoPath::NoChannel(name), _) => {
-            let alike = alike(name, graph.channels().keys());
-            format!("There is no channel {name}; there are {}.\n", listed(alike.iter().map(|name| name.as_str())))
-        }
-        (NoPath::FromUnknown, _) => unknown(&request.from),
-        (NoPath::GoalUnknown, Goal::Version(wanted)) => unknown(wanted),
-        (NoPath::FromElsewhere(id) | NoPath::GoalElsewhere(id), _) => elsewhere(*id),
-        (NoPath::NothingThere | NoPath::GoalUnknown, goal) => match goal {
-            Goal::NewestOf { major, minor } => format!("There is no {major}.{minor} for {arch} in {}.\n", via(told)),
-            _ => format!("There is no release for {arch} in {}.\n", via(told)),
-        },
-        (NoPath::Stranded(stranded), _) => stranded_text(told, stranded),
-    }
-}
-
-fn stranded_text(told: &Told<'_>, stranded: &Stranded) -> String {
-    let goal = version(told, stranded.goal);
-    if *goal < told.request.from {
-        return format!("There is no way to {goal}: it is older, and updates lead forward.\n");
-    }
-    let mut text = format!("There is no way to {goal}.\n");
-    let hops = |count: usize| if count == 1 { "1 hop".to_owned() } else { format!("{count} hops") };
-    match stranded.nearest.as_ref().and_then(|plan| Some((plan, plan.hops.last()?))) {
-        Some((plan, last)) => {
-            let (nearest, hops) = (version(told, last.to), hops(plan.hops.len()));
-            let _ = writeln!(
-                text,
-                "The nearest release that can be reached is {nearest}, in {hops}: {}.",
-                versions(told, plan)
-            );
-            if let Some(newest) = stranded.of_goals_minor.map(|id| version(told, id)).filter(|newest| *newest > nearest)
-            {
-                let _ = writeln!(text, "The newest {}.{} that can be reached is {newest}.", goal.major(), goal.minor());
-            }
-        }
-        None => text.push_str("No update towards it is offered at all.\n"),
-    }
-    if !stranded.barriers.is_empty() {
-        text.push_str("\nWhat stands in the way:\n");
-        stranded.barriers.iter().for_each(|one| text.push_str(&barrier(told, one)));
-        if stranded.more_barriers > 0 {
-            let _ = writeln!(text, "\n{} more updates would lead on and are not offered.", stranded.more_barriers);
-        }
-    }
-    if let Some(plan) = &stranded.with_risks {
-        let not_taken = |risk: &&RiskId| !told.request.risks.takes(told.graph.risk(**risk));
-        let names: BTreeSet<&str> =
-            plan.hops.iter().flat_map(|hop| &hop.risks).filter(not_taken).map(|id| name_of(told, *id)).collect();
-        let accepted = match &told.request.risks {
-            RiskPolicy::Accepted(known) => known.iter().map(String::as_str).chain(names.iter().copied()).collect(),
-            RiskPolicy::Never | RiskPolicy::Unknown | RiskPolicy::Any => all_names(told, plan),
-        };
-        let (names, accepted) = (joined(&names, ", "), joined(&accepted, ","));
-        let _ = writeln!(
-            text,
-            "\nWhoever accepts {names} has a way in {}: {}.",
-            hops(plan.hops.len()),
-            versions(told, plan)
-        );
-        let _ = writeln!(text, "Read what each is about, then ask again with --risks accepted:{accepted}");
-    }
-    text
-}
-
-fn joined(names: &BTreeSet<&str>, between: &str) -> String {
-    names.iter().copied().collect::<Vec<_>>().join(between)
-}
-
-fn all_names<'a>(told: &'a Told<'_>, plan: &Plan) -> BTreeSet<&'a str> {
-    plan.hops.iter().flat_map(|hop| &hop.risks).map(|id| name_of(told, *id)).collect()
-}
-
-fn barrier(told: &Told<'_>, barrier: &Barrier) -> String {
-    let mut text = format!("\n{} -> {}", version(told, barrier.from), version(told, barrier.to));
-    match &barrier.obstacle {
-        Obstacle::NoChannelHoldsBoth(channels) if channels.is_empty() => {
-            text.push_str("\n    No channel holds both.\n");
-        }
-        Obstacle::NoChannelHoldsBoth(channels) => {
-            let names = listed(channels.iter().map(ChannelName::as_str));
-            let _ = writeln!(text, "\n    None of the channels holds both, but {names}.");
-        }
-        Obstacle::Rules { channel, verdict } => {
-            let _ = writeln!(text, " in {channel}");
-            if matches!(verdict.answer, Answer::RecommendUnless(_) | Answer::Wait { .. }) {
-                text.push_str("    Only with risks, which are not to be taken.\n");
-            }
-            for reason in &verdict.reasons {
-                let (sentence, places) = sentence(reason, told.request.now);
-                let _ = writeln!(text, "    {sentence}");
-                if !places.is_empty() {
-                    let _ = writeln!(text, "      {}", places.join(", "));
-                }
-            }
-        }
-    }
-    text
-}
-
-fn versions(told: &Told<'_>, plan: &Plan) -> String {
+pub(super) fn versions(told: &Told<'_>, plan: &Plan) -> String {
     let all = std::iter::once(plan.from).chain(plan.hops.iter().map(|hop| hop.to));
     all.map(|id| version(told, id).to_string()).collect::<Vec<_>>().join(" -> ")
 }
 
-fn version<'a>(told: &Told<'a>, id: ReleaseId) -> &'a Version {
+pub(super) fn version<'a>(told: &Told<'a>, id: ReleaseId) -> &'a Version {
     &told.graph.release(id).version
 }
 
-fn name_of<'a>(told: &Told<'a>, id: RiskId) -> &'a str {
+pub(super) fn name_of<'a>(told: &Told<'a>, id: RiskId) -> &'a str {
     &told.graph.risk(id).name
 }

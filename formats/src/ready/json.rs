@@ -1,11 +1,10 @@
 //! The answer for machines. Field names are stable.
 
 use serde_json::{Value, json};
-use towpath_core::decide::ReadyHop;
-use towpath_core::domain::Fact;
+use towpath_core::decide::{Readiness, ReadyHop};
 use towpath_core::domain::readiness::ApiUser;
 use towpath_core::domain::ready_reason::{Lag, ReadyReason, RemovedApi, Task};
-use towpath_core::domain::way::Step;
+use towpath_core::domain::{Fact, Minor};
 use towpath_core::rules::ready::PoolStanding;
 
 use super::ToldReady;
@@ -18,20 +17,25 @@ pub fn json(told: &ToldReady<'_>) -> Value {
     };
     let objects: serde_json::Map<String, Value> =
         told.cluster.counts.iter().map(|(kind, count)| (kind.as_str().to_owned(), json!(count))).collect();
-    let hops = told.way.steps().zip(&told.readiness.hops);
-    let last = told.readiness.hops.last().map(|hop| hop.to.as_str());
-    let before = told.readiness.hops.iter().flat_map(|hop| hop.tasks.iter().map(|one| task("before", &hop.to, one)));
-    let after = told.readiness.paused_at_the_end.iter().map(|pool| Task::unpause(pool));
+    let mut value = readiness(told.readiness);
+    value["at"] = told.now.to_string().into();
+    value["id"] = id.into();
+    value["from"] = told.way.from().to_string().into();
+    value["objects"] = objects.into();
+    value["ignoredObjects"] = told.cluster.ignored.into();
+    value
+}
+
+/// What there is to say about a way.
+pub(crate) fn readiness(readiness: &Readiness) -> Value {
+    let last = readiness.hops.last().map(|hop| hop.to.as_str());
+    let before = readiness.hops.iter().flat_map(|hop| hop.tasks.iter().map(|one| task("before", &hop.to, one)));
+    let after = readiness.paused_at_the_end.iter().map(|pool| Task::unpause(pool));
     let after = after.map(|one| task("after", last.unwrap_or_default(), &one));
     json!({
-        "at": told.now.to_string(),
-        "id": id,
-        "from": told.way.from().to_string(),
-        "ready": told.readiness.is_ready(),
-        "objects": objects,
-        "ignoredObjects": told.cluster.ignored,
+        "ready": readiness.is_ready(),
         "tasks": before.chain(after).collect::<Vec<_>>(),
-        "hops": hops.map(|(step, one)| hop(step, one)).collect::<Vec<_>>(),
+        "hops": readiness.hops.iter().map(hop).collect::<Vec<_>>(),
     })
 }
 
@@ -39,12 +43,12 @@ fn task(when: &str, to: &str, task: &Task) -> Value {
     json!({"when": when, "hop": to, "text": task.text, "command": task.command})
 }
 
-fn hop(step: Step<'_>, hop: &ReadyHop) -> Value {
+fn hop(hop: &ReadyHop) -> Value {
     json!({
         "from": hop.from,
         "to": hop.to,
-        "minor": step.is_minor(),
-        "kubernetes": step.to_minor().kubernetes().map(|minor| minor.to_string()),
+        "minor": hop.enters.is_some(),
+        "kubernetes": hop.enters.and_then(Minor::kubernetes).map(|minor| minor.to_string()),
         "ready": hop.is_ready(),
         "reasons": hop.reasons().map(reason).collect::<Vec<_>>(),
         "pools": hop.pools.iter().map(pool).collect::<Vec<_>>(),

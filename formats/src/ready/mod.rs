@@ -1,7 +1,7 @@
 //! Whether a cluster is ready, for people and for machines.
 
-mod json;
-mod text;
+pub(crate) mod json;
+pub(crate) mod text;
 
 pub use json::json;
 pub use text::text;

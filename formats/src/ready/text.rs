@@ -2,35 +2,37 @@
 
 use std::collections::BTreeSet;
 
-use towpath_core::decide::ReadyHop;
-use towpath_core::domain::Fact;
+use towpath_core::decide::{Readiness, ReadyHop};
 use towpath_core::domain::ready_reason::{Lag, Task};
-use towpath_core::domain::way::Step;
+use towpath_core::domain::{Fact, Minor};
 use towpath_core::rules::ready::PoolStanding;
 
 use super::ToldReady;
-
-/// Lines are broken before this column, commands never.
-const WIDTH: usize = 110;
+use crate::cluster_objects::ClusterObjects;
+use crate::words::{counted, wrapped};
 
 /// Everything there is to say.
 pub fn text(told: &ToldReady<'_>) -> String {
     let mut text = head(told);
-    text.push_str(&to_do(told));
+    text.push_str(&answer(told.readiness));
+    text.push_str(&to_do(told.readiness));
     text.push_str("\nThe updates:\n");
     // What is only told is told once.
     let mut noted = BTreeSet::new();
-    for (step, hop) in told.way.steps().zip(&told.readiness.hops) {
-        text.push_str(&paragraph(step, hop, &mut noted));
+    for (number, hop) in told.readiness.hops.iter().enumerate() {
+        text.push_str(&paragraph(number, hop, &mut noted));
     }
     if told.readiness.hops.len() > 1 {
-        let again = "This is the cluster as it was then. Look again after each update: gates and objections come with releases.";
-        text.push_str(&format!("\n{}", wrapped("", again)));
+        text.push_str(&format!("\n{}", wrapped("", LOOK_AGAIN)));
     }
     text
 }
 
-/// Who goes where, what was looked at, and the answer.
+/// What is true of every look at a cluster that has more than one update before it.
+pub(crate) const LOOK_AGAIN: &str =
+    "This is the cluster as it was then. Look again after each update: gates and objections come with releases.";
+
+/// Who goes where, and what was looked at.
 fn head(told: &ToldReady<'_>) -> String {
     let id = match &told.cluster.id {
         Fact::Known(id) => format!("cluster {id}"),
@@ -38,13 +40,23 @@ fn head(told: &ToldReady<'_>) -> String {
     };
     let hops = &told.readiness.hops;
     let to = hops.last().map_or("", |hop| hop.to.as_str());
-    let seen: Vec<String> = told.cluster.counts.iter().map(|(kind, count)| counted(*count, kind.as_str())).collect();
-    let seen = if seen.is_empty() { "nothing".to_owned() } else { seen.join(", ") };
     let now = told.now.strftime("%Y-%m-%d %H:%MZ");
-    let mut text = format!("{id}, from {} to {to} in {}, at {now}\n", told.way.from(), counted(hops.len(), "update"));
-    text.push_str(&wrapped("", &format!("Looked at: {seen}.")));
+    let text = format!("{id}, from {} to {to} in {}, at {now}\n", told.way.from(), counted(hops.len(), "update"));
+    text + &looked_at(told.cluster)
+}
+
+/// What was looked at.
+pub(crate) fn looked_at(cluster: &ClusterObjects) -> String {
+    let seen: Vec<String> = cluster.counts.iter().map(|(kind, count)| counted(*count, kind.as_str())).collect();
+    let seen = if seen.is_empty() { "nothing".to_owned() } else { seen.join(", ") };
+    wrapped("", &format!("Looked at: {seen}."))
+}
+
+/// Whether it is ready, in a sentence.
+pub(crate) fn answer(readiness: &Readiness) -> String {
+    let hops = &readiness.hops;
     let refused = hops.iter().filter(|hop| !hop.is_ready()).count();
-    let answer = match (hops.iter().find(|hop| !hop.is_ready()), hops.len()) {
+    match (hops.iter().find(|hop| !hop.is_ready()), hops.len()) {
         (None, _) => "Ready: nothing stands in the way.\n".to_owned(),
         (Some(hop), 1) => format!("Not ready: something stands in the way of {} -> {}.\n", hop.from, hop.to),
         (Some(first), all) => {
@@ -53,12 +65,11 @@ fn head(told: &ToldReady<'_>) -> String {
                 "Not ready: something stands in the way of {refused} of {all} updates; the first of them is {to}.\n"
             )
         }
-    };
-    text + &answer
+    }
 }
 
 /// What to do before which update, in order; and what is left to be done at the end.
-fn to_do(told: &ToldReady<'_>) -> String {
+pub(crate) fn to_do(readiness: &Readiness) -> String {
     let mut text = String::new();
     let mut number = 0;
     let mut add = |text: &mut String, task: &Task| {
@@ -66,13 +77,13 @@ fn to_do(told: &ToldReady<'_>) -> String {
         text.push_str(&wrapped(&format!("  {number:>3}. "), &task.text));
         task.command.iter().for_each(|command| text.push_str(&format!("         $ {command}\n")));
     };
-    for hop in told.readiness.hops.iter().filter(|hop| !hop.tasks.is_empty()) {
+    for hop in readiness.hops.iter().filter(|hop| !hop.tasks.is_empty()) {
         text.push_str(&format!("  before {}\n", hop.to));
         hop.tasks.iter().for_each(|task| add(&mut text, task));
     }
-    if let (Some(last), false) = (told.readiness.hops.last(), told.readiness.paused_at_the_end.is_empty()) {
+    if let (Some(last), false) = (readiness.hops.last(), readiness.paused_at_the_end.is_empty()) {
         text.push_str(&format!("  after {}\n", last.to));
-        told.readiness.paused_at_the_end.iter().for_each(|pool| add(&mut text, &Task::unpause(pool)));
+        readiness.paused_at_the_end.iter().for_each(|pool| add(&mut text, &Task::unpause(pool)));
     }
     match text.is_empty() {
         true => text,
@@ -80,26 +91,30 @@ fn to_do(told: &ToldReady<'_>) -> String {
     }
 }
 
-fn paragraph(step: Step<'_>, hop: &ReadyHop, noted: &mut BTreeSet<String>) -> String {
-    let answer = if hop.is_ready() { "ready" } else { "not ready" };
-    let kubernetes = match (step.is_minor(), step.to_minor().kubernetes()) {
-        (false, _) => " (a patch)".to_owned(),
-        (true, Some(minor)) => format!(" (Kubernetes {minor})"),
-        (true, None) => String::new(),
+fn paragraph(number: usize, hop: &ReadyHop, noted: &mut BTreeSet<String>) -> String {
+    let kubernetes = match hop.enters.map(Minor::kubernetes) {
+        None => " (a patch)".to_owned(),
+        Some(Some(minor)) => format!(" (Kubernetes {minor})"),
+        Some(None) => String::new(),
     };
-    let mut text = format!("  {:>3}. {} -> {}{kubernetes}: {answer}\n", step.index() + 1, hop.from, hop.to);
-    let (notes, refusals): (Vec<_>, Vec<_>) = hop.reasons().partition(|reason| reason.is_note());
-    for reason in refusals {
-        text.push_str(&wrapped("       - ", &format!("{reason} [{}]", reason.code())));
-    }
-    for reason in notes {
-        let note = format!("note: {reason} [{}]", reason.code());
-        if noted.insert(note.clone()) {
-            text.push_str(&wrapped("       - ", &note));
-        }
-    }
-    hop.pools.iter().filter_map(staying).for_each(|line| text.push_str(&wrapped("       - ", &line)));
+    let mut text = format!("  {:>3}. {} -> {}{kubernetes}: {}\n", number + 1, hop.from, hop.to, word(hop));
+    points(hop, noted).iter().for_each(|point| text.push_str(&wrapped("       - ", point)));
     text
+}
+
+/// Whether an update can be taken, in a word.
+pub(crate) fn word(hop: &ReadyHop) -> &'static str {
+    if hop.is_ready() { "ready" } else { "not ready" }
+}
+
+/// What there is to say about an update: what stands in its way, what is only told, unless it was before, and paused pools.
+pub(crate) fn points(hop: &ReadyHop, noted: &mut BTreeSet<String>) -> Vec<String> {
+    let (notes, refusals): (Vec<_>, Vec<_>) = hop.reasons().partition(|reason| reason.is_note());
+    let refusals = refusals.into_iter().map(|reason| format!("{reason} [{}]", reason.code()));
+    let notes = notes.into_iter().map(|reason| format!("note: {reason} [{}]", reason.code()));
+    let mut points: Vec<String> = refusals.chain(notes.filter(|note| noted.insert(note.clone()))).collect();
+    points.extend(hop.pools.iter().filter_map(staying));
+    points
 }
 
 /// A paused pool that may stay so.
@@ -110,44 +125,4 @@ fn staying(standing: &PoolStanding) -> Option<String> {
         let (nodes, limit) = (counted(standing.nodes.len(), "node"), standing.limit);
         format!("pool {pool} may stay paused: {nodes} at Kubernetes {kubelet}, {behind} behind, the limit is {limit}")
     })
-}
-
-/// A text in lines, the first after `start` and the others below it.
-fn wrapped(start: &str, text: &str) -> String {
-    let indent = " ".repeat(start.chars().count());
-    let (mut lines, mut line) = (String::new(), start.to_owned());
-    let mut is_first = true;
-    for word in text.split_whitespace() {
-        let length = line.chars().count() + 1 + word.chars().count();
-        if !is_first && length > WIDTH {
-            lines.push_str(line.trim_end());
-            lines.push('\n');
-            line = indent.clone();
-            is_first = true;
-        }
-        if !is_first {
-            line.push(' ');
-        }
-        line.push_str(word);
-        is_first = false;
-    }
-    lines + line.trim_end() + "\n"
-}
-
-fn counted(number: usize, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {noun}{plural}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::wrapped;
-
-    #[test]
-    fn long_lines_go_on_below_and_long_words_stay_whole() {
-        let word = "x".repeat(60);
-        assert_eq!(wrapped("- ", &format!("{word} {word}")), format!("- {word}\n  {word}\n"));
-        let long = "y".repeat(200);
-        assert_eq!(wrapped("- ", &long), format!("- {long}\n"));
-    }
 }

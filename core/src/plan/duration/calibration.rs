@@ -46,7 +46,7 @@ pub enum Verdict {
 
 /// How well these parameters would have foretold these updates, which they must not have been fitted to.
 pub fn judge(updates: &[Update], parameters: &Parameters) -> Calibration {
-    let foretold = updates.iter().map(|update| (parameters.control_plane(&update.from, &update.to).1.spread, update));
+    let foretold = updates.iter().map(|update| (parameters.control_plane(&update.from, &update.to).spread, update));
     Calibration::of(foretold)
 }
 

@@ -45,31 +45,60 @@ pub struct PoolEstimate {
     pub spread: Spread,
 }
 
+/// The control plane of a cluster: what is the same in all its updates, worked out once.
+#[derive(Debug, Clone, Copy)]
+pub struct ControlPlaneTimes<'p> {
+    parameters: &'p Parameters,
+    masters: Spread,
+    /// Of the reference cluster's nodes, in what is known.
+    included: Spread,
+    waves: Seconds,
+}
+
+impl<'p> ControlPlaneTimes<'p> {
+    /// On a cluster of that shape.
+    pub fn new(shape: &Shape, parameters: &'p Parameters) -> Self {
+        let Parameters { reference, .. } = parameters;
+        Self {
+            parameters,
+            masters: shape.control_plane.machines.node_time(parameters).times(shape.control_plane.nodes),
+            included: Machines::on(Ground::Cloud).node_time(parameters).times(reference.control_plane_nodes),
+            waves: waves(shape, parameters),
+        }
+    }
+
+    /// For one update.
+    pub fn of(&self, from: &Version, to: &Version) -> Spread {
+        self.with_nodes(self.parameters.control_plane(from, to).spread, self.masters)
+    }
+
+    /// Each of the three by itself; only what comes out is put in order, so that the reference cluster gets what is known of it.
+    fn with_nodes(&self, known: Spread, nodes: Spread) -> Spread {
+        let with = |known: Seconds, included: Seconds, nodes: Seconds| {
+            known.saturating_add(self.waves).saturating_sub(included).saturating_add(nodes)
+        };
+        Spread::new(
+            with(known.low, self.included.low, nodes.low),
+            with(known.likely, self.included.likely, nodes.likely),
+            with(known.high, self.included.high, nodes.high),
+        )
+    }
+}
+
 /// How long one update takes on a cluster of that shape.
 pub fn hop_duration(from: &Version, to: &Version, shape: &Shape, parameters: &Parameters) -> Estimate {
-    let (basis, Figure { spread: known, origin }) = parameters.control_plane(from, to);
-    let masters = shape.control_plane.machines.node_time(parameters).times(shape.control_plane.nodes);
-    let included = Machines::on(Ground::Cloud).node_time(parameters).times(parameters.reference.control_plane_nodes);
-    let waves = waves(shape, parameters);
+    let Figure { spread: known, origin } = parameters.control_plane(from, to);
+    let times = ControlPlaneTimes::new(shape, parameters);
     let pools = pools(shape, parameters);
     let workers = pools.iter().fold(Spread::default(), |longest, pool| longest.beside(pool.spread));
-    let until_nodes = |known: Seconds, included: Seconds| known.saturating_add(waves).saturating_sub(included);
-    let of_each = |nodes: Spread| {
-        // Each of the three by itself; only what comes out is put in order, so that the reference cluster gets what is known of it.
-        Spread::new(
-            until_nodes(known.low, included.low).saturating_add(nodes.low),
-            until_nodes(known.likely, included.likely).saturating_add(nodes.likely),
-            until_nodes(known.high, included.high).saturating_add(nodes.high),
-        )
-    };
     Estimate {
-        control_plane: of_each(masters),
-        masters,
-        waves,
+        control_plane: times.with_nodes(*known, times.masters),
+        masters: times.masters,
+        waves: times.waves,
         workers,
-        total: of_each(masters.beside(workers)),
+        total: times.with_nodes(*known, times.masters.beside(workers)),
         pools,
-        basis,
+        basis: parameters.basis(from, to),
         origin: origin.clone(),
     }
 }

@@ -73,7 +73,7 @@ pub fn fit(updates: &[Update], before: &Parameters) -> Fit {
     let foretold = held_out.into_iter().flat_map(|(held, those)| {
         let others = updates.iter().filter(move |update| fold(&update.cluster) != held);
         let (parameters, _) = fitted(others, before);
-        those.into_iter().map(move |update| (parameters.control_plane(&update.from, &update.to).1.spread, update))
+        those.into_iter().map(move |update| (parameters.control_plane(&update.from, &update.to).spread, update))
     });
     let calibration = Calibration::of(foretold);
     Fit { parameters, groups, calibration, before: super::judge(updates, before) }

@@ -15,7 +15,7 @@ mod shape;
 mod waves;
 
 pub use calibration::{Calibration, Share, Verdict, judge};
-pub use estimate::{Estimate, PoolEstimate, hop_duration, path_duration};
+pub use estimate::{ControlPlaneTimes, Estimate, PoolEstimate, hop_duration, path_duration};
 pub use fit::{FOLDS, Fit, Group, MIN_PAIR_UPDATES, Update, fit};
 pub use parameters::{
     Basis, Figure, Kind, MinorStep, NodeTimes, Origin, OriginKind, Parameters, Reference, UsualDaemonSet, WaveCost,

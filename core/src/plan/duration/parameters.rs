@@ -188,15 +188,27 @@ impl Parameters {
         }
     }
 
-    /// The most specific figure for an update's control plane, and what it is about.
-    pub fn control_plane(&self, from: &Version, to: &Version) -> (Basis, &Figure) {
-        let pair = (from.clone(), to.clone());
+    /// The most specific figure for an update's control plane.
+    pub fn control_plane(&self, from: &Version, to: &Version) -> &Figure {
         let step = MinorStep::of(from, to);
-        match (self.pairs.get(&pair), self.steps.get(&step)) {
-            (Some(figure), _) => (Basis::Pair(pair.0, pair.1), figure),
-            (None, Some(figure)) => (Basis::Step(step), figure),
-            (None, None) => (Basis::Kind(step.kind()), self.of_kind(step.kind())),
+        let figure = self.of_pair(from, to).or_else(|| self.steps.get(&step));
+        figure.unwrap_or_else(|| self.of_kind(step.kind()))
+    }
+
+    /// What that figure is about.
+    pub fn basis(&self, from: &Version, to: &Version) -> Basis {
+        let step = MinorStep::of(from, to);
+        match (self.of_pair(from, to), self.steps.contains_key(&step)) {
+            (Some(_), _) => Basis::Pair(from.clone(), to.clone()),
+            (None, true) => Basis::Step(step),
+            (None, false) => Basis::Kind(step.kind()),
         }
+    }
+
+    fn of_pair(&self, from: &Version, to: &Version) -> Option<&Figure> {
+        // A key has to be made for the question; where nothing is known of pairs, that is saved.
+        let asked = !self.pairs.is_empty();
+        asked.then(|| self.pairs.get(&(from.clone(), to.clone()))).flatten()
     }
 
     /// The figure for updates of a kind.

@@ -88,6 +88,17 @@ pub enum Ground {
     Metal,
 }
 
+impl Ground {
+    /// Reads `cloud` or `metal`.
+    pub fn read(text: &str) -> Option<Self> {
+        match text {
+            "cloud" => Some(Self::Cloud),
+            "metal" => Some(Self::Metal),
+            _ => None,
+        }
+    }
+}
+
 impl Shape {
     /// Three nodes of a control plane, and a pool of workers on the same ground.
     pub fn plain(workers: u32, max_unavailable: MaxUnavailable, ground: Ground) -> Self {
@@ -121,6 +132,18 @@ impl Pool {
 }
 
 impl MaxUnavailable {
+    /// Reads `3`, or `10%`: at least one, at most all.
+    pub fn read(text: &str) -> Option<Self> {
+        let number = |digits: &str| {
+            let is_plain = digits.bytes().all(|b| b.is_ascii_digit());
+            digits.parse::<u32>().ok().filter(|number| is_plain && *number > 0)
+        };
+        match text.strip_suffix('%') {
+            Some(percent) => number(percent).filter(|percent| *percent <= 100).map(Self::Percent),
+            None => number(text).map(Self::Count),
+        }
+    }
+
     /// Of so many nodes; a percentage rounds down. At least one.
     pub fn rounded_down(self, nodes: u32) -> u32 {
         self.of(nodes, |part| part / 100)
@@ -137,6 +160,15 @@ impl MaxUnavailable {
             Self::Percent(percent) => u32::try_from(whole(u64::from(nodes) * u64::from(percent))).unwrap_or(u32::MAX),
         };
         count.clamp(1, nodes.max(1))
+    }
+}
+
+impl std::fmt::Display for MaxUnavailable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Count(count) => count.fmt(f),
+            Self::Percent(percent) => write!(f, "{percent}%"),
+        }
     }
 }
 

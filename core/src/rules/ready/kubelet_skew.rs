@@ -181,13 +181,25 @@ fn judge_unknown(groups: &[Group]) -> Verdict {
 impl MaxSkew {
     /// What a step allows. Nodes of the release before are never too old: 4.2 to 4.3 went from 1.14 to 1.16.
     fn limit(self, step: Step<'_>) -> u64 {
-        let allowed = match (self, step.to_minor().minor % 2) {
+        let stride = step.begins_in().kubernetes().zip(step.to_minor().kubernetes());
+        self.of(step.to_minor()).max(stride.map_or(0, |(from, to)| behind(from, to)))
+    }
+
+    /// How many minor versions a kubelet may be behind a control plane of that minor version.
+    fn of(self, control_plane: Minor) -> u64 {
+        match (self, control_plane.minor % 2) {
             (Self::Same(limit), _) => u64::from(limit),
             (Self::OpenShift, 0) => 2,
             (Self::OpenShift, _) => 1,
-        };
-        let stride = step.begins_in().kubernetes().zip(step.to_minor().kubernetes());
-        allowed.max(stride.map_or(0, |(from, to)| behind(from, to)))
+        }
+    }
+
+    /// Whether kubelets of one minor version of OpenShift may run with an API server of another.
+    pub fn allows(self, workers: Minor, control_plane: Minor) -> bool {
+        let known = workers.kubernetes().zip(control_plane.kubernetes());
+        known.is_some_and(|(kubelet, api_server)| {
+            kubelet <= api_server && behind(kubelet, api_server) <= self.of(control_plane)
+        })
     }
 }
 

@@ -1,0 +1,140 @@
+//! Why there is no way, for people: how far one gets, what stands there, and what could be done.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use towpath_core::domain::{Answer, ChannelName, ReleaseId, RiskId, Version};
+use towpath_core::plan::{Barrier, Goal, NoPath, Obstacle, Plan, RiskPolicy, Stranded};
+
+use super::Told;
+use super::text::{name_of, version, versions, via};
+use crate::explain::text::{alike, listed, sentence};
+use crate::words::counted;
+
+/// Everything there is to say.
+pub(super) fn why_not(told: &Told<'_>, no_path: &NoPath) -> String {
+    let (request, graph) = (told.request, told.graph);
+    let arch = &request.asker.arch;
+    let elsewhere = |id: ReleaseId| {
+        let entered = graph.release(id).channels.iter().filter(|(_, start)| *start <= request.now);
+        let names: Vec<&str> = entered.map(|(name, _)| name.as_str()).collect();
+        match names.is_empty() {
+            true => format!("{} is in no channel.\n", version(told, id)),
+            false => {
+                format!("{} is not in {}, but in {}.\n", version(told, id), via(told), listed(names.into_iter()))
+            }
+        }
+    };
+    let unknown = |wanted: &Version| {
+        let same = graph.releases().iter().rev().filter(|one| one.arch == *arch && one.version.same_minor(wanted));
+        let names: Vec<String> = same.map(|one| one.version.to_string()).collect();
+        let others = match names.is_empty() {
+            true => format!(", nor any other {}.{}", wanted.major(), wanted.minor()),
+            false => format!("; there are {}", listed(names.iter().map(String::as_str))),
+        };
+        format!("{wanted} is not in {}: there is no such release for {arch}{others}.\n", via(told))
+    };
+    match (no_path, &request.goal) {
+        (NoPath::NoChannel(name), _) => {
+            let alike = alike(name, graph.channels().keys());
+            format!("There is no channel {name}; there are {}.\n", listed(alike.iter().map(|name| name.as_str())))
+        }
+        (NoPath::FromUnknown, _) => unknown(&request.from),
+        (NoPath::GoalUnknown, Goal::Version(wanted)) => unknown(wanted),
+        (NoPath::FromElsewhere(id) | NoPath::GoalElsewhere(id), _) => elsewhere(*id),
+        (NoPath::NothingThere | NoPath::GoalUnknown, goal) => match goal {
+            Goal::NewestOf { major, minor } => format!("There is no {major}.{minor} for {arch} in {}.\n", via(told)),
+            _ => format!("There is no release for {arch} in {}.\n", via(told)),
+        },
+        (NoPath::Stranded(stranded), _) => stranded_text(told, stranded),
+    }
+}
+
+fn stranded_text(told: &Told<'_>, stranded: &Stranded) -> String {
+    let goal = version(told, stranded.goal);
+    if *goal < told.request.from {
+        return format!("There is no way to {goal}: it is older, and updates lead forward.\n");
+    }
+    let mut text = format!("There is no way to {goal}.\n");
+    let hops = |count: usize| counted(count, "hop");
+    match stranded.nearest.as_ref().and_then(|plan| Some((plan, plan.hops.last()?))) {
+        Some((plan, last)) => {
+            let (nearest, hops) = (version(told, last.to), hops(plan.hops.len()));
+            let _ = writeln!(
+                text,
+                "The nearest release that can be reached is {nearest}, in {hops}: {}.",
+                versions(told, plan)
+            );
+            if let Some(newest) = stranded.of_goals_minor.map(|id| version(told, id)).filter(|newest| *newest > nearest)
+            {
+                let _ = writeln!(text, "The newest {}.{} that can be reached is {newest}.", goal.major(), goal.minor());
+            }
+        }
+        None => text.push_str("No update towards it is offered at all.\n"),
+    }
+    if !stranded.barriers.is_empty() {
+        text.push_str("\nWhat stands in the way:\n");
+        stranded.barriers.iter().for_each(|one| text.push_str(&barrier(told, one)));
+        if stranded.more_barriers > 0 {
+            let more = counted(stranded.more_barriers, "more update");
+            let _ = writeln!(
+                text,
+                "\n{more} would lead on and {} not offered.",
+                if stranded.more_barriers == 1 { "is" } else { "are" }
+            );
+        }
+    }
+    if let Some(plan) = &stranded.with_risks {
+        let not_taken = |risk: &&RiskId| !told.request.risks.takes(told.graph.risk(**risk));
+        let names: BTreeSet<&str> =
+            plan.hops.iter().flat_map(|hop| &hop.risks).filter(not_taken).map(|id| name_of(told, *id)).collect();
+        let accepted = match &told.request.risks {
+            RiskPolicy::Accepted(known) => known.iter().map(String::as_str).chain(names.iter().copied()).collect(),
+            RiskPolicy::Never | RiskPolicy::Unknown | RiskPolicy::Any => all_names(told, plan),
+        };
+        let (names, accepted) = (joined(&names, ", "), joined(&accepted, ","));
+        let _ = writeln!(
+            text,
+            "\nWhoever accepts {names} has a way in {}: {}.",
+            hops(plan.hops.len()),
+            versions(told, plan)
+        );
+        let _ = writeln!(text, "Read what each is about, then ask again with --risks accepted:{accepted}");
+    }
+    text
+}
+
+fn joined(names: &BTreeSet<&str>, between: &str) -> String {
+    names.iter().copied().collect::<Vec<_>>().join(between)
+}
+
+fn all_names<'a>(told: &'a Told<'_>, plan: &Plan) -> BTreeSet<&'a str> {
+    plan.hops.iter().flat_map(|hop| &hop.risks).map(|id| name_of(told, *id)).collect()
+}
+
+fn barrier(told: &Told<'_>, barrier: &Barrier) -> String {
+    let mut text = format!("\n{} -> {}", version(told, barrier.from), version(told, barrier.to));
+    match &barrier.obstacle {
+        Obstacle::NoChannelHoldsBoth(channels) if channels.is_empty() => {
+            text.push_str("\n    No channel holds both.\n");
+        }
+        Obstacle::NoChannelHoldsBoth(channels) => {
+            let names = listed(channels.iter().map(ChannelName::as_str));
+            let _ = writeln!(text, "\n    None of the channels holds both, but {names}.");
+        }
+        Obstacle::Rules { channel, verdict } => {
+            let _ = writeln!(text, " in {channel}");
+            if matches!(verdict.answer, Answer::RecommendUnless(_) | Answer::Wait { .. }) {
+                text.push_str("    Only with risks, which are not to be taken.\n");
+            }
+            for reason in &verdict.reasons {
+                let (sentence, places) = sentence(reason, told.request.now);
+                let _ = writeln!(text, "    {sentence}");
+                if !places.is_empty() {
+                    let _ = writeln!(text, "      {}", places.join(", "));
+                }
+            }
+        }
+    }
+    text
+}
