@@ -186,9 +186,9 @@ impl<'a> Ground<'a> {
 
     /// The channels that hold both releases, in the order in which they are preferred, and when the edge opens in each.
     pub(super) fn openings(&self, from: u32, to: u32) -> impl Iterator<Item = (usize, Timestamp)> {
-        let together = (0..self.channels.len()).filter(move |number| {
-            let bit = |release: u32| self.held_by[release as usize * self.words + number / 64] >> (number % 64) & 1;
-            bit(from) & bit(to) == 1
+        let together = self.held(from).iter().zip(self.held(to)).enumerate().flat_map(|(word, (a, b))| {
+            let both = a & b;
+            (0..64).filter(move |bit| both >> bit & 1 == 1).map(move |bit| word * 64 + bit)
         });
         together.filter_map(move |number| Some((number, self.opening(number, from, to)?)))
     }
@@ -232,8 +232,12 @@ impl<'a> Ground<'a> {
 
     /// Whether some channel holds both.
     pub(super) fn is_held_together(&self, from: u32, to: u32) -> bool {
-        let words = |release: u32| &self.held_by[release as usize * self.words..(release as usize + 1) * self.words];
-        words(from).iter().zip(words(to)).any(|(a, b)| a & b != 0)
+        self.held(from).iter().zip(self.held(to)).any(|(a, b)| a & b != 0)
+    }
+
+    /// The channels that hold a release, a bit each.
+    fn held(&self, release: u32) -> &[u64] {
+        &self.held_by[release as usize * self.words..(release as usize + 1) * self.words]
     }
 
     /// A release's number in the graph.

@@ -72,7 +72,7 @@ pub struct Found {
     pub certainty: Certainty,
 }
 
-/// Finds the best ways, or says why there is none. `lasts` says how long a hop takes, whatever its channel.
+/// Finds the best ways, or says why there is none. `lasts` says how long each update takes.
 pub fn paths(graph: &Graph, request: &Request, lasts: &Lasts<'_>) -> Result<Found, NoPath> {
     let channels = channels(graph, &request.via).map_err(NoPath::NoChannel)?;
     let start = scope::start(graph, &channels, request)?;

@@ -10,7 +10,7 @@ use super::duration::{
     hop_duration,
 };
 use super::schedule::later;
-use super::{CatchUp, Hop, Plan, Pools, pools};
+use super::{CatchUp, Plan, Pools, pools};
 use crate::domain::{Graph, ReleaseId, Version};
 use crate::rules::ready::MaxSkew;
 
@@ -61,11 +61,11 @@ impl Pace {
         Self { shape, parameters: Parameters::usual(), max_skew: MaxSkew::OpenShift }
     }
 
-    /// How long the control plane is likely to take for a hop.
-    pub fn lasts<'a>(&'a self, graph: &'a Graph) -> impl Fn(&Hop) -> SignedDuration + 'a {
+    /// How long the control plane is likely to take from one release to another.
+    pub fn lasts<'a>(&'a self, graph: &'a Graph) -> impl Fn(ReleaseId, ReleaseId) -> SignedDuration + 'a {
         let times = ControlPlaneTimes::new(&self.shape, &self.parameters);
         let version = |id: ReleaseId| &graph.release(id).version;
-        move |hop| span(times.of(version(hop.from), version(hop.to)).likely)
+        move |from, to| span(times.of(version(from), version(to)).likely)
     }
 }
 

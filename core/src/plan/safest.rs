@@ -190,7 +190,7 @@ mod tests {
         };
         let channels: Vec<_> = graph.channels().values().collect();
         let ground = Ground::new(&graph, &channels, &request, &request.risks);
-        let mut search = Search::new(&ground, 3, Preference::Safest, &|_| jiff::SignedDuration::from_mins(90));
+        let mut search = Search::new(&ground, 3, Preference::Safest, &|_, _| jiff::SignedDuration::from_mins(90));
         for (limit, certainty) in [(MAX_LABELS, Certainty::Best), (1, Certainty::SearchLimit)] {
             search.max_labels = limit;
             assert_eq!(search.best(&[0], &Barred::default()), Some(vec![0, 2, 3]));

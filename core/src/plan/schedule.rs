@@ -17,7 +17,7 @@ pub(super) fn plan(ground: &Ground<'_>, way: &[u32], lasts: &Lasts<'_>) -> Plan 
         let mut openings: Vec<(usize, Timestamp)> = ground.openings(pair[0], pair[1]).collect();
         let taken = openings.iter().map(|(_, opens)| arrived.max(*opens)).min().unwrap_or(arrived);
         openings.retain(|(_, opens)| *opens <= taken);
-        let lasting = hop(ground, pair[0], pair[1]).map_or(SignedDuration::ZERO, |hop| lasts(&hop));
+        let lasting = lasts(ground.id(pair[0]), ground.id(pair[1]));
         arrived = later(taken, lasting.max(SignedDuration::ZERO));
         choices.push(openings);
     }
@@ -36,12 +36,6 @@ pub(super) fn plan(ground: &Ground<'_>, way: &[u32], lasts: &Lasts<'_>) -> Plan 
     }
     assert_eq!(hops.len() + 1, way.len(), "each step of a way is in a channel that holds both its ends");
     Plan { from: ground.id(way[0]), hops }
-}
-
-/// A hop in the first channel that has it.
-pub(super) fn hop(ground: &Ground<'_>, from: u32, to: u32) -> Option<Hop> {
-    let (channel, opens) = ground.openings(from, to).next()?;
-    Some(hop_in(ground, from, to, channel, opens))
 }
 
 fn hop_in(ground: &Ground<'_>, from: u32, to: u32, channel: usize, opens: Timestamp) -> Hop {

@@ -11,9 +11,10 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::ground::{Ground, Step};
 use super::{Preference, safest, schedule};
+use crate::domain::ReleaseId;
 
-/// How long a hop takes: never less than nothing.
-pub type Lasts<'a> = dyn Fn(&super::Hop) -> SignedDuration + 'a;
+/// How long it takes from one release to another: never less than nothing.
+pub type Lasts<'a> = dyn Fn(ReleaseId, ReleaseId) -> SignedDuration + 'a;
 
 /// What is looked for.
 pub(super) struct Search<'a> {
@@ -238,8 +239,7 @@ impl<'a> Search<'a> {
     }
 
     fn lasting(&self, from: u32, to: u32) -> SignedDuration {
-        let hop = schedule::hop(self.ground, from, to);
-        hop.map_or(SignedDuration::ZERO, |hop| (self.lasts)(&hop).max(SignedDuration::ZERO))
+        (self.lasts)(self.ground.id(from), self.ground.id(to)).max(SignedDuration::ZERO)
     }
 
     /// When one arrives at the end of a way.

@@ -19,7 +19,7 @@ pub(crate) fn check(facts: &str, question: &str, expected: expect_test::Expect) 
     let (data, releases) = read(facts);
     let graph = Graph::build(data, releases).0;
     let request = request(question);
-    let lasts = |_: &Hop| jiff::SignedDuration::from_mins(90);
+    let lasts = |_, _| jiff::SignedDuration::from_mins(90);
     let told = match paths(&graph, &request, &lasts) {
         Ok(found) => found.plans.iter().map(|plan| told(&graph, &request, plan)).collect(),
         Err(no_path) => why_not(&graph, &no_path),

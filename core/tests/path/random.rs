@@ -16,8 +16,8 @@ use crate::graphs::{CHANNELS, HOURS, any_cluster, any_graph, at};
 type Costed = ((i128, usize, Vec<Reverse<ReleaseId>>), Vec<ReleaseId>);
 
 /// Hops of different kinds take differently long, and some no time at all.
-fn lasts(hop: &Hop) -> SignedDuration {
-    SignedDuration::from_hours(i64::from((hop.from.0 + 2 * hop.to.0) % 4) * 7)
+fn lasts(from: ReleaseId, to: ReleaseId) -> SignedDuration {
+    SignedDuration::from_hours(i64::from((from.0 + 2 * to.0) % 4) * 7)
 }
 
 struct Brute<'a> {
@@ -67,10 +67,8 @@ impl Brute<'_> {
         }
         for edge in self.graph.edges_from(here) {
             let Some((opens, risks)) = self.opening(edge).filter(|_| !way.contains(&edge.to)) else { continue };
-            let channel = self.request.via[0].clone();
-            let hop = Hop { channel, from: here, to: edge.to, risks: BTreeSet::new(), opens };
             way.push(edge.to);
-            self.walk(way, time.max(opens) + lasts(&hop), &met.union(&risks).copied().collect(), found);
+            self.walk(way, time.max(opens) + lasts(here, edge.to), &met.union(&risks).copied().collect(), found);
             way.pop();
         }
     }
