@@ -15,6 +15,9 @@ use serde::Deserialize;
 use towpath_formats::graph_data::parse_time;
 use towpath_web::Limits;
 
+use crate::sources::SourceSettings;
+use crate::sources::address::Intervals;
+
 /// A file with every option, commented out, and what each is for.
 pub(crate) const DEFAULT_FILE: &str = include_str!("../towpath.yaml");
 
@@ -25,12 +28,39 @@ pub(crate) struct ServeOptions {
     /// Listen here.
     #[arg(long, env = "TOWPATH_LISTEN", value_name = "ADDR")]
     pub(crate) listen: Option<SocketAddr>,
-    /// Read graph data (channels, blocks) from this directory.
-    #[arg(long, env = "TOWPATH_GRAPH_DATA", value_name = "DIR")]
-    pub(crate) graph_data: Option<PathBuf>,
-    /// Read releases and edges from this Cincinnati graph file.
-    #[arg(long, env = "TOWPATH_RELEASES", value_name = "FILE")]
-    pub(crate) releases: Option<PathBuf>,
+    /// Read graph data (channels, blocks) from a directory, `git+https://HOST/REPO.git#REVISION`, `https://…/x.tar.gz` or `oci://IMAGE`.
+    #[arg(long, env = "TOWPATH_GRAPH_DATA", value_name = "WHERE")]
+    pub(crate) graph_data: Option<String>,
+    /// Read releases and edges from a Cincinnati graph file, a Cincinnati service (`https://…/graph#channels=…`) or `oci://REPOSITORY`; may be given
+    /// several times.
+    #[arg(long, env = "TOWPATH_RELEASES", value_name = "WHERE")]
+    #[serde(deserialize_with = "one_or_many")]
+    pub(crate) releases: Option<Vec<String>>,
+    /// Keep the newest good copy of every source in this directory, so that a restart needs none of them.
+    #[arg(long, env = "TOWPATH_STATE", value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+    /// Read sources on other machines this often.
+    #[arg(long, env = "TOWPATH_REFRESH_SECONDS", value_name = "SECONDS")]
+    pub(crate) refresh_seconds: Option<u64>,
+    /// Report as degraded when a source has not been read for so long.
+    #[arg(long, env = "TOWPATH_DEGRADED_AFTER_SECONDS", value_name = "SECONDS")]
+    pub(crate) degraded_after_seconds: Option<u64>,
+    /// Recommend nothing any more when a source has not been read for so long; 0: never do that.
+    #[arg(long, env = "TOWPATH_CLOSED_AFTER_SECONDS", value_name = "SECONDS")]
+    pub(crate) closed_after_seconds: Option<u64>,
+    /// Refuse a copy of a source that lacks more than this share of what the one before had.
+    #[arg(long, env = "TOWPATH_MAX_SHRINK_PERCENT", value_name = "PERCENT")]
+    pub(crate) max_shrink_percent: Option<u8>,
+    /// Take copies of that source even so: `empty:SOURCE`, `shrink:SOURCE`, `back:SOURCE`; may be given several times.
+    #[arg(long, env = "TOWPATH_ALLOW", value_name = "WHAT:SOURCE")]
+    #[serde(deserialize_with = "one_or_many")]
+    pub(crate) allow: Option<Vec<String>>,
+    /// Trust the certificate authorities in this PEM file too.
+    #[arg(long, env = "TOWPATH_CA_FILE", value_name = "FILE")]
+    pub(crate) ca_file: Option<PathBuf>,
+    /// Let sources be read over plain HTTP, also from other machines.
+    #[arg(long, env = "TOWPATH_PLAIN_HTTP", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    pub(crate) plain_http: Option<bool>,
     /// Look up the platform of clusters that do not tell it here: lines of `id,platform`.
     #[arg(long, env = "TOWPATH_PLATFORMS", value_name = "FILE")]
     pub(crate) platforms: Option<PathBuf>,
@@ -95,10 +125,10 @@ pub(crate) enum LogFormat {
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) listen: SocketAddr,
-    pub(crate) data: Data,
-    pub(crate) platforms: Option<PathBuf>,
+    pub(crate) sources: SourceSettings,
+    pub(crate) intervals: Intervals,
     pub(crate) fleet: Option<FleetSettings>,
-    pub(crate) poll_every: Duration,
+    pub(crate) token_keys: Option<PathBuf>,
     pub(crate) limits: Limits,
     pub(crate) log: String,
     pub(crate) log_format: LogFormat,
@@ -118,15 +148,6 @@ pub(crate) struct FleetSettings {
     pub(crate) ocm: Option<(String, PathBuf)>,
 }
 
-/// Where the graph comes from.
-#[derive(Debug, Clone)]
-pub(crate) enum Data {
-    /// What is built in.
-    Example,
-    /// The user's own.
-    Files { graph_data: PathBuf, releases: PathBuf },
-}
-
 /// Merges what was typed with the file, and fills in the defaults.
 pub(crate) fn settings(typed: ServeOptions, file: Option<&Path>) -> anyhow::Result<Settings> {
     let from_file = match file {
@@ -137,6 +158,20 @@ pub(crate) fn settings(typed: ServeOptions, file: Option<&Path>) -> anyhow::Resu
         }
     };
     typed.or(from_file).validated()
+}
+
+/// In a file, a list of one may be written as that one.
+fn one_or_many<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        One(String),
+        Many(Vec<String>),
+    }
+    Ok(Option::<Written>::deserialize(deserializer)?.map(|written| match written {
+        Written::One(one) => vec![one],
+        Written::Many(many) => many,
+    }))
 }
 
 fn parse_file(text: &str) -> anyhow::Result<ServeOptions> {
@@ -152,6 +187,14 @@ impl ServeOptions {
             listen: self.listen.or(other.listen),
             graph_data: self.graph_data.or(other.graph_data),
             releases: self.releases.or(other.releases),
+            state: self.state.or(other.state),
+            refresh_seconds: self.refresh_seconds.or(other.refresh_seconds),
+            degraded_after_seconds: self.degraded_after_seconds.or(other.degraded_after_seconds),
+            closed_after_seconds: self.closed_after_seconds.or(other.closed_after_seconds),
+            max_shrink_percent: self.max_shrink_percent.or(other.max_shrink_percent),
+            allow: self.allow.or(other.allow),
+            ca_file: self.ca_file.or(other.ca_file),
+            plain_http: self.plain_http.or(other.plain_http),
             platforms: self.platforms.or(other.platforms),
             fleet: self.fleet.or(other.fleet),
             clusters: self.clusters.or(other.clusters),
@@ -173,28 +216,19 @@ impl ServeOptions {
 
     fn validated(self) -> anyhow::Result<Settings> {
         let fleet = self.fleet_settings()?;
-        let data = match (self.graph_data, self.releases) {
-            (None, None) => Data::Example,
-            (Some(graph_data), Some(releases)) => Data::Files { graph_data, releases },
-            (Some(_), None) => {
-                bail!("--graph-data says what is in which channel, and not what exists; add --releases FILE")
-            }
-            (None, Some(_)) => {
-                bail!("--releases says what exists, and not what is in which channel; add --graph-data DIR")
-            }
-        };
         let defaults = Limits::default();
-        let poll_seconds = within("pollSeconds", self.poll_seconds.unwrap_or(30), 1..=86_400)?;
+        let intervals = self.intervals()?;
+        let sources = self.source_settings(intervals)?;
         let connections =
             within("maxConnections", self.max_connections.unwrap_or(defaults.connections), 1..=1_000_000)?;
         let timeout = self.client_timeout_seconds.map(|seconds| within("clientTimeoutSeconds", seconds, 1..=3_600));
         let timeout = timeout.transpose()?.map(Duration::from_secs);
         Ok(Settings {
             listen: self.listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080))),
-            data,
-            platforms: self.platforms,
+            sources,
+            intervals,
             fleet,
-            poll_every: Duration::from_secs(poll_seconds),
+            token_keys: self.token_keys,
             limits: Limits {
                 connections,
                 head_timeout: timeout.unwrap_or(defaults.head_timeout),
@@ -236,7 +270,11 @@ impl ServeOptions {
     }
 }
 
-fn within<N: PartialOrd + fmt::Display>(name: &str, value: N, range: RangeInclusive<N>) -> anyhow::Result<N> {
+pub(crate) fn within<N: PartialOrd + fmt::Display>(
+    name: &str,
+    value: N,
+    range: RangeInclusive<N>,
+) -> anyhow::Result<N> {
     match range.contains(&value) {
         true => Ok(value),
         false => bail!("{name} is {value}; it can be {} to {}", range.start(), range.end()),
@@ -247,24 +285,15 @@ fn within<N: PartialOrd + fmt::Display>(name: &str, value: N, range: RangeInclus
 impl fmt::Display for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "listen: \"{}\"", self.listen)?;
-        match &self.data {
-            Data::Example => writeln!(f, "# graphData, releases: not given, so the built-in example is served")?,
-            Data::Files { graph_data, releases } => {
-                writeln!(
-                    f,
-                    "graphData: {:?}\nreleases: {:?}",
-                    graph_data.display().to_string(),
-                    releases.display().to_string()
-                )?;
-            }
-        }
-        if let Some(platforms) = &self.platforms {
-            writeln!(f, "platforms: {:?}", platforms.display().to_string())?;
-        }
+        write!(f, "{}", self.sources)?;
         if let Some(fleet) = &self.fleet {
             writeln!(f, "{fleet}")?;
         }
-        writeln!(f, "pollSeconds: {}", self.poll_every.as_secs())?;
+        if let (None, Some(keys)) = (&self.fleet, &self.token_keys) {
+            writeln!(f, "tokenKeys: {:?}", keys.display().to_string())?;
+        }
+        writeln!(f, "pollSeconds: {}", self.intervals.local.as_secs())?;
+        writeln!(f, "refreshSeconds: {}", self.intervals.remote.as_secs())?;
         writeln!(f, "maxConnections: {}", self.limits.connections)?;
         writeln!(f, "clientTimeoutSeconds: {}", self.limits.head_timeout.as_secs())?;
         writeln!(f, "log: {:?}", self.log)?;
@@ -322,6 +351,7 @@ mod tests {
                 && options.releases.take().is_some()
                 && options.platforms.take().is_some()
         );
+        assert!(options.state.take().is_some() && options.allow.take().is_some() && options.ca_file.take().is_some());
         assert!(options.now.take().is_some());
         let fleet =
             options.fleet.take().is_some() && options.clusters.take().is_some() && options.store.take().is_some();

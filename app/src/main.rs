@@ -7,12 +7,12 @@ mod example;
 mod explain;
 mod fleet;
 mod graph;
-mod load;
 mod log;
 mod mirror;
 mod path;
 mod ready;
 mod serve;
+mod sources;
 mod words;
 
 #[global_allocator]

@@ -40,7 +40,7 @@ fn every_code_is_there_once() {
     let different: BTreeSet<&str> = all.iter().copied().collect();
     assert_eq!(different.len(), all.len());
     // As many as `help` has: whoever adds a reason adds an example.
-    assert_eq!(all.len(), 44);
+    assert_eq!(all.len(), 46);
 }
 
 /// What helps. A new reason does not compile without a line here.
@@ -57,6 +57,8 @@ fn help(reason: &Reason) -> &'static str {
         Reason::NotYetInChannel { .. } => "wait",
         Reason::NoEdge { .. } => "go by a release between them",
         Reason::UnknownRelease { .. } => "look for a typing error; else the release file lacks it",
+        Reason::PayloadDisputed { .. } => "find out which source is right; `/readyz` names both payloads",
+        Reason::SourceStale { .. } => "bring the source back; `/readyz` says what is wrong with it",
         Reason::FleetHolds { .. } => "ask `towpath fleet why`",
         Reason::Fleet(reason) => help_of_fleet(reason),
         Reason::Ready(reason) => help_of_ready(reason),
@@ -130,6 +132,11 @@ fn graph() -> Vec<Reason> {
         Reason::NotYetInChannel { version: to.clone(), channel, start: noon(), origin },
         Reason::NoEdge { from, to: to.clone() },
         Reason::UnknownRelease { version: to.clone(), arch: Arch::default() },
+        Reason::PayloadDisputed {
+            what: "releases and mirror name different payloads for it".into(),
+            origin: Place::file("mirror"),
+        },
+        Reason::SourceStale { source: "graph-data".into(), last_good: noon() },
         Reason::FleetHolds { version: to },
     ]
 }

@@ -28,8 +28,10 @@ mod record;
 pub mod releases;
 pub mod report;
 pub mod sheet;
+pub mod source_copy;
 mod tree;
 pub mod update_history;
+pub mod upstream;
 mod words;
 mod yaml;
 

@@ -95,6 +95,21 @@ proptest! {
     }
 
     #[test]
+    fn a_sheet_of_a_graph_that_is_too_old_has_all_releases_and_no_edge(
+        graph in any_graph(), cluster in any_cluster(), now in 0..HOURS * 90,
+    ) {
+        let stale = StaleSource { source: "graph-data".into(), last_good: at(0) };
+        let (closed, now) = (graph.clone().with_stale(vec![stale]), at(now));
+        let served = |graph: &Graph| {
+            let sheet = sheet::compile(graph, cluster.channel.as_str(), &cluster.arch, now, Encoding::Identity);
+            normal(&serve(&sheet, &cluster, now).0)
+        };
+        let view = recommend(&Policy::graph(), &Situation { graph: &closed, cluster: &cluster, now });
+        prop_assert_eq!(served(&closed), normal(cincinnati::write(&closed, &view, now).as_bytes()));
+        prop_assert_eq!(served(&closed), (served(&graph).0, BTreeSet::new(), BTreeMap::new()));
+    }
+
+    #[test]
     fn equal_tags_mean_equal_bodies(
         graphs in any_graphs(), clusters in proptest::collection::vec(any_cluster(), 2..6),
         instants in proptest::collection::vec(0..HOURS * 90, 2),

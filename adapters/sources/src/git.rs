@@ -77,6 +77,32 @@ impl Git {
     pub fn read(&self, revision: &str, wanted: fn(&str) -> bool) -> Result<Vec<SourceFile>, Finding> {
         let commit = self.commit(revision)?;
         let listed = self.run(&["ls-tree", "-r", "-z", "--long", &commit, "--", "."])?;
+        self.listed(revision, &listed, wanted)
+    }
+
+    /// The wanted files below a folder of that commit; an empty name is the whole.
+    pub(crate) fn read_folder(
+        &self,
+        commit: &str,
+        folder: &str,
+        wanted: fn(&str) -> bool,
+    ) -> Result<Vec<SourceFile>, Finding> {
+        let tree = format!("{commit}:{folder}");
+        let listed = self.run(&["ls-tree", "-r", "-z", "--long", "--end-of-options", &tree]).map_err(|finding| {
+            let problem = format!("there is no folder {folder:?} in {commit}");
+            Finding { problem, remedy: "name the folder that holds the graph data".into(), ..finding }
+        })?;
+        self.listed(commit, &listed, wanted)
+    }
+
+    /// When a commit was made.
+    pub(crate) fn committed_at(&self, commit: &str) -> Result<Timestamp, Finding> {
+        let seconds = self.run(&["log", "--max-count=1", "--format=%ct", "--end-of-options", commit])?;
+        let seconds = String::from_utf8_lossy(&seconds).trim().parse().ok();
+        seconds.and_then(|seconds| Timestamp::from_second(seconds).ok()).ok_or_else(|| self.odd("log"))
+    }
+
+    fn listed(&self, revision: &str, listed: &[u8], wanted: fn(&str) -> bool) -> Result<Vec<SourceFile>, Finding> {
         let (mut files, mut bytes) = (Vec::new(), 0u64);
         for entry in listed.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()) {
             let entry = String::from_utf8_lossy(entry);
@@ -187,8 +213,13 @@ impl Git {
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
+        Self::command_in(&self.folder, arguments)
+    }
+
+    /// git as we run it: nothing asks, nothing is run, and nothing is fetched but what the caller allows.
+    pub(crate) fn command_in(folder: &Path, arguments: &[&str]) -> Command {
         let mut command = Command::new("git");
-        command.arg("-C").arg(&self.folder).args(["--no-pager", "--literal-pathspecs"]);
+        command.arg("-C").arg(folder).args(["--no-pager", "--literal-pathspecs"]);
         command.args(SETTINGS.iter().flat_map(|setting| ["-c", setting])).args(arguments);
         // The repository that the folder is in, whoever calls us; and no questions.
         for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"] {

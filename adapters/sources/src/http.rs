@@ -1,12 +1,18 @@
-//! One GET over HTTP(S), with an end to everything: time, bytes, redirects.
+//! GET over HTTP(S), with an end to everything: time, bytes, redirects.
+//!
+//! Plain HTTP is asked for by name: what comes that way can be anybody's. On this machine's own address nothing is on the way, and it may be used.
 
 use std::time::Duration;
 
-use reqwest::Client;
-use reqwest::header::ACCEPT;
+use jiff::Timestamp;
+use reqwest::header::{ACCEPT, ETAG, HeaderMap, HeaderName, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED};
+use reqwest::redirect::{Attempt, Policy};
+use reqwest::{Client, Response, Url};
 use towpath_core::finding::{Finding, Place};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a server may say nothing.
+const READ_TIMEOUT: Duration = Duration::from_secs(15);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_REDIRECTS: usize = 4;
 
@@ -19,40 +25,196 @@ pub struct Fetched {
     pub body: Vec<u8>,
 }
 
-/// Gets what is at an address, up to so many bytes, in the form that is asked for.
-pub async fn fetch(url: &str, accept: &str, max_bytes: usize) -> Result<Fetched, Finding> {
-    let failed = |problem: String| {
-        let remedy = "check the address, and that the service is up";
-        Finding::error("http", Place::file(url), problem, remedy)
-    };
-    let is_tls = url.starts_with("https://");
-    let client = client(is_tls).map_err(|error| failed(innermost(&error)))?;
-    let mut response =
-        client.get(url).header(ACCEPT, accept).send().await.map_err(|error| failed(innermost(&error)))?;
+/// Whom to trust, and on what ways.
+#[derive(Debug, Clone, Default)]
+pub struct HttpAccess {
+    /// Certificates of authorities, besides those of the system, in PEM.
+    pub ca: Option<Vec<u8>>,
+    /// Whether plain HTTP will do, also to other machines.
+    pub plain_http: bool,
+}
+
+/// A client that is used again and again.
+#[derive(Debug, Clone)]
+pub struct Http {
+    client: Client,
+    plain_http: bool,
+}
+
+/// What a server said of an answer, to be told to it the next time.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Validators {
+    etag: Option<String>,
+    last_modified: Option<String>,
+}
+
+/// What is at an address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Got {
+    /// What was there before.
+    Unchanged,
+    /// This.
+    Body {
+        /// All of it.
+        bytes: Vec<u8>,
+        /// For the next time.
+        validators: Validators,
+    },
+}
+
+impl Validators {
+    /// When the answer was last modified, as far as the server tells.
+    pub fn made_at(&self) -> Option<Timestamp> {
+        let text = self.last_modified.as_deref()?;
+        jiff::fmt::rfc2822::parse(text).ok().map(|at| at.timestamp())
+    }
+
+    fn of(headers: &HeaderMap) -> Self {
+        let text = |name: HeaderName| Some(headers.get(name)?.to_str().ok()?.to_owned());
+        Self { etag: text(ETAG), last_modified: text(LAST_MODIFIED) }
+    }
+}
+
+impl Http {
+    /// A client, unless the authorities cannot be read.
+    pub fn new(access: &HttpAccess) -> Result<Self, Finding> {
+        let wrong = |problem: String| {
+            let remedy = "give a file of PEM certificates with --ca-file";
+            Finding::error("bad-ca", Place::file("--ca-file"), problem, remedy)
+        };
+        let plain_http = access.plain_http;
+        let follow = Policy::custom(move |attempt| redirect(attempt, plain_http));
+        let mut builder = builder().redirect(follow).read_timeout(READ_TIMEOUT);
+        if let Some(pem) = &access.ca {
+            let certificates = reqwest::Certificate::from_pem_bundle(pem).map_err(|error| wrong(innermost(&error)))?;
+            if certificates.is_empty() {
+                return Err(wrong("there is no certificate in it".into()));
+            }
+            builder = certificates.into_iter().fold(builder, |builder, ca| builder.tls_certs_merge([ca]));
+        }
+        let client = builder.build().or_else(|error| match access.ca {
+            // Without the system's certificates plain HTTP still works; TLS says then what is missing.
+            None => self::builder().tls_certs_only([]).build().map_err(|_| error),
+            Some(_) => Err(error),
+        });
+        Ok(Self { client: client.map_err(|error| wrong(innermost(&error)))?, plain_http })
+    }
+
+    /// Gets what is at an address, up to so many bytes, unless it is what it was.
+    pub async fn get(&self, url: &str, accept: &str, known: &Validators, max_bytes: usize) -> Result<Got, Finding> {
+        let failed = |problem: String| failed(url, problem);
+        let parsed = Url::parse(url).map_err(|error| failed(error.to_string()))?;
+        if !may_go(&parsed, self.plain_http) {
+            return Err(plain(url));
+        }
+        let mut request = self.client.get(parsed).header(ACCEPT, accept);
+        if let Some(etag) = &known.etag {
+            request = request.header(IF_NONE_MATCH, etag);
+        } else if let Some(last_modified) = &known.last_modified {
+            request = request.header(IF_MODIFIED_SINCE, last_modified);
+        }
+        let response = request.send().await.map_err(|error| failed(innermost(&error)))?;
+        match response.status().as_u16() {
+            304 if *known != Validators::default() => Ok(Got::Unchanged),
+            200 => {
+                let validators = Validators::of(response.headers());
+                Ok(Got::Body { bytes: body(response, max_bytes).await.map_err(failed)?, validators })
+            }
+            status @ (401 | 403) => Err(failed(format!("the server answered {status}: it wants other credentials"))),
+            status => Err(failed(format!("the server answered {status}"))),
+        }
+    }
+}
+
+/// Whether an address may be asked: over TLS, or because it was allowed, or because it is this machine's own.
+fn may_go(url: &Url, plain_http: bool) -> bool {
+    match url.scheme() {
+        "https" => true,
+        "http" => plain_http || is_loopback(url.host_str().unwrap_or_default()),
+        _ => false,
+    }
+}
+
+/// Whether a host is this machine.
+pub fn is_loopback(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || address.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+fn redirect(attempt: Attempt<'_>, plain_http: bool) -> reqwest::redirect::Action {
+    let from_tls = attempt.previous().iter().any(|url| url.scheme() == "https");
+    match (attempt.previous().len() > MAX_REDIRECTS, may_go(attempt.url(), plain_http && !from_tls)) {
+        (true, _) => attempt.error("it redirects again and again"),
+        (false, false) => attempt.error("it redirects to plain HTTP"),
+        (false, true) => attempt.follow(),
+    }
+}
+
+async fn body(mut response: Response, max_bytes: usize) -> Result<Vec<u8>, String> {
     let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|error| failed(innermost(&error)))? {
+    while let Some(chunk) = response.chunk().await.map_err(|error| innermost(&error))? {
         if body.len() + chunk.len() > max_bytes {
-            return Err(failed(format!("the answer is longer than {max_bytes} bytes")));
+            return Err(format!("the answer is longer than {max_bytes} bytes"));
         }
         body.extend_from_slice(&chunk);
     }
-    Ok(Fetched { status: response.status().as_u16(), body })
+    Ok(body)
+}
+
+fn plain(url: &str) -> Finding {
+    let problem = "this is plain HTTP, which anybody on the way can read and change";
+    Finding::error(
+        "plain-http",
+        Place::file(without_credentials(url)),
+        problem,
+        "use https://, or allow it with --plain-http",
+    )
+}
+
+fn failed(url: &str, problem: String) -> Finding {
+    let remedy = "check the address, and that the service is up";
+    Finding::error("http", Place::file(without_credentials(url)), problem, remedy)
+}
+
+/// An address as it may be shown: whatever stands before an `@` in the host is a secret.
+pub fn without_credentials(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return url.to_owned();
+    };
+    let (host, path) = rest.find(['/', '?', '#']).map_or((rest, ""), |at| rest.split_at(at));
+    match host.rsplit_once('@') {
+        Some((_, host)) => format!("{scheme}://…@{host}{path}"),
+        None => url.to_owned(),
+    }
+}
+
+/// Gets what is at an address, up to so many bytes, in the form that is asked for.
+pub async fn fetch(url: &str, accept: &str, max_bytes: usize) -> Result<Fetched, Finding> {
+    let failed = |problem: String| failed(url, problem);
+    let is_tls = url.starts_with("https://");
+    let client = client(is_tls).map_err(|error| failed(innermost(&error)))?;
+    let response = client.get(url).header(ACCEPT, accept).send().await.map_err(|error| failed(innermost(&error)))?;
+    let status = response.status().as_u16();
+    Ok(Fetched { status, body: body(response, max_bytes).await.map_err(failed)? })
 }
 
 fn client(is_tls: bool) -> Result<Client, reqwest::Error> {
-    // Fails if there is one already, which will do as well.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let builder = Client::builder()
-        .user_agent(concat!("towpath/", env!("CARGO_PKG_VERSION")))
-        .redirect(reqwest::redirect::Policy::limited(MAX_REDIRECTS))
-        .referer(false)
-        .connect_timeout(CONNECT_TIMEOUT)
-        .timeout(REQUEST_TIMEOUT);
+    let builder = builder().redirect(Policy::limited(MAX_REDIRECTS));
     match is_tls {
         true => builder.build(),
         // The system's certificates are not needed, and where there are none, asking for them fails.
         false => builder.tls_certs_only([]).build(),
     }
+}
+
+fn builder() -> reqwest::ClientBuilder {
+    // Fails if there is one already, which will do as well.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    Client::builder()
+        .user_agent(concat!("towpath/", env!("CARGO_PKG_VERSION")))
+        .referer(false)
+        .connect_timeout(CONNECT_TIMEOUT)
+        .timeout(REQUEST_TIMEOUT)
 }
 
 /// What is really wrong stands at the end of a chain of errors.
@@ -62,4 +224,38 @@ fn innermost(error: &dyn std::error::Error) -> String {
         last = source;
     }
     last.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_are_not_shown() {
+        for (url, shown) in [
+            ("https://host/x", "https://host/x"),
+            ("https://user:pass@host/x", "https://…@host/x"),
+            ("https://us@er:p@ss@host?q=a@b", "https://…@host?q=a@b"),
+            ("https://host/a@b", "https://host/a@b"),
+            ("/srv/a@b", "/srv/a@b"),
+        ] {
+            assert_eq!(without_credentials(url), shown);
+        }
+    }
+
+    #[test]
+    fn plain_http_is_for_this_machine_or_by_leave() {
+        for (url, anyway, allowed) in [
+            ("https://example.com/", true, true),
+            ("http://example.com/", false, true),
+            ("http://127.0.0.1:80/", true, true),
+            ("http://[::1]/", true, true),
+            ("http://localhost/", true, true),
+            ("http://localhost.example.com/", false, true),
+            ("ftp://example.com/", false, false),
+        ] {
+            let url = Url::parse(url).unwrap();
+            assert_eq!((may_go(&url, false), may_go(&url, true)), (anyway, allowed), "{url}");
+        }
+    }
 }

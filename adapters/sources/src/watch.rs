@@ -54,7 +54,12 @@ impl Watch {
 
     /// Waits until something may have changed, and has been quiet for a moment.
     pub fn wait(&mut self) {
-        if self.woken.recv_timeout(self.poll_every).is_ok() {
+        self.wait_at_most(self.poll_every);
+    }
+
+    /// The same, for another time than usual.
+    pub fn wait_at_most(&mut self, time: Duration) {
+        if self.woken.recv_timeout(time).is_ok() {
             let began = Instant::now();
             while began.elapsed() < PATIENCE && self.woken.recv_timeout(QUIET).is_ok() {}
         }

@@ -7,14 +7,17 @@ mod connection;
 mod explain;
 mod fleet;
 mod graph;
+mod graph_data;
 mod managed;
 mod metrics;
 mod operations;
 mod page_cache;
 mod path;
 mod ready;
+mod reload;
 mod server;
 mod snapshot;
+mod sources;
 mod workers;
 
 use std::sync::Arc;
@@ -33,8 +36,10 @@ pub use fleet::{
 };
 pub use managed::{Allowed, Managed};
 pub use metrics::{Metrics, ReloadResult};
+pub use reload::{ReloadDoor, ReloadRequest, Woken};
 pub use server::{Limits, Server};
 pub use snapshot::Snapshot;
+pub use sources::{SourceHealth, SourceProblem, SourceReads};
 use workers::Surroundings;
 
 /// Says what time it is. A parameter, so that a service can be asked about any instant.
@@ -44,6 +49,8 @@ pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 enum Later {
     /// The fleet's desk has it.
     Fleet,
+    /// It wakes those who read the sources.
+    Reload,
     /// It is computed on another thread.
     Work(Work),
 }
@@ -55,6 +62,8 @@ enum Work {
     Explain(Box<explain::Question>),
     /// Every edge that phases in is looked at, at most once a second.
     Rollouts(Arc<Snapshot>),
+    /// There may be thousands of files.
+    GraphData(graph_data::Question),
     /// There may be thousands of series.
     Metrics,
     /// Every edge of some channels may be looked at.
@@ -82,6 +91,8 @@ pub struct Service {
     fleet_metrics: ArcSwapOption<FleetMetrics>,
     managed: ArcSwapOption<Managed>,
     rollouts: explain::Rollouts,
+    sources: ArcSwapOption<Vec<SourceHealth>>,
+    reload_door: ArcSwapOption<ReloadDoor>,
 }
 
 /// How the last attempt to load a graph ended.
@@ -111,6 +122,8 @@ impl Service {
             fleet_metrics: ArcSwapOption::empty(),
             managed: ArcSwapOption::empty(),
             rollouts: explain::Rollouts::default(),
+            sources: ArcSwapOption::empty(),
+            reload_door: ArcSwapOption::empty(),
             clock,
         })
     }
@@ -156,6 +169,16 @@ impl Service {
         if let Some(snapshot) = self.snapshot() {
             snapshot.prepare(self.now());
         }
+    }
+
+    /// Notes how the sources are, for `/readyz` and `/metrics`.
+    pub fn sources(&self, sources: Vec<SourceHealth>) {
+        self.sources.store(Some(Arc::new(sources)));
+    }
+
+    /// Lets those who may wake the readers of the sources.
+    pub fn reload_door(&self, door: ReloadDoor) {
+        self.reload_door.store(Some(Arc::new(door)));
     }
 
     /// Serves the fleet from the next request on; again, to change its keys.
@@ -204,6 +227,7 @@ impl Service {
             Ok(response) => return response,
             // In a box, so that graph requests do not carry its state along.
             Err(Later::Fleet) => return Box::pin(fleet::answer(self, request, incoming, around)).await,
+            Err(Later::Reload) => return Box::pin(reload::answer(self, request, incoming, around)).await,
             Err(Later::Work(work)) => work,
         };
         // Elsewhere, a body is none of our business; hyper does away with it.
@@ -213,6 +237,7 @@ impl Service {
             Work::Compile(missing) => Prepared::Sheet(missing.compile()),
             Work::Explain(question) => Prepared::Whole(question.answer()),
             Work::Rollouts(snapshot) => Prepared::Whole(service.rollouts.answer(&snapshot, service.now())),
+            Work::GraphData(question) => Prepared::Whole(question.answer()),
             Work::Metrics => Prepared::Whole(operations::metrics(&service)),
             Work::Path(question) => Prepared::Whole(question.answer()),
         });
@@ -256,6 +281,13 @@ impl Service {
                 Ok(question) => return Err(Later::Work(Work::Path(Box::new(question)))),
                 Err(response) => *response,
             },
+            graph_data::PATH if get => match self.snapshot() {
+                Some(snapshot) => {
+                    return Err(Later::Work(Work::GraphData(graph_data::Question::new(snapshot, request))));
+                }
+                None => explain::not_ready(),
+            },
+            reload::PATH => return Err(Later::Reload),
             path if path.starts_with(fleet::PREFIX)
                 && ![explain::PATH, explain::ROLLOUTS, path::PATH].contains(&path) =>
             {
@@ -269,6 +301,7 @@ impl Service {
             | explain::PATH
             | explain::ROLLOUTS
             | path::PATH
+            | graph_data::PATH
             | "/livez"
             | "/readyz"
             | "/metrics" => {

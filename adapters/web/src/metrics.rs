@@ -19,6 +19,7 @@ use prometheus_client::registry::{Registry, Unit};
 use crate::Snapshot;
 use crate::fleet::{FleetCollector, FleetMetrics, ReportResults};
 use crate::snapshot::Cell;
+use crate::sources::{SourceHealth, SourcesCollector};
 
 /// The most series of `phased_update_rollout` that one scrape gets.
 const MAX_ROLLOUT_SERIES: usize = 20_000;
@@ -212,11 +213,15 @@ impl Metrics {
         &self,
         snapshot: Option<Arc<Snapshot>>,
         fleet: Option<Arc<FleetMetrics>>,
+        sources: Option<Arc<Vec<SourceHealth>>>,
         now: Timestamp,
     ) -> Result<String, fmt::Error> {
         let mut of_graph = Registry::default();
         if let Some(metrics) = fleet {
             of_graph.register_collector(Box::new(FleetCollector { metrics, now }));
+        }
+        if let Some(sources) = sources {
+            of_graph.register_collector(Box::new(SourcesCollector { sources, now }));
         }
         let snapshot = GraphCollector { age_seconds: self.graph_age_seconds(now), snapshot, now };
         of_graph.register_collector(Box::new(snapshot));
@@ -333,7 +338,8 @@ mod tests {
         let metrics = Metrics::new("1.2.3");
         metrics.reloaded(ReloadResult::Changed, Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_secs(60));
         metrics.series("stable-4.9", StatusCode::OK).count(Duration::from_micros(7));
-        let text = metrics.write(None, None, Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_secs(90)).unwrap();
+        let text =
+            metrics.write(None, None, None, Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_secs(90)).unwrap();
         let described: BTreeSet<&str> =
             text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
         for sample in text.lines().filter(|line| !line.starts_with('#')) {

@@ -5,7 +5,7 @@ use serde_json::json;
 use towpath_formats::fleet_json;
 
 use crate::body::{self, AnswerBody};
-use crate::{Reload, ReloadResult, Service};
+use crate::{Reload, ReloadResult, Service, sources};
 
 /// How many findings a readiness answer shows.
 const MAX_FINDINGS: usize = 50;
@@ -30,9 +30,13 @@ pub(crate) fn readiness(service: &Service) -> Response<AnswerBody> {
         })
     });
     let status = if graph.is_some() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let health = service.sources.load();
+    let health = health.as_deref().map(Vec::as_slice).unwrap_or_default();
+    let complaint = sources::complaint(health, service.now()).filter(|_| graph.is_some());
     let text = json!({
-        "status": word(graph.is_some(), &reload),
+        "status": complaint.unwrap_or_else(|| word(graph.is_some(), &reload).to_owned()),
         "graph": graph,
+        "sources": sources::told(health, service.now()),
         "lastReload": last_reload(&reload),
         "fleet": fleet(service),
     });
@@ -76,7 +80,8 @@ fn last_reload(reload: &Reload) -> serde_json::Value {
 }
 
 pub(crate) fn metrics(service: &Service) -> Response<AnswerBody> {
-    let Ok(text) = service.metrics.write(service.snapshot(), service.fleet_metrics.load_full(), service.now()) else {
+    let (fleet, sources) = (service.fleet_metrics.load_full(), service.sources.load_full());
+    let Ok(text) = service.metrics.write(service.snapshot(), fleet, sources, service.now()) else {
         return body::error(StatusCode::INTERNAL_SERVER_ERROR, "failed_metrics", "the metrics could not be written");
     };
     let mut response = Response::new(AnswerBody::from(text));

@@ -11,9 +11,11 @@ use arc_swap::ArcSwap;
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::decide::{Rollout, rollouts};
 use towpath_core::domain::{Arch, ClusterId, Graph, Platform};
+use towpath_formats::SourceFile;
 use towpath_formats::platforms::Platforms;
 use towpath_formats::sheet::{self, Encoding};
 
+use crate::graph_data::GraphDataFiles;
 use crate::managed::Fronts;
 use crate::metrics::CellMetrics;
 use crate::page_cache::{self, PageCache};
@@ -45,6 +47,7 @@ pub struct Snapshot {
     pub(crate) managed_bytes: Arc<AtomicUsize>,
     pub(crate) page_cache: Arc<PageCache>,
     rollouts: Vec<Rollout>,
+    pub(crate) graph_data: GraphDataFiles,
 }
 
 /// The sheets of one channel and architecture.
@@ -110,7 +113,13 @@ impl Snapshot {
             managed_bytes: Arc::default(),
             page_cache: Arc::default(),
             rollouts,
+            graph_data: GraphDataFiles::default(),
         }
+    }
+
+    /// With the graph data that it was made of, to be given to whoever asks.
+    pub fn with_graph_data(self, files: Vec<SourceFile>) -> Self {
+        Self { graph_data: GraphDataFiles::new(files), ..self }
     }
 
     /// The graph.
@@ -288,7 +297,6 @@ fn is_in_use(last_used: i64, now: Timestamp) -> bool {
 mod tests {
     use super::*;
     use towpath_core::domain::{GraphData, Releases};
-    use towpath_formats::SourceFile;
 
     const START: &str = "2026-01-01T00:00Z";
 

@@ -206,11 +206,10 @@ pub(crate) fn offer(state: &mut ClusterState, book: Option<&mut OfferBook<'_>>) 
 
 /// A graph from files, for commands that look at a fleet once.
 pub(crate) fn graph(settings: &crate::config::Settings, now: Timestamp) -> anyhow::Result<Option<Graph>> {
-    let crate::config::Data::Files { .. } = &settings.data else {
+    if settings.sources.is_example() {
         return Ok(None);
-    };
-    let mut loader = crate::load::Loader::new(settings);
-    let graph = loader.read(now).and_then(|inputs| loader.graph(inputs));
+    }
+    let graph = crate::sources::read_once(&settings.sources, now);
     let told = |findings: Vec<Finding>| {
         let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
         anyhow!("{}", lines.join("\n"))

@@ -158,11 +158,11 @@ pub(crate) struct Look {
     #[arg(long, env = "TOWPATH_STORE", value_name = "URL")]
     store: Option<String>,
     /// Offer what this graph data says, to clusters that follow a channel.
-    #[arg(long, env = "TOWPATH_GRAPH_DATA", value_name = "DIR")]
-    graph_data: Option<PathBuf>,
+    #[arg(long, env = "TOWPATH_GRAPH_DATA", value_name = "WHERE")]
+    graph_data: Option<String>,
     /// The releases behind the graph data.
-    #[arg(long, env = "TOWPATH_RELEASES", value_name = "FILE")]
-    releases: Option<PathBuf>,
+    #[arg(long, env = "TOWPATH_RELEASES", value_name = "WHERE")]
+    releases: Option<String>,
     /// As of this time.
     #[arg(long, env = "TOWPATH_NOW", value_name = "TIME")]
     now: Option<String>,
@@ -224,7 +224,7 @@ impl Look {
             clusters: self.clusters.clone(),
             store: self.store.clone(),
             graph_data: self.graph_data.clone(),
-            releases: self.releases.clone(),
+            releases: self.releases.clone().map(|one| vec![one]),
             now: self.now.clone(),
             ..more
         };

@@ -141,11 +141,14 @@ pub(crate) struct TokenArgs {
     #[arg(long, env = "TOWPATH_TOKEN_KEYS", value_name = "FILE")]
     keys: PathBuf,
     /// For this cluster, by id.
-    #[arg(long, value_name = "ID", required_unless_present = "admin", conflicts_with = "admin")]
+    #[arg(long, value_name = "ID", required_unless_present_any = ["admin", "reload"])]
     cluster: Option<String>,
     /// For an administrator.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "cluster")]
     admin: bool,
+    /// For a pipeline that says when a source has changed (`POST /api/v1/reload`), and may do nothing else.
+    #[arg(long, conflicts_with_all = ["admin", "cluster"])]
+    reload: bool,
 }
 
 fn yes(said: &str) -> anyhow::Result<ExitCode> {
@@ -316,9 +319,10 @@ pub(super) fn token(args: &TokenArgs) -> anyhow::Result<ExitCode> {
     let text =
         std::fs::read_to_string(&args.keys).with_context(|| format!("{} cannot be read", args.keys.display()))?;
     let keys = TokenKeys::parse(&text).map_err(|problem| anyhow::anyhow!("{}: {problem}", args.keys.display()))?;
-    match (&args.cluster, args.admin) {
-        (Some(id), false) => yes(&format!("{}\n", keys.cluster_token(&cluster_id(id)?))),
-        (None, true) => yes(&format!("{}\n", keys.admin_token())),
-        _ => bail!("name a cluster with --cluster ID, or ask for --admin"),
+    match (&args.cluster, args.admin, args.reload) {
+        (Some(id), false, false) => yes(&format!("{}\n", keys.cluster_token(&cluster_id(id)?))),
+        (None, false, true) => yes(&format!("{}\n", keys.reload_token())),
+        (None, true, false) => yes(&format!("{}\n", keys.admin_token())),
+        _ => bail!("name a cluster with --cluster ID, or ask for --admin or --reload"),
     }
 }

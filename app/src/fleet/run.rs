@@ -1,6 +1,7 @@
 //! The loop of passes: alone (`towpath fleet run`), or beside the graph service (`towpath serve --fleet`).
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -103,13 +104,15 @@ impl Beside {
     }
 }
 
+/// The keys in a file.
+pub(crate) fn token_keys(path: &Path) -> anyhow::Result<TokenKeys> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
+    TokenKeys::parse(&text).map_err(|problem| anyhow::anyhow!("{}: {problem}", path.display()))
+}
+
 /// Looks after a fleet beside the graph service, whose graph it follows.
 pub(crate) fn beside(service: Arc<Service>, fleet: FleetSettings, clock: Clock) -> anyhow::Result<Beside> {
-    let keys = fleet.token_keys.as_ref().map(|path| {
-        let text = std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
-        TokenKeys::parse(&text).map_err(|problem| anyhow::anyhow!("{}: {problem}", path.display()))
-    });
-    let keys = keys.transpose()?;
+    let keys = fleet.token_keys.as_deref().map(token_keys).transpose()?;
     let url = fleet.store.clone().unwrap_or_else(|| DEFAULT_STORE.to_owned());
     let desk = Arc::new(Place::default());
     service.fleet(Fleet { desk: desk.clone(), keys, require_read_token: fleet.require_read_token });

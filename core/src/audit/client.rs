@@ -57,7 +57,7 @@ pub(super) fn classes(graph: &Graph) -> BTreeSet<ClientClass> {
 fn named(graph: &Graph) -> BTreeSet<&Platform> {
     let listed = graph.blocks().iter().filter_map(|block| match &block.stops {
         Some(Audience::Platforms(platforms)) => Some(platforms),
-        Some(Audience::Everybody | Audience::NotUnderstood(_)) | None => None,
+        Some(Audience::Everybody | Audience::NotUnderstood(_) | Audience::Disputed(_)) | None => None,
     });
     listed.flatten().collect()
 }

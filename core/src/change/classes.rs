@@ -54,7 +54,7 @@ impl Classes {
         for audience in stops {
             match audience {
                 Audience::Platforms(platforms) => named.extend(platforms.iter().cloned()),
-                Audience::Everybody | Audience::NotUnderstood(_) => {}
+                Audience::Everybody | Audience::NotUnderstood(_) | Audience::Disputed(_) => {}
             }
         }
         let other = unnamed(&named);

@@ -34,6 +34,8 @@ pub enum Audience {
     Platforms(BTreeSet<Platform>),
     /// Described in a way we do not understand, so everybody: the sentence says what.
     NotUnderstood(String),
+    /// Everybody, because sources disagree about the release's payload: the sentence says which.
+    Disputed(String),
 }
 
 /// A known risk of taking an edge, weighed by the client.

@@ -64,6 +64,16 @@ pub struct Graph {
     pub(super) blocks: Vec<KeptBlock>,
     pub(super) block_sets: Vec<Box<[BlockId]>>,
     pub(super) risks: Vec<Risk>,
+    pub(super) stale: Vec<StaleSource>,
+}
+
+/// A source that has not been read for so long that nothing is recommended by it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StaleSource {
+    /// Its name.
+    pub source: Arc<str>,
+    /// When it was last found to be good.
+    pub last_good: Timestamp,
 }
 
 /// What a rule may look at.
@@ -82,6 +92,16 @@ impl Graph {
     /// (an edge to nowhere, a release without a payload) could never have been offered.
     pub fn build(data: GraphData, releases: Releases) -> (Self, Vec<Finding>) {
         super::graph_build::build(data, releases)
+    }
+
+    /// The same graph, by which nothing is recommended while these sources are as old as they are.
+    pub fn with_stale(self, stale: Vec<StaleSource>) -> Self {
+        Self { stale, ..self }
+    }
+
+    /// The sources that are too old to recommend anything by; usually none.
+    pub fn stale(&self) -> &[StaleSource] {
+        &self.stale
     }
 
     /// The release of that number.

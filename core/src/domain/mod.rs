@@ -22,7 +22,7 @@ pub use block::{Audience, Block, BlockId, MatchingRule, Pattern, Risk, RiskId};
 pub use channel::{Channel, ChannelName, ChannelSpec, FromVersion, Member, Membership, RolloutRule};
 pub use cluster::{Cluster, ClusterId, Fact, Platform};
 pub use edge_edit::EdgeEdit;
-pub use graph::{Edge, Graph, GraphData, KeptBlock, Situation};
+pub use graph::{Edge, Graph, GraphData, KeptBlock, Situation, StaleSource};
 pub use minor::Minor;
 pub use position::Position;
 pub use ready_reason::ReadyReason;

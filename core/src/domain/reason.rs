@@ -1,6 +1,7 @@
 //! Reasons: why a verdict is what it is. One enum, a stable code for machines, a sentence for people.
 
 use std::fmt;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
@@ -103,6 +104,20 @@ pub enum Reason {
         /// For this architecture.
         arch: Arch,
     },
+    /// Sources disagree about the release's payload.
+    PayloadDisputed {
+        /// Which.
+        what: String,
+        /// The source that contradicts.
+        origin: Place,
+    },
+    /// A source has not been read for too long, and what it would say now may be against it.
+    SourceStale {
+        /// The source's name.
+        source: Arc<str>,
+        /// When it was last found to be good.
+        last_good: Timestamp,
+    },
     /// A fleet's policy looks after the cluster, and does not let it take this now.
     FleetHolds {
         /// The release.
@@ -135,6 +150,8 @@ impl Reason {
             Self::NotYetInChannel { .. } => "NotYetInChannel",
             Self::NoEdge { .. } => "NoEdge",
             Self::UnknownRelease { .. } => "UnknownRelease",
+            Self::PayloadDisputed { .. } => "PayloadDisputed",
+            Self::SourceStale { .. } => "SourceStale",
             Self::FleetHolds { .. } => "FleetHolds",
             Self::Fleet(reason) => reason.code(),
             Self::Ready(reason) => reason.code(),
@@ -152,9 +169,11 @@ impl Reason {
             | Self::RolloutNotReached { origin, .. }
             | Self::RolloutWithoutId { origin, .. }
             | Self::NotInChannel { origin, .. }
-            | Self::NotYetInChannel { origin, .. } => Some(origin),
+            | Self::NotYetInChannel { origin, .. }
+            | Self::PayloadDisputed { origin, .. } => Some(origin),
             Self::NoEdge { .. }
             | Self::UnknownRelease { .. }
+            | Self::SourceStale { .. }
             | Self::FleetHolds { .. }
             | Self::Fleet(_)
             | Self::Ready(_) => None,
@@ -197,6 +216,10 @@ impl fmt::Display for Reason {
             }
             Self::NoEdge { from, to } => write!(f, "no release declares an update from {from} to {to}"),
             Self::UnknownRelease { version, arch } => write!(f, "there is no release {version} for {arch}"),
+            Self::PayloadDisputed { what, origin } => write!(f, "not offered to anybody, because {what} ({origin})"),
+            Self::SourceStale { source, last_good } => {
+                write!(f, "nothing is offered while {source} cannot be read; the last good copy is of {last_good}")
+            }
             Self::FleetHolds { version } => {
                 write!(
                     f,

@@ -54,5 +54,5 @@ impl Covered<'_> {
 }
 
 fn stops_everybody(block: &KeptBlock) -> bool {
-    matches!(block.stops, Some(Audience::Everybody | Audience::NotUnderstood(_)))
+    matches!(block.stops, Some(Audience::Everybody | Audience::NotUnderstood(_) | Audience::Disputed(_)))
 }

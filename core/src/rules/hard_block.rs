@@ -15,6 +15,9 @@ impl Rule for HardBlock {
             Some(Audience::NotUnderstood(what)) => {
                 Verdict::refuse(Reason::BlockNotUnderstood { what: what.clone(), origin: block.origin.clone() })
             }
+            Some(Audience::Disputed(what)) => {
+                Verdict::refuse(Reason::PayloadDisputed { what: what.clone(), origin: block.origin.clone() })
+            }
             Some(Audience::Platforms(_)) | None => Verdict::recommend(),
         };
         at.graph.blocks_on(edge).map(verdict).collect()

@@ -7,6 +7,7 @@ mod known_risk;
 mod managed;
 mod phased_rollout;
 pub mod ready;
+mod source_stale;
 mod targeted_block;
 
 pub use channel_entry::ChannelEntry;
@@ -14,6 +15,7 @@ pub use hard_block::HardBlock;
 pub use known_risk::KnownRisk;
 pub use managed::Managed;
 pub use phased_rollout::PhasedRollout;
+pub use source_stale::SourceStale;
 pub use targeted_block::TargetedBlock;
 
 use crate::domain::{Edge, Situation, Verdict};
@@ -28,10 +30,10 @@ pub trait Rule: Send + Sync {
 pub struct Policy(Vec<Box<dyn Rule>>);
 
 impl Policy {
-    /// Rules whose verdict depends on the edge's blocks and the cluster alone, never on time.
+    /// Rules whose verdict depends on the graph, the edge's blocks and the cluster alone, never on time.
     /// The compiled sheets rely on that, and judge each set of blocks once.
     pub fn standing() -> Self {
-        Self(vec![Box::new(HardBlock), Box::new(KnownRisk), Box::new(TargetedBlock)])
+        Self(vec![Box::new(HardBlock), Box::new(KnownRisk), Box::new(SourceStale), Box::new(TargetedBlock)])
     }
 
     /// What decides which edges a client of the graph service sees.

@@ -14,7 +14,9 @@ impl Rule for TargetedBlock {
     fn judge(&self, edge: Edge, at: &Situation<'_>) -> Verdict {
         let verdict = |block: &KeptBlock| match &block.stops {
             Some(Audience::Platforms(platforms)) => judge_platform(&at.cluster.platform, platforms, block),
-            Some(Audience::Everybody | Audience::NotUnderstood(_)) | None => Verdict::recommend(),
+            Some(Audience::Everybody | Audience::NotUnderstood(_) | Audience::Disputed(_)) | None => {
+                Verdict::recommend()
+            }
         };
         at.graph.blocks_on(edge).map(verdict).collect()
     }

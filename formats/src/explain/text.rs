@@ -202,6 +202,8 @@ pub(crate) fn sentence(reason: &Reason, now: Timestamp) -> (String, Vec<String>)
         }
         Reason::NoEdge { .. }
         | Reason::UnknownRelease { .. }
+        | Reason::PayloadDisputed { .. }
+        | Reason::SourceStale { .. }
         | Reason::FleetHolds { .. }
         | Reason::Fleet(_)
         | Reason::Ready(_) => (format!("{}.", capital(&reason.to_string())), Vec::new()),

@@ -11,6 +11,7 @@ mod notes;
 mod promql;
 mod raw_metadata;
 mod schema;
+mod tarball;
 mod time;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,6 +23,7 @@ use towpath_core::finding::{Finding, Place};
 
 use crate::SourceFile;
 pub use notes::read as notes;
+pub use tarball::tarball;
 pub use time::{parse_duration, parse_time};
 
 /// The most platforms that all blocks together may name.
@@ -69,6 +71,9 @@ const MAX_FINDINGS_PER_FILE: usize = 50;
 /// The most different patterns that all blocks together may have; they bound what compiling them can cost.
 pub const MAX_PATTERNS: usize = 2_000;
 
+/// Graph data that has no channel.
+const NO_CHANNELS: &str = "no-channels";
+
 /// What one file says, and what is wrong with it.
 #[derive(Default)]
 struct Parsed {
@@ -80,6 +85,13 @@ impl Memory {
     /// As [`read`].
     pub fn read(&mut self, files: &[SourceFile]) -> Result<(GraphData, Vec<Finding>), Vec<Finding>> {
         self.reading(files).finish()
+    }
+
+    /// The same where somebody else has channels: these files may be blocks alone.
+    pub fn read_beside_channels(&mut self, files: &[SourceFile]) -> Result<(GraphData, Vec<Finding>), Vec<Finding>> {
+        let mut reading = self.reading(files);
+        reading.findings.retain(|finding| finding.code != NO_CHANNELS);
+        reading.finish()
     }
 
     fn reading(&mut self, files: &[SourceFile]) -> Reading {
@@ -173,7 +185,7 @@ impl Reading {
         let in_channels = |finding: &Finding| finding.place.file.starts_with("channels/");
         if self.data.channels.is_empty() && !self.findings.iter().any(in_channels) {
             let remedy = "add channels/<name>.yaml, or point --graph-data at the right folder";
-            self.findings.push(Finding::error("no-channels", Place::file("channels"), "there are no channels", remedy));
+            self.findings.push(Finding::error(NO_CHANNELS, Place::file("channels"), "there are no channels", remedy));
         }
         let mut seen: BTreeMap<&ChannelName, &ChannelSpec> = BTreeMap::new();
         for channel in &self.data.channels {

@@ -29,7 +29,7 @@ fn rollout(row: &TimetableRow, now: Timestamp) -> Value {
 fn stop(stop: &Stop) -> Value {
     let platforms: Option<Vec<&str>> = match &stop.whom {
         Audience::Platforms(platforms) => Some(platforms.iter().map(Platform::as_str).collect()),
-        Audience::Everybody | Audience::NotUnderstood(_) => None,
+        Audience::Everybody | Audience::NotUnderstood(_) | Audience::Disputed(_) => None,
     };
     json!({
         "origin": stop.origin.to_string(),

@@ -68,6 +68,7 @@ pub(crate) fn any_audience() -> impl Strategy<Value = Audience> {
         1 => Just(Audience::Everybody),
         4 => proptest::sample::subsequence(PLATFORMS.to_vec(), 1..3).prop_map(platforms),
         1 => Just(Audience::NotUnderstood("a test".into())),
+        1 => Just(Audience::Disputed("a test".into())),
     ]
 }
 

@@ -159,11 +159,15 @@ fn keys(fleet: &Fleet) -> Refused<&TokenKeys> {
 }
 
 fn token(headers: &HeaderMap) -> Refused<Token> {
+    bearer(headers).ok_or_else(|| Refusal::new(StatusCode::UNAUTHORIZED, "no_token", NO_TOKEN))
+}
+
+/// The token that a request brings; none if it brings none of ours.
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<Token> {
     let credentials = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let bearer =
         credentials.and_then(|text| text.split_once(' ')).filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
-    let token = bearer.and_then(|(_, token)| Token::parse(token.trim()));
-    token.ok_or_else(|| Refusal::new(StatusCode::UNAUTHORIZED, "no_token", NO_TOKEN))
+    bearer.and_then(|(_, token)| Token::parse(token.trim()))
 }
 
 fn fits(fits: bool) -> Refused<()> {

@@ -7,7 +7,7 @@ mod answer;
 mod metrics;
 mod openapi;
 mod query;
-mod receive;
+pub(crate) mod receive;
 mod routes;
 mod tokens;
 
@@ -19,10 +19,11 @@ use jiff::Timestamp;
 use towpath_core::domain::{ClusterId, Version};
 use towpath_formats::report::Report;
 
-pub(crate) use answer::{answer, may_read};
+pub(crate) use answer::{answer, bearer, may_read};
 pub use metrics::{ClusterCount, FleetMetrics, RemainingSoak};
 pub(crate) use metrics::{FleetCollector, ReportResults};
 pub(crate) use routes::PREFIX;
+pub(crate) use tokens::Token;
 pub use tokens::TokenKeys;
 
 /// What the app does behind the fleet API.

@@ -12,11 +12,21 @@ mod tests {
 
     use super::super::routes::{Access, ROUTES};
     use super::*;
-    use crate::{AnswerBody, Service, explain, graph, path};
+    use crate::{AnswerBody, Service, explain, graph, graph_data, path, reload};
 
     /// The paths that are not the fleet's.
-    const OTHERS: [&str; 8] =
-        [graph::PATH, graph::PATH_V1, explain::PATH, explain::ROLLOUTS, path::PATH, "/livez", "/readyz", "/metrics"];
+    const OTHERS: [&str; 10] = [
+        graph::PATH,
+        graph::PATH_V1,
+        graph_data::PATH,
+        explain::PATH,
+        explain::ROLLOUTS,
+        path::PATH,
+        reload::PATH,
+        "/livez",
+        "/readyz",
+        "/metrics",
+    ];
 
     fn description() -> Value {
         serde_json::from_str(TEXT).expect("it is JSON")

@@ -17,7 +17,7 @@ const LINGER: Duration = Duration::from_secs(1);
 
 /// Why a body was not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NotReceived {
+pub(crate) enum NotReceived {
     NotJson,
     TooLarge,
     TooSlow,
@@ -26,7 +26,7 @@ pub(super) enum NotReceived {
 }
 
 impl NotReceived {
-    pub(super) fn status(self) -> StatusCode {
+    pub(crate) fn status(self) -> StatusCode {
         match self {
             Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
@@ -35,7 +35,7 @@ impl NotReceived {
         }
     }
 
-    pub(super) fn kind(self) -> &'static str {
+    pub(crate) fn kind(self) -> &'static str {
         match self {
             Self::NotJson => "unsupported_media_type",
             Self::TooLarge => "body_too_large",
@@ -44,7 +44,7 @@ impl NotReceived {
         }
     }
 
-    pub(super) fn sentence(self) -> &'static str {
+    pub(crate) fn sentence(self) -> &'static str {
         match self {
             Self::NotJson => "the body must be JSON: send Content-Type: application/json",
             Self::TooLarge => "the body is larger than 65536 bytes; send less",
@@ -55,8 +55,13 @@ impl NotReceived {
     }
 }
 
+/// Whether there is no body at all.
+pub(crate) fn is_empty<B: Body>(body: &B) -> bool {
+    body.is_end_stream()
+}
+
 /// Reads a body to its end, within the limits.
-pub(super) async fn text<B>(headers: &HeaderMap, body: &mut B, within: Duration) -> Result<String, NotReceived>
+pub(crate) async fn text<B>(headers: &HeaderMap, body: &mut B, within: Duration) -> Result<String, NotReceived>
 where
     B: Body<Data = Bytes> + Unpin,
 {
@@ -72,7 +77,7 @@ where
 }
 
 /// Reads what is left of a body that is not wanted, so that the client gets to read why.
-pub(super) async fn discard<B>(headers: &HeaderMap, body: &mut B)
+pub(crate) async fn discard<B>(headers: &HeaderMap, body: &mut B)
 where
     B: Body<Data = Bytes> + Unpin,
 {

@@ -1,7 +1,7 @@
 //! Tokens: a cluster's is made from its id and a key, so none needs to be stored, and each fits one cluster alone.
 //!
 //! `tpc_` and base64url(HMAC-SHA256(key, `towpath/v1/cluster/` and the id)); the administrator's is `tpa_` and that of
-//! `towpath/v1/admin`. To take a key out of use, put a new one before it, hand out new tokens, then remove it.
+//! `towpath/v1/admin`, and one that may only make the service look at its sources is `tpr_` and that of `towpath/v1/reload`. To take a key out of use, put a new one before it, hand out new tokens, then remove it.
 
 use std::fmt;
 
@@ -20,6 +20,7 @@ const MAX_KEYS: usize = 8;
 
 const CLUSTER: &str = "tpc_";
 const ADMIN: &str = "tpa_";
+const RELOAD: &str = "tpr_";
 
 /// The keys that tokens are made with: the first signs, all verify.
 #[derive(Clone)]
@@ -28,10 +29,18 @@ pub struct TokenKeys(Vec<Key>);
 /// A key that has been taken in and can no longer be read.
 type Key = Hmac<Sha256>;
 
+/// What a token is said to be for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Holder {
+    Cluster,
+    Admin,
+    Reload,
+}
+
 /// Whose token it is said to be. Not shown: it is a secret.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Token {
-    is_admin: bool,
+    holder: Holder,
     code: [u8; 32],
 }
 
@@ -69,14 +78,24 @@ impl TokenKeys {
         format!("{ADMIN}{}", written(of_admin(&self.0[0])))
     }
 
+    /// The token that a pipeline says with that a source has changed.
+    pub fn reload_token(&self) -> String {
+        format!("{RELOAD}{}", written(of_reload(&self.0[0])))
+    }
+
     /// Whether it is this cluster's token.
     pub(crate) fn is_of_cluster(&self, token: &Token, cluster: &ClusterId) -> bool {
-        !token.is_admin & self.fits(token, |key| of_cluster(key, cluster))
+        (token.holder == Holder::Cluster) & self.fits(token, |key| of_cluster(key, cluster))
     }
 
     /// Whether it is the administrator's token.
     pub(crate) fn is_of_admin(&self, token: &Token) -> bool {
-        token.is_admin & self.fits(token, of_admin)
+        (token.holder == Holder::Admin) & self.fits(token, of_admin)
+    }
+
+    /// Whether whoever has this token may make the service look at its sources.
+    pub(crate) fn may_reload(&self, token: &Token) -> bool {
+        self.is_of_admin(token) | ((token.holder == Holder::Reload) & self.fits(token, of_reload))
     }
 
     /// Tries every key, and each in constant time: how long it takes tells nothing about them.
@@ -88,13 +107,11 @@ impl TokenKeys {
 impl Token {
     /// Reads what stands behind `Bearer`; none if it cannot be a token of ours.
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        let (is_admin, code) = match (text.strip_prefix(CLUSTER), text.strip_prefix(ADMIN)) {
-            (Some(code), _) => (false, code),
-            (_, Some(code)) => (true, code),
-            _ => return None,
-        };
+        let prefixes = [(CLUSTER, Holder::Cluster), (ADMIN, Holder::Admin), (RELOAD, Holder::Reload)];
+        let (code, holder) =
+            prefixes.iter().find_map(|(prefix, holder)| Some((text.strip_prefix(prefix)?, *holder)))?;
         let code = URL_SAFE_NO_PAD.decode(code).ok()?.try_into().ok()?;
-        Some(Self { is_admin, code })
+        Some(Self { holder, code })
     }
 }
 
@@ -108,6 +125,10 @@ fn of_cluster(key: &Key, cluster: &ClusterId) -> Key {
 
 fn of_admin(key: &Key) -> Key {
     key.clone().chain_update(b"towpath/v1/admin")
+}
+
+fn of_reload(key: &Key) -> Key {
+    key.clone().chain_update(b"towpath/v1/reload")
 }
 
 fn written(mac: Key) -> String {
@@ -151,6 +172,9 @@ mod tests {
         assert!(!keys.is_of_admin(&token));
         let admin = Token::parse(&keys.admin_token()).unwrap();
         assert!(keys.is_of_admin(&admin) && !keys.is_of_cluster(&admin, &id("a")));
+        let reload = Token::parse(&keys.reload_token()).unwrap();
+        assert!(keys.may_reload(&reload) && keys.may_reload(&admin) && !keys.may_reload(&token));
+        assert!(!keys.is_of_admin(&reload) && !keys.is_of_cluster(&reload, &id("a")));
         let relabelled = keys.admin_token().replace(ADMIN, CLUSTER);
         assert!(!keys.is_of_cluster(&Token::parse(&relabelled).unwrap(), &id("a")));
     }

@@ -143,7 +143,7 @@ fn edges(blocked: usize, all: usize) -> String {
 fn whom(stop: &Stop) -> String {
     let whom = match &stop.whom {
         Audience::Everybody => "for everybody".to_owned(),
-        Audience::NotUnderstood(what) => format!("for everybody, because {what}"),
+        Audience::NotUnderstood(what) | Audience::Disputed(what) => format!("for everybody, because {what}"),
         Audience::Platforms(platforms) => {
             let names: Vec<&str> = platforms.iter().map(Platform::as_str).collect();
             format!("on {} and unknown platforms", names.join(", "))

@@ -1,0 +1,248 @@
+//! A `tar.gz` of a directory, read within limits and written nowhere.
+//!
+//! Only plain files that are wanted are taken in; what would be a link is refused, since what it leads to is not in the archive for us. The one folder that
+//! archives of repositories put around everything (`graph-data-main/`) is left away.
+
+use std::io::{self, Read};
+use std::path::{Component, Path};
+
+use flate2::read::MultiGzDecoder;
+use towpath_core::finding::{Finding, Place};
+use towpath_formats::SourceFile;
+
+use crate::directory::{MAX_DIRECTORY_BYTES, MAX_ENTRIES};
+
+/// The most bytes that an archive may unpack to, with all that is not wanted.
+const MAX_UNPACKED_BYTES: u64 = 4 * MAX_DIRECTORY_BYTES;
+/// How many times as large as the archive what is in it may be. YAML shrinks to a twentieth; a bomb, to a thousandth.
+const MAX_RATIO: u64 = 200;
+
+/// The wanted files of an archive.
+pub fn unpack(place: &str, archive: &[u8], wanted: fn(&str) -> bool) -> Result<Vec<SourceFile>, Finding> {
+    let limit = MAX_UNPACKED_BYTES.min((archive.len() as u64).saturating_mul(MAX_RATIO).max(1 << 20));
+    let mut unpacked = Unpacked { place, wanted, plain: Vec::new(), in_folder: Vec::new(), top: Top::Unseen };
+    let mut bytes = Counted { inner: MultiGzDecoder::new(archive), left: limit };
+    unpacked.read(&mut tar::Archive::new(&mut bytes))?;
+    // To its end, where the checksum is: an archive that was cut short must not pass for a smaller one.
+    io::copy(&mut bytes, &mut io::sink()).map_err(|error| broken(place, &error))?;
+    Ok(unpacked.files())
+}
+
+/// What an archive holds, so far.
+struct Unpacked<'a> {
+    place: &'a str,
+    wanted: fn(&str) -> bool,
+    /// What is wanted by its path, …
+    plain: Vec<SourceFile>,
+    /// … and what is wanted by its path below a folder that holds everything.
+    in_folder: Vec<SourceFile>,
+    top: Top,
+}
+
+/// The folder that holds everything.
+enum Top {
+    Unseen,
+    One(String),
+    /// There are several, so it is none.
+    Many,
+}
+
+impl Unpacked<'_> {
+    fn read<R: Read>(&mut self, archive: &mut tar::Archive<R>) -> Result<(), Finding> {
+        let place = self.place;
+        let mut bytes = 0;
+        for (number, entry) in archive.entries().map_err(|error| broken(place, &error))?.enumerate() {
+            let mut entry = entry.map_err(|error| broken(place, &error))?;
+            if number >= MAX_ENTRIES {
+                return Err(too_large(place, format!("it has more than {MAX_ENTRIES} entries")));
+            }
+            let kind = entry.header().entry_type();
+            let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+            let Some(path) = plain_path(&path) else {
+                return Err(unsafe_entry(place, &path, "its path leads out of the archive"));
+            };
+            let is_description = kind.is_pax_global_extensions() || kind.is_pax_local_extensions();
+            if is_description || kind.is_dir() || path.is_empty() {
+                continue;
+            }
+            let below = self.below_top(&path);
+            let is_plain = (self.wanted)(&path);
+            let is_in_folder = below.as_deref().is_some_and(self.wanted);
+            if !is_plain && !is_in_folder {
+                continue;
+            }
+            if !kind.is_file() {
+                return Err(unsafe_entry(place, &path, "it is a link or no plain file"));
+            }
+            bytes += entry.size();
+            if bytes > MAX_DIRECTORY_BYTES {
+                return Err(too_large(
+                    place,
+                    format!("its files are larger than {MAX_DIRECTORY_BYTES} bytes together"),
+                ));
+            }
+            let mut content = Vec::new();
+            entry.read_to_end(&mut content).map_err(|error| broken(place, &error))?;
+            let file = |path: String| SourceFile { path, bytes: content.as_slice().into() };
+            match (is_plain, below) {
+                (true, _) => self.plain.push(file(path)),
+                (false, below) => self.in_folder.extend(below.map(file)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The path below the archive's first folder; none if it has no such folder.
+    fn below_top(&mut self, path: &str) -> Option<String> {
+        let (top, below) = path.split_once('/').unwrap_or((path, ""));
+        self.top = match &self.top {
+            Top::Unseen => Top::One(top.to_owned()),
+            Top::One(first) if first == top => return (!below.is_empty()).then(|| below.to_owned()),
+            Top::One(_) | Top::Many => Top::Many,
+        };
+        (matches!(self.top, Top::One(_)) && !below.is_empty()).then(|| below.to_owned())
+    }
+
+    /// The files of the archive, or those of the one folder in it.
+    fn files(self) -> Vec<SourceFile> {
+        let mut files = match (self.plain.is_empty(), self.top) {
+            (true, Top::One(_)) => self.in_folder,
+            _ => self.plain,
+        };
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        files
+    }
+}
+
+/// A path as it is written in graph data; none if it leads elsewhere.
+fn plain_path(path: &str) -> Option<String> {
+    let mut parts = Vec::new();
+    for part in Path::new(path).components() {
+        match part {
+            Component::Normal(name) => parts.push(name.to_str()?),
+            Component::CurDir => {}
+            Component::RootDir | Component::ParentDir | Component::Prefix(_) => return None,
+        }
+    }
+    Some(parts.join("/"))
+}
+
+/// A reader that ends in an error past its limit.
+struct Counted<R> {
+    inner: R,
+    left: u64,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.left = self.left.checked_sub(read as u64).ok_or_else(|| {
+            io::Error::new(io::ErrorKind::FileTooLarge, "it unpacks to much more than an archive of its size should")
+        })?;
+        Ok(read)
+    }
+}
+
+fn broken(place: &str, error: &io::Error) -> Finding {
+    let code = if error.kind() == io::ErrorKind::FileTooLarge { "too-large" } else { "bad-archive" };
+    let problem = format!("the archive cannot be read to its end: {error}");
+    Finding::error(code, Place::file(place), problem, "write it anew, with `tar czf`")
+}
+
+fn too_large(place: &str, problem: String) -> Finding {
+    Finding::error("too-large", Place::file(place), problem, "put the graph data alone into it")
+}
+
+fn unsafe_entry(place: &str, path: &str, problem: &str) -> Finding {
+    let remedy = "put the files themselves into the archive, by their names below its folder";
+    Finding::error("bad-archive", Place::file(place), format!("{path:?}: {problem}"), remedy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use tar::{Builder, EntryType, Header};
+
+    type Archive = Builder<GzEncoder<Vec<u8>>>;
+
+    fn archive(fill: impl FnOnce(&mut Archive)) -> Vec<u8> {
+        let mut archive = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+        fill(&mut archive);
+        archive.into_inner().unwrap().finish().unwrap()
+    }
+
+    fn add(archive: &mut Archive, path: &str, kind: EntryType, bytes: &[u8]) {
+        let mut header = Header::new_gnu();
+        header.set_entry_type(kind);
+        header.set_size(bytes.len() as u64);
+        // As a stranger would: no check of the path.
+        header.as_old_mut().name[..path.len()].copy_from_slice(path.as_bytes());
+        if kind == EntryType::Symlink {
+            header.set_link_name("/etc/passwd").unwrap();
+        }
+        header.set_cksum();
+        archive.append(&header, bytes).unwrap();
+    }
+
+    fn wanted(path: &str) -> bool {
+        path == "version" || path.starts_with("channels/")
+    }
+
+    fn paths(archive: &[u8]) -> Vec<String> {
+        unpack("x", archive, wanted).unwrap().into_iter().map(|file| file.path).collect()
+    }
+
+    #[test]
+    fn files_are_found_at_the_top_and_in_one_folder() {
+        for prefix in ["", "./", "graph-data-main/", "./graph-data-main/"] {
+            let bytes = archive(|archive| {
+                for path in ["version", "README.md", "channels/b.yaml", "channels/a.yaml"] {
+                    add(archive, &format!("{prefix}{path}"), EntryType::Regular, path.as_bytes());
+                }
+            });
+            assert_eq!(paths(&bytes), ["channels/a.yaml", "channels/b.yaml", "version"], "{prefix}");
+        }
+        let two = archive(|archive| {
+            add(archive, "a/version", EntryType::Regular, b"1");
+            add(archive, "b/version", EntryType::Regular, b"2");
+        });
+        assert_eq!(paths(&two), [""; 0], "of two folders, neither is the one");
+    }
+
+    #[test]
+    fn what_leads_elsewhere_is_refused() {
+        let code = |path: &str, kind| {
+            let bytes = archive(|archive| add(archive, path, kind, b""));
+            unpack("x", &bytes, wanted).map(|files| files.len()).map_err(|finding| finding.code)
+        };
+        assert_eq!(code("../version", EntryType::Regular), Err("bad-archive"));
+        assert_eq!(code("channels/../../x", EntryType::Regular), Err("bad-archive"));
+        assert_eq!(code("/version", EntryType::Regular), Err("bad-archive"));
+        assert_eq!(code("version", EntryType::Symlink), Err("bad-archive"));
+        assert_eq!(code("channels/x", EntryType::Link), Err("bad-archive"));
+        assert_eq!(code("channels/x", EntryType::Fifo), Err("bad-archive"));
+        assert_eq!(code("docs/link", EntryType::Symlink), Ok(0), "what is not wanted may be anything");
+    }
+
+    #[test]
+    fn half_an_archive_is_none() {
+        let noise: Vec<u8> = (0u32..20_000).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        let bytes = archive(|archive| {
+            add(archive, "version", EntryType::Regular, b"1.0.0");
+            add(archive, "channels/a.yaml", EntryType::Regular, &noise);
+        });
+        assert_eq!(paths(&bytes).len(), 2);
+        for cut in [0, 1, 10, bytes.len() / 2, bytes.len() - 9, bytes.len() - 1] {
+            assert_eq!(unpack("x", &bytes[..cut], wanted).unwrap_err().code, "bad-archive", "{cut}");
+        }
+    }
+
+    #[test]
+    fn a_bomb_is_not_unpacked() {
+        let bytes = archive(|archive| add(archive, "docs/zeros", EntryType::Regular, &vec![0; 32 << 20]));
+        assert!(bytes.len() < 200_000);
+        assert_eq!(unpack("x", &bytes, wanted).unwrap_err().code, "too-large");
+    }
+}

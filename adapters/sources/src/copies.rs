@@ -1,0 +1,235 @@
+//! The newest good copy of every source, on disk, so that a restart needs none of them.
+//!
+//! The files of a source are written under the name of their digest, and then a list that says which of them belong together. The list is replaced by one
+//! rename: whenever the process or the machine dies, the list that is there and what it names are whole, and of one moment.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use towpath_core::finding::{Finding, Place};
+use towpath_formats::SourceFile;
+use towpath_formats::source_copy::{self, KeptCopy};
+
+/// The most bytes that a copy, or the list, may have.
+const MAX_COPY_BYTES: u64 = 2 << 30;
+
+/// A copy of one source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Copy {
+    /// What the list says of it.
+    pub kept: KeptCopy,
+    /// Its files.
+    pub files: Vec<SourceFile>,
+}
+
+/// A folder with copies, which nobody else uses.
+#[derive(Debug)]
+pub struct Copies {
+    folder: PathBuf,
+    /// Held while we live.
+    _lock: File,
+}
+
+impl Copies {
+    /// Opens the folder, and makes it if need be.
+    pub fn open(folder: &Path) -> Result<Self, Finding> {
+        let unusable = |error: io::Error| {
+            let place = Place::file(folder.display().to_string());
+            Finding::error(
+                "bad-state",
+                place,
+                format!("it cannot be used: {error}"),
+                "give --state a folder of its own",
+            )
+        };
+        fs::create_dir_all(folder.join("copies")).map_err(unusable)?;
+        let lock = File::options().create(true).append(true).open(folder.join("lock")).map_err(unusable)?;
+        lock.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => unusable(io::Error::other("another towpath uses it")),
+            TryLockError::Error(error) => unusable(error),
+        })?;
+        Ok(Self { folder: folder.to_owned(), _lock: lock })
+    }
+
+    /// Where a source may keep what it can do without.
+    pub fn scratch(&self, source: &str) -> PathBuf {
+        self.folder.join("scratch").join(source)
+    }
+
+    /// What was kept. What is damaged is told, and left out.
+    pub fn load(&self) -> (Vec<Copy>, Vec<Finding>) {
+        let list = match self.read(&self.folder.join("current")) {
+            Ok(Some(bytes)) => {
+                source_copy::read_list(&bytes).ok_or_else(|| self.damaged("current", "the list of copies"))
+            }
+            Ok(None) => return (Vec::new(), Vec::new()),
+            Err(error) => Err(self.unreadable("current", &error)),
+        };
+        let (mut copies, mut findings) = (Vec::new(), Vec::new());
+        match list {
+            Ok(list) => {
+                for kept in list {
+                    match self.files(&kept) {
+                        Ok(files) => copies.push(Copy { kept, files }),
+                        Err(finding) => findings.push(finding),
+                    }
+                }
+            }
+            Err(finding) => findings.push(finding),
+        }
+        (copies, findings)
+    }
+
+    /// Keeps these copies, all of one moment, in the place of those before.
+    pub fn keep(&self, copies: &[Copy]) -> Result<(), Finding> {
+        let unwritable = |error: io::Error| {
+            let problem = format!("the copies cannot be kept: {error}");
+            Finding::error("unwritable", self.place("current"), problem, "make room, or check the folder's permissions")
+        };
+        for copy in copies {
+            self.write_files(copy).map_err(unwritable)?;
+        }
+        sync_folder(&self.folder.join("copies")).map_err(unwritable)?;
+        let list: Vec<KeptCopy> = copies.iter().map(|copy| copy.kept.clone()).collect();
+        self.replace("current", &source_copy::write_list(&list)).map_err(unwritable)?;
+        self.clear_away(&list);
+        Ok(())
+    }
+
+    fn write_files(&self, copy: &Copy) -> io::Result<()> {
+        let name = format!("copies/{}", copy.kept.digest);
+        match self.folder.join(&name).try_exists()? {
+            true => Ok(()),
+            false => {
+                let bytes = source_copy::write_files(&copy.files);
+                match source_copy::digest_of(&bytes) == copy.kept.digest {
+                    true => self.replace(&name, &bytes),
+                    // Whoever keeps copies need not have all of their files in memory for ever.
+                    false => Err(io::Error::other(format!("that of {} has been removed", copy.kept.source))),
+                }
+            }
+        }
+    }
+
+    /// Writes a file as a whole, or not at all.
+    fn replace(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let (path, temporary) = (self.folder.join(name), self.folder.join(format!("{name}.new")));
+        let mut file = File::create(&temporary)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&temporary, &path)?;
+        path.parent().map_or(Ok(()), sync_folder)
+    }
+
+    /// Removes what no list names; if that fails, it only takes room.
+    fn clear_away(&self, list: &[KeptCopy]) {
+        let named: BTreeSet<&str> = list.iter().map(|kept| kept.digest.as_str()).collect();
+        for entry in fs::read_dir(self.folder.join("copies")).into_iter().flatten().flatten() {
+            if !entry.file_name().to_str().is_some_and(|name| named.contains(name)) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+
+    fn files(&self, kept: &KeptCopy) -> Result<Vec<SourceFile>, Finding> {
+        let name = format!("copies/{}", kept.digest);
+        let path = self.folder.join(&name);
+        let bytes = self.read(&path).map_err(|error| self.unreadable(&name, &error))?.unwrap_or_default();
+        let files = source_copy::read_files(&bytes, &kept.digest);
+        files.ok_or_else(|| {
+            // Not there to be taken for whole the next time that it is to be kept.
+            let _ = fs::remove_file(&path);
+            self.damaged(&name, &format!("the copy of {}", kept.source))
+        })
+    }
+
+    fn read(&self, path: &Path) -> io::Result<Option<Vec<u8>>> {
+        match fs::metadata(path) {
+            Ok(metadata) if metadata.len() > MAX_COPY_BYTES => Err(io::Error::other("it is too large")),
+            Ok(_) => fs::read(path).map(Some),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn place(&self, name: &str) -> Place {
+        Place::file(self.folder.join(name).display().to_string())
+    }
+
+    fn damaged(&self, name: &str, what: &str) -> Finding {
+        let problem = format!("{what} is damaged and was left out");
+        Finding::warning(
+            "damaged-copy",
+            self.place(name),
+            problem,
+            "nothing, once the source has been read again; check the disk",
+        )
+    }
+
+    fn unreadable(&self, name: &str, error: &io::Error) -> Finding {
+        let problem = format!("it cannot be read: {error}");
+        Finding::warning("damaged-copy", self.place(name), problem, "check the folder's permissions, and the disk")
+    }
+}
+
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn copy(source: &str, text: &str) -> Copy {
+        let files = vec![SourceFile { path: "version".into(), bytes: text.as_bytes().into() }];
+        let digest = source_copy::digest_of(&source_copy::write_files(&files));
+        let last_good = jiff::Timestamp::UNIX_EPOCH;
+        Copy { kept: KeptCopy { source: source.into(), location: "x".into(), digest, last_good, made_at: None }, files }
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let names = fs::read_dir(folder.join("copies")).unwrap().map(|entry| entry.unwrap().file_name());
+        names.map(|name| name.to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn what_was_kept_last_is_loaded() {
+        let folder = tempfile::tempdir().unwrap();
+        let copies = Copies::open(folder.path()).unwrap();
+        assert_eq!(copies.load(), (vec![], vec![]));
+        for text in ["one", "two", "one"] {
+            let both = vec![copy("a", text), copy("b", "always")];
+            copies.keep(&both).unwrap();
+            assert_eq!(copies.load(), (both, vec![]));
+            assert_eq!(names(folder.path()).len(), 2, "nothing else is left");
+        }
+    }
+
+    #[test]
+    fn a_damaged_copy_is_left_out_and_can_be_kept_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let copies = Copies::open(folder.path()).unwrap();
+        let both = vec![copy("a", "one"), copy("b", "two")];
+        copies.keep(&both).unwrap();
+        fs::write(folder.path().join("copies").join(&both[0].kept.digest), "damaged").unwrap();
+        let (loaded, findings) = copies.load();
+        assert_eq!((loaded, findings.len()), (both[1..].to_vec(), 1));
+        assert!(findings[0].problem.contains("the copy of a is damaged"), "{findings:?}");
+        copies.keep(&both).unwrap();
+        assert_eq!(copies.load(), (both, vec![]));
+        fs::write(folder.path().join("current"), "damaged").unwrap();
+        let (loaded, findings) = copies.load();
+        assert_eq!((loaded.len(), findings[0].code), (0, "damaged-copy"));
+    }
+
+    #[test]
+    fn a_folder_is_used_by_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = Copies::open(folder.path()).unwrap();
+        assert!(Copies::open(folder.path()).unwrap_err().problem.contains("another towpath uses it"));
+        drop(first);
+        Copies::open(folder.path()).unwrap();
+    }
+}

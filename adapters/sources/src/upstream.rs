@@ -1,0 +1,77 @@
+//! A Cincinnati service, asked for some channels and architectures. Each answer is one file; what did not change is not sent again.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use towpath_core::finding::{Finding, Place};
+use towpath_formats::{SourceFile, upstream};
+
+use crate::http::{Got, Http, Validators, without_credentials};
+
+/// The largest answer.
+const MAX_ANSWER_BYTES: usize = 64 << 20;
+/// So many questions at once.
+const MAX_AT_ONCE: usize = 4;
+/// The content type of the protocol.
+const ACCEPT: &str = "application/json";
+
+/// A service, and what it last answered.
+pub struct Upstream {
+    http: Http,
+    url: String,
+    questions: Vec<(String, String)>,
+    known: BTreeMap<String, (Validators, Arc<[u8]>)>,
+}
+
+impl Upstream {
+    /// The service at an address (`…/graph`), to be asked for each channel and architecture.
+    pub fn new(http: Http, url: &str, channels: &[String], arches: &[String]) -> Self {
+        let of = |channel: &String| arches.iter().map(|arch| (channel.clone(), arch.clone())).collect::<Vec<_>>();
+        let questions = channels.iter().flat_map(of).collect();
+        Self { http, url: url.to_owned(), questions, known: BTreeMap::new() }
+    }
+
+    /// Asks for everything. One answer that cannot be had, and none counts: half of them would be another graph.
+    pub async fn read(&mut self) -> Result<Vec<SourceFile>, Finding> {
+        let at_once = Arc::new(Semaphore::new(MAX_AT_ONCE));
+        let mut asking = JoinSet::new();
+        for (channel, arch) in &self.questions {
+            let name = upstream::file_name(channel, arch);
+            let url = self.question(channel, arch)?;
+            let validators = self.known.get(&name).map(|(validators, _)| validators.clone()).unwrap_or_default();
+            let (http, at_once) = (self.http.clone(), at_once.clone());
+            asking.spawn(async move {
+                let _turn = at_once.acquire().await;
+                (name, http.get(&url, ACCEPT, &validators, MAX_ANSWER_BYTES).await)
+            });
+        }
+        let mut known = BTreeMap::new();
+        while let Some(answered) = asking.join_next().await {
+            let (name, got) = answered.map_err(|error| self.failed(error.to_string()))?;
+            let kept = match got? {
+                Got::Body { bytes, validators } => Some((validators, bytes.into())),
+                Got::Unchanged => self.known.get(&name).cloned(),
+            };
+            known.extend(kept.map(|kept| (name, kept)));
+        }
+        self.known = known;
+        Ok(self
+            .known
+            .iter()
+            .map(|(path, (_, bytes))| SourceFile { path: path.clone(), bytes: bytes.clone() })
+            .collect())
+    }
+
+    fn question(&self, channel: &str, arch: &str) -> Result<String, Finding> {
+        let mut url = reqwest::Url::parse(&self.url).map_err(|error| self.failed(error.to_string()))?;
+        url.query_pairs_mut().append_pair("channel", channel).append_pair("arch", arch);
+        Ok(url.into())
+    }
+
+    fn failed(&self, problem: String) -> Finding {
+        let remedy = "check the address, and that the service is up";
+        Finding::error("http", Place::file(without_credentials(&self.url)), problem, remedy)
+    }
+}

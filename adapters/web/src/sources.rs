@@ -1,0 +1,174 @@
+//! How the sources of the graph are: for `/readyz`, metrics, and whoever asks whether to believe an answer.
+
+use std::fmt;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use serde_json::{Value, json};
+use towpath_core::finding::Finding;
+use towpath_core::intake::{Ages, Freshness};
+
+/// How one source is. Shown to anybody: it must hold no secret.
+#[derive(Debug, Clone)]
+pub struct SourceHealth {
+    /// Its configured name.
+    pub name: Arc<str>,
+    /// What kind of source: `directory`, `git`, …
+    pub kind: &'static str,
+    /// Where it is, without credentials.
+    pub location: String,
+    /// When a copy of it was last found to be good.
+    pub last_success: Option<Timestamp>,
+    /// What was wrong the last time that something was, and since when; none while all is well.
+    pub problem: Option<SourceProblem>,
+    /// How often it was read, by result.
+    pub reads: SourceReads,
+    /// When it counts as old.
+    pub ages: Ages,
+}
+
+/// What is wrong with a source.
+#[derive(Debug, Clone)]
+pub struct SourceProblem {
+    /// Since when, without a good read between.
+    pub since: Timestamp,
+    /// The findings of the last read.
+    pub findings: Vec<Finding>,
+}
+
+/// How often a source was read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SourceReads {
+    /// With something new.
+    pub changed: u64,
+    /// As it was.
+    pub unchanged: u64,
+    /// It could not be read or understood.
+    pub failed: u64,
+    /// It could, and was not taken: empty, shrunk, or older than before.
+    pub refused: u64,
+}
+
+/// How many findings of a source are shown.
+const MAX_FINDINGS: usize = 5;
+
+impl SourceHealth {
+    /// How good the copy in use is; none if there never was one.
+    pub fn freshness(&self, now: Timestamp) -> Option<Freshness> {
+        self.last_success.map(|at| Freshness::of(at, now, &self.ages))
+    }
+
+    fn state(&self, now: Timestamp) -> &'static str {
+        self.freshness(now).map_or("never read", Freshness::name)
+    }
+
+    fn age_seconds(&self, now: Timestamp) -> Option<i64> {
+        self.last_success.map(|at| now.duration_since(at).as_secs().max(0))
+    }
+
+    fn json(&self, now: Timestamp) -> Value {
+        let problem = self.problem.as_ref().map(|problem| {
+            let first = problem.findings.first();
+            json!({
+                "since": problem.since.to_string(),
+                "kind": first.map(|finding| finding.code),
+                "sentence": first.map(ToString::to_string),
+                "more": problem.findings.iter().skip(1).take(MAX_FINDINGS).map(ToString::to_string).collect::<Vec<_>>(),
+            })
+        });
+        json!({
+            "name": *self.name,
+            "kind": self.kind,
+            "location": self.location,
+            "state": self.state(now),
+            "ageSeconds": self.age_seconds(now),
+            "lastSuccess": self.last_success.map(|at| at.to_string()),
+            "problem": problem,
+        })
+    }
+}
+
+/// All sources, for `/readyz`.
+pub(crate) fn told(sources: &[SourceHealth], now: Timestamp) -> Value {
+    sources.iter().map(|source| source.json(now)).collect()
+}
+
+/// What the status says of sources that are old; none while all are as they should be.
+pub(crate) fn complaint(sources: &[SourceHealth], now: Timestamp) -> Option<String> {
+    let of = |wanted: Freshness| -> Vec<String> {
+        let old = sources.iter().filter(|source| source.freshness(now) == Some(wanted));
+        let since = |source: &SourceHealth| source.last_success.map(|at| at.to_string()).unwrap_or_default();
+        old.map(|source| format!("{} was last good at {}", source.name, since(source))).collect()
+    };
+    let (closed, degraded) = (of(Freshness::Closed), of(Freshness::Degraded));
+    match (closed.is_empty(), degraded.is_empty()) {
+        (false, _) => {
+            Some(format!("ready, closed: nothing is recommended, {}", [closed, degraded].concat().join(", ")))
+        }
+        (true, false) => Some(format!("ready, degraded: {}", degraded.join(", "))),
+        (true, true) => None,
+    }
+}
+
+/// What is known of the sources at the time of a scrape.
+#[derive(Debug)]
+pub(crate) struct SourcesCollector {
+    pub(crate) sources: Arc<Vec<SourceHealth>>,
+    pub(crate) now: Timestamp,
+}
+
+impl Collector for SourcesCollector {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let name = |source: &SourceHealth| [("source", source.name.to_string())];
+        let ages = self.sources.iter().filter_map(|source| Some((name(source), source.age_seconds(self.now)?)));
+        let help = "Time since a source was last found to be good";
+        gauges(&mut encoder, "towpath_source_age_seconds", help, ages)?;
+        let successes = self.sources.iter().filter_map(|source| Some((name(source), source.last_success?.as_second())));
+        let help = "When a source was last found to be good";
+        gauges(&mut encoder, "towpath_source_last_success_timestamp_seconds", help, successes)?;
+        let count = |state| {
+            let in_state = self.sources.iter().filter(|source| source.state(self.now) == state).count();
+            ([("state", state)], i64::try_from(in_state).unwrap_or(i64::MAX))
+        };
+        let states = Freshness::ALL.map(Freshness::name).into_iter().chain(["never read"]).map(count);
+        gauges(&mut encoder, "towpath_sources_state", "Sources by how good the copy in use is", states)?;
+        self.encode_reads(&mut encoder)
+    }
+}
+
+impl SourcesCollector {
+    fn encode_reads(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "Reads of a source, by result";
+        let mut family = encoder.encode_descriptor("towpath_source_reads", help, None, MetricType::Counter)?;
+        for source in self.sources.iter() {
+            let SourceReads { changed, unchanged, failed, refused } = source.reads;
+            let results = [("changed", changed), ("unchanged", unchanged), ("failed", failed), ("refused", refused)];
+            for (result, count) in results {
+                let labels = [("source", source.name.to_string()), ("result", result.to_owned())];
+                ConstCounter::new(count).encode(family.encode_family(&labels)?)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn gauges<V, const N: usize>(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    series: impl IntoIterator<Item = ([(&'static str, V); N], i64)>,
+) -> fmt::Result
+where
+    V: prometheus_client::encoding::EncodeLabelValue,
+{
+    let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+    for (labels, value) in series {
+        ConstGauge::new(value).encode(family.encode_family(&labels)?)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,313 @@
+//! How a source is named: one string, in a flag or in the file.
+//!
+//! | string | graph data | releases |
+//! |---|---|---|
+//! | a path | a directory | a Cincinnati graph file |
+//! | `git+https://host/repo.git#REVISION:FOLDER` | a revision of a repository | |
+//! | `https://host/…` | a `tar.gz` | a Cincinnati service, with `#channels=a,b` |
+//! | `oci://registry/repository:tag` | a graph-data image | release images |
+//!
+//! Behind the `#` there may be `name=…` and `every=SECONDS`, joined by `&`; a path has no options, since it may have any character.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use towpath_core::domain::ChannelName;
+use towpath_sources::{GitRemote, is_loopback, without_credentials};
+
+/// The most channels, and the most architectures, that a service is asked for.
+const MAX_ASKED: usize = 200;
+/// The longest name of a source.
+const MAX_NAME_BYTES: usize = 40;
+
+/// What a source is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    GraphData,
+    Releases,
+    Platforms,
+}
+
+/// Where a source is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Location {
+    /// In the binary.
+    Example,
+    /// A directory, or a file.
+    Path(PathBuf),
+    Git(GitRemote),
+    /// A `tar.gz`.
+    Archive(String),
+    /// A Cincinnati service.
+    Upstream {
+        url: String,
+        channels: Vec<String>,
+        arches: Vec<String>,
+    },
+    /// Images in a registry: `registry/repository[:tag|@digest]`.
+    Image(String),
+}
+
+/// A source, as it is configured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SourceSpec {
+    pub(crate) name: Arc<str>,
+    pub(crate) role: Role,
+    pub(crate) location: Location,
+    /// Read it this often.
+    pub(crate) every: Duration,
+    /// As it was written.
+    text: String,
+}
+
+/// How often sources are read that do not say it themselves.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Intervals {
+    pub(crate) local: Duration,
+    pub(crate) remote: Duration,
+}
+
+impl SourceSpec {
+    /// Reads what was written for a source of that role.
+    pub(crate) fn parse(
+        role: Role,
+        text: &str,
+        name: &str,
+        intervals: Intervals,
+        plain_http: bool,
+    ) -> anyhow::Result<Self> {
+        let parsed = || -> anyhow::Result<Self> {
+            let Some((scheme, _)) = text.split_once("://") else {
+                return Ok(Self::new(role, Location::Path(text.into()), name, intervals.local, text));
+            };
+            let (address, fragment) = text.split_once('#').unwrap_or((text, ""));
+            let mut options = Options::parse(fragment)?;
+            let location = location(role, scheme, address, &mut options)?;
+            check_plain_http(address, plain_http)?;
+            let every = options.take("every").map(|text| seconds(&text)).transpose()?.unwrap_or(intervals.remote);
+            let name = options.take("name").unwrap_or_else(|| name.to_owned());
+            options.finish()?;
+            Ok(Self::new(role, location, &name, every, text))
+        };
+        let spec = parsed().with_context(|| format!("{:?} cannot be used as a source", without_credentials(text)))?;
+        let well_formed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+        match (1..=MAX_NAME_BYTES).contains(&spec.name.len()) && spec.name.bytes().all(well_formed) {
+            true => Ok(spec),
+            false => bail!("{:?} cannot be a source's name; use lower-case letters, digits and -", spec.name),
+        }
+    }
+
+    /// One that is built in.
+    pub(crate) fn example(role: Role, name: &str, intervals: Intervals) -> Self {
+        Self::new(role, Location::Example, name, intervals.local, "")
+    }
+
+    fn new(role: Role, location: Location, name: &str, every: Duration, text: &str) -> Self {
+        Self { name: name.into(), role, location, every, text: text.to_owned() }
+    }
+
+    /// As it was written, without what is secret.
+    pub(crate) fn shown(&self) -> String {
+        without_credentials(&self.text)
+    }
+}
+
+impl Location {
+    /// For people and machines.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Example => "example",
+            Self::Path(_) => "path",
+            Self::Git(_) => "git",
+            Self::Archive(_) => "archive",
+            Self::Upstream { .. } => "upstream",
+            Self::Image(_) => "image",
+        }
+    }
+}
+
+/// Without credentials.
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Example => f.write_str("built in"),
+            Self::Path(path) => write!(f, "{}", path.display()),
+            Self::Git(remote) => {
+                write!(f, "git+{}#{}:{}", without_credentials(&remote.url), remote.revision, remote.folder)
+            }
+            Self::Archive(url) => f.write_str(&without_credentials(url)),
+            Self::Upstream { url, channels, arches } => {
+                let url = without_credentials(url);
+                write!(f, "{url}#channels={}&arch={}", channels.join(","), arches.join(","))
+            }
+            Self::Image(image) => write!(f, "oci://{image}"),
+        }
+    }
+}
+
+fn location(role: Role, scheme: &str, address: &str, options: &mut Options) -> anyhow::Result<Location> {
+    Ok(match (scheme, role) {
+        ("git+https" | "git+http" | "git+file", Role::GraphData) => Location::Git(git(address, options)?),
+        ("https" | "http", Role::GraphData) => Location::Archive(address.to_owned()),
+        ("https" | "http", Role::Releases) => upstream(address, options)?,
+        ("oci", Role::GraphData | Role::Releases) => Location::Image(address.trim_start_matches("oci://").to_owned()),
+        (_, Role::GraphData) => bail!("name a path, git+https://…, git+file://…, https://… or oci://…"),
+        (_, Role::Releases) => bail!("name a path, https://…/graph or oci://…"),
+        (_, Role::Platforms) => bail!("name a path"),
+    })
+}
+
+fn git(address: &str, options: &mut Options) -> anyhow::Result<GitRemote> {
+    let url = address.trim_start_matches("git+").to_owned();
+    let (revision, folder) = options.bare.take().unwrap_or_default().split_once(':').map_or_else(
+        || (String::new(), String::new()),
+        |(revision, folder)| (revision.to_owned(), folder.trim_matches('/').to_owned()),
+    );
+    let revision = if revision.is_empty() { "HEAD".to_owned() } else { revision };
+    let well_formed = |c: char| c.is_ascii_alphanumeric() || "._-/".contains(c);
+    if revision.starts_with('-') || revision.contains("..") || !revision.chars().all(well_formed) {
+        bail!("{revision:?} is not the name of a branch, a tag or a commit");
+    }
+    Ok(GitRemote { url, revision, folder })
+}
+
+fn upstream(url: &str, options: &mut Options) -> anyhow::Result<Location> {
+    let list = |text: String| text.split(',').map(str::trim).map(str::to_owned).collect::<Vec<_>>();
+    let channels =
+        options.take("channels").map(list).context("say which channels to ask for: #channels=stable-4.20,…")?;
+    let arches = options.take("arch").map_or_else(|| vec!["amd64".to_owned()], list);
+    for channel in &channels {
+        ChannelName::new(channel).with_context(|| format!("{channel:?} cannot be a channel's name"))?;
+    }
+    let is_arch = |arch: &&String| !arch.is_empty() && arch.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    if let Some(wrong) = arches.iter().find(|arch| !is_arch(arch)) {
+        bail!("{wrong:?} is not an architecture");
+    }
+    if channels.len() * arches.len() > MAX_ASKED {
+        bail!("that is {} questions; at most {MAX_ASKED} are asked", channels.len() * arches.len());
+    }
+    Ok(Location::Upstream { url: url.to_owned(), channels, arches })
+}
+
+/// Plain HTTP is for this machine, or by leave.
+fn check_plain_http(address: &str, plain_http: bool) -> anyhow::Result<()> {
+    let Some(rest) = address.trim_start_matches("git+").strip_prefix("http://") else {
+        return Ok(());
+    };
+    let authority = rest.split('/').next().unwrap_or_default();
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let host =
+        host.rsplit_once(':').filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit())).map_or(host, |(h, _)| h);
+    match plain_http || is_loopback(host) {
+        true => Ok(()),
+        false => bail!(
+            "this is plain HTTP, which anybody on the way can read and change; use https, or allow it with --plain-http"
+        ),
+    }
+}
+
+fn seconds(text: &str) -> anyhow::Result<Duration> {
+    let seconds: u64 = text.parse().with_context(|| format!("every={text} is not a number of seconds"))?;
+    match (1..=86_400).contains(&seconds) {
+        true => Ok(Duration::from_secs(seconds)),
+        false => bail!("every={seconds}: it can be 1 to 86400"),
+    }
+}
+
+/// What stands behind the `#`.
+struct Options {
+    /// What has no key: git's revision.
+    bare: Option<String>,
+    named: Vec<(String, String)>,
+}
+
+impl Options {
+    fn parse(fragment: &str) -> anyhow::Result<Self> {
+        let mut options = Self { bare: None, named: Vec::new() };
+        for part in fragment.split('&').filter(|part| !part.is_empty()) {
+            match part.split_once('=') {
+                Some((key, value)) => options.named.push((key.to_owned(), value.to_owned())),
+                None if options.bare.is_none() => {
+                    let with_folder = if part.contains(':') { part.to_owned() } else { format!("{part}:") };
+                    options.bare = Some(with_folder);
+                }
+                None => bail!("{part:?}: an option has a key and a value, as in every=60"),
+            }
+        }
+        Ok(options)
+    }
+
+    fn take(&mut self, key: &str) -> Option<String> {
+        let at = self.named.iter().position(|(name, _)| name == key)?;
+        Some(self.named.remove(at).1)
+    }
+
+    fn finish(self) -> anyhow::Result<()> {
+        match (self.bare, self.named.first()) {
+            (Some(bare), _) => bail!("{:?}: only git has revisions", bare.trim_end_matches(':')),
+            (None, Some((key, _))) => bail!("{key:?} is no option here, or stands twice"),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(role: Role, text: &str) -> anyhow::Result<SourceSpec> {
+        let intervals = Intervals { local: Duration::from_secs(30), remote: Duration::from_secs(300) };
+        SourceSpec::parse(role, text, "default", intervals, false)
+    }
+
+    fn told(role: Role, text: &str) -> String {
+        match parse(role, text) {
+            Ok(spec) => {
+                format!("{} {} {} every {}", spec.name, spec.location.kind(), spec.location, spec.every.as_secs())
+            }
+            Err(error) => format!("{error:#}"),
+        }
+    }
+
+    #[test]
+    fn sources_are_named_by_one_string() {
+        for (text, expected) in [
+            ("/srv/a b#c", "default path /srv/a b#c every 30"),
+            ("git+https://host/r.git", "default git git+https://host/r.git#HEAD: every 300"),
+            ("git+https://host/r.git#main", "default git git+https://host/r.git#main: every 300"),
+            ("git+file:///r#v1:a/b&name=x&every=60", "x git git+file:///r#v1:a/b every 60"),
+            ("https://u:p@host/x.tar.gz", "default archive https://…@host/x.tar.gz every 300"),
+            ("http://127.0.0.1:80/x", "default archive http://127.0.0.1:80/x every 300"),
+            ("oci://quay.io/a/b:1#every=600", "default image oci://quay.io/a/b:1 every 600"),
+        ] {
+            assert_eq!(told(Role::GraphData, text), expected);
+        }
+        let upstream =
+            "https://api.openshift.com/api/upgrades_info/graph#channels=stable-4.20,fast-4.20&arch=amd64,arm64";
+        assert_eq!(told(Role::Releases, upstream), format!("default upstream {upstream} every 300"));
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_told() {
+        for (role, text, expected) in [
+            (Role::GraphData, "http://example.com/x", "plain HTTP"),
+            (Role::GraphData, "git+http://u:secret@example.com/x", "plain HTTP"),
+            (Role::GraphData, "git+ssh://host/x", "name a path, git+https"),
+            (Role::GraphData, "git+https://h/x#--upload-pack=x", "no option"),
+            (Role::GraphData, "git+https://h/x#-x", "not the name of a branch"),
+            (Role::GraphData, "https://h/x#main", "only git has revisions"),
+            (Role::GraphData, "https://h/x#every=0", "1 to 86400"),
+            (Role::GraphData, "https://h/x#name=A", "cannot be a source's name"),
+            (Role::Releases, "https://h/graph", "say which channels"),
+            (Role::Releases, "https://h/graph#channels=A", "cannot be a channel's name"),
+            (Role::Releases, "git+https://h/x", "name a path, https"),
+            (Role::Platforms, "https://h/x", "name a path"),
+        ] {
+            let told = told(role, text);
+            assert!(told.contains(expected) && !told.contains("secret"), "{text}: {told}");
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! The newest good copy of each source, and the graph of all of them.
+//!
+//! A copy takes the place of the one before when it can be read, nothing is against it, and a graph was made of it; until then the one before stays.
+//! A graph is of all sources or of none: an edge of one source may carry a risk that only another knows of.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+use towpath_core::domain::{ChannelName, Graph, GraphData, Releases, StaleSource};
+use towpath_core::finding::{Finding, Place};
+use towpath_core::intake::{Allowances, Freshness, Objection, Summary, Supply, next_change, objections, unite};
+use towpath_formats::platforms::Platforms;
+use towpath_formats::source_copy::{self, KeptCopy};
+use towpath_formats::upstream::Upstream;
+use towpath_formats::{SourceFile, graph_data, platforms, releases, upstream};
+use towpath_sources::Copy;
+use towpath_web::{Snapshot, SourceHealth, SourceProblem, SourceReads};
+
+use super::SourceSettings;
+use super::address::{Location, Role, SourceSpec};
+use super::reader::Read;
+
+/// All sources, and what is known of each.
+pub(crate) struct Intake {
+    sources: Vec<Source>,
+    settings: SourceSettings,
+    memory: graph_data::Memory,
+}
+
+struct Source {
+    spec: SourceSpec,
+    good: Option<Good>,
+    /// What will be good once a graph has been made of it.
+    next: Option<Good>,
+    problem: Option<SourceProblem>,
+    reads: SourceReads,
+    /// What its next copy is allowed.
+    allowed_once: BTreeSet<Objection>,
+}
+
+/// A copy that can be used.
+#[derive(Clone)]
+struct Good {
+    /// Dropped where nobody will ask for them again.
+    files: Vec<SourceFile>,
+    digest: String,
+    parsed: Parsed,
+    warnings: Vec<Finding>,
+    summary: Summary,
+    last_good: Timestamp,
+}
+
+/// What a copy says.
+#[derive(Clone)]
+enum Parsed {
+    GraphData(GraphData),
+    Releases(Releases),
+    Upstream(Upstream),
+    Platforms(Platforms),
+}
+
+/// What became of a read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Taken {
+    Changed,
+    Unchanged,
+    Failed,
+}
+
+impl Intake {
+    /// Nothing has been read.
+    pub(crate) fn new(settings: &SourceSettings) -> Self {
+        let source = |spec: &SourceSpec| Source {
+            spec: spec.clone(),
+            good: None,
+            next: None,
+            problem: None,
+            reads: SourceReads::default(),
+            allowed_once: BTreeSet::new(),
+        };
+        let sources = settings.specs.iter().map(source).collect();
+        Self { sources, settings: settings.clone(), memory: graph_data::Memory::default() }
+    }
+
+    /// Takes up what was kept before a restart. What cannot be used any more is told.
+    pub(crate) fn restore(&mut self, copies: Vec<Copy>) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for Copy { kept, files } in copies {
+            let is_it = |source: &&mut Source| {
+                *source.spec.name == *kept.source && source.spec.location.to_string() == kept.location
+            };
+            let Some(at) = self.sources.iter_mut().position(|mut source| is_it(&&mut source)) else { continue };
+            let read = Read { files, made_at: kept.made_at };
+            match self.parse(at, read, kept.digest, kept.last_good) {
+                Ok(good) => self.sources[at].next = Some(good),
+                Err(wrong) => findings.extend(wrong),
+            }
+        }
+        findings
+    }
+
+    /// What the next copy of a source is allowed.
+    pub(crate) fn allow_once(&mut self, source: usize, allowed: &[Objection]) {
+        self.sources[source].allowed_once.extend(allowed);
+    }
+
+    /// Takes in what was read of a source.
+    pub(crate) fn take(&mut self, source: usize, outcome: Result<Read, Finding>, now: Timestamp) -> Taken {
+        let read = match outcome {
+            Ok(read) => read,
+            Err(finding) => return self.sources[source].failed(vec![finding], now),
+        };
+        let digest = source_copy::digest_of_files(&read.files);
+        let newest = self.sources[source].newest_mut().filter(|newest| newest.digest == digest);
+        if let Some(same) = newest {
+            same.last_good = same.last_good.max(now);
+            self.sources[source].problem = None;
+            self.sources[source].reads.unchanged += 1;
+            return Taken::Unchanged;
+        }
+        let good = match self.parse(source, read, digest, now) {
+            Ok(good) => good,
+            Err(findings) => return self.sources[source].failed(findings, now),
+        };
+        self.judge(source, good, now)
+    }
+
+    fn judge(&mut self, source: usize, good: Good, now: Timestamp) -> Taken {
+        let allowances = self.allowances(source);
+        let source = &mut self.sources[source];
+        let against = source.newest_mut().map(|before| before.summary.clone());
+        let against = against.map(|before| objections(&source.spec.name, &before, &good.summary, &allowances));
+        match against.filter(|findings| !findings.is_empty()) {
+            Some(findings) => {
+                source.reads.refused += 1;
+                source.problem(findings, now);
+                Taken::Failed
+            }
+            None => {
+                source.reads.changed += 1;
+                source.problem = None;
+                source.allowed_once.clear();
+                source.next = Some(good);
+                Taken::Changed
+            }
+        }
+    }
+
+    fn allowances(&self, source: usize) -> Allowances {
+        let source = &self.sources[source];
+        let always = self.settings.allow.get(&*source.spec.name).cloned().unwrap_or_default();
+        let allowed = always.union(&source.allowed_once).copied().collect();
+        Allowances { max_shrink_percent: self.settings.max_shrink_percent, allowed }
+    }
+
+    fn parse(&mut self, source: usize, read: Read, digest: String, last_good: Timestamp) -> Result<Good, Vec<Finding>> {
+        let spec = &self.sources[source].spec;
+        let Read { files, made_at } = read;
+        let (parsed, warnings) = match (&spec.location, spec.role, files.first()) {
+            (Location::Upstream { .. }, ..) => upstream::read(&files).map(|(read, w)| (Parsed::Upstream(read), w))?,
+            (_, Role::GraphData, _) => {
+                let read = match self.settings.has_upstream() {
+                    true => self.memory.read_beside_channels(&files),
+                    false => self.memory.read(&files),
+                };
+                read.map(|(read, warnings)| (Parsed::GraphData(read), warnings))?
+            }
+            (_, Role::Releases, Some(file)) => {
+                let place = Place::file(file.path.as_str());
+                releases::read(&place, &file.bytes).map(|(read, warnings)| (Parsed::Releases(read), warnings))?
+            }
+            (_, Role::Platforms, Some(file)) => {
+                let place = Place::file(file.path.as_str());
+                platforms::read(&place, &file.bytes).map(|read| (Parsed::Platforms(read), Vec::new()))?
+            }
+            (_, Role::Releases | Role::Platforms, None) => {
+                let place = Place::file(spec.name.clone());
+                return Err(vec![Finding::error("unreadable", place, "it has no file", "give it one")]);
+            }
+        };
+        let summary = parsed.summary().made_at(made_at);
+        Ok(Good { files, digest, parsed, warnings, summary, last_good })
+    }
+
+    /// Whether there is a copy of every source.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.sources.iter().all(|source| source.newest().is_some())
+    }
+
+    /// Whether a copy waits for a graph to be made of it.
+    pub(crate) fn has_news(&self) -> bool {
+        self.sources.iter().any(|source| source.next.is_some())
+    }
+
+    /// The graph of the newest copies, and what there is to say about it.
+    pub(crate) fn graph(&self) -> (Graph, Vec<Finding>) {
+        let (mut data, mut channels, mut supplies, mut findings) =
+            (GraphData::default(), Vec::new(), Vec::new(), Vec::new());
+        for source in &self.sources {
+            let Some(good) = source.newest() else { continue };
+            findings.extend_from_slice(&good.warnings);
+            let supply = |releases: &Releases| Supply { source: source.spec.name.clone(), releases: releases.clone() };
+            match &good.parsed {
+                Parsed::GraphData(declared) => data = declared.clone(),
+                Parsed::Releases(declared) => supplies.push(supply(declared)),
+                Parsed::Upstream(upstream) => {
+                    supplies.push(supply(&upstream.releases));
+                    channels.extend(upstream.channels.iter().cloned());
+                }
+                Parsed::Platforms(_) => {}
+            }
+        }
+        let united = unite(supplies);
+        let mut known: BTreeSet<ChannelName> = data.channels.iter().map(|channel| channel.name.clone()).collect();
+        // A channel that we define ourselves is ours, whatever others hold in theirs; of two others', the first's.
+        data.channels.extend(channels.into_iter().filter(|channel| known.insert(channel.name.clone())));
+        data.blocks.extend(united.blocks);
+        findings.extend(united.findings);
+        let (graph, built) = Graph::build(data, united.releases);
+        findings.extend(built);
+        (graph, findings)
+    }
+
+    /// The snapshot of the newest copies, with warnings.
+    pub(crate) fn snapshot(&self, now: Timestamp) -> (Snapshot, Vec<Finding>) {
+        let (graph, warnings) = self.graph();
+        let newest = |source: &Source| source.newest().map(|good| (good.parsed.clone(), good.files.clone()));
+        let (mut lookup, mut files) = (Platforms::new(), Vec::new());
+        for (parsed, copied) in self.sources.iter().filter_map(newest) {
+            match parsed {
+                Parsed::Platforms(platforms) => lookup = platforms,
+                Parsed::GraphData(_) => files = copied,
+                Parsed::Releases(_) | Parsed::Upstream(_) => {}
+            }
+        }
+        let graph = graph.with_stale(self.stale(now));
+        (Snapshot::new(graph, lookup, self.digest(now), now).with_graph_data(files), warnings)
+    }
+
+    /// A name for these very copies, and for whether anything is recommended by them.
+    pub(crate) fn digest(&self, now: Timestamp) -> String {
+        let mut hash = Sha256::new();
+        for source in &self.sources {
+            let digest = source.newest().map(|good| good.digest.as_str()).unwrap_or_default();
+            for field in [&*source.spec.name, digest] {
+                hash.update((field.len() as u64).to_be_bytes());
+                hash.update(field.as_bytes());
+            }
+        }
+        let mut name = hash.finalize()[..16].iter().fold(String::new(), |mut text, byte| {
+            write!(text, "{byte:02x}").expect("writing to a string does not fail");
+            text
+        });
+        for stale in self.stale(now) {
+            name.push_str("-without-");
+            name.push_str(&stale.source);
+        }
+        name
+    }
+
+    /// The sources that are too old to recommend anything by.
+    fn stale(&self, now: Timestamp) -> Vec<StaleSource> {
+        let of = |source: &Source| {
+            let last_good = source.newest()?.last_good;
+            let is_closed = Freshness::of(last_good, now, &self.settings.ages) == Freshness::Closed;
+            is_closed.then(|| StaleSource { source: source.spec.name.clone(), last_good })
+        };
+        self.sources.iter().filter_map(of).collect()
+    }
+
+    /// When a source becomes too old, if nothing is read until then.
+    pub(crate) fn next_change(&self, now: Timestamp) -> Option<Timestamp> {
+        let ages = &self.settings.ages;
+        self.sources.iter().filter_map(|source| next_change(source.newest()?.last_good, now, ages)).min()
+    }
+
+    /// A graph was made of the newest copies, and is served.
+    pub(crate) fn promote(&mut self) {
+        for source in &mut self.sources {
+            source.good = source.next.take().or_else(|| source.good.take());
+        }
+    }
+
+    /// No graph could be made of the newest copies, by a mistake of our own; those before stay.
+    pub(crate) fn demote(&mut self, now: Timestamp) {
+        let problem = "making a graph of it ended in a mistake of towpath's own";
+        let remedy = "the log has the details; please report them with the graph data";
+        self.memory = graph_data::Memory::default();
+        for source in self.sources.iter_mut().filter(|source| source.next.is_some()) {
+            source.next = None;
+            source
+                .failed(vec![Finding::error("internal", Place::file(source.spec.name.clone()), problem, remedy)], now);
+        }
+    }
+
+    /// What is to be kept on disk: the copies of which the graph is made that is served.
+    pub(crate) fn copies(&self) -> Vec<Copy> {
+        let copy = |source: &Source| {
+            let good = source.good.as_ref()?;
+            let kept = KeptCopy {
+                source: source.spec.name.to_string(),
+                location: source.spec.location.to_string(),
+                digest: good.digest.clone(),
+                last_good: good.last_good,
+                made_at: good.summary.made_at,
+            };
+            Some(Copy { kept, files: good.files.clone() })
+        };
+        self.sources.iter().filter(|source| source.spec.location != Location::Example).filter_map(copy).collect()
+    }
+
+    /// Forgets the bytes that nobody will ask for: they can be larger than what was made of them.
+    pub(crate) fn forget_bytes(&mut self) {
+        for source in self.sources.iter_mut().filter(|source| source.spec.role != Role::GraphData) {
+            source.good.iter_mut().for_each(|good| good.files = Vec::new());
+        }
+    }
+
+    /// Everything that is wrong now.
+    pub(crate) fn problems(&self) -> Vec<Finding> {
+        let of = |source: &Source| source.problem.as_ref().map(|problem| problem.findings.clone());
+        let mut findings: Vec<Finding> = self.sources.iter().filter_map(of).flatten().collect();
+        findings.sort();
+        findings
+    }
+
+    /// How the sources are, for whoever is on call.
+    pub(crate) fn health(&self) -> Vec<SourceHealth> {
+        let of = |source: &Source| SourceHealth {
+            name: source.spec.name.clone(),
+            kind: source.spec.location.kind(),
+            location: source.spec.location.to_string(),
+            last_success: source.newest().map(|good| good.last_good),
+            problem: source.problem.clone(),
+            reads: source.reads,
+            ages: self.settings.ages,
+        };
+        self.sources.iter().map(of).collect()
+    }
+
+    /// How fresh each source is, by name.
+    pub(crate) fn freshness(&self, now: Timestamp) -> BTreeMap<String, Freshness> {
+        let of = |source: &Source| {
+            let freshness = Freshness::of(source.newest()?.last_good, now, &self.settings.ages);
+            Some((source.spec.name.to_string(), freshness))
+        };
+        self.sources.iter().filter_map(of).collect()
+    }
+}
+
+impl Source {
+    fn newest(&self) -> Option<&Good> {
+        self.next.as_ref().or(self.good.as_ref())
+    }
+
+    fn newest_mut(&mut self) -> Option<&mut Good> {
+        self.next.as_mut().or(self.good.as_mut())
+    }
+
+    fn failed(&mut self, findings: Vec<Finding>, now: Timestamp) -> Taken {
+        self.reads.failed += 1;
+        self.problem(findings, now);
+        Taken::Failed
+    }
+
+    fn problem(&mut self, findings: Vec<Finding>, now: Timestamp) {
+        let since = self.problem.as_ref().map_or(now, |before| before.since);
+        self.problem = Some(SourceProblem { since, findings });
+    }
+}
+
+impl Parsed {
+    fn summary(&self) -> Summary {
+        match self {
+            Self::GraphData(data) => Summary::of_graph_data(data),
+            Self::Releases(releases) => Summary::of_releases(releases),
+            Self::Upstream(Upstream { releases, channels }) => {
+                let data = GraphData { channels: channels.clone(), ..GraphData::default() };
+                let mut summary = Summary::of_releases(releases);
+                summary.counts.extend(Summary::of_graph_data(&data).counts);
+                summary
+            }
+            Self::Platforms(platforms) => Summary::of_platforms(platforms.len()),
+        }
+    }
+}

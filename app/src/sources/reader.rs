@@ -1,0 +1,132 @@
+//! Readers: one for each source, each with what it needs to read again cheaply.
+
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use towpath_core::finding::{Finding, Place};
+use towpath_formats::{SourceFile, graph_data};
+use towpath_sources::{Directory, GitMirror, Got, Http, HttpAccess, Upstream, Validators, read_file, unpack};
+
+use super::address::{Location, Role, SourceSpec};
+use crate::example;
+
+/// The largest file of releases, and of platforms, that we read.
+const MAX_FILE_BYTES: u64 = 512 << 20;
+/// The largest archive.
+const MAX_ARCHIVE_BYTES: usize = 64 << 20;
+
+/// What was read.
+#[derive(Debug, Clone)]
+pub(crate) struct Read {
+    pub(crate) files: Vec<SourceFile>,
+    /// When it was made, as far as the source tells.
+    pub(crate) made_at: Option<Timestamp>,
+}
+
+/// What all readers may use.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Access {
+    pub(crate) http: HttpAccess,
+    pub(crate) ca_file: Option<PathBuf>,
+}
+
+/// Reads one source, again and again.
+pub(crate) enum Reader {
+    Example(Role),
+    Directory(Directory),
+    File(PathBuf),
+    Git(Box<GitMirror>),
+    Archive(Box<ArchiveReader>),
+    Upstream(Box<Upstream>, tokio::runtime::Runtime),
+    /// Reading images is `registry`'s; until both are joined it says so.
+    Image(String),
+}
+
+/// An archive over HTTP, and what it was last.
+pub(crate) struct ArchiveReader {
+    http: Http,
+    url: String,
+    known: Option<(Validators, Read)>,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Reader {
+    /// A reader that has read nothing. A scratch folder is for what it can do without.
+    pub(crate) fn new(spec: &SourceSpec, access: &Access, scratch: Option<&Path>) -> Result<Self, Finding> {
+        Ok(match &spec.location {
+            Location::Example => Self::Example(spec.role),
+            Location::Path(path) if spec.role == Role::GraphData => {
+                Self::Directory(Directory::new(path, graph_data::is_part))
+            }
+            Location::Path(path) => Self::File(path.clone()),
+            Location::Git(remote) => Self::Git(Box::new(match scratch {
+                Some(scratch) => GitMirror::new(remote.clone(), scratch, access.ca_file.as_deref()),
+                None => GitMirror::temporary(remote.clone(), access.ca_file.as_deref())?,
+            })),
+            Location::Archive(url) => {
+                let (http, runtime) = (Http::new(&access.http)?, runtime()?);
+                Self::Archive(Box::new(ArchiveReader { http, url: url.clone(), known: None, runtime }))
+            }
+            Location::Upstream { url, channels, arches } => {
+                let upstream = Upstream::new(Http::new(&access.http)?, url, channels, arches);
+                Self::Upstream(Box::new(upstream), runtime()?)
+            }
+            Location::Image(image) => Self::Image(image.clone()),
+        })
+    }
+
+    /// Reads it, or says what cannot be read.
+    pub(crate) fn read(&mut self, now: Timestamp) -> Result<Read, Finding> {
+        let undated = |files| Read { files, made_at: None };
+        match self {
+            Self::Example(Role::GraphData) => example::graph_data(now).map(undated),
+            Self::Example(_) => Ok(undated(vec![example::releases()])),
+            Self::Directory(directory) => directory.read().map(undated),
+            Self::File(path) => Ok(undated(vec![source_file(path)?])),
+            Self::Git(mirror) => {
+                let fetch = mirror.read(graph_data::is_part)?;
+                Ok(Read { files: fetch.files, made_at: Some(fetch.committed_at) })
+            }
+            Self::Archive(archive) => archive.read(),
+            Self::Upstream(upstream, runtime) => runtime.block_on(upstream.read()).map(undated),
+            Self::Image(image) => {
+                let problem = "this build cannot read images from registries";
+                let remedy = "use a path, git or https source instead";
+                Err(Finding::error("no-registry", Place::file(format!("oci://{image}")), problem, remedy))
+            }
+        }
+    }
+}
+
+impl ArchiveReader {
+    fn read(&mut self) -> Result<Read, Finding> {
+        let known = self.known.as_ref().map(|(validators, _)| validators.clone()).unwrap_or_default();
+        let got = self.runtime.block_on(self.http.get(&self.url, "*/*", &known, MAX_ARCHIVE_BYTES))?;
+        if let Got::Body { bytes, validators } = got {
+            let place = towpath_sources::without_credentials(&self.url);
+            let files = unpack(&place, &bytes, graph_data::is_part)?;
+            let made_at = validators.made_at();
+            self.known = Some((validators, Read { files, made_at }));
+        }
+        let lost = || {
+            Finding::error("http", Place::file("archive"), "the server answered 304 to a first request", "report it")
+        };
+        self.known.as_ref().map(|(_, read)| read.clone()).ok_or_else(lost)
+    }
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, Finding> {
+    let wrong = |error: std::io::Error| {
+        Finding::error(
+            "internal",
+            Place::file("."),
+            format!("a runtime cannot be started: {error}"),
+            "raise the limits of the process",
+        )
+    };
+    tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(wrong)
+}
+
+fn source_file(path: &Path) -> Result<SourceFile, Finding> {
+    Ok(SourceFile { path: path.display().to_string(), bytes: read_file(path, MAX_FILE_BYTES)?.into() })
+}
