@@ -176,6 +176,15 @@ impl Service {
         self.sources.store(Some(Arc::new(sources)));
     }
 
+    /// How long ago the oldest of the graph's inputs was last found to be good; none if there is no graph.
+    pub(crate) fn graph_age_seconds(&self) -> Option<i64> {
+        let now = self.now();
+        let sources = self.sources.load();
+        let oldest = sources.iter().flat_map(|sources| sources.iter()).filter_map(|source| source.last_success).min();
+        let age = |at: Timestamp| now.as_second().saturating_sub(at.as_second()).max(0);
+        self.metrics.graph_age_seconds(now).map(|confirmed| oldest.map_or(confirmed, age))
+    }
+
     /// Lets those who may wake the readers of the sources.
     pub fn reload_door(&self, door: ReloadDoor) {
         self.reload_door.store(Some(Arc::new(door)));

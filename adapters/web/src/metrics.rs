@@ -212,8 +212,8 @@ impl Metrics {
     pub(crate) fn write(
         &self,
         snapshot: Option<Arc<Snapshot>>,
-        fleet: Option<Arc<FleetMetrics>>,
-        sources: Option<Arc<Vec<SourceHealth>>>,
+        (fleet, sources): (Option<Arc<FleetMetrics>>, Option<Arc<Vec<SourceHealth>>>),
+        age_seconds: Option<i64>,
         now: Timestamp,
     ) -> Result<String, fmt::Error> {
         let mut of_graph = Registry::default();
@@ -223,7 +223,7 @@ impl Metrics {
         if let Some(sources) = sources {
             of_graph.register_collector(Box::new(SourcesCollector { sources, now }));
         }
-        let snapshot = GraphCollector { age_seconds: self.graph_age_seconds(now), snapshot, now };
+        let snapshot = GraphCollector { age_seconds, snapshot, now };
         of_graph.register_collector(Box::new(snapshot));
         let mut text = String::new();
         prometheus_client::encoding::text::encode_registry(&mut text, &self.registry)?;
@@ -338,8 +338,8 @@ mod tests {
         let metrics = Metrics::new("1.2.3");
         metrics.reloaded(ReloadResult::Changed, Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_secs(60));
         metrics.series("stable-4.9", StatusCode::OK).count(Duration::from_micros(7));
-        let text =
-            metrics.write(None, None, None, Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_secs(90)).unwrap();
+        let now = Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_secs(90);
+        let text = metrics.write(None, (None, None), metrics.graph_age_seconds(now), now).unwrap();
         let described: BTreeSet<&str> =
             text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
         for sample in text.lines().filter(|line| !line.starts_with('#')) {

@@ -21,7 +21,7 @@ pub(crate) fn readiness(service: &Service) -> Response<AnswerBody> {
     let graph = snapshot.as_ref().map(|snapshot| {
         json!({
             "loadedAt": snapshot.loaded_at.to_string(),
-            "ageSeconds": service.metrics.graph_age_seconds(service.now()),
+            "ageSeconds": service.graph_age_seconds(),
             "digest": snapshot.digest,
             "releases": snapshot.graph().releases().len(),
             "edges": snapshot.graph().edges().len(),
@@ -81,7 +81,9 @@ fn last_reload(reload: &Reload) -> serde_json::Value {
 
 pub(crate) fn metrics(service: &Service) -> Response<AnswerBody> {
     let (fleet, sources) = (service.fleet_metrics.load_full(), service.sources.load_full());
-    let Ok(text) = service.metrics.write(service.snapshot(), fleet, sources, service.now()) else {
+    let Ok(text) =
+        service.metrics.write(service.snapshot(), (fleet, sources), service.graph_age_seconds(), service.now())
+    else {
         return body::error(StatusCode::INTERNAL_SERVER_ERROR, "failed_metrics", "the metrics could not be written");
     };
     let mut response = Response::new(AnswerBody::from(text));

@@ -323,7 +323,7 @@ impl Maker {
             let is_new = self.intake.has_news() || served.as_deref() != Some(&*self.intake.digest(now));
             match is_new {
                 true => self.make(now),
-                false if taken.contains(&Taken::Unchanged) && !taken.contains(&Taken::Failed) => {
+                false if taken.contains(&Taken::Unchanged) && self.intake.problems().is_empty() => {
                     self.service.unchanged()
                 }
                 false => {}

@@ -4,6 +4,8 @@ mod contract;
 mod explain;
 mod fleet;
 mod harness;
+mod kill;
 mod limits;
 mod path;
 mod reload;
+mod sources;
