@@ -287,6 +287,7 @@ fn a_restart_with_every_source_down_serves_at_once_what_was_served() {
     let options = ["--state", &state, "--now", &started];
     let first = site.serve(&data, &releases, &options);
     let before = graph_body(&first);
+    first.until("it was kept", |_| site.path("state/current").exists());
     drop(first);
     for name in ["graph-data", "releases.json"] {
         fs::rename(site.path(name), site.path(&format!("away-{name}"))).unwrap();
