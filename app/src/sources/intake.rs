@@ -88,10 +88,11 @@ impl Intake {
     pub(crate) fn restore(&mut self, copies: Vec<Copy>) -> Vec<Finding> {
         let mut findings = Vec::new();
         for Copy { kept, files } in copies {
-            let is_it = |source: &&mut Source| {
+            let is_it = |source: &Source| {
                 *source.spec.name == *kept.source && source.spec.location.to_string() == kept.location
             };
-            let Some(at) = self.sources.iter_mut().position(|mut source| is_it(&&mut source)) else { continue };
+            // A source that is configured no more, or elsewhere, has no use for it.
+            let Some(at) = self.sources.iter().position(is_it) else { continue };
             let read = Read { files, made_at: kept.made_at };
             match self.parse(at, read, kept.digest, kept.last_good) {
                 Ok(good) => self.sources[at].next = Some(good),
@@ -226,12 +227,11 @@ impl Intake {
     /// The snapshot of the newest copies, with warnings.
     pub(crate) fn snapshot(&self, now: Timestamp) -> (Snapshot, Vec<Finding>) {
         let (graph, warnings) = self.graph();
-        let newest = |source: &Source| source.newest().map(|good| (good.parsed.clone(), good.files.clone()));
         let (mut lookup, mut files) = (Platforms::new(), Vec::new());
-        for (parsed, copied) in self.sources.iter().filter_map(newest) {
-            match parsed {
-                Parsed::Platforms(platforms) => lookup = platforms,
-                Parsed::GraphData(_) => files = copied,
+        for good in self.sources.iter().filter_map(Source::newest) {
+            match &good.parsed {
+                Parsed::Platforms(platforms) => lookup = platforms.clone(),
+                Parsed::GraphData(_) => files = good.files.clone(),
                 Parsed::Releases(_) | Parsed::Upstream(_) => {}
             }
         }
