@@ -168,7 +168,7 @@ mod tests {
     type Archive = Builder<GzEncoder<Vec<u8>>>;
 
     fn archive(fill: impl FnOnce(&mut Archive)) -> Vec<u8> {
-        let mut archive = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+        let mut archive = Builder::new(GzEncoder::new(Vec::new(), Compression::best()));
         fill(&mut archive);
         archive.into_inner().unwrap().finish().unwrap()
     }
