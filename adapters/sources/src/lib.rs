@@ -1,19 +1,25 @@
 //! Where graph data and releases come from. This adapter brings bytes; it does not look inside them.
 
 mod archive;
+mod cache;
 mod copies;
 mod directory;
 mod git;
 mod git_remote;
 mod http;
+mod registry;
 mod upstream;
 mod watch;
 
 pub use archive::unpack;
+pub use cache::Cache;
 pub use copies::{Copies, Copy};
 pub use directory::{Directory, read_directory, read_file};
 pub use git::{BlobId, Commit, Git};
 pub use git_remote::{Fetch, GitMirror, GitRemote};
 pub use http::{Fetched, Got, Http, HttpAccess, Validators, fetch, is_loopback, without_credentials};
+pub use registry::{
+    Progress, Registry, RegistryLimits, RegistryOptions, Requests, Scrape, Step, graph_data_image, scrape,
+};
 pub use upstream::Upstream;
 pub use watch::Watch;

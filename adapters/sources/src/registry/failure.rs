@@ -1,0 +1,178 @@
+//! What can go wrong between us and a registry, and how long to wait before it is tried again.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use towpath_core::finding::{Finding, Place};
+
+use super::options::RegistryLimits;
+
+const MAX_PROBLEM_CHARS: usize = 300;
+
+/// Why something could not be had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Failure {
+    /// It may be had in a moment.
+    Passing {
+        problem: String,
+        /// How long the registry asks us to wait.
+        wait: Option<Duration>,
+    },
+    /// Asking again will not help; somebody has to do something.
+    Lasting { code: &'static str, problem: String, remedy: &'static str },
+}
+
+impl Failure {
+    pub(super) fn passing(problem: impl Into<String>) -> Self {
+        Self::Passing { problem: problem.into(), wait: None }
+    }
+
+    pub(super) fn too_large(what: &str, limit: u64) -> Self {
+        let problem = format!("{what} is longer than {limit} bytes");
+        Self::Lasting { code: "too-large", problem, remedy: "check that this is the right registry" }
+    }
+
+    /// As a finding at this place.
+    pub(super) fn finding(self, place: Place) -> Finding {
+        match self {
+            Self::Passing { problem, .. } => {
+                Finding::error("registry-unreachable", place, problem, "check that the registry is up, and try again")
+            }
+            Self::Lasting { code, problem, remedy } => Finding::error(code, place, problem, remedy),
+        }
+    }
+
+    /// In a sentence.
+    pub(super) fn problem(&self) -> &str {
+        match self {
+            Self::Passing { problem, .. } | Self::Lasting { problem, .. } => problem,
+        }
+    }
+}
+
+impl From<&reqwest::Error> for Failure {
+    fn from(error: &reqwest::Error) -> Self {
+        Self::passing(match (error.is_timeout(), error.is_connect()) {
+            (true, true) => "the registry cannot be reached in time".to_owned(),
+            (true, false) => "the registry does not answer in time".to_owned(),
+            (false, true) => format!("the registry cannot be reached: {}", innermost(error)),
+            (false, false) => format!("the answer is cut short: {}", innermost(error)),
+        })
+    }
+}
+
+/// Attempts at one thing.
+pub(super) struct Attempts<'a> {
+    pub(super) made: u32,
+    pub(super) limits: &'a RegistryLimits,
+    pub(super) jitter: &'a Jitter,
+}
+
+impl Attempts<'_> {
+    /// Waits, if another attempt is worth it; else it gives the failure back.
+    pub(super) async fn pause(&mut self, failure: Failure) -> Result<(), Failure> {
+        let wait = wait(&failure, self.made, self.limits, self.jitter).ok_or(failure)?;
+        self.made += 1;
+        tokio::time::sleep(wait).await;
+        Ok(())
+    }
+}
+
+/// The wait after a failed attempt (from 0); none if it is not worth trying again.
+fn wait(failure: &Failure, attempt: u32, limits: &RegistryLimits, jitter: &Jitter) -> Option<Duration> {
+    match failure {
+        Failure::Passing { .. } if attempt + 1 >= limits.attempts => None,
+        // Earlier than it asks for would be rude, and later than our limit is for the next time.
+        Failure::Passing { wait: Some(asked), .. } => {
+            (*asked <= limits.longest_wait).then(|| *asked + jitter.of(limits.backoff))
+        }
+        Failure::Passing { wait: None, .. } => {
+            Some(jitter.of(limits.backoff.saturating_mul(1 << attempt.min(16)).min(limits.longest_wait)))
+        }
+        Failure::Lasting { .. } => None,
+    }
+}
+
+/// What `Retry-After` says: seconds, or an instant.
+pub(super) fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
+    let seconds = || value.trim().parse().ok().map(Duration::from_secs);
+    let until = || {
+        let at = jiff::fmt::rfc2822::parse(value.trim()).ok()?.timestamp();
+        Some(Duration::try_from(now.duration_until(at)).unwrap_or(Duration::ZERO))
+    };
+    seconds().or_else(until)
+}
+
+/// A row of numbers that look like chance (SplitMix64), so that many clients do not come back all at once.
+#[derive(Debug)]
+pub(super) struct Jitter(AtomicU64);
+
+impl Jitter {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(AtomicU64::new(seed))
+    }
+
+    /// Something between half of it and all of it.
+    fn of(&self, wait: Duration) -> Duration {
+        let half = wait / 2;
+        let span = u64::try_from(half.as_nanos()).unwrap_or(u64::MAX).saturating_add(1);
+        half + Duration::from_nanos(self.next() % span)
+    }
+
+    fn next(&self) -> u64 {
+        const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+        let mut z = self.0.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}
+
+/// What went wrong first, without the address (which may hold more than people should see).
+pub(super) fn innermost(error: &dyn std::error::Error) -> String {
+    let mut error = error;
+    while let Some(source) = error.source() {
+        error = source;
+    }
+    clip(&error.to_string())
+}
+
+/// Foreign text for people: one line, not too long.
+pub(super) fn clip(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_PROBLEM_CHARS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_up_to_a_limit_and_the_registry_is_obeyed() {
+        let limits = RegistryLimits { attempts: 40, ..RegistryLimits::default() };
+        let jitter = Jitter::new(7);
+        for (attempt, whole) in [(0, 250), (1, 500), (2, 1_000), (10, 30_000), (38, 30_000)] {
+            let got = wait(&Failure::passing(""), attempt, &limits, &jitter).unwrap().as_millis();
+            assert!((whole / 2..=whole).contains(&got), "{attempt}: {got}");
+        }
+        let asked = |seconds| Failure::Passing { problem: String::new(), wait: Some(Duration::from_secs(seconds)) };
+        let got = wait(&asked(30), 0, &limits, &jitter).unwrap();
+        assert!(got >= Duration::from_secs(30) && got < Duration::from_secs(31), "{got:?}");
+        assert_eq!(wait(&asked(31), 0, &limits, &jitter), None);
+        assert_eq!(wait(&Failure::passing(""), 39, &limits, &jitter), None, "the last attempt");
+        assert_eq!(wait(&Failure::too_large("it", 1), 0, &limits, &jitter), None);
+    }
+
+    #[test]
+    fn retry_after_is_seconds_or_an_instant() {
+        let now = "1994-11-06T08:49:00Z".parse().unwrap();
+        for (text, expected) in [
+            ("37", Some(37)),
+            ("Sun, 06 Nov 1994 08:49:37 GMT", Some(37)),
+            ("Sun, 06 Nov 1994 08:48:00 GMT", Some(0)),
+            ("soon", None),
+        ] {
+            assert_eq!(retry_after(text, now), expected.map(Duration::from_secs), "{text}");
+        }
+    }
+}

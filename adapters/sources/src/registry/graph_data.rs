@@ -1,0 +1,65 @@
+//! Graph data from an image: its files as the layers leave them, wherever in the image they are.
+
+use towpath_core::finding::{Finding, Place};
+use towpath_formats::SourceFile;
+use towpath_formats::oci::{
+    Digest, ImageName, Manifest, Reference, Tree, find_graph_data, is_graph_data, read_manifest,
+};
+
+use super::client::Registry;
+use super::failure::Failure;
+
+const REMEDY: &str = "name an image with channels/, blocked-edges/ and version in one of its folders";
+
+/// The graph data in an image. Of a list of images, the first: what is in them is the same.
+pub async fn graph_data_image(registry: &Registry, image: &ImageName) -> Result<Vec<SourceFile>, Finding> {
+    let place = Place::file(image.to_string());
+    let failed = |failure: Failure| failure.finding(place.clone());
+    let wrong = |problem: String| Finding::error("bad-graph-data-image", place.clone(), problem, REMEDY);
+
+    let layers = match manifest(registry, image, &image.reference).await.map_err(failed)?.map_err(wrong)? {
+        Manifest::Image { layers, .. } => layers,
+        Manifest::List(images) => {
+            let first = images.first().map(|one| Reference::Digest(one.digest.clone()));
+            let first = first.ok_or_else(|| wrong("the list has no images".to_owned()))?;
+            match manifest(registry, image, &first).await.map_err(failed)?.map_err(wrong)? {
+                Manifest::Image { layers, .. } => layers,
+                Manifest::List(_) => return Err(wrong("the manifest is a list of lists".to_owned())),
+            }
+        }
+    };
+    let limits = registry.limits().graph_data_layers;
+    let mut tree = Tree::default();
+    for layer in &layers {
+        if layer.bytes > limits.layer_bytes {
+            let problem = format!("a layer has {} bytes; at most {} are read", layer.bytes, limits.layer_bytes);
+            return Err(wrong(problem));
+        }
+        let entries = registry.layer(&image.repository, layer, is_graph_data, limits).await;
+        tree.lay(entries.map_err(failed)?.map_err(wrong)?);
+    }
+    find_graph_data(&tree).map_err(wrong)
+}
+
+impl Registry {
+    /// What an image's name points at today: whether it has changed costs one small question.
+    pub async fn image_digest(&self, image: &ImageName) -> Result<Digest, Finding> {
+        match &image.reference {
+            Reference::Digest(digest) => Ok(digest.clone()),
+            tag => {
+                let digest = self.digest(&image.repository, tag).await;
+                digest.map_err(|failure| failure.finding(Place::file(image.to_string())))
+            }
+        }
+    }
+}
+
+async fn manifest(
+    registry: &Registry,
+    image: &ImageName,
+    reference: &Reference,
+) -> Result<Result<Manifest, String>, Failure> {
+    let fetched = registry.manifest(&image.repository, reference).await?;
+    let read = read_manifest(&fetched.content_type, &fetched.bytes);
+    Ok(read.map_err(|problem| format!("the manifest {problem}")))
+}

@@ -1,0 +1,80 @@
+//! How a registry is to be talked to, and where every wait and every answer ends.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use towpath_formats::oci::LayerLimits;
+
+/// How to talk to a registry.
+#[derive(Debug, Clone, Default)]
+pub struct RegistryOptions {
+    /// What we are known by: a file as Docker and podman write it.
+    pub auth_file: Option<PathBuf>,
+    /// Certificates to trust besides the system's, in PEM form.
+    pub ca_file: Option<PathBuf>,
+    /// Talk without TLS. Never done unless asked for.
+    pub plain_http: bool,
+    /// Where things end.
+    pub limits: RegistryLimits,
+}
+
+/// Where things end.
+#[derive(Debug, Clone)]
+pub struct RegistryLimits {
+    /// How long a connection may take.
+    pub connect_timeout: Duration,
+    /// How long nothing may come.
+    pub idle_timeout: Duration,
+    /// How long a tag list, manifest or token may take.
+    pub answer_timeout: Duration,
+    /// How long a blob may take.
+    pub blob_timeout: Duration,
+    /// How often something is tried before it is given up.
+    pub attempts: u32,
+    /// The first wait between attempts; it doubles.
+    pub backoff: Duration,
+    /// The longest wait, also if the registry asks for a longer one.
+    pub longest_wait: Duration,
+    /// The largest manifest, configuration or token.
+    pub manifest_bytes: u64,
+    /// The largest page of tags.
+    pub tags_bytes: u64,
+    /// The most tags of a repository, over all pages.
+    pub tags: usize,
+    /// Layers of release images.
+    pub release_layers: LayerLimits,
+    /// Layers of graph-data images.
+    pub graph_data_layers: LayerLimits,
+}
+
+impl Default for RegistryLimits {
+    fn default() -> Self {
+        Self {
+            connect_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(30),
+            answer_timeout: Duration::from_secs(60),
+            blob_timeout: Duration::from_secs(300),
+            attempts: 4,
+            backoff: Duration::from_millis(250),
+            longest_wait: Duration::from_secs(30),
+            // As registries have it.
+            manifest_bytes: 4 << 20,
+            tags_bytes: 16 << 20,
+            tags: 200_000,
+            // A real layer with release metadata has less than one MiB.
+            release_layers: LayerLimits {
+                layer_bytes: 64 << 20,
+                inflated_bytes: 512 << 20,
+                file_bytes: 4 << 20,
+                kept_bytes: 16 << 20,
+            },
+            // These are built on a base image, which must be read to know what is not in it.
+            graph_data_layers: LayerLimits {
+                layer_bytes: 512 << 20,
+                inflated_bytes: 2 << 30,
+                file_bytes: 64 << 20,
+                kept_bytes: 256 << 20,
+            },
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! Container images as registries hand them out: names, digests, manifests, layers, and what the protocol says in headers.
+//!
+//! Only what finding a few small files in an image takes. Nothing here trusts a length: every reader has a limit.
+
+mod answers;
+mod headers;
+mod layer;
+mod manifest;
+mod name;
+mod tar;
+mod tree;
+
+pub use answers::{Token, read_config_arch, read_tags, read_token};
+pub use headers::{Challenge, challenges, next_link};
+pub use layer::{Entry, EntryKind, Layer, LayerLimits};
+pub use manifest::{ACCEPT, Descriptor, Manifest, read_manifest};
+pub use name::{Digest, ImageName, NotAName, Reference, Repository};
+pub use tree::{Tree, find_graph_data, is_graph_data};

@@ -1,0 +1,167 @@
+//! The files of an image as its layers leave them: each layer adds, replaces, and takes away what older ones brought.
+//!
+//! Taking away is written as files with names of their own: `.wh.name` takes `name` away, `.wh..wh..opq` all that older layers have in its folder.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::layer::{Entry, EntryKind};
+use crate::{SourceFile, graph_data};
+
+const WHITEOUT: &str = ".wh.";
+const OPAQUE: &str = ".wh..wh..opq";
+
+/// The wanted files of an image, up to some layer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tree {
+    /// None for what is not a file: a link, a device.
+    files: BTreeMap<String, Option<Arc<[u8]>>>,
+}
+
+impl Tree {
+    /// Lays the next newer layer over what there is.
+    pub fn lay(&mut self, layer: Vec<Entry>) {
+        // What a layer takes away is what older ones have, in whatever order it says so.
+        for entry in &layer {
+            let (folder, name) = split(&entry.path);
+            match name.strip_prefix(WHITEOUT) {
+                Some(_) if name == OPAQUE => self.remove_below(folder),
+                Some(gone) => self.remove(&join(folder, gone)),
+                None => {}
+            }
+        }
+        for entry in layer {
+            if split(&entry.path).1.starts_with(WHITEOUT) {
+                continue;
+            }
+            match entry.kind {
+                EntryKind::Folder => _ = self.files.remove(&entry.path),
+                EntryKind::File(bytes) => self.put(entry.path, Some(bytes.into())),
+                EntryKind::Link | EntryKind::Other => self.put(entry.path, None),
+            }
+        }
+    }
+
+    fn put(&mut self, path: String, content: Option<Arc<[u8]>>) {
+        self.remove_below(&path);
+        self.files.insert(path, content);
+    }
+
+    fn remove(&mut self, path: &str) {
+        self.files.remove(path);
+        self.remove_below(path);
+    }
+
+    fn remove_below(&mut self, folder: &str) {
+        let inside = join(folder, "");
+        self.files.retain(|path, _| !path.starts_with(&inside));
+    }
+}
+
+/// Whether a layer's path may belong to graph data, wherever in the image that is, or takes something away.
+pub fn is_graph_data(path: &str) -> bool {
+    let (_, name) = split(path);
+    let in_folder = |part: &str| matches!(part, "channels" | "blocked-edges" | "raw");
+    name == "version" || name.starts_with(WHITEOUT) || path.split('/').any(in_folder)
+}
+
+/// The graph data of an image: the one folder with `channels/` and `version` in it. What is wrong, in a sentence of its own.
+pub fn find_graph_data(tree: &Tree) -> Result<Vec<SourceFile>, String> {
+    let has_channels = |root: &str| {
+        let channels = format!("{root}channels/");
+        tree.files.range(channels.clone()..).next().is_some_and(|(path, _)| path.starts_with(&channels))
+    };
+    let roots: BTreeSet<&str> =
+        tree.files.keys().filter_map(|path| path.strip_suffix("version")).filter(|root| is_root(root)).collect();
+    let roots: Vec<&str> = roots.into_iter().filter(|root| has_channels(root)).collect();
+    let root = match roots.as_slice() {
+        [root] => *root,
+        [] => return Err("the image has no folder with channels/ and version in it".to_owned()),
+        [first, second, ..] => return Err(format!("the image has graph data twice, in /{first} and in /{second}")),
+    };
+    let parts = tree.files.iter().filter_map(|(path, content)| {
+        let path = path.strip_prefix(root).filter(|path| graph_data::is_part(path))?;
+        Some((path, content))
+    });
+    let file = |(path, content): (&str, &Option<Arc<[u8]>>)| match content {
+        Some(bytes) => Ok(SourceFile { path: path.to_owned(), bytes: bytes.clone() }),
+        None => Err(format!("/{root}{path} is a link or a device, and not a file")),
+    };
+    parts.map(file).collect()
+}
+
+fn is_root(prefix: &str) -> bool {
+    prefix.is_empty() || prefix.ends_with('/')
+}
+
+fn split(path: &str) -> (&str, &str) {
+    path.rsplit_once('/').unwrap_or(("", path))
+}
+
+fn join(folder: &str, name: &str) -> String {
+    match folder {
+        "" => name.to_owned(),
+        folder => format!("{folder}/{name}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Layers as text: `path=content` is a file, `path/` a folder, `path@` a link.
+    fn tree(layers: &[&str]) -> Tree {
+        let mut tree = Tree::default();
+        for layer in layers {
+            let entry = |word: &str| match (word.split_once('='), word.strip_suffix('/'), word.strip_suffix('@')) {
+                (Some((path, content)), ..) => Entry { path: path.into(), kind: EntryKind::File(content.into()) },
+                (_, Some(path), _) => Entry { path: path.into(), kind: EntryKind::Folder },
+                (.., Some(path)) => Entry { path: path.into(), kind: EntryKind::Link },
+                _ => Entry { path: word.into(), kind: EntryKind::File(Vec::new()) },
+            };
+            tree.lay(layer.split_whitespace().map(entry).collect());
+        }
+        tree
+    }
+
+    fn shown(layers: &[&str]) -> String {
+        match find_graph_data(&tree(layers)) {
+            Ok(files) => {
+                let line = |file: &SourceFile| format!("{}={}", file.path, String::from_utf8_lossy(&file.bytes));
+                files.iter().map(line).collect::<Vec<_>>().join(" ")
+            }
+            Err(problem) => problem,
+        }
+    }
+
+    #[test]
+    fn graph_data_is_found_wherever_it_is() {
+        for root in ["", "var/lib/cincinnati-graph-data/", "a/b/c/"] {
+            let layer = format!(
+                "etc/version=0 {root}version=1 {root}channels/a.yaml=a {root}raw/metadata.json=m {root}LICENSE=x"
+            );
+            assert_eq!(shown(&[&layer]), "channels/a.yaml=a raw/metadata.json=m version=1", "{root}");
+        }
+        assert_eq!(shown(&["etc/version=0"]), "the image has no folder with channels/ and version in it");
+        let twice = shown(&["a/version=1 a/channels/x=x b/version=1 b/channels/x=x"]);
+        assert_eq!(twice, "the image has graph data twice, in /a/ and in /b/");
+    }
+
+    #[test]
+    fn newer_layers_replace_and_take_away() {
+        let base = "version=1 channels/a=1 channels/b=1 blocked-edges/x=1";
+        for (newer, expected) in [
+            ("channels/a=2", "blocked-edges/x=1 channels/a=2 channels/b=1 version=1"),
+            ("channels/.wh.a", "blocked-edges/x=1 channels/b=1 version=1"),
+            (".wh.blocked-edges", "channels/a=1 channels/b=1 version=1"),
+            ("channels/c=2 channels/.wh..wh..opq", "blocked-edges/x=1 channels/c=2 version=1"),
+            (".wh..wh..opq version=2 channels/z=2", "channels/z=2 version=2"),
+            (".wh.channels", "the image has no folder with channels/ and version in it"),
+            ("channels/b@", "/channels/b is a link or a device, and not a file"),
+            ("blocked-edges@", "/blocked-edges is a link or a device, and not a file"),
+            ("blocked-edges/x/ blocked-edges/x/y=2", "blocked-edges/x/y=2 channels/a=1 channels/b=1 version=1"),
+        ] {
+            assert_eq!(shown(&[base, newer]), expected, "{newer}");
+        }
+    }
+}

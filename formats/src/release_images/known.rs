@@ -1,0 +1,86 @@
+//! What is known of a digest, as bytes to be kept. What cannot be read back is as if it were not known.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use towpath_core::domain::{Arch, ReleaseName};
+
+use super::{Known, ReleaseImage};
+use crate::oci::Digest;
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+enum Wire {
+    Releases(Vec<WireRelease>),
+    Nothing(String),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireRelease {
+    version: String,
+    arch: String,
+    digest: String,
+    previous: Vec<String>,
+    next: Vec<String>,
+    metadata: BTreeMap<String, String>,
+}
+
+/// What is known of a digest, as bytes.
+pub fn write_known(known: &Known) -> Vec<u8> {
+    let texts = |names: &[ReleaseName]| names.iter().map(ToString::to_string).collect();
+    let release = |image: &ReleaseImage| WireRelease {
+        version: image.version.to_string(),
+        arch: image.arch.to_string(),
+        digest: image.digest.to_string(),
+        previous: texts(&image.previous),
+        next: texts(&image.next),
+        metadata: image.metadata.clone(),
+    };
+    let wire = match known {
+        Ok(releases) => Wire::Releases(releases.iter().map(release).collect()),
+        Err(why) => Wire::Nothing(why.clone()),
+    };
+    serde_json::to_vec(&wire).expect("maps with text keys can be written")
+}
+
+/// What was known; none if these bytes do not say.
+pub fn read_known(bytes: &[u8]) -> Option<Known> {
+    let names = |texts: &[String]| texts.iter().map(|text| ReleaseName::parse(text).ok()).collect::<Option<Vec<_>>>();
+    let release = |wire: WireRelease| {
+        Some(ReleaseImage {
+            version: wire.version.parse().ok()?,
+            arch: Arch::new(wire.arch),
+            digest: Digest::parse(&wire.digest)?,
+            previous: names(&wire.previous)?,
+            next: names(&wire.next)?,
+            metadata: wire.metadata,
+        })
+    };
+    match serde_json::from_slice(bytes).ok()? {
+        Wire::Releases(releases) => releases.into_iter().map(release).collect::<Option<Vec<_>>>().map(Ok),
+        Wire::Nothing(why) => Some(Err(why)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let image = ReleaseImage {
+            version: "4.9.7".parse().unwrap(),
+            arch: Arch::new("multi"),
+            digest: Digest::of(b"x"),
+            previous: vec![ReleaseName::parse("4.9.6+amd64").unwrap(), ReleaseName::parse("4.9.5").unwrap()],
+            next: vec![ReleaseName::parse("4.9.8").unwrap()],
+            metadata: BTreeMap::from([("url".into(), "https://example.com/\"\n".into())]),
+        };
+        for known in [Ok(vec![image.clone(), image]), Ok(vec![]), Err("it has no \"metadata\"".to_owned())] {
+            assert_eq!(read_known(&write_known(&known)), Some(known));
+        }
+        assert_eq!(read_known(b"{}"), None);
+        assert_eq!(read_known(b"{\"releases\":[{}]}"), None);
+    }
+}
