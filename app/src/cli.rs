@@ -14,6 +14,7 @@ use crate::graph::{self, GraphCommand};
 use crate::mirror::{self, MirrorArgs};
 use crate::path::{self, PathArgs};
 use crate::ready::{self, ReadyArgs};
+use crate::releases::{self, ReleasesCommand};
 use crate::{example, log, serve};
 
 /// Upgrades fleets of OpenShift clusters safely, and can always say why.
@@ -60,6 +61,9 @@ enum Command {
     /// For those who change graph data: check it, and see what a change will do.
     #[command(subcommand, after_help = "Example:\n  towpath graph lint")]
     Graph(GraphCommand),
+    /// Say what exists: read a registry's releases into a file, and print one.
+    #[command(subcommand, after_help = "Example:\n  towpath releases show 4.20.3")]
+    Releases(ReleasesCommand),
     /// Write the example data to a directory, to look at, change and serve.
     #[command(after_help = "Example:\n  towpath example ./demo")]
     Example {
@@ -118,6 +122,7 @@ fn execute(command: Command) -> anyhow::Result<ExitCode> {
         Command::Path(args) => return path::path(&args),
         Command::Mirror(args) => return mirror::run(&args),
         Command::Graph(command) => return graph::execute(command),
+        Command::Releases(command) => return releases::execute(command),
         Command::Example { directory } => example::write(&directory, jiff::Timestamp::now())?,
         Command::Config { default: true, .. } => print(config::DEFAULT_FILE)?,
         Command::Config { default: false, options } => print(&options.settings()?.to_string())?,
@@ -145,7 +150,7 @@ mod tests {
     #[test]
     fn every_help_ends_with_an_example_that_parses() {
         let cli = Cli::command();
-        let groups = ["duration", "fleet", "graph"].map(|name| cli.find_subcommand(name).unwrap());
+        let groups = ["duration", "fleet", "graph", "releases"].map(|name| cli.find_subcommand(name).unwrap());
         for command in cli.get_subcommands().chain(groups.iter().flat_map(|group| group.get_subcommands())) {
             let help =
                 command.get_after_help().unwrap_or_else(|| panic!("{} has no example", command.get_name())).to_string();

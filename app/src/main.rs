@@ -11,6 +11,7 @@ mod log;
 mod mirror;
 mod path;
 mod ready;
+mod releases;
 mod serve;
 mod sources;
 mod words;

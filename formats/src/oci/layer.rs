@@ -150,8 +150,5 @@ impl Write for Unpacked {
 }
 
 fn not_gzip(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::UnexpectedEof => "the gzip stream is cut short".to_owned(),
-        _ => format!("the gzip stream is damaged: {error}"),
-    }
+    format!("the gzip stream is damaged or cut short: {error}")
 }

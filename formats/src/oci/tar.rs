@@ -132,10 +132,10 @@ impl Tar {
             b'1' | b'2' => EntryKind::Link,
             _ => EntryKind::Other,
         };
-        let size = match kind {
-            EntryKind::File(_) | EntryKind::Other => extension.size.unwrap_or(written),
-            // Links and folders have no content, whatever they say.
-            EntryKind::Folder | EntryKind::Link => 0,
+        let size = match flag {
+            // Links, folders, devices and pipes have no content, whatever they say.
+            b'1'..=b'6' => 0,
+            _ => extension.size.unwrap_or(written),
         };
         let Some(path) = path.filter(|path| (self.wanted)(path)) else {
             return Ok(content(size, Into::Nothing));

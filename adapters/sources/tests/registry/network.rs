@@ -1,0 +1,211 @@
+//! A registry that stalls, cuts short, lies and redirects. What can be had in a moment is had; what cannot is said.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use towpath_formats::oci::Digest;
+use towpath_sources::{Cache, Scrape, scrape};
+
+use super::support::double::{Answer, Asked, Double, Manner};
+use super::support::images::*;
+use super::{names, plain, quick, said};
+
+fn is_blob(asked: &Asked) -> bool {
+    asked.target.contains("/blobs/")
+}
+
+fn is_manifest(asked: &Asked) -> bool {
+    asked.target.contains("/manifests/") && asked.method == "GET"
+}
+
+/// Scrapes two releases from a registry that misbehaves; the releases, and what is said.
+async fn scraped(turn: impl Fn(&Asked, usize) -> Option<Answer> + Send + Sync + 'static) -> (String, Vec<String>) {
+    let double = Double::misbehaving(turn);
+    double.put(Some("a"), &release("4.1.0+amd64", ""));
+    double.put(Some("b"), &release("4.1.1+amd64", "4.1.0"));
+    match scrape(&plain(quick()), &Scrape::of(double.repository())).await {
+        Ok((file, findings)) => (names(&file), said(&findings)),
+        Err(finding) => ("nothing".to_owned(), vec![format!("{}: {}", finding.code, finding.problem)]),
+    }
+}
+
+const BOTH: &str = "4.1.0+amd64 4.1.1+amd64";
+
+#[tokio::test]
+async fn what_passes_is_waited_for() {
+    for status in [408, 429, 500, 502, 503, 504] {
+        let (names, said) = scraped(move |_, before| (before < 2).then(|| Answer::new(status))).await;
+        assert_eq!((names.as_str(), said), (BOTH, vec![]), "{status}");
+    }
+    for manner in [Manner::CutAt(3), Manner::StallAt(3), Manner::Longer(9), Manner::Shorter(2)] {
+        let garbled = move |asked: &Asked, before: usize| {
+            (before == 0 && (is_blob(asked) || is_manifest(asked))).then(|| Answer::ok("garbled").manner(manner))
+        };
+        assert_eq!(scraped(garbled).await, (BOTH.to_owned(), vec![]), "{manner:?}");
+    }
+    // Tags too.
+    let tags = |asked: &Asked, before: usize| {
+        (before == 0 && asked.target.contains("tags")).then(|| Answer::ok("{").manner(Manner::Longer(1)))
+    };
+    assert_eq!(scraped(tags).await, (BOTH.to_owned(), vec![]));
+}
+
+#[tokio::test]
+async fn the_registry_is_obeyed_when_it_asks_for_time() {
+    let begun = Instant::now();
+    let (names, _) = scraped(|asked, before| {
+        (asked.target.contains("tags") && before == 0).then(|| Answer::new(429).header("retry-after", "1"))
+    })
+    .await;
+    assert_eq!(names, BOTH);
+    assert!(begun.elapsed() >= Duration::from_secs(1), "{:?}", begun.elapsed());
+    let (names, said) =
+        scraped(|asked, _| asked.target.contains("tags").then(|| Answer::new(429).header("retry-after", "3600"))).await;
+    assert_eq!((names.as_str(), said[0].as_str()), ("nothing", "registry-unreachable: the registry answered 429"));
+}
+
+#[tokio::test]
+async fn what_does_not_pass_is_said_and_the_rest_is_there() {
+    let one = |answer: fn() -> Answer| {
+        let digest = Digest::of(&release_layer("4.1.1", "4.1.0", ""));
+        scraped(move |asked, _| asked.target.ends_with(digest.as_str()).then(answer))
+    };
+    let unreadable = |problem: &str| {
+        ("4.1.0+amd64".to_owned(), vec![format!("unreadable-image b: it cannot be read just now: {problem}")])
+    };
+    assert_eq!(one(|| Answer::new(500)).await, unreadable("the registry answered 500"));
+    assert_eq!(one(|| Answer::new(403)).await, unreadable("the registry forbids it"));
+    assert_eq!(one(|| Answer::new(418)).await, unreadable("the registry answered 418"));
+    assert_eq!(
+        one(|| Answer::ok("x").manner(Manner::StallAt(0))).await,
+        unreadable("the registry does not answer in time")
+    );
+    let (_, said) = one(|| Answer::ok("x")).await;
+    assert!(said[0].contains("the blob that came is not sha256:"), "{said:?}");
+    let (_, said) = one(|| Answer::ok("x").manner(Manner::CutAt(0))).await;
+    assert!(said[0].contains("the answer is cut short"), "{said:?}");
+    let missing = one(|| Answer::new(404)).await;
+    assert_eq!(missing.1, ["broken-image b: it is no release: a layer is not in the registry"]);
+}
+
+#[tokio::test]
+async fn without_tags_there_is_no_scrape() {
+    for (answer, expected) in [
+        (Answer::new(404), "not-found: the registry does not have it"),
+        (Answer::new(500), "registry-unreachable: the registry answered 500"),
+        (Answer::new(401), "unauthorised: the registry wants credentials, and there are none for it"),
+        (Answer::ok("<html>"), "http: the list of tags cannot be read: expected value at line 1 column 1"),
+        (
+            Answer::ok("{}").header("link", "<http://elsewhere.example.com/x>; rel=next"),
+            "http: the next page of tags is said to be at \"http://elsewhere.example.com/x\", where we do not go",
+        ),
+        (
+            Answer::ok("{}").header("link", "</v2/a/b/tags/list?n=1000>; rel=next"),
+            "http: the list of tags does not end",
+        ),
+        (Answer::ok(vec![b' '; (16 << 20) + 1]), "too-large: a page of tags is longer than 16777216 bytes"),
+        (
+            Answer::ok(vec![b' '; (16 << 20) + 1]).manner(Manner::NoLength),
+            "too-large: a page of tags is longer than 16777216 bytes",
+        ),
+    ] {
+        let turn = move |asked: &Asked, _: usize| asked.target.contains("tags").then(|| answer.clone());
+        let (names, said) = scraped(turn).await;
+        assert_eq!((names.as_str(), said[0].as_str()), ("nothing", expected));
+    }
+    let nobody = towpath_formats::oci::Repository::parse("127.0.0.1:1/a").unwrap();
+    let error = scrape(&plain(quick()), &Scrape::of(nobody)).await.unwrap_err();
+    assert_eq!(error.code, "registry-unreachable");
+    assert!(error.problem.starts_with("the registry cannot be reached: "), "{error}");
+}
+
+#[tokio::test]
+async fn tags_come_in_pages_and_signatures_are_passed_over() {
+    let page = |asked: &Asked, _: usize| {
+        let last = asked.target.split("last=").nth(1).unwrap_or("start");
+        let link = |next: &str| format!("</v2/a/b/tags/list?n=1000&last={next}>; rel=\"next\"");
+        let signature = format!("sha256-{}.sig", "0".repeat(64));
+        asked.target.contains("tags/list").then(|| match last {
+            "start" => Answer::ok(format!(r#"{{"tags":["a","{signature}"]}}"#)).header("link", &link("a")),
+            "a" => Answer::ok(r#"{"tags":["b"]}"#).header("link", &link("b")),
+            _ => Answer::ok(format!(r#"{{"tags":["../../x","c d","sha256-{}"]}}"#, "1".repeat(64))),
+        })
+    };
+    assert_eq!(scraped(page).await, (BOTH.to_owned(), vec![]));
+}
+
+#[tokio::test]
+async fn a_registry_without_digests_or_without_heads_is_read_all_the_same() {
+    let bare = |asked: &Asked, _: usize| (asked.method == "HEAD").then(|| Answer::new(200));
+    assert_eq!(scraped(bare).await, (BOTH.to_owned(), vec![]));
+    let none = |asked: &Asked, _: usize| (asked.method == "HEAD").then(|| Answer::new(405));
+    assert_eq!(scraped(none).await, (BOTH.to_owned(), vec![]));
+}
+
+#[tokio::test]
+async fn redirects_are_followed_up_to_a_limit() {
+    let elsewhere = Double::start();
+    elsewhere.put(Some("b"), &release("4.1.1+amd64", "4.1.0"));
+    elsewhere.put(Some("a"), &release("4.1.0+amd64", ""));
+    let host = elsewhere.host.clone();
+    let away = move |asked: &Asked, _: usize| {
+        is_blob(asked).then(|| Answer::new(307).header("location", &format!("http://{host}{}", asked.target)))
+    };
+    assert_eq!(scraped(away).await, (BOTH.to_owned(), vec![]));
+    assert_eq!(elsewhere.asked("/blobs/").len(), 4);
+
+    for (to, expected) in [
+        ("", "the registry redirects more than 5 times"),
+        ("ftp://example.com/x", "the registry sends us where we do not go"),
+        ("file:///etc/passwd", "the registry sends us where we do not go"),
+    ] {
+        let around = move |asked: &Asked, _: usize| {
+            let target = if to.is_empty() { asked.target.clone() } else { to.to_owned() };
+            is_blob(asked).then(|| Answer::new(302).header("location", &target))
+        };
+        let (_, said) = scraped(around).await;
+        assert!(said[1].ends_with(expected), "{said:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_registry_that_mostly_fails_ends_the_scrape() {
+    let double = Double::misbehaving(|asked, _| is_blob(asked).then(|| Answer::new(500)));
+    for patch in 0..40 {
+        double.put(Some(&format!("t{patch}")), &release(&format!("4.1.{patch}+amd64"), ""));
+    }
+    let error = scrape(&plain(quick()), &Scrape::of(double.repository())).await.unwrap_err();
+    assert_eq!(error.code, "registry-unreachable");
+    assert_eq!(error.problem, "11 images of it cannot be read, and then we stopped");
+}
+
+#[tokio::test]
+async fn what_was_known_stays_while_the_registry_fails() {
+    let failing = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let told = failing.clone();
+    let double = Double::misbehaving(move |asked, _| {
+        let is_failing = told.load(std::sync::atomic::Ordering::Relaxed);
+        (is_failing && !asked.target.contains("tags/list")).then(|| Answer::new(500))
+    });
+    double.put(Some("a"), &release("4.1.0+amd64", ""));
+    double.put(Some("b"), &release("4.1.1+amd64", "4.1.0"));
+    let folder = tempfile::tempdir().unwrap();
+    let wish = Scrape { cache: Some(Arc::new(Cache::at(folder.path()))), ..Scrape::of(double.repository()) };
+    let registry = plain(quick());
+    let (before, findings) = scrape(&registry, &wish).await.unwrap();
+    assert_eq!(said(&findings), Vec::<String>::new());
+
+    failing.store(true, std::sync::atomic::Ordering::Relaxed);
+    double.put(Some("c"), &release("4.1.2+amd64", "4.1.1"));
+    let (after, findings) = scrape(&registry, &wish).await.unwrap();
+    assert_eq!(after.bytes, before.bytes);
+    let failed = "it cannot be read just now";
+    assert_eq!(
+        said(&findings),
+        [
+            format!("unreadable-image c: {failed}: the registry answered 500"),
+            format!("stale-image a: {failed}, and is taken as it was: the registry answered 500"),
+            format!("stale-image b: {failed}, and is taken as it was: the registry answered 500"),
+        ]
+    );
+}

@@ -1,0 +1,37 @@
+//! `towpath releases`: what exists, from a registry to a file, and from a file to people.
+
+mod scrape;
+mod show;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+use scrape::ScrapeArgs;
+use show::ShowArgs;
+
+/// Commands about releases.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ReleasesCommand {
+    /// Read all releases of a repository in an OCI registry, and write them to a release file.
+    ///
+    /// What is broken is left out, with a warning. If an image cannot be read just now, nothing is written: the release that it has would be
+    /// missing (--partial writes all the same). Exit 0: written. 1: not all could be read.
+    #[command(
+        after_help = "Example:\n  towpath releases scrape quay.io/openshift-release-dev/ocp-release --out releases.json --cache ~/.cache/towpath"
+    )]
+    Scrape(Box<ScrapeArgs>),
+    /// Print one release: its payload, what is said of it, what it can be reached from, and what from it.
+    ///
+    /// Exit 0: it exists. 1: it does not.
+    #[command(after_help = "Example:\n  towpath releases show 4.20.3 --arch amd64")]
+    Show(ShowArgs),
+}
+
+/// Runs a command about releases.
+pub(crate) fn execute(command: ReleasesCommand) -> anyhow::Result<ExitCode> {
+    match command {
+        ReleasesCommand::Scrape(args) => scrape::scrape(&args),
+        ReleasesCommand::Show(args) => show::show(&args),
+    }
+}

@@ -1,0 +1,64 @@
+//! Layers, pushed in as networks do it: in pieces of any size, and with anything in them.
+
+use std::io::Write;
+
+use proptest::prelude::*;
+use towpath_formats::oci::{Entry, Layer, LayerLimits};
+
+const LIMITS: LayerLimits =
+    LayerLimits { layer_bytes: 1 << 20, inflated_bytes: 1 << 16, file_bytes: 1 << 12, kept_bytes: 1 << 13 };
+
+fn pushed(bytes: &[u8], piece: usize) -> Result<Vec<Entry>, String> {
+    let mut layer = Layer::new(|_| true, LIMITS);
+    bytes.chunks(piece).try_for_each(|piece| layer.push(piece))?;
+    layer.finish()
+}
+
+fn header(name: &[u8], kind: u8, size: u64) -> [u8; 512] {
+    let mut header = [0; 512];
+    header[..name.len()].copy_from_slice(name);
+    header[124..136].copy_from_slice(format!("{size:011o}\0").as_bytes());
+    header[156] = kind;
+    header[148..156].fill(b' ');
+    let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+    header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+    header
+}
+
+/// Archives that are nearly right: entries with sizes that fit or do not, and kinds that exist or do not.
+fn archive() -> impl Strategy<Value = Vec<u8>> {
+    let kind = prop_oneof![Just(b'0'), Just(b'5'), Just(b'2'), Just(b'L'), Just(b'x'), any::<u8>()];
+    let entry = (prop::collection::vec(any::<u8>(), 0..60), kind, prop::collection::vec(any::<u8>(), 0..700), 0_u64..3);
+    prop::collection::vec(entry, 0..6).prop_map(|entries| {
+        let mut archive = Vec::new();
+        for (name, kind, content, off) in entries {
+            archive.extend(header(&name, kind, content.len() as u64 + off / 2 * 1000));
+            archive.extend(content);
+            archive.resize(archive.len().next_multiple_of(512), 0);
+        }
+        archive
+    })
+}
+
+proptest! {
+    #[test]
+    fn pieces_of_any_size_give_the_same(bytes in archive(), piece in 1_usize..1500, packed in any::<bool>()) {
+        let bytes = if packed {
+            let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            encoder.write_all(&bytes).unwrap();
+            encoder.finish().unwrap()
+        } else {
+            bytes
+        };
+        prop_assert_eq!(pushed(&bytes, piece), pushed(&bytes, usize::MAX));
+    }
+
+    #[test]
+    fn nothing_panics(bytes in prop::collection::vec(any::<u8>(), 0..3000), gzip in any::<bool>(), piece in 1_usize..1500) {
+        let bytes = if gzip { [&[0x1f, 0x8b, 8, 0][..], &bytes].concat() } else { bytes };
+        // Whatever it says, it says so within its limits.
+        if let Ok(entries) = pushed(&bytes, piece) {
+            prop_assert!(entries.len() <= 3000 / 512);
+        }
+    }
+}
