@@ -37,13 +37,12 @@ async fn main() {
     println!("{RELEASES} releases pushed in {:.1} s", begun.elapsed().as_secs_f64());
 
     for _ in 0..ROUNDS {
-        let download = download(&server, &images).await;
+        println!("plain download of the same: {:.2} s", download(&server, &images).await.as_secs_f64());
         let folder = tempfile::tempdir().unwrap();
-        let (cold, asked_cold) = scraped(&server, folder.path()).await;
-        let (warm, asked_warm) = scraped(&server, folder.path()).await;
-        println!("plain download of the same: {:.2} s", download.as_secs_f64());
-        println!("cold: {:.2} s, {asked_cold}", cold.as_secs_f64());
-        println!("warm: {:.2} s, {asked_warm}", warm.as_secs_f64());
+        for temperature in ["cold", "warm"] {
+            let (took, asked) = scraped(&server, folder.path()).await;
+            println!("{temperature}: {:.2} s, {asked}", took.as_secs_f64());
+        }
     }
     let peak = std::fs::read_to_string("/proc/self/status").unwrap();
     println!("{}", peak.lines().find(|line| line.starts_with("VmHWM")).unwrap());

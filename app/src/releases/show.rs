@@ -21,7 +21,7 @@ const LABEL: usize = 10;
 pub(crate) struct ShowArgs {
     /// The release.
     #[arg(value_name = "VERSION")]
-    version: Version,
+    release: Version,
     /// Only that of this architecture. [default: all]
     #[arg(long, value_name = "ARCH")]
     arch: Option<String>,
@@ -55,7 +55,7 @@ pub(super) fn show(args: &ShowArgs) -> anyhow::Result<ExitCode> {
     let releases = inputs::releases(args.releases.as_deref())?;
     let graph = args.graph(&releases)?;
     let is_meant = |release: &DeclaredRelease| {
-        release.version == args.version && args.arch.as_deref().is_none_or(|arch| arch == release.arch.as_str())
+        release.version == args.release && args.arch.as_deref().is_none_or(|arch| arch == release.arch.as_str())
     };
     let mut shown: Vec<Shown<'_>> = (0_u32..)
         .zip(&releases.releases)
@@ -82,13 +82,13 @@ impl ShowArgs {
     }
 
     fn nothing(&self, releases: &Releases) -> String {
-        let of_minor = |release: &&DeclaredRelease| release.version.same_minor(&self.version);
+        let of_minor = |release: &&DeclaredRelease| release.version.same_minor(&self.release);
         let newest = releases.releases.iter().filter(of_minor).map(|release| &release.version).max();
         let there = newest.map_or_else(String::new, |newest| {
             format!("; the newest of {}.{} is {newest}", newest.major(), newest.minor())
         });
         let arch = self.arch.as_deref().map_or_else(String::new, |arch| format!(" of {arch}"));
-        format!("there is no release {}{arch}{there}", self.version)
+        format!("there is no release {}{arch}{there}", self.release)
     }
 }
 

@@ -37,7 +37,8 @@ impl Failure {
     pub(super) fn finding(self, place: Place) -> Finding {
         match self {
             Self::Passing { problem, .. } => {
-                Finding::error("registry-unreachable", place, problem, "check that the registry is up, and try again")
+                let remedy = "check that the registry is up, and that it speaks TLS (else --plain-http), and try again";
+                Finding::error("registry-unreachable", place, problem, remedy)
             }
             Self::Lasting { code, problem, remedy } => Finding::error(code, place, problem, remedy),
         }
