@@ -111,9 +111,9 @@ impl<'a> Shown<'a> {
     fn text(&self) -> String {
         let release = self.release;
         let mut text = format!("{} {}\n", release.version, release.arch);
-        let mut line = |label: &str, value: &str| text += &format!("  {label:<LABEL$}{value}\n");
+        let mut line = |label: &str, value: &str| text += &format!("  {label:<width$} {value}\n", width = LABEL - 1);
         line("payload", &release.payload);
-        release.metadata.iter().for_each(|(key, value)| line(key, &format!(" {value}")));
+        release.metadata.iter().for_each(|(key, value)| line(key, value));
         if let Some(channels) = &self.channels {
             line("channels", &listed(channels.clone(), "none"));
         }
