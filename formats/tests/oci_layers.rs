@@ -25,6 +25,28 @@ fn header(name: &[u8], kind: u8, size: u64) -> [u8; 512] {
     header
 }
 
+#[test]
+fn a_checksum_in_binary_form_is_wrong_and_no_panic() {
+    let mut header = header(b"x", b'0', 0);
+    header[148] = 0x80;
+    assert_eq!(pushed(&header, 512), Err("it is not a tar archive, or a damaged one".to_owned()));
+}
+
+#[test]
+fn a_size_in_binary_form_is_read_and_one_that_is_no_number_refused() {
+    let with_size = |size: [u8; 12]| {
+        let mut header = header(b"x", b'0', 0);
+        header[124..136].copy_from_slice(&size);
+        header[148..156].fill(b' ');
+        let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+        header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+        header
+    };
+    let five = [&with_size([0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5])[..], &[b'a'; 5], &[0; 507]].concat();
+    assert_eq!(pushed(&five, 100).unwrap()[0].kind, towpath_formats::oci::EntryKind::File(b"aaaaa".to_vec()));
+    assert_eq!(pushed(&with_size([0xff; 12]), 512), Err("the archive has a size that is no number".to_owned()));
+}
+
 /// Archives that are nearly right: entries with sizes that fit or do not, and kinds that exist or do not.
 fn archive() -> impl Strategy<Value = Vec<u8>> {
     let kind = prop_oneof![Just(b'0'), Just(b'5'), Just(b'2'), Just(b'L'), Just(b'x'), any::<u8>()];

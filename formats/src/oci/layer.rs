@@ -86,7 +86,7 @@ impl Layer {
             Packing::Plain(unpacked) => unpacked.take(bytes),
             Packing::Gzip(decoder) => {
                 let end = decoder.write_all(bytes);
-                let problem = decoder.get_mut().problem.take();
+                let problem = decoder.get_mut().problem.clone();
                 end.map_err(|error| problem.unwrap_or_else(|| not_gzip(&error)))
             }
         }
@@ -100,7 +100,7 @@ impl Layer {
             Packing::Plain(unpacked) => unpacked.tar.finish(),
             Packing::Gzip(mut decoder) => {
                 let end = decoder.try_finish();
-                let problem = decoder.get_mut().problem.take();
+                let problem = decoder.get_mut().problem.clone();
                 end.map_err(|error| problem.unwrap_or_else(|| not_gzip(&error)))?;
                 decoder.finish().map_err(|error| not_gzip(&error))?.tar.finish()
             }
@@ -135,12 +135,13 @@ impl Unpacked {
 /// Where the decoder writes to. It wants an error of its own kind; ours is kept beside it.
 impl Write for Unpacked {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self.take(bytes) {
-            Ok(()) => Ok(bytes.len()),
-            Err(problem) => {
-                self.problem.get_or_insert(problem);
-                Err(io::Error::other("stopped"))
-            }
+        // Once stopped, always stopped: the decoder writes what it still has when it is dropped.
+        if self.problem.is_none() {
+            self.problem = self.take(bytes).err();
+        }
+        match self.problem {
+            None => Ok(bytes.len()),
+            Some(_) => Err(io::Error::other("stopped")),
         }
     }
 

@@ -220,10 +220,10 @@ fn check_sum(header: &[u8]) -> Result<(), String> {
 
 /// Octal digits, or GNU's binary form for what they cannot hold.
 fn number(field: &[u8]) -> Option<u64> {
-    if field[0] & 0x80 != 0 {
-        let (high, low) = field.split_at(field.len() - 8);
-        let fits = high[0] == 0x80 && high[1..].iter().all(|byte| *byte == 0);
-        return fits.then(|| low.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte)));
+    let (first, rest) = field.split_first()?;
+    if first & 0x80 != 0 {
+        let shifted = |sum: u64, byte: &u8| sum.checked_mul(256)?.checked_add(u64::from(*byte));
+        return rest.iter().try_fold(u64::from(first & 0x7f), shifted);
     }
     let digits = field.split(|byte| *byte == 0).next().unwrap_or_default();
     let digits = std::str::from_utf8(digits).ok()?.trim_matches(' ');
