@@ -13,4 +13,5 @@ pub mod intake;
 pub mod lint;
 pub mod plan;
 pub mod rules;
+pub mod signatures;
 pub mod simulate;

@@ -33,6 +33,7 @@ pub mod releases;
 pub mod report;
 pub mod sheet;
 pub mod source_copy;
+pub mod signatures;
 mod tree;
 pub mod update_history;
 pub mod upstream;

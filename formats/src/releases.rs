@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::Deserialize;
-use towpath_core::domain::{Arch, DeclaredEdge, DeclaredRelease, MatchingRule, ReleaseName, Releases, Risk, Version};
+use towpath_core::domain::{
+    Arch, DeclaredEdge, DeclaredRelease, Declares, MatchingRule, ReleaseName, Releases, Risk, Trust, Version,
+};
 use towpath_core::finding::{Finding, Place};
 
 use crate::cincinnati;
@@ -33,6 +35,17 @@ struct Node {
     payload: Option<String>,
     #[serde(default)]
     metadata: Unique<String>,
+    /// What the release's own image says; a scrape of a registry writes it.
+    declared: Option<DeclaredUpdates>,
+}
+
+#[derive(Deserialize)]
+#[serde(expecting = "what an image declares: an object with previous and next")]
+struct DeclaredUpdates {
+    #[serde(default)]
+    previous: Vec<String>,
+    #[serde(default)]
+    next: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -93,7 +106,7 @@ impl Reader<'_> {
     /// Takes in the nodes; returns the index of each among the releases, or none for what is left out.
     fn nodes(&mut self, nodes: Vec<Node>) -> Vec<Option<u32>> {
         let mut seen: BTreeMap<(Arch, Version), u32> = BTreeMap::new();
-        let mut without_payload = 0;
+        let (mut without_payload, mut bad_names) = (0, 0);
         let mut numbers = Vec::with_capacity(nodes.len());
         for (index, node) in nodes.into_iter().enumerate() {
             let name = match ReleaseName::parse(&node.version) {
@@ -126,6 +139,8 @@ impl Reader<'_> {
                     arch,
                     payload,
                     metadata: node.metadata.0,
+                    declares: node.declared.map(|declared| into_declares(&declared, &mut bad_names)),
+                    trust: Trust::Unverified,
                 }),
                 Some(first) if first.payload == payload => {}
                 Some(_) => {
@@ -143,6 +158,12 @@ impl Reader<'_> {
                 format!("{without_payload} {releases} no payload and no place in the graph, nor have their edges");
             let remedy = "they are names that other releases mention; scrape them if they exist";
             self.findings.push(Finding::warning("no-payload", self.place.clone(), problem, remedy));
+        }
+        if bad_names > 0 {
+            let names = if bad_names == 1 { "name is" } else { "names are" };
+            let problem =
+                format!("{bad_names} {names} no version among what images declare; such updates count as unsigned");
+            self.findings.push(Finding::warning("bad-declared", self.place.clone(), problem, ANEW));
         }
         numbers
     }
@@ -195,6 +216,16 @@ impl Reader<'_> {
             }
         }
     }
+}
+
+/// What an image says. A name that is no version says nothing: an edge that is not declared is trusted less.
+fn into_declares(declared: &DeclaredUpdates, bad_names: &mut usize) -> Declares {
+    let mut versions = |names: &[String]| {
+        let known: BTreeSet<Version> = names.iter().filter_map(|name| name.parse().ok()).collect();
+        *bad_names += names.iter().filter(|name| name.parse::<Version>().is_err()).count();
+        known
+    };
+    Declares { previous: versions(&declared.previous), next: versions(&declared.next) }
 }
 
 fn into_risk(entry: RiskEntry) -> Risk {

@@ -64,6 +64,8 @@ fn graph(digests: [&str; 2]) -> Graph {
             arch: Arch::new(arch),
             payload: format!("registry/release{digest}{}", version.len()),
             metadata: [].into(),
+            declares: None,
+            trust: Trust::Unverified,
         }));
         releases.edges.extend((first..first + 2).map(|from| DeclaredEdge { from, to: from + 1, risks: None }));
     }

@@ -9,6 +9,7 @@ mod git_remote;
 mod http;
 mod registry;
 mod upstream;
+mod signature_store;
 mod watch;
 
 pub use archive::unpack;
@@ -22,4 +23,5 @@ pub use registry::{
     Progress, Registry, RegistryLimits, RegistryOptions, Requests, Scrape, Step, graph_data_image, scrape,
 };
 pub use upstream::Upstream;
+pub use signature_store::{SignatureStore, StoreAccess};
 pub use watch::Watch;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::{
-    Arch, Audience, Block, BlockId, Channel, ChannelName, ChannelSpec, Cluster, Release, ReleaseId, ReleaseName,
-    Releases, Risk, RiskId, Version,
+    Arch, Audience, Block, BlockId, Channel, ChannelName, ChannelSpec, Cluster, Provenance, Release, ReleaseId,
+    ReleaseName, Releases, Risk, RiskId, Version,
 };
 use crate::finding::{Finding, Place};
 
@@ -65,6 +65,8 @@ pub struct Graph {
     pub(super) block_sets: Vec<Box<[BlockId]>>,
     pub(super) risks: Vec<Risk>,
     pub(super) stale: Vec<StaleSource>,
+    /// Of each edge, who says that there is one; empty where no image declares any.
+    pub(super) provenance: Vec<Provenance>,
 }
 
 /// A source that has not been read for so long that nothing is recommended by it.

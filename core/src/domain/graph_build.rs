@@ -9,9 +9,10 @@ use jiff::Timestamp;
 
 use super::edge_edit::{Change, EdgeEdit, Side};
 use super::graph::{BlockSetId, KeptBlock};
+use super::provenance::Witness;
 use super::{
-    Block, BlockId, Channel, ChannelSpec, DeclaredRelease, Edge, Graph, GraphData, Membership, Pattern, Release,
-    ReleaseId, ReleaseName, Releases, Risk, RiskId, position,
+    Block, BlockId, Channel, ChannelSpec, DeclaredRelease, Declares, Edge, Graph, GraphData, Membership, Pattern,
+    PayloadDigest, Provenance, Release, ReleaseId, ReleaseName, Releases, Risk, RiskId, position,
 };
 use crate::finding::{Finding, Place};
 
@@ -19,12 +20,14 @@ use crate::finding::{Finding, Place};
 const REMOVE_KEY: &str = "io.openshift.upgrades.graph.release.remove";
 
 pub(super) fn build(data: GraphData, declared: Releases) -> (Graph, Vec<Finding>) {
-    let mut build = Build { graph: Graph::default(), findings: Vec::new(), edges: BTreeMap::new() };
+    let mut build =
+        Build { graph: Graph::default(), findings: Vec::new(), edges: BTreeMap::new(), declares: Vec::new() };
     let numbers = build.add_releases(declared.releases, &data.metadata);
     build.add_declared_edges(&declared.edges, &numbers);
     build.edit_edges();
     build.add_channels(data.channels);
     build.add_blocks(data.blocks);
+    build.add_provenance();
     (build.graph, build.findings)
 }
 
@@ -33,6 +36,8 @@ struct Build {
     findings: Vec<Finding>,
     /// Each edge, by (to, from), with the risks its source declares.
     edges: BTreeMap<(ReleaseId, ReleaseId), Option<Arc<[Risk]>>>,
+    /// Of each release, what its image says about updates.
+    declares: Vec<Option<Declares>>,
 }
 
 impl Build {
@@ -50,7 +55,8 @@ impl Build {
         extra.iter().for_each(|(name, more)| extra_of.entry(&name.version).or_default().push((name, more)));
         let mut slots: Vec<Option<DeclaredRelease>> = declared.into_iter().map(Some).collect();
         for at in order {
-            let release = slots[at].take().expect("each index stands in the order once");
+            let mut release = slots[at].take().expect("each index stands in the order once");
+            let declares = release.declares.take();
             let same = |last: &Release| (&last.arch, &last.version) == (&release.arch, &release.version);
             if !self.graph.releases.last().is_some_and(same) {
                 let release = into_release(release, &extra_of, &mut names);
@@ -58,10 +64,23 @@ impl Build {
                     continue;
                 }
                 self.graph.releases.push(release);
+                self.declares.push(declares);
+            } else {
+                self.add_witness(&release, declares);
             }
             numbers[at] = Some(ReleaseId(self.graph.releases.len() as u32 - 1));
         }
         numbers
+    }
+
+    /// Another source knows the same release. Of the same image, its word counts like the first one's.
+    fn add_witness(&mut self, other: &DeclaredRelease, declares: Option<Declares>) {
+        let (Some(release), Some(known)) = (self.graph.releases.last_mut(), self.declares.last_mut()) else { return };
+        let digests = [&*release.payload, &*other.payload].map(PayloadDigest::of_pull_spec);
+        if digests[0].is_some() && digests[0] == digests[1] {
+            release.trust = release.trust.max(other.trust);
+            *known = known.take().or(declares);
+        }
     }
 
     fn add_declared_edges(&mut self, edges: &[super::DeclaredEdge], numbers: &[Option<ReleaseId>]) {
@@ -240,6 +259,19 @@ impl Build {
         self.check_risk_names();
     }
 
+    fn add_provenance(&mut self) {
+        if self.declares.iter().all(Option::is_none) {
+            return;
+        }
+        let witness = |id: ReleaseId| {
+            let release = self.graph.release(id);
+            let declares = self.declares[id.0 as usize].as_ref();
+            Witness { version: &release.version, declares, trust: release.trust }
+        };
+        let of = |edge: &Edge| Provenance::of(witness(edge.from), witness(edge.to));
+        self.graph.provenance = self.graph.edges.iter().map(of).collect();
+    }
+
     fn index_edges(&mut self) {
         let mut edges_from = vec![0u32; self.graph.releases.len() + 1];
         self.graph.edges.iter().for_each(|edge| edges_from[edge.from.0 as usize + 1] += 1);
@@ -314,6 +346,7 @@ fn into_release(release: DeclaredRelease, extra: &Extra<'_>, names: &mut Interne
         arch: release.arch,
         payload: release.payload.into(),
         metadata,
+        trust: release.trust,
         channels: Vec::new(),
     }
 }

@@ -135,7 +135,7 @@ mod tests {
     use super::*;
     use crate::domain::{
         Arch, Block, ChannelName, ChannelSpec, DeclaredEdge, DeclaredRelease, Fact, Graph, GraphData, MatchingRule,
-        Member, Pattern, ReleaseName, Releases, Risk,
+        Member, Pattern, ReleaseName, Releases, Risk, Trust,
     };
     use crate::finding::Place;
     use crate::plan::{Asker, Goal, Preference, Request, RiskPolicy};
@@ -169,6 +169,8 @@ mod tests {
             arch: Arch::default(),
             payload: "p".into(),
             metadata: [].into(),
+            declares: None,
+            trust: Trust::Unverified,
         };
         let edges = [(0, 1), (0, 2), (1, 3), (2, 3)].map(|(from, to)| DeclaredEdge { from, to, risks: None });
         let releases = Releases { releases: (0..4).map(release).collect(), edges: edges.to_vec() };

@@ -18,7 +18,7 @@ use towpath_core::audit::{
 };
 use towpath_core::domain::{
     Arch, Audience, Block, ChannelName, ChannelSpec, DeclaredEdge, DeclaredRelease, Graph, GraphData, MatchingRule,
-    Member, Pattern, Platform, Ramp, ReleaseId, ReleaseName, Releases, Risk, RolloutRule, Version,
+    Member, Pattern, Platform, Ramp, ReleaseId, ReleaseName, Releases, Risk, RolloutRule, Trust, Version,
 };
 use towpath_core::finding::Place;
 
@@ -141,7 +141,14 @@ pub(crate) fn read(text: &str) -> (GraphData, Releases) {
 
 pub(crate) fn release(version: &Version) -> DeclaredRelease {
     let payload = format!("registry/{version}");
-    DeclaredRelease { version: version.clone(), arch: Arch::default(), payload, metadata: [].into() }
+    DeclaredRelease {
+        version: version.clone(),
+        arch: Arch::default(),
+        payload,
+        metadata: [].into(),
+        declares: None,
+        trust: Trust::Unverified,
+    }
 }
 
 fn version(text: &str) -> Version {

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use towpath_core::change::{Diff, EdgeChange, Only, PresubmitOptions, ReleaseKind, RiskNames, When, diff, presubmit};
 use towpath_core::domain::{
     Arch, Audience, Block, ChannelName, ChannelSpec, DeclaredEdge, DeclaredRelease, FromVersion, Graph, GraphData,
-    MatchingRule, Member, Pattern, Platform, Ramp, ReleaseName, Releases, Risk, RolloutRule, Window,
+    MatchingRule, Member, Pattern, Platform, Ramp, ReleaseName, Releases, Risk, RolloutRule, Trust, Window,
 };
 use towpath_core::finding::Place;
 
@@ -169,6 +169,8 @@ fn releases(names: &std::collections::BTreeSet<String>, edges: &[(String, String
             arch: Arch::new(*arch),
             payload: format!("registry.example/{name}"),
             metadata: std::collections::BTreeMap::new(),
+            declares: None,
+            trust: Trust::Unverified,
         }));
         let index = |name: &String| (first + names.iter().position(|n| n == name).unwrap()) as u32;
         let edge = |(from, to): &(String, String)| DeclaredEdge { from: index(from), to: index(to), risks: None };

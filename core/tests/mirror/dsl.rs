@@ -124,7 +124,14 @@ fn read(text: &str) -> (Graph, Wish) {
 
 pub(crate) fn release(version: &Version) -> DeclaredRelease {
     let payload = format!("registry/{version}");
-    DeclaredRelease { version: version.clone(), arch: Arch::default(), payload, metadata: [].into() }
+    DeclaredRelease {
+        version: version.clone(),
+        arch: Arch::default(),
+        payload,
+        metadata: [].into(),
+        declares: None,
+        trust: Trust::Unverified,
+    }
 }
 
 fn version(text: &str) -> Version {

@@ -104,6 +104,8 @@ pub(crate) fn any_graphs() -> impl Strategy<Value = (Graph, Graph)> {
             arch: Arch::new(ARCHES[arch]),
             payload: format!("registry/{minor}/{patch}/{arch}"),
             metadata: BTreeMap::from([("url".into(), "https://\"errata\"".into())]),
+            declares: None,
+            trust: Trust::Unverified,
         };
         let releases: Vec<_> = releases.into_iter().map(release).collect();
         let index = |at: &prop::sample::Index| at.index(releases.len()) as u32;

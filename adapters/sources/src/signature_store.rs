@@ -1,0 +1,242 @@
+//! Signature stores: where the signatures of a payload lie, as `sha256=<digest>/signature-1`, `-2`, …
+//!
+//! A directory, or an address over HTTP(S). Plain HTTP will do: whoever changes a signature on the way gets it refused.
+//! None there is an answer; a failure is not one. Nothing here looks inside a signature.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use reqwest::{Certificate, Client, StatusCode, Url};
+use towpath_core::domain::PayloadDigest;
+use towpath_core::finding::{Finding, Place};
+
+/// How stores are asked.
+#[derive(Debug, Clone)]
+pub struct StoreAccess {
+    /// Certificates to trust, in PEM form, besides those of the system.
+    pub ca: Option<Vec<u8>>,
+    /// How long a connection may take.
+    pub connect_timeout: Duration,
+    /// How long an answer may take, all of it.
+    pub request_timeout: Duration,
+    /// The most bytes of one signature. Of a larger one a byte more is read, so that it is seen to be too large.
+    pub max_bytes: usize,
+    /// How often a store that fails is asked.
+    pub attempts: u32,
+    /// How long to wait before the second attempt; twice as long before the third.
+    pub backoff: Duration,
+}
+
+impl Default for StoreAccess {
+    fn default() -> Self {
+        Self {
+            ca: None,
+            connect_timeout: Duration::from_secs(5),
+            request_timeout: Duration::from_secs(15),
+            max_bytes: 64 << 10,
+            attempts: 3,
+            backoff: Duration::from_millis(200),
+        }
+    }
+}
+
+/// A place with signatures.
+#[derive(Debug, Clone)]
+pub struct SignatureStore {
+    place: StorePlace,
+    access: StoreAccess,
+}
+
+#[derive(Debug, Clone)]
+enum StorePlace {
+    Directory(PathBuf),
+    Http { client: Client, base: Url },
+}
+
+const MAX_REDIRECTS: usize = 4;
+
+impl SignatureStore {
+    /// The store of that name: a directory, or an address that begins with `http://` or `https://`.
+    pub fn open(name: &str, access: &StoreAccess) -> Result<Self, Finding> {
+        let place = match name.starts_with("http://") || name.starts_with("https://") {
+            true => http(name, access)?,
+            false => StorePlace::Directory(name.into()),
+        };
+        let store = Self { place, access: access.clone() };
+        match &store.place {
+            StorePlace::Directory(path) if !path.is_dir() => {
+                let remedy = "name a directory, or an address: https://mirror.example.org/signatures";
+                Err(Finding::error("no-signature-store", Place::file(name), "it is not a directory", remedy))
+            }
+            _ => Ok(store),
+        }
+    }
+
+    /// A store of our own, which is made when something is kept there.
+    pub fn cache(directory: &Path) -> Self {
+        Self { place: StorePlace::Directory(directory.to_owned()), access: StoreAccess::default() }
+    }
+
+    /// Its name, as it was given.
+    pub fn name(&self) -> String {
+        match &self.place {
+            StorePlace::Directory(path) => path.display().to_string(),
+            StorePlace::Http { base, .. } => base.to_string(),
+        }
+    }
+
+    /// The bytes of a payload's signature of that number (from 1); none if there is none. Else it is not known.
+    pub async fn signature(&self, digest: PayloadDigest, number: usize) -> Result<Option<Vec<u8>>, Finding> {
+        match &self.place {
+            StorePlace::Directory(directory) => self.read(&file(directory, digest, number)),
+            StorePlace::Http { client, base } => {
+                let mut url = base.clone();
+                let path = format!("{}/sha256={}/signature-{number}", base.path().trim_end_matches('/'), digest.hex());
+                url.set_path(&path);
+                self.get(client, &url).await
+            }
+        }
+    }
+
+    /// Keeps a signature here, instead of what was kept. Only a directory can.
+    pub fn keep(&self, digest: PayloadDigest, bytes: &[u8]) -> Result<(), Finding> {
+        let StorePlace::Directory(directory) = &self.place else {
+            let problem = "signatures can be kept in a directory only";
+            return Err(Finding::error("not-kept", Place::file(self.name()), problem, "name a directory"));
+        };
+        let path = file(directory, digest, 1);
+        write(&path, bytes).map_err(|error| {
+            let place = Place::file(path.display().to_string());
+            Finding::warning("not-kept", place, format!("it cannot be written: {error}"), "make room, or allow it")
+        })
+    }
+
+    fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, Finding> {
+        let failed = |error: std::io::Error| {
+            let place = Place::file(path.display().to_string());
+            let remedy = "check the path and its permissions";
+            Err(Finding::error("signature-store", place, format!("it cannot be read: {error}"), remedy))
+        };
+        let open = std::fs::metadata(path).and_then(|metadata| match metadata.is_file() {
+            true => File::open(path),
+            // Reading a pipe would wait for somebody to write.
+            false => Err(std::io::Error::other("it is not a file")),
+        });
+        let file = match open {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return failed(error),
+        };
+        let mut bytes = Vec::new();
+        match file.take(self.access.max_bytes as u64 + 1).read_to_end(&mut bytes) {
+            Ok(_) => Ok(Some(bytes)),
+            Err(error) => failed(error),
+        }
+    }
+
+    async fn get(&self, client: &Client, url: &Url) -> Result<Option<Vec<u8>>, Finding> {
+        let mut attempt = 1;
+        loop {
+            let failure = match self.get_once(client, url).await {
+                Ok(answer) => return Ok(answer),
+                Err(failure) => failure,
+            };
+            if !failure.may_pass || attempt >= self.access.attempts {
+                let remedy = "check the address, and that the store is up";
+                return Err(Finding::error("signature-store", Place::file(url.as_str()), failure.problem, remedy));
+            }
+            tokio::time::sleep(self.access.backoff * (1 << (attempt - 1).min(8))).await;
+            attempt += 1;
+        }
+    }
+
+    async fn get_once(&self, client: &Client, url: &Url) -> Result<Option<Vec<u8>>, Failure> {
+        let mut answer = client.get(url.clone()).send().await.map_err(Failure::of)?;
+        match answer.status() {
+            StatusCode::OK => {}
+            StatusCode::NOT_FOUND | StatusCode::GONE => return Ok(None),
+            status => {
+                let may_pass = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
+                return Err(Failure { problem: format!("it answers {status}"), may_pass });
+            }
+        }
+        let (mut bytes, most) = (Vec::new(), self.access.max_bytes + 1);
+        while let Some(chunk) = answer.chunk().await.map_err(Failure::of)? {
+            bytes.extend_from_slice(&chunk[..chunk.len().min(most - bytes.len())]);
+            if bytes.len() == most {
+                break;
+            }
+        }
+        Ok(Some(bytes))
+    }
+}
+
+/// Why there was no answer.
+struct Failure {
+    problem: String,
+    may_pass: bool,
+}
+
+impl Failure {
+    fn of(error: reqwest::Error) -> Self {
+        let problem = match error.is_timeout() {
+            true => "it does not answer in time".to_owned(),
+            false => innermost(&error),
+        };
+        Self { problem, may_pass: !error.is_redirect() && !error.is_builder() }
+    }
+}
+
+fn file(directory: &Path, digest: PayloadDigest, number: usize) -> PathBuf {
+    directory.join(format!("sha256={}", digest.hex())).join(format!("signature-{number}"))
+}
+
+/// Writes a file so that it is there whole or not at all.
+fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder)?;
+    let unfinished = folder.join(format!(".unfinished-{}", std::process::id()));
+    std::fs::write(&unfinished, bytes)?;
+    std::fs::rename(&unfinished, path)
+}
+
+fn http(name: &str, access: &StoreAccess) -> Result<StorePlace, Finding> {
+    let wrong = |problem: String| {
+        let remedy = "write it as in https://mirror.example.org/signatures";
+        Finding::error("no-signature-store", Place::file(name), problem, remedy)
+    };
+    let base = Url::parse(name).map_err(|error| wrong(error.to_string()))?;
+    if base.query().is_some() || base.fragment().is_some() || !base.username().is_empty() || base.password().is_some() {
+        return Err(wrong("there is more in it than scheme, host and path".to_owned()));
+    }
+    // Fails if there is one already, which will do as well.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder = Client::builder()
+        .user_agent(concat!("towpath/", env!("CARGO_PKG_VERSION")))
+        .redirect(reqwest::redirect::Policy::limited(MAX_REDIRECTS))
+        .referer(false)
+        .connect_timeout(access.connect_timeout)
+        .timeout(access.request_timeout);
+    match &access.ca {
+        Some(pem) => {
+            let certificates = Certificate::from_pem_bundle(pem).map_err(|error| wrong(innermost(&error)))?;
+            builder = builder.tls_certs_merge(certificates);
+        }
+        None if base.scheme() == "https" => {}
+        // The system's certificates are not needed, and where there are none, asking for them fails.
+        None => builder = builder.tls_certs_only([]),
+    }
+    let client = builder.build().map_err(|error| wrong(innermost(&error)))?;
+    Ok(StorePlace::Http { client, base })
+}
+
+/// What is really wrong stands at the end of a chain of errors.
+fn innermost(error: &dyn std::error::Error) -> String {
+    let mut last = error;
+    while let Some(source) = last.source() {
+        last = source;
+    }
+    last.to_string()
+}

@@ -1,0 +1,112 @@
+//! The envelope: from bytes to what is signed and the signatures of it.
+//!
+//! One signed message is taken, in the forms that GnuPG writes, bare or compressed once, armored or not. Anything
+//! else between or behind is refused, so that there is never a question of which data a signature is of.
+
+use std::io::Read;
+
+use pgp::armor::{BlockType, Dearmor};
+use pgp::packet::{CompressedData, LiteralData, Packet, PacketParser, Signature};
+use towpath_core::domain::Refusal;
+
+/// The largest signature that is looked at. Real ones have less than 1 KiB.
+pub const MAX_SIGNATURE_BYTES: usize = 64 << 10;
+/// The most that it may hold once it is unpacked.
+pub const MAX_BODY_BYTES: usize = 256 << 10;
+/// The most packets of one message. Real ones have three.
+const MAX_PACKETS: usize = 32;
+
+/// What is signed, and every signature of it.
+#[derive(Debug)]
+pub(super) struct SignedMessage {
+    pub(super) body: Vec<u8>,
+    pub(super) signatures: Vec<Signature>,
+}
+
+/// Opens a signed message.
+pub(super) fn open(bytes: &[u8]) -> Result<SignedMessage, Refusal> {
+    if bytes.len() > MAX_SIGNATURE_BYTES {
+        return Err(Refusal::TooLarge { limit_bytes: MAX_SIGNATURE_BYTES });
+    }
+    let binary = match bytes.first() {
+        None => return Err(not_openpgp("it is empty")),
+        // Every binary packet begins with this bit, and no text does.
+        Some(first) if first & 0x80 != 0 => bytes.to_vec(),
+        Some(_) => dearmored(bytes)?,
+    };
+    let mut packets = packets(&binary)?;
+    let inner = match packets.as_slice() {
+        [Packet::CompressedData(data)] => Some(inflated(data)?),
+        _ => None,
+    };
+    if let Some(inner) = inner {
+        packets = self::packets(&inner)?;
+    }
+    signed(packets)
+}
+
+fn dearmored(bytes: &[u8]) -> Result<Vec<u8>, Refusal> {
+    let mut armor = Dearmor::new(bytes);
+    armor.read_header().map_err(|_| not_openpgp("it is neither binary nor armored"))?;
+    match armor.typ {
+        Some(BlockType::Message) => {}
+        _ => return Err(not_openpgp("the armor is not that of a message")),
+    }
+    let mut binary = Vec::new();
+    // Armor only ever shrinks, so the limit on the bytes holds here too.
+    armor.read_to_end(&mut binary).map_err(|_| not_openpgp("the armor is broken"))?;
+    Ok(binary)
+}
+
+fn packets(bytes: &[u8]) -> Result<Vec<Packet>, Refusal> {
+    let mut packets = Vec::new();
+    for packet in PacketParser::new(bytes) {
+        if packets.len() == MAX_PACKETS {
+            return Err(not_openpgp("it has too many packets"));
+        }
+        packets.push(packet.map_err(|_| not_openpgp("a packet is broken"))?);
+    }
+    Ok(packets)
+}
+
+fn inflated(data: &CompressedData) -> Result<Vec<u8>, Refusal> {
+    let reader = data.decompress().map_err(|_| not_openpgp("it is compressed in a way that we do not know"))?;
+    let mut inner = Vec::new();
+    let limit = MAX_BODY_BYTES as u64;
+    reader.take(limit + 1).read_to_end(&mut inner).map_err(|_| not_openpgp("what is compressed is broken"))?;
+    match inner.len() > MAX_BODY_BYTES {
+        true => Err(Refusal::TooLarge { limit_bytes: MAX_BODY_BYTES }),
+        false => Ok(inner),
+    }
+}
+
+/// The two forms of a signed message: announced before the data and signed behind it, or signed before it.
+fn signed(packets: Vec<Packet>) -> Result<SignedMessage, Refusal> {
+    let (mut announced, mut before, mut behind) = (0, Vec::new(), Vec::new());
+    let mut literal: Option<LiteralData> = None;
+    for packet in packets {
+        match (packet, &literal) {
+            (Packet::OnePassSignature(_), None) => announced += 1,
+            (Packet::Signature(signature), None) => before.push(signature),
+            (Packet::Signature(signature), Some(_)) => behind.push(signature),
+            (Packet::LiteralData(data), None) => literal = Some(data),
+            (Packet::CompressedData(_), _) => return Err(not_openpgp("it is compressed more than once")),
+            _ => return Err(not_openpgp("it has packets that do not belong to a signed message")),
+        }
+    }
+    let body = match literal {
+        Some(data) => data.into_bytes().to_vec(),
+        None => return Err(not_openpgp("there is no data in it")),
+    };
+    let signatures = match (announced, before.len(), behind.len()) {
+        (0, 0, 0) => return Err(not_openpgp("it is not signed")),
+        (0, _, 0) => before,
+        (announced, 0, signed) if announced == signed => behind,
+        _ => return Err(not_openpgp("its signatures are not those that it announces")),
+    };
+    Ok(SignedMessage { body, signatures })
+}
+
+fn not_openpgp(problem: &str) -> Refusal {
+    Refusal::NotOpenPgp { problem: problem.to_owned() }
+}

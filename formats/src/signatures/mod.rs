@@ -1,0 +1,14 @@
+//! OpenPGP signatures of releases: keys in, bytes of a signature in, a signer or a refusal out.
+//!
+//! A signature is an OpenPGP message that holds a small JSON statement ("this digest is an image of mine") and is
+//! signed as a whole. It lies in a store as `sha256=<digest>/signature-N`; the path is no proof of anything.
+
+mod key;
+mod keyring;
+mod message;
+mod statement;
+mod verify;
+
+pub use keyring::{Keyring, MAX_KEYRING_BYTES, MAX_KEYS};
+pub use message::{MAX_BODY_BYTES, MAX_SIGNATURE_BYTES};
+pub use verify::{MAX_SIGNATURES, nearest, verify};

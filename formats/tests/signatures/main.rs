@@ -1,0 +1,8 @@
+//! Signatures of releases: who signed, or why it does not count; keyrings; and what cannot be forged.
+#![allow(clippy::unwrap_used)]
+
+mod flips;
+mod forge;
+mod gnupg;
+mod keyrings;
+mod refusals;
