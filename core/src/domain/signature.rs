@@ -63,15 +63,15 @@ pub enum Refusal {
     },
     /// It is a signature of something else than data: of text, of a key.
     NotOfData,
-    /// No key in the keyring made it.
-    UnknownKey {
-        /// The key that it names.
-        issuer: String,
-    },
     /// It must not be taken without understanding all of it, and we do not.
     NotUnderstood {
         /// What we do not understand.
         what: String,
+    },
+    /// No key in the keyring made it.
+    UnknownKey {
+        /// The key that it names.
+        issuer: String,
     },
     /// Its hash can be forged.
     WeakHash {
@@ -88,6 +88,11 @@ pub enum Refusal {
         /// The key's fingerprint.
         key: String,
     },
+    /// The key was revoked.
+    KeyRevoked {
+        /// The key's fingerprint.
+        key: String,
+    },
     /// It was made before the key was.
     KeyNotYetValid {
         /// The key's fingerprint.
@@ -101,11 +106,6 @@ pub enum Refusal {
         key: String,
         /// When.
         at: Timestamp,
-    },
-    /// The key was revoked.
-    KeyRevoked {
-        /// The key's fingerprint.
-        key: String,
     },
     /// It was made in the future.
     FromTheFuture {
