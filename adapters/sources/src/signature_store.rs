@@ -208,8 +208,16 @@ fn http(name: &str, access: &StoreAccess) -> Result<StorePlace, Finding> {
         Finding::error("no-signature-store", Place::file(name), problem, remedy)
     };
     let base = Url::parse(name).map_err(|error| wrong(error.to_string()))?;
-    if base.query().is_some() || base.fragment().is_some() || !base.username().is_empty() || base.password().is_some() {
-        return Err(wrong("there is more in it than scheme, host and path".to_owned()));
+    let has_credentials = !base.username().is_empty() || base.password().is_some();
+    match (has_credentials, base.query().is_some() || base.fragment().is_some()) {
+        (false, false) => {}
+        (false, true) => return Err(wrong("there is more behind its path".to_owned())),
+        (true, _) => {
+            // Its name is not shown, for there is a secret in it.
+            let place = Place::file(base.host_str().unwrap_or("a signature store"));
+            let problem = "there are credentials in its address";
+            return Err(Finding::error("no-signature-store", place, problem, "take them out: signatures are for all"));
+        }
     }
     // Fails if there is one already, which will do as well.
     let _ = rustls::crypto::ring::default_provider().install_default();

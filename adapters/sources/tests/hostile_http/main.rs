@@ -1,0 +1,6 @@
+//! Servers that stall, lie and loop: each gives a clear finding, within a bounded time.
+#![allow(clippy::unwrap_used)]
+
+mod fetching;
+mod server;
+mod signatures;
