@@ -61,7 +61,7 @@ enum Command {
     /// For those who change graph data: check it, and see what a change will do.
     #[command(subcommand, after_help = "Example:\n  towpath graph lint")]
     Graph(GraphCommand),
-    /// Say what exists: read a registry's releases into a file, and print one.
+    /// Say what exists: read a registry's releases into a file, print one, and say who signed each.
     #[command(subcommand, after_help = "Example:\n  towpath releases show 4.20.3")]
     Releases(ReleasesCommand),
     /// Write the example data to a directory, to look at, change and serve.

@@ -13,6 +13,7 @@ mod path;
 mod ready;
 mod releases;
 mod serve;
+mod signatures;
 mod sources;
 mod words;
 

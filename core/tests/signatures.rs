@@ -58,24 +58,34 @@ fn check(policy: SignaturePolicy, expected: Expect) {
     let kept = left.releases.iter().map(|release| format!("{} {:?}\n", release.version, release.trust));
     let told = findings.iter().map(|finding| short(format!("{} {finding}\n", finding.code)));
     assert!(!findings.iter().any(Finding::is_error));
-    expected.assert_eq(&format!("{}{} edges\n{}", kept.collect::<String>(), left.edges.len(), told.collect::<String>()));
+    expected.assert_eq(&format!(
+        "{}{} edges\n{}",
+        kept.collect::<String>(),
+        left.edges.len(),
+        told.collect::<String>()
+    ));
 }
 
 #[test]
 fn require_leaves_out_what_is_not_verified() {
-    check(SignaturePolicy::Require, expect![[r#"
+    check(
+        SignaturePolicy::Require,
+        expect![[r#"
         4.9.0 Verified
         0 edges
         no-digest signatures: 4.9.4 of amd64 is left out: its payload "registry/release:4.9.4" has no digest that could be signed; name the payload by digest: registry/release@sha256:…
         no-signature signatures: 4.9.2 of amd64 is left out: there is no signature for it (sha256:…0002); copy its signature into a store, or leave the release out
         signature-not-known signatures: 4.9.3 of amd64 is left out: whether there is a signature is not known now: store: it does not answer in time (sha256:…0003); see that the signature store can be reached
         unknown-key signatures: 4.9.1 of amd64 is left out: it was signed with key E, which is not in the keyring (sha256:…0001); add the signer's key to the keyring if you trust it
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn warn_keeps_it_and_tells() {
-    check(SignaturePolicy::Warn, expect![[r#"
+    check(
+        SignaturePolicy::Warn,
+        expect![[r#"
         4.9.0 Verified
         4.9.1 Unverified
         4.9.2 Unverified
@@ -86,19 +96,23 @@ fn warn_keeps_it_and_tells() {
         no-signature signatures: 4.9.2 of amd64 is not verified: there is no signature for it (sha256:…0002); copy its signature into a store, or leave the release out
         signature-not-known signatures: 4.9.3 of amd64 is not verified: whether there is a signature is not known now: store: it does not answer in time (sha256:…0003); see that the signature store can be reached
         unknown-key signatures: 4.9.1 of amd64 is not verified: it was signed with key E, which is not in the keyring (sha256:…0001); add the signer's key to the keyring if you trust it
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn off_asks_nothing() {
-    check(SignaturePolicy::Off, expect![[r#"
+    check(
+        SignaturePolicy::Off,
+        expect![[r#"
         4.9.0 Unverified
         4.9.1 Unverified
         4.9.2 Unverified
         4.9.3 Unverified
         4.9.4 Unverified
         3 edges
-    "#]]);
+    "#]],
+    );
     assert!(wanted(SignaturePolicy::Off, &mixed().0).is_empty());
     assert_eq!(wanted(SignaturePolicy::Warn, &mixed().0).len(), 4);
 }

@@ -1,7 +1,8 @@
-//! `towpath releases`: what exists, from a registry to a file, and from a file to people.
+//! `towpath releases`: what exists, from a registry to a file, and from a file to people; and who signed it.
 
 mod scrape;
 mod show;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -9,6 +10,7 @@ use clap::Subcommand;
 
 use scrape::ScrapeArgs;
 use show::ShowArgs;
+use verify::VerifyArgs;
 
 /// Commands about releases.
 #[derive(Debug, Subcommand)]
@@ -26,6 +28,13 @@ pub(crate) enum ReleasesCommand {
     /// Exit 0: it exists. 1: it does not.
     #[command(after_help = "Example:\n  towpath releases show 4.20.3 --arch amd64")]
     Show(ShowArgs),
+    /// Check the signatures of releases: who signed each, or why it does not count.
+    ///
+    /// Exit 0: all are verified. 1: some are not.
+    #[command(
+        after_help = "Example:\n  towpath releases verify --releases releases.json --signatures https://mirror.example.org/signatures --keyring keys.asc"
+    )]
+    Verify(VerifyArgs),
 }
 
 /// Runs a command about releases.
@@ -33,5 +42,6 @@ pub(crate) fn execute(command: ReleasesCommand) -> anyhow::Result<ExitCode> {
     match command {
         ReleasesCommand::Scrape(args) => scrape::scrape(&args),
         ReleasesCommand::Show(args) => show::show(&args),
+        ReleasesCommand::Verify(args) => verify::verify(&args),
     }
 }
