@@ -183,7 +183,7 @@ impl<'a> Signing<'a> {
     }
 
     /// A signature of text, whose line ends may be any.
-    pub(crate) fn as_text(self) -> Vec<u8> {
+    pub(crate) fn text(self) -> Vec<u8> {
         self.with_builder(|mut builder| {
             builder.sign_text();
             builder.to_vec(rng()).unwrap()

@@ -85,7 +85,7 @@ fn what_is_not_a_signed_message() {
 fn a_signature_of_text_is_not_taken() {
     let key = key("ann");
     let expected = expect!["not-of-data: its signature is not a signature of data"];
-    check(&Signing::by(&key.primary_key).as_text(), &keyring(&[&key]), expected);
+    check(&Signing::by(&key.primary_key).text(), &keyring(&[&key]), expected);
 }
 
 #[test]

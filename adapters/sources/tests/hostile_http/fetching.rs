@@ -90,6 +90,8 @@ async fn a_redirect_to_another_host_is_followed_without_saying_who_sent_us() {
     let to = there.url("/there");
     let here = Server::new(move |_, _| redirect(&to));
     assert_eq!(told(&here, "/").await.unwrap().body, b"there");
+    let heads = there.heads().concat().to_lowercase();
+    assert!(heads.starts_with("get /there ") && !heads.contains("referer"), "{heads}");
     let nowhere = Server::always(redirect("http://127.0.0.1:1/"));
     assert!(told(&nowhere, "/").await.is_err());
     for odd in ["ftp://127.0.0.1/", "file:///etc/passwd", "javascript:1"] {

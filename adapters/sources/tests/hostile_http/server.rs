@@ -18,7 +18,7 @@ pub(crate) enum Step {
 /// A server on a port of its own. Its threads end with the connections that they serve.
 pub(crate) struct Server {
     port: u16,
-    asked: Arc<Mutex<Vec<String>>>,
+    heads: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
@@ -26,15 +26,15 @@ impl Server {
     pub(crate) fn new(script: impl Fn(&str, usize) -> Vec<Step> + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let asked: Arc<Mutex<Vec<String>>> = Arc::default();
-        let (script, log) = (Arc::new(script), asked.clone());
+        let heads: Arc<Mutex<Vec<String>>> = Arc::default();
+        let (script, log) = (Arc::new(script), heads.clone());
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let (script, log) = (script.clone(), log.clone());
                 std::thread::spawn(move || serve(stream, &*script, &log));
             }
         });
-        Self { port, asked }
+        Self { port, heads }
     }
 
     /// A server that answers all requests alike.
@@ -48,7 +48,12 @@ impl Server {
 
     /// The paths that were asked for.
     pub(crate) fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap().clone()
+        self.heads().iter().map(|head| path(head)).collect()
+    }
+
+    /// The heads of the requests, whole.
+    pub(crate) fn heads(&self) -> Vec<String> {
+        self.heads.lock().unwrap().clone()
     }
 }
 
@@ -62,13 +67,12 @@ fn serve(mut stream: TcpStream, script: &(impl Fn(&str, usize) -> Vec<Step> + ?S
         }
     }
     let head = String::from_utf8_lossy(&head).into_owned();
-    let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
     let number = {
         let mut log = log.lock().unwrap();
-        log.push(path.clone());
+        log.push(head.clone());
         log.len() - 1
     };
-    for step in script(&path, number) {
+    for step in script(&path(&head), number) {
         match step {
             Step::Send(bytes) => {
                 if stream.write_all(&bytes).is_err() {
@@ -82,6 +86,10 @@ fn serve(mut stream: TcpStream, script: &(impl Fn(&str, usize) -> Vec<Step> + ?S
         }
     }
     let _ = stream.shutdown(Shutdown::Both);
+}
+
+fn path(head: &str) -> String {
+    head.split(' ').nth(1).unwrap_or_default().to_owned()
 }
 
 /// A head with a status, and more headers.
