@@ -58,6 +58,21 @@ pub(crate) struct ServeOptions {
     /// Trust the certificate authorities in this PEM file too.
     #[arg(long, env = "TOWPATH_CA_FILE", value_name = "FILE")]
     pub(crate) ca_file: Option<PathBuf>,
+    /// What we are known by to registries: a file as `podman login --authfile` writes it, or a pull secret.
+    #[arg(long, env = "TOWPATH_REGISTRY_AUTH_FILE", value_name = "FILE")]
+    pub(crate) registry_auth_file: Option<PathBuf>,
+    /// Look for signatures of releases here: a directory or an address with `sha256=<digest>/signature-1`, …; may be given several times.
+    #[arg(long, env = "TOWPATH_SIGNATURES", value_name = "STORE")]
+    #[serde(deserialize_with = "one_or_many")]
+    pub(crate) signatures: Option<Vec<String>>,
+    /// The OpenPGP public keys whose signatures count; may be given several times.
+    #[arg(long, env = "TOWPATH_KEYRING", value_name = "FILE")]
+    #[serde(deserialize_with = "one_or_many")]
+    pub(crate) keyring: Option<Vec<PathBuf>>,
+    /// What becomes of releases that no such key has signed: `require` leaves them out, `warn` tells of them, `off` does not ask. With a keyring it is
+    /// `require` unless this says otherwise.
+    #[arg(long, env = "TOWPATH_SIGNATURE_POLICY", value_name = "POLICY")]
+    pub(crate) signature_policy: Option<SignatureOption>,
     /// Let sources be read over plain HTTP, also from other machines.
     #[arg(long, env = "TOWPATH_PLAIN_HTTP", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub(crate) plain_http: Option<bool>,
@@ -111,6 +126,18 @@ pub(crate) struct ServeOptions {
     pub(crate) now: Option<String>,
 }
 
+/// What becomes of releases that are not signed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum SignatureOption {
+    /// They are left out.
+    Require,
+    /// They stay, and somebody is told.
+    Warn,
+    /// Nobody asks.
+    Off,
+}
+
 /// How lines are logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
@@ -161,7 +188,7 @@ pub(crate) fn settings(typed: ServeOptions, file: Option<&Path>) -> anyhow::Resu
 }
 
 /// In a file, a list of one may be written as that one.
-fn one_or_many<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
+fn one_or_many<'de, T: From<String>, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<T>>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
     enum Written {
@@ -169,8 +196,8 @@ fn one_or_many<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Opti
         Many(Vec<String>),
     }
     Ok(Option::<Written>::deserialize(deserializer)?.map(|written| match written {
-        Written::One(one) => vec![one],
-        Written::Many(many) => many,
+        Written::One(one) => vec![one.into()],
+        Written::Many(many) => many.into_iter().map(T::from).collect(),
     }))
 }
 
@@ -194,6 +221,10 @@ impl ServeOptions {
             max_shrink_percent: self.max_shrink_percent.or(other.max_shrink_percent),
             allow: self.allow.or(other.allow),
             ca_file: self.ca_file.or(other.ca_file),
+            registry_auth_file: self.registry_auth_file.or(other.registry_auth_file),
+            signatures: self.signatures.or(other.signatures),
+            keyring: self.keyring.or(other.keyring),
+            signature_policy: self.signature_policy.or(other.signature_policy),
             plain_http: self.plain_http.or(other.plain_http),
             platforms: self.platforms.or(other.platforms),
             fleet: self.fleet.or(other.fleet),
@@ -352,6 +383,8 @@ mod tests {
                 && options.platforms.take().is_some()
         );
         assert!(options.state.take().is_some() && options.allow.take().is_some() && options.ca_file.take().is_some());
+        let signed = options.signatures.take().is_some() && options.keyring.take().is_some();
+        assert!(signed && options.signature_policy.take().is_some() && options.registry_auth_file.take().is_some());
         assert!(options.now.take().is_some());
         let fleet =
             options.fleet.take().is_some() && options.clusters.take().is_some() && options.store.take().is_some();

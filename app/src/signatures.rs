@@ -51,6 +51,26 @@ impl Verifier {
         Ok((Self { keyring, stores, cache, known: BTreeMap::new() }, warnings))
     }
 
+    /// Those of these payloads that are verified by what is remembered, without asking any store.
+    pub(crate) async fn remembered(&mut self, wanted: &BTreeSet<PayloadDigest>, now: Timestamp) -> Verdicts {
+        let is_current = |signer: &Signer| signer.until.is_none_or(|until| until > now);
+        let round = Round { verifier: &*self, failures: Vec::new(), now };
+        let mut found: Vec<(PayloadDigest, Signer)> = Vec::new();
+        for digest in wanted {
+            match (self.known.get(digest).filter(|signer| is_current(signer)), &self.cache) {
+                (Some(signer), _) => found.push((*digest, signer.clone())),
+                (None, Some(cache)) => {
+                    if let Answer::Signed { signer, .. } = round.ask(cache, *digest).await {
+                        found.push((*digest, signer));
+                    }
+                }
+                (None, None) => {}
+            }
+        }
+        self.known.extend(found.iter().cloned());
+        found.into_iter().map(|(digest, signer)| (digest, SignatureVerdict::Verified(signer))).collect()
+    }
+
     /// What is known of each of these payloads, with warnings about what could not be remembered. Those that were
     /// verified before are not looked for again.
     pub(crate) async fn verdicts(

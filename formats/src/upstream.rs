@@ -70,6 +70,8 @@ fn answer(file: &SourceFile) -> Result<(Answer, Vec<Finding>), Vec<Finding>> {
         // Answers do not tell the architecture that was asked for.
         release.arch = Arch::new(arch);
         release.metadata.remove(cincinnati::CHANNELS_KEY);
+        // What an image declares is known to those who have read it. A service could say anything of it.
+        release.declares = None;
     }
     Ok((Answer { channel, place, releases }, findings))
 }

@@ -8,8 +8,8 @@ mod git;
 mod git_remote;
 mod http;
 mod registry;
-mod upstream;
 mod signature_store;
+mod upstream;
 mod watch;
 
 pub use archive::unpack;
@@ -22,6 +22,6 @@ pub use http::{Fetched, Got, Http, HttpAccess, Validators, fetch, is_loopback, w
 pub use registry::{
     Progress, Registry, RegistryLimits, RegistryOptions, Requests, Scrape, Step, graph_data_image, scrape,
 };
-pub use upstream::Upstream;
 pub use signature_store::{SignatureStore, StoreAccess};
+pub use upstream::Upstream;
 pub use watch::Watch;

@@ -5,7 +5,9 @@
 //! | a path | a directory | a Cincinnati graph file |
 //! | `git+https://host/repo.git#REVISION:FOLDER` | a revision of a repository | |
 //! | `https://host/…` | a `tar.gz` | a Cincinnati service, with `#channels=a,b` |
-//! | `oci://registry/repository:tag` | a graph-data image | release images |
+//! | `oci://registry/repository[:tag]` | a graph-data image | all release images of the repository, with `#arch=a,b` of those architectures |
+//!
+//! `oci+http://` is a registry without TLS.
 //!
 //! Behind the `#` there may be `name=…` and `every=SECONDS`, joined by `&`; a path has no options, since it may have any character.
 
@@ -14,8 +16,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use towpath_core::domain::ChannelName;
+use towpath_formats::oci::{ImageName, Repository};
 use towpath_sources::{GitRemote, is_loopback, without_credentials};
 
 /// The most channels, and the most architectures, that a service is asked for.
@@ -47,8 +50,28 @@ pub(crate) enum Location {
         channels: Vec<String>,
         arches: Vec<String>,
     },
-    /// Images in a registry: `registry/repository[:tag|@digest]`.
-    Image(String),
+    /// Images in a registry: release images, or one with graph data.
+    Images {
+        images: Images,
+        transport: Transport,
+    },
+}
+
+/// Which images.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Images {
+    /// One with graph data.
+    GraphData(ImageName),
+    /// Those of releases, of these architectures; of all if there are none.
+    Releases { repository: Repository, arches: Vec<String> },
+}
+
+/// How a registry is talked to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Transport {
+    Tls,
+    /// On this machine, or by leave.
+    Plain,
 }
 
 /// A source, as it is configured.
@@ -124,7 +147,7 @@ impl Location {
             Self::Git(_) => "git",
             Self::Archive(_) => "archive",
             Self::Upstream { .. } => "upstream",
-            Self::Image(_) => "image",
+            Self::Images { .. } => "registry",
         }
     }
 }
@@ -143,7 +166,18 @@ impl fmt::Display for Location {
                 let url = without_credentials(url);
                 write!(f, "{url}#channels={}&arch={}", channels.join(","), arches.join(","))
             }
-            Self::Image(image) => write!(f, "oci://{image}"),
+            Self::Images { images, transport } => {
+                let scheme = if *transport == Transport::Plain { "oci+http" } else { "oci" };
+                match images {
+                    Images::GraphData(image) => write!(f, "{scheme}://{image}"),
+                    Images::Releases { repository, arches } if arches.is_empty() => {
+                        write!(f, "{scheme}://{repository}")
+                    }
+                    Images::Releases { repository, arches } => {
+                        write!(f, "{scheme}://{repository}#arch={}", arches.join(","))
+                    }
+                }
+            }
         }
     }
 }
@@ -153,7 +187,10 @@ fn location(role: Role, scheme: &str, address: &str, options: &mut Options) -> a
         ("git+https" | "git+http" | "git+file", Role::GraphData) => Location::Git(git(address, options)?),
         ("https" | "http", Role::GraphData) => Location::Archive(address.to_owned()),
         ("https" | "http", Role::Releases) => upstream(address, options)?,
-        ("oci", Role::GraphData | Role::Releases) => Location::Image(address.trim_start_matches("oci://").to_owned()),
+        ("oci" | "oci+http", Role::GraphData | Role::Releases) => {
+            let transport = if scheme == "oci" { Transport::Tls } else { Transport::Plain };
+            Location::Images { images: images(role, address, options)?, transport }
+        }
         (_, Role::GraphData) => bail!("name a path, git+https://…, git+file://…, https://… or oci://…"),
         (_, Role::Releases) => bail!("name a path, https://…/graph or oci://…"),
         (_, Role::Platforms) => bail!("name a path"),
@@ -175,26 +212,46 @@ fn git(address: &str, options: &mut Options) -> anyhow::Result<GitRemote> {
 }
 
 fn upstream(url: &str, options: &mut Options) -> anyhow::Result<Location> {
-    let list = |text: String| text.split(',').map(str::trim).map(str::to_owned).collect::<Vec<_>>();
     let channels =
         options.take("channels").map(list).context("say which channels to ask for: #channels=stable-4.20,…")?;
     let arches = options.take("arch").map_or_else(|| vec!["amd64".to_owned()], list);
     for channel in &channels {
         ChannelName::new(channel).with_context(|| format!("{channel:?} cannot be a channel's name"))?;
     }
-    let is_arch = |arch: &&String| !arch.is_empty() && arch.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    if let Some(wrong) = arches.iter().find(|arch| !is_arch(arch)) {
-        bail!("{wrong:?} is not an architecture");
-    }
+    check_arches(&arches)?;
     if channels.len() * arches.len() > MAX_ASKED {
         bail!("that is {} questions; at most {MAX_ASKED} are asked", channels.len() * arches.len());
     }
     Ok(Location::Upstream { url: url.to_owned(), channels, arches })
 }
 
+fn images(role: Role, address: &str, options: &mut Options) -> anyhow::Result<Images> {
+    let name = address.split_once("://").map_or(address, |(_, name)| name);
+    if role == Role::GraphData {
+        return ImageName::parse(name).map(Images::GraphData).map_err(|error| anyhow!("{error}"));
+    }
+    let repository = Repository::parse(name).map_err(|error| anyhow!("{error}"))?;
+    let arches = options.take("arch").map_or_else(Vec::new, list);
+    check_arches(&arches)?;
+    Ok(Images::Releases { repository, arches })
+}
+
+fn list(text: String) -> Vec<String> {
+    text.split(',').map(str::trim).map(str::to_owned).collect()
+}
+
+fn check_arches(arches: &[String]) -> anyhow::Result<()> {
+    let is_arch = |arch: &&String| !arch.is_empty() && arch.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    match arches.iter().find(|arch| !is_arch(arch)) {
+        Some(wrong) => bail!("{wrong:?} is not an architecture"),
+        None => Ok(()),
+    }
+}
+
 /// Plain HTTP is for this machine, or by leave.
 fn check_plain_http(address: &str, plain_http: bool) -> anyhow::Result<()> {
-    let Some(rest) = address.trim_start_matches("git+").strip_prefix("http://") else {
+    let address = address.trim_start_matches("git+").trim_start_matches("oci+");
+    let Some(rest) = address.strip_prefix("http://") else {
         return Ok(());
     };
     let authority = rest.split('/').next().unwrap_or_default();
@@ -281,13 +338,17 @@ mod tests {
             ("git+file:///r#v1:a/b&name=x&every=60", "x git git+file:///r#v1:a/b every 60"),
             ("https://u:p@host/x.tar.gz", "default archive https://…@host/x.tar.gz every 300"),
             ("http://127.0.0.1:80/x", "default archive http://127.0.0.1:80/x every 300"),
-            ("oci://quay.io/a/b:1#every=600", "default image oci://quay.io/a/b:1 every 600"),
+            ("oci://quay.io/a/b:1#every=600", "default registry oci://quay.io/a/b:1 every 600"),
+            ("oci+http://127.0.0.1:5000/a/b:1", "default registry oci+http://127.0.0.1:5000/a/b:1 every 300"),
         ] {
             assert_eq!(told(Role::GraphData, text), expected);
         }
         let upstream =
             "https://api.openshift.com/api/upgrades_info/graph#channels=stable-4.20,fast-4.20&arch=amd64,arm64";
         assert_eq!(told(Role::Releases, upstream), format!("default upstream {upstream} every 300"));
+        for registry in ["oci://quay.io/a/b", "oci://quay.io/a/b#arch=amd64,arm64"] {
+            assert_eq!(told(Role::Releases, registry), format!("default registry {registry} every 300"));
+        }
     }
 
     #[test]
@@ -295,6 +356,9 @@ mod tests {
         for (role, text, expected) in [
             (Role::GraphData, "http://example.com/x", "plain HTTP"),
             (Role::GraphData, "git+http://u:secret@example.com/x", "plain HTTP"),
+            (Role::GraphData, "oci+http://example.com/x/y", "plain HTTP"),
+            (Role::Releases, "oci://quay.io/a/b:tag", "repository"),
+            (Role::Releases, "oci://quay.io/a/b#arch=a/b", "not an architecture"),
             (Role::GraphData, "git+ssh://host/x", "name a path, git+https"),
             (Role::GraphData, "git+https://h/x#--upload-pack=x", "no option"),
             (Role::GraphData, "git+https://h/x#-x", "not the name of a branch"),

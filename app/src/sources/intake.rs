@@ -8,9 +8,10 @@ use std::fmt::Write as _;
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
-use towpath_core::domain::{ChannelName, Graph, GraphData, Releases, StaleSource};
+use towpath_core::domain::{ChannelName, Graph, GraphData, PayloadDigest, Releases, SignaturePolicy, StaleSource};
 use towpath_core::finding::{Finding, Place};
 use towpath_core::intake::{Allowances, Freshness, Objection, Summary, Supply, next_change, objections, unite};
+use towpath_core::signatures::{Verdicts, apply, wanted};
 use towpath_formats::platforms::Platforms;
 use towpath_formats::source_copy::{self, KeptCopy};
 use towpath_formats::upstream::Upstream;
@@ -27,6 +28,8 @@ pub(crate) struct Intake {
     sources: Vec<Source>,
     settings: SourceSettings,
     memory: graph_data::Memory,
+    /// What is known of signatures.
+    verdicts: Verdicts,
 }
 
 struct Source {
@@ -81,7 +84,8 @@ impl Intake {
             allowed_once: BTreeSet::new(),
         };
         let sources = settings.specs.iter().map(source).collect();
-        Self { sources, settings: settings.clone(), memory: graph_data::Memory::default() }
+        let memory = graph_data::Memory::default();
+        Self { sources, settings: settings.clone(), memory, verdicts: Verdicts::new() }
     }
 
     /// Takes up what was kept before a restart. What cannot be used any more is told.
@@ -93,13 +97,33 @@ impl Intake {
             };
             // A source that is configured no more, or elsewhere, has no use for it.
             let Some(at) = self.sources.iter().position(is_it) else { continue };
-            let read = Read { files, made_at: kept.made_at };
+            let read = Read { files, made_at: kept.made_at, warnings: Vec::new() };
             match self.parse(at, read, kept.digest, kept.last_good) {
                 Ok(good) => self.sources[at].next = Some(good),
                 Err(wrong) => findings.extend(wrong),
             }
         }
         findings
+    }
+
+    /// What becomes of releases that are not signed.
+    fn policy(&self) -> SignaturePolicy {
+        self.settings.signatures.as_ref().map_or(SignaturePolicy::Off, |signatures| signatures.policy)
+    }
+
+    /// The payloads whose signatures matter.
+    pub(crate) fn payloads(&self) -> BTreeSet<PayloadDigest> {
+        let of = |good: &Good| match &good.parsed {
+            Parsed::Releases(releases) => wanted(self.policy(), releases),
+            Parsed::Upstream(upstream) => wanted(self.policy(), &upstream.releases),
+            Parsed::GraphData(_) | Parsed::Platforms(_) => BTreeSet::new(),
+        };
+        self.sources.iter().filter_map(Source::newest).flat_map(of).collect()
+    }
+
+    /// Takes in what is known of signatures now.
+    pub(crate) fn verified(&mut self, verdicts: Verdicts) {
+        self.verdicts = verdicts;
     }
 
     /// What the next copy of a source is allowed.
@@ -158,8 +182,8 @@ impl Intake {
 
     fn parse(&mut self, source: usize, read: Read, digest: String, last_good: Timestamp) -> Result<Good, Vec<Finding>> {
         let spec = &self.sources[source].spec;
-        let Read { files, made_at } = read;
-        let (parsed, warnings) = match (&spec.location, spec.role, files.first()) {
+        let Read { files, made_at, warnings: told } = read;
+        let (parsed, mut warnings) = match (&spec.location, spec.role, files.first()) {
             (Location::Upstream { .. }, ..) => upstream::read(&files).map(|(read, w)| (Parsed::Upstream(read), w))?,
             (_, Role::GraphData, _) => {
                 let read = match self.settings.has_upstream() {
@@ -181,6 +205,7 @@ impl Intake {
                 return Err(vec![Finding::error("unreadable", place, "it has no file", "give it one")]);
             }
         };
+        warnings.splice(0..0, told);
         let summary = parsed.summary().made_at(made_at);
         Ok(Good { files, digest, parsed, warnings, summary, last_good })
     }
@@ -219,7 +244,9 @@ impl Intake {
         data.channels.extend(channels.into_iter().filter(|channel| known.insert(channel.name.clone())));
         data.blocks.extend(united.blocks);
         findings.extend(united.findings);
-        let (graph, built) = Graph::build(data, united.releases);
+        let (releases, unsigned) = apply(self.policy(), united.releases, &self.verdicts);
+        findings.extend(unsigned);
+        let (graph, built) = Graph::build(data, releases);
         findings.extend(built);
         (graph, findings)
     }
@@ -248,6 +275,9 @@ impl Intake {
                 hash.update((field.len() as u64).to_be_bytes());
                 hash.update(field.as_bytes());
             }
+        }
+        for (payload, verdict) in self.verdicts.iter().filter(|_| self.policy() != SignaturePolicy::Off) {
+            hash.update(format!("{payload} {}\n", verdict.code()).as_bytes());
         }
         let mut name = hash.finalize()[..16].iter().fold(String::new(), |mut text, byte| {
             write!(text, "{byte:02x}").expect("writing to a string does not fail");

@@ -3,9 +3,11 @@
 //! A source that fails costs the others nothing. What is served changes when a copy does, or when one has become too old.
 
 pub(crate) mod address;
+mod images;
 mod intake;
 mod reader;
 mod settings;
+mod verification;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
@@ -15,7 +17,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
-use towpath_core::domain::Graph;
+use towpath_core::domain::{Graph, SignaturePolicy};
 use towpath_core::finding::{Finding, Place};
 use towpath_core::intake::{Ages, Freshness, Objection};
 use towpath_sources::{Copies, Watch};
@@ -25,6 +27,7 @@ use address::{Location, SourceSpec};
 use intake::{Intake, Taken};
 pub(crate) use reader::Access;
 use reader::{Read, Reader};
+use verification::{Verification, Verified};
 
 /// How many findings of one attempt are logged; `/readyz` has more.
 const MAX_LOGGED: usize = 20;
@@ -50,6 +53,16 @@ pub(crate) struct SourceSettings {
     /// What is always allowed, by source.
     pub(crate) allow: BTreeMap<String, BTreeSet<Objection>>,
     pub(crate) access: Access,
+    /// Whose signatures count, if any have to.
+    pub(crate) signatures: Option<SignatureSettings>,
+}
+
+/// Whose signatures count, and where they are.
+#[derive(Debug, Clone)]
+pub(crate) struct SignatureSettings {
+    pub(crate) policy: SignaturePolicy,
+    pub(crate) stores: Vec<String>,
+    pub(crate) keyring: Vec<PathBuf>,
 }
 
 impl SourceSettings {
@@ -71,6 +84,10 @@ pub(crate) fn read_once(settings: &SourceSettings, now: Timestamp) -> Result<Gra
         let read = Reader::new(spec, &settings.access, None).and_then(|mut reader| reader.read(now));
         intake.take(number, read, now);
     }
+    if let Some(mut verifier) = verification::verifier(settings)? {
+        let runtime = reader::runtime().map_err(|finding| vec![finding])?;
+        intake.verified(runtime.block_on(verifier.verdicts(&intake.payloads(), now)).0);
+    }
     match intake.is_complete() {
         true => Ok(intake.graph().0),
         false => Err(intake.problems()),
@@ -81,6 +98,7 @@ pub(crate) fn read_once(settings: &SourceSettings, now: Timestamp) -> Result<Gra
 enum Message {
     Read { source: usize, outcome: Result<Read, Finding> },
     Allow { source: usize, allowed: Vec<Objection> },
+    Verified(Verified),
 }
 
 /// Wakes the readers.
@@ -141,7 +159,8 @@ pub(crate) fn start(
         let scratch = copies.as_ref().map(|copies| copies.scratch(&spec.name));
         readers.push(Reading { number, spec: spec.clone(), access: settings.access.clone(), scratch, watch });
     }
-    let maker = Maker::new(settings, copies, service.clone());
+    let verification = verification::start(settings, &messages, &service)?;
+    let maker = Maker::new(settings, copies, verification, service.clone());
     std::thread::Builder::new().name("reload".into()).spawn(move || maker.run(&inbox, &first_load))?;
     for reading in readers {
         let (messages, service) = (messages.clone(), service.clone());
@@ -218,6 +237,7 @@ fn own_mistake(spec: &SourceSpec) -> Finding {
 struct Maker {
     intake: Intake,
     copies: Option<Copies>,
+    verification: Option<Verification>,
     service: Arc<Service>,
     sources: usize,
     /// Which have been read at least once, be it without success.
@@ -235,10 +255,16 @@ struct Told {
 }
 
 impl Maker {
-    fn new(settings: &SourceSettings, copies: Option<Copies>, service: Arc<Service>) -> Self {
+    fn new(
+        settings: &SourceSettings,
+        copies: Option<Copies>,
+        verification: Option<Verification>,
+        service: Arc<Service>,
+    ) -> Self {
         let mut maker = Self {
             intake: Intake::new(settings),
             copies,
+            verification,
             service,
             sources: settings.specs.len(),
             asked: BTreeSet::new(),
@@ -312,13 +338,24 @@ impl Maker {
                 self.intake.allow_once(source, &allowed);
                 None
             }
+            Message::Verified(verified) => {
+                log_findings(&verified.warnings);
+                self.verification.as_mut()?.answered();
+                self.intake.verified(verified.verdicts);
+                None
+            }
         }
     }
 
     /// Serves what there is to serve now, keeps it, and says what has changed.
     fn settle(&mut self, taken: &[Taken]) {
         let now = self.service.now();
-        if self.intake.is_complete() {
+        if self.intake.is_complete()
+            && let Some(verification) = &mut self.verification
+        {
+            verification.ask(self.intake.payloads());
+        }
+        if self.intake.is_complete() && self.may_make() {
             let served = self.service.snapshot().map(|snapshot| snapshot.digest.clone());
             let is_new = self.intake.has_news() || served.as_deref() != Some(&*self.intake.digest(now));
             match is_new {
@@ -337,6 +374,11 @@ impl Maker {
         }
         self.service.sources(self.intake.health());
         self.tell(problems, has_asked, now);
+    }
+
+    /// Whether a graph can be made: the first one has to wait for signatures, or it would be without releases.
+    fn may_make(&self) -> bool {
+        self.service.snapshot().is_some() || self.verification.as_ref().is_none_or(Verification::has_answered)
     }
 
     fn make(&mut self, now: Timestamp) {

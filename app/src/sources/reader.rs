@@ -8,6 +8,7 @@ use towpath_formats::{SourceFile, graph_data};
 use towpath_sources::{Directory, GitMirror, Got, Http, HttpAccess, Upstream, Validators, read_file, unpack};
 
 use super::address::{Location, Role, SourceSpec};
+use super::images::ImagesReader;
 use crate::example;
 
 /// The largest file of releases, and of platforms, that we read.
@@ -21,6 +22,8 @@ pub(crate) struct Read {
     pub(crate) files: Vec<SourceFile>,
     /// When it was made, as far as the source tells.
     pub(crate) made_at: Option<Timestamp>,
+    /// What there is to say about it.
+    pub(crate) warnings: Vec<Finding>,
 }
 
 /// What all readers may use.
@@ -28,6 +31,8 @@ pub(crate) struct Read {
 pub(crate) struct Access {
     pub(crate) http: HttpAccess,
     pub(crate) ca_file: Option<PathBuf>,
+    /// What we are known by to registries.
+    pub(crate) registry_auth_file: Option<PathBuf>,
 }
 
 /// Reads one source, again and again.
@@ -38,8 +43,7 @@ pub(crate) enum Reader {
     Git(Box<GitMirror>),
     Archive(Box<ArchiveReader>),
     Upstream(Box<Upstream>, tokio::runtime::Runtime),
-    /// Reading images is `registry`'s; until both are joined it says so.
-    Image(String),
+    Images(Box<ImagesReader>),
 }
 
 /// An archive over HTTP, and what it was last.
@@ -71,13 +75,15 @@ impl Reader {
                 let upstream = Upstream::new(Http::new(&access.http)?, url, channels, arches);
                 Self::Upstream(Box::new(upstream), runtime()?)
             }
-            Location::Image(image) => Self::Image(image.clone()),
+            Location::Images { images, transport } => {
+                Self::Images(Box::new(ImagesReader::new(images, *transport, access, scratch)?))
+            }
         })
     }
 
     /// Reads it, or says what cannot be read.
     pub(crate) fn read(&mut self, now: Timestamp) -> Result<Read, Finding> {
-        let undated = |files| Read { files, made_at: None };
+        let undated = |files| Read { files, made_at: None, warnings: Vec::new() };
         match self {
             Self::Example(Role::GraphData) => example::graph_data(now).map(undated),
             Self::Example(_) => Ok(undated(vec![example::releases()])),
@@ -85,15 +91,11 @@ impl Reader {
             Self::File(path) => Ok(undated(vec![source_file(path)?])),
             Self::Git(mirror) => {
                 let fetch = mirror.read(graph_data::is_part)?;
-                Ok(Read { files: fetch.files, made_at: Some(fetch.committed_at) })
+                Ok(Read { files: fetch.files, made_at: Some(fetch.committed_at), warnings: Vec::new() })
             }
             Self::Archive(archive) => archive.read(),
             Self::Upstream(upstream, runtime) => runtime.block_on(upstream.read()).map(undated),
-            Self::Image(image) => {
-                let problem = "this build cannot read images from registries";
-                let remedy = "use a path, git or https source instead";
-                Err(Finding::error("no-registry", Place::file(format!("oci://{image}")), problem, remedy))
-            }
+            Self::Images(images) => images.read(),
         }
     }
 }
@@ -106,7 +108,7 @@ impl ArchiveReader {
             let place = towpath_sources::without_credentials(&self.url);
             let files = unpack(&place, &bytes, graph_data::is_part)?;
             let made_at = validators.made_at();
-            self.known = Some((validators, Read { files, made_at }));
+            self.known = Some((validators, Read { files, made_at, warnings: Vec::new() }));
         }
         let lost = || {
             Finding::error("http", Place::file("archive"), "the server answered 304 to a first request", "report it")
@@ -115,7 +117,8 @@ impl ArchiveReader {
     }
 }
 
-fn runtime() -> Result<tokio::runtime::Runtime, Finding> {
+/// One thread's own runtime.
+pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Finding> {
     let wrong = |error: std::io::Error| {
         Finding::error(
             "internal",

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use jiff::SignedDuration;
+use towpath_core::domain::SignaturePolicy;
 use towpath_core::intake::{Ages, Objection};
-use towpath_sources::HttpAccess;
+use towpath_sources::{HttpAccess, without_credentials};
 
 use super::address::{Intervals, Location, Role, SourceSpec};
-use super::{Access, SourceSettings};
-use crate::config::{ServeOptions, within};
+use super::{Access, SignatureSettings, SourceSettings};
+use crate::config::{ServeOptions, SignatureOption, within};
 
 /// The most sources of releases.
 const MAX_SOURCES: usize = 16;
@@ -35,7 +36,22 @@ impl ServeOptions {
             ages: Ages { degraded_after: span(degraded), closed_after: (closed > 0).then(|| span(closed)) },
             max_shrink_percent: within("maxShrinkPercent", self.max_shrink_percent.unwrap_or(10), 0..=100)?,
             access: self.access()?,
+            signatures: self.signature_settings()?,
         })
+    }
+
+    fn signature_settings(&self) -> anyhow::Result<Option<SignatureSettings>> {
+        let (stores, keyring) = (self.signatures.clone().unwrap_or_default(), self.keyring.clone().unwrap_or_default());
+        let policy = match (self.signature_policy, keyring.is_empty()) {
+            (Some(SignatureOption::Off), _) | (None, true) => return Ok(None),
+            (Some(_), true) => bail!("whose signatures count? Add --keyring FILE"),
+            (Some(SignatureOption::Warn), false) => SignaturePolicy::Warn,
+            (Some(SignatureOption::Require) | None, false) => SignaturePolicy::Require,
+        };
+        if stores.is_empty() {
+            bail!("where are signatures looked for? Add --signatures STORE");
+        }
+        Ok(Some(SignatureSettings { policy, stores, keyring }))
     }
 
     fn specs(&self, intervals: Intervals) -> anyhow::Result<Vec<SourceSpec>> {
@@ -96,7 +112,16 @@ impl ServeOptions {
             std::fs::read(path).with_context(|| format!("--ca-file {}: it cannot be read", path.display()))
         });
         let http = HttpAccess { ca: ca.transpose()?, plain_http: self.plain_http.unwrap_or(false) };
-        Ok(Access { http, ca_file: self.ca_file.clone() })
+        Ok(Access { http, ca_file: self.ca_file.clone(), registry_auth_file: self.registry_auth_file.clone() })
+    }
+}
+
+impl fmt::Display for SignatureSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let stores: Vec<String> = self.stores.iter().map(|store| without_credentials(store)).collect();
+        let keyring: Vec<String> = self.keyring.iter().map(|path| path.display().to_string()).collect();
+        let policy = if self.policy == SignaturePolicy::Warn { "warn" } else { "require" };
+        writeln!(f, "signatures: {stores:?}\nkeyring: {keyring:?}\nsignaturePolicy: {policy}")
     }
 }
 
@@ -126,6 +151,11 @@ impl fmt::Display for SourceSettings {
             writeln!(f, "allow: {allowed:?}")?;
         }
         self.access.ca_file.iter().try_for_each(|path| writeln!(f, "caFile: {:?}", path.display().to_string()))?;
+        let auth_file = self.access.registry_auth_file.iter();
+        auth_file
+            .map(|path| path.display().to_string())
+            .try_for_each(|path| writeln!(f, "registryAuthFile: {path:?}"))?;
+        self.signatures.iter().try_for_each(|signatures| signatures.fmt(f))?;
         writeln!(f, "plainHttp: {}", self.access.http.plain_http)
     }
 }

@@ -72,6 +72,8 @@ impl Uniting {
                 for (key, value) in release.metadata {
                     first.metadata.entry(key).or_insert(value);
                 }
+                // One digest is one image, which declares one thing, whoever has looked.
+                first.declares = first.declares.take().or(release.declares);
             }
             Some(_) => self.dispute(number, source, &release),
         }

@@ -110,6 +110,8 @@ fn release(version: &str, payload: &str) -> DeclaredRelease {
         arch: Arch::default(),
         payload: payload.into(),
         metadata: BTreeMap::new(),
+        declares: None,
+        trust: Trust::Unverified,
     }
 }
 

@@ -102,6 +102,13 @@ impl ImageName {
     }
 }
 
+impl ImageName {
+    /// The image of the same repository that has this digest.
+    pub fn at(&self, digest: Digest) -> Self {
+        Self { repository: self.repository.clone(), reference: Reference::Digest(digest) }
+    }
+}
+
 impl fmt::Display for ImageName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.reference {

@@ -1,0 +1,105 @@
+//! Images of a registry: those of releases, or one with graph data. What is known by digest is not read again.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tempfile::TempDir;
+use towpath_core::domain::Arch;
+use towpath_core::finding::{Finding, Place};
+use towpath_formats::SourceFile;
+use towpath_formats::oci::{Digest, ImageName};
+use towpath_sources::{Cache, Registry, RegistryOptions, Scrape, graph_data_image, scrape};
+
+use super::address::{Images, Transport};
+use super::reader::{Access, Read, runtime};
+
+/// Reads images, again and again.
+pub(crate) struct ImagesReader {
+    registry: Registry,
+    wish: Wish,
+    runtime: tokio::runtime::Runtime,
+    /// Where nobody gave us a place for it, what is known by digest is forgotten with this.
+    _cache: Option<TempDir>,
+}
+
+enum Wish {
+    Releases(Box<Scrape>),
+    GraphData { image: ImageName, known: Option<(Digest, Vec<SourceFile>)> },
+}
+
+impl ImagesReader {
+    /// A reader that has read nothing but what is in its cache.
+    pub(super) fn new(
+        images: &Images,
+        transport: Transport,
+        access: &Access,
+        scratch: Option<&Path>,
+    ) -> Result<Self, Finding> {
+        let registry = Registry::new(RegistryOptions {
+            auth_file: access.registry_auth_file.clone(),
+            ca_file: access.ca_file.clone(),
+            plain_http: transport == Transport::Plain,
+            ..RegistryOptions::default()
+        })?;
+        let (wish, cache) = match images {
+            Images::GraphData(image) => (Wish::GraphData { image: image.clone(), known: None }, None),
+            Images::Releases { repository, arches } => {
+                let temporary = scratch.is_none().then(temporary).transpose()?;
+                let folder = scratch.or(temporary.as_ref().map(TempDir::path));
+                let wish = Scrape {
+                    arches: arches.iter().map(|arch| Arch::new(arch.as_str())).collect(),
+                    cache: folder.map(|folder| Arc::new(Cache::at(folder))),
+                    ..Scrape::of(repository.clone())
+                };
+                (Wish::Releases(Box::new(wish)), temporary)
+            }
+        };
+        Ok(Self { registry, wish, runtime: runtime()?, _cache: cache })
+    }
+
+    /// Reads them, or says what cannot be read.
+    pub(super) fn read(&mut self) -> Result<Read, Finding> {
+        match &mut self.wish {
+            Wish::Releases(wish) => {
+                let (file, findings) = self.runtime.block_on(scrape(&self.registry, wish))?;
+                let is_fatal = |finding: &&Finding| finding.is_error() && finding.code != UNREADABLE;
+                match findings.iter().find(is_fatal) {
+                    Some(fatal) => Err(fatal.clone()),
+                    None => {
+                        let warnings = findings.into_iter().map(as_warning).collect();
+                        Ok(Read { files: vec![file], made_at: None, warnings })
+                    }
+                }
+            }
+            Wish::GraphData { image, known } => {
+                let digest = self.runtime.block_on(self.registry.image_digest(image))?;
+                let same = known.as_ref().filter(|(before, _)| *before == digest).map(|(_, files)| files.clone());
+                let files = match same {
+                    Some(files) => files,
+                    None => self.runtime.block_on(graph_data_image(&self.registry, &image.at(digest.clone())))?,
+                };
+                *known = Some((digest, files.clone()));
+                Ok(Read { files, made_at: None, warnings: Vec::new() })
+            }
+        }
+    }
+}
+
+/// An image that could not be read just now, and was never known. Without it there are fewer updates to offer; the next read finds it.
+const UNREADABLE: &str = "unreadable-image";
+
+fn as_warning(finding: Finding) -> Finding {
+    Finding::warning(finding.code, finding.place, finding.problem, finding.remedy)
+}
+
+fn temporary() -> Result<TempDir, Finding> {
+    tempfile::tempdir().map_err(|error| {
+        let problem = format!("there is no room for what is known by digest: {error}");
+        Finding::error(
+            "bad-state",
+            Place::file("."),
+            problem,
+            "make room in the folder of temporary files, or give --state",
+        )
+    })
+}
