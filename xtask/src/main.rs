@@ -7,6 +7,7 @@
 
 mod bench;
 mod layers;
+mod packages;
 mod say;
 mod test;
 mod workspace;

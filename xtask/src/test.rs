@@ -4,6 +4,7 @@ use std::process::Command;
 
 use anyhow::Context;
 
+use crate::packages::{self, Package};
 use crate::say::say;
 use crate::{Outcome, layers, workspace};
 
@@ -28,7 +29,10 @@ struct Step {
     remedy: &'static str,
 }
 
-const STEPS: [Step; 5] = [
+/// PostgreSQL is seen to by the tests that start it.
+const PACKAGES: [Package; 3] = [("docker-registry", "docker-registry"), ("git", "git"), ("gpg", "gnupg")];
+
+const STEPS: [Step; 6] = [
     Step {
         name: "cargo fmt --all --check",
         run: || cargo(&["fmt", "--all", "--check"]),
@@ -45,6 +49,11 @@ const STEPS: [Step; 5] = [
         remedy: "bring the fuzz targets along with what they fuzz",
     },
     Step { name: "cargo xtask layers", run: layers::run, remedy: "correct the manifests shown above" },
+    Step {
+        name: "the programs that tests need",
+        run: || packages::install_missing(&PACKAGES).map(|()| Outcome::Good),
+        remedy: "install them by hand",
+    },
     Step { name: "cargo test --workspace", run: tests, remedy: "correct what the tests show above" },
 ];
 

@@ -96,9 +96,17 @@ pub(crate) fn read_once(settings: &SourceSettings, now: Timestamp) -> Result<Gra
 
 /// What the thread that makes graphs is told.
 enum Message {
-    Read { source: usize, outcome: Result<Read, Finding> },
-    Allow { source: usize, allowed: Vec<Objection> },
+    Read {
+        source: usize,
+        outcome: Result<Read, Finding>,
+    },
+    Allow {
+        source: usize,
+        allowed: Vec<Objection>,
+    },
     Verified(Verified),
+    /// Somebody wants everything looked at.
+    Woken,
 }
 
 /// Wakes the readers.
@@ -121,6 +129,8 @@ impl Wakers {
         if meant.is_empty() {
             return Woken::NoSuchSource(self.names.clone());
         }
+        // If nobody listens any more there is nothing to be looked at.
+        let _ = self.messages.send(Message::Woken);
         for number in &meant {
             if !wanted.allow.is_empty() {
                 tracing::warn!(source = self.names[*number], allowed = ?wanted.allow, "the next copy is allowed more");
@@ -336,6 +346,10 @@ impl Maker {
             }
             Message::Allow { source, allowed } => {
                 self.intake.allow_once(source, &allowed);
+                None
+            }
+            Message::Woken => {
+                self.verification.as_mut()?.ask_again();
                 None
             }
             Message::Verified(verified) => {

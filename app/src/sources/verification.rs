@@ -73,6 +73,13 @@ impl Verification {
         }
     }
 
+    /// Lets what was not verified be looked for now.
+    pub(super) fn ask_again(&mut self) {
+        if let Some(payloads) = &self.asked {
+            let _ = self.asks.send(payloads.clone());
+        }
+    }
+
     pub(super) fn answered(&mut self) {
         self.progress = Progress::Answered;
     }

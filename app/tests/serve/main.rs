@@ -7,5 +7,6 @@ mod harness;
 mod kill;
 mod limits;
 mod path;
+mod registry;
 mod reload;
 mod sources;

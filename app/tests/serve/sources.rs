@@ -15,13 +15,13 @@ const EDGE: &str = "4.20.0 -> 4.20.1";
 const BLOCK: &str = "to: 4.20.1\nfrom: .*\n";
 
 /// The example's files, and what is needed to wake the service.
-struct Site {
+pub(crate) struct Site {
     folder: tempfile::TempDir,
     token: String,
 }
 
 impl Site {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         harness::example(folder.path());
         fs::write(folder.path().join("keys"), "0123456789abcdef0123456789abcdef\n").expect("keys");
@@ -32,16 +32,16 @@ impl Site {
         Self { folder, token }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    fn text(&self, name: &str) -> String {
+    pub(crate) fn text(&self, name: &str) -> String {
         self.path(name).to_str().expect("UTF-8").to_owned()
     }
 
     /// Serves these sources; nothing is read but when it is asked for, or changes on disk.
-    fn serve(&self, graph_data: &str, releases: &str, options: &[&str]) -> Towpath {
+    pub(crate) fn serve(&self, graph_data: &str, releases: &str, options: &[&str]) -> Towpath {
         let keys = self.text("keys");
         let own = ["--graph-data", graph_data, "--releases", releases, "--token-keys", &keys];
         let seldom = ["--refresh-seconds", "3600", "--poll-seconds", "3600"];
@@ -50,7 +50,7 @@ impl Site {
         towpath
     }
 
-    fn reload(&self, towpath: &Towpath, body: &str) -> Response {
+    pub(crate) fn reload(&self, towpath: &Towpath, body: &str) -> Response {
         let head = format!(
             "POST /api/v1/reload HTTP/1.1\r\nhost: towpath\r\nconnection: close\r\nauthorization: Bearer {}\r\n\
              content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
@@ -61,7 +61,7 @@ impl Site {
     }
 
     /// Wakes a source, and waits until it has been read so often with that result.
-    fn read(&self, towpath: &Towpath, source: &str, result: &str) {
+    pub(crate) fn read(&self, towpath: &Towpath, source: &str, result: &str) {
         let before = reads(towpath, source, result);
         let woken = self.reload(towpath, &format!("{{\"source\":\"{source}\"}}"));
         assert_eq!((woken.status, woken.json()["woken"][0].as_str()), (202, Some(source)));

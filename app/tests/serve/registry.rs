@@ -1,0 +1,160 @@
+//! Releases and graph data from a real registry, and releases that nobody has signed.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::harness::{Towpath, edges};
+use crate::sources::Site;
+
+#[path = "../../../adapters/sources/tests/support/mod.rs"]
+mod support;
+
+use support::docker_registry::{DockerRegistry, Door};
+use support::images::{Image, gzip, image, release, tar};
+
+const CHANNEL: &str = "channel=stable-4.1";
+const MEMBERS: &[u8] = b"name: stable-4.1\nversions:\n- 4.1.0\n- 4.1.1\n- 4.1.2\n";
+
+/// A registry with three releases and a graph-data image.
+struct Shelf {
+    registry: DockerRegistry,
+    runtime: tokio::runtime::Runtime,
+    releases: Vec<Image>,
+}
+
+impl Shelf {
+    fn new() -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let registry = DockerRegistry::start(Door::Plain);
+        let releases = [("4.1.0+amd64", ""), ("4.1.1+amd64", "4.1.0"), ("4.1.2+amd64", "4.1.0 4.1.1")];
+        let releases: Vec<Image> = releases.iter().map(|(name, previous)| release(name, previous)).collect();
+        let shelf = Self { registry, runtime, releases };
+        for (image, tag) in shelf.releases.iter().zip(["4.1.0", "4.1.1", "4.1.2"]) {
+            shelf.push("release", tag, image);
+        }
+        shelf.push_graph_data(&[]);
+        shelf
+    }
+
+    fn push(&self, path: &str, tag: &str, image: &Image) {
+        self.runtime.block_on(self.registry.push(path, Some(tag), image));
+    }
+
+    fn push_graph_data(&self, more: &[(&str, u8, &[u8])]) {
+        let own: [(&str, u8, &[u8]); 2] = [("version", b'0', b"1.1.0\n"), ("channels/stable-4.1.yaml", b'0', MEMBERS)];
+        self.push("graph-data", "latest", &image("amd64", &[gzip(&tar(&[&own[..], more].concat()))]));
+    }
+
+    fn name(&self, path: &str) -> String {
+        format!("oci+http://{}/{path}", self.registry.host)
+    }
+
+    fn serve(&self, site: &Site, options: &[&str]) -> Towpath {
+        site.serve(&self.name("graph-data:latest"), &self.name("release"), options)
+    }
+}
+
+fn offered(towpath: &Towpath) -> Vec<String> {
+    edges(&towpath.graph(CHANNEL).json()).into_iter().collect()
+}
+
+#[test]
+fn a_registry_is_served_changes_reach_clients_and_its_end_ends_nothing() {
+    let (shelf, site) = (Shelf::new(), Site::new());
+    let state = site.text("state");
+    let (graph_data, releases) = (shelf.name("graph-data:latest"), shelf.name("release"));
+    let towpath = shelf.serve(&site, &["--state", &state]);
+    let all = ["4.1.0 -> 4.1.1", "4.1.0 -> 4.1.2", "4.1.1 -> 4.1.2"];
+    assert_eq!(offered(&towpath), all);
+    let digest = shelf.releases[1].digest();
+    assert!(towpath.graph(CHANNEL).text().contains(digest.as_str()), "payloads are named by digest");
+
+    shelf.push_graph_data(&[("blocked-edges/4.1.1.yaml", b'0', b"to: 4.1.1\nfrom: .*\n")]);
+    site.read(&towpath, "graph-data", "changed");
+    towpath.until("the block is served", |t| offered(t) == all[1..]);
+
+    drop(shelf);
+    site.read(&towpath, "releases", "failed");
+    assert_eq!(offered(&towpath), all[1..]);
+    drop(towpath);
+    let again = site.serve(&graph_data, &releases, &["--state", &state]);
+    assert_eq!(offered(&again), all[1..]);
+}
+
+#[test]
+fn releases_that_nobody_has_signed_are_left_out_or_told_of() {
+    let (shelf, site) = (Shelf::new(), Site::new());
+    let [state, store, keyring] = ["state", "signatures", "keys.asc"].map(|name| site.text(name));
+    let signer = Signer::new(&site.path("gpg"));
+    fs::write(&keyring, signer.public_key()).expect("a keyring");
+    for image in &shelf.releases[..2] {
+        signer.sign(Path::new(&store), image.digest().as_str());
+    }
+    let options = ["--state", &state, "--signatures", &store, "--keyring", &keyring];
+    let towpath = shelf.serve(&site, &options);
+    assert_eq!(offered(&towpath), ["4.1.0 -> 4.1.1"]);
+    let ready = towpath.get("/readyz").text();
+    assert!(ready.contains("4.1.2 of amd64 is left out") && ready.contains("signature-missing"), "{ready}");
+
+    // It is signed later, and somebody says so.
+    signer.sign(Path::new(&store), shelf.releases[2].digest().as_str());
+    site.reload(&towpath, "");
+    let all = ["4.1.0 -> 4.1.1", "4.1.0 -> 4.1.2", "4.1.1 -> 4.1.2"];
+    towpath.until("the release appears", |t| offered(t) == all);
+
+    // Neither the registry nor the store is needed for a restart.
+    let (graph_data, releases) = (shelf.name("graph-data:latest"), shelf.name("release"));
+    drop((towpath, shelf));
+    fs::remove_dir_all(&store).expect("the store goes");
+    let again = site.serve(&graph_data, &releases, &options);
+    assert_eq!(offered(&again), all);
+    drop(again);
+
+    // Another's key says nothing; whoever only warns keeps what is there.
+    let stranger = Signer::new(&site.path("gpg2"));
+    fs::write(&keyring, stranger.public_key()).expect("a keyring");
+    let warned = site.serve(&graph_data, &releases, &[&options[..], &["--signature-policy", "warn"]].concat());
+    assert_eq!(offered(&warned), all);
+    assert!(warned.get("/readyz").text().contains("is not verified"));
+}
+
+/// Somebody who signs releases, with GnuPG.
+struct Signer {
+    home: std::path::PathBuf,
+}
+
+impl Signer {
+    fn new(home: &Path) -> Self {
+        fs::create_dir(home).expect("a home");
+        fs::set_permissions(home, std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("a home of one's own");
+        let signer = Self { home: home.to_owned() };
+        signer.gpg(&["--quick-generate-key", "releases@example.com", "rsa2048", "sign", "never"]);
+        signer
+    }
+
+    fn gpg(&self, arguments: &[&str]) -> Vec<u8> {
+        let mut gpg = Command::new("gpg");
+        gpg.args(["--batch", "--quiet", "--pinentry-mode", "loopback", "--passphrase", "", "--homedir"]);
+        let done = gpg.arg(&self.home).args(arguments).output().expect("gpg runs; install gnupg");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        done.stdout
+    }
+
+    fn public_key(&self) -> Vec<u8> {
+        self.gpg(&["--armor", "--export"])
+    }
+
+    /// Puts a signature of this digest into a store.
+    fn sign(&self, store: &Path, digest: &str) {
+        let statement = serde_json::json!({"critical": {
+            "image": {"docker-manifest-digest": digest}, "type": "atomic container signature",
+            "identity": {"docker-reference": "quay.io/release"}}, "optional": {"creator": "a test"}});
+        let folder = store.join(digest.replace(':', "="));
+        fs::create_dir_all(&folder).expect("a folder");
+        let (text, signature) = (folder.join("statement"), folder.join("signature-1"));
+        fs::write(&text, statement.to_string()).expect("a statement");
+        let [text, signature] = [text, signature].map(|path| path.to_str().expect("UTF-8").to_owned());
+        self.gpg(&["--output", &signature, "--sign", &text]);
+    }
+}
