@@ -51,6 +51,12 @@ impl Verifier {
         Ok((Self { keyring, stores, cache, known: BTreeMap::new() }, warnings))
     }
 
+    /// Everything that was verified so far.
+    pub(crate) fn known(&self) -> Verdicts {
+        let known = self.known.iter();
+        known.map(|(digest, signer)| (*digest, SignatureVerdict::Verified(signer.clone()))).collect()
+    }
+
     /// Those of these payloads that are verified by what is remembered, without asking any store.
     pub(crate) async fn remembered(&mut self, wanted: &BTreeSet<PayloadDigest>, now: Timestamp) -> Verdicts {
         let is_current = |signer: &Signer| signer.until.is_none_or(|until| until > now);
@@ -87,8 +93,7 @@ impl Verifier {
             .buffer_unordered(CONCURRENCY)
             .collect()
             .await;
-        let mut verdicts: Verdicts =
-            self.known.iter().map(|(digest, signer)| (*digest, SignatureVerdict::Verified(signer.clone()))).collect();
+        let mut verdicts = self.known();
         let mut warnings = Vec::new();
         for Looked { digest, verdict, warning } in looked {
             if let SignatureVerdict::Verified(signer) = &verdict {

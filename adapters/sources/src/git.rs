@@ -17,6 +17,8 @@ use crate::directory::{MAX_DIRECTORY_BYTES, MAX_ENTRIES};
 
 /// The most commits that we look back.
 const MAX_COMMITS: usize = 200_000;
+/// The most that git may print at once.
+const MAX_PRINTED_BYTES: u64 = 64 << 20;
 /// The most changes of single files in them.
 const MAX_CHANGES: usize = 2_000_000;
 
@@ -199,12 +201,23 @@ impl Git {
         Some(commits)
     }
 
+    /// What git prints, as long as it is not more than anybody needs: a few objects can list without end.
     fn run(&self, arguments: &[&str]) -> Result<Vec<u8>, Finding> {
-        let output = self.command(arguments).stdin(Stdio::null()).output().map_err(|error| self.no_git(&error))?;
-        match output.status.success() {
-            true => Ok(output.stdout),
-            false => Err(self.failed(arguments[0], &output.stderr)),
+        let spawned = self.command(arguments).stdin(Stdio::null()).spawn();
+        let mut child = spawned.map_err(|error| self.no_git(&error))?;
+        let mut printed = Vec::new();
+        if let Some(stdout) = child.stdout.as_mut() {
+            let read = stdout.take(MAX_PRINTED_BYTES + 1).read_to_end(&mut printed);
+            read.map_err(|error| self.no_git(&error))?;
         }
+        if printed.len() as u64 > MAX_PRINTED_BYTES {
+            // It would print on; whether it has ended by itself does not matter.
+            let _ = child.kill();
+            let _ = child.wait();
+            let problem = format!("git {} prints more than {MAX_PRINTED_BYTES} bytes", arguments[0]);
+            return Err(Finding::error("too-large", self.place(), problem, "point at the graph data alone"));
+        }
+        self.end(child, arguments[0]).map(|()| printed)
     }
 
     fn end(&self, child: Child, what: &str) -> Result<(), Finding> {

@@ -51,8 +51,14 @@ pub struct SignatureStore {
 
 #[derive(Debug, Clone)]
 enum StorePlace {
+    /// It may be away, as a server may.
     Directory(PathBuf),
-    Http { client: Client, base: Url },
+    /// Our own, which is made when something is kept there.
+    Cache(PathBuf),
+    Http {
+        client: Client,
+        base: Url,
+    },
 }
 
 const MAX_REDIRECTS: usize = 4;
@@ -64,25 +70,18 @@ impl SignatureStore {
             true => http(name, access)?,
             false => StorePlace::Directory(name.into()),
         };
-        let store = Self { place, access: access.clone() };
-        match &store.place {
-            StorePlace::Directory(path) if !path.is_dir() => {
-                let remedy = "name a directory, or an address: https://mirror.example.org/signatures";
-                Err(Finding::error("no-signature-store", Place::file(name), "it is not a directory", remedy))
-            }
-            _ => Ok(store),
-        }
+        Ok(Self { place, access: access.clone() })
     }
 
     /// A store of our own, which is made when something is kept there.
     pub fn cache(directory: &Path) -> Self {
-        Self { place: StorePlace::Directory(directory.to_owned()), access: StoreAccess::default() }
+        Self { place: StorePlace::Cache(directory.to_owned()), access: StoreAccess::default() }
     }
 
     /// Its name, as it was given.
     pub fn name(&self) -> String {
         match &self.place {
-            StorePlace::Directory(path) => path.display().to_string(),
+            StorePlace::Directory(path) | StorePlace::Cache(path) => path.display().to_string(),
             StorePlace::Http { base, .. } => base.to_string(),
         }
     }
@@ -90,7 +89,13 @@ impl SignatureStore {
     /// The bytes of a payload's signature of that number (from 1); none if there is none. Else it is not known.
     pub async fn signature(&self, digest: PayloadDigest, number: usize) -> Result<Option<Vec<u8>>, Finding> {
         match &self.place {
-            StorePlace::Directory(directory) => self.read(&file(directory, digest, number)),
+            StorePlace::Directory(directory) if !directory.is_dir() => {
+                let remedy = "name a directory, or an address: https://mirror.example.org/signatures";
+                Err(Finding::error("no-signature-store", Place::file(self.name()), "it is not a directory", remedy))
+            }
+            StorePlace::Directory(directory) | StorePlace::Cache(directory) => {
+                self.read(&file(directory, digest, number))
+            }
             StorePlace::Http { client, base } => {
                 let mut url = base.clone();
                 let path = format!("{}/sha256={}/signature-{number}", base.path().trim_end_matches('/'), digest.hex());
@@ -100,11 +105,11 @@ impl SignatureStore {
         }
     }
 
-    /// Keeps a signature here, instead of what was kept. Only a directory can.
+    /// Keeps a signature here, instead of what was kept. Only a store of our own can.
     pub fn keep(&self, digest: PayloadDigest, bytes: &[u8]) -> Result<(), Finding> {
-        let StorePlace::Directory(directory) = &self.place else {
-            let problem = "signatures can be kept in a directory only";
-            return Err(Finding::error("not-kept", Place::file(self.name()), problem, "name a directory"));
+        let StorePlace::Cache(directory) = &self.place else {
+            let problem = "signatures are kept in a store of our own only";
+            return Err(Finding::error("not-kept", Place::file(self.name()), problem, "name a directory for it"));
         };
         let path = file(directory, digest, 1);
         write(&path, bytes).map_err(|error| {

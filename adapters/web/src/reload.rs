@@ -82,7 +82,7 @@ async fn answered(
         let sentence = "no key is configured to check tokens with; start the service with --token-keys";
         return Err(refused(StatusCode::FORBIDDEN, "no_token_key", sentence));
     };
-    permitted(keys, bearer(&request.headers))?;
+    let token = permitted(keys, bearer(&request.headers))?;
     let text = match receive::is_empty(incoming) {
         true => "{}".to_owned(),
         false => receive::text(&request.headers, incoming, around.body_timeout)
@@ -90,6 +90,10 @@ async fn answered(
             .map_err(|why| refused(why.status(), why.kind(), why.sentence()))?,
     };
     let wanted = read(&text).map_err(|sentence| refused(StatusCode::BAD_REQUEST, "invalid_body", &sentence))?;
+    if !wanted.allow.is_empty() && !keys.is_of_admin(&token) {
+        let sentence = "to allow what was refused takes the administrator's token: this one only wakes readers";
+        return Err(refused(StatusCode::FORBIDDEN, "wrong_token", sentence));
+    }
     match (door.wake)(&wanted) {
         Woken::Sources(names) => Ok(body::json(StatusCode::ACCEPTED, json!({ "woken": names }).to_string())),
         Woken::NoSuchSource(names) => {
@@ -99,7 +103,7 @@ async fn answered(
     }
 }
 
-fn permitted(keys: &TokenKeys, token: Option<Token>) -> Result<(), Box<Response<AnswerBody>>> {
+fn permitted(keys: &TokenKeys, token: Option<Token>) -> Result<Token, Box<Response<AnswerBody>>> {
     let Some(token) = token else {
         let mut response = body::error(StatusCode::UNAUTHORIZED, "no_token", "send Authorization: Bearer and a token");
         let wanted = HeaderValue::from_static("Bearer realm=\"towpath\"");
@@ -107,7 +111,7 @@ fn permitted(keys: &TokenKeys, token: Option<Token>) -> Result<(), Box<Response<
         return Err(Box::new(response));
     };
     match keys.may_reload(&token) {
-        true => Ok(()),
+        true => Ok(token),
         false => {
             let sentence = "this token is not for this; `towpath fleet token --reload` makes one that is";
             Err(refused(StatusCode::FORBIDDEN, "wrong_token", sentence))

@@ -89,7 +89,7 @@ impl Intake {
     }
 
     /// Takes up what was kept before a restart. What cannot be used any more is told.
-    pub(crate) fn restore(&mut self, copies: Vec<Copy>) -> Vec<Finding> {
+    pub(crate) fn restore(&mut self, copies: Vec<Copy>, now: Timestamp) -> Vec<Finding> {
         let mut findings = Vec::new();
         for Copy { kept, files } in copies {
             let is_it = |source: &Source| {
@@ -98,7 +98,7 @@ impl Intake {
             // A source that is configured no more, or elsewhere, has no use for it.
             let Some(at) = self.sources.iter().position(is_it) else { continue };
             let read = Read { files, made_at: kept.made_at, warnings: Vec::new() };
-            match self.parse(at, read, kept.digest, kept.last_good) {
+            match self.parse(at, read, kept.digest, kept.last_good.min(now)) {
                 Ok(good) => self.sources[at].next = Some(good),
                 Err(wrong) => findings.extend(wrong),
             }
@@ -140,7 +140,7 @@ impl Intake {
         let digest = source_copy::digest_of_files(&read.files);
         let newest = self.sources[source].newest_mut().filter(|newest| newest.digest == digest);
         if let Some(same) = newest {
-            same.last_good = same.last_good.max(now);
+            same.last_good = now;
             self.sources[source].problem = None;
             self.sources[source].reads.unchanged += 1;
             return Taken::Unchanged;
@@ -213,6 +213,11 @@ impl Intake {
     /// Whether there is a copy of every source.
     pub(crate) fn is_complete(&self) -> bool {
         self.sources.iter().all(|source| source.newest().is_some())
+    }
+
+    /// Whether the graph that is served is made of a copy of every source.
+    pub(crate) fn is_promoted(&self) -> bool {
+        self.sources.iter().all(|source| source.good.is_some())
     }
 
     /// Whether a copy waits for a graph to be made of it.

@@ -119,6 +119,8 @@ pub(crate) struct Wakers {
 impl Wakers {
     /// Lets everybody look.
     pub(crate) fn wake_all(&self) {
+        // If nobody listens any more there is nothing to be looked at.
+        let _ = self.messages.send(Message::Woken);
         self.wakers.iter().for_each(|wake| wake());
     }
 
@@ -288,7 +290,7 @@ impl Maker {
     /// Serves what was served before, before any source has been asked.
     fn restore(&mut self) {
         let Some((copies, mut findings)) = self.copies.as_ref().map(Copies::load) else { return };
-        findings.extend(self.intake.restore(copies));
+        findings.extend(self.intake.restore(copies, self.service.now()));
         log_findings(&findings);
         if self.intake.is_complete() {
             tracing::info!("serving what was kept, until the sources have been read");
@@ -412,6 +414,10 @@ impl Maker {
     }
 
     fn keep(&mut self, now: Timestamp, is_new: bool) {
+        // What was kept is all there is to serve after a restart: it goes only for something that is served.
+        if !self.intake.is_promoted() {
+            return;
+        }
         if let Some(copies) = &self.copies {
             let is_due = self.kept_at.is_none_or(|kept_at| now.duration_since(kept_at) >= CONFIRM_EVERY);
             if !is_new && !is_due {

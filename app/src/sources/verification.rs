@@ -1,13 +1,14 @@
 //! Signatures of what is served. They are looked for on a thread of their own: a store that stalls must not keep a block from being served.
 
 use std::collections::BTreeSet;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use anyhow::anyhow;
-use towpath_core::domain::PayloadDigest;
-use towpath_core::finding::Finding;
+use towpath_core::domain::{PayloadDigest, SignaturePolicy};
+use towpath_core::finding::{Finding, Place};
 use towpath_core::signatures::Verdicts;
 use towpath_sources::StoreAccess;
 use towpath_web::Service;
@@ -41,7 +42,8 @@ pub(super) fn verifier(settings: &SourceSettings) -> Result<Option<Verifier>, Ve
     let Some(signatures) = &settings.signatures else { return Ok(None) };
     let access = StoreAccess { ca: settings.access.http.ca.clone(), ..StoreAccess::default() };
     let cache = settings.state.as_ref().map(|state| state.join("signatures"));
-    let (verifier, _) = Verifier::new(&signatures.keyring, &signatures.stores, cache.as_deref(), &access)?;
+    let (verifier, warnings) = Verifier::new(&signatures.keyring, &signatures.stores, cache.as_deref(), &access)?;
+    super::log_findings(&warnings);
     Ok(Some(verifier))
 }
 
@@ -58,9 +60,13 @@ pub(super) fn start(
     let Some(verifier) = verifier(settings).map_err(told)? else { return Ok(None) };
     let runtime = reader::runtime().map_err(|finding| anyhow!("{finding}"))?;
     let (asks, inbox) = channel();
-    let looking = Looking { verifier, runtime, messages: messages.clone(), service: service.clone() };
+    let told = BTreeSet::new();
+    let looking = Looking { verifier, runtime, messages: messages.clone(), service: service.clone(), told };
     std::thread::Builder::new().name("signatures".into()).spawn(move || looking.run(&inbox))?;
-    Ok(Some(Verification { asks, asked: None, progress: Progress::Waiting }))
+    // Whoever only warns has nothing to wait for.
+    let waits = settings.signatures.as_ref().is_some_and(|signatures| signatures.policy == SignaturePolicy::Require);
+    let progress = if waits { Progress::Waiting } else { Progress::Answered };
+    Ok(Some(Verification { asks, asked: None, progress }))
 }
 
 impl Verification {
@@ -95,6 +101,8 @@ struct Looking {
     runtime: tokio::runtime::Runtime,
     messages: Sender<Message>,
     service: Arc<Service>,
+    /// What was looked for in the round before.
+    told: BTreeSet<PayloadDigest>,
 }
 
 impl Looking {
@@ -102,9 +110,15 @@ impl Looking {
         let Ok(mut wanted) = inbox.recv() else { return };
         loop {
             wanted = inbox.try_iter().last().unwrap_or(wanted);
-            if !self.look(&wanted) {
+            // A mistake of ours, on bytes of a stranger, must not end the looking for good; nor keep anybody waiting for ever.
+            let looked = std::panic::catch_unwind(AssertUnwindSafe(|| self.look(&wanted)));
+            let is_heard = looked.unwrap_or_else(|_| {
+                self.tell(Verified { verdicts: self.verifier.known(), warnings: vec![own_mistake()] })
+            });
+            if !is_heard {
                 return;
             }
+            self.told = wanted.clone();
             match inbox.recv_timeout(AGAIN) {
                 Ok(others) => wanted = others,
                 Err(RecvTimeoutError::Timeout) => {}
@@ -118,7 +132,7 @@ impl Looking {
         let now = self.service.now();
         let remembered = self.runtime.block_on(self.verifier.remembered(wanted, now));
         let is_of_use = !remembered.is_empty() && remembered.len() < wanted.len();
-        if is_of_use && !self.tell(Verified { verdicts: remembered, warnings: Vec::new() }) {
+        if is_of_use && self.told.is_empty() && !self.tell(Verified { verdicts: remembered, warnings: Vec::new() }) {
             return false;
         }
         let (verdicts, warnings) = self.runtime.block_on(self.verifier.verdicts(wanted, now));
@@ -128,4 +142,9 @@ impl Looking {
     fn tell(&self, verified: Verified) -> bool {
         self.messages.send(Message::Verified(verified)).is_ok()
     }
+}
+
+fn own_mistake() -> Finding {
+    let problem = "looking for signatures ended in a mistake of towpath's own; nothing more is verified in this round";
+    Finding::error("internal", Place::file("signatures"), problem, "the log has the details; please report them")
 }

@@ -5,6 +5,8 @@
 
 use std::collections::BTreeSet;
 
+use jiff::{SignedDuration, Timestamp};
+
 use super::{Measure, Summary};
 use crate::finding::{Finding, Place};
 
@@ -82,8 +84,12 @@ fn lost(measure: Measure, before: usize, after: usize, max_shrink_percent: u8) -
     }
 }
 
+/// Clocks of people who commit differ; a copy that seems to be older by less is not taken for a step back.
+const CLOCK_SKEW: SignedDuration = SignedDuration::from_hours(6);
+
 fn older(previous: &Summary, next: &Summary) -> Option<(Objection, String)> {
-    let made = previous.made_at.zip(next.made_at).filter(|(before, after)| after < before);
+    let is_older = |(before, after): &(Timestamp, Timestamp)| before.duration_since(*after) > CLOCK_SKEW;
+    let made = previous.made_at.zip(next.made_at).filter(is_older);
     let newest = previous.newest.as_ref().zip(next.newest.as_ref()).filter(|(before, after)| after < before);
     let problem = match (made, newest) {
         (Some((before, after)), _) => format!("it was made at {after}, and the copy before at {before}"),

@@ -40,7 +40,7 @@ async fn problem(server: &Server) -> String {
 #[tokio::test]
 async fn a_store_is_a_directory_or_an_address() {
     let folder = tempfile::tempdir().unwrap();
-    let local = SignatureStore::open(&folder.path().display().to_string(), &quick()).unwrap();
+    let local = SignatureStore::cache(folder.path());
     assert_eq!(local.signature(digest(), 1).await, Ok(None));
     local.keep(digest(), b"signed").unwrap();
     local.keep(digest(), b"signed again").unwrap();
@@ -62,11 +62,17 @@ async fn a_store_is_a_directory_or_an_address() {
 
 #[test]
 fn what_is_no_store() {
-    for name in ["/no/such/directory", "https://", "http://user:secret@example.org/", "https://example.org/?q"] {
+    for name in ["https://", "http://user:secret@example.org/", "https://example.org/?q"] {
         let finding = SignatureStore::open(name, &quick()).unwrap_err();
         assert_eq!(finding.code, "no-signature-store", "{name}");
         assert!(!finding.to_string().contains("secret"), "{finding}");
     }
+}
+
+#[tokio::test]
+async fn a_directory_that_is_away_is_not_one_without_signatures() {
+    let away = SignatureStore::open("/no/such/directory", &quick()).unwrap();
+    assert_eq!(away.signature(digest(), 1).await.unwrap_err().code, "no-signature-store");
 }
 
 #[tokio::test]
@@ -83,7 +89,7 @@ async fn of_what_is_too_large_one_byte_too_many_is_read() {
     let server = Server::always(vec![head("200 OK", ""), Step::Endless(vec![b'x'; 64])]);
     assert_eq!(store(&server).signature(digest(), 1).await.unwrap().unwrap().len(), 1_001);
     let folder = tempfile::tempdir().unwrap();
-    let local = SignatureStore::open(&folder.path().display().to_string(), &quick()).unwrap();
+    let local = SignatureStore::cache(folder.path());
     local.keep(digest(), &[b'x'; 5_000]).unwrap();
     assert_eq!(local.signature(digest(), 1).await.unwrap().unwrap().len(), 1_001);
 }
