@@ -20,6 +20,17 @@ pub(super) struct Step {
     /// The other end.
     pub(super) release: u32,
     blocks: BlockSetId,
+    /// Whether its ends are there.
+    pub(super) ends: Ends,
+}
+
+/// Whether both ends of a step have entered a channel. When the edge between them opens is another matter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Ends {
+    /// One channel holds both by now.
+    Entered,
+    /// One of them enters later.
+    Later,
 }
 
 /// What the standing rules make of a set of blocks.
@@ -42,6 +53,8 @@ pub(super) struct Ground<'a> {
     channels: Vec<Place<'a>>,
     /// For each release, the channels that hold it, a bit each; so many words a release.
     held_by: Vec<u64>,
+    /// The same, of the channels that it has entered by now.
+    entered: Vec<u64>,
     words: usize,
     out: Steps,
     into: Steps,
@@ -78,9 +91,12 @@ impl<'a> Ground<'a> {
         let (first, count) = (first as u32, (end - first) as u32);
         let words = channels.len().div_ceil(64).max(1);
         let mut held_by = vec![0u64; count as usize * words];
+        let mut entered = held_by.clone();
         for (number, channel) in channels.iter().enumerate() {
-            for (id, _) in graph.members(channel, &asker.arch) {
-                held_by[(id.0 - first) as usize * words + number / 64] |= 1 << (number % 64);
+            for (id, place) in graph.members(channel, &asker.arch) {
+                let (word, bit) = ((id.0 - first) as usize * words + number / 64, 1 << (number % 64));
+                held_by[word] |= bit;
+                entered[word] |= if place.start <= request.now { bit } else { 0 };
             }
         }
         let places = channels.iter().map(|channel| Place {
@@ -95,6 +111,7 @@ impl<'a> Ground<'a> {
             count,
             channels: places.collect(),
             held_by,
+            entered,
             words,
             out: Steps::default(),
             into: Steps::default(),
@@ -120,7 +137,7 @@ impl<'a> Ground<'a> {
             for edge in self.graph.edges_from(self.id(from)) {
                 let to = edge.to.0 - self.first;
                 if self.is_held_together(from, to) && self.is_open(*edge, &standing, &at, risks) {
-                    self.out.steps.push(Step { release: to, blocks: edge.blocks });
+                    self.out.steps.push(Step { release: to, blocks: edge.blocks, ends: self.ends(from, to) });
                 }
             }
             self.out.begin.push(self.out.steps.len() as u32);
@@ -148,7 +165,7 @@ impl<'a> Ground<'a> {
         for from in 0..self.count {
             for step in self.out.of(from) {
                 let place = &mut next[step.release as usize];
-                steps[*place as usize] = Step { release: from, blocks: step.blocks };
+                steps[*place as usize] = Step { release: from, ..*step };
                 *place += 1;
             }
         }
@@ -233,6 +250,21 @@ impl<'a> Ground<'a> {
     /// Whether some channel holds both.
     pub(super) fn is_held_together(&self, from: u32, to: u32) -> bool {
         self.held(from).iter().zip(self.held(to)).any(|(a, b)| a & b != 0)
+    }
+
+    /// Whether some channel holds both by now.
+    fn ends(&self, from: u32, to: u32) -> Ends {
+        let by_now = |release: u32| &self.entered[release as usize * self.words..(release as usize + 1) * self.words];
+        match by_now(from).iter().zip(by_now(to)).any(|(a, b)| a & b != 0) {
+            true => Ends::Entered,
+            false => Ends::Later,
+        }
+    }
+
+    /// Whether all releases of a way are there.
+    pub(super) fn ends_of(&self, way: &[u32]) -> Ends {
+        let steps = way.windows(2).filter_map(|pair| self.step(pair[0], pair[1]));
+        steps.map(|step| step.ends).max().unwrap_or(Ends::Entered)
     }
 
     /// The channels that hold a release, a bit each.

@@ -58,12 +58,12 @@ fn stretch(graph: &Graph, plan: &Plan, begin: usize, max_skew: MaxSkew) -> usize
         return begin;
     }
     let versions = plan.hops[begin..].iter().map(|hop| &graph.release(hop.to).version);
-    let within = |version: &&Version| {
-        version.minor() <= workers.minor() + 2 && max_skew.allows(Minor::of(workers), Minor::of(version))
-    };
+    let next_even = workers.minor().saturating_add(2);
+    let within =
+        |version: &&Version| version.minor() <= next_even && max_skew.allows(Minor::of(workers), Minor::of(version));
     let ahead: Vec<&Version> = versions.take_while(within).collect();
     match ahead.last() {
-        Some(last) if last.minor() == workers.minor() + 2 => begin + ahead.len(),
+        Some(last) if last.minor() == next_even && next_even.is_multiple_of(2) => begin + ahead.len(),
         _ => begin,
     }
 }

@@ -1,7 +1,8 @@
 //! The search for the best way on from where one is.
 //!
 //! It is over releases, never channel by channel: the channel is chosen when the way is known. Of several best ways it takes the
-//! one with the newer release at the first hop at which they differ.
+//! one with the newer release at the first hop at which they differ. Of those over the fewest hops, it takes one whose releases are all
+//! there by now, if there is one: nobody waits for a release without need, and what `mirror` lists is what the plan uses.
 
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -9,7 +10,7 @@ use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::ground::{Ground, Step};
+use super::ground::{Ends, Ground, Step};
 use super::{Preference, safest, schedule};
 use crate::domain::ReleaseId;
 
@@ -43,6 +44,7 @@ pub enum Certainty {
 pub(super) struct Cost {
     first: i128,
     hops: usize,
+    ends: Ends,
     releases: Vec<Reverse<u32>>,
 }
 
@@ -80,7 +82,7 @@ impl<'a> Search<'a> {
     pub(super) fn best(&self, begun: &[u32], barred: &Barred) -> Option<Vec<u32>> {
         let start = *begun.last()?;
         let rest = match self.prefer {
-            Preference::FewestHops => self.fewest(start, barred),
+            Preference::FewestHops => self.fewest(begun, barred),
             Preference::Safest => safest::safest(self, begun, barred),
             Preference::Soonest => self.soonest(start, self.arrival(begun), barred),
         }?;
@@ -94,15 +96,26 @@ impl<'a> Search<'a> {
             Preference::Safest => safest::names(self.ground, way).len() as i128,
             Preference::Soonest => self.arrival(way).as_nanosecond(),
         };
-        Cost { first, hops: way.len(), releases: way.iter().copied().map(Reverse).collect() }
+        let ends = match self.prefer {
+            Preference::FewestHops => self.ground.ends_of(way),
+            Preference::Safest | Preference::Soonest => Ends::Entered,
+        };
+        Cost { first, hops: way.len(), ends, releases: way.iter().copied().map(Reverse).collect() }
     }
 
-    /// Over the fewest hops: how far each release is from the goal, then forward.
-    pub(super) fn fewest(&self, start: u32, barred: &Barred) -> Option<Vec<u32>> {
-        self.fewest_over(start, barred, |_| true)
+    /// Over the fewest hops; of those ways, one over releases that are there by now.
+    fn fewest(&self, begun: &[u32], barred: &Barred) -> Option<Vec<u32>> {
+        let start = *begun.last()?;
+        let any = self.fewest_over(start, barred, |_| true)?;
+        // A way that has begun with a release that is not there yet gains nothing any more.
+        if self.ground.ends_of(&any) == Ends::Entered || self.ground.ends_of(begun) == Ends::Later {
+            return Some(any);
+        }
+        let there = self.fewest_over(start, barred, |step| step.ends == Ends::Entered);
+        there.filter(|there| there.len() == any.len()).or(Some(any))
     }
 
-    /// The same, over those steps only of which `may` says so.
+    /// Over the fewest hops, over those steps only of which `may` says so: how far each release is from the goal, then forward.
     pub(super) fn fewest_over(&self, start: u32, barred: &Barred, may: impl Fn(Step) -> bool) -> Option<Vec<u32>> {
         let ground = self.ground;
         let hops = self.hops_to_goal(start, barred, Until::Start, &may);

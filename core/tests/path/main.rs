@@ -366,3 +366,41 @@ fn the_next_hop_follows_as_soon_as_kubelets_allow_it() {
     "#]],
     );
 }
+
+#[test]
+fn of_equally_short_ways_one_over_releases_that_are_there_comes_first() {
+    let facts = "
+        channel stable-4.9 4.9.0 4.9.1 4.9.2@2030-01-01 4.9.3
+        edges 4.9.0 -> 4.9.1 4.9.2
+        edges 4.9.1 -> 4.9.3
+        edges 4.9.2 -> 4.9.3";
+    check(
+        facts,
+        "4.9.0 -> 4.9.3 via stable ways 2",
+        expect![[r#"
+        from 4.9.0
+          4.9.1 in stable-4.9
+          4.9.3 in stable-4.9
+        from 4.9.0
+          4.9.2 in stable-4.9 opens 2030-01-01T00:00:00Z
+          4.9.3 in stable-4.9 opens 2030-01-01T00:00:00Z
+    "#]],
+    );
+}
+
+#[test]
+fn there_is_no_minor_version_after_the_last() {
+    let facts = "
+        channel c 4.18446744073709551614.0 4.18446744073709551614.1 4.18446744073709551615.0
+        edges 4.18446744073709551614.0 -> 4.18446744073709551614.1
+        edges 4.18446744073709551614.1 -> 4.18446744073709551615.0";
+    check(
+        facts,
+        "4.18446744073709551614.0 -> newest via c",
+        expect![[r#"
+        from 4.18446744073709551614.0
+          4.18446744073709551614.1 in c
+          4.18446744073709551615.0 in c
+    "#]],
+    );
+}

@@ -13,7 +13,7 @@ use towpath_core::rules::{Policy, Rule};
 use crate::graphs::{CHANNELS, HOURS, any_cluster, any_graph, at};
 
 /// What a way costs, told without the planner; and the way.
-type Costed = ((i128, usize, Vec<Reverse<ReleaseId>>), Vec<ReleaseId>);
+type Costed = ((i128, usize, usize, Vec<Reverse<ReleaseId>>), Vec<ReleaseId>);
 
 /// Hops of different kinds take differently long, and some no time at all.
 fn lasts(from: ReleaseId, to: ReleaseId) -> SignedDuration {
@@ -46,6 +46,13 @@ impl Brute<'_> {
         via.iter().filter_map(in_channel).min()
     }
 
+    /// Whether both have entered one of the channels.
+    fn are_there(&self, ends: &[ReleaseId]) -> bool {
+        let Request { via, now, .. } = self.request;
+        let mut channels = via.iter().filter_map(|name| self.graph.channel(name.as_str()));
+        channels.any(|channel| ends.iter().all(|end| channel.membership(*end).is_some_and(|place| place.start <= *now)))
+    }
+
     /// Every way that passes no release twice, from the best to the worst.
     fn ways(&self, from: ReleaseId) -> Vec<Costed> {
         let mut found = Vec::new();
@@ -62,7 +69,11 @@ impl Brute<'_> {
                 Preference::Safest => met.len() as i128,
                 Preference::Soonest => time.as_nanosecond(),
             };
-            found.push(((first, way.len(), way.iter().copied().map(Reverse).collect()), way.clone()));
+            let waits = match self.request.prefer {
+                Preference::FewestHops => usize::from(!way.windows(2).all(|ends| self.are_there(ends))),
+                Preference::Safest | Preference::Soonest => 0,
+            };
+            found.push(((first, way.len(), waits, way.iter().copied().map(Reverse).collect()), way.clone()));
             return;
         }
         for edge in self.graph.edges_from(here) {
@@ -137,6 +148,26 @@ proptest! {
                 // A release that is in none of the channels has a way to itself, and nobody asks for it.
                 Err(NoPath::FromElsewhere(_) | NoPath::GoalElsewhere(_)) => prop_assert!(expected.is_empty() || from == goal),
                 Err(_) => prop_assert!(expected.is_empty(), "{:?}", expected),
+            }
+        }
+    }
+
+    #[test]
+    fn a_mirror_has_the_releases_of_the_path_wherever_they_are_there(graph in any_graph(), request in any_request()) {
+        let request = Request { prefer: Preference::FewestHops, ways: 1, ..request };
+        for (_, goal, request) in pairs(&graph, &request) {
+            let cluster = request.asker.in_channel(&request.via[0]);
+            let ways = ways::Ways::of(&graph, &request.via, &cluster, &request.risks, request.now);
+            let from = graph.find(&request.from, &request.asker.arch).unwrap();
+            let listed = ways.best(from, goal, ways::Limits::default()).filter(|_| ways.holds(from) && ways.holds(goal));
+            match (paths(&graph, &request, &lasts), listed) {
+                (Ok(found), Some(listed)) if listed.hops.len() == found.plans[0].hops.len() => {
+                    prop_assert_eq!(releases(&found.plans[0]), releases(&listed));
+                }
+                // Only over releases that enter later is it shorter, or possible.
+                (Ok(found), Some(listed)) => prop_assert!(found.plans[0].hops.len() < listed.hops.len()),
+                (Err(_), listed) => prop_assert_eq!(listed, None),
+                (Ok(_), None) => {}
             }
         }
     }
