@@ -1,11 +1,13 @@
 //! oc-mirror's `ImageSetConfiguration`: one entry for each release, its least and greatest version both that release.
 //!
+//! oc-mirror refuses a channel that is named twice, so each entry of a document has a channel of its own.
 //! oc-mirror takes all of `channels` for all of `architectures`, so one file is for architectures that need the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use towpath_core::domain::{Arch, ChannelName, Version};
+use towpath_core::domain::{Arch, Version};
+use towpath_core::plan::entries::{self, Entry};
 
 use crate::mirror::{Told, comments};
 
@@ -45,24 +47,39 @@ impl std::fmt::Display for NoImageSet {
 
 impl std::error::Error for NoImageSet {}
 
-/// The configuration. Nothing but comments if there is nothing to mirror.
+/// The configuration: one document, or several where releases outnumber the channels that hold them. Empty if there is nothing to
+/// mirror: oc-mirror takes no file without a document.
 pub fn write(told: &Told<'_>, version: ImageSetVersion) -> Result<String, NoImageSet> {
-    let mut entries: BTreeMap<&Arch, BTreeSet<(&Version, &ChannelName)>> = BTreeMap::new();
-    for item in told.items().map_err(NoImageSet::NoDigest)? {
-        entries.entry(&item.release.arch).or_default().insert((&item.release.version, &item.need.channel));
+    let items = told.items().map_err(NoImageSet::NoDigest)?;
+    let mut releases: BTreeMap<&Arch, BTreeSet<&Version>> = BTreeMap::new();
+    for item in &items {
+        releases.entry(&item.release.arch).or_default().insert(&item.release.version);
     }
-    let mut text = comments(told);
-    let Some(releases) = entries.values().next() else { return Ok(text) };
-    if entries.values().any(|other| other != releases) {
-        return Err(NoImageSet::DifferentArches(entries.into_keys().cloned().collect()));
+    let arches: Vec<&Arch> = releases.keys().copied().collect();
+    let different = || NoImageSet::DifferentArches(arches.iter().copied().cloned().collect());
+    let is_same = releases.values().all(|other| Some(other) == releases.values().next());
+    let needs = items.iter().map(|item| item.need);
+    // A release that architectures have in different channels only cannot be one entry for all of them.
+    let documents = entries::documents(told.graph, needs, told.now).ok().filter(|_| is_same).ok_or_else(different)?;
+    let mut text = if documents.is_empty() { String::new() } else { comments(told) };
+    if documents.len() > 1 {
+        let _ = writeln!(
+            text,
+            "# oc-mirror takes no channel twice, and one document a file: save each of these {} to a file of its own.",
+            documents.len()
+        );
     }
-    let channels: BTreeSet<&ChannelName> = releases.iter().map(|(_, channel)| *channel).collect();
-    // v1 looks for a way from its least entry to its greatest; v2 does so between the last entries of its channels.
-    let searches = match version {
-        ImageSetVersion::V1Alpha2 => releases.len() > 1,
-        ImageSetVersion::V2Alpha1 => channels.len() > 1,
-    };
-    if searches {
+    for (number, entries) in documents.iter().enumerate() {
+        text.push_str(if number == 0 { "" } else { "---\n" });
+        text.push_str(&document(entries, &arches, version));
+    }
+    Ok(text)
+}
+
+fn document(entries: &[Entry], arches: &[&Arch], version: ImageSetVersion) -> String {
+    let mut text = String::new();
+    // v1 looks for a way from its least entry to its greatest; v2 does so between channels. No two entries have the same.
+    if entries.len() > 1 {
         text.push_str("# oc-mirror also looks for a way of its own between these entries: it may add releases, and leaves none of these out.\n");
     }
     text.push_str(match version {
@@ -74,16 +91,16 @@ pub fn write(told: &Told<'_>, version: ImageSetVersion) -> Result<String, NoImag
         text.push_str("storageConfig:\n  local:\n    path: ./oc-mirror-state\n");
     }
     text.push_str("mirror:\n  platform:\n    architectures:\n");
-    for arch in entries.keys() {
+    for arch in arches {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "    - {}", scalar(arch.as_str()));
     }
     text.push_str("    graph: true\n    channels:\n");
-    for (version, channel) in releases {
+    for Entry { version, channel } in entries {
         let _ = writeln!(text, "    - name: {}", scalar(channel.as_str()));
         let _ = writeln!(text, "      type: ocp\n      minVersion: {version}\n      maxVersion: {version}");
     }
-    Ok(text)
+    text
 }
 
 /// A text as YAML reads it back: as it is where that is safe, else in quotes.

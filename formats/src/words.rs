@@ -1,5 +1,11 @@
 //! Words for people: lines that end before the margin, counts with their nouns.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use towpath_core::domain::Graph;
+use towpath_core::plan::RiskPolicy;
+
 /// Lines are broken before this column, commands never.
 const WIDTH: usize = 110;
 
@@ -25,6 +31,38 @@ pub(crate) fn wrapped(start: &str, text: &str) -> String {
     lines + line.trim_end() + "\n"
 }
 
+/// A text from outside on one line, as it is but for what a terminal would obey: control characters, and those that turn the direction
+/// of writing. They become `\u{1b}`.
+pub(crate) fn plain(text: &str) -> Cow<'_, str> {
+    escaped(text, is_obeyed)
+}
+
+/// The same for a text of several lines, which stay lines.
+pub(crate) fn plain_lines(text: &str) -> Cow<'_, str> {
+    escaped(text, |c| c != '\n' && is_obeyed(c))
+}
+
+fn is_obeyed(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&is_escaped) {
+        return Cow::Borrowed(text);
+    }
+    let shown = |c: char| if is_escaped(c) { c.escape_unicode().to_string() } else { c.to_string() };
+    Cow::Owned(text.chars().map(shown).collect())
+}
+
+/// A line for each name that was accepted and that no risk has: it was misspelt, or is of yesterday.
+pub(crate) fn no_such_risks(graph: &Graph, taken: &RiskPolicy) -> String {
+    let RiskPolicy::Accepted(names) = taken else { return String::new() };
+    let risks = graph.blocks().iter().filter_map(|block| block.risk);
+    let known: BTreeSet<&str> = risks.map(|id| graph.risk(id).name.as_str()).collect();
+    let unknown = names.iter().filter(|name| !known.contains(name.as_str()));
+    unknown.map(|name| format!("No risk is called {}; accepting it changes nothing.\n", plain(name))).collect()
+}
+
 /// `1 node`, `3 nodes`.
 pub(crate) fn counted(number: usize, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
@@ -41,6 +79,13 @@ mod tests {
         assert_eq!(wrapped("- ", &format!("{word} {word}")), format!("- {word}\n  {word}\n"));
         let long = "y".repeat(200);
         assert_eq!(wrapped("- ", &long), format!("- {long}\n"));
+    }
+
+    #[test]
+    fn what_a_terminal_would_obey_is_shown_instead() {
+        assert_eq!(plain("a\u{1b}[31m\n\u{202e}b"), "a\\u{1b}[31m\\u{a}\\u{202e}b");
+        assert_eq!(plain_lines("a\nb\r\n"), "a\nb\\u{d}\n");
+        assert!(matches!(plain("größer ü"), Cow::Borrowed("größer ü")));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use towpath_core::plan::mirror::{Branching, Choice, Start, Wish, mirror};
 use towpath_core::plan::{Goal, RiskPolicy};
 use towpath_formats::graph_data::parse_time;
 use towpath_formats::image_set::{self, ImageSetVersion};
-use towpath_formats::mirror::{Completeness, Told, json, list};
+use towpath_formats::mirror::{Completeness, Told, comments, json, list};
 
 use crate::cli::print;
 use crate::graph::inputs::GraphArgs;
@@ -101,12 +101,16 @@ pub(crate) fn run(args: &MirrorArgs) -> anyhow::Result<ExitCode> {
         completeness,
         now,
     };
-    print(&match args.format {
+    let text = match args.format {
         Format::List => list(&told)?,
         Format::Json => format!("{:#}\n", json(&told)?),
         Format::OcMirrorV1 => image_set::write(&told, ImageSetVersion::V1Alpha2)?,
         Format::OcMirrorV2 => image_set::write(&told, ImageSetVersion::V2Alpha1)?,
-    })?;
+    };
+    match text.is_empty() {
+        true => eprint!("{}towpath: there is nothing to mirror, so there is no configuration\n", comments(&told)),
+        false => print(&text)?,
+    }
     Ok(if mirror.stuck.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 

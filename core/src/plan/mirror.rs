@@ -3,6 +3,7 @@
 //! The answer is whole or says who is left out and why; it is never a shorter list with nothing said. A release that a cluster runs already is not needed
 //! for its own way, only where another passes through it.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
@@ -147,14 +148,20 @@ pub fn mirror(graph: &Graph, wish: &Wish, now: Timestamp) -> Result<Mirror, TooM
         let target = graph.find(&wish.target, arch).filter(|target| ways.holds(*target));
         let towards = target.map(|target| ways.towards(target, Limits::default()));
         let mut sources = BTreeSet::new();
+        // Many clusters are on few releases, and all of them ask about the same ways with risks.
+        let (mut whys, with_risks) = (BTreeMap::new(), OnceCell::new());
         for traveller in wish.travellers.iter().filter(|traveller| traveller.arch == *arch) {
             let from = graph.find(&traveller.version, arch);
             let has_way = |from: &ReleaseId| towards.as_ref().is_some_and(|towards| towards.has(*from));
             match from.filter(has_way) {
                 Some(from) => drop(sources.insert(from)),
                 None => {
-                    let with_risks = || ways_with_risks(graph, wish, arch, now);
-                    let why = why_none(graph, &ways, traveller, &wish.target, with_risks);
+                    let way = |from| {
+                        let ways = with_risks.get_or_init(|| self::ways(graph, wish, arch, &RiskPolicy::Any, now));
+                        ways.best(from, target?, Limits::default())
+                    };
+                    let why = || why_none(graph, &ways, (&traveller.version, arch), &wish.target, way);
+                    let why = whys.entry(&traveller.version).or_insert_with(why).clone();
                     answer.stuck.push((traveller.clone(), why));
                 }
             }
@@ -163,7 +170,7 @@ pub fn mirror(graph: &Graph, wish: &Wish, now: Timestamp) -> Result<Mirror, TooM
             let (plans, proof) = chosen(graph, wish, &ways, &sources, target);
             let needed: BTreeSet<ReleaseId> = plans.iter().flat_map(|plan| &plan.hops).map(|hop| hop.to).collect();
             if wish.branching == Branching::WaysAround {
-                answer.branches.extend(branches(&ways, &plans, target, &needed)?);
+                answer.branches.extend(branches(graph, &ways, &plans, target, &needed)?);
             }
             answer.proofs.extend(proof.map(|proof| (arch.clone(), proof)));
             answer.plans.extend(plans);
@@ -178,11 +185,6 @@ fn ways(graph: &Graph, wish: &Wish, arch: &Arch, taken: &RiskPolicy, now: Timest
     let Some(channel) = wish.channels.first().cloned() else { return Ways::default() };
     let cluster = Cluster { platform: wish.platform.clone(), ..Cluster::anonymous(channel, arch.clone()) };
     Ways::of(graph, &wish.channels, &cluster, taken, now)
-}
-
-/// The same with risks, to say what they stand in the way of.
-fn ways_with_risks(graph: &Graph, wish: &Wish, arch: &Arch, now: Timestamp) -> Ways {
-    ways(graph, wish, arch, &RiskPolicy::Unknown, now)
 }
 
 fn chosen(

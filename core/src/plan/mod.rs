@@ -17,6 +17,7 @@ mod search;
 pub mod duration;
 
 pub mod branches;
+pub mod entries;
 pub mod mirror;
 pub mod no_way;
 pub mod smallest;

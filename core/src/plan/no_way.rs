@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 
-use super::mirror::Traveller;
-use super::ways::{Limits, Ways};
-use crate::domain::{ChannelName, Graph, ReleaseId, Version};
+use super::Plan;
+use super::ways::Ways;
+use crate::domain::{Arch, ChannelName, Graph, ReleaseId, Version};
 
 /// Why there is no way.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,44 +17,35 @@ pub enum NoWay {
     NoSuchTarget,
     /// The target is in none of the channels, but in these, each from then on.
     TargetElsewhere(Vec<(ChannelName, Timestamp)>),
+    /// The target is older, and updates lead forward.
+    Older,
     /// No step leads on to it.
     Stuck {
-        /// The newest release that one gets to.
+        /// The newest release that one gets to and that is not newer than the target.
         newest: ReleaseId,
-        /// Whether there is a way if risks are weighed.
-        with_risks: WithRisks,
+        /// The way that there is if all risks are accepted.
+        with_risks: Option<Plan>,
     },
 }
 
-/// Whether weighing risks would help.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WithRisks {
-    /// There is a way then.
-    Helps,
-    /// Not even then.
-    NoHelp,
-}
-
-/// Says why a traveller does not get there. The ways with risks are asked for only if they matter.
+/// Says why nobody gets from a version to the target. `with_risks` finds the way over updates with any risks.
 pub(super) fn why_none(
     graph: &Graph,
     ways: &Ways,
-    traveller: &Traveller,
+    (version, arch): (&Version, &Arch),
     target: &Version,
-    with_risks: impl FnOnce() -> Ways,
+    with_risks: impl FnOnce(ReleaseId) -> Option<Plan>,
 ) -> NoWay {
     let channels = |id: ReleaseId| graph.release(id).channels.clone();
-    let Some(from) = graph.find(&traveller.version, &traveller.arch) else { return NoWay::NoSuchSource };
-    let Some(to) = graph.find(target, &traveller.arch) else { return NoWay::NoSuchTarget };
+    let Some(from) = graph.find(version, arch) else { return NoWay::NoSuchSource };
+    let Some(to) = graph.find(target, arch) else { return NoWay::NoSuchTarget };
     match (ways.holds(from), ways.holds(to)) {
         (false, _) => NoWay::SourceElsewhere(channels(from)),
         (true, false) => NoWay::TargetElsewhere(channels(to)),
+        (true, true) if to < from => NoWay::Older,
         (true, true) => NoWay::Stuck {
-            newest: ways.reached(from).last().copied().unwrap_or(from),
-            with_risks: match with_risks().best(from, to, Limits::default()) {
-                Some(_) => WithRisks::Helps,
-                None => WithRisks::NoHelp,
-            },
+            newest: ways.reached(from).range(from..=to).next_back().copied().unwrap_or(from),
+            with_risks: with_risks(from),
         },
     }
 }

@@ -97,6 +97,11 @@ impl Ways {
         self.steps.get(&from).into_iter().flatten().map(|(to, step)| (*to, step))
     }
 
+    /// All risks of the steps.
+    pub fn risks(&self) -> BTreeSet<RiskId> {
+        self.steps.values().flat_map(BTreeMap::values).flat_map(|step| &step.risks).copied().collect()
+    }
+
     /// The best way: the fewest hops, and of several the newest releases, the first hop first.
     pub fn best(&self, from: ReleaseId, to: ReleaseId, limits: Limits<'_>) -> Option<Plan> {
         self.towards(to, limits).from(from)

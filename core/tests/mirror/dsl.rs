@@ -19,7 +19,9 @@ use towpath_core::domain::*;
 use towpath_core::finding::Place;
 use towpath_core::plan::Plan;
 use towpath_core::plan::RiskPolicy;
+use towpath_core::plan::entries::documents;
 use towpath_core::plan::mirror::*;
+use towpath_core::plan::no_way::NoWay;
 
 pub(crate) fn now() -> Timestamp {
     "2026-01-05T00:00Z".parse().unwrap()
@@ -35,7 +37,14 @@ pub(crate) fn check(text: &str, expected: expect_test::Expect) {
         writeln!(told, "way {}", way(&graph, plan)).unwrap();
     }
     for (who, why) in &found.stuck {
-        writeln!(told, "no way for {} on {}: {why:?}", who.name, who.version).unwrap();
+        let why = match why {
+            NoWay::Stuck { newest, with_risks } => {
+                let with_risks = with_risks.as_ref().map_or("none".to_owned(), |plan| way(&graph, plan));
+                format!("stuck at {}, with risks {with_risks}", version(*newest))
+            }
+            other => format!("{other:?}"),
+        };
+        writeln!(told, "no way for {} on {}: {why}", who.name, who.version).unwrap();
     }
     for branch in &found.branches {
         let risks: Vec<&str> = branch.applying.iter().map(|risk| graph.risk(*risk).name.as_str()).collect();
@@ -51,6 +60,18 @@ pub(crate) fn check(text: &str, expected: expect_test::Expect) {
         };
         let place = if need.place == Presence::There { " (there)" } else { "" };
         writeln!(told, "need {} in {}{purpose}{place}", version(need.release), need.channel).unwrap();
+    }
+    expected.assert_eq(&told);
+}
+
+/// Tells the entries that oc-mirror gets, document by document.
+pub(crate) fn check_documents(text: &str, expected: expect_test::Expect) {
+    let (graph, wish) = read(text);
+    let found = mirror(&graph, &wish, now()).unwrap();
+    let mut told = String::new();
+    for entries in documents(&graph, found.missing(), now()).unwrap() {
+        let entries: Vec<String> = entries.iter().map(|one| format!("{} in {}", one.version, one.channel)).collect();
+        writeln!(told, "{}", entries.join(", ")).unwrap();
     }
     expected.assert_eq(&told);
 }
@@ -149,6 +170,7 @@ fn risk(name: &str, file: &str, to: &str, rest: &[&str]) -> Block {
     let after = |word: &str| rest.iter().position(|one| *one == word).map(|at| rest[at + 1]);
     let rule = match after("rules") {
         Some("always") => MatchingRule::Always,
+        Some("other") => MatchingRule::PromQl("y".into()),
         _ => MatchingRule::PromQl("x".into()),
     };
     let risk =

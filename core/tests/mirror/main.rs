@@ -4,7 +4,7 @@
 mod dsl;
 mod random;
 
-use dsl::check;
+use dsl::{check, check_documents};
 use expect_test::expect;
 
 #[test]
@@ -140,8 +140,8 @@ fn a_risk_that_is_for_everybody_is_never_taken_unless_it_is_accepted() {
     check(
         text,
         expect![[r#"
-        no way for a on 4.1.0: Stuck { newest: ReleaseId(0), with_risks: NoHelp }
-    "#]],
+            no way for a on 4.1.0: stuck at 4.1.0, with risks 4.1.0 -> 4.1.1 (c unless Bad)
+        "#]],
     );
     check(
         &format!("{text}\n accept Bad"),
@@ -172,7 +172,7 @@ fn whoever_has_no_way_is_named_with_the_reason() {
             way 4.2.0 -> 4.3.0 (c)
             no way for gone on 4.0.1: NoSuchSource
             no way for away on 4.0.9: SourceElsewhere([(ChannelName("other"), -009999-01-02T01:59:59Z)])
-            no way for stuck on 4.1.0: Stuck { newest: ReleaseId(2), with_risks: Helps }
+            no way for stuck on 4.1.0: stuck at 4.1.1, with risks 4.1.0 -> 4.1.1 (c) -> 4.3.0 (c unless Slow)
             need 4.3.0 in c
         "#]],
     );
@@ -217,5 +217,71 @@ fn what_clusters_run_is_left_out_unless_it_is_asked_for() {
             need 4.1.0 in c to begin with
             need 4.1.1 in c
         "#]],
+    );
+}
+
+#[test]
+fn how_far_one_gets_ends_at_the_target_and_any_risk_counts() {
+    check(
+        "channel c 4.1.0 4.1.1 4.2.0 4.3.0
+         edges 4.1.0 -> 4.1.1 4.2.0 4.3.0
+         risk Always always.yaml 4.2.0 rules always
+         cluster a 4.1.0
+         cluster b 4.1.0
+         cluster late 4.3.0
+         to 4.2.0",
+        expect![[r#"
+            no way for a on 4.1.0: stuck at 4.1.1, with risks 4.1.0 -> 4.2.0 (c unless Always)
+            no way for b on 4.1.0: stuck at 4.1.1, with risks 4.1.0 -> 4.2.0 (c unless Always)
+            no way for late on 4.3.0: Older
+        "#]],
+    );
+}
+
+#[test]
+fn a_risk_that_applies_does_so_under_its_name() {
+    check(
+        "channel c 4.1.0 4.1.1 4.1.2 4.2.0
+         edges 4.1.0 -> 4.1.1 4.1.2 4.2.0
+         edges 4.1.1 -> 4.2.0
+         edges 4.1.2 -> 4.2.0
+         risk Slow direct.yaml 4.2.0 from 4[.]1[.]0
+         risk Slow through.yaml 4.1.2 rules other
+         cluster a 4.1.0
+         around
+         to 4.2.0",
+        expect![[r#"
+            way 4.1.0 -> 4.2.0 (c unless Slow)
+            if Slow: 4.1.0 -> 4.1.1 (c) -> 4.2.0 (c)
+            need 4.1.1 in c for a way around
+            need 4.2.0 in c
+        "#]],
+    );
+}
+
+#[test]
+fn each_release_gets_a_channel_of_its_own_for_oc_mirror() {
+    let channels = "
+        channel candidate-4.14 4.13.0 4.14.1 4.14.2 4.14.3
+        channel eus-4.14 4.13.0 4.14.1 4.14.2 4.14.3
+        channel stable-4.14 4.14.1 4.14.2
+        edges 4.13.0 -> 4.14.1
+        edges 4.14.1 -> 4.14.2
+        edges 4.14.2 -> 4.14.3
+        cluster a 4.13.0
+        over eus-4.14
+        to 4.14.3";
+    check_documents(
+        channels,
+        expect![[r#"
+            4.14.1 in eus-4.14, 4.14.2 in stable-4.14, 4.14.3 in candidate-4.14
+        "#]],
+    );
+    check_documents(
+        &channels.replace("channel stable-4.14 4.14.1 4.14.2", ""),
+        expect![[r#"
+        4.14.1 in eus-4.14, 4.14.2 in candidate-4.14
+        4.14.3 in eus-4.14
+    "#]],
     );
 }

@@ -1,4 +1,5 @@
-//! On random graphs: the smallest set is as small as the smallest of all sets that were tried, and the best way as short.
+//! On random graphs: the smallest set is as small as the smallest of all sets that were tried, and the best way as short. And whatever channels
+//! hold, oc-mirror gets each release once, in a channel that holds it, and no channel twice in a document.
 
 use std::collections::BTreeSet;
 
@@ -6,6 +7,8 @@ use proptest::prelude::*;
 use towpath_core::domain::*;
 use towpath_core::finding::Place;
 use towpath_core::plan::RiskPolicy;
+use towpath_core::plan::entries::documents;
+use towpath_core::plan::mirror::{Need, Presence, Purpose};
 use towpath_core::plan::smallest::{Proof, smallest, smallest_within};
 use towpath_core::plan::ways::{Limits, Ways};
 
@@ -84,6 +87,36 @@ impl Case {
     }
 }
 
+/// Releases in some of these channels each, and all of them needed.
+fn held(names: &[&str], held: &[BTreeSet<usize>]) -> (Graph, Vec<Need>) {
+    let version = |number: usize| -> Version { format!("4.{}.{number}", 13 + number % 3).parse().unwrap() };
+    let member = |number: usize| Member {
+        name: ReleaseName { version: version(number), arch: None },
+        start: None,
+        locked: false,
+        replaces: None,
+        origin: Place::file("c"),
+    };
+    let channel = |(place, name): (usize, &&str)| ChannelSpec {
+        name: ChannelName::new(name).unwrap(),
+        rollouts: vec![],
+        members: (0..held.len()).filter(|number| held[*number].contains(&place)).map(member).collect(),
+        origin: Place::file("c"),
+    };
+    let channels = names.iter().enumerate().map(channel).collect();
+    let releases = (0..held.len()).map(|number| release(&version(number))).collect();
+    let graph =
+        Graph::build(GraphData { channels, ..GraphData::default() }, Releases { releases, edges: Vec::new() }).0;
+    let need = |release: ReleaseId| Need {
+        release,
+        channel: graph.release(release).channels[0].0.clone(),
+        purpose: Purpose::Way,
+        place: Presence::Missing,
+    };
+    let needs = (0..graph.releases().len() as u32).map(|id| need(ReleaseId(id))).collect();
+    (graph, needs)
+}
+
 fn bits(releases: &BTreeSet<ReleaseId>) -> u32 {
     releases.iter().fold(0, |bits, id| bits | 1 << id.0)
 }
@@ -117,6 +150,27 @@ proptest! {
         match found.proof {
             Proof::Smallest => prop_assert!(size <= case.fewest().max(1)),
             Proof::GaveUp { at_least } => prop_assert!(at_least as u32 <= case.fewest() && case.fewest() <= size),
+        }
+    }
+
+    #[test]
+    fn oc_mirror_gets_each_release_once_and_no_channel_twice_in_a_document(
+        memberships in proptest::collection::vec(proptest::collection::btree_set(0usize..6, 1..4), 1..8)
+    ) {
+        let names = ["eus-4.14", "stable-4.13", "stable-4.14", "fast-4.15", "candidate-4.15", "plain"];
+        let (graph, needs) = held(&names, &memberships);
+        let documents = documents(&graph, needs.iter(), now()).unwrap();
+        let mut versions: Vec<&Version> = documents.iter().flatten().map(|entry| &entry.version).collect();
+        versions.sort();
+        let needed: Vec<&Version> = needs.iter().map(|need| &graph.release(need.release).version).collect();
+        prop_assert_eq!(versions, needed);
+        for entries in &documents {
+            let channels: BTreeSet<&ChannelName> = entries.iter().map(|entry| &entry.channel).collect();
+            prop_assert_eq!(channels.len(), entries.len());
+        }
+        for entry in documents.iter().flatten() {
+            let id = graph.find(&entry.version, &Arch::default()).unwrap();
+            prop_assert!(graph.channel(entry.channel.as_str()).unwrap().membership(id).is_some());
         }
     }
 

@@ -11,6 +11,7 @@ use towpath_core::domain::{Answer, ChannelName, Cluster, Fact, MatchingRule, Rea
 use towpath_core::finding::Place;
 
 use super::Told;
+use crate::words::{plain, plain_lines};
 
 /// So many names are listed; the others are counted.
 const MAX_NAMES: usize = 6;
@@ -26,7 +27,7 @@ pub fn text(told: &Told<'_>) -> String {
         text.push_str("\nThe risks, which a cluster weighs itself:\n");
         risks.values().for_each(|(risk, origins)| text.push_str(&described(risk, origins)));
     }
-    text
+    plain_lines(&text).into_owned()
 }
 
 /// Who asks about what, and when.
@@ -187,7 +188,9 @@ pub(crate) fn sentence(reason: &Reason, now: Timestamp) -> (String, Vec<String>)
             let tell = "A cluster that tells its platform may be offered it.";
             (format!("Blocked on {names}, and this cluster's platform is unknown. {tell}"), at(origin))
         }
-        Reason::KnownRisk { name, url, origin } => (format!("It carries the risk {name}, see {url}."), at(origin)),
+        Reason::KnownRisk { name, url, origin } => {
+            (format!("It carries the risk {}, see {}.", plain(name), plain(url)), at(origin))
+        }
         Reason::RolloutNotReached { due, window, origin, rule, .. } => {
             let turn = percent(window.share(*due));
             (format!("{}; this cluster's turn comes at {turn}.", rollout(window, now)), by(origin, rule))
@@ -238,11 +241,11 @@ fn risks<'a>(told: &'a Told<'_>) -> BTreeMap<&'a str, (&'a Risk, BTreeSet<&'a Pl
 }
 
 pub(crate) fn described(risk: &Risk, origins: &BTreeSet<&Place>) -> String {
-    let mut text = format!("\n{}\n", risk.name);
+    let mut text = format!("\n{}\n", plain(&risk.name));
     for line in risk.message.trim_end().lines() {
         let _ = writeln!(text, "    {line}");
     }
-    let _ = writeln!(text, "    {}", risk.url);
+    let _ = writeln!(text, "    {}", plain(&risk.url));
     for rule in &risk.matching_rules {
         let _ = match rule {
             MatchingRule::Always => writeln!(text, "    It applies to every cluster."),

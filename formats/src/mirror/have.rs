@@ -1,8 +1,11 @@
 //! What a mirror has already, one a line: a digest, a pull spec with one, or a version. `#` begins a comment.
+//! A list that `towpath mirror` wrote is read as well: of its lines, those of releases count.
 
 use towpath_core::domain::ReleaseName;
 use towpath_core::finding::{Finding, Place};
 use towpath_core::plan::mirror::Have;
+
+use super::is_digest;
 
 /// The most lines of a list.
 const MAX_LINES: usize = 1_000_000;
@@ -20,7 +23,7 @@ pub fn read_have(place: &Place, text: &str) -> Result<Have, Vec<Finding>> {
         }
         let entry = line.split('#').next().unwrap_or_default().trim();
         let digest = entry.rsplit_once('@').map_or(entry, |(_, digest)| digest);
-        match (entry.is_empty(), is_digest(digest), ReleaseName::parse(entry)) {
+        match (is_skipped(entry), is_digest(digest), ReleaseName::parse(entry)) {
             (true, _, _) => {}
             (false, true, _) => drop(have.digests.insert(digest.to_owned())),
             (false, false, Ok(name)) => drop(have.names.insert(name)),
@@ -36,12 +39,9 @@ pub fn read_have(place: &Place, text: &str) -> Result<Have, Vec<Finding>> {
     if findings.is_empty() { Ok(have) } else { Err(findings) }
 }
 
-fn is_digest(text: &str) -> bool {
-    let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-    let is_known = |(algorithm, hash): (&str, &str)| {
-        matches!(algorithm, "sha256" | "sha512") && !hash.is_empty() && hash.bytes().all(hex)
-    };
-    text.split_once(':').is_some_and(is_known)
+/// Whether it is a line of a mirror's list that names no release.
+fn is_skipped(entry: &str) -> bool {
+    matches!(entry.split_whitespace().next(), None | Some("signature" | "graph-data"))
 }
 
 #[cfg(test)]
@@ -50,12 +50,23 @@ mod tests {
 
     #[test]
     fn digests_pull_specs_and_versions_are_read() {
-        let text =
-            "# ours\nsha256:00ff\n  registry:5000/r/release@sha256:abcd  # with a port\n\n4.14.6\n4.14.7+arm64\n";
-        let have = read_have(&Place::file("have.txt"), text).unwrap();
-        assert_eq!(have.digests, ["sha256:00ff".to_owned(), "sha256:abcd".to_owned()].into());
+        let (one, other) = (format!("sha256:{:064}", 1), format!("sha256:{:064}", 2));
+        let text = format!("# ours\n{one}\n  registry:5000/r/release@{other}  # with a port\n\n4.14.6\n4.14.7+arm64\n");
+        let have = read_have(&Place::file("have.txt"), &text).unwrap();
+        assert_eq!(have.digests, [one, other].into());
         let names: Vec<String> = have.names.iter().map(ToString::to_string).collect();
         assert_eq!(names, ["4.14.6", "4.14.7+arm64"]);
+    }
+
+    #[test]
+    fn a_list_that_a_mirror_wrote_is_read() {
+        let digest = format!("sha256:{:064}", 7);
+        let signature = digest.replace(':', "=");
+        let text = format!(
+            "# 1 release to mirror.\nrelease 4.14.6 amd64 r/release@{digest}\nsignature {signature}/signature-1\ngraph-data r/graph:1\n"
+        );
+        let have = read_have(&Place::file("have.txt"), &text).unwrap();
+        assert_eq!((have.digests, have.names), ([digest].into(), [].into()));
     }
 
     #[test]

@@ -95,6 +95,7 @@ fn stuck(told: &Told<'_>, who: &Traveller, why: &NoWay) -> Value {
             NoWay::NoSuchTarget => "no-such-target",
             NoWay::SourceElsewhere(_) => "source-elsewhere",
             NoWay::TargetElsewhere(_) => "target-elsewhere",
+            NoWay::Older => "older",
             NoWay::Stuck { .. } => "stuck",
         },
         "text": sentence(told, who, why),

@@ -9,6 +9,7 @@
 use std::fmt::Write;
 
 use super::{NoDigest, Told, comments};
+use crate::words::plain;
 
 /// Everything to mirror.
 pub fn list(told: &Told<'_>) -> Result<String, NoDigest> {
@@ -16,12 +17,12 @@ pub fn list(told: &Told<'_>) -> Result<String, NoDigest> {
     for item in &items {
         let release = item.release;
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "release {} {} {}", release.version, release.arch, release.payload);
+        let _ = writeln!(text, "release {} {} {}", release.version, release.arch, plain(&release.payload));
         let _ = writeln!(text, "signature {}", item.signature());
     }
     match (items.is_empty(), told.graph_data) {
         (true, _) => {}
-        (false, Some(image)) => drop(writeln!(text, "graph-data {image}")),
+        (false, Some(image)) => drop(writeln!(text, "graph-data {}", plain(image))),
         (false, None) => text.push_str(
             "# And the graph data of today, as a directory or an image: name it with --graph-data-image to have it listed.\n",
         ),

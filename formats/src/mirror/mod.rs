@@ -16,6 +16,8 @@ use jiff::Timestamp;
 use towpath_core::domain::{Graph, ReleaseId};
 use towpath_core::plan::mirror::{Mirror, Need, Wish};
 
+use crate::words::plain;
+
 /// What was asked, and what was found.
 #[derive(Clone, Copy)]
 pub struct Told<'a> {
@@ -81,9 +83,11 @@ pub struct Item<'a> {
 impl<'a> Item<'a> {
     fn of(graph: &'a Graph, need: &'a Need) -> Result<Self, NoDigest> {
         let release = graph.release(need.release);
-        let digest = release.payload.split_once('@').map(|(_, digest)| digest).filter(|digest| digest.contains(':'));
-        let problem =
-            || NoDigest(format!("{} of {} has no digest: {}", release.version, release.arch, release.payload));
+        let digest = release.payload.split_once('@').map(|(_, digest)| digest).filter(|digest| is_digest(digest));
+        let problem = || {
+            let payload = plain(&release.payload);
+            NoDigest(format!("{} of {} has no digest: {payload}", release.version, release.arch))
+        };
         Ok(Self { need, release, digest: digest.ok_or_else(problem)? })
     }
 
@@ -91,4 +95,16 @@ impl<'a> Item<'a> {
     pub fn signature(&self) -> String {
         format!("{}/signature-1", self.digest.replacen(':', "=", 1))
     }
+}
+
+/// Whether a text is an algorithm that registries know and as many hexadecimal digits as it gives.
+fn is_digest(text: &str) -> bool {
+    let digits = |algorithm: &str| match algorithm {
+        "sha256" => Some(64),
+        "sha384" => Some(96),
+        "sha512" => Some(128),
+        _ => None,
+    };
+    let is_hex = |hash: &str| hash.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+    text.split_once(':').is_some_and(|(algorithm, hash)| digits(algorithm) == Some(hash.len()) && is_hex(hash))
 }

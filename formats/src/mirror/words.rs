@@ -5,19 +5,20 @@ use std::fmt::Write;
 
 use jiff::Timestamp;
 use towpath_core::domain::{ChannelName, RiskId};
-use towpath_core::plan::Plan;
 use towpath_core::plan::mirror::{Need, Presence, Traveller};
-use towpath_core::plan::no_way::{NoWay, WithRisks};
+use towpath_core::plan::no_way::NoWay;
 use towpath_core::plan::smallest::Proof;
+use towpath_core::plan::{Plan, RiskPolicy};
 
 use super::{Completeness, Told};
+use crate::words::{counted, no_such_risks, plain};
 
 /// So many names are listed; the others are counted.
 const MAX_NAMES: usize = 6;
 
 /// Everything there is to say, above a list.
 pub fn comments(told: &Told<'_>) -> String {
-    let mut text = String::new();
+    let mut text = no_such_risks(told.graph, &told.wish.taken);
     // They are in this order, so clusters on one release stand together.
     let groups = told.mirror.stuck.chunk_by(|(a, _), (b, _)| (&a.arch, &a.version) == (&b.arch, &b.version));
     groups.for_each(|group| text.push_str(&stuck(told, group)));
@@ -34,7 +35,7 @@ pub fn comments(told: &Told<'_>) -> String {
         text.push_str(&around(told));
         text.push_str(&total(told));
     }
-    text.lines().fold(String::new(), |all, line| all + "# " + line + "\n")
+    text.lines().fold(String::new(), |all, line| all + "# " + &plain(line) + "\n")
 }
 
 /// A way, hop by hop.
@@ -131,6 +132,7 @@ pub(super) fn sentence(told: &Told<'_>, who: &Traveller, why: &NoWay) -> String 
         NoWay::NoSuchTarget => format!("there is no release {target} for {arch}."),
         NoWay::SourceElsewhere(channels) => elsewhere(told, &who.version.to_string(), channels),
         NoWay::TargetElsewhere(channels) => elsewhere(told, &target.to_string(), channels),
+        NoWay::Older => format!("{target} is older, and updates lead forward."),
         NoWay::Stuck { newest, with_risks } => {
             let newest = &told.graph.release(*newest).version;
             let how_far = match *newest == who.version {
@@ -138,14 +140,28 @@ pub(super) fn sentence(told: &Told<'_>, who: &Traveller, why: &NoWay) -> String 
                 false => format!("the newest that can be reached is {newest}"),
             };
             let remedy = match with_risks {
-                WithRisks::Helps => {
-                    format!("; with updates whose risks a cluster weighs itself {target} can be: --risks unknown")
-                }
-                WithRisks::NoHelp => "; name more channels with --via".to_owned(),
+                Some(plan) => accepting(told, plan),
+                None => "; name more channels with --via".to_owned(),
             };
             format!("{how_far}{remedy}.")
         }
     }
+}
+
+/// The risks that have to be accepted for a way, and how.
+fn accepting(told: &Told<'_>, plan: &Plan) -> String {
+    let name = |id: &RiskId| told.graph.risk(*id).name.as_str();
+    let risks: BTreeSet<&RiskId> = plan.hops.iter().flat_map(|hop| &hop.risks).collect();
+    let not_taken = risks.iter().filter(|id| !told.wish.taken.takes(told.graph.risk(***id)));
+    let not_taken: BTreeSet<&str> = not_taken.map(|id| name(id)).collect();
+    let mut accepted: BTreeSet<&str> = risks.into_iter().map(name).collect();
+    if let RiskPolicy::Accepted(known) = &told.wish.taken {
+        accepted.extend(known.iter().map(String::as_str));
+    }
+    let joined = |names: BTreeSet<&str>, between: &str| names.into_iter().collect::<Vec<_>>().join(between);
+    let (not_taken, accepted) = (joined(not_taken, ", "), joined(accepted, ","));
+    let hops = counted(plan.hops.len(), "hop");
+    format!("; whoever accepts {not_taken} has a way to {} in {hops}: --risks accepted:{accepted}", told.wish.target)
 }
 
 fn elsewhere(told: &Told<'_>, version: &str, channels: &[(ChannelName, Timestamp)]) -> String {

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use towpath_core::decide::ReadyHop;
 use towpath_core::domain::{ChannelName, Fact, ReleaseId, Risk, RiskId, Version};
 use towpath_core::finding::Place;
-use towpath_core::plan::duration::Estimate;
+use towpath_core::plan::duration::{Estimate, Seconds, Spread};
 use towpath_core::plan::{CatchUp, Certainty, Found, Goal, Hop, NoPath, Plan, Pools, Timed, TimedHop};
 
 use super::why_not::why_not;
@@ -15,16 +15,17 @@ use super::{ShapeIs, Told};
 use crate::duration::{described as described_shape, spread_text};
 use crate::explain::text::{ahead, described, rounded_up, second};
 use crate::ready::text::{self as ready, LOOK_AGAIN, looked_at};
-use crate::words::{counted, wrapped};
+use crate::words::{counted, no_such_risks, plain, plain_lines, wrapped};
 
 /// Everything there is to say.
 pub fn text(told: &Told<'_>) -> String {
     let mut text = head(told);
+    text.push_str(&no_such_risks(told.graph, &told.request.risks));
     match told.answer {
         Ok(found) => text.push_str(&ways(told, found)),
         Err(no_path) => text.push_str(&why_not(told, no_path)),
     }
-    text
+    plain_lines(&text).into_owned()
 }
 
 /// Who asks for what, and when.
@@ -95,7 +96,7 @@ fn ways(told: &Told<'_>, found: &Found) -> String {
 fn way(told: &Told<'_>, number: usize, plan: &Plan) -> String {
     let timed = plan.timed(told.graph, told.request.now, told.pace);
     let judged = told.cluster.as_ref().and_then(|cluster| cluster.judged.get(number));
-    let mut text = summary(told, plan) + &duration(told, &timed);
+    let mut text = summary(told, plan) + &duration(told, plan, &timed);
     if let Some(readiness) = judged {
         text.push_str(&(ready::answer(readiness) + &ready::to_do(readiness)));
     }
@@ -130,17 +131,33 @@ fn summary(told: &Told<'_>, plan: &Plan) -> String {
 }
 
 /// How long it takes as a whole. The control plane first; worker pools are told of where somebody has told us of them.
-fn duration(told: &Told<'_>, timed: &Timed) -> String {
+fn duration(told: &Told<'_>, plan: &Plan, timed: &Timed) -> String {
     let Some((arrives, settled)) = timed.ends() else { return String::new() };
     let shown = |at: Timestamp| second(rounded_up(at));
     let (control_planes, arrives) = (spread_text(timed.control_planes), shown(arrives));
-    let control_plane =
-        format!("The control plane takes {control_planes}, and is there by {arrives} if it goes on at once");
+    let control_plane = format!(
+        "The control plane takes {control_planes}, and is there by {arrives} if it goes on at once{}",
+        waiting(plan, timed)
+    );
     let workers = match told.shape {
         ShapeIs::Assumed => String::new(),
         ShapeIs::Given => format!("; with worker pools {}, by {}", spread_text(timed.total), shown(settled)),
     };
     wrapped("", &format!("{control_plane}{workers}."))
+}
+
+/// How much of the time until then the control plane waits for worker pools; nothing if it does not.
+fn waiting(plan: &Plan, timed: &Timed) -> String {
+    let pairs = timed.hops.windows(2).zip(plan.hops.iter().skip(1));
+    let waits = pairs.map(|(pair, next)| pair[1].taken.duration_since(pair[0].arrives.max(next.opens)).as_secs());
+    let likely: Seconds = waits.map(|seconds| Seconds::try_from(seconds).unwrap_or(0)).sum();
+    match likely {
+        0 => String::new(),
+        _ => {
+            let waits = spread_text(Spread { low: likely, likely, high: likely });
+            format!(", {waits} of that spent waiting for worker pools")
+        }
+    }
 }
 
 /// What is said of one hop.
@@ -155,7 +172,7 @@ impl Paragraph {
     }
 
     fn line(&mut self, name: &str, value: &str) {
-        let _ = writeln!(self.text, "    {name:<8} {value}");
+        let _ = writeln!(self.text, "    {name:<8} {}", plain(value));
     }
 
     /// What is updated to, in which channel, with which risks.
