@@ -151,7 +151,29 @@ fn a_channel_is_named_once_in_a_document_and_the_rest_is_in_another() {
 fn it_looks_like_this() {
     let graph = graph(["@sha256:a", "@sha256:b"], &[("stable-4.15", &["4.14.0", "4.15.1"])]);
     let text = told(&graph, &wish(&[("4.14.0", "amd64")]), |told| write(told, ImageSetVersion::V2Alpha1)).unwrap();
-    expect![[r##""##]].assert_eq(&text);
+    expect![[r##"
+        # 4.14.0 to 4.16.2-rc.1 on amd64: 2 hops
+        #   4.14.0 -> 4.15.1 in 4.16
+        #   4.15.1 -> 4.16.2-rc.1 in 4.16
+        # 2 releases to mirror.
+        # oc-mirror also looks for a way of its own between these entries: it may add releases, and leaves none of these out.
+        apiVersion: mirror.openshift.io/v2alpha1
+        kind: ImageSetConfiguration
+        mirror:
+          platform:
+            architectures:
+            - amd64
+            graph: true
+            channels:
+            - name: stable-4.15
+              type: ocp
+              minVersion: 4.15.1
+              maxVersion: 4.15.1
+            - name: "4.16"
+              type: ocp
+              minVersion: 4.16.2-rc.1
+              maxVersion: 4.16.2-rc.1
+    "##]].assert_eq(&text);
 }
 
 #[test]
