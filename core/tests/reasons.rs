@@ -40,7 +40,7 @@ fn every_code_is_there_once() {
     let different: BTreeSet<&str> = all.iter().copied().collect();
     assert_eq!(different.len(), all.len());
     // As many as `help` has: whoever adds a reason adds an example.
-    assert_eq!(all.len(), 46);
+    assert_eq!(all.len(), 48);
 }
 
 /// What helps. A new reason does not compile without a line here.
@@ -106,6 +106,8 @@ fn help_of_ready(reason: &ReadyReason) -> &'static str {
         ReadyReason::KubeletTooOld { .. } => "unpause the pool and let its nodes be updated first",
         ReadyReason::KubeletAhead { .. } => "find out why; no update leaves a cluster like that",
         ReadyReason::KubeletUnknown { .. } => "give the nodes with their `status.nodeInfo`",
+        ReadyReason::ControlPlanePaused { .. } => "unpause it, and let its nodes be updated first",
+        ReadyReason::ControlPlaneStays { .. } => "unpause it; nothing is refused before the next minor update",
         ReadyReason::Operators { .. } => "update those operators first",
         ReadyReason::KubernetesUnknown { .. } => "use a newer towpath",
     }
@@ -226,6 +228,8 @@ fn ready() -> Vec<Reason> {
             api_server: Minor::new(1, 22),
         },
         ReadyReason::KubeletUnknown { nodes: vec!["w1".into()] },
+        ReadyReason::ControlPlanePaused { pool: "master".into() },
+        ReadyReason::ControlPlaneStays { pool: "master".into() },
         ReadyReason::Operators {
             to: Minor::new(4, 9),
             goal: Minor::new(4, 10),

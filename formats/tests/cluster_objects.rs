@@ -65,19 +65,23 @@ fn a_cluster_version_need_not_repeat_its_operators() {
             "kind: ClusterOperator\nmetadata: {{name: etcd}}\nstatus:\n  conditions:\n  - {{type: Upgradeable, status: '{status}', reason: Busy, message: M}}\n"
         )
     };
-    let objections = |files: &[(&str, &str)]| match read(files).unwrap().facts.objections {
-        Fact::Known(objections) => objections.iter().map(|one| format!("{}: {}", one.by, one.reason)).collect(),
-        Fact::Unknown => vec!["unknown".to_owned()],
+    let objections = |files: &[(&str, &str)]| {
+        let facts = read(files).unwrap().facts;
+        let told = [facts.objections, facts.operator_objections].into_iter().flat_map(|objections| match objections {
+            Fact::Known(objections) => objections.iter().map(|one| format!("{}: {}", one.by, one.reason)).collect(),
+            Fact::Unknown => vec!["unknown".to_owned()],
+        });
+        told.collect::<Vec<_>>()
     };
     let repeating = version("Cluster operator etcd should not be upgraded: Busy");
     let (no, unsure, yes) = (operator("False"), operator("Unknown"), operator("True"));
-    assert_eq!(objections(&[("cv.yaml", &repeating)]), ["ClusterVersion: R"]);
+    assert_eq!(objections(&[("cv.yaml", &repeating)]), ["ClusterVersion: R", "unknown"]);
     assert_eq!(objections(&[("cv.yaml", &repeating), ("co.yaml", &no)]), ["ClusterOperator etcd: Busy"]);
     assert_eq!(objections(&[("cv.yaml", &repeating), ("co.yaml", &yes)]), ["ClusterVersion: R"]);
     let own = version("An administrator has to acknowledge");
     let both = ["ClusterVersion: R", "ClusterOperator etcd: Unknown Busy"];
     assert_eq!(objections(&[("cv.yaml", &own), ("co.yaml", &unsure)]), both);
-    assert_eq!(objections(&[("co.yaml", &no)]), ["unknown"]);
+    assert_eq!(objections(&[("co.yaml", &no)]), ["unknown", "ClusterOperator etcd: Busy"]);
 }
 
 #[test]
@@ -111,6 +115,13 @@ fn an_operators_limits_are_minor_versions() {
         (r#"[{"type":"olm.package","value":{"packageName":"a"}}]"#, "any"),
         (r#"[{"type":"olm.maxOpenShiftVersion","value":"4.10"}]"#, "openshift to 4.10"),
         (r#"[{"type":"olm.maxOpenShiftVersion","value":4.10}]"#, "openshift to 4.10"),
+        (r#"[{"type":"olm.maxOpenShiftVersion","value":"4.9.0"}]"#, "openshift to 4.9"),
+        (r#"[{"type":"olm.maxOpenShiftVersion","value":" v4.9"}]"#, "openshift to 4.9"),
+        (r#"[{"type":"olm.maxOpenShiftVersion","value":"4"}]"#, "openshift to 4.0"),
+        (
+            r#"[{"type":"olm.maxOpenShiftVersion","value":"4.9.0.0"}]"#,
+            "olm.maxOpenShiftVersion is \"4.9.0.0\", which is no minor version",
+        ),
         (r#"[{"type":"towpath.minOpenShiftVersion","value":"4.6"}]"#, "openshift from 4.6"),
         (
             r#"[{"type":"towpath.minKubeVersion","value":"1.19"},{"type":"towpath.maxKubeVersion","value":"1.22"}]"#,
@@ -127,23 +138,47 @@ fn an_operators_limits_are_minor_versions() {
         ),
         (r#"{"type":1}"#, "something in olm.properties that cannot be read"),
     ] {
-        let text = serde_json::json!({"kind": "ClusterServiceVersion", "metadata": {"name": "a.v1", "namespace": "a",
-            "annotations": {"olm.properties": properties}}});
-        let Fact::Known(operators) = read(&[("a.json", &text.to_string())]).unwrap().facts.operators else {
-            panic!("it was given")
-        };
-        let range = |of: &str, range: towpath_core::domain::readiness::Range| {
-            let end = |word: &str, minor: Option<_>| {
-                minor.map(|minor: towpath_core::domain::Minor| format!(" {word} {minor}"))
-            };
-            let ends: String = end("from", range.min).into_iter().chain(end("to", range.max)).collect();
-            (!ends.is_empty()).then(|| format!("{of}{ends}"))
-        };
-        let operator = &operators[0];
-        let told = range("openshift", operator.openshift).into_iter().chain(range("kubernetes", operator.kubernetes));
-        let told: Vec<String> = told.chain(operator.problems.iter().map(ToString::to_string)).collect();
-        assert_eq!(if told.is_empty() { "any".to_owned() } else { told.join(", ") }, expected, "{properties}");
+        let told = limits_told(serde_json::json!({ "olm.properties": properties }));
+        assert_eq!(told, expected, "{properties}");
     }
+}
+
+/// OLM reads `operatorframework.io/properties` and nothing else, so an operator that only has that one has its limits too.
+#[test]
+fn the_annotation_that_olm_reads_counts_as_well() {
+    let max = |minor: &str| format!(r#"[{{"type":"olm.maxOpenShiftVersion","value":"{minor}"}}]"#);
+    let projected = |minor: &str| format!(r#"{{"properties":{}}}"#, max(minor));
+    let told = |of_olm: &str, of_author: &str| {
+        limits_told(serde_json::json!({"operatorframework.io/properties": of_olm, "olm.properties": of_author}))
+    };
+    assert_eq!(
+        limits_told(serde_json::json!({"operatorframework.io/properties": projected("4.9")})),
+        "openshift to 4.9"
+    );
+    assert_eq!(told(&projected("4.9"), &max("4.9")), "openshift to 4.9");
+    assert_eq!(told(&projected("4.9"), &max("4.10")), "openshift to 4.9");
+    assert_eq!(told(&projected("4.10"), &max("4.9")), "openshift to 4.9");
+    assert_eq!(told("{}", "[]"), "any");
+    assert_eq!(told("{\"properties\":1}", "[]"), "something in operatorframework.io/properties that cannot be read");
+}
+
+/// What an operator with such annotations allows.
+fn limits_told(annotations: serde_json::Value) -> String {
+    let object = serde_json::json!({"kind": "ClusterServiceVersion",
+        "metadata": {"name": "a.v1", "namespace": "a", "annotations": annotations}});
+    let Fact::Known(operators) = read(&[("a.json", &object.to_string())]).unwrap().facts.operators else {
+        panic!("it was given")
+    };
+    let range = |of: &str, range: towpath_core::domain::readiness::Range| {
+        let end =
+            |word: &str, minor: Option<_>| minor.map(|minor: towpath_core::domain::Minor| format!(" {word} {minor}"));
+        let ends: String = end("from", range.min).into_iter().chain(end("to", range.max)).collect();
+        (!ends.is_empty()).then(|| format!("{of}{ends}"))
+    };
+    let operator = &operators[0];
+    let told = range("openshift", operator.openshift).into_iter().chain(range("kubernetes", operator.kubernetes));
+    let told: Vec<String> = told.chain(operator.problems.iter().map(ToString::to_string)).collect();
+    if told.is_empty() { "any".to_owned() } else { told.join(", ") }
 }
 
 #[test]

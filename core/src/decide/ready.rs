@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use crate::domain::fleet::Name;
-use crate::domain::readiness::Facts;
+use crate::domain::readiness::{Facts, Pool};
 use crate::domain::ready_reason::{ReadyReason, Task};
 use crate::domain::way::{Step, Way};
-use crate::domain::{Answer, Minor, Reason, Verdict};
+use crate::domain::{Answer, Fact, Minor, Reason, Verdict};
 use crate::rules::ready::{MaxSkew, PoolStanding, judge, standings};
 
 /// What there is to say about a way.
@@ -39,7 +39,7 @@ pub struct ReadyHop {
 pub fn ready(way: &Way, facts: &Facts, max_skew: MaxSkew) -> Readiness {
     let mut asked = BTreeSet::new();
     let hops = way.steps().map(|step| hop(step, facts, max_skew, &mut asked)).collect();
-    Readiness { hops, paused_at_the_end: paused(facts) }
+    Readiness { hops, paused_at_the_end: paused(way, facts) }
 }
 
 fn hop(step: Step<'_>, facts: &Facts, max_skew: MaxSkew, asked: &mut BTreeSet<String>) -> ReadyHop {
@@ -58,12 +58,13 @@ fn ready_reason(reason: &Reason) -> Option<&ReadyReason> {
     }
 }
 
-fn paused(facts: &Facts) -> Vec<Name> {
+/// The control plane's pool is unpaused before the first minor update, and not only at the end.
+fn paused(way: &Way, facts: &Facts) -> Vec<Name> {
+    let has_minor = way.steps().any(Step::is_minor);
+    let waits = |pool: &&Pool| pool.is_paused && !(has_minor && pool.is_of_control_plane());
     match &facts.pools {
-        crate::domain::Fact::Known(pools) => {
-            pools.iter().filter(|pool| pool.is_paused).map(|pool| pool.name.clone()).collect()
-        }
-        crate::domain::Fact::Unknown => Vec::new(),
+        Fact::Known(pools) => pools.iter().filter(waits).map(|pool| pool.name.clone()).collect(),
+        Fact::Unknown => Vec::new(),
     }
 }
 

@@ -13,8 +13,10 @@ use super::{Fact, Minor, Version};
 pub struct Facts {
     /// The updates it has had, newest first (ClusterVersion).
     pub history: Fact<Vec<HistoryEntry>>,
-    /// Who says that its minor version must not change now (ClusterVersion, ClusterOperators).
+    /// What its version operator has against another minor version now (ClusterVersion).
     pub objections: Fact<Vec<Objection>>,
+    /// What the parts of the platform have against it (ClusterOperators).
+    pub operator_objections: Fact<Vec<Objection>>,
     /// Its nodes.
     pub nodes: Fact<Vec<Node>>,
     /// Its pools of nodes (MachineConfigPools).
@@ -28,6 +30,9 @@ pub struct Facts {
     /// What one has acknowledged.
     pub acks: Fact<BTreeSet<Name>>,
 }
+
+/// The pool of the control plane's nodes.
+pub const CONTROL_PLANE_POOL: &str = "master";
 
 /// An update that was begun.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,6 +151,13 @@ impl Range {
     }
 }
 
+impl Pool {
+    /// Whether its nodes are the control plane's.
+    pub fn is_of_control_plane(&self) -> bool {
+        &*self.name == CONTROL_PLANE_POOL
+    }
+}
+
 impl Facts {
     /// What the cluster runs, or is on its way to.
     pub fn heads_for(&self) -> Option<&Version> {
@@ -155,14 +167,15 @@ impl Facts {
         }
     }
 
-    /// Why a node may be behind. Only one whose pool is known to run is known to follow the cluster's updates.
+    /// Why a node may be behind. Only one whose pool is known to run is known to follow the cluster's updates. The control plane's has to run: if it is
+    /// paused, that is refused on its own account, and what follows is judged as if it ran.
     pub fn lag(&self, node: &Node) -> Lag {
         let pool = match (&node.pool, &self.pools) {
             (Fact::Known(name), Fact::Known(pools)) => pools.iter().find(|pool| pool.name == *name),
             _ => None,
         };
         match pool {
-            Some(pool) if pool.is_paused => Lag::Paused,
+            Some(pool) if pool.is_paused && !pool.is_of_control_plane() => Lag::Paused,
             Some(_) => Lag::Behind,
             None => Lag::NoPool,
         }

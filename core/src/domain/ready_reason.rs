@@ -88,6 +88,16 @@ pub enum ReadyReason {
         /// The nodes.
         nodes: Vec<Name>,
     },
+    /// The control plane's pool is paused.
+    ControlPlanePaused {
+        /// The pool.
+        pool: Name,
+    },
+    /// The control plane's pool is paused, and this is a patch. Nothing is refused for that.
+    ControlPlaneStays {
+        /// The pool.
+        pool: Name,
+    },
     /// Operators are not made for the version that the update leads to.
     Operators {
         /// The minor version.
@@ -109,8 +119,12 @@ pub enum ReadyReason {
 pub enum ObjectKind {
     /// The cluster's version and history.
     ClusterVersion,
+    /// The parts of the platform.
+    ClusterOperator,
     /// Nodes.
     Node,
+    /// Pools of nodes.
+    MachineConfigPool,
     /// Optional operators.
     ClusterServiceVersion,
     /// Who uses which API.
@@ -200,6 +214,8 @@ impl ReadyReason {
             Self::KubeletTooOld { .. } => "KubeletTooOld",
             Self::KubeletAhead { .. } => "KubeletAhead",
             Self::KubeletUnknown { .. } => "KubeletUnknown",
+            Self::ControlPlanePaused { .. } => "ControlPlanePaused",
+            Self::ControlPlaneStays { .. } => "ControlPlaneStays",
             Self::Operators { .. } => "OperatorsIncompatible",
             Self::KubernetesUnknown { .. } => "KubernetesUnknown",
         }
@@ -207,7 +223,7 @@ impl ReadyReason {
 
     /// Whether it only informs. Every other reason refuses.
     pub fn is_note(&self) -> bool {
-        matches!(self, Self::ApiRemovedLater { .. })
+        matches!(self, Self::ApiRemovedLater { .. } | Self::ControlPlaneStays { .. })
     }
 
     /// What has to be done so that it stands in the way no longer.
@@ -263,6 +279,10 @@ impl ReadyReason {
                 format!("give the Nodes with `status.nodeInfo`: {} lack it", listed(nodes)),
             )
             .by(ObjectKind::Node.command()),
+            Self::ControlPlanePaused { pool } | Self::ControlPlaneStays { pool } => {
+                let text = format!("unpause pool {pool}, and wait until all nodes of the control plane are updated");
+                Task::new(format!("pool {pool}"), text).by(unpausing(pool))
+            }
             Self::KubernetesUnknown { minor } => {
                 Task::new(format!("kubernetes {minor}"), format!("use a towpath that knows OpenShift {minor}"))
             }
@@ -275,8 +295,10 @@ impl ObjectKind {
     /// How to get them.
     pub fn command(self) -> &'static str {
         match self {
-            Self::ClusterVersion => "oc get clusterversions,clusteroperators -o yaml > clusterversions.yaml",
-            Self::Node => "oc get nodes,machineconfigpools -o yaml > nodes.yaml",
+            Self::ClusterVersion => "oc get clusterversions -o yaml > clusterversions.yaml",
+            Self::ClusterOperator => "oc get clusteroperators -o yaml > clusteroperators.yaml",
+            Self::Node => "oc get nodes -o yaml > nodes.yaml",
+            Self::MachineConfigPool => "oc get machineconfigpools -o yaml > machineconfigpools.yaml",
             Self::ClusterServiceVersion => {
                 "oc get clusterserviceversions --all-namespaces -o yaml > clusterserviceversions.yaml"
             }
@@ -292,7 +314,9 @@ impl fmt::Display for ObjectKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::ClusterVersion => "ClusterVersion",
+            Self::ClusterOperator => "ClusterOperators",
             Self::Node => "Nodes",
+            Self::MachineConfigPool => "MachineConfigPools",
             Self::ClusterServiceVersion => "ClusterServiceVersions",
             Self::ApiRequestCount => "APIRequestCounts",
             Self::AdminGates => "ConfigMap openshift-config-managed/admin-gates",
@@ -422,6 +446,15 @@ impl fmt::Display for ReadyReason {
             }
             Self::KubeletUnknown { nodes } => {
                 write!(f, "nobody can tell how old the kubelets of {} are", listed(nodes))
+            }
+            Self::ControlPlanePaused { pool } => {
+                write!(f, "pool {pool} is paused, and the control plane's nodes must not skip a minor version")
+            }
+            Self::ControlPlaneStays { pool } => {
+                write!(
+                    f,
+                    "pool {pool} is paused: a patch leaves the control plane's nodes as they are, and the next minor update is refused"
+                )
             }
             Self::Operators { to, operators, .. } => {
                 let all: Vec<String> =

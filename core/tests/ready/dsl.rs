@@ -50,6 +50,7 @@ pub(crate) fn known_and_empty() -> Facts {
     Facts {
         history: Fact::Known(Vec::new()),
         objections: Fact::Known(Vec::new()),
+        operator_objections: Fact::Known(Vec::new()),
         nodes: Fact::Known(Vec::new()),
         pools: Fact::Known(Vec::new()),
         operators: Fact::Known(Vec::new()),
@@ -70,6 +71,11 @@ fn read(story: &str) -> Story {
             ["way", rest @ ..] => stops = rest.iter().map(|stop| Stop::parse(stop).unwrap()).collect(),
             ["skew", limit] => max_skew = MaxSkew::Same(limit.parse().unwrap()),
             ["objection", by, reason, message @ ..] => list(&mut facts.objections).push(Objection {
+                by: (*by).into(),
+                reason: (*reason).into(),
+                message: message.join(" ").into(),
+            }),
+            ["operator-objection", by, reason, message @ ..] => list(&mut facts.operator_objections).push(Objection {
                 by: (*by).into(),
                 reason: (*reason).into(),
                 message: message.join(" ").into(),
@@ -103,12 +109,14 @@ fn read(story: &str) -> Story {
     Story { facts, way: Way::new(from, stops).unwrap(), max_skew }
 }
 
-pub(crate) const FACTS: [&str; 8] = ["history", "objections", "nodes", "pools", "operators", "apis", "gates", "acks"];
+pub(crate) const FACTS: [&str; 9] =
+    ["history", "objections", "operator-objections", "nodes", "pools", "operators", "apis", "gates", "acks"];
 
 pub(crate) fn forget(facts: &mut Facts, what: &str) {
     match what {
         "history" => facts.history = Fact::Unknown,
         "objections" => facts.objections = Fact::Unknown,
+        "operator-objections" => facts.operator_objections = Fact::Unknown,
         "nodes" => facts.nodes = Fact::Unknown,
         "pools" => facts.pools = Fact::Unknown,
         "operators" => facts.operators = Fact::Unknown,

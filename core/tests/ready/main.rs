@@ -151,6 +151,63 @@ fn a_paused_pool_is_unpaused_where_the_skew_demands_it() {
     );
 }
 
+/// Workers may skip updates; the control plane's nodes may not, however few versions they are behind.
+#[test]
+fn a_paused_control_plane_is_refused_at_the_first_minor_update_and_told_before() {
+    let story = "at 4.6.60
+         node m1 master 1.19
+         node w1 worker 1.19
+         pool master paused
+         pool worker runs
+         way 4.6.62 4.7.60 4.7.61 4.8.57";
+    check(
+        story,
+        expect![[r#"
+        4.6.60 -> 4.6.62: ready
+          ControlPlaneStays: pool master is paused: a patch leaves the control plane's nodes as they are, and the next minor update is refused
+        4.6.62 -> 4.7.60: refused
+          ControlPlanePaused: pool master is paused, and the control plane's nodes must not skip a minor version
+        4.7.60 -> 4.7.61: ready
+        4.7.61 -> 4.8.57: ready
+    "#]],
+    );
+    check_tasks(
+        story,
+        expect![[r#"
+        before 4.7.60
+          unpause pool master, and wait until all nodes of the control plane are updated
+    "#]],
+    );
+    let patch = "at 4.6.60\nnode m1 master 1.19\npool master paused\nway 4.6.62";
+    check(
+        patch,
+        expect![[r#"
+        4.6.60 -> 4.6.62: ready
+          ControlPlaneStays: pool master is paused: a patch leaves the control plane's nodes as they are, and the next minor update is refused
+    "#]],
+    );
+    check_tasks(
+        patch,
+        expect![[r#"
+        at the end unpause master
+    "#]],
+    );
+}
+
+/// The nodes of the control plane are judged as if their pool ran, and what is behind already is told as well.
+#[test]
+fn a_control_plane_that_was_paused_for_long_is_too_old() {
+    check(
+        "at 4.8.9\nnode m1 master 1.20\npool master paused\nway 4.9.1 4.10.1",
+        expect![[r#"
+        4.8.9 -> 4.9.1: refused
+          KubeletTooOld: 1 node of pool master at Kubernetes 1.20 would be 2 minor versions behind the API server's 1.22; the limit there is 1
+          ControlPlanePaused: pool master is paused, and the control plane's nodes must not skip a minor version
+        4.9.1 -> 4.10.1: ready
+    "#]],
+    );
+}
+
 #[test]
 fn between_odd_minor_versions_a_pool_cannot_stay_paused() {
     check(
@@ -311,6 +368,42 @@ fn what_the_cluster_says_is_about_the_next_minor_version() {
               NotUpgradeable: machine-config is not upgradeable: PoolUpdating: One or more machine config pools are updating
             4.15.1 -> 4.16.1: ready
         "#]],
+    );
+}
+
+#[test]
+fn a_part_of_the_platform_objects_on_its_own_account() {
+    check(
+        "at 4.14.1\noperator-objection etcd Busy A backup runs\nway 4.14.9 4.15.1 4.16.1",
+        expect![[r#"
+        4.14.1 -> 4.14.9: ready
+        4.14.9 -> 4.15.1: refused
+          NotUpgradeable: etcd is not upgradeable: Busy: A backup runs
+        4.15.1 -> 4.16.1: ready
+    "#]],
+    );
+}
+
+/// Forgetting what would refuse never makes a cluster ready.
+#[test]
+fn without_cluster_operators_or_pools_no_minor_update_is_ready() {
+    check(
+        "at 4.14.1\nunknown operator-objections\nway 4.14.9 4.15.1",
+        expect![[r#"
+        4.14.1 -> 4.14.9: ready
+        4.14.9 -> 4.15.1: refused
+          ObjectsNotGiven: nobody can tell without these objects: ClusterOperators
+    "#]],
+    );
+    check(
+        "at 4.14.1\nunknown pools\nway 4.14.9 4.15.1 4.16.1",
+        expect![[r#"
+        4.14.1 -> 4.14.9: ready
+        4.14.9 -> 4.15.1: refused
+          ObjectsNotGiven: nobody can tell without these objects: MachineConfigPools
+        4.15.1 -> 4.16.1: refused
+          ObjectsNotGiven: nobody can tell without these objects: MachineConfigPools
+    "#]],
     );
 }
 
@@ -478,25 +571,29 @@ fn what_is_not_known_is_refused_with_what_is_missing() {
     check(
         &story,
         expect![[r#"
-        4.14.1 -> 4.14.2: ready
-        4.14.2 -> 4.15.1: refused
-          ObjectsNotGiven: nobody can tell without these objects: ClusterVersion
-          ObjectsNotGiven: nobody can tell without these objects: Nodes
-          ObjectsNotGiven: nobody can tell without these objects: ClusterServiceVersions
-          ObjectsNotGiven: nobody can tell without these objects: APIRequestCounts
-          ObjectsNotGiven: nobody can tell without these objects: ConfigMap openshift-config-managed/admin-gates
-    "#]],
+            4.14.1 -> 4.14.2: ready
+            4.14.2 -> 4.15.1: refused
+              ObjectsNotGiven: nobody can tell without these objects: ClusterVersion
+              ObjectsNotGiven: nobody can tell without these objects: ClusterOperators
+              ObjectsNotGiven: nobody can tell without these objects: Nodes
+              ObjectsNotGiven: nobody can tell without these objects: MachineConfigPools
+              ObjectsNotGiven: nobody can tell without these objects: ClusterServiceVersions
+              ObjectsNotGiven: nobody can tell without these objects: APIRequestCounts
+              ObjectsNotGiven: nobody can tell without these objects: ConfigMap openshift-config-managed/admin-gates
+        "#]],
     );
     check_tasks(
         &story,
         expect![[r#"
-        before 4.15.1
-          give the ClusterVersion too
-          give the Nodes too
-          give the ClusterServiceVersions too
-          give the APIRequestCounts too
-          give the ConfigMap openshift-config-managed/admin-gates too
-    "#]],
+            before 4.15.1
+              give the ClusterVersion too
+              give the ClusterOperators too
+              give the Nodes too
+              give the MachineConfigPools too
+              give the ClusterServiceVersions too
+              give the APIRequestCounts too
+              give the ConfigMap openshift-config-managed/admin-gates too
+        "#]],
     );
 }
 

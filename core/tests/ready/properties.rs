@@ -92,11 +92,11 @@ fn any_facts() -> impl Strategy<Value = Facts> {
         }),
         0..3,
     ));
-    let objections = fact(proptest::collection::vec(
-        "[ab]".prop_map(|by| Objection { by: by.into(), reason: "Busy".into(), message: "".into() }),
-        0..2,
-    ));
-    let node = ("[a-f]", fact("[pq]"), fact(15u64..23)).prop_map(|(name, pool, kubelet)| Node {
+    let objections = || {
+        let objection = "[ab]".prop_map(|by| Objection { by: by.into(), reason: "Busy".into(), message: "".into() });
+        fact(proptest::collection::vec(objection, 0..2))
+    };
+    let node = ("[a-f]", fact("p|q|master"), fact(15u64..23)).prop_map(|(name, pool, kubelet)| Node {
         name: name.into(),
         pool: match pool {
             Fact::Known(pool) => Fact::Known(pool.into()),
@@ -107,7 +107,7 @@ fn any_facts() -> impl Strategy<Value = Facts> {
             Fact::Unknown => Fact::Unknown,
         },
     });
-    let pool = ("[pq]", any::<bool>()).prop_map(|(name, is_paused)| Pool { name: name.into(), is_paused });
+    let pool = ("p|q|master", any::<bool>()).prop_map(|(name, is_paused)| Pool { name: name.into(), is_paused });
     let pools = fact(proptest::collection::vec(pool, 0..3));
     let operator =
         ("[ab]", proptest::option::of(5u64..12), proptest::option::of(5u64..12)).prop_map(|(name, min, max)| {
@@ -136,7 +136,7 @@ fn any_facts() -> impl Strategy<Value = Facts> {
     let ack = (4u64..10).prop_map(|minor| format!("ack-4.{minor}-x").into());
     (
         history,
-        objections,
+        (objections(), objections()),
         fact(proptest::collection::vec(node, 0..5)),
         pools,
         fact(proptest::collection::vec(operator, 0..3)),
@@ -148,15 +148,8 @@ fn any_facts() -> impl Strategy<Value = Facts> {
         )),
         fact(proptest::collection::btree_set(ack, 0..3)),
     )
-        .prop_map(|(history, objections, nodes, pools, operators, apis, gates, acks)| Facts {
-            history,
-            objections,
-            nodes,
-            pools,
-            operators,
-            apis,
-            gates,
-            acks,
+        .prop_map(|(history, (objections, operator_objections), nodes, pools, operators, apis, gates, acks)| {
+            Facts { history, objections, operator_objections, nodes, pools, operators, apis, gates, acks }
         })
 }
 

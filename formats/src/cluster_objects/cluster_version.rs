@@ -33,8 +33,8 @@ pub(super) fn objection_of_operator(reader: &mut Reader, object: &Object) -> Opt
     objection(reader, object, &format!("ClusterOperator {}", object.name))
 }
 
-/// All objections. The ClusterVersion repeats those of its operators; where they speak for themselves, it need not.
-pub(super) fn joined(by_version: Fact<Vec<Objection>>, by_operators: Vec<Objection>) -> Fact<Vec<Objection>> {
+/// The ClusterVersion's own objections. It repeats those of its operators; where they speak for themselves, it need not.
+pub(super) fn own(by_version: Fact<Vec<Objection>>, by_operators: &[Objection]) -> Fact<Vec<Objection>> {
     let repeats = |objection: &Objection| {
         ["Cluster operator ", "Multiple cluster operators "].iter().any(|start| objection.message.starts_with(start))
     };
@@ -42,7 +42,6 @@ pub(super) fn joined(by_version: Fact<Vec<Objection>>, by_operators: Vec<Objecti
         Fact::Unknown => Fact::Unknown,
         Fact::Known(mut objections) => {
             objections.retain(|objection| by_operators.is_empty() || !repeats(objection));
-            objections.extend(by_operators);
             Fact::Known(objections)
         }
     }

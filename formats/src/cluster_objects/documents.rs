@@ -184,6 +184,8 @@ fn kind_of_file(path: &str) -> Option<Kind> {
         ("clusterserviceversion", Kind::ClusterServiceVersion),
         ("csv", Kind::ClusterServiceVersion),
         ("apirequestcount", Kind::ApiRequestCount),
+        // Hosted control planes have none.
+        ("machineconfigpool", Kind::MachineConfigPool),
     ];
     names.into_iter().find(|(part, _)| name.contains(part)).map(|(_, kind)| kind)
 }

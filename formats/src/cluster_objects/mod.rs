@@ -94,7 +94,8 @@ pub fn read(files: &[SourceFile], now: Timestamp) -> Result<(ClusterObjects, Vec
     let shape = nodes::shape(&nodes, &pools);
     let facts = Facts {
         history: version.history,
-        objections: cluster_version::joined(version.objections, by_operators),
+        objections: cluster_version::own(version.objections, &by_operators),
+        operator_objections: Fact::from(given(Kind::ClusterOperator).then_some(by_operators)),
         nodes: Fact::from(given(Kind::Node).then_some(nodes)),
         pools: Fact::from(given(Kind::MachineConfigPool).then(|| pools.into_iter().map(|pool| pool.pool).collect())),
         operators: Fact::from(given(Kind::ClusterServiceVersion).then(|| operators::once(operators))),

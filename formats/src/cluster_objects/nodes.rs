@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use towpath_core::domain::readiness::{Node, Pool};
+use towpath_core::domain::readiness::{CONTROL_PLANE_POOL, Node, Pool};
 use towpath_core::domain::{Fact, Minor};
 use towpath_core::plan::duration::{self, ControlPlane, Ground, Machines, MaxUnavailable, Rollout, Shape};
 
@@ -10,9 +10,6 @@ use super::documents::Object;
 use super::{AGAIN, items};
 use crate::record::{Reader, shown};
 use crate::tree::{self, Value};
-
-/// The pool of the control plane's nodes.
-const CONTROL_PLANE: &str = "master";
 
 /// A pool, and which nodes are its own.
 #[derive(Debug)]
@@ -56,14 +53,14 @@ pub(super) fn shape(nodes: &[Node], pools: &[PoolOfNodes]) -> Option<Shape> {
         u32::try_from(own).unwrap_or(u32::MAX)
     };
     let machines = Machines::on(Ground::Cloud);
-    let workers = pools.iter().filter(|one| &*one.pool.name != CONTROL_PLANE).map(|one| duration::Pool {
+    let workers = pools.iter().filter(|one| !one.pool.is_of_control_plane()).map(|one| duration::Pool {
         name: one.pool.name.to_string(),
         nodes: count(&one.pool.name),
         max_unavailable: one.max_unavailable,
         machines: machines.clone(),
         rollout: if one.pool.is_paused { Rollout::Paused } else { Rollout::Runs },
     });
-    let control_plane = ControlPlane { nodes: count(CONTROL_PLANE), machines: machines.clone() };
+    let control_plane = ControlPlane { nodes: count(CONTROL_PLANE_POOL), machines: machines.clone() };
     let pools = workers.filter(|pool| pool.nodes > 0).collect();
     (control_plane.nodes > 0).then_some(Shape { control_plane, pools, daemon_sets: None })
 }
@@ -89,7 +86,7 @@ fn pool_of(labels: &[(Box<str>, Box<str>)], pools: &[PoolOfNodes]) -> Fact<Arc<s
     let matches = |pool: &&PoolOfNodes| pool.labels.iter().all(|label| labels.contains(label));
     let mut candidates: Vec<&PoolOfNodes> = pools.iter().filter(matches).collect();
     candidates.sort_by_key(|pool| match &*pool.pool.name {
-        CONTROL_PLANE => (0, pool.pool.name.clone()),
+        CONTROL_PLANE_POOL => (0, pool.pool.name.clone()),
         "worker" => (2, pool.pool.name.clone()),
         other => (1, Arc::from(other)),
     });

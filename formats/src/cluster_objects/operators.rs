@@ -1,7 +1,8 @@
 //! ClusterServiceVersions: the versions of OpenShift and Kubernetes that an optional operator is made for.
 //!
-//! They stand in the annotation `olm.properties`, a JSON list of types and values. `olm.maxOpenShiftVersion` is OLM's own; the other three are ours, and
-//! read in the same way: a minor version, both ends count, and what is wrong or stands twice allows nothing.
+//! OLM reads them from the annotation `operatorframework.io/properties`, which it fills from the bundle; authors write `olm.properties`. Both are read, and
+//! the narrower counts. `olm.maxOpenShiftVersion` is OLM's own; the other three are ours, and read in the same way: a minor version, both ends count, and
+//! what is wrong or stands twice in one annotation allows nothing.
 
 use std::sync::Arc;
 
@@ -13,6 +14,8 @@ use towpath_core::domain::readiness::{Operator, Range};
 use super::documents::Object;
 use crate::record::{Reader, shown};
 use crate::tree::{Node, Value};
+
+const ANNOTATIONS: [&str; 2] = ["operatorframework.io/properties", "olm.properties"];
 
 const MAX_OPENSHIFT: &str = "olm.maxOpenShiftVersion";
 const MIN_OPENSHIFT: &str = "towpath.minOpenShiftVersion";
@@ -26,6 +29,14 @@ pub(super) struct Installed {
     is_copy: bool,
 }
 
+/// OLM's own annotation has the list in a field.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Properties<'a> {
+    #[serde(borrow)]
+    properties: Option<Vec<Property<'a>>>,
+}
+
 #[derive(Deserialize)]
 struct Property<'a> {
     r#type: String,
@@ -36,9 +47,23 @@ struct Property<'a> {
 pub(super) fn read(reader: &mut Reader, object: &Object) -> Installed {
     let metadata = object.node.get("metadata");
     let field = |of: &str, name: &str| metadata.and_then(|metadata| metadata.get(of)).and_then(|map| map.get(name));
-    let mut problems = Vec::new();
-    let properties = field("annotations", "olm.properties").and_then(|node| properties(reader, node, &mut problems));
-    let properties = properties.unwrap_or_default();
+    let (name, namespace) = (object.name.clone(), object.namespace.clone());
+    let (openshift, kubernetes) = (Range::default(), Range::default());
+    let mut operator = Operator { name, namespace, openshift, kubernetes, problems: Vec::new() };
+    for annotation in ANNOTATIONS {
+        if let Some(node) = field("annotations", annotation) {
+            narrow(reader, node, annotation, &mut operator);
+        }
+    }
+    operator.problems.sort();
+    operator.problems.dedup();
+    Installed { operator, is_copy: field("labels", "olm.copiedFrom").is_some() }
+}
+
+/// Adds what an annotation says.
+fn narrow(reader: &mut Reader, node: &Node, annotation: &str, operator: &mut Operator) {
+    let problems = &mut operator.problems;
+    let properties = properties(reader, node, annotation, problems).unwrap_or_default();
     let mut limit = |name: &str| match limit(&properties, name) {
         Ok(minor) => minor,
         Err(problem) => {
@@ -46,13 +71,15 @@ pub(super) fn read(reader: &mut Reader, object: &Object) -> Installed {
             None
         }
     };
-    let openshift = Range { min: limit(MIN_OPENSHIFT), max: limit(MAX_OPENSHIFT) };
-    let kubernetes = Range { min: limit(MIN_KUBERNETES), max: limit(MAX_KUBERNETES) };
-    let (name, namespace) = (object.name.clone(), object.namespace.clone());
-    Installed {
-        operator: Operator { name, namespace, openshift, kubernetes, problems },
-        is_copy: field("labels", "olm.copiedFrom").is_some(),
-    }
+    let (min, max) = (limit(MIN_OPENSHIFT), limit(MAX_OPENSHIFT));
+    operator.openshift = narrower(operator.openshift, Range { min, max });
+    let (min, max) = (limit(MIN_KUBERNETES), limit(MAX_KUBERNETES));
+    operator.kubernetes = narrower(operator.kubernetes, Range { min, max });
+}
+
+/// What both allow.
+fn narrower(one: Range, other: Range) -> Range {
+    Range { min: one.min.max(other.min), max: one.max.into_iter().chain(other.max).min() }
 }
 
 /// Each operator once: copies are left out where another of that name says the same.
@@ -71,18 +98,27 @@ pub(super) fn once(mut installed: Vec<Installed>) -> Vec<Operator> {
 }
 
 /// Types and values; a list that cannot be read may hold any limit.
-fn properties(reader: &mut Reader, node: &Node, problems: &mut Vec<Arc<str>>) -> Option<Vec<(String, String)>> {
+fn properties(
+    reader: &mut Reader,
+    node: &Node,
+    annotation: &str,
+    problems: &mut Vec<Arc<str>>,
+) -> Option<Vec<(String, String)>> {
     let Value::Text(text) = &node.value else {
         reader.error("wrong-kind", node, format!("a text belongs here, and this is {}", node.kind()), super::AGAIN);
         return None;
     };
-    match serde_json::from_str::<Vec<Property<'_>>>(text) {
+    let list = match text.trim_start().starts_with('{') {
+        true => serde_json::from_str::<Properties<'_>>(text).map(|all| all.properties.unwrap_or_default()),
+        false => serde_json::from_str::<Vec<Property<'_>>>(text),
+    };
+    match list {
         Ok(list) => {
             let raw = |value: Option<&RawValue>| value.map_or_else(String::new, |value| value.get().to_owned());
             Some(list.into_iter().map(|property| (property.r#type, raw(property.value))).collect())
         }
         Err(_) => {
-            problems.push("something in olm.properties that cannot be read".into());
+            problems.push(format!("something in {annotation} that cannot be read").into());
             None
         }
     }
@@ -94,9 +130,21 @@ fn limit(properties: &[(String, String)], name: &str) -> Result<Option<Minor>, S
     match (values.next(), values.next()) {
         (None, _) => Ok(None),
         (Some(_), Some(_)) => Err(format!("{name} twice")),
-        (Some(value), None) => match Minor::parse(value.trim_matches('"')) {
+        (Some(value), None) => match tolerant(value.trim_matches('"')) {
             Some(minor) => Ok(Some(minor)),
             None => Err(format!("{name} is {}, which is no minor version", shown(value))),
         },
     }
+}
+
+/// As OLM reads versions: `4.9`, `v4.9` and `4.9.0` are 4.9, and `4` is 4.0. A patch other than the first is no limit of minor versions.
+fn tolerant(text: &str) -> Option<Minor> {
+    let text = text.trim();
+    let mut parts = text.strip_prefix('v').unwrap_or(text).split('.').map(number);
+    let (major, minor, patch) = (parts.next()??, parts.next().unwrap_or(Some(0))?, parts.next().unwrap_or(Some(0))?);
+    (patch == 0 && parts.next().is_none()).then(|| Minor::new(major, minor))
+}
+
+fn number(digits: &str) -> Option<u64> {
+    digits.bytes().all(|digit| digit.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
 }

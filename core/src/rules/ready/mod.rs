@@ -6,6 +6,7 @@
 mod admin_acks;
 mod kubelet_skew;
 mod operators;
+mod paused_control_plane;
 mod removals;
 mod removed_apis;
 mod update_in_progress;
@@ -25,6 +26,7 @@ pub fn judge(step: Step<'_>, facts: &Facts, max_skew: MaxSkew) -> Verdict {
         admin_acks::judge(step, facts),
         kubelet_skew::judge(step, facts, max_skew),
         operators::judge(step, facts),
+        paused_control_plane::judge(step, facts),
         removed_apis::judge(step, facts),
         update_in_progress::judge(step, facts),
         upgradeable::judge(step, facts),
