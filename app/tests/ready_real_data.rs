@@ -16,7 +16,9 @@ const CLUSTERS: [(&str, &str, &[&str]); 6] = [
     (
         "4.12.16-longest-not-recommended",
         "4.13",
-        &["4.12.16 -> 4.13 refused ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven NotUpgradeable"],
+        &[
+            "4.12.16 -> 4.13 refused ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven NotUpgradeable",
+        ],
     ),
     // 4.14.0 → 4.14.1 is under way, the workers are paused, and the nodes do not say what kubelets they have.
     (
@@ -45,7 +47,9 @@ const CLUSTERS: [(&str, &str, &[&str]); 6] = [
     (
         "4.16.27-degraded-monitoring",
         "4.17",
-        &["4.16.27 -> 4.17 refused ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven NotUpgradeable"],
+        &[
+            "4.16.27 -> 4.17 refused ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven NotUpgradeable",
+        ],
     ),
 ];
 

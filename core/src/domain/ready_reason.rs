@@ -190,9 +190,18 @@ impl Task {
         Self { command: Some(command.into()), ..self }
     }
 
+    /// With a command that names something of the cluster's. A name that no such object can have may be meant for the shell that somebody pastes the
+    /// command into, so there is no command then.
+    fn by_naming(self, name: &str, command: impl Into<String>) -> Self {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        let is_name = name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(is_part);
+        if is_name { self.by(command) } else { self }
+    }
+
     /// A paused pool lets its nodes be updated again.
     pub fn unpause(pool: &str) -> Self {
-        Self::new(format!("pool {pool}"), format!("unpause pool {pool}, so that its nodes follow")).by(unpausing(pool))
+        Self::new(format!("pool {pool}"), format!("unpause pool {pool}, so that its nodes follow"))
+            .by_naming(pool, unpausing(pool))
     }
 }
 
@@ -247,7 +256,7 @@ impl ReadyReason {
                 let text = format!("read what {gate} is about, and acknowledge it: {}", first_line(description));
                 let patch = format!("{{\"data\":{{\"{gate}\":\"true\"}}}}");
                 let command = format!("oc -n openshift-config patch configmap admin-acks --type=merge -p '{patch}'");
-                Task::new(format!("gate {gate}"), text).by(command)
+                Task::new(format!("gate {gate}"), text).by_naming(gate, command)
             }
             Self::GateNotUnderstood { gate } => Task::new(
                 format!("gate {gate}"),
@@ -260,7 +269,7 @@ impl ReadyReason {
                 let text = format!(
                     "unpause pool {pool}, wait until all of it ({nodes}) is at Kubernetes {needed}, and pause it again if it shall skip more"
                 );
-                Task::new(format!("pool {pool} {needed}"), text).by(unpausing(pool))
+                Task::new(format!("pool {pool} {needed}"), text).by_naming(pool, unpausing(pool))
             }
             Self::KubeletTooOld { pool: Some(pool), nodes, needed, .. } => Task::new(
                 format!("pool {pool} {needed}"),
@@ -281,7 +290,7 @@ impl ReadyReason {
             .by(ObjectKind::Node.command()),
             Self::ControlPlanePaused { pool } | Self::ControlPlaneStays { pool } => {
                 let text = format!("unpause pool {pool}, and wait until all nodes of the control plane are updated");
-                Task::new(format!("pool {pool}"), text).by(unpausing(pool))
+                Task::new(format!("pool {pool}"), text).by_naming(pool, unpausing(pool))
             }
             Self::KubernetesUnknown { minor } => {
                 Task::new(format!("kubernetes {minor}"), format!("use a towpath that knows OpenShift {minor}"))
@@ -332,7 +341,7 @@ impl RemovedApi {
             None => "; nothing replaces it as it is".to_owned(),
         };
         Task::new(format!("api {api}"), format!("move {} off {api}{instead}", self.who()))
-            .by(format!("oc get apirequestcounts {api} -o yaml"))
+            .by_naming(&api.to_string(), format!("oc get apirequestcounts {api} -o yaml"))
     }
 
     /// Who uses it, most requests first.

@@ -40,6 +40,13 @@ pub(crate) fn check_tasks(story: &str, expected: Expect) {
     expected.assert_eq(&text);
 }
 
+/// The commands of all that is to be done.
+pub(crate) fn commands(story: &str) -> Vec<String> {
+    let Story { facts, way, max_skew } = read(story);
+    let hops = ready(&way, &facts, max_skew).hops;
+    hops.into_iter().flat_map(|hop| hop.tasks).filter_map(|task| task.command).collect()
+}
+
 pub(crate) struct Story {
     pub(crate) facts: Facts,
     pub(crate) way: Way,

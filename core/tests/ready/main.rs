@@ -442,6 +442,19 @@ fn a_gate_stands_before_the_updates_that_leave_its_minor_version() {
     );
 }
 
+/// Commands are pasted into shells, so a name that no object can have is in none.
+#[test]
+fn a_command_names_nothing_that_a_shell_would_obey() {
+    let commands = |gate: &str| dsl::commands(&format!("at 4.8.1\ngate {gate} Look\nway 4.9.1"));
+    let patch = r#"oc -n openshift-config patch configmap admin-acks --type=merge -p '{"data":{"ack-4.8-x":"true"}}'"#;
+    assert_eq!(commands("ack-4.8-x"), [patch]);
+    assert_eq!(commands("ack-4.8-x';touch$IFS/tmp/pwned;'"), [""; 0]);
+    let paused = |pool: &str| dsl::commands(&format!("at 4.8.1\nnode w {pool} 1.19\npool {pool} paused\nway 4.9.1"));
+    assert_eq!(paused("worker").len(), 1);
+    assert_eq!(paused("$(reboot)"), [""; 0]);
+    assert_eq!(paused("--all"), [""; 0]);
+}
+
 #[test]
 fn a_gate_that_nobody_understands_stands_before_every_minor_update() {
     check(
@@ -548,6 +561,11 @@ fn the_platforms_own_clients_do_not_count() {
           ApiRemoved: ingresses.v1beta1.extensions goes in Kubernetes 1.22 and is in use: system:serviceaccount:openshift-operators:jaeger, 9 requests in a day
     "#]],
     );
+    // Its operator is installed elsewhere, for all namespaces.
+    check(&story("by system:serviceaccount:openshift-gitops:argocd 9"), expect![[r#"
+        4.8.1 -> 4.9.1: refused
+          ApiRemoved: ingresses.v1beta1.extensions goes in Kubernetes 1.22 and is in use: system:serviceaccount:openshift-gitops:argocd, 9 requests in a day
+    "#]]);
     check(
         &story("by system:serviceaccount:openshift-mesh:istio 9"),
         expect![[r#"

@@ -7,6 +7,7 @@ use towpath_core::finding::{Finding, Place};
 
 use super::{AGAIN, Kind, MAX_OBJECTS};
 use crate::tree::{self, Node, Value};
+use crate::words::plain;
 use crate::{SourceFile, json, yaml};
 
 /// An object of a kind that we ask about.
@@ -152,7 +153,7 @@ impl Found {
         // A directory is one cluster: two of them would hide each other's reasons.
         let identity = (kind, namespace.clone(), name.clone());
         if let Some(earlier) = self.seen.insert(identity, place.clone()) {
-            let problem = format!("{} {name} is given twice, first at {earlier}", kind.as_str());
+            let problem = format!("{} {} is given twice, first at {earlier}", kind.as_str(), plain(&name));
             let remedy = "give the objects of one cluster, each once";
             self.findings.push(Finding::error("given-twice", place.clone(), problem, remedy));
         }

@@ -9,7 +9,7 @@ use towpath_core::rules::ready::PoolStanding;
 
 use super::ToldReady;
 use crate::cluster_objects::ClusterObjects;
-use crate::words::{counted, wrapped};
+use crate::words::{counted, plain, wrapped};
 
 /// Everything there is to say.
 pub fn text(told: &ToldReady<'_>) -> String {
@@ -35,7 +35,7 @@ pub(crate) const LOOK_AGAIN: &str =
 /// Who goes where, and what was looked at.
 fn head(told: &ToldReady<'_>) -> String {
     let id = match &told.cluster.id {
-        Fact::Known(id) => format!("cluster {id}"),
+        Fact::Known(id) => format!("cluster {}", plain(id.as_str())),
         Fact::Unknown => "a cluster without an id".to_owned(),
     };
     let hops = &told.readiness.hops;
@@ -74,8 +74,8 @@ pub(crate) fn to_do(readiness: &Readiness) -> String {
     let mut number = 0;
     let mut add = |text: &mut String, task: &Task| {
         number += 1;
-        text.push_str(&wrapped(&format!("  {number:>3}. "), &task.text));
-        task.command.iter().for_each(|command| text.push_str(&format!("         $ {command}\n")));
+        text.push_str(&wrapped(&format!("  {number:>3}. "), &plain(&task.text)));
+        task.command.iter().for_each(|command| text.push_str(&format!("         $ {}\n", plain(command))));
     };
     for hop in readiness.hops.iter().filter(|hop| !hop.tasks.is_empty()) {
         text.push_str(&format!("  before {}\n", hop.to));
@@ -114,7 +114,7 @@ pub(crate) fn points(hop: &ReadyHop, noted: &mut BTreeSet<String>) -> Vec<String
     let notes = notes.into_iter().map(|reason| format!("note: {reason} [{}]", reason.code()));
     let mut points: Vec<String> = refusals.chain(notes.filter(|note| noted.insert(note.clone()))).collect();
     points.extend(hop.pools.iter().filter_map(staying));
-    points
+    points.iter().map(|point| plain(point).into_owned()).collect()
 }
 
 /// A paused pool that may stay so.

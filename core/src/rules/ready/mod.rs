@@ -7,6 +7,7 @@ mod admin_acks;
 mod kubelet_skew;
 mod operators;
 mod paused_control_plane;
+mod platform_namespaces;
 mod removals;
 mod removed_apis;
 mod update_in_progress;

@@ -3,6 +3,7 @@
 //! The cluster's own word on when an API goes (`status.removedInRelease`) comes before our table. The platform's own clients do not
 //! count: they are updated with it.
 
+use super::platform_namespaces::is_of_platform;
 use super::removals::removal;
 use super::{inform, not_given, refuse};
 use crate::domain::readiness::{ApiUse, ApiUser, Facts};
@@ -57,22 +58,15 @@ fn in_use(api: &ApiUse, facts: &Facts) -> Option<RemovedApi> {
 
 /// Whether a user belongs to the platform, which is updated as a whole.
 ///
-/// `system:…` does, but for `system:admin`, `system:anonymous`, and service accounts outside `openshift`, `openshift-…` and `kube-…`. A namespace that an
+/// `system:…` does, but for `system:admin`, `system:anonymous`, and service accounts outside the payload's namespaces. A namespace that an
 /// optional operator is installed in is not the platform's, whatever its name.
 fn is_platform(user: &str, facts: &Facts) -> bool {
     let Some(name) = user.strip_prefix("system:") else { return false };
     let account = name.strip_prefix("serviceaccount:").map(|account| account.split(':').next().unwrap_or(account));
     match account {
         None => !matches!(name, "admin" | "anonymous"),
-        Some(namespace) => is_platform_namespace(namespace) && !has_operators(namespace, facts),
+        Some(namespace) => is_of_platform(namespace) && !has_operators(namespace, facts),
     }
-}
-
-fn is_platform_namespace(namespace: &str) -> bool {
-    let is_prefixed = ["openshift-", "kube-"].iter().any(|prefix| namespace.starts_with(prefix));
-    // Where operators from the catalogue are installed.
-    let is_for_operators = namespace.starts_with("openshift-operators");
-    (is_prefixed || namespace == "openshift") && !is_for_operators
 }
 
 /// The package server is the platform's own, though it is installed like an operator.
