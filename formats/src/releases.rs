@@ -136,10 +136,10 @@ impl Reader<'_> {
             match self.releases.releases.get(number as usize) {
                 None => self.releases.releases.push(DeclaredRelease {
                     version: name.version,
-                    arch,
                     payload,
                     metadata: node.metadata.0,
-                    declares: node.declared.map(|declared| into_declares(&declared, &mut bad_names)),
+                    declares: node.declared.map(|declared| into_declares(&declared, &arch, &mut bad_names)),
+                    arch,
                     trust: Trust::Unverified,
                 }),
                 Some(first) if first.payload == payload => {}
@@ -218,12 +218,13 @@ impl Reader<'_> {
     }
 }
 
-/// What an image says. A name that is no version says nothing: an edge that is not declared is trusted less.
-fn into_declares(declared: &DeclaredUpdates, bad_names: &mut usize) -> Declares {
+/// What an image of that architecture says. A name that is no version says nothing: an edge that is not declared is trusted less.
+fn into_declares(declared: &DeclaredUpdates, arch: &Arch, bad_names: &mut usize) -> Declares {
     let mut versions = |names: &[String]| {
-        let known: BTreeSet<Version> = names.iter().filter_map(|name| name.parse().ok()).collect();
-        *bad_names += names.iter().filter(|name| name.parse::<Version>().is_err()).count();
-        known
+        let read: Vec<Option<ReleaseName>> = names.iter().map(|name| ReleaseName::parse(name).ok()).collect();
+        *bad_names += read.iter().filter(|name| name.is_none()).count();
+        let own = read.into_iter().flatten().filter(|name| name.means(arch));
+        own.map(|name| name.version).collect::<BTreeSet<Version>>()
     };
     Declares { previous: versions(&declared.previous), next: versions(&declared.next) }
 }

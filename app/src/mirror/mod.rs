@@ -107,9 +107,12 @@ pub(crate) fn run(args: &MirrorArgs) -> anyhow::Result<ExitCode> {
         Format::OcMirrorV1 => image_set::write(&told, ImageSetVersion::V1Alpha2)?,
         Format::OcMirrorV2 => image_set::write(&told, ImageSetVersion::V2Alpha1)?,
     };
-    match text.is_empty() {
-        true => eprint!("{}towpath: there is nothing to mirror, so there is no configuration\n", comments(&told)),
-        false => print(&text)?,
+    match (text.is_empty(), mirror.stuck.is_empty()) {
+        (true, true) => {
+            eprintln!("{}towpath: there is nothing to mirror, so there is no configuration", comments(&told))
+        }
+        (true, false) => eprint!("{}", comments(&told)),
+        (false, _) => print(&text)?,
     }
     Ok(if mirror.stuck.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }

@@ -25,11 +25,17 @@ impl Site {
         let folder = tempfile::tempdir().expect("a folder");
         harness::example(folder.path());
         fs::write(folder.path().join("keys"), "0123456789abcdef0123456789abcdef\n").expect("keys");
+        let mut site = Self { folder, token: String::new() };
+        site.token = site.token("--reload");
+        assert!(site.token.starts_with("tpr_"));
+        site
+    }
+
+    /// A token of that kind.
+    fn token(&self, kind: &str) -> String {
         let mut token = Command::new(env!("CARGO_BIN_EXE_towpath"));
-        let token = token.args(["fleet", "token", "--reload", "--keys"]).arg(folder.path().join("keys")).output();
-        let token = String::from_utf8(token.expect("towpath runs").stdout).expect("text").trim().to_owned();
-        assert!(token.starts_with("tpr_"));
-        Self { folder, token }
+        let token = token.args(["fleet", "token", kind, "--keys"]).arg(self.path("keys")).output();
+        String::from_utf8(token.expect("towpath runs").stdout).expect("text").trim().to_owned()
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -51,10 +57,14 @@ impl Site {
     }
 
     pub(crate) fn reload(&self, towpath: &Towpath, body: &str) -> Response {
+        self.reload_as(&self.token, towpath, body)
+    }
+
+    fn reload_as(&self, token: &str, towpath: &Towpath, body: &str) -> Response {
         let head = format!(
             "POST /api/v1/reload HTTP/1.1\r\nhost: towpath\r\nconnection: close\r\nauthorization: Bearer {}\r\n\
              content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-            self.token,
+            token,
             body.len()
         );
         Response::read(&mut towpath.send(head.as_bytes()), false)
@@ -68,8 +78,9 @@ impl Site {
         towpath.until(&format!("{source} was read: {result}"), |t| reads(t, source, result) > before);
     }
 
-    fn git(&self, seconds: u64, arguments: &[&str]) {
-        let date = format!("{} +0000", 1_700_000_000 + seconds);
+    /// Runs git at an hour.
+    fn git(&self, hours: u64, arguments: &[&str]) {
+        let date = format!("{} +0000", 1_700_000_000 + hours * 3_600);
         let mut command = Command::new("git");
         command.arg("-C").arg(self.path("graph-data"));
         command.args(["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgSign=false"]).args(arguments);
@@ -77,9 +88,9 @@ impl Site {
         assert!(done.status.success(), "{arguments:?}: {done:?}");
     }
 
-    fn commit(&self, seconds: u64) {
-        self.git(seconds, &["add", "-A"]);
-        self.git(seconds, &["commit", "-q", "--allow-empty", "-m", "x"]);
+    fn commit(&self, hours: u64) {
+        self.git(hours, &["add", "-A"]);
+        self.git(hours, &["commit", "-q", "--allow-empty", "-m", "x"]);
     }
 
     fn repository(&self) -> String {
@@ -141,7 +152,9 @@ fn a_branch_that_is_pushed_back_is_refused_until_somebody_allows_it() {
     site.read(&towpath, "graph-data", "refused");
     assert_eq!(source(&towpath, "graph-data")["problem"]["kind"], "back-in-time");
     assert!(!offers(&towpath), "the block stays");
-    let allowed = site.reload(&towpath, r#"{"source":"graph-data","allow":["back"]}"#);
+    let allow = r#"{"source":"graph-data","allow":["back"]}"#;
+    assert_eq!(site.reload(&towpath, allow).status, 403, "whoever may only wake readers allows nothing");
+    let allowed = site.reload_as(&site.token("--admin"), &towpath, allow);
     assert_eq!(allowed.status, 202);
     towpath.until("the older commit is taken", offers);
     // Once is once.

@@ -64,8 +64,10 @@ fn what_a_person_allows_is_taken() {
 fn a_source_may_not_go_back_in_time() {
     let made = |text: &str| Summary { made_at: Some(text.parse().unwrap()), ..Summary::default() };
     let newest = |text: &str| Summary { newest: Some(text.parse().unwrap()), ..Summary::default() };
-    let (earlier, later) = (made("2026-01-01T00:00:00Z"), made("2026-01-01T00:00:01Z"));
+    let (earlier, later) = (made("2026-01-01T00:00:00Z"), made("2026-01-01T06:00:01Z"));
     assert_eq!(codes(&later, &earlier, &strict()), ["back-in-time"]);
+    let slow_clock = made("2026-01-01T05:00:00Z");
+    assert_eq!(codes(&later, &slow_clock, &strict()), [""; 0], "clocks differ");
     assert_eq!(codes(&earlier, &later, &strict()), [""; 0]);
     assert_eq!(codes(&later, &later, &strict()), [""; 0]);
     assert_eq!(codes(&newest("4.20.3"), &newest("4.20.2"), &strict()), ["back-in-time"]);

@@ -562,10 +562,13 @@ fn the_platforms_own_clients_do_not_count() {
     "#]],
     );
     // Its operator is installed elsewhere, for all namespaces.
-    check(&story("by system:serviceaccount:openshift-gitops:argocd 9"), expect![[r#"
+    check(
+        &story("by system:serviceaccount:openshift-gitops:argocd 9"),
+        expect![[r#"
         4.8.1 -> 4.9.1: refused
           ApiRemoved: ingresses.v1beta1.extensions goes in Kubernetes 1.22 and is in use: system:serviceaccount:openshift-gitops:argocd, 9 requests in a day
-    "#]]);
+    "#]],
+    );
     check(
         &story("by system:serviceaccount:openshift-mesh:istio 9"),
         expect![[r#"
