@@ -51,9 +51,9 @@ pub(crate) struct PathArgs {
     /// What the cluster runs on: AWS, BareMetal, …
     #[arg(long, value_name = "NAME")]
     platform: Option<String>,
-    /// The architecture of its payload.
-    #[arg(long, default_value = Arch::DEFAULT, value_name = "ARCH")]
-    arch: String,
+    /// The architecture of its payload. [default: that of the --cluster's nodes, or amd64]
+    #[arg(long, value_name = "ARCH")]
+    arch: Option<String>,
     /// Also say what stands in the way on this cluster: a directory of its objects, as for `towpath ready`.
     #[arg(long, value_name = "DIR", conflicts_with = "server")]
     cluster: Option<PathBuf>,
@@ -154,6 +154,15 @@ impl PathArgs {
         Ok((Pace { shape, parameters: self.shape.parameters()?, max_skew: max_skew(self.max_skew) }, is))
     }
 
+    /// The architecture that was told; else that of the cluster's nodes.
+    fn arch(&self, ends: &Ends) -> String {
+        let own = ends.cluster.as_ref().and_then(|cluster| match &cluster.arch {
+            Fact::Known(arch) => Some(arch.to_string()),
+            Fact::Unknown => None,
+        });
+        self.arch.clone().or(own).unwrap_or_else(|| Arch::DEFAULT.to_owned())
+    }
+
     /// Asks a service, and says whether there is a way.
     fn ask(&self, server: &str, ends: &Ends, now: Option<Timestamp>) -> anyhow::Result<bool> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -186,7 +195,7 @@ impl PathArgs {
             ("alternatives", Some(self.alternatives.to_string())),
             ("id", self.id.clone().or(own_id)),
             ("platform", self.platform.clone()),
-            ("arch", Some(self.arch.clone())),
+            ("arch", Some(self.arch(ends))),
             ("at", now.map(|now| now.to_string())),
             ("form", form.map(str::to_owned)),
         ];

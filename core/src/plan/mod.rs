@@ -73,6 +73,15 @@ pub struct Found {
     pub certainty: Certainty,
 }
 
+/// How far one gets where the goal itself is not in the channels: the best way to the newest release that is no newer than what was asked
+/// for. None if no update is offered.
+pub fn farthest(graph: &Graph, request: &Request, lasts: &Lasts<'_>) -> Option<Plan> {
+    let channels = channels(graph, &request.via).ok()?;
+    let start = scope::start(graph, &channels, request).ok()?;
+    let ground = Ground::new(graph, &channels, request, &request.risks);
+    no_path::farthest(&ground, request, ground.number(start), lasts)
+}
+
 /// Finds the best ways, or says why there is none. `lasts` says how long each update takes.
 pub fn paths(graph: &Graph, request: &Request, lasts: &Lasts<'_>) -> Result<Found, NoPath> {
     let channels = channels(graph, &request.via).map_err(NoPath::NoChannel)?;

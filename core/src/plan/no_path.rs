@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use super::ground::Ground;
 use super::search::{Lasts, Search};
-use super::{Plan, Preference, Request, RiskPolicy, alternatives, schedule};
-use crate::domain::{Channel, ChannelName, Edge, Graph, ReleaseId, Situation, Verdict};
+use super::{Goal, Plan, Preference, Request, RiskPolicy, alternatives, schedule};
+use crate::domain::{Answer, Channel, ChannelName, Edge, Graph, ReleaseId, Situation, Verdict};
 use crate::rules::{Policy, Rule};
 
 /// So many barriers are told of; the others are counted.
@@ -100,11 +100,7 @@ pub(super) fn stranded(
 ) -> NoPath {
     let reached = reached(ground, start, |release| ground.out(release));
     let near = (0..=goal).rev().find(|release| reached.contains(release)).filter(|near| *near > start);
-    let nearest = near.and_then(|near| {
-        let search = Search::new(ground, near, request.prefer, lasts);
-        let ways = alternatives::best_ways(&search, start, 1);
-        ways.first().map(|way| schedule::plan(ground, way, lasts))
-    });
+    let nearest = near.and_then(|near| best(ground, request, [start, near], lasts));
     let version = |release: u32| &ground.graph.release(ground.id(release)).version;
     let of_goals_minor = reached.iter().rev().find(|release| version(**release).same_minor(version(goal)));
     let (barriers, more_barriers) = barriers(ground, channels, request, &reached, goal);
@@ -116,6 +112,27 @@ pub(super) fn stranded(
         more_barriers,
         with_risks: with_risks(ground.graph, channels, request, [start, goal], lasts),
     }))
+}
+
+/// The way to the newest release that can be reached and is no newer than what was asked for.
+pub(super) fn farthest(ground: &Ground<'_>, request: &Request, start: u32, lasts: &Lasts<'_>) -> Option<Plan> {
+    let reached = reached(ground, start, |release| ground.out(release));
+    let is_within = |release: &&u32| {
+        let version = &ground.graph.release(ground.id(**release)).version;
+        match &request.goal {
+            Goal::Version(wanted) => version <= wanted,
+            Goal::NewestOf { major, minor } => (version.major(), version.minor()) <= (*major, *minor),
+            Goal::Newest => true,
+        }
+    };
+    let far = reached.iter().rev().find(is_within).filter(|far| **far > start)?;
+    best(ground, request, [start, *far], lasts)
+}
+
+fn best(ground: &Ground<'_>, request: &Request, [start, end]: [u32; 2], lasts: &Lasts<'_>) -> Option<Plan> {
+    let search = Search::new(ground, end, request.prefer, lasts);
+    let ways = alternatives::best_ways(&search, start, 1);
+    ways.first().map(|way| schedule::plan(ground, way, lasts))
 }
 
 /// All that can be reached over such steps.
@@ -158,11 +175,22 @@ fn barriers(
         // What is said once of a target, or in the same words of another, need not be said again.
         let is_new = told.len() < MAX_BARRIERS && targets.insert(edge.to);
         let barrier = is_new.then(|| barrier(ground, channels, request, *edge));
-        let known = |new: &Barrier| told.iter().any(|old| old.obstacle == new.obstacle);
+        let known = |new: &Barrier| told.iter().any(|old| says_the_same(ground.graph, old, new));
         told.extend(barrier.filter(|new| !known(new)));
     }
     let more = leaving.len() - told.len();
     (told, more)
+}
+
+/// Whether two barriers are the same, or the same risks: of one risk there are often many declarations.
+fn says_the_same(graph: &Graph, old: &Barrier, new: &Barrier) -> bool {
+    let risks = |barrier: &Barrier| match &barrier.obstacle {
+        Obstacle::Rules { verdict: Verdict { answer: Answer::RecommendUnless(risks), .. }, .. } => {
+            Some(risks.iter().map(|id| graph.risk(*id).name.clone()).collect::<BTreeSet<String>>())
+        }
+        _ => None,
+    };
+    old.obstacle == new.obstacle || risks(old).is_some_and(|names| risks(new) == Some(names))
 }
 
 fn barrier(ground: &Ground<'_>, channels: &[&Channel], request: &Request, edge: Edge) -> Barrier {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use towpath_core::domain::readiness::Facts;
-use towpath_core::domain::{ClusterId, Fact};
+use towpath_core::domain::{Arch, ClusterId, Fact};
 use towpath_core::finding::Finding;
 use towpath_core::plan::duration::Shape;
 
@@ -35,6 +35,8 @@ pub struct ClusterObjects {
     pub facts: Facts,
     /// What it looks like, if its nodes and pools say so.
     pub shape: Option<Shape>,
+    /// The architecture of all its nodes, if it is one.
+    pub arch: Fact<Arch>,
     /// How many objects of each kind there are.
     pub counts: BTreeMap<Kind, usize>,
     /// How many objects say nothing about updates.
@@ -92,6 +94,7 @@ pub fn read(files: &[SourceFile], now: Timestamp) -> Result<(ClusterObjects, Vec
     let acks = config_map("openshift-config", "admin-acks");
     let given = |kind: Kind| found.given.contains(&kind);
     let shape = nodes::shape(&nodes, &pools);
+    let arch = nodes::arch(of(Kind::Node));
     let facts = Facts {
         history: version.history,
         objections: cluster_version::own(version.objections, &by_operators),
@@ -114,7 +117,7 @@ pub fn read(files: &[SourceFile], now: Timestamp) -> Result<(ClusterObjects, Vec
     }
     let mut counts = BTreeMap::new();
     found.objects.iter().for_each(|object| *counts.entry(object.kind).or_default() += 1);
-    Ok((ClusterObjects { id: version.id, facts, shape, counts, ignored: found.ignored }, findings))
+    Ok((ClusterObjects { id: version.id, facts, shape, arch, counts, ignored: found.ignored }, findings))
 }
 
 /// Reads objects one after the other, and keeps what is wrong with them.

@@ -1,9 +1,10 @@
 //! Nodes and MachineConfigPools: which kubelet a node has, which pool updates it, and how many at once.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use towpath_core::domain::readiness::{CONTROL_PLANE_POOL, Node, Pool};
-use towpath_core::domain::{Fact, Minor};
+use towpath_core::domain::{Arch, Fact, Minor};
 use towpath_core::plan::duration::{self, ControlPlane, Ground, Machines, MaxUnavailable, Rollout, Shape};
 
 use super::documents::Object;
@@ -94,6 +95,26 @@ fn pool_of(labels: &[(Box<str>, Box<str>)], pools: &[PoolOfNodes]) -> Fact<Arc<s
         Some(pool) if pool.is_understood => Fact::Known(pool.pool.name.clone()),
         _ => Fact::Unknown,
     }
+}
+
+/// The architecture of all nodes, if they say it and agree.
+pub(super) fn arch<'a>(nodes: impl Iterator<Item = &'a Object>) -> Fact<Arch> {
+    let said = nodes.map(|object| {
+        let info = object.node.get("status").and_then(|status| status.get("nodeInfo"));
+        match info.and_then(|info| info.get("architecture")).map(|node| &node.value) {
+            Some(Value::Text(arch)) if is_arch(arch) => Some(Arch::new(&**arch)),
+            _ => None,
+        }
+    });
+    let said: Option<BTreeSet<Arch>> = said.collect();
+    match said.map(|arches| arches.into_iter().collect::<Vec<_>>()).as_deref() {
+        Some([one]) => Fact::Known(one.clone()),
+        _ => Fact::Unknown,
+    }
+}
+
+fn is_arch(text: &str) -> bool {
+    (1..=16).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
 /// The 1.29 of v1.29.6+aba1e8d.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use towpath_core::domain::{ReleaseId, Risk};
-use towpath_core::plan::{Barrier, CatchUp, Certainty, NoPath, Obstacle, Plan, Pools, RiskPolicy, Stranded};
+use towpath_core::plan::{Barrier, CatchUp, Certainty, NoPath, Obstacle, Plan, Pools, RiskPolicy, Stranded, farthest};
 
 use super::{ShapeIs, Told};
 use crate::cincinnati;
@@ -127,18 +127,26 @@ fn why_not(told: &Told<'_>, no_path: &NoPath) -> Value {
         NoPath::FromElsewhere(id) | NoPath::GoalElsewhere(id) => {
             let channels = &told.graph.release(*id).channels;
             value["otherChannels"] = channels.iter().map(|(name, _)| name.as_str()).collect();
+            nearest_value(told, farthest(told.graph, told.request, &told.pace.lasts(told.graph)).as_ref(), &mut value);
         }
         NoPath::NoChannel(name) => value["channel"] = name.as_str().into(),
-        NoPath::FromUnknown | NoPath::GoalUnknown | NoPath::NothingThere => {}
+        NoPath::FromUnknown => {}
+        NoPath::GoalUnknown | NoPath::NothingThere => {
+            nearest_value(told, farthest(told.graph, told.request, &told.pace.lasts(told.graph)).as_ref(), &mut value);
+        }
         NoPath::Stranded(stranded) => stranded_value(told, stranded, &mut value),
     }
     value
 }
 
-fn stranded_value(told: &Told<'_>, stranded: &Stranded, value: &mut Value) {
-    let nearest = stranded.nearest.as_ref();
+/// How far one gets.
+fn nearest_value(told: &Told<'_>, nearest: Option<&Plan>, value: &mut Value) {
     value["nearest"] = nearest.and_then(|plan| plan.hops.last()).map(|hop| version(told, hop.to)).into();
     value["pathToNearest"] = nearest.map_or(Value::Null, |plan| path(told, plan));
+}
+
+fn stranded_value(told: &Told<'_>, stranded: &Stranded, value: &mut Value) {
+    nearest_value(told, stranded.nearest.as_ref(), value);
     value["newestOfGoalsMinor"] = stranded.of_goals_minor.map(|id| version(told, id)).into();
     value["barriers"] = stranded.barriers.iter().map(|one| barrier(told, one)).collect();
     value["moreBarriers"] = stranded.more_barriers.into();

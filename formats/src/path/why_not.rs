@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use towpath_core::domain::{Answer, ChannelName, ReleaseId, RiskId, Version};
-use towpath_core::plan::{Barrier, Goal, NoPath, Obstacle, Plan, RiskPolicy, Stranded};
+use towpath_core::domain::{Answer, ChannelName, Release, ReleaseId, RiskId, Version};
+use towpath_core::plan::{Barrier, Goal, NoPath, Obstacle, Plan, RiskPolicy, Stranded, farthest};
 
 use super::Told;
 use super::text::{name_of, version, versions, via};
@@ -40,13 +40,43 @@ pub(super) fn why_not(told: &Told<'_>, no_path: &NoPath) -> String {
             format!("There is no channel {name}; there are {}.\n", listed(alike.iter().map(|name| name.as_str())))
         }
         (NoPath::FromUnknown, _) => unknown(&request.from),
-        (NoPath::GoalUnknown, Goal::Version(wanted)) => unknown(wanted),
-        (NoPath::FromElsewhere(id) | NoPath::GoalElsewhere(id), _) => elsewhere(*id),
+        (NoPath::GoalUnknown, Goal::Version(wanted)) => unknown(wanted) + &how_far(told),
+        (NoPath::FromElsewhere(id), _) => elsewhere(*id),
+        (NoPath::GoalElsewhere(id), _) => elsewhere(*id) + &how_far(told),
         (NoPath::NothingThere | NoPath::GoalUnknown, goal) => match goal {
-            Goal::NewestOf { major, minor } => format!("There is no {major}.{minor} for {arch} in {}.\n", via(told)),
+            Goal::NewestOf { major, minor } => {
+                let others = holding(told, *major, *minor);
+                format!("There is no {major}.{minor} for {arch} in {}{others}.\n", via(told)) + &how_far(told)
+            }
             _ => format!("There is no release for {arch} in {}.\n", via(told)),
         },
         (NoPath::Stranded(stranded), _) => stranded_text(told, stranded),
+    }
+}
+
+/// How far one gets all the same.
+fn how_far(told: &Told<'_>) -> String {
+    let Some(plan) = farthest(told.graph, told.request, &told.pace.lasts(told.graph)) else {
+        return "No update towards it is offered at all.\n".to_owned();
+    };
+    let (hops, far) = (counted(plan.hops.len(), "hop"), plan.hops.last().map(|hop| version(told, hop.to)));
+    far.map_or_else(String::new, |far| {
+        format!("The nearest release that can be reached is {far}, in {hops}: {}.\n", versions(told, &plan))
+    })
+}
+
+/// The channels that hold releases of a minor version, if any do.
+fn holding(told: &Told<'_>, major: u64, minor: u64) -> String {
+    let is_meant = |release: &&Release| {
+        let version = &release.version;
+        release.arch == told.request.asker.arch && (version.major(), version.minor()) == (major, minor)
+    };
+    let channels = told.graph.releases().iter().filter(is_meant).flat_map(|release| &release.channels);
+    let entered = channels.filter(|(_, start)| *start <= told.request.now);
+    let names: BTreeSet<&str> = entered.map(|(name, _)| name.as_str()).collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => format!(", but in {}", listed(names.into_iter())),
     }
 }
 
