@@ -40,6 +40,8 @@ enum Toll {
     Unasked,
     /// It may be taken, with these risks.
     Risks(Box<[RiskId]>),
+    /// It has these risks, which are not to be taken.
+    Declined(Box<[RiskId]>),
     /// It may not.
     Closed,
 }
@@ -63,6 +65,7 @@ pub(super) struct Ground<'a> {
 }
 
 /// A channel, and the cluster as it would be in it.
+#[derive(Clone)]
 struct Place<'a> {
     channel: &'a Channel,
     cluster: Cluster,
@@ -119,6 +122,27 @@ impl<'a> Ground<'a> {
             timing: Policy::timing(),
         };
         ground.lay_out(request, risks);
+        ground.turn_around();
+        ground
+    }
+
+    /// The same ground, were all risks taken. What the rules said of it is not asked again.
+    pub(super) fn with_all_risks(&self, request: &Request) -> Self {
+        let taken = |toll: &Toll| match toll {
+            Toll::Declined(risks) => Toll::Risks(risks.clone()),
+            other => other.clone(),
+        };
+        let mut ground = Self {
+            channels: self.channels.clone(),
+            held_by: self.held_by.clone(),
+            entered: self.entered.clone(),
+            out: Steps::default(),
+            into: Steps::default(),
+            tolls: self.tolls.iter().map(taken).collect(),
+            timing: Policy::timing(),
+            ..*self
+        };
+        ground.lay_out(request, &RiskPolicy::Any);
         ground.turn_around();
         ground
     }
@@ -186,7 +210,7 @@ impl<'a> Ground<'a> {
     pub(super) fn risks(&self, step: Step) -> &[RiskId] {
         match &self.tolls[step.blocks.0 as usize] {
             Toll::Risks(risks) => risks,
-            Toll::Unasked | Toll::Closed => &[],
+            Toll::Unasked | Toll::Declined(_) | Toll::Closed => &[],
         }
     }
 
@@ -303,6 +327,7 @@ fn toll(standing: &Policy, edge: Edge, at: &Situation<'_>, policy: &RiskPolicy) 
         Answer::RecommendUnless(risks) if risks.iter().all(|risk| policy.takes(at.graph.risk(*risk))) => {
             Toll::Risks(risks.into_iter().collect())
         }
-        Answer::RecommendUnless(_) | Answer::Wait { .. } | Answer::Refuse => Toll::Closed,
+        Answer::RecommendUnless(risks) => Toll::Declined(risks.into_iter().collect()),
+        Answer::Wait { .. } | Answer::Refuse => Toll::Closed,
     }
 }

@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 
 use super::ground::Ground;
 use super::search::{Lasts, Search};
-use super::{Goal, Plan, Preference, Request, RiskPolicy, alternatives, schedule};
+use super::{Goal, Plan, Preference, Request, alternatives, schedule};
 use crate::domain::{Answer, Channel, ChannelName, Edge, Graph, ReleaseId, Situation, Verdict};
 use crate::rules::{Policy, Rule};
 
 /// So many barriers are told of; the others are counted.
 const MAX_BARRIERS: usize = 4;
 /// So many are looked at to find some that differ.
-const MAX_LOOKED_AT: usize = 200;
+const MAX_LOOKED_AT: usize = 50;
 
 /// Why there is no path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -110,7 +110,7 @@ pub(super) fn stranded(
         of_goals_minor: of_goals_minor.map(|release| ground.id(*release)),
         barriers,
         more_barriers,
-        with_risks: with_risks(ground.graph, channels, request, [start, goal], lasts),
+        with_risks: with_risks(ground, request, [start, goal], lasts),
     }))
 }
 
@@ -212,14 +212,8 @@ fn barrier(ground: &Ground<'_>, channels: &[&Channel], request: &Request, edge: 
 }
 
 /// The way with the fewest risks, were all of them accepted.
-fn with_risks(
-    graph: &Graph,
-    channels: &[&Channel],
-    request: &Request,
-    [start, goal]: [u32; 2],
-    lasts: &Lasts<'_>,
-) -> Option<Plan> {
-    let ground = Ground::new(graph, channels, request, &RiskPolicy::Any);
+fn with_risks(ground: &Ground<'_>, request: &Request, [start, goal]: [u32; 2], lasts: &Lasts<'_>) -> Option<Plan> {
+    let ground = ground.with_all_risks(request);
     let search = Search::new(&ground, goal, Preference::Safest, lasts);
     let ways = alternatives::best_ways(&search, start, 1);
     ways.first().map(|way| schedule::plan(&ground, way, lasts))
