@@ -83,8 +83,11 @@ impl Http {
             Finding::error("bad-ca", Place::file("--ca-file"), problem, remedy)
         };
         let plain_http = access.plain_http;
-        let follow = Policy::custom(move |attempt| redirect(attempt, plain_http));
-        let mut builder = builder().redirect(follow).read_timeout(READ_TIMEOUT);
+        let careful = || {
+            let follow = Policy::custom(move |attempt| redirect(attempt, plain_http));
+            builder().redirect(follow).read_timeout(READ_TIMEOUT)
+        };
+        let mut builder = careful();
         if let Some(pem) = &access.ca {
             let certificates = reqwest::Certificate::from_pem_bundle(pem).map_err(|error| wrong(innermost(&error)))?;
             if certificates.is_empty() {
@@ -94,7 +97,7 @@ impl Http {
         }
         let client = builder.build().or_else(|error| match access.ca {
             // Without the system's certificates plain HTTP still works; TLS says then what is missing.
-            None => self::builder().tls_certs_only([]).build().map_err(|_| error),
+            None => careful().tls_certs_only([]).build().map_err(|_| error),
             Some(_) => Err(error),
         });
         Ok(Self { client: client.map_err(|error| wrong(innermost(&error)))?, plain_http })
@@ -143,7 +146,9 @@ pub fn is_loopback(host: &str) -> bool {
 
 fn redirect(attempt: Attempt<'_>, plain_http: bool) -> reqwest::redirect::Action {
     let from_tls = attempt.previous().iter().any(|url| url.scheme() == "https");
-    match (attempt.previous().len() > MAX_REDIRECTS, may_go(attempt.url(), plain_http && !from_tls)) {
+    // Whoever answers over TLS must not lead us anywhere without it, not even to this machine.
+    let stays_safe = !from_tls || attempt.url().scheme() == "https";
+    match (attempt.previous().len() > MAX_REDIRECTS, stays_safe && may_go(attempt.url(), plain_http)) {
         (true, _) => attempt.error("it redirects again and again"),
         (false, false) => attempt.error("it redirects to plain HTTP"),
         (false, true) => attempt.follow(),
