@@ -8,7 +8,7 @@ use std::sync::Arc;
 use http::request::Parts;
 use http::{Response, StatusCode};
 use towpath_core::domain::Fact;
-use towpath_core::plan::{Pace, paths};
+use towpath_core::plan::{Pace, paths_with};
 use towpath_formats::explain::Form;
 use towpath_formats::path::{self as format, PathRequest, ShapeIs, Told};
 
@@ -55,7 +55,7 @@ impl Question {
             Some(shape) => (Pace { shape, ..Pace::usual() }, ShapeIs::Given),
             None => (Pace::usual(), ShapeIs::Assumed),
         };
-        let answer = paths(graph, &request, &pace.lasts(graph));
+        let answer = paths_with(graph, &snapshot.tolls(&request.asker.platform), &request, &pace.lasts(graph));
         let told = Told { graph, request: &request, answer: &answer, pace: &pace, shape, cluster: None };
         match form {
             Form::Json => body::json(StatusCode::OK, format!("{:#}\n", format::json(&told))),

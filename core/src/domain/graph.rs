@@ -166,6 +166,11 @@ impl Graph {
         &self.block_sets[edge.blocks.0 as usize]
     }
 
+    /// The numbers of all sets of blocks, that of none among them.
+    pub fn block_sets(&self) -> impl Iterator<Item = BlockSetId> {
+        (0..self.block_sets.len() as u32).map(BlockSetId)
+    }
+
     /// The block of that number.
     pub fn block(&self, id: BlockId) -> &KeptBlock {
         &self.blocks[id.0 as usize]

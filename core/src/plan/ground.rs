@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Request, RiskPolicy};
+use super::{Request, RiskPolicy, Tolls};
 use crate::domain::graph::BlockSetId;
 use crate::domain::{Answer, Channel, Cluster, Edge, Graph, ReleaseId, RiskId, Situation};
 use crate::rules::{Policy, Rule};
@@ -33,19 +33,6 @@ pub(super) enum Ends {
     Later,
 }
 
-/// What the standing rules make of a set of blocks.
-#[derive(Debug, Clone)]
-enum Toll {
-    /// Not asked yet.
-    Unasked,
-    /// It may be taken, with these risks.
-    Risks(Box<[RiskId]>),
-    /// It has these risks, which are not to be taken.
-    Declined(Box<[RiskId]>),
-    /// It may not.
-    Closed,
-}
-
 pub(super) struct Ground<'a> {
     pub(super) graph: &'a Graph,
     pub(super) now: Timestamp,
@@ -60,7 +47,7 @@ pub(super) struct Ground<'a> {
     words: usize,
     out: Steps,
     into: Steps,
-    tolls: Vec<Toll>,
+    tolls: &'a Tolls,
     timing: Policy,
 }
 
@@ -87,7 +74,7 @@ impl Steps {
 }
 
 impl<'a> Ground<'a> {
-    pub(super) fn new(graph: &'a Graph, channels: &[&'a Channel], request: &Request, risks: &RiskPolicy) -> Self {
+    pub(super) fn new(graph: &'a Graph, tolls: &'a Tolls, channels: &[&'a Channel], request: &Request) -> Self {
         let asker = &request.asker;
         let first = graph.releases().partition_point(|release| release.arch < asker.arch);
         let end = graph.releases().partition_point(|release| release.arch <= asker.arch);
@@ -118,65 +105,45 @@ impl<'a> Ground<'a> {
             words,
             out: Steps::default(),
             into: Steps::default(),
-            tolls: Vec::new(),
+            tolls,
             timing: Policy::timing(),
         };
-        ground.lay_out(request, risks);
+        ground.lay_out(&request.risks);
         ground.turn_around();
         ground
     }
 
-    /// The same ground, were all risks taken. What the rules said of it is not asked again.
-    pub(super) fn with_all_risks(&self, request: &Request) -> Self {
-        let taken = |toll: &Toll| match toll {
-            Toll::Declined(risks) => Toll::Risks(risks.clone()),
-            other => other.clone(),
-        };
+    /// The same ground, were all risks taken.
+    pub(super) fn with_all_risks(&self) -> Self {
         let mut ground = Self {
             channels: self.channels.clone(),
             held_by: self.held_by.clone(),
             entered: self.entered.clone(),
             out: Steps::default(),
             into: Steps::default(),
-            tolls: self.tolls.iter().map(taken).collect(),
             timing: Policy::timing(),
             ..*self
         };
-        ground.lay_out(request, &RiskPolicy::Any);
+        ground.lay_out(&RiskPolicy::Any);
         ground.turn_around();
         ground
     }
 
     /// Finds the steps out of each release.
-    fn lay_out(&mut self, request: &Request, risks: &RiskPolicy) {
-        // The standing rules do not look at the channel.
-        let Some(cluster) = self.channels.first().map(|place| place.cluster.clone()) else {
-            self.out.begin = vec![0; self.count as usize + 1];
-            return;
-        };
-        let at = Situation { graph: self.graph, cluster: &cluster, now: request.now };
-        let standing = Policy::standing();
+    fn lay_out(&mut self, policy: &RiskPolicy) {
+        let taken = |risks: &[RiskId]| risks.iter().all(|risk| policy.takes(self.graph.risk(*risk)));
+        let is_open: Vec<bool> =
+            self.graph.block_sets().map(|blocks| self.tolls.risks(blocks).is_some_and(taken)).collect();
         self.out.begin.push(0);
         for from in 0..self.count {
             for edge in self.graph.edges_from(self.id(from)) {
                 let to = edge.to.0 - self.first;
-                if self.is_held_together(from, to) && self.is_open(*edge, &standing, &at, risks) {
+                if is_open[edge.blocks.0 as usize] && self.is_held_together(from, to) {
                     self.out.steps.push(Step { release: to, blocks: edge.blocks, ends: self.ends(from, to) });
                 }
             }
             self.out.begin.push(self.out.steps.len() as u32);
         }
-    }
-
-    fn is_open(&mut self, edge: Edge, standing: &Policy, at: &Situation<'_>, risks: &RiskPolicy) -> bool {
-        let set = edge.blocks.0 as usize;
-        if self.tolls.len() <= set {
-            self.tolls.resize(set + 1, Toll::Unasked);
-        }
-        if matches!(self.tolls[set], Toll::Unasked) {
-            self.tolls[set] = toll(standing, edge, at, risks);
-        }
-        matches!(self.tolls[set], Toll::Risks(_))
     }
 
     /// Lists the same steps by where they lead to.
@@ -208,10 +175,7 @@ impl<'a> Ground<'a> {
 
     /// The risks of a step.
     pub(super) fn risks(&self, step: Step) -> &[RiskId] {
-        match &self.tolls[step.blocks.0 as usize] {
-            Toll::Risks(risks) => risks,
-            Toll::Unasked | Toll::Declined(_) | Toll::Closed => &[],
-        }
+        self.tolls.risks(step.blocks).unwrap_or_default()
     }
 
     /// The step between two releases, if there is one.
@@ -316,18 +280,4 @@ fn is_settled(channel: &Channel, now: Timestamp) -> bool {
     let last_end = channel.rollouts.iter().map(|rule| rule.window(last).end).max();
     let is_long_ago = |end: Timestamp| now.duration_since(end) >= CALENDAR_MARGIN;
     last == Timestamp::MIN || (last <= now && last_end.is_none_or(is_long_ago))
-}
-
-fn toll(standing: &Policy, edge: Edge, at: &Situation<'_>, policy: &RiskPolicy) -> Toll {
-    if edge.blocks == BlockSetId::NONE {
-        return Toll::Risks(Box::default());
-    }
-    match standing.judge(edge, at).answer {
-        Answer::Recommend => Toll::Risks(Box::default()),
-        Answer::RecommendUnless(risks) if risks.iter().all(|risk| policy.takes(at.graph.risk(*risk))) => {
-            Toll::Risks(risks.into_iter().collect())
-        }
-        Answer::RecommendUnless(risks) => Toll::Declined(risks.into_iter().collect()),
-        Answer::Wait { .. } | Answer::Refuse => Toll::Closed,
-    }
 }

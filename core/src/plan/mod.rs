@@ -13,6 +13,7 @@ mod safest;
 mod schedule;
 mod scope;
 mod search;
+mod tolls;
 
 pub mod duration;
 
@@ -27,12 +28,13 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
-pub use no_path::{Barrier, NoPath, Obstacle, Stranded};
+pub use no_path::{Barrier, NoGoal, NoPath, Obstacle, Stranded};
 pub use pace::{Pace, Timed, TimedHop};
 pub use pools::{CatchUp, Pools, pools};
 pub use request::{Asker, Goal, Preference, Request, RiskPolicy};
 pub use scope::channels;
 pub use search::{Certainty, Lasts};
+pub use tolls::Tolls;
 
 use crate::domain::{ChannelName, Graph, ReleaseId, RiskId};
 use ground::Ground;
@@ -73,24 +75,22 @@ pub struct Found {
     pub certainty: Certainty,
 }
 
-/// How far one gets where the goal itself is not in the channels: the best way to the newest release that is no newer than what was asked
-/// for. None if no update is offered.
-pub fn farthest(graph: &Graph, request: &Request, lasts: &Lasts<'_>) -> Option<Plan> {
-    let channels = channels(graph, &request.via).ok()?;
-    let start = scope::start(graph, &channels, request).ok()?;
-    let ground = Ground::new(graph, &channels, request, &request.risks);
-    no_path::farthest(&ground, request, ground.number(start), lasts)
-}
-
 /// Finds the best ways, or says why there is none. `lasts` says how long each update takes.
 pub fn paths(graph: &Graph, request: &Request, lasts: &Lasts<'_>) -> Result<Found, NoPath> {
+    paths_with(graph, &Tolls::of(graph, &request.asker.platform), request, lasts)
+}
+
+/// The same, where the graph's tolls for the asker's platform are known.
+pub fn paths_with(graph: &Graph, tolls: &Tolls, request: &Request, lasts: &Lasts<'_>) -> Result<Found, NoPath> {
     let channels = channels(graph, &request.via).map_err(NoPath::NoChannel)?;
     let start = scope::start(graph, &channels, request)?;
-    let goal = scope::goal(graph, &channels, request)?;
-    let ground = Ground::new(graph, &channels, request, &request.risks);
-    let ends = [ground.number(start), ground.number(goal)];
+    let ground = Ground::new(graph, tolls, &channels, request);
+    let start = ground.number(start);
+    let goal = scope::goal(graph, &channels, request)
+        .map_err(|is| NoPath::NoGoal { is, nearest: no_path::farthest(&ground, request, start, lasts) })?;
+    let ends = [start, ground.number(goal)];
     let search = Search::new(&ground, ends[1], request.prefer, lasts);
-    let ways = alternatives::best_ways(&search, ends[0], request.ways.clamp(1, Request::MAX_WAYS));
+    let ways = alternatives::best_ways(&search, start, request.ways.clamp(1, Request::MAX_WAYS));
     match ways.is_empty() {
         true => Err(no_path::stranded(&ground, &channels, request, ends, lasts)),
         false => {

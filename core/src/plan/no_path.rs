@@ -23,14 +23,26 @@ pub enum NoPath {
     FromUnknown,
     /// The cluster's release is in none of the channels.
     FromElsewhere(ReleaseId),
-    /// There is no release of the goal's version for the cluster's architecture.
-    GoalUnknown,
-    /// The goal is in none of the channels.
-    GoalElsewhere(ReleaseId),
-    /// The channels hold nothing that the goal could be.
-    NothingThere,
+    /// The goal is not there.
+    NoGoal {
+        /// Why.
+        is: NoGoal,
+        /// How far one gets: the best way to the newest release that is no newer than what was asked for. None if no update is offered.
+        nearest: Option<Plan>,
+    },
     /// All that is there, but no way leads to the goal.
     Stranded(Box<Stranded>),
+}
+
+/// Why there is no such goal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoGoal {
+    /// There is no release of that version for the cluster's architecture.
+    Unknown,
+    /// It is in none of the channels.
+    Elsewhere(ReleaseId),
+    /// The channels hold nothing that it could be.
+    NothingThere,
 }
 
 impl NoPath {
@@ -40,9 +52,9 @@ impl NoPath {
             Self::NoChannel(_) => "NoChannel",
             Self::FromUnknown => "FromUnknown",
             Self::FromElsewhere(_) => "FromNotInChannels",
-            Self::GoalUnknown => "GoalUnknown",
-            Self::GoalElsewhere(_) => "GoalNotInChannels",
-            Self::NothingThere => "NothingInChannels",
+            Self::NoGoal { is: NoGoal::Unknown, .. } => "GoalUnknown",
+            Self::NoGoal { is: NoGoal::Elsewhere(_), .. } => "GoalNotInChannels",
+            Self::NoGoal { is: NoGoal::NothingThere, .. } => "NothingInChannels",
             Self::Stranded(_) => "Stranded",
         }
     }
@@ -110,7 +122,7 @@ pub(super) fn stranded(
         of_goals_minor: of_goals_minor.map(|release| ground.id(*release)),
         barriers,
         more_barriers,
-        with_risks: with_risks(ground, request, [start, goal], lasts),
+        with_risks: with_risks(ground, [start, goal], lasts),
     }))
 }
 
@@ -212,8 +224,8 @@ fn barrier(ground: &Ground<'_>, channels: &[&Channel], request: &Request, edge: 
 }
 
 /// The way with the fewest risks, were all of them accepted.
-fn with_risks(ground: &Ground<'_>, request: &Request, [start, goal]: [u32; 2], lasts: &Lasts<'_>) -> Option<Plan> {
-    let ground = ground.with_all_risks(request);
+fn with_risks(ground: &Ground<'_>, [start, goal]: [u32; 2], lasts: &Lasts<'_>) -> Option<Plan> {
+    let ground = ground.with_all_risks();
     let search = Search::new(&ground, goal, Preference::Safest, lasts);
     let ways = alternatives::best_ways(&search, start, 1);
     ways.first().map(|way| schedule::plan(&ground, way, lasts))

@@ -138,7 +138,7 @@ mod tests {
         Member, Pattern, ReleaseName, Releases, Risk, Trust,
     };
     use crate::finding::Place;
-    use crate::plan::{Asker, Goal, Preference, Request, RiskPolicy};
+    use crate::plan::{Asker, Goal, Preference, Request, RiskPolicy, Tolls};
 
     /// From 4.9.0 to 4.9.3 through 4.9.1, with a risk at each of two hops; or through 4.9.2, with one.
     fn graph() -> Graph {
@@ -191,7 +191,8 @@ mod tests {
             now: Timestamp::UNIX_EPOCH,
         };
         let channels: Vec<_> = graph.channels().values().collect();
-        let ground = Ground::new(&graph, &channels, &request, &request.risks);
+        let tolls = Tolls::of(&graph, &Fact::Unknown);
+        let ground = Ground::new(&graph, &tolls, &channels, &request);
         let mut search = Search::new(&ground, 3, Preference::Safest, &|_, _| jiff::SignedDuration::from_mins(90));
         for (limit, certainty) in [(MAX_LABELS, Certainty::Best), (1, Certainty::SearchLimit)] {
             search.max_labels = limit;

@@ -1,6 +1,6 @@
 //! What a request means in a graph: its channels, its release, its goal. Or why it means nothing.
 
-use super::{Goal, NoPath, Request};
+use super::{Goal, NoGoal, NoPath, Request};
 use crate::domain::{Channel, ChannelName, Graph, ReleaseId, Version};
 
 /// The channels that are meant: each a name, or a stream (`eus` is every `eus-*`), in the order in which they are preferred. Or the first
@@ -39,7 +39,7 @@ pub(super) fn start(graph: &Graph, channels: &[&Channel], request: &Request) -> 
 ///
 /// The newest is the newest final one that has entered a channel and is not older than the cluster's; a pre-release is one only
 /// where there is no such release.
-pub(super) fn goal(graph: &Graph, channels: &[&Channel], request: &Request) -> Result<ReleaseId, NoPath> {
+pub(super) fn goal(graph: &Graph, channels: &[&Channel], request: &Request) -> Result<ReleaseId, NoGoal> {
     let (major, minor) = match &request.goal {
         Goal::Version(version) => return named(graph, channels, request, version),
         Goal::NewestOf { major, minor } => (Some(*major), Some(*minor)),
@@ -56,14 +56,14 @@ pub(super) fn goal(graph: &Graph, channels: &[&Channel], request: &Request) -> R
     let mut all: Vec<ReleaseId> = entered.collect();
     all.sort_unstable();
     let is_final = |id: &&ReleaseId| version(**id).pre_release().is_empty() && *version(**id) >= request.from;
-    all.iter().rev().find(is_final).or(all.last()).copied().ok_or(NoPath::NothingThere)
+    all.iter().rev().find(is_final).or(all.last()).copied().ok_or(NoGoal::NothingThere)
 }
 
-fn named(graph: &Graph, channels: &[&Channel], request: &Request, version: &Version) -> Result<ReleaseId, NoPath> {
-    let found = graph.find(version, &request.asker.arch).ok_or(NoPath::GoalUnknown)?;
+fn named(graph: &Graph, channels: &[&Channel], request: &Request, version: &Version) -> Result<ReleaseId, NoGoal> {
+    let found = graph.find(version, &request.asker.arch).ok_or(NoGoal::Unknown)?;
     match is_member(channels, found) {
         true => Ok(found),
-        false => Err(NoPath::GoalElsewhere(found)),
+        false => Err(NoGoal::Elsewhere(found)),
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use towpath_core::domain::{ReleaseId, Risk};
-use towpath_core::plan::{Barrier, CatchUp, Certainty, NoPath, Obstacle, Plan, Pools, RiskPolicy, Stranded, farthest};
+use towpath_core::plan::{Barrier, CatchUp, Certainty, NoGoal, NoPath, Obstacle, Plan, Pools, RiskPolicy, Stranded};
 
 use super::{ShapeIs, Told};
 use crate::cincinnati;
@@ -60,7 +60,7 @@ fn taken(policy: &RiskPolicy) -> Value {
 fn goal_of(no_path: &NoPath) -> Option<ReleaseId> {
     match no_path {
         NoPath::Stranded(stranded) => Some(stranded.goal),
-        NoPath::GoalElsewhere(goal) => Some(*goal),
+        NoPath::NoGoal { is: NoGoal::Elsewhere(goal), .. } => Some(*goal),
         _ => None,
     }
 }
@@ -124,19 +124,25 @@ fn paused(told: &Told<'_>, pools: Pools) -> Value {
 fn why_not(told: &Told<'_>, no_path: &NoPath) -> Value {
     let mut value = json!({"code": no_path.code()});
     match no_path {
-        NoPath::FromElsewhere(id) | NoPath::GoalElsewhere(id) => {
-            let channels = &told.graph.release(*id).channels;
-            value["otherChannels"] = channels.iter().map(|(name, _)| name.as_str()).collect();
-            nearest_value(told, farthest(told.graph, told.request, &told.pace.lasts(told.graph)).as_ref(), &mut value);
+        NoPath::FromElsewhere(id) => {
+            value["otherChannels"] = channels_of(told, *id);
+            nearest_value(told, None, &mut value);
         }
         NoPath::NoChannel(name) => value["channel"] = name.as_str().into(),
         NoPath::FromUnknown => {}
-        NoPath::GoalUnknown | NoPath::NothingThere => {
-            nearest_value(told, farthest(told.graph, told.request, &told.pace.lasts(told.graph)).as_ref(), &mut value);
+        NoPath::NoGoal { is, nearest } => {
+            if let NoGoal::Elsewhere(id) = is {
+                value["otherChannels"] = channels_of(told, *id);
+            }
+            nearest_value(told, nearest.as_ref(), &mut value);
         }
         NoPath::Stranded(stranded) => stranded_value(told, stranded, &mut value),
     }
     value
+}
+
+fn channels_of(told: &Told<'_>, release: ReleaseId) -> Value {
+    told.graph.release(release).channels.iter().map(|(name, _)| name.as_str()).collect()
 }
 
 /// How far one gets.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use towpath_core::domain::{Answer, ChannelName, Release, ReleaseId, RiskId, Version};
-use towpath_core::plan::{Barrier, Goal, NoPath, Obstacle, Plan, RiskPolicy, Stranded, farthest};
+use towpath_core::plan::{Barrier, Goal, NoGoal, NoPath, Obstacle, Plan, RiskPolicy, Stranded};
 
 use super::Told;
 use super::text::{name_of, version, versions, via};
@@ -40,28 +40,29 @@ pub(super) fn why_not(told: &Told<'_>, no_path: &NoPath) -> String {
             format!("There is no channel {name}; there are {}.\n", listed(alike.iter().map(|name| name.as_str())))
         }
         (NoPath::FromUnknown, _) => unknown(&request.from),
-        (NoPath::GoalUnknown, Goal::Version(wanted)) => unknown(wanted) + &how_far(told),
         (NoPath::FromElsewhere(id), _) => elsewhere(*id),
-        (NoPath::GoalElsewhere(id), _) => elsewhere(*id) + &how_far(told),
-        (NoPath::NothingThere | NoPath::GoalUnknown, goal) => match goal {
-            Goal::NewestOf { major, minor } => {
+        (NoPath::NoGoal { is, nearest }, goal) => match (is, goal) {
+            (NoGoal::Elsewhere(id), _) => elsewhere(*id) + &how_far(told, nearest.as_ref()),
+            (_, Goal::Version(wanted)) => unknown(wanted) + &how_far(told, nearest.as_ref()),
+            (_, Goal::NewestOf { major, minor }) => {
                 let others = holding(told, *major, *minor);
-                format!("There is no {major}.{minor} for {arch} in {}{others}.\n", via(told)) + &how_far(told)
+                let none = format!("There is no {major}.{minor} for {arch} in {}{others}.\n", via(told));
+                none + &how_far(told, nearest.as_ref())
             }
-            _ => format!("There is no release for {arch} in {}.\n", via(told)),
+            (_, Goal::Newest) => format!("There is no release for {arch} in {}.\n", via(told)),
         },
         (NoPath::Stranded(stranded), _) => stranded_text(told, stranded),
     }
 }
 
 /// How far one gets all the same.
-fn how_far(told: &Told<'_>) -> String {
-    let Some(plan) = farthest(told.graph, told.request, &told.pace.lasts(told.graph)) else {
+fn how_far(told: &Told<'_>, nearest: Option<&Plan>) -> String {
+    let Some(plan) = nearest else {
         return "No update towards it is offered at all.\n".to_owned();
     };
     let (hops, far) = (counted(plan.hops.len(), "hop"), plan.hops.last().map(|hop| version(told, hop.to)));
     far.map_or_else(String::new, |far| {
-        format!("The nearest release that can be reached is {far}, in {hops}: {}.\n", versions(told, &plan))
+        format!("The nearest release that can be reached is {far}, in {hops}: {}.\n", versions(told, plan))
     })
 }
 

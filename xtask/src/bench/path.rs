@@ -2,6 +2,8 @@
 //!
 //! The service is asked one question after the other over HTTP; what is measured includes the connection. The data of five
 //! architectures has as many edges of each as that of one has: a question is about one of them.
+//!
+//! Then graphs of growing size are asked the same way: what a question costs the processor must not grow faster than the edges.
 
 use std::fs;
 use std::time::Instant;
@@ -13,6 +15,7 @@ use super::bars::Bars;
 use super::http::{self, Encoding};
 use super::real_data;
 use super::scratch::Scratch;
+use super::synthetic::Synthetic;
 use super::table::{Table, shown_micros};
 use super::towpath::{Inputs, Towpath};
 use super::{Options, tools};
@@ -38,16 +41,63 @@ pub(super) fn run(options: &Options) -> anyhow::Result<Outcome> {
         for more in ["via=stable", "via=eus", "via=stable,fast,eus", "via=stable,fast,eus,candidate&risks=unknown"] {
             table.row(measured(file, more, &versions, &towpath, &mut bars)?);
         }
-        for more in ["via=stable&prefer=safest", "via=stable&prefer=soonest", "via=stable&to=newest"] {
+        let all = "via=stable,fast,eus,candidate&risks=unknown";
+        let preferring = ["safest", "soonest"]
+            .map(|prefer| [format!("via=stable&prefer={prefer}"), format!("{all}&prefer={prefer}")]);
+        for more in preferring.iter().flatten().map(String::as_str).chain(["via=stable&to=newest"]) {
             table.row(measured(file, more, &versions, &towpath, &mut bars)?);
         }
     }
     say(format!("\nways between random releases of amd64\n{table}"))?;
+    say(format!("\nways in graphs of growing size, via=stable\n{}", growth(&binary, &mut bars)?))?;
     match bars.missed() {
         [] => say("every bar is met")?,
         missed => missed.iter().try_for_each(|sentence| say(format!("missed: {sentence}")))?,
     }
     Ok(bars.outcome())
+}
+
+/// How many releases each row has.
+const SIZES: [usize; 3] = [1_000, 3_000, 10_000];
+/// So many questions are asked of each.
+const GROWTH_QUESTIONS: usize = 500;
+/// By so much the processor time per question and edge may grow from the first row on: noise, not another order.
+const GROWTH: f64 = 1.5;
+
+/// What a question costs the processor as edges become more.
+fn growth(binary: &std::path::Path, bars: &mut Bars) -> anyhow::Result<Table> {
+    let mut table = Table::new(["releases", "edges", "CPU per question", "per edge", "ratio", "bar"]);
+    let mut first = None;
+    for releases in SIZES {
+        let scratch = Scratch::new("path-growth")?;
+        let graph = Synthetic::write(scratch.folder(), releases)?;
+        let towpath = Towpath::start(binary, &Inputs::new(&graph.graph_data, &graph.releases), &scratch)?;
+        let versions = versions(&graph.releases)?;
+        let ask = |numbers: std::ops::Range<usize>| {
+            numbers.into_iter().try_for_each(|number| ask(&towpath, "via=stable", &versions, number).map(drop))
+        };
+        // Once, so that what is kept for all questions is there.
+        ask(0..1)?;
+        let before = towpath.processor_seconds()?;
+        ask(1..1 + GROWTH_QUESTIONS)?;
+        let micros = (towpath.processor_seconds()? - before) / GROWTH_QUESTIONS as f64 * 1e6;
+        let per_edge = micros / graph.edges as f64;
+        let ratio = per_edge / *first.get_or_insert(per_edge);
+        let bar = bars.at_most(
+            &format!("processor time per question and edge with {releases} releases, to the first"),
+            ratio,
+            GROWTH,
+        );
+        table.row([
+            releases.to_string(),
+            graph.edges.to_string(),
+            shown_micros(micros),
+            format!("{:.1} ns", per_edge * 1e3),
+            format!("{ratio:.2}"),
+            bar,
+        ]);
+    }
+    Ok(table)
 }
 
 /// The versions of amd64 that a file has.
@@ -69,17 +119,8 @@ fn measured(
     let mut micros = Vec::new();
     let mut found = 0;
     for number in 0..QUESTIONS {
-        let (from, to) =
-            (&versions[scattered(2 * number) % versions.len()], &versions[scattered(2 * number + 1) % versions.len()]);
-        let target = match more.contains("to=") {
-            true => format!("/api/v1/path?from={from}&{more}"),
-            false => format!("/api/v1/path?from={from}&to={to}&{more}"),
-        };
-        let asked = Instant::now();
-        let answer = http::get(towpath.port, &target, Encoding::Identity)?;
-        micros.push(asked.elapsed().as_secs_f64() * 1e6);
-        ensure!(answer.status == 200, "{target} is answered with {}", answer.status);
-        let told: Value = serde_json::from_slice(&answer.body)?;
+        let (took, told) = ask(towpath, more, versions, number)?;
+        micros.push(took);
         found += usize::from(told["found"] == true);
     }
     micros.sort_by(f64::total_cmp);
@@ -88,6 +129,21 @@ fn measured(
     let figures = [at(0.5), at(0.99), at(1.0)].map(shown_micros);
     let [p50, p99, slowest] = figures;
     Ok([file.to_owned(), more.to_owned(), QUESTIONS.to_string(), found.to_string(), p50, p99, slowest, bar.to_string()])
+}
+
+/// Asks one question: how long the answer took, in microseconds, and the answer.
+fn ask(towpath: &Towpath, more: &str, versions: &[String], number: usize) -> anyhow::Result<(f64, Value)> {
+    let (from, to) =
+        (&versions[scattered(2 * number) % versions.len()], &versions[scattered(2 * number + 1) % versions.len()]);
+    let target = match more.contains("to=") {
+        true => format!("/api/v1/path?from={from}&{more}"),
+        false => format!("/api/v1/path?from={from}&to={to}&{more}"),
+    };
+    let asked = Instant::now();
+    let answer = http::get(towpath.port, &target, Encoding::Identity)?;
+    let micros = asked.elapsed().as_secs_f64() * 1e6;
+    ensure!(answer.status == 200, "{target} is answered with {}", answer.status);
+    Ok((micros, serde_json::from_slice(&answer.body)?))
 }
 
 /// The same numbers in each run, all over the place.

@@ -18,6 +18,7 @@ pub(super) struct Synthetic {
     pub(super) releases: PathBuf,
     pub(super) platforms: PathBuf,
     pub(super) channels: usize,
+    pub(super) edges: usize,
 }
 
 impl Synthetic {
@@ -29,6 +30,7 @@ impl Synthetic {
             releases: folder.join("releases.json"),
             platforms: folder.join("platforms.csv"),
             channels,
+            edges: channels * (0..CHANNEL_RELEASES).map(|patch| patch.min(PREDECESSORS)).sum::<usize>(),
         };
         scratch::write(&graph.graph_data.join("version"), "1.1.0\n")?;
         for channel in 0..channels {
