@@ -7,6 +7,7 @@ use std::fmt::Write;
 
 use expect_test::expect_file;
 use jiff::{SignedDuration, Timestamp};
+use towpath_core::domain::automatic::{Asked, AutomaticReason, Pin};
 use towpath_core::domain::fleet::{FleetReason, UpgradeState};
 use towpath_core::domain::readiness::{ApiName, ApiUser};
 use towpath_core::domain::ready_reason::{Lag, ObjectKind, OperatorLimit, ReadyReason, RemovedApi};
@@ -23,7 +24,12 @@ Why an update is not simply offered, or does not start: the stable code that sta
 #[test]
 fn the_page_of_reasons_is_what_the_code_says() {
     let mut page = HEAD.to_owned();
-    for (title, reasons) in [("The graph", graph()), ("The fleet's policy", fleet()), ("The cluster itself", ready())] {
+    for (title, reasons) in [
+        ("The graph", graph()),
+        ("The fleet's policy", fleet()),
+        ("The cluster itself", ready()),
+        ("Automatic updates", automatic()),
+    ] {
         writeln!(page, "## {title}\n\n| code | for example | what helps |\n|---|---|---|").unwrap();
         for reason in reasons {
             let (code, help) = (reason.code(), help(&reason));
@@ -36,11 +42,11 @@ fn the_page_of_reasons_is_what_the_code_says() {
 
 #[test]
 fn every_code_is_there_once() {
-    let all: Vec<&str> = graph().iter().chain(&fleet()).chain(&ready()).map(Reason::code).collect();
+    let all: Vec<&str> = graph().iter().chain(&fleet()).chain(&ready()).chain(&automatic()).map(Reason::code).collect();
     let different: BTreeSet<&str> = all.iter().copied().collect();
     assert_eq!(different.len(), all.len());
     // As many as `help` has: whoever adds a reason adds an example.
-    assert_eq!(all.len(), 48);
+    assert_eq!(all.len(), 70);
 }
 
 /// What helps. A new reason does not compile without a line here.
@@ -62,6 +68,36 @@ fn help(reason: &Reason) -> &'static str {
         Reason::FleetHolds { .. } => "ask `towpath fleet why`",
         Reason::Fleet(reason) => help_of_fleet(reason),
         Reason::Ready(reason) => help_of_ready(reason),
+        Reason::Automatic(reason) => help_of_automatic(reason),
+    }
+}
+
+fn help_of_automatic(reason: &AutomaticReason) -> &'static str {
+    match reason {
+        AutomaticReason::NotOptedIn => "opt in, if that is what you want: docs/agent.md",
+        AutomaticReason::NotAtRest { .. } => "settle what it says, or wait",
+        AutomaticReason::RestUnknown { .. } => "look at its ClusterVersion: its version operator may not run",
+        AutomaticReason::UpdateAsked { .. } => "wait, or take the request back: `oc adm upgrade --clear`",
+        AutomaticReason::CurrentUnknown => "wait for the installation to complete",
+        AutomaticReason::NotRecommended { .. } => "read what it is about; take it by hand if it is right for you",
+        AutomaticReason::AdviceUnknown { .. } => "see that the cluster's monitoring can be asked",
+        AutomaticReason::NotNewer { .. } => "nothing; go back by hand if you have to",
+        AutomaticReason::SkipsMinor { .. } => "nothing; it comes after the minor version between",
+        AutomaticReason::BeyondPin { .. } => "raise or remove the pin",
+        AutomaticReason::OutsideWindows { .. } => "wait for the window",
+        AutomaticReason::TooSoon { .. } => "wait",
+        AutomaticReason::TooManyFailures { .. } => "find out why they failed; any update that completes sets it back",
+        AutomaticReason::NoDigest => "let the upstream name images by their digest",
+        AutomaticReason::NotProved => "nothing; it is looked at once nothing else stands in the way",
+        AutomaticReason::NotSigned { .. } => {
+            "if it should be signed, look at keyring and stores; if not, at who offers it"
+        }
+        AutomaticReason::MetadataUnknown => "see that the agent can read the image in its registry",
+        AutomaticReason::OtherRelease { .. } => "find out who offers it: this is how an attack looks",
+        AutomaticReason::OnlyClaimed { .. } => "take it by hand if it is right for you",
+        AutomaticReason::GraphWentBack { .. } => "find out which service answers, and from what data",
+        AutomaticReason::GraphTooOld { .. } => "see that the service reads its sources; its `/readyz` says",
+        AutomaticReason::GraphAgeUnknown => "see that the agent reaches the service, and that its token is right",
     }
 }
 
@@ -185,6 +221,38 @@ fn fleet() -> Vec<Reason> {
         FleetReason::Schedule { schedule: "0 9 * * 1-5".into(), next: Some(noon()) },
     ];
     reasons.into_iter().map(|reason| Reason::Fleet(Box::new(reason))).collect()
+}
+
+fn automatic() -> Vec<Reason> {
+    let (current, next) = (version("4.20.1"), noon() + SignedDuration::from_hours(24));
+    let risk = || ("SlowStart".into(), "it applies to this cluster".into());
+    let ((reason, message), (unknown, why)) =
+        (risk(), ("EvaluationFailed".into(), "Prometheus cannot be asked".into()));
+    let reasons = [
+        AutomaticReason::NotOptedIn,
+        AutomaticReason::NotAtRest { condition: "Progressing".into(), message: "Working towards 4.20.2".into() },
+        AutomaticReason::RestUnknown { condition: "Failing".into() },
+        AutomaticReason::UpdateAsked { asked: Asked { version: Some(version("4.20.2")), image: None } },
+        AutomaticReason::CurrentUnknown,
+        AutomaticReason::NotRecommended { reason, message },
+        AutomaticReason::AdviceUnknown { reason: unknown, message: why },
+        AutomaticReason::NotNewer { current: current.clone() },
+        AutomaticReason::SkipsMinor { current: current.clone() },
+        AutomaticReason::BeyondPin { pin: Pin::parse("4.20").unwrap() },
+        AutomaticReason::OutsideWindows { opens: Some(next) },
+        AutomaticReason::TooSoon { last: noon(), until: next },
+        AutomaticReason::TooManyFailures { failures: 3 },
+        AutomaticReason::NoDigest,
+        AutomaticReason::NotProved,
+        AutomaticReason::NotSigned { found: "there is no signature for it".into() },
+        AutomaticReason::MetadataUnknown,
+        AutomaticReason::OtherRelease { is: "4.19.0".into() },
+        AutomaticReason::OnlyClaimed { current },
+        AutomaticReason::GraphWentBack { seen: next, now: noon() },
+        AutomaticReason::GraphTooOld { good_at: noon() },
+        AutomaticReason::GraphAgeUnknown,
+    ];
+    reasons.into_iter().map(|reason| Reason::Automatic(Box::new(reason))).collect()
 }
 
 fn ready() -> Vec<Reason> {

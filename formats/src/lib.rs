@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+pub mod agent;
 pub mod cincinnati;
 pub mod cluster_list;
 pub mod cluster_objects;
@@ -21,6 +22,7 @@ pub mod graph_lint;
 pub mod graph_request;
 pub mod image_set;
 mod json;
+mod maintenance;
 pub mod mirror;
 pub mod oci;
 pub mod path;

@@ -5,6 +5,7 @@
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use towpath_core::domain::Fact;
+use towpath_core::domain::automatic::OptIn;
 use towpath_core::domain::readiness::{Facts, Progress};
 use towpath_core::finding::Finding;
 use towpath_formats::SourceFile;
@@ -24,9 +25,70 @@ fn documents_lists_and_json_are_the_same() {
         {"kind": "MachineConfigPool", "metadata": {"name": "worker"}, "spec": {"paused": true, "nodeSelector": {"matchLabels": {"node-role.kubernetes.io/worker": ""}}}}]}"#;
     assert_eq!(documents, list);
     assert_eq!(documents, one("a.json", json));
+    assert_eq!(documents, one("a.yaml", &format!("--- # a node\n{NODE}---\t# its pool\n{POOL}")));
     assert_eq!(documents, read(&[("nodes.yaml", NODE), ("pools/worker.yml", POOL)]).unwrap().facts);
     let Fact::Known(nodes) = documents.nodes else { panic!("nodes were given") };
     assert_eq!(nodes[0].pool, Fact::Known("worker".into()));
+}
+
+#[test]
+fn a_field_that_stands_there_twice_is_an_error() {
+    let pool = "kind: MachineConfigPool\nmetadata: {name: worker}\nspec:\n  paused: true\n  paused: false\n";
+    let json =
+        r#"{"kind": "MachineConfigPool", "metadata": {"name": "worker"}, "spec": {"paused": true, "paused": false}}"#;
+    check_findings(&[("a.yaml", pool)], expect![[r#""#]]);
+    check_findings(&[("b.json", json)], expect![[r#""#]]);
+}
+
+#[test]
+fn how_a_cluster_stands() {
+    let version = r#"{"kind": "ClusterVersion", "metadata": {"name": "version", "annotations": {"towpath.dev/automatic-updates": "true"}},
+        "spec": {"desiredUpdate": {"version": "4.20.1", "image": "r@sha256:1"}},
+        "status": {
+            "desired": {"version": "4.20.1", "image": "r@sha256:1"},
+            "history": [{"state": "Completed", "version": "4.20.1", "startedTime": "2026-11-06T10:00:00Z", "completionTime": "2026-11-06T11:00:00Z"}],
+            "conditions": [{"type": "Progressing", "status": "False", "lastTransitionTime": "2026-11-06T11:00:00Z"}],
+            "availableUpdates": [{"version": "4.20.2", "image": "r@sha256:2"}, {"version": "4.20.3", "image": "r@sha256:3"}, {"version": "oops"}],
+            "conditionalUpdates": [
+                {"release": {"version": "4.20.3", "image": "r@sha256:3"}, "conditions": [{"type": "Recommended", "status": "False", "reason": "SlowStart", "message": "it applies"}]},
+                {"release": {"version": "4.20.4", "image": "r@sha256:4"}, "conditions": [{"type": "Recommended", "status": "True"}]},
+                {"release": {"version": "4.20.5", "image": "r@sha256:5"}}]}}"#;
+    let standing = read(&[("a.json", version)]).unwrap().standing;
+    assert_eq!(standing.opt_in, OptIn::Wanted);
+    assert_eq!(standing.current().unwrap().to_string(), "4.20.1");
+    assert_eq!(standing.last_completed().unwrap().to_string(), "2026-11-06T11:00:00Z");
+    assert_eq!(standing.open_request(), None);
+    assert_eq!(standing.conditions.len(), 1);
+    let offers: Vec<_> = standing.offers.iter().map(|offer| format!("{} {:?}", offer.version, offer.advice)).collect();
+    let expected = [
+        "4.20.2 Recommended",
+        r#"4.20.3 NotRecommended { reason: "SlowStart", message: "it applies" }"#,
+        "4.20.4 Recommended",
+        r#"4.20.5 NotKnown { reason: "NotEvaluated", message: "its risks have not been weighed" }"#,
+    ];
+    assert_eq!(offers, expected);
+}
+
+#[test]
+fn the_property_counts_before_the_annotation_and_nothing_is_no() {
+    let opt_in = |spec: &str, annotation: &str| {
+        let text = format!(
+            "kind: ClusterVersion\nmetadata: {{name: version, annotations: {{towpath.dev/automatic-updates: {annotation}}}}}\nspec: {spec}\n"
+        );
+        read(&[("a.yaml", &text)]).unwrap().standing.opt_in
+    };
+    for (spec, annotation, expected) in [
+        ("{}", "'true'", OptIn::Wanted),
+        ("{}", "'false'", OptIn::NotWanted),
+        ("{}", "'True'", OptIn::NotWanted),
+        ("{automaticUpdates: true}", "'false'", OptIn::Wanted),
+        ("{automaticUpdates: false}", "'true'", OptIn::NotWanted),
+        ("{automaticUpdates: 'true'}", "'true'", OptIn::NotWanted),
+    ] {
+        assert_eq!(opt_in(spec, annotation), expected, "{spec} {annotation}");
+    }
+    let silent = read(&[("a.yaml", "kind: ClusterVersion\nmetadata: {name: version}\n")]).unwrap();
+    assert_eq!(silent.standing.opt_in, OptIn::NotWanted);
 }
 
 #[test]

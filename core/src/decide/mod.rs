@@ -1,7 +1,10 @@
 //! The questions that are asked of rules.
 
+mod choose;
 mod dispatch;
 mod explain;
+mod follow;
+mod gate;
 mod history;
 mod ledger;
 mod offers;
@@ -13,8 +16,11 @@ mod status;
 mod timetable;
 mod why;
 
+pub use choose::{Choice, choose};
 pub use dispatch::{Decision, Desk, LockNeed, Start, StartKind, dispatch, sector_key};
 pub use explain::{Candidate, Explanation, Standing, explain};
+pub use follow::{Outcome, follow};
+pub use gate::{Gate, gate};
 pub use history::{HistoryRow, history};
 pub use ledger::{Ledger, Tenure};
 pub use offers::OfferBook;

@@ -1,5 +1,6 @@
 //! The nouns: graph, cluster, window, verdict, and what they are made of.
 
+pub mod automatic;
 pub mod block;
 pub mod channel;
 pub mod cluster;

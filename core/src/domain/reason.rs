@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::automatic::AutomaticReason;
 use super::fleet::FleetReason;
 use super::ready_reason::ReadyReason;
 use super::{Arch, Channel, ChannelName, Cluster, ClusterId, Platform, Version, Window};
@@ -133,6 +134,11 @@ pub enum Reason {
         /// What stands in the way.
         Box<ReadyReason>,
     ),
+    /// The cluster does not take it by itself.
+    Automatic(
+        /// Why.
+        Box<AutomaticReason>,
+    ),
 }
 
 impl Reason {
@@ -155,7 +161,13 @@ impl Reason {
             Self::FleetHolds { .. } => "FleetHolds",
             Self::Fleet(reason) => reason.code(),
             Self::Ready(reason) => reason.code(),
+            Self::Automatic(reason) => reason.code(),
         }
+    }
+
+    /// Whether it only informs, and speaks against nothing.
+    pub fn is_note(&self) -> bool {
+        matches!(self, Self::Ready(reason) if reason.is_note())
     }
 
     /// Where in the graph data it was declared, if it was.
@@ -176,7 +188,8 @@ impl Reason {
             | Self::SourceStale { .. }
             | Self::FleetHolds { .. }
             | Self::Fleet(_)
-            | Self::Ready(_) => None,
+            | Self::Ready(_)
+            | Self::Automatic(_) => None,
         }
     }
 
@@ -228,6 +241,7 @@ impl fmt::Display for Reason {
             }
             Self::Fleet(reason) => reason.fmt(f),
             Self::Ready(reason) => reason.fmt(f),
+            Self::Automatic(reason) => reason.fmt(f),
         }
     }
 }

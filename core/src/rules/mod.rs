@@ -1,5 +1,6 @@
 //! Rules: each reason an update may not happen now, one small file each.
 
+pub mod automatic;
 mod channel_entry;
 pub(crate) mod fleet;
 mod hard_block;

@@ -53,6 +53,23 @@ pub(crate) fn check_pace(facts: &str, question: &str, workers: u32, expected: ex
     expected.assert_eq(&text);
 }
 
+/// Why the first update is not taken while a source is too old.
+pub(crate) fn stranded_by_a_stale_source(facts: &str, question: &str) -> Vec<&'static str> {
+    let (data, releases) = read(facts);
+    let stale = StaleSource { source: "graph-data".into(), last_good: jiff::Timestamp::UNIX_EPOCH };
+    let graph = Graph::build(data, releases).0.with_stale(vec![stale]);
+    let lasts = |_, _| jiff::SignedDuration::from_mins(90);
+    let Err(NoPath::Stranded(stranded)) = paths(&graph, &request(question), &lasts) else {
+        panic!("there is a way");
+    };
+    assert_eq!((&stranded.nearest, &stranded.with_risks), (&None, &None));
+    let codes = stranded.barriers.iter().map(|barrier| match &barrier.obstacle {
+        Obstacle::Rules { verdict, .. } => verdict.reasons.iter().map(|reason| reason.code()).next().unwrap(),
+        Obstacle::NoChannelHoldsBoth(_) => "NoChannelHoldsBoth",
+    });
+    codes.collect()
+}
+
 fn request(question: &str) -> Request {
     let words: Vec<&str> = question.split_whitespace().collect();
     let after = |name: &str| words.iter().position(|word| *word == name).map(|at| words[at + 1]);

@@ -237,6 +237,12 @@ fn where_the_way_ends_it_says_why() {
 }
 
 #[test]
+fn while_a_source_is_too_old_no_way_leads_anywhere() {
+    let closed = dsl::stranded_by_a_stale_source(EUS, "4.6.1 -> 4.10 via eus");
+    assert_eq!(closed, ["SourceStale"], "nobody knows what the source would say now");
+}
+
+#[test]
 fn what_does_not_exist_is_said() {
     check(
         EUS,

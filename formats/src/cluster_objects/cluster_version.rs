@@ -102,7 +102,7 @@ fn objection(reader: &mut Reader, object: &Object, by: &str) -> Option<Objection
 }
 
 /// A field that is a text; empty if it is anything else.
-fn text<'n>(node: &'n Node, name: &str) -> &'n str {
+pub(super) fn text<'n>(node: &'n Node, name: &str) -> &'n str {
     match node.get(name).map(|node| &node.value) {
         Some(Value::Text(text)) => text,
         _ => "",

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use towpath_core::finding::{Finding, Place};
 
 use super::{AGAIN, Kind, MAX_OBJECTS};
-use crate::tree::{self, Node, Value};
+use crate::tree::{self, Key, Node, Value};
 use crate::words::plain;
 use crate::{SourceFile, json, yaml};
 
@@ -69,7 +69,7 @@ fn split(text: &str) -> Vec<(u32, &str)> {
     let mut documents = Vec::new();
     let (mut start, mut start_line, mut offset) = (0, 0, 0);
     for (line, content) in (0u32..).zip(text.split_inclusive('\n')) {
-        let is_marker = content.strip_prefix("---").is_some_and(|rest| rest.trim().is_empty());
+        let is_marker = content.strip_prefix("---").is_some_and(is_blank_or_comment);
         if is_marker {
             documents.push((start_line, &text[start..offset]));
             (start, start_line) = (offset + content.len(), line + 1);
@@ -78,6 +78,10 @@ fn split(text: &str) -> Vec<(u32, &str)> {
     }
     documents.push((start_line, &text[start..]));
     documents
+}
+
+fn is_blank_or_comment(rest: &str) -> bool {
+    rest.trim().is_empty() || (rest.starts_with([' ', '\t']) && rest.trim_start().starts_with('#'))
 }
 
 fn shifted(place: Place, lines: u32) -> Place {
@@ -130,6 +134,11 @@ impl Found {
 
     fn keep(&mut self, kind: Kind, place: Place, node: Node) {
         self.given.insert(kind);
+        if let Some(key) = repeated(&node) {
+            let place = if key.line == 0 { place.clone() } else { place.at(key.line, key.column) };
+            let problem = format!("`{}` stands here twice: which of them is meant?", plain(&key.text));
+            self.findings.push(Finding::error("field-twice", place, problem, AGAIN));
+        }
         let of_metadata = |field: &str| -> Arc<str> {
             match node.get("metadata").and_then(|metadata| metadata.get(field)) {
                 Some(Node { value: Value::Text(text), .. }) => Arc::from(&**text),
@@ -158,6 +167,19 @@ impl Found {
             self.findings.push(Finding::error("given-twice", place.clone(), problem, remedy));
         }
         self.objects.push(Object { kind, namespace, name, place, node });
+    }
+}
+
+/// A field that an object, or anything in it, has twice.
+fn repeated(node: &Node) -> Option<&Key> {
+    match &node.value {
+        Value::List(items) => items.iter().find_map(repeated),
+        Value::Map(fields) => {
+            let mut seen = BTreeSet::new();
+            let twice = fields.iter().find(|(key, _)| !seen.insert(&*key.text)).map(|(key, _)| key);
+            twice.or_else(|| fields.iter().find_map(|(_, value)| repeated(value)))
+        }
+        _ => None,
     }
 }
 

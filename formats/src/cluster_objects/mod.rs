@@ -8,15 +8,19 @@ mod cluster_version;
 mod documents;
 mod nodes;
 mod operators;
+mod standing;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use towpath_core::domain::automatic::Standing;
 use towpath_core::domain::readiness::Facts;
 use towpath_core::domain::{Arch, ClusterId, Fact};
 use towpath_core::finding::Finding;
 use towpath_core::plan::duration::Shape;
+
+pub use standing::OPT_IN;
 
 use crate::SourceFile;
 use crate::record::Reader;
@@ -33,6 +37,8 @@ pub struct ClusterObjects {
     pub id: Fact<ClusterId>,
     /// What is known of it.
     pub facts: Facts,
+    /// How it stands: what the agent looks at before it starts anything.
+    pub standing: Standing,
     /// What it looks like, if its nodes and pools say so.
     pub shape: Option<Shape>,
     /// The architecture of all its nodes, if it is one.
@@ -77,6 +83,7 @@ pub fn read(files: &[SourceFile], now: Timestamp) -> Result<(ClusterObjects, Vec
     let mut all = Reading { findings: Vec::new() };
     let version = of(Kind::ClusterVersion).next().map(|object| all.of(object, cluster_version::read));
     let version = version.unwrap_or_default();
+    let standing = of(Kind::ClusterVersion).next().map(|object| all.of(object, standing::read)).unwrap_or_default();
     let by_operators: Vec<_> =
         of(Kind::ClusterOperator).filter_map(|object| all.of(object, cluster_version::objection_of_operator)).collect();
     let pools: Vec<_> = of(Kind::MachineConfigPool).filter_map(|object| all.of(object, nodes::pool)).collect();
@@ -117,7 +124,7 @@ pub fn read(files: &[SourceFile], now: Timestamp) -> Result<(ClusterObjects, Vec
     }
     let mut counts = BTreeMap::new();
     found.objects.iter().for_each(|object| *counts.entry(object.kind).or_default() += 1);
-    Ok((ClusterObjects { id: version.id, facts, shape, arch, counts, ignored: found.ignored }, findings))
+    Ok((ClusterObjects { id: version.id, facts, standing, shape, arch, counts, ignored: found.ignored }, findings))
 }
 
 /// Reads objects one after the other, and keeps what is wrong with them.

@@ -209,7 +209,8 @@ pub(crate) fn sentence(reason: &Reason, now: Timestamp) -> (String, Vec<String>)
         | Reason::SourceStale { .. }
         | Reason::FleetHolds { .. }
         | Reason::Fleet(_)
-        | Reason::Ready(_) => (format!("{}.", capital(&reason.to_string())), Vec::new()),
+        | Reason::Ready(_)
+        | Reason::Automatic(_) => (format!("{}.", capital(&reason.to_string())), Vec::new()),
     }
 }
 

@@ -3,13 +3,12 @@
 use std::collections::BTreeSet;
 
 use jiff::civil::{Date, DateTime};
-use jiff::{SignedDuration, SpanRelativeTo};
-use towpath_core::domain::fleet::{Exclusion, MaintenanceWindow, Name, UpgradePolicy, Zone};
+use towpath_core::domain::fleet::{Exclusion, Name, UpgradePolicy};
 use towpath_core::domain::{Pattern, Version};
 
 use super::known::Known;
 use super::organisation::Rules;
-use crate::graph_data::parse_duration;
+use crate::maintenance;
 use crate::record::{Reader, Record, shown};
 use crate::tree::Node;
 
@@ -107,7 +106,10 @@ fn conditions(reader: &mut Reader, known: &mut Known, rules: &Rules, node: &Node
 fn beyond_aus(reader: &mut Reader, known: &mut Known, record: Record<'_>, policy: &mut UpgradePolicy) {
     if let Some(node) = record.get("maintenanceWindows") {
         let entries = reader.list(node, "maintenanceWindows", MAX_ITEMS);
-        policy.windows = entries.iter().filter_map(|entry| window(reader, known, entry)).collect();
+        policy.windows = entries
+            .iter()
+            .filter_map(|entry| maintenance::window(reader, entry, &mut |text| known.schedule(text)))
+            .collect();
     }
     if let Some(node) = record.get("exclusions") {
         let entries = reader.list(node, "exclusions", MAX_ITEMS);
@@ -121,43 +123,6 @@ fn beyond_aus(reader: &mut Reader, known: &mut Known, record: Record<'_>, policy
     }
     if let Some(node) = record.get("acceptedRisks") {
         policy.accepted_risks = names(reader, known, node, "acceptedRisks", "a risk's name");
-    }
-}
-
-fn window(reader: &mut Reader, known: &mut Known, node: &Node) -> Option<MaintenanceWindow> {
-    let record = reader.record(node, "a maintenance window", &["start", "duration", "timeZone"])?;
-    let begins = reader.required(record, "start", "add `start: \"0 22 * * 1-5\"`, or the like").and_then(|node| {
-        let text = reader.text(node, "the start of a window")?;
-        let schedule = known.schedule(text).map_err(|why| {
-            let problem = format!("{:?} is not a schedule: {why}", shown(text));
-            let remedy = "write minute, hour, day of month, month, day of week: `0 22 * * 1-5`";
-            reader.error("bad-window", node, problem, remedy);
-        });
-        schedule.ok()
-    });
-    let lasts = reader.required(record, "duration", "add `duration: PT4H`, or the like").and_then(|node| {
-        let text = reader.text(node, "the duration of a window")?;
-        let lasts = duration(text).map_err(|problem| {
-            let hours = MaintenanceWindow::LONGEST.as_hours();
-            reader.error("bad-window", node, problem, &format!("write it as in PT4H, at most PT{hours}H"));
-        });
-        lasts.ok()
-    });
-    let time_zone = time_zone(reader, record);
-    Some(MaintenanceWindow { begins: begins?, lasts: lasts?, time_zone: time_zone? })
-}
-
-/// How long a window lasts; no months or years, which differ.
-fn duration(text: &str) -> Result<SignedDuration, String> {
-    let wrong = || format!("{:?} is no length of a maintenance window", shown(text));
-    let span = parse_duration(text).map_err(|_| wrong())?;
-    if span.get_years() != 0 || span.get_months() != 0 {
-        return Err(wrong());
-    }
-    let lasts = span.to_duration(SpanRelativeTo::days_are_24_hours()).map_err(|_| wrong())?;
-    match lasts > SignedDuration::ZERO && lasts <= MaintenanceWindow::LONGEST {
-        true => Ok(lasts),
-        false => Err(wrong()),
     }
 }
 
@@ -176,7 +141,7 @@ fn exclusion(reader: &mut Reader, known: &mut Known, node: &Node) -> Option<Excl
         civil.ok()
     };
     let (from, until) = (time("from"), time("until"));
-    let time_zone = time_zone(reader, record);
+    let time_zone = maintenance::time_zone(reader, record);
     let why = record.get("reason").and_then(|node| reader.text(node, "a reason")).map(|why| known.name(why));
     let (from, until) = (from?, until?);
     if from >= until {
@@ -185,17 +150,6 @@ fn exclusion(reader: &mut Reader, known: &mut Known, node: &Node) -> Option<Excl
         return None;
     }
     Some(Exclusion { from, until, time_zone: time_zone?, why })
-}
-
-fn time_zone(reader: &mut Reader, record: Record<'_>) -> Option<Zone> {
-    let Some(node) = record.get("timeZone") else {
-        return "UTC".parse().ok();
-    };
-    let zone = reader.text(node, "a time zone")?.parse::<Zone>();
-    if let Err(why) = &zone {
-        reader.error("bad-time-zone", node, why.to_string(), "write its name: UTC, Europe/Berlin, America/New_York");
-    }
-    zone.ok()
 }
 
 fn version(reader: &mut Reader, node: &Node) -> Option<Version> {

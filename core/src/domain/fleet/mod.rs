@@ -3,6 +3,7 @@
 //! [`FleetInput`] is all that a decision depends on besides the time. It is plain data, so that it can be written down with
 //! the decision and read again.
 
+mod calendar;
 pub mod hold;
 pub mod policy;
 pub mod reason;

@@ -15,6 +15,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Zoned};
 
 use super::Name;
+use super::calendar::Calendar;
 
 /// The shortest time from a decision to its start: the cluster's API wants some notice.
 pub const NOTICE: SignedDuration = SignedDuration::from_mins(6);
@@ -23,17 +24,23 @@ pub const HORIZON: SignedDuration = SignedDuration::from_hours(2);
 /// How many hits of a schedule are looked at in search of one that is allowed.
 const MAX_HITS: usize = 2_000;
 
-/// A cron schedule of five fields. Equal texts are equal schedules.
+/// A cron schedule of five fields, or a calendar. Equal texts are equal schedules.
 #[derive(Clone)]
 pub struct Schedule {
     text: Name,
-    cron: Arc<Cron>,
+    form: Form,
+}
+
+#[derive(Clone)]
+enum Form {
+    Cron(Arc<Cron>),
+    Calendar(Arc<Calendar>),
 }
 
 /// Why a text is not a schedule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct NotASchedule(String);
+pub struct NotASchedule(pub(super) String);
 
 /// A span that comes again and again: begins at each hit of a schedule, and lasts.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -139,6 +146,13 @@ impl MaintenanceWindow {
     }
 }
 
+impl MaintenanceWindow {
+    /// When it opens next.
+    pub fn opens_after(&self, time: Timestamp) -> Option<Timestamp> {
+        self.begins.after(time, &self.time_zone.0)
+    }
+}
+
 impl Exclusion {
     /// Whether that time lies in it.
     pub fn covers(&self, at: Timestamp) -> bool {
@@ -150,8 +164,21 @@ impl Exclusion {
 impl Schedule {
     /// The first hit strictly after that time.
     pub fn after(&self, time: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
-        let from = Zoned::new(time, zone.clone());
-        self.cron.find_next_occurrence(&from, false).ok().map(|hit| hit.timestamp())
+        match &self.form {
+            Form::Cron(cron) => {
+                let from = Zoned::new(time, zone.clone());
+                cron.find_next_occurrence(&from, false).ok().map(|hit| hit.timestamp())
+            }
+            Form::Calendar(calendar) => calendar.after(time, zone),
+        }
+    }
+
+    /// Reads cron (`0 22 * * 1-5`) or a calendar (`Mon..Fri 22:00`). A calendar never has five parts.
+    pub fn read(text: &str) -> Result<Self, NotASchedule> {
+        text.parse().or_else(|no_cron| match text.split_whitespace().count() {
+            5 => Err(no_cron),
+            _ => Ok(Self { text: text.into(), form: Form::Calendar(Arc::new(text.parse()?)) }),
+        })
     }
 
     /// The text it was read from.
@@ -178,7 +205,7 @@ impl FromStr for Schedule {
         let parser =
             CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).dom_and_dow(true).build();
         let cron = parser.parse(text).map_err(|error| NotASchedule(error.to_string()))?;
-        Ok(Self { text: text.into(), cron: Arc::new(cron) })
+        Ok(Self { text: text.into(), form: Form::Cron(Arc::new(cron)) })
     }
 }
 

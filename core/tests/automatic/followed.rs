@@ -1,0 +1,108 @@
+//! What becomes of an update that we started.
+
+use jiff::SignedDuration;
+use towpath_core::decide::{Outcome, follow};
+use towpath_core::domain::Fact;
+use towpath_core::domain::automatic::{Condition, Course, Memory, Past, Stamp, Started, Status};
+use towpath_core::domain::readiness::Progress;
+
+use crate::cluster::{Story, asked, at, condition, version};
+
+/// We started 4.20.3 at eleven; now it is noon.
+fn started() -> Story {
+    Story::but(|story| {
+        let at = at("2026-11-16T11:00Z");
+        story.memory.started = Some(Started { version: version("4.20.3"), at, course: Course::Running });
+        story.standing.asked = Some(asked("4.20.3"));
+    })
+}
+
+fn begun(story: &mut Story, progress: Progress) {
+    story.standing.desired = Some(asked("4.20.3"));
+    let ended = (progress == Progress::Completed).then(|| at("2026-11-16T11:45Z"));
+    let past = Past { version: version("4.20.3"), progress, started: Some(at("2026-11-16T11:01Z")), ended };
+    story.standing.past.insert(0, past);
+}
+
+fn followed(story: &Story) -> (Memory, Option<Outcome>) {
+    follow(&story.memory, &story.standing, &story.stamp, story.now)
+}
+
+#[test]
+fn it_is_remembered_until_it_is_complete() {
+    let mut story = started();
+    let (memory, outcome) = followed(&story);
+    assert_eq!((memory.started.as_ref(), outcome), (story.memory.started.as_ref(), None), "asked for, not begun");
+    begun(&mut story, Progress::Partial);
+    assert_eq!(followed(&story).1, None, "under way");
+    let mut story = started();
+    story.memory.failures = 2;
+    begun(&mut story, Progress::Completed);
+    let (memory, outcome) = followed(&story);
+    let took = SignedDuration::from_mins(45);
+    assert_eq!(outcome, Some(Outcome::Completed { version: version("4.20.3"), took }));
+    assert_eq!((memory.started, memory.failures), (None, 0));
+}
+
+#[test]
+fn a_failure_counts_once_and_completion_forgives_it() {
+    let failing = Condition { since: Some(at("2026-11-16T11:30Z")), ..condition(Status::True) };
+    let mut story = started();
+    begun(&mut story, Progress::Partial);
+    story.standing.conditions.insert("Failing".into(), failing.clone());
+    let (memory, outcome) = followed(&story);
+    assert!(matches!(outcome, Some(Outcome::Failed { .. })), "{outcome:?}");
+    assert_eq!(memory.failures, 1);
+    story.memory = memory;
+    let (memory, outcome) = followed(&story);
+    assert_eq!((outcome, memory.failures), (None, 1), "not again");
+    story.standing.past.remove(0);
+    begun(&mut story, Progress::Completed);
+    let (memory, outcome) = followed(&story);
+    assert!(matches!(outcome, Some(Outcome::Completed { .. })), "{outcome:?}");
+    assert_eq!(memory.failures, 0);
+    // What was wrong before we started is not our update's failure.
+    let before = Condition { since: Some(at("2026-11-16T10:59Z")), ..failing };
+    let mut story = started();
+    story.standing.conditions.insert("Failing".into(), before);
+    assert_eq!(followed(&story).1, None);
+}
+
+#[test]
+fn an_update_that_is_not_accepted_has_failed() {
+    let mut story = started();
+    story.standing.conditions.insert("ReleaseAccepted".into(), condition(Status::False));
+    let (memory, outcome) = followed(&story);
+    let why = "Reason: in its own words".to_owned();
+    assert_eq!(outcome, Some(Outcome::Failed { version: version("4.20.3"), why }));
+    assert_eq!(memory.failures, 1);
+}
+
+#[test]
+fn a_person_who_chooses_otherwise_ends_it_and_one_who_brings_the_cluster_on_forgives_failures() {
+    let mut story = started();
+    story.standing.asked = Some(asked("4.20.2"));
+    let (memory, outcome) = followed(&story);
+    assert_eq!(outcome, Some(Outcome::GivenUp { version: version("4.20.3") }));
+    assert_eq!((memory.started, memory.failures), (None, 0));
+    let mut story = Story::but(|story| {
+        (story.memory.failures, story.memory.failed_at) = (3, Some(at("2026-11-01T00:00Z")));
+    });
+    assert_eq!(followed(&story).0.failures, 0, "4.20.1 was completed after that");
+    story.memory.failed_at = Some(at("2026-11-10T00:00Z"));
+    assert_eq!(followed(&story).0.failures, 3);
+}
+
+#[test]
+fn the_newest_graph_is_remembered_unless_it_is_of_the_future() {
+    let stamp = |good: &str| Fact::Known(Stamp { good_at: at(good), stamped_at: at(good) });
+    let remembered = |good: &str, seen: Option<&str>| {
+        let mut story = Story::new();
+        (story.stamp, story.memory.graph_good_at) = (stamp(good), seen.map(at));
+        followed(&story).0.graph_good_at.map(|at| at.to_string())
+    };
+    assert_eq!(remembered("2026-11-16T11:00Z", None).as_deref(), Some("2026-11-16T11:00:00Z"));
+    assert_eq!(remembered("2026-11-16T11:00Z", Some("2026-11-16T11:30Z")).as_deref(), Some("2026-11-16T11:30:00Z"));
+    assert_eq!(remembered("2026-11-16T12:10Z", None).as_deref(), Some("2026-11-16T12:10:00Z"));
+    assert_eq!(remembered("2027-11-16T12:10Z", None), None, "a clock that is wrong once does not stop us for a year");
+}

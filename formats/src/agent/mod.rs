@@ -1,0 +1,30 @@
+//! The agent: its policy file, what it remembers, and what it tells.
+
+mod json;
+mod policy;
+mod record;
+mod text;
+
+pub use json::json;
+pub use policy::{AgentPolicy, read as read_policy};
+pub use record::{read as read_record, write as write_record};
+pub use text::{Condition, text, upgradeable};
+
+use jiff::Timestamp;
+use towpath_core::decide::{Choice, Gate};
+use towpath_core::domain::automatic::{Memory, Standing};
+
+/// All that an agent has to tell after a look at its cluster.
+#[derive(Debug, Clone, Copy)]
+pub struct Told<'a> {
+    /// How the cluster stands.
+    pub standing: &'a Standing,
+    /// What was judged.
+    pub choice: &'a Choice,
+    /// Whether the minor version may change; none if what the cluster runs is not known.
+    pub gate: Option<&'a Gate>,
+    /// What is remembered.
+    pub memory: &'a Memory,
+    /// When.
+    pub now: Timestamp,
+}

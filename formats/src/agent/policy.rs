@@ -1,0 +1,120 @@
+//! The agent's policy file: what a cluster may do by itself.
+//!
+//! Everything is optional. What is not known is an error: a rule that nobody understands must not be passed over.
+
+use jiff::SignedDuration;
+use towpath_core::domain::Minor;
+use towpath_core::domain::automatic::{AutomaticPolicy, Downgrades, Pin, Proof};
+use towpath_core::domain::fleet::Schedule;
+use towpath_core::finding::{Finding, Place};
+use towpath_core::rules::ready::MaxSkew;
+
+use crate::maintenance::{self, exact};
+use crate::record::{Reader, Record, shown};
+use crate::tree::{self, Node};
+
+/// The most windows.
+const MAX_WINDOWS: usize = 50;
+/// The longest time between updates, and the greatest age of a graph.
+const LONGEST: SignedDuration = SignedDuration::from_hours(366 * 24);
+const FIELDS: [&str; 9] =
+    ["windows", "atLeastBetween", "pin", "maxFailures", "downgrades", "proof", "maxGraphAge", "maxSkew", "target"];
+
+/// What the file says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentPolicy {
+    /// What the cluster may do by itself.
+    pub automatic: AutomaticPolicy,
+    /// Where it should be one day: removed APIs on the way there are told ahead.
+    pub target: Option<Minor>,
+}
+
+impl Default for AgentPolicy {
+    fn default() -> Self {
+        Self { automatic: AutomaticPolicy::usual(), target: None }
+    }
+}
+
+/// Reads the file. Either what it says, or everything that is wrong with it.
+pub fn read(place: &Place, bytes: &[u8]) -> Result<AgentPolicy, Vec<Finding>> {
+    let node = tree::of_yaml(place, bytes).map_err(|finding| vec![finding])?;
+    let mut reader = Reader::new(place);
+    let mut policy = AgentPolicy::default();
+    // An empty file is a policy too.
+    if !node.is_nothing()
+        && let Some(record) = reader.record(&node, "a policy", &FIELDS)
+    {
+        fill(&mut reader, record, &mut policy);
+    }
+    match reader.findings.is_empty() {
+        true => Ok(policy),
+        false => Err(reader.findings),
+    }
+}
+
+fn fill(reader: &mut Reader, record: Record<'_>, policy: &mut AgentPolicy) {
+    let automatic = &mut policy.automatic;
+    if let Some(node) = record.get("windows") {
+        let windows = reader.list(node, "windows", MAX_WINDOWS);
+        let mut schedule = |text: &str| Schedule::read(text).map_err(|why| why.to_string());
+        automatic.windows =
+            windows.iter().filter_map(|node| maintenance::window(reader, node, &mut schedule)).collect();
+    }
+    set(&mut automatic.at_least_between, record.get("atLeastBetween").and_then(|node| duration(reader, node)));
+    automatic.max_graph_age = record.get("maxGraphAge").and_then(|node| duration(reader, node));
+    automatic.pin = record.get("pin").and_then(|node| {
+        one_of(reader, node, Pin::parse, "a pin", "write a release in quotes, \"4.20.7\", or a minor version, \"4.20\"")
+    });
+    policy.target = record
+        .get("target")
+        .and_then(|node| one_of(reader, node, Minor::parse, "a target", "write a minor version in quotes: \"4.22\""));
+    set(
+        &mut automatic.max_failures,
+        record.get("maxFailures").and_then(|node| reader.count(node, "maxFailures", 1..=100)),
+    );
+    let downgrades = |text: &str| match text {
+        "refuse" => Some(Downgrades::Refuse),
+        "allow" => Some(Downgrades::Allow),
+        _ => None,
+    };
+    let proof = |text: &str| match text {
+        "signed" => Some(Proof::Signed),
+        "nothing" => Some(Proof::Nothing),
+        _ => None,
+    };
+    let given = record.get("downgrades");
+    set(
+        &mut automatic.downgrades,
+        given.and_then(|node| one_of(reader, node, downgrades, "downgrades", "write refuse or allow")),
+    );
+    let given = record.get("proof");
+    set(&mut automatic.proof, given.and_then(|node| one_of(reader, node, proof, "proof", "write signed or nothing")));
+    let skew = record.get("maxSkew").and_then(|node| reader.count(node, "maxSkew", 1..=3));
+    automatic.max_skew = skew.and_then(|skew| u8::try_from(skew).ok()).map_or(MaxSkew::OpenShift, MaxSkew::Same);
+}
+
+fn set<T>(place: &mut T, given: Option<T>) {
+    if let Some(given) = given {
+        *place = given;
+    }
+}
+
+fn duration(reader: &mut Reader, node: &Node) -> Option<SignedDuration> {
+    let fits = |text: &str| exact(text).filter(|lasts| !lasts.is_negative() && *lasts <= LONGEST);
+    one_of(reader, node, fits, "a duration", "write it as in PT1H or P7D, at most P366D; no months or years")
+}
+
+fn one_of<T>(
+    reader: &mut Reader,
+    node: &Node,
+    read: impl Fn(&str) -> Option<T>,
+    what: &str,
+    remedy: &str,
+) -> Option<T> {
+    let text = reader.text(node, what)?;
+    let value = read(text);
+    if value.is_none() {
+        reader.error("bad-value", node, format!("{:?} is not {what}", shown(text)), remedy);
+    }
+    value
+}

@@ -1,0 +1,66 @@
+//! What an agent remembers, as it is written down in its cluster.
+//!
+//! A record of a newer agent is read as far as it is known. One that cannot be read is an error: to forget would be to try again.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use towpath_core::domain::automatic::{Course, Memory, Started};
+
+/// A record as it is written.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Written {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    started: Option<WrittenStart>,
+    #[serde(default)]
+    failures: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failed_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    graph_good_at: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct WrittenStart {
+    version: String,
+    at: String,
+    #[serde(default)]
+    failing: bool,
+}
+
+/// What is remembered; nothing where nothing is written.
+pub fn read(record: Option<&str>) -> Result<Memory, String> {
+    let Some(record) = record else { return Ok(Memory::default()) };
+    let written: Written = serde_json::from_str(record).map_err(|error| error.to_string())?;
+    let started = written.started.map(|start| {
+        let version = start.version.parse().map_err(|error| format!("{error}"))?;
+        let course = if start.failing { Course::Failing } else { Course::Running };
+        Ok::<_, String>(Started { version, at: time(&start.at)?, course })
+    });
+    Ok(Memory {
+        started: started.transpose()?,
+        failures: written.failures,
+        failed_at: written.failed_at.as_deref().map(time).transpose()?,
+        graph_good_at: written.graph_good_at.as_deref().map(time).transpose()?,
+    })
+}
+
+/// As it is written down.
+pub fn write(memory: &Memory) -> String {
+    let started = memory.started.as_ref().map(|started| WrittenStart {
+        version: started.version.to_string(),
+        at: started.at.to_string(),
+        failing: started.course == Course::Failing,
+    });
+    let written = Written {
+        started,
+        failures: memory.failures,
+        failed_at: memory.failed_at.map(|at| at.to_string()),
+        graph_good_at: memory.graph_good_at.map(|at| at.to_string()),
+    };
+    serde_json::to_string(&written).unwrap_or_else(|_| unreachable!("texts, numbers and flags can be written"))
+}
+
+fn time(text: &str) -> Result<Timestamp, String> {
+    text.parse().map_err(|error: jiff::Error| error.to_string())
+}

@@ -1,0 +1,120 @@
+//! The agent's policy file, what it remembers, and what it says to the cluster.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
+
+use expect_test::expect;
+use jiff::SignedDuration;
+use towpath_core::decide::gate;
+use towpath_core::domain::automatic::{Course, Downgrades, Memory, Pin, Proof, Started};
+use towpath_core::domain::readiness::{Facts, HistoryEntry, Node, Operator, Pool, Progress, Range};
+use towpath_core::domain::{Fact, Minor};
+use towpath_core::finding::Place;
+use towpath_core::rules::ready::MaxSkew;
+use towpath_formats::agent::{AgentPolicy, read_policy, read_record, upgradeable, write_record};
+
+fn policy(text: &str) -> Result<AgentPolicy, String> {
+    let told = |findings: Vec<towpath_core::finding::Finding>| {
+        findings.iter().map(|finding| format!("{}: {}\n", finding.place, finding.problem)).collect::<String>()
+    };
+    read_policy(&Place::file("agent.yaml"), text.as_bytes()).map_err(told)
+}
+
+#[test]
+fn an_empty_file_is_the_usual_policy() {
+    for text in ["", "# nothing\n", "{}"] {
+        assert_eq!(policy(text).unwrap(), AgentPolicy::default(), "{text:?}");
+    }
+    let usual = AgentPolicy::default().automatic;
+    assert_eq!((usual.downgrades, usual.proof, usual.max_failures), (Downgrades::Refuse, Proof::Signed, 3));
+}
+
+#[test]
+fn everything_can_be_said() {
+    let read = policy(
+        "windows:
+- {start: 'Mon..Fri *-2..10-* 10:00,14:00', duration: PT2H, timeZone: Europe/Berlin}
+- {start: '0 22 * * 6', duration: PT8H}
+atLeastBetween: P7D
+pin: '4.20'
+maxFailures: 5
+downgrades: allow
+proof: nothing
+maxGraphAge: PT1H
+maxSkew: 2
+target: '4.22'
+",
+    )
+    .unwrap();
+    let automatic = &read.automatic;
+    assert_eq!(automatic.windows.len(), 2);
+    assert!(automatic.windows[0].covers("2026-10-01T09:30:00Z".parse().unwrap()), "11:30 in Berlin");
+    assert_eq!(automatic.at_least_between, SignedDuration::from_hours(7 * 24));
+    assert_eq!(automatic.pin, Some(Pin::Minor(Minor::new(4, 20))));
+    assert_eq!((automatic.max_failures, automatic.max_skew), (5, MaxSkew::Same(2)));
+    assert_eq!((automatic.downgrades, automatic.proof), (Downgrades::Allow, Proof::Nothing));
+    assert_eq!(automatic.max_graph_age, Some(SignedDuration::from_hours(1)));
+    assert_eq!(read.target, Some(Minor::new(4, 22)));
+}
+
+#[test]
+fn a_policy_that_is_not_understood_is_refused_with_all_that_is_wrong() {
+    let told = policy(
+        "windows:
+- {start: 'Mon..Fri 25:00', duration: P1M}
+atLeastBetween: P1Y
+pin: latest
+maxFailures: 0
+downgrades: 'yes'
+windos: []
+maxSkew: 9
+",
+    )
+    .unwrap_err();
+    expect![[r#""#]].assert_eq(&told);
+}
+
+#[test]
+fn what_is_remembered_is_read_as_it_was_written() {
+    let at = "2026-11-16T12:00:00Z".parse().unwrap();
+    let started = Started { version: "4.20.3".parse().unwrap(), at, course: Course::Failing };
+    let memory = Memory { started: Some(started), failures: 2, failed_at: Some(at), graph_good_at: Some(at) };
+    assert_eq!(read_record(Some(&write_record(&memory))).unwrap(), memory);
+    assert_eq!(read_record(None).unwrap(), Memory::default());
+    assert_eq!(read_record(Some("{}")).unwrap(), Memory::default());
+    assert_eq!(read_record(Some(&write_record(&Memory::default()))).unwrap(), Memory::default());
+    for broken in ["", "{", r#"{"started":{"version":"x","at":"2026-11-16T12:00:00Z"}}"#, r#"{"failedAt":"noon"}"#] {
+        assert!(read_record(Some(broken)).is_err(), "{broken}");
+    }
+}
+
+#[test]
+fn the_condition_enumerates_what_stands_in_the_way() {
+    let facts = |kubelet: u64, operators: Vec<Operator>| Facts {
+        history: Fact::Known(vec![HistoryEntry { version: "4.8.9".parse().unwrap(), progress: Progress::Completed }]),
+        nodes: Fact::Known(vec![Node {
+            name: "w1".into(),
+            pool: Fact::Known("worker".into()),
+            kubelet: Fact::Known(Minor::new(1, kubelet)),
+        }]),
+        pools: Fact::Known(vec![Pool { name: "worker".into(), is_paused: false }]),
+        operators: Fact::Known(operators),
+        apis: Fact::Known(Vec::new()),
+        gates: Fact::Known([].into()),
+        acks: Fact::Known([].into()),
+        // What the cluster says itself does not count: it may be what we told it.
+        objections: Fact::Unknown,
+        operator_objections: Fact::Unknown,
+    };
+    let current = "4.8.9".parse().unwrap();
+    let limited = Operator {
+        name: "storage.v1".into(),
+        namespace: "storage".into(),
+        openshift: Range { min: None, max: Some(Minor::new(4, 8)) },
+        kubernetes: Range::default(),
+        problems: Vec::new(),
+    };
+    let open = upgradeable(&gate(&current, None, &facts(21, Vec::new()), MaxSkew::OpenShift));
+    assert!(open.is_so, "{open:?}");
+    assert_eq!(open.reason, "AsExpected");
+    let closed = upgradeable(&gate(&current, None, &facts(20, vec![limited]), MaxSkew::OpenShift));
+    expect![[r#""#]].assert_eq(&format!("{} {}\n{}\n", closed.is_so, closed.reason, closed.message));
+}
