@@ -76,3 +76,32 @@ fn certificates(file: &Path) -> Result<Vec<Certificate>, Finding> {
         false => Ok(certificates),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn whoever_goes_elsewhere_finds_hosts_by_name_and_port() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            assert!(stream.read(&mut [0; 1_000]).unwrap() > 0);
+            stream.write_all(b"HTTP/1.1 204 x\r\nconnection: close\r\n\r\n").unwrap();
+        });
+        let connection = Connection::new(&RegistryOptions { plain_http: true, ..RegistryOptions::default() }).unwrap();
+        let [registry, there] =
+            ["http://r.io/".to_owned(), format!("http://localhost:{port}/")].map(|text| Url::parse(&text).unwrap());
+        let client = connection.to(&there, &registry);
+        assert!(
+            std::ptr::eq(client, &connection.elsewhere)
+                && std::ptr::eq(connection.to(&registry, &registry), &connection.own)
+        );
+        assert_eq!(client.get(there).send().await.unwrap().status().as_u16(), 204);
+        server.join().unwrap();
+    }
+}
