@@ -90,6 +90,7 @@ fn what_is_left_out_is_told_again_when_nothing_has_changed() {
     let is_told = |towpath: &Towpath| towpath.get("/readyz").text().contains("release:rubbish");
     let towpath = shelf.serve(&site, &["--state", &state]);
     towpath.until("the rubbish is told of", is_told);
+    towpath.until("a copy is kept", |_| site.path("state").join("current").is_file());
     drop(towpath);
     // What was kept is served at once; the first read finds the very same, and tells the same of it.
     let again = shelf.serve(&site, &["--state", &state]);
