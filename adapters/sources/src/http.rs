@@ -2,6 +2,7 @@
 //!
 //! Plain HTTP is asked for by name: what comes that way can be anybody's. On this machine's own address nothing is on the way, and it may be used.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -105,6 +106,18 @@ impl Http {
 
     /// Gets what is at an address, up to so many bytes, unless it is what it was.
     pub async fn get(&self, url: &str, accept: &str, known: &Validators, max_bytes: usize) -> Result<Got, Finding> {
+        self.get_within(url, accept, known, max_bytes, &Allowance::new(max_bytes)).await
+    }
+
+    /// The same, where several answers share what they may take.
+    pub(crate) async fn get_within(
+        &self,
+        url: &str,
+        accept: &str,
+        known: &Validators,
+        max_bytes: usize,
+        together: &Allowance,
+    ) -> Result<Got, Finding> {
         let failed = |problem: String| failed(url, problem);
         let parsed = Url::parse(url).map_err(|error| failed(error.to_string()))?;
         if !may_go(&parsed, self.plain_http) {
@@ -121,7 +134,8 @@ impl Http {
             304 if *known != Validators::default() => Ok(Got::Unchanged),
             200 => {
                 let validators = Validators::of(response.headers());
-                Ok(Got::Body { bytes: body(response, max_bytes).await.map_err(failed)?, validators })
+                let bytes = body(response, max_bytes, together).await.map_err(failed)?;
+                Ok(Got::Body { bytes, validators })
             }
             status @ (401 | 403) => Err(failed(format!("the server answered {status}: it wants other credentials"))),
             status => Err(failed(format!("the server answered {status}"))),
@@ -155,12 +169,32 @@ fn redirect(attempt: Attempt<'_>, plain_http: bool) -> reqwest::redirect::Action
     }
 }
 
-async fn body(mut response: Response, max_bytes: usize) -> Result<Vec<u8>, String> {
+/// What several answers may take together, counted while they come.
+#[derive(Debug)]
+pub(crate) struct Allowance {
+    bytes: usize,
+    left: AtomicUsize,
+}
+
+impl Allowance {
+    pub(crate) fn new(bytes: usize) -> Self {
+        Self { bytes, left: AtomicUsize::new(bytes) }
+    }
+
+    /// Takes so much of it, or says that it is used up.
+    pub(crate) fn take(&self, bytes: usize) -> Result<(), String> {
+        let taken = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes));
+        taken.map(|_| ()).map_err(|_| format!("the answers are longer than {} bytes together", self.bytes))
+    }
+}
+
+async fn body(mut response: Response, max_bytes: usize, together: &Allowance) -> Result<Vec<u8>, String> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| innermost(&error))? {
-        if body.len() + chunk.len() > max_bytes {
+        if body.len().saturating_add(chunk.len()) > max_bytes {
             return Err(format!("the answer is longer than {max_bytes} bytes"));
         }
+        together.take(chunk.len())?;
         body.extend_from_slice(&chunk);
     }
     Ok(body)
@@ -200,7 +234,7 @@ pub async fn fetch(url: &str, accept: &str, max_bytes: usize) -> Result<Fetched,
     let client = client(is_tls).map_err(|error| failed(innermost(&error)))?;
     let response = client.get(url).header(ACCEPT, accept).send().await.map_err(|error| failed(innermost(&error)))?;
     let status = response.status().as_u16();
-    Ok(Fetched { status, body: body(response, max_bytes).await.map_err(failed)? })
+    Ok(Fetched { status, body: body(response, max_bytes, &Allowance::new(max_bytes)).await.map_err(failed)? })
 }
 
 fn client(is_tls: bool) -> Result<Client, reqwest::Error> {

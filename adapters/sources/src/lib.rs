@@ -13,7 +13,7 @@ mod upstream;
 mod watch;
 
 pub use archive::unpack;
-pub use cache::Cache;
+pub use cache::{Cache, CacheKey};
 pub use copies::{Copies, Copy};
 pub use directory::{Directory, read_directory, read_file};
 pub use git::{BlobId, Commit, Git};

@@ -67,7 +67,7 @@ impl ImagesReader {
                     Some(fatal) => Err(fatal.clone()),
                     None => {
                         let warnings = findings.into_iter().map(as_warning).collect();
-                        Ok(Read { files: vec![file], made_at: None, warnings })
+                        Ok(Read { warnings, ..Read::of(vec![file]) })
                     }
                 }
             }
@@ -79,7 +79,7 @@ impl ImagesReader {
                     None => self.runtime.block_on(graph_data_image(&self.registry, &image.at(digest.clone())))?,
                 };
                 *known = Some((digest, files.clone()));
-                Ok(Read { files, made_at: None, warnings: Vec::new() })
+                Ok(Read::of(files))
             }
         }
     }

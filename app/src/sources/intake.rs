@@ -51,6 +51,8 @@ struct Good {
     digest: String,
     parsed: Parsed,
     warnings: Vec<Finding>,
+    /// What its reader had to say when it last read it.
+    told: Vec<Finding>,
     summary: Summary,
     last_good: Timestamp,
 }
@@ -97,7 +99,7 @@ impl Intake {
             };
             // A source that is configured no more, or elsewhere, has no use for it.
             let Some(at) = self.sources.iter().position(is_it) else { continue };
-            let read = Read { files, made_at: kept.made_at, warnings: Vec::new() };
+            let read = Read { made_at: kept.made_at, ..Read::of(files) };
             match self.parse(at, read, kept.digest, kept.last_good.min(now)) {
                 Ok(good) => self.sources[at].next = Some(good),
                 Err(wrong) => findings.extend(wrong),
@@ -141,6 +143,10 @@ impl Intake {
         let newest = self.sources[source].newest_mut().filter(|newest| newest.digest == digest);
         if let Some(same) = newest {
             same.last_good = now;
+            // The same files can come with other words: what a reader left out now, or what nobody has told us since a restart.
+            let retold =
+                (same.told != read.warnings).then(|| Good { files: read.files, told: read.warnings, ..same.clone() });
+            self.sources[source].next = retold.or(self.sources[source].next.take());
             self.sources[source].problem = None;
             self.sources[source].reads.unchanged += 1;
             return Taken::Unchanged;
@@ -182,9 +188,12 @@ impl Intake {
 
     fn parse(&mut self, source: usize, read: Read, digest: String, last_good: Timestamp) -> Result<Good, Vec<Finding>> {
         let spec = &self.sources[source].spec;
-        let Read { files, made_at, warnings: told } = read;
-        let (parsed, mut warnings) = match (&spec.location, spec.role, files.first()) {
-            (Location::Upstream { .. }, ..) => upstream::read(&files).map(|(read, w)| (Parsed::Upstream(read), w))?,
+        let Read { files, made_at, warnings: told, answers } = read;
+        let (parsed, warnings) = match (&spec.location, spec.role, files.first()) {
+            (Location::Upstream { .. }, ..) => {
+                let answers = answers.unwrap_or_else(|| upstream::read(&files));
+                answers.map(|(read, warnings)| (Parsed::Upstream(read), warnings))?
+            }
             (_, Role::GraphData, _) => {
                 let read = match self.settings.has_upstream() {
                     true => self.memory.read_beside_channels(&files),
@@ -205,9 +214,8 @@ impl Intake {
                 return Err(vec![Finding::error("unreadable", place, "it has no file", "give it one")]);
             }
         };
-        warnings.splice(0..0, told);
         let summary = parsed.summary().made_at(made_at);
-        Ok(Good { files, digest, parsed, warnings, summary, last_good })
+        Ok(Good { files, digest, parsed, warnings, told, summary, last_good })
     }
 
     /// Whether there is a copy of every source.
@@ -231,7 +239,7 @@ impl Intake {
             (GraphData::default(), Vec::new(), Vec::new(), Vec::new());
         for source in &self.sources {
             let Some(good) = source.newest() else { continue };
-            findings.extend_from_slice(&good.warnings);
+            findings.extend(good.told.iter().chain(&good.warnings).cloned());
             let supply = |releases: &Releases| Supply { source: source.spec.name.clone(), releases: releases.clone() };
             match &good.parsed {
                 Parsed::GraphData(declared) => data = declared.clone(),

@@ -83,6 +83,25 @@ fn a_registry_is_served_changes_reach_clients_and_its_end_ends_nothing() {
 }
 
 #[test]
+fn what_is_left_out_is_told_again_when_nothing_has_changed() {
+    let (shelf, site) = (Shelf::new(), Site::new());
+    shelf.push("release", "rubbish", &image("amd64", &[gzip(&tar(&[]))]));
+    let state = site.text("state");
+    let is_told = |towpath: &Towpath| towpath.get("/readyz").text().contains("release:rubbish");
+    let towpath = shelf.serve(&site, &["--state", &state]);
+    towpath.until("the rubbish is told of", is_told);
+    towpath.until("a copy is kept", |_| site.path("state").join("current").is_file());
+    drop(towpath);
+    // What was kept is served at once; the first read finds the very same, and tells the same of it.
+    let again = shelf.serve(&site, &["--state", &state]);
+    again.until("the rubbish is told of after a restart", is_told);
+    // Other rubbish changes nothing that is served, and is told all the same.
+    shelf.push("release", "more-rubbish", &image("amd64", &[gzip(&tar(&[("x", b'0', b"")]))]));
+    site.read(&again, "releases", "unchanged");
+    again.until("more rubbish is told of", |towpath| towpath.get("/readyz").text().contains("release:more-rubbish"));
+}
+
+#[test]
 fn releases_that_nobody_has_signed_are_left_out_or_told_of() {
     let (shelf, site) = (Shelf::new(), Site::new());
     let [state, store, keyring] = ["state", "signatures", "keys.asc"].map(|name| site.text(name));

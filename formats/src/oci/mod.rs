@@ -12,7 +12,7 @@ mod tree;
 
 pub use answers::{Token, read_config_arch, read_tags, read_token};
 pub use headers::{Challenge, challenges, next_link};
-pub use layer::{Entry, EntryKind, Layer, LayerLimits};
-pub use manifest::{ACCEPT, Descriptor, Manifest, read_manifest};
+pub use layer::{Entry, EntryKind, Layer, LayerLimits, Spent};
+pub use manifest::{ACCEPT, Descriptor, Manifest, NotAManifest, read_manifest};
 pub use name::{Digest, ImageName, NotAName, Reference, Repository};
 pub use tree::{Tree, find_graph_data, is_graph_data};
