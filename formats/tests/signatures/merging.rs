@@ -1,6 +1,7 @@
 //! One key in several certificates: what GnuPG exports later, and revocations that it writes by themselves.
 //!
-//! Needs the command `gpg` (Debian: gnupg).
+//! Needs the command `gpg` (Debian: gnupg), and files to hand to it.
+#![allow(clippy::disallowed_methods)]
 
 use expect_test::{Expect, expect};
 use pgp::packet::RevocationCode;
