@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::DescriptorEncoder;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::gauge::ConstGauge;
 use serde_json::{Value, json};
 
 use crate::sources::{SourceProblem, gauges};
@@ -82,11 +83,14 @@ pub(crate) struct SignaturesCollector {
 impl Collector for SignaturesCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let SignatureHealth { keyring, stores } = &*self.health;
-        let none: [(&'static str, &str); 0] = [];
+        let mut gauge = |name: &str, help: &str, value: i64| {
+            let gauge = ConstGauge::new(value);
+            gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)
+        };
         let keys = i64::try_from(keyring.keys).unwrap_or(i64::MAX);
-        gauges(&mut encoder, "towpath_keyring_keys", "Keys whose signatures count", [(none, keys)])?;
+        gauge("towpath_keyring_keys", "Keys whose signatures count", keys)?;
         let help = "1 if the keyring was read again and is broken, so that the old one stays in use";
-        gauges(&mut encoder, "towpath_keyring_broken", help, [(none, i64::from(keyring.problem.is_some()))])?;
+        gauge("towpath_keyring_broken", help, i64::from(keyring.problem.is_some()))?;
         let ages = stores.iter().filter_map(|store| Some(([("store", &*store.name)], store.age_seconds(self.now)?)));
         let help = "Time since a signature store last answered, or was not needed";
         gauges(&mut encoder, "towpath_signature_store_age_seconds", help, ages)?;
