@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use towpath_core::domain::{ChannelName, Graph, GraphData, PayloadDigest, Releases, SignaturePolicy, StaleSource};
 use towpath_core::finding::{Finding, Place};
 use towpath_core::intake::{Allowances, Freshness, Objection, Summary, Supply, next_change, objections, unite};
-use towpath_core::signatures::{Verdicts, apply, wanted};
+use towpath_core::signatures::{Verdicts, leave_out, mark, verified_summary, wanted};
 use towpath_formats::platforms::Platforms;
 use towpath_formats::source_copy::{self, KeptCopy};
 use towpath_formats::upstream::Upstream;
@@ -160,9 +160,14 @@ impl Intake {
 
     fn judge(&mut self, source: usize, good: Good, now: Timestamp) -> Taken {
         let allowances = self.allowances(source);
+        let against = self.sources[source].newest().map(|before| {
+            let name = &self.sources[source].spec.name;
+            let mut against = objections(name, &before.summary, &good.summary, &allowances);
+            // What is left after verification must not shrink either.
+            against.extend(objections(name, &self.verified_part(before), &self.verified_part(&good), &allowances));
+            against
+        });
         let source = &mut self.sources[source];
-        let against = source.newest_mut().map(|before| before.summary.clone());
-        let against = against.map(|before| objections(&source.spec.name, &before, &good.summary, &allowances));
         match against.filter(|findings| !findings.is_empty()) {
             Some(findings) => {
                 source.reads.refused += 1;
@@ -177,6 +182,16 @@ impl Intake {
                 Taken::Changed
             }
         }
+    }
+
+    /// What is left of a copy after verification.
+    fn verified_part(&self, good: &Good) -> Summary {
+        let releases = match &good.parsed {
+            Parsed::Releases(releases) => releases,
+            Parsed::Upstream(upstream) => &upstream.releases,
+            Parsed::GraphData(_) | Parsed::Platforms(_) => return Summary::default(),
+        };
+        verified_summary(self.policy(), releases, &self.verdicts)
     }
 
     fn allowances(&self, source: usize) -> Allowances {
@@ -251,15 +266,14 @@ impl Intake {
                 Parsed::Platforms(_) => {}
             }
         }
+        findings.extend(mark(self.policy(), &mut supplies, &self.verdicts));
         let united = unite(supplies);
         let mut known: BTreeSet<ChannelName> = data.channels.iter().map(|channel| channel.name.clone()).collect();
         // A channel that we define ourselves is ours, whatever others hold in theirs; of two others', the first's.
         data.channels.extend(channels.into_iter().filter(|channel| known.insert(channel.name.clone())));
         data.blocks.extend(united.blocks);
         findings.extend(united.findings);
-        let (releases, unsigned) = apply(self.policy(), united.releases, &self.verdicts);
-        findings.extend(unsigned);
-        let (graph, built) = Graph::build(data, releases);
+        let (graph, built) = Graph::build(data, leave_out(self.policy(), united.releases));
         findings.extend(built);
         (graph, findings)
     }

@@ -10,3 +10,4 @@ mod path;
 mod registry;
 mod reload;
 mod sources;
+mod trust;

@@ -139,12 +139,12 @@ fn releases_that_nobody_has_signed_are_left_out_or_told_of() {
 }
 
 /// Somebody who signs releases, with GnuPG.
-struct Signer {
+pub(crate) struct Signer {
     home: std::path::PathBuf,
 }
 
 impl Signer {
-    fn new(home: &Path) -> Self {
+    pub(crate) fn new(home: &Path) -> Self {
         fs::create_dir(home).expect("a home");
         fs::set_permissions(home, std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("a home of one's own");
         let signer = Self { home: home.to_owned() };
@@ -160,12 +160,12 @@ impl Signer {
         done.stdout
     }
 
-    fn public_key(&self) -> Vec<u8> {
+    pub(crate) fn public_key(&self) -> Vec<u8> {
         self.gpg(&["--armor", "--export"])
     }
 
     /// Puts a signature of this digest into a store.
-    fn sign(&self, store: &Path, digest: &str) {
+    pub(crate) fn sign(&self, store: &Path, digest: &str) {
         let statement = serde_json::json!({"critical": {
             "image": {"docker-manifest-digest": digest}, "type": "atomic container signature",
             "identity": {"docker-reference": "quay.io/release"}}, "optional": {"creator": "a test"}});

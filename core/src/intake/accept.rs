@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Measure, Summary};
+use super::{Measure, Summary, payload_changed};
 use crate::finding::{Finding, Place};
 
 /// Fewer of something than this may go at once, whatever share of all they are: small data changes by leaps.
@@ -22,6 +22,8 @@ pub enum Objection {
     Shrink,
     /// It is older than the copy before.
     Back,
+    /// A release that both know has another payload.
+    Payload,
 }
 
 /// What a person has allowed for one source.
@@ -35,7 +37,7 @@ pub struct Allowances {
 
 impl Objection {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Empty, Self::Shrink, Self::Back];
+    pub const ALL: [Self; 4] = [Self::Empty, Self::Shrink, Self::Back, Self::Payload];
 
     /// The word by which it is allowed.
     pub fn name(self) -> &'static str {
@@ -43,6 +45,7 @@ impl Objection {
             Self::Empty => "empty",
             Self::Shrink => "shrink",
             Self::Back => "back",
+            Self::Payload => "payload",
         }
     }
 
@@ -56,6 +59,7 @@ impl Objection {
             Self::Empty => "turned-empty",
             Self::Shrink => "shrinks",
             Self::Back => "back-in-time",
+            Self::Payload => "payload-changed",
         }
     }
 }
@@ -66,7 +70,8 @@ pub fn objections(source: &str, previous: &Summary, next: &Summary, allow: &Allo
         let after = next.counts.get(measure).copied().unwrap_or(0);
         lost(*measure, *before, after, allow.max_shrink_percent)
     });
-    let all = of_counts.chain(older(previous, next));
+    let changed = payload_changed(&previous.payloads, &next.payloads).map(|problem| (Objection::Payload, problem));
+    let all = of_counts.chain(older(previous, next)).chain(changed);
     let held = all.filter(|(objection, _)| !allow.allowed.contains(objection));
     held.map(|(objection, problem)| finding(source, objection, problem)).collect()
 }

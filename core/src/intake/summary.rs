@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
+use super::Payloads;
 use crate::domain::{GraphData, Releases, Version};
 
 /// What is counted.
@@ -21,6 +22,8 @@ pub enum Measure {
     Blocks,
     /// Clusters whose platform is looked up.
     Platforms,
+    /// Releases whose signature was verified.
+    Verified,
 }
 
 /// A copy of a source, in numbers.
@@ -32,6 +35,8 @@ pub struct Summary {
     pub newest: Option<Version>,
     /// When it was made, as far as the source tells: a commit's time, `Last-Modified`, an image's creation.
     pub made_at: Option<Timestamp>,
+    /// The images of its releases.
+    pub payloads: Payloads,
 }
 
 impl Measure {
@@ -44,6 +49,7 @@ impl Measure {
             Self::Members => "places in channels",
             Self::Blocks => "blocks",
             Self::Platforms => "platforms of clusters",
+            Self::Verified => "verified releases",
         }
     }
 
@@ -70,7 +76,7 @@ impl Summary {
         let edges: BTreeSet<(u32, u32)> = releases.edges.iter().map(|edge| (edge.from, edge.to)).collect();
         let counts = [(Measure::Releases, releases.releases.len()), (Measure::Edges, edges.len())];
         let newest = releases.releases.iter().map(|release| &release.version).max().cloned();
-        Self { counts: counts.into(), newest, made_at: None }
+        Self { counts: counts.into(), newest, made_at: None, payloads: Payloads::of(releases) }
     }
 
     /// A lookup of platforms.

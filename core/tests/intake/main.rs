@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the finding")]
 
+mod payloads;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
