@@ -5,6 +5,7 @@
 
 mod auth;
 mod client;
+mod created;
 mod failure;
 mod graph_data;
 mod image;
