@@ -8,6 +8,7 @@ mod git;
 mod git_remote;
 mod http;
 mod registry;
+mod shown;
 mod signature_store;
 mod upstream;
 mod watch;
@@ -18,10 +19,11 @@ pub use copies::{Copies, Copy};
 pub use directory::{Directory, read_directory, read_file};
 pub use git::{BlobId, Commit, Git};
 pub use git_remote::{Fetch, GitMirror, GitRemote};
-pub use http::{Fetched, Got, Http, HttpAccess, Validators, fetch, is_loopback, without_credentials};
+pub use http::{Fetched, Got, Http, HttpAccess, Validators, fetch, is_loopback};
 pub use registry::{
     Progress, Registry, RegistryLimits, RegistryOptions, Requests, Scrape, Step, graph_data_image, scrape,
 };
+pub use shown::without_credentials;
 pub use signature_store::{SignatureStore, StoreAccess};
 pub use upstream::Upstream;
 pub use watch::Watch;

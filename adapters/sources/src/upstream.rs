@@ -10,7 +10,8 @@ use tokio::task::JoinSet;
 use towpath_core::finding::{Finding, Place};
 use towpath_formats::{SourceFile, upstream};
 
-use crate::http::{Allowance, Got, Http, Validators, without_credentials};
+use crate::http::{Allowance, Got, Http, Validators};
+use crate::shown::without_credentials;
 
 /// The largest answer.
 const MAX_ANSWER_BYTES: usize = 64 << 20;

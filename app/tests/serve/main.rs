@@ -3,6 +3,7 @@
 mod contract;
 mod explain;
 mod fleet;
+mod guards;
 mod harness;
 mod kill;
 mod limits;

@@ -11,7 +11,7 @@ use crate::sources::Site;
 mod support;
 
 use support::docker_registry::{DockerRegistry, Door};
-use support::images::{Image, gzip, image, release, tar};
+use support::images::{CONFIG, Image, descriptor, gzip, image, release, tar};
 
 const CHANNEL: &str = "channel=stable-4.1";
 const MEMBERS: &[u8] = b"name: stable-4.1\nversions:\n- 4.1.0\n- 4.1.1\n- 4.1.2\n";
@@ -53,6 +53,49 @@ impl Shelf {
     fn serve(&self, site: &Site, options: &[&str]) -> Towpath {
         site.serve(&self.name("graph-data:latest"), &self.name("release"), options)
     }
+}
+
+/// Graph data in an image that says when it was made.
+fn dated(created: &str, more: &[(&str, u8, &[u8])]) -> Image {
+    let own: [(&str, u8, &[u8]); 2] = [("version", b'0', b"1.1.0\n"), ("channels/stable-4.1.yaml", b'0', MEMBERS)];
+    let config = serde_json::json!({"architecture": "amd64", "os": "linux", "created": created}).to_string();
+    let mut image = image("amd64", &[gzip(&tar(&[&own[..], more].concat()))]);
+    if let Some(last) = image.blobs.last_mut() {
+        *last = config.clone().into_bytes();
+    }
+    image.changed(|manifest| manifest["config"] = descriptor(CONFIG, config.as_bytes()))
+}
+
+#[test]
+fn what_a_service_has_withdrawn_is_not_brought_back_by_images_whose_edges_are_left_out() {
+    let (shelf, site) = (Shelf::new(), Site::new());
+    let node = |(number, image): (usize, &Image)| serde_json::json!({"version": format!("4.1.{number}"), "payload": format!("mirror/release@{}", image.digest())});
+    let nodes: Vec<serde_json::Value> = shelf.releases.iter().enumerate().map(node).collect();
+    let withdrawn = serde_json::json!({"nodes": nodes, "edges": [[0, 1], [1, 2]]});
+    fs::write(site.path("service.json"), withdrawn.to_string()).expect("a file");
+    let (graph_data, file) = (shelf.name("graph-data:latest"), site.text("service.json"));
+    let serve = |releases: &str| site.serve(&graph_data, releases, &["--releases", &file]);
+    let united = serve(&shelf.name("release"));
+    assert_eq!(offered(&united), ["4.1.0 -> 4.1.1", "4.1.0 -> 4.1.2", "4.1.1 -> 4.1.2"], "whoever declares it");
+    drop(united);
+    let left_out = serve(&shelf.name("release#edges=no"));
+    assert_eq!(offered(&left_out), ["4.1.0 -> 4.1.1", "4.1.1 -> 4.1.2"]);
+    let payload = left_out.graph(CHANNEL)["nodes"][0]["payload"].as_str().expect("a payload").to_owned();
+    assert!(payload.starts_with(&shelf.registry.host), "its payloads count: {payload}");
+}
+
+#[test]
+fn a_tag_that_is_moved_back_to_an_older_image_is_refused() {
+    let (shelf, site) = (Shelf::new(), Site::new());
+    let block: (&str, u8, &[u8]) = ("blocked-edges/4.1.1.yaml", b'0', b"to: 4.1.1\nfrom: .*\n");
+    let (older, newer) = (dated("2026-01-01T00:00:00Z", &[]), dated("2026-01-02T00:00:00Z", &[block]));
+    shelf.push("graph-data", "latest", &newer);
+    let towpath = shelf.serve(&site, &[]);
+    assert_eq!(offered(&towpath), ["4.1.0 -> 4.1.2", "4.1.1 -> 4.1.2"]);
+    shelf.push("graph-data", "latest", &older);
+    site.read(&towpath, "graph-data", "refused");
+    assert_eq!(offered(&towpath), ["4.1.0 -> 4.1.2", "4.1.1 -> 4.1.2"], "the block stays");
+    assert!(towpath.get("/readyz").text().contains("it was made at 2026-01-01T00:00:00Z"));
 }
 
 fn offered(towpath: &Towpath) -> Vec<String> {

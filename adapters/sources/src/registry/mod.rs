@@ -6,6 +6,7 @@
 mod auth;
 mod client;
 mod connection;
+mod created;
 mod failure;
 mod graph_data;
 mod image;
