@@ -48,10 +48,10 @@ pub(crate) struct ServeOptions {
     /// Recommend nothing any more when a source has not been read for so long; 0: never do that.
     #[arg(long, env = "TOWPATH_CLOSED_AFTER_SECONDS", value_name = "SECONDS")]
     pub(crate) closed_after_seconds: Option<u64>,
-    /// Refuse a copy of a source that lacks more than this share of what the one before had.
+    /// Refuse a copy of a source that lacks more than this share of what it had within the last seven days.
     #[arg(long, env = "TOWPATH_MAX_SHRINK_PERCENT", value_name = "PERCENT")]
     pub(crate) max_shrink_percent: Option<u8>,
-    /// Take copies of that source even so: `empty:SOURCE`, `shrink:SOURCE`, `back:SOURCE`; may be given several times.
+    /// Take copies of that source even so: `empty:SOURCE`, `shrink:SOURCE`, `back:SOURCE`, `payload:SOURCE`; may be given several times.
     #[arg(long, env = "TOWPATH_ALLOW", value_name = "WHAT:SOURCE")]
     #[serde(deserialize_with = "one_or_many")]
     pub(crate) allow: Option<Vec<String>>,

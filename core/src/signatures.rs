@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::domain::{DeclaredRelease, PayloadDigest, Releases, SignaturePolicy, SignatureVerdict, Trust};
 use crate::finding::{Finding, Place};
+use crate::intake::{Measure, Summary, Supply};
 
 /// How many releases are named; a thousand say no more than the first few.
 pub const MAX_NAMED: usize = 20;
@@ -21,26 +22,48 @@ pub fn wanted(policy: SignaturePolicy, releases: &Releases) -> BTreeSet<PayloadD
     }
 }
 
-/// Marks the releases that are verified, and leaves out or tells of those that are not. All findings are warnings: a
-/// graph without a release can be served, and without all of them too (that a source shrank is for others to judge).
-pub fn apply(policy: SignaturePolicy, mut releases: Releases, verdicts: &Verdicts) -> (Releases, Vec<Finding>) {
+/// Marks what is verified of each source, and tells of what is not, each release and payload once. All findings are warnings: a graph without a release
+/// can be served, and without all of them too (that a source shrank is for others to judge).
+///
+/// This comes before the sources are united, for what is signed overrules what is not; leaving out comes behind it.
+pub fn mark(policy: SignaturePolicy, supplies: &mut [Supply], verdicts: &Verdicts) -> Vec<Finding> {
     if policy == SignaturePolicy::Off {
-        return (releases, Vec::new());
+        return Vec::new();
     }
-    let mut told = Told::new(policy);
-    for release in &mut releases.releases {
+    let (mut told, mut seen) = (Told::new(policy), BTreeSet::new());
+    for release in supplies.iter_mut().flat_map(|supply| &mut supply.releases.releases) {
         match judged(release, verdicts) {
             Ok(()) => release.trust = Trust::Verified,
             Err(reason) => {
                 release.trust = Trust::Unverified;
-                told.add(release, reason);
+                let payload = digest(release).map_or_else(|| release.payload.clone(), |digest| digest.to_string());
+                if seen.insert((release.version.clone(), release.arch.clone(), payload)) {
+                    told.add(release, reason);
+                }
             }
         }
     }
+    told.findings()
+}
+
+/// Leaves out what is not verified, if the policy says so.
+pub fn leave_out(policy: SignaturePolicy, mut releases: Releases) -> Releases {
     if policy == SignaturePolicy::Require {
         releases.retain(|release| release.trust == Trust::Verified);
     }
-    (releases, told.findings())
+    releases
+}
+
+/// What is left of a copy once it is verified, for the guard against shrinking; nothing to compare where unverified releases stay. What nobody has looked
+/// for yet is not left: a copy that brings nothing but such releases would empty the graph.
+pub fn verified_summary(policy: SignaturePolicy, releases: &Releases, verdicts: &Verdicts) -> Summary {
+    match policy {
+        SignaturePolicy::Require => {
+            let verified = releases.releases.iter().filter(|release| judged(release, verdicts).is_ok()).count();
+            Summary { counts: [(Measure::Verified, verified)].into(), ..Summary::default() }
+        }
+        SignaturePolicy::Warn | SignaturePolicy::Off => Summary::default(),
+    }
 }
 
 fn digest(release: &DeclaredRelease) -> Option<PayloadDigest> {

@@ -7,7 +7,16 @@ use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use towpath_core::domain::*;
 use towpath_core::finding::Finding;
-use towpath_core::signatures::{MAX_NAMED, Verdicts, apply, wanted};
+use towpath_core::intake::{Measure, Supply};
+use towpath_core::signatures::{MAX_NAMED, Verdicts, leave_out, mark, verified_summary, wanted};
+
+/// The policy applied to one source.
+fn apply(policy: SignaturePolicy, releases: Releases, verdicts: &Verdicts) -> (Releases, Vec<Finding>) {
+    let mut supplies = [Supply { source: "releases".into(), releases }];
+    let findings = mark(policy, &mut supplies, verdicts);
+    let [Supply { releases, .. }] = supplies;
+    (leave_out(policy, releases), findings)
+}
 
 fn digest(patch: usize) -> PayloadDigest {
     PayloadDigest::parse(&format!("sha256:{patch:064x}")).unwrap()
@@ -140,6 +149,33 @@ fn of_many_the_first_are_named_and_the_others_counted() {
     let (_, findings) = apply(SignaturePolicy::Require, releases, &verdicts);
     assert_eq!(findings.len(), MAX_NAMED + 1);
     assert!(findings.iter().any(|f| f.problem == "980 more releases are not verified (no-signature)"), "{findings:?}");
+}
+
+#[test]
+fn what_two_sources_have_is_told_once() {
+    let of = |source: &str| Supply {
+        source: source.into(),
+        releases: Releases { releases: (0..3).map(|patch| release(patch, None)).collect(), edges: Vec::new() },
+    };
+    let mut supplies = [of("a"), of("b")];
+    supplies[1].releases.releases[2].payload = format!("registry/release@{}", digest(7));
+    let findings = mark(SignaturePolicy::Require, &mut supplies, &verified(&[0]));
+    assert_eq!(findings.len(), 3, "4.9.1 once, and each payload of 4.9.2: {findings:?}");
+}
+
+#[test]
+fn the_guard_sees_what_is_left_after_verification() {
+    let releases = |patches: std::ops::Range<usize>| Releases {
+        releases: patches.map(|patch| release(patch, None)).collect(),
+        edges: Vec::new(),
+    };
+    let verdicts = verified(&(0..20).collect::<Vec<_>>());
+    let left = |policy, patches| verified_summary(policy, &releases(patches), &verdicts);
+    let count = |patches| left(SignaturePolicy::Require, patches).counts[&Measure::Verified];
+    assert_eq!((count(0..20), count(10..30), count(20..40)), (20, 10, 0));
+    assert!(
+        left(SignaturePolicy::Warn, 0..20).counts.is_empty() && left(SignaturePolicy::Off, 0..20).counts.is_empty()
+    );
 }
 
 fn provenance(releases: Vec<DeclaredRelease>, verdicts: &Verdicts) -> Provenance {

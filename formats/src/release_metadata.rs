@@ -10,6 +10,8 @@ use crate::oci::{Entry, EntryKind};
 
 const KIND: &str = "cincinnati-metadata-v0";
 const FILE: &str = "release-manifests/release-metadata";
+/// The largest such file. Real ones have some kilobytes.
+pub const MAX_BYTES: u64 = 256 << 10;
 /// The most releases that one release may name.
 const MAX_NAMES: usize = 20_000;
 
@@ -40,6 +42,9 @@ struct Wire {
 
 /// Reads the file. What is wrong with it, in a sentence that goes on from "the release metadata".
 pub fn read(bytes: &[u8]) -> Result<ReleaseMetadata, String> {
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(format!("has more than {MAX_BYTES} bytes"));
+    }
     let wire: Wire = serde_json::from_slice(bytes).map_err(|error| format!("cannot be read: {error}"))?;
     if wire.kind != KIND {
         return Err(format!("is of the kind {:?}, and not {KIND}", wire.kind.chars().take(100).collect::<String>()));
@@ -136,6 +141,16 @@ mod tests {
             let problem = super::read(text.as_bytes()).unwrap_err();
             assert!(problem.contains(expected), "{text}: {problem}");
         }
+    }
+
+    #[test]
+    fn a_file_has_an_end() {
+        let spaces = |bytes: usize| {
+            let text = r#"{"kind":"cincinnati-metadata-v0","version":"4.1.0"}"#;
+            super::read(format!("{text}{}", " ".repeat(bytes - text.len())).as_bytes()).map(|read| read.previous.len())
+        };
+        assert_eq!(spaces(256 << 10), Ok(0));
+        assert_eq!(spaces((256 << 10) + 1), Err("has more than 262144 bytes".to_owned()));
     }
 
     #[test]

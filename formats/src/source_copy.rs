@@ -4,11 +4,14 @@
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
+use towpath_core::intake::{Highs, Measure};
 
 use crate::SourceFile;
 
 /// How a list begins.
-const LIST: &[u8] = b"towpath copies 1\n";
+const LIST: &[u8] = b"towpath copies 2\n";
+/// How one began that did not say what the sources had lately.
+const LIST_WITHOUT_HIGHS: &[u8] = b"towpath copies 1\n";
 /// How the files of a source begin.
 const FILES: &[u8] = b"towpath files 1\n";
 const DIGEST_BYTES: usize = 32;
@@ -26,6 +29,8 @@ pub struct KeptCopy {
     pub last_good: Timestamp,
     /// When it was made, as far as the source tells.
     pub made_at: Option<Timestamp>,
+    /// The most that the source had lately.
+    pub highs: Highs,
 }
 
 /// Writes the list.
@@ -35,7 +40,7 @@ pub fn write_list(copies: &[KeptCopy]) -> Vec<u8> {
     for copy in copies {
         let made_at = copy.made_at.map(|at| at.to_string()).unwrap_or_default();
         let last_good = copy.last_good.to_string();
-        for field in [&copy.source, &copy.location, &copy.digest, &last_good, &made_at] {
+        for field in [&copy.source, &copy.location, &copy.digest, &last_good, &made_at, &write_highs(&copy.highs)] {
             put(&mut bytes, field.as_bytes());
         }
     }
@@ -47,16 +52,49 @@ pub fn write_list(copies: &[KeptCopy]) -> Vec<u8> {
 /// Reads the list; none if it is not whole.
 pub fn read_list(bytes: &[u8]) -> Option<Vec<KeptCopy>> {
     let (bytes, digest) = bytes.split_at_checked(bytes.len().checked_sub(DIGEST_BYTES)?)?;
-    let mut rest = (Sha256::digest(bytes).as_slice() == digest).then(|| bytes.strip_prefix(LIST))??;
+    let bytes = (Sha256::digest(bytes).as_slice() == digest).then_some(bytes)?;
+    let (mut rest, fields) = match (bytes.strip_prefix(LIST), bytes.strip_prefix(LIST_WITHOUT_HIGHS)) {
+        (Some(rest), _) => (rest, Fields::All),
+        (None, Some(rest)) => (rest, Fields::WithoutHighs),
+        (None, None) => return None,
+    };
     let count = u64::from_be_bytes(take(&mut rest)?.try_into().ok()?);
-    (0..count).map(|_| read_copy(&mut rest)).collect()
+    (0..count).map(|_| read_copy(&mut rest, fields)).collect()
 }
 
-fn read_copy(rest: &mut &[u8]) -> Option<KeptCopy> {
+/// What a list says of each copy.
+#[derive(Clone, Copy)]
+enum Fields {
+    All,
+    WithoutHighs,
+}
+
+fn read_copy(rest: &mut &[u8], fields: Fields) -> Option<KeptCopy> {
     let mut text = || String::from_utf8(take(rest)?.to_vec()).ok();
     let (source, location, digest, last_good, made_at) = (text()?, text()?, text()?, text()?, text()?);
     let made_at = if made_at.is_empty() { None } else { Some(made_at.parse().ok()?) };
-    Some(KeptCopy { source, location, digest, last_good: last_good.parse().ok()?, made_at })
+    let highs = match fields {
+        Fields::All => read_highs(&text()?)?,
+        Fields::WithoutHighs => Highs::default(),
+    };
+    Some(KeptCopy { source, location, digest, last_good: last_good.parse().ok()?, made_at, highs })
+}
+
+/// A line for each day and measure: `20469 41 edges with risks`.
+fn write_highs(highs: &Highs) -> String {
+    highs.counts().map(|(day, measure, count)| format!("{day} {count} {}\n", measure.noun())).collect()
+}
+
+fn read_highs(text: &str) -> Option<Highs> {
+    let line = |line: &str| {
+        let (day, rest) = line.split_once(' ')?;
+        let (count, noun) = rest.split_once(' ')?;
+        // What a later version counts is of no use to us.
+        let measure = Measure::ALL.into_iter().find(|measure| measure.noun() == noun);
+        Some((day.parse::<i64>().ok()?, measure, count.parse::<usize>().ok()?))
+    };
+    let lines: Vec<_> = text.lines().map(line).collect::<Option<_>>()?;
+    Some(Highs::of(lines.into_iter().filter_map(|(day, measure, count)| Some((day, measure?, count)))))
 }
 
 /// Writes the files of a source.
@@ -120,8 +158,33 @@ mod tests {
             digest: digest_of(b"x"),
             last_good: Timestamp::UNIX_EPOCH,
             made_at,
+            highs: Highs::of([(20_469, Measure::RiskyEdges, 41), (20_470, Measure::Blocks, 0)]),
         };
         vec![copy(None), copy(Some(Timestamp::UNIX_EPOCH))]
+    }
+
+    fn with_digest(mut bytes: Vec<u8>) -> Vec<u8> {
+        let digest = Sha256::digest(&bytes);
+        bytes.extend_from_slice(&digest);
+        bytes
+    }
+
+    #[test]
+    fn a_list_of_the_version_before_is_read() {
+        let mut bytes = LIST_WITHOUT_HIGHS.to_vec();
+        put(&mut bytes, &1u64.to_be_bytes());
+        for field in ["graph-data", "/srv", "d", "1970-01-01T00:00:00Z", ""] {
+            put(&mut bytes, field.as_bytes());
+        }
+        let read = read_list(&with_digest(bytes)).unwrap();
+        assert_eq!((read[0].location.as_str(), &read[0].highs), ("/srv", &Highs::default()));
+    }
+
+    #[test]
+    fn what_a_later_version_counts_is_passed_over_and_what_is_no_count_is_not() {
+        let highs = Highs::of([(20_469, Measure::Blocks, 3)]);
+        assert_eq!(read_highs("20469 3 blocks\n20469 9 windmills\n"), Some(highs));
+        assert_eq!((read_highs("20469 many blocks"), read_highs("blocks")), (None, None));
     }
 
     #[test]
@@ -149,8 +212,6 @@ mod tests {
         let mut bytes = LIST.to_vec();
         put(&mut bytes, &u64::MAX.to_be_bytes());
         bytes.extend_from_slice(&u64::MAX.to_be_bytes());
-        let digest = Sha256::digest(&bytes);
-        bytes.extend_from_slice(&digest);
-        assert_eq!(read_list(&bytes), None);
+        assert_eq!(read_list(&with_digest(bytes)), None);
     }
 }

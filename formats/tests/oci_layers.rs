@@ -3,13 +3,24 @@
 use std::io::Write;
 
 use proptest::prelude::*;
-use towpath_formats::oci::{Entry, Layer, LayerLimits};
+use towpath_formats::oci::{Entry, Layer, LayerLimits, Spent};
 
-const LIMITS: LayerLimits =
-    LayerLimits { layer_bytes: 1 << 20, inflated_bytes: 1 << 16, file_bytes: 1 << 12, kept_bytes: 1 << 13 };
+const LIMITS: LayerLimits = LayerLimits {
+    layer_bytes: 1 << 20,
+    inflated_bytes: 1 << 16,
+    file_bytes: 1 << 12,
+    kept_bytes: 1 << 13,
+    kept_entries: 50,
+    entries: 100,
+};
 
 fn pushed(bytes: &[u8], piece: usize) -> Result<Vec<Entry>, String> {
-    let mut layer = Layer::new(|_| true, LIMITS);
+    behind(bytes, piece, Spent::default()).map(|(entries, _)| entries)
+}
+
+/// A layer behind others.
+fn behind(bytes: &[u8], piece: usize, spent: Spent) -> Result<(Vec<Entry>, Spent), String> {
+    let mut layer = Layer::new(|path| !path.starts_with("un"), LIMITS, spent);
     bytes.chunks(piece).try_for_each(|piece| layer.push(piece))?;
     layer.finish()
 }
@@ -45,6 +56,41 @@ fn a_size_in_binary_form_is_read_and_one_that_is_no_number_refused() {
     let five = [&with_size([0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5])[..], &[b'a'; 5], &[0; 507]].concat();
     assert_eq!(pushed(&five, 100).unwrap()[0].kind, towpath_formats::oci::EntryKind::File(b"aaaaa".to_vec()));
     assert_eq!(pushed(&with_size([0xff; 12]), 512), Err("the archive has a size that is no number".to_owned()));
+}
+
+/// The number of the first of many such layers that is too much, and why.
+fn first_too_many(layer: &[u8]) -> (usize, String) {
+    let mut spent = Spent::default();
+    for number in 1..1_000 {
+        match behind(layer, 700, spent) {
+            Ok((_, after)) => spent = after,
+            Err(problem) => return (number, problem),
+        }
+    }
+    panic!("there is no end to it");
+}
+
+#[test]
+fn limits_are_for_all_layers_together() {
+    let files = |name: &str, count: usize, size: usize| {
+        let file = [&header(name.as_bytes(), b'0', size as u64)[..], &vec![b'a'; size.next_multiple_of(512)]].concat();
+        file.repeat(count)
+    };
+    // Ten layers are as much as is allowed, and the eleventh is too much.
+    assert_eq!(first_too_many(&files("x", 5, 0)), (11, "there are more than 50 files".to_owned()));
+    assert_eq!(first_too_many(&files("unwanted", 10, 0)), (11, "the layers have more than 100 entries".to_owned()));
+    assert_eq!(first_too_many(&files("x", 2, 400)), (11, "the files are larger than 8192 bytes together".to_owned()));
+    assert_eq!(
+        first_too_many(&files("unwanted", 1, 5_500)),
+        (11, "the layers inflate to more than 65536 bytes".to_owned())
+    );
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    encoder.write_all(&files("unwanted", 1, 5_500)).unwrap();
+    assert_eq!(first_too_many(&encoder.finish().unwrap()).0, 11, "be they packed or not");
+
+    let half = Spent::default().with_layer(1 << 19, &LIMITS).unwrap();
+    assert!(half.with_layer(1 << 19, &LIMITS).is_some());
+    assert!(half.with_layer((1 << 19) + 1, &LIMITS).is_none() && half.with_layer(u64::MAX, &LIMITS).is_none());
 }
 
 /// Archives that are nearly right: entries with sizes that fit or do not, and kinds that exist or do not.

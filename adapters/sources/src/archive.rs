@@ -74,7 +74,7 @@ impl Unpacked<'_> {
             if !kind.is_file() {
                 return Err(unsafe_entry(place, &path, "it is a link or no plain file"));
             }
-            bytes += entry.size();
+            bytes = entry.size().saturating_add(bytes);
             if bytes > MAX_DIRECTORY_BYTES {
                 return Err(too_large(
                     place,

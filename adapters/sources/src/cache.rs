@@ -1,10 +1,11 @@
 //! A cache on disk of what is known by digest. Whatever happens to it, the worst is that something is read again.
 //!
-//! One file an entry: the SHA-256 of the rest on the first line, then the content. It is written under a name of its own and renamed, so that neither a
+//! One file an entry: the SHA-256 of its key and its content on the first line, then the content: an entry under the name of another is none. It is written under a name of its own and renamed, so that neither a
 //! kill nor a second process leaves half of one under its name; what a power cut leaves there, its checksum tells. Hence no fsync: two thousand of them
 //! would take longer than the scrape. A full disk is a finding, and the work goes on without.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -12,12 +13,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
+use sha2::{Digest as _, Sha256};
 use towpath_core::finding::{Finding, Place};
-use towpath_formats::oci::Digest;
+use towpath_formats::oci::{Digest, Repository};
 
 /// Of what the entries are made. Another version of us that writes others writes them elsewhere.
-const LAYOUT: &str = "v1";
-const MAX_ENTRY_BYTES: u64 = 8 << 20;
+const LAYOUT: &str = "v2";
+/// The largest entry, with its checksum. The tags of the largest repository have room in it.
+const MAX_ENTRY_BYTES: u64 = 64 << 20;
+/// The most that all entries may take.
+const MAX_BYTES: u64 = 2 << 30;
 /// Findings of one kind that are kept; a thousand say no more than the first few.
 const MAX_FINDINGS: usize = 5;
 /// A temporary file older than this belongs to nobody any more.
@@ -25,12 +30,22 @@ const ABANDONED_SECONDS: u64 = 3_600;
 
 static TEMPORARY: AtomicU64 = AtomicU64::new(0);
 
+/// What something is kept under. Keys of two kinds are never the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CacheKey<'a> {
+    /// What an image is.
+    Image(&'a Digest),
+    /// Where the tags of a repository point.
+    Tags(&'a Repository),
+}
+
 /// A cache in a directory.
 #[derive(Debug)]
 pub struct Cache {
     directory: PathBuf,
     max_entries: usize,
-    /// What was asked for or written: it goes last.
+    max_bytes: u64,
+    /// What was asked for or written since it was last trimmed: it goes last.
     used: Mutex<BTreeSet<PathBuf>>,
     findings: Mutex<Vec<Finding>>,
 }
@@ -41,17 +56,17 @@ impl Cache {
 
     /// The cache in this directory, which is made when there is something to put into it.
     pub fn at(directory: &Path) -> Self {
-        Self::bounded(directory, Self::MAX_ENTRIES)
+        Self::bounded(directory, Self::MAX_ENTRIES, MAX_BYTES)
     }
 
-    /// The same, with at most so many entries.
-    pub fn bounded(directory: &Path, max_entries: usize) -> Self {
+    /// The same, with at most so many entries and bytes.
+    pub fn bounded(directory: &Path, max_entries: usize, max_bytes: u64) -> Self {
         let (used, findings) = (Mutex::default(), Mutex::default());
-        Self { directory: directory.join(LAYOUT), max_entries, used, findings }
+        Self { directory: directory.join(LAYOUT), max_entries, max_bytes, used, findings }
     }
 
     /// What is kept under a key; none if nothing is, or nothing that can be trusted.
-    pub fn get(&self, key: &Digest) -> Option<Vec<u8>> {
+    pub fn get(&self, key: CacheKey<'_>) -> Option<Vec<u8>> {
         let path = self.path(key);
         let content = match read(&path) {
             Ok(content) => content,
@@ -61,7 +76,7 @@ impl Cache {
                 return None;
             }
         };
-        match checked(&content) {
+        match checked(key, &content) {
             Some(content) => {
                 locked(&self.used).insert(path);
                 Some(content.to_vec())
@@ -74,14 +89,21 @@ impl Cache {
     }
 
     /// Says that an entry could be read and means nothing.
-    pub fn distrust(&self, key: &Digest) {
+    pub fn distrust(&self, key: CacheKey<'_>) {
         self.damaged(&self.path(key), "what it says cannot be understood");
     }
 
-    /// Keeps something under a key.
-    pub fn put(&self, key: &Digest, content: &[u8]) {
+    /// Keeps something under a key, if it could be read back.
+    pub fn put(&self, key: CacheKey<'_>, content: &[u8]) {
         let path = self.path(key);
-        match write(&path, content) {
+        let entry = [key.sum(content).hex().as_bytes(), b"\n", content].concat();
+        if entry.len() as u64 > MAX_ENTRY_BYTES {
+            let problem = format!("what is known of it takes more than {MAX_ENTRY_BYTES} bytes, and is not kept");
+            let place = Place::file(key.to_string());
+            let remedy = "look whether it is what it should be; until then it is read again each time";
+            return self.say(Finding::warning("cache-unwritable", place, problem, remedy));
+        }
+        match write(&path, &entry) {
             Ok(()) => _ = locked(&self.used).insert(path),
             Err(error) => {
                 let problem = format!("it cannot be written: {error}");
@@ -93,24 +115,28 @@ impl Cache {
 
     /// Removes what is too much: what was not used goes first, then the oldest.
     pub fn trim(&self) {
-        let used = locked(&self.used);
-        let mut entries = Vec::new();
-        for folder in children(&self.directory) {
-            for path in children(&folder) {
-                let written =
-                    fs::metadata(&path).and_then(|metadata| metadata.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
-                if path.extension().is_some() {
-                    remove_abandoned(&path, written);
-                } else {
-                    entries.push((used.contains(&path), written, path));
-                }
+        let used = std::mem::take(&mut *locked(&self.used));
+        let (mut entries, mut bytes) = (Vec::new(), 0_u64);
+        let kinds = children(&self.directory);
+        for path in kinds.iter().flat_map(|kind| children(kind)).flat_map(|folder| children(&folder)) {
+            let Ok(metadata) = fs::metadata(&path) else { continue };
+            let written = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+            if path.extension().is_some() {
+                remove_abandoned(&path, written);
+            } else {
+                bytes = bytes.saturating_add(metadata.len());
+                entries.push((used.contains(&path), written, path, metadata.len()));
             }
         }
         entries.sort();
-        let too_many = entries.len().saturating_sub(self.max_entries);
-        for (_, _, path) in entries.iter().take(too_many) {
+        let mut left = entries.len();
+        for (_, _, path, its_bytes) in &entries {
+            if left <= self.max_entries && bytes <= self.max_bytes {
+                break;
+            }
             // Another process may have been quicker.
             let _ = fs::remove_file(path);
+            (left, bytes) = (left - 1, bytes.saturating_sub(*its_bytes));
         }
     }
 
@@ -119,8 +145,12 @@ impl Cache {
         std::mem::take(&mut *locked(&self.findings))
     }
 
-    fn path(&self, key: &Digest) -> PathBuf {
-        self.directory.join(&key.hex()[..2]).join(key.hex())
+    fn path(&self, key: CacheKey<'_>) -> PathBuf {
+        let (kind, name) = match key {
+            CacheKey::Image(digest) => ("images", digest.clone()),
+            CacheKey::Tags(repository) => ("tags", Digest::of(repository.to_string().as_bytes())),
+        };
+        self.directory.join(kind).join(&name.hex()[..2]).join(name.hex())
     }
 
     fn damaged(&self, path: &Path, problem: &str) {
@@ -142,6 +172,25 @@ impl Cache {
     }
 }
 
+impl CacheKey<'_> {
+    /// The checksum of what is kept under this key.
+    fn sum(self, content: &[u8]) -> Digest {
+        let mut hash = Sha256::new_with_prefix(self.to_string());
+        hash.update(b"\n");
+        hash.update(content);
+        Digest::finished(hash)
+    }
+}
+
+impl fmt::Display for CacheKey<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Image(digest) => write!(f, "image {digest}"),
+            Self::Tags(repository) => write!(f, "tags of {repository}"),
+        }
+    }
+}
+
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     File::open(path)?.take(MAX_ENTRY_BYTES + 1).read_to_end(&mut content)?;
@@ -149,21 +198,19 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// What is behind the checksum, if that is right.
-fn checked(content: &[u8]) -> Option<&[u8]> {
+fn checked<'a>(key: CacheKey<'_>, content: &'a [u8]) -> Option<&'a [u8]> {
     let end = content.iter().position(|byte| *byte == b'\n')?;
     let (sum, rest) = (&content[..end], &content[end + 1..]);
-    (Digest::of(rest).hex().as_bytes() == sum).then_some(rest)
+    let is_whole = content.len() as u64 <= MAX_ENTRY_BYTES && key.sum(rest).hex().as_bytes() == sum;
+    is_whole.then_some(rest)
 }
 
-fn write(path: &Path, content: &[u8]) -> io::Result<()> {
+fn write(path: &Path, entry: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(path);
     fs::create_dir_all(folder)?;
     let number = TEMPORARY.fetch_add(1, Ordering::Relaxed);
     let temporary = path.with_extension(format!("{}-{number}", std::process::id()));
-    let written = File::create(&temporary).and_then(|mut file| {
-        let entry = [Digest::of(content).hex().as_bytes(), b"\n", content].concat();
-        file.write_all(&entry)
-    });
+    let written = File::create(&temporary).and_then(|mut file| file.write_all(entry));
     written.and_then(|()| fs::rename(&temporary, path)).inspect_err(|_| _ = fs::remove_file(&temporary))
 }
 
@@ -186,80 +233,4 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn key(number: usize) -> Digest {
-        Digest::of(number.to_string().as_bytes())
-    }
-
-    #[test]
-    fn what_was_put_in_is_there_after_a_restart() {
-        let folder = tempfile::tempdir().unwrap();
-        Cache::at(folder.path()).put(&key(1), b"one\ntwo");
-        let cache = Cache::at(folder.path());
-        assert_eq!(cache.get(&key(1)).as_deref(), Some(&b"one\ntwo"[..]));
-        assert_eq!(cache.get(&key(2)), None);
-        assert_eq!(cache.take_findings(), []);
-    }
-
-    #[test]
-    fn every_damage_is_seen() {
-        let folder = tempfile::tempdir().unwrap();
-        let cache = Cache::at(folder.path());
-        cache.put(&key(1), b"content");
-        let path = cache.path(&key(1));
-        let whole = fs::read(&path).unwrap();
-        for at in 0..whole.len() {
-            let mut flipped = whole.clone();
-            flipped[at] ^= 1;
-            for damaged in [&flipped[..], &whole[..at]] {
-                fs::write(&path, damaged).unwrap();
-                assert_eq!(cache.get(&key(1)), None, "{at}");
-                assert_eq!(cache.take_findings()[0].code, "cache-damaged");
-            }
-        }
-        cache.put(&key(1), b"content");
-        assert_eq!(cache.get(&key(1)).as_deref(), Some(&b"content"[..]), "it is mended by writing it anew");
-    }
-
-    #[test]
-    fn it_stays_within_its_bounds_and_keeps_what_is_used() {
-        let folder = tempfile::tempdir().unwrap();
-        let old = Cache::at(folder.path());
-        (0..20).for_each(|number| old.put(&key(number), b"x"));
-        let cache = Cache::bounded(folder.path(), 5);
-        (0..3).for_each(|number| assert!(cache.get(&key(number)).is_some()));
-        cache.trim();
-        assert_eq!((0..20).filter(|number| old.get(&key(*number)).is_some()).count(), 5);
-        (0..3).for_each(|number| assert!(cache.get(&key(number)).is_some(), "{number} was used"));
-    }
-
-    #[test]
-    fn a_directory_that_cannot_be_written_is_said_once() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("file");
-        fs::write(&file, "").unwrap();
-        let cache = Cache::at(&file);
-        (0..3).for_each(|number| cache.put(&key(number), b"x"));
-        let findings = cache.take_findings();
-        assert_eq!(findings.iter().map(|finding| finding.code).collect::<Vec<_>>(), ["cache-unwritable"]);
-    }
-
-    #[test]
-    fn two_writers_leave_one_whole_entry() {
-        let folder = tempfile::tempdir().unwrap();
-        let caches = [Cache::at(folder.path()), Cache::at(folder.path())];
-        std::thread::scope(|scope| {
-            for (cache, content) in caches.iter().zip([&[b'a'; 100_000], &[b'b'; 100_000]]) {
-                scope.spawn(move || (0..200).for_each(|_| cache.put(&key(1), content)));
-            }
-            for _ in 0..200 {
-                if let Some(content) = caches[0].get(&key(1)) {
-                    assert!(content.iter().all(|byte| *byte == content[0]) && content.len() == 100_000);
-                }
-            }
-        });
-        assert_eq!(caches[0].take_findings(), []);
-    }
-}
+mod tests;

@@ -28,6 +28,8 @@ pub struct Copy {
 #[derive(Debug)]
 pub struct Copies {
     folder: PathBuf,
+    /// The digests of files that this process has written, or has read and found to be whole. Others are written anew.
+    whole: BTreeSet<String>,
     /// Held while we live.
     _lock: File,
 }
@@ -50,7 +52,7 @@ impl Copies {
             TryLockError::WouldBlock => unusable(io::Error::other("another towpath uses it")),
             TryLockError::Error(error) => unusable(error),
         })?;
-        Ok(Self { folder: folder.to_owned(), _lock: lock })
+        Ok(Self { folder: folder.to_owned(), whole: BTreeSet::new(), _lock: lock })
     }
 
     /// Where a source may keep what it can do without.
@@ -59,7 +61,7 @@ impl Copies {
     }
 
     /// What was kept. What is damaged is told, and left out.
-    pub fn load(&self) -> (Vec<Copy>, Vec<Finding>) {
+    pub fn load(&mut self) -> (Vec<Copy>, Vec<Finding>) {
         let list = match self.read(&self.folder.join("current")) {
             Ok(Some(bytes)) => {
                 source_copy::read_list(&bytes).ok_or_else(|| self.damaged("current", "the list of copies"))
@@ -72,8 +74,14 @@ impl Copies {
             Ok(list) => {
                 for kept in list {
                     match self.files(&kept) {
-                        Ok(files) => copies.push(Copy { kept, files }),
-                        Err(finding) => findings.push(finding),
+                        Ok(files) => {
+                            self.whole.insert(kept.digest.clone());
+                            copies.push(Copy { kept, files });
+                        }
+                        Err(finding) => {
+                            self.whole.remove(&kept.digest);
+                            findings.push(finding);
+                        }
                     }
                 }
             }
@@ -83,10 +91,11 @@ impl Copies {
     }
 
     /// Keeps these copies, all of one moment, in the place of those before.
-    pub fn keep(&self, copies: &[Copy]) -> Result<(), Finding> {
+    pub fn keep(&mut self, copies: &[Copy]) -> Result<(), Finding> {
+        let place = self.place("current");
         let unwritable = |error: io::Error| {
             let problem = format!("the copies cannot be kept: {error}");
-            Finding::error("unwritable", self.place("current"), problem, "make room, or check the folder's permissions")
+            Finding::error("unwritable", place.clone(), problem, "make room, or check the folder's permissions")
         };
         for copy in copies {
             self.write_files(copy).map_err(unwritable)?;
@@ -98,18 +107,21 @@ impl Copies {
         Ok(())
     }
 
-    fn write_files(&self, copy: &Copy) -> io::Result<()> {
-        let name = format!("copies/{}", copy.kept.digest);
-        match self.folder.join(&name).try_exists()? {
-            true => Ok(()),
-            false => {
-                let bytes = source_copy::write_files(&copy.files);
-                match source_copy::digest_of(&bytes) == copy.kept.digest {
-                    true => self.replace(&name, &bytes),
-                    // Whoever keeps copies need not have all of their files in memory for ever.
-                    false => Err(io::Error::other(format!("that of {} has been removed", copy.kept.source))),
-                }
+    fn write_files(&mut self, copy: &Copy) -> io::Result<()> {
+        let digest = &copy.kept.digest;
+        let name = format!("copies/{digest}");
+        if self.whole.contains(digest) && self.folder.join(&name).try_exists()? {
+            return Ok(());
+        }
+        let bytes = source_copy::write_files(&copy.files);
+        match source_copy::digest_of(&bytes) == *digest {
+            true => {
+                self.replace(&name, &bytes)?;
+                self.whole.insert(digest.clone());
+                Ok(())
             }
+            // Whoever keeps copies need not have all of their files in memory for ever.
+            false => Err(io::Error::other(format!("that of {} has been removed", copy.kept.source))),
         }
     }
 
@@ -124,8 +136,9 @@ impl Copies {
     }
 
     /// Removes what no list names; if that fails, it only takes room.
-    fn clear_away(&self, list: &[KeptCopy]) {
+    fn clear_away(&mut self, list: &[KeptCopy]) {
         let named: BTreeSet<&str> = list.iter().map(|kept| kept.digest.as_str()).collect();
+        self.whole.retain(|digest| named.contains(digest.as_str()));
         for entry in fs::read_dir(self.folder.join("copies")).into_iter().flatten().flatten() {
             if !entry.file_name().to_str().is_some_and(|name| named.contains(name)) {
                 let _ = fs::remove_file(entry.path());
@@ -138,11 +151,7 @@ impl Copies {
         let path = self.folder.join(&name);
         let bytes = self.read(&path).map_err(|error| self.unreadable(&name, &error))?.unwrap_or_default();
         let files = source_copy::read_files(&bytes, &kept.digest);
-        files.ok_or_else(|| {
-            // Not there to be taken for whole the next time that it is to be kept.
-            let _ = fs::remove_file(&path);
-            self.damaged(&name, &format!("the copy of {}", kept.source))
-        })
+        files.ok_or_else(|| self.damaged(&name, &format!("the copy of {}", kept.source)))
     }
 
     fn read(&self, path: &Path) -> io::Result<Option<Vec<u8>>> {
@@ -181,12 +190,21 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use towpath_core::intake::Highs;
 
     fn copy(source: &str, text: &str) -> Copy {
         let files = vec![SourceFile { path: "version".into(), bytes: text.as_bytes().into() }];
         let digest = source_copy::digest_of(&source_copy::write_files(&files));
         let last_good = jiff::Timestamp::UNIX_EPOCH;
-        Copy { kept: KeptCopy { source: source.into(), location: "x".into(), digest, last_good, made_at: None }, files }
+        let kept = KeptCopy {
+            source: source.into(),
+            location: "x".into(),
+            digest,
+            last_good,
+            made_at: None,
+            highs: Highs::default(),
+        };
+        Copy { kept, files }
     }
 
     fn names(folder: &Path) -> Vec<String> {
@@ -197,7 +215,7 @@ mod tests {
     #[test]
     fn what_was_kept_last_is_loaded() {
         let folder = tempfile::tempdir().unwrap();
-        let copies = Copies::open(folder.path()).unwrap();
+        let mut copies = Copies::open(folder.path()).unwrap();
         assert_eq!(copies.load(), (vec![], vec![]));
         for text in ["one", "two", "one"] {
             let both = vec![copy("a", text), copy("b", "always")];
@@ -210,7 +228,7 @@ mod tests {
     #[test]
     fn a_damaged_copy_is_left_out_and_can_be_kept_again() {
         let folder = tempfile::tempdir().unwrap();
-        let copies = Copies::open(folder.path()).unwrap();
+        let mut copies = Copies::open(folder.path()).unwrap();
         let both = vec![copy("a", "one"), copy("b", "two")];
         copies.keep(&both).unwrap();
         fs::write(folder.path().join("copies").join(&both[0].kept.digest), "damaged").unwrap();
@@ -222,6 +240,28 @@ mod tests {
         fs::write(folder.path().join("current"), "damaged").unwrap();
         let (loaded, findings) = copies.load();
         assert_eq!((loaded.len(), findings[0].code), (0, "damaged-copy"));
+    }
+
+    #[test]
+    fn a_rotten_copy_is_written_anew_even_where_nobody_could_read_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let one = vec![copy("a", "one")];
+        Copies::open(folder.path()).unwrap().keep(&one).unwrap();
+        let path = folder.path().join("copies").join(&one[0].kept.digest);
+        // As if the disk gave nothing back: too large to be read.
+        File::options().write(true).open(&path).unwrap().set_len(MAX_COPY_BYTES + 1).unwrap();
+        let mut copies = Copies::open(folder.path()).unwrap();
+        let (loaded, findings) = copies.load();
+        assert_eq!((loaded.len(), findings[0].code), (0, "damaged-copy"));
+        copies.keep(&one).unwrap();
+        assert_eq!(copies.load(), (one.clone(), vec![]));
+        // Removed by somebody while it is in use, and its bytes are in memory no more.
+        fs::remove_file(&path).unwrap();
+        let without_bytes = vec![Copy { files: vec![], ..one[0].clone() }];
+        assert!(copies.keep(&without_bytes).unwrap_err().problem.contains("that of a has been removed"));
+        copies.keep(&one).unwrap();
+        copies.keep(&without_bytes).unwrap();
+        assert_eq!(copies.load(), (one, vec![]));
     }
 
     #[test]

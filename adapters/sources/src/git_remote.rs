@@ -16,7 +16,7 @@ use towpath_core::finding::{Finding, Place};
 use towpath_formats::SourceFile;
 
 use crate::git::Git;
-use crate::http::without_credentials;
+use crate::shown::{hide_secrets, without_credentials};
 
 /// How long fetching may take.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(120);
@@ -59,6 +59,8 @@ pub struct GitMirror {
     folder: PathBuf,
     ca_file: Option<PathBuf>,
     fetches: usize,
+    /// How long git may take.
+    patience: Duration,
     /// What was read last, by commit.
     known: Option<Fetch>,
     /// Where the mirror is, if it goes with us.
@@ -69,7 +71,20 @@ impl GitMirror {
     /// A mirror in a folder that is its own, whatever is in there.
     pub fn new(remote: GitRemote, folder: &Path, ca_file: Option<&Path>) -> Self {
         let ca_file = ca_file.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
-        Self { remote, folder: folder.to_owned(), ca_file, fetches: MAX_FETCHES, known: None, _temporary: None }
+        Self {
+            remote,
+            folder: folder.to_owned(),
+            ca_file,
+            fetches: MAX_FETCHES,
+            patience: FETCH_TIMEOUT,
+            known: None,
+            _temporary: None,
+        }
+    }
+
+    /// With another limit on how long fetching may take.
+    pub fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
     }
 
     /// A mirror that is gone when we are.
@@ -150,17 +165,15 @@ impl GitMirror {
                 String::from_utf8_lossy(&text).into_owned()
             })
         });
-        let ended = wait(&mut child);
-        if ended.is_none() {
-            // The helpers too: one that waits for a server would wait on.
-            let _ = kill_process_group(group, Signal::KILL);
-            let _ = child.wait();
-        }
+        let ended = wait(&mut child, self.patience);
+        // The helpers too, however git ended: one that waits for a server would wait on, and hold the pipe that we read.
+        let _ = kill_process_group(group, Signal::KILL);
+        let _ = child.wait();
         let complaint = complaint.and_then(|reading| reading.join().ok()).unwrap_or_default();
         match ended {
             Some(true) => Ok(()),
             Some(false) => Err(self.failed(format!("git {what} failed: {}", said(&complaint, &self.remote)))),
-            None => Err(self.failed(format!("git {what} did not end within {} s", FETCH_TIMEOUT.as_secs()))),
+            None => Err(self.failed(format!("git {what} did not end within {} s", self.patience.as_secs_f32()))),
         }
     }
 
@@ -199,9 +212,9 @@ impl GitMirror {
 }
 
 /// Whether it ended well; none if it did not end in time.
-fn wait(child: &mut Child) -> Option<bool> {
+fn wait(child: &mut Child, patience: Duration) -> Option<bool> {
     let began = Instant::now();
-    while began.elapsed() < FETCH_TIMEOUT {
+    while began.elapsed() < patience {
         match child.try_wait() {
             Ok(Some(status)) => return Some(status.success()),
             Ok(None) => std::thread::sleep(LOOK_EVERY),
@@ -216,5 +229,5 @@ fn said(complaint: &str, remote: &GitRemote) -> String {
     let lines = || complaint.lines().map(str::trim).filter(|line| !line.is_empty());
     let line = lines().find(|line| line.starts_with("fatal: ")).or_else(|| lines().next());
     let line = line.map_or("it did not say why", |line| line.trim_start_matches("fatal: "));
-    line.replace(&remote.url, &without_credentials(&remote.url))
+    hide_secrets(line, &remote.url)
 }

@@ -2,6 +2,7 @@
 //!
 //! Plain HTTP is asked for by name: what comes that way can be anybody's. On this machine's own address nothing is on the way, and it may be used.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -9,6 +10,8 @@ use reqwest::header::{ACCEPT, ETAG, HeaderMap, HeaderName, IF_MODIFIED_SINCE, IF
 use reqwest::redirect::{Attempt, Policy};
 use reqwest::{Client, Response, Url};
 use towpath_core::finding::{Finding, Place};
+
+use crate::shown::without_credentials;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a server may say nothing.
@@ -105,6 +108,18 @@ impl Http {
 
     /// Gets what is at an address, up to so many bytes, unless it is what it was.
     pub async fn get(&self, url: &str, accept: &str, known: &Validators, max_bytes: usize) -> Result<Got, Finding> {
+        self.get_within(url, accept, known, max_bytes, &Allowance::new(max_bytes)).await
+    }
+
+    /// The same, where several answers share what they may take.
+    pub(crate) async fn get_within(
+        &self,
+        url: &str,
+        accept: &str,
+        known: &Validators,
+        max_bytes: usize,
+        together: &Allowance,
+    ) -> Result<Got, Finding> {
         let failed = |problem: String| failed(url, problem);
         let parsed = Url::parse(url).map_err(|error| failed(error.to_string()))?;
         if !may_go(&parsed, self.plain_http) {
@@ -116,12 +131,13 @@ impl Http {
         } else if let Some(last_modified) = &known.last_modified {
             request = request.header(IF_MODIFIED_SINCE, last_modified);
         }
-        let response = request.send().await.map_err(|error| failed(innermost(&error)))?;
+        let response = request.send().await.map_err(|error| failed(innermost(&error.without_url())))?;
         match response.status().as_u16() {
             304 if *known != Validators::default() => Ok(Got::Unchanged),
             200 => {
                 let validators = Validators::of(response.headers());
-                Ok(Got::Body { bytes: body(response, max_bytes).await.map_err(failed)?, validators })
+                let bytes = body(response, max_bytes, together).await.map_err(failed)?;
+                Ok(Got::Body { bytes, validators })
             }
             status @ (401 | 403) => Err(failed(format!("the server answered {status}: it wants other credentials"))),
             status => Err(failed(format!("the server answered {status}"))),
@@ -155,12 +171,32 @@ fn redirect(attempt: Attempt<'_>, plain_http: bool) -> reqwest::redirect::Action
     }
 }
 
-async fn body(mut response: Response, max_bytes: usize) -> Result<Vec<u8>, String> {
+/// What several answers may take together, counted while they come.
+#[derive(Debug)]
+pub(crate) struct Allowance {
+    bytes: usize,
+    left: AtomicUsize,
+}
+
+impl Allowance {
+    pub(crate) fn new(bytes: usize) -> Self {
+        Self { bytes, left: AtomicUsize::new(bytes) }
+    }
+
+    /// Takes so much of it, or says that it is used up.
+    pub(crate) fn take(&self, bytes: usize) -> Result<(), String> {
+        let taken = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes));
+        taken.map(|_| ()).map_err(|_| format!("the answers are longer than {} bytes together", self.bytes))
+    }
+}
+
+async fn body(mut response: Response, max_bytes: usize, together: &Allowance) -> Result<Vec<u8>, String> {
     let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|error| innermost(&error))? {
-        if body.len() + chunk.len() > max_bytes {
+    while let Some(chunk) = response.chunk().await.map_err(|error| innermost(&error.without_url()))? {
+        if body.len().saturating_add(chunk.len()) > max_bytes {
             return Err(format!("the answer is longer than {max_bytes} bytes"));
         }
+        together.take(chunk.len())?;
         body.extend_from_slice(&chunk);
     }
     Ok(body)
@@ -181,26 +217,15 @@ fn failed(url: &str, problem: String) -> Finding {
     Finding::error("http", Place::file(without_credentials(url)), problem, remedy)
 }
 
-/// An address as it may be shown: whatever stands before an `@` in the host is a secret.
-pub fn without_credentials(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else {
-        return url.to_owned();
-    };
-    let (host, path) = rest.find(['/', '?', '#']).map_or((rest, ""), |at| rest.split_at(at));
-    match host.rsplit_once('@') {
-        Some((_, host)) => format!("{scheme}://…@{host}{path}"),
-        None => url.to_owned(),
-    }
-}
-
 /// Gets what is at an address, up to so many bytes, in the form that is asked for.
 pub async fn fetch(url: &str, accept: &str, max_bytes: usize) -> Result<Fetched, Finding> {
     let failed = |problem: String| failed(url, problem);
     let is_tls = url.starts_with("https://");
     let client = client(is_tls).map_err(|error| failed(innermost(&error)))?;
-    let response = client.get(url).header(ACCEPT, accept).send().await.map_err(|error| failed(innermost(&error)))?;
+    let response =
+        client.get(url).header(ACCEPT, accept).send().await.map_err(|error| failed(innermost(&error.without_url())))?;
     let status = response.status().as_u16();
-    Ok(Fetched { status, body: body(response, max_bytes).await.map_err(failed)? })
+    Ok(Fetched { status, body: body(response, max_bytes, &Allowance::new(max_bytes)).await.map_err(failed)? })
 }
 
 fn client(is_tls: bool) -> Result<Client, reqwest::Error> {
@@ -234,19 +259,6 @@ fn innermost(error: &dyn std::error::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn credentials_are_not_shown() {
-        for (url, shown) in [
-            ("https://host/x", "https://host/x"),
-            ("https://user:pass@host/x", "https://…@host/x"),
-            ("https://us@er:p@ss@host?q=a@b", "https://…@host?q=a@b"),
-            ("https://host/a@b", "https://host/a@b"),
-            ("/srv/a@b", "/srv/a@b"),
-        ] {
-            assert_eq!(without_credentials(url), shown);
-        }
-    }
 
     #[test]
     fn plain_http_is_for_this_machine_or_by_leave() {

@@ -8,20 +8,22 @@ mod git;
 mod git_remote;
 mod http;
 mod registry;
+mod shown;
 mod signature_store;
 mod upstream;
 mod watch;
 
 pub use archive::unpack;
-pub use cache::Cache;
+pub use cache::{Cache, CacheKey};
 pub use copies::{Copies, Copy};
 pub use directory::{Directory, read_directory, read_file};
 pub use git::{BlobId, Commit, Git};
 pub use git_remote::{Fetch, GitMirror, GitRemote};
-pub use http::{Fetched, Got, Http, HttpAccess, Validators, fetch, is_loopback, without_credentials};
+pub use http::{Fetched, Got, Http, HttpAccess, Validators, fetch, is_loopback};
 pub use registry::{
     Progress, Registry, RegistryLimits, RegistryOptions, Requests, Scrape, Step, graph_data_image, scrape,
 };
+pub use shown::without_credentials;
 pub use signature_store::{SignatureStore, StoreAccess};
 pub use upstream::Upstream;
 pub use watch::Watch;

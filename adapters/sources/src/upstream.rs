@@ -1,4 +1,6 @@
 //! A Cincinnati service, asked for some channels and architectures. Each answer is one file; what did not change is not sent again.
+//!
+//! All answers share one allowance, whether they come now or are held from before.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,10 +10,13 @@ use tokio::task::JoinSet;
 use towpath_core::finding::{Finding, Place};
 use towpath_formats::{SourceFile, upstream};
 
-use crate::http::{Got, Http, Validators, without_credentials};
+use crate::http::{Allowance, Got, Http, Validators};
+use crate::shown::without_credentials;
 
 /// The largest answer.
 const MAX_ANSWER_BYTES: usize = 64 << 20;
+/// All answers together.
+const MAX_BYTES: usize = 256 << 20;
 /// So many questions at once.
 const MAX_AT_ONCE: usize = 4;
 /// The content type of the protocol.
@@ -22,6 +27,7 @@ pub struct Upstream {
     http: Http,
     url: String,
     questions: Vec<(String, String)>,
+    max_bytes: usize,
     known: BTreeMap<String, (Validators, Arc<[u8]>)>,
 }
 
@@ -30,21 +36,26 @@ impl Upstream {
     pub fn new(http: Http, url: &str, channels: &[String], arches: &[String]) -> Self {
         let of = |channel: &String| arches.iter().map(|arch| (channel.clone(), arch.clone())).collect::<Vec<_>>();
         let questions = channels.iter().flat_map(of).collect();
-        Self { http, url: url.to_owned(), questions, known: BTreeMap::new() }
+        Self { http, url: url.to_owned(), questions, max_bytes: MAX_BYTES, known: BTreeMap::new() }
+    }
+
+    /// The same, with answers of at most so many bytes together.
+    pub fn bounded(self, max_bytes: usize) -> Self {
+        Self { max_bytes, ..self }
     }
 
     /// Asks for everything. One answer that cannot be had, and none counts: half of them would be another graph.
     pub async fn read(&mut self) -> Result<Vec<SourceFile>, Finding> {
-        let at_once = Arc::new(Semaphore::new(MAX_AT_ONCE));
+        let (at_once, together) = (Arc::new(Semaphore::new(MAX_AT_ONCE)), Arc::new(Allowance::new(self.max_bytes)));
         let mut asking = JoinSet::new();
         for (channel, arch) in &self.questions {
             let name = upstream::file_name(channel, arch);
             let url = self.question(channel, arch)?;
             let validators = self.known.get(&name).map(|(validators, _)| validators.clone()).unwrap_or_default();
-            let (http, at_once) = (self.http.clone(), at_once.clone());
+            let (http, at_once, together) = (self.http.clone(), at_once.clone(), together.clone());
             asking.spawn(async move {
                 let _turn = at_once.acquire().await;
-                (name, http.get(&url, ACCEPT, &validators, MAX_ANSWER_BYTES).await)
+                (name, http.get_within(&url, ACCEPT, &validators, MAX_ANSWER_BYTES, &together).await)
             });
         }
         let mut known = BTreeMap::new();
@@ -52,7 +63,12 @@ impl Upstream {
             let (name, got) = answered.map_err(|error| self.failed(error.to_string()))?;
             let kept = match got? {
                 Got::Body { bytes, validators } => Some((validators, bytes.into())),
-                Got::Unchanged => self.known.get(&name).cloned(),
+                Got::Unchanged => {
+                    let held = self.known.get(&name).cloned();
+                    let bytes = held.as_ref().map_or(0, |(_, bytes)| bytes.len());
+                    together.take(bytes).map_err(|problem| self.failed(problem))?;
+                    held
+                }
             };
             known.extend(kept.map(|kept| (name, kept)));
         }

@@ -3,8 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the finding")]
 
 use std::fs;
+use std::io::Read;
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use towpath_core::finding::Finding;
 use towpath_sources::{Fetch, GitMirror, GitRemote};
@@ -138,4 +141,23 @@ fn other_ways_than_those_allowed_are_not_taken() {
         let wrong = read(&mut GitMirror::new(remote, Path::new(&folder.path().join("m")), None)).unwrap_err();
         assert!(wrong.problem.contains("not allowed") || wrong.problem.contains("http"), "{url}: {wrong}");
     }
+}
+
+#[test]
+fn a_fetch_that_does_not_end_is_ended_with_its_helpers() {
+    // Somebody who takes connections and never answers: git's helper waits for it.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://user:s3cret@{}/r.git?token=t0k3n", listener.local_addr().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let remote = GitRemote { url, revision: "main".into(), folder: String::new() };
+    let mirror = GitMirror::new(remote, &folder.path().join("mirror"), None);
+    let finding = read(&mut mirror.with_patience(Duration::from_secs(2))).unwrap_err().to_string();
+    assert!(finding.contains("git fetch did not end within 2 s"), "{finding}");
+    assert!(!finding.contains("s3cret") && !finding.contains("t0k3n"), "{finding}");
+    // Whoever was killed hangs up: the connections end, though nobody has answered.
+    let (mut stream, _) = listener.accept().unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let mut asked = Vec::new();
+    stream.read_to_end(&mut asked).unwrap();
+    assert!(asked.starts_with(b"GET /r.git"), "{}", String::from_utf8_lossy(&asked));
 }

@@ -4,7 +4,9 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderValue, Response, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use jiff::Timestamp;
+use jiff::fmt::rfc2822::DateTimePrinter;
 use sha2::{Digest, Sha256};
 use towpath_formats::SourceFile;
 use towpath_formats::graph_data::tarball;
@@ -18,6 +20,8 @@ pub(crate) const PATH: &str = "/api/upgrades_info/graph-data";
 #[derive(Default)]
 pub(crate) struct GraphDataFiles {
     files: Vec<SourceFile>,
+    /// When they were made, or else when we got them.
+    modified_at: Timestamp,
     archive: OnceLock<Option<Archive>>,
 }
 
@@ -27,8 +31,8 @@ struct Archive {
 }
 
 impl GraphDataFiles {
-    pub(crate) fn new(files: Vec<SourceFile>) -> Self {
-        Self { files, archive: OnceLock::new() }
+    pub(crate) fn new(files: Vec<SourceFile>, modified_at: Timestamp) -> Self {
+        Self { files, modified_at, archive: OnceLock::new() }
     }
 
     /// Made once; it takes some milliseconds, so not on a thread that answers graphs.
@@ -49,16 +53,55 @@ impl Archive {
 /// What a client has of it, and wants.
 pub(crate) struct Question {
     snapshot: Arc<Snapshot>,
-    known: Option<HeaderValue>,
+    known: Known,
+}
+
+/// What a client says that it has. A tag is exact, so where there is one its date does not count.
+enum Known {
+    Nothing,
+    Tags(String),
+    Since(Timestamp),
+}
+
+impl Known {
+    fn of(headers: &HeaderMap) -> Self {
+        let text = |name: header::HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+        let since = || jiff::fmt::rfc2822::parse(text(header::IF_MODIFIED_SINCE)?).ok();
+        match (headers.contains_key(header::IF_NONE_MATCH), since()) {
+            (true, _) => Self::Tags(text(header::IF_NONE_MATCH).unwrap_or_default().to_owned()),
+            (false, Some(since)) => Self::Since(since.timestamp()),
+            (false, None) => Self::Nothing,
+        }
+    }
+
+    fn is(&self, entity_tag: &HeaderValue, modified_at: Timestamp) -> bool {
+        let tag = entity_tag.to_str().unwrap_or_default();
+        match self {
+            Self::Nothing => false,
+            Self::Tags(list) => {
+                list.split(',').any(|known| [tag, "*"].contains(&known.trim().trim_start_matches("W/")))
+            }
+            // The very date that we gave, in whole seconds: a block by somebody whose clock is slow has an earlier one, and is new.
+            Self::Since(since) => modified_at.as_second() == since.as_second(),
+        }
+    }
 }
 
 impl Question {
     pub(crate) fn new(snapshot: Arc<Snapshot>, request: &Parts) -> Self {
-        Self { snapshot, known: request.headers.get(header::IF_NONE_MATCH).cloned() }
+        Self { snapshot, known: Known::of(&request.headers) }
     }
 
     pub(crate) fn answer(self) -> Response<AnswerBody> {
         let files = &self.snapshot.graph_data;
+        if let Some(stale) = self.snapshot.graph().stale().first() {
+            // What is too old to recommend anything by must not look new elsewhere.
+            let sentence = format!(
+                "{} was last good at {}; nothing is passed on until it is read again",
+                stale.source, stale.last_good
+            );
+            return body::error(StatusCode::SERVICE_UNAVAILABLE, "source_stale", &sentence);
+        }
         if files.files.is_empty() {
             let sentence = "this service has no graph data of its own; ask the one in front of which it sits";
             return body::error(StatusCode::NOT_FOUND, "does_not_exist", sentence);
@@ -70,13 +113,7 @@ impl Question {
                 "the archive could not be written",
             );
         };
-        let names = |known: &HeaderValue| {
-            let tag = archive.entity_tag.to_str().unwrap_or_default();
-            known.to_str().is_ok_and(|list| {
-                list.split(',').any(|known| [tag, "*"].contains(&known.trim().trim_start_matches("W/")))
-            })
-        };
-        let is_known = self.known.as_ref().is_some_and(names);
+        let is_known = self.known.is(&archive.entity_tag, files.modified_at);
         let mut response = match is_known {
             true => Response::new(AnswerBody::default()),
             false => Response::new(AnswerBody::new(Arc::new([archive.bytes.clone()]), archive.bytes.len())),
@@ -84,6 +121,10 @@ impl Question {
         *response.status_mut() = if is_known { StatusCode::NOT_MODIFIED } else { StatusCode::OK };
         let headers = response.headers_mut();
         headers.insert(header::ETAG, archive.entity_tag.clone());
+        let modified = DateTimePrinter::new().timestamp_to_rfc9110_string(&files.modified_at).ok();
+        if let Some(modified) = modified.and_then(|text| HeaderValue::try_from(text).ok()) {
+            headers.insert(header::LAST_MODIFIED, modified);
+        }
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/gzip"));
         let name = "attachment; filename=\"graph-data.tar.gz\"";

@@ -16,6 +16,7 @@ mod path;
 mod ready;
 mod reload;
 mod server;
+mod signatures;
 mod snapshot;
 mod sources;
 mod workers;
@@ -38,6 +39,7 @@ pub use managed::{Allowed, Managed};
 pub use metrics::{Metrics, ReloadResult};
 pub use reload::{ReloadDoor, ReloadRequest, Woken};
 pub use server::{Limits, Server};
+pub use signatures::{KeyringHealth, SignatureHealth, StoreHealth};
 pub use snapshot::Snapshot;
 pub use sources::{SourceHealth, SourceProblem, SourceReads};
 use workers::Surroundings;
@@ -92,6 +94,7 @@ pub struct Service {
     managed: ArcSwapOption<Managed>,
     rollouts: explain::Rollouts,
     sources: ArcSwapOption<Vec<SourceHealth>>,
+    signatures: ArcSwapOption<SignatureHealth>,
     reload_door: ArcSwapOption<ReloadDoor>,
 }
 
@@ -123,6 +126,7 @@ impl Service {
             managed: ArcSwapOption::empty(),
             rollouts: explain::Rollouts::default(),
             sources: ArcSwapOption::empty(),
+            signatures: ArcSwapOption::empty(),
             reload_door: ArcSwapOption::empty(),
             clock,
         })
@@ -169,6 +173,11 @@ impl Service {
         if let Some(snapshot) = self.snapshot() {
             snapshot.prepare(self.now());
         }
+    }
+
+    /// Says how the keyring and the signature stores are.
+    pub fn signatures(&self, health: SignatureHealth) {
+        self.signatures.store(Some(Arc::new(health)));
     }
 
     /// Notes how the sources are, for `/readyz` and `/metrics`.

@@ -18,6 +18,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use crate::Snapshot;
 use crate::fleet::{FleetCollector, FleetMetrics, ReportResults};
+use crate::signatures::{SignatureHealth, SignaturesCollector};
 use crate::snapshot::Cell;
 use crate::sources::{SourceHealth, SourcesCollector};
 
@@ -25,6 +26,9 @@ use crate::sources::{SourceHealth, SourcesCollector};
 const MAX_ROLLOUT_SERIES: usize = 20_000;
 /// The most channels that have series of their own; the rest are counted together.
 const MAX_CHANNELS: usize = 1_000;
+
+/// How the fleet, the sources and the signature stores are.
+type Health = (Option<Arc<FleetMetrics>>, Option<Arc<Vec<SourceHealth>>>, Option<Arc<SignatureHealth>>);
 
 /// How an attempt to load a graph ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -212,7 +216,7 @@ impl Metrics {
     pub(crate) fn write(
         &self,
         snapshot: Option<Arc<Snapshot>>,
-        (fleet, sources): (Option<Arc<FleetMetrics>>, Option<Arc<Vec<SourceHealth>>>),
+        (fleet, sources, signatures): Health,
         age_seconds: Option<i64>,
         now: Timestamp,
     ) -> Result<String, fmt::Error> {
@@ -222,6 +226,9 @@ impl Metrics {
         }
         if let Some(sources) = sources {
             of_graph.register_collector(Box::new(SourcesCollector { sources, now }));
+        }
+        if let Some(health) = signatures {
+            of_graph.register_collector(Box::new(SignaturesCollector { health, now }));
         }
         let snapshot = GraphCollector { age_seconds, snapshot, now };
         of_graph.register_collector(Box::new(snapshot));
@@ -339,7 +346,7 @@ mod tests {
         metrics.reloaded(ReloadResult::Changed, Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_secs(60));
         metrics.series("stable-4.9", StatusCode::OK).count(Duration::from_micros(7));
         let now = Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_secs(90);
-        let text = metrics.write(None, (None, None), metrics.graph_age_seconds(now), now).unwrap();
+        let text = metrics.write(None, (None, None, None), metrics.graph_age_seconds(now), now).unwrap();
         let described: BTreeSet<&str> =
             text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
         for sample in text.lines().filter(|line| !line.starts_with('#')) {

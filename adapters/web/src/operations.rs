@@ -5,7 +5,7 @@ use serde_json::json;
 use towpath_formats::fleet_json;
 
 use crate::body::{self, AnswerBody};
-use crate::{Reload, ReloadResult, Service, sources};
+use crate::{Reload, ReloadResult, Service, signatures, sources};
 
 /// How many findings a readiness answer shows.
 const MAX_FINDINGS: usize = 50;
@@ -37,6 +37,7 @@ pub(crate) fn readiness(service: &Service) -> Response<AnswerBody> {
         "status": complaint.unwrap_or_else(|| word(graph.is_some(), &reload).to_owned()),
         "graph": graph,
         "sources": sources::told(health, service.now()),
+        "signatures": signatures::told(service.signatures.load().as_deref(), service.now()),
         "lastReload": last_reload(&reload),
         "fleet": fleet(service),
     });
@@ -80,10 +81,8 @@ fn last_reload(reload: &Reload) -> serde_json::Value {
 }
 
 pub(crate) fn metrics(service: &Service) -> Response<AnswerBody> {
-    let (fleet, sources) = (service.fleet_metrics.load_full(), service.sources.load_full());
-    let Ok(text) =
-        service.metrics.write(service.snapshot(), (fleet, sources), service.graph_age_seconds(), service.now())
-    else {
+    let health = (service.fleet_metrics.load_full(), service.sources.load_full(), service.signatures.load_full());
+    let Ok(text) = service.metrics.write(service.snapshot(), health, service.graph_age_seconds(), service.now()) else {
         return body::error(StatusCode::INTERNAL_SERVER_ERROR, "failed_metrics", "the metrics could not be written");
     };
     let mut response = Response::new(AnswerBody::from(text));

@@ -122,7 +122,7 @@ fn permitted(keys: &TokenKeys, token: Option<Token>) -> Result<Token, Box<Respon
 fn read(text: &str) -> Result<ReloadRequest, String> {
     let body: Body = serde_json::from_str(text).map_err(|error| format!("the body cannot be understood: {error}"))?;
     let allow = body.allow.iter().map(|name| {
-        Objection::named(name).ok_or_else(|| format!("{name:?} cannot be allowed; empty, shrink and back can"))
+        Objection::named(name).ok_or_else(|| format!("{name:?} cannot be allowed; empty, shrink, back and payload can"))
     });
     let allow: Vec<Objection> = allow.collect::<Result<_, _>>()?;
     match (allow.is_empty(), &body.source) {

@@ -125,8 +125,8 @@ impl Snapshot {
     }
 
     /// With the graph data that it was made of, to be given to whoever asks.
-    pub fn with_graph_data(self, files: Vec<SourceFile>) -> Self {
-        Self { graph_data: GraphDataFiles::new(files), ..self }
+    pub fn with_graph_data(self, files: Vec<SourceFile>, modified_at: Timestamp) -> Self {
+        Self { graph_data: GraphDataFiles::new(files, modified_at), ..self }
     }
 
     /// The graph.

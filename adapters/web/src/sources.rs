@@ -72,15 +72,6 @@ impl SourceHealth {
     }
 
     fn json(&self, now: Timestamp) -> Value {
-        let problem = self.problem.as_ref().map(|problem| {
-            let first = problem.findings.first();
-            json!({
-                "since": problem.since.to_string(),
-                "kind": first.map(|finding| finding.code),
-                "sentence": first.map(ToString::to_string),
-                "more": problem.findings.iter().skip(1).take(MAX_FINDINGS).map(ToString::to_string).collect::<Vec<_>>(),
-            })
-        });
         json!({
             "name": *self.name,
             "kind": self.kind,
@@ -88,7 +79,19 @@ impl SourceHealth {
             "state": self.state(now),
             "ageSeconds": self.age_seconds(now),
             "lastSuccess": self.last_success.map(|at| at.to_string()),
-            "problem": problem,
+            "problem": self.problem.as_ref().map(SourceProblem::json),
+        })
+    }
+}
+
+impl SourceProblem {
+    pub(crate) fn json(&self) -> Value {
+        let first = self.findings.first();
+        json!({
+            "since": self.since.to_string(),
+            "kind": first.map(|finding| finding.code),
+            "sentence": first.map(ToString::to_string),
+            "more": self.findings.iter().skip(1).take(MAX_FINDINGS).map(ToString::to_string).collect::<Vec<_>>(),
         })
     }
 }
@@ -157,7 +160,7 @@ impl SourcesCollector {
     }
 }
 
-fn gauges<V, const N: usize>(
+pub(crate) fn gauges<V, const N: usize>(
     encoder: &mut DescriptorEncoder<'_>,
     name: &str,
     help: &str,

@@ -10,7 +10,7 @@ use towpath_core::finding::{Finding, Place};
 use towpath_core::plan::Request;
 use towpath_formats::path::read_graphs;
 use towpath_formats::{SourceFile, graph_data, releases};
-use towpath_sources::{Git, read_directory, read_file};
+use towpath_sources::{Git, read_directory, read_file, without_credentials};
 
 use crate::example;
 
@@ -43,7 +43,10 @@ impl Source {
     /// Its files.
     pub(crate) fn files(&self, now: Timestamp) -> Result<Vec<SourceFile>, Finding> {
         match self {
-            Self::Directory(directory) => read_directory(directory, graph_data::is_part),
+            Self::Directory(directory) => {
+                let remedy = "fetch it first, with `git clone` or by unpacking the archive, and name the directory";
+                a_path(directory, remedy).and_then(|directory| read_directory(directory, graph_data::is_part))
+            }
             Self::Revision { directory, revision } => Git::at(directory)?.read(revision, graph_data::is_part),
             Self::Example => example::graph_data(now),
         }
@@ -92,13 +95,26 @@ impl GraphArgs {
 pub(crate) fn releases(file: Option<&Path>) -> anyhow::Result<Releases> {
     let file = match file {
         Some(path) => {
-            let bytes = read_file(path, MAX_RELEASES_BYTES).map_err(|finding| anyhow!("{finding}"))?;
+            let remedy = "write a file with `towpath releases scrape REPOSITORY --out FILE`, and name that";
+            let bytes = a_path(path, remedy).and_then(|path| read_file(path, MAX_RELEASES_BYTES));
+            let bytes = bytes.map_err(|finding| anyhow!("{finding}"))?;
             SourceFile { path: path.display().to_string(), bytes: bytes.into() }
         }
         None => example::releases(),
     };
     let (releases, _) = releases::read(&Place::file(file.path.as_str()), &file.bytes).map_err(|f| all(&f))?;
     Ok(releases)
+}
+
+/// Whoever has an address at hand, from a service's configuration, is told what to do with it.
+fn a_path<'a>(path: &'a Path, remedy: &str) -> Result<&'a Path, Finding> {
+    match path.to_str().filter(|text| text.contains("://") && !path.exists()) {
+        Some(address) => {
+            let problem = "this is an address; this command reads paths, and only `towpath serve` reads addresses";
+            Err(Finding::error("not-a-path", Place::file(without_credentials(address)), problem, remedy))
+        }
+        None => Ok(path),
+    }
 }
 
 /// The graph data of a source that must be right.
@@ -117,4 +133,19 @@ pub(crate) fn graph(source: &Source, releases: Releases, now: Timestamp) -> anyh
 pub(crate) fn all(findings: &[Finding]) -> anyhow::Error {
     let lines: Vec<String> = findings.iter().filter(|f| f.is_error()).take(10).map(ToString::to_string).collect();
     anyhow!("{}", lines.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_where_a_path_belongs_is_told_with_what_to_do() {
+        let address = PathBuf::from("git+https://u:secret@host/graph-data.git?token=t0k3n");
+        let told = Source::Directory(address.clone()).files(Timestamp::UNIX_EPOCH).expect_err("not read").to_string();
+        let start = "git+https://…@host/graph-data.git?token=…: this is an address; this command reads paths";
+        assert!(told.starts_with(start) && told.contains("`git clone`"), "{told}");
+        let told = releases(Some(Path::new("oci://quay.io/a/b"))).expect_err("not read").to_string();
+        assert!(told.contains("this is an address") && told.contains("towpath releases scrape"), "{told}");
+    }
 }

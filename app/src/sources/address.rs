@@ -7,7 +7,7 @@
 //! | `https://host/…` | a `tar.gz` | a Cincinnati service, with `#channels=a,b` |
 //! | `oci://registry/repository[:tag]` | a graph-data image | all release images of the repository, with `#arch=a,b` of those architectures |
 //!
-//! `oci+http://` is a registry without TLS.
+//! `oci+http://` is a registry without TLS. With `#edges=no` its releases count and the edges that they declare do not.
 //!
 //! Behind the `#` there may be `name=…` and `every=SECONDS`, joined by `&`; a path has no options, since it may have any character.
 
@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
+use sha2::{Digest, Sha256};
 use towpath_core::domain::ChannelName;
 use towpath_formats::oci::{ImageName, Repository};
 use towpath_sources::{GitRemote, is_loopback, without_credentials};
@@ -82,8 +83,17 @@ pub(crate) struct SourceSpec {
     pub(crate) location: Location,
     /// Read it this often.
     pub(crate) every: Duration,
+    pub(crate) edges: Edges,
     /// As it was written.
     text: String,
+}
+
+/// What becomes of the edges that a source declares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Edges {
+    Offered,
+    /// Another source says what leads where.
+    LeftOut,
 }
 
 /// How often sources are read that do not say it themselves.
@@ -112,8 +122,9 @@ impl SourceSpec {
             check_plain_http(address, plain_http)?;
             let every = options.take("every").map(|text| seconds(&text)).transpose()?.unwrap_or(intervals.remote);
             let name = options.take("name").unwrap_or_else(|| name.to_owned());
+            let edges = edges(&location, options.take("edges"))?;
             options.finish()?;
-            Ok(Self::new(role, location, &name, every, text))
+            Ok(Self { edges, ..Self::new(role, location, &name, every, text) })
         };
         let spec = parsed().with_context(|| format!("{:?} cannot be used as a source", without_credentials(text)))?;
         let well_formed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
@@ -129,7 +140,7 @@ impl SourceSpec {
     }
 
     fn new(role: Role, location: Location, name: &str, every: Duration, text: &str) -> Self {
-        Self { name: name.into(), role, location, every, text: text.to_owned() }
+        Self { name: name.into(), role, location, every, edges: Edges::Offered, text: text.to_owned() }
     }
 
     /// As it was written, without what is secret.
@@ -148,6 +159,24 @@ impl Location {
             Self::Archive(_) => "archive",
             Self::Upstream { .. } => "upstream",
             Self::Images { .. } => "registry",
+        }
+    }
+}
+
+impl Location {
+    /// The place itself, so that a copy of another is not taken for it. What is not shown is in it as a checksum.
+    pub(crate) fn identity(&self) -> String {
+        let url = match self {
+            Self::Git(remote) => remote.url.as_str(),
+            Self::Archive(url) | Self::Upstream { url, .. } => url,
+            Self::Example | Self::Path(_) | Self::Images { .. } => "",
+        };
+        match url.split_once('?') {
+            Some((_, query)) => {
+                let sum = Sha256::digest(query)[..8].iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+                format!("{self} query {sum}")
+            }
+            None => self.to_string(),
         }
     }
 }
@@ -195,6 +224,15 @@ fn location(role: Role, scheme: &str, address: &str, options: &mut Options) -> a
         (_, Role::Releases) => bail!("name a path, https://…/graph or oci://…"),
         (_, Role::Platforms) => bail!("name a path"),
     })
+}
+
+/// The edges of images carry no risks: whoever leaves them out drops none.
+fn edges(location: &Location, wanted: Option<String>) -> anyhow::Result<Edges> {
+    match (wanted.as_deref(), location) {
+        (None, _) => Ok(Edges::Offered),
+        (Some("no"), Location::Images { images: Images::Releases { .. }, .. }) => Ok(Edges::LeftOut),
+        (Some(other), _) => bail!("edges={other}: it can be edges=no, for the release images of a registry"),
+    }
 }
 
 fn git(address: &str, options: &mut Options) -> anyhow::Result<GitRemote> {
@@ -312,66 +350,4 @@ impl Options {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parse(role: Role, text: &str) -> anyhow::Result<SourceSpec> {
-        let intervals = Intervals { local: Duration::from_secs(30), remote: Duration::from_secs(300) };
-        SourceSpec::parse(role, text, "default", intervals, false)
-    }
-
-    fn told(role: Role, text: &str) -> String {
-        match parse(role, text) {
-            Ok(spec) => {
-                format!("{} {} {} every {}", spec.name, spec.location.kind(), spec.location, spec.every.as_secs())
-            }
-            Err(error) => format!("{error:#}"),
-        }
-    }
-
-    #[test]
-    fn sources_are_named_by_one_string() {
-        for (text, expected) in [
-            ("/srv/a b#c", "default path /srv/a b#c every 30"),
-            ("git+https://host/r.git", "default git git+https://host/r.git#HEAD: every 300"),
-            ("git+https://host/r.git#main", "default git git+https://host/r.git#main: every 300"),
-            ("git+file:///r#v1:a/b&name=x&every=60", "x git git+file:///r#v1:a/b every 60"),
-            ("https://u:p@host/x.tar.gz", "default archive https://…@host/x.tar.gz every 300"),
-            ("http://127.0.0.1:80/x", "default archive http://127.0.0.1:80/x every 300"),
-            ("oci://quay.io/a/b:1#every=600", "default registry oci://quay.io/a/b:1 every 600"),
-            ("oci+http://127.0.0.1:5000/a/b:1", "default registry oci+http://127.0.0.1:5000/a/b:1 every 300"),
-        ] {
-            assert_eq!(told(Role::GraphData, text), expected);
-        }
-        let upstream =
-            "https://api.openshift.com/api/upgrades_info/graph#channels=stable-4.20,fast-4.20&arch=amd64,arm64";
-        assert_eq!(told(Role::Releases, upstream), format!("default upstream {upstream} every 300"));
-        for registry in ["oci://quay.io/a/b", "oci://quay.io/a/b#arch=amd64,arm64"] {
-            assert_eq!(told(Role::Releases, registry), format!("default registry {registry} every 300"));
-        }
-    }
-
-    #[test]
-    fn what_cannot_be_meant_is_told() {
-        for (role, text, expected) in [
-            (Role::GraphData, "http://example.com/x", "plain HTTP"),
-            (Role::GraphData, "git+http://u:secret@example.com/x", "plain HTTP"),
-            (Role::GraphData, "oci+http://example.com/x/y", "plain HTTP"),
-            (Role::Releases, "oci://quay.io/a/b:tag", "repository"),
-            (Role::Releases, "oci://quay.io/a/b#arch=a/b", "not an architecture"),
-            (Role::GraphData, "git+ssh://host/x", "name a path, git+https"),
-            (Role::GraphData, "git+https://h/x#--upload-pack=x", "no option"),
-            (Role::GraphData, "git+https://h/x#-x", "not the name of a branch"),
-            (Role::GraphData, "https://h/x#main", "only git has revisions"),
-            (Role::GraphData, "https://h/x#every=0", "1 to 86400"),
-            (Role::GraphData, "https://h/x#name=A", "cannot be a source's name"),
-            (Role::Releases, "https://h/graph", "say which channels"),
-            (Role::Releases, "https://h/graph#channels=A", "cannot be a channel's name"),
-            (Role::Releases, "git+https://h/x", "name a path, https"),
-            (Role::Platforms, "https://h/x", "name a path"),
-        ] {
-            let told = told(role, text);
-            assert!(told.contains(expected) && !told.contains("secret"), "{text}: {told}");
-        }
-    }
-}
+mod tests;

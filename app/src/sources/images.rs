@@ -6,7 +6,6 @@ use std::sync::Arc;
 use tempfile::TempDir;
 use towpath_core::domain::Arch;
 use towpath_core::finding::{Finding, Place};
-use towpath_formats::SourceFile;
 use towpath_formats::oci::{Digest, ImageName};
 use towpath_sources::{Cache, Registry, RegistryOptions, Scrape, graph_data_image, scrape};
 
@@ -24,7 +23,7 @@ pub(crate) struct ImagesReader {
 
 enum Wish {
     Releases(Box<Scrape>),
-    GraphData { image: ImageName, known: Option<(Digest, Vec<SourceFile>)> },
+    GraphData { image: ImageName, known: Option<(Digest, Read)> },
 }
 
 impl ImagesReader {
@@ -67,19 +66,24 @@ impl ImagesReader {
                     Some(fatal) => Err(fatal.clone()),
                     None => {
                         let warnings = findings.into_iter().map(as_warning).collect();
-                        Ok(Read { files: vec![file], made_at: None, warnings })
+                        Ok(Read { warnings, ..Read::of(vec![file]) })
                     }
                 }
             }
             Wish::GraphData { image, known } => {
                 let digest = self.runtime.block_on(self.registry.image_digest(image))?;
-                let same = known.as_ref().filter(|(before, _)| *before == digest).map(|(_, files)| files.clone());
-                let files = match same {
-                    Some(files) => files,
-                    None => self.runtime.block_on(graph_data_image(&self.registry, &image.at(digest.clone())))?,
+                let same = known.as_ref().filter(|(before, _)| *before == digest).map(|(_, read)| read.clone());
+                let read = match same {
+                    Some(read) => read,
+                    None => {
+                        let image = image.at(digest.clone());
+                        let files = self.runtime.block_on(graph_data_image(&self.registry, &image))?;
+                        let made_at = self.runtime.block_on(self.registry.image_created(&image))?;
+                        Read { made_at, ..Read::of(files) }
+                    }
                 };
-                *known = Some((digest, files.clone()));
-                Ok(Read { files, made_at: None, warnings: Vec::new() })
+                *known = Some((digest, read.clone()));
+                Ok(read)
             }
         }
     }

@@ -10,18 +10,18 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use towpath_core::domain::{ChannelName, Graph, GraphData, PayloadDigest, Releases, SignaturePolicy, StaleSource};
 use towpath_core::finding::{Finding, Place};
-use towpath_core::intake::{Allowances, Freshness, Objection, Summary, Supply, next_change, objections, unite};
-use towpath_core::signatures::{Verdicts, apply, wanted};
+use towpath_core::intake::{Allowances, Counting, Freshness, Objection, Summary, Supply, next_change, unite};
+use towpath_core::signatures::{Verdicts, leave_out, mark, verified_summary, wanted};
 use towpath_formats::platforms::Platforms;
 use towpath_formats::source_copy::{self, KeptCopy};
-use towpath_formats::upstream::Upstream;
-use towpath_formats::{SourceFile, graph_data, platforms, releases, upstream};
+use towpath_formats::{graph_data, platforms, releases, upstream};
 use towpath_sources::Copy;
-use towpath_web::{Snapshot, SourceHealth, SourceProblem, SourceReads};
+use towpath_web::{Snapshot, SourceHealth};
 
 use super::SourceSettings;
-use super::address::{Location, Role, SourceSpec};
+use super::address::{Edges, Location, Role};
 use super::reader::Read;
+use super::source::{Good, Parsed, Source, Taken};
 
 /// All sources, and what is known of each.
 pub(crate) struct Intake {
@@ -32,58 +32,10 @@ pub(crate) struct Intake {
     verdicts: Verdicts,
 }
 
-struct Source {
-    spec: SourceSpec,
-    good: Option<Good>,
-    /// What will be good once a graph has been made of it.
-    next: Option<Good>,
-    problem: Option<SourceProblem>,
-    reads: SourceReads,
-    /// What its next copy is allowed.
-    allowed_once: BTreeSet<Objection>,
-}
-
-/// A copy that can be used.
-#[derive(Clone)]
-struct Good {
-    /// Dropped where nobody will ask for them again.
-    files: Vec<SourceFile>,
-    digest: String,
-    parsed: Parsed,
-    warnings: Vec<Finding>,
-    summary: Summary,
-    last_good: Timestamp,
-}
-
-/// What a copy says.
-#[derive(Clone)]
-enum Parsed {
-    GraphData(GraphData),
-    Releases(Releases),
-    Upstream(Upstream),
-    Platforms(Platforms),
-}
-
-/// What became of a read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Taken {
-    Changed,
-    Unchanged,
-    Failed,
-}
-
 impl Intake {
     /// Nothing has been read.
     pub(crate) fn new(settings: &SourceSettings) -> Self {
-        let source = |spec: &SourceSpec| Source {
-            spec: spec.clone(),
-            good: None,
-            next: None,
-            problem: None,
-            reads: SourceReads::default(),
-            allowed_once: BTreeSet::new(),
-        };
-        let sources = settings.specs.iter().map(source).collect();
+        let sources = settings.specs.iter().map(Source::new).collect();
         let memory = graph_data::Memory::default();
         Self { sources, settings: settings.clone(), memory, verdicts: Verdicts::new() }
     }
@@ -92,14 +44,13 @@ impl Intake {
     pub(crate) fn restore(&mut self, copies: Vec<Copy>, now: Timestamp) -> Vec<Finding> {
         let mut findings = Vec::new();
         for Copy { kept, files } in copies {
-            let is_it = |source: &Source| {
-                *source.spec.name == *kept.source && source.spec.location.to_string() == kept.location
-            };
+            let is_it =
+                |source: &Source| *source.spec.name == *kept.source && source.spec.location.identity() == kept.location;
             // A source that is configured no more, or elsewhere, has no use for it.
             let Some(at) = self.sources.iter().position(is_it) else { continue };
-            let read = Read { files, made_at: kept.made_at, warnings: Vec::new() };
+            let read = Read { made_at: kept.made_at.map(|at| at.min(now)), ..Read::of(files) };
             match self.parse(at, read, kept.digest, kept.last_good.min(now)) {
-                Ok(good) => self.sources[at].next = Some(good),
+                Ok(good) => (self.sources[at].next, self.sources[at].highs) = (Some(good), kept.highs),
                 Err(wrong) => findings.extend(wrong),
             }
         }
@@ -126,65 +77,47 @@ impl Intake {
         self.verdicts = verdicts;
     }
 
-    /// What the next copy of a source is allowed.
-    pub(crate) fn allow_once(&mut self, source: usize, allowed: &[Objection]) {
-        self.sources[source].allowed_once.extend(allowed);
+    /// What the copy of a source that was refused is allowed, or its next one if none was.
+    pub(crate) fn allow_once(&mut self, source: usize, allowed: &[Objection], now: Timestamp) {
+        self.sources[source].allow_once(allowed, now);
     }
 
     /// Takes in what was read of a source.
     pub(crate) fn take(&mut self, source: usize, outcome: Result<Read, Finding>, now: Timestamp) -> Taken {
-        let read = match outcome {
+        let mut read = match outcome {
             Ok(read) => read,
             Err(finding) => return self.sources[source].failed(vec![finding], now),
         };
+        // A clock that is fast somewhere must not make every later copy look old.
+        read.made_at = read.made_at.map(|at| at.min(now));
         let digest = source_copy::digest_of_files(&read.files);
-        let newest = self.sources[source].newest_mut().filter(|newest| newest.digest == digest);
-        if let Some(same) = newest {
-            same.last_good = now;
-            self.sources[source].problem = None;
-            self.sources[source].reads.unchanged += 1;
-            return Taken::Unchanged;
+        if let Some(same) = self.sources[source].confirm(&digest, &read, now) {
+            return same;
         }
-        let good = match self.parse(source, read, digest, now) {
-            Ok(good) => good,
-            Err(findings) => return self.sources[source].failed(findings, now),
-        };
-        self.judge(source, good, now)
-    }
-
-    fn judge(&mut self, source: usize, good: Good, now: Timestamp) -> Taken {
-        let allowances = self.allowances(source);
-        let source = &mut self.sources[source];
-        let against = source.newest_mut().map(|before| before.summary.clone());
-        let against = against.map(|before| objections(&source.spec.name, &before, &good.summary, &allowances));
-        match against.filter(|findings| !findings.is_empty()) {
-            Some(findings) => {
-                source.reads.refused += 1;
-                source.problem(findings, now);
-                Taken::Failed
+        let allow = self.allowances(source);
+        match self.parse(source, read, digest, now) {
+            Ok(copy) => {
+                let (policy, verdicts) = (self.policy(), &self.verdicts);
+                self.sources[source].judge(copy, allow, |parsed| verified(policy, parsed, verdicts), now)
             }
-            None => {
-                source.reads.changed += 1;
-                source.problem = None;
-                source.allowed_once.clear();
-                source.next = Some(good);
-                Taken::Changed
-            }
+            Err(findings) => self.sources[source].failed(findings, now),
         }
     }
 
+    /// What is always allowed.
     fn allowances(&self, source: usize) -> Allowances {
-        let source = &self.sources[source];
-        let always = self.settings.allow.get(&*source.spec.name).cloned().unwrap_or_default();
-        let allowed = always.union(&source.allowed_once).copied().collect();
+        let allowed = self.settings.allow.get(&*self.sources[source].spec.name).cloned().unwrap_or_default();
         Allowances { max_shrink_percent: self.settings.max_shrink_percent, allowed }
     }
 
     fn parse(&mut self, source: usize, read: Read, digest: String, last_good: Timestamp) -> Result<Good, Vec<Finding>> {
         let spec = &self.sources[source].spec;
-        let Read { files, made_at, warnings: told } = read;
-        let (parsed, mut warnings) = match (&spec.location, spec.role, files.first()) {
-            (Location::Upstream { .. }, ..) => upstream::read(&files).map(|(read, w)| (Parsed::Upstream(read), w))?,
+        let Read { files, made_at, warnings: told, answers } = read;
+        let (parsed, warnings) = match (&spec.location, spec.role, files.first()) {
+            (Location::Upstream { .. }, ..) => {
+                let answers = answers.unwrap_or_else(|| upstream::read(&files));
+                answers.map(|(read, warnings)| (Parsed::Upstream(read), warnings))?
+            }
             (_, Role::GraphData, _) => {
                 let read = match self.settings.has_upstream() {
                     true => self.memory.read_beside_channels(&files),
@@ -205,9 +138,9 @@ impl Intake {
                 return Err(vec![Finding::error("unreadable", place, "it has no file", "give it one")]);
             }
         };
-        warnings.splice(0..0, told);
         let summary = parsed.summary().made_at(made_at);
-        Ok(Good { files, digest, parsed, warnings, summary, last_good })
+        let (taken_at, counting) = (last_good, Counting::GoesOn);
+        Ok(Good { files, digest, parsed, warnings, told, summary, taken_at, last_good, counting })
     }
 
     /// Whether there is a copy of every source.
@@ -231,8 +164,15 @@ impl Intake {
             (GraphData::default(), Vec::new(), Vec::new(), Vec::new());
         for source in &self.sources {
             let Some(good) = source.newest() else { continue };
-            findings.extend_from_slice(&good.warnings);
-            let supply = |releases: &Releases| Supply { source: source.spec.name.clone(), releases: releases.clone() };
+            findings.extend(good.told.iter().chain(&good.warnings).cloned());
+            let supply = |releases: &Releases| {
+                let edges = match source.spec.edges {
+                    Edges::Offered => releases.edges.clone(),
+                    Edges::LeftOut => Vec::new(),
+                };
+                let releases = Releases { releases: releases.releases.clone(), edges };
+                Supply { source: source.spec.name.clone(), releases }
+            };
             match &good.parsed {
                 Parsed::GraphData(declared) => data = declared.clone(),
                 Parsed::Releases(declared) => supplies.push(supply(declared)),
@@ -243,15 +183,14 @@ impl Intake {
                 Parsed::Platforms(_) => {}
             }
         }
+        findings.extend(mark(self.policy(), &mut supplies, &self.verdicts));
         let united = unite(supplies);
         let mut known: BTreeSet<ChannelName> = data.channels.iter().map(|channel| channel.name.clone()).collect();
         // A channel that we define ourselves is ours, whatever others hold in theirs; of two others', the first's.
         data.channels.extend(channels.into_iter().filter(|channel| known.insert(channel.name.clone())));
         data.blocks.extend(united.blocks);
         findings.extend(united.findings);
-        let (releases, unsigned) = apply(self.policy(), united.releases, &self.verdicts);
-        findings.extend(unsigned);
-        let (graph, built) = Graph::build(data, releases);
+        let (graph, built) = Graph::build(data, leave_out(self.policy(), united.releases));
         findings.extend(built);
         (graph, findings)
     }
@@ -259,16 +198,18 @@ impl Intake {
     /// The snapshot of the newest copies, with warnings.
     pub(crate) fn snapshot(&self, now: Timestamp) -> (Snapshot, Vec<Finding>) {
         let (graph, warnings) = self.graph();
-        let (mut lookup, mut files) = (Platforms::new(), Vec::new());
+        let (mut lookup, mut files, mut modified_at) = (Platforms::new(), Vec::new(), now);
         for good in self.sources.iter().filter_map(Source::newest) {
             match &good.parsed {
                 Parsed::Platforms(platforms) => lookup = platforms.clone(),
-                Parsed::GraphData(_) => files = good.files.clone(),
+                Parsed::GraphData(_) => {
+                    (files, modified_at) = (good.files.clone(), good.summary.made_at.unwrap_or(good.taken_at));
+                }
                 Parsed::Releases(_) | Parsed::Upstream(_) => {}
             }
         }
         let graph = graph.with_stale(self.stale(now));
-        (Snapshot::new(graph, lookup, self.digest(now), now).with_graph_data(files), warnings)
+        (Snapshot::new(graph, lookup, self.digest(now), now).with_graph_data(files, modified_at), warnings)
     }
 
     /// A name for these very copies, and for whether anything is recommended by them.
@@ -312,22 +253,23 @@ impl Intake {
     }
 
     /// A graph was made of the newest copies, and is served.
-    pub(crate) fn promote(&mut self) {
-        for source in &mut self.sources {
-            source.good = source.next.take().or_else(|| source.good.take());
-        }
+    pub(crate) fn promote(&mut self, now: Timestamp) {
+        self.sources.iter_mut().for_each(|source| source.promote(now));
     }
 
     /// No graph could be made of the newest copies, by a mistake of our own; those before stay.
     pub(crate) fn demote(&mut self, now: Timestamp) {
-        let problem = "making a graph of it ended in a mistake of towpath's own";
-        let remedy = "the log has the details; please report them with the graph data";
         self.memory = graph_data::Memory::default();
         for source in self.sources.iter_mut().filter(|source| source.next.is_some()) {
             source.next = None;
-            source
-                .failed(vec![Finding::error("internal", Place::file(source.spec.name.clone()), problem, remedy)], now);
+            source.broke(now);
         }
+    }
+
+    /// A copy of this source could not be taken in, by a mistake of our own; the others have no part in it.
+    pub(crate) fn broke(&mut self, source: usize, now: Timestamp) {
+        self.memory = graph_data::Memory::default();
+        self.sources[source].broke(now);
     }
 
     /// What is to be kept on disk: the copies of which the graph is made that is served.
@@ -336,10 +278,11 @@ impl Intake {
             let good = source.good.as_ref()?;
             let kept = KeptCopy {
                 source: source.spec.name.to_string(),
-                location: source.spec.location.to_string(),
+                location: source.spec.location.identity(),
                 digest: good.digest.clone(),
                 last_good: good.last_good,
                 made_at: good.summary.made_at,
+                highs: source.highs.clone(),
             };
             Some(Copy { kept, files: good.files.clone() })
         };
@@ -385,39 +328,14 @@ impl Intake {
     }
 }
 
-impl Source {
-    fn newest(&self) -> Option<&Good> {
-        self.next.as_ref().or(self.good.as_ref())
-    }
+#[cfg(test)]
+mod tests;
 
-    fn newest_mut(&mut self) -> Option<&mut Good> {
-        self.next.as_mut().or(self.good.as_mut())
-    }
-
-    fn failed(&mut self, findings: Vec<Finding>, now: Timestamp) -> Taken {
-        self.reads.failed += 1;
-        self.problem(findings, now);
-        Taken::Failed
-    }
-
-    fn problem(&mut self, findings: Vec<Finding>, now: Timestamp) {
-        let since = self.problem.as_ref().map_or(now, |before| before.since);
-        self.problem = Some(SourceProblem { since, findings });
-    }
-}
-
-impl Parsed {
-    fn summary(&self) -> Summary {
-        match self {
-            Self::GraphData(data) => Summary::of_graph_data(data),
-            Self::Releases(releases) => Summary::of_releases(releases),
-            Self::Upstream(Upstream { releases, channels }) => {
-                let data = GraphData { channels: channels.clone(), ..GraphData::default() };
-                let mut summary = Summary::of_releases(releases);
-                summary.counts.extend(Summary::of_graph_data(&data).counts);
-                summary
-            }
-            Self::Platforms(platforms) => Summary::of_platforms(platforms.len()),
-        }
+/// What is left of a copy after verification; nothing to compare where unverified releases stay.
+fn verified(policy: SignaturePolicy, parsed: &Parsed, verdicts: &Verdicts) -> Summary {
+    match parsed {
+        Parsed::Releases(releases) => verified_summary(policy, releases, verdicts),
+        Parsed::Upstream(upstream) => verified_summary(policy, &upstream.releases, verdicts),
+        Parsed::GraphData(_) | Parsed::Platforms(_) => Summary::default(),
     }
 }

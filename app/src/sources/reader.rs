@@ -1,6 +1,7 @@
 //! Readers: one for each source, each with what it needs to read again cheaply.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use towpath_core::finding::{Finding, Place};
@@ -24,6 +25,18 @@ pub(crate) struct Read {
     pub(crate) made_at: Option<Timestamp>,
     /// What there is to say about it.
     pub(crate) warnings: Vec<Finding>,
+    /// What the answers of a service say: understanding them can take long, and is not for the thread that makes graphs.
+    pub(crate) answers: Option<Answers>,
+}
+
+/// What the answers of a service say, with warnings; or what is wrong with them.
+pub(crate) type Answers = Result<(towpath_formats::upstream::Upstream, Vec<Finding>), Vec<Finding>>;
+
+impl Read {
+    /// These files, and nothing more.
+    pub(crate) fn of(files: Vec<SourceFile>) -> Self {
+        Self { files, made_at: None, warnings: Vec::new(), answers: None }
+    }
 }
 
 /// What all readers may use.
@@ -42,8 +55,15 @@ pub(crate) enum Reader {
     File(PathBuf),
     Git(Box<GitMirror>),
     Archive(Box<ArchiveReader>),
-    Upstream(Box<Upstream>, tokio::runtime::Runtime),
+    Upstream(Box<UpstreamReader>),
     Images(Box<ImagesReader>),
+}
+
+/// A Cincinnati service, and what it last answered.
+pub(crate) struct UpstreamReader {
+    upstream: Upstream,
+    known: Vec<SourceFile>,
+    runtime: tokio::runtime::Runtime,
 }
 
 /// An archive over HTTP, and what it was last.
@@ -73,7 +93,7 @@ impl Reader {
             }
             Location::Upstream { url, channels, arches } => {
                 let upstream = Upstream::new(Http::new(&access.http)?, url, channels, arches);
-                Self::Upstream(Box::new(upstream), runtime()?)
+                Self::Upstream(Box::new(UpstreamReader { upstream, known: Vec::new(), runtime: runtime()? }))
             }
             Location::Images { images, transport } => {
                 Self::Images(Box::new(ImagesReader::new(images, *transport, access, scratch)?))
@@ -83,7 +103,7 @@ impl Reader {
 
     /// Reads it, or says what cannot be read.
     pub(crate) fn read(&mut self, now: Timestamp) -> Result<Read, Finding> {
-        let undated = |files| Read { files, made_at: None, warnings: Vec::new() };
+        let undated = Read::of;
         match self {
             Self::Example(Role::GraphData) => example::graph_data(now).map(undated),
             Self::Example(_) => Ok(undated(vec![example::releases()])),
@@ -91,12 +111,24 @@ impl Reader {
             Self::File(path) => Ok(undated(vec![source_file(path)?])),
             Self::Git(mirror) => {
                 let fetch = mirror.read(graph_data::is_part)?;
-                Ok(Read { files: fetch.files, made_at: Some(fetch.committed_at), warnings: Vec::new() })
+                Ok(Read { made_at: Some(fetch.committed_at), ..Read::of(fetch.files) })
             }
             Self::Archive(archive) => archive.read(),
-            Self::Upstream(upstream, runtime) => runtime.block_on(upstream.read()).map(undated),
+            Self::Upstream(upstream) => upstream.read(),
             Self::Images(images) => images.read(),
         }
+    }
+}
+
+impl UpstreamReader {
+    fn read(&mut self) -> Result<Read, Finding> {
+        let files = self.runtime.block_on(self.upstream.read())?;
+        let is_same = |(a, b): (&SourceFile, &SourceFile)| a.path == b.path && Arc::ptr_eq(&a.bytes, &b.bytes);
+        let is_known = files.len() == self.known.len() && files.iter().zip(&self.known).all(is_same);
+        self.known.clone_from(&files);
+        // What was there before has been understood before.
+        let answers = if is_known { None } else { Some(towpath_formats::upstream::read(&files)) };
+        Ok(Read { answers, ..Read::of(files) })
     }
 }
 
@@ -108,7 +140,7 @@ impl ArchiveReader {
             let place = towpath_sources::without_credentials(&self.url);
             let files = unpack(&place, &bytes, graph_data::is_part)?;
             let made_at = validators.made_at();
-            self.known = Some((validators, Read { files, made_at, warnings: Vec::new() }));
+            self.known = Some((validators, Read { made_at, ..Read::of(files) }));
         }
         let lost = || {
             Finding::error("http", Place::file("archive"), "the server answered 304 to a first request", "report it")

@@ -95,8 +95,9 @@ impl ServeOptions {
         let mut allow: BTreeMap<String, BTreeSet<Objection>> = BTreeMap::new();
         for text in self.allow.iter().flatten() {
             let parts = text.split_once(':').and_then(|(what, source)| Some((Objection::named(what)?, source)));
-            let (objection, source) =
-                parts.with_context(|| format!("--allow {text:?}: write empty:SOURCE, shrink:SOURCE or back:SOURCE"))?;
+            let (objection, source) = parts.with_context(|| {
+                format!("--allow {text:?}: write empty:SOURCE, shrink:SOURCE, back:SOURCE or payload:SOURCE")
+            })?;
             allow.entry(source.to_owned()).or_default().insert(objection);
             let is_example = specs.iter().any(|spec| spec.location == Location::Example);
             if !is_example && !specs.iter().any(|spec| *spec.name == *source) {

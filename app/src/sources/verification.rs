@@ -1,4 +1,6 @@
 //! Signatures of what is served. They are looked for on a thread of their own: a store that stalls must not keep a block from being served.
+//!
+//! What is remembered is told first, then what is found, in parts: a release that is verified is served while others are still looked for.
 
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
@@ -7,28 +9,42 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use anyhow::anyhow;
-use towpath_core::domain::{PayloadDigest, SignaturePolicy};
+use towpath_core::domain::{PayloadDigest, SignaturePolicy, SignatureVerdict};
 use towpath_core::finding::{Finding, Place};
 use towpath_core::signatures::Verdicts;
 use towpath_sources::StoreAccess;
 use towpath_web::Service;
 
 use super::{Message, SourceSettings, reader};
-use crate::signatures::Verifier;
+use crate::signatures::{Go, Verifier};
 
 /// What was not verified is looked for again this often: signatures come later than releases.
 const AGAIN: Duration = Duration::from_secs(300);
 
 /// The thread that looks for signatures, as the one that makes graphs sees it.
 pub(super) struct Verification {
-    asks: Sender<BTreeSet<PayloadDigest>>,
+    asks: Sender<Ask>,
     asked: Option<BTreeSet<PayloadDigest>>,
+    /// What is to be done with the keyring when something is asked for.
+    keyring: KeyringUse,
     progress: Progress,
 }
 
 enum Progress {
     Waiting,
     Answered,
+}
+
+/// What is wanted of the thread.
+struct Ask {
+    payloads: BTreeSet<PayloadDigest>,
+    keyring: KeyringUse,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum KeyringUse {
+    AsItIs,
+    ReadAgain,
 }
 
 /// What is known of signatures now.
@@ -60,13 +76,13 @@ pub(super) fn start(
     let Some(verifier) = verifier(settings).map_err(told)? else { return Ok(None) };
     let runtime = reader::runtime().map_err(|finding| anyhow!("{finding}"))?;
     let (asks, inbox) = channel();
-    let told = BTreeSet::new();
-    let looking = Looking { verifier, runtime, messages: messages.clone(), service: service.clone(), told };
+    service.signatures(verifier.health());
+    let looking = Looking { verifier, runtime, messages: messages.clone(), service: service.clone(), told: None };
     std::thread::Builder::new().name("signatures".into()).spawn(move || looking.run(&inbox))?;
     // Whoever only warns has nothing to wait for.
     let waits = settings.signatures.as_ref().is_some_and(|signatures| signatures.policy == SignaturePolicy::Require);
     let progress = if waits { Progress::Waiting } else { Progress::Answered };
-    Ok(Some(Verification { asks, asked: None, progress }))
+    Ok(Some(Verification { asks, asked: None, keyring: KeyringUse::AsItIs, progress }))
 }
 
 impl Verification {
@@ -74,15 +90,20 @@ impl Verification {
     pub(super) fn ask(&mut self, payloads: BTreeSet<PayloadDigest>) {
         if self.asked.as_ref() != Some(&payloads) {
             // If nobody listens any more nothing more gets verified, and what is not is left out.
-            let _ = self.asks.send(payloads.clone());
+            let keyring = std::mem::replace(&mut self.keyring, KeyringUse::AsItIs);
+            let _ = self.asks.send(Ask { payloads: payloads.clone(), keyring });
             self.asked = Some(payloads);
         }
     }
 
-    /// Lets what was not verified be looked for now.
+    /// Lets the keyring be read again, and what was not verified be looked for now.
     pub(super) fn ask_again(&mut self) {
-        if let Some(payloads) = &self.asked {
-            let _ = self.asks.send(payloads.clone());
+        match &self.asked {
+            Some(payloads) => {
+                let _ = self.asks.send(Ask { payloads: payloads.clone(), keyring: KeyringUse::ReadAgain });
+            }
+            // An answer about nothing would be taken for one about everything.
+            None => self.keyring = KeyringUse::ReadAgain,
         }
     }
 
@@ -101,47 +122,96 @@ struct Looking {
     runtime: tokio::runtime::Runtime,
     messages: Sender<Message>,
     service: Arc<Service>,
-    /// What was looked for in the round before.
-    told: BTreeSet<PayloadDigest>,
+    /// What was last said to be verified; none: nothing was said yet.
+    told: Option<BTreeSet<PayloadDigest>>,
 }
 
 impl Looking {
-    fn run(mut self, inbox: &Receiver<BTreeSet<PayloadDigest>>) {
+    fn run(mut self, inbox: &Receiver<Ask>) {
         let Ok(mut wanted) = inbox.recv() else { return };
         loop {
-            wanted = inbox.try_iter().last().unwrap_or(wanted);
-            // A mistake of ours, on bytes of a stranger, must not end the looking for good; nor keep anybody waiting for ever.
-            let looked = std::panic::catch_unwind(AssertUnwindSafe(|| self.look(&wanted)));
-            let is_heard = looked.unwrap_or_else(|_| {
-                self.tell(Verified { verdicts: self.verifier.known(), warnings: vec![own_mistake()] })
-            });
-            if !is_heard {
-                return;
+            wanted = newest(wanted, inbox);
+            if std::mem::replace(&mut wanted.keyring, KeyringUse::AsItIs) == KeyringUse::ReadAgain {
+                super::log_findings(&self.verifier.read_keyring_again(self.service.now()));
+                self.service.signatures(self.verifier.health());
             }
-            self.told = wanted.clone();
-            match inbox.recv_timeout(AGAIN) {
-                Ok(others) => wanted = others,
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return,
+            // A mistake of ours, on bytes of a stranger, must not end the looking for good; nor keep anybody waiting for ever.
+            let looked = std::panic::catch_unwind(AssertUnwindSafe(|| self.look(&wanted.payloads, inbox)));
+            let looked = looked.unwrap_or_else(|_| {
+                let verdicts = self.verifier.known();
+                let is_heard = self.tell(Verified { verdicts, warnings: vec![own_mistake()] });
+                if is_heard { Looked::Over } else { Looked::NobodyListens }
+            });
+            self.service.signatures(self.verifier.health());
+            wanted = match looked {
+                Looked::NobodyListens => return,
+                Looked::Interrupted(others) => others,
+                Looked::Over => match inbox.recv_timeout(AGAIN) {
+                    Ok(others) => others,
+                    Err(RecvTimeoutError::Timeout) => wanted,
+                    Err(RecvTimeoutError::Disconnected) => return,
+                },
             }
         }
     }
 
-    /// Looks first at what is remembered, so that a restart does not wait for stores; says whether anybody listens.
-    fn look(&mut self, wanted: &BTreeSet<PayloadDigest>) -> bool {
+    /// Looks first at what is remembered, so that a restart does not wait for stores, nor a new keyring.
+    fn look(&mut self, wanted: &BTreeSet<PayloadDigest>, inbox: &Receiver<Ask>) -> Looked {
         let now = self.service.now();
         let remembered = self.runtime.block_on(self.verifier.remembered(wanted, now));
-        let is_of_use = !remembered.is_empty() && remembered.len() < wanted.len();
-        if is_of_use && self.told.is_empty() && !self.tell(Verified { verdicts: remembered, warnings: Vec::new() }) {
-            return false;
+        let verified = verified(&remembered);
+        let is_of_use = match &self.told {
+            // With nothing at all there would be an empty graph.
+            None => !verified.is_empty(),
+            Some(told) => verified != *told,
+        };
+        if is_of_use && !self.tell(Verified { verdicts: remembered, warnings: Vec::new() }) {
+            return Looked::NobodyListens;
         }
-        let (verdicts, warnings) = self.runtime.block_on(self.verifier.verdicts(wanted, now));
-        self.tell(Verified { verdicts, warnings })
+        let (messages, mut others) = (self.messages.clone(), None);
+        let mut part = |verdicts: Option<&Verdicts>| {
+            if let Some(verdicts) = verdicts {
+                // That nobody listens any more is noticed at the end of the round.
+                let _ = messages.send(Message::Verified(Verified { verdicts: verdicts.clone(), warnings: Vec::new() }));
+            }
+            others = inbox.try_recv().ok();
+            if others.is_some() { Go::Stop } else { Go::On }
+        };
+        let (verdicts, warnings) = self.runtime.block_on(self.verifier.verdicts(wanted, now, &mut part));
+        // Nothing was said yet, and there is nothing to say: a graph would be empty.
+        let would_be_empty = self.told.is_none() && self::verified(&verdicts).is_empty();
+        match others {
+            Some(others) if would_be_empty => Looked::Interrupted(others),
+            others => match (self.tell(Verified { verdicts, warnings }), others) {
+                (false, _) => Looked::NobodyListens,
+                (true, Some(others)) => Looked::Interrupted(others),
+                (true, None) => Looked::Over,
+            },
+        }
     }
 
-    fn tell(&self, verified: Verified) -> bool {
+    fn tell(&mut self, verified: Verified) -> bool {
+        self.told = Some(self::verified(&verified.verdicts));
         self.messages.send(Message::Verified(verified)).is_ok()
     }
+}
+
+fn verified(verdicts: &Verdicts) -> BTreeSet<PayloadDigest> {
+    let is_verified = |verdict: &SignatureVerdict| matches!(verdict, SignatureVerdict::Verified(_));
+    verdicts.iter().filter(|(_, verdict)| is_verified(verdict)).map(|(digest, _)| *digest).collect()
+}
+
+/// How a look ended.
+enum Looked {
+    Over,
+    /// Something else is wanted.
+    Interrupted(Ask),
+    NobodyListens,
+}
+
+/// What is wanted last, and a new keyring if anybody wanted one.
+fn newest(first: Ask, inbox: &Receiver<Ask>) -> Ask {
+    inbox.try_iter().fold(first, |before, next| Ask { keyring: before.keyring.max(next.keyring), ..next })
 }
 
 fn own_mistake() -> Finding {

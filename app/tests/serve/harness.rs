@@ -66,6 +66,11 @@ impl Towpath {
         }
     }
 
+    /// What it has logged and nobody has looked at.
+    pub(crate) fn logged(&self) -> String {
+        self.logs.try_iter().collect::<Vec<_>>().join("\n")
+    }
+
     /// Asks again and again until it is so.
     pub(crate) fn until(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
         let deadline = Instant::now() + PATIENCE;

@@ -3,6 +3,7 @@
 mod contract;
 mod explain;
 mod fleet;
+mod guards;
 mod harness;
 mod kill;
 mod limits;
@@ -10,3 +11,4 @@ mod path;
 mod registry;
 mod reload;
 mod sources;
+mod trust;

@@ -11,7 +11,7 @@ use crate::sources::Site;
 mod support;
 
 use support::docker_registry::{DockerRegistry, Door};
-use support::images::{Image, gzip, image, release, tar};
+use support::images::{CONFIG, Image, descriptor, gzip, image, release, tar};
 
 const CHANNEL: &str = "channel=stable-4.1";
 const MEMBERS: &[u8] = b"name: stable-4.1\nversions:\n- 4.1.0\n- 4.1.1\n- 4.1.2\n";
@@ -55,6 +55,49 @@ impl Shelf {
     }
 }
 
+/// Graph data in an image that says when it was made.
+fn dated(created: &str, more: &[(&str, u8, &[u8])]) -> Image {
+    let own: [(&str, u8, &[u8]); 2] = [("version", b'0', b"1.1.0\n"), ("channels/stable-4.1.yaml", b'0', MEMBERS)];
+    let config = serde_json::json!({"architecture": "amd64", "os": "linux", "created": created}).to_string();
+    let mut image = image("amd64", &[gzip(&tar(&[&own[..], more].concat()))]);
+    if let Some(last) = image.blobs.last_mut() {
+        *last = config.clone().into_bytes();
+    }
+    image.changed(|manifest| manifest["config"] = descriptor(CONFIG, config.as_bytes()))
+}
+
+#[test]
+fn what_a_service_has_withdrawn_is_not_brought_back_by_images_whose_edges_are_left_out() {
+    let (shelf, site) = (Shelf::new(), Site::new());
+    let node = |(number, image): (usize, &Image)| serde_json::json!({"version": format!("4.1.{number}"), "payload": format!("mirror/release@{}", image.digest())});
+    let nodes: Vec<serde_json::Value> = shelf.releases.iter().enumerate().map(node).collect();
+    let withdrawn = serde_json::json!({"nodes": nodes, "edges": [[0, 1], [1, 2]]});
+    fs::write(site.path("service.json"), withdrawn.to_string()).expect("a file");
+    let (graph_data, file) = (shelf.name("graph-data:latest"), site.text("service.json"));
+    let serve = |releases: &str| site.serve(&graph_data, releases, &["--releases", &file]);
+    let united = serve(&shelf.name("release"));
+    assert_eq!(offered(&united), ["4.1.0 -> 4.1.1", "4.1.0 -> 4.1.2", "4.1.1 -> 4.1.2"], "whoever declares it");
+    drop(united);
+    let left_out = serve(&shelf.name("release#edges=no"));
+    assert_eq!(offered(&left_out), ["4.1.0 -> 4.1.1", "4.1.1 -> 4.1.2"]);
+    let payload = left_out.graph(CHANNEL)["nodes"][0]["payload"].as_str().expect("a payload").to_owned();
+    assert!(payload.starts_with(&shelf.registry.host), "its payloads count: {payload}");
+}
+
+#[test]
+fn a_tag_that_is_moved_back_to_an_older_image_is_refused() {
+    let (shelf, site) = (Shelf::new(), Site::new());
+    let block: (&str, u8, &[u8]) = ("blocked-edges/4.1.1.yaml", b'0', b"to: 4.1.1\nfrom: .*\n");
+    let (older, newer) = (dated("2026-01-01T00:00:00Z", &[]), dated("2026-01-02T00:00:00Z", &[block]));
+    shelf.push("graph-data", "latest", &newer);
+    let towpath = shelf.serve(&site, &[]);
+    assert_eq!(offered(&towpath), ["4.1.0 -> 4.1.2", "4.1.1 -> 4.1.2"]);
+    shelf.push("graph-data", "latest", &older);
+    site.read(&towpath, "graph-data", "refused");
+    assert_eq!(offered(&towpath), ["4.1.0 -> 4.1.2", "4.1.1 -> 4.1.2"], "the block stays");
+    assert!(towpath.get("/readyz").text().contains("it was made at 2026-01-01T00:00:00Z"));
+}
+
 fn offered(towpath: &Towpath) -> Vec<String> {
     edges(&towpath.graph(CHANNEL))
 }
@@ -80,6 +123,25 @@ fn a_registry_is_served_changes_reach_clients_and_its_end_ends_nothing() {
     drop(towpath);
     let again = site.serve(&graph_data, &releases, &["--state", &state]);
     assert_eq!(offered(&again), all[1..]);
+}
+
+#[test]
+fn what_is_left_out_is_told_again_when_nothing_has_changed() {
+    let (shelf, site) = (Shelf::new(), Site::new());
+    shelf.push("release", "rubbish", &image("amd64", &[gzip(&tar(&[]))]));
+    let state = site.text("state");
+    let is_told = |towpath: &Towpath| towpath.get("/readyz").text().contains("release:rubbish");
+    let towpath = shelf.serve(&site, &["--state", &state]);
+    towpath.until("the rubbish is told of", is_told);
+    towpath.until("a copy is kept", |_| site.path("state").join("current").is_file());
+    drop(towpath);
+    // What was kept is served at once; the first read finds the very same, and tells the same of it.
+    let again = shelf.serve(&site, &["--state", &state]);
+    again.until("the rubbish is told of after a restart", is_told);
+    // Other rubbish changes nothing that is served, and is told all the same.
+    shelf.push("release", "more-rubbish", &image("amd64", &[gzip(&tar(&[("x", b'0', b"")]))]));
+    site.read(&again, "releases", "unchanged");
+    again.until("more rubbish is told of", |towpath| towpath.get("/readyz").text().contains("release:more-rubbish"));
 }
 
 #[test]
@@ -120,12 +182,12 @@ fn releases_that_nobody_has_signed_are_left_out_or_told_of() {
 }
 
 /// Somebody who signs releases, with GnuPG.
-struct Signer {
+pub(crate) struct Signer {
     home: std::path::PathBuf,
 }
 
 impl Signer {
-    fn new(home: &Path) -> Self {
+    pub(crate) fn new(home: &Path) -> Self {
         fs::create_dir(home).expect("a home");
         fs::set_permissions(home, std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("a home of one's own");
         let signer = Self { home: home.to_owned() };
@@ -141,12 +203,12 @@ impl Signer {
         done.stdout
     }
 
-    fn public_key(&self) -> Vec<u8> {
+    pub(crate) fn public_key(&self) -> Vec<u8> {
         self.gpg(&["--armor", "--export"])
     }
 
     /// Puts a signature of this digest into a store.
-    fn sign(&self, store: &Path, digest: &str) {
+    pub(crate) fn sign(&self, store: &Path, digest: &str) {
         let statement = serde_json::json!({"critical": {
             "image": {"docker-manifest-digest": digest}, "type": "atomic container signature",
             "identity": {"docker-reference": "quay.io/release"}}, "optional": {"creator": "a test"}});

@@ -12,11 +12,11 @@ use crate::harness::{self, Response, Towpath, edges};
 
 const CHANNEL: &str = "channel=fast-4.20&platform=GCP";
 const EDGE: &str = "4.20.0 -> 4.20.1";
-const BLOCK: &str = "to: 4.20.1\nfrom: .*\n";
+pub(crate) const BLOCK: &str = "to: 4.20.1\nfrom: .*\n";
 
 /// The example's files, and what is needed to wake the service.
 pub(crate) struct Site {
-    folder: tempfile::TempDir,
+    pub(crate) folder: tempfile::TempDir,
     token: String,
 }
 
@@ -32,7 +32,7 @@ impl Site {
     }
 
     /// A token of that kind.
-    fn token(&self, kind: &str) -> String {
+    pub(crate) fn token(&self, kind: &str) -> String {
         let mut token = Command::new(env!("CARGO_BIN_EXE_towpath"));
         let token = token.args(["fleet", "token", kind, "--keys"]).arg(self.path("keys")).output();
         String::from_utf8(token.expect("towpath runs").stdout).expect("text").trim().to_owned()
@@ -60,7 +60,7 @@ impl Site {
         self.reload_as(&self.token, towpath, body)
     }
 
-    fn reload_as(&self, token: &str, towpath: &Towpath, body: &str) -> Response {
+    pub(crate) fn reload_as(&self, token: &str, towpath: &Towpath, body: &str) -> Response {
         let head = format!(
             "POST /api/v1/reload HTTP/1.1\r\nhost: towpath\r\nconnection: close\r\nauthorization: Bearer {}\r\n\
              content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
@@ -79,7 +79,7 @@ impl Site {
     }
 
     /// Runs git at an hour.
-    fn git(&self, hours: u64, arguments: &[&str]) {
+    pub(crate) fn git(&self, hours: u64, arguments: &[&str]) {
         let date = format!("{} +0000", 1_700_000_000 + hours * 3_600);
         let mut command = Command::new("git");
         command.arg("-C").arg(self.path("graph-data"));
@@ -88,33 +88,33 @@ impl Site {
         assert!(done.status.success(), "{arguments:?}: {done:?}");
     }
 
-    fn commit(&self, hours: u64) {
+    pub(crate) fn commit(&self, hours: u64) {
         self.git(hours, &["add", "-A"]);
         self.git(hours, &["commit", "-q", "--allow-empty", "-m", "x"]);
     }
 
-    fn repository(&self) -> String {
+    pub(crate) fn repository(&self) -> String {
         self.git(0, &["init", "-q", "-b", "main"]);
         self.commit(0);
         format!("git+file://{}#main", self.text("graph-data"))
     }
 
-    fn block(&self) -> PathBuf {
+    pub(crate) fn block(&self) -> PathBuf {
         self.path("graph-data/blocked-edges/4.20.1-new.yaml")
     }
 }
 
-fn reads(towpath: &Towpath, source: &str, result: &str) -> u64 {
+pub(crate) fn reads(towpath: &Towpath, source: &str, result: &str) -> u64 {
     let metrics = towpath.get("/metrics").text();
     let name = format!("towpath_source_reads_total{{source=\"{source}\",result=\"{result}\"}} ");
     metrics.lines().find_map(|line| line.strip_prefix(&name)?.parse().ok()).expect("every source is counted")
 }
 
-fn offers(towpath: &Towpath) -> bool {
+pub(crate) fn offers(towpath: &Towpath) -> bool {
     edges(&towpath.graph(CHANNEL)).contains(&EDGE.to_owned())
 }
 
-fn source(towpath: &Towpath, name: &str) -> serde_json::Value {
+pub(crate) fn source(towpath: &Towpath, name: &str) -> serde_json::Value {
     let sources = towpath.get("/readyz").json()["sources"].as_array().expect("sources").clone();
     sources.into_iter().find(|source| source["name"] == name).expect("the source is shown")
 }
@@ -141,32 +141,6 @@ fn a_block_that_is_pushed_reaches_every_answer_within_an_interval_and_within_a_s
 }
 
 #[test]
-fn a_branch_that_is_pushed_back_is_refused_until_somebody_allows_it() {
-    let site = Site::new();
-    let repository = site.repository();
-    fs::write(site.block(), BLOCK).unwrap();
-    site.commit(60);
-    let towpath = site.serve(&repository, &site.text("releases.json"), &[]);
-    assert!(!offers(&towpath));
-    site.git(120, &["reset", "-q", "--hard", "HEAD~1"]);
-    site.read(&towpath, "graph-data", "refused");
-    assert_eq!(source(&towpath, "graph-data")["problem"]["kind"], "back-in-time");
-    assert!(!offers(&towpath), "the block stays");
-    let allow = r#"{"source":"graph-data","allow":["back"]}"#;
-    assert_eq!(site.reload(&towpath, allow).status, 403, "whoever may only wake readers allows nothing");
-    let allowed = site.reload_as(&site.token("--admin"), &towpath, allow);
-    assert_eq!(allowed.status, 202);
-    towpath.until("the older commit is taken", offers);
-    // Once is once.
-    site.git(30, &["reset", "-q", "--hard"]);
-    fs::write(site.block(), BLOCK).unwrap();
-    site.commit(90);
-    site.read(&towpath, "graph-data", "changed");
-    site.git(120, &["reset", "-q", "--hard", "HEAD~1"]);
-    site.read(&towpath, "graph-data", "refused");
-}
-
-#[test]
 fn an_emptied_or_shrunk_source_does_not_empty_the_graph() {
     let site = Site::new();
     let releases = site.text("releases.json");
@@ -190,7 +164,7 @@ fn an_emptied_or_shrunk_source_does_not_empty_the_graph() {
 
 /// What a server does with every request.
 #[derive(Clone)]
-enum Behaviour {
+pub(crate) enum Behaviour {
     Send(Vec<u8>),
     /// It says that there is more than it sends.
     CutShort(Vec<u8>),
@@ -200,13 +174,13 @@ enum Behaviour {
 }
 
 /// A server that behaves as it is told.
-struct Server {
-    address: SocketAddr,
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
     behaviour: Arc<Mutex<Behaviour>>,
 }
 
 impl Server {
-    fn start(first: Behaviour) -> Self {
+    pub(crate) fn start(first: Behaviour) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let (address, behaviour) = (listener.local_addr().expect("an address"), Arc::new(Mutex::new(first)));
         let shared = behaviour.clone();
@@ -229,7 +203,7 @@ impl Server {
         Self { address, behaviour }
     }
 
-    fn behave(&self, behaviour: Behaviour) {
+    pub(crate) fn behave(&self, behaviour: Behaviour) {
         *self.behaviour.lock().expect("nobody panics with it") = behaviour;
     }
 }
@@ -247,7 +221,7 @@ fn answer(behaviour: &Behaviour) -> Vec<u8> {
     }
 }
 
-fn archive(folder: &Path) -> Vec<u8> {
+pub(crate) fn archive(folder: &Path) -> Vec<u8> {
     let done = Command::new("tar").arg("-C").arg(folder).args(["-czf", "-", "graph-data"]).output().expect("tar runs");
     assert!(done.status.success());
     done.stdout
@@ -329,6 +303,11 @@ fn a_restart_with_every_source_down_serves_at_once_what_was_served() {
         let explained = towpath.get("/api/v1/explain?channel=fast-4.20&from=4.20.0&platform=GCP").text();
         assert_eq!(explained.contains("SourceStale"), state == "closed", "{now}: {explained}");
         assert!(towpath.get("/metrics").text().contains(&format!("towpath_sources_state{{state=\"{state}\"}} 2")));
+        let passed_on = towpath.get("/api/upgrades_info/graph-data");
+        match state {
+            "closed" => assert_eq!((passed_on.status, passed_on.kind().as_str()), (503, "source_stale"), "{now}"),
+            _ => assert_eq!(passed_on.status, 200, "{now}"),
+        }
     }
     let copy = fs::read_dir(site.path("state/copies")).unwrap().next().unwrap().unwrap().path();
     fs::write(copy, "damaged").unwrap();
@@ -355,6 +334,18 @@ fn a_service_can_be_the_source_of_another() {
     assert_eq!((one.status, one.body == other.body), (200, true), "the same bytes, however often they are passed on");
     let again = first.get_with("/api/upgrades_info/graph-data", &[("if-none-match", one.header("etag"))]);
     assert_eq!((again.status, again.body.len()), (304, 0));
+    let modified = one.header("last-modified").to_owned();
+    assert!(modified.ends_with(" GMT"), "{modified}");
+    for (headers, status) in [
+        (vec![("if-modified-since", modified.as_str())], 304),
+        (vec![("if-modified-since", "Tue, 01 Jan 2019 00:00:00 GMT")], 200),
+        (vec![("if-modified-since", "Thu, 01 Jan 2099 00:00:00 GMT")], 200),
+        (vec![("if-modified-since", "yesterday")], 200),
+        // A tag is exact, and counts before a date.
+        (vec![("if-modified-since", modified.as_str()), ("if-none-match", "\"another\"")], 200),
+    ] {
+        assert_eq!(first.get_with("/api/upgrades_info/graph-data", &headers).status, status, "{headers:?}");
+    }
     site.read(&second, "graph-data", "unchanged");
 }
 

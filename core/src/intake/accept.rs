@@ -1,16 +1,17 @@
 //! May a new copy of a source take the place of the last good one?
 //!
 //! An emptied registry must not empty the graph, and a branch that was pushed back must not bring back what was blocked since. What is refused here can
-//! be right all the same: then a person allows it by name.
+//! be right all the same: then a person allows it by name. Whatever only makes things stricter is never refused for its age, nor for the edges that blocks take.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Measure, Summary};
+use super::summary::Loss;
+use super::{Change, Measure, Return, Summary, payload_changed};
 use crate::finding::{Finding, Place};
 
-/// Fewer of something than this may go at once, whatever share of all they are: small data changes by leaps.
+/// So many of something may go, whatever share of all they are: small data changes by leaps. Of what keeps clusters from updates it is one.
 const FEW: usize = 5;
 
 /// What can be against a copy.
@@ -22,12 +23,14 @@ pub enum Objection {
     Shrink,
     /// It is older than the copy before.
     Back,
+    /// A release that both know has another payload.
+    Payload,
 }
 
 /// What a person has allowed for one source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allowances {
-    /// The share that may go at once, in percent.
+    /// The share that may go within some days, in percent.
     pub max_shrink_percent: u8,
     /// What is not objected to.
     pub allowed: BTreeSet<Objection>,
@@ -35,7 +38,7 @@ pub struct Allowances {
 
 impl Objection {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Empty, Self::Shrink, Self::Back];
+    pub const ALL: [Self; 4] = [Self::Empty, Self::Shrink, Self::Back, Self::Payload];
 
     /// The word by which it is allowed.
     pub fn name(self) -> &'static str {
@@ -43,6 +46,7 @@ impl Objection {
             Self::Empty => "empty",
             Self::Shrink => "shrink",
             Self::Back => "back",
+            Self::Payload => "payload",
         }
     }
 
@@ -56,54 +60,124 @@ impl Objection {
             Self::Empty => "turned-empty",
             Self::Shrink => "shrinks",
             Self::Back => "back-in-time",
+            Self::Payload => "payload-changed",
         }
     }
 }
 
-/// Everything that is against taking `next` after `previous`, and has not been allowed.
-pub fn objections(source: &str, previous: &Summary, next: &Summary, allow: &Allowances) -> Vec<Finding> {
-    let of_counts = previous.counts.iter().filter_map(|(measure, before)| {
-        let after = next.counts.get(measure).copied().unwrap_or(0);
-        lost(*measure, *before, after, allow.max_shrink_percent)
-    });
-    let all = of_counts.chain(older(previous, next));
-    let held = all.filter(|(objection, _)| !allow.allowed.contains(objection));
-    held.map(|(objection, problem)| finding(source, objection, problem)).collect()
+/// A new copy, beside what it would take the place of.
+#[derive(Debug, Clone, Copy)]
+pub struct Comparison<'a> {
+    /// The copy in use.
+    pub before: &'a Summary,
+    /// The most that the source had lately.
+    pub largest: &'a BTreeMap<Measure, usize>,
+    /// The new copy.
+    pub after: &'a Summary,
+    /// What it changes.
+    pub change: Change,
 }
 
-fn lost(measure: Measure, before: usize, after: usize, max_shrink_percent: u8) -> Option<(Objection, String)> {
-    let (gone, noun) = (before.saturating_sub(after), measure.noun());
-    let too_many = gone > FEW && gone * 100 > before * usize::from(max_shrink_percent);
-    match (gone > 0 && after == 0 && measure.is_needed(), too_many) {
-        (true, _) => Some((Objection::Empty, format!("there are no {noun} any more; there were {before}"))),
+/// What becomes of a copy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Judgement {
+    /// It takes the place of the one before.
+    Taken(Counting),
+    /// It does not, for these reasons.
+    Refused(Vec<Finding>),
+}
+
+/// What later copies are measured by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counting {
+    /// By the most that the source had lately.
+    GoesOn,
+    /// By this copy: that there is less was meant.
+    StartsAnew,
+}
+
+/// Whether a copy may take the place of the one in use.
+pub fn judge(source: &str, copies: &Comparison<'_>, allow: &Allowances) -> Judgement {
+    let lost = Measure::ALL.into_iter().filter_map(|measure| lost(measure, copies, allow.max_shrink_percent));
+    let changed = payload_changed(&copies.before.payloads, &copies.after.payloads);
+    let changed = changed.map(|problem| (Objection::Payload, Excuse::None, problem));
+    let all: Vec<(Objection, Excuse, String)> = lost.chain(older(copies)).chain(changed).collect();
+    let stands = |(objection, excuse, _): &&(Objection, Excuse, String)| {
+        *excuse == Excuse::None && !allow.allowed.contains(objection)
+    };
+    let held: Vec<Finding> =
+        all.iter().filter(stands).map(|(objection, _, problem)| finding(source, *objection, problem)).collect();
+    let has_less = all.iter().any(|(objection, ..)| matches!(objection, Objection::Empty | Objection::Shrink));
+    match (held.is_empty(), has_less) {
+        (false, _) => Judgement::Refused(held),
+        (true, true) => Judgement::Taken(Counting::StartsAnew),
+        (true, false) => Judgement::Taken(Counting::GoesOn),
+    }
+}
+
+/// Why something is not held against a copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Excuse {
+    None,
+    /// It comes of a block somewhere, and brings nothing back.
+    Stricter,
+}
+
+fn lost(measure: Measure, copies: &Comparison<'_>, max_shrink_percent: u8) -> Option<(Objection, Excuse, String)> {
+    let count = |counts: &BTreeMap<Measure, usize>| counts.get(&measure).copied().unwrap_or(0);
+    let (before, after) = (count(&copies.before.counts).max(count(copies.largest)), count(&copies.after.counts));
+    let (gone, noun, loss) = (before.saturating_sub(after), measure.noun(), measure.loss());
+    let few = if loss == Loss::Loosens { 1 } else { FEW };
+    let too_many = gone > few && gone * 100 > before * usize::from(max_shrink_percent);
+    match (gone > 0 && after == 0 && loss == Loss::Empties, too_many) {
+        (true, _) => {
+            Some((Objection::Empty, Excuse::None, format!("there are no {noun} any more; there were {before}")))
+        }
         (false, true) => {
-            let problem = format!("{gone} of {before} {noun} are gone; at most {max_shrink_percent} % may go at once");
-            Some((Objection::Shrink, problem))
+            let problem = format!(
+                "{gone} of {before} {noun} are gone; at most {few} or {max_shrink_percent} % may go within seven days"
+            );
+            Some((Objection::Shrink, excuse(measure, copies, max_shrink_percent), problem))
         }
         (false, false) => None,
+    }
+}
+
+/// A service that blocks an update answers without the edge, or with one edge with risks fewer. A block is about one release: an accident hits many.
+fn excuse(measure: Measure, copies: &Comparison<'_>, max_shrink_percent: u8) -> Excuse {
+    let releases = copies.before.counts.get(&Measure::Releases).copied().unwrap_or(0);
+    let few = FEW.max(releases * usize::from(max_shrink_percent) / 100);
+    let by_blocks = copies.change.narrowed.is_some_and(|narrowed| narrowed <= few);
+    match (copies.change.returns, measure) {
+        (Return::Nothing, Measure::Edges) if by_blocks => Excuse::Stricter,
+        (Return::Nothing, Measure::RiskyEdges | Measure::Blocks) => Excuse::Stricter,
+        _ => Excuse::None,
     }
 }
 
 /// Clocks of people who commit differ; a copy that seems to be older by less is not taken for a step back.
 const CLOCK_SKEW: SignedDuration = SignedDuration::from_hours(6);
 
-fn older(previous: &Summary, next: &Summary) -> Option<(Objection, String)> {
+/// A lower newest release may be a mistake that was withdrawn, an earlier time a slow clock: where nothing comes back, neither is a step back.
+fn older(copies: &Comparison<'_>) -> Option<(Objection, Excuse, String)> {
+    let (before, after) = (copies.before, copies.after);
     let is_older = |(before, after): &(Timestamp, Timestamp)| before.duration_since(*after) > CLOCK_SKEW;
-    let made = previous.made_at.zip(next.made_at).filter(is_older);
-    let newest = previous.newest.as_ref().zip(next.newest.as_ref()).filter(|(before, after)| after < before);
+    let made = before.made_at.zip(after.made_at).filter(is_older);
+    let newest = before.newest.as_ref().zip(after.newest.as_ref()).filter(|(before, after)| after < before);
     let problem = match (made, newest) {
         (Some((before, after)), _) => format!("it was made at {after}, and the copy before at {before}"),
         (None, Some((before, after))) => format!("its newest release is {after}, and was {before}"),
         (None, None) => return None,
     };
-    Some((Objection::Back, problem))
+    let excuse = if copies.change.returns == Return::Nothing { Excuse::Stricter } else { Excuse::None };
+    Some((Objection::Back, excuse, problem))
 }
 
-fn finding(source: &str, objection: Objection, problem: String) -> Finding {
+fn finding(source: &str, objection: Objection, problem: &str) -> Finding {
     let name = objection.name();
     let remedy = format!(
-        "the copy before stays in use; if this is meant, allow it once with POST /api/v1/reload \
+        "the copy before stays in use; if this is meant, allow this copy with POST /api/v1/reload \
          {{\"source\":\"{source}\",\"allow\":[\"{name}\"]}}, or always with --allow {name}:{source}"
     );
-    Finding::error(objection.code(), Place::file(source), problem, remedy)
+    Finding::error(objection.code(), Place::file(source), problem.to_owned(), remedy)
 }

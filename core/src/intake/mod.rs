@@ -1,14 +1,24 @@
 //! Intake: what is taken from sources that fail, lie or grow old.
 //!
-//! `accept` says whether a new copy of a source may take the place of the last good one, `freshness` how old a copy may get, `unite` what several
-//! sources say together. Reading them, and keeping the last good copies, is others' business.
+//! `accept` says whether a new copy of a source may take the place of the last good one, by what it `change`s, by the most that the source had lately
+//! (`highs`), and by whether versions still stand for the same images (`payloads`); `freshness` how old a copy may get, `unite` what several sources say
+//! together. Reading them, and keeping the last good copies, is others' business.
 
 mod accept;
+mod allowed_once;
+mod change;
+mod disputes;
 mod freshness;
+mod highs;
+mod payloads;
 mod summary;
 mod unite;
 
-pub use accept::{Allowances, Objection, objections};
+pub use accept::{Allowances, Comparison, Counting, Judgement, Objection, judge};
+pub use allowed_once::AllowedOnce;
+pub use change::{Change, Return};
 pub use freshness::{Ages, Freshness, next_change};
+pub use highs::Highs;
+pub use payloads::{Payloads, payload_changed};
 pub use summary::{Measure, Summary};
 pub use unite::{Supply, United, unite};

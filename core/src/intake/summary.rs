@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use crate::domain::{GraphData, Releases, Version};
+use super::Payloads;
+use crate::domain::{DeclaredEdge, GraphData, Releases, Version};
 
 /// What is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,6 +14,8 @@ pub enum Measure {
     Releases,
     /// Edges between them.
     Edges,
+    /// Those of them that carry risks.
+    RiskyEdges,
     /// Channels.
     Channels,
     /// Places in channels, of all of them together.
@@ -21,6 +24,17 @@ pub enum Measure {
     Blocks,
     /// Clusters whose platform is looked up.
     Platforms,
+    /// Releases whose signature was verified.
+    Verified,
+}
+
+/// What losing something does to clusters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Loss {
+    /// There is less to be offered; to have none of it is an accident and no choice.
+    Empties,
+    /// More is offered: the dangerous direction. The last one may well be taken away.
+    Loosens,
 }
 
 /// A copy of a source, in numbers.
@@ -32,24 +46,45 @@ pub struct Summary {
     pub newest: Option<Version>,
     /// When it was made, as far as the source tells: a commit's time, `Last-Modified`, an image's creation.
     pub made_at: Option<Timestamp>,
+    /// The images of its releases.
+    pub payloads: Payloads,
 }
 
 impl Measure {
-    /// For people.
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Releases,
+        Self::Edges,
+        Self::RiskyEdges,
+        Self::Channels,
+        Self::Members,
+        Self::Blocks,
+        Self::Platforms,
+        Self::Verified,
+    ];
+
+    /// For people, and for what is kept.
     pub fn noun(self) -> &'static str {
         match self {
             Self::Releases => "releases",
             Self::Edges => "edges",
+            Self::RiskyEdges => "edges with risks",
             Self::Channels => "channels",
             Self::Members => "places in channels",
             Self::Blocks => "blocks",
             Self::Platforms => "platforms of clusters",
+            Self::Verified => "verified releases",
         }
     }
 
-    /// Whether having none of it is an accident and no choice. The last block may well be taken away.
-    pub(super) fn is_needed(self) -> bool {
-        self != Self::Blocks
+    /// What losing it does.
+    pub(super) fn loss(self) -> Loss {
+        match self {
+            Self::Blocks | Self::RiskyEdges => Loss::Loosens,
+            Self::Releases | Self::Edges | Self::Channels | Self::Members | Self::Platforms | Self::Verified => {
+                Loss::Empties
+            }
+        }
     }
 }
 
@@ -67,10 +102,17 @@ impl Summary {
 
     /// Releases.
     pub fn of_releases(releases: &Releases) -> Self {
-        let edges: BTreeSet<(u32, u32)> = releases.edges.iter().map(|edge| (edge.from, edge.to)).collect();
-        let counts = [(Measure::Releases, releases.releases.len()), (Measure::Edges, edges.len())];
+        let ends = |edge: &DeclaredEdge| (edge.from, edge.to);
+        let edges: BTreeSet<(u32, u32)> = releases.edges.iter().map(ends).collect();
+        let has_risks = |edge: &&DeclaredEdge| edge.risks.as_ref().is_some_and(|risks| !risks.is_empty());
+        let risky: BTreeSet<(u32, u32)> = releases.edges.iter().filter(has_risks).map(ends).collect();
+        let counts = [
+            (Measure::Releases, releases.releases.len()),
+            (Measure::Edges, edges.len()),
+            (Measure::RiskyEdges, risky.len()),
+        ];
         let newest = releases.releases.iter().map(|release| &release.version).max().cloned();
-        Self { counts: counts.into(), newest, made_at: None }
+        Self { counts: counts.into(), newest, made_at: None, payloads: Payloads::of(releases) }
     }
 
     /// A lookup of platforms.

@@ -1,23 +1,25 @@
 //! What several sources of releases say together.
 //!
 //! Releases and edges unite; an edge that one source offers with risks and another without keeps all the risks, because [`Graph::build`] never drops one.
-//! Of metadata that differs, the first source's stays. Where two sources name different payloads for one release, nobody can say which is the right one:
-//! the release stays, so that clusters that run it find themselves and their way on, and no edge leads to it.
+//! Of metadata that differs, the first source's stays. Where a release has several payloads, those that are signed overrule those that are not. Where
+//! more than one is left, nobody can say which is the right one: the release stays, so that clusters that run it find themselves and their way on, and
+//! no edge leads to it. So it is where one payload goes by two versions.
 //!
 //! [`Graph::build`]: crate::domain::Graph::build
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::domain::{Arch, Audience, Block, DeclaredEdge, DeclaredRelease, Pattern, ReleaseName, Releases, Version};
-use crate::finding::{Finding, Place};
+use super::disputes;
+use crate::domain::{Arch, Block, DeclaredEdge, DeclaredRelease, Releases, Trust, Version};
+use crate::finding::Finding;
 
 /// What one source has to give.
 #[derive(Debug, Clone)]
 pub struct Supply {
     /// The source's name.
     pub source: Arc<str>,
-    /// What it says exists.
+    /// What it says exists. What is known of signatures has been marked.
     pub releases: Releases,
 }
 
@@ -34,74 +36,105 @@ pub struct United {
 
 /// Unites the sources; where they differ in words, the first has the say.
 pub fn unite(supplies: Vec<Supply>) -> United {
-    let mut uniting = Uniting::default();
-    supplies.into_iter().for_each(|supply| uniting.add(supply));
-    uniting.united.findings.sort();
-    uniting.united
-}
-
-#[derive(Default)]
-struct Uniting {
-    united: United,
-    numbers: BTreeMap<(Arch, Version), u32>,
-    /// Who declared each release first.
-    declared_by: Vec<Arc<str>>,
-}
-
-impl Uniting {
-    fn add(&mut self, supply: Supply) {
-        let Releases { releases, edges } = supply.releases;
-        let numbers: Vec<u32> = releases.into_iter().map(|release| self.release(&supply.source, release)).collect();
-        let renumbered = edges.into_iter().map(|edge| DeclaredEdge {
-            from: numbers[edge.from as usize],
-            to: numbers[edge.to as usize],
-            ..edge
-        });
-        self.united.releases.edges.extend(renumbered);
-    }
-
-    fn release(&mut self, source: &Arc<str>, release: DeclaredRelease) -> u32 {
-        let next = self.united.releases.releases.len() as u32;
-        let number = *self.numbers.entry((release.arch.clone(), release.version.clone())).or_insert(next);
-        match self.united.releases.releases.get_mut(number as usize) {
-            None => {
-                self.united.releases.releases.push(release);
-                self.declared_by.push(source.clone());
-            }
-            Some(first) if digest(&first.payload) == digest(&release.payload) => {
-                for (key, value) in release.metadata {
-                    first.metadata.entry(key).or_insert(value);
+    let (mut numbers, mut claims) = (BTreeMap::<(Arch, Version), u32>::new(), Vec::<Vec<Claim>>::new());
+    let mut united = United::default();
+    for Supply { source, releases: Releases { releases, edges } } in supplies {
+        let renumbered: Vec<u32> = releases
+            .into_iter()
+            .map(|release| {
+                let next = claims.len() as u32;
+                let number = *numbers.entry((release.arch.clone(), release.version.clone())).or_insert(next);
+                match claims.get_mut(number as usize) {
+                    Some(others) => others.push(Claim { source: source.clone(), release }),
+                    None => claims.push(vec![Claim { source: source.clone(), release }]),
                 }
-                // One digest is one image, which declares one thing, whoever has looked.
-                first.declares = first.declares.take().or(release.declares);
-            }
-            Some(_) => self.dispute(number, source, &release),
-        }
-        number
+                number
+            })
+            .collect();
+        united.releases.edges.extend(edges.into_iter().map(|edge| DeclaredEdge {
+            from: renumbered[edge.from as usize],
+            to: renumbered[edge.to as usize],
+            ..edge
+        }));
     }
+    let mut payloads = BTreeMap::new();
+    for claims in claims {
+        united.settle(claims, &mut payloads);
+    }
+    for versions in payloads.into_values().filter(|versions| versions.len() > 1) {
+        disputes::shared_payload(&versions, &mut united);
+    }
+    united.findings.sort();
+    united
+}
 
-    fn dispute(&mut self, number: u32, source: &Arc<str>, other: &DeclaredRelease) {
-        let first = &self.united.releases.releases[number as usize];
-        let (version, arch, declared_by) = (&first.version, &first.arch, &self.declared_by[number as usize]);
-        let what = format!("{declared_by} and {source} name different payloads for it");
-        let problem = format!(
-            "{version} for {arch} has the payload {} in {declared_by}, and {} in {source}; no update leads to it",
-            first.payload, other.payload
-        );
-        let origin = Place::file(source.clone());
-        let remedy = "find out which of them is right, and correct the other source or leave it out";
-        self.united.findings.push(Finding::warning("payload-disputed", origin.clone(), problem, remedy));
-        self.united.blocks.push(Block {
-            to: ReleaseName { version: version.clone(), arch: Some(arch.clone()) },
-            from: Pattern::new(".*").expect("a valid pattern"),
-            stops: Some(Audience::Disputed(what)),
-            risk: None,
-            origin,
-        });
+/// What one source says of a release.
+#[derive(Debug)]
+pub(super) struct Claim {
+    pub(super) source: Arc<str>,
+    pub(super) release: DeclaredRelease,
+}
+
+/// Whoever says that a payload is this version.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Named {
+    pub(super) version: Version,
+    pub(super) arch: Arch,
+    pub(super) digest: String,
+    pub(super) source: Arc<str>,
+}
+
+/// The versions by which each digest goes, each with who said so first.
+type Payloads = BTreeMap<(Arch, String), BTreeMap<Version, Named>>;
+
+impl United {
+    /// Makes one release of what is claimed of it.
+    fn settle(&mut self, claims: Vec<Claim>, payloads: &mut Payloads) {
+        let is_signed = |claim: &Claim| claim.release.trust == Trust::Verified;
+        let has_signed = claims.iter().any(is_signed);
+        // One of them is signed and another is not: that one does not count.
+        let (counting, overruled): (Vec<Claim>, Vec<Claim>) =
+            claims.into_iter().partition(|claim| is_signed(claim) || !has_signed);
+        let mut counting = counting.into_iter();
+        let Some(Claim { source, release: mut first }) = counting.next() else { return };
+        let mut others = Vec::new();
+        name(payloads, &source, &first);
+        for claim in counting {
+            name(payloads, &claim.source, &claim.release);
+            match digest(&first.payload) == digest(&claim.release.payload) {
+                true => join(&mut first, claim.release),
+                false => others.push(claim),
+            }
+        }
+        for claim in overruled {
+            match digest(&first.payload) == digest(&claim.release.payload) {
+                true => join(&mut first, claim.release),
+                false => self.findings.push(disputes::overruled(&source, &first, &claim)),
+            }
+        }
+        others.iter().for_each(|other| disputes::two_payloads(&source, &first, other, self));
+        self.releases.releases.push(first);
     }
+}
+
+/// One digest is one image, which declares one thing, whoever has looked.
+fn join(first: &mut DeclaredRelease, other: DeclaredRelease) {
+    for (key, value) in other.metadata {
+        first.metadata.entry(key).or_insert(value);
+    }
+    first.declares = first.declares.take().or(other.declares);
+}
+
+fn name(payloads: &mut Payloads, source: &Arc<str>, release: &DeclaredRelease) {
+    // What has no digest can be another image tomorrow, and is no proof of anything.
+    let Some((_, digest)) = release.payload.rsplit_once('@') else { return };
+    let (arch, version) = (release.arch.clone(), release.version.clone());
+    let named =
+        Named { version: version.clone(), arch: arch.clone(), digest: digest.to_owned(), source: source.clone() };
+    payloads.entry((arch, digest.to_owned())).or_default().entry(version).or_insert(named);
 }
 
 /// What names a payload wherever it is mirrored: its digest, or else the whole of it.
-fn digest(payload: &str) -> &str {
+pub(super) fn digest(payload: &str) -> &str {
     payload.rsplit_once('@').map_or(payload, |(_, digest)| digest)
 }

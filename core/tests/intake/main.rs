@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the finding")]
 
+mod guards;
+mod payloads;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -11,80 +14,6 @@ use towpath_core::domain::*;
 use towpath_core::finding::Place;
 use towpath_core::intake::*;
 use towpath_core::rules::Policy;
-
-fn summary(releases: usize, blocks: usize) -> Summary {
-    Summary { counts: [(Measure::Releases, releases), (Measure::Blocks, blocks)].into(), ..Summary::default() }
-}
-
-fn strict() -> Allowances {
-    Allowances { max_shrink_percent: 10, allowed: Default::default() }
-}
-
-fn codes(previous: &Summary, next: &Summary, allow: &Allowances) -> Vec<&'static str> {
-    objections("releases", previous, next, allow).iter().map(|finding| finding.code).collect()
-}
-
-#[test]
-fn a_source_may_not_turn_empty_nor_shrink_by_more_than_its_share() {
-    for (before, after, expected) in [
-        ((100, 100), (100, 100), &[][..]),
-        ((100, 100), (90, 90), &[]),
-        ((100, 100), (89, 100), &["shrinks"]),
-        ((100, 100), (100, 89), &["shrinks"]),
-        ((100, 100), (89, 89), &["shrinks", "shrinks"]),
-        ((100, 100), (0, 100), &["turned-empty"]),
-        ((1, 0), (0, 0), &["turned-empty"]),
-        // Few of few: the last block may be taken away, and small data changes by leaps.
-        ((10, 1), (10, 0), &[]),
-        ((10, 5), (5, 0), &[]),
-        ((10, 6), (10, 0), &["shrinks"]),
-        ((10, 0), (4, 0), &["shrinks"]),
-        ((0, 0), (0, 0), &[]),
-        ((5, 0), (500, 50), &[]),
-    ] {
-        assert_eq!(
-            codes(&summary(before.0, before.1), &summary(after.0, after.1), &strict()),
-            expected,
-            "{before:?} {after:?}"
-        );
-    }
-}
-
-#[test]
-fn what_a_person_allows_is_taken() {
-    let (before, after) = (summary(100, 100), summary(50, 0));
-    let allow = |name: &str| Allowances { allowed: [Objection::named(name).unwrap()].into(), ..strict() };
-    assert_eq!(codes(&before, &after, &allow("empty")), ["shrinks", "shrinks"]);
-    assert_eq!(codes(&before, &after, &allow("shrink")), [""; 0]);
-    assert_eq!(codes(&before, &after, &Allowances { max_shrink_percent: 100, ..strict() }), [""; 0]);
-    assert_eq!(Objection::named("everything"), None);
-}
-
-#[test]
-fn a_source_may_not_go_back_in_time() {
-    let made = |text: &str| Summary { made_at: Some(text.parse().unwrap()), ..Summary::default() };
-    let newest = |text: &str| Summary { newest: Some(text.parse().unwrap()), ..Summary::default() };
-    let (earlier, later) = (made("2026-01-01T00:00:00Z"), made("2026-01-01T06:00:01Z"));
-    assert_eq!(codes(&later, &earlier, &strict()), ["back-in-time"]);
-    let slow_clock = made("2026-01-01T05:00:00Z");
-    assert_eq!(codes(&later, &slow_clock, &strict()), [""; 0], "clocks differ");
-    assert_eq!(codes(&earlier, &later, &strict()), [""; 0]);
-    assert_eq!(codes(&later, &later, &strict()), [""; 0]);
-    assert_eq!(codes(&newest("4.20.3"), &newest("4.20.2"), &strict()), ["back-in-time"]);
-    assert_eq!(codes(&newest("4.9.3"), &newest("4.10.0"), &strict()), [""; 0]);
-    assert_eq!(
-        codes(&later, &Summary::default(), &strict()),
-        [""; 0],
-        "what does not tell its age cannot be held to it"
-    );
-}
-
-#[test]
-fn a_refusal_says_how_it_is_allowed() {
-    let told = objections("mirror", &summary(100, 0), &summary(1, 0), &strict()).remove(0).to_string();
-    assert!(told.starts_with("mirror: 99 of 100 releases are gone; at most 10 % may go at once; "), "{told}");
-    assert!(told.ends_with("--allow shrink:mirror"), "{told}");
-}
 
 #[test]
 fn ages_change_at_their_instants_and_not_before() {

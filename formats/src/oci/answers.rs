@@ -1,6 +1,14 @@
 //! The small JSON answers of a registry: tags, tokens, the configuration of an image.
 
+use std::fmt;
+
 use serde::Deserialize;
+use serde::de::{Deserializer, SeqAccess, Visitor};
+
+use super::Reference;
+
+/// The most names on one page. Those that cannot be tags are passed over, and count all the same.
+const MAX_NAMES: usize = 200_000;
 
 /// A token, and for how long it is good.
 #[derive(Clone)]
@@ -13,7 +21,38 @@ pub struct Token {
 
 #[derive(Deserialize)]
 struct TagList {
-    tags: Option<Vec<String>>,
+    tags: Option<Tags>,
+}
+
+struct Tags(Vec<Reference>);
+
+impl<'de> Deserialize<'de> for Tags {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(TagsVisitor)
+    }
+}
+
+/// Looks at each name before it is kept: a page of three-byte names would be fifty times as large in memory.
+struct TagsVisitor;
+
+impl<'de> Visitor<'de> for TagsVisitor {
+    type Value = Tags;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of tags")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut names: A) -> Result<Tags, A::Error> {
+        let (mut tags, mut seen) = (Vec::new(), 0);
+        while let Some(name) = names.next_element::<String>()? {
+            seen += 1;
+            if seen > MAX_NAMES {
+                return Err(serde::de::Error::custom(format_args!("it has more than {MAX_NAMES} names")));
+            }
+            tags.extend(Reference::tag(&name));
+        }
+        Ok(Tags(tags))
+    }
 }
 
 #[derive(Deserialize)]
@@ -28,10 +67,10 @@ struct Config {
     architecture: Option<String>,
 }
 
-/// The tags on one page of a list.
-pub fn read_tags(bytes: &[u8]) -> Result<Vec<String>, String> {
+/// The tags on one page of a list; what cannot be a tag is passed over.
+pub fn read_tags(bytes: &[u8]) -> Result<Vec<Reference>, String> {
     let list: TagList = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
-    Ok(list.tags.unwrap_or_default())
+    Ok(list.tags.map(|tags| tags.0).unwrap_or_default())
 }
 
 /// A token. What it says of one that cannot be read tells nothing of what stands in it.
@@ -60,7 +99,14 @@ mod tests {
 
     #[test]
     fn answers_are_read() {
-        assert_eq!(read_tags(br#"{"name":"x","tags":["a","b"]}"#).unwrap(), ["a", "b"]);
+        let tags = |text: &str| read_tags(text.as_bytes()).unwrap();
+        let [a, b] = ["a", "b"].map(|name| Reference::tag(name).unwrap());
+        assert_eq!(tags(r#"{"name":"x","tags":["a","b"]}"#), [a.clone(), b]);
+        let long = "x".repeat(129);
+        assert_eq!(tags(&format!(r#"{{"tags":["../x","","a","{long}"]}}"#)), [a]);
+        let many = |count: usize| format!(r#"{{"tags":["-"{}]}}"#, ",\"-\"".repeat(count - 1));
+        assert_eq!(tags(&many(MAX_NAMES)), []);
+        assert!(read_tags(many(MAX_NAMES + 1).as_bytes()).unwrap_err().starts_with("it has more than 200000 names"));
         assert!(read_tags(br#"{"name":"x","tags":null}"#).unwrap().is_empty());
         assert!(read_tags(b"<html>").is_err());
         let token = read_token(br#"{"access_token":"t","expires_in":300}"#).ok().unwrap();

@@ -1,7 +1,7 @@
 //! A layer of an image: a tar archive, gzipped or not, of which a few files are wanted.
 //!
 //! Bytes are pushed in as they come over the network. What is held is bounded by what is wanted, never by the layer: whoever sends a bomb
-//! is stopped at the limit of what it inflates to.
+//! is stopped at the limit of what it inflates to. The limits are those of an image: five hundred small bombs are a large one.
 
 use std::io::{self, Write};
 
@@ -10,11 +10,12 @@ use flate2::write::MultiGzDecoder;
 use super::tar::Tar;
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
+const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// Where reading a layer ends.
+/// Where reading the layers of an image ends. All but the size of a file is for those that are read together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LayerLimits {
-    /// The largest layer, as it is stored.
+    /// The most that is read, as it is stored.
     pub layer_bytes: u64,
     /// The most that it may inflate to.
     pub inflated_bytes: u64,
@@ -22,6 +23,28 @@ pub struct LayerLimits {
     pub file_bytes: u64,
     /// The most that is kept.
     pub kept_bytes: u64,
+    /// The most files, links and folders that are kept.
+    pub kept_entries: u64,
+    /// The most that are looked at.
+    pub entries: u64,
+}
+
+/// What the layers of an image have taken so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Spent {
+    pub(super) layer_bytes: u64,
+    pub(super) inflated_bytes: u64,
+    pub(super) kept_bytes: u64,
+    pub(super) kept_entries: u64,
+    pub(super) entries: u64,
+}
+
+impl Spent {
+    /// With one more layer, which is said to be so long; none if that is too much.
+    pub fn with_layer(self, bytes: u64, limits: &LayerLimits) -> Option<Self> {
+        let layer_bytes = self.layer_bytes.saturating_add(bytes);
+        (layer_bytes <= limits.layer_bytes).then_some(Self { layer_bytes, ..self })
+    }
 }
 
 /// Something in a layer that was wanted.
@@ -60,17 +83,13 @@ struct Unpacked {
     /// The first bytes, until it is known how they are packed.
     head: Vec<u8>,
     tar: Tar,
-    left: u64,
-    limit: u64,
     problem: Option<String>,
 }
 
 impl Layer {
-    /// A layer of which nothing has come yet.
-    pub fn new(wanted: fn(&str) -> bool, limits: LayerLimits) -> Self {
-        let limit = limits.inflated_bytes;
-        let tar = Tar::new(wanted, limits);
-        Self(Packing::Unknown(Unpacked { head: Vec::new(), tar, left: limit, limit, problem: None }))
+    /// A layer of which nothing has come yet, and what those before it have taken.
+    pub fn new(wanted: fn(&str) -> bool, limits: LayerLimits, spent: Spent) -> Self {
+        Self(Packing::Unknown(Unpacked { head: Vec::new(), tar: Tar::new(wanted, limits, spent), problem: None }))
     }
 
     /// Takes in what comes next. What is wrong with it, in a sentence of its own.
@@ -78,7 +97,7 @@ impl Layer {
         match &mut self.0 {
             Packing::Unknown(unpacked) => {
                 unpacked.head.extend_from_slice(bytes);
-                match unpacked.head.len() < GZIP.len() {
+                match unpacked.head.len() < ZSTD.len() {
                     true => Ok(()),
                     false => self.unpack(),
                 }
@@ -92,10 +111,13 @@ impl Layer {
         }
     }
 
-    /// All has come. What was wanted, in the layer's order.
-    pub fn finish(self) -> Result<Vec<Entry>, String> {
+    /// All has come. What was wanted, in the layer's order; and what all layers have taken now.
+    pub fn finish(mut self) -> Result<(Vec<Entry>, Spent), String> {
+        if matches!(&self.0, Packing::Unknown(unpacked) if unpacked.head.starts_with(&GZIP)) {
+            self.unpack()?;
+        }
         match self.0 {
-            Packing::Unknown(unpacked) if unpacked.head.is_empty() => Ok(Vec::new()),
+            Packing::Unknown(unpacked) if unpacked.head.is_empty() => unpacked.tar.finish(),
             Packing::Unknown(_) => Err("the archive is cut short".to_owned()),
             Packing::Plain(unpacked) => unpacked.tar.finish(),
             Packing::Gzip(mut decoder) => {
@@ -108,12 +130,14 @@ impl Layer {
     }
 
     fn unpack(&mut self) -> Result<(), String> {
-        let nothing =
-            Unpacked { head: Vec::new(), tar: Tar::new(|_| false, NOTHING), left: 0, limit: 0, problem: None };
+        let nothing = Unpacked { head: Vec::new(), tar: Tar::new(|_| false, NOTHING, Spent::default()), problem: None };
         let Packing::Unknown(mut unpacked) = std::mem::replace(&mut self.0, Packing::Unknown(nothing)) else {
             return Ok(());
         };
         let head = std::mem::take(&mut unpacked.head);
+        if head.starts_with(&ZSTD) {
+            return Err("the layer is packed with zstd, which is not read; push it with gzip".to_owned());
+        }
         self.0 = match head.starts_with(&GZIP) {
             true => Packing::Gzip(Box::new(MultiGzDecoder::new(unpacked))),
             false => Packing::Plain(unpacked),
@@ -122,13 +146,17 @@ impl Layer {
     }
 }
 
-const NOTHING: LayerLimits = LayerLimits { layer_bytes: 0, inflated_bytes: 0, file_bytes: 0, kept_bytes: 0 };
+const NOTHING: LayerLimits =
+    LayerLimits { layer_bytes: 0, inflated_bytes: 0, file_bytes: 0, kept_bytes: 0, kept_entries: 0, entries: 0 };
 
 impl Unpacked {
     fn take(&mut self, bytes: &[u8]) -> Result<(), String> {
-        let left = self.left.checked_sub(bytes.len() as u64);
-        self.left = left.ok_or_else(|| format!("the layer inflates to more than {} bytes", self.limit))?;
-        self.tar.push(bytes)
+        let (spent, limit) = (&mut self.tar.spent, self.tar.limits.inflated_bytes);
+        spent.inflated_bytes = spent.inflated_bytes.saturating_add(bytes.len() as u64);
+        match spent.inflated_bytes > limit {
+            true => Err(format!("the layers inflate to more than {limit} bytes")),
+            false => self.tar.push(bytes),
+        }
     }
 }
 

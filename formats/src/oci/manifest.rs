@@ -75,14 +75,32 @@ struct Platform {
     os: String,
 }
 
-/// Reads a manifest that came with this content type. What is wrong with it, in a sentence that goes on from "the manifest".
-pub fn read_manifest(content_type: &str, bytes: &[u8]) -> Result<Manifest, String> {
-    let wire: Wire = serde_json::from_slice(bytes).map_err(|error| format!("cannot be read: {error}"))?;
+/// What is wrong with a manifest, in a sentence that goes on from "the manifest".
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotAManifest {
+    /// Its bytes are wrong, and will be for as long as its digest is the same.
+    Content(String),
+    /// The header it came with may be what is wrong; the next answer can have another.
+    Header(String),
+}
+
+/// Reads a manifest that came with this content type.
+pub fn read_manifest(content_type: &str, bytes: &[u8]) -> Result<Manifest, NotAManifest> {
+    let content = NotAManifest::Content;
+    let wire: Wire = serde_json::from_slice(bytes).map_err(|error| content(format!("cannot be read: {error}")))?;
     if wire.schema_version == 1 || wire.fs_layers.is_some() {
-        return Err("is of Docker's schema 1, which names no configuration".to_owned());
+        return Err(content("is of Docker's schema 1, which names no configuration".to_owned()));
     }
-    let header = content_type.split(';').next().unwrap_or_default().trim();
-    let media_type = wire.media_type.as_deref().unwrap_or(header);
+    match wire.media_type.clone() {
+        Some(media_type) => of_type(&media_type, wire).map_err(content),
+        None => {
+            let header = content_type.split(';').next().unwrap_or_default().trim();
+            of_type(header, wire).map_err(NotAManifest::Header)
+        }
+    }
+}
+
+fn of_type(media_type: &str, wire: Wire) -> Result<Manifest, String> {
     match (INDEXES.contains(&media_type), IMAGES.contains(&media_type)) {
         (true, _) => list(wire),
         (_, true) => image(wire),
@@ -123,6 +141,9 @@ fn image(wire: Wire) -> Result<Manifest, String> {
         return Err(format!("has {} layers; at most {MAX_LAYERS} are taken", layers.len()));
     }
     if let Some(unknown) = layers.iter().find(|layer| !LAYERS.contains(&layer.media_type.as_str())) {
+        if unknown.media_type.ends_with("zstd") {
+            return Err("has a layer that is packed with zstd, which is not read; push it with gzip".to_owned());
+        }
         let name: String = unknown.media_type.chars().take(100).collect();
         return Err(format!("has a layer of the type {name:?}, which is not read"));
     }
@@ -143,7 +164,9 @@ mod tests {
     use serde_json::{Value, json};
 
     fn read(value: &Value) -> Result<Manifest, String> {
-        read_manifest(IMAGES[0], value.to_string().as_bytes())
+        read_manifest(IMAGES[0], value.to_string().as_bytes()).map_err(|wrong| match wrong {
+            NotAManifest::Content(problem) | NotAManifest::Header(problem) => problem,
+        })
     }
 
     fn content(media_type: &str) -> Value {
@@ -159,6 +182,22 @@ mod tests {
         provenance["platform"] = json!({"os": "unknown", "architecture": "unknown"});
         let list = json!({"schemaVersion": 2, "mediaType": INDEXES[1], "manifests": [content(IMAGES[1]), provenance]});
         assert!(matches!(read(&list), Ok(Manifest::List(images)) if images.len() == 1));
+    }
+
+    #[test]
+    fn what_a_header_says_is_not_held_against_the_bytes() {
+        let image = json!({"schemaVersion": 2, "config": content("c"), "layers": [content(LAYERS[0])]});
+        let read = |header: &str, value: &Value| read_manifest(header, value.to_string().as_bytes());
+        assert!(read(IMAGES[1], &image).is_ok());
+        for header in ["", "text/html", INDEXES[0]] {
+            assert!(matches!(read(header, &image), Err(NotAManifest::Header(_))), "{header}");
+        }
+        let mut says_itself = image.clone();
+        says_itself["mediaType"] = json!(IMAGES[0]);
+        assert!(read("text/html", &says_itself).is_ok(), "its own word counts");
+        says_itself["mediaType"] = json!(INDEXES[0]);
+        assert!(matches!(read(IMAGES[0], &says_itself), Err(NotAManifest::Content(_))));
+        assert!(matches!(read_manifest("text/html", b"<html>"), Err(NotAManifest::Content(_))));
     }
 
     #[test]

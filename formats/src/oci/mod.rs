@@ -3,6 +3,7 @@
 //! Only what finding a few small files in an image takes. Nothing here trusts a length: every reader has a limit.
 
 mod answers;
+mod created;
 mod headers;
 mod layer;
 mod manifest;
@@ -11,8 +12,9 @@ mod tar;
 mod tree;
 
 pub use answers::{Token, read_config_arch, read_tags, read_token};
+pub use created::read_config_created;
 pub use headers::{Challenge, challenges, next_link};
-pub use layer::{Entry, EntryKind, Layer, LayerLimits};
-pub use manifest::{ACCEPT, Descriptor, Manifest, read_manifest};
+pub use layer::{Entry, EntryKind, Layer, LayerLimits, Spent};
+pub use manifest::{ACCEPT, Descriptor, Manifest, NotAManifest, read_manifest};
 pub use name::{Digest, ImageName, NotAName, Reference, Repository};
 pub use tree::{Tree, find_graph_data, is_graph_data};

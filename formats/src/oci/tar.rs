@@ -3,25 +3,23 @@
 //! A reader that pulls would need a thread for each layer, or the whole layer in memory. Known: ustar, the long names of GNU, the paths and sizes of
 //! pax. Sparse files are refused: what they claim to hold need not be there.
 
-use super::layer::{Entry, EntryKind, LayerLimits};
+use super::layer::{Entry, EntryKind, LayerLimits, Spent};
 
 const BLOCK: usize = 512;
 /// Long names and pax records; no path of ours comes near.
 const MAX_EXTENSION_BYTES: u64 = 64 << 10;
-const MAX_ENTRIES: usize = 1_000_000;
 
 /// A tar archive, up to where it has been pushed in.
 pub(super) struct Tar {
     wanted: fn(&str) -> bool,
-    limits: LayerLimits,
+    pub(super) limits: LayerLimits,
+    pub(super) spent: Spent,
     state: State,
     header: Vec<u8>,
     /// What extends the next header.
     next: Extension,
-    entries_seen: usize,
-    bytes_kept: u64,
     /// What was wanted.
-    pub(super) kept: Vec<Entry>,
+    kept: Vec<Entry>,
 }
 
 enum State {
@@ -47,15 +45,14 @@ struct Extension {
 }
 
 impl Tar {
-    pub(super) fn new(wanted: fn(&str) -> bool, limits: LayerLimits) -> Self {
+    pub(super) fn new(wanted: fn(&str) -> bool, limits: LayerLimits, spent: Spent) -> Self {
         Self {
             wanted,
             limits,
+            spent,
             state: State::Header,
             header: Vec::with_capacity(BLOCK),
             next: Extension::default(),
-            entries_seen: 0,
-            bytes_kept: 0,
             kept: Vec::new(),
         }
     }
@@ -93,10 +90,10 @@ impl Tar {
     }
 
     /// All has come: was it whole?
-    pub(super) fn finish(self) -> Result<Vec<Entry>, String> {
+    pub(super) fn finish(self) -> Result<(Vec<Entry>, Spent), String> {
         // Some writers leave out the blocks that mark the end.
         match (&self.state, self.header.is_empty()) {
-            (State::Header, true) | (State::Ended, _) => Ok(self.kept),
+            (State::Header, true) | (State::Ended, _) => Ok((self.kept, self.spent)),
             _ => Err("the archive is cut short".to_owned()),
         }
     }
@@ -106,9 +103,9 @@ impl Tar {
             return Ok(State::Ended);
         }
         check_sum(header)?;
-        self.entries_seen += 1;
-        if self.entries_seen > MAX_ENTRIES {
-            return Err(format!("the archive has more than {MAX_ENTRIES} entries"));
+        self.spent.entries += 1;
+        if self.spent.entries > self.limits.entries {
+            return Err(format!("the layers have more than {} entries", self.limits.entries));
         }
         let flag = header[156];
         let written = number(&header[124..136]).ok_or("the archive has a size that is no number")?;
@@ -149,10 +146,15 @@ impl Tar {
     }
 
     fn room_for(&mut self, path: &str, size: u64) -> Result<(), String> {
-        self.bytes_kept = self.bytes_kept.saturating_add(size).saturating_add(path.len() as u64);
-        match (size > self.limits.file_bytes, self.bytes_kept > self.limits.kept_bytes) {
-            (true, _) => Err(format!("{path} is larger than {} bytes", self.limits.file_bytes)),
-            (_, true) => Err(format!("the files are larger than {} bytes together", self.limits.kept_bytes)),
+        let (spent, limits) = (&mut self.spent, &self.limits);
+        spent.kept_bytes = spent.kept_bytes.saturating_add(size).saturating_add(path.len() as u64);
+        spent.kept_entries += 1;
+        match (size > limits.file_bytes, spent.kept_bytes > limits.kept_bytes) {
+            (true, _) => Err(format!("{path} is larger than {} bytes", limits.file_bytes)),
+            (_, true) => Err(format!("the files are larger than {} bytes together", limits.kept_bytes)),
+            _ if spent.kept_entries > limits.kept_entries => {
+                Err(format!("there are more than {} files", limits.kept_entries))
+            }
             _ => Ok(()),
         }
     }

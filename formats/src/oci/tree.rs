@@ -52,9 +52,14 @@ impl Tree {
         self.remove_below(path);
     }
 
+    /// Only what is below is looked at: of every file there may be a word of it, and of every layer.
     fn remove_below(&mut self, folder: &str) {
         let inside = join(folder, "");
-        self.files.retain(|path, _| !path.starts_with(&inside));
+        let below = self.files.range(inside.clone()..).map(|(path, _)| path);
+        let gone: Vec<String> = below.take_while(|path| path.starts_with(&inside)).cloned().collect();
+        for path in gone {
+            self.files.remove(&path);
+        }
     }
 }
 
@@ -148,6 +153,32 @@ mod tests {
     }
 
     #[test]
+    fn fifty_thousand_files_in_five_layers_are_laid() {
+        const FILES: usize = 10_000;
+        let mut tree = Tree::default();
+        for layer in 0..5 {
+            let file = |number: usize| Entry {
+                path: format!("channels/{layer}/{number:05}"),
+                kind: EntryKind::File(vec![b'0' + layer]),
+            };
+            // Of the files of the layer before, all but the first are taken away, each by a word of its own.
+            let gone = |number: usize| Entry {
+                path: format!("channels/{}/.wh.{number:05}", layer - 1),
+                kind: EntryKind::File(Vec::new()),
+            };
+            let whiteouts = (1..if layer == 0 { 1 } else { FILES }).map(gone);
+            tree.lay((0..FILES).map(file).chain(whiteouts).collect());
+        }
+        tree.lay(vec![Entry { path: "version".into(), kind: EntryKind::File(b"1".to_vec()) }]);
+        let paths: Vec<String> = find_graph_data(&tree).unwrap().into_iter().map(|file| file.path).collect();
+        assert_eq!((paths.len(), tree.files.len()), (4 + FILES + 1, 4 + FILES + 1));
+        assert_eq!(
+            paths[..5],
+            ["channels/0/00000", "channels/1/00000", "channels/2/00000", "channels/3/00000", "channels/4/00000"]
+        );
+    }
+
+    #[test]
     fn newer_layers_replace_and_take_away() {
         let base = "version=1 channels/a=1 channels/b=1 blocked-edges/x=1";
         for (newer, expected) in [
@@ -159,6 +190,7 @@ mod tests {
             (".wh.channels", "the image has no folder with channels/ and version in it"),
             ("channels/b@", "/channels/b is a link or a device, and not a file"),
             ("blocked-edges@", "/blocked-edges is a link or a device, and not a file"),
+            ("channels=2", "the image has no folder with channels/ and version in it"),
             ("blocked-edges/x/ blocked-edges/x/y=2", "blocked-edges/x/y=2 channels/a=1 channels/b=1 version=1"),
         ] {
             assert_eq!(shown(&[base, newer]), expected, "{newer}");

@@ -5,14 +5,35 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use towpath_core::domain::{Arch, ReleaseName};
 
-use super::{Known, ReleaseImage};
+use super::ReleaseImage;
 use crate::oci::Digest;
+
+/// What there is to know of a digest, for ever: what it is, and its releases or why it has none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Known {
+    /// It is one image, or it cannot be told what it is.
+    Image(Result<ReleaseImage, String>),
+    /// It is a list of images.
+    List(Result<Vec<ReleaseImage>, String>),
+}
+
+impl Known {
+    /// Its releases, or why it has none.
+    pub fn releases(self) -> Result<Vec<ReleaseImage>, String> {
+        match self {
+            Self::Image(image) => image.map(|image| vec![image]),
+            Self::List(releases) => releases,
+        }
+    }
+}
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 enum Wire {
-    Releases(Vec<WireRelease>),
-    Nothing(String),
+    Image(WireRelease),
+    NoImage(String),
+    List(Vec<WireRelease>),
+    NoList(String),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -38,8 +59,10 @@ pub fn write_known(known: &Known) -> Vec<u8> {
         metadata: image.metadata.clone(),
     };
     let wire = match known {
-        Ok(releases) => Wire::Releases(releases.iter().map(release).collect()),
-        Err(why) => Wire::Nothing(why.clone()),
+        Known::Image(Ok(image)) => Wire::Image(release(image)),
+        Known::Image(Err(why)) => Wire::NoImage(why.clone()),
+        Known::List(Ok(releases)) => Wire::List(releases.iter().map(release).collect()),
+        Known::List(Err(why)) => Wire::NoList(why.clone()),
     };
     serde_json::to_vec(&wire).expect("maps with text keys can be written")
 }
@@ -57,10 +80,12 @@ pub fn read_known(bytes: &[u8]) -> Option<Known> {
             metadata: wire.metadata,
         })
     };
-    match serde_json::from_slice(bytes).ok()? {
-        Wire::Releases(releases) => releases.into_iter().map(release).collect::<Option<Vec<_>>>().map(Ok),
-        Wire::Nothing(why) => Some(Err(why)),
-    }
+    Some(match serde_json::from_slice(bytes).ok()? {
+        Wire::Image(image) => Known::Image(Ok(release(image)?)),
+        Wire::NoImage(why) => Known::Image(Err(why)),
+        Wire::List(releases) => Known::List(Ok(releases.into_iter().map(release).collect::<Option<Vec<_>>>()?)),
+        Wire::NoList(why) => Known::List(Err(why)),
+    })
 }
 
 #[cfg(test)]
@@ -77,10 +102,17 @@ mod tests {
             next: vec![ReleaseName::parse("4.9.8").unwrap()],
             metadata: BTreeMap::from([("url".into(), "https://example.com/\"\n".into())]),
         };
-        for known in [Ok(vec![image.clone(), image]), Ok(vec![]), Err("it has no \"metadata\"".to_owned())] {
+        let why = || "it has no \"metadata\"".to_owned();
+        for known in [
+            Known::Image(Ok(image.clone())),
+            Known::Image(Err(why())),
+            Known::List(Ok(vec![image.clone(), image])),
+            Known::List(Ok(vec![])),
+            Known::List(Err(why())),
+        ] {
             assert_eq!(read_known(&write_known(&known)), Some(known));
         }
         assert_eq!(read_known(b"{}"), None);
-        assert_eq!(read_known(b"{\"releases\":[{}]}"), None);
+        assert_eq!(read_known(b"{\"list\":[{}]}"), None);
     }
 }

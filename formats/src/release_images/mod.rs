@@ -7,8 +7,8 @@ mod known;
 mod union;
 mod write;
 
-pub use known::{read_known, write_known};
-pub use union::{Tagged, union};
+pub use known::{Known, read_known, write_known};
+pub use union::{Tagged, Union, union};
 pub use write::write;
 
 use std::collections::BTreeMap;
@@ -39,8 +39,15 @@ pub struct ReleaseImage {
     pub metadata: BTreeMap<String, String>,
 }
 
-/// What there is to know of a digest, for ever: its releases, or why it has none.
-pub type Known = Result<Vec<ReleaseImage>, String>;
+impl ReleaseImage {
+    /// About how many bytes it takes in memory.
+    pub fn weight(&self) -> u64 {
+        let name = |name: &ReleaseName| size_of::<ReleaseName>() + name.to_string().len();
+        let names: usize = self.previous.iter().chain(&self.next).map(name).sum();
+        let texts = |(key, value): (&String, &String)| 2 * size_of::<String>() + key.len() + value.len();
+        (size_of::<Self>() + names + self.metadata.iter().map(texts).sum::<usize>()) as u64
+    }
+}
 
 /// The release that one image is.
 pub fn of_image(digest: Digest, config_arch: &str, said: ReleaseMetadata) -> Result<ReleaseImage, String> {
@@ -60,7 +67,7 @@ pub fn of_image(digest: Digest, config_arch: &str, said: ReleaseMetadata) -> Res
 }
 
 /// The releases that a list of images is: one, if its images say that they are one together; else each for itself.
-pub fn of_list(digest: Digest, images: Vec<ReleaseImage>) -> Known {
+pub fn of_list(digest: Digest, images: Vec<ReleaseImage>) -> Result<Vec<ReleaseImage>, String> {
     let together = images.iter().filter(|image| image.arch.as_str() == MULTI).count();
     match images.first() {
         None => Err("the list has no release in it".to_owned()),
@@ -76,7 +83,7 @@ pub fn of_list(digest: Digest, images: Vec<ReleaseImage>) -> Known {
     }
 }
 
-fn each_for_itself(images: Vec<ReleaseImage>) -> Known {
+fn each_for_itself(images: Vec<ReleaseImage>) -> Result<Vec<ReleaseImage>, String> {
     let mut seen = BTreeMap::new();
     for image in &images {
         let other = seen.insert((&image.arch, &image.version), &image.digest);

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use towpath_core::domain::{Arch, ReleaseName, Version};
 
-use super::ReleaseImage;
+use super::{ReleaseImage, Union};
 use crate::oci::Repository;
 
 const MANIFEST_KEY: &str = "io.openshift.upgrades.graph.release.manifestref";
@@ -34,13 +34,16 @@ struct Declared {
     next: Vec<String>,
 }
 
-/// The file of these releases, which are in this repository. The same releases give the same bytes, in whatever order they come.
-pub fn write(repository: &Repository, releases: &[ReleaseImage]) -> Vec<u8> {
-    let mut releases: Vec<&ReleaseImage> = releases.iter().collect();
+/// The file of what is in this repository. The same releases give the same bytes, in whatever order they come.
+pub fn write(repository: &Repository, union: &Union) -> Vec<u8> {
+    let mut releases: Vec<&ReleaseImage> = union.releases.iter().map(|release| &**release).collect();
     releases.sort_by_key(|release| (&release.arch, &release.version));
     let numbers: Numbers =
         releases.iter().zip(0..).map(|(release, at)| ((&release.arch, &release.version), at)).collect();
-    let edges = releases.iter().zip(0..).flat_map(|(release, at)| edges(release, at, &numbers)).collect();
+    let disputed: BTreeSet<u32> =
+        union.disputed.iter().filter_map(|(arch, version)| numbers.get(&(arch, version)).copied()).collect();
+    let edges = releases.iter().zip(0..).flat_map(|(release, at)| edges(release, at, &numbers));
+    let edges = edges.filter(|(_, to)| !disputed.contains(to)).collect();
     let nodes = releases.iter().map(|release| node(repository, release)).collect();
     let mut bytes = serde_json::to_vec(&File { version: 1, nodes, edges }).expect("maps with text keys can be written");
     bytes.push(b'\n');
@@ -74,42 +77,61 @@ fn node<'a>(repository: &Repository, release: &'a ReleaseImage) -> Node<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::oci::Digest;
     use towpath_core::finding::Place;
 
-    fn release(name: &str, previous: &str, next: &str) -> ReleaseImage {
+    fn release(name: &str, previous: &str, next: &str) -> Arc<ReleaseImage> {
         let name = ReleaseName::parse(name).unwrap();
         let names = |texts: &str| texts.split_whitespace().map(|text| ReleaseName::parse(text).unwrap()).collect();
-        ReleaseImage {
+        Arc::new(ReleaseImage {
             digest: Digest::of(name.to_string().as_bytes()),
             version: name.version,
             arch: name.arch.unwrap(),
             previous: names(previous),
             next: names(next),
             metadata: BTreeMap::from([("url".to_owned(), "https://example.com/1".to_owned())]),
-        }
+        })
+    }
+
+    /// The edges of a file as they are read.
+    fn edges_in(bytes: &[u8]) -> Vec<String> {
+        let (read, _) = crate::releases::read(&Place::file("x"), bytes).unwrap();
+        let name = |at: u32| format!("{}+{}", read.releases[at as usize].version, read.releases[at as usize].arch);
+        read.edges.iter().map(|edge| format!("{} {}", name(edge.from), name(edge.to))).collect()
+    }
+
+    #[test]
+    fn no_edge_leads_to_what_is_disputed_and_edges_lead_on_from_it() {
+        let releases = vec![
+            release("4.1.0+amd64", "", "4.1.1"),
+            release("4.1.1+amd64", "4.1.0", ""),
+            release("4.1.2+amd64", "4.1.1", ""),
+        ];
+        let disputed = BTreeSet::from([(Arch::new("amd64"), "4.1.1".parse().unwrap())]);
+        let bytes = write(&Repository::parse("r.io/x").unwrap(), &Union { releases, disputed, findings: vec![] });
+        assert_eq!(edges_in(&bytes), ["4.1.1+amd64 4.1.2+amd64"]);
     }
 
     #[test]
     fn what_is_written_is_what_the_reader_of_release_files_sees() {
         let repository = Repository::parse("r.io/x").unwrap();
-        let mut releases = [
+        let mut releases = vec![
             release("4.1.0+amd64", "", "4.1.1 4.1.2"),
             release("4.1.1+amd64", "4.1.0 4.0.9 4.1.1", ""),
             release("4.1.2+amd64", "4.1.1+amd64 4.1.0+s390x", ""),
             release("4.1.1+s390x", "4.1.0", ""),
         ];
-        let bytes = write(&repository, &releases);
+        let union = |releases: &[Arc<ReleaseImage>]| Union { releases: releases.to_vec(), ..Union::default() };
+        let bytes = write(&repository, &union(&releases));
         releases.reverse();
-        assert_eq!(bytes, write(&repository, &releases), "the order does not matter");
+        assert_eq!(bytes, write(&repository, &union(&releases)), "the order does not matter");
 
         let (read, findings) = crate::releases::read(&Place::file("x"), &bytes).unwrap();
         assert_eq!(findings, []);
-        let name = |at: u32| format!("{}+{}", read.releases[at as usize].version, read.releases[at as usize].arch);
-        let edges: Vec<String> =
-            read.edges.iter().map(|edge| format!("{} {}", name(edge.from), name(edge.to))).collect();
-        assert_eq!(edges, ["4.1.0+amd64 4.1.1+amd64", "4.1.0+amd64 4.1.2+amd64", "4.1.1+amd64 4.1.2+amd64"]);
+        assert_eq!(edges_in(&bytes), ["4.1.0+amd64 4.1.1+amd64", "4.1.0+amd64 4.1.2+amd64", "4.1.1+amd64 4.1.2+amd64"]);
         let first = &read.releases[0];
         let digest = Digest::of(b"4.1.0+amd64");
         assert_eq!(first.payload, format!("r.io/x@{digest}"));

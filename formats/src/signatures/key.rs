@@ -42,7 +42,7 @@ pub(super) enum Material {
 }
 
 /// Whether a key was revoked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Revoked {
     Never,
     /// It went out of use then; what it signed before still counts.
@@ -83,7 +83,7 @@ fn primary(read: &SignedPublicKey) -> Option<Key> {
     let direct = read.details.direct_signatures.iter().filter(|signature| signature.verify_key(key).is_ok());
     let word = newest(of_users.chain(direct))?;
     // A revocation that we cannot check (by somebody whom the key allows to) counts: too much caution can be undone.
-    let revoked = read.details.revocation_signatures.iter().map(revocation).max().unwrap_or(Revoked::Never);
+    let revoked = strictest(read.details.revocation_signatures.iter().map(revocation));
     let purpose = match flags(word) {
         Some(flags) if flags.sign() => strength(key),
         Some(_) => Purpose::Other,
@@ -105,7 +105,7 @@ fn subkey(read: &SignedPublicKey, subkey: &SignedPublicSubKey) -> Option<Key> {
     let own = subkey.signatures.iter().filter(|s| s.verify_subkey_binding(primary, key).is_ok());
     let word = newest(own.filter(|s| s.typ() == Some(SignatureType::SubkeyBinding)))?;
     let is_revocation = |s: &&Signature| s.typ() == Some(SignatureType::SubkeyRevocation);
-    let revoked = subkey.signatures.iter().filter(is_revocation).map(revocation).max().unwrap_or(Revoked::Never);
+    let revoked = strictest(subkey.signatures.iter().filter(is_revocation).map(revocation));
     // A signing subkey agrees to its primary key, or somebody could adopt another's.
     let agrees = word.embedded_signature().is_some_and(|back| back.verify_primary_key_binding(key, primary).is_ok());
     let purpose = match (flags(word).is_some_and(|flags| flags.sign()), agrees) {
@@ -174,6 +174,16 @@ fn revocation(signature: &Signature) -> Revoked {
         (Some(RevocationCode::KeySuperseded | RevocationCode::KeyRetired), Some(at)) => Revoked::Since(time(at)),
         _ => Revoked::Altogether,
     }
+}
+
+/// Of several revocations, the one that leaves least: of two that leave what was signed before, the earlier.
+fn strictest(revocations: impl Iterator<Item = Revoked>) -> Revoked {
+    revocations.fold(Revoked::Never, |one, other| match (one, other) {
+        (Revoked::Altogether, _) | (_, Revoked::Altogether) => Revoked::Altogether,
+        (Revoked::Since(one), Revoked::Since(other)) => Revoked::Since(one.min(other)),
+        (Revoked::Since(at), Revoked::Never) | (Revoked::Never, Revoked::Since(at)) => Revoked::Since(at),
+        (Revoked::Never, Revoked::Never) => Revoked::Never,
+    })
 }
 
 /// Whether the key is strong enough to sign with.

@@ -3,6 +3,8 @@
 //! A signature is an OpenPGP message that holds a small JSON statement ("this digest is an image of mine") and is
 //! signed as a whole. It lies in a store as `sha256=<digest>/signature-N`; the path is no proof of anything.
 
+mod blocks;
+mod gathering;
 mod key;
 mod keyring;
 mod message;

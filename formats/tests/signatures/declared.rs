@@ -2,7 +2,8 @@
 
 use towpath_core::domain::{Declares, End, Graph, GraphData, Provenance, SignaturePolicy, SignatureVerdict, Signer};
 use towpath_core::finding::Place;
-use towpath_core::signatures::{apply, wanted};
+use towpath_core::intake::Supply;
+use towpath_core::signatures::{leave_out, mark, wanted};
 use towpath_formats::releases;
 
 const FILE: &str = r#"{"nodes": [
@@ -33,7 +34,10 @@ fn only_what_a_verified_image_declares_is_signed() {
         Signer { fingerprint: "F".into(), user_id: "ann".into(), signed_at: jiff::Timestamp::UNIX_EPOCH, until: None };
     let verdicts = wanted(SignaturePolicy::Require, &read).into_iter();
     let verdicts = verdicts.map(|digest| (digest, SignatureVerdict::Verified(signer.clone()))).collect();
-    let (read, findings) = apply(SignaturePolicy::Require, read, &verdicts);
+    let mut supplies = [Supply { source: "releases".into(), releases: read }];
+    let findings = mark(SignaturePolicy::Require, &mut supplies, &verdicts);
+    let [Supply { releases: read, .. }] = supplies;
+    let read = leave_out(SignaturePolicy::Require, read);
     assert_eq!((read.releases.len(), findings.len()), (3, 0));
     let (graph, _) = Graph::build(GraphData::default(), read);
     let told: Vec<Provenance> = graph.edges().iter().map(|edge| graph.provenance(*edge)).collect();

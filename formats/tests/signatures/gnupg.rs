@@ -3,8 +3,9 @@
 //! Needs the command `gpg` (Debian: gnupg), and files to hand to it.
 #![allow(clippy::disallowed_methods)]
 
+use std::io::Write as _;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use towpath_core::domain::Refusal;
 use towpath_formats::signatures::{Keyring, verify};
@@ -12,12 +13,12 @@ use towpath_formats::signatures::{Keyring, verify};
 use crate::forge::*;
 
 /// A GnuPG with a home of its own.
-struct Gnupg {
-    home: tempfile::TempDir,
+pub(crate) struct Gnupg {
+    pub(crate) home: tempfile::TempDir,
 }
 
 impl Gnupg {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         // Its sockets are in there, and their paths must be short.
         let home = tempfile::Builder::new().prefix("gpg").tempdir_in("/tmp").unwrap();
         Self { home }
@@ -31,8 +32,21 @@ impl Gnupg {
         command.output().unwrap_or_else(|error| panic!("gpg is needed, install gnupg: {error}"))
     }
 
-    fn output(&self, time: &str, args: &[&str], input: Option<&Path>) -> Vec<u8> {
+    pub(crate) fn output(&self, time: &str, args: &[&str], input: Option<&Path>) -> Vec<u8> {
         let output = self.run(time, args, input);
+        assert!(output.status.success(), "gpg {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        output.stdout
+    }
+
+    /// Lets it ask questions, and answers them.
+    pub(crate) fn answering(&self, time: &str, args: &[&str], answers: &str) -> Vec<u8> {
+        let mut command = Command::new("gpg");
+        command.args(["--no-tty", "--quiet", "--pinentry-mode", "loopback", "--passphrase", "", "--homedir"]);
+        command.arg(self.home.path()).args(["--faked-system-time", time, "--command-fd", "0"]).args(args);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut running = command.spawn().unwrap_or_else(|error| panic!("gpg is needed, install gnupg: {error}"));
+        running.stdin.take().unwrap().write_all(answers.as_bytes()).unwrap();
+        let output = running.wait_with_output().unwrap();
         assert!(output.status.success(), "gpg {args:?}: {}", String::from_utf8_lossy(&output.stderr));
         output.stdout
     }
@@ -42,7 +56,7 @@ impl Gnupg {
         Keyring::read(&[file("gpg.asc", keys)]).unwrap().0
     }
 
-    fn statement(&self) -> std::path::PathBuf {
+    pub(crate) fn statement(&self) -> std::path::PathBuf {
         let path = self.home.path().join("statement.json");
         std::fs::write(&path, statement(DIGEST)).unwrap();
         path

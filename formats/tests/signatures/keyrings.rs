@@ -55,25 +55,25 @@ fn a_key_that_cannot_sign_is_told_of() {
     check(
         &[file("keys.asc", armored(&[&ann, &zoe]))],
         expect![[r#"
-        keys: ann
-        Warning keys.asc: key F (zoe) has no key that is for signing, and strong enough; take it out, or add the key that signs releases
-    "#]],
+            keys: ann
+            Warning keys.asc:13: key F (zoe) has no key that is for signing, and strong enough; take it out, or add the key that signs releases
+        "#]],
     );
     check(
         &[file("keys.asc", armored(&[&zoe]))],
         expect![[r#"
-        Error keys.asc: there is no key that could sign a release; add the public key of who signs releases
-        Warning keys.asc: key F (zoe) has no key that is for signing, and strong enough; take it out, or add the key that signs releases
-    "#]],
+            Error keys.asc: there is no key that could sign a release; add the public key of who signs releases
+            Warning keys.asc:1: key F (zoe) has no key that is for signing, and strong enough; take it out, or add the key that signs releases
+        "#]],
     );
     let mut mute = key("mute");
     mute.details.users.clear();
     check(
         &[file("keys.asc", armored(&[&ann, &mute]))],
         expect![[r#"
-        keys: ann
-        Warning keys.asc: key F has no signature of its own, so that nothing is known of it; take it out, or add the key that signs releases
-    "#]],
+            keys: ann
+            Warning keys.asc:13: key F has no signature of its own, so that nothing is known of it; take it out, or add the key that signs releases
+        "#]],
     );
 }
 
@@ -106,8 +106,8 @@ fn files_that_are_no_keyring() {
     check(
         &[file("cut.asc", &text[..text.len() - 30])],
         expect![[r#"
-        Error cut.asc: an armored block has no end: the file is cut short; export the keys anew: gpg --armor --export <fingerprint>
-    "#]],
+            Error cut.asc:1: an armored block has no end: the file is cut short; export the keys anew: gpg --armor --export <fingerprint>
+        "#]],
     );
     check(
         &[file("cut.gpg", &bytes[..bytes.len() - 3])],
@@ -118,14 +118,14 @@ fn files_that_are_no_keyring() {
     check(
         &[file("broken.asc", broken)],
         expect![[r#"
-        Error broken.asc: an armored block is broken; export the keys anew: gpg --armor --export <fingerprint>
-    "#]],
+            Error broken.asc:1: an armored block is broken; export the keys anew: gpg --armor --export <fingerprint>
+        "#]],
     );
     check(
         &[file("secret.asc", secret)],
         expect![[r#"
-        Error secret.asc: there is no armored block of public keys in it; export the keys anew: gpg --armor --export <fingerprint>
-    "#]],
+            Error secret.asc:1: there is a secret key in it; take it away from here, and only export public keys; export the keys anew: gpg --armor --export <fingerprint>
+        "#]],
     );
     check(
         &[file("secret.gpg", secret_binary)],
@@ -136,8 +136,8 @@ fn files_that_are_no_keyring() {
     check(
         &[file("message", Signing::by(&ann.primary_key).binary())],
         expect![[r#"
-        Error message: there is no public key in it; export the keys anew: gpg --armor --export <fingerprint>
-    "#]],
+            Error message: a packet (CompressedData) in it belongs to no key; take it out, or export the key it belongs to: gpg --armor --export <fingerprint>
+        "#]],
     );
     check(
         &[file("large", vec![0xff; MAX_KEYRING_BYTES as usize + 1])],

@@ -6,4 +6,5 @@ mod flips;
 mod forge;
 mod gnupg;
 mod keyrings;
+mod merging;
 mod refusals;

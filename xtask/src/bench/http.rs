@@ -1,4 +1,4 @@
-//! A plain HTTP GET: all that the benches need to say, apart from wrk.
+//! Plain HTTP: all that the benches need to say, apart from wrk.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -47,7 +47,16 @@ pub(super) struct Answer {
 
 /// Asks a server on this machine.
 pub(super) fn get(port: u16, target: &str, encoding: Encoding) -> anyhow::Result<Answer> {
-    let raw = exchange(port, target, encoding).with_context(|| format!("127.0.0.1:{port}{target}"))?;
+    ask(port, "GET", target, encoding.header())
+}
+
+/// Tells a server on this machine something, without a body, as the holder of a token.
+pub(super) fn post(port: u16, target: &str, token: &str) -> anyhow::Result<Answer> {
+    ask(port, "POST", target, &format!("Authorization: Bearer {token}\r\nContent-Length: 0\r\n"))
+}
+
+fn ask(port: u16, method: &str, target: &str, more: &str) -> anyhow::Result<Answer> {
+    let raw = exchange(port, method, target, more).with_context(|| format!("127.0.0.1:{port}{target}"))?;
     parse(&raw).with_context(|| format!("127.0.0.1:{port}{target}"))
 }
 
@@ -57,12 +66,11 @@ pub(super) fn free_port() -> anyhow::Result<u16> {
     Ok(listener.local_addr()?.port())
 }
 
-fn exchange(port: u16, target: &str, encoding: Encoding) -> io::Result<Vec<u8>> {
+fn exchange(port: u16, method: &str, target: &str, more: &str) -> io::Result<Vec<u8>> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let mut stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
     stream.set_read_timeout(Some(TIMEOUT))?;
-    let more = encoding.header();
-    write!(stream, "GET {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n{more}\r\n")?;
+    write!(stream, "{method} {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n{more}\r\n")?;
     let mut raw = Vec::new();
     stream.take(MAX_ANSWER_BYTES).read_to_end(&mut raw)?;
     Ok(raw)

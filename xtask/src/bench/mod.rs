@@ -4,6 +4,7 @@
 //! test depends on either.
 
 mod bars;
+mod blocks;
 mod clients;
 mod convert;
 mod fleet;
@@ -46,6 +47,8 @@ pub(crate) enum Bench {
     Fleet(FleetOptions),
     /// Ways between random releases of all the real data. Exit 1 if a bar is missed.
     Path(Options),
+    /// From a block that is committed to the first answer with it, by webhook and by interval. Exit 1 if a bar is missed.
+    Reload(Options),
 }
 
 /// How to measure.
@@ -79,6 +82,7 @@ pub(crate) fn run(bench: &Bench) -> anyhow::Result<Outcome> {
         Bench::Growth(options) => growth::run(options),
         Bench::Fleet(options) => fleet::run(options),
         Bench::Path(options) => path::run(options),
+        Bench::Reload(options) => blocks::run(options),
     }
 }
 

@@ -1,31 +1,44 @@
 //! Who we are to a registry: nothing until it asks, then a name and password, or a token that it sends us to fetch.
 //!
-//! A token is kept for as long as it is good and for one repository. Many requests that are refused at once fetch one token together.
+//! A token is kept for as long as it is good and for one repository. Many requests that are refused at once fetch one token together. The auth file is read
+//! again whenever a registry asks: passwords change while we run.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
+use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
-use reqwest::{Client, Url};
 use tokio::sync::Mutex;
-use towpath_formats::docker_auth::{AuthFile, Credential};
+use towpath_core::finding::{Finding, Place};
+use towpath_formats::docker_auth::{self, AuthFile, Credential};
 use towpath_formats::oci::{Challenge, Repository, challenges, read_token};
 
+use super::connection::Connection;
 use super::failure::{Failure, clip, retry_after};
 use super::options::RegistryLimits;
+use super::ways::may_fetch_token;
+use crate::directory::read_file;
 
 /// A token is not used in its last moments, so that it does not end on the way.
 const LAST_MOMENTS: Duration = Duration::from_secs(10);
+const MAX_AUTH_FILE_BYTES: u64 = 4 << 20;
 const LONGEST: Duration = Duration::from_secs(24 * 3_600);
 
 /// What registries have been told, and what they can be told.
 #[derive(Debug)]
 pub(super) struct Auth {
+    file: Option<PathBuf>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
     credentials: AuthFile,
-    held: Mutex<BTreeMap<Repository, Held>>,
+    held: BTreeMap<Repository, Held>,
 }
 
 #[derive(Debug)]
@@ -36,20 +49,23 @@ struct Held {
 
 /// How tokens are fetched.
 pub(super) struct Door<'a> {
-    pub(super) http: &'a Client,
+    pub(super) http: &'a Connection,
     pub(super) limits: &'a RegistryLimits,
-    pub(super) plain_http: bool,
+    /// What the registry was asked.
+    pub(super) registry: &'a Url,
 }
 
 impl Auth {
-    pub(super) fn new(credentials: AuthFile) -> Self {
-        Self { credentials, held: Mutex::default() }
+    /// As the file has it; without one, nobody knows us.
+    pub(super) fn new(file: Option<PathBuf>) -> Result<Self, Finding> {
+        let credentials = file.as_deref().map(credentials).transpose()?.unwrap_or_default();
+        Ok(Self { file, state: Mutex::new(State { credentials, held: BTreeMap::new() }) })
     }
 
     /// What was good last time and still should be.
     pub(super) async fn header(&self, repository: &Repository) -> Option<HeaderValue> {
-        let held = self.held.lock().await;
-        held.get(repository).filter(|held| held.is_good()).map(|held| held.header.clone())
+        let state = self.state.lock().await;
+        state.held.get(repository).filter(|held| held.is_good()).map(|held| held.header.clone())
     }
 
     /// What to say to a registry that refused us with these headers.
@@ -60,12 +76,16 @@ impl Auth {
         refused: Option<&HeaderValue>,
         door: &Door<'_>,
     ) -> Result<HeaderValue, Failure> {
-        let mut all = self.held.lock().await;
-        let another = all.get(repository).filter(|held| held.is_good() && Some(&held.header) != refused);
+        let mut state = self.state.lock().await;
+        let another = state.held.get(repository).filter(|held| held.is_good() && Some(&held.header) != refused);
         if let Some(held) = another {
             return Ok(held.header.clone());
         }
-        let credential = self.credentials.credential_for(repository);
+        // A file that is just being written is read the next time; until then, what it said before counts.
+        if let Some(Ok(newest)) = self.file.as_deref().map(credentials) {
+            state.credentials = newest;
+        }
+        let credential = state.credentials.credential_for(repository);
         let texts = asked.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
         let challenges: Vec<Challenge> = texts.flat_map(challenges).collect();
         let bearer = challenges.iter().find(|challenge| matches!(challenge, Challenge::Bearer { .. }));
@@ -81,7 +101,7 @@ impl Auth {
             (Some(Challenge::Basic), Some(Credential::Basic { user, password })) => {
                 Held::for_ever(&basic(user, password))?
             }
-            _ => return Err(self.unknown(repository)),
+            _ => return Err(unknown(&state.credentials, repository)),
         };
         if Some(&held.header) == refused {
             return Err(unauthorised(
@@ -90,21 +110,25 @@ impl Auth {
             ));
         }
         let header = held.header.clone();
-        all.insert(repository.clone(), held);
+        state.held.insert(repository.clone(), held);
         Ok(header)
     }
+}
 
-    fn unknown(&self, repository: &Repository) -> Failure {
-        match self.credentials.needs_helper(repository) {
-            true => unauthorised(
-                "the auth file names a credential helper for it, and helpers are not run",
-                "write the credentials into a file with `podman login --authfile`",
-            ),
-            false => unauthorised(
-                "the registry wants credentials, and there are none for it",
-                "name a file that has them with --auth-file",
-            ),
-        }
+fn credentials(file: &Path) -> Result<AuthFile, Finding> {
+    docker_auth::read(&Place::file(file.display().to_string()), &read_file(file, MAX_AUTH_FILE_BYTES)?)
+}
+
+fn unknown(credentials: &AuthFile, repository: &Repository) -> Failure {
+    match credentials.needs_helper(repository) {
+        true => unauthorised(
+            "the auth file names a credential helper for it, and helpers are not run",
+            "write the credentials into a file with `podman login --authfile`",
+        ),
+        false => unauthorised(
+            "the registry wants credentials, and there are none for it",
+            "name a file that has them with --auth-file",
+        ),
     }
 }
 
@@ -127,6 +151,7 @@ impl Door<'_> {
         credential: Option<&Credential>,
     ) -> Result<Held, Failure> {
         let mut url = self.realm(realm)?;
+        let http = self.http.to(&url, self.registry);
         let wanted = wanted.iter().filter_map(|(key, value)| value.map(|value| (*key, value)));
         let request = match credential {
             Some(Credential::Identity(token)) => {
@@ -134,15 +159,15 @@ impl Door<'_> {
                     [("grant_type", "refresh_token"), ("client_id", "towpath"), ("refresh_token", token.as_str())];
                 let form =
                     form_urlencoded::Serializer::new(String::new()).extend_pairs(fixed).extend_pairs(wanted).finish();
-                self.http.post(url).header("content-type", "application/x-www-form-urlencoded").body(form)
+                http.post(url).header("content-type", "application/x-www-form-urlencoded").body(form)
             }
             credential => {
                 url.query_pairs_mut().extend_pairs(wanted);
                 match credential {
                     Some(Credential::Basic { user, password }) => {
-                        self.http.get(url).header(AUTHORIZATION, secret(&basic(user, password))?)
+                        http.get(url).header(AUTHORIZATION, secret(&basic(user, password))?)
                     }
-                    _ => self.http.get(url),
+                    _ => http.get(url),
                 }
             }
         };
@@ -170,12 +195,11 @@ impl Door<'_> {
         Ok(Held { header: secret(&format!("Bearer {}", token.text))?, until: Some(Instant::now() + good_for) })
     }
 
-    /// Where tokens are. A registry with TLS cannot send our credentials to a place without.
+    /// Where tokens are, if we go there.
     fn realm(&self, realm: &str) -> Result<Url, Failure> {
-        let url = Url::parse(realm).ok().filter(|url| url.has_host());
-        match url {
-            Some(url) if url.scheme() == "https" || (url.scheme() == "http" && self.plain_http) => Ok(url),
-            _ => {
+        match Url::parse(realm).ok().filter(|url| may_fetch_token(self.registry, url)) {
+            Some(url) => Ok(url),
+            None => {
                 let problem = format!("the registry sends us for a token to {:?}, where we do not go", clip(realm));
                 Err(unauthorised(&problem, "look at the registry's configuration of its token service"))
             }

@@ -2,28 +2,24 @@
 //!
 //! Redirects are followed by hand: registries send us to other hosts for blobs, and those must not see what we are known by.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LINK, LOCATION, RETRY_AFTER};
-use reqwest::{Certificate, Client, Method, Response, Url};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER};
+use reqwest::{Method, Response, Url};
 use sha2::{Digest as _, Sha256};
 use towpath_core::finding::{Finding, Place};
-use towpath_formats::docker_auth::{self, AuthFile};
-use towpath_formats::oci::{self, Descriptor, Digest, Entry, Layer, LayerLimits, Reference, Repository};
+use towpath_formats::oci::{self, Descriptor, Digest, Entry, Layer, LayerLimits, Reference, Repository, Spent};
 
 use super::auth::{Auth, Door, unauthorised};
-use super::failure::{Attempts, Failure, Jitter, clip, innermost, retry_after};
+use super::connection::Connection;
+use super::failure::{Attempts, Failure, Jitter, retry_after};
 use super::options::{RegistryLimits, RegistryOptions};
-use crate::directory::read_file;
+use super::ways::may_lead;
 
 const MAX_REDIRECTS: usize = 5;
-const MAX_AUTH_FILE_BYTES: u64 = 4 << 20;
-const MAX_CA_FILE_BYTES: u64 = 16 << 20;
-const MANY_TAGS: &str = "1000";
 
 /// Registries, as seen with one set of options. Copies share connections, tokens and counts.
 #[derive(Debug, Clone)]
@@ -31,7 +27,7 @@ pub struct Registry(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    http: Client,
+    http: Connection,
     auth: Auth,
     plain_http: bool,
     limits: RegistryLimits,
@@ -40,8 +36,8 @@ struct Inner {
 }
 
 #[derive(Debug, Default)]
-struct Counts {
-    tags: AtomicU64,
+pub(super) struct Counts {
+    pub(super) tags: AtomicU64,
     manifests: AtomicU64,
     blobs: AtomicU64,
     blob_bytes: AtomicU64,
@@ -61,7 +57,7 @@ pub struct Requests {
 }
 
 /// Something to be asked for.
-struct Ask<'a> {
+pub(super) struct Ask<'a> {
     repository: &'a Repository,
     method: Method,
     url: Url,
@@ -74,22 +70,17 @@ struct Ask<'a> {
 pub(super) struct Fetched {
     pub(super) content_type: String,
     pub(super) bytes: Vec<u8>,
+    /// What the registry says that it is.
+    told: Option<Digest>,
 }
 
 impl Registry {
     /// Registries with these options; their files are read now.
     pub fn new(options: RegistryOptions) -> Result<Self, Finding> {
-        let credentials = match &options.auth_file {
-            Some(path) => {
-                let place = Place::file(path.display().to_string());
-                docker_auth::read(&place, &read_file(path, MAX_AUTH_FILE_BYTES)?)?
-            }
-            None => AuthFile::default(),
-        };
         let seed = u64::from(std::process::id()) ^ Timestamp::now().as_nanosecond() as u64;
         Ok(Self(Arc::new(Inner {
-            http: client(&options)?,
-            auth: Auth::new(credentials),
+            http: Connection::new(&options)?,
+            auth: Auth::new(options.auth_file)?,
             plain_http: options.plain_http,
             limits: options.limits,
             jitter: Jitter::new(seed),
@@ -105,31 +96,26 @@ impl Registry {
         Requests { tags, manifests, blobs, blob_bytes }
     }
 
+    /// Ends what takes too long as a whole, so that no registry holds its reader for ever.
+    pub(super) async fn in_time<T>(
+        &self,
+        place: Place,
+        work: impl Future<Output = Result<T, Finding>>,
+    ) -> Result<T, Finding> {
+        let limit = self.0.limits.whole_timeout;
+        tokio::time::timeout(limit, work).await.unwrap_or_else(|_| {
+            let problem = format!("reading it took longer than {} s, and then we stopped", limit.as_secs());
+            let remedy = "look at the registry, and try again: what a cache has of it is not read again";
+            Err(Finding::error("registry-unreachable", place, problem, remedy))
+        })
+    }
+
     pub(super) fn limits(&self) -> &RegistryLimits {
         &self.0.limits
     }
 
-    /// All tags of a repository, over all pages.
-    pub(super) async fn tags(&self, repository: &Repository) -> Result<BTreeSet<String>, Failure> {
-        let first = self.url(repository, &format!("tags/list?n={MANY_TAGS}"))?;
-        let mut tags = BTreeSet::new();
-        let mut next = Some(first.clone());
-        while let Some(url) = next {
-            let ask = self.ask(repository, Method::GET, url.clone(), "application/json", &self.0.counts.tags);
-            let (headers, body) = self.whole(&ask, "a page of tags", self.0.limits.tags_bytes).await?;
-            let page = oci::read_tags(&body)
-                .map_err(|problem| lasting(format!("the list of tags cannot be read: {problem}")))?;
-            let before = tags.len();
-            tags.extend(page);
-            if tags.len() > self.0.limits.tags {
-                return Err(lasting(format!("the repository has more than {} tags", self.0.limits.tags)));
-            }
-            next = next_page(&headers, &url)?;
-            if next.is_some() && tags.len() == before {
-                return Err(lasting("the list of tags does not end".to_owned()));
-            }
-        }
-        Ok(tags)
+    pub(super) fn counts(&self) -> &Counts {
+        &self.0.counts
     }
 
     /// The digest of what a tag points at.
@@ -156,7 +142,21 @@ impl Registry {
         }
     }
 
-    /// A manifest; by digest, it is what the digest says.
+    /// What a tag points at, with its manifest if the registry says what that is: so nobody has to ask for it again.
+    pub(super) async fn tagged(
+        &self,
+        repository: &Repository,
+        tag: &Reference,
+    ) -> Result<(Digest, Option<Fetched>), Failure> {
+        let fetched = self.manifest(repository, tag).await?;
+        match fetched.told.clone() {
+            Some(digest) => Ok((digest, Some(fetched))),
+            // Nothing tells whether this is what was pushed.
+            None => Ok((self.digest(repository, tag).await?, None)),
+        }
+    }
+
+    /// A manifest; by digest, it is what the digest says, and by tag what the registry says, if it does.
     pub(super) async fn manifest(&self, repository: &Repository, reference: &Reference) -> Result<Fetched, Failure> {
         let url = self.url(repository, &format!("manifests/{}", reference.as_str()))?;
         let ask = self.ask(repository, Method::GET, url, oci::ACCEPT, &self.0.counts.manifests);
@@ -173,11 +173,16 @@ impl Registry {
         let answer = self.open(ask).await?;
         let content_type = answer.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let content_type = content_type.to_owned();
+        let told = told_digest(answer.headers());
         let bytes = body(answer, "the manifest", self.0.limits.manifest_bytes).await?;
-        if let Reference::Digest(digest) = reference {
-            check(digest, &Digest::of(&bytes), "the manifest")?;
+        let expected = match reference {
+            Reference::Digest(digest) => Some(digest),
+            Reference::Tag(_) => told.as_ref(),
+        };
+        if let Some(expected) = expected {
+            check(expected, &Digest::of(&bytes), "the manifest")?;
         }
-        Ok(Fetched { content_type, bytes })
+        Ok(Fetched { content_type, bytes, told })
     }
 
     /// A small blob, whole.
@@ -204,11 +209,12 @@ impl Registry {
         blob: &Descriptor,
         wanted: fn(&str) -> bool,
         limits: LayerLimits,
-    ) -> Result<Result<Vec<Entry>, String>, Failure> {
+        spent: Spent,
+    ) -> Result<Result<(Vec<Entry>, Spent), String>, Failure> {
         let ask = self.blob_ask(repository, blob)?;
         let mut attempts = self.attempts();
         loop {
-            let (mut layer, mut problem) = (Layer::new(wanted, limits), None);
+            let (mut layer, mut problem) = (Layer::new(wanted, limits, spent), None);
             let push = |chunk: &[u8]| {
                 // What is wrong counts only if it is what the digest stands for; so the rest is still looked at.
                 if problem.is_none() {
@@ -228,7 +234,7 @@ impl Registry {
         let (mut hash, mut left) = (Sha256::new(), blob.bytes);
         while let Some(chunk) = answer.chunk().await.map_err(|error| Failure::from(&error))? {
             self.0.counts.blob_bytes.fetch_add(chunk.len() as u64, Ordering::Relaxed);
-            let longer = || Failure::passing("the blob is longer than its manifest says");
+            let longer = || Failure::Untrue("the blob is longer than its manifest says");
             left = left.checked_sub(chunk.len() as u64).ok_or_else(longer)?;
             hash.update(&chunk);
             take(&chunk);
@@ -242,7 +248,7 @@ impl Registry {
         Ok(Ask { timeout: self.0.limits.blob_timeout, ..ask })
     }
 
-    fn ask<'a>(
+    pub(super) fn ask<'a>(
         &self,
         repository: &'a Repository,
         method: Method,
@@ -254,7 +260,7 @@ impl Registry {
     }
 
     /// An answer with its whole body.
-    async fn whole(&self, ask: &Ask<'_>, what: &str, limit: u64) -> Result<(HeaderMap, Vec<u8>), Failure> {
+    pub(super) async fn whole(&self, ask: &Ask<'_>, what: &str, limit: u64) -> Result<(HeaderMap, Vec<u8>), Failure> {
         let mut attempts = self.attempts();
         loop {
             match self.whole_once(ask, what, limit).await {
@@ -280,7 +286,7 @@ impl Registry {
         if answer.status().as_u16() != 401 || !is_same_origin(answer.url(), &ask.url) {
             return judged(answer);
         }
-        let door = Door { http: &self.0.http, limits: &self.0.limits, plain_http: self.0.plain_http };
+        let door = Door { http: &self.0.http, limits: &self.0.limits, registry: &ask.url };
         let header = self.0.auth.answer(ask.repository, answer.headers(), held.as_ref(), &door).await?;
         judged(self.follow(ask, Some(&header)).await?)
     }
@@ -290,7 +296,8 @@ impl Registry {
         let mut url = ask.url.clone();
         for _ in 0..=MAX_REDIRECTS {
             ask.count.fetch_add(1, Ordering::Relaxed);
-            let mut request = self.0.http.request(ask.method.clone(), url.clone()).header(ACCEPT, ask.accept);
+            let http = self.0.http.to(&url, &ask.url);
+            let mut request = http.request(ask.method.clone(), url.clone()).header(ACCEPT, ask.accept);
             if let Some(authorisation) = authorisation.filter(|_| is_same_origin(&url, &ask.url)) {
                 request = request.header(AUTHORIZATION, authorisation);
             }
@@ -299,17 +306,13 @@ impl Registry {
                 return Ok(answer);
             }
             let to = answer.headers().get(LOCATION).and_then(|to| to.to_str().ok());
-            let to = to.and_then(|to| url.join(to).ok()).filter(|to| self.may_go(to));
+            let to = to.and_then(|to| url.join(to).ok()).filter(|to| may_lead(&url, to) && may_lead(&ask.url, to));
             url = to.ok_or_else(|| lasting("the registry sends us where we do not go".to_owned()))?;
         }
         Err(lasting(format!("the registry redirects more than {MAX_REDIRECTS} times")))
     }
 
-    fn may_go(&self, url: &Url) -> bool {
-        url.has_host() && (url.scheme() == "https" || (url.scheme() == "http" && self.0.plain_http))
-    }
-
-    fn url(&self, repository: &Repository, rest: &str) -> Result<Url, Failure> {
+    pub(super) fn url(&self, repository: &Repository, rest: &str) -> Result<Url, Failure> {
         let scheme = if self.0.plain_http { "http" } else { "https" };
         // Where Docker's own registry is asked has another name than where its images are said to be.
         let host = if repository.host() == "docker.io" { "registry-1.docker.io" } else { repository.host() };
@@ -345,7 +348,7 @@ pub(super) async fn body(mut answer: Response, what: &str, limit: u64) -> Result
         return Err(Failure::too_large(what, limit));
     }
     while let Some(chunk) = answer.chunk().await.map_err(|error| Failure::from(&error))? {
-        if (bytes.len() + chunk.len()) as u64 > limit {
+        if (bytes.len() as u64).saturating_add(chunk.len() as u64) > limit {
             return Err(Failure::too_large(what, limit));
         }
         bytes.extend_from_slice(&chunk);
@@ -357,16 +360,6 @@ fn told_digest(headers: &HeaderMap) -> Option<Digest> {
     headers.get("docker-content-digest").and_then(|value| value.to_str().ok()).and_then(Digest::parse)
 }
 
-fn next_page(headers: &HeaderMap, here: &Url) -> Result<Option<Url>, Failure> {
-    let Some(link) = headers.get(LINK).and_then(|link| link.to_str().ok()).and_then(oci::next_link) else {
-        return Ok(None);
-    };
-    match here.join(link) {
-        Ok(next) if is_same_origin(&next, here) => Ok(Some(next)),
-        _ => Err(lasting(format!("the next page of tags is said to be at {:?}, where we do not go", clip(link)))),
-    }
-}
-
 fn check(expected: &Digest, got: &Digest, what: &str) -> Result<(), Failure> {
     match expected == got {
         true => Ok(()),
@@ -375,47 +368,10 @@ fn check(expected: &Digest, got: &Digest, what: &str) -> Result<(), Failure> {
     }
 }
 
-fn is_same_origin(a: &Url, b: &Url) -> bool {
+pub(super) fn is_same_origin(a: &Url, b: &Url) -> bool {
     (a.scheme(), a.host_str(), a.port_or_known_default()) == (b.scheme(), b.host_str(), b.port_or_known_default())
 }
 
-fn lasting(problem: String) -> Failure {
+pub(super) fn lasting(problem: String) -> Failure {
     Failure::Lasting { code: "http", problem, remedy: "check that this is a registry, and the right one" }
-}
-
-fn client(options: &RegistryOptions) -> Result<Client, Finding> {
-    // Fails if there is one already, which will do as well.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let limits = &options.limits;
-    let builder = Client::builder()
-        .user_agent(concat!("towpath/", env!("CARGO_PKG_VERSION")))
-        .redirect(reqwest::redirect::Policy::none())
-        .retry(reqwest::retry::never())
-        .referer(false)
-        .https_only(!options.plain_http)
-        .connect_timeout(limits.connect_timeout)
-        .read_timeout(limits.idle_timeout);
-    let (builder, place) = match (&options.ca_file, options.plain_http) {
-        (Some(file), _) => (builder.tls_certs_merge(certificates(file)?), file.display().to_string()),
-        // The system's certificates are not needed, and where there are none, asking for them fails.
-        (None, true) => (builder.tls_certs_only([]), "HTTP client".to_owned()),
-        (None, false) => (builder, "HTTP client".to_owned()),
-    };
-    builder.build().map_err(|error| {
-        let remedy = "check the CA file, and that this system has CA certificates";
-        Finding::error("bad-ca-file", Place::file(place), innermost(&error), remedy)
-    })
-}
-
-fn certificates(file: &std::path::Path) -> Result<Vec<Certificate>, Finding> {
-    let wrong = |problem: String| {
-        let place = Place::file(file.display().to_string());
-        Finding::error("bad-ca-file", place, problem, "name a file with certificates in PEM form")
-    };
-    let pem = read_file(file, MAX_CA_FILE_BYTES)?;
-    let certificates = Certificate::from_pem_bundle(&pem).map_err(|error| wrong(innermost(&error)))?;
-    match certificates.is_empty() {
-        true => Err(wrong("it has no certificate in it".to_owned())),
-        false => Ok(certificates),
-    }
 }

@@ -19,6 +19,8 @@ pub(super) enum Failure {
         /// How long the registry asks us to wait.
         wait: Option<Duration>,
     },
+    /// It is not what was said of it. A proxy may have mangled it; if it comes so again and again, it was pushed so.
+    Untrue(&'static str),
     /// Asking again will not help; somebody has to do something.
     Lasting { code: &'static str, problem: String, remedy: &'static str },
 }
@@ -40,6 +42,7 @@ impl Failure {
                 let remedy = "check that the registry is up, and that it speaks TLS (else --plain-http), and try again";
                 Finding::error("registry-unreachable", place, problem, remedy)
             }
+            Self::Untrue(problem) => Finding::error("bad-image", place, problem, "push the image anew"),
             Self::Lasting { code, problem, remedy } => Finding::error(code, place, problem, remedy),
         }
     }
@@ -48,6 +51,7 @@ impl Failure {
     pub(super) fn problem(&self) -> &str {
         match self {
             Self::Passing { problem, .. } | Self::Lasting { problem, .. } => problem,
+            Self::Untrue(problem) => problem,
         }
     }
 }
@@ -83,12 +87,12 @@ impl Attempts<'_> {
 /// The wait after a failed attempt (from 0); none if it is not worth trying again.
 fn wait(failure: &Failure, attempt: u32, limits: &RegistryLimits, jitter: &Jitter) -> Option<Duration> {
     match failure {
-        Failure::Passing { .. } if attempt + 1 >= limits.attempts => None,
+        Failure::Passing { .. } | Failure::Untrue(_) if attempt + 1 >= limits.attempts => None,
         // Earlier than it asks for would be rude, and later than our limit is for the next time.
         Failure::Passing { wait: Some(asked), .. } => {
             (*asked <= limits.longest_wait).then(|| *asked + jitter.of(limits.backoff))
         }
-        Failure::Passing { wait: None, .. } => {
+        Failure::Passing { wait: None, .. } | Failure::Untrue(_) => {
             Some(jitter.of(limits.backoff.saturating_mul(1 << attempt.min(16)).min(limits.longest_wait)))
         }
         Failure::Lasting { .. } => None,

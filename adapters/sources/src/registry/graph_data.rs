@@ -3,7 +3,7 @@
 use towpath_core::finding::{Finding, Place};
 use towpath_formats::SourceFile;
 use towpath_formats::oci::{
-    Digest, ImageName, Manifest, Reference, Tree, find_graph_data, is_graph_data, read_manifest,
+    Digest, ImageName, Manifest, NotAManifest, Reference, Spent, Tree, find_graph_data, is_graph_data, read_manifest,
 };
 
 use super::client::Registry;
@@ -14,6 +14,10 @@ const REMEDY: &str = "name an image with channels/, blocked-edges/ and version i
 /// The graph data in an image. Of a list of images, the first: what is in them is the same.
 pub async fn graph_data_image(registry: &Registry, image: &ImageName) -> Result<Vec<SourceFile>, Finding> {
     let place = Place::file(image.to_string());
+    registry.in_time(place.clone(), read(registry, image, place)).await
+}
+
+async fn read(registry: &Registry, image: &ImageName, place: Place) -> Result<Vec<SourceFile>, Finding> {
     let failed = |failure: Failure| failure.finding(place.clone());
     let wrong = |problem: String| Finding::error("bad-graph-data-image", place.clone(), problem, REMEDY);
 
@@ -29,14 +33,14 @@ pub async fn graph_data_image(registry: &Registry, image: &ImageName) -> Result<
         }
     };
     let limits = registry.limits().graph_data_layers;
-    let mut tree = Tree::default();
+    let (mut tree, mut spent) = (Tree::default(), Spent::default());
     for layer in &layers {
-        if layer.bytes > limits.layer_bytes {
-            let problem = format!("a layer has {} bytes; at most {} are read", layer.bytes, limits.layer_bytes);
-            return Err(wrong(problem));
-        }
-        let entries = registry.layer(&image.repository, layer, is_graph_data, limits).await;
-        tree.lay(entries.map_err(failed)?.map_err(wrong)?);
+        let too_long = || format!("the layers have more than {} bytes", limits.layer_bytes);
+        let with_layer = spent.with_layer(layer.bytes, &limits).ok_or_else(|| wrong(too_long()))?;
+        let read = registry.layer(&image.repository, layer, is_graph_data, limits, with_layer).await;
+        let (entries, after) = read.map_err(failed)?.map_err(wrong)?;
+        spent = after;
+        tree.lay(entries);
     }
     find_graph_data(&tree).map_err(wrong)
 }
@@ -61,5 +65,6 @@ async fn manifest(
 ) -> Result<Result<Manifest, String>, Failure> {
     let fetched = registry.manifest(&image.repository, reference).await?;
     let read = read_manifest(&fetched.content_type, &fetched.bytes);
-    Ok(read.map_err(|problem| format!("the manifest {problem}")))
+    Ok(read
+        .map_err(|(NotAManifest::Content(problem) | NotAManifest::Header(problem))| format!("the manifest {problem}")))
 }

@@ -1,63 +1,97 @@
 //! One digest: what it is, from the cache or from the registry. What is learnt for ever goes into the cache.
 
-use towpath_formats::oci::{Descriptor, Digest, Manifest, Reference, Repository, read_config_arch, read_manifest};
+use towpath_formats::oci::{
+    Descriptor, Digest, Manifest, NotAManifest, Reference, Repository, Spent, read_config_arch, read_manifest,
+};
 use towpath_formats::release_images::{Known, ReleaseImage, of_image, of_list, read_known, write_known};
 use towpath_formats::release_metadata::{self, InLayer, ReleaseMetadata};
 
-use super::client::Registry;
-use super::failure::Failure;
-use crate::cache::Cache;
+use super::client::{Fetched, Registry};
+use super::failure::{Failure, clip};
+use crate::cache::{Cache, CacheKey};
+
+const LIST_OF_LISTS: &str = "the manifest is a list of lists";
 
 /// Why a digest gives no releases.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Trouble {
     /// It has none, and never will.
     Broken(String),
-    /// It is left out today: it is over a limit of ours, or a part of it is not there.
+    /// It is left out today: it is over a limit of ours, a part of it is not there, or came with what it is not.
     LeftOut(String),
     /// It could not be read; it may well have releases.
     Unreadable(Failure),
 }
 
-/// The releases of a digest.
+/// The releases of a digest, whose manifest may be here already.
 pub(super) async fn releases(
     registry: &Registry,
     cache: Option<&Cache>,
     repository: &Repository,
     digest: &Digest,
+    here: Option<Fetched>,
 ) -> Result<Vec<ReleaseImage>, Trouble> {
     if let Some(known) = cached(cache, digest) {
-        return known.map_err(Trouble::Broken);
+        return known.releases().map_err(Trouble::Broken);
     }
-    let read = match manifest(registry, repository, digest).await {
-        Ok(Manifest::Image { config, layers }) => {
-            image(registry, repository, digest, &config, &layers).await.map(|one| vec![one])
-        }
-        Ok(Manifest::List(images)) => list(registry, cache, repository, digest, &images).await,
-        Err(trouble) => Err(trouble),
+    let manifest = match here {
+        Some(fetched) => understood(&fetched),
+        None => manifest(registry, repository, digest).await,
     };
-    keep(cache, digest, &read);
-    read
+    match manifest {
+        Ok(Manifest::List(images)) => {
+            let read = list(registry, cache, repository, digest, &images).await.map_err(Trouble::clipped);
+            keep(cache, digest, &read, Known::List);
+            read
+        }
+        Ok(Manifest::Image { config, layers }) => {
+            let read = image(registry, repository, digest, &config, &layers).await.map_err(Trouble::clipped);
+            keep(cache, digest, &read, Known::Image);
+            read.map(|one| vec![one])
+        }
+        Err(trouble) => {
+            let trouble = trouble.clipped();
+            keep(cache, digest, &Err(trouble.clone()), Known::Image);
+            Err(trouble)
+        }
+    }
+}
+
+impl Trouble {
+    /// What is wrong may quote what was found, and that can be long.
+    fn clipped(self) -> Self {
+        match self {
+            Self::Broken(problem) => Self::Broken(clip(&problem)),
+            Self::LeftOut(problem) => Self::LeftOut(clip(&problem)),
+            unreadable @ Self::Unreadable(_) => unreadable,
+        }
+    }
 }
 
 /// What the cache knows of a digest.
 pub(super) fn cached(cache: Option<&Cache>, digest: &Digest) -> Option<Known> {
-    let cache = cache?;
-    let known = read_known(&cache.get(digest)?);
+    let (cache, key) = (cache?, CacheKey::Image(digest));
+    let known = read_known(&cache.get(key)?);
     if known.is_none() {
-        cache.distrust(digest);
+        cache.distrust(key);
     }
     known
 }
 
-fn keep(cache: Option<&Cache>, digest: &Digest, read: &Result<Vec<ReleaseImage>, Trouble>) {
-    let known: Known = match read {
-        Ok(releases) => Ok(releases.clone()),
-        Err(Trouble::Broken(why)) => Err(why.clone()),
+/// Keeps what will never be otherwise, and nothing else.
+fn keep<T: Clone>(
+    cache: Option<&Cache>,
+    digest: &Digest,
+    read: &Result<T, Trouble>,
+    known: fn(Result<T, String>) -> Known,
+) {
+    let known = match read {
+        Ok(read) => known(Ok(read.clone())),
+        Err(Trouble::Broken(why)) => known(Err(why.clone())),
         Err(Trouble::LeftOut(_) | Trouble::Unreadable(_)) => return,
     };
     if let Some(cache) = cache {
-        cache.put(digest, &write_known(&known));
+        cache.put(CacheKey::Image(digest), &write_known(&known));
     }
 }
 
@@ -82,15 +116,17 @@ async fn listed(
     repository: &Repository,
     digest: &Digest,
 ) -> Result<ReleaseImage, Trouble> {
-    if let Some(known) = cached(cache, digest) {
-        let one = known.map_err(Trouble::Broken)?.into_iter().next();
-        return one.ok_or_else(|| Trouble::Broken("the list has no release in it".to_owned()));
+    match cached(cache, digest) {
+        Some(Known::Image(known)) => return known.map_err(Trouble::Broken),
+        Some(Known::List(_)) => return Err(Trouble::Broken(LIST_OF_LISTS.to_owned())),
+        None => {}
     }
     let read = match manifest(registry, repository, digest).await? {
         Manifest::Image { config, layers } => image(registry, repository, digest, &config, &layers).await,
-        Manifest::List(_) => return Err(Trouble::Broken("the manifest is a list of lists".to_owned())),
+        Manifest::List(_) => return Err(Trouble::Broken(LIST_OF_LISTS.to_owned())),
     };
-    keep(cache, digest, &read.clone().map(|one| vec![one]));
+    let read = read.map_err(Trouble::clipped);
+    keep(cache, digest, &read, Known::Image);
     read
 }
 
@@ -114,16 +150,17 @@ async fn metadata(
     layers: &[Descriptor],
 ) -> Result<ReleaseMetadata, Trouble> {
     let limits = registry.limits().release_layers;
+    let mut spent = Spent::default();
     for layer in layers.iter().rev() {
-        if layer.bytes > limits.layer_bytes {
-            let problem = format!(
-                "release metadata may be in a layer of {} bytes; at most {} are read",
+        let with_layer = spent.with_layer(layer.bytes, &limits).ok_or_else(|| {
+            Trouble::LeftOut(format!(
+                "release metadata may be in a layer of {} bytes; at most {} are read of an image",
                 layer.bytes, limits.layer_bytes
-            );
-            return Err(Trouble::LeftOut(problem));
-        }
-        let read = registry.layer(repository, layer, release_metadata::is_wanted, limits).await;
-        let entries = read.map_err(|failure| trouble(failure, "a layer"))?.map_err(Trouble::Broken)?;
+            ))
+        })?;
+        let read = registry.layer(repository, layer, release_metadata::is_wanted, limits, with_layer).await;
+        let (entries, after) = read.map_err(|failure| trouble(failure, "a layer"))?.map_err(Trouble::Broken)?;
+        spent = after;
         match release_metadata::find(entries) {
             InLayer::Here(bytes) => {
                 let read = release_metadata::read(&bytes);
@@ -139,15 +176,22 @@ async fn metadata(
 
 async fn manifest(registry: &Registry, repository: &Repository, digest: &Digest) -> Result<Manifest, Trouble> {
     let fetched = registry.manifest(repository, &Reference::Digest(digest.clone())).await;
-    let fetched = fetched.map_err(|failure| trouble(failure, "the manifest"))?;
-    read_manifest(&fetched.content_type, &fetched.bytes)
-        .map_err(|problem| Trouble::Broken(format!("the manifest {problem}")))
+    understood(&fetched.map_err(|failure| trouble(failure, "the manifest"))?)
+}
+
+fn understood(fetched: &Fetched) -> Result<Manifest, Trouble> {
+    read_manifest(&fetched.content_type, &fetched.bytes).map_err(|wrong| match wrong {
+        NotAManifest::Content(problem) => Trouble::Broken(format!("the manifest {problem}")),
+        // The next answer may come with another header.
+        NotAManifest::Header(problem) => Trouble::LeftOut(format!("the manifest {problem}")),
+    })
 }
 
 pub(super) fn trouble(failure: Failure, what: &str) -> Trouble {
     match failure {
         Failure::Lasting { code: "not-found", .. } => Trouble::LeftOut(format!("{what} is not in the registry")),
         Failure::Lasting { code: "too-large", problem, .. } => Trouble::LeftOut(problem),
+        Failure::Untrue(problem) => Trouble::LeftOut(problem.to_owned()),
         failure => Trouble::Unreadable(failure),
     }
 }

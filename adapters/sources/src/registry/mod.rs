@@ -5,11 +5,17 @@
 
 mod auth;
 mod client;
+mod connection;
+mod created;
 mod failure;
 mod graph_data;
 mod image;
 mod options;
 mod scrape;
+mod seen;
+mod several;
+mod tags;
+mod ways;
 
 pub use client::{Registry, Requests};
 pub use graph_data::graph_data_image;

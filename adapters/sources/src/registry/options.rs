@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use towpath_formats::oci::LayerLimits;
+use towpath_formats::release_metadata::MAX_BYTES;
 
 /// How to talk to a registry.
 #[derive(Debug, Clone, Default)]
@@ -29,6 +30,8 @@ pub struct RegistryLimits {
     pub answer_timeout: Duration,
     /// How long a blob may take.
     pub blob_timeout: Duration,
+    /// How long all of a scrape, or a graph-data image, may take.
+    pub whole_timeout: Duration,
     /// How often something is tried before it is given up.
     pub attempts: u32,
     /// The first wait between attempts; it doubles.
@@ -41,6 +44,10 @@ pub struct RegistryLimits {
     pub tags_bytes: u64,
     /// The most tags of a repository, over all pages.
     pub tags: usize,
+    /// The most pages of tags. Registries may give fewer at once than they are asked for.
+    pub pages: usize,
+    /// The most that all releases of a scrape may take in memory, about.
+    pub releases_bytes: u64,
     /// Layers of release images.
     pub release_layers: LayerLimits,
     /// Layers of graph-data images.
@@ -54,6 +61,7 @@ impl Default for RegistryLimits {
             idle_timeout: Duration::from_secs(30),
             answer_timeout: Duration::from_secs(60),
             blob_timeout: Duration::from_secs(300),
+            whole_timeout: Duration::from_secs(3_600),
             attempts: 4,
             backoff: Duration::from_millis(250),
             longest_wait: Duration::from_secs(30),
@@ -61,12 +69,17 @@ impl Default for RegistryLimits {
             manifest_bytes: 4 << 20,
             tags_bytes: 16 << 20,
             tags: 200_000,
+            pages: 5_000,
+            // Ten thousand releases that each name a hundred others take 70 MiB.
+            releases_bytes: 256 << 20,
             // A real layer with release metadata has less than one MiB.
             release_layers: LayerLimits {
                 layer_bytes: 64 << 20,
                 inflated_bytes: 512 << 20,
-                file_bytes: 4 << 20,
-                kept_bytes: 16 << 20,
+                file_bytes: MAX_BYTES,
+                kept_bytes: 4 * MAX_BYTES,
+                kept_entries: 1_000,
+                entries: 1_000_000,
             },
             // These are built on a base image, which must be read to know what is not in it.
             graph_data_layers: LayerLimits {
@@ -74,6 +87,8 @@ impl Default for RegistryLimits {
                 inflated_bytes: 2 << 30,
                 file_bytes: 64 << 20,
                 kept_bytes: 256 << 20,
+                kept_entries: 100_000,
+                entries: 1_000_000,
             },
         }
     }

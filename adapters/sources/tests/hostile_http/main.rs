@@ -4,3 +4,4 @@
 mod fetching;
 mod server;
 mod signatures;
+mod upstream;

@@ -107,6 +107,52 @@ async fn a_token_service_elsewhere_in_the_clear_is_not_told_anything() {
 }
 
 #[tokio::test]
+async fn in_the_clear_a_token_is_fetched_on_the_registrys_own_host_and_nowhere_else() {
+    let thief = Double::misbehaving(|_, _| Some(Answer::ok(r#"{"token":"abc"}"#)));
+    // The same machine, under a name that is not the registry's.
+    let realm = format!("http://localhost:{}/token", thief.host.rsplit(':').next().unwrap());
+    let challenge = format!("Bearer realm=\"{realm}\"");
+    let double = Double::misbehaving(move |_, _| Some(Answer::new(401).header("www-authenticate", &challenge)));
+    for entry in [Some(r#"{"auth":"dTpw"}"#), Some(r#"{"identitytoken":"id-x"}"#), None] {
+        let refused = scraped(&double, entry).await.unwrap_err();
+        assert_eq!(refused.problem, format!("the registry sends us for a token to {realm:?}, where we do not go"));
+    }
+    assert!(thief.asked("").is_empty());
+}
+
+#[tokio::test]
+async fn a_password_that_changes_while_we_run_is_read_anew() {
+    let double = Double::misbehaving(|asked, before| {
+        let is_good = match asked.target.contains("tags/list") {
+            // base64 of `u:p`, and of `u:q` from the second list on.
+            true => is(asked, if before < 2 { BASIC } else { "Basic dTpx" }),
+            false => true,
+        };
+        (!is_good).then(|| Answer::new(401).header("www-authenticate", "Basic realm=\"x\""))
+    });
+    double.put(Some("a"), &release("4.1.0+amd64", ""));
+    let folder = tempfile::tempdir().unwrap();
+    let file = auth_file(folder.path(), &double.host, r#"{"auth":"dTpw"}"#);
+    let options = RegistryOptions {
+        plain_http: true,
+        auth_file: Some(file.clone()),
+        limits: quick(),
+        ..RegistryOptions::default()
+    };
+    let registry = Registry::new(options).unwrap();
+    let told = async || match scrape(&registry, &Scrape::of(double.repository())).await {
+        Ok((file, _)) => names(&file),
+        Err(finding) => finding.problem,
+    };
+    assert_eq!(told().await, "4.1.0+amd64");
+    assert_eq!(told().await, "the registry does not accept our credentials");
+    std::fs::write(&file, "half of").unwrap();
+    assert_eq!(told().await, "the registry does not accept our credentials");
+    auth_file(folder.path(), &double.host, r#"{"auth":"dTpx"}"#);
+    assert_eq!(told().await, "4.1.0+amd64");
+}
+
+#[tokio::test]
 async fn names_and_passwords_go_to_the_registry_and_not_where_it_redirects_to() {
     let elsewhere = Double::start();
     elsewhere.put(Some("a"), &release("4.1.0+amd64", ""));

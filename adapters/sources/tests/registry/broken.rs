@@ -1,7 +1,9 @@
 //! Images that are wrong in every way: each is left out with a finding that says why, and what is good beside it is there.
 
+use std::sync::Arc;
+
 use serde_json::json;
-use towpath_sources::{RegistryLimits, Scrape, scrape};
+use towpath_sources::{Cache, RegistryLimits, Scrape, scrape};
 
 use super::support::double::{Answer, Double};
 use super::support::images::*;
@@ -39,7 +41,7 @@ async fn what_is_wrong_with_the_metadata_is_said() {
     let text = |text: &str| of(&[metadata_layer(text)]);
     let good = metadata("4.1.1", "", "");
     let good = good.as_bytes();
-    let huge = vec![b' '; (4 << 20) + 1];
+    let huge = vec![b' '; (256 << 10) + 1];
     for (image, expected) in [
         (of(&[layer(&[("etc/x", b'0', b"")])]), "it has no release-manifests/release-metadata"),
         (of(&[]), "it has no release-manifests/release-metadata"),
@@ -60,7 +62,7 @@ async fn what_is_wrong_with_the_metadata_is_said() {
             "the release metadata has a version that is none: \"four\" is not a version: unexpected character 'f' while parsing major version number",
         ),
         (text(&metadata("4.1.1+s390x", "", "")), "the release metadata is for 4.1.1+s390x, and the image is for amd64"),
-        (of(&[layer(&[(METADATA, b'0', &huge)])]), "release-manifests/release-metadata is larger than 4194304 bytes"),
+        (of(&[layer(&[(METADATA, b'0', &huge)])]), "release-manifests/release-metadata is larger than 262144 bytes"),
         (of(&[layer(&[(METADATA, b'2', b"")])]), "release-manifests/release-metadata is not a file"),
         (of(&[layer(&[(METADATA, b'1', b"")])]), "release-manifests/release-metadata is not a file"),
         (of(&[layer(&[(METADATA, b'5', b"")])]), "release-manifests/release-metadata is not a file"),
@@ -121,9 +123,9 @@ async fn what_is_wrong_with_a_layer_is_said() {
         (plain_tar[..700].to_vec(), "the archive is cut short"),
         (sum, "it is not a tar archive, or a damaged one"),
         (b"<html>".repeat(100), "it is not a tar archive, or a damaged one"),
-        (zstd, "it is not a tar archive, or a damaged one"),
+        (zstd, "the layer is packed with zstd, which is not read; push it with gzip"),
         (liar, "the archive is cut short"),
-        (bomb, "the layer inflates to more than 1048576 bytes"),
+        (bomb, "the layers inflate to more than 1048576 bytes"),
         (tar(&[("x", b'S', b"")]), "the archive has a sparse file, which is not read"),
         (tar(&[("x", b'x', b"22 GNU.sparse.major=1\n")]), "the archive has a sparse file, which is not read"),
         (tar(&[("x", b'x', b"99 path=x\n")]), "the archive has a pax record that cannot be read"),
@@ -195,7 +197,7 @@ async fn what_is_wrong_with_a_manifest_is_said() {
         ),
         (
             layer_type("application/vnd.oci.image.layer.v1.tar+zstd"),
-            "the manifest has a layer of the type \"application/vnd.oci.image.layer.v1.tar+zstd\", which is not read",
+            "the manifest has a layer that is packed with zstd, which is not read; push it with gzip",
         ),
         (good().changed(|manifest| manifest["layers"] = json!(null)), "the manifest names no layers"),
         (no_config, "the configuration is not in the registry"),
@@ -249,7 +251,7 @@ async fn a_layer_that_is_not_needed_is_never_read_and_one_that_is_too_large_neit
     assert_eq!(
         said(&findings),
         [
-            "broken-image above: it is no release: release metadata may be in a layer of 2147483648 bytes; at most 67108864 are read"
+            "broken-image above: it is no release: release metadata may be in a layer of 2147483648 bytes; at most 67108864 are read of an image"
         ]
     );
     assert!(double.bytes_sent() < 10_000, "{} bytes were sent", double.bytes_sent());
@@ -259,6 +261,67 @@ async fn a_layer_that_is_not_needed_is_never_read_and_one_that_is_too_large_neit
     double.put(Some("above"), &lying);
     let (_, findings) = scrape(&plain(quick()), &Scrape::of(double.repository())).await.unwrap();
     let said = said(&findings);
-    assert_eq!(said, ["unreadable-image above: it cannot be read just now: the blob is longer than its manifest says"]);
+    assert_eq!(said, ["broken-image above: it is no release: the blob is longer than its manifest says"]);
     assert!(double.bytes_sent() < 64 << 20, "{} bytes were sent", double.bytes_sent());
+}
+
+#[tokio::test]
+async fn many_layers_are_no_way_around_the_limits() {
+    let mut limits = quick();
+    limits.release_layers.layer_bytes = 1_000;
+    limits.release_layers.inflated_bytes = 20_000;
+    let noise = |seed: u32| -> Vec<u8> {
+        (0..150_u32).map(|n| ((n * 7 + seed).wrapping_mul(2_654_435_761) >> 24) as u8).collect()
+    };
+    let layers: Vec<Vec<u8>> = (0..10).map(|seed| layer(&[("x", b'0', &noise(seed))])).collect();
+    let problem = told(limits.clone(), &of(&layers), &[]).await;
+    assert!(problem.ends_with("bytes; at most 1000 are read of an image"), "{problem}");
+    let bombs: Vec<Vec<u8>> = (0..9).map(|at| layer(&[("x", b'0', &vec![at; 3_000])])).collect();
+    assert_eq!(told(limits, &of(&bombs), &[]).await, "the layers inflate to more than 20000 bytes");
+}
+
+#[tokio::test]
+async fn releases_that_declare_without_end_end_the_scrape() {
+    let double = Double::start();
+    for patch in 0..10 {
+        double.put(Some(&format!("t{patch}")), &release(&format!("4.1.{patch}+amd64"), &"4.0.0 ".repeat(100)));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let cache = || Some(Arc::new(Cache::at(folder.path())));
+    let scraped = async |releases_bytes: u64| {
+        let wish = Scrape { cache: cache(), ..Scrape::of(double.repository()) };
+        let scraped = scrape(&plain(RegistryLimits { releases_bytes, ..quick() }), &wish).await;
+        scraped.map(|(file, _)| names(&file).split(' ').count()).map_err(|finding| (finding.code, finding.problem))
+    };
+    let too_much = Err(("too-large", "its releases declare more than is held in memory".to_owned()));
+    assert_eq!(scraped(30_000).await, too_much);
+    assert_eq!(scraped(10_000_000).await, Ok(10));
+    assert_eq!(scraped(30_000).await, too_much, "what is in the cache counts as well");
+}
+
+#[tokio::test]
+async fn a_hundred_tags_of_one_image_are_one_release() {
+    let double = Double::start();
+    for number in 0..100 {
+        double.put(Some(&format!("t{number}")), &release("4.1.0+amd64", ""));
+    }
+    let (file, findings) = scrape(&plain(quick()), &Scrape::of(double.repository())).await.unwrap();
+    assert_eq!((names(&file).as_str(), said(&findings)), ("4.1.0+amd64", vec![]));
+}
+
+#[tokio::test]
+async fn two_images_of_one_release_are_a_dispute_and_no_edge_leads_there() {
+    let double = Double::start();
+    double.put(Some("4.1.0"), &release("4.1.0+amd64", ""));
+    double.put(Some("4.1.1"), &release("4.1.1+amd64", "4.1.0"));
+    double.put(Some("4.1.2"), &release("4.1.2+amd64", "4.1.0 4.1.1"));
+    double.put(Some("other"), &of(&[release_layer("4.1.1", "4.1.0", "")]));
+    let (file, findings) = scrape(&plain(quick()), &Scrape::of(double.repository())).await.unwrap();
+    assert_eq!(
+        said(&findings),
+        ["payload-disputed other: it is 4.1.1 of amd64, and so is 4.1.1, with another digest; no update leads to it"]
+    );
+    let read = super::read(&file);
+    let edges: Vec<(u32, u32)> = read.edges.iter().map(|edge| (edge.from, edge.to)).collect();
+    assert_eq!((names(&file).as_str(), edges), ("4.1.0+amd64 4.1.1+amd64 4.1.2+amd64", vec![(0, 2), (1, 2)]));
 }

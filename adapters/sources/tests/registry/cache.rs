@@ -1,14 +1,15 @@
 //! The cache through everything that can happen to it: restarts, damage, kills, a second process.
 
-use std::path::Path;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use towpath_formats::oci::Digest;
-use towpath_sources::{Cache, Scrape, scrape};
+use towpath_sources::{Cache, CacheKey, Scrape, scrape};
 
-use super::support::double::Double;
+use super::support::double::{Answer, Double};
 use super::support::images::*;
 use super::{names, plain, quick, said};
 
@@ -16,9 +17,8 @@ fn wish(double: &Double, folder: &Path) -> Scrape {
     Scrape { cache: Some(Arc::new(Cache::at(folder))), ..Scrape::of(double.repository()) }
 }
 
-fn entries(folder: &Path) -> Vec<std::path::PathBuf> {
-    let folders = std::fs::read_dir(folder.join("v1")).unwrap().map(|entry| entry.unwrap().path());
-    folders.flat_map(|folder| std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path())).collect()
+fn entry(folder: &Path, digest: &Digest) -> PathBuf {
+    folder.join("v2/images").join(&digest.hex()[..2]).join(digest.hex())
 }
 
 #[tokio::test]
@@ -58,8 +58,9 @@ async fn damage_is_mended_and_said() {
     let registry = plain(quick());
     let (cold, _) = scrape(&registry, &wish(&double, folder.path())).await.unwrap();
     let a = Digest::of(&release("4.1.0+amd64", "").manifest);
-    let of_a = entries(folder.path()).into_iter().find(|path| path.ends_with(a.hex())).unwrap();
-    let foreign = [Digest::of(b"{}").hex().as_bytes(), b"\n{}"].concat();
+    let of_a = entry(folder.path(), &a);
+    assert!(of_a.is_file());
+    let foreign = [Digest::of(format!("image {a}\n{{}}").as_bytes()).hex().as_bytes(), b"\n{}"].concat();
     for damage in [&b"damaged"[..], b"", &foreign] {
         std::fs::write(&of_a, damage).unwrap();
         let (mended, findings) = scrape(&registry, &wish(&double, folder.path())).await.unwrap();
@@ -80,6 +81,83 @@ async fn a_full_disk_is_said_and_the_scrape_goes_on() {
     assert!(findings.iter().any(|finding| finding.code == "cache-unwritable"), "{findings:?}");
 }
 
+#[tokio::test]
+async fn a_list_in_a_list_is_refused_be_it_known_or_not() {
+    let double = Double::start();
+    let (amd64, arm64) = (part_of_multi("4.1.1", "amd64", ""), part_of_multi("4.1.1", "arm64", ""));
+    [&amd64, &arm64].iter().for_each(|one| double.put(None, one));
+    let inner = list(INDEX, &[&amd64, &arm64]);
+    let outer = list(INDEX, &[&inner]).changed(|manifest| manifest["manifests"][0]["mediaType"] = IMAGE.into());
+    double.put(None, &inner);
+    double.put(Some("outer"), &outer);
+    double.put(Some("good"), &release("4.1.0+amd64", ""));
+    let folder = tempfile::tempdir().unwrap();
+    let expected = ["broken-image outer: it is no release: the manifest is a list of lists"];
+    let registry = plain(quick());
+    let (_, cold) = scrape(&registry, &wish(&double, folder.path())).await.unwrap();
+    assert_eq!(said(&cold), expected);
+
+    // Now the inner list is known before the outer one is looked at.
+    let folder = tempfile::tempdir().unwrap();
+    let alone = Double::start();
+    [&amd64, &arm64].iter().for_each(|one| alone.put(None, one));
+    alone.put(Some("inner"), &inner);
+    let (file, _) = scrape(&registry, &wish(&alone, folder.path())).await.unwrap();
+    assert_eq!(names(&file), "4.1.1+multi");
+    let (_, cached) = scrape(&registry, &wish(&double, folder.path())).await.unwrap();
+    assert_eq!(said(&cached), expected);
+}
+
+#[tokio::test]
+async fn what_the_headers_of_one_answer_caused_is_not_held_against_the_digest() {
+    let untold =
+        release("4.1.1+amd64", "").changed(|manifest| _ = manifest.as_object_mut().unwrap().remove("mediaType"));
+    let (bytes, digest) = (untold.manifest.clone(), untold.digest());
+    let wrong = Arc::new(AtomicBool::new(true));
+    let is_wrong = wrong.clone();
+    let double = Double::misbehaving(move |asked, _| {
+        let is_it = asked.target.ends_with("/x") || asked.target.ends_with(digest.as_str());
+        let is_meant = is_it && is_wrong.load(Ordering::Relaxed);
+        is_meant.then(|| {
+            let answer = Answer::ok(bytes.clone()).header("content-type", "text/plain");
+            answer.header("docker-content-digest", digest.as_str())
+        })
+    });
+    double.put(Some("good"), &release("4.1.0+amd64", ""));
+    double.put(Some("x"), &untold);
+    let folder = tempfile::tempdir().unwrap();
+    let registry = plain(quick());
+    let (_, findings) = scrape(&registry, &wish(&double, folder.path())).await.unwrap();
+    assert_eq!(
+        said(&findings),
+        ["broken-image x: it is no release: the manifest is of the unknown type \"text/plain\""]
+    );
+    wrong.store(false, Ordering::Relaxed);
+    let (file, findings) = scrape(&registry, &wish(&double, folder.path())).await.unwrap();
+    assert_eq!((names(&file).as_str(), said(&findings)), ("4.1.0+amd64 4.1.1+amd64", vec![]));
+}
+
+#[tokio::test]
+async fn a_layer_that_was_longer_than_its_manifest_says_is_asked_for_again() {
+    let layer = Digest::of(&release_layer("4.1.1", "", ""));
+    let wrong = Arc::new(AtomicBool::new(true));
+    let is_wrong = wrong.clone();
+    let double = Double::misbehaving(move |asked, _| {
+        let is_meant = asked.target.ends_with(layer.as_str()) && is_wrong.load(Ordering::Relaxed);
+        is_meant.then(|| Answer::ok([&release_layer("4.1.1", "", "")[..], b"more"].concat()))
+    });
+    double.put(Some("good"), &release("4.1.0+amd64", ""));
+    double.put(Some("x"), &release("4.1.1+amd64", ""));
+    let folder = tempfile::tempdir().unwrap();
+    let registry = plain(quick());
+    let (_, findings) = scrape(&registry, &wish(&double, folder.path())).await.unwrap();
+    assert_eq!(said(&findings), ["broken-image x: it is no release: the blob is longer than its manifest says"]);
+    assert_eq!(double.asked("/blobs/").len() - 2, quick().attempts as usize, "it was asked for as often as may be");
+    wrong.store(false, Ordering::Relaxed);
+    let (file, findings) = scrape(&registry, &wish(&double, folder.path())).await.unwrap();
+    assert_eq!((names(&file).as_str(), said(&findings)), ("4.1.0+amd64 4.1.1+amd64", vec![]));
+}
+
 const CHILD: &str = "TOWPATH_TEST_CACHE";
 
 /// Not a test by itself: what is killed in the next one. It puts entries in as fast as it can.
@@ -89,7 +167,9 @@ fn child_that_writes() {
     let folder = std::env::var_os(CHILD).expect("it is run by the next test");
     let cache = Cache::at(Path::new(&folder));
     for number in (0..50_u32).cycle() {
-        cache.put(&Digest::of(&number.to_be_bytes()), &vec![number as u8; 20_000]);
+        cache.put(CacheKey::Image(&Digest::of(&number.to_be_bytes())), &vec![number as u8; 20_000]);
+        // Whoever kills it counts. If nobody reads any more, it is about to be killed.
+        let _ = std::io::stderr().write_all(b".");
     }
 }
 
@@ -97,17 +177,19 @@ fn child_that_writes() {
 fn killed_a_hundred_times_every_entry_is_whole_or_not_there() {
     let folder = tempfile::tempdir().unwrap();
     let mut whole = 0;
-    for round in 0..100_u64 {
+    for round in 0..100 {
         let mut child = Command::new(std::env::current_exe().unwrap());
         child.args(["--exact", "cache::child_that_writes", "--ignored"]).env(CHILD, folder.path());
-        let mut child = child.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        // At another point each time; the kill is the thing here, and not what the wait is for.
-        std::thread::sleep(Duration::from_millis(5 + round % 20));
+        let mut child = child.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        // In the midst of its writing, at another point each time. It ends if the child does.
+        let mut written = vec![0; 1 + round % 20];
+        child.stderr.take().unwrap().read_exact(&mut written).unwrap();
+        assert!(written.iter().all(|byte| *byte == b'.'), "{}", String::from_utf8_lossy(&written));
         child.kill().unwrap();
         child.wait().unwrap();
         let cache = Cache::at(folder.path());
         for number in 0..50_u32 {
-            if let Some(content) = cache.get(&Digest::of(&number.to_be_bytes())) {
+            if let Some(content) = cache.get(CacheKey::Image(&Digest::of(&number.to_be_bytes()))) {
                 assert_eq!(content, vec![number as u8; 20_000]);
                 whole += 1;
             }

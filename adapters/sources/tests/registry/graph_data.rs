@@ -43,11 +43,21 @@ async fn an_image_as_openshift_builds_it_gives_the_graph_data_that_is_in_it() {
     assert_ne!(client.image_digest(&name).await.unwrap(), image.digest(), "the list's");
 }
 
+/// Bytes that cannot be packed.
+fn noise(count: usize) -> Vec<u8> {
+    (0..count as u32).map(|n| (n.wrapping_mul(n).wrapping_mul(2_654_435_761) >> 24) as u8).collect()
+}
+
 #[tokio::test]
 async fn what_is_no_graph_data_is_said() {
     let double = Double::start();
     let of = |entries: &[(&str, u8, &[u8])]| image("amd64", &[gzip(&tar(entries))]);
     let large = vec![0; 3000];
+    // Each layer with one file of its own, which is within every limit.
+    let layers = |folder: &str, count: usize, content: fn(usize) -> Vec<u8>| {
+        let layer = |at: usize| gzip(&tar(&[(&format!("{folder}/{at}"), b'0', &content(at))]));
+        super::support::images::image("amd64", &(0..count).map(layer).collect::<Vec<_>>())
+    };
     for (tag, image) in [
         ("none", of(&[("x", b'0', b"")])),
         (
@@ -62,11 +72,19 @@ async fn what_is_no_graph_data_is_said() {
         ("link", of(&[("version", b'0', b"1"), ("channels/a", b'2', b"")])),
         ("large", of(&[("version", b'0', b"1"), ("channels/a", b'0', &large), ("channels/b", b'0', &large)])),
         ("broken", super::support::images::image("amd64", &[b"x".repeat(600)])),
+        ("long", layers("usr", 1, |_| noise(5_000))),
+        ("long-together", layers("usr", 3, |at| noise(1_500 + at))),
+        ("bombs", layers("usr", 5, |_| vec![0; 9_000])),
+        ("large-together", layers("channels", 3, |at| vec![at as u8; 2_000])),
+        ("many", layers("channels", 6, |at| vec![at as u8; 1])),
     ] {
         double.put(Some(tag), &image);
     }
     let mut limits = quick();
     limits.graph_data_layers.kept_bytes = 4000;
+    limits.graph_data_layers.kept_entries = 4;
+    limits.graph_data_layers.layer_bytes = 4000;
+    limits.graph_data_layers.inflated_bytes = 40_000;
     let client = plain(limits);
     for (tag, expected) in [
         ("none", "the image has no folder with channels/ and version in it"),
@@ -74,6 +92,11 @@ async fn what_is_no_graph_data_is_said() {
         ("link", "/channels/a is a link or a device, and not a file"),
         ("large", "the files are larger than 4000 bytes together"),
         ("broken", "it is not a tar archive, or a damaged one"),
+        ("long", "the layers have more than 4000 bytes"),
+        ("long-together", "the layers have more than 4000 bytes"),
+        ("bombs", "the layers inflate to more than 40000 bytes"),
+        ("large-together", "the files are larger than 4000 bytes together"),
+        ("many", "there are more than 4 files"),
         ("missing", "the registry does not have it"),
     ] {
         let name = ImageName::parse(&format!("{}:{tag}", double.repository())).unwrap();

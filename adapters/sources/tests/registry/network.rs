@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use towpath_formats::oci::Digest;
-use towpath_sources::{Cache, Scrape, scrape};
+use towpath_sources::{Cache, RegistryLimits, Scrape, scrape};
 
 use super::support::double::{Answer, Asked, Double, Manner};
 use super::support::images::*;
@@ -135,11 +135,68 @@ async fn tags_come_in_pages_and_signatures_are_passed_over() {
 }
 
 #[tokio::test]
+async fn tags_have_an_end_however_they_come() {
+    // Always another page, with something or nothing new on it.
+    let endless = |page: fn(usize) -> String| {
+        move |asked: &Asked, _: usize| {
+            let at: usize = asked.target.split("last=").nth(1).map_or(0, |last| last.parse().unwrap());
+            let link = format!("</v2/a/b/tags/list?n=1000&last={}>; rel=\"next\"", at + 1);
+            asked.target.contains("tags/list").then(|| Answer::ok(page(at)).header("link", &link))
+        }
+    };
+    let told = async |limits: RegistryLimits, page: fn(usize) -> String| {
+        let double = Double::misbehaving(endless(page));
+        let finding = scrape(&plain(limits), &Scrape::of(double.repository())).await.unwrap_err();
+        (finding.problem, double.asked("tags/list").len())
+    };
+    let one = |at: usize| format!(r#"{{"tags":["t{at}"]}}"#);
+    let few = RegistryLimits { pages: 7, ..quick() };
+    assert_eq!(told(few, one).await, ("the list of tags has more than 7 pages".to_owned(), 7));
+    let few = RegistryLimits { tags: 5, ..quick() };
+    assert_eq!(told(few, one).await, ("the repository has more than 5 tags".to_owned(), 6));
+    let same = |_: usize| r#"{"tags":["t"]}"#.to_owned();
+    assert_eq!(told(quick(), same).await, ("the list of tags does not end".to_owned(), 2));
+    // What cannot be a tag is nothing new.
+    let none = |at: usize| format!(r#"{{"tags":["/{at}","{}"]}}"#, "x".repeat(129 + at));
+    assert_eq!(told(quick(), none).await, ("the list of tags does not end".to_owned(), 1));
+}
+
+#[tokio::test]
+async fn no_registry_holds_its_reader_for_ever() {
+    // Every answer comes in time, and there is always another to be waited for.
+    let double = Double::misbehaving(|asked, _| is_blob(asked).then(|| Answer::new(503).header("retry-after", "1")));
+    double.put(Some("a"), &release("4.1.0+amd64", ""));
+    let limits = RegistryLimits { whole_timeout: Duration::from_secs(1), attempts: 1_000, ..quick() };
+    let finding = scrape(&plain(limits), &Scrape::of(double.repository())).await.unwrap_err();
+    assert_eq!(finding.code, "registry-unreachable");
+    assert_eq!(finding.problem, "reading it took longer than 1 s, and then we stopped");
+}
+
+#[tokio::test]
+async fn a_tag_that_nobody_has_seen_costs_no_question_of_its_own() {
+    let double = Double::start();
+    double.put(Some("a"), &release("4.1.0+amd64", ""));
+    double.put(Some("b"), &release("4.1.1+amd64", "4.1.0"));
+    let registry = plain(quick());
+    let (file, _) = scrape(&registry, &Scrape::of(double.repository())).await.unwrap();
+    assert_eq!(names(&file), BOTH);
+    assert_eq!(registry.requests().manifests, 2);
+    assert!(double.asked("/manifests/").iter().all(|asked| asked.method == "GET"));
+}
+
+#[tokio::test]
 async fn a_registry_without_digests_or_without_heads_is_read_all_the_same() {
-    let bare = |asked: &Asked, _: usize| (asked.method == "HEAD").then(|| Answer::new(200));
-    assert_eq!(scraped(bare).await, (BOTH.to_owned(), vec![]));
-    let none = |asked: &Asked, _: usize| (asked.method == "HEAD").then(|| Answer::new(405));
-    assert_eq!(scraped(none).await, (BOTH.to_owned(), vec![]));
+    let whole = |tag: &str| match tag {
+        "a" => Answer::ok(release("4.1.0+amd64", "").manifest),
+        _ => Answer::ok(release("4.1.1+amd64", "4.1.0").manifest),
+    };
+    for head in [200, 405] {
+        let bare = move |asked: &Asked, _: usize| {
+            let tag = asked.target.rsplit('/').next().filter(|tag| matches!(*tag, "a" | "b"))?;
+            Some(if asked.method == "HEAD" { Answer::new(head) } else { whole(tag).header("content-type", IMAGE) })
+        };
+        assert_eq!(scraped(bare).await, (BOTH.to_owned(), vec![]), "{head}");
+    }
 }
 
 #[tokio::test]
@@ -158,6 +215,7 @@ async fn redirects_are_followed_up_to_a_limit() {
         ("", "the registry redirects more than 5 times"),
         ("ftp://example.com/x", "the registry sends us where we do not go"),
         ("file:///etc/passwd", "the registry sends us where we do not go"),
+        ("http://169.254.169.254/latest/meta-data/", "the registry sends us where we do not go"),
     ] {
         let around = move |asked: &Asked, _: usize| {
             let target = if to.is_empty() { asked.target.clone() } else { to.to_owned() };

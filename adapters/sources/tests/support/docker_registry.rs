@@ -116,21 +116,6 @@ impl DockerRegistry {
         self.directory.join(format!("data/docker/registry/v2/blobs/sha256/{}/{hex}/data", &hex[..2]))
     }
 
-    /// Puts a tag there behind the registry's back, to a manifest that it would not take.
-    pub fn smuggle(&self, path: &str, tag: &str, manifest: &[u8]) {
-        let digest = Digest::of(manifest);
-        let write = |file: PathBuf, content: &[u8]| {
-            fs::create_dir_all(file.parent().unwrap()).unwrap();
-            fs::write(file, content).unwrap();
-        };
-        let manifests = self.directory.join(format!("data/docker/registry/v2/repositories/{path}/_manifests"));
-        let link = digest.as_str().as_bytes();
-        write(self.file(&digest), manifest);
-        write(manifests.join(format!("revisions/sha256/{}/link", digest.hex())), link);
-        write(manifests.join(format!("tags/{tag}/index/sha256/{}/link", digest.hex())), link);
-        write(manifests.join(format!("tags/{tag}/current/link")), link);
-    }
-
     fn url(&self, rest: &str) -> String {
         let scheme = if self.door == Door::Plain { "http" } else { "https" };
         format!("{scheme}://{}/v2/{rest}", self.host)

@@ -1,0 +1,171 @@
+//! One look at the stores. Each has its time, and so has the whole: a store that stalls costs the others nothing but that.
+
+use std::cell::{Cell, RefCell};
+
+use jiff::Timestamp;
+use tokio::time::Instant;
+use towpath_core::domain::{PayloadDigest, Refusal, SignatureVerdict, Signer};
+use towpath_core::finding::{Finding, Place};
+use towpath_formats::signatures::{Keyring, MAX_SIGNATURES, nearest, verify};
+use towpath_sources::SignatureStore;
+
+use super::Patience;
+use super::stores::{Heard, Store};
+
+/// A store that fails so often in a row is not asked again in this round.
+const MAX_FAILURES: usize = 5;
+
+/// One look at the stores, by one thread.
+pub(super) struct Round<'a> {
+    keyring: &'a Keyring,
+    cache: Option<&'a SignatureStore>,
+    asked: Vec<Asked<'a>>,
+    patience: Patience,
+    began: Instant,
+    now: Timestamp,
+}
+
+/// A store, as this round knows it.
+struct Asked<'a> {
+    store: &'a SignatureStore,
+    first_asked: Cell<Option<Instant>>,
+    /// How often it failed in a row.
+    failures: Cell<usize>,
+    answers: Cell<usize>,
+    failure: RefCell<Option<Finding>>,
+}
+
+/// What came of looking for the signatures of one payload.
+pub(super) struct Looked {
+    pub(super) digest: PayloadDigest,
+    pub(super) verdict: SignatureVerdict,
+    /// What it was verified by.
+    pub(super) bytes: Option<Vec<u8>>,
+    pub(super) warning: Option<Finding>,
+}
+
+/// What one store has.
+pub(super) enum Answer {
+    Signed { signer: Signer, bytes: Vec<u8> },
+    NotSigned(Vec<Refusal>),
+    NotKnown(Finding),
+}
+
+impl<'a> Round<'a> {
+    pub(super) fn new(
+        keyring: &'a Keyring,
+        stores: &'a [Store],
+        cache: Option<&'a SignatureStore>,
+        patience: Patience,
+        now: Timestamp,
+    ) -> Self {
+        let asked = stores.iter().map(|store| Asked {
+            store: store.place(),
+            first_asked: Cell::default(),
+            failures: Cell::default(),
+            answers: Cell::default(),
+            failure: RefCell::default(),
+        });
+        Self { keyring, cache, asked: asked.collect(), patience, began: Instant::now(), now }
+    }
+
+    /// Looks for one that counts: in what is remembered, then in each store.
+    pub(super) async fn look(&self, digest: PayloadDigest) -> Looked {
+        let verified = |signer, bytes, warning| Looked {
+            digest,
+            verdict: SignatureVerdict::Verified(signer),
+            bytes: Some(bytes),
+            warning,
+        };
+        if let Some(cache) = self.cache
+            && let Answer::Signed { signer, bytes } = ask(cache, self.keyring, digest, self.now).await
+        {
+            return verified(signer, bytes, None);
+        }
+        let (mut refusals, mut failure) = (Vec::new(), None);
+        for asked in &self.asked {
+            match self.ask(asked, digest).await {
+                Answer::Signed { signer, bytes } => {
+                    let warning = self.cache.and_then(|cache| cache.keep(digest, &bytes).err());
+                    return verified(signer, bytes, warning);
+                }
+                Answer::NotSigned(more) => refusals.extend(more),
+                Answer::NotKnown(finding) => failure = Some(format!("{}: {}", finding.place, finding.problem)),
+            }
+        }
+        let verdict = match (failure, nearest(refusals)) {
+            // A good one may be where we could not look.
+            (Some(problem), _) => SignatureVerdict::NotKnown(problem),
+            (None, Some(refusal)) => SignatureVerdict::Refused(refusal),
+            (None, None) => SignatureVerdict::Missing,
+        };
+        Looked { digest, verdict, bytes: None, warning: None }
+    }
+
+    /// What was heard of each store.
+    pub(super) fn heard(self) -> Vec<Heard> {
+        let of = |asked: Asked<'_>| match (asked.failure.into_inner(), asked.answers.get()) {
+            (Some(finding), 0) => Heard::Nothing(finding),
+            (Some(finding), _) => Heard::Some(finding),
+            (None, _) => Heard::All,
+        };
+        self.asked.into_iter().map(of).collect()
+    }
+
+    async fn ask(&self, asked: &Asked<'_>, digest: PayloadDigest) -> Answer {
+        let first_asked = asked.first_asked.get().unwrap_or_else(Instant::now);
+        asked.first_asked.set(Some(first_asked));
+        let deadline = (first_asked + self.patience.store).min(self.began + self.patience.round);
+        let has_failed = asked.failures.get() >= MAX_FAILURES;
+        let answer = match (has_failed, Instant::now() >= deadline) {
+            (true, _) => return Answer::NotKnown(given_up(asked.store)),
+            (false, true) => Answer::NotKnown(slow(asked.store)),
+            (false, false) => {
+                let answer = tokio::time::timeout_at(deadline, ask(asked.store, self.keyring, digest, self.now)).await;
+                answer.unwrap_or_else(|_| Answer::NotKnown(slow(asked.store)))
+            }
+        };
+        match &answer {
+            Answer::NotKnown(finding) => {
+                asked.failures.set(asked.failures.get() + 1);
+                asked.failure.replace(Some(finding.clone()));
+            }
+            Answer::Signed { .. } | Answer::NotSigned(_) => {
+                asked.failures.set(0);
+                asked.answers.set(asked.answers.get() + 1);
+            }
+        }
+        answer
+    }
+}
+
+/// Looks at signature-1, -2, … until one counts, or there are no more.
+pub(super) async fn ask(store: &SignatureStore, keyring: &Keyring, digest: PayloadDigest, now: Timestamp) -> Answer {
+    let mut refusals = Vec::new();
+    for number in 1..=MAX_SIGNATURES {
+        match store.signature(digest, number).await {
+            Ok(None) => break,
+            Err(finding) => return Answer::NotKnown(finding),
+            Ok(Some(bytes)) => match verify(&bytes, keyring, digest, now) {
+                Ok(signer) => return Answer::Signed { signer, bytes },
+                Err(refusal) => refusals.push(refusal),
+            },
+        }
+    }
+    Answer::NotSigned(refusals)
+}
+
+fn given_up(store: &SignatureStore) -> Finding {
+    let problem = format!("it failed {MAX_FAILURES} times in a row, and is asked again in the next round");
+    Finding::error("signature-store", Place::file(store.name()), problem, "see that it can be reached")
+}
+
+fn slow(store: &SignatureStore) -> Finding {
+    let problem = "its time in this round is over; the rest is asked for in the next round";
+    Finding::error(
+        "signature-store-slow",
+        Place::file(store.name()),
+        problem,
+        "see why it is slow, or name a nearer one",
+    )
+}

@@ -1,0 +1,264 @@
+//! The thread that makes graphs: it takes copies in, serves the graph of all of them, keeps them, and says what has changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use jiff::{SignedDuration, Timestamp};
+use towpath_core::finding::Finding;
+use towpath_core::intake::Freshness;
+use towpath_sources::Copies;
+use towpath_web::Service;
+
+use super::intake::Intake;
+use super::source::Taken;
+use super::verification::Verification;
+use super::{Message, SourceSettings, log_findings};
+
+/// Sources that change together are taken in together, if they come within this time.
+const TOGETHER: Duration = Duration::from_millis(25);
+/// However many come, somebody looks after this.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// That a source is as it was is written down this often: a restart must not take it for older than it is.
+const CONFIRM_EVERY: SignedDuration = SignedDuration::from_secs(60);
+/// The longest wait between two looks at the clock.
+const MAX_WAIT: Duration = Duration::from_secs(60);
+
+/// Makes graphs.
+pub(super) struct Maker {
+    intake: Intake,
+    copies: Option<Copies>,
+    verification: Option<Verification>,
+    service: Arc<Service>,
+    sources: usize,
+    /// Which have been read at least once, be it without success.
+    asked: BTreeSet<usize>,
+    kept_at: Option<Timestamp>,
+    /// What was last said, so that it is said once.
+    told: Told,
+}
+
+#[derive(Default)]
+struct Told {
+    problems: Vec<Finding>,
+    freshness: BTreeMap<String, Freshness>,
+    keeping: Option<Finding>,
+}
+
+impl Maker {
+    /// One that serves at once what was kept.
+    pub(super) fn new(
+        settings: &SourceSettings,
+        copies: Option<Copies>,
+        verification: Option<Verification>,
+        service: Arc<Service>,
+    ) -> Self {
+        let mut maker = Self {
+            intake: Intake::new(settings),
+            copies,
+            verification,
+            service,
+            sources: settings.specs.len(),
+            asked: BTreeSet::new(),
+            kept_at: None,
+            told: Told::default(),
+        };
+        maker.restore();
+        maker
+    }
+
+    /// Serves what was served before, before any source has been asked.
+    fn restore(&mut self) {
+        let Some((copies, mut findings)) = self.copies.as_mut().map(Copies::load) else { return };
+        findings.extend(self.intake.restore(copies, self.service.now()));
+        log_findings(&findings);
+        if self.intake.is_complete() {
+            tracing::info!("serving what was kept, until the sources have been read");
+            self.settle(&[]);
+        }
+        self.service.sources(self.intake.health());
+    }
+
+    /// Takes in what it is told, until nobody can tell it anything any more.
+    pub(super) fn run(mut self, inbox: &Receiver<Message>, first_load: &tokio::sync::Notify) {
+        let mut is_first = true;
+        loop {
+            let taken = match inbox.recv_timeout(self.patience()) {
+                Ok(message) => self.take_flock(message, inbox),
+                Err(RecvTimeoutError::Timeout) => Vec::new(),
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
+            self.settle(&taken);
+            if is_first && (self.asked.len() == self.sources || self.service.snapshot().is_some()) {
+                is_first = false;
+                first_load.notify_one();
+                yield_to_requests();
+            }
+        }
+    }
+
+    /// Until a source becomes too old.
+    fn patience(&self) -> Duration {
+        let now = self.service.now();
+        let until = self.intake.next_change(now).map(|at| now.duration_until(at));
+        let until = until.and_then(|until| Duration::try_from(until).ok()).unwrap_or(MAX_WAIT);
+        until.clamp(Duration::from_millis(1), MAX_WAIT)
+    }
+
+    /// Takes a message, and those that come right behind it.
+    fn take_flock(&mut self, first: Message, inbox: &Receiver<Message>) -> Vec<Taken> {
+        let began = Instant::now();
+        let mut taken = Vec::from_iter(self.take(first));
+        while began.elapsed() < PATIENCE {
+            let Ok(message) = inbox.recv_timeout(TOGETHER) else { break };
+            taken.extend(self.take(message));
+        }
+        taken
+    }
+
+    fn take(&mut self, message: Message) -> Option<Taken> {
+        match message {
+            Message::Read { source, outcome } => {
+                self.asked.insert(source);
+                let now = self.service.now();
+                let taken = std::panic::catch_unwind(AssertUnwindSafe(|| self.intake.take(source, outcome, now)));
+                Some(taken.unwrap_or_else(|_| {
+                    self.intake.broke(source, now);
+                    Taken::Failed
+                }))
+            }
+            Message::Allow { source, allowed } => {
+                self.intake.allow_once(source, &allowed, self.service.now());
+                None
+            }
+            Message::Woken => {
+                self.verification.as_mut()?.ask_again();
+                None
+            }
+            Message::Verified(verified) => {
+                log_findings(&verified.warnings);
+                self.verification.as_mut()?.answered();
+                self.intake.verified(verified.verdicts);
+                None
+            }
+        }
+    }
+
+    /// Serves what there is to serve now, keeps it, and says what has changed.
+    fn settle(&mut self, taken: &[Taken]) {
+        let now = self.service.now();
+        if self.intake.is_complete()
+            && let Some(verification) = &mut self.verification
+        {
+            verification.ask(self.intake.payloads());
+        }
+        if self.intake.is_complete() && self.may_make() {
+            let served = self.service.snapshot().map(|snapshot| snapshot.digest.clone());
+            let is_new = self.intake.has_news() || served.as_deref() != Some(&*self.intake.digest(now));
+            match is_new {
+                true => self.make(now),
+                false if taken.contains(&Taken::Unchanged) && self.intake.problems().is_empty() => {
+                    self.service.unchanged()
+                }
+                false => {}
+            }
+            self.keep(now, is_new);
+        }
+        let problems = self.intake.problems();
+        let has_asked = self.asked.len() == self.sources || self.service.snapshot().is_some();
+        if has_asked && !problems.is_empty() && (taken.contains(&Taken::Failed) || taken.contains(&Taken::Changed)) {
+            self.service.failed(problems.clone());
+        }
+        self.service.sources(self.intake.health());
+        self.tell(problems, has_asked, now);
+    }
+
+    /// Whether a graph can be made: the first one has to wait for signatures, or it would be without releases.
+    fn may_make(&self) -> bool {
+        self.service.snapshot().is_some() || self.verification.as_ref().is_none_or(Verification::has_answered)
+    }
+
+    fn make(&mut self, now: Timestamp) {
+        let made = std::panic::catch_unwind(AssertUnwindSafe(|| self.intake.snapshot(now)));
+        let Ok((snapshot, warnings)) = made else {
+            self.intake.demote(now);
+            self.service.failed(self.intake.problems());
+            return;
+        };
+        let graph = snapshot.graph();
+        let (releases, edges, channels) = (graph.releases().len(), graph.edges().len(), graph.channels().len());
+        let (digest, warned) = (&snapshot.digest, warnings.len());
+        tracing::info!(releases, edges, channels, digest, warnings = warned, "a graph was loaded");
+        log_findings(&warnings);
+        self.service.replace(snapshot, warnings);
+        self.intake.promote(now);
+    }
+
+    fn keep(&mut self, now: Timestamp, is_new: bool) {
+        // What was kept is all there is to serve after a restart: it goes only for something that is served.
+        if !self.intake.is_promoted() {
+            return;
+        }
+        let is_due = is_new || self.kept_at.is_none_or(|kept_at| now.duration_since(kept_at) >= CONFIRM_EVERY);
+        if let Some(copies) = self.copies.as_mut().filter(|_| is_due) {
+            let kept = copies.keep(&self.intake.copies()).err();
+            if let Some(finding) = kept.as_ref().filter(|finding| self.told.keeping.as_ref() != Some(finding)) {
+                log_findings(std::slice::from_ref(finding));
+            }
+            self.kept_at = Some(now);
+            self.told.keeping = kept;
+        }
+        // What could not be kept is kept with the bytes of the next read.
+        if self.told.keeping.is_none() {
+            self.intake.forget_bytes();
+        }
+    }
+
+    /// One line for each change, and none for what stays.
+    fn tell(&mut self, problems: Vec<Finding>, has_asked: bool, now: Timestamp) {
+        if has_asked && problems != self.told.problems {
+            match (problems.is_empty(), self.service.snapshot().is_some()) {
+                (true, _) => tracing::info!("all sources can be read again"),
+                (false, true) => {
+                    tracing::error!(
+                        findings = problems.len(),
+                        "the graph could not be loaded; the last good graph stays"
+                    );
+                }
+                (false, false) => {
+                    tracing::error!(
+                        findings = problems.len(),
+                        "the graph could not be loaded; there is no graph to serve"
+                    );
+                }
+            }
+            log_findings(&problems);
+            self.told.problems = problems;
+        }
+        let freshness = self.intake.freshness(now);
+        for (source, state) in &freshness {
+            let before = self.told.freshness.get(source).copied().unwrap_or(Freshness::Fresh);
+            match (before == *state, state) {
+                (true, _) => {}
+                (false, Freshness::Fresh) => tracing::info!(source, "the source is fresh again"),
+                (false, Freshness::Degraded) => {
+                    tracing::warn!(source, "the source has not been read for long: degraded")
+                }
+                (false, Freshness::Closed) => {
+                    tracing::error!(source, "the source has not been read for too long: nothing is recommended");
+                }
+            }
+        }
+        self.told.freshness = freshness;
+    }
+}
+
+/// Loading anew must not take the processor from requests, nor wait for ever while they take all of it: of a busy core
+/// this thread gets about a seventh.
+fn yield_to_requests() {
+    if let Err(error) = rustix::process::setpriority_process(None, 5) {
+        tracing::debug!(%error, "the loading thread's priority could not be lowered");
+    }
+}

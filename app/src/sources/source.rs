@@ -1,0 +1,208 @@
+//! One source as the maker of graphs knows it: the copy in use, the one that comes after it, and what is wrong.
+
+use jiff::{SignedDuration, Timestamp};
+use towpath_core::domain::{GraphData, Releases};
+use towpath_core::finding::{Finding, Place};
+use towpath_core::intake::{
+    Allowances, AllowedOnce, Change, Comparison, Counting, Highs, Judgement, Objection, Summary, judge,
+};
+use towpath_formats::SourceFile;
+use towpath_formats::platforms::Platforms;
+use towpath_formats::upstream::Upstream;
+use towpath_web::{SourceProblem, SourceReads};
+
+use super::address::SourceSpec;
+use super::reader::Read;
+
+/// A source, and what is known of it.
+pub(super) struct Source {
+    pub(super) spec: SourceSpec,
+    /// The copy that is served.
+    pub(super) good: Option<Good>,
+    /// What will be good once a graph has been made of it.
+    pub(super) next: Option<Good>,
+    pub(super) problem: Option<SourceProblem>,
+    pub(super) reads: SourceReads,
+    /// The most that it had lately.
+    pub(super) highs: Highs,
+    /// The digest of the copy that was refused, while nothing else has come.
+    refused: Option<String>,
+    allowed_once: Option<AllowedOnce>,
+}
+
+/// A copy that can be used.
+#[derive(Clone)]
+pub(super) struct Good {
+    /// Dropped where nobody will ask for them again.
+    pub(super) files: Vec<SourceFile>,
+    pub(super) digest: String,
+    pub(super) parsed: Parsed,
+    pub(super) warnings: Vec<Finding>,
+    /// What its reader had to say when it last read it.
+    pub(super) told: Vec<Finding>,
+    pub(super) summary: Summary,
+    /// When we got it.
+    pub(super) taken_at: Timestamp,
+    pub(super) last_good: Timestamp,
+    /// What later copies are measured by.
+    pub(super) counting: Counting,
+}
+
+/// What a copy says.
+#[derive(Clone)]
+pub(super) enum Parsed {
+    GraphData(GraphData),
+    Releases(Releases),
+    Upstream(Upstream),
+    Platforms(Platforms),
+}
+
+/// What became of a read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Taken {
+    Changed,
+    Unchanged,
+    Failed,
+}
+
+impl Source {
+    /// One that has not been read.
+    pub(super) fn new(spec: &SourceSpec) -> Self {
+        Self {
+            spec: spec.clone(),
+            good: None,
+            next: None,
+            problem: None,
+            reads: SourceReads::default(),
+            highs: Highs::default(),
+            refused: None,
+            allowed_once: None,
+        }
+    }
+
+    /// The newest copy, be it that no graph has been made of it yet.
+    pub(super) fn newest(&self) -> Option<&Good> {
+        self.next.as_ref().or(self.good.as_ref())
+    }
+
+    /// What the copy that was refused is allowed, or the next one if none was.
+    pub(super) fn allow_once(&mut self, allowed: &[Objection], now: Timestamp) {
+        let every = SignedDuration::try_from(self.spec.every).unwrap_or(SignedDuration::MAX);
+        self.allowed_once = Some(AllowedOnce::new(allowed, self.refused.as_deref(), every, now));
+    }
+
+    /// Takes note that it is as it was, if these files are those of the newest copy.
+    pub(super) fn confirm(&mut self, digest: &str, read: &Read, now: Timestamp) -> Option<Taken> {
+        let same = self.next.as_mut().or(self.good.as_mut()).filter(|newest| newest.digest == digest)?;
+        same.last_good = now;
+        if same.files.is_empty() {
+            // Should what was kept of it be lost, here it is.
+            same.files = read.files.clone();
+        }
+        // The same files can come with other words: what a reader left out now, or what nobody has told us since a restart.
+        if same.told != read.warnings {
+            let retold = Good { files: read.files.clone(), told: read.warnings.clone(), ..same.clone() };
+            self.next = Some(retold);
+        }
+        if let Some(good) = self.good.as_ref().filter(|good| good.digest == digest) {
+            self.highs.note(&good.summary, now);
+        }
+        (self.problem, self.refused) = (None, None);
+        self.reads.unchanged += 1;
+        Some(Taken::Unchanged)
+    }
+
+    /// Takes a copy, or refuses it. `verified` says what is left of one after verification, which must not shrink either.
+    pub(super) fn judge(
+        &mut self,
+        copy: Good,
+        mut allow: Allowances,
+        verified: impl Fn(&Parsed) -> Summary,
+        now: Timestamp,
+    ) -> Taken {
+        allow.allowed.extend(self.allowed_once.iter().flat_map(|once| once.of(&copy.digest, now)));
+        let largest = self.highs.largest(now);
+        // What is served is what a copy is measured by; before anything is, what was kept.
+        let in_use = self.good.as_ref().or(self.next.as_ref());
+        let judgement = in_use.map_or(Judgement::Taken(Counting::GoesOn), |before| {
+            let change = before.parsed.change(&copy.parsed);
+            let measured = |copy: &Good| {
+                let mut summary = copy.summary.clone();
+                summary.counts.extend(verified(&copy.parsed).counts);
+                summary
+            };
+            let (before, after) = (&measured(before), &measured(&copy));
+            judge(&self.spec.name, &Comparison { before, largest: &largest, after, change }, &allow)
+        });
+        match judgement {
+            Judgement::Refused(findings) => {
+                self.reads.refused += 1;
+                self.refused = Some(copy.digest);
+                self.problem(findings, now);
+                Taken::Failed
+            }
+            Judgement::Taken(counting) => {
+                self.reads.changed += 1;
+                (self.problem, self.refused, self.allowed_once) = (None, None, None);
+                self.next = Some(Good { counting, ..copy });
+                Taken::Changed
+            }
+        }
+    }
+
+    /// A graph was made of its newest copy, and is served.
+    pub(super) fn promote(&mut self, now: Timestamp) {
+        let Some(next) = self.next.take() else { return };
+        if next.counting == Counting::StartsAnew {
+            self.highs = Highs::default();
+        }
+        self.highs.note(&next.summary, now);
+        self.good = Some(Good { counting: Counting::GoesOn, ..next });
+    }
+
+    /// It could not be read, or not understood.
+    pub(super) fn failed(&mut self, findings: Vec<Finding>, now: Timestamp) -> Taken {
+        self.reads.failed += 1;
+        self.problem(findings, now);
+        Taken::Failed
+    }
+
+    /// A copy of it made us stumble.
+    pub(super) fn broke(&mut self, now: Timestamp) {
+        let problem = "making a graph of it ended in a mistake of towpath's own";
+        let remedy = "the log has the details; please report them with the graph data";
+        self.failed(vec![Finding::error("internal", Place::file(self.spec.name.clone()), problem, remedy)], now);
+    }
+
+    fn problem(&mut self, findings: Vec<Finding>, now: Timestamp) {
+        let since = self.problem.as_ref().map_or(now, |before| before.since);
+        self.problem = Some(SourceProblem { since, findings });
+    }
+}
+
+impl Parsed {
+    /// In few numbers.
+    pub(super) fn summary(&self) -> Summary {
+        match self {
+            Self::GraphData(data) => Summary::of_graph_data(data),
+            Self::Releases(releases) => Summary::of_releases(releases),
+            Self::Upstream(Upstream { releases, channels }) => {
+                let data = GraphData { channels: channels.clone(), ..GraphData::default() };
+                let mut summary = Summary::of_releases(releases);
+                summary.counts.extend(Summary::of_graph_data(&data).counts);
+                summary
+            }
+            Self::Platforms(platforms) => Summary::of_platforms(platforms.len()),
+        }
+    }
+
+    /// What another copy changes beside this one.
+    fn change(&self, after: &Self) -> Change {
+        match (self, after) {
+            (Self::GraphData(before), Self::GraphData(after)) => Change::of_graph_data(before, after),
+            (Self::Releases(before), Self::Releases(after)) => Change::of_releases(before, after),
+            (Self::Upstream(before), Self::Upstream(after)) => Change::of_releases(&before.releases, &after.releases),
+            _ => Change::UNKNOWN,
+        }
+    }
+}

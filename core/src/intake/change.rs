@@ -1,0 +1,149 @@
+//! What a new copy of a source changes, beside the copy in use: can it bring anything back that was taken away?
+//!
+//! Older data lacks what was blocked since. A copy that looks older but keeps every block and every risk, and offers nothing more between what both know,
+//! can be taken whatever its clock says: a safety block must get through.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
+use crate::domain::{
+    Arch, Audience, Block, ChannelName, ChannelSpec, GraphData, MatchingRule, Member, ReleaseName, Releases, Risk,
+    RolloutRule, Version,
+};
+
+/// Whether something may come back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Return {
+    /// Every block and every risk still holds, and nothing is offered between what both copies know that was not.
+    Nothing,
+    /// A block, a risk or a restriction is gone, or something is offered that was not.
+    Something,
+}
+
+/// What a new copy changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Change {
+    /// Whether something may come back.
+    pub returns: Return,
+    /// How many releases have fewer ways in, if that is all that is gone; none: releases are gone too.
+    pub narrowed: Option<usize>,
+}
+
+impl Change {
+    /// Nobody has compared the two.
+    pub const UNKNOWN: Self = Self { returns: Return::Something, narrowed: None };
+
+    /// Between two copies of graph data.
+    pub fn of_graph_data(before: &GraphData, after: &GraphData) -> Self {
+        let blocks_hold = {
+            let mut known: BTreeMap<(&ReleaseName, &str), Vec<&Block>> = BTreeMap::new();
+            after.blocks.iter().for_each(|block| known.entry(about(block)).or_default().push(block));
+            let holds = |block: &Block| {
+                known.get(&about(block)).is_some_and(|now| now.iter().any(|now| is_as_strict(now, block)))
+            };
+            before.blocks.iter().all(holds)
+        };
+        // Metadata can add edges and take them away.
+        let metadata = |data: &GraphData| data.metadata.iter().cloned().collect::<BTreeSet<_>>();
+        let keeps_still = metadata(before) == metadata(after);
+        match (blocks_hold, keeps_still, no_place_is_new(&before.channels, &after.channels)) {
+            (true, true, true) => Self { returns: Return::Nothing, narrowed: None },
+            _ => Self::UNKNOWN,
+        }
+    }
+
+    /// Between two copies of releases.
+    pub fn of_releases(before: &Releases, after: &Releases) -> Self {
+        let names: BTreeSet<Name<'_>> = names(before).chain(names(after)).collect();
+        let numbers: BTreeMap<Name<'_>, u32> = names.into_iter().zip(0..).collect();
+        let (before, after) = (Offers::of(before, &numbers), Offers::of(after, &numbers));
+        let is_no_looser = |(edge, risks): (&(u32, u32), &BTreeSet<Weighed<'_>>)| match before.edges.get(edge) {
+            Some(known) => known.is_subset(risks),
+            None => !(before.releases.contains(&edge.0) && before.releases.contains(&edge.1)),
+        };
+        let common: Vec<Name<'_>> = {
+            let is_common = |number: &u32| before.releases.contains(number) && after.releases.contains(number);
+            numbers.iter().filter(|(_, number)| is_common(number)).map(|(name, _)| *name).collect()
+        };
+        let comes_new = |(arch, version): Name<'_>| {
+            let mut same_line = common.iter().filter(|known| known.0 == arch && known.1.same_minor(version));
+            same_line.all(|known| known.1 < version)
+        };
+        let is_gained = |number: &u32| after.releases.contains(number) && !before.releases.contains(number);
+        let mut gained = numbers.iter().filter(|(_, number)| is_gained(number)).map(|(name, _)| *name);
+        let returns = match after.edges.iter().all(is_no_looser) && gained.all(comes_new) {
+            true => Return::Nothing,
+            false => Return::Something,
+        };
+        let withdrawn = before.edges.keys().filter(|edge| !after.edges.contains_key(edge)).map(|edge| edge.1);
+        let narrowed = before.releases.is_subset(&after.releases).then(|| withdrawn.collect::<BTreeSet<_>>().len());
+        Self { returns, narrowed }
+    }
+}
+
+type Name<'a> = (&'a Arch, &'a Version);
+/// What a client weighs; the words around it may change.
+type Weighed<'a> = (&'a str, &'a [MatchingRule]);
+
+fn names(declared: &Releases) -> impl Iterator<Item = Name<'_>> {
+    declared.releases.iter().map(|release| (&release.arch, &release.version))
+}
+
+/// What releases are there, and what leads from one to another with which risks, by numbers that both copies share.
+struct Offers<'a> {
+    releases: BTreeSet<u32>,
+    edges: BTreeMap<(u32, u32), BTreeSet<Weighed<'a>>>,
+}
+
+impl<'a> Offers<'a> {
+    fn of(declared: &'a Releases, numbers: &BTreeMap<Name<'_>, u32>) -> Self {
+        let shared: Vec<u32> = names(declared).filter_map(|name| numbers.get(&name).copied()).collect();
+        let mut edges: BTreeMap<_, BTreeSet<Weighed<'a>>> = BTreeMap::new();
+        for edge in &declared.edges {
+            let ends = (shared.get(edge.from as usize), shared.get(edge.to as usize));
+            let (Some(from), Some(to)) = ends else { continue };
+            let risks = edge.risks.iter().flat_map(|risks| risks.iter().map(weighed));
+            edges.entry((*from, *to)).or_default().extend(risks);
+        }
+        Self { releases: shared.into_iter().collect(), edges }
+    }
+}
+
+fn weighed(risk: &Risk) -> Weighed<'_> {
+    (&risk.name, &risk.matching_rules)
+}
+
+fn about(block: &Block) -> (&ReleaseName, &str) {
+    (&block.to, block.from.as_str())
+}
+
+fn is_as_strict(now: &Block, before: &Block) -> bool {
+    match &now.stops {
+        Some(Audience::Everybody | Audience::NotUnderstood(_) | Audience::Disputed(_)) => true,
+        Some(Audience::Platforms(_)) | None => {
+            now.stops == before.stops && now.risk.as_ref().map(weighed) == before.risk.as_ref().map(weighed)
+        }
+    }
+}
+
+/// Whether both have the same channels, at the same pace, and the later one has no place that the earlier one had not.
+fn no_place_is_new(before: &[ChannelSpec], after: &[ChannelSpec]) -> bool {
+    let known: BTreeMap<&ChannelName, &ChannelSpec> = before.iter().map(|channel| (&channel.name, channel)).collect();
+    let is_known = |channel: &ChannelSpec| known.get(&channel.name).is_some_and(|before| has_no_more(before, channel));
+    before.len() == after.len() && after.iter().all(is_known)
+}
+
+fn has_no_more(before: &ChannelSpec, after: &ChannelSpec) -> bool {
+    let pace = |rule: &RolloutRule| (rule.from_version.clone(), rule.duration.fieldwise(), rule.ramp);
+    let is_as_slow = before.rollouts.iter().map(pace).eq(after.rollouts.iter().map(pace));
+    let known: BTreeSet<Seat<'_>> = before.members.iter().map(seat).collect();
+    is_as_slow && after.members.iter().all(|member| known.contains(&seat(member)))
+}
+
+/// A release's place in a channel, wherever it is written.
+type Seat<'a> = (&'a ReleaseName, Option<Timestamp>, bool, Option<&'a Version>);
+
+fn seat(member: &Member) -> Seat<'_> {
+    (&member.name, member.start, member.locked, member.replaces.as_ref())
+}

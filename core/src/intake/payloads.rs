@@ -1,0 +1,51 @@
+//! The images that versions stand for, in one copy of a source: what was released once stays what it was.
+//!
+//! A version that comes with another digest than before is a mistake, or somebody's attempt; nobody re-releases a version.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::domain::{Arch, PayloadDigest, Releases, Version};
+
+/// How many are named; a thousand say no more than the first few.
+const MAX_NAMED: usize = 3;
+
+/// The digests of each release of a copy. More than one is a dispute, which is others' business.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Payloads(BTreeMap<(Version, Arch), BTreeSet<PayloadDigest>>);
+
+impl Payloads {
+    /// Those of these releases. What is named by a tag has no digest, and may change.
+    pub fn of(releases: &Releases) -> Self {
+        let mut payloads = BTreeMap::<_, BTreeSet<_>>::new();
+        for release in &releases.releases {
+            if let Some(digest) = PayloadDigest::of_pull_spec(&release.payload) {
+                payloads.entry((release.version.clone(), release.arch.clone())).or_default().insert(digest);
+            }
+        }
+        Self(payloads)
+    }
+}
+
+/// What is wrong with `next` after `previous`: releases that both know, each with other digests.
+pub fn payload_changed(previous: &Payloads, next: &Payloads) -> Option<String> {
+    let changed: Vec<String> = previous
+        .0
+        .iter()
+        .filter_map(|(release, before)| Some((release, before, next.0.get(release)?)))
+        .filter(|(_, before, after)| before != after)
+        .map(|((version, arch), before, after)| {
+            format!("{version} for {arch} ({} before, {} now)", listed(before), listed(after))
+        })
+        .collect();
+    let more = changed.len().saturating_sub(MAX_NAMED);
+    let named = changed[..changed.len() - more].join(", ");
+    match (changed.is_empty(), more) {
+        (true, _) => None,
+        (false, 0) => Some(format!("the payload is another one: of {named}")),
+        (false, more) => Some(format!("the payload is another one: of {named} and {more} more")),
+    }
+}
+
+fn listed(digests: &BTreeSet<PayloadDigest>) -> String {
+    digests.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ")
+}
