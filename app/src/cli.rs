@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use towpath_core::finding::Finding;
 
 use crate::config::{self, ServeOptions, Settings};
 use crate::duration::{self, DurationCommand};
@@ -135,6 +136,14 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     Ok(out.flush()?)
+}
+
+/// Tells people on the side what they should know besides the answer.
+pub(crate) fn warn(findings: &[Finding]) {
+    for finding in findings {
+        // Nothing is left to be done if even that cannot be said.
+        let _ = writeln!(std::io::stderr(), "towpath: {finding}");
+    }
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use towpath_formats::graph_data::parse_time;
 use towpath_formats::ready::{ToldReady, json, text};
 use towpath_sources::read_directory;
 
-use crate::cli::print;
+use crate::cli::{print, warn};
 use crate::example;
 use crate::graph::Output;
 
@@ -62,14 +62,19 @@ pub(crate) fn ready(args: ReadyArgs) -> anyhow::Result<ExitCode> {
     let told = ToldReady { cluster: &cluster, way: &way, now, readiness: &readiness };
     match args.output {
         Output::Text => print(&(findings::text(&warnings, Shown::All) + &text(&told)))?,
-        Output::Json => print(&format!("{:#}\n", json(&told)))?,
+        Output::Json => {
+            warn(&warnings);
+            print(&format!("{:#}\n", json(&told)))?;
+        }
     }
     Ok(if readiness.is_ready() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-/// A cluster by its objects, or the example's.
+/// A cluster by its objects, or the example's. What is odd about them is told on the side.
 pub(crate) fn objects(directory: Option<&Path>, now: Timestamp) -> anyhow::Result<ClusterObjects> {
-    read(directory, now).map(|(cluster, _)| cluster)
+    let (cluster, warnings) = read(directory, now)?;
+    warn(&warnings);
+    Ok(cluster)
 }
 
 /// How far kubelets may be behind.

@@ -74,7 +74,9 @@ fn help(reason: &Reason) -> &'static str {
 
 fn help_of_automatic(reason: &AutomaticReason) -> &'static str {
     match reason {
-        AutomaticReason::NotOptedIn => "opt in, if that is what you want: docs/agent.md",
+        AutomaticReason::NotOptedIn => {
+            "opt in, if that is what you want: annotate the ClusterVersion with `towpath.dev/automatic-updates`"
+        }
         AutomaticReason::NotAtRest { .. } => "settle what it says, or wait",
         AutomaticReason::RestUnknown { .. } => "look at its ClusterVersion: its version operator may not run",
         AutomaticReason::UpdateAsked { .. } => "wait, or take the request back: `oc adm upgrade --clear`",

@@ -36,8 +36,18 @@ fn a_field_that_stands_there_twice_is_an_error() {
     let pool = "kind: MachineConfigPool\nmetadata: {name: worker}\nspec:\n  paused: true\n  paused: false\n";
     let json =
         r#"{"kind": "MachineConfigPool", "metadata": {"name": "worker"}, "spec": {"paused": true, "paused": false}}"#;
-    check_findings(&[("a.yaml", pool)], expect![[r#""#]]);
-    check_findings(&[("b.json", json)], expect![[r#""#]]);
+    check_findings(
+        &[("a.yaml", pool)],
+        expect![[r#"
+        a.yaml:5:3: `paused` stands here twice: which of them is meant?; print the object anew, with `oc get -o yaml`
+    "#]],
+    );
+    check_findings(
+        &[("b.json", json)],
+        expect![[r#"
+        b.json: `paused` stands here twice: which of them is meant?; print the object anew, with `oc get -o yaml`
+    "#]],
+    );
 }
 
 #[test]
@@ -48,7 +58,7 @@ fn how_a_cluster_stands() {
             "desired": {"version": "4.20.1", "image": "r@sha256:1"},
             "history": [{"state": "Completed", "version": "4.20.1", "startedTime": "2026-11-06T10:00:00Z", "completionTime": "2026-11-06T11:00:00Z"}],
             "conditions": [{"type": "Progressing", "status": "False", "lastTransitionTime": "2026-11-06T11:00:00Z"}],
-            "availableUpdates": [{"version": "4.20.2", "image": "r@sha256:2"}, {"version": "4.20.3", "image": "r@sha256:3"}, {"version": "oops"}],
+            "availableUpdates": [{"version": "4.20.2", "image": "r@sha256:2"}, {"version": "4.20.3", "image": "r@sha256:3"}],
             "conditionalUpdates": [
                 {"release": {"version": "4.20.3", "image": "r@sha256:3"}, "conditions": [{"type": "Recommended", "status": "False", "reason": "SlowStart", "message": "it applies"}]},
                 {"release": {"version": "4.20.4", "image": "r@sha256:4"}, "conditions": [{"type": "Recommended", "status": "True"}]},
@@ -67,6 +77,15 @@ fn how_a_cluster_stands() {
         r#"4.20.5 NotKnown { reason: "NotEvaluated", message: "its risks have not been weighed" }"#,
     ];
     assert_eq!(offers, expected);
+}
+
+#[test]
+fn an_offer_that_is_none_is_left_out_and_told() {
+    let version = "kind: ClusterVersion\nmetadata: {name: version}\nstatus:\n  availableUpdates:\n  - {version: oops, image: a}\n  - {version: 4.20.2}\n";
+    let file = SourceFile { path: "a.yaml".into(), bytes: version.as_bytes().into() };
+    let (objects, warnings) = cluster_objects::read(&[file], "2022-08-01T08:30Z".parse().unwrap()).unwrap();
+    let told: Vec<_> = warnings.iter().map(|warning| (warning.code, warning.place.line)).collect();
+    assert_eq!((objects.standing.offers, told), (vec![], vec![("bad-offer", 5), ("bad-offer", 6)]));
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! `towpath releases verify`: who signed each release, or why its signature does not count.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -12,12 +11,11 @@ use comfy_table::{ContentArrangement, Table};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use towpath_core::domain::{DeclaredRelease, PayloadDigest, Releases, SignaturePolicy, SignatureVerdict, Version};
-use towpath_core::finding::Finding;
 use towpath_core::signatures::{Verdicts, wanted};
 use towpath_formats::graph_data::parse_time;
 use towpath_sources::{StoreAccess, read_file};
 
-use crate::cli::print;
+use crate::cli::{print, warn};
 use crate::graph::Output;
 use crate::graph::inputs;
 use crate::signatures::{Go, Verifier};
@@ -89,14 +87,6 @@ impl VerifyArgs {
         releases.edges.clear();
         releases.releases.sort_by(|a, b| (&a.arch, &a.version).cmp(&(&b.arch, &b.version)));
         Ok(releases)
-    }
-}
-
-/// What people should know besides the answer.
-fn warn(findings: &[Finding]) {
-    for finding in findings {
-        // Nothing is left to be done if even that cannot be said.
-        let _ = writeln!(std::io::stderr(), "towpath: {finding}");
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) struct ImagesReader {
 
 enum Wish {
     Releases(Box<Scrape>),
-    GraphData { image: ImageName, known: Option<(Digest, Read)> },
+    GraphData { image: ImageName, known: Option<Box<(Digest, Read)>> },
 }
 
 impl ImagesReader {
@@ -72,7 +72,7 @@ impl ImagesReader {
             }
             Wish::GraphData { image, known } => {
                 let digest = self.runtime.block_on(self.registry.image_digest(image))?;
-                let same = known.as_ref().filter(|(before, _)| *before == digest).map(|(_, read)| read.clone());
+                let same = known.as_ref().filter(|known| known.0 == digest).map(|known| known.1.clone());
                 let read = match same {
                     Some(read) => read,
                     None => {
@@ -82,7 +82,7 @@ impl ImagesReader {
                         Read { made_at, ..Read::of(files) }
                     }
                 };
-                *known = Some((digest, read.clone()));
+                *known = Some(Box::new((digest, read.clone())));
                 Ok(read)
             }
         }

@@ -13,7 +13,7 @@ fn summary(releases: usize, blocks: usize) -> Summary {
     Summary { counts: [(Measure::Releases, releases), (Measure::Blocks, blocks)].into(), ..Summary::default() }
 }
 
-fn strict() -> Allowances {
+pub(crate) fn strict() -> Allowances {
     Allowances { max_shrink_percent: 10, allowed: Default::default() }
 }
 
@@ -25,7 +25,7 @@ fn codes_of(judgement: Judgement) -> Vec<&'static str> {
 }
 
 /// Of copies of which nobody knows more than the numbers.
-fn codes(before: &Summary, after: &Summary, allow: &Allowances) -> Vec<&'static str> {
+pub(crate) fn codes(before: &Summary, after: &Summary, allow: &Allowances) -> Vec<&'static str> {
     let largest = BTreeMap::new();
     codes_of(judge("releases", &Comparison { before, largest: &largest, after, change: Change::UNKNOWN }, allow))
 }

@@ -1,6 +1,7 @@
 //! Which image a version is: what is signed, what sources dispute, and what a later copy may not change.
 
 use super::*;
+use crate::guards::{codes, strict};
 
 fn digest(of: u8) -> String {
     format!("p@sha256:{of:064x}")

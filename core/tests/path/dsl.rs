@@ -7,7 +7,7 @@
 
 use std::fmt::Write;
 
-use towpath_core::domain::{Arch, ChannelName, ClusterId, Fact, Graph, Platform, ReleaseId};
+use towpath_core::domain::{Arch, ChannelName, ClusterId, Fact, Graph, Platform, ReleaseId, StaleSource};
 use towpath_core::plan::duration::{Ground, MaxUnavailable, Shape};
 use towpath_core::plan::*;
 use towpath_core::rules::ready::MaxSkew;

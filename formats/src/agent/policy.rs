@@ -40,10 +40,7 @@ pub fn read(place: &Place, bytes: &[u8]) -> Result<AgentPolicy, Vec<Finding>> {
     let node = tree::of_yaml(place, bytes).map_err(|finding| vec![finding])?;
     let mut reader = Reader::new(place);
     let mut policy = AgentPolicy::default();
-    // An empty file is a policy too.
-    if !node.is_nothing()
-        && let Some(record) = reader.record(&node, "a policy", &FIELDS)
-    {
+    if let Some(record) = reader.record(&node, "a policy", &FIELDS) {
         fill(&mut reader, record, &mut policy);
     }
     match reader.findings.is_empty() {

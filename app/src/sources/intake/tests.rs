@@ -35,7 +35,7 @@ fn file(path: &str, text: &str) -> SourceFile {
 }
 
 fn read(files: Vec<SourceFile>) -> Result<Read, Finding> {
-    Ok(Read { files, made_at: None, warnings: Vec::new() })
+    Ok(Read::of(files))
 }
 
 fn data() -> Result<Read, Finding> {
