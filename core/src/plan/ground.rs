@@ -45,6 +45,8 @@ pub(super) struct Ground<'a> {
     /// The same, of the channels that it has entered by now.
     entered: Vec<u64>,
     words: usize,
+    /// The channels in which all is open to everybody, a bit each.
+    settled: Vec<u64>,
     out: Steps,
     into: Steps,
     tolls: &'a Tolls,
@@ -94,15 +96,20 @@ impl<'a> Ground<'a> {
             cluster: asker.in_channel(&channel.name),
             settled: is_settled(channel, request.now),
         });
+        let places: Vec<Place<'a>> = places.collect();
+        let mut settled = vec![0u64; words];
+        let is_settled = places.iter().enumerate().filter(|(_, place)| place.settled);
+        is_settled.for_each(|(number, _)| settled[number / 64] |= 1 << (number % 64));
         let mut ground = Self {
             graph,
             now: request.now,
             first,
             count,
-            channels: places.collect(),
+            channels: places,
             held_by,
             entered,
             words,
+            settled,
             out: Steps::default(),
             into: Steps::default(),
             tolls,
@@ -119,6 +126,7 @@ impl<'a> Ground<'a> {
             channels: self.channels.clone(),
             held_by: self.held_by.clone(),
             entered: self.entered.clone(),
+            settled: self.settled.clone(),
             out: Steps::default(),
             into: Steps::default(),
             timing: Policy::timing(),
@@ -191,10 +199,8 @@ impl<'a> Ground<'a> {
 
     /// The channels that hold both releases, in the order in which they are preferred, and when the edge opens in each.
     pub(super) fn openings(&self, from: u32, to: u32) -> impl Iterator<Item = (usize, Timestamp)> {
-        let together = self.held(from).iter().zip(self.held(to)).enumerate().flat_map(|(word, (a, b))| {
-            let both = a & b;
-            (0..64).filter(move |bit| both >> bit & 1 == 1).map(move |bit| word * 64 + bit)
-        });
+        let words = self.held(from).iter().zip(self.held(to)).enumerate();
+        let together = words.flat_map(|(word, (a, b))| bits(a & b).map(move |bit| word * 64 + bit));
         together.filter_map(move |number| Some((number, self.opening(number, from, to)?)))
     }
 
@@ -215,6 +221,10 @@ impl<'a> Ground<'a> {
 
     /// When an edge opens first, in whichever channel.
     pub(super) fn opens(&self, from: u32, to: u32) -> Option<Timestamp> {
+        let mut words = self.held(from).iter().zip(self.held(to)).zip(&self.settled);
+        if words.any(|((a, b), settled)| a & b & settled != 0) {
+            return Some(self.now);
+        }
         let mut earliest = None;
         for (_, opens) in self.openings(from, to) {
             if opens <= self.now {
@@ -269,6 +279,15 @@ impl<'a> Ground<'a> {
     pub(super) fn number(&self, id: ReleaseId) -> u32 {
         id.0 - self.first
     }
+}
+
+/// The numbers of the bits that are set.
+fn bits(mut word: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let lowest = (word != 0).then(|| word.trailing_zeros() as usize);
+        word &= word.wrapping_sub(1);
+        lowest
+    })
 }
 
 /// Windows that begin earlier may end a little later: both Jan 30 and Jan 31, plus a month, are on Feb 28.

@@ -112,7 +112,7 @@ pub(super) fn stranded(
 ) -> NoPath {
     let reached = reached(ground, start, |release| ground.out(release));
     let near = (0..=goal).rev().find(|release| reached.contains(release)).filter(|near| *near > start);
-    let nearest = near.and_then(|near| best(ground, request, [start, near], lasts));
+    let nearest = near.and_then(|near| best(ground, [start, near], lasts));
     let version = |release: u32| &ground.graph.release(ground.id(release)).version;
     let of_goals_minor = reached.iter().rev().find(|release| version(**release).same_minor(version(goal)));
     let (barriers, more_barriers) = barriers(ground, channels, request, &reached, goal);
@@ -138,11 +138,12 @@ pub(super) fn farthest(ground: &Ground<'_>, request: &Request, start: u32, lasts
         }
     };
     let far = reached.iter().rev().find(is_within).filter(|far| **far > start)?;
-    best(ground, request, [start, *far], lasts)
+    best(ground, [start, *far], lasts)
 }
 
-fn best(ground: &Ground<'_>, request: &Request, [start, end]: [u32; 2], lasts: &Lasts<'_>) -> Option<Plan> {
-    let search = Search::new(ground, end, request.prefer, lasts);
+/// The way over the fewest hops, whatever is preferred: it only shows how far one gets.
+fn best(ground: &Ground<'_>, [start, end]: [u32; 2], lasts: &Lasts<'_>) -> Option<Plan> {
+    let search = Search::new(ground, end, Preference::FewestHops, lasts);
     let ways = alternatives::best_ways(&search, start, 1);
     ways.first().map(|way| schedule::plan(ground, way, lasts))
 }

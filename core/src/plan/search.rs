@@ -160,7 +160,12 @@ impl<'a> Search<'a> {
 
     /// By the earliest arrival; then over the fewest hops by which one arrives no later.
     fn soonest(&self, start: u32, now: Timestamp, barred: &Barred) -> Option<Vec<u32>> {
-        let arrivals = self.arrivals(start, now, barred);
+        // What leads nowhere need not be timed.
+        let left = self.hops_to_goal(start, barred, Until::Everywhere, |_| true);
+        if left[start as usize] == FAR {
+            return None;
+        }
+        let arrivals = self.arrivals(start, now, &left, barred);
         let due = arrivals[self.goal as usize]?;
         let latest = self.latest(start, now, due, &arrivals, barred);
         let (mut at, mut time, mut way) = (start, now, vec![start]);
@@ -178,7 +183,7 @@ impl<'a> Search<'a> {
     }
 
     /// The earliest arrival at each release up to the goal. To wait is never better than to go: what is open stays open.
-    fn arrivals(&self, start: u32, now: Timestamp, barred: &Barred) -> Vec<Option<Timestamp>> {
+    fn arrivals(&self, start: u32, now: Timestamp, left: &[u32], barred: &Barred) -> Vec<Option<Timestamp>> {
         let mut arrivals: Vec<Option<Timestamp>> = vec![None; self.ground.count as usize];
         arrivals[start as usize] = Some(now);
         let mut waiting = BinaryHeap::from([Reverse((now, start))]);
@@ -191,7 +196,8 @@ impl<'a> Search<'a> {
             }
             for to in self.ground.out(from).iter().map(|step| step.release) {
                 let known = arrivals[to as usize];
-                if known.is_some_and(|known| known <= time) || !barred.is_free(start, from, to) {
+                let leads_on = left[to as usize] != FAR && barred.is_free(start, from, to);
+                if known.is_some_and(|known| known <= time) || !leads_on {
                     continue;
                 }
                 if let Some(arrives) = self.arrives(from, to, time).filter(|new| known.is_none_or(|known| *new < known))
