@@ -3,6 +3,7 @@
 //! The graph path sits directly on hyper: at a static file's speed, a router would be most of the cost.
 
 mod body;
+mod chart_shelf;
 mod connection;
 mod explain;
 mod fleet;

@@ -55,7 +55,7 @@ impl Question {
             Some(shape) => (Pace { shape, ..Pace::usual() }, ShapeIs::Given),
             None => (Pace::usual(), ShapeIs::Assumed),
         };
-        let answer = paths_with(graph, &snapshot.tolls(&request.asker.platform), &request, &pace.lasts(graph));
+        let answer = paths_with(graph, &*snapshot, &request, &pace.lasts(graph));
         let told = Told { graph, request: &request, answer: &answer, pace: &pace, shape, cluster: None };
         match form {
             Form::Json => body::json(StatusCode::OK, format!("{:#}\n", format::json(&told))),

@@ -10,12 +10,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use arc_swap::ArcSwap;
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::decide::{Rollout, rollouts};
-use towpath_core::domain::{Arch, ClusterId, Fact, Graph, Platform};
-use towpath_core::plan::Tolls;
+use towpath_core::domain::{Arch, ClusterId, Graph, Platform};
+use towpath_core::plan::{Chart, ChartOf, Charts};
 use towpath_formats::SourceFile;
 use towpath_formats::platforms::Platforms;
 use towpath_formats::sheet::{self, Encoding};
 
+use crate::chart_shelf::ChartShelf;
 use crate::graph_data::GraphDataFiles;
 use crate::managed::Fronts;
 use crate::metrics::CellMetrics;
@@ -30,9 +31,6 @@ const MAX_WARM_BYTES: usize = MAX_SHEET_BYTES / 2;
 const IN_USE: SignedDuration = SignedDuration::from_mins(15);
 /// How long before an epoch ends the next one's sheet is compiled.
 const AHEAD: SignedDuration = SignedDuration::from_secs(10);
-
-/// For so many platforms the tolls of paths are kept; those of the platform that was not asked about for longest go first.
-const MAX_TOLLS: usize = 16;
 
 /// A graph and what is ready to be served of it.
 pub struct Snapshot {
@@ -51,8 +49,7 @@ pub struct Snapshot {
     pub(crate) managed_bytes: Arc<AtomicUsize>,
     pub(crate) page_cache: Arc<PageCache>,
     rollouts: Vec<Rollout>,
-    /// The platform that was asked about last comes first.
-    tolls: Mutex<Vec<(Fact<Platform>, Arc<Tolls>)>>,
+    charts: ChartShelf,
     pub(crate) graph_data: GraphDataFiles,
 }
 
@@ -119,7 +116,7 @@ impl Snapshot {
             managed_bytes: Arc::default(),
             page_cache: Arc::default(),
             rollouts,
-            tolls: Mutex::default(),
+            charts: ChartShelf::default(),
             graph_data: GraphDataFiles::default(),
         }
     }
@@ -137,18 +134,6 @@ impl Snapshot {
     /// The rollouts that were not over when the snapshot was made.
     pub(crate) fn rollouts(&self) -> &[Rollout] {
         &self.rollouts
-    }
-
-    /// What the standing rules say to clusters on a platform, asked once.
-    pub(crate) fn tolls(&self, platform: &Fact<Platform>) -> Arc<Tolls> {
-        let mut kept = self.tolls.lock().unwrap_or_else(PoisonError::into_inner);
-        let tolls = match kept.iter().position(|(known, _)| known == platform) {
-            Some(place) => kept.remove(place).1,
-            None => Arc::new(Tolls::of(&self.graph, platform)),
-        };
-        kept.insert(0, (platform.clone(), tolls.clone()));
-        kept.truncate(MAX_TOLLS);
-        tolls
     }
 
     /// What the lookup says about a cluster.
@@ -294,6 +279,12 @@ impl Snapshot {
             let dropped = slot.sheets.swap(Arc::default());
             self.sheet_bytes.fetch_sub(total(&dropped), Ordering::Relaxed);
         }
+    }
+}
+
+impl Charts for Snapshot {
+    fn chart(&self, of: &ChartOf<'_>) -> Arc<Chart> {
+        self.charts.chart(of)
     }
 }
 

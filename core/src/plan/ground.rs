@@ -1,28 +1,18 @@
-//! The ground that is searched: the releases of one architecture, and the edges that may be taken between them in some channel.
+//! The ground that is searched: a chart of steps between releases, at one time, for one cluster.
 //!
-//! An edge is here if the standing rules offer it to the cluster, its risks may be taken, and a channel holds both ends. When
+//! An edge is a step if the standing rules offer it to the cluster, its risks may be taken, and a channel holds both ends. When
 //! it opens is asked of the rules only where it matters: a way with few hops is looked for without regard to time.
-//!
-//! Releases have their place among those of the architecture for a number, so a higher number is a newer release.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Request, RiskPolicy, Tolls};
+use super::chart::{Chart, ChartOf, Charts, Step};
+use super::{Request, RiskPolicy};
 use crate::domain::graph::BlockSetId;
 use crate::domain::{Answer, Channel, Cluster, Edge, Graph, ReleaseId, RiskId, Situation};
 use crate::rules::{Policy, Rule};
-
-/// An edge that may be taken, without the end that it is listed under.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Step {
-    /// The other end.
-    pub(super) release: u32,
-    blocks: BlockSetId,
-    /// Whether its ends are there.
-    pub(super) ends: Ends,
-}
 
 /// Whether both ends of a step have entered a channel. When the edge between them opens is another matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,20 +26,14 @@ pub(super) enum Ends {
 pub(super) struct Ground<'a> {
     pub(super) graph: &'a Graph,
     pub(super) now: Timestamp,
-    /// The number of the architecture's first release in the graph.
-    first: u32,
     pub(super) count: u32,
+    chart: Arc<Chart>,
+    charts: &'a dyn Charts,
     channels: Vec<Place<'a>>,
-    /// For each release, the channels that hold it, a bit each; so many words a release.
-    held_by: Vec<u64>,
-    /// The same, of the channels that it has entered by now.
+    /// For each release, the channels that it has entered by now, a bit each.
     entered: Vec<u64>,
-    words: usize,
     /// The channels in which all is open to everybody, a bit each.
     settled: Vec<u64>,
-    out: Steps,
-    into: Steps,
-    tolls: &'a Tolls,
     timing: Policy,
 }
 
@@ -62,33 +46,17 @@ struct Place<'a> {
     settled: bool,
 }
 
-/// The steps of each release, one release after the other.
-#[derive(Default)]
-struct Steps {
-    steps: Vec<Step>,
-    begin: Vec<u32>,
-}
-
-impl Steps {
-    fn of(&self, release: u32) -> &[Step] {
-        &self.steps[self.begin[release as usize] as usize..self.begin[release as usize + 1] as usize]
-    }
-}
-
 impl<'a> Ground<'a> {
-    pub(super) fn new(graph: &'a Graph, tolls: &'a Tolls, channels: &[&'a Channel], request: &Request) -> Self {
+    pub(super) fn new(graph: &'a Graph, charts: &'a dyn Charts, channels: &[&'a Channel], request: &Request) -> Self {
         let asker = &request.asker;
-        let first = graph.releases().partition_point(|release| release.arch < asker.arch);
-        let end = graph.releases().partition_point(|release| release.arch <= asker.arch);
-        let (first, count) = (first as u32, (end - first) as u32);
-        let words = channels.len().div_ceil(64).max(1);
-        let mut held_by = vec![0u64; count as usize * words];
-        let mut entered = held_by.clone();
+        let of = ChartOf { graph, arch: &asker.arch, channels, platform: &asker.platform, risks: &request.risks };
+        let chart = charts.chart(&of);
+        let (first, words) = (chart.first, chart.words);
+        let mut entered = vec![0u64; chart.count as usize * words];
         for (number, channel) in channels.iter().enumerate() {
             for (id, place) in graph.members(channel, &asker.arch) {
-                let (word, bit) = ((id.0 - first) as usize * words + number / 64, 1 << (number % 64));
-                held_by[word] |= bit;
-                entered[word] |= if place.start <= request.now { bit } else { 0 };
+                let bit = if place.start <= request.now { 1 << (number % 64) } else { 0 };
+                entered[(id.0 - first) as usize * words + number / 64] |= bit;
             }
         }
         let places = channels.iter().map(|channel| Place {
@@ -98,92 +66,46 @@ impl<'a> Ground<'a> {
         });
         let places: Vec<Place<'a>> = places.collect();
         let mut settled = vec![0u64; words];
-        let is_settled = places.iter().enumerate().filter(|(_, place)| place.settled);
-        is_settled.for_each(|(number, _)| settled[number / 64] |= 1 << (number % 64));
-        let mut ground = Self {
-            graph,
-            now: request.now,
-            first,
-            count,
-            channels: places,
-            held_by,
-            entered,
-            words,
-            settled,
-            out: Steps::default(),
-            into: Steps::default(),
-            tolls,
-            timing: Policy::timing(),
-        };
-        ground.lay_out(&request.risks);
-        ground.turn_around();
-        ground
+        let all_settled = places.iter().enumerate().filter(|(_, place)| place.settled);
+        all_settled.for_each(|(number, _)| settled[number / 64] |= 1 << (number % 64));
+        let (count, timing) = (chart.count, Policy::timing());
+        Self { graph, now: request.now, count, chart, charts, channels: places, entered, settled, timing }
     }
 
     /// The same ground, were all risks taken.
-    pub(super) fn with_all_risks(&self) -> Self {
-        let mut ground = Self {
+    pub(super) fn with_all_risks(&self, request: &Request) -> Self {
+        let channels: Vec<&Channel> = self.channels.iter().map(|place| place.channel).collect();
+        let asker = &request.asker;
+        let of = ChartOf {
+            graph: self.graph,
+            arch: &asker.arch,
+            channels: &channels,
+            platform: &asker.platform,
+            risks: &RiskPolicy::Any,
+        };
+        Self {
+            chart: self.charts.chart(&of),
             channels: self.channels.clone(),
-            held_by: self.held_by.clone(),
             entered: self.entered.clone(),
             settled: self.settled.clone(),
-            out: Steps::default(),
-            into: Steps::default(),
             timing: Policy::timing(),
             ..*self
-        };
-        ground.lay_out(&RiskPolicy::Any);
-        ground.turn_around();
-        ground
-    }
-
-    /// Finds the steps out of each release.
-    fn lay_out(&mut self, policy: &RiskPolicy) {
-        let taken = |risks: &[RiskId]| risks.iter().all(|risk| policy.takes(self.graph.risk(*risk)));
-        let is_open: Vec<bool> =
-            self.graph.block_sets().map(|blocks| self.tolls.risks(blocks).is_some_and(taken)).collect();
-        self.out.begin.push(0);
-        for from in 0..self.count {
-            for edge in self.graph.edges_from(self.id(from)) {
-                let to = edge.to.0 - self.first;
-                if is_open[edge.blocks.0 as usize] && self.is_held_together(from, to) {
-                    self.out.steps.push(Step { release: to, blocks: edge.blocks, ends: self.ends(from, to) });
-                }
-            }
-            self.out.begin.push(self.out.steps.len() as u32);
         }
-    }
-
-    /// Lists the same steps by where they lead to.
-    fn turn_around(&mut self) {
-        let mut begin = vec![0u32; self.count as usize + 1];
-        self.out.steps.iter().for_each(|step| begin[step.release as usize + 1] += 1);
-        (1..begin.len()).for_each(|at| begin[at] += begin[at - 1]);
-        let mut next = begin.clone();
-        let mut steps = self.out.steps.clone();
-        for from in 0..self.count {
-            for step in self.out.of(from) {
-                let place = &mut next[step.release as usize];
-                steps[*place as usize] = Step { release: from, ..*step };
-                *place += 1;
-            }
-        }
-        self.into = Steps { steps, begin };
     }
 
     /// The steps out of a release, the oldest target first.
     pub(super) fn out(&self, release: u32) -> &[Step] {
-        self.out.of(release)
+        self.chart.out(release)
     }
 
     /// The steps into a release, the oldest source first.
     pub(super) fn into(&self, release: u32) -> &[Step] {
-        self.into.of(release)
+        self.chart.leading_to(release)
     }
 
     /// The risks of a step.
     pub(super) fn risks(&self, step: Step) -> &[RiskId] {
-        self.tolls.risks(step.blocks).unwrap_or_default()
+        self.chart.risks(step)
     }
 
     /// The step between two releases, if there is one.
@@ -242,17 +164,19 @@ impl<'a> Ground<'a> {
 
     /// Whether a channel holds a release.
     pub(super) fn holds(&self, channel: usize, release: u32) -> bool {
-        self.held_by[release as usize * self.words + channel / 64] >> (channel % 64) & 1 == 1
+        self.chart.held(release)[channel / 64] >> (channel % 64) & 1 == 1
     }
 
     /// Whether some channel holds both.
     pub(super) fn is_held_together(&self, from: u32, to: u32) -> bool {
-        self.held(from).iter().zip(self.held(to)).any(|(a, b)| a & b != 0)
+        self.chart.is_held_together(from, to)
     }
 
     /// Whether some channel holds both by now.
-    fn ends(&self, from: u32, to: u32) -> Ends {
-        let by_now = |release: u32| &self.entered[release as usize * self.words..(release as usize + 1) * self.words];
+    pub(super) fn ends(&self, from: u32, to: u32) -> Ends {
+        let by_now = |release: u32| {
+            &self.entered[release as usize * self.chart.words..(release as usize + 1) * self.chart.words]
+        };
         match by_now(from).iter().zip(by_now(to)).any(|(a, b)| a & b != 0) {
             true => Ends::Entered,
             false => Ends::Later,
@@ -261,23 +185,22 @@ impl<'a> Ground<'a> {
 
     /// Whether all releases of a way are there.
     pub(super) fn ends_of(&self, way: &[u32]) -> Ends {
-        let steps = way.windows(2).filter_map(|pair| self.step(pair[0], pair[1]));
-        steps.map(|step| step.ends).max().unwrap_or(Ends::Entered)
+        way.windows(2).map(|pair| self.ends(pair[0], pair[1])).max().unwrap_or(Ends::Entered)
     }
 
     /// The channels that hold a release, a bit each.
     fn held(&self, release: u32) -> &[u64] {
-        &self.held_by[release as usize * self.words..(release as usize + 1) * self.words]
+        self.chart.held(release)
     }
 
     /// A release's number in the graph.
     pub(super) fn id(&self, release: u32) -> ReleaseId {
-        ReleaseId(self.first + release)
+        ReleaseId(self.chart.first + release)
     }
 
     /// Its number here.
     pub(super) fn number(&self, id: ReleaseId) -> u32 {
-        id.0 - self.first
+        id.0 - self.chart.first
     }
 }
 

@@ -4,6 +4,7 @@
 //! offered to that cluster, in that channel, at the time at which the plan takes it: the rules say so, not this module.
 
 mod alternatives;
+mod chart;
 mod ground;
 mod no_path;
 mod pace;
@@ -28,6 +29,7 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
+pub use chart::{Chart, ChartOf, Charts, DrawnAnew};
 pub use no_path::{Barrier, NoGoal, NoPath, Obstacle, Stranded};
 pub use pace::{Pace, Timed, TimedHop};
 pub use pools::{CatchUp, Pools, pools};
@@ -77,14 +79,14 @@ pub struct Found {
 
 /// Finds the best ways, or says why there is none. `lasts` says how long each update takes.
 pub fn paths(graph: &Graph, request: &Request, lasts: &Lasts<'_>) -> Result<Found, NoPath> {
-    paths_with(graph, &Tolls::of(graph, &request.asker.platform), request, lasts)
+    paths_with(graph, &DrawnAnew, request, lasts)
 }
 
-/// The same, where the graph's tolls for the asker's platform are known.
-pub fn paths_with(graph: &Graph, tolls: &Tolls, request: &Request, lasts: &Lasts<'_>) -> Result<Found, NoPath> {
+/// The same, with charts of this graph that somebody keeps.
+pub fn paths_with(graph: &Graph, charts: &dyn Charts, request: &Request, lasts: &Lasts<'_>) -> Result<Found, NoPath> {
     let channels = channels(graph, &request.via).map_err(NoPath::NoChannel)?;
     let start = scope::start(graph, &channels, request)?;
-    let ground = Ground::new(graph, tolls, &channels, request);
+    let ground = Ground::new(graph, charts, &channels, request);
     let start = ground.number(start);
     let goal = scope::goal(graph, &channels, request)
         .map_err(|is| NoPath::NoGoal { is, nearest: no_path::farthest(&ground, request, start, lasts) })?;

@@ -122,7 +122,7 @@ pub(super) fn stranded(
         of_goals_minor: of_goals_minor.map(|release| ground.id(*release)),
         barriers,
         more_barriers,
-        with_risks: with_risks(ground, [start, goal], lasts),
+        with_risks: with_risks(ground, request, [start, goal], lasts),
     }))
 }
 
@@ -149,7 +149,7 @@ fn best(ground: &Ground<'_>, [start, end]: [u32; 2], lasts: &Lasts<'_>) -> Optio
 }
 
 /// All that can be reached over such steps.
-fn reached<'g>(ground: &Ground<'_>, start: u32, steps: impl Fn(u32) -> &'g [super::ground::Step]) -> BTreeSet<u32> {
+fn reached<'g>(ground: &Ground<'_>, start: u32, steps: impl Fn(u32) -> &'g [super::chart::Step]) -> BTreeSet<u32> {
     let mut seen = vec![false; ground.count as usize];
     seen[start as usize] = true;
     let mut waiting = vec![start];
@@ -225,8 +225,8 @@ fn barrier(ground: &Ground<'_>, channels: &[&Channel], request: &Request, edge: 
 }
 
 /// The way with the fewest risks, were all of them accepted.
-fn with_risks(ground: &Ground<'_>, [start, goal]: [u32; 2], lasts: &Lasts<'_>) -> Option<Plan> {
-    let ground = ground.with_all_risks();
+fn with_risks(ground: &Ground<'_>, request: &Request, [start, goal]: [u32; 2], lasts: &Lasts<'_>) -> Option<Plan> {
+    let ground = ground.with_all_risks(request);
     let search = Search::new(&ground, goal, Preference::Safest, lasts);
     let ways = alternatives::best_ways(&search, start, 1);
     ways.first().map(|way| schedule::plan(&ground, way, lasts))

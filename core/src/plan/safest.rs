@@ -8,7 +8,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-use super::ground::{Ground, Step};
+use super::chart::Step;
+use super::ground::Ground;
 use super::search::{Barred, Certainty, FAR, Search, Until};
 
 /// So many sets are looked at.
@@ -27,7 +28,7 @@ pub(super) fn safest(search: &Search<'_>, begun: &[u32], barred: &Barred) -> Opt
     };
     // Each of the best sets has a best way: the shortest that meets nothing else.
     let ways = sets.iter().filter_map(|set| {
-        search.fewest_over(start, barred, |step| of(search.ground, step).all(|name| set.contains(&name)))
+        search.fewest_over(start, barred, |_, step| of(search.ground, step).all(|name| set.contains(&name)))
     });
     ways.min_by_key(|way| search.cost(&[&begun[..begun.len() - 1], way].concat()))
 }
@@ -55,7 +56,7 @@ fn of<'g>(ground: &'g Ground<'_>, step: Step) -> impl Iterator<Item = u32> + 'g 
 fn fewest_risks(search: &Search<'_>, start: u32, met: &Names, barred: &Barred) -> Option<Vec<Names>> {
     let ground = search.ground;
     // Nobody goes where the goal cannot be reached from; and who is nearer to it is looked at first.
-    let left = search.hops_to_goal(start, barred, Until::Everywhere, |_| true);
+    let left = search.hops_to_goal(start, barred, Until::Everywhere, |_, _| true);
     if left[start as usize] == FAR {
         return Some(Vec::new());
     }
@@ -138,7 +139,7 @@ mod tests {
         Member, Pattern, ReleaseName, Releases, Risk, Trust,
     };
     use crate::finding::Place;
-    use crate::plan::{Asker, Goal, Preference, Request, RiskPolicy, Tolls};
+    use crate::plan::{Asker, DrawnAnew, Goal, Preference, Request, RiskPolicy};
 
     /// From 4.9.0 to 4.9.3 through 4.9.1, with a risk at each of two hops; or through 4.9.2, with one.
     fn graph() -> Graph {
@@ -191,8 +192,7 @@ mod tests {
             now: Timestamp::UNIX_EPOCH,
         };
         let channels: Vec<_> = graph.channels().values().collect();
-        let tolls = Tolls::of(&graph, &Fact::Unknown);
-        let ground = Ground::new(&graph, &tolls, &channels, &request);
+        let ground = Ground::new(&graph, &DrawnAnew, &channels, &request);
         let mut search = Search::new(&ground, 3, Preference::Safest, &|_, _| jiff::SignedDuration::from_mins(90));
         for (limit, certainty) in [(MAX_LABELS, Certainty::Best), (1, Certainty::SearchLimit)] {
             search.max_labels = limit;

@@ -10,7 +10,8 @@ use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::ground::{Ends, Ground, Step};
+use super::chart::Step;
+use super::ground::{Ends, Ground};
 use super::{Preference, safest, schedule};
 use crate::domain::ReleaseId;
 
@@ -106,17 +107,17 @@ impl<'a> Search<'a> {
     /// Over the fewest hops; of those ways, one over releases that are there by now.
     fn fewest(&self, begun: &[u32], barred: &Barred) -> Option<Vec<u32>> {
         let start = *begun.last()?;
-        let any = self.fewest_over(start, barred, |_| true)?;
+        let any = self.fewest_over(start, barred, |_, _| true)?;
         // A way that has begun with a release that is not there yet gains nothing any more.
         if self.ground.ends_of(&any) == Ends::Entered || self.ground.ends_of(begun) == Ends::Later {
             return Some(any);
         }
-        let there = self.fewest_over(start, barred, |step| step.ends == Ends::Entered);
+        let there = self.fewest_over(start, barred, |from, step| self.ground.ends(from, step.release) == Ends::Entered);
         there.filter(|there| there.len() == any.len()).or(Some(any))
     }
 
-    /// Over the fewest hops, over those steps only of which `may` says so: how far each release is from the goal, then forward.
-    pub(super) fn fewest_over(&self, start: u32, barred: &Barred, may: impl Fn(Step) -> bool) -> Option<Vec<u32>> {
+    /// Over the fewest hops, over those steps only of which `may` says so, given where they begin: how far each release is from the goal, then forward.
+    pub(super) fn fewest_over(&self, start: u32, barred: &Barred, may: impl Fn(u32, Step) -> bool) -> Option<Vec<u32>> {
         let ground = self.ground;
         let hops = self.hops_to_goal(start, barred, Until::Start, &may);
         let mut way = vec![start];
@@ -124,8 +125,8 @@ impl<'a> Search<'a> {
         while at != self.goal {
             let nearer = |to: u32| hops[to as usize] != FAR && hops[to as usize] + 1 == hops[at as usize];
             let mut steps = ground.out(at).iter().rev();
-            let next =
-                steps.find(|step| nearer(step.release) && barred.is_free(start, at, step.release) && may(**step))?;
+            let next = steps
+                .find(|step| nearer(step.release) && barred.is_free(start, at, step.release) && may(at, **step))?;
             at = next.release;
             way.push(at);
         }
@@ -138,7 +139,7 @@ impl<'a> Search<'a> {
         start: u32,
         barred: &Barred,
         until: Until,
-        may: impl Fn(Step) -> bool,
+        may: impl Fn(u32, Step) -> bool,
     ) -> Vec<u32> {
         let mut hops: Vec<u32> = vec![FAR; self.ground.count as usize];
         hops[self.goal as usize] = 0;
@@ -149,7 +150,7 @@ impl<'a> Search<'a> {
             }
             for step in self.ground.into(to) {
                 let from = step.release;
-                if hops[from as usize] == FAR && barred.is_free(start, from, to) && may(*step) {
+                if hops[from as usize] == FAR && barred.is_free(start, from, to) && may(from, step.with_end(to)) {
                     hops[from as usize] = hops[to as usize] + 1;
                     waiting.push_back(from);
                 }
@@ -161,7 +162,7 @@ impl<'a> Search<'a> {
     /// By the earliest arrival; then over the fewest hops by which one arrives no later.
     fn soonest(&self, start: u32, now: Timestamp, barred: &Barred) -> Option<Vec<u32>> {
         // What leads nowhere need not be timed.
-        let left = self.hops_to_goal(start, barred, Until::Everywhere, |_| true);
+        let left = self.hops_to_goal(start, barred, Until::Everywhere, |_, _| true);
         if left[start as usize] == FAR {
             return None;
         }
