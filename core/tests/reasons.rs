@@ -46,7 +46,7 @@ fn every_code_is_there_once() {
     let different: BTreeSet<&str> = all.iter().copied().collect();
     assert_eq!(different.len(), all.len());
     // As many as `help` has: whoever adds a reason adds an example.
-    assert_eq!(all.len(), 70);
+    assert_eq!(all.len(), 71);
 }
 
 /// What helps. A new reason does not compile without a line here.
@@ -88,6 +88,7 @@ fn help_of_automatic(reason: &AutomaticReason) -> &'static str {
         AutomaticReason::BeyondPin { .. } => "raise or remove the pin",
         AutomaticReason::OutsideWindows { .. } => "wait for the window",
         AutomaticReason::TooSoon { .. } => "wait",
+        AutomaticReason::LastUpdateUnknown => "look at the history in its ClusterVersion",
         AutomaticReason::TooManyFailures { .. } => "find out why they failed; any update that completes sets it back",
         AutomaticReason::NoDigest => "let the upstream name images by their digest",
         AutomaticReason::NotProved => "nothing; it is looked at once nothing else stands in the way",
@@ -243,6 +244,7 @@ fn automatic() -> Vec<Reason> {
         AutomaticReason::BeyondPin { pin: Pin::parse("4.20").unwrap() },
         AutomaticReason::OutsideWindows { opens: Some(next) },
         AutomaticReason::TooSoon { last: noon(), until: next },
+        AutomaticReason::LastUpdateUnknown,
         AutomaticReason::TooManyFailures { failures: 3 },
         AutomaticReason::NoDigest,
         AutomaticReason::NotProved,

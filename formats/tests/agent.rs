@@ -85,12 +85,22 @@ maxSkew: 9
 fn what_is_remembered_is_read_as_it_was_written() {
     let at = "2026-11-16T12:00:00Z".parse().unwrap();
     let started = Started { version: "4.20.3".parse().unwrap(), at, course: Course::Failing };
-    let memory = Memory { started: Some(started), failures: 2, failed_at: Some(at), graph_good_at: Some(at) };
+    let memory = Memory {
+        started: Some(started),
+        failures: 2,
+        failed: Some(("4.20.3".parse().unwrap(), at)),
+        graph_good_at: Some(at),
+    };
     assert_eq!(read_record(Some(&write_record(&memory))).unwrap(), memory);
     assert_eq!(read_record(None).unwrap(), Memory::default());
     assert_eq!(read_record(Some("{}")).unwrap(), Memory::default());
     assert_eq!(read_record(Some(&write_record(&Memory::default()))).unwrap(), Memory::default());
-    for broken in ["", "{", r#"{"started":{"version":"x","at":"2026-11-16T12:00:00Z"}}"#, r#"{"failedAt":"noon"}"#] {
+    for broken in [
+        "",
+        "{",
+        r#"{"started":{"version":"x","at":"2026-11-16T12:00:00Z"}}"#,
+        r#"{"failed":{"version":"4.20.3","at":"noon"}}"#,
+    ] {
         assert!(read_record(Some(broken)).is_err(), "{broken}");
     }
 }

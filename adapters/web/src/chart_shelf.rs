@@ -9,6 +9,8 @@ use towpath_core::plan::{Chart, ChartOf, Charts, RiskPolicy, Tolls};
 
 /// For so many platforms the tolls are kept.
 const MAX_TOLLS: usize = 16;
+/// So many charts are kept: a stranger can ask in any number of ways.
+const MAX_CHARTS: usize = 32;
 /// What all charts of a graph may take together.
 const MAX_CHART_BYTES: usize = 32 << 20;
 
@@ -41,8 +43,12 @@ impl Charts for ChartShelf {
         }
         // Two who ask at once may both draw it: better than one waiting for the other.
         let chart = Arc::new(Chart::draw(of, self.tolls(of)));
+        if chart.size() > MAX_CHART_BYTES {
+            return chart;
+        }
         let mut kept = self.charts.lock().unwrap_or_else(PoisonError::into_inner);
         kept.insert(0, (kind, chart.clone()));
+        kept.truncate(MAX_CHARTS);
         let mut bytes = 0;
         kept.retain(|(_, chart)| {
             bytes += chart.size();
@@ -74,7 +80,22 @@ fn to_the_front<K: PartialEq, V: Clone>(shelf: &Mutex<Vec<(K, V)>>, wanted: &K) 
 
 #[cfg(test)]
 mod tests {
+    use towpath_core::domain::Graph;
+
     use super::*;
+
+    #[test]
+    fn however_many_ways_to_ask_there_are_few_charts_are_kept() {
+        let (shelf, graph, arch) = (ChartShelf::default(), Graph::default(), Arch::default());
+        for number in 0..1_000 {
+            let (name, platform) = (format!("Risk{number}"), Platform::new(&format!("platform-{number}")));
+            let (risks, platform) = (RiskPolicy::Accepted([name].into()), Fact::from(platform));
+            let of = ChartOf { graph: &graph, arch: &arch, channels: &[], platform: &platform, risks: &risks };
+            let drawn = shelf.chart(&of);
+            assert!(Arc::ptr_eq(&drawn, &shelf.chart(&of)), "what was just asked for is not drawn again");
+        }
+        assert_eq!((shelf.charts.lock().unwrap().len(), shelf.tolls.lock().unwrap().len()), (MAX_CHARTS, MAX_TOLLS));
+    }
 
     #[test]
     fn what_was_asked_for_last_comes_first() {

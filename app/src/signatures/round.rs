@@ -107,6 +107,7 @@ impl<'a> Round<'a> {
         let of = |asked: Asked<'_>| match (asked.failure.into_inner(), asked.answers.get()) {
             (Some(finding), 0) => Heard::Nothing(finding),
             (Some(finding), _) => Heard::Some(finding),
+            (None, 0) => Heard::Unasked,
             (None, _) => Heard::All,
         };
         self.asked.into_iter().map(of).collect()

@@ -21,6 +21,8 @@ pub(super) struct Store {
 pub(super) enum Heard {
     /// It answered whatever it was asked.
     All,
+    /// Nobody had anything to ask.
+    Unasked,
     /// It answered, but not always.
     Some(Finding),
     /// It never answered.
@@ -44,6 +46,7 @@ impl Store {
         let since = self.problem.as_ref().map_or(now, |before| before.since);
         let problem = |finding: Finding| Some(SourceProblem { since, findings: vec![finding] });
         (self.last_success, self.problem) = match heard {
+            Heard::Unasked => return,
             Heard::All => (Some(now), None),
             Heard::Some(finding) => (Some(now), problem(finding)),
             Heard::Nothing(finding) => (self.last_success, problem(finding)),

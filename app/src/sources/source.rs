@@ -153,8 +153,8 @@ impl Source {
     /// A graph was made of its newest copy, and is served.
     pub(super) fn promote(&mut self, now: Timestamp) {
         let Some(next) = self.next.take() else { return };
-        if next.counting == Counting::StartsAnew {
-            self.highs = Highs::default();
+        if let Counting::StartsAnew(measures) = &next.counting {
+            self.highs.forget(measures);
         }
         self.highs.note(&next.summary, now);
         self.good = Some(Good { counting: Counting::GoesOn, ..next });

@@ -6,7 +6,7 @@ use crate::domain::automatic::{Asked, Condition, Course, Memory, Stamp, Standing
 use crate::domain::readiness::Progress;
 use crate::domain::{Fact, Version};
 
-/// How far ahead of us another clock may be before what it says is not remembered.
+/// How far another clock may be from ours.
 const CLOCK_MARGIN: SignedDuration = SignedDuration::from_mins(10);
 
 /// Something that happened to an update that we started.
@@ -43,10 +43,10 @@ pub fn follow(memory: &Memory, standing: &Standing, stamp: &Fact<Stamp>, now: Ti
     }
     let outcome = memory.started.clone().and_then(|started| outcome(&started, standing, now));
     match &outcome {
-        Some(Outcome::Completed { .. }) => memory = Memory { started: None, failures: 0, failed_at: None, ..memory },
-        Some(Outcome::Failed { .. }) => {
+        Some(Outcome::Completed { .. }) => memory = Memory { started: None, failures: 0, failed: None, ..memory },
+        Some(Outcome::Failed { version, .. }) => {
             memory.started = memory.started.map(|started| Started { course: Course::Failing, ..started });
-            (memory.failures, memory.failed_at) = (memory.failures.saturating_add(1), Some(now));
+            (memory.failures, memory.failed) = (memory.failures.saturating_add(1), Some((version.clone(), now)));
         }
         Some(Outcome::GivenUp { .. }) => {
             // That it failed was counted when it did.
@@ -54,12 +54,13 @@ pub fn follow(memory: &Memory, standing: &Standing, stamp: &Fact<Stamp>, now: Ti
         }
         None => {}
     }
-    // Whoever brought the cluster on since has seen to it.
+    // Whoever brought the cluster there since, or further, has seen to it; who brought it back has not.
     let newest = standing.past.first().filter(|past| past.progress == Progress::Completed);
-    let is_since =
-        newest.and_then(|past| past.ended).zip(memory.failed_at).is_some_and(|(ended, failed)| ended > failed);
-    if is_since {
-        (memory.failures, memory.failed_at) = (0, None);
+    let has_seen_to = |(version, failed_at): &(Version, Timestamp)| {
+        newest.is_some_and(|past| past.version >= *version && past.ended.is_some_and(|ended| ended > *failed_at))
+    };
+    if memory.failed.as_ref().is_some_and(has_seen_to) {
+        (memory.failures, memory.failed) = (0, None);
     }
     (memory, outcome)
 }
@@ -74,7 +75,10 @@ fn outcome(started: &Started, standing: &Standing, now: Timestamp) -> Option<Out
         return Some(Outcome::Completed { version, took });
     }
     let is_for = |asked: Option<&Asked>| asked.is_some_and(|asked| asked.version.as_ref() == Some(&version));
-    if !is_for(standing.asked.as_ref()) && !is_for(standing.desired.as_ref()) {
+    // What we see may be from just before our start: only another's choice counts at once.
+    let is_recent = standing.asked.as_ref().is_none_or(|asked| Some(asked) == standing.desired.as_ref())
+        && now.duration_since(started.at) <= CLOCK_MARGIN;
+    if !is_recent && !is_for(standing.asked.as_ref()) && !is_for(standing.desired.as_ref()) {
         return Some(Outcome::GivenUp { version });
     }
     match started.course {
@@ -94,7 +98,9 @@ fn outcome(started: &Started, standing: &Standing, now: Timestamp) -> Option<Out
 fn against<'a>(standing: &'a Standing, name: &str, status: Status, since: Timestamp) -> Option<&'a Condition> {
     match standing.condition(name) {
         Fact::Known(condition) if condition.status == status => {
-            Some(condition).filter(|condition| condition.since.is_none_or(|at| at >= since))
+            // Its clock and ours differ; when we started, nothing of the kind was said.
+            Some(condition)
+                .filter(|condition| condition.since.is_none_or(|at| since.duration_since(at) <= CLOCK_MARGIN))
         }
         _ => None,
     }

@@ -88,17 +88,22 @@ pub enum Judgement {
 }
 
 /// What later copies are measured by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Counting {
     /// By the most that the source had lately.
     GoesOn,
-    /// By this copy: that there is less was meant.
-    StartsAnew,
+    /// Of these, by this copy: that there is less was meant.
+    StartsAnew(BTreeSet<Measure>),
 }
 
 /// Whether a copy may take the place of the one in use.
 pub fn judge(source: &str, copies: &Comparison<'_>, allow: &Allowances) -> Judgement {
-    let lost = Measure::ALL.into_iter().filter_map(|measure| lost(measure, copies, allow.max_shrink_percent));
+    let lost: Vec<(Measure, _)> = Measure::ALL
+        .into_iter()
+        .filter_map(|measure| Some((measure, lost(measure, copies, allow.max_shrink_percent)?)))
+        .collect();
+    let less: BTreeSet<Measure> = lost.iter().map(|(measure, _)| *measure).collect();
+    let lost = lost.into_iter().map(|(_, objection)| objection);
     let changed = payload_changed(&copies.before.payloads, &copies.after.payloads);
     let changed = changed.map(|problem| (Objection::Payload, Excuse::None, problem));
     let all: Vec<(Objection, Excuse, String)> = lost.chain(older(copies)).chain(changed).collect();
@@ -107,11 +112,10 @@ pub fn judge(source: &str, copies: &Comparison<'_>, allow: &Allowances) -> Judge
     };
     let held: Vec<Finding> =
         all.iter().filter(stands).map(|(objection, _, problem)| finding(source, *objection, problem)).collect();
-    let has_less = all.iter().any(|(objection, ..)| matches!(objection, Objection::Empty | Objection::Shrink));
-    match (held.is_empty(), has_less) {
+    match (held.is_empty(), less.is_empty()) {
         (false, _) => Judgement::Refused(held),
-        (true, true) => Judgement::Taken(Counting::StartsAnew),
-        (true, false) => Judgement::Taken(Counting::GoesOn),
+        (true, false) => Judgement::Taken(Counting::StartsAnew(less)),
+        (true, true) => Judgement::Taken(Counting::GoesOn),
     }
 }
 

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use crate::domain::{
-    Arch, Audience, Block, ChannelName, ChannelSpec, GraphData, MatchingRule, Member, ReleaseName, Releases, Risk,
-    RolloutRule, Version,
+    Arch, Audience, Block, ChannelName, ChannelSpec, GraphData, MatchingRule, Member, Minor, ReleaseName, Releases,
+    Risk, RolloutRule, Version,
 };
 
 /// Whether something may come back.
@@ -62,14 +62,13 @@ impl Change {
             Some(known) => known.is_subset(risks),
             None => !(before.releases.contains(&edge.0) && before.releases.contains(&edge.1)),
         };
-        let common: Vec<Name<'_>> = {
-            let is_common = |number: &u32| before.releases.contains(number) && after.releases.contains(number);
-            numbers.iter().filter(|(_, number)| is_common(number)).map(|(name, _)| *name).collect()
-        };
-        let comes_new = |(arch, version): Name<'_>| {
-            let mut same_line = common.iter().filter(|known| known.0 == arch && known.1.same_minor(version));
-            same_line.all(|known| known.1 < version)
-        };
+        let is_common = |number: &u32| before.releases.contains(number) && after.releases.contains(number);
+        // In the order of names, so that the highest of each line comes last.
+        let common = numbers.iter().filter(|(_, number)| is_common(number)).map(|(name, _)| *name);
+        let highest: BTreeMap<_, &Version> =
+            common.map(|(arch, version)| ((arch, Minor::of(version)), version)).collect();
+        let comes_new =
+            |(arch, version): Name<'_>| highest.get(&(arch, Minor::of(version))).is_none_or(|known| *known < version);
         let is_gained = |number: &u32| after.releases.contains(number) && !before.releases.contains(number);
         let mut gained = numbers.iter().filter(|(_, number)| is_gained(number)).map(|(name, _)| *name);
         let returns = match after.edges.iter().all(is_no_looser) && gained.all(comes_new) {

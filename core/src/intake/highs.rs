@@ -1,6 +1,6 @@
 //! The most that a source had lately: one that loses a little each day loses much in a week.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
@@ -34,6 +34,11 @@ impl Highs {
         // A day that has not been is of a clock that was wrong.
         self.days.retain(|day, _| (today - DAYS + 1..=today).contains(day));
         copy.counts.iter().for_each(|(measure, count)| self.raise(today, *measure, *count));
+    }
+
+    /// That there is less of these was meant.
+    pub fn forget(&mut self, measures: &BTreeSet<Measure>) {
+        self.days.values_mut().for_each(|counts| counts.retain(|measure, _| !measures.contains(measure)));
     }
 
     /// The largest counts of the last days.

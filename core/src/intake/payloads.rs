@@ -14,13 +14,12 @@ const MAX_NAMED: usize = 3;
 pub struct Payloads(BTreeMap<(Version, Arch), BTreeSet<PayloadDigest>>);
 
 impl Payloads {
-    /// Those of these releases. What is named by a tag has no digest, and may change.
+    /// Those of these releases. What is named by a tag has none, and may change; what had a digest may not lose it.
     pub fn of(releases: &Releases) -> Self {
         let mut payloads = BTreeMap::<_, BTreeSet<_>>::new();
         for release in &releases.releases {
-            if let Some(digest) = PayloadDigest::of_pull_spec(&release.payload) {
-                payloads.entry((release.version.clone(), release.arch.clone())).or_default().insert(digest);
-            }
+            let digests = payloads.entry((release.version.clone(), release.arch.clone())).or_default();
+            digests.extend(PayloadDigest::of_pull_spec(&release.payload));
         }
         Self(payloads)
     }
@@ -32,7 +31,7 @@ pub fn payload_changed(previous: &Payloads, next: &Payloads) -> Option<String> {
         .0
         .iter()
         .filter_map(|(release, before)| Some((release, before, next.0.get(release)?)))
-        .filter(|(_, before, after)| before != after)
+        .filter(|(_, before, after)| !before.is_empty() && before != after)
         .map(|((version, arch), before, after)| {
             format!("{version} for {arch} ({} before, {} now)", listed(before), listed(after))
         })
@@ -47,5 +46,8 @@ pub fn payload_changed(previous: &Payloads, next: &Payloads) -> Option<String> {
 }
 
 fn listed(digests: &BTreeSet<PayloadDigest>) -> String {
-    digests.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ")
+    match digests.is_empty() {
+        true => "no digest".to_owned(),
+        false => digests.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and "),
+    }
 }

@@ -62,7 +62,7 @@ fn a_failure_counts_once_and_completion_forgives_it() {
     assert!(matches!(outcome, Some(Outcome::Completed { .. })), "{outcome:?}");
     assert_eq!(memory.failures, 0);
     // What was wrong before we started is not our update's failure.
-    let before = Condition { since: Some(at("2026-11-16T10:59Z")), ..failing };
+    let before = Condition { since: Some(at("2026-11-16T10:49Z")), ..failing };
     let mut story = started();
     story.standing.conditions.insert("Failing".into(), before);
     assert_eq!(followed(&story).1, None);
@@ -86,11 +86,26 @@ fn a_person_who_chooses_otherwise_ends_it_and_one_who_brings_the_cluster_on_forg
     assert_eq!(outcome, Some(Outcome::GivenUp { version: version("4.20.3") }));
     assert_eq!((memory.started, memory.failures), (None, 0));
     let mut story = Story::but(|story| {
-        (story.memory.failures, story.memory.failed_at) = (3, Some(at("2026-11-01T00:00Z")));
+        let failed = (version("4.20.1"), at("2026-11-01T00:00Z"));
+        (story.memory.failures, story.memory.failed) = (3, Some(failed));
     });
     assert_eq!(followed(&story).0.failures, 0, "4.20.1 was completed after that");
-    story.memory.failed_at = Some(at("2026-11-10T00:00Z"));
+    story.memory.failed = Some((version("4.20.3"), at("2026-11-01T00:00Z")));
+    assert_eq!(followed(&story).0.failures, 3, "to go back forgives nothing");
+    story.memory.failed = Some((version("4.20.1"), at("2026-11-10T00:00Z")));
     assert_eq!(followed(&story).0.failures, 3);
+}
+
+#[test]
+fn what_was_seen_just_before_our_start_ends_nothing() {
+    let mut story = started();
+    (story.standing.asked, story.now) = (None, at("2026-11-16T11:05Z"));
+    let (memory, outcome) = followed(&story);
+    assert_eq!((outcome, memory.started.is_some()), (None, true), "the cluster may not have told us yet");
+    story.stamp = Fact::Known(Stamp { good_at: story.now, stamped_at: story.now });
+    assert_eq!(story.told(), "waits: UpdateAsked", "and nothing is started again");
+    story.now = at("2026-11-16T11:11Z");
+    assert!(matches!(followed(&story).1, Some(Outcome::GivenUp { .. })), "somebody took it back");
 }
 
 #[test]

@@ -100,6 +100,7 @@ fn the_calendar_the_interval_the_pin_and_failures_hold_it_back() {
         |weeks: i64| Story::but(|story| story.policy.at_least_between = SignedDuration::from_hours(weeks * 168));
     check(&weeks(1), "takes 4.20.3");
     check(&weeks(2), "waits until 2026-11-20T12:00:00Z: TooSoon");
+    check(&Story::but(|story| story.standing.past[0].ended = None), "waits: LastUpdateUnknown");
     for (pin, expected) in [
         ("4.20.3", "takes 4.20.3"),
         ("4.20.2", "refuses: BeyondPin"),
@@ -166,6 +167,7 @@ fn a_graph_neither_goes_back_nor_stands_still() {
         (stamped("2026-11-16T10:59:59Z", "2026-11-16T11:59Z"), "waits: GraphTooOld"),
         (stamped("2026-11-16T11:50Z", "2026-11-16T10:59Z"), "waits: GraphTooOld"),
         (Fact::Unknown, "waits: GraphAgeUnknown"),
+        (stamped("2027-11-16T11:50Z", "2027-11-16T11:59Z"), "waits: GraphAgeUnknown"),
     ] {
         check(&Story::but(|story| story.stamp = stamp), expected);
     }

@@ -122,8 +122,8 @@ impl Days {
         let comparison = Comparison { before: &self.before, largest: &largest, after: &after, change: Change::UNKNOWN };
         let judgement = judge("releases", &comparison, allow);
         if let Judgement::Taken(counting) = &judgement {
-            if *counting == Counting::StartsAnew {
-                self.highs = Highs::default();
+            if let Counting::StartsAnew(measures) = counting {
+                self.highs.forget(measures);
             }
             self.highs.note(&after, self.now);
             self.before = after;

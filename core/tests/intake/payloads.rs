@@ -153,6 +153,18 @@ fn a_version_that_is_known_may_not_become_another_image() {
 }
 
 #[test]
+fn a_version_may_gain_a_digest_and_not_lose_it() {
+    let as_tag = |payload: &str| {
+        let releases = vec![release("4.9.1", payload)];
+        Summary::of_releases(&Releases { releases, edges: vec![] })
+    };
+    for without in ["evil.example/x:4.9.1", "p@sha512:00", &format!("p@sha256:{:064X}", 0xa)] {
+        assert_eq!(codes(&copy(&[("4.9.1", 1)]), &as_tag(without), &strict()), ["payload-changed"], "{without}");
+        assert_eq!(codes(&as_tag(without), &copy(&[("4.9.1", 1)]), &strict()), [""; 0], "{without}");
+    }
+}
+
+#[test]
 fn a_mirror_has_the_same_images_under_another_name() {
     let at = |registry: &str| {
         let releases = vec![release("4.9.1", &format!("{registry}@sha256:{:064x}", 1))];

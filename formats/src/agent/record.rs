@@ -4,6 +4,7 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use towpath_core::domain::Version;
 use towpath_core::domain::automatic::{Course, Memory, Started};
 
 /// A record as it is written.
@@ -15,7 +16,7 @@ struct Written {
     #[serde(default)]
     failures: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
-    failed_at: Option<String>,
+    failed: Option<WrittenFailure>,
     #[serde(skip_serializing_if = "Option::is_none")]
     graph_good_at: Option<String>,
 }
@@ -28,19 +29,26 @@ struct WrittenStart {
     failing: bool,
 }
 
+#[derive(Serialize, Deserialize)]
+struct WrittenFailure {
+    version: String,
+    at: String,
+}
+
 /// What is remembered; nothing where nothing is written.
 pub fn read(record: Option<&str>) -> Result<Memory, String> {
     let Some(record) = record else { return Ok(Memory::default()) };
     let written: Written = serde_json::from_str(record).map_err(|error| error.to_string())?;
     let started = written.started.map(|start| {
-        let version = start.version.parse().map_err(|error| format!("{error}"))?;
+        let version = version(&start.version)?;
         let course = if start.failing { Course::Failing } else { Course::Running };
         Ok::<_, String>(Started { version, at: time(&start.at)?, course })
     });
+    let failed = written.failed.map(|failed| Ok::<_, String>((version(&failed.version)?, time(&failed.at)?)));
     Ok(Memory {
         started: started.transpose()?,
         failures: written.failures,
-        failed_at: written.failed_at.as_deref().map(time).transpose()?,
+        failed: failed.transpose()?,
         graph_good_at: written.graph_good_at.as_deref().map(time).transpose()?,
     })
 }
@@ -52,13 +60,19 @@ pub fn write(memory: &Memory) -> String {
         at: started.at.to_string(),
         failing: started.course == Course::Failing,
     });
+    let failed = memory.failed.as_ref();
+    let failed = failed.map(|(version, at)| WrittenFailure { version: version.to_string(), at: at.to_string() });
     let written = Written {
         started,
         failures: memory.failures,
-        failed_at: memory.failed_at.map(|at| at.to_string()),
+        failed,
         graph_good_at: memory.graph_good_at.map(|at| at.to_string()),
     };
     serde_json::to_string(&written).unwrap_or_else(|_| unreachable!("texts, numbers and flags can be written"))
+}
+
+fn version(text: &str) -> Result<Version, String> {
+    text.parse().map_err(|error| format!("{error}"))
 }
 
 fn time(text: &str) -> Result<Timestamp, String> {

@@ -3,7 +3,6 @@
 //! What cannot be read here is left out, with a warning: an offer less, a time less, a condition less. None of that makes a cluster take more.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use jiff::Timestamp;
 use towpath_core::domain::Version;
@@ -43,12 +42,9 @@ pub(super) fn read(reader: &mut Reader, object: &Object) -> Standing {
 
 /// Of a target that is offered with risks and without, the risks count, as clusters have it.
 fn one_each(offers: Vec<Offer>) -> Vec<Offer> {
-    let mut by_image: BTreeMap<(Version, Arc<str>), Offer> = BTreeMap::new();
-    for offer in offers {
-        // What comes later has risks.
-        by_image.insert((offer.version.clone(), offer.image.clone()), offer);
-    }
-    by_image.into_values().collect()
+    // What comes later has risks.
+    let by_version: BTreeMap<Version, Offer> = offers.into_iter().map(|offer| (offer.version.clone(), offer)).collect();
+    by_version.into_values().collect()
 }
 
 /// The property, where there is one; else the annotation. Anything but a plain yes is none.

@@ -42,7 +42,7 @@ pub struct Declared {
 /// How old a graph is, as its service stamped it for this cluster alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stamp {
-    /// When the newest of its sources was found to be good.
+    /// When the oldest of its sources was last found to be good.
     pub good_at: Timestamp,
     /// When the stamp was made.
     pub stamped_at: Timestamp,

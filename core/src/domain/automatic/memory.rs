@@ -11,8 +11,8 @@ pub struct Memory {
     pub started: Option<Started>,
     /// So many updates of ours, one after the other, have failed.
     pub failures: u32,
-    /// When the last of them was seen to have failed.
-    pub failed_at: Option<Timestamp>,
+    /// The last of them: its target, and when it was seen to have failed.
+    pub failed: Option<(Version, Timestamp)>,
     /// The newest time at which a graph that we were shown was good.
     pub graph_good_at: Option<Timestamp>,
 }

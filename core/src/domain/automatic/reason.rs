@@ -73,6 +73,8 @@ pub enum AutomaticReason {
         /// When the next one may start.
         until: Timestamp,
     },
+    /// When the last update was complete is not known.
+    LastUpdateUnknown,
     /// Too many updates have failed.
     TooManyFailures {
         /// So many.
@@ -131,6 +133,7 @@ impl AutomaticReason {
             Self::BeyondPin { .. } => "BeyondPin",
             Self::OutsideWindows { .. } => "OutsideWindows",
             Self::TooSoon { .. } => "TooSoon",
+            Self::LastUpdateUnknown => "LastUpdateUnknown",
             Self::TooManyFailures { .. } => "TooManyFailures",
             Self::NoDigest => "NoDigest",
             Self::NotProved => "NotProved",
@@ -171,6 +174,7 @@ impl fmt::Display for AutomaticReason {
             Self::TooSoon { last, until } => {
                 write!(f, "the last update was complete at {last}; the next may start at {until}")
             }
+            Self::LastUpdateUnknown => f.write_str("the cluster does not say when its last update was complete"),
             Self::TooManyFailures { failures } => {
                 write!(f, "{failures} automatic updates in a row have failed; a person has to look")
             }

@@ -19,6 +19,10 @@ pub(super) fn judge(_: &Offer, at: &Moment<'_>) -> Verdict {
     };
     let seen = at.memory.graph_good_at.filter(|seen| seen.duration_since(stamp.good_at) > REPLICA_MARGIN);
     let oldest = stamp.good_at.min(stamp.stamped_at);
+    if oldest.duration_since(at.now) > REPLICA_MARGIN {
+        // Of the future: it would be young for ever.
+        return wait(None, AutomaticReason::GraphAgeUnknown);
+    }
     match seen {
         Some(seen) => refuse(AutomaticReason::GraphWentBack { seen, now: stamp.good_at }),
         None if at.now.duration_since(oldest) > most => wait(None, AutomaticReason::GraphTooOld { good_at: oldest }),
