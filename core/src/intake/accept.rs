@@ -106,7 +106,8 @@ pub fn judge(source: &str, copies: &Comparison<'_>, allow: &Allowances) -> Judge
     let lost = lost.into_iter().map(|(_, objection)| objection);
     let changed = payload_changed(&copies.before.payloads, &copies.after.payloads);
     let changed = changed.map(|problem| (Objection::Payload, Excuse::None, problem));
-    let all: Vec<(Objection, Excuse, String)> = lost.chain(older(copies)).chain(changed).collect();
+    // The most telling first.
+    let all: Vec<(Objection, Excuse, String)> = changed.into_iter().chain(lost).chain(older(copies)).collect();
     let stands = |(objection, excuse, _): &&(Objection, Excuse, String)| {
         *excuse == Excuse::None && !allow.allowed.contains(objection)
     };
