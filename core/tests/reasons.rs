@@ -28,7 +28,7 @@ fn the_page_of_reasons_is_what_the_code_says() {
         ("The graph", graph()),
         ("The fleet's policy", fleet()),
         ("The cluster itself", ready()),
-        ("Automatic updates", automatic()),
+        ("Automatic updates (decided already; the agent that carries them out is not there yet)", automatic()),
     ] {
         writeln!(page, "## {title}\n\n| code | for example | what helps |\n|---|---|---|").unwrap();
         for reason in reasons {

@@ -137,7 +137,7 @@ impl Found {
         if let Some(key) = repeated(&node) {
             let place = if key.line == 0 { place.clone() } else { place.at(key.line, key.column) };
             let problem = format!("`{}` stands here twice: which of them is meant?", plain(&key.text));
-            self.findings.push(Finding::error("field-twice", place, problem, AGAIN));
+            self.findings.push(Finding::error("duplicate-field", place, problem, AGAIN));
         }
         let of_metadata = |field: &str| -> Arc<str> {
             match node.get("metadata").and_then(|metadata| metadata.get(field)) {
