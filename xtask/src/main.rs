@@ -6,6 +6,7 @@
 //! Exit 0: good. 1: something was found, or a bar was missed. 2: could not run.
 
 mod bench;
+mod kube_api;
 mod layers;
 mod packages;
 mod say;
@@ -31,6 +32,8 @@ enum Chore {
     Test,
     /// Check that dependencies point one way: app to adapters to formats to core.
     Layers,
+    /// See to it that there is a Kubernetes API server for tests: found in the cache, or built from Debian's source.
+    KubeApiserver,
     /// Measure, on this machine, in one run.
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().chore {
         Chore::Test => test::run(),
         Chore::Layers => layers::run(),
+        Chore::KubeApiserver => kube_api::run(),
         Chore::Bench(bench) => bench::run(&bench),
     };
     match outcome {

@@ -1,6 +1,6 @@
 //! Programs that tests and benches need, from Debian's packages.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, ensure};
@@ -17,14 +17,21 @@ pub(crate) fn install_missing(packages: &[Package]) -> anyhow::Result<()> {
     if missing.is_empty() {
         return Ok(());
     }
-    let remedy = format!("install by hand: {}", missing.join(" "));
-    say(format!("installing {}", missing.join(", ")))?;
-    apt_get(&["update", "--quiet"]).with_context(|| remedy.clone())?;
-    let install = ["install", "--quiet", "--yes", "--no-install-recommends"];
-    apt_get(&[&install[..], &missing[..]].concat()).with_context(|| remedy.clone())?;
+    get(&missing)?;
     for (name, _) in packages {
         program(name)?;
     }
+    Ok(())
+}
+
+/// Sees to it that these files are there, which are no programs in the PATH.
+pub(crate) fn install(packages: &[&str], files: &[&Path]) -> anyhow::Result<()> {
+    if files.iter().all(|file| file.exists()) {
+        return Ok(());
+    }
+    get(packages)?;
+    let missing: Vec<_> = files.iter().filter(|file| !file.exists()).map(|file| file.display().to_string()).collect();
+    ensure!(missing.is_empty(), "{} did not bring {}", packages.join(" "), missing.join(", "));
     Ok(())
 }
 
@@ -40,7 +47,15 @@ fn find(name: &str) -> Option<PathBuf> {
     folders.map(|folder| folder.join(name)).find(|file| file.is_file())
 }
 
-fn apt_get(arguments: &[&str]) -> anyhow::Result<()> {
+fn get(packages: &[&str]) -> anyhow::Result<()> {
+    let remedy = format!("install by hand: {}", packages.join(" "));
+    say(format!("installing {}", packages.join(", ")))?;
+    apt_get(&["update", "--quiet"]).with_context(|| remedy.clone())?;
+    let install = ["install", "--quiet", "--yes", "--no-install-recommends"];
+    apt_get(&[&install[..], packages].concat()).with_context(|| remedy)
+}
+
+pub(crate) fn apt_get(arguments: &[&str]) -> anyhow::Result<()> {
     // Run level 1 keeps Debian from starting a server just because it was installed.
     let environment = [("DEBIAN_FRONTEND", "noninteractive"), ("RUNLEVEL", "1")];
     let status = Command::new("apt-get").args(arguments).envs(environment).status();

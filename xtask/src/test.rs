@@ -6,7 +6,7 @@ use anyhow::Context;
 
 use crate::packages::{self, Package};
 use crate::say::say;
-use crate::{Outcome, layers, workspace};
+use crate::{Outcome, kube_api, layers, workspace};
 
 /// Where the tests on real data look for it.
 const REAL_DATA: &str = "TOWPATH_REAL_DATA";
@@ -32,7 +32,7 @@ struct Step {
 /// PostgreSQL is seen to by the tests that start it.
 const PACKAGES: [Package; 3] = [("docker-registry", "docker-registry"), ("git", "git"), ("gpg", "gnupg")];
 
-const STEPS: [Step; 6] = [
+const STEPS: [Step; 7] = [
     Step {
         name: "cargo fmt --all --check",
         run: || cargo(&["fmt", "--all", "--check"]),
@@ -54,6 +54,11 @@ const STEPS: [Step; 6] = [
         run: || packages::install_missing(&PACKAGES).map(|()| Outcome::Good),
         remedy: "install them by hand",
     },
+    Step {
+        name: "cargo xtask kube-apiserver",
+        run: kube_api::run,
+        remedy: "correct what is shown above; it needs Debian 12, its mirror, and to be root",
+    },
     Step { name: "cargo test --workspace", run: tests, remedy: "correct what the tests show above" },
 ];
 
@@ -63,14 +68,15 @@ fn tests() -> anyhow::Result<Outcome> {
             "{REAL_DATA} is not set: tests on real data are left out; the output below names them as ignored"
         ))?;
     }
-    cargo(&["test", "--workspace"])
+    let mut command = workspace::cargo(&["test", "--workspace"]);
+    outcome(command.env(kube_api::VARIABLE, kube_api::cached()?))
 }
 
 fn cargo(arguments: &[&str]) -> anyhow::Result<Outcome> {
-    outcome(workspace::cargo(arguments))
+    outcome(&mut workspace::cargo(arguments))
 }
 
-fn outcome(mut command: Command) -> anyhow::Result<Outcome> {
+fn outcome(command: &mut Command) -> anyhow::Result<Outcome> {
     let status = command.status().context("cargo cannot be run")?;
     Ok(if status.success() { Outcome::Good } else { Outcome::Bad })
 }

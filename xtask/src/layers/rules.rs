@@ -12,6 +12,8 @@ pub(super) enum Room {
     Formats,
     Adapter,
     App,
+    /// What only tests use.
+    Testing,
     Xtask,
     /// No room that we know.
     Elsewhere,
@@ -70,7 +72,7 @@ fn violations_of(one: &Crate, all: &[Crate]) -> Vec<Violation> {
     let judged = one.dependencies.iter().filter_map(|dependency| {
         let member = all.iter().find(|other| other.name == dependency.name);
         match (member, dependency.kind) {
-            (Some(other), _) => judge_member(one, other),
+            (Some(other), kind) => judge_member(one, other, kind),
             (None, Kind::Normal) => judge_third_party(one, &dependency.name),
             (None, Kind::Dev) => None,
         }
@@ -78,8 +80,11 @@ fn violations_of(one: &Crate, all: &[Crate]) -> Vec<Violation> {
     judged.chain(judge_room(one)).chain(judge_lints(one)).collect()
 }
 
-fn judge_member(one: &Crate, other: &Crate) -> Option<Violation> {
-    use Room::{Adapter, App, Core, Formats};
+fn judge_member(one: &Crate, other: &Crate, kind: Kind) -> Option<Violation> {
+    use Room::{Adapter, App, Core, Formats, Testing};
+    if let (Adapter | App, Testing, Kind::Dev) = (one.room, other.room, kind) {
+        return None;
+    }
     let (allowed, remedy) = match one.room {
         Room::Core => (&[][..], "core knows nobody: move what needs it to the layer above"),
         Room::Formats => (&[Core][..], "formats knows core alone: move what needs it to an adapter or to the app"),
@@ -87,6 +92,7 @@ fn judge_member(one: &Crate, other: &Crate) -> Option<Violation> {
             (&[Core, Formats][..], "adapters know core and formats alone: let the app bring them together")
         }
         Room::App => (&[Core, Formats, Adapter][..], "the app knows core, formats and adapters alone"),
+        Room::Testing => (&[][..], "what is for tests knows nobody: it looks at the outside world as others do"),
         Room::Xtask => (&[][..], "xtask looks at the crates from outside: run the binary instead"),
         // One complaint about it is enough, and that is about the place.
         Room::Elsewhere => (&[Core, Formats, Adapter, App][..], ""),
@@ -111,7 +117,8 @@ fn judge_third_party(one: &Crate, name: &str) -> Option<Violation> {
 
 fn judge_room(one: &Crate) -> Option<Violation> {
     let known = one.room != Room::Elsewhere;
-    let remedy = "move it to core/, formats/, adapters/<name>/, app/ or xtask/, or give the room a rule here";
+    let remedy =
+        "move it to core/, formats/, adapters/<name>/, app/, testing/<name>/ or xtask/, or give the room a rule here";
     (!known).then(|| one.violation(format!("{} is in no room of the house", one.name), remedy))
 }
 
@@ -134,6 +141,7 @@ impl Room {
             ["formats", "Cargo.toml"] => Self::Formats,
             ["adapters", _, "Cargo.toml"] => Self::Adapter,
             ["app", "Cargo.toml"] => Self::App,
+            ["testing", _, "Cargo.toml"] => Self::Testing,
             ["xtask", "Cargo.toml"] => Self::Xtask,
             _ => Self::Elsewhere,
         }
@@ -164,6 +172,7 @@ mod tests {
             ("towpath-web", "adapters/web/Cargo.toml"),
             ("towpath-sources", "adapters/sources/Cargo.toml"),
             ("towpath", "app/Cargo.toml"),
+            ("towpath-testing-kube", "testing/kube/Cargo.toml"),
             ("xtask", "xtask/Cargo.toml"),
         ];
         let (kind, line) = line.strip_prefix("dev ").map_or((Kind::Normal, line), |rest| (Kind::Dev, rest));
@@ -196,6 +205,9 @@ mod tests {
             "towpath -> towpath-core",
             "towpath -> towpath-web",
             "dev towpath -> towpath-sources",
+            "dev towpath -> towpath-testing-kube",
+            "dev towpath-web -> towpath-testing-kube",
+            "towpath-testing-kube -> kube",
             "xtask -> anyhow",
         ] {
             assert_eq!(judged(line), Vec::<String>::new(), "{line}");
@@ -215,6 +227,11 @@ mod tests {
             "towpath-web -> towpath",
             "dev towpath-web -> towpath-sources",
             "towpath -> xtask",
+            "towpath -> towpath-testing-kube",
+            "towpath-web -> towpath-testing-kube",
+            "dev towpath-core -> towpath-testing-kube",
+            "towpath-testing-kube -> towpath-core",
+            "dev towpath-testing-kube -> towpath",
             "xtask -> towpath-core",
             "dev xtask -> towpath",
             "towpath-formats -> tokio",

@@ -1,0 +1,101 @@
+//! From a kubeconfig, or from inside a cluster, to a client.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use kube::client::ClientBuilder;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+
+use crate::count::Counter;
+use crate::door::DoorLayer;
+use crate::error::KubeError;
+use crate::token::TokenFile;
+
+/// How to reach the cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Access {
+    /// As the service account that Kubernetes gave to this pod.
+    InCluster,
+    /// As a kubeconfig says: this file, or those that `KUBECONFIG` names, or `~/.kube/config`; its current context, or this one.
+    Kubeconfig {
+        /// The file.
+        path: Option<PathBuf>,
+        /// The context.
+        context: Option<String>,
+    },
+}
+
+/// How long things may take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// A request, from its start to the end of its answer.
+    pub request: Duration,
+    /// A watch, before it is asked for anew.
+    pub watch: Duration,
+    /// Between two looks for a kind that the API did not have.
+    pub absent: Duration,
+    /// The first wait after an error; it doubles up to [`Settings::longest_wait`].
+    pub first_wait: Duration,
+    /// The longest wait after an error.
+    pub longest_wait: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            request: Duration::from_secs(30),
+            // Eight watches, each asked for every 290 s, are a hundred requests an hour. A connection that died without a word is noticed as late as that.
+            watch: Duration::from_secs(290),
+            absent: Duration::from_secs(600),
+            first_wait: Duration::from_millis(500),
+            longest_wait: Duration::from_secs(60),
+        }
+    }
+}
+
+/// A client whose requests are counted.
+pub(crate) async fn client(access: &Access, settings: &Settings, counter: &Counter) -> Result<kube::Client, KubeError> {
+    // Another provider may have been installed: then that one is used.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let place = place(access);
+    let wrong = |error: &dyn std::fmt::Display, remedy| KubeError::Configuration {
+        place: place.clone(),
+        problem: error.to_string(),
+        remedy,
+    };
+    let mut config = match access {
+        Access::InCluster => kube::Config::incluster()
+            .map_err(|error| wrong(&error, "run it in a pod with a service account, or give a kubeconfig"))?,
+        Access::Kubeconfig { path, context } => {
+            let file = match path {
+                Some(path) => Kubeconfig::read_from(path),
+                None => Kubeconfig::read(),
+            };
+            let options = KubeConfigOptions { context: context.clone(), ..KubeConfigOptions::default() };
+            let remedy = "give a kubeconfig that kubectl accepts";
+            let file = file.map_err(|error| wrong(&error, remedy))?;
+            kube::Config::from_custom_kubeconfig(file, &options).await.map_err(|error| wrong(&error, remedy))?
+        }
+    };
+    config.connect_timeout = Some(settings.request);
+    // Watches are silent for long: what limits them is here, in `watch.rs`, and in the door.
+    config.read_timeout = None;
+    // A write is not repeated behind our back: whoever waits for it decides.
+    config.default_retry = false;
+    let token = match (&config.auth_info.token, config.auth_info.token_file.take()) {
+        (None, Some(path)) => Some(TokenFile::open(PathBuf::from(path))?),
+        _ => None,
+    };
+    let door = DoorLayer { counter: counter.clone(), token, answer_within: settings.request };
+    let builder = ClientBuilder::try_from(config);
+    let builder = builder.map_err(|error| wrong(&error, "correct the certificates and credentials that it names"))?;
+    Ok(builder.with_layer(&door).build())
+}
+
+fn place(access: &Access) -> String {
+    match access {
+        Access::InCluster => "the pod's service account".to_owned(),
+        Access::Kubeconfig { path: Some(path), .. } => path.display().to_string(),
+        Access::Kubeconfig { path: None, .. } => "the kubeconfig".to_owned(),
+    }
+}

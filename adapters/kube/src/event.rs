@@ -1,0 +1,133 @@
+//! Kubernetes Events about the ClusterVersion: what happened, where people look for it (`oc describe clusterversion`).
+//!
+//! Events of something without a namespace are in `default`: Kubernetes wants it so. The same news has the same name, so saying it again counts one up instead of
+//! making another object; the API forgets events after an hour or so.
+
+use jiff::Timestamp;
+use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use crate::answer::within;
+use crate::cluster::Cluster;
+use crate::count::Verb;
+use crate::error::KubeError;
+use crate::operator::whole_seconds;
+use crate::resource::{CLUSTER_VERSIONS, Call, EVENTS};
+
+const NAMESPACE: &str = "default";
+/// The longest message that the API takes.
+const MAX_MESSAGE_BYTES: usize = 1_024;
+/// The longest reason that the API takes.
+const MAX_REASON_BYTES: usize = 128;
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// How bad it is.
+    pub severity: Severity,
+    /// One word that programs read.
+    pub reason: String,
+    /// A sentence that people read; of a long one, the beginning.
+    pub message: String,
+}
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Severity {
+    /// As it should be.
+    Normal,
+    /// Somebody should look.
+    Warning,
+}
+
+impl Cluster {
+    /// Tells what happened. Told again, it is counted.
+    pub async fn tell(&self, event: &Event, now: Timestamp) -> Result<(), KubeError> {
+        let reason = beginning(&event.reason, MAX_REASON_BYTES);
+        let message = beginning(&event.message, MAX_MESSAGE_BYTES);
+        let severity = match event.severity {
+            Severity::Normal => "Normal",
+            Severity::Warning => "Warning",
+        };
+        let (name, time) = (name(severity, reason, message), whole_seconds(now));
+        let uid = self.objects().version.and_then(|seen| uid(&seen.json));
+        let object = json!({
+            "apiVersion": EVENTS.api_version(),
+            "kind": EVENTS.kind,
+            "metadata": { "name": name, "namespace": NAMESPACE },
+            "involvedObject": {
+                "apiVersion": CLUSTER_VERSIONS.api_version(),
+                "kind": CLUSTER_VERSIONS.kind,
+                "name": "version",
+                "uid": uid,
+            },
+            "type": severity,
+            "reason": reason,
+            "message": message,
+            "source": { "component": "towpath-agent" },
+            "firstTimestamp": time,
+            "lastTimestamp": time,
+            "count": 1,
+        });
+        let create = Call::new(Verb::Create, &EVENTS).of(&name).within(Some(NAMESPACE));
+        let object: DynamicObject =
+            serde_json::from_value(object).map_err(|error| KubeError::unanswered(&create, &error))?;
+        let api = EVENTS.api(&self.client, Some(NAMESPACE));
+        match within(self.settings.request, &create, api.create(&PostParams::default(), &object)).await {
+            Err(KubeError::Answer { code: 409, .. }) => self.count_again(&name, &time).await,
+            other => other.map(|_| ()),
+        }
+    }
+
+    async fn count_again(&self, name: &str, time: &str) -> Result<(), KubeError> {
+        let api = EVENTS.api(&self.client, Some(NAMESPACE));
+        let call = |verb| Call::new(verb, &EVENTS).of(name).within(Some(NAMESPACE));
+        let there = within(self.settings.request, &call(Verb::Get), api.get(name)).await?;
+        let count = there.data.get("count").and_then(serde_json::Value::as_i64).unwrap_or(1);
+        let patch = json!({ "count": count.saturating_add(1), "lastTimestamp": time });
+        let (parameters, patch) = (PatchParams::default(), Patch::Merge(&patch));
+        within(self.settings.request, &call(Verb::Patch), api.patch(name, &parameters, &patch)).await.map(|_| ())
+    }
+}
+
+fn uid(json: &str) -> Option<String> {
+    let object: serde_json::Value = serde_json::from_str(json).ok()?;
+    object.pointer("/metadata/uid")?.as_str().map(str::to_owned)
+}
+
+/// The same news has the same name.
+fn name(severity: &str, reason: &str, message: &str) -> String {
+    let mut hash = Sha256::new();
+    for part in [severity, reason, message] {
+        hash.update(part.len().to_be_bytes());
+        hash.update(part);
+    }
+    let digest = hash.finalize();
+    let hex: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    format!("version.towpath.{hex}")
+}
+
+/// At most so many bytes, and no broken letter at the end.
+fn beginning(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_message_ends_with_a_whole_letter() {
+        assert_eq!(beginning("short", 10), "short");
+        assert_eq!(beginning("aä", 2), "a");
+        assert_eq!(beginning("aä", 3), "aä");
+    }
+
+    #[test]
+    fn news_have_names_of_their_own() {
+        assert_eq!(name("Normal", "A", "b"), name("Normal", "A", "b"));
+        assert_ne!(name("Normal", "A", "b"), name("Normal", "Ab", ""));
+        assert_ne!(name("Normal", "A", "b"), name("Warning", "A", "b"));
+    }
+}

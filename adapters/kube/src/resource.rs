@@ -1,0 +1,122 @@
+//! The resources that we ask for, and no others: each request names one of them, and so does each count and each complaint.
+
+use kube::api::{Api, DynamicObject};
+use kube::core::ApiResource;
+
+use crate::count::Verb;
+
+/// A resource of the API.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Resource {
+    pub(crate) group: &'static str,
+    pub(crate) version: &'static str,
+    pub(crate) kind: &'static str,
+    pub(crate) plural: &'static str,
+}
+
+pub(crate) const CLUSTER_VERSIONS: Resource =
+    Resource { group: "config.openshift.io", version: "v1", kind: "ClusterVersion", plural: "clusterversions" };
+pub(crate) const CLUSTER_OPERATORS: Resource =
+    Resource { group: "config.openshift.io", version: "v1", kind: "ClusterOperator", plural: "clusteroperators" };
+pub(crate) const NODES: Resource = Resource { group: "", version: "v1", kind: "Node", plural: "nodes" };
+pub(crate) const MACHINE_CONFIG_POOLS: Resource = Resource {
+    group: "machineconfiguration.openshift.io",
+    version: "v1",
+    kind: "MachineConfigPool",
+    plural: "machineconfigpools",
+};
+pub(crate) const CLUSTER_SERVICE_VERSIONS: Resource = Resource {
+    group: "operators.coreos.com",
+    version: "v1alpha1",
+    kind: "ClusterServiceVersion",
+    plural: "clusterserviceversions",
+};
+pub(crate) const API_REQUEST_COUNTS: Resource =
+    Resource { group: "apiserver.openshift.io", version: "v1", kind: "APIRequestCount", plural: "apirequestcounts" };
+pub(crate) const CONFIG_MAPS: Resource = Resource { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps" };
+pub(crate) const EVENTS: Resource = Resource { group: "", version: "v1", kind: "Event", plural: "events" };
+pub(crate) const LEASES: Resource =
+    Resource { group: "coordination.k8s.io", version: "v1", kind: "Lease", plural: "leases" };
+
+impl Resource {
+    /// `v1`, or `group/v1`.
+    pub(crate) fn api_version(&self) -> String {
+        match self.group {
+            "" => self.version.to_owned(),
+            group => format!("{group}/{}", self.version),
+        }
+    }
+
+    /// All of them, or those of a namespace.
+    pub(crate) fn api(&self, client: &kube::Client, namespace: Option<&str>) -> Api<DynamicObject> {
+        let resource = ApiResource {
+            group: self.group.to_owned(),
+            version: self.version.to_owned(),
+            api_version: self.api_version(),
+            kind: self.kind.to_owned(),
+            plural: self.plural.to_owned(),
+        };
+        match namespace {
+            None => Api::all_with(client.clone(), &resource),
+            Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+        }
+    }
+
+    /// `nodes`, `clusterversions.config.openshift.io`.
+    pub(crate) fn full_name(&self) -> String {
+        match self.group {
+            "" => self.plural.to_owned(),
+            group => format!("{}.{group}", self.plural),
+        }
+    }
+}
+
+/// Something that is asked of the API, for words about what became of it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Call<'a> {
+    pub(crate) verb: Verb,
+    pub(crate) resource: &'a Resource,
+    /// What comes after the resource: `status`, or nothing.
+    pub(crate) part: &'static str,
+    pub(crate) namespace: Option<&'a str>,
+    pub(crate) name: Option<&'a str>,
+}
+
+impl<'a> Call<'a> {
+    pub(crate) fn new(verb: Verb, resource: &'a Resource) -> Self {
+        Self { verb, resource, part: "", namespace: None, name: None }
+    }
+
+    pub(crate) fn of(self, name: &'a str) -> Self {
+        Self { name: Some(name), ..self }
+    }
+
+    pub(crate) fn within(self, namespace: Option<&'a str>) -> Self {
+        Self { namespace, ..self }
+    }
+
+    pub(crate) fn part(self, part: &'static str) -> Self {
+        Self { part, ..self }
+    }
+
+    /// `clusterversions/status.config.openshift.io`, as roles name it.
+    pub(crate) fn target(&self) -> String {
+        let full = self.resource.full_name();
+        match self.part {
+            "" => full,
+            part => full.replacen(self.resource.plural, &format!("{}/{part}", self.resource.plural), 1),
+        }
+    }
+}
+
+impl std::fmt::Display for Call<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.verb.as_str(), self.target())?;
+        match (self.namespace, self.name) {
+            (Some(namespace), Some(name)) => write!(f, " {namespace}/{name}"),
+            (Some(namespace), None) => write!(f, " in {namespace}"),
+            (None, Some(name)) => write!(f, " {name}"),
+            (None, None) => Ok(()),
+        }
+    }
+}

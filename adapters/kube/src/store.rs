@@ -1,0 +1,260 @@
+//! What the watches have brought: for each subject its objects, trimmed and written out, and how fresh they are.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use kube::api::DynamicObject;
+use tokio::sync::watch;
+
+use crate::error::KubeError;
+use crate::subject::Subject;
+use crate::trim::trimmed;
+
+/// The most objects of one subject.
+pub(crate) const MAX_OBJECTS: usize = 50_000;
+/// The most bytes of one subject, as kept; no file of objects may be larger than 128 MiB.
+pub(crate) const MAX_BYTES: usize = 64 << 20;
+
+/// An object by namespace and name.
+type Key = (String, String);
+
+/// An object, as kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Kept {
+    pub(crate) json: Arc<str>,
+    /// What a write has to name, so that it changes nothing but what was seen.
+    pub(crate) resource_version: String,
+}
+
+/// How fresh a subject is.
+#[derive(Debug, Clone)]
+pub(crate) enum Freshness {
+    NotRead(Option<KubeError>),
+    Absent,
+    Current,
+    Behind { since: Instant, problem: KubeError },
+}
+
+/// The objects of one subject.
+#[derive(Debug)]
+pub(crate) struct Shelf {
+    pub(crate) objects: BTreeMap<Key, Kept>,
+    pub(crate) freshness: Freshness,
+    bytes: usize,
+}
+
+/// A list that is being read, page by page.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    objects: BTreeMap<Key, Kept>,
+    bytes: usize,
+}
+
+/// Too much of something.
+#[derive(Debug)]
+pub(crate) struct Full(pub(crate) String);
+
+/// All shelves. Copies are the same store.
+#[derive(Debug, Clone)]
+pub(crate) struct Store {
+    shelves: Arc<Mutex<BTreeMap<Subject, Shelf>>>,
+    changes: watch::Sender<u64>,
+}
+
+impl Store {
+    pub(crate) fn new() -> Self {
+        let empty =
+            |subject| (subject, Shelf { objects: BTreeMap::new(), freshness: Freshness::NotRead(None), bytes: 0 });
+        Self {
+            shelves: Arc::new(Mutex::new(Subject::ALL.into_iter().map(empty).collect())),
+            changes: watch::Sender::new(0),
+        }
+    }
+
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    pub(crate) fn shelves(&self) -> MutexGuard<'_, BTreeMap<Subject, Shelf>> {
+        self.shelves.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A list was read to its end: it takes the place of what was there.
+    pub(crate) fn replace(&self, subject: Subject, listing: Listing) {
+        self.change(subject, |shelf| {
+            let is_new = !matches!(shelf.freshness, Freshness::Current) || !same(&shelf.objects, &listing.objects);
+            (shelf.objects, shelf.bytes) = (listing.objects, listing.bytes);
+            shelf.freshness = Freshness::Current;
+            is_new
+        });
+    }
+
+    /// An object is new, or has changed.
+    pub(crate) fn put(&self, subject: Subject, object: DynamicObject) -> Result<(), Full> {
+        let (key, kept) = keep(subject, object);
+        let mut full = None;
+        self.change(subject, |shelf| {
+            let before = shelf.objects.get(&key).cloned();
+            shelf.bytes = shelf.bytes - before.as_ref().map_or(0, |kept| kept.json.len()) + kept.json.len();
+            let is_new = before.as_ref().is_none_or(|before| before.json != kept.json);
+            shelf.objects.insert(key, kept);
+            full = check(shelf.objects.len(), shelf.bytes).err();
+            is_new
+        });
+        full.map_or(Ok(()), Err)
+    }
+
+    /// An object is gone.
+    pub(crate) fn remove(&self, subject: Subject, object: DynamicObject) {
+        let (key, _) = keep(subject, object);
+        self.change(subject, |shelf| match shelf.objects.remove(&key) {
+            Some(kept) => {
+                shelf.bytes -= kept.json.len();
+                true
+            }
+            None => false,
+        });
+    }
+
+    /// The API has no such kind.
+    pub(crate) fn absent(&self, subject: Subject) {
+        self.change(subject, |shelf| {
+            let is_new = !matches!(shelf.freshness, Freshness::Absent);
+            (shelf.objects, shelf.bytes, shelf.freshness) = (BTreeMap::new(), 0, Freshness::Absent);
+            is_new
+        });
+    }
+
+    /// The watch is there again, from where it was.
+    pub(crate) fn resumed(&self, subject: Subject) {
+        self.change(subject, |shelf| {
+            let is_new = !matches!(shelf.freshness, Freshness::Current);
+            shelf.freshness = Freshness::Current;
+            is_new
+        });
+    }
+
+    /// Something went wrong: what is there stays, and is getting old.
+    pub(crate) fn failed(&self, subject: Subject, problem: KubeError) {
+        self.change(subject, |shelf| {
+            let (next, is_new) = match &shelf.freshness {
+                Freshness::Current => (Freshness::Behind { since: Instant::now(), problem }, true),
+                Freshness::Behind { since, problem: before } => {
+                    let is_new = *before != problem;
+                    (Freshness::Behind { since: *since, problem }, is_new)
+                }
+                Freshness::NotRead(before) if before.as_ref() == Some(&problem) => {
+                    (Freshness::NotRead(Some(problem)), false)
+                }
+                Freshness::NotRead(_) | Freshness::Absent => (Freshness::NotRead(Some(problem)), true),
+            };
+            shelf.freshness = next;
+            is_new
+        });
+    }
+
+    /// Changes a shelf and wakes whoever waits if it is told that something is new.
+    fn change(&self, subject: Subject, change: impl FnOnce(&mut Shelf) -> bool) {
+        let is_new = self.shelves().get_mut(&subject).is_some_and(change);
+        if is_new {
+            self.changes.send_modify(|count| *count = count.wrapping_add(1));
+        }
+    }
+}
+
+impl Listing {
+    pub(crate) fn add(&mut self, subject: Subject, object: DynamicObject) -> Result<(), Full> {
+        let (key, kept) = keep(subject, object);
+        self.bytes += kept.json.len();
+        if let Some(before) = self.objects.insert(key, kept) {
+            self.bytes -= before.json.len();
+        }
+        check(self.objects.len(), self.bytes)
+    }
+}
+
+fn keep(subject: Subject, object: DynamicObject) -> (Key, Kept) {
+    let metadata = &object.metadata;
+    let key = (metadata.namespace.clone().unwrap_or_default(), metadata.name.clone().unwrap_or_default());
+    let resource_version = metadata.resource_version.clone().unwrap_or_default();
+    let json = trimmed(subject, object).to_string();
+    (key, Kept { json: json.into(), resource_version })
+}
+
+fn same(one: &BTreeMap<Key, Kept>, other: &BTreeMap<Key, Kept>) -> bool {
+    one.len() == other.len() && one.iter().zip(other).all(|((a, x), (b, y))| a == b && x.json == y.json)
+}
+
+fn check(objects: usize, bytes: usize) -> Result<(), Full> {
+    match (objects > MAX_OBJECTS, bytes > MAX_BYTES) {
+        (false, false) => Ok(()),
+        (true, _) => Err(Full(format!("there are more than {MAX_OBJECTS} objects"))),
+        (false, true) => Err(Full(format!("there are more than {MAX_BYTES} bytes of objects"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn node(version: u32, zone: &str) -> DynamicObject {
+        let object: Value = json!({
+            "metadata": {"name": "n", "resourceVersion": version.to_string(), "labels": {"zone": zone}},
+            "status": {"conditions": [{"type": "Ready", "lastHeartbeatTime": version}]},
+        });
+        serde_json::from_value(object).unwrap()
+    }
+
+    fn broken() -> KubeError {
+        KubeError::Unanswered { call: "watch nodes".into(), problem: "gone".into() }
+    }
+
+    #[test]
+    fn only_what_somebody_reads_wakes() {
+        let store = Store::new();
+        let mut changes = store.changes();
+        let mut woken = |act: &dyn Fn()| {
+            changes.mark_unchanged();
+            act();
+            changes.has_changed().unwrap()
+        };
+        assert!(woken(&|| store.replace(Subject::Nodes, Listing::default())));
+        assert!(!woken(&|| store.replace(Subject::Nodes, Listing::default())), "the same list");
+        assert!(woken(&|| store.put(Subject::Nodes, node(1, "a")).unwrap()));
+        assert!(!woken(&|| store.put(Subject::Nodes, node(2, "a")).unwrap()), "a heartbeat");
+        assert!(woken(&|| store.put(Subject::Nodes, node(3, "b")).unwrap()));
+        assert!(woken(&|| store.failed(Subject::Nodes, broken())));
+        assert!(!woken(&|| store.failed(Subject::Nodes, broken())), "it is known already");
+        assert!(woken(&|| store.resumed(Subject::Nodes)));
+        assert!(!woken(&|| store.resumed(Subject::Nodes)));
+        assert!(woken(&|| store.remove(Subject::Nodes, node(4, "b"))));
+        assert!(!woken(&|| store.remove(Subject::Nodes, node(4, "b"))));
+        assert!(woken(&|| store.absent(Subject::Nodes)));
+        assert!(!woken(&|| store.absent(Subject::Nodes)));
+    }
+
+    #[test]
+    fn a_watch_that_broke_keeps_what_was_known_and_since_when_it_is_old() {
+        let store = Store::new();
+        store.replace(Subject::Nodes, Listing::default());
+        store.put(Subject::Nodes, node(1, "a")).unwrap();
+        store.failed(Subject::Nodes, broken());
+        let since = |store: &Store| match &store.shelves()[&Subject::Nodes].freshness {
+            Freshness::Behind { since, .. } => *since,
+            other => panic!("{other:?}"),
+        };
+        let first = since(&store);
+        store.failed(Subject::Nodes, KubeError::TooLarge { call: String::new(), problem: String::new() });
+        assert_eq!(since(&store), first, "the first failure counts");
+        assert_eq!(store.shelves()[&Subject::Nodes].objects.len(), 1);
+    }
+
+    #[test]
+    fn there_is_a_limit() {
+        assert!(check(MAX_OBJECTS, MAX_BYTES).is_ok());
+        assert!(check(MAX_OBJECTS + 1, 0).is_err());
+        assert!(check(0, MAX_BYTES + 1).is_err());
+    }
+}

@@ -1,0 +1,86 @@
+//! What is watched: everything that says something about updates, and of that only what is read.
+
+use crate::resource::{self, Resource};
+
+/// Something about the cluster that is watched. Each is one list and one watch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Subject {
+    /// The cluster's version.
+    ClusterVersion,
+    /// The parts of the platform.
+    ClusterOperators,
+    /// The nodes.
+    Nodes,
+    /// The pools of nodes; hosted control planes have none.
+    MachineConfigPools,
+    /// Optional operators, each once: the copies that OLM puts into other namespaces are left out.
+    ClusterServiceVersions,
+    /// Who uses which API.
+    ApiRequestCounts,
+    /// What an administrator has to acknowledge.
+    AdminGates,
+    /// What an administrator has acknowledged.
+    AdminAcks,
+}
+
+/// Where, and which of them, and how many at once.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Selection {
+    pub(crate) resource: &'static Resource,
+    pub(crate) namespace: Option<&'static str>,
+    /// The only one that is wanted; a role can then be limited to that name.
+    pub(crate) name: Option<&'static str>,
+    pub(crate) labels: Option<&'static str>,
+    /// Objects in a page of a list: fewer where each may be large.
+    pub(crate) page: u32,
+}
+
+impl Subject {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::ClusterVersion,
+        Self::ClusterOperators,
+        Self::Nodes,
+        Self::MachineConfigPools,
+        Self::ClusterServiceVersions,
+        Self::ApiRequestCounts,
+        Self::AdminGates,
+        Self::AdminAcks,
+    ];
+
+    /// A stable word for it, for metrics and messages.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ClusterVersion => "clusterversion",
+            Self::ClusterOperators => "clusteroperators",
+            Self::Nodes => "nodes",
+            Self::MachineConfigPools => "machineconfigpools",
+            Self::ClusterServiceVersions => "clusterserviceversions",
+            Self::ApiRequestCounts => "apirequestcounts",
+            Self::AdminGates => "admin-gates",
+            Self::AdminAcks => "admin-acks",
+        }
+    }
+
+    pub(crate) fn selection(self) -> Selection {
+        let all = |resource| Selection { resource, namespace: None, name: None, labels: None, page: 200 };
+        let config_map =
+            |namespace, name| Selection { namespace: Some(namespace), name: Some(name), ..all(&resource::CONFIG_MAPS) };
+        match self {
+            Self::ClusterVersion => Selection { name: Some("version"), ..all(&resource::CLUSTER_VERSIONS) },
+            Self::ClusterOperators => all(&resource::CLUSTER_OPERATORS),
+            Self::Nodes => all(&resource::NODES),
+            Self::MachineConfigPools => all(&resource::MACHINE_CONFIG_POOLS),
+            Self::ClusterServiceVersions => Selection {
+                // A cluster with a thousand namespaces has a thousand copies of each.
+                labels: Some("!olm.copiedFrom"),
+                page: 50,
+                ..all(&resource::CLUSTER_SERVICE_VERSIONS)
+            },
+            // A day of requests by node and user: up to hundreds of kilobytes each.
+            Self::ApiRequestCounts => Selection { page: 50, ..all(&resource::API_REQUEST_COUNTS) },
+            Self::AdminGates => config_map("openshift-config-managed", "admin-gates"),
+            Self::AdminAcks => config_map("openshift-config", "admin-acks"),
+        }
+    }
+}

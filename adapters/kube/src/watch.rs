@@ -1,0 +1,206 @@
+//! Watching one subject for ever: is the kind there, list it, follow it, and begin again wherever that broke.
+//!
+//! The rules of the API: a list names the moment it is of; a watch goes on from a moment; bookmarks move the moment on while nothing happens; 410 means that the moment
+//! is forgotten, and everything is listed again. A watch that ends by itself is asked for anew from where it was.
+
+use std::time::Duration;
+
+use futures_util::TryStreamExt;
+use kube::api::{ListParams, WatchEvent, WatchParams};
+
+use crate::answer::within;
+use crate::backoff::Backoff;
+use crate::connect::Settings;
+use crate::count::Verb;
+use crate::error::KubeError;
+use crate::resource::Call;
+use crate::store::{Full, Listing, Store};
+use crate::subject::{Selection, Subject};
+
+/// The longest list, in pages: an API that never ends one is not followed for ever.
+const MAX_PAGES: usize = 2_000;
+/// A watch that ends by itself before this was cut short.
+const SHORTEST: Duration = Duration::from_millis(900);
+/// So much later than it should have ended, a watch is given up.
+const SLACK: Duration = Duration::from_secs(10);
+
+/// Watches a subject until the task is dropped.
+pub(crate) async fn watch(client: kube::Client, settings: Settings, subject: Subject, store: Store) {
+    let watcher = Watcher { client, settings, subject, selection: subject.selection(), store };
+    let mut backoff = Backoff::new(watcher.settings.first_wait, watcher.settings.longest_wait);
+    let mut from = None;
+    loop {
+        let wait = match watcher.step(from.take()).await {
+            Next::Follow(moment) => {
+                backoff.reset();
+                from = Some(moment);
+                continue;
+            }
+            Next::EndedSoon(moment) => {
+                from = Some(moment);
+                backoff.wait(&mut rand::thread_rng())
+            }
+            Next::ListAgain => backoff.wait(&mut rand::thread_rng()),
+            Next::Absent => {
+                watcher.store.absent(subject);
+                watcher.settings.absent
+            }
+            Next::Failed(problem, moment) => {
+                watcher.store.failed(subject, problem);
+                from = moment;
+                backoff.wait(&mut rand::thread_rng())
+            }
+        };
+        tokio::time::sleep(wait).await;
+    }
+}
+
+struct Watcher {
+    client: kube::Client,
+    settings: Settings,
+    subject: Subject,
+    selection: Selection,
+    store: Store,
+}
+
+/// What is to be done next.
+enum Next {
+    /// Watch from this moment on.
+    Follow(String),
+    /// The same, but not at once: something cuts every watch short, and asking without a pause would be a storm.
+    EndedSoon(String),
+    /// The moment was forgotten.
+    ListAgain,
+    /// Look later whether the kind has come.
+    Absent,
+    /// Wait, and go on from this moment if there is one.
+    Failed(KubeError, Option<String>),
+}
+
+impl Watcher {
+    async fn step(&self, from: Option<String>) -> Next {
+        match from {
+            Some(moment) => self.follow(moment).await,
+            None => match self.is_there().await {
+                Ok(true) => self.list().await,
+                Ok(false) => Next::Absent,
+                Err(problem) => Next::Failed(problem, None),
+            },
+        }
+    }
+
+    /// Whether the API has the kind. What Kubernetes itself has is not asked for.
+    async fn is_there(&self) -> Result<bool, KubeError> {
+        let resource = self.selection.resource;
+        if resource.group.is_empty() {
+            return Ok(true);
+        }
+        let (call, version) = (self.call(Verb::Discover), resource.api_version());
+        let found = within(self.settings.request, &call, self.client.list_api_group_resources(&version)).await;
+        match found {
+            Ok(list) => Ok(list.resources.iter().any(|one| one.name == resource.plural)),
+            Err(KubeError::NotFound { .. }) => Ok(false),
+            Err(problem) => Err(problem),
+        }
+    }
+
+    /// Reads all of them, page by page.
+    async fn list(&self) -> Next {
+        let (api, call) = (self.selection.resource.api(&self.client, self.selection.namespace), self.call(Verb::List));
+        let mut parameters = ListParams { limit: Some(self.selection.page), ..ListParams::default() };
+        parameters.field_selector = self.field_selector();
+        parameters.label_selector = self.selection.labels.map(str::to_owned);
+        let mut listing = Listing::default();
+        for _ in 0..MAX_PAGES {
+            let page = match within(self.settings.request, &call, api.list(&parameters)).await {
+                Ok(page) => page,
+                Err(KubeError::NotFound { .. }) => return Next::Absent,
+                Err(problem) => return Next::Failed(problem, None),
+            };
+            for object in page.items {
+                if let Err(full) = listing.add(self.subject, object) {
+                    return Next::Failed(too_large(&call, full), None);
+                }
+            }
+            parameters.continue_token = page.metadata.continue_.filter(|token| !token.is_empty());
+            if parameters.continue_token.is_none() {
+                self.store.replace(self.subject, listing);
+                return Next::Follow(page.metadata.resource_version.unwrap_or_default());
+            }
+        }
+        Next::Failed(too_large(&call, Full(format!("the list has more than {MAX_PAGES} pages"))), None)
+    }
+
+    /// Follows changes until the watch ends or breaks.
+    async fn follow(&self, mut moment: String) -> Next {
+        let call = self.call(Verb::Watch);
+        let api = self.selection.resource.api(&self.client, self.selection.namespace);
+        let parameters = WatchParams {
+            timeout: Some(u32::try_from(self.settings.watch.as_secs()).unwrap_or(u32::MAX)),
+            field_selector: self.field_selector(),
+            label_selector: self.selection.labels.map(str::to_owned),
+            bookmarks: true,
+            send_initial_events: false,
+        };
+        let stream = match within(self.settings.request, &call, api.watch(&parameters, &moment)).await {
+            Ok(stream) => stream,
+            Err(problem) => return broken(problem, moment),
+        };
+        self.store.resumed(self.subject);
+        let mut stream = std::pin::pin!(stream);
+        let began = tokio::time::Instant::now();
+        let end = began + self.settings.watch + SLACK;
+        loop {
+            let event = match tokio::time::timeout_at(end, stream.try_next()).await {
+                Ok(Ok(Some(event))) => event,
+                Ok(Ok(None)) if began.elapsed() < SHORTEST => return Next::EndedSoon(moment),
+                Ok(Ok(None)) => return Next::Follow(moment),
+                Ok(Err(error)) => return broken(KubeError::of(&call, error), moment),
+                Err(_) => return Next::Failed(KubeError::too_slow(&call, self.settings.watch.as_secs()), Some(moment)),
+            };
+            let put = match event {
+                WatchEvent::Added(object) | WatchEvent::Modified(object) => {
+                    moment = object.metadata.resource_version.clone().unwrap_or(moment);
+                    self.store.put(self.subject, object)
+                }
+                WatchEvent::Deleted(object) => {
+                    moment = object.metadata.resource_version.clone().unwrap_or(moment);
+                    self.store.remove(self.subject, object);
+                    Ok(())
+                }
+                WatchEvent::Bookmark(bookmark) => {
+                    moment = bookmark.metadata.resource_version;
+                    Ok(())
+                }
+                WatchEvent::Error(status) => {
+                    return broken(KubeError::answered(&call, status.code, &status.message), moment);
+                }
+            };
+            if let Err(full) = put {
+                return Next::Failed(too_large(&call, full), None);
+            }
+        }
+    }
+
+    fn field_selector(&self) -> Option<String> {
+        self.selection.name.map(|name| format!("metadata.name={name}"))
+    }
+
+    fn call(&self, verb: Verb) -> Call<'_> {
+        Call { name: self.selection.name, ..Call::new(verb, self.selection.resource).within(self.selection.namespace) }
+    }
+}
+
+/// Where to go on after a watch broke.
+fn broken(problem: KubeError, moment: String) -> Next {
+    match problem {
+        KubeError::Answer { code: 410, .. } => Next::ListAgain,
+        // The kind was taken away: begin at the beginning.
+        KubeError::NotFound { .. } => Next::Failed(problem, None),
+        problem => Next::Failed(problem, Some(moment)),
+    }
+}
+
+fn too_large(call: &Call<'_>, full: Full) -> KubeError {
+    KubeError::TooLarge { call: call.to_string(), problem: full.0 }
+}

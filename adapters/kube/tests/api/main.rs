@@ -1,0 +1,13 @@
+//! The adapter against a real API server: reading, writing, leading, outages, roles. One server for all, one test at a time.
+
+#![allow(clippy::unwrap_used)]
+
+mod leading;
+mod manifests;
+mod outages;
+mod reading;
+mod roles;
+mod strange;
+mod support;
+mod updating;
+mod writing;

@@ -1,0 +1,37 @@
+//! Accounts and roles of tests.
+
+use http::Request;
+use serde_json::{Value, json};
+
+use crate::server::KubeApi;
+
+impl KubeApi {
+    /// A token for a service account, made as Kubernetes makes those of pods. The account is made if it is not there.
+    pub async fn token_of(&self, namespace: &str, account: &str) -> String {
+        let object = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account, "namespace": namespace}});
+        self.put(object).await;
+        let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token");
+        let body = json!({
+            "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
+            "spec": {"audiences": ["https://towpath.invalid"], "expirationSeconds": 3600},
+        });
+        let request =
+            Request::post(path).header("content-type", "application/json").body(body.to_string().into_bytes());
+        let answer: Value = self.admin.request(request.unwrap()).await.unwrap();
+        answer["status"]["token"].as_str().expect("a token").to_owned()
+    }
+
+    /// Lets a service account do this, everywhere: groups, resources and verbs of a ClusterRole's rules.
+    pub async fn allow(&self, namespace: &str, account: &str, rules: Value) {
+        let name = format!("towpath-test-{account}");
+        let version = "rbac.authorization.k8s.io/v1";
+        self.put(json!({"apiVersion": version, "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules}))
+            .await;
+        self.put(json!({
+            "apiVersion": version, "kind": "ClusterRoleBinding", "metadata": {"name": name},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
+            "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace}],
+        }))
+        .await;
+    }
+}

@@ -1,0 +1,137 @@
+//! OpenShift's kinds, as small as they can be and still refuse what a real cluster refuses.
+
+use serde_json::{Value, json};
+
+/// Whether ClusterVersion has the property `spec.automaticUpdates`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AutomaticUpdates {
+    /// It has. No shipped release of OpenShift is so yet.
+    Property,
+    /// It has not, and drops it silently from whatever is written.
+    Unknown,
+}
+
+/// A kind that is not Kubernetes' own.
+#[derive(Debug, Clone, Copy)]
+pub struct Crd {
+    /// Its group.
+    pub group: &'static str,
+    /// Its version.
+    pub version: &'static str,
+    /// Its name.
+    pub kind: &'static str,
+    /// Its name in addresses.
+    pub plural: &'static str,
+    scope: &'static str,
+}
+
+/// All of them.
+pub const CRDS: [Crd; 5] = [
+    Crd {
+        group: "config.openshift.io",
+        version: "v1",
+        kind: "ClusterVersion",
+        plural: "clusterversions",
+        scope: "Cluster",
+    },
+    Crd {
+        group: "config.openshift.io",
+        version: "v1",
+        kind: "ClusterOperator",
+        plural: "clusteroperators",
+        scope: "Cluster",
+    },
+    Crd {
+        group: "operators.coreos.com",
+        version: "v1alpha1",
+        kind: "ClusterServiceVersion",
+        plural: "clusterserviceversions",
+        scope: "Namespaced",
+    },
+    Crd {
+        group: "apiserver.openshift.io",
+        version: "v1",
+        kind: "APIRequestCount",
+        plural: "apirequestcounts",
+        scope: "Cluster",
+    },
+    Crd {
+        group: "machineconfiguration.openshift.io",
+        version: "v1",
+        kind: "MachineConfigPool",
+        plural: "machineconfigpools",
+        scope: "Cluster",
+    },
+];
+
+impl Crd {
+    /// The name of its definition.
+    pub fn name(&self) -> String {
+        format!("{}.{}", self.plural, self.group)
+    }
+
+    pub(crate) fn api_version(&self) -> String {
+        format!("{}/{}", self.group, self.version)
+    }
+
+    /// Its definition.
+    pub fn definition(&self, automatic_updates: AutomaticUpdates) -> Value {
+        let anything = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        let spec = match self.kind {
+            "ClusterVersion" => cluster_version_spec(automatic_updates),
+            _ => anything.clone(),
+        };
+        json!({
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": self.name(), "annotations": {"api-approved.kubernetes.io": "unapproved, for tests"}},
+            "spec": {
+                "group": self.group,
+                "scope": self.scope,
+                "names": {
+                    "kind": self.kind,
+                    "listKind": format!("{}List", self.kind),
+                    "plural": self.plural,
+                    "singular": self.kind.to_lowercase(),
+                },
+                "versions": [{
+                    "name": self.version,
+                    "served": true,
+                    "storage": true,
+                    "subresources": {"status": {}},
+                    "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec, "status": anything}}},
+                }],
+            },
+        })
+    }
+}
+
+/// With the real names, so that a misspelt one is dropped as a real cluster drops it; and with the rule that a real cluster has about an architecture and an image.
+fn cluster_version_spec(automatic_updates: AutomaticUpdates) -> Value {
+    let (text, flag) = (json!({"type": "string"}), json!({"type": "boolean"}));
+    let anything = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let mut spec = json!({
+        "type": "object",
+        "required": ["clusterID"],
+        "properties": {
+            "clusterID": text,
+            "upstream": text,
+            "channel": text,
+            "desiredUpdate": {
+                "type": "object",
+                "properties": {"architecture": {"type": "string", "enum": ["Multi", ""]}, "version": text, "image": text, "force": flag},
+                "not": {
+                    "required": ["architecture", "image"],
+                    "properties": {"architecture": {"minLength": 1}, "image": {"minLength": 1}},
+                },
+            },
+            "capabilities": anything,
+            "overrides": {"type": "array", "items": anything},
+            "signatureStores": {"type": "array", "items": anything},
+        },
+    });
+    if automatic_updates == AutomaticUpdates::Property {
+        spec["properties"]["automaticUpdates"] = flag;
+    }
+    spec
+}
