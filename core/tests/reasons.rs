@@ -46,7 +46,7 @@ fn every_code_is_there_once() {
     let different: BTreeSet<&str> = all.iter().copied().collect();
     assert_eq!(different.len(), all.len());
     // As many as `help` has: whoever adds a reason adds an example.
-    assert_eq!(all.len(), 71);
+    assert_eq!(all.len(), 73);
 }
 
 /// What helps. A new reason does not compile without a line here.
@@ -97,6 +97,10 @@ fn help_of_automatic(reason: &AutomaticReason) -> &'static str {
         }
         AutomaticReason::MetadataUnknown => "see that the agent can read the image in its registry",
         AutomaticReason::OtherRelease { .. } => "find out who offers it: this is how an attack looks",
+        AutomaticReason::OtherArch { .. } => "let the cluster ask for the updates of its own architecture",
+        AutomaticReason::ArchUnknown { .. } => {
+            "see that the agent can read the image that the cluster runs, and its signature"
+        }
         AutomaticReason::OnlyClaimed { .. } => "take it by hand if it is right for you",
         AutomaticReason::GraphWentBack { .. } => "find out which service answers, and from what data",
         AutomaticReason::GraphTooOld { .. } => "see that the service reads its sources; its `/readyz` says",
@@ -235,7 +239,7 @@ fn automatic() -> Vec<Reason> {
         AutomaticReason::NotOptedIn,
         AutomaticReason::NotAtRest { condition: "Progressing".into(), message: "Working towards 4.20.2".into() },
         AutomaticReason::RestUnknown { condition: "Failing".into() },
-        AutomaticReason::UpdateAsked { asked: Asked { version: Some(version("4.20.2")), image: None } },
+        AutomaticReason::UpdateAsked { asked: Asked { version: Some(version("4.20.2")), ..Asked::default() } },
         AutomaticReason::CurrentUnknown,
         AutomaticReason::NotRecommended { reason, message },
         AutomaticReason::AdviceUnknown { reason: unknown, message: why },
@@ -251,6 +255,8 @@ fn automatic() -> Vec<Reason> {
         AutomaticReason::NotSigned { found: "there is no signature for it".into() },
         AutomaticReason::MetadataUnknown,
         AutomaticReason::OtherRelease { is: "4.19.0".into() },
+        AutomaticReason::OtherArch { is: "arm64".into(), runs: "amd64".into() },
+        AutomaticReason::ArchUnknown { current: current.clone() },
         AutomaticReason::OnlyClaimed { current },
         AutomaticReason::GraphWentBack { seen: next, now: noon() },
         AutomaticReason::GraphTooOld { good_at: noon() },

@@ -44,7 +44,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             request: Duration::from_secs(30),
-            // Eight watches, each asked for every 290 s, are a hundred requests an hour. A connection that died without a word is noticed as late as that.
+            // Nine watches, each asked for every 290 s, are 111 requests an hour. A connection that died without a word is noticed as late as that.
             watch: Duration::from_secs(290),
             absent: Duration::from_secs(600),
             first_wait: Duration::from_millis(500),

@@ -69,7 +69,7 @@ impl Cluster {
     /// Lets our ClusterOperator say this. If it says so already, as far as the watch has told, nothing is asked of the API. A condition keeps the time of its last
     /// transition as long as its status stays the same.
     pub async fn publish(&self, wanted: &OperatorStatus, now: Timestamp) -> Result<Published, KubeError> {
-        if self.watched_operator().is_some_and(|object| says(&object["status"], wanted)) {
+        if self.is_published(wanted) {
             return Ok(Published::Unchanged);
         }
         let api = CLUSTER_OPERATORS.api(&self.client, None);
@@ -93,9 +93,9 @@ impl Cluster {
         Ok(Published::Written)
     }
 
-    /// Whether the watch has brought our ClusterOperator.
-    pub fn has_operator(&self) -> bool {
-        self.watched_operator().is_some()
+    /// Whether our ClusterOperator says this, as far as the watch has told.
+    pub fn is_published(&self, wanted: &OperatorStatus) -> bool {
+        self.watched_operator().is_some_and(|object| says(&object["status"], wanted))
     }
 
     fn watched_operator(&self) -> Option<Value> {

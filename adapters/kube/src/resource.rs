@@ -18,6 +18,8 @@ pub(crate) const CLUSTER_VERSIONS: Resource =
     Resource { group: "config.openshift.io", version: "v1", kind: "ClusterVersion", plural: "clusterversions" };
 pub(crate) const CLUSTER_OPERATORS: Resource =
     Resource { group: "config.openshift.io", version: "v1", kind: "ClusterOperator", plural: "clusteroperators" };
+pub(crate) const INFRASTRUCTURES: Resource =
+    Resource { group: "config.openshift.io", version: "v1", kind: "Infrastructure", plural: "infrastructures" };
 pub(crate) const NODES: Resource = Resource { group: "", version: "v1", kind: "Node", plural: "nodes" };
 pub(crate) const MACHINE_CONFIG_POOLS: Resource = Resource {
     group: "machineconfiguration.openshift.io",

@@ -1,6 +1,6 @@
 //! What is known of a cluster at one moment, in the form that `formats::cluster_objects` reads.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,8 @@ pub struct Objects {
     /// A file for each subject that was read, be it an old copy; a subject that is not there has no file, so that it is unknown. What this agent has said itself,
     /// its ClusterOperator, is not among them: it is no fact about the cluster.
     pub files: Vec<SourceFile>,
+    /// Subjects of which there is nothing: everything was read, and nothing was there, or the API does not have the kind.
+    pub none: BTreeSet<Subject>,
     /// The ClusterVersion, if there is one.
     pub version: Option<SeenVersion>,
     /// How fresh each subject is.
@@ -52,8 +54,11 @@ pub enum State {
 pub(crate) fn of(shelves: &BTreeMap<Subject, Shelf>, now: Instant) -> Objects {
     let was_read = |shelf: &Shelf| matches!(shelf.freshness, Freshness::Current | Freshness::Behind { .. });
     let read = shelves.iter().filter(|(_, shelf)| was_read(shelf));
+    let has_none = |shelf: &Shelf| shelf.objects.is_empty() && !matches!(shelf.freshness, Freshness::NotRead(_));
+    let none = shelves.iter().filter(|(_, shelf)| has_none(shelf));
     Objects {
         files: read.map(|(subject, shelf)| file(*subject, shelf)).collect(),
+        none: none.map(|(subject, _)| *subject).collect(),
         version: shelves.get(&Subject::ClusterVersion).and_then(|shelf| shelf.objects.values().next()).map(seen),
         states: shelves.iter().map(|(subject, shelf)| (*subject, state(&shelf.freshness, now))).collect(),
     }

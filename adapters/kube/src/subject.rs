@@ -9,6 +9,8 @@ pub enum Subject {
     ClusterVersion,
     /// The parts of the platform.
     ClusterOperators,
+    /// What the cluster runs on.
+    Infrastructure,
     /// The nodes.
     Nodes,
     /// The pools of nodes; hosted control planes have none.
@@ -37,9 +39,10 @@ pub(crate) struct Selection {
 
 impl Subject {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::ClusterVersion,
         Self::ClusterOperators,
+        Self::Infrastructure,
         Self::Nodes,
         Self::MachineConfigPools,
         Self::ClusterServiceVersions,
@@ -53,6 +56,7 @@ impl Subject {
         match self {
             Self::ClusterVersion => "clusterversion",
             Self::ClusterOperators => "clusteroperators",
+            Self::Infrastructure => "infrastructure",
             Self::Nodes => "nodes",
             Self::MachineConfigPools => "machineconfigpools",
             Self::ClusterServiceVersions => "clusterserviceversions",
@@ -69,6 +73,7 @@ impl Subject {
         match self {
             Self::ClusterVersion => Selection { name: Some("version"), ..all(&resource::CLUSTER_VERSIONS) },
             Self::ClusterOperators => all(&resource::CLUSTER_OPERATORS),
+            Self::Infrastructure => Selection { name: Some("cluster"), ..all(&resource::INFRASTRUCTURES) },
             Self::Nodes => all(&resource::NODES),
             Self::MachineConfigPools => all(&resource::MACHINE_CONFIG_POOLS),
             Self::ClusterServiceVersions => Selection {

@@ -35,6 +35,7 @@ pub(crate) fn trimmed(subject: Subject, object: DynamicObject) -> Value {
             kept.append(&mut data);
         }
         Subject::ClusterOperators => keep(&mut kept, &mut data, "status", &["conditions", "versions"]),
+        Subject::Infrastructure => keep(&mut kept, &mut data, "status", &["platform", "platformStatus"]),
         Subject::Nodes => {
             name.insert("labels".to_owned(), json!(metadata.labels.unwrap_or_default()));
             keep(&mut kept, &mut data, "status", &["nodeInfo"]);

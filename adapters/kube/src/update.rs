@@ -53,7 +53,7 @@ pub enum Remembered {
 }
 
 impl Cluster {
-    /// Asks for an update, if the ClusterVersion is still as it was seen. Other fields stay as they are, except `force`: what a person once forced is not forced again.
+    /// Asks for an update, if the ClusterVersion is still as it was seen. What a person once forced is not forced again, and the architecture that they once asked for, which an image may not stand beside, is that of the image.
     ///
     /// After [`KubeError::Unanswered`] nobody knows whether it was done; doing it again with the same resource version cannot do it twice.
     pub async fn start_update(&self, seen_resource_version: &str, update: Update<'_>) -> Result<Started, KubeError> {
@@ -63,7 +63,7 @@ impl Cluster {
                 "resourceVersion": seen_resource_version,
                 "annotations": { RECORD_ANNOTATION: update.record },
             },
-            "spec": { "desiredUpdate": { "version": update.version, "image": update.image, "force": null } },
+            "spec": { "desiredUpdate": { "version": update.version, "image": update.image, "architecture": null, "force": null } },
         });
         match self.patch_version(&patch).await {
             Ok(()) => Ok(Started::Started),

@@ -14,6 +14,7 @@ mod metrics;
 mod operations;
 mod page_cache;
 mod path;
+mod probes;
 mod ready;
 mod reload;
 mod server;
@@ -38,6 +39,7 @@ pub use fleet::{
 };
 pub use managed::{Allowed, Managed};
 pub use metrics::{Metrics, ReloadResult};
+pub use probes::{Probe, ProbeAnswer, Probes};
 pub use reload::{ReloadDoor, ReloadRequest, Woken};
 pub use server::{Limits, Server};
 pub use signatures::{KeyringHealth, SignatureHealth, StoreHealth};

@@ -10,7 +10,7 @@ use towpath_core::domain::automatic::{
 };
 use towpath_core::domain::fleet::Name;
 use towpath_core::domain::readiness::{Facts, HistoryEntry, Node, Pool, Progress};
-use towpath_core::domain::{Answer, Fact, Minor, SignatureVerdict, Signer, Version};
+use towpath_core::domain::{Answer, Arch, Fact, Minor, SignatureVerdict, Signer, Version};
 use towpath_core::rules::automatic::Moment;
 
 /// All that a decision depends on.
@@ -47,7 +47,8 @@ pub(crate) fn verified() -> SignatureVerdict {
 /// A signed image that says these things.
 pub(crate) fn witness(is: &str, previous: &[&str], next: &[&str]) -> Witness {
     let versions = |list: &[&str]| list.iter().map(|text| version(text)).collect();
-    let declared = Declared { version: is.into(), previous: versions(previous), next: versions(next) };
+    let declared =
+        Declared { version: is.into(), arch: Arch::default(), previous: versions(previous), next: versions(next) };
     Witness { signature: verified(), declared: Fact::Known(declared) }
 }
 
@@ -56,7 +57,7 @@ pub(crate) fn offer(to: &str) -> Offer {
 }
 
 pub(crate) fn asked(to: &str) -> Asked {
-    Asked { version: Some(version(to)), image: Some(image(to)) }
+    Asked { version: Some(version(to)), image: Some(image(to)), ..Asked::default() }
 }
 
 pub(crate) fn condition(status: Status) -> Condition {

@@ -9,7 +9,7 @@ use cluster::{Story, asked, at, condition, image, offer, version, witness};
 use jiff::SignedDuration;
 use towpath_core::domain::automatic::{Advice, Asked, Downgrades, Evidence, OptIn, Pin, Proof, Stamp, Status, Witness};
 use towpath_core::domain::fleet::{MaintenanceWindow, Schedule};
-use towpath_core::domain::{Fact, Refusal, SignatureVerdict};
+use towpath_core::domain::{Arch, Fact, Refusal, SignatureVerdict};
 
 #[track_caller]
 fn check(story: &Story, expected: &str) {
@@ -60,11 +60,18 @@ fn a_cluster_that_is_not_at_rest_is_left_alone() {
 fn what_a_person_asked_for_comes_first() {
     let person = |choice: Asked| Story::but(|story| story.standing.asked = Some(choice));
     check(&person(asked("4.20.2")), "waits: UpdateAsked");
-    check(&person(Asked { version: None, image: Some(image("4.20.9")) }), "waits: UpdateAsked");
-    check(&person(Asked { version: Some(version("4.20.2")), image: None }), "waits: UpdateAsked");
+    check(&person(Asked { image: Some(image("4.20.9")), ..Asked::default() }), "waits: UpdateAsked");
+    check(&person(Asked { version: Some(version("4.20.2")), ..Asked::default() }), "waits: UpdateAsked");
+    check(&person(Asked { unread: Some("next".into()), ..Asked::default() }), "waits: UpdateAsked");
+    check(&person(Asked { arch: Some("Multi".into()), ..asked("4.20.1") }), "waits: UpdateAsked");
+    let is_multi = Story::but(|story| {
+        let multi = Asked { arch: Some("Multi".into()), ..asked("4.20.1") };
+        (story.standing.asked, story.standing.desired) = (Some(multi.clone()), Some(multi));
+    });
+    check(&is_multi, "takes 4.20.3");
     // What the cluster runs already has been asked for at some time.
     check(&person(asked("4.20.1")), "takes 4.20.3");
-    check(&person(Asked { version: None, image: None }), "takes 4.20.3");
+    check(&person(Asked::default()), "takes 4.20.3");
 }
 
 #[test]
@@ -156,6 +163,15 @@ fn a_rogue_upstream_gets_nothing_installed() {
     check(&offered("4.20.0", witness("4.20.0", &["4.20.1"], &[]), source()), "refuses: NotNewer");
     check(&offered("4.20.1", witness("4.20.1", &["4.20.1"], &[]), source()), "refuses: NotNewer");
     check(&offered("4.22.0", witness("4.22.0", &["4.20.1"], &[]), source()), "refuses: SkipsMinor");
+    check(&offered("5.1.0", witness("5.1.0", &["4.20.1"], &[]), source()), "refuses: KubernetesUnknown SkipsMinor");
+    check(&offered("6.0.0", witness("6.0.0", &["4.20.1"], &[]), source()), "refuses: KubernetesUnknown SkipsMinor");
+    // The same release for other machines; and where what the cluster runs cannot be read, nothing is guessed.
+    let mut other = witness("4.20.3", &["4.20.1"], &[]);
+    if let Fact::Known(declared) = &mut other.declared {
+        declared.arch = Arch::new("arm64");
+    }
+    check(&offered("4.20.3", other, source()), "refuses: OtherArch");
+    check(&offered("4.20.3", witness("4.20.3", &["4.20.1"], &[]), Witness::absent("not asked")), "waits: ArchUnknown");
 }
 
 #[test]

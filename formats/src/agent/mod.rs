@@ -1,11 +1,13 @@
 //! The agent: its policy file, what it remembers, and what it tells.
 
 mod json;
+mod news;
 mod policy;
 mod record;
 mod text;
 
 pub use json::json;
+pub use news::{News, Weight, news, of_gate};
 pub use policy::{AgentPolicy, read as read_policy};
 pub use record::{read as read_record, write as write_record};
 pub use text::{Condition, text, upgradeable};

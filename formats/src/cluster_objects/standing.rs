@@ -59,8 +59,14 @@ fn opt_in(object: &Object, spec: Option<&Node>) -> OptIn {
 }
 
 fn asked(node: &Node) -> Asked {
-    let image = text(node, "image");
-    Asked { version: text(node, "version").parse().ok(), image: (!image.is_empty()).then(|| image.into()) }
+    let given = |name| Some(text(node, name)).filter(|text| !text.is_empty());
+    let version = given("version").map(|text| text.parse().map_err(|_| text.into()));
+    Asked {
+        version: version.clone().and_then(Result::ok),
+        unread: version.and_then(Result::err),
+        image: given("image").map(Into::into),
+        arch: given("architecture").map(Into::into),
+    }
 }
 
 fn offer(reader: &mut Reader, release: &Node, advice: Advice) -> Option<Offer> {

@@ -26,7 +26,14 @@ pub struct Crd {
 }
 
 /// All of them.
-pub const CRDS: [Crd; 5] = [
+pub const CRDS: [Crd; 6] = [
+    Crd {
+        group: "config.openshift.io",
+        version: "v1",
+        kind: "Infrastructure",
+        plural: "infrastructures",
+        scope: "Cluster",
+    },
     Crd {
         group: "config.openshift.io",
         version: "v1",
@@ -106,7 +113,7 @@ impl Crd {
     }
 }
 
-/// With the real names, so that a misspelt one is dropped as a real cluster drops it; and with the rule that a real cluster has about an architecture and an image.
+/// With the real names, so that a misspelt one is dropped as a real cluster drops it; and with the rule that a real cluster has about an architecture and an image. The limit is a test's own: something must be refused.
 fn cluster_version_spec(automatic_updates: AutomaticUpdates) -> Value {
     let (text, flag) = (json!({"type": "string"}), json!({"type": "boolean"}));
     let anything = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
@@ -119,7 +126,7 @@ fn cluster_version_spec(automatic_updates: AutomaticUpdates) -> Value {
             "channel": text,
             "desiredUpdate": {
                 "type": "object",
-                "properties": {"architecture": {"type": "string", "enum": ["Multi", ""]}, "version": text, "image": text, "force": flag},
+                "properties": {"architecture": {"type": "string", "enum": ["Multi", ""]}, "version": text, "image": {"type": "string", "maxLength": 1024}, "force": flag},
                 "not": {
                     "required": ["architecture", "image"],
                     "properties": {"architecture": {"minLength": 1}, "image": {"minLength": 1}},

@@ -16,6 +16,7 @@ async fn a_role_that_is_too_small_is_told_by_verb_and_resource_and_seen_when_it_
     let most = [
         "clusterversions",
         "clusteroperators",
+        "infrastructures",
         "machineconfigpools",
         "clusterserviceversions",
         "apirequestcounts",

@@ -63,12 +63,16 @@ async fn what_the_api_does_not_want_is_told() {
     api.put(object).await;
     let cluster = cluster(&api).await;
     let seen = cluster.objects().version.unwrap();
-    match cluster.start_update(&seen.resource_version, update("")).await.unwrap() {
+    let started = cluster.start_update(&seen.resource_version, update("")).await.unwrap();
+    assert_eq!(started, Started::Started, "an architecture that was asked for once gives way to an image");
+    assert_eq!(api.cluster_version().await["spec"]["desiredUpdate"].get("architecture"), None);
+    let seen = api.cluster_version().await["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
+    let image = "x".repeat(2_000);
+    match cluster.start_update(&seen, Update { version: "4.9.3", image: &image, record: "" }).await.unwrap() {
         Started::Refused(message) => assert!(message.contains("spec.desiredUpdate"), "{message}"),
-        other => panic!("an architecture and an image together: {other:?}"),
+        other => panic!("a name without end: {other:?}"),
     }
-    let kept = json!({"architecture": "Multi", "version": "4.9.1"});
-    assert_eq!(api.cluster_version().await["spec"]["desiredUpdate"], kept);
+    assert_eq!(api.cluster_version().await["spec"]["desiredUpdate"]["version"], "4.9.2");
 }
 
 #[tokio::test]
@@ -106,7 +110,7 @@ async fn our_operator_is_written_when_it_says_something_new_and_only_then() {
     let first = status(Status::True, "");
     assert_eq!(cluster.publish(&first, time("2026-01-01T00:00:00Z")).await.unwrap(), Published::Written);
     assert_eq!(said().await["versions"], json!([{"name": "operator", "version": "0.1.0"}]));
-    until(&cluster, "our own operator comes back", |_| cluster_says(&cluster)).await;
+    until(&cluster, "our own operator comes back", |_| cluster.is_published(&first)).await;
     let before = cluster.requests();
     for _ in 0..10 {
         assert_eq!(cluster.publish(&first, time("2026-01-01T00:01:00Z")).await.unwrap(), Published::Unchanged);
@@ -128,11 +132,6 @@ async fn our_operator_is_written_when_it_says_something_new_and_only_then() {
         changes.next().await;
     }
     assert_eq!(said().await["conditions"][1]["message"], "no");
-}
-
-/// Whether the watch has brought our own operator: then publishing the same asks nothing.
-fn cluster_says(cluster: &towpath_kube::Cluster) -> bool {
-    cluster.objects().states.contains_key(&Subject::ClusterOperators) && cluster.has_operator()
 }
 
 #[tokio::test]

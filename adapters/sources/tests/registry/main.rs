@@ -10,6 +10,7 @@ mod broken;
 mod cache;
 mod graph_data;
 mod network;
+mod one_release;
 mod real;
 
 use std::time::Duration;

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 use crate::domain::fleet::Name;
-use crate::domain::{Fact, SignatureVerdict, Version};
+use crate::domain::{Arch, Fact, SignatureVerdict, Version};
 
 /// What is known of an offer, and of the release that it leaves.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub struct Witness {
 pub struct Declared {
     /// Which release it is; as it is written, since it has to be the very same.
     pub version: Name,
+    /// For which machines.
+    pub arch: Arch,
     /// From which releases one may come.
     pub previous: BTreeSet<Version>,
     /// To which releases one may go.

@@ -1,6 +1,6 @@
 //! What is remembered between two looks at a cluster, wherever the agent runs next.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::domain::Version;
 
@@ -15,6 +15,20 @@ pub struct Memory {
     pub failed: Option<(Version, Timestamp)>,
     /// The newest time at which a graph that we were shown was good.
     pub graph_good_at: Option<Timestamp>,
+}
+
+/// By so much the newest good graph has to be newer than the one that is written down, to be written down alone.
+const WORTH_WRITING: SignedDuration = SignedDuration::from_hours(24);
+
+impl Memory {
+    /// Whether it has to be written down in the place of another. That graphs go on being good is no reason for a write every few minutes.
+    pub fn is_worth_writing_over(&self, before: &Self) -> bool {
+        let is_newer = match (self.graph_good_at, before.graph_good_at) {
+            (Some(now), Some(before)) => now.duration_since(before) >= WORTH_WRITING,
+            (now, before) => now != before,
+        };
+        is_newer || *self != Self { graph_good_at: self.graph_good_at, ..before.clone() }
+    }
 }
 
 /// An update that we started.

@@ -96,6 +96,18 @@ pub enum AutomaticReason {
         /// What the image is.
         is: Name,
     },
+    /// Its image is signed, but is for other machines.
+    OtherArch {
+        /// For which.
+        is: Name,
+        /// What the cluster's release is for.
+        runs: Name,
+    },
+    /// For which machines the cluster's own release is, is not known for certain.
+    ArchUnknown {
+        /// What the cluster runs.
+        current: Version,
+    },
     /// Neither its image nor that of the cluster's release names this update, so only the graph says that there is one.
     OnlyClaimed {
         /// What the cluster runs.
@@ -140,6 +152,8 @@ impl AutomaticReason {
             Self::NotSigned { .. } => "NotSigned",
             Self::MetadataUnknown => "MetadataUnknown",
             Self::OtherRelease { .. } => "OtherRelease",
+            Self::OtherArch { .. } => "OtherArch",
+            Self::ArchUnknown { .. } => "ArchUnknown",
             Self::OnlyClaimed { .. } => "OnlyClaimed",
             Self::GraphWentBack { .. } => "GraphWentBack",
             Self::GraphTooOld { .. } => "GraphTooOld",
@@ -183,6 +197,15 @@ impl fmt::Display for AutomaticReason {
             Self::NotSigned { found } => f.write_str(found),
             Self::MetadataUnknown => f.write_str("what its image says of itself cannot be read"),
             Self::OtherRelease { is } => write!(f, "its image is signed, but is {is}"),
+            Self::OtherArch { is, runs } => {
+                write!(f, "its image is signed, but is for {is}, and the cluster runs a release for {runs}")
+            }
+            Self::ArchUnknown { current } => {
+                write!(
+                    f,
+                    "the signed image of {current}, which the cluster runs, cannot be read, so for which machines it is is not known"
+                )
+            }
             Self::OnlyClaimed { current } => {
                 write!(
                     f,

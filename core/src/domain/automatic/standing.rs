@@ -35,13 +35,17 @@ pub enum OptIn {
     NotWanted,
 }
 
-/// A version, an image, or both.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+/// A version, an image, or both; perhaps another architecture.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Asked {
     /// The version.
     pub version: Option<Version>,
+    /// The version, if it is none that we can read.
+    pub unread: Option<Name>,
     /// The image, as a pull spec.
     pub image: Option<Name>,
+    /// The architecture: `Multi`, or whatever there will be.
+    pub arch: Option<Name>,
 }
 
 /// What a cluster says of itself.
@@ -126,14 +130,7 @@ impl Standing {
 
     /// What was asked for and is not what it runs or is on its way to.
     pub fn open_request(&self) -> Option<&Asked> {
-        let desired = self.desired.as_ref();
-        let is_met = |asked: &Asked| {
-            let same_version =
-                asked.version.is_none() || desired.is_some_and(|desired| desired.version == asked.version);
-            let same_image = asked.image.is_none() || desired.is_some_and(|desired| desired.image == asked.image);
-            same_version && same_image
-        };
-        self.asked.as_ref().filter(|asked| !is_met(asked))
+        self.asked.as_ref().filter(|asked| !asked.is_met_by(self.desired.as_ref()))
     }
 
     /// What it says of itself.
@@ -142,12 +139,27 @@ impl Standing {
     }
 }
 
+impl Asked {
+    /// Whether a cluster that runs this, or is on its way to it, does all that was asked. What is not mentioned is not asked.
+    fn is_met_by(&self, desired: Option<&Self>) -> bool {
+        let nothing = Self::default();
+        let desired = desired.unwrap_or(&nothing);
+        (self.version.is_none() || self.version == desired.version)
+            && (self.unread.is_none() || self.unread == desired.unread)
+            && (self.image.is_none() || self.image == desired.image)
+            && (self.arch.is_none() || self.arch == desired.arch)
+    }
+}
+
 impl std::fmt::Display for Asked {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match (&self.version, &self.image) {
-            (Some(version), _) => version.fmt(f),
-            (None, Some(image)) => f.write_str(image),
-            (None, None) => f.write_str("nothing in particular"),
+        match (&self.version, &self.unread, &self.image) {
+            (Some(version), _, _) => version.fmt(f)?,
+            (None, Some(text), _) => write!(f, "{text:?}, which is no version")?,
+            (None, None, Some(image)) => f.write_str(image)?,
+            (None, None, None) if self.arch.is_none() => f.write_str("nothing in particular")?,
+            (None, None, None) => f.write_str("the same release")?,
         }
+        self.arch.as_ref().map_or(Ok(()), |arch| write!(f, " for the architecture {arch}"))
     }
 }

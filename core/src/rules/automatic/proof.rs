@@ -1,7 +1,7 @@
-//! Proof: a release is signed, is the one it is offered as, and is named as an update by an image that is signed.
+//! Proof: a release is signed, is the one it is offered as, for the machines that the cluster has, and is named as an update by an image that is signed.
 //!
-//! So whoever writes the graph can install nothing that was not released, put no old release under a new name, and join no two releases that were not made
-//! to follow each other.
+//! So whoever writes the graph can install nothing that was not released, put no old release under a new name, nor one for other machines, and join no two
+//! releases that were not made to follow each other.
 
 use super::{Moment, refuse, wait};
 use crate::domain::automatic::{AutomaticReason, Declared, Evidence, Offer, Proof};
@@ -36,8 +36,15 @@ fn named(offer: &Offer, target: &Declared, evidence: &Evidence, at: &Moment<'_>)
     let Some(current) = at.standing.current() else { return refuse(AutomaticReason::CurrentUnknown) };
     let source = evidence.source.signed().filter(|source| *source.version == *current.to_string());
     let by_source = source.is_some_and(|source| source.next.contains(&offer.version));
-    match target.previous.contains(current) || by_source {
-        true => Verdict::recommend(),
-        false => refuse(AutomaticReason::OnlyClaimed { current: current.clone() }),
+    if !target.previous.contains(current) && !by_source {
+        return refuse(AutomaticReason::OnlyClaimed { current: current.clone() });
+    }
+    // What the cluster runs may no longer be in the registry; what it is for is then not known, and is not guessed.
+    match source {
+        None => wait(None, AutomaticReason::ArchUnknown { current: current.clone() }),
+        Some(source) if source.arch == target.arch => Verdict::recommend(),
+        Some(source) => {
+            refuse(AutomaticReason::OtherArch { is: target.arch.as_str().into(), runs: source.arch.as_str().into() })
+        }
     }
 }
