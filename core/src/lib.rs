@@ -12,6 +12,7 @@ pub mod finding;
 pub mod intake;
 pub mod lint;
 pub mod plan;
+pub mod retry;
 pub mod rules;
 pub mod signatures;
 pub mod simulate;

@@ -36,6 +36,7 @@ pub mod report;
 pub mod sheet;
 pub mod signatures;
 pub mod source_copy;
+pub mod stamp;
 mod tree;
 pub mod update_history;
 pub mod upstream;

@@ -10,8 +10,9 @@ use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION, RETRY_
 use reqwest::{Certificate, Client, Method, Response, StatusCode, Url};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use towpath_core::retry::{Jitter, retry_after};
 
-use crate::retry::{self, Jitter};
+use crate::retry;
 use crate::token::Token;
 use crate::{Limits, OcmConfig, OcmError, Sleep, wire};
 
@@ -173,7 +174,7 @@ impl Http {
         let retry_after = headers
             .get(RETRY_AFTER)
             .and_then(|value| value.to_str().ok())
-            .and_then(|value| retry::retry_after(value, Timestamp::now()));
+            .and_then(|value| retry_after(value, Timestamp::now()));
         let body = self.body(what, answer).await;
         match status.is_success() {
             true => body,

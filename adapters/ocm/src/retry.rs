@@ -1,9 +1,8 @@
-//! How long to wait before a read is tried again. Chance is a seed.
+//! How long to wait before a read is tried again, and whether it is.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use jiff::Timestamp;
+use towpath_core::retry::Jitter;
 
 use crate::{Limits, OcmError};
 
@@ -15,42 +14,7 @@ pub(crate) fn wait(error: &OcmError, attempt: u32, limits: &Limits, jitter: &Jit
     match error {
         // Earlier than it asks for would be rude, and later than our limit is for the next pass.
         OcmError::Busy { retry_after: Some(asked), .. } => (*asked <= limits.longest_wait).then_some(*asked),
-        _ => Some(jitter.of(limits.backoff.saturating_mul(1 << attempt.min(16)).min(limits.longest_wait))),
-    }
-}
-
-/// What `Retry-After` says: seconds, or an instant.
-pub(crate) fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
-    let seconds = || value.trim().parse().ok().map(Duration::from_secs);
-    let until = || {
-        let at = jiff::fmt::rfc2822::parse(value.trim()).ok()?.timestamp();
-        Some(Duration::try_from(now.duration_until(at)).unwrap_or(Duration::ZERO))
-    };
-    seconds().or_else(until)
-}
-
-/// A row of numbers that look like chance (SplitMix64).
-#[derive(Debug)]
-pub(crate) struct Jitter(AtomicU64);
-
-impl Jitter {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(AtomicU64::new(seed))
-    }
-
-    /// Something between half of it and all of it.
-    fn of(&self, wait: Duration) -> Duration {
-        let half = wait / 2;
-        let span = u64::try_from(half.as_nanos()).unwrap_or(u64::MAX).saturating_add(1);
-        half + Duration::from_nanos(self.next() % span)
-    }
-
-    fn next(&self) -> u64 {
-        const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
-        let mut z = self.0.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        _ => Some(jitter.backoff(limits.backoff, limits.longest_wait, attempt)),
     }
 }
 
@@ -77,19 +41,5 @@ mod tests {
         assert_eq!(wait(&busy(Some(60)), 0, &limits, &jitter), Some(Duration::from_secs(60)));
         assert_eq!(wait(&busy(Some(61)), 0, &limits, &jitter), None);
         assert_eq!(wait(&busy(Some(1)), limits.attempts - 1, &limits, &jitter), None, "the last attempt");
-    }
-
-    #[test]
-    fn retry_after_is_seconds_or_an_instant() {
-        let now = "1994-11-06T08:49:00Z".parse().unwrap();
-        for (text, expected) in [
-            ("37", Some(37)),
-            ("Sun, 06 Nov 1994 08:49:37 GMT", Some(37)),
-            ("Sun, 06 Nov 1994 08:48:00 GMT", Some(0)),
-            ("soon", None),
-            ("-1", None),
-        ] {
-            assert_eq!(retry_after(text, now), expected.map(Duration::from_secs), "{text}");
-        }
     }
 }

@@ -202,6 +202,15 @@ impl Service {
         self.reload_door.store(Some(Arc::new(door)));
     }
 
+    /// The keys that tokens are checked with: the fleet's, where there is one; else those of whoever may wake readers.
+    pub(crate) fn token_keys(&self) -> Option<TokenKeys> {
+        match (&*self.fleet.load(), &*self.reload_door.load()) {
+            (Some(fleet), _) => fleet.keys.clone(),
+            (None, Some(door)) => door.keys.clone(),
+            (None, None) => None,
+        }
+    }
+
     /// Serves the fleet from the next request on; again, to change its keys.
     pub fn fleet(&self, fleet: Fleet) {
         self.fleet.store(Some(Arc::new(fleet)));

@@ -1,7 +1,7 @@
 //! ClusterVersion and ClusterOperators: where the cluster is, and who says that its minor version must not change.
 
 use towpath_core::domain::readiness::{HistoryEntry, Objection, Progress};
-use towpath_core::domain::{ClusterId, Fact, Version};
+use towpath_core::domain::{ChannelName, ClusterId, Fact, Version};
 
 use super::documents::Object;
 use super::{AGAIN, items};
@@ -12,6 +12,7 @@ use crate::tree::{Node, Value};
 #[derive(Debug, Default)]
 pub(super) struct OfVersion {
     pub(super) id: Fact<ClusterId>,
+    pub(super) channel: Fact<ChannelName>,
     pub(super) history: Fact<Vec<HistoryEntry>>,
     pub(super) objections: Fact<Vec<Objection>>,
 }
@@ -22,6 +23,7 @@ pub(super) fn read(reader: &mut Reader, object: &Object) -> OfVersion {
     let given = |name: &str| status.and_then(|status| status.get(name)).is_some();
     OfVersion {
         id: Fact::from(id.and_then(ClusterId::new)),
+        channel: Fact::from(object.node.get("spec").and_then(|spec| ChannelName::new(text(spec, "channel")))),
         history: Fact::from(given("history").then(|| history(reader, status))),
         objections: Fact::from(
             given("conditions").then(|| objection(reader, object, "ClusterVersion").into_iter().collect()),

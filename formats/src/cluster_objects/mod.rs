@@ -16,7 +16,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use towpath_core::domain::automatic::Standing;
 use towpath_core::domain::readiness::Facts;
-use towpath_core::domain::{Arch, ClusterId, Fact};
+use towpath_core::domain::{Arch, ChannelName, ClusterId, Fact};
 use towpath_core::finding::Finding;
 use towpath_core::plan::duration::Shape;
 
@@ -35,6 +35,8 @@ pub const MAX_OBJECTS: usize = 200_000;
 pub struct ClusterObjects {
     /// The cluster's id.
     pub id: Fact<ClusterId>,
+    /// The channel it follows.
+    pub channel: Fact<ChannelName>,
     /// What is known of it.
     pub facts: Facts,
     /// How it stands: what the agent looks at before it starts anything.
@@ -124,7 +126,8 @@ pub fn read(files: &[SourceFile], now: Timestamp) -> Result<(ClusterObjects, Vec
     }
     let mut counts = BTreeMap::new();
     found.objects.iter().for_each(|object| *counts.entry(object.kind).or_default() += 1);
-    Ok((ClusterObjects { id: version.id, facts, standing, shape, arch, counts, ignored: found.ignored }, findings))
+    let (id, channel, ignored) = (version.id, version.channel, found.ignored);
+    Ok((ClusterObjects { id, channel, facts, standing, shape, arch, counts, ignored }, findings))
 }
 
 /// Reads objects one after the other, and keeps what is wrong with them.

@@ -14,11 +14,12 @@ use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use tokio::sync::Mutex;
 use towpath_core::finding::{Finding, Place};
+use towpath_core::retry::retry_after;
 use towpath_formats::docker_auth::{self, AuthFile, Credential};
 use towpath_formats::oci::{Challenge, Repository, challenges, read_token};
 
 use super::connection::Connection;
-use super::failure::{Failure, clip, retry_after};
+use super::failure::{Failure, clip};
 use super::options::RegistryLimits;
 use super::ways::may_fetch_token;
 use crate::directory::read_file;

@@ -11,11 +11,12 @@ use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValu
 use reqwest::{Method, Response, Url};
 use sha2::{Digest as _, Sha256};
 use towpath_core::finding::{Finding, Place};
+use towpath_core::retry::{Jitter, retry_after};
 use towpath_formats::oci::{self, Descriptor, Digest, Entry, Layer, LayerLimits, Reference, Repository, Spent};
 
 use super::auth::{Auth, Door, unauthorised};
 use super::connection::Connection;
-use super::failure::{Attempts, Failure, Jitter, retry_after};
+use super::failure::{Attempts, Failure};
 use super::options::{RegistryLimits, RegistryOptions};
 use super::ways::may_lead;
 

@@ -1,10 +1,9 @@
 //! What can go wrong between us and a registry, and how long to wait before it is tried again.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use jiff::Timestamp;
 use towpath_core::finding::{Finding, Place};
+use towpath_core::retry::Jitter;
 
 use super::options::RegistryLimits;
 
@@ -93,44 +92,9 @@ fn wait(failure: &Failure, attempt: u32, limits: &RegistryLimits, jitter: &Jitte
             (*asked <= limits.longest_wait).then(|| *asked + jitter.of(limits.backoff))
         }
         Failure::Passing { wait: None, .. } | Failure::Untrue(_) => {
-            Some(jitter.of(limits.backoff.saturating_mul(1 << attempt.min(16)).min(limits.longest_wait)))
+            Some(jitter.backoff(limits.backoff, limits.longest_wait, attempt))
         }
         Failure::Lasting { .. } => None,
-    }
-}
-
-/// What `Retry-After` says: seconds, or an instant.
-pub(super) fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
-    let seconds = || value.trim().parse().ok().map(Duration::from_secs);
-    let until = || {
-        let at = jiff::fmt::rfc2822::parse(value.trim()).ok()?.timestamp();
-        Some(Duration::try_from(now.duration_until(at)).unwrap_or(Duration::ZERO))
-    };
-    seconds().or_else(until)
-}
-
-/// A row of numbers that look like chance (SplitMix64), so that many clients do not come back all at once.
-#[derive(Debug)]
-pub(super) struct Jitter(AtomicU64);
-
-impl Jitter {
-    pub(super) fn new(seed: u64) -> Self {
-        Self(AtomicU64::new(seed))
-    }
-
-    /// Something between half of it and all of it.
-    fn of(&self, wait: Duration) -> Duration {
-        let half = wait / 2;
-        let span = u64::try_from(half.as_nanos()).unwrap_or(u64::MAX).saturating_add(1);
-        half + Duration::from_nanos(self.next() % span)
-    }
-
-    fn next(&self) -> u64 {
-        const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
-        let mut z = self.0.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
     }
 }
 
@@ -166,18 +130,5 @@ mod tests {
         assert_eq!(wait(&asked(31), 0, &limits, &jitter), None);
         assert_eq!(wait(&Failure::passing(""), 39, &limits, &jitter), None, "the last attempt");
         assert_eq!(wait(&Failure::too_large("it", 1), 0, &limits, &jitter), None);
-    }
-
-    #[test]
-    fn retry_after_is_seconds_or_an_instant() {
-        let now = "1994-11-06T08:49:00Z".parse().unwrap();
-        for (text, expected) in [
-            ("37", Some(37)),
-            ("Sun, 06 Nov 1994 08:49:37 GMT", Some(37)),
-            ("Sun, 06 Nov 1994 08:48:00 GMT", Some(0)),
-            ("soon", None),
-        ] {
-            assert_eq!(retry_after(text, now), expected.map(Duration::from_secs), "{text}");
-        }
     }
 }

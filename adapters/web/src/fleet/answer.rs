@@ -11,7 +11,7 @@ use towpath_formats::report;
 
 use super::routes::{Access, Route};
 use super::tokens::Token;
-use super::{Fleet, FleetAnswer, FleetRequest, TokenKeys, openapi, query, receive, routes};
+use super::{Fleet, FleetAnswer, FleetRequest, TokenKeys, openapi, query, receive, routes, stamp};
 use crate::Service;
 use crate::body::{self, AnswerBody};
 use crate::workers::Surroundings;
@@ -26,13 +26,13 @@ const NO_TOKEN: &str = "send Authorization: Bearer and a token";
 const WRONG_TOKEN: &str = "this token is not the one that is needed here; `towpath fleet token` makes it";
 
 /// An answer that is not the desk's.
-struct Refusal {
+pub(super) struct Refusal {
     status: StatusCode,
     kind: &'static str,
     sentence: String,
 }
 
-type Refused<T> = Result<T, Refusal>;
+pub(super) type Refused<T> = Result<T, Refusal>;
 
 /// Answers a request whose path begins with [`routes::PREFIX`].
 pub(crate) async fn answer(
@@ -84,6 +84,11 @@ async fn answer_route(
     }
     if route == Route::OpenApi {
         return Ok(body::json(StatusCode::OK, openapi::TEXT.to_owned()));
+    }
+    if route == Route::Stamp {
+        let (cluster, token) = speaking(service.token_keys().as_ref(), cluster, &request.headers)?;
+        let nonce = query::nonce(request.uri.query().unwrap_or_default()).map_err(invalid_params)?;
+        return stamp::answer(service, &cluster, &token, &nonce).map(|text| body::json(StatusCode::OK, text));
     }
     let no_fleet = || Refusal::new(StatusCode::NOT_FOUND, "no_fleet", NO_FLEET);
     let fleet = service.fleet.load_full().ok_or_else(no_fleet)?;
@@ -141,21 +146,24 @@ fn permitted(fleet: &Fleet, route: Route, cluster: &str, headers: &HeaderMap) ->
         Access::Read if !fleet.require_read_token => Ok(None),
         Access::Open => Ok(None),
         Access::Read | Access::Admin => {
-            let keys = keys(fleet)?;
+            let keys = some_keys(fleet.keys.as_ref())?;
             fits(keys.is_of_admin(&token(headers)?)).map(|()| None)
         }
-        Access::Cluster => {
-            let keys = keys(fleet)?;
-            let token = token(headers)?;
-            let name = query::named(cluster).map_err(invalid_params)?;
-            let id = ClusterId::new(&name).ok_or_else(|| invalid_params("the cluster's id is too long".to_owned()))?;
-            fits(keys.is_of_cluster(&token, &id)).map(|()| Some(id))
-        }
+        Access::Cluster => speaking(fleet.keys.as_ref(), cluster, headers).map(|(id, _)| Some(id)),
     }
 }
 
-fn keys(fleet: &Fleet) -> Refused<&TokenKeys> {
-    fleet.keys.as_ref().ok_or_else(|| Refusal::new(StatusCode::FORBIDDEN, "no_token_key", NO_KEYS))
+/// The cluster that a path names, if whoever asks has its token.
+fn speaking(keys: Option<&TokenKeys>, cluster: &str, headers: &HeaderMap) -> Refused<(ClusterId, Token)> {
+    let keys = some_keys(keys)?;
+    let token = token(headers)?;
+    let name = query::named(cluster).map_err(invalid_params)?;
+    let id = ClusterId::new(&name).ok_or_else(|| invalid_params("the cluster's id is too long".to_owned()))?;
+    fits(keys.is_of_cluster(&token, &id)).map(|()| (id, token))
+}
+
+fn some_keys(keys: Option<&TokenKeys>) -> Refused<&TokenKeys> {
+    keys.ok_or_else(|| Refusal::new(StatusCode::FORBIDDEN, "no_token_key", NO_KEYS))
 }
 
 fn token(headers: &HeaderMap) -> Refused<Token> {
@@ -182,7 +190,7 @@ fn invalid_params(sentence: String) -> Refusal {
 }
 
 impl Refusal {
-    fn new(status: StatusCode, kind: &'static str, sentence: impl Into<String>) -> Self {
+    pub(super) fn new(status: StatusCode, kind: &'static str, sentence: impl Into<String>) -> Self {
         Self { status, kind, sentence: sentence.into() }
     }
 }

@@ -9,6 +9,7 @@ mod openapi;
 mod query;
 pub(crate) mod receive;
 mod routes;
+mod stamp;
 mod tokens;
 
 use std::fmt;

@@ -6,6 +6,7 @@ use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use towpath_core::domain::Version;
+use towpath_formats::stamp::Nonce;
 
 use super::routes::Route;
 use super::{Filter, FleetRequest};
@@ -31,7 +32,7 @@ pub(super) fn question(route: Route, cluster: &str, query: &str) -> Result<Fleet
         Route::Holds => FleetRequest::Holds(filter),
         Route::History => FleetRequest::History(filter),
         Route::Forecast => FleetRequest::Forecast { days: asked.days.unwrap_or(FORECAST_DAYS), filter },
-        Route::OpenApi | Route::Report | Route::Pause | Route::Resume | Route::Approve => {
+        Route::OpenApi | Route::Report | Route::Stamp | Route::Pause | Route::Resume | Route::Approve => {
             unreachable!("{route:?} is not a question for the desk")
         }
     })
@@ -65,6 +66,19 @@ pub(super) fn named(in_path: &str) -> Result<String, String> {
     let decoded =
         percent_decode_str(in_path).decode_utf8().map_err(|_| "the cluster's name is not UTF-8".to_owned())?;
     text("the cluster's name", decoded.into_owned())
+}
+
+/// The nonce that a stamp is asked for with, and nothing else.
+pub(super) fn nonce(query: &str) -> Result<Nonce, String> {
+    let mut found = None;
+    for (key, value) in form_urlencoded::parse(query.as_bytes()) {
+        match &*key {
+            "nonce" => once(&key, &mut found, value.into_owned())?,
+            _ => return Err(unknown(&key, "nonce")),
+        }
+    }
+    let text = found.ok_or_else(|| "parameter nonce is missing; add nonce=".to_owned())?;
+    Nonce::new(&text).ok_or_else(|| "nonce must have 16 to 64 characters of base64url; make a new one up".to_owned())
 }
 
 /// That a route which takes no parameters was given none.

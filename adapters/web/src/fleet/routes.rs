@@ -10,6 +10,7 @@ pub(crate) const PREFIX: &str = "/api/v1/";
 pub(super) enum Route {
     OpenApi,
     Report,
+    Stamp,
     Why,
     Status,
     Plan,
@@ -39,9 +40,10 @@ pub(super) enum Access {
 const CLUSTER: &str = "{cluster}";
 
 /// Every path.
-pub(super) const ROUTES: [(&str, Route); 12] = [
+pub(super) const ROUTES: [(&str, Route); 13] = [
     ("/api/v1/openapi.json", Route::OpenApi),
     ("/api/v1/clusters/{cluster}/report", Route::Report),
+    ("/api/v1/clusters/{cluster}/stamp", Route::Stamp),
     ("/api/v1/clusters/{cluster}/why", Route::Why),
     ("/api/v1/fleet/status", Route::Status),
     ("/api/v1/fleet/plan", Route::Plan),
@@ -74,7 +76,7 @@ impl Route {
     pub(super) fn access(self) -> Access {
         match self {
             Self::OpenApi => Access::Open,
-            Self::Report => Access::Cluster,
+            Self::Report | Self::Stamp => Access::Cluster,
             Self::Pause | Self::Resume | Self::Approve => Access::Admin,
             _ => Access::Read,
         }
@@ -82,7 +84,7 @@ impl Route {
 
     /// Whether it takes a body and changes something.
     pub(super) fn is_write(self) -> bool {
-        matches!(self.access(), Access::Cluster | Access::Admin)
+        matches!(self, Self::Report | Self::Pause | Self::Resume | Self::Approve)
     }
 
     /// The methods it has, as the `Allow` header lists them.

@@ -104,14 +104,29 @@ impl TokenKeys {
     }
 }
 
+impl Holder {
+    fn prefix(self) -> &'static str {
+        match self {
+            Self::Cluster => CLUSTER,
+            Self::Admin => ADMIN,
+            Self::Reload => RELOAD,
+        }
+    }
+}
+
 impl Token {
     /// Reads what stands behind `Bearer`; none if it cannot be a token of ours.
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        let prefixes = [(CLUSTER, Holder::Cluster), (ADMIN, Holder::Admin), (RELOAD, Holder::Reload)];
+        let holders = [Holder::Cluster, Holder::Admin, Holder::Reload];
         let (code, holder) =
-            prefixes.iter().find_map(|(prefix, holder)| Some((text.strip_prefix(prefix)?, *holder)))?;
+            holders.into_iter().find_map(|holder| Some((text.strip_prefix(holder.prefix())?, holder)))?;
         let code = URL_SAFE_NO_PAD.decode(code).ok()?.try_into().ok()?;
         Some(Self { holder, code })
+    }
+
+    /// As its holder has it. A code is written in one way alone, so this is what was read.
+    pub(crate) fn text(&self) -> String {
+        format!("{}{}", self.holder.prefix(), URL_SAFE_NO_PAD.encode(self.code))
     }
 }
 
@@ -167,6 +182,7 @@ mod tests {
     fn a_token_is_of_one_cluster() {
         let keys = keys(OLD);
         let token = Token::parse(&keys.cluster_token(&id("a"))).unwrap();
+        assert_eq!(token.text(), keys.cluster_token(&id("a")));
         assert!(keys.is_of_cluster(&token, &id("a")));
         assert!(!keys.is_of_cluster(&token, &id("A")) && !keys.is_of_cluster(&token, &id("a ")));
         assert!(!keys.is_of_admin(&token));

@@ -3,6 +3,7 @@
 //! [`FleetInput`] is all that a decision depends on besides the time. It is plain data, so that it can be written down with
 //! the decision and read again.
 
+pub mod agent_update;
 mod calendar;
 pub mod hold;
 pub mod policy;
@@ -16,6 +17,7 @@ pub mod upgrade;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+pub use agent_update::{AgentOutcome, AgentUpdate};
 pub use hold::{Hold, HoldCode};
 pub use policy::{ClusterPolicy, FleetPolicy, Organisation, Parallel, PolicyDefault, Sector, UpgradePolicy};
 pub use reason::{Days, FleetReason};

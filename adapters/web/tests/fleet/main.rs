@@ -2,24 +2,23 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the finding")]
 
-use std::collections::BTreeMap;
+mod door;
+mod stamps;
+
 use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::net::Shutdown;
+use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
-use serde_json::{Value, json};
-use towpath_core::domain::ClusterId;
+use serde_json::json;
 use towpath_core::domain::fleet::{HoldCode, UpgradeState};
 use towpath_web::{
-    Allowed, ClusterCount, Filter, Fleet, FleetAnswer, FleetDesk, FleetHealth, FleetMetrics, FleetRequest, Limits,
-    Managed, RemainingSoak, Server, Service, TokenKeys,
+    Allowed, ClusterCount, Filter, FleetAnswer, FleetHealth, FleetMetrics, FleetRequest, Limits, Managed,
+    RemainingSoak, TokenKeys,
 };
 
-const NOW: &str = "2026-05-12T10:30:00Z";
-const KEY: &str = "0123456789abcdef0123456789abcdef";
+use door::{Door, KEY, NOW, Response, admin_token, bearer, cluster, cluster_token, told};
+
 const REPORT: &str = r#"{"organisation": "o", "version": "4.16.1"}"#;
 const REPORT_PATH: &str = "/api/v1/clusters/0f3a/report";
 const READS: [&str; 7] = [
@@ -36,145 +35,6 @@ const WRITES: [(&str, &str); 3] = [
     ("/api/v1/fleet/resume", "{}"),
     ("/api/v1/fleet/approve", r#"{"organisation": "o", "version": "4.16.2", "by": "me"}"#),
 ];
-
-type Answering = dyn Fn(&FleetRequest) -> FleetAnswer + Send + Sync;
-
-/// A desk that keeps what it was asked.
-struct FakeDesk {
-    asked: Arc<Mutex<Vec<FleetRequest>>>,
-    answering: Box<Answering>,
-}
-
-impl FleetDesk for FakeDesk {
-    fn answer(&self, request: FleetRequest) -> Pin<Box<dyn Future<Output = FleetAnswer> + Send>> {
-        let answer = (self.answering)(&request);
-        self.asked.lock().unwrap().push(request);
-        Box::pin(async { answer })
-    }
-}
-
-struct Door {
-    service: Arc<Service>,
-    address: SocketAddr,
-    asked: Arc<Mutex<Vec<FleetRequest>>>,
-    /// The server ends with it.
-    _runtime: tokio::runtime::Runtime,
-}
-
-impl Door {
-    /// Without a fleet.
-    fn closed(limits: Limits) -> Self {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let now: Timestamp = NOW.parse().unwrap();
-        let service = Service::new(Arc::new(move || now), "test");
-        let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)), service.clone(), limits);
-        let server = runtime.block_on(server).unwrap();
-        let address = server.address().unwrap();
-        runtime.spawn(server.serve(std::future::pending()));
-        Self { service, address, asked: Arc::default(), _runtime: runtime }
-    }
-
-    fn open(answering: impl Fn(&FleetRequest) -> FleetAnswer + Send + Sync + 'static) -> Self {
-        let door = Self::closed(Limits::default());
-        door.fleet(Some(KEY), false, answering);
-        door
-    }
-
-    fn accepting() -> Self {
-        Self::open(|_| FleetAnswer::Json(r#"{"kind":"accepted"}"#.to_owned()))
-    }
-
-    fn fleet(
-        &self,
-        keys: Option<&str>,
-        require_read_token: bool,
-        answering: impl Fn(&FleetRequest) -> FleetAnswer + Send + Sync + 'static,
-    ) {
-        let desk = Arc::new(FakeDesk { asked: self.asked.clone(), answering: Box::new(answering) });
-        self.service.fleet(Fleet { desk, keys: keys.map(|text| TokenKeys::parse(text).unwrap()), require_read_token });
-    }
-
-    fn get(&self, target: &str) -> Response {
-        self.get_with(target, "")
-    }
-
-    fn get_with(&self, target: &str, headers: &str) -> Response {
-        self.send(&format!("GET {target} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}\r\n"))
-    }
-
-    fn post(&self, target: &str, token: &str, body: &str) -> Response {
-        let length = body.len();
-        self.send(&format!(
-            "POST {target} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json; charset=utf-8\r\n\
-             {}content-length: {length}\r\n\r\n{body}",
-            bearer(token)
-        ))
-    }
-
-    fn send(&self, request: &str) -> Response {
-        Response::read(&mut self.connect(request))
-    }
-
-    fn connect(&self, request: &str) -> TcpStream {
-        let mut stream = TcpStream::connect(self.address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        stream.write_all(request.as_bytes()).unwrap();
-        stream
-    }
-
-    fn asked(&self) -> Vec<FleetRequest> {
-        std::mem::take(&mut self.asked.lock().unwrap())
-    }
-}
-
-fn bearer(token: &str) -> String {
-    if token.is_empty() { String::new() } else { format!("authorization: Bearer {token}\r\n") }
-}
-
-#[derive(Debug)]
-struct Response {
-    status: u16,
-    headers: BTreeMap<String, String>,
-    body: String,
-}
-
-impl Response {
-    fn read(stream: &mut TcpStream) -> Self {
-        let mut text = String::new();
-        stream.read_to_string(&mut text).unwrap();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
-        let mut lines = head.lines();
-        let status = lines.next().and_then(|line| line.split(' ').nth(1)).unwrap().parse().unwrap();
-        let headers = lines.filter_map(|line| line.split_once(": ")).map(|(n, v)| (n.to_owned(), v.to_owned()));
-        Self { status, headers: headers.collect(), body: body.to_owned() }
-    }
-
-    fn json(&self) -> Value {
-        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {:?}", self.body))
-    }
-
-    /// The status and the stable kind.
-    fn told(&self) -> (u16, String) {
-        assert!(self.json()["value"].as_str().is_some_and(|sentence| !sentence.is_empty()), "{}", self.body);
-        (self.status, self.json()["kind"].as_str().unwrap_or_default().to_owned())
-    }
-}
-
-fn told(status: u16, kind: &str) -> (u16, String) {
-    (status, kind.to_owned())
-}
-
-fn cluster(id: &str) -> ClusterId {
-    ClusterId::new(id).unwrap()
-}
-
-fn cluster_token(id: &str) -> String {
-    TokenKeys::parse(KEY).unwrap().cluster_token(&cluster(id))
-}
-
-fn admin_token() -> String {
-    TokenKeys::parse(KEY).unwrap().admin_token()
-}
 
 #[test]
 fn a_report_is_accepted_with_the_clusters_own_token() {

@@ -1,96 +1,66 @@
-//! What a cluster says of itself: the body of its report.
-//!
-//! Fields that we do not know are ignored, so that agents may be newer than the service. What we do know must be right, and
-//! there is a limit to everything: reports come from outside.
+//! From bytes to a report. What we know must be right; what we do not know is ignored.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::SignedDuration;
 use serde::Deserialize;
-use towpath_core::domain::fleet::{ClusterState, Health, Labels, Name, Pool, Product};
-use towpath_core::domain::{Arch, ChannelName, ClusterId, Fact, Platform, ReleaseName, Version};
+use towpath_core::domain::fleet::{AgentOutcome, AgentUpdate, Health, Labels, Name, Pool};
+use towpath_core::domain::{Arch, ChannelName, Platform, ReleaseName, Version};
 
+use super::{
+    Condition, HistoryEntry, MAX_BYTES, MAX_ENTRIES, MAX_ID_CHARACTERS, MAX_TEXT_BYTES, MAX_WHY_BYTES, Report,
+};
 use crate::graph_data::parse_time;
 use crate::json::Unique;
 use crate::record::shown;
 
-/// The largest body.
-pub const MAX_BYTES: usize = 64 << 10;
-/// The most entries of a history, conditions, labels, and node pools, each.
-pub const MAX_ENTRIES: usize = 64;
-/// The longest text, messages of conditions apart.
-const MAX_TEXT_BYTES: usize = 256;
-
-/// What a cluster says of itself.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Report {
-    /// Its name; none: it is known by its id.
-    pub name: Option<Name>,
-    /// The organisation it belongs to.
-    pub organisation: Name,
-    /// What it runs.
-    pub version: Version,
-    /// What it is on its way to.
-    pub desired: Option<Version>,
-    /// How it is, all in all.
-    pub health: Health,
-    /// The versions it has run, as it lists them: newest first.
-    pub history: Vec<HistoryEntry>,
-    /// Its conditions.
-    pub conditions: Vec<Condition>,
-    /// What it runs on.
-    pub platform: Fact<Platform>,
-    /// The channel it follows.
-    pub channel: Option<ChannelName>,
-    /// The architecture of its payload.
-    pub arch: Arch,
-    /// Its labels.
-    pub labels: Labels,
-    /// How many nodes it has.
-    pub nodes: Option<u32>,
-    /// Its node pools, if its control plane is hosted.
-    pub pools: Option<Vec<Pool>>,
-    /// Whether it uses short-lived tokens of its cloud (STS).
-    pub sts: bool,
-    /// When this was so, by its own clock.
-    pub at: Option<Timestamp>,
-    /// Whether an update of it is failing.
-    pub failing: bool,
-    /// Whether an update of it is in progress.
-    pub progressing: bool,
-}
-
-/// A version that a cluster has run, or has tried to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HistoryEntry {
-    /// The version.
-    pub version: Version,
-    /// `Completed` or `Partial`.
-    pub state: String,
-    /// When it began.
-    pub started: Option<Timestamp>,
-    /// When it was there.
-    pub completed: Option<Timestamp>,
-}
-
-/// A condition of a cluster.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Condition {
-    /// What it is about: `Failing`, `Available`, `Progressing`, …
-    pub r#type: String,
-    /// `True`, `False` or `Unknown`.
-    pub status: String,
-    /// Why, in a word.
-    pub reason: String,
-    /// Why, for people.
-    pub message: String,
+/// Reads a report, or says in a sentence what is wrong with it.
+pub fn read(bytes: &[u8]) -> Result<Report, String> {
+    if bytes.len() > MAX_BYTES {
+        return Err(format!("the report is larger than {MAX_BYTES} bytes"));
+    }
+    let sent: Sent = serde_json::from_slice(bytes).map_err(|error| format!("the report is not right: {error}"))?;
+    for (what, count) in [
+        ("entries of the history", sent.history.len()),
+        ("conditions", sent.conditions.len()),
+        ("updates", sent.updates.len()),
+        ("labels", sent.labels.0.len()),
+        ("node pools", sent.node_pools.as_ref().map_or(0, Vec::len)),
+    ] {
+        if count > MAX_ENTRIES {
+            return Err(format!("there are {count} {what}; at most {MAX_ENTRIES} are taken"));
+        }
+    }
+    let conditions: Vec<Condition> = sent.conditions.into_iter().map(condition).collect::<Result<_, _>>()?;
+    let is = |kind: &str, status: &str| conditions.iter().any(|c| c.r#type == kind && c.status == status);
+    Ok(Report {
+        id: sent.id.map(|id| report_id(&id)).transpose()?,
+        name: sent.name.map(|name| named("name", &name)).transpose()?,
+        organisation: named("organisation", &sent.organisation)?,
+        version: version(&sent.version)?,
+        desired: sent.desired.map(|desired| version(&desired)).transpose()?,
+        health: health(sent.healthy, sent.unhealthy_reason.as_deref(), &conditions),
+        history: sent.history.into_iter().map(history).collect::<Result<_, _>>()?,
+        updates: sent.updates.into_iter().map(update).collect::<Result<_, _>>()?,
+        platform: sent.platform.filter(|name| !name.is_empty()).map(|name| platform(&name)).transpose()?.into(),
+        channel: sent.channel.filter(|name| !name.is_empty()).map(|name| channel(&name)).transpose()?,
+        arch: sent.arch.map(|arch| named("arch", &arch)).transpose()?.map(Arch::new).unwrap_or_default(),
+        labels: labels(sent.labels.0)?,
+        nodes: sent.nodes,
+        pools: sent.node_pools.map(|pools| pools.into_iter().map(pool).collect::<Result<_, _>>()).transpose()?,
+        sts: sent.sts,
+        at: sent.at.map(|at| parse_time(&at)).transpose()?,
+        failing: is("Failing", "True"),
+        progressing: is("Progressing", "True"),
+        conditions,
+    })
 }
 
 /// A report as it is sent.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "a report: an object")]
 struct Sent {
+    id: Option<String>,
     name: Option<String>,
     organisation: String,
     version: String,
@@ -101,6 +71,8 @@ struct Sent {
     history: Vec<SentHistory>,
     #[serde(default)]
     conditions: Vec<SentCondition>,
+    #[serde(default)]
+    updates: Vec<SentUpdate>,
     platform: Option<String>,
     channel: Option<String>,
     arch: Option<String>,
@@ -143,93 +115,30 @@ struct SentPool {
     version: String,
 }
 
-/// Reads a report, or says in a sentence what is wrong with it.
-pub fn read(bytes: &[u8]) -> Result<Report, String> {
-    if bytes.len() > MAX_BYTES {
-        return Err(format!("the report is larger than {MAX_BYTES} bytes"));
-    }
-    let sent: Sent = serde_json::from_slice(bytes).map_err(|error| format!("the report is not right: {error}"))?;
-    for (what, count) in [
-        ("entries of the history", sent.history.len()),
-        ("conditions", sent.conditions.len()),
-        ("labels", sent.labels.0.len()),
-        ("node pools", sent.node_pools.as_ref().map_or(0, Vec::len)),
-    ] {
-        if count > MAX_ENTRIES {
-            return Err(format!("there are {count} {what}; at most {MAX_ENTRIES} are taken"));
-        }
-    }
-    let conditions: Vec<Condition> = sent.conditions.into_iter().map(condition).collect::<Result<_, _>>()?;
-    let is = |kind: &str, status: &str| conditions.iter().any(|c| c.r#type == kind && c.status == status);
-    Ok(Report {
-        name: sent.name.map(|name| named("name", &name)).transpose()?,
-        organisation: named("organisation", &sent.organisation)?,
-        version: version(&sent.version)?,
-        desired: sent.desired.map(|desired| version(&desired)).transpose()?,
-        health: health(sent.healthy, sent.unhealthy_reason.as_deref(), &conditions)?,
-        history: sent.history.into_iter().map(history).collect::<Result<_, _>>()?,
-        platform: sent.platform.filter(|name| !name.is_empty()).map(|name| platform(&name)).transpose()?.into(),
-        channel: sent.channel.filter(|name| !name.is_empty()).map(|name| channel(&name)).transpose()?,
-        arch: sent.arch.map(|arch| named("arch", &arch)).transpose()?.map(Arch::new).unwrap_or_default(),
-        labels: labels(sent.labels.0)?,
-        nodes: sent.nodes,
-        pools: sent.node_pools.map(|pools| pools.into_iter().map(pool).collect::<Result<_, _>>()).transpose()?,
-        sts: sent.sts,
-        at: sent.at.map(|at| parse_time(&at)).transpose()?,
-        failing: is("Failing", "True"),
-        progressing: is("Progressing", "True"),
-        conditions,
-    })
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", expecting = "an update: an object")]
+struct SentUpdate {
+    to: String,
+    outcome: String,
+    #[serde(default)]
+    why: String,
+    started_at: String,
+    took_seconds: Option<u32>,
+    #[serde(default)]
+    automatic: bool,
 }
 
-impl Report {
-    /// What is known of the cluster after this report. What it could go to is not the cluster's to say.
-    ///
-    /// A report that came late is about its own time; one from the future is about now.
-    pub fn state(&self, id: ClusterId, received_at: Timestamp) -> ClusterState {
-        let received_at = self.at.map_or(received_at, |at| at.min(received_at));
-        let since = self.history.iter().find(|entry| entry.version == self.version);
-        let since = since.and_then(|entry| entry.completed.or(entry.started)).unwrap_or(received_at);
-        ClusterState {
-            name: self.name.clone().unwrap_or_else(|| id.as_str().into()),
-            id,
-            organisation: self.organisation.clone(),
-            version: self.version.clone(),
-            going_to: self.going_to(),
-            version_since: since.min(received_at),
-            last_seen: received_at,
-            health: self.health.clone(),
-            channel: self.channel.clone(),
-            arch: self.arch.clone(),
-            platform: self.platform.clone(),
-            labels: self.labels.clone(),
-            product: match &self.pools {
-                Some(pools) => Product::HostedControlPlane { pools: pools.clone() },
-                None => Product::Standalone,
-            },
-            sts: self.sts,
-            offers: Arc::new([]),
-            acknowledged_gates: Default::default(),
-        }
-    }
-
-    /// The version it is on its way to, if it is on its way.
-    fn going_to(&self) -> Option<Version> {
-        self.desired.clone().filter(|desired| *desired != self.version)
-    }
-}
-
-fn health(healthy: Option<bool>, why: Option<&str>, conditions: &[Condition]) -> Result<Health, String> {
+pub(super) fn health(healthy: Option<bool>, why: Option<&str>, conditions: &[Condition]) -> Health {
     let sick = |c: &&Condition| matches!((&*c.r#type, &*c.status), ("Failing", "True") | ("Available", "False"));
     let unhealthy = |why: &str| Health::Unhealthy { why: shown(why).into() };
     if let Some(condition) = conditions.iter().find(sick) {
         let said = [&condition.message, &condition.reason].into_iter().find(|text| !text.is_empty());
         let said = said.map_or(String::new(), |text| format!(": {text}"));
-        return Ok(unhealthy(&format!("{} is {}{said}", condition.r#type, condition.status)));
+        return unhealthy(&format!("{} is {}{said}", condition.r#type, condition.status));
     }
     match healthy {
-        Some(false) => Ok(unhealthy(why.filter(|why| !why.is_empty()).unwrap_or("it says so, and gives no reason"))),
-        Some(true) | None => Ok(Health::Healthy),
+        Some(false) => unhealthy(why.filter(|why| !why.is_empty()).unwrap_or("it says so, and gives no reason")),
+        Some(true) | None => Health::Healthy,
     }
 }
 
@@ -255,6 +164,21 @@ fn history(sent: SentHistory) -> Result<HistoryEntry, String> {
     })
 }
 
+fn update(sent: SentUpdate) -> Result<AgentUpdate, String> {
+    let outcome = AgentOutcome::of_code(&sent.outcome).ok_or_else(|| {
+        let known = AgentOutcome::ALL.map(AgentOutcome::code).join(", ");
+        format!("the outcome of an update is {:?}; there are: {known}", shown(&sent.outcome))
+    })?;
+    Ok(AgentUpdate {
+        to: version(&sent.to)?,
+        outcome,
+        why: clipped(&sent.why, MAX_WHY_BYTES).into(),
+        started_at: parse_time(&sent.started_at)?,
+        took: sent.took_seconds.map(|seconds| SignedDuration::from_secs(seconds.into())),
+        is_automatic: sent.automatic,
+    })
+}
+
 fn pool(sent: SentPool) -> Result<Pool, String> {
     Ok(Pool { id: named("the id of a node pool", &sent.id)?, version: version(&sent.version)? })
 }
@@ -275,8 +199,22 @@ fn named(what: &str, text: &str) -> Result<Name, String> {
     }
 }
 
+fn report_id(text: &str) -> Result<Name, String> {
+    let is_id = (1..=MAX_ID_CHARACTERS).contains(&text.chars().count()) && !text.chars().any(char::is_control);
+    match is_id {
+        true => Ok(text.into()),
+        false => Err(format!("the report's id must have 1 to {MAX_ID_CHARACTERS} characters on one line")),
+    }
+}
+
+/// A text on one line, cut off where it gets too long.
+pub(super) fn clipped(text: &str, most_bytes: usize) -> String {
+    let cut = text.floor_char_boundary(most_bytes);
+    text[..cut].chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
 /// A version; an architecture behind it is the payload's, and told elsewhere.
-fn version(text: &str) -> Result<Version, String> {
+pub(super) fn version(text: &str) -> Result<Version, String> {
     ReleaseName::parse(text).map(|name| name.version).map_err(|error| error.to_string())
 }
 
@@ -290,18 +228,26 @@ fn platform(text: &str) -> Result<Platform, String> {
 
 #[cfg(test)]
 mod tests {
+    use towpath_core::domain::ClusterId;
+
     use super::*;
 
     const GOOD: &str = r#"{"name": "c", "organisation": "o", "version": "4.16.1", "desired": "4.16.2", "nodes": 3,
         "history": [{"version": "4.16.2", "state": "Partial", "startedTime": "2026-05-12T10:00:00Z"},
                     {"version": "4.16.1", "state": "Completed", "completionTime": "2026-05-01T10:00:00Z"}],
         "conditions": [{"type": "Available", "status": "True"}, {"type": "Progressing", "status": "True"}],
-        "platform": "AWS", "channel": "stable-4.16", "arch": "arm64", "labels": {"tier": "dev"},
+        "platform": "AWS", "channel": "stable-4.16", "arch": "arm64", "labels": {"tier": "dev"}, "id": "r-1",
+        "updates": [{"to": "4.16.2", "outcome": "failed", "why": "etcd\n", "startedAt": "2026-05-12T10:00:00Z"},
+                    {"to": "4.16.1", "outcome": "completed", "startedAt": "2026-05-01T09:00:00Z", "tookSeconds": 3600,
+                     "automatic": true}],
         "at": "2026-05-12T10:30:00Z", "somethingNew": {"x": [1]}}"#;
 
     #[test]
     fn a_good_report() {
         let report = read(GOOD.as_bytes()).unwrap();
+        let [failed, completed] = &*report.updates else { panic!("two updates: {:?}", report.updates) };
+        assert_eq!((failed.outcome, &*failed.why, failed.took), (AgentOutcome::Failed, "etcd ", None));
+        assert_eq!((completed.took, completed.is_automatic), (Some(SignedDuration::from_hours(1)), true));
         assert!(report.progressing && !report.failing && report.health.is_healthy());
         let received_at = "2026-05-12T10:30:05Z".parse().unwrap();
         let state = report.state(ClusterId::new("0f3a").unwrap(), received_at);
@@ -351,6 +297,10 @@ mod tests {
             (edited("\"tier\": \"dev\"", "\"a\": \"1\", \"a\": \"2\""), "the key \"a\" stands twice"),
             (edited("2026-05-12T10:30:00Z", "yesterday"), "\"yesterday\" is not an RFC 3339 date-time"),
             (edited("\"nodes\": 3", "\"nodes\": -3"), "-3"),
+            (edited("\"id\": \"r-1\"", "\"id\": \"\""), "the report's id must have 1 to 64 characters"),
+            (edited("\"id\": \"r-1\"", &format!("\"id\": \"{}\"", "x".repeat(65))), "the report's id must have"),
+            (edited("\"outcome\": \"failed\"", "\"outcome\": \"fine\""), "there are: completed, failed, given-up"),
+            (edited("\"startedAt\": \"2026", "\"startedAt\": \"in 2026"), "is not an RFC 3339 date-time"),
             (
                 edited(
                     "{\"type\": \"Available\"",

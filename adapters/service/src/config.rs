@@ -1,0 +1,120 @@
+//! Where the service is, who we are to it, and how much of it we take.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use reqwest::Url;
+
+use crate::ServiceError;
+
+/// How the client is set up. [`ServiceConfig::new`] fills in what is usual; the fields can be changed.
+#[derive(Debug, Clone)]
+pub struct ServiceConfig {
+    /// Where the service is: `https://updates.example.com`.
+    pub url: String,
+    /// A file with the cluster's token and nothing else. It is read for each request, so a new one counts at once.
+    pub token_file: PathBuf,
+    /// Certificates (PEM) that are trusted instead of the system's.
+    pub ca_file: Option<PathBuf>,
+    /// Whether `http://` will do for other machines than this one. Then everybody on the way can read the token.
+    pub allow_http: bool,
+    /// Whether `HTTPS_PROXY` and its like are obeyed.
+    pub environment_proxy: bool,
+    /// How much we take, and how long we wait.
+    pub limits: Limits,
+}
+
+/// How much is taken of a service at most. Reaching one is an error, never a hang.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// The largest answer to a report. That of a stamp is the format's.
+    pub answer_bytes: usize,
+    /// Until a connection stands.
+    pub connect_timeout: Duration,
+    /// From a request to the last byte of its answer.
+    pub request_timeout: Duration,
+}
+
+impl ServiceConfig {
+    /// What is usual: HTTPS only but for this machine, the system's certificates and proxies.
+    pub fn new(url: impl Into<String>, token_file: impl Into<PathBuf>) -> Self {
+        Self {
+            url: url.into(),
+            token_file: token_file.into(),
+            ca_file: None,
+            allow_http: false,
+            environment_proxy: true,
+            limits: Limits::default(),
+        }
+    }
+
+    /// The address, if it is one that a token may be sent to.
+    pub(crate) fn checked_url(&self) -> Result<Url, ServiceError> {
+        let wrong = |problem: &str, remedy: &str| ServiceError::BadConfig {
+            // What stands before an @ may be a password.
+            place: match self.url.contains('@') {
+                true => "the service's address".to_owned(),
+                false => format!("the service's address {:?}", self.url),
+            },
+            problem: problem.to_owned(),
+            remedy: remedy.to_owned(),
+        };
+        let url = Url::parse(&self.url)
+            .map_err(|e| wrong(&format!("is no address: {e}"), "write it as in https://updates.example.com"))?;
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(wrong("has credentials in it", "put the token into the token file"));
+        }
+        if url.query().is_some() || url.fragment().is_some() {
+            return Err(wrong("has a query or a fragment", "leave off what follows the path"));
+        }
+        let is_near = url.host_str().is_some_and(is_loopback);
+        match (url.scheme(), self.allow_http || is_near) {
+            ("https", _) | ("http", true) => Ok(url),
+            ("http", false) => Err(wrong("would send the token in the clear", "use https, or allow plain http")),
+            _ => Err(wrong("is not an address of the web", "use https")),
+        }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            answer_bytes: 16 << 10,
+            connect_timeout: Duration::from_secs(10),
+            request_timeout: Duration::from_secs(30),
+        }
+    }
+}
+
+/// Whether a host is this machine.
+fn is_loopback(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_goes_in_the_clear_to_this_machine_alone() {
+        let checked = |url: &str| ServiceConfig::new(url, "token").checked_url();
+        for url in ["https://a.example", "http://127.0.0.1:8080", "http://[::1]:8080/towpath", "http://localhost"] {
+            assert!(checked(url).is_ok(), "{url}");
+        }
+        for (url, expected) in [
+            ("http://a.example", "in the clear"),
+            ("http://localhost.a.example", "in the clear"),
+            ("ftp://127.0.0.1", "not an address of the web"),
+            ("a.example", "is no address"),
+            ("https://a.example?x=1", "has a query"),
+            ("https://me:secret@a.example", "has credentials"),
+        ] {
+            let error = checked(url).unwrap_err().to_string();
+            assert!(error.contains(expected) && !error.contains("secret"), "{url}: {error}");
+        }
+        let allowed = ServiceConfig { allow_http: true, ..ServiceConfig::new("http://a.example", "token") };
+        assert!(allowed.checked_url().is_ok());
+    }
+}

@@ -1,0 +1,167 @@
+//! The folder of a queue: one file a report, written whole or not at all.
+//!
+//! A file has a line with the digest of what follows it and the report's name, then the report. It is written beside its place, synced, and renamed; so a
+//! process that dies at any moment leaves each report whole or not there. Files that are not as they should be are renamed and kept for people.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+use towpath_core::finding::{Finding, Place};
+use towpath_formats::report;
+
+use crate::queue::is_name;
+
+const REPORT: &str = ".report";
+/// Before it is whole.
+const UNFINISHED: &str = ".report.new";
+/// What could not be read.
+const BROKEN: &str = ".report.broken";
+const LOCK: &str = "lock";
+/// The largest file: a report and its first line.
+const MAX_FILE_BYTES: u64 = report::MAX_BYTES as u64 + 1024;
+/// The most files that are looked at.
+const MAX_FILES: usize = 100_000;
+/// The most broken files that are told of one by one.
+const MAX_TOLD: usize = 10;
+
+/// A folder with reports, which nobody else uses.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    path: PathBuf,
+    /// Held while we live.
+    _lock: File,
+}
+
+/// A report that was found: its number, its name, and itself.
+pub(crate) type Found = (u64, String, Arc<[u8]>);
+
+impl Folder {
+    /// Opens the folder, and makes it if need be.
+    pub(crate) fn open(path: &Path) -> Result<Self, Finding> {
+        let unusable = |error: io::Error| {
+            let (place, problem) = (Place::file(path.display().to_string()), format!("it cannot be used: {error}"));
+            Finding::error("bad-queue", place, problem, "give the queue of reports a folder of its own")
+        };
+        fs::create_dir_all(path).map_err(unusable)?;
+        let lock = File::options().create(true).append(true).open(path.join(LOCK)).map_err(unusable)?;
+        lock.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => unusable(io::Error::other("another towpath uses it")),
+            TryLockError::Error(error) => unusable(error),
+        })?;
+        Ok(Self { path: path.to_owned(), _lock: lock })
+    }
+
+    /// What waits there, by number. What is broken is set aside, and told; what was never finished is removed: nobody was told that it waits.
+    pub(crate) fn load(&self) -> (Vec<Found>, Vec<Finding>) {
+        let (mut found, mut findings) = (Vec::new(), Vec::new());
+        let entries = match fs::read_dir(&self.path) {
+            Ok(entries) => entries,
+            Err(error) => {
+                let problem = format!("what waits there cannot be listed: {error}");
+                return (found, vec![self.warning("unreadable-queue", problem, "check the folder's permissions")]);
+            }
+        };
+        for entry in entries.flatten().take(MAX_FILES) {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.ends_with(UNFINISHED) {
+                let _ = fs::remove_file(entry.path());
+            } else if name.ends_with(REPORT) {
+                match named(&name).and_then(|number| read(&entry.path()).map(|(id, bytes)| (number, id, bytes))) {
+                    Ok(report) => found.push(report),
+                    Err(problem) => findings.push(self.set_aside(&name, &problem)),
+                }
+            }
+        }
+        found.sort_by_key(|(number, _, _)| *number);
+        findings.sort();
+        if findings.len() > MAX_TOLD {
+            let more = findings.len() - MAX_TOLD;
+            findings.truncate(MAX_TOLD);
+            findings.push(self.warning("broken-report", format!("{more} more are broken"), "check the disk"));
+        }
+        (found, findings)
+    }
+
+    /// Writes a report, whole or not at all.
+    pub(crate) fn write(&self, number: u64, id: &str, bytes: &[u8]) -> Result<(), Finding> {
+        let write = || {
+            let temporary = self.path.join(format!("{number:020}{UNFINISHED}"));
+            let mut file = File::create(&temporary)?;
+            file.write_all(&written(id, bytes))?;
+            file.sync_all()?;
+            fs::rename(&temporary, self.file(number))?;
+            File::open(&self.path)?.sync_all()
+        };
+        write().map_err(|error: io::Error| {
+            let problem = format!("a report cannot be written, and waits in memory alone: {error}");
+            self.warning("unwritable-queue", problem, "make room, or check the folder's permissions")
+        })
+    }
+
+    /// Removes a report. If that fails, it is sent again after a restart, and the service knows it.
+    pub(crate) fn remove(&self, number: u64) {
+        let _ = fs::remove_file(self.file(number));
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        Place::file(self.path.display().to_string())
+    }
+
+    fn file(&self, number: u64) -> PathBuf {
+        self.path.join(file_name(number))
+    }
+
+    fn set_aside(&self, name: &str, problem: &str) -> Finding {
+        let aside = format!("{}{BROKEN}", name.trim_end_matches(REPORT));
+        let renamed = fs::rename(self.path.join(name), self.path.join(&aside));
+        let kept = if renamed.is_ok() { aside.as_str() } else { name };
+        let place = Place::file(self.path.join(kept).display().to_string());
+        let problem = format!("a report is broken and will not be sent: {problem}");
+        Finding::warning("broken-report", place, problem, "look at it, then remove it; check the disk")
+    }
+
+    fn warning(&self, code: &'static str, problem: String, remedy: &str) -> Finding {
+        Finding::warning(code, self.place(), problem, remedy)
+    }
+}
+
+/// The number that a file is named after, in the one way in which we write it; some are left for those to come.
+fn named(name: &str) -> Result<u64, String> {
+    let number = name.strip_suffix(REPORT).and_then(|digits| digits.parse::<u64>().ok());
+    let is_ours = |number: &u64| *number < u64::MAX / 2 && name == file_name(*number);
+    number.filter(is_ours).ok_or_else(|| "its name is none of ours".to_owned())
+}
+
+fn file_name(number: u64) -> String {
+    format!("{number:020}{REPORT}")
+}
+
+/// A report as its file has it.
+pub(crate) fn written(id: &str, bytes: &[u8]) -> Vec<u8> {
+    [format!("{} {id}\n", digest(id, bytes)).as_bytes(), bytes].concat()
+}
+
+fn read(path: &Path) -> Result<(String, Arc<[u8]>), String> {
+    let mut whole = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut whole))
+        .map_err(|error| format!("it cannot be read: {error}"))?;
+    if whole.len() as u64 > MAX_FILE_BYTES {
+        return Err(format!("it is larger than {MAX_FILE_BYTES} bytes"));
+    }
+    let line_end = whole.iter().position(|byte| *byte == b'\n').ok_or("it has no first line")?;
+    let (line, bytes) = (std::str::from_utf8(&whole[..line_end]).ok(), &whole[line_end + 1..]);
+    let (told, id) = line.and_then(|line| line.split_once(' ')).ok_or("its first line is not ours")?;
+    match is_name(id) && told == digest(id, bytes) {
+        true => Ok((id.to_owned(), bytes.into())),
+        false => Err("it is not what was written".to_owned()),
+    }
+}
+
+fn digest(id: &str, bytes: &[u8]) -> String {
+    let digest = Sha256::new().chain_update(id).chain_update("\n").chain_update(bytes).finalize();
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
