@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 use towpath_core::finding::Finding;
 
+use crate::agent::{self, AgentArgs};
 use crate::config::{self, ServeOptions, Settings};
 use crate::duration::{self, DurationCommand};
 use crate::explain::{self, ExplainArgs};
@@ -59,6 +60,11 @@ enum Command {
     /// For one cluster, or the smallest set for many. If somebody has no way, it says who and why, and lists nothing.
     #[command(after_help = "Example:\n  towpath mirror 4.19.16 4.20.3 --platform GCP --format oc-mirror-v2")]
     Mirror(Box<MirrorArgs>),
+    /// Look after the cluster that it runs in: take recommended updates by itself, hold back what would break the cluster, report what happened.
+    ///
+    /// Automatic updates are off until the ClusterVersion has `spec.automaticUpdates: true`, or the annotation `towpath.dev/automatic-updates: "true"`.
+    #[command(after_help = "Example:\n  towpath agent --once --dry-run --kubeconfig ~/.kube/config")]
+    Agent(Box<AgentArgs>),
     /// For those who change graph data: check it, and see what a change will do.
     #[command(subcommand, after_help = "Example:\n  towpath graph lint")]
     Graph(GraphCommand),
@@ -113,7 +119,7 @@ fn execute(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Serve(options) => {
             let settings = options.settings()?;
-            log::start(&settings)?;
+            log::start(&settings.log, settings.log_format)?;
             serve::run(settings)?;
         }
         Command::Fleet(command) => return fleet::execute(command),
@@ -122,6 +128,7 @@ fn execute(command: Command) -> anyhow::Result<ExitCode> {
         Command::Ready(args) => return ready::ready(args),
         Command::Path(args) => return path::path(&args),
         Command::Mirror(args) => return mirror::run(&args),
+        Command::Agent(args) => return agent::run(&args),
         Command::Graph(command) => return graph::execute(command),
         Command::Releases(command) => return releases::execute(command),
         Command::Example { directory } => example::write(&directory, jiff::Timestamp::now())?,

@@ -4,14 +4,13 @@ use anyhow::Context;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt;
 
-use crate::config::{LogFormat, Settings};
+use crate::config::LogFormat;
 
 /// Starts logging as configured.
-pub(crate) fn start(settings: &Settings) -> anyhow::Result<()> {
-    let filter = EnvFilter::try_new(&settings.log)
-        .with_context(|| format!("--log: {:?} is not a level or filter", settings.log))?;
+pub(crate) fn start(level: &str, format: LogFormat) -> anyhow::Result<()> {
+    let filter = EnvFilter::try_new(level).with_context(|| format!("--log: {level:?} is not a level or filter"))?;
     let logs = fmt::Subscriber::builder().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
-    let set = match settings.log_format {
+    let set = match format {
         LogFormat::Text => tracing::subscriber::set_global_default(
             logs.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).finish(),
         ),

@@ -1,5 +1,6 @@
 //! `towpath`: one binary, several roles.
 
+mod agent;
 mod cli;
 mod config;
 mod duration;

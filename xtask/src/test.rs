@@ -30,7 +30,8 @@ struct Step {
 }
 
 /// PostgreSQL is seen to by the tests that start it.
-const PACKAGES: [Package; 3] = [("docker-registry", "docker-registry"), ("git", "git"), ("gpg", "gnupg")];
+const PACKAGES: [Package; 4] =
+    [("docker-registry", "docker-registry"), ("git", "git"), ("gpg", "gnupg"), ("promtool", "prometheus")];
 
 const STEPS: [Step; 7] = [
     Step {

@@ -332,7 +332,7 @@ async fn answer(command: Fleet) -> anyhow::Result<ExitCode> {
         Fleet::Run { once, every, ocm, ocm_token, log, log_format, look } => {
             let settings =
                 look.settings_with(ServeOptions { ocm, ocm_token, log, log_format, ..ServeOptions::default() })?;
-            crate::log::start(&settings)?;
+            crate::log::start(&settings.log, settings.log_format)?;
             run::run(settings, once, every).await
         }
         Fleet::Pause(args) => people::pause(args).await,

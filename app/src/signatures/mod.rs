@@ -127,6 +127,11 @@ impl Verifier {
         }
     }
 
+    /// A name for the keys that are in use.
+    pub(crate) fn keyring_digest(&self) -> [u8; 32] {
+        self.keys.keyring().digest()
+    }
+
     /// Everything that was verified so far.
     pub(crate) fn known(&self) -> Verdicts {
         self.known.iter().map(|(digest, known)| (*digest, known.verdict())).collect()

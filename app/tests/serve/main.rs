@@ -10,5 +10,6 @@ mod limits;
 mod path;
 mod registry;
 mod reload;
+mod signer;
 mod sources;
 mod trust;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use crate::harness::{Towpath, edges};
-use crate::registry::Signer;
+use crate::signer::Signer;
 use crate::sources::Site;
 
 const CHANNEL: &str = "channel=stable-4.1";

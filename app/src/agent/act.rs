@@ -1,0 +1,167 @@
+//! What a pass has found is carried out: the gate is published, an update is started, what must not be forgotten is written down.
+//!
+//! A start and the memory of it are one write over the ClusterVersion that was judged. Whatever happened since makes it fail, and the next pass looks again.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use towpath_core::domain::Version;
+use towpath_core::domain::automatic::{Course, Memory, Offer, Started};
+use towpath_core::finding::Finding;
+use towpath_formats::agent::{upgradeable, write_record};
+use towpath_kube::{
+    Cluster, Condition, KubeError, OperatorStatus, OperatorVersion, Remembered, Started as Answered, Status, Update,
+};
+
+use super::pass::Judged;
+
+/// The longest message of a condition.
+const MAX_MESSAGE_BYTES: usize = 4_096;
+
+/// What was done to the ClusterVersion.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Done {
+    /// There was nothing to do.
+    Nothing,
+    /// An update has been started.
+    Started(Version),
+    /// What must not be forgotten is written down.
+    Remembered,
+    /// The ClusterVersion has changed since it was seen: the next pass looks again.
+    Conflict,
+    /// The API does not want the update; that is written down as a failure.
+    Refused {
+        /// To.
+        version: Version,
+        /// In its words.
+        why: String,
+    },
+}
+
+/// Acts on the ClusterVersion, at most once on each state of it.
+#[derive(Debug, Default)]
+pub(super) struct Actor {
+    /// The state that was written over last; until the watch brings the next, there is nothing to add.
+    written_over: Option<String>,
+}
+
+impl Actor {
+    /// Starts an update, or writes down what must not be forgotten, or does nothing.
+    pub(super) async fn act(&mut self, cluster: &Cluster, judged: &Judged) -> Result<Done, KubeError> {
+        let seen = &judged.look.resource_version;
+        if self.written_over.as_ref() == Some(seen) {
+            return Ok(Done::Nothing);
+        }
+        let done = match judged.choice.takes() {
+            Some(offer) => start(cluster, judged, offer).await?,
+            None if judged.memory.is_worth_writing_over(&judged.look.memory) => {
+                remember(cluster, seen, &judged.memory).await?
+            }
+            None => Done::Nothing,
+        };
+        if done != Done::Nothing {
+            self.written_over = Some(seen.clone());
+        }
+        Ok(done)
+    }
+}
+
+async fn start(cluster: &Cluster, judged: &Judged, offer: &Offer) -> Result<Done, KubeError> {
+    let seen = &judged.look.resource_version;
+    let started = Started { version: offer.version.clone(), at: judged.now, course: Course::Running };
+    let record = write_record(&Memory { started: Some(started), ..judged.memory.clone() });
+    let version = offer.version.to_string();
+    let update = Update { version: &version, image: &offer.image, record: &record };
+    match cluster.start_update(seen, update).await? {
+        Answered::Started => Ok(Done::Started(offer.version.clone())),
+        Answered::Conflict => Ok(Done::Conflict),
+        Answered::Refused(why) => {
+            let failures = judged.memory.failures.saturating_add(1);
+            let failed = Some((offer.version.clone(), judged.now));
+            remember(cluster, seen, &Memory { failures, failed, ..judged.memory.clone() }).await?;
+            Ok(Done::Refused { version: offer.version.clone(), why })
+        }
+    }
+}
+
+async fn remember(cluster: &Cluster, seen: &str, memory: &Memory) -> Result<Done, KubeError> {
+    Ok(match cluster.remember(seen, &write_record(memory)).await? {
+        Remembered::Written => Done::Remembered,
+        Remembered::Conflict => Done::Conflict,
+    })
+}
+
+/// What our ClusterOperator says after a pass.
+pub(super) fn status_of(judged: &Judged) -> OperatorStatus {
+    let unheard: Vec<&Finding> = judged.warnings.iter().filter(|finding| finding.code == "not-heard").collect();
+    let upgradeable = match &judged.gate {
+        Some(gate) => {
+            let said = upgradeable(gate);
+            condition(if said.is_so { Status::True } else { Status::False }, &said.reason, said.message)
+        }
+        None => condition(Status::Unknown, "CurrentUnknown", "what the cluster runs is not known yet".to_owned()),
+    };
+    let degraded = match unheard.as_slice() {
+        [] => as_expected(Status::False, "everything that is looked at can be read"),
+        findings => condition(Status::True, "NotHeard", sentences(findings)),
+    };
+    status(upgradeable, degraded)
+}
+
+/// What it says when nothing can be judged.
+pub(super) fn status_without(findings: &[Finding]) -> OperatorStatus {
+    let why = condition(Status::True, "NotUnderstood", sentences(&findings.iter().collect::<Vec<_>>()));
+    let unknown =
+        "what towpath looks at cannot be understood, so nobody knows what stands in the way of the next minor version";
+    status(condition(Status::False, "NotUnderstood", unknown.to_owned()), why)
+}
+
+fn status(upgradeable: Condition, degraded: Condition) -> OperatorStatus {
+    let conditions = BTreeMap::from([
+        ("Available".to_owned(), as_expected(Status::True, "the agent looks after the cluster")),
+        ("Progressing".to_owned(), as_expected(Status::False, "nothing is being rolled out")),
+        ("Degraded".to_owned(), degraded),
+        ("Upgradeable".to_owned(), upgradeable),
+    ]);
+    let versions = vec![OperatorVersion { name: "operator".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() }];
+    OperatorStatus { conditions, versions }
+}
+
+fn as_expected(status: Status, message: &str) -> Condition {
+    condition(status, "AsExpected", message.to_owned())
+}
+
+fn condition(status: Status, reason: &str, message: String) -> Condition {
+    Condition { status, reason: reason.to_owned(), message }
+}
+
+/// How long nothing is heard of something changes all the time, and is not told here: each change would be a write.
+fn sentences(findings: &[&Finding]) -> String {
+    let mut text = String::new();
+    for finding in findings {
+        let line = format!("{}: {}; ", finding.place, steady(&finding.problem));
+        if text.len() + line.len() > MAX_MESSAGE_BYTES {
+            text.push_str("and more; ");
+            break;
+        }
+        text.push_str(&line);
+    }
+    text.trim_end_matches("; ").to_owned()
+}
+
+fn steady(problem: &str) -> &str {
+    match problem.split_once(" s: ") {
+        Some((before, why)) if before.starts_with("nothing is heard of it for ") => why,
+        _ => problem,
+    }
+}
+
+/// When the next pass has something new to find, if nothing changes until then.
+pub(super) fn next_look(judged: &Judged) -> Option<Timestamp> {
+    use towpath_core::domain::Answer;
+    let until = |(_, verdict): &(Offer, towpath_core::domain::Verdict)| match &verdict.answer {
+        Answer::Wait { until } => *until,
+        _ => None,
+    };
+    judged.choice.judged.iter().filter_map(until).filter(|until| *until > judged.now).min()
+}

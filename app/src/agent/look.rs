@@ -1,0 +1,121 @@
+//! A look at the cluster: from what the watches have brought to what is known.
+//!
+//! What has not been heard of for too long is unknown. What the API has no kind for, or nothing of, is none: these two are not the same.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use towpath_core::domain::automatic::Memory;
+use towpath_core::domain::{Fact, Platform};
+use towpath_core::finding::{Finding, Place};
+use towpath_formats::SourceFile;
+use towpath_formats::agent::read_record;
+use towpath_formats::cluster_objects::{self, ClusterObjects, Kind};
+use towpath_formats::report::platform_of;
+use towpath_kube::{Objects, RECORD_ANNOTATION, State, Subject};
+
+/// So long what was known counts while nothing is heard.
+const BELIEVED: Duration = Duration::from_secs(300);
+
+/// What is known of the cluster at one moment.
+#[derive(Debug)]
+pub(super) struct Look {
+    /// What its objects say.
+    pub(super) objects: ClusterObjects,
+    /// What it runs on.
+    pub(super) platform: Fact<Platform>,
+    /// What a write names, so that it is refused if anything has changed since.
+    pub(super) resource_version: String,
+    /// What is remembered.
+    pub(super) memory: Memory,
+    /// What is odd, or cannot be read.
+    pub(super) warnings: Vec<Finding>,
+}
+
+/// Looks. What cannot be understood is an error as a whole: an object less would be a reason less.
+pub(super) fn look(seen: Objects, now: Timestamp) -> Result<Look, Vec<Finding>> {
+    let mut warnings: Vec<Finding> =
+        seen.states.iter().filter_map(|(subject, state)| unheard(*subject, state)).collect();
+    let Some(version) = seen.version.clone() else {
+        let nothing = || {
+            let problem = "the cluster has no ClusterVersion";
+            Finding::error("no-cluster-version", subject_place(Subject::ClusterVersion), problem, "is it OpenShift?")
+        };
+        let why = seen.states.get(&Subject::ClusterVersion).and_then(|state| unheard(Subject::ClusterVersion, state));
+        return Err(vec![why.map_or_else(nothing, as_error)]);
+    };
+    let memory = read_record(version.record.as_deref()).map_err(|problem| {
+        let place = Place::file(format!("clusterversion/version, annotation {RECORD_ANNOTATION}"));
+        let remedy =
+            "look at the cluster's history, then remove the annotation: with it goes the memory of failed updates";
+        vec![Finding::error("bad-record", place, format!("what an agent wrote down cannot be read: {problem}"), remedy)]
+    })?;
+    let platform = platform(&seen);
+    let (objects, more) = cluster_objects::read(&files(seen), now)?;
+    warnings.extend(more);
+    warnings.sort();
+    Ok(Look { objects, platform, resource_version: version.resource_version, memory, warnings })
+}
+
+/// The files to be read: without what is too old, and with what there is none of.
+fn files(seen: Objects) -> Vec<SourceFile> {
+    let is_believed =
+        |subject: Subject| !matches!(&seen.states[&subject], State::Behind(since, _) if *since > BELIEVED);
+    let named = |file: &SourceFile| Subject::ALL.into_iter().find(|subject| file.path == path(*subject));
+    let is_empty = |subject: Subject| seen.none.contains(&subject);
+    let read = seen.files.iter().filter(|file| named(file).is_some_and(|one| is_believed(one) && !is_empty(one)));
+    let none = seen.none.iter().copied().filter(|subject| is_believed(*subject)).filter_map(empty);
+    read.cloned().chain(none).collect()
+}
+
+/// That there is none of it, in a form that is read; nothing where every cluster has some.
+fn empty(subject: Subject) -> Option<SourceFile> {
+    let list = |kind: Kind| format!("{{\"kind\":\"{}List\",\"items\":[]}}", kind.as_str());
+    let config_map = |namespace: &str, name: &str| {
+        format!(
+            "{{\"kind\":\"ConfigMap\",\"metadata\":{{\"namespace\":\"{namespace}\",\"name\":\"{name}\"}},\"data\":{{}}}}"
+        )
+    };
+    let text = match subject {
+        Subject::MachineConfigPools => list(Kind::MachineConfigPool),
+        Subject::ClusterServiceVersions => list(Kind::ClusterServiceVersion),
+        Subject::ApiRequestCounts => list(Kind::ApiRequestCount),
+        Subject::AdminGates => config_map("openshift-config-managed", "admin-gates"),
+        Subject::AdminAcks => config_map("openshift-config", "admin-acks"),
+        Subject::ClusterVersion | Subject::ClusterOperators | Subject::Infrastructure | Subject::Nodes => return None,
+    };
+    Some(SourceFile { path: path(subject), bytes: text.into_bytes().into() })
+}
+
+fn platform(seen: &Objects) -> Fact<Platform> {
+    let file = seen.files.iter().find(|file| file.path == path(Subject::Infrastructure));
+    let list = file.and_then(|file| serde_json::from_slice::<serde_json::Value>(&file.bytes).ok());
+    let object = list.as_ref().and_then(|list| list.pointer("/items/0"));
+    object.map_or(Fact::Unknown, |object| platform_of(object.to_string().as_bytes()))
+}
+
+/// What is to be said of a subject that nothing is heard of.
+fn unheard(subject: Subject, state: &State) -> Option<Finding> {
+    let warn = |problem: String| {
+        let remedy = "until then what depends on it waits; `kubectl auth can-i --list` as the agent's service account says what it may do";
+        Some(Finding::warning("not-heard", subject_place(subject), problem, remedy))
+    };
+    match state {
+        State::Current | State::Absent => None,
+        State::NotRead(None) => warn("it has not been read yet".to_owned()),
+        State::NotRead(Some(problem)) => warn(format!("it cannot be read: {problem}")),
+        State::Behind(since, problem) => warn(format!("nothing is heard of it for {} s: {problem}", since.as_secs())),
+    }
+}
+
+fn as_error(finding: Finding) -> Finding {
+    Finding::error(finding.code, finding.place, finding.problem, finding.remedy)
+}
+
+fn subject_place(subject: Subject) -> Place {
+    Place::file(subject.as_str())
+}
+
+fn path(subject: Subject) -> String {
+    format!("{}.json", subject.as_str())
+}

@@ -1,0 +1,238 @@
+//! What an agent measures, and whether it is alive and ready. Every label comes from a closed set, or from the cluster's own policy.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicI64, AtomicU64};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+use towpath_core::decide::{Gate, Outcome};
+use towpath_core::domain::automatic::OptIn;
+use towpath_core::domain::{ReadyReason, Reason};
+use towpath_kube::{Cluster, State};
+use towpath_web::{Probe, ProbeAnswer};
+
+use super::act::Done;
+use super::pass::Judged;
+use super::service::Reporting;
+
+/// An agent that has not turned its loop for so long is stuck.
+const STUCK: Duration = Duration::from_secs(600);
+
+/// What is measured.
+pub(super) struct AgentMetrics {
+    registry: Registry,
+    gauges: Gauges,
+    started: Counter,
+    ended: Family<OutcomeLabel, Counter>,
+    passes: Family<ResultLabel, Counter>,
+    health: Mutex<Health>,
+}
+
+type Seconds = Gauge<f64, AtomicU64>;
+
+#[derive(Default)]
+struct Gauges {
+    is_leader: Gauge,
+    opted_in: Gauge,
+    upgradeable: Gauge,
+    update_started: Seconds,
+    failed_attempts: Gauge,
+    last_pass: Seconds,
+    offers: Gauge,
+    holds: Family<CodeLabel, Gauge>,
+    objections: Family<CodeLabel, Gauge>,
+    removed_apis: Family<TargetLabel, Gauge>,
+    behind: Family<SubjectLabel, Seconds>,
+    requests: Family<RequestLabel, Gauge<i64, AtomicI64>>,
+    reports_waiting: Gauge,
+    reports: Family<ResultLabel, Gauge>,
+}
+
+struct Health {
+    turned: Instant,
+    /// None once everything was read.
+    waits_for: Option<String>,
+}
+
+macro_rules! label {
+    ($name:ident { $($field:ident: $kind:ty),* }) => {
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+        struct $name {
+            $($field: $kind,)*
+        }
+    };
+}
+label!(OutcomeLabel { outcome: &'static str });
+label!(ResultLabel { result: &'static str });
+label!(CodeLabel { code: &'static str });
+label!(TargetLabel { target: String });
+label!(SubjectLabel { subject: &'static str });
+label!(RequestLabel { verb: &'static str, resource: String });
+label!(VersionLabel { version: &'static str });
+
+impl AgentMetrics {
+    pub(super) fn new() -> Self {
+        let mut metrics = Self {
+            registry: Registry::with_prefix("towpath_agent"),
+            gauges: Gauges::default(),
+            started: Counter::default(),
+            ended: Family::default(),
+            passes: Family::default(),
+            health: Mutex::new(Health { turned: Instant::now(), waits_for: Some("the cluster's objects".to_owned()) }),
+        };
+        let (registry, gauges) = (&mut metrics.registry, &metrics.gauges);
+        let info = Family::<VersionLabel, Gauge>::default();
+        info.get_or_create(&VersionLabel { version: env!("CARGO_PKG_VERSION") }).set(1);
+        registry.register("build_info", "the agent's version", info);
+        registry.register("is_leader", "whether this agent is the one that acts", gauges.is_leader.clone());
+        registry.register("opted_in", "whether automatic updates are wanted", gauges.opted_in.clone());
+        registry.register("upgradeable", "whether the minor version may change", gauges.upgradeable.clone());
+        let help = "when the update that is under way was started by the agent; 0 if none is";
+        registry.register("update_started_timestamp_seconds", help, gauges.update_started.clone());
+        let help = "automatic updates in a row that have failed";
+        registry.register("failed_attempts", help, gauges.failed_attempts.clone());
+        registry.register("last_pass_timestamp_seconds", "when the cluster was last judged", gauges.last_pass.clone());
+        registry.register("offers", "updates that the cluster is offered", gauges.offers.clone());
+        registry.register("holds", "offers that are not taken, by reason", gauges.holds.clone());
+        let help = "what stands in the way of the next minor version, by reason";
+        registry.register("objections", help, gauges.objections.clone());
+        let help = "APIs in use that are removed on the way to the target";
+        registry.register("removed_apis_in_use", help, gauges.removed_apis.clone());
+        let help = "how long nothing was heard of a subject; 0 while it is watched, -1 if it was never read";
+        registry.register("behind_seconds", help, gauges.behind.clone());
+        let help = "requests to the cluster's API since the start, by verb and resource";
+        registry.register("api_requests", help, gauges.requests.clone());
+        registry.register("reports_waiting", "reports that wait to be sent", gauges.reports_waiting.clone());
+        registry.register("reports", "reports since the start, by what became of them", gauges.reports.clone());
+        registry.register("updates_started", "automatic updates that were started", metrics.started.clone());
+        registry.register("updates_ended", "automatic updates by what became of them", metrics.ended.clone());
+        registry.register("passes", "looks at the cluster, by result", metrics.passes.clone());
+        metrics
+    }
+
+    /// A pass has been made.
+    pub(super) fn passed(&self, judged: &Judged) {
+        let gauges = &self.gauges;
+        self.passes.get_or_create(&ResultLabel { result: "judged" }).inc();
+        gauges.last_pass.set(seconds(judged.now));
+        gauges.opted_in.set((judged.look.objects.standing.opt_in == OptIn::Wanted).into());
+        gauges.failed_attempts.set(judged.memory.failures.into());
+        gauges.update_started.set(judged.memory.started.as_ref().map_or(0.0, |started| seconds(started.at)));
+        gauges.upgradeable.set(judged.gate.as_ref().is_some_and(Gate::is_open).into());
+        gauges.offers.set(count(judged.choice.judged.len()));
+        let against =
+            judged.choice.judged.iter().flat_map(|(_, verdict)| &verdict.reasons).filter(|one| !one.is_note());
+        by_code(&gauges.holds, against);
+        by_code(&gauges.objections, judged.gate.iter().flat_map(Gate::objections));
+        gauges.removed_apis.clear();
+        if let (Some(target), Some(gate)) = (judged.target, &judged.gate) {
+            let all = gate.next.reasons.iter().chain(&gate.later);
+            let removed = all.filter(|reason| is_removed_api(reason)).count();
+            gauges.removed_apis.get_or_create(&TargetLabel { target: target.to_string() }).set(count(removed));
+        }
+    }
+
+    /// Nothing could be judged.
+    pub(super) fn not_passed(&self) {
+        self.passes.get_or_create(&ResultLabel { result: "not_understood" }).inc();
+    }
+
+    /// Something was written. What became of an update counts once that is written down.
+    pub(super) fn done(&self, judged: &Judged, done: &Done) {
+        if let Done::Started(_) = done {
+            self.started.inc();
+        }
+        if let (Some(outcome), Done::Started(_) | Done::Remembered | Done::Refused { .. }) = (&judged.outcome, done) {
+            let outcome = match outcome {
+                Outcome::Completed { .. } => "completed",
+                Outcome::Failed { .. } => "failed",
+                Outcome::GivenUp { .. } => "given-up",
+            };
+            self.ended.get_or_create(&OutcomeLabel { outcome }).inc();
+        }
+    }
+
+    /// The loop has turned.
+    pub(super) fn turned(&self, cluster: &Cluster, is_leader: bool, reporting: Option<Reporting>) {
+        let gauges = &self.gauges;
+        gauges.is_leader.set(is_leader.into());
+        let states = cluster.objects().states;
+        for (subject, state) in &states {
+            let behind = match state {
+                State::Current | State::Absent => 0.0,
+                State::Behind(since, _) => since.as_secs_f64(),
+                State::NotRead(_) => -1.0,
+            };
+            gauges.behind.get_or_create(&SubjectLabel { subject: subject.as_str() }).set(behind);
+        }
+        for ((verb, resource), sent) in cluster.requests() {
+            let label = RequestLabel { verb: verb.as_str(), resource };
+            gauges.requests.get_or_create(&label).set(i64::try_from(sent).unwrap_or(i64::MAX));
+        }
+        if let Some(reporting) = reporting {
+            gauges.reports_waiting.set(count(reporting.waiting));
+            for (result, number) in reporting.results {
+                gauges.reports.get_or_create(&ResultLabel { result }).set(i64::try_from(number).unwrap_or(i64::MAX));
+            }
+        }
+        let unread = states.iter().find(|(_, state)| matches!(state, State::NotRead(_)));
+        let mut health = self.health();
+        health.turned = Instant::now();
+        health.waits_for = unread.map(|(subject, state)| match state {
+            State::NotRead(Some(problem)) => format!("{}: {problem}", subject.as_str()),
+            _ => subject.as_str().to_owned(),
+        });
+    }
+
+    /// The answer to a question at the door.
+    pub(super) fn answer(&self, probe: Probe) -> ProbeAnswer {
+        let health = self.health();
+        match probe {
+            Probe::Alive if health.turned.elapsed() > STUCK => {
+                ProbeAnswer::No(format!("the loop has not turned for {} s\n", health.turned.elapsed().as_secs()))
+            }
+            Probe::Alive => ProbeAnswer::Yes("alive\n".to_owned()),
+            Probe::Ready => match &health.waits_for {
+                None => ProbeAnswer::Yes("ready\n".to_owned()),
+                Some(what) => ProbeAnswer::No(format!("not ready: not read yet: {what}\n")),
+            },
+            Probe::Metrics => {
+                let mut said = String::new();
+                match text::encode(&mut said, &self.registry) {
+                    Ok(()) => ProbeAnswer::Metrics(said),
+                    Err(_) => ProbeAnswer::No("the metrics cannot be written\n".to_owned()),
+                }
+            }
+        }
+    }
+
+    fn health(&self) -> MutexGuard<'_, Health> {
+        self.health.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn by_code<'a>(family: &Family<CodeLabel, Gauge>, reasons: impl Iterator<Item = &'a Reason>) {
+    let mut counts: BTreeMap<&'static str, i64> = BTreeMap::new();
+    reasons.for_each(|reason| *counts.entry(reason.code()).or_default() += 1);
+    family.clear();
+    counts.into_iter().for_each(|(code, number)| _ = family.get_or_create(&CodeLabel { code }).set(number));
+}
+
+fn is_removed_api(reason: &Reason) -> bool {
+    matches!(reason, Reason::Ready(reason) if matches!(&**reason, ReadyReason::ApiRemoved(_) | ReadyReason::ApiRemovedLater { .. }))
+}
+
+fn count(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+#[allow(clippy::cast_precision_loss, reason = "seconds of this millennium are exact")]
+fn seconds(at: Timestamp) -> f64 {
+    at.as_second() as f64
+}

@@ -1,0 +1,74 @@
+//! `towpath agent`: makes a cluster a good citizen of its fleet. It takes recommended updates by itself, where that is wanted, refuses what would break the
+//! cluster, and reports what happened.
+//!
+//! `look` sees, `pass` judges with the rules of the core, `act` carries out, `life` says when.
+
+mod act;
+mod args;
+mod bulletin;
+mod life;
+mod look;
+mod metrics;
+mod pass;
+mod policy;
+mod proof;
+mod service;
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use towpath_formats::agent::{json, text};
+
+pub(crate) use args::AgentArgs;
+
+use crate::cli::print;
+use crate::graph::{Output, inputs};
+use act::Done;
+use pass::{Judge, Judged};
+use policy::PolicyFile;
+use service::Service;
+
+/// Runs, or looks once.
+pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<ExitCode> {
+    let level = if args.once && args.log == "info" { "warn" } else { &args.log };
+    crate::log::start(level, args.log_format)?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("the runtime cannot be started")?;
+    runtime.block_on(async {
+        let policy = PolicyFile::open(args.policy.as_deref()).map_err(|findings| inputs::all(&findings))?;
+        let (prover, warnings) = args.prover()?;
+        warnings.iter().for_each(|finding| tracing::warn!("{finding}"));
+        let judge = Judge::new(policy, prover);
+        let queue = args.state_folder("reports")?.filter(|_| !args.once);
+        let service = Service::start(&args.service, queue)?;
+        if args.once {
+            let (judged, done) = life::once(args, judge, service).await?;
+            tell(args, &judged, &done)?;
+            let is_yes = judged.choice.takes().is_some() && (args.dry_run || matches!(done, Done::Started(_)));
+            return Ok(if is_yes { ExitCode::SUCCESS } else { ExitCode::from(1) });
+        }
+        life::run(args, judge, service).await?;
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+fn tell(args: &AgentArgs, judged: &Judged, done: &Done) -> anyhow::Result<()> {
+    let done = match done {
+        Done::Nothing => None,
+        Done::Remembered => Some("What became of the last update has been written down.".to_owned()),
+        Done::Started(version) => Some(format!("The update to {version} has been started.")),
+        Done::Conflict => Some("The cluster has changed meanwhile, and nothing was done; look again.".to_owned()),
+        Done::Refused { version, why } => Some(format!("The API does not want the update to {version}: {why}")),
+    };
+    match args.output {
+        Output::Text => {
+            let done = done.map_or_else(String::new, |done| format!("\n{done}\n"));
+            print(&(text(&judged.told()) + &done))
+        }
+        Output::Json => {
+            let mut told = json(&judged.told());
+            told["done"] = done.into();
+            print(&format!("{told:#}\n"))
+        }
+    }
+}

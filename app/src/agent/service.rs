@@ -1,0 +1,273 @@
+//! The agent and the service of its fleet: stamps that say how old the graph is, and reports of what happened.
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
+use std::io::Read;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, anyhow};
+use clap::Args;
+use jiff::{SignedDuration, Timestamp};
+use sha2::{Digest, Sha256};
+use towpath_core::decide::Outcome;
+use towpath_core::domain::automatic::{Stamp, Started};
+use towpath_core::domain::fleet::{AgentOutcome, AgentUpdate, Labels};
+use towpath_core::domain::{ClusterId, Fact};
+use towpath_formats::report::{Report, Seen, write};
+use towpath_formats::stamp::Nonce;
+use towpath_service::{Bounds, Event, Outbox, Pace, Queue, Sender, ServiceClient, ServiceConfig, SystemClock};
+
+use super::pass::Judged;
+
+/// A stamp is asked for anew after so long.
+const STAMP_LASTS: SignedDuration = SignedDuration::from_mins(5);
+
+/// Where the fleet's service is, and who we are to it.
+#[derive(Debug, Args)]
+pub(crate) struct ServiceOptions {
+    /// Report to the Towpath service at this address, and ask it how old its graph is.
+    #[arg(long = "service", env = "TOWPATH_SERVICE", value_name = "URL", requires_all = ["token_file", "organisation"])]
+    url: Option<String>,
+    /// The file that holds this cluster's token: `towpath fleet token --cluster ID` makes it. It is read again for each request.
+    #[arg(long, env = "TOWPATH_TOKEN_FILE", value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// The organisation that the cluster belongs to.
+    #[arg(long, env = "TOWPATH_ORGANISATION", value_name = "NAME")]
+    organisation: Option<String>,
+    /// The cluster's name in reports. [default: its id]
+    #[arg(long, env = "TOWPATH_CLUSTER_NAME", value_name = "NAME")]
+    cluster_name: Option<String>,
+    /// A label of the cluster, for the fleet's policies. May be given more than once.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = label)]
+    label: Vec<(String, String)>,
+    /// Trust the certificates in this PEM file for the service, and no others.
+    #[arg(long, env = "TOWPATH_SERVICE_CA_FILE", value_name = "FILE")]
+    service_ca_file: Option<PathBuf>,
+    /// Report this often if nothing changes.
+    #[arg(long, default_value_t = 600, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(30..=86_400))]
+    report_seconds: u64,
+}
+
+fn label(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("write it as NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+/// The fleet's service, as this agent deals with it.
+pub(super) struct Service {
+    client: Arc<ServiceClient>,
+    outbox: Arc<Outbox>,
+    organisation: String,
+    name: Option<String>,
+    labels: Labels,
+    every: Duration,
+    /// Different for each process.
+    seed: u64,
+    /// Brings reports, from when the cluster's id is known.
+    sender: Option<tokio::task::JoinHandle<()>>,
+    results: Arc<Results>,
+    /// What was reported last, and when.
+    reported: Option<([u8; 32], Instant)>,
+    number: u64,
+    stamp: Option<(Timestamp, Stamp)>,
+}
+
+/// What became of reports.
+#[derive(Debug, Default)]
+struct Results {
+    sent: AtomicU64,
+    refused: AtomicU64,
+    put_off: AtomicU64,
+}
+
+/// How reporting goes.
+#[derive(Debug)]
+pub(super) struct Reporting {
+    pub(super) waiting: usize,
+    pub(super) results: [(&'static str, u64); 3],
+}
+
+impl Service {
+    /// Looks at address and token, and takes up what waits to be sent; asks nobody.
+    pub(super) fn start(options: &ServiceOptions, folder: Option<PathBuf>) -> anyhow::Result<Option<Self>> {
+        let (Some(url), Some(token_file), Some(organisation)) =
+            (&options.url, &options.token_file, &options.organisation)
+        else {
+            return Ok(None);
+        };
+        let config = ServiceConfig { ca_file: options.service_ca_file.clone(), ..ServiceConfig::new(url, token_file) };
+        let client = ServiceClient::new(config).context("--service")?;
+        let queue = match folder {
+            None => Queue::in_memory(Bounds::default()),
+            Some(folder) => {
+                let (queue, findings) =
+                    Queue::open(&folder, Bounds::default()).map_err(|finding| anyhow!("{finding}"))?;
+                findings.iter().for_each(|finding| tracing::warn!("{finding}"));
+                queue
+            }
+        };
+        Ok(Some(Self {
+            client: Arc::new(client),
+            outbox: Outbox::new(queue),
+            organisation: organisation.clone(),
+            name: options.cluster_name.clone(),
+            labels: options.label.iter().cloned().collect(),
+            every: Duration::from_secs(options.report_seconds),
+            seed: RandomState::new().hash_one("seed"),
+            sender: None,
+            results: Arc::default(),
+            reported: None,
+            number: 0,
+            stamp: None,
+        }))
+    }
+
+    /// How old the service's graph is, asked for every few minutes.
+    pub(super) async fn stamp(&mut self, cluster: &ClusterId, now: Timestamp) -> Fact<Stamp> {
+        let is_young = |asked: Timestamp| now.duration_since(asked).abs() < STAMP_LASTS;
+        if let Some((_, stamp)) = self.stamp.as_ref().filter(|(asked, _)| is_young(*asked)) {
+            return Fact::Known(stamp.clone());
+        }
+        let stamp = match nonce() {
+            Ok(nonce) => self.client.stamp(cluster, &nonce).await.map_err(|error| error.to_string()),
+            Err(error) => Err(format!("there is no randomness: {error}")),
+        };
+        match stamp {
+            Ok(stamp) => {
+                self.stamp = Some((now, stamp.clone()));
+                Fact::Known(stamp)
+            }
+            Err(problem) => {
+                self.stamp = None;
+                tracing::warn!("how old the graph is is not known: {problem}");
+                Fact::Unknown
+            }
+        }
+    }
+
+    /// Puts a report into the outbox, if there is something to report.
+    pub(super) fn report(&mut self, judged: &Judged) {
+        let Fact::Known(cluster) = &judged.look.objects.id else { return };
+        let started = judged.look.memory.started.as_ref();
+        let update =
+            judged.outcome.as_ref().zip(started).map(|(outcome, started)| update(outcome, started, judged.now));
+        let state = state(judged);
+        let is_due = self.reported.is_none_or(|(last, at)| last != state || at.elapsed() >= self.every);
+        if update.is_none() && !is_due {
+            return;
+        }
+        let id = match &update {
+            Some(update) => id_of(update),
+            None => {
+                self.number += 1;
+                format!("{}-{:016x}-{}", judged.now.as_second(), self.seed, self.number)
+            }
+        };
+        let seen = Seen {
+            id: &id,
+            objects: &judged.look.objects,
+            organisation: &self.organisation,
+            name: self.name.as_deref(),
+            labels: &self.labels,
+            platform: judged.look.platform.clone(),
+            updates: update.as_slice(),
+            at: judged.now,
+        };
+        match Report::of(&seen) {
+            Ok(report) => {
+                let findings = self.outbox.push(&id, &write(&report));
+                findings.iter().for_each(|finding| tracing::warn!("{finding}"));
+                self.reported = Some((state, Instant::now()));
+            }
+            Err(problem) => tracing::warn!("there is no report: {problem}"),
+        }
+        if self.sender.is_none() {
+            self.sender = Some(self.send(cluster.clone()));
+        }
+    }
+
+    fn send(&self, cluster: ClusterId) -> tokio::task::JoinHandle<()> {
+        let door = (self.client.clone(), cluster);
+        let sender = Sender::new(self.outbox.clone(), door, SystemClock::default(), Pace::default(), self.seed);
+        let results = self.results.clone();
+        tokio::spawn(sender.run(move |event| match event {
+            Event::Sent { id } => {
+                results.sent.fetch_add(1, Ordering::Relaxed);
+                tracing::debug!(%id, "a report was sent");
+            }
+            Event::Refused { id, why } => {
+                results.refused.fetch_add(1, Ordering::Relaxed);
+                tracing::warn!(%id, "the service does not take a report: {why}");
+            }
+            Event::PutOff { id, why, wait } => {
+                results.put_off.fetch_add(1, Ordering::Relaxed);
+                tracing::warn!(%id, "a report is sent again in {} s: {why}", wait.as_secs());
+            }
+        }))
+    }
+
+    /// How reporting goes.
+    pub(super) fn reporting(&self) -> Reporting {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let results = &self.results;
+        Reporting {
+            waiting: self.outbox.waiting(),
+            results: [
+                ("sent", count(&results.sent)),
+                ("refused", count(&results.refused)),
+                ("put_off", count(&results.put_off)),
+            ],
+        }
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        if let Some(sender) = &self.sender {
+            sender.abort();
+        }
+    }
+}
+
+fn update(outcome: &Outcome, started: &Started, now: Timestamp) -> AgentUpdate {
+    let so_far = now.duration_since(started.at).max(SignedDuration::ZERO);
+    let (outcome, why, took) = match outcome {
+        Outcome::Completed { took, .. } => (AgentOutcome::Completed, "", Some(*took)),
+        Outcome::Failed { why, .. } => (AgentOutcome::Failed, why.as_str(), Some(so_far)),
+        Outcome::GivenUp { .. } => (AgentOutcome::GivenUp, "", None),
+    };
+    let (to, started_at) = (started.version.clone(), started.at);
+    AgentUpdate { to, outcome, why: why.into(), started_at, took, is_automatic: true }
+}
+
+/// The same for the same outcome, whoever reports it: the service counts it once.
+fn id_of(update: &AgentUpdate) -> String {
+    let text = format!("{}\n{}\n{}", update.started_at, update.to, update.outcome.code());
+    let digest = Sha256::digest(text.as_bytes());
+    let hex: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    format!("update-{hex}")
+}
+
+/// What is worth a report when it changes: not the words of conditions, which change all the time.
+fn state(judged: &Judged) -> [u8; 32] {
+    let standing = &judged.look.objects.standing;
+    let conditions: BTreeMap<_, _> = standing.conditions.iter().map(|(name, one)| (name, &one.status)).collect();
+    let nodes = match &judged.look.objects.facts.nodes {
+        Fact::Known(nodes) => Some(nodes.len()),
+        Fact::Unknown => None,
+    };
+    let channel = &judged.look.objects.channel;
+    let text =
+        format!("{:?}", (standing.current(), &standing.desired, conditions, nodes, channel, &judged.look.platform));
+    Sha256::digest(text.as_bytes()).into()
+}
+
+/// What nobody can guess.
+fn nonce() -> std::io::Result<Nonce> {
+    let mut random = [0; 32];
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut random)?;
+    Ok(Nonce::of(random))
+}
