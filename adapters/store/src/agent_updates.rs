@@ -40,6 +40,13 @@ fn update(row: &sqlx::any::AnyRow) -> Result<AgentUpdate> {
     })
 }
 
+/// Whether a report has come before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    First,
+    Again,
+}
+
 /// What a batch of reports tells of updates. To be used while the rows of its clusters are locked.
 #[derive(Default)]
 pub(crate) struct Told<'a> {
@@ -71,11 +78,11 @@ impl<'a> Told<'a> {
     }
 
     /// Takes a report in, unless it is known: then nothing of it counts again.
-    pub(crate) fn is_known(&mut self, report: &'a Reported) -> bool {
+    pub(crate) fn take(&mut self, report: &'a Reported) -> Arrival {
         let cluster = report.state.id.as_str();
         if let (Some(id), Some(last)) = (&report.id, self.last.get_mut(cluster)) {
             if last.iter().any(|known| **known == **id) {
-                return true;
+                return Arrival::Again;
             }
             last.push_back(id.to_string());
             while last.len() > LAST_REPORTS {
@@ -84,7 +91,7 @@ impl<'a> Told<'a> {
             self.is_new.insert(cluster);
         }
         self.updates.extend(report.updates.iter().map(|update| (cluster, update)));
-        false
+        Arrival::First
     }
 
     /// Writes it down. The outcomes that nobody knew of.

@@ -19,7 +19,7 @@ use towpath_core::domain::fleet::{
     AgentOutcome, AgentUpdate, ClusterState, Name, Observation, Observed, Span, observe, observe_late,
 };
 
-use crate::agent_updates::{Told, are_fit};
+use crate::agent_updates::{Arrival, Told, are_fit};
 use crate::error::is_race;
 use crate::rows::{self, Facts, nanoseconds, storable, time};
 use crate::{Backend, Result, Store, StoreError, Tx, bounded};
@@ -124,9 +124,9 @@ impl Store {
         let mut recorded = Vec::with_capacity(reports.len());
         for report in reports {
             let at = known.get_mut(&report.state.id).ok_or(Failed::NewClusters)?;
-            recorded.push(match told.is_known(report) {
-                true => Recorded::Nothing,
-                false => at.join(report, allowance, &mut closed),
+            recorded.push(match told.take(report) {
+                Arrival::Again => Recorded::Nothing,
+                Arrival::First => at.join(report, allowance, &mut closed),
             });
         }
         known.retain(|_, known| known.report.is_some());

@@ -61,7 +61,10 @@ fn text(path: &Path) -> &str {
 }
 
 fn token(keys: &Path, id: &str) -> String {
-    let arguments = ["fleet", "token", "--keys", text(keys), "--cluster", id];
+    printed(&["fleet", "token", "--keys", text(keys), "--cluster", id])
+}
+
+fn printed(arguments: &[&str]) -> String {
     let done = Command::new(env!("CARGO_BIN_EXE_towpath")).args(arguments).output().expect("towpath runs");
     assert!(done.status.success(), "{done:?}");
     String::from_utf8(done.stdout).expect("text")
@@ -117,6 +120,11 @@ fn a_report_of_the_agent_is_taken_once_and_shown() {
         "automatic": true,
     }]);
     assert_eq!(towpath.get("/api/v1/clusters/s1/why").json()["updates"], expected);
+    let (policy, store) = (ground.path("policy"), format!("sqlite:{}", ground.path("fleet.db").display()));
+    let noon = "2026-11-16T12:00:00Z";
+    let told = printed(&["fleet", "why", "s1", "--fleet", text(&policy), "--store", &store, "--now", noon]);
+    let line = "  4.20.1  completed  began 2026-11-16 11:59Z, 1 min, by the agent\n";
+    assert!(told.ends_with(&format!("\n  its last updates, as its agent tells:\n{line}")), "{told}");
     towpath.until("it is counted once", |t| {
         t.get("/metrics").text().contains("towpath_fleet_agent_updates_total{outcome=\"completed\"} 1\n")
     });
