@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use towpath_core::decide::{Decision, Desk, HistoryRow, Next, Start, StartKind, StatusRow, Why};
-use towpath_core::domain::fleet::{Days, FleetReason, Name, Upgrade};
+use towpath_core::domain::fleet::{AgentUpdate, Days, FleetReason, Name, Upgrade};
 use towpath_core::domain::{Answer, Reason, Verdict};
 use towpath_core::simulate::Forecast;
 
@@ -96,6 +96,21 @@ pub fn why(desk: &Desk, member: u32, why: &Why) -> Value {
             "verdict": verdict(&candidate.verdict),
         })).collect::<Vec<_>>(),
     })
+}
+
+/// What became of a cluster's updates, in its agent's words.
+pub fn agent_updates(updates: &[AgentUpdate]) -> Value {
+    let one = |update: &AgentUpdate| {
+        json!({
+            "to": update.to.to_string(),
+            "outcome": update.outcome.code(),
+            "why": update.why,
+            "startedAt": update.started_at.to_string(),
+            "tookSeconds": update.took.map(|took| took.as_secs()),
+            "automatic": update.is_automatic,
+        })
+    };
+    updates.iter().map(one).collect()
 }
 
 /// The status, row by row.

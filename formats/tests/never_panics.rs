@@ -16,7 +16,7 @@ use towpath_core::rules::Policy;
 use towpath_formats::graph_request::{ContentType, accepts_gzip};
 use towpath_formats::{
     SourceFile, cincinnati, cluster_list, fleet_input, fleet_policy, graph_data, graph_request, platforms, releases,
-    report,
+    report, stamp,
 };
 
 const CHANNEL: &str = "name: stable-4.9\nfeeder:\n  name: fast-4.9\nversions:\n- 4.9.1\n- 4.9.2+amd64\n";
@@ -99,7 +99,8 @@ const LIST: &str = r#"{"organisations": [{"id": "p", "labels": {"sre-capabilitie
  "soak": [{"organisation": "o", "workload": "w", "version": "4.12.1", "days": 1.5}]}
 "#;
 const YAML_LIST: &str = "clusters:\n- id: x\n  organisation: o\n  version: 4.12.1\n  labels: {a: b}\nsoak: []\n";
-const REPORT: &str = r#"{"name": "c", "organisation": "o", "version": "4.16.1", "desired": "4.16.2", "nodes": 3,
+const REPORT: &str = r#"{"name": "c", "organisation": "o", "id": "r",
+  "updates": [{"to": "4.16.3", "outcome": "failed", "why": "w", "startedAt": "2026-05-01T00:00Z", "tookSeconds": 3}], "version": "4.16.1", "desired": "4.16.2", "nodes": 3,
  "history": [{"version": "4.16.1", "state": "Completed", "completionTime": "2026-05-01T10:00:00Z"}],
  "conditions": [{"type": "Available", "status": "True"}], "labels": {"a": "b"}, "at": "2026-05-12T10:30:00Z"}"#;
 const PLATFORMS: &str = "# clusters\n0f3a,AWS\n0f3b , Azure\n";
@@ -177,8 +178,15 @@ proptest! {
             Ok(report) => {
                 let now = "2026-05-12T00:00Z".parse().unwrap();
                 prop_assert!(report.state(ClusterId::new("x").unwrap(), now).version_since <= now);
+                prop_assert_eq!(report::read(&report::write(&report)), Ok(report), "as an agent would send it");
             }
         }
+    }
+
+    #[test]
+    fn stamps(bytes in any_input(&[r#"{"goodAt": "2026-05-12T00:00Z", "stampedAt": "2026-05-12T00:00Z", "nonce": "AAAAAAAAAAAAAAAA", "code": "AAAA"}"#])) {
+        let (cluster, nonce) = (ClusterId::new("x").unwrap(), stamp::Nonce::new("AAAAAAAAAAAAAAAA").unwrap());
+        prop_assert!(stamp::read(&bytes, "token", &cluster, &nonce).is_err_and(|sentence| !sentence.is_empty()));
     }
 
     #[test]

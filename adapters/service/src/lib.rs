@@ -11,6 +11,7 @@ mod folder;
 mod outbox;
 mod pace;
 mod queue;
+mod random;
 mod sender;
 mod token;
 
@@ -20,4 +21,5 @@ pub use error::ServiceError;
 pub use outbox::Outbox;
 pub use pace::Pace;
 pub use queue::{Bounds, Queue, Queued};
+pub use random::random;
 pub use sender::{Clock, Door, Event, Sender, SystemClock};

@@ -21,6 +21,7 @@
 //! during the commit itself: then nobody can know. Reports may simply be sent again; a scheduler reads what is under way
 //! before it goes on.
 
+mod agent_updates;
 mod backend;
 mod backup;
 mod changes;
@@ -50,7 +51,7 @@ pub use decisions::{ChainState, InputPart, MAX_PART_BYTES, StoredDecision};
 pub use error::{Result, StoreError};
 pub use lease::Lease;
 pub use people::Acknowledgement;
-pub use reports::{MAX_BATCH, Recorded, Reported};
+pub use reports::{MAX_BATCH, Recorded, Reported, Written};
 pub use upgrades::Which;
 
 use backend::Place;

@@ -15,8 +15,11 @@ use serde_json::json;
 use sqlx::Row;
 use towpath_core::domain::ClusterId;
 use towpath_core::domain::Version;
-use towpath_core::domain::fleet::{ClusterState, Observation, Observed, Span, observe};
+use towpath_core::domain::fleet::{
+    AgentOutcome, AgentUpdate, ClusterState, Name, Observation, Observed, Span, observe, observe_late,
+};
 
+use crate::agent_updates::{Arrival, Told, are_fit};
 use crate::error::is_race;
 use crate::rows::{self, Facts, nanoseconds, storable, time};
 use crate::{Backend, Result, Store, StoreError, Tx, bounded};
@@ -33,6 +36,21 @@ pub struct Reported {
     pub state: ClusterState,
     /// As it came, for people.
     pub body: Arc<str>,
+    /// Its name, by which it is known when it comes again.
+    pub id: Option<Name>,
+    /// What became of updates.
+    pub updates: Vec<AgentUpdate>,
+    /// Time before this counts for nobody: it was long over when the report came. None: all time does.
+    pub counts_from: Option<Timestamp>,
+}
+
+/// What became of a batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// Of each report.
+    pub recorded: Vec<Recorded>,
+    /// The outcomes of updates that nobody knew of.
+    pub outcomes: Vec<AgentOutcome>,
 }
 
 /// What became of a report.
@@ -42,7 +60,7 @@ pub enum Recorded {
     Extended,
     /// A new span begins: it is new, on another version, in other health, or was not seen for too long.
     Began,
-    /// It is not later than what is known, and changed nothing.
+    /// It is known, or not later than what is known, and changed nothing. (What it tells of updates is kept all the same, once.)
     Nothing,
     /// It cannot be stored, with or without others: it has a NUL in a name, or a time out of range.
     Unfit,
@@ -53,22 +71,28 @@ impl Store {
     ///
     /// The same report again changes nothing.
     pub async fn record(&self, reports: &[Reported], allowance: SignedDuration) -> Result<Vec<Recorded>> {
+        Ok(self.record_all(reports, allowance).await?.recorded)
+    }
+
+    /// The same, and says which outcomes of updates are new.
+    pub async fn record_all(&self, reports: &[Reported], allowance: SignedDuration) -> Result<Written> {
         if reports.len() > MAX_BATCH {
             return Err(StoreError::Bad(format!("{} reports at once; {MAX_BATCH} is the limit", reports.len())));
         }
         let fit: Vec<&Reported> = reports.iter().filter(|report| report.is_fit()).collect();
         if fit.is_empty() {
-            return Ok(vec![Recorded::Unfit; reports.len()]);
+            return Ok(Written { recorded: vec![Recorded::Unfit; reports.len()], outcomes: Vec::new() });
         }
-        let mut recorded = bounded(self.record_fit(&fit, allowance)).await?.into_iter();
+        let written = bounded(self.record_fit(&fit, allowance)).await?;
+        let mut recorded = written.recorded.into_iter();
         let outcome = |report: &Reported| match report.is_fit() {
             true => recorded.next().unwrap_or(Recorded::Nothing),
             false => Recorded::Unfit,
         };
-        Ok(reports.iter().map(outcome).collect())
+        Ok(Written { recorded: reports.iter().map(outcome).collect(), outcomes: written.outcomes })
     }
 
-    async fn record_fit(&self, reports: &[&Reported], allowance: SignedDuration) -> Result<Vec<Recorded>> {
+    async fn record_fit(&self, reports: &[&Reported], allowance: SignedDuration) -> Result<Written> {
         let (mut tries, mut all_known) = (1, true);
         loop {
             match self.try_record(reports, allowance, all_known).await {
@@ -77,7 +101,7 @@ impl Store {
                 Err(Failed::Race(_)) if tries < MAX_TRIES => tries += 1,
                 Err(Failed::Race(error)) => return Err(error.into()),
                 Err(Failed::Other(error)) => return Err(error),
-                Ok(recorded) => return Ok(recorded),
+                Ok(written) => return Ok(written),
             }
         }
     }
@@ -87,7 +111,7 @@ impl Store {
         reports: &[&Reported],
         allowance: SignedDuration,
         all_known: bool,
-    ) -> Result<Vec<Recorded>, Failed> {
+    ) -> Result<Written, Failed> {
         let ids: BTreeSet<[&str; 1]> = reports.iter().map(|report| [report.state.id.as_str()]).collect();
         let ids = json!(ids).to_string();
         let mut tx = self.write().await?;
@@ -95,11 +119,15 @@ impl Store {
             make_room(&mut tx, &ids).await?;
         }
         let mut known = lock(&mut tx, ids).await?;
+        let mut told = Told::read(&mut tx, reports).await?;
         let mut closed: Vec<Span> = Vec::new();
         let mut recorded = Vec::with_capacity(reports.len());
         for report in reports {
             let at = known.get_mut(&report.state.id).ok_or(Failed::NewClusters)?;
-            recorded.push(at.join(report, allowance, &mut closed));
+            recorded.push(match told.take(report) {
+                Arrival::Again => Recorded::Nothing,
+                Arrival::First => at.join(report, allowance, &mut closed),
+            });
         }
         known.retain(|_, known| known.report.is_some());
         if !known.is_empty() {
@@ -109,15 +137,22 @@ impl Store {
         if !closed.is_empty() {
             keep(&mut tx, &closed).await?;
         }
+        let outcomes = told.write(&mut tx).await?;
         tx.inner.commit().await?;
-        Ok(recorded)
+        Ok(Written { recorded, outcomes })
     }
 }
 
 impl Reported {
+    /// One without a name, which tells of no update.
+    pub fn new(state: ClusterState, body: impl Into<Arc<str>>) -> Self {
+        Self { state, body: body.into(), id: None, updates: Vec::new(), counts_from: None }
+    }
+
     fn is_fit(&self) -> bool {
         let state = &self.state;
         [state.id.as_str(), &state.organisation, &state.name, &self.body].into_iter().all(storable)
+            && are_fit(&self.updates)
             && [state.version_since, state.last_seen].into_iter().all(|time| nanoseconds(time).is_ok())
     }
 }
@@ -139,11 +174,18 @@ impl<'a> Known<'a> {
             health: state.health.clone(),
             at: state.last_seen,
         };
-        let (span, recorded) = match observe(self.newest.as_ref(), &seen, allowance) {
+        let is_long_ago = |span: &Span| report.counts_from.is_some_and(|from| span.until < from);
+        let came_late = self.newest.as_ref().is_some_and(is_long_ago);
+        let observed = match came_late {
+            true => observe_late(self.newest.as_ref(), &seen),
+            false => observe(self.newest.as_ref(), &seen, allowance),
+        };
+        let (span, recorded) = match observed {
             Observed::Nothing => return Recorded::Nothing,
             Observed::Extended(span) => (span, Recorded::Extended),
             Observed::Began(span) => {
-                closed.extend(self.newest.clone());
+                // What comes late comes in flocks, and none of them lasts.
+                closed.extend(self.newest.clone().filter(|newest| !came_late || newest.from < newest.until));
                 (span, Recorded::Began)
             }
         };
@@ -258,7 +300,7 @@ async fn keep(tx: &mut Tx, closed: &[Span]) -> Result<(), Failed> {
 }
 
 /// Why a try failed.
-enum Failed {
+pub(crate) enum Failed {
     /// Some clusters have no row yet.
     NewClusters,
     /// It lost a race, and may be tried again.

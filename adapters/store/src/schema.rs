@@ -15,7 +15,9 @@ pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;
 /// The key of the lock under which PostgreSQL migrates: "towpath" in ASCII.
 const MIGRATION_LOCK: i64 = 0x0074_6f77_7061_7468;
 
-const MIGRATIONS: &[&[&str]] = &[&[
+const MIGRATIONS: &[&[&str]] = &[FIRST, AGENTS];
+
+const FIRST: &[&str] = &[
     // A cluster, its last report, and its newest span, which reaches from span_from to last_seen on its version and in its
     // health. A cluster that was forgotten keeps its row, for the ledger.
     "CREATE TABLE clusters (id KEY PRIMARY KEY, organisation TEXT NOT NULL, name TEXT NOT NULL, version TEXT NOT NULL, \
@@ -50,7 +52,16 @@ const MIGRATIONS: &[&[&str]] = &[&[
     "CREATE TABLE parts (digest KEY PRIMARY KEY, bytes BIGINT NOT NULL, body BLOB NOT NULL)",
     "CREATE TABLE counters (name KEY PRIMARY KEY, value BIGINT NOT NULL)",
     "INSERT INTO counters (name, value) VALUES ('changes', 1), ('upgrades', 0), ('decisions', 0)",
-]];
+];
+
+const AGENTS: &[&str] = &[
+    // What agents tell of updates. One that failed and then completed is there twice.
+    "CREATE TABLE agent_updates (cluster KEY NOT NULL, to_version KEY NOT NULL, started_at BIGINT NOT NULL, \
+     outcome KEY NOT NULL, why TEXT NOT NULL, took_seconds BIGINT, automatic BIGINT NOT NULL, \
+     PRIMARY KEY (cluster, to_version, started_at, outcome))",
+    // The names of each cluster's last reports.
+    "CREATE TABLE report_ids (cluster KEY PRIMARY KEY, ids TEXT NOT NULL)",
+];
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,8 +129,29 @@ pub(crate) const TABLES: &[(&str, &[(&str, Kind)])] = {
         ),
         ("parts", &[("digest", Text), ("bytes", Int), ("body", Blob)]),
         ("counters", &[("name", Text), ("value", Int)]),
+        (
+            "agent_updates",
+            &[
+                ("cluster", Text),
+                ("to_version", Text),
+                ("started_at", Int),
+                ("outcome", Text),
+                ("why", Text),
+                ("took_seconds", Int),
+                ("automatic", Int),
+            ],
+        ),
+        ("report_ids", &[("cluster", Text), ("ids", Text)]),
     ]
 };
+
+/// The first schema that has the table.
+pub(crate) fn since(table: &str) -> i64 {
+    match table {
+        "agent_updates" | "report_ids" => 2,
+        _ => 1,
+    }
+}
 
 /// Brings the schema up to date.
 pub(crate) async fn migrate(store: &Store) -> Result<()> {

@@ -2,18 +2,39 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use towpath_core::decide::{Decision, Desk};
 use towpath_core::domain::Graph;
-use towpath_core::domain::fleet::{FleetPolicy, Minimum, Name};
+use towpath_core::domain::fleet::{AgentOutcome, FleetPolicy, Minimum, Name};
 use towpath_web::{Service, Snapshot};
 
 /// What was last decided, for whoever asks.
 #[derive(Default)]
-pub(crate) struct Board(RwLock<Option<Arc<RwLock<Published>>>>);
+pub(crate) struct Board {
+    published: RwLock<Option<Arc<RwLock<Published>>>>,
+    /// What clusters have told of updates since this process began.
+    pub(crate) outcomes: Outcomes,
+}
+
+/// How often each outcome of an update was told, each update once.
+#[derive(Default)]
+pub(crate) struct Outcomes([AtomicU64; AgentOutcome::ALL.len()]);
+
+impl Outcomes {
+    /// One more.
+    pub(crate) fn count(&self, outcome: AgentOutcome) {
+        self.0[outcome as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many there were.
+    pub(crate) fn all(&self) -> BTreeMap<AgentOutcome, u64> {
+        AgentOutcome::ALL.map(|outcome| (outcome, self.0[outcome as usize].load(Ordering::Relaxed))).into()
+    }
+}
 
 /// A state of the fleet, and what was decided on it.
 pub(crate) struct Published {
@@ -78,13 +99,13 @@ impl GraphSource {
 impl Board {
     /// What was last decided.
     pub(crate) fn published(&self) -> Option<Arc<RwLock<Published>>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.published.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Puts up a new one.
     pub(crate) fn publish(&self, published: Published) -> Arc<RwLock<Published>> {
         let published = Arc::new(RwLock::new(published));
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(published.clone());
+        *self.published.write().unwrap_or_else(PoisonError::into_inner) = Some(published.clone());
         published
     }
 }

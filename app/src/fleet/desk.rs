@@ -4,10 +4,12 @@ use std::pin::Pin;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use jiff::{SignedDuration, Timestamp};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use towpath_core::domain::fleet::{Approval, Pause, Upgrade};
+use towpath_core::domain::{ClusterId, Version};
 use towpath_formats::fleet_json;
+use towpath_formats::report::Report;
 use towpath_store::{Recorded, Reported, Store, StoreError, Which};
 use towpath_web::{Clock, Filter, FleetAnswer, FleetDesk, FleetRequest};
 
@@ -70,7 +72,7 @@ impl Counter {
         let (reports, waiting) = mpsc::channel(MAX_WAITING);
         let waiting = Arc::new(tokio::sync::Mutex::new(waiting));
         for _ in 0..store.backend().writers() {
-            tokio::spawn(write(store.clone(), waiting.clone(), allowance));
+            tokio::spawn(write(store.clone(), waiting.clone(), allowance, board.clone()));
         }
         Arc::new(Self { store, board, graph, clock, allowance, forecasts: Arc::new(Semaphore::new(1)), reports })
     }
@@ -100,16 +102,22 @@ impl Counter {
 }
 
 /// Takes what waits, all at once, and writes it. Nobody is told before it is committed.
-async fn write(store: Store, waiting: Arc<tokio::sync::Mutex<mpsc::Receiver<Waiting>>>, allowance: SignedDuration) {
+async fn write(
+    store: Store,
+    waiting: Arc<tokio::sync::Mutex<mpsc::Receiver<Waiting>>>,
+    allowance: SignedDuration,
+    board: Arc<Board>,
+) {
     loop {
         let mut batch = Vec::with_capacity(BATCH);
         if waiting.lock().await.recv_many(&mut batch, BATCH).await == 0 {
             return;
         }
         let (reports, done): (Vec<Reported>, Vec<_>) = batch.into_iter().map(|one| (one.report, one.done)).unzip();
-        match store.record(&reports, allowance).await {
-            Ok(recorded) => {
-                for (done, recorded) in done.into_iter().zip(recorded) {
+        match store.record_all(&reports, allowance).await {
+            Ok(written) => {
+                written.outcomes.iter().for_each(|outcome| board.outcomes.count(*outcome));
+                for (done, recorded) in done.into_iter().zip(written.recorded) {
                     // Whoever no longer waits does not need the answer.
                     let _ = done.send(Ok(recorded));
                 }
@@ -138,13 +146,33 @@ impl FleetDesk for Counter {
         let (store, board, graph, now) = (self.store.clone(), self.board.clone(), self.graph.clone(), (self.clock)());
         match request {
             FleetRequest::Report { cluster, report, body, received } => {
-                let mut state = report.state(cluster, received);
-                // A report may come late, and says when it was made. It cannot say that of a time that nobody watched: else a
+                let state = report.state(cluster, received);
+                // A report may come late, and says when it was made. It cannot make a time count that nobody watched: else a
                 // cluster could make up days of soak within a minute.
-                let earliest = received.checked_sub(self.allowance).unwrap_or(received);
-                state.last_seen = state.last_seen.max(earliest);
-                Box::pin(Self::report(self.reports.clone(), Reported { state, body }))
+                let counts_from = received.checked_sub(self.allowance).ok();
+                let Report { id, updates, .. } = *report;
+                let reported = Reported { state, body, id, updates, counts_from };
+                Box::pin(Self::report(self.reports.clone(), reported))
             }
+            FleetRequest::Why { cluster, version } => Box::pin(async move {
+                let asked = tokio::task::spawn_blocking(move || match board.published() {
+                    Some(published) => {
+                        let published = published.read().unwrap_or_else(PoisonError::into_inner);
+                        why(&published, &cluster, version.as_ref(), now)
+                    }
+                    None => Err(FleetAnswer::Unavailable("the fleet has not been read yet".into())),
+                });
+                match asked.await {
+                    Ok(Ok((id, mut told))) => {
+                        // Where the store is away, the rest is told all the same.
+                        let updates = store.agent_updates(&id).await.ok();
+                        told["updates"] = json!(updates.as_deref().map(fleet_json::agent_updates));
+                        FleetAnswer::Json(told.to_string())
+                    }
+                    Ok(Err(answer)) => answer,
+                    Err(_) => FleetAnswer::Unavailable("the answer could not be prepared".into()),
+                }
+            }),
             FleetRequest::Pause { organisation, sector, by, why } => Box::pin(async move {
                 let (organisation, sector) = (organisation.map(Into::into), sector.map(Into::into));
                 let pause = Pause { organisation, sector, by: by.into(), at: now, why: why.into() };
@@ -234,7 +262,7 @@ fn forecast(board: &Board, graph: &Held, days: u32, filter: &Filter, now: Timest
     };
     let (meant, input, at) = {
         let published = published.read().unwrap_or_else(PoisonError::into_inner);
-        let at = if published.decision.at == Timestamp::default() { now } else { published.decision.at };
+        let at = instant(&published, now);
         let input = published.desk.roster().input(&published.policy, &published.inherited);
         (answers::meant_names(&published.desk, filter, at), input, at)
     };
@@ -246,11 +274,30 @@ fn forecast(board: &Board, graph: &Held, days: u32, filter: &Filter, now: Timest
     }
 }
 
+/// Why a cluster does, or does not, go where it could, and which it is.
+fn why(
+    published: &Published,
+    cluster: &str,
+    version: Option<&Version>,
+    now: Timestamp,
+) -> Result<(ClusterId, Value), FleetAnswer> {
+    let (desk, at) = (&published.desk, instant(published, now));
+    let told = answers::find(desk, cluster).and_then(|member| {
+        let why = answers::candidates(desk, member, version, at)?;
+        Ok((desk.roster().cluster(member).id.clone(), fleet_json::why(desk, member, &why)))
+    });
+    told.map_err(|error| FleetAnswer::NotFound(error.to_string()))
+}
+
+/// Verdicts are those of the decision's instant; without one yet, of now.
+fn instant(published: &Published, now: Timestamp) -> Timestamp {
+    if published.decision.at == Timestamp::default() { now } else { published.decision.at }
+}
+
 /// Answers a question from what was last decided.
 fn ask(published: &Published, question: FleetRequest, now: Timestamp) -> FleetAnswer {
     let Published { desk, decision, .. } = published;
-    // Verdicts are those of the decision's instant; without one yet, of now.
-    let at = if decision.at == Timestamp::default() { now } else { decision.at };
+    let at = instant(published, now);
     let checked = |filter: &Filter| {
         let refused = |error: anyhow::Error| FleetAnswer::Refused { kind: "bad_filter", sentence: error.to_string() };
         answers::check(filter).map_err(refused)
@@ -265,14 +312,8 @@ fn ask(published: &Published, question: FleetRequest, now: Timestamp) -> FleetAn
         FleetRequest::History(filter) => {
             checked(&filter).map(|()| fleet_json::history(&answers::history_rows(desk, &filter, at)))
         }
-        FleetRequest::Why { cluster, version } => {
-            let why = answers::find(desk, &cluster).and_then(|member| {
-                let why = answers::candidates(desk, member, version.as_ref(), at)?;
-                Ok(fleet_json::why(desk, member, &why))
-            });
-            why.map_err(|error| FleetAnswer::NotFound(error.to_string()))
-        }
         FleetRequest::Report { .. }
+        | FleetRequest::Why { .. }
         | FleetRequest::Pause { .. }
         | FleetRequest::Resume { .. }
         | FleetRequest::Approve { .. }

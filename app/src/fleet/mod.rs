@@ -20,8 +20,8 @@ use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
 use towpath_core::decide::{Decision, Desk};
-use towpath_core::domain::fleet::FleetInput;
-use towpath_core::domain::{Graph, Version};
+use towpath_core::domain::fleet::{AgentUpdate, FleetInput};
+use towpath_core::domain::{ClusterId, Graph, Version};
 use towpath_core::finding::Finding;
 use towpath_formats::fleet_json;
 use towpath_store::Store;
@@ -260,6 +260,14 @@ impl Look {
         Ok(Picture { desk, decision, input, graph, findings: read.findings })
     }
 
+    /// What became of a cluster's updates, as far as it has told the store.
+    async fn agent_updates(&self, cluster: &ClusterId) -> anyhow::Result<Vec<AgentUpdate>> {
+        match self.store_at_hand(&self.settings()?) {
+            Some(url) => Ok(open(&url).await?.agent_updates(cluster).await?),
+            None => Ok(Vec::new()),
+        }
+    }
+
     /// The store that was named, or the default one if it is there.
     fn store_at_hand(&self, settings: &Settings) -> Option<String> {
         let fleet = settings.fleet.as_ref()?;
@@ -308,8 +316,17 @@ async fn answer(command: Fleet) -> anyhow::Result<ExitCode> {
             let Picture { desk, decision, .. } = &picture;
             let member = answers::find(desk, &cluster)?;
             let why = answers::candidates(desk, member, to.as_ref(), decision.at)?;
-            let told = || text::why(desk, decision, member, &why.candidates, &why.cluster);
-            show(&look, || fleet_json::why(desk, member, &why), |_| told())?;
+            let updates = look.agent_updates(&desk.roster().cluster(member).id).await?;
+            let told = || {
+                let why = text::why(desk, decision, member, &why.candidates, &why.cluster);
+                format!("{why}{}", text::agent_updates(&updates))
+            };
+            let json = || {
+                let mut json = fleet_json::why(desk, member, &why);
+                json["updates"] = fleet_json::agent_updates(&updates);
+                json
+            };
+            show(&look, json, |_| told())?;
             let starts = why.candidates.iter().any(|candidate| candidate.verdict.is_offered());
             Ok(if to.is_some() && !starts { ExitCode::from(1) } else { ExitCode::SUCCESS })
         }

@@ -260,7 +260,7 @@ pub(super) async fn import(args: ImportArgs) -> anyhow::Result<ExitCode> {
     let store = open(&args.store.store).await?;
     let (mut new, mut known) = (0, 0);
     for batch in list.clusters.chunks(BATCH) {
-        let reports = batch.iter().map(|state| Reported { state: state.clone(), body: "{}".into() });
+        let reports = batch.iter().map(|state| Reported::new(state.clone(), "{}"));
         let recorded =
             store.record(&reports.collect::<Vec<_>>(), SignedDuration::from_secs(args.allowance.into())).await?;
         new += recorded.iter().filter(|one| **one == Recorded::Began).count();

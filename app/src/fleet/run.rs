@@ -179,6 +179,7 @@ async fn pass_until(mut scheduler: Scheduler, service: &Service, clock: &Clock, 
                     tokio::task::block_in_place(|| {
                         service.manage(Arc::new(managed(&published)));
                         told = metrics(&published, &outcome, decisions);
+                        told.agent_updates = scheduler.board.outcomes.all();
                         service.fleet_metrics(Arc::new(told.clone()));
                     });
                 }
@@ -251,6 +252,7 @@ fn metrics(published: &Published, outcome: &Outcome, decisions: u64) -> FleetMet
         pass_duration: outcome.took,
         is_scheduler: outcome.is_scheduler,
         decisions,
+        agent_updates: BTreeMap::new(),
     }
 }
 

@@ -152,8 +152,7 @@ impl Scheduler {
     async fn record_list(&mut self) -> anyhow::Result<()> {
         let list = &self.read.list.clusters;
         for batch in list.chunks(BATCH) {
-            let reports: Vec<Reported> =
-                batch.iter().map(|state| Reported { state: state.clone(), body: "{}".into() }).collect();
+            let reports: Vec<Reported> = batch.iter().map(|state| Reported::new(state.clone(), "{}")).collect();
             self.store.record(&reports, self.settings.allowance).await?;
         }
         Ok(())

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
 use comfy_table::{ContentArrangement, Table};
 use towpath_core::decide::{CandidateWhy, Decision, Desk, HistoryRow, StatusRow};
-use towpath_core::domain::fleet::{Days, HoldCode, Name, Upgrade};
+use towpath_core::domain::fleet::{AgentUpdate, Days, HoldCode, Name, Upgrade};
 use towpath_core::domain::{Answer, Verdict};
 use towpath_core::finding::Finding;
 use towpath_core::simulate::Forecast;
@@ -16,6 +16,8 @@ use crate::words::{count, minute, shown};
 
 /// So many rows that nobody reads all of them; the rest is counted.
 const MAX_ROWS: usize = 50;
+/// So many of a cluster's last updates are told of.
+const MAX_AGENT_UPDATES: usize = 5;
 
 /// A table without lines: columns that a person can read and `awk` can cut.
 fn table(head: &[&str]) -> Table {
@@ -151,6 +153,24 @@ pub(crate) fn why(
         for sentence in told {
             writeln!(text, "  {:width$}          {sentence}", "").expect("fits");
         }
+    }
+    text
+}
+
+/// What became of a cluster's last updates, in its agent's words; nothing if it has told of none.
+pub(crate) fn agent_updates(updates: &[AgentUpdate]) -> String {
+    let mut text = String::new();
+    let shown = &updates[..updates.len().min(MAX_AGENT_UPDATES)];
+    let width = shown.iter().map(|update| update.to.to_string().len()).max().unwrap_or(0);
+    for update in shown {
+        if text.is_empty() {
+            text.push_str("\n  its last updates, as its agent tells:\n");
+        }
+        let took = update.took.map_or_else(String::new, |took| format!(", {} min", took.as_mins()));
+        let by = if update.is_automatic { ", by the agent" } else { "" };
+        let why = if update.why.is_empty() { String::new() } else { format!(": {}", update.why) };
+        let (to, outcome, began) = (update.to.to_string(), update.outcome.code(), minute(update.started_at));
+        writeln!(text, "  {to:width$}  {outcome:9}  began {began}{took}{by}{why}").expect("fits");
     }
     text
 }

@@ -1,7 +1,6 @@
 //! What an agent reports of its cluster: from the cluster's own objects, and no more of them than a report takes.
 //!
-//! Whatever a cluster's objects hold, the report fits: long messages are cut first, then old entries are left out. Times are whole seconds where
-//! ClusterVersion has them so, and a report reads back as it was.
+//! Whatever a cluster's objects hold, the report fits: long messages are cut first, then old entries are left out. It reads back as it was.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;

@@ -103,7 +103,7 @@ pub fn seen(cluster: &str, on: &str, hour: i64) -> Reported {
         offers: [].into(),
         acknowledged_gates: Default::default(),
     };
-    Reported { state, body: "{}".into() }
+    Reported::new(state, "{}")
 }
 
 pub fn unwell(mut report: Reported) -> Reported {

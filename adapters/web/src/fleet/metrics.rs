@@ -15,7 +15,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 use towpath_core::domain::Version;
-use towpath_core::domain::fleet::{HoldCode, Name, UpgradeState};
+use towpath_core::domain::fleet::{AgentOutcome, HoldCode, Name, UpgradeState};
 
 /// The most series of remaining soak that one scrape gets; how many were left out is a series of its own.
 const MAX_SOAK_SERIES: usize = 10_000;
@@ -43,6 +43,8 @@ pub struct FleetMetrics {
     pub is_scheduler: bool,
     /// Decisions that were made since the process started.
     pub decisions: u64,
+    /// What agents told of updates since the process started, each once. What is missing counts as none.
+    pub agent_updates: BTreeMap<AgentOutcome, u64>,
 }
 
 /// How many clusters there are in a sector.
@@ -115,6 +117,7 @@ impl Collector for FleetCollector {
         family(encoder, "towpath_fleet_upgrades", "Upgrades by how far they are", states)?;
         let holds = HoldCode::ALL.map(|rule| ([("rule", rule.name())], self.metrics.holds.get(&rule)));
         family(encoder, "towpath_fleet_holds", "Clusters that are held back, by the rule that holds them", holds)?;
+        self.encode_agent_updates(encoder)?;
         self.encode_soak(encoder)
     }
 }
@@ -142,6 +145,16 @@ impl FleetCollector {
         let help = "Decisions about the fleet that were made by this process";
         let descriptor = encoder.encode_descriptor("towpath_fleet_decisions", help, None, decisions.metric_type())?;
         decisions.encode(descriptor)
+    }
+
+    fn encode_agent_updates(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "Updates that agents told of, by what became of them, each once";
+        let mut family = encoder.encode_descriptor("towpath_fleet_agent_updates", help, None, MetricType::Counter)?;
+        for outcome in AgentOutcome::ALL {
+            let count = self.metrics.agent_updates.get(&outcome).copied().unwrap_or(0);
+            ConstCounter::new(count).encode(family.encode_family(&[("outcome", outcome.code())])?)?;
+        }
+        Ok(())
     }
 
     fn encode_clusters(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use towpath_core::domain::fleet::{HoldCode, UpgradeState};
+use towpath_core::domain::fleet::{AgentOutcome, HoldCode, UpgradeState};
 use towpath_web::{
     Allowed, ClusterCount, Filter, FleetAnswer, FleetHealth, FleetMetrics, FleetRequest, Limits, Managed,
     RemainingSoak, TokenKeys,
@@ -383,6 +383,7 @@ fn metrics_of_the_fleet() {
         pass_duration: Duration::from_millis(40),
         is_scheduler: true,
         decisions: 12,
+        agent_updates: [(AgentOutcome::Completed, 4)].into(),
     }));
     let text = door.get("/metrics").body;
     for expected in [
@@ -402,6 +403,8 @@ fn metrics_of_the_fleet() {
         "towpath_fleet_is_scheduler 1.0",
         "towpath_fleet_overdue_upgrades 1.0",
         "towpath_fleet_decisions_total 12",
+        r#"towpath_fleet_agent_updates_total{outcome="completed"} 4"#,
+        r#"towpath_fleet_agent_updates_total{outcome="given-up"} 0"#,
     ] {
         let family = expected.split(['{', ' ']).next().unwrap();
         let similar: Vec<_> = text.lines().filter(|line| line.contains(family)).take(3).collect();

@@ -23,7 +23,7 @@ pub use policy::{ClusterPolicy, FleetPolicy, Organisation, Parallel, PolicyDefau
 pub use reason::{Days, FleetReason};
 pub use roster::{Followed, Roster};
 pub use schedule::{Exclusion, MaintenanceWindow, NotASchedule, Schedule, Schedules, Zone};
-pub use soak::{Observation, Observed, SoakSum, Span, observe};
+pub use soak::{Observation, Observed, SoakSum, Span, observe, observe_late};
 pub use state::{
     Approval, ClusterState, Gate, Health, Labels, Minimum, Objection, Offer, OfferHold, Pause, Pool, Product,
 };

@@ -63,25 +63,27 @@ pub struct SoakSum {
 
 /// Joins an observation to the cluster's newest span.
 pub fn observe(newest: Option<&Span>, seen: &Observation, allowance: SignedDuration) -> Observed {
-    let begins = || {
-        Observed::Began(Span {
+    let same = |newest: &&Span| newest.version == seen.version && newest.healthy == seen.health.is_healthy();
+    match (newest.filter(same), observe_late(newest, seen)) {
+        (Some(newest), Observed::Began(_)) if newest.until.duration_until(seen.at) <= allowance => {
+            Observed::Extended(Span { until: seen.at, ..newest.clone() })
+        }
+        (_, observed) => observed,
+    }
+}
+
+/// The same for an observation of a time that was long over when we were told of it. It says how the cluster was, if nobody knows better, and no time
+/// counts for it: else a cluster could make up days of soak within a minute.
+pub fn observe_late(newest: Option<&Span>, seen: &Observation) -> Observed {
+    match newest {
+        Some(newest) if seen.at <= newest.until => Observed::Nothing,
+        _ => Observed::Began(Span {
             cluster: seen.cluster.clone(),
             version: seen.version.clone(),
             healthy: seen.health.is_healthy(),
             from: seen.at,
             until: seen.at,
-        })
-    };
-    let Some(newest) = newest else {
-        return begins();
-    };
-    if seen.at <= newest.until {
-        return Observed::Nothing;
-    }
-    let same = newest.version == seen.version && newest.healthy == seen.health.is_healthy();
-    match same && newest.until.duration_until(seen.at) <= allowance {
-        true => Observed::Extended(Span { until: seen.at, ..newest.clone() }),
-        false => begins(),
+        }),
     }
 }
 
@@ -135,6 +137,24 @@ mod tests {
             ("another version begins at nought", vec![ok(0), ok(1), seen(2, "4.9.2", true), seen(3, "4.9.2", true)], 2),
         ] {
             assert_eq!(hours(&reports), expected, "{what}");
+        }
+    }
+
+    #[test]
+    fn what_comes_late_counts_for_nobody_and_takes_nothing_back() {
+        let known = Span {
+            cluster: ClusterId::new("a").unwrap(),
+            version: "4.9.1".parse().unwrap(),
+            healthy: true,
+            from: at(0),
+            until: at(5),
+        };
+        for hour in [0, 4, 5] {
+            assert_eq!(observe_late(Some(&known), &seen(hour, "4.9.0", true)), Observed::Nothing);
+        }
+        for newest in [None, Some(&known)] {
+            let Observed::Began(span) = observe_late(newest, &seen(6, "4.9.1", true)) else { panic!("it is newer") };
+            assert_eq!((span.from, span.credit()), (at(6), SignedDuration::ZERO));
         }
     }
 }

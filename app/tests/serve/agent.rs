@@ -1,0 +1,182 @@
+//! The agent's side of the service against a real one: stamps that prove the graph's age, and reports that outlive an outage.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::json;
+use towpath_core::domain::ClusterId;
+use towpath_formats::stamp::Nonce;
+use towpath_service::{
+    Answered, Bounds, Event, Outbox, Pace, Queue, Sender, ServiceClient, ServiceConfig, SystemClock,
+};
+
+use crate::harness::{Towpath, example};
+
+const ID: &str = "aaaaaaaa-0000-4000-8000-000000000001";
+const KEYS: &str = "0123456789abcdef0123456789abcdef0123456789abcdef\n";
+/// How long anything may take before a test gives up on it.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A folder with data, a policy, keys and the cluster's token.
+struct Ground(tempfile::TempDir);
+
+impl Ground {
+    fn new() -> Self {
+        let ground = Self(tempfile::tempdir().expect("a folder"));
+        example(&ground.path("data"));
+        std::fs::create_dir(ground.path("policy")).expect("a folder");
+        let policy = "name: demo\norgId: demo\nupgradePolicyClusters:\n- name: s1\n  upgradePolicy: {workloads: [web], schedule: \"* * * * *\", conditions: {soakDays: 0}}\n";
+        std::fs::write(ground.path("policy/org.yaml"), policy).expect("it can be written");
+        std::fs::write(ground.path("keys"), KEYS).expect("it can be written");
+        std::fs::write(ground.path("token"), token(&ground.path("keys"), ID)).expect("it can be written");
+        ground
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn client(&self, address: std::net::SocketAddr) -> ServiceClient {
+        let mut config = ServiceConfig::new(format!("http://{address}"), self.path("token"));
+        config.environment_proxy = false;
+        ServiceClient::new(config).expect("a client")
+    }
+
+    /// With a fleet that has just been decided about.
+    fn serve(&self, more: &[&str]) -> Towpath {
+        let (policy, keys) = (self.path("policy"), self.path("keys"));
+        let store = format!("sqlite:{}", self.path("fleet.db").display());
+        let options = ["--fleet", text(&policy), "--store", &store, "--token-keys", text(&keys), "--pass-seconds", "1"];
+        let towpath = Towpath::serve_folder(&self.path("data"), &[&options, more].concat());
+        towpath.until("a pass was made", |t| !t.get("/readyz").json()["fleet"]["lastPass"].is_null());
+        towpath
+    }
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+fn token(keys: &Path, id: &str) -> String {
+    printed(&["fleet", "token", "--keys", text(keys), "--cluster", id])
+}
+
+fn printed(arguments: &[&str]) -> String {
+    let done = Command::new(env!("CARGO_BIN_EXE_towpath")).args(arguments).output().expect("towpath runs");
+    assert!(done.status.success(), "{done:?}");
+    String::from_utf8(done.stdout).expect("text")
+}
+
+fn run<T>(work: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async { tokio::time::timeout(PATIENCE, work).await.expect("it ends in time") })
+}
+
+fn id() -> ClusterId {
+    ClusterId::new(ID).expect("an id")
+}
+
+/// A report of that name and time, which tells that an update to that version completed.
+fn report(name: &str, at: &str, version: &str) -> Vec<u8> {
+    let updates =
+        json!([{"to": version, "outcome": "completed", "startedAt": at, "tookSeconds": 60, "automatic": true}]);
+    json!({"id": name, "at": at, "name": "s1", "organisation": "demo", "version": version, "updates": updates})
+        .to_string()
+        .into_bytes()
+}
+
+#[test]
+fn a_stamp_proves_how_old_the_graph_is_without_a_fleet() {
+    let ground = Ground::new();
+    let keys = ground.path("keys");
+    let before = Timestamp::now();
+    let towpath = Towpath::serve_folder(&ground.path("data"), &["--token-keys", text(&keys)]);
+    let client = ground.client(towpath.address);
+    let stamp = run(client.stamp(&id(), &Nonce::of([7; 32]))).expect("a stamp");
+    assert!(before <= stamp.good_at && stamp.good_at <= stamp.stamped_at, "{before} / {stamp:?}");
+    assert!(stamp.stamped_at <= Timestamp::now());
+    let other = ClusterId::new("another").expect("an id");
+    let refused = run(client.stamp(&other, &Nonce::of([7; 32]))).expect_err("it is not its token");
+    assert!(refused.to_string().contains("403"), "{refused}");
+}
+
+#[test]
+fn a_report_of_the_agent_is_taken_once_and_shown() {
+    let ground = Ground::new();
+    let towpath = ground.serve(&["--now", "2026-11-16T12:00:00Z"]);
+    let client = ground.client(towpath.address);
+    let sent = report("r1", "2026-11-16T11:59:00Z", "4.20.1");
+    for _ in 0..3 {
+        assert_eq!(run(client.report(&id(), &sent)), Answered::Sent);
+    }
+    let refused = run(client.report(&id(), b"{}"));
+    assert!(matches!(&refused, Answered::Refused { why } if why.contains("missing field")), "{refused:?}");
+    towpath.until("it is shown", |t| t.get("/api/v1/clusters/s1/why").status == 200);
+    let expected = json!([{
+        "to": "4.20.1", "outcome": "completed", "why": "", "startedAt": "2026-11-16T11:59:00Z", "tookSeconds": 60,
+        "automatic": true,
+    }]);
+    assert_eq!(towpath.get("/api/v1/clusters/s1/why").json()["updates"], expected);
+    let (policy, store) = (ground.path("policy"), format!("sqlite:{}", ground.path("fleet.db").display()));
+    let noon = "2026-11-16T12:00:00Z";
+    let told = printed(&["fleet", "why", "s1", "--fleet", text(&policy), "--store", &store, "--now", noon]);
+    let line = "  4.20.1  completed  began 2026-11-16 11:59Z, 1 min, by the agent\n";
+    assert!(told.ends_with(&format!("\n  its last updates, as its agent tells:\n{line}")), "{told}");
+    towpath.until("it is counted once", |t| {
+        t.get("/metrics").text().contains("towpath_fleet_agent_updates_total{outcome=\"completed\"} 1\n")
+    });
+}
+
+#[test]
+fn what_was_queued_through_an_outage_arrives_once_it_is_over() {
+    let ground = Ground::new();
+    // Nobody is there for six hours; the agent is killed once meanwhile.
+    for hour in 4..=9 {
+        let (mut queue, findings) = Queue::open(&ground.path("queue"), Bounds::default()).expect("a queue");
+        assert_eq!(findings, []);
+        let version = if hour < 7 { "4.20.1" } else { "4.20.2" };
+        let at = format!("2026-11-16T0{hour}:00:00Z");
+        assert_eq!(queue.push(&format!("r{hour}"), &report(&format!("r{hour}"), &at, version)), []);
+    }
+    let (queue, _) = Queue::open(&ground.path("queue"), Bounds::default()).expect("a queue");
+    let towpath = ground.serve(&["--now", "2026-11-16T12:00:00Z"]);
+    let outbox = Outbox::new(queue);
+    let door = (Arc::new(ground.client(towpath.address)), id());
+    let pace = Pace { burst: 100, ..Pace::default() };
+    let sender = Sender::new(outbox.clone(), door, SystemClock::default(), pace, 7);
+    let events = run(async {
+        let (told, mut events) = tokio::sync::mpsc::unbounded_channel();
+        let sending = sender.run(move |event| drop(told.send(event)));
+        let watching = async {
+            let mut seen = Vec::new();
+            while outbox.waiting() > 0 {
+                seen.extend(events.recv().await);
+            }
+            seen
+        };
+        tokio::select! {
+            () = sending => unreachable!("it sends for ever"),
+            seen = watching => seen,
+        }
+    });
+    let expected: Vec<Event> = (4..=9).map(|hour| Event::Sent { id: format!("r{hour}").into() }).collect();
+    assert_eq!(events, expected);
+    towpath.until("it is known", |t| t.get("/api/v1/clusters/s1/why").json()["version"] == "4.20.2");
+    let why = towpath.get("/api/v1/clusters/s1/why").json();
+    assert_eq!(why["updates"].as_array().map(Vec::len), Some(6), "{why}");
+    let history = towpath.get("/api/v1/fleet/history").json();
+    let soaked: i64 = history.as_array().expect("rows").iter().filter_map(|row| row["soakSeconds"].as_i64()).sum();
+    assert_eq!(soaked, 0, "nobody watched: {history}");
+    let late = report("r0", "2026-11-16T01:00:00Z", "4.20.0");
+    assert_eq!(run(ground.client(towpath.address).report(&id(), &late)), Answered::Sent);
+    towpath.until("what is later than the newest is kept", |t| {
+        t.get("/api/v1/clusters/s1/why").json()["updates"].as_array().is_some_and(|updates| updates.len() == 7)
+    });
+    assert_eq!(towpath.get("/api/v1/clusters/s1/why").json()["version"], "4.20.2", "and takes nothing back");
+    drop(outbox);
+    let (queue, _) = Queue::open(&ground.path("queue"), Bounds::default()).expect("a queue");
+    assert!(queue.is_empty(), "each was sent once");
+}
