@@ -2,7 +2,7 @@
 //!
 //! `accept` says whether a new copy of a source may take the place of the last good one, by what it `change`s, by the most that the source had lately
 //! (`highs`), and by whether versions still stand for the same images (`payloads`); `freshness` how old a copy may get, `unite` what several sources say
-//! together. Reading them, and keeping the last good copies, is others' business.
+//! together, `recheck` what of a registry is asked again. Reading them, and keeping the last good copies, is others' business.
 
 mod accept;
 mod allowed_once;
@@ -11,6 +11,7 @@ mod disputes;
 mod freshness;
 mod highs;
 mod payloads;
+mod recheck;
 mod summary;
 mod unite;
 
@@ -20,5 +21,6 @@ pub use change::{Change, Return};
 pub use freshness::{Ages, Freshness, next_change};
 pub use highs::Highs;
 pub use payloads::{Payloads, payload_changed};
+pub use recheck::{RECHECK_ROUNDS, Recheck, due};
 pub use summary::{Measure, Summary};
 pub use unite::{Supply, United, unite};

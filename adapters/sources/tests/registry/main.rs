@@ -11,6 +11,7 @@ mod cache;
 mod graph_data;
 mod network;
 mod real;
+mod recheck;
 
 use std::time::Duration;
 
