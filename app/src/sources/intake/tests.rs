@@ -191,12 +191,36 @@ fn a_key_that_is_gone_is_no_reason_to_refuse_later_copies() {
     assert_eq!(on.take(1, signed(100, 98), now()), Taken::Changed, "{:?}", on.problems());
 }
 
+/// A service with channels a and b.
+fn upstream_intake() -> Intake {
+    let intervals = Intervals { local: Duration::from_secs(30), remote: Duration::from_secs(300) };
+    let address = "https://example.com/graph#channels=a,b&name=up";
+    let up = SourceSpec::parse(Role::Releases, address, "up", intervals, false).expect("a source");
+    Intake::new(&SourceSettings { specs: vec![up], ..intake().settings })
+}
+
+#[test]
+fn a_service_that_looks_older_and_brings_a_release_back_into_a_channel_is_refused() {
+    let answers = |a: &[u32], b: &[u32]| {
+        let node = |patch: &u32| format!(r#"{{"version":"4.9.{patch}","payload":"p{patch}"}}"#);
+        let text = |patches: &[u32]| patches.iter().map(node).collect::<Vec<_>>().join(",");
+        let answer = |name: &str, patches| file(name, &format!("{{\"nodes\":[{}],\"edges\":[]}}", text(patches)));
+        read(vec![answer("a/amd64.json", a), answer("b/amd64.json", b)])
+    };
+    let mut intake = upstream_intake();
+    // 4.9.1 is in b no more, 4.9.9 is a mistake that will be withdrawn.
+    assert_eq!(intake.take(0, answers(&[0, 1, 9], &[0]), now()), Taken::Changed);
+    intake.promote(now());
+    assert_eq!(
+        (intake.take(0, answers(&[0, 1], &[0, 1]), now()), codes(&intake)),
+        (Taken::Failed, vec!["back-in-time"])
+    );
+    assert_eq!(intake.take(0, answers(&[0, 1], &[0]), now()), Taken::Changed);
+}
+
 #[test]
 fn a_copy_that_stays_refused_is_not_understood_again() {
-    let intervals = Intervals { local: Duration::from_secs(30), remote: Duration::from_secs(300) };
-    let address = "https://example.com/graph#channels=c&name=up";
-    let up = SourceSpec::parse(Role::Releases, address, "up", intervals, false).expect("a source");
-    let mut intake = Intake::new(&SourceSettings { specs: vec![up], ..intake().settings });
+    let mut intake = upstream_intake();
     let answers = |text: &str| upstream::read(&[file("c/amd64.json", text)]).expect("an answer");
     let two =
         answers(r#"{"nodes":[{"version":"4.9.0","payload":"p"},{"version":"4.9.1","payload":"q"}],"edges":[[0,1]]}"#);
