@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::domain::{DeclaredRelease, PayloadDigest, Releases, SignaturePolicy, SignatureVerdict, Trust};
 use crate::finding::{Finding, Place};
-use crate::intake::{Measure, Summary, Supply};
+use crate::intake::{Summary, Supply};
 
 /// How many releases are named; a thousand say no more than the first few.
 pub const MAX_NAMED: usize = 20;
@@ -60,7 +60,7 @@ pub fn verified_summary(policy: SignaturePolicy, releases: &Releases, verdicts: 
     match policy {
         SignaturePolicy::Require => {
             let verified = releases.releases.iter().filter(|release| judged(release, verdicts).is_ok()).count();
-            Summary { counts: [(Measure::Verified, verified)].into(), ..Summary::default() }
+            Summary::of_verified(verified)
         }
         SignaturePolicy::Warn | SignaturePolicy::Off => Summary::default(),
     }

@@ -4,13 +4,16 @@
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
-use towpath_core::intake::{Highs, Measure};
+use towpath_core::domain::{Arch, PayloadDigest};
+use towpath_core::intake::{Highs, Measure, Vanished};
 
 use crate::SourceFile;
 
 /// How a list begins.
-const LIST: &[u8] = b"towpath copies 2\n";
-/// How one began that did not say what the sources had lately.
+const LIST: &[u8] = b"towpath copies 3\n";
+/// How one began that did not say what has gone, nor what was verified.
+const LIST_WITHOUT_VANISHED: &[u8] = b"towpath copies 2\n";
+/// How one began that did not say what the sources had lately, either.
 const LIST_WITHOUT_HIGHS: &[u8] = b"towpath copies 1\n";
 /// How the files of a source begin.
 const FILES: &[u8] = b"towpath files 1\n";
@@ -31,6 +34,10 @@ pub struct KeptCopy {
     pub made_at: Option<Timestamp>,
     /// The most that the source had lately.
     pub highs: Highs,
+    /// The images of what it had lately and has no more.
+    pub vanished: Vanished,
+    /// How many of its releases were verified; none if nobody counts.
+    pub verified: Option<usize>,
 }
 
 /// Writes the list.
@@ -39,8 +46,10 @@ pub fn write_list(copies: &[KeptCopy]) -> Vec<u8> {
     put(&mut bytes, &(copies.len() as u64).to_be_bytes());
     for copy in copies {
         let made_at = copy.made_at.map(|at| at.to_string()).unwrap_or_default();
-        let last_good = copy.last_good.to_string();
-        for field in [&copy.source, &copy.location, &copy.digest, &last_good, &made_at, &write_highs(&copy.highs)] {
+        let (last_good, verified) = (copy.last_good.to_string(), copy.verified.map(|count| count.to_string()));
+        let (highs, vanished) = (write_highs(&copy.highs), write_vanished(&copy.vanished));
+        let known = [&copy.source, &copy.location, &copy.digest, &last_good, &made_at];
+        for field in known.into_iter().chain([&highs, &vanished, &verified.unwrap_or_default()]) {
             put(&mut bytes, field.as_bytes());
         }
     }
@@ -53,11 +62,13 @@ pub fn write_list(copies: &[KeptCopy]) -> Vec<u8> {
 pub fn read_list(bytes: &[u8]) -> Option<Vec<KeptCopy>> {
     let (bytes, digest) = bytes.split_at_checked(bytes.len().checked_sub(DIGEST_BYTES)?)?;
     let bytes = (Sha256::digest(bytes).as_slice() == digest).then_some(bytes)?;
-    let (mut rest, fields) = match (bytes.strip_prefix(LIST), bytes.strip_prefix(LIST_WITHOUT_HIGHS)) {
-        (Some(rest), _) => (rest, Fields::All),
-        (None, Some(rest)) => (rest, Fields::WithoutHighs),
-        (None, None) => return None,
-    };
+    let beginnings = [
+        (LIST, Fields::All),
+        (LIST_WITHOUT_VANISHED, Fields::WithoutVanished),
+        (LIST_WITHOUT_HIGHS, Fields::WithoutHighs),
+    ];
+    let (mut rest, fields) =
+        beginnings.into_iter().find_map(|(beginning, fields)| Some((bytes.strip_prefix(beginning)?, fields)))?;
     let count = u64::from_be_bytes(take(&mut rest)?.try_into().ok()?);
     (0..count).map(|_| read_copy(&mut rest, fields)).collect()
 }
@@ -66,6 +77,7 @@ pub fn read_list(bytes: &[u8]) -> Option<Vec<KeptCopy>> {
 #[derive(Clone, Copy)]
 enum Fields {
     All,
+    WithoutVanished,
     WithoutHighs,
 }
 
@@ -74,10 +86,16 @@ fn read_copy(rest: &mut &[u8], fields: Fields) -> Option<KeptCopy> {
     let (source, location, digest, last_good, made_at) = (text()?, text()?, text()?, text()?, text()?);
     let made_at = if made_at.is_empty() { None } else { Some(made_at.parse().ok()?) };
     let highs = match fields {
-        Fields::All => read_highs(&text()?)?,
+        Fields::All | Fields::WithoutVanished => read_highs(&text()?)?,
         Fields::WithoutHighs => Highs::default(),
     };
-    Some(KeptCopy { source, location, digest, last_good: last_good.parse().ok()?, made_at, highs })
+    let (vanished, verified) = match fields {
+        Fields::All => (read_vanished(&text()?)?, text()?),
+        Fields::WithoutVanished | Fields::WithoutHighs => Default::default(),
+    };
+    let verified = if verified.is_empty() { None } else { Some(verified.parse().ok()?) };
+    let last_good = last_good.parse().ok()?;
+    Some(KeptCopy { source, location, digest, last_good, made_at, highs, vanished, verified })
 }
 
 /// A line for each day and measure: `20469 41 edges with risks`.
@@ -95,6 +113,23 @@ fn read_highs(text: &str) -> Option<Highs> {
     };
     let lines: Vec<_> = text.lines().map(line).collect::<Option<_>>()?;
     Some(Highs::of(lines.into_iter().filter_map(|(day, measure, count)| Some((day, measure?, count)))))
+}
+
+/// A line for each digest: `20469 4.9.1 sha256:… amd64`.
+fn write_vanished(vanished: &Vanished) -> String {
+    let line = |(day, version, arch, digest)| format!("{day} {version} {digest} {arch}\n");
+    // No architecture has such a name; a stranger's could.
+    vanished.entries().filter(|(_, _, arch, _)| !arch.as_str().contains(['\n', '\r'])).map(line).collect()
+}
+
+fn read_vanished(text: &str) -> Option<Vanished> {
+    let line = |line: &str| {
+        let mut fields = line.splitn(4, ' ');
+        let (day, version) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+        let digest = PayloadDigest::parse(fields.next()?)?;
+        Some((day, version, Arch::new(fields.next()?), digest))
+    };
+    text.lines().map(line).collect::<Option<Vec<_>>>().map(Vanished::of)
 }
 
 /// Writes the files of a source.
@@ -149,6 +184,8 @@ fn take<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
 
 #[cfg(test)]
 mod tests {
+    use towpath_core::domain::Version;
+
     use super::*;
 
     fn list() -> Vec<KeptCopy> {
@@ -159,8 +196,19 @@ mod tests {
             last_good: Timestamp::UNIX_EPOCH,
             made_at,
             highs: Highs::of([(20_469, Measure::RiskyEdges, 41), (20_470, Measure::Blocks, 0)]),
+            vanished: Vanished::of([
+                vanished(20_469, 7, "amd64"),
+                vanished(20_469, 8, "amd64"),
+                vanished(20_470, 9, "a b"),
+            ]),
+            verified: made_at.map(|_| 41),
         };
         vec![copy(None), copy(Some(Timestamp::UNIX_EPOCH))]
+    }
+
+    fn vanished(day: i64, of: u8, arch: &str) -> (i64, Version, Arch, PayloadDigest) {
+        let digest = PayloadDigest::parse(&format!("sha256:{of:064x}")).unwrap();
+        (day, "4.9.1-rc.1".parse().unwrap(), Arch::new(arch), digest)
     }
 
     fn with_digest(mut bytes: Vec<u8>) -> Vec<u8> {
@@ -170,14 +218,30 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_the_version_before_is_read() {
-        let mut bytes = LIST_WITHOUT_HIGHS.to_vec();
-        put(&mut bytes, &1u64.to_be_bytes());
-        for field in ["graph-data", "/srv", "d", "1970-01-01T00:00:00Z", ""] {
-            put(&mut bytes, field.as_bytes());
+    fn lists_of_the_versions_before_are_read() {
+        let highs = Highs::of([(20_469, Measure::Blocks, 3)]);
+        let (oldest, older) = (["graph-data", "/srv", "d", "1970-01-01T00:00:00Z", ""], ["20469 3 blocks\n"]);
+        for (beginning, fields, expected) in [
+            (LIST_WITHOUT_HIGHS, oldest.to_vec(), Highs::default()),
+            (LIST_WITHOUT_VANISHED, [&oldest[..], &older].concat(), highs),
+        ] {
+            let mut bytes = beginning.to_vec();
+            put(&mut bytes, &1u64.to_be_bytes());
+            fields.iter().for_each(|field| put(&mut bytes, field.as_bytes()));
+            let read = read_list(&with_digest(bytes)).unwrap();
+            assert_eq!((read[0].location.as_str(), &read[0].highs), ("/srv", &expected));
+            assert_eq!((&read[0].vanished, read[0].verified), (&Vanished::default(), None));
         }
-        let read = read_list(&with_digest(bytes)).unwrap();
-        assert_eq!((read[0].location.as_str(), &read[0].highs), ("/srv", &Highs::default()));
+    }
+
+    #[test]
+    fn what_has_gone_is_read_whole_or_not_at_all_and_no_name_breaks_a_line() {
+        let digest = format!("sha256:{:064x}", 7);
+        for wrong in ["x 4.9.1 D amd64", "1 4.9 D amd64", "1 4.9.1 sha256:0 amd64", "1 4.9.1 D", ""] {
+            assert_eq!(read_vanished(&format!("{}\n", wrong.replace('D', &digest))), None, "{wrong}");
+        }
+        let odd = Vanished::of([vanished(1, 7, "amd64\n1 4.9.2 x"), vanished(1, 7, "amd64")]);
+        assert_eq!(read_vanished(&write_vanished(&odd)), Some(Vanished::of([vanished(1, 7, "amd64")])));
     }
 
     #[test]

@@ -51,6 +51,33 @@ fn a_field_that_stands_there_twice_is_an_error() {
 }
 
 #[test]
+fn a_list_with_its_items_twice_is_an_error() {
+    let indented = |text: &str| text.replace('\n', "\n  ").trim_end().to_owned();
+    let list = format!("kind: List\nitems:\n- {}\nitems:\n- {}\n", indented(NODE), indented(POOL));
+    check_findings(
+        &[("a.yaml", &list)],
+        expect![[r#"
+        a.yaml:6:1: `items` stands here twice: which of them is meant?; print the object anew, with `oc get -o yaml`
+    "#]],
+    );
+    let json =
+        r#"{"kind": "NodeList", "items": [], "metadata": {}, "items": [{"metadata": {"name": "w1", "name": "w2"}}]}"#;
+    check_findings(
+        &[("b.json", json)],
+        expect![[r#"
+        b.json: `items` stands here twice: which of them is meant?; print the object anew, with `oc get -o yaml`
+    "#]],
+    );
+    let once = json.replacen(r#""items": [], "#, "", 1);
+    check_findings(
+        &[("c.json", &once)],
+        expect![[r#"
+        c.json: `name` stands here twice: which of them is meant?; print the object anew, with `oc get -o yaml`
+    "#]],
+    );
+}
+
+#[test]
 fn how_a_cluster_stands() {
     let version = r#"{"kind": "ClusterVersion", "metadata": {"name": "version", "annotations": {"towpath.dev/automatic-updates": "true"}},
         "spec": {"desiredUpdate": {"version": "4.20.1", "image": "r@sha256:1"}},

@@ -88,6 +88,11 @@ impl Cache {
         }
     }
 
+    /// Whether there is anything under a key. Whether it can be trusted is seen when it is read.
+    pub fn has(&self, key: CacheKey<'_>) -> bool {
+        self.path(key).is_file()
+    }
+
     /// Says that an entry could be read and means nothing.
     pub fn distrust(&self, key: CacheKey<'_>) {
         self.damaged(&self.path(key), "what it says cannot be understood");

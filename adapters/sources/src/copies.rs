@@ -190,7 +190,7 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use towpath_core::intake::Highs;
+    use towpath_core::intake::{Highs, Vanished};
 
     fn copy(source: &str, text: &str) -> Copy {
         let files = vec![SourceFile { path: "version".into(), bytes: text.as_bytes().into() }];
@@ -203,6 +203,8 @@ mod tests {
             last_good,
             made_at: None,
             highs: Highs::default(),
+            vanished: Vanished::default(),
+            verified: None,
         };
         Copy { kept, files }
     }

@@ -257,8 +257,25 @@ fn innermost(error: &dyn std::error::Error) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use std::io::{Read, Write};
+
     use super::*;
+
+    /// An error of the HTTP library that has nothing to tell but its address, with this in its query.
+    pub(crate) fn error_with_its_address(secret: &str) -> reqwest::Error {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/?X-Amz-Signature={secret}", listener.local_addr().unwrap());
+        let answering = std::thread::spawn(move || {
+            let (mut asked, _) = listener.accept().unwrap();
+            let _ = asked.read(&mut [0; 4096]).unwrap();
+            asked.write_all(b"HTTP/1.1 403 x\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").unwrap();
+        });
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let answer = runtime.block_on(async { client(false).unwrap().get(url).send().await.unwrap() });
+        answering.join().unwrap();
+        answer.error_for_status().unwrap_err()
+    }
 
     #[test]
     fn plain_http_is_for_this_machine_or_by_leave() {

@@ -186,6 +186,8 @@ struct Failure {
 
 impl Failure {
     fn of(error: reqwest::Error) -> Self {
+        // A store may send us elsewhere, by an address with a secret in it.
+        let error = error.without_url();
         let problem = match error.is_timeout() {
             true => "it does not answer in time".to_owned(),
             false => innermost(&error),
@@ -252,4 +254,15 @@ fn innermost(error: &dyn std::error::Error) -> String {
         last = source;
     }
     last.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_address_is_told() {
+        let problem = Failure::of(crate::http::tests::error_with_its_address("s3cret")).problem;
+        assert!(problem.contains("403") && !problem.contains("s3cret"), "{problem}");
+    }
 }

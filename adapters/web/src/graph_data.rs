@@ -56,34 +56,19 @@ pub(crate) struct Question {
     known: Known,
 }
 
-/// What a client says that it has. A tag is exact, so where there is one its date does not count.
-enum Known {
-    Nothing,
-    Tags(String),
-    Since(Timestamp),
-}
+/// The tags of what a client says that it has. A date tells nothing: two commits can be of one second, and a block by somebody whose clock is slow has an
+/// earlier one. So `If-Modified-Since` is passed over, and `Last-Modified` is for whoever wants to know how old it is.
+struct Known(String);
 
 impl Known {
     fn of(headers: &HeaderMap) -> Self {
-        let text = |name: header::HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
-        let since = || jiff::fmt::rfc2822::parse(text(header::IF_MODIFIED_SINCE)?).ok();
-        match (headers.contains_key(header::IF_NONE_MATCH), since()) {
-            (true, _) => Self::Tags(text(header::IF_NONE_MATCH).unwrap_or_default().to_owned()),
-            (false, Some(since)) => Self::Since(since.timestamp()),
-            (false, None) => Self::Nothing,
-        }
+        let lists = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|list| list.to_str().ok());
+        Self(lists.collect::<Vec<_>>().join(","))
     }
 
-    fn is(&self, entity_tag: &HeaderValue, modified_at: Timestamp) -> bool {
+    fn has(&self, entity_tag: &HeaderValue) -> bool {
         let tag = entity_tag.to_str().unwrap_or_default();
-        match self {
-            Self::Nothing => false,
-            Self::Tags(list) => {
-                list.split(',').any(|known| [tag, "*"].contains(&known.trim().trim_start_matches("W/")))
-            }
-            // The very date that we gave, in whole seconds: a block by somebody whose clock is slow has an earlier one, and is new.
-            Self::Since(since) => modified_at.as_second() == since.as_second(),
-        }
+        self.0.split(',').any(|known| [tag, "*"].contains(&known.trim().trim_start_matches("W/")))
     }
 }
 
@@ -113,7 +98,7 @@ impl Question {
                 "the archive could not be written",
             );
         };
-        let is_known = self.known.is(&archive.entity_tag, files.modified_at);
+        let is_known = self.known.has(&archive.entity_tag);
         let mut response = match is_known {
             true => Response::new(AnswerBody::default()),
             false => Response::new(AnswerBody::new(Arc::new([archive.bytes.clone()]), archive.bytes.len())),

@@ -12,6 +12,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use towpath_core::domain::{Arch, Releases};
 use towpath_core::finding::{Finding, Place};
+use towpath_core::intake::Recheck;
 use towpath_formats::findings::{self, Shown};
 use towpath_formats::oci::Repository;
 use towpath_formats::{SourceFile, releases};
@@ -45,6 +46,9 @@ pub(crate) struct ScrapeArgs {
     /// Keep what is known by digest in this directory, so that it is never read again.
     #[arg(long, env = "TOWPATH_REGISTRY_CACHE", value_name = "DIR")]
     cache: Option<PathBuf>,
+    /// Ask every tag where it points, also those that name a version and were asked lately.
+    #[arg(long)]
+    recheck: bool,
     /// How many images are asked for at once.
     #[arg(long, default_value_t = Scrape::CONCURRENCY as u16, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     concurrency: u16,
@@ -84,6 +88,7 @@ pub(super) fn scrape(args: &ScrapeArgs) -> anyhow::Result<ExitCode> {
         arches: args.arch.iter().map(|name| Arch::new(name.as_str())).collect(),
         concurrency: usize::from(args.concurrency),
         cache: args.cache.as_deref().map(|directory| Arc::new(Cache::at(directory))),
+        recheck: if args.recheck { Recheck::All } else { Recheck::InTurn },
         progress: bar.as_ref().map(told_to).unwrap_or_default(),
         ..Scrape::of(args.repository.clone())
     };

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tempfile::TempDir;
 use towpath_core::domain::Arch;
 use towpath_core::finding::{Finding, Place};
+use towpath_core::intake::Recheck;
 use towpath_formats::oci::{Digest, ImageName};
 use towpath_sources::{Cache, Registry, RegistryOptions, Scrape, graph_data_image, scrape};
 
@@ -48,6 +49,7 @@ impl ImagesReader {
                 let wish = Scrape {
                     arches: arches.iter().map(|arch| Arch::new(arch.as_str())).collect(),
                     cache: folder.map(|folder| Arc::new(Cache::at(folder))),
+                    recheck: Recheck::InTurn,
                     ..Scrape::of(repository.clone())
                 };
                 (Wish::Releases(Box::new(wish)), temporary)

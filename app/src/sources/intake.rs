@@ -21,7 +21,7 @@ use towpath_web::{Snapshot, SourceHealth};
 use super::SourceSettings;
 use super::address::{Edges, Location, Role};
 use super::reader::Read;
-use super::source::{Good, Parsed, Source, Taken};
+use super::source::{Good, Parsed, Source, Taken, Understood};
 
 /// All sources, and what is known of each.
 pub(crate) struct Intake {
@@ -50,7 +50,11 @@ impl Intake {
             let Some(at) = self.sources.iter().position(is_it) else { continue };
             let read = Read { made_at: kept.made_at.map(|at| at.min(now)), ..Read::of(files) };
             match self.parse(at, read, kept.digest, kept.last_good.min(now)) {
-                Ok(good) => (self.sources[at].next, self.sources[at].highs) = (Some(good), kept.highs),
+                Ok(good) => {
+                    let source = &mut self.sources[at];
+                    (source.next, source.highs) = (Some(good), kept.highs);
+                    (source.vanished, source.verified) = (kept.vanished, kept.verified);
+                }
                 Err(wrong) => findings.extend(wrong),
             }
         }
@@ -73,8 +77,16 @@ impl Intake {
     }
 
     /// Takes in what is known of signatures now.
-    pub(crate) fn verified(&mut self, verdicts: Verdicts) {
+    pub(crate) fn verified(&mut self, verdicts: Verdicts, now: Timestamp) {
         self.verdicts = verdicts;
+        let (policy, verdicts) = (self.policy(), &self.verdicts);
+        self.sources.iter_mut().for_each(|source| source.verified(|parsed| verified(policy, parsed, verdicts), now));
+    }
+
+    /// Whether a copy of this source cannot be judged before somebody has looked at signatures: there is one that it would have to be compared with.
+    pub(crate) fn needs_verdicts(&self, source: usize) -> bool {
+        let in_use = self.sources[source].newest();
+        in_use.is_some_and(|good| matches!(good.parsed, Parsed::Releases(_) | Parsed::Upstream(_)))
     }
 
     /// What the copy of a source that was refused is allowed, or its next one if none was.
@@ -95,12 +107,16 @@ impl Intake {
             return same;
         }
         let allow = self.allowances(source);
-        match self.parse(source, read, digest, now) {
+        let understood = match self.sources[source].understood(&digest, &read, now) {
+            Some(before) => before,
+            None => self.parse(source, read, digest.clone(), now),
+        };
+        match understood {
             Ok(copy) => {
                 let (policy, verdicts) = (self.policy(), &self.verdicts);
                 self.sources[source].judge(copy, allow, |parsed| verified(policy, parsed, verdicts), now)
             }
-            Err(findings) => self.sources[source].failed(findings, now),
+            Err(findings) => self.sources[source].not_understood(digest, findings, now),
         }
     }
 
@@ -110,7 +126,7 @@ impl Intake {
         Allowances { max_shrink_percent: self.settings.max_shrink_percent, allowed }
     }
 
-    fn parse(&mut self, source: usize, read: Read, digest: String, last_good: Timestamp) -> Result<Good, Vec<Finding>> {
+    fn parse(&mut self, source: usize, read: Read, digest: String, last_good: Timestamp) -> Understood {
         let spec = &self.sources[source].spec;
         let Read { files, made_at, warnings: told, answers } = read;
         let (parsed, warnings) = match (&spec.location, spec.role, files.first()) {
@@ -254,7 +270,8 @@ impl Intake {
 
     /// A graph was made of the newest copies, and is served.
     pub(crate) fn promote(&mut self, now: Timestamp) {
-        self.sources.iter_mut().for_each(|source| source.promote(now));
+        let (policy, verdicts) = (self.policy(), &self.verdicts);
+        self.sources.iter_mut().for_each(|source| source.promote(|parsed| verified(policy, parsed, verdicts), now));
     }
 
     /// No graph could be made of the newest copies, by a mistake of our own; those before stay.
@@ -283,6 +300,8 @@ impl Intake {
                 last_good: good.last_good,
                 made_at: good.summary.made_at,
                 highs: source.highs.clone(),
+                vanished: source.vanished.clone(),
+                verified: source.verified,
             };
             Some(Copy { kept, files: good.files.clone() })
         };

@@ -13,6 +13,7 @@ use towpath_sources::Copies;
 use towpath_web::Service;
 
 use super::intake::Intake;
+use super::reader::Read;
 use super::source::Taken;
 use super::verification::Verification;
 use super::{Message, SourceSettings, log_findings};
@@ -35,6 +36,8 @@ pub(super) struct Maker {
     sources: usize,
     /// Which have been read at least once, be it without success.
     asked: BTreeSet<usize>,
+    /// What was read of sources before anybody could say what is verified of the copies that were kept.
+    held: BTreeMap<usize, Read>,
     kept_at: Option<Timestamp>,
     /// What was last said, so that it is said once.
     told: Told,
@@ -62,6 +65,7 @@ impl Maker {
             service,
             sources: settings.specs.len(),
             asked: BTreeSet::new(),
+            held: BTreeMap::new(),
             kept_at: None,
             told: Told::default(),
         };
@@ -110,7 +114,7 @@ impl Maker {
     /// Takes a message, and those that come right behind it.
     fn take_flock(&mut self, first: Message, inbox: &Receiver<Message>) -> Vec<Taken> {
         let began = Instant::now();
-        let mut taken = Vec::from_iter(self.take(first));
+        let mut taken = self.take(first);
         while began.elapsed() < PATIENCE {
             let Ok(message) = inbox.recv_timeout(TOGETHER) else { break };
             taken.extend(self.take(message));
@@ -118,32 +122,48 @@ impl Maker {
         taken
     }
 
-    fn take(&mut self, message: Message) -> Option<Taken> {
+    fn take(&mut self, message: Message) -> Vec<Taken> {
         match message {
             Message::Read { source, outcome } => {
                 self.asked.insert(source);
-                let now = self.service.now();
-                let taken = std::panic::catch_unwind(AssertUnwindSafe(|| self.intake.take(source, outcome, now)));
-                Some(taken.unwrap_or_else(|_| {
-                    self.intake.broke(source, now);
-                    Taken::Failed
-                }))
+                match outcome {
+                    Ok(read) if self.is_too_early() && self.intake.needs_verdicts(source) => {
+                        self.held.insert(source, read);
+                        Vec::new()
+                    }
+                    outcome => vec![self.take_in(source, outcome)],
+                }
             }
             Message::Allow { source, allowed } => {
                 self.intake.allow_once(source, &allowed, self.service.now());
-                None
+                Vec::new()
             }
             Message::Woken => {
-                self.verification.as_mut()?.ask_again();
-                None
+                self.verification.iter_mut().for_each(Verification::ask_again);
+                Vec::new()
             }
             Message::Verified(verified) => {
                 log_findings(&verified.warnings);
-                self.verification.as_mut()?.answered();
-                self.intake.verified(verified.verdicts);
-                None
+                self.verification.iter_mut().for_each(Verification::answered);
+                self.intake.verified(verified.verdicts, self.service.now());
+                let held = std::mem::take(&mut self.held);
+                held.into_iter().map(|(source, read)| self.take_in(source, Ok(read))).collect()
             }
         }
+    }
+
+    fn take_in(&mut self, source: usize, outcome: Result<Read, Finding>) -> Taken {
+        let now = self.service.now();
+        let taken = std::panic::catch_unwind(AssertUnwindSafe(|| self.intake.take(source, outcome, now)));
+        taken.unwrap_or_else(|_| {
+            self.intake.broke(source, now);
+            Taken::Failed
+        })
+    }
+
+    /// Whether nobody has looked at signatures yet, and somebody has to.
+    fn is_too_early(&self) -> bool {
+        self.verification.as_ref().is_some_and(|verification| !verification.has_answered())
     }
 
     /// Serves what there is to serve now, keeps it, and says what has changed.
@@ -177,7 +197,7 @@ impl Maker {
 
     /// Whether a graph can be made: the first one has to wait for signatures, or it would be without releases.
     fn may_make(&self) -> bool {
-        self.service.snapshot().is_some() || self.verification.as_ref().is_none_or(Verification::has_answered)
+        self.service.snapshot().is_some() || !self.is_too_early()
     }
 
     fn make(&mut self, now: Timestamp) {

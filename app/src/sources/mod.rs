@@ -81,7 +81,7 @@ pub(crate) fn read_once(settings: &SourceSettings, now: Timestamp) -> Result<Gra
     }
     if let Some(mut verifier) = verification::verifier(settings)? {
         let runtime = reader::runtime().map_err(|finding| vec![finding])?;
-        intake.verified(runtime.block_on(verifier.verdicts(&intake.payloads(), now, &mut |_| Go::On)).0);
+        intake.verified(runtime.block_on(verifier.verdicts(&intake.payloads(), now, &mut |_| Go::On)).0, now);
     }
     match intake.is_complete() {
         true => Ok(intake.graph().0),

@@ -4,7 +4,8 @@ use jiff::{SignedDuration, Timestamp};
 use towpath_core::domain::{GraphData, Releases};
 use towpath_core::finding::{Finding, Place};
 use towpath_core::intake::{
-    Allowances, AllowedOnce, Change, Comparison, Counting, Highs, Judgement, Objection, Summary, judge,
+    Allowances, AllowedOnce, Change, Comparison, Counting, Highs, Judgement, Measure, Objection, Summary, Vanished,
+    judge,
 };
 use towpath_formats::SourceFile;
 use towpath_formats::platforms::Platforms;
@@ -25,6 +26,12 @@ pub(super) struct Source {
     pub(super) reads: SourceReads,
     /// The most that it had lately.
     pub(super) highs: Highs,
+    /// The images of what it had lately and has no more.
+    pub(super) vanished: Vanished,
+    /// How many releases of the copy in use are verified, where that counts.
+    pub(super) verified: Option<usize>,
+    /// What the newest copy says that is not used: while it stays the same, nobody has to understand it again.
+    unused: Option<(String, Understood)>,
     /// The digest of the copy that was refused, while nothing else has come.
     refused: Option<String>,
     allowed_once: Option<AllowedOnce>,
@@ -47,6 +54,9 @@ pub(super) struct Good {
     /// What later copies are measured by.
     pub(super) counting: Counting,
 }
+
+/// What a copy is, or why it cannot be used.
+pub(super) type Understood = Result<Good, Vec<Finding>>;
 
 /// What a copy says.
 #[derive(Clone)]
@@ -75,6 +85,9 @@ impl Source {
             problem: None,
             reads: SourceReads::default(),
             highs: Highs::default(),
+            vanished: Vanished::default(),
+            verified: None,
+            unused: None,
             refused: None,
             allowed_once: None,
         }
@@ -104,12 +117,25 @@ impl Source {
             let retold = Good { files: read.files.clone(), told: read.warnings.clone(), ..same.clone() };
             self.next = Some(retold);
         }
-        if let Some(good) = self.good.as_ref().filter(|good| good.digest == digest) {
-            self.highs.note(&good.summary, now);
+        if self.good.as_ref().is_some_and(|good| good.digest == digest) {
+            self.note(now);
         }
-        (self.problem, self.refused) = (None, None);
+        (self.problem, self.refused, self.unused) = (None, None, None);
         self.reads.unchanged += 1;
         Some(Taken::Unchanged)
+    }
+
+    /// What is known of a copy that was read before and is not used.
+    pub(super) fn understood(&mut self, digest: &str, read: &Read, now: Timestamp) -> Option<Understood> {
+        let (_, understood) = self.unused.take_if(|(known, _)| known == digest)?;
+        Some(understood.map(|copy| Good {
+            files: read.files.clone(),
+            told: read.warnings.clone(),
+            summary: copy.summary.clone().made_at(read.made_at),
+            taken_at: now,
+            last_good: now,
+            ..copy
+        }))
     }
 
     /// Takes a copy, or refuses it. `verified` says what is left of one after verification, which must not shrink either.
@@ -131,19 +157,25 @@ impl Source {
                 summary.counts.extend(verified(&copy.parsed).counts);
                 summary
             };
-            let (before, after) = (&measured(before), &measured(&copy));
+            let (mut before, after) = (measured(before), &measured(&copy));
+            before.payloads = self.vanished.beside(&before.payloads, now);
+            let before = &before;
             judge(&self.spec.name, &Comparison { before, largest: &largest, after, change }, &allow)
         });
         match judgement {
             Judgement::Refused(findings) => {
                 self.reads.refused += 1;
-                self.refused = Some(copy.digest);
+                self.refused = Some(copy.digest.clone());
+                self.unused = Some((copy.digest.clone(), Ok(Good { files: Vec::new(), ..copy })));
                 self.problem(findings, now);
                 Taken::Failed
             }
             Judgement::Taken(counting) => {
                 self.reads.changed += 1;
-                (self.problem, self.refused, self.allowed_once) = (None, None, None);
+                (self.problem, self.refused, self.unused, self.allowed_once) = (None, None, None, None);
+                if let Some(before) = in_use {
+                    self.vanished.note(&before.summary.payloads, &copy.summary.payloads, now);
+                }
                 self.next = Some(Good { counting, ..copy });
                 Taken::Changed
             }
@@ -151,13 +183,44 @@ impl Source {
     }
 
     /// A graph was made of its newest copy, and is served.
-    pub(super) fn promote(&mut self, now: Timestamp) {
+    pub(super) fn promote(&mut self, verified: impl Fn(&Parsed) -> Summary, now: Timestamp) {
         let Some(next) = self.next.take() else { return };
         if let Counting::StartsAnew(measures) = &next.counting {
             self.highs.forget(measures);
         }
-        self.highs.note(&next.summary, now);
+        self.vanished.forget(&next.summary.payloads);
+        self.verified = count_of(&verified(&next.parsed));
         self.good = Some(Good { counting: Counting::GoesOn, ..next });
+        self.note(now);
+    }
+
+    /// Other signatures count now than before.
+    pub(super) fn verified(&mut self, verified: impl Fn(&Parsed) -> Summary, now: Timestamp) {
+        let Some(in_use) = self.good.as_ref().or(self.next.as_ref()) else { return };
+        let count = count_of(&verified(&in_use.parsed));
+        if count < self.verified {
+            // It is not the copy that has less: a key is gone. Later copies are not to be refused for it.
+            self.highs.forget(&[Measure::Verified].into());
+        }
+        self.verified = count;
+        self.note(now);
+    }
+
+    /// Takes note of what the copy in use amounts to.
+    fn note(&mut self, now: Timestamp) {
+        let Some(good) = &self.good else { return };
+        self.highs.note(&good.summary, now);
+        match self.verified {
+            Some(count) => self.highs.note(&Summary::of_verified(count), now),
+            // Should somebody count again, it begins then.
+            None => self.highs.forget(&[Measure::Verified].into()),
+        }
+    }
+
+    /// It could be read, and not be understood.
+    pub(super) fn not_understood(&mut self, digest: String, findings: Vec<Finding>, now: Timestamp) -> Taken {
+        self.unused = Some((digest, Err(findings.clone())));
+        self.failed(findings, now)
     }
 
     /// It could not be read, or not understood.
@@ -201,8 +264,14 @@ impl Parsed {
         match (self, after) {
             (Self::GraphData(before), Self::GraphData(after)) => Change::of_graph_data(before, after),
             (Self::Releases(before), Self::Releases(after)) => Change::of_releases(before, after),
-            (Self::Upstream(before), Self::Upstream(after)) => Change::of_releases(&before.releases, &after.releases),
+            (Self::Upstream(before), Self::Upstream(after)) => {
+                Change::of_service((&before.releases, &before.channels), (&after.releases, &after.channels))
+            }
             _ => Change::UNKNOWN,
         }
     }
+}
+
+fn count_of(verified: &Summary) -> Option<usize> {
+    verified.counts.get(&Measure::Verified).copied()
 }

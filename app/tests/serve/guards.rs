@@ -11,7 +11,7 @@ fn hours_until_now() -> u64 {
 }
 
 /// The kind of what is wrong with a source, once it is shown.
-fn problem(towpath: &Towpath, name: &str) -> String {
+pub(crate) fn problem(towpath: &Towpath, name: &str) -> String {
     let readiness = towpath.get("/readyz").json();
     let is_it = |source: &&serde_json::Value| source["name"] == name;
     let source = readiness["sources"].as_array().and_then(|sources| sources.iter().find(is_it));

@@ -3,14 +3,15 @@
 use std::fs;
 use std::path::Path;
 
+use crate::guards::problem;
 use crate::harness::{Towpath, edges};
 use crate::signer::Signer;
-use crate::sources::Site;
+use crate::sources::{Site, reads, source};
 
 #[path = "../../../adapters/sources/tests/support/mod.rs"]
 mod support;
 
-use support::docker_registry::{DockerRegistry, Door};
+use support::docker_registry::{DockerRegistry, Door, PASSWORD, USER};
 use support::images::{CONFIG, Image, descriptor, gzip, image, release, tar};
 
 const CHANNEL: &str = "channel=stable-4.1";
@@ -18,6 +19,7 @@ const MEMBERS: &[u8] = b"name: stable-4.1\nversions:\n- 4.1.0\n- 4.1.1\n- 4.1.2\
 
 /// A registry with three releases and a graph-data image.
 struct Shelf {
+    scheme: &'static str,
     registry: DockerRegistry,
     runtime: tokio::runtime::Runtime,
     releases: Vec<Image>,
@@ -25,11 +27,16 @@ struct Shelf {
 
 impl Shelf {
     fn new() -> Self {
+        Self::behind(Door::Plain)
+    }
+
+    fn behind(door: Door) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        let registry = DockerRegistry::start(Door::Plain);
+        let registry = DockerRegistry::start(door);
+        let scheme = if door == Door::Plain { "oci+http" } else { "oci" };
         let releases = [("4.1.0+amd64", ""), ("4.1.1+amd64", "4.1.0"), ("4.1.2+amd64", "4.1.0 4.1.1")];
         let releases: Vec<Image> = releases.iter().map(|(name, previous)| release(name, previous)).collect();
-        let shelf = Self { registry, runtime, releases };
+        let shelf = Self { scheme, registry, runtime, releases };
         for (image, tag) in shelf.releases.iter().zip(["4.1.0", "4.1.1", "4.1.2"]) {
             shelf.push("release", tag, image);
         }
@@ -47,7 +54,7 @@ impl Shelf {
     }
 
     fn name(&self, path: &str) -> String {
-        format!("oci+http://{}/{path}", self.registry.host)
+        format!("{}://{}/{path}", self.scheme, self.registry.host)
     }
 
     fn serve(&self, site: &Site, options: &[&str]) -> Towpath {
@@ -123,6 +130,69 @@ fn a_registry_is_served_changes_reach_clients_and_its_end_ends_nothing() {
     drop(towpath);
     let again = site.serve(&graph_data, &releases, &["--state", &state]);
     assert_eq!(offered(&again), all[1..]);
+}
+
+/// As `podman login` writes it.
+fn auth_file(shelf: &Shelf, password: &str) -> String {
+    serde_json::json!({"auths": {&shelf.registry.host: {"username": USER, "password": password}}}).to_string()
+}
+
+#[test]
+fn a_registry_behind_tls_and_a_password_is_served_to_those_who_have_both() {
+    let (shelf, site) = (Shelf::behind(Door::Guarded), Site::new());
+    let (ca, auth) = (shelf.registry.directory.join("cert.pem"), site.text("auth.json"));
+    let ca = ca.to_str().expect("UTF-8").to_owned();
+    fs::write(&auth, auth_file(&shelf, PASSWORD)).expect("an auth file");
+    let both = ["--ca-file", ca.as_str(), "--registry-auth-file", auth.as_str()];
+    let all = ["4.1.0 -> 4.1.1", "4.1.0 -> 4.1.2", "4.1.1 -> 4.1.2"];
+    assert_eq!(offered(&shelf.serve(&site, &both)), all);
+
+    let (graph_data, releases) = (shelf.name("graph-data:latest"), shelf.name("release"));
+    let keys = site.text("keys");
+    let start = |options: &[&str]| {
+        let own = ["--graph-data", &graph_data, "--releases", &releases, "--token-keys", &keys];
+        Towpath::serve(&[&own[..], options].concat())
+    };
+    let has_problems = |t: &Towpath| ["graph-data", "releases"].iter().all(|name| !problem(t, name).is_empty());
+    // A stranger's certificate is not believed, whoever we say that we are.
+    let without_ca = start(&both[2..]);
+    without_ca.until("both are told of", has_problems);
+    assert_eq!(without_ca.get("/readyz").status, 503);
+    assert!(
+        !["graph-data", "releases"].iter().any(|name| problem(&without_ca, name) == "unauthorised"),
+        "nobody was asked"
+    );
+    let without_password = start(&both[..2]);
+    without_password.until("both are told of", has_problems);
+    assert_eq!(problem(&without_password, "releases"), "unauthorised");
+
+    // A wrong password is told of, and never itself; the right one is taken while it runs.
+    fs::write(&auth, auth_file(&shelf, "f4lsch")).expect("an auth file");
+    let corrected = start(&both);
+    corrected.until("it is refused", |t| problem(t, "releases") == "unauthorised");
+    assert!(!corrected.get("/readyz").text().contains("f4lsch"));
+    fs::write(&auth, auth_file(&shelf, PASSWORD)).expect("an auth file");
+    assert_eq!(site.reload(&corrected, "").status, 202);
+    corrected.until("it is let in", |t| t.get("/readyz").status == 200);
+    assert_eq!(offered(&corrected), all);
+    let logged = corrected.logged();
+    assert!([PASSWORD, "f4lsch"].iter().all(|password| !logged.contains(password)), "{logged}");
+}
+
+#[test]
+fn a_version_that_is_moved_to_another_image_is_noticed_within_four_reads_and_refused() {
+    let (shelf, site) = (Shelf::new(), Site::new());
+    let towpath = shelf.serve(&site, &[]);
+    shelf.push("release", "4.1.2", &release("4.1.2+amd64", "4.1.0"));
+    let total = |t: &Towpath| ["unchanged", "refused"].map(|result| reads(t, "releases", result)).iter().sum::<u64>();
+    for _ in 0..4 {
+        let before = total(&towpath);
+        assert_eq!(site.reload(&towpath, r#"{"source":"releases"}"#).status, 202);
+        towpath.until("it was read", |t| total(t) > before);
+    }
+    let problem = source(&towpath, "releases")["problem"].clone();
+    assert_eq!(problem["kind"], "payload-changed", "{problem}");
+    assert_eq!(offered(&towpath), ["4.1.0 -> 4.1.1", "4.1.0 -> 4.1.2", "4.1.1 -> 4.1.2"]);
 }
 
 #[test]

@@ -337,11 +337,13 @@ fn a_service_can_be_the_source_of_another() {
     let modified = one.header("last-modified").to_owned();
     assert!(modified.ends_with(" GMT"), "{modified}");
     for (headers, status) in [
-        (vec![("if-modified-since", modified.as_str())], 304),
+        // Two copies can be of one second, so no date tells which of them a client has.
+        (vec![("if-modified-since", modified.as_str())], 200),
         (vec![("if-modified-since", "Tue, 01 Jan 2019 00:00:00 GMT")], 200),
         (vec![("if-modified-since", "Thu, 01 Jan 2099 00:00:00 GMT")], 200),
         (vec![("if-modified-since", "yesterday")], 200),
-        // A tag is exact, and counts before a date.
+        // A tag is exact, whatever the date.
+        (vec![("if-modified-since", "Tue, 01 Jan 2019 00:00:00 GMT"), ("if-none-match", one.header("etag"))], 304),
         (vec![("if-modified-since", modified.as_str()), ("if-none-match", "\"another\"")], 200),
     ] {
         assert_eq!(first.get_with("/api/upgrades_info/graph-data", &headers).status, status, "{headers:?}");

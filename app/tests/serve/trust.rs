@@ -139,3 +139,30 @@ fn a_restart_waits_for_what_is_remembered_and_for_no_store_that_stalls() {
     assert!(began.elapsed() < Duration::from_secs(14), "{:?}", began.elapsed());
     assert_eq!(offered(&towpath), ALL);
 }
+
+#[test]
+fn after_a_restart_too_a_copy_that_nobody_has_signed_empties_nothing() {
+    let signed = Signed::new();
+    let state = signed.site.text("state");
+    let towpath = signed.serve(&["--state", &state]);
+    towpath.until("a copy is kept", |_| signed.site.path("state").join("current").is_file());
+    drop(towpath);
+    // As many releases as before, each of them new, and none of them signed.
+    let others = releases([7, 8, 9]).replace("4.1.", "4.1.1");
+    fs::write(signed.site.path("releases.json"), others).expect("releases");
+    let towpath = signed.serve(&["--state", &state]);
+    let problem = |t: &Towpath| t.get("/readyz").json()["sources"][1]["problem"].clone();
+    towpath.until("it is refused", |t| problem(t)["kind"] == "turned-empty");
+    assert!(problem(&towpath).to_string().contains("no verified releases any more"), "{}", problem(&towpath));
+    assert_eq!(offered(&towpath), ALL);
+
+    // One that has a release more is taken, as soon as there is something to compare it with.
+    drop(towpath);
+    let mut more: serde_json::Value = serde_json::from_str(&releases([0, 1, 2])).expect("JSON");
+    let new = serde_json::json!({"version": "4.1.3", "payload": format!("q/r@{}", digest(3)), "metadata": {}});
+    more["nodes"].as_array_mut().expect("nodes").push(new);
+    fs::write(signed.site.path("releases.json"), more.to_string()).expect("releases");
+    let towpath = signed.serve(&["--state", &state]);
+    towpath.until("it is taken", |t| crate::sources::reads(t, "releases", "changed") == 1);
+    assert_eq!((offered(&towpath), problem(&towpath).is_null()), (ALL.map(String::from).to_vec(), true));
+}

@@ -130,7 +130,9 @@ enum Excuse {
 
 fn lost(measure: Measure, copies: &Comparison<'_>, max_shrink_percent: u8) -> Option<(Objection, Excuse, String)> {
     let count = |counts: &BTreeMap<Measure, usize>| counts.get(&measure).copied().unwrap_or(0);
-    let (before, after) = (count(&copies.before.counts).max(count(copies.largest)), count(&copies.after.counts));
+    // What is not counted any more is not lost: somebody has turned signatures off.
+    let after = *copies.after.counts.get(&measure)?;
+    let before = count(&copies.before.counts).max(count(copies.largest));
     let (gone, noun, loss) = (before.saturating_sub(after), measure.noun(), measure.loss());
     let few = if loss == Loss::Loosens { 1 } else { FEW };
     let too_many = gone > few && gone * 100 > before * usize::from(max_shrink_percent);
@@ -174,7 +176,10 @@ fn older(copies: &Comparison<'_>) -> Option<(Objection, Excuse, String)> {
         (None, Some((before, after))) => format!("its newest release is {after}, and was {before}"),
         (None, None) => return None,
     };
-    let excuse = if copies.change.returns == Return::Nothing { Excuse::Stricter } else { Excuse::None };
+    let excuse = match copies.change.returns.max(copies.change.places) {
+        Return::Nothing => Excuse::Stricter,
+        Return::Something => Excuse::None,
+    };
     Some((Objection::Back, excuse, problem))
 }
 

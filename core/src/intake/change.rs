@@ -13,7 +13,7 @@ use crate::domain::{
 };
 
 /// Whether something may come back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Return {
     /// Every block and every risk still holds, and nothing is offered between what both copies know that was not.
     Nothing,
@@ -26,13 +26,15 @@ pub enum Return {
 pub struct Change {
     /// Whether something may come back.
     pub returns: Return,
+    /// Whether a release that both copies know has come into a channel. Releases are promoted every day, so this counts only against a copy that looks older.
+    pub places: Return,
     /// How many releases have fewer ways in, if that is all that is gone; none: releases are gone too.
     pub narrowed: Option<usize>,
 }
 
 impl Change {
     /// Nobody has compared the two.
-    pub const UNKNOWN: Self = Self { returns: Return::Something, narrowed: None };
+    pub const UNKNOWN: Self = Self { returns: Return::Something, places: Return::Something, narrowed: None };
 
     /// Between two copies of graph data.
     pub fn of_graph_data(before: &GraphData, after: &GraphData) -> Self {
@@ -48,7 +50,7 @@ impl Change {
         let metadata = |data: &GraphData| data.metadata.iter().cloned().collect::<BTreeSet<_>>();
         let keeps_still = metadata(before) == metadata(after);
         match (blocks_hold, keeps_still, no_place_is_new(&before.channels, &after.channels)) {
-            (true, true, true) => Self { returns: Return::Nothing, narrowed: None },
+            (true, true, true) => Self { returns: Return::Nothing, places: Return::Nothing, narrowed: None },
             _ => Self::UNKNOWN,
         }
     }
@@ -77,13 +79,31 @@ impl Change {
         };
         let withdrawn = before.edges.keys().filter(|edge| !after.edges.contains_key(edge)).map(|edge| edge.1);
         let narrowed = before.releases.is_subset(&after.releases).then(|| withdrawn.collect::<BTreeSet<_>>().len());
-        Self { returns, narrowed }
+        Self { returns, places: Return::Nothing, narrowed }
+    }
+
+    /// Between two copies of what a service answers: releases, and the channels that they are in.
+    pub fn of_service(before: (&Releases, &[ChannelSpec]), after: (&Releases, &[ChannelSpec])) -> Self {
+        let known: BTreeSet<Name<'_>> = names(before.0).collect();
+        let versions: BTreeSet<&Version> = known.iter().map(|(_, version)| *version).collect();
+        let is_known = |name: &ReleaseName| match &name.arch {
+            Some(arch) => known.contains(&(arch, &name.version)),
+            None => versions.contains(&name.version),
+        };
+        let had: BTreeSet<_> = places(before.1).collect();
+        let mut new = places(after.1).filter(|place| !had.contains(place));
+        let places = if new.any(|(_, name)| is_known(name)) { Return::Something } else { Return::Nothing };
+        Self { places, ..Self::of_releases(before.0, after.0) }
     }
 }
 
 type Name<'a> = (&'a Arch, &'a Version);
 /// What a client weighs; the words around it may change.
 type Weighed<'a> = (&'a str, &'a [MatchingRule]);
+
+fn places(channels: &[ChannelSpec]) -> impl Iterator<Item = (&ChannelName, &ReleaseName)> {
+    channels.iter().flat_map(|channel| channel.members.iter().map(|member| (&channel.name, &member.name)))
+}
 
 fn names(declared: &Releases) -> impl Iterator<Item = Name<'_>> {
     declared.releases.iter().map(|release| (&release.arch, &release.version))

@@ -1,6 +1,7 @@
 //! The most that a source had lately: one that loses a little each day loses much in a week.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 
 use jiff::Timestamp;
 
@@ -30,10 +31,8 @@ impl Highs {
 
     /// Such a copy is in use now.
     pub fn note(&mut self, copy: &Summary, now: Timestamp) {
-        let today = day(now);
-        // A day that has not been is of a clock that was wrong.
-        self.days.retain(|day, _| (today - DAYS + 1..=today).contains(day));
-        copy.counts.iter().for_each(|(measure, count)| self.raise(today, *measure, *count));
+        self.days.retain(|day, _| recent_days(now).contains(day));
+        copy.counts.iter().for_each(|(measure, count)| self.raise(day(now), *measure, *count));
     }
 
     /// That there is less of these was meant.
@@ -44,8 +43,7 @@ impl Highs {
     /// The largest counts of the last days.
     pub fn largest(&self, now: Timestamp) -> BTreeMap<Measure, usize> {
         let mut largest = BTreeMap::new();
-        let today = day(now);
-        for counts in self.days.range(today - DAYS + 1..=today).map(|(_, counts)| counts) {
+        for counts in self.days.range(recent_days(now)).map(|(_, counts)| counts) {
             for (measure, count) in counts {
                 let known = largest.entry(*measure).or_insert(0);
                 *known = (*known).max(*count);
@@ -60,6 +58,11 @@ impl Highs {
     }
 }
 
-fn day(now: Timestamp) -> i64 {
+/// The days that count. One that has not been is of a clock that was wrong.
+pub(super) fn recent_days(now: Timestamp) -> RangeInclusive<i64> {
+    day(now) - DAYS + 1..=day(now)
+}
+
+pub(super) fn day(now: Timestamp) -> i64 {
     now.as_second().div_euclid(86_400)
 }

@@ -11,7 +11,7 @@ const MAX_NAMED: usize = 3;
 
 /// The digests of each release of a copy. More than one is a dispute, which is others' business.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Payloads(BTreeMap<(Version, Arch), BTreeSet<PayloadDigest>>);
+pub struct Payloads(pub(super) BTreeMap<(Version, Arch), BTreeSet<PayloadDigest>>);
 
 impl Payloads {
     /// Those of these releases. What is named by a tag has none, and may change; what had a digest may not lose it.

@@ -120,6 +120,11 @@ impl Summary {
         Self { counts: [(Measure::Platforms, clusters)].into(), ..Self::default() }
     }
 
+    /// What is left of releases after verification.
+    pub fn of_verified(releases: usize) -> Self {
+        Self { counts: [(Measure::Verified, releases)].into(), ..Self::default() }
+    }
+
     /// The same, made then.
     pub fn made_at(self, made_at: Option<Timestamp>) -> Self {
         Self { made_at, ..self }

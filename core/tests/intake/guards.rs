@@ -154,6 +154,15 @@ fn what_was_allowed_is_what_later_copies_are_measured_by() {
 }
 
 #[test]
+fn verified_releases_may_not_go_one_by_one_and_nothing_is_lost_where_nobody_counts_them() {
+    let mut days = Days::starting(Summary::of_verified(100));
+    assert_eq!(days.later(1, Summary::of_verified(92), &strict()), [""; 0]);
+    assert_eq!(days.later(1, Summary::of_verified(85), &strict()), ["shrinks"], "15 of 100 within seven days");
+    assert_eq!(days.later(0, Summary::of_verified(0), &strict()), ["turned-empty"]);
+    assert_eq!(days.later(0, Summary::default(), &strict()), [""; 0], "signatures were turned off");
+}
+
+#[test]
 fn days_that_have_not_been_do_not_count() {
     let (mut highs, now) = (Highs::default(), "2026-01-01T12:00:00Z".parse().unwrap());
     let tomorrow = now + SignedDuration::from_hours(24);
@@ -254,6 +263,43 @@ fn a_newest_release_that_was_a_mistake_does_not_block_later_copies() {
     ] {
         assert_eq!(codes_of_releases(&before, &after), ["back-in-time"], "{why}");
     }
+}
+
+/// What a service answers: these releases, all of them in one channel but those.
+fn service(versions: &[&str], not_in_channel: &[&str]) -> (Releases, Vec<ChannelSpec>) {
+    let members: Vec<&str> = versions.iter().copied().filter(|version| !not_in_channel.contains(version)).collect();
+    (releases(versions, vec![]), data(&members, vec![], 1).channels)
+}
+
+#[test]
+fn a_service_that_looks_older_may_not_bring_a_release_back_into_a_channel() {
+    let before = service(&["4.9.0", "4.9.1", "4.9.9"], &["4.9.1"]);
+    let codes = |after: (Releases, Vec<ChannelSpec>)| {
+        let change = Change::of_service((&before.0, &before.1), (&after.0, &after.1));
+        let (before, after, largest) =
+            (Summary::of_releases(&before.0), Summary::of_releases(&after.0), BTreeMap::new());
+        codes_of(judge("up", &Comparison { before: &before, largest: &largest, after: &after, change }, &strict()))
+    };
+    assert_eq!(codes(service(&["4.9.0", "4.9.1"], &["4.9.1"])), [""; 0], "4.9.9 was a mistake");
+    assert_eq!(codes(service(&["4.9.0", "4.9.1"], &["4.9.0", "4.9.1"])), [""; 0], "and something else went");
+    assert_eq!(codes(service(&["4.9.0", "4.9.1", "4.9.2"], &["4.9.1"])), [""; 0], "and another one came");
+    assert_eq!(codes(service(&["4.9.0", "4.9.1"], &[])), ["back-in-time"], "4.9.1 was taken out of the channel once");
+    assert_eq!(codes(service(&["4.9.0", "4.9.1", "4.9.9"], &[])), [""; 0], "it is promoted, and nothing looks older");
+    let another = ReleaseName::parse("4.9.1+arm64").unwrap();
+    let mut other_arch = service(&["4.9.0", "4.9.1"], &["4.9.1"]);
+    other_arch.1[0].members.push(Member { name: another, ..member("4.9.1", 1) });
+    assert_eq!(codes(other_arch), [""; 0], "nobody had that one");
+}
+
+#[test]
+fn a_block_gets_through_while_another_release_is_promoted() {
+    let with_channel = |releases: Releases, members: &[&str]| (releases, data(members, vec![], 1).channels);
+    let before = with_channel(triangle(12, &[]), &["4.9.0"]);
+    let after = with_channel(triangle(12, &[11]), &["4.9.0", "4.9.1"]);
+    let change = Change::of_service((&before.0, &before.1), (&after.0, &after.1));
+    let (before, after, largest) = (Summary::of_releases(&before.0), Summary::of_releases(&after.0), BTreeMap::new());
+    let comparison = Comparison { before: &before, largest: &largest, after: &after, change };
+    assert_eq!(codes_of(judge("up", &comparison, &strict())), [""; 0]);
 }
 
 /// All updates between so many releases, but to those of these numbers.

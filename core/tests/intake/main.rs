@@ -4,6 +4,7 @@
 
 mod guards;
 mod payloads;
+mod recheck;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -183,3 +183,45 @@ fn of_many_changed_payloads_the_first_are_named() {
     assert!(problem.starts_with("the payload is another one: of 4.9.0 for amd64 (sha256:0000"), "{problem}");
     assert!(problem.ends_with(" and 6 more"), "{problem}");
 }
+
+fn at(day: i64) -> Timestamp {
+    Timestamp::UNIX_EPOCH + SignedDuration::from_hours(24 * (20_000 + day))
+}
+
+#[test]
+fn a_version_that_went_may_not_come_back_as_another_image() {
+    let (first, without) = (copy(&[("4.9.0", 0), ("4.9.1", 1)]), copy(&[("4.9.0", 0)]));
+    let mut vanished = Vanished::default();
+    vanished.note(&first.payloads, &without.payloads, at(0));
+    // A restart in between.
+    let kept = vanished.entries().map(|(day, version, arch, digest)| (day, version.clone(), arch.clone(), digest));
+    let mut vanished = Vanished::of(kept.collect::<Vec<_>>());
+    let codes_at = |vanished: &Vanished, after: &Summary, day: i64| {
+        let payloads = vanished.beside(&without.payloads, at(day));
+        codes(&Summary { payloads, ..without.clone() }, after, &strict())
+    };
+    let (same, other) = (copy(&[("4.9.0", 0), ("4.9.1", 1)]), copy(&[("4.9.0", 0), ("4.9.1", 9)]));
+    assert_eq!(codes_at(&vanished, &same, 1), [""; 0]);
+    assert_eq!(codes_at(&vanished, &other, 6), ["payload-changed"]);
+    assert_eq!(codes_at(&vanished, &other, 7), [""; 0], "a week later nobody remembers");
+    assert_eq!(codes_at(&vanished, &copy(&[("4.9.0", 9)]), 1), ["payload-changed"], "what is in use counts first");
+    vanished.forget(&other.payloads);
+    assert_eq!(vanished, Vanished::default(), "it was allowed, and is what it is");
+}
+
+#[test]
+fn of_what_went_so_much_is_remembered_and_the_latest_of_it() {
+    let many = |minor: u32, count: u32| {
+        let releases = (0..count).map(|patch| release(&format!("4.{minor}.{patch}"), &digest(1))).collect();
+        Summary::of_releases(&Releases { releases, edges: vec![] }).payloads
+    };
+    let mut vanished = Vanished::default();
+    vanished.note(&many(9, 6_000), &Payloads::default(), at(0));
+    vanished.note(&many(1, 6_000), &Payloads::default(), at(1));
+    let versions: Vec<&Version> = vanished.entries().map(|(_, version, _, _)| version).collect();
+    assert_eq!(versions.len(), 10_000);
+    assert_eq!(versions.iter().filter(|version| version.minor() == 1).count(), 6_000, "those that went last");
+    assert!(versions.iter().all(|version| version.minor() == 1 || version.patch() >= 2_000));
+    vanished.note(&Payloads::default(), &Payloads::default(), at(7));
+    assert_eq!(vanished.entries().count(), 6_000);
+}

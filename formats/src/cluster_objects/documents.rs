@@ -118,7 +118,9 @@ impl Found {
             (Some(kind), _, None) => {
                 let kind = Kind::named(kind);
                 self.given.extend(kind.or_else(|| is_empty(&node).then(|| kind_of_file(&file.file)).flatten()));
-                take_items(&mut node).into_iter().for_each(|item| self.take(file, item, kind.or(kind_of_list)));
+                let items = take_items(&mut node);
+                self.object_to_repeated(&place, &node);
+                items.into_iter().for_each(|item| self.take(file, item, kind.or(kind_of_list)));
             }
             (_, Some(kind), _) => match Kind::named(kind) {
                 Some(kind) => self.keep(kind, place, node),
@@ -132,13 +134,18 @@ impl Found {
         }
     }
 
-    fn keep(&mut self, kind: Kind, place: Place, node: Node) {
-        self.given.insert(kind);
-        if let Some(key) = repeated(&node) {
+    /// A field that stands there twice hides one of the two.
+    fn object_to_repeated(&mut self, place: &Place, node: &Node) {
+        if let Some(key) = repeated(node) {
             let place = if key.line == 0 { place.clone() } else { place.at(key.line, key.column) };
             let problem = format!("`{}` stands here twice: which of them is meant?", plain(&key.text));
             self.findings.push(Finding::error("duplicate-field", place, problem, AGAIN));
         }
+    }
+
+    fn keep(&mut self, kind: Kind, place: Place, node: Node) {
+        self.given.insert(kind);
+        self.object_to_repeated(&place, &node);
         let of_metadata = |field: &str| -> Arc<str> {
             match node.get("metadata").and_then(|metadata| metadata.get(field)) {
                 Some(Node { value: Value::Text(text), .. }) => Arc::from(&**text),

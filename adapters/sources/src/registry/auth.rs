@@ -172,7 +172,7 @@ impl Door<'_> {
                 }
             }
         };
-        let answer = request.timeout(self.limits.answer_timeout).send().await.map_err(|error| Failure::from(&error))?;
+        let answer = request.timeout(self.limits.answer_timeout).send().await.map_err(Failure::from)?;
         let status = answer.status().as_u16();
         match status {
             200 => {}

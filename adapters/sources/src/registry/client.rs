@@ -233,7 +233,7 @@ impl Registry {
     async fn stream(&self, ask: &Ask<'_>, blob: &Descriptor, mut take: impl FnMut(&[u8])) -> Result<(), Failure> {
         let mut answer = self.open(ask).await?;
         let (mut hash, mut left) = (Sha256::new(), blob.bytes);
-        while let Some(chunk) = answer.chunk().await.map_err(|error| Failure::from(&error))? {
+        while let Some(chunk) = answer.chunk().await.map_err(Failure::from)? {
             self.0.counts.blob_bytes.fetch_add(chunk.len() as u64, Ordering::Relaxed);
             let longer = || Failure::Untrue("the blob is longer than its manifest says");
             left = left.checked_sub(chunk.len() as u64).ok_or_else(longer)?;
@@ -302,7 +302,7 @@ impl Registry {
             if let Some(authorisation) = authorisation.filter(|_| is_same_origin(&url, &ask.url)) {
                 request = request.header(AUTHORIZATION, authorisation);
             }
-            let answer = request.timeout(ask.timeout).send().await.map_err(|error| Failure::from(&error))?;
+            let answer = request.timeout(ask.timeout).send().await.map_err(Failure::from)?;
             if !matches!(answer.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
                 return Ok(answer);
             }
@@ -348,7 +348,7 @@ pub(super) async fn body(mut answer: Response, what: &str, limit: u64) -> Result
     if answer.content_length().is_some_and(|told| told > limit) {
         return Err(Failure::too_large(what, limit));
     }
-    while let Some(chunk) = answer.chunk().await.map_err(|error| Failure::from(&error))? {
+    while let Some(chunk) = answer.chunk().await.map_err(Failure::from)? {
         if (bytes.len() as u64).saturating_add(chunk.len() as u64) > limit {
             return Err(Failure::too_large(what, limit));
         }

@@ -55,13 +55,15 @@ impl Failure {
     }
 }
 
-impl From<&reqwest::Error> for Failure {
-    fn from(error: &reqwest::Error) -> Self {
+impl From<reqwest::Error> for Failure {
+    fn from(error: reqwest::Error) -> Self {
+        // Where a registry sends us for blobs, the query of the address is what lets us in.
+        let error = error.without_url();
         Self::passing(match (error.is_timeout(), error.is_connect()) {
             (true, true) => "the registry cannot be reached in time".to_owned(),
             (true, false) => "the registry does not answer in time".to_owned(),
-            (false, true) => format!("the registry cannot be reached: {}", innermost(error)),
-            (false, false) => format!("the answer is cut short: {}", innermost(error)),
+            (false, true) => format!("the registry cannot be reached: {}", innermost(&error)),
+            (false, false) => format!("the answer is cut short: {}", innermost(&error)),
         })
     }
 }
@@ -98,7 +100,7 @@ fn wait(failure: &Failure, attempt: u32, limits: &RegistryLimits, jitter: &Jitte
     }
 }
 
-/// What went wrong first, without the address (which may hold more than people should see).
+/// What went wrong first.
 pub(super) fn innermost(error: &dyn std::error::Error) -> String {
     let mut error = error;
     while let Some(source) = error.source() {
@@ -130,5 +132,13 @@ mod tests {
         assert_eq!(wait(&asked(31), 0, &limits, &jitter), None);
         assert_eq!(wait(&Failure::passing(""), 39, &limits, &jitter), None, "the last attempt");
         assert_eq!(wait(&Failure::too_large("it", 1), 0, &limits, &jitter), None);
+    }
+
+    #[test]
+    fn no_address_is_told() {
+        let error = crate::http::tests::error_with_its_address("s3cret");
+        assert!(error.to_string().contains("s3cret"), "it is worth hiding: {error}");
+        let Failure::Passing { problem, .. } = Failure::from(error) else { panic!("it may pass") };
+        assert!(problem.starts_with("the answer is cut short: ") && !problem.contains("s3cret"), "{problem}");
     }
 }

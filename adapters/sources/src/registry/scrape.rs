@@ -1,7 +1,7 @@
 //! A scrape: all releases in a repository, as one release file.
 //!
-//! First every tag is asked for its digest (`seen`), then what is not known by digest is read. So a second scrape asks one small question a tag, and no blob. What
-//! is broken is left out, with a warning. What cannot be read just now is an error, unless we know it from an earlier scrape; and where too much cannot be
+//! First tags are asked for their digest (`seen`), then what is not known by digest is read. So a second scrape asks one small question for each tag whose
+//! turn it is, and no blob. What is broken is left out, with a warning. What cannot be read just now is an error, unless we know it from an earlier scrape; and where too much cannot be
 //! read, the scrape as a whole has failed: half a repository must not pass for a whole one.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use towpath_core::domain::Arch;
 use towpath_core::finding::{Finding, Place};
+use towpath_core::intake::Recheck;
 use towpath_formats::SourceFile;
 use towpath_formats::oci::{Digest, Reference, Repository};
 use towpath_formats::release_images::{ReleaseImage, Tagged, Union, union, write};
@@ -35,6 +36,8 @@ pub struct Scrape {
     pub concurrency: usize,
     /// What is known by digest.
     pub cache: Option<Arc<Cache>>,
+    /// Which tags are asked again where they point.
+    pub recheck: Recheck,
     /// Who wants to know how far it is.
     pub progress: Progress,
 }
@@ -77,8 +80,8 @@ impl Scrape {
 
     /// Everything in this repository, without a cache.
     pub fn of(repository: Repository) -> Self {
-        let (arches, progress) = (BTreeSet::new(), Progress::default());
-        Self { repository, arches, concurrency: Self::CONCURRENCY, cache: None, progress }
+        let (arches, recheck, progress) = (BTreeSet::new(), Recheck::InTurn, Progress::default());
+        Self { repository, arches, concurrency: Self::CONCURRENCY, cache: None, recheck, progress }
     }
 
     pub(super) fn place(&self, tag: &str) -> Place {

@@ -1,10 +1,11 @@
-//! Where the tags of a repository point: asked now, or remembered.
+//! Where the tags of a repository point: asked now, or remembered. Which are asked, `recheck` says.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use towpath_core::finding::Finding;
+use towpath_core::intake::{RECHECK_ROUNDS, due};
 use towpath_formats::oci::{Digest, Reference};
 
 use super::client::{Fetched, Registry};
@@ -28,7 +29,8 @@ pub(super) struct Pointers {
 
 type Pointed = Result<(Digest, Option<Fetched>), Failure>;
 
-/// Where each tag points. One that was seen before is asked for its digest; for one that was not, the manifest will be needed as well, and comes with it.
+/// Where each tag points. One that was seen before is asked for its digest if it is due; for one that was not, the manifest will be needed as well, and
+/// comes with it.
 pub(super) async fn pointers(
     registry: &Registry,
     wish: &Scrape,
@@ -36,6 +38,9 @@ pub(super) async fn pointers(
     findings: &mut Vec<Finding>,
 ) -> Result<Pointers, Finding> {
     let seen = Arc::new(Seen::read(wish));
+    let due = seen.due(wish, &tags);
+    let (asked, unasked): (Vec<_>, Vec<_>) = tags.into_iter().partition(|tag| due.contains(tag.as_str()));
+    let mut known = seen.one_round_later(&unasked);
     let held_bytes = Arc::new(AtomicU64::new(0));
     let ask = |tag: Reference| {
         let (registry, repository) = (registry.clone(), wish.repository.clone());
@@ -57,24 +62,24 @@ pub(super) async fn pointers(
         Err(failure) if matches!(trouble(failure.clone(), ""), Trouble::Unreadable(_)) => Ok(Standing::Unreadable),
         _ => Ok(Standing::Known),
     };
-    let total = tags.len();
+    let total = asked.len();
     let told = |done: usize| wish.progress.tell(Step::Tags(done, total));
     let mut pointers = Pointers::default();
-    for (tag, pointed) in several(wish, tags, ask, standing, told).await? {
+    for (tag, pointed) in several(wish, asked, ask, standing, told).await? {
         let place = || wish.place(&tag);
-        let digest = match pointed {
+        let pointer = match pointed {
             Ok((digest, fetched)) => {
                 pointers.manifests.extend(fetched.map(|fetched| (digest.clone(), fetched)));
-                digest
+                Pointer { digest, rounds_unasked: 0 }
             }
             Err(Failure::Lasting { code: "not-found", .. }) => {
                 findings.push(broken(place(), "the tag points at nothing"));
                 continue;
             }
             Err(failure) => match (trouble(failure, "the manifest"), seen.0.get(&tag)) {
-                (Trouble::Unreadable(failure), Some(digest)) => {
+                (Trouble::Unreadable(failure), Some(before)) => {
                     findings.push(stale(place(), &failure));
-                    digest.clone()
+                    Pointer { rounds_unasked: RECHECK_ROUNDS, ..before.clone() }
                 }
                 (Trouble::Unreadable(failure), None) => {
                     findings.push(unreadable(place(), &failure));
@@ -86,31 +91,67 @@ pub(super) async fn pointers(
                 }
             },
         };
-        pointers.tags.entry(digest).or_default().push(tag);
+        known.0.insert(tag, pointer);
     }
-    pointers.tags.values_mut().for_each(|tags| tags.sort());
-    Seen::write(wish, &pointers.tags);
+    known.write(wish);
+    for (tag, pointer) in known.0 {
+        pointers.tags.entry(pointer.digest).or_default().push(tag);
+    }
     Ok(pointers)
 }
 
-/// Where each tag pointed when it could last be read. For tags that cannot be read now, and for nothing else.
+/// Where each tag pointed when it could last be read.
 #[derive(Default)]
-struct Seen(BTreeMap<String, Digest>);
+struct Seen(BTreeMap<String, Pointer>);
+
+/// Where a tag pointed.
+#[derive(Clone)]
+struct Pointer {
+    digest: Digest,
+    /// For how many rounds nobody has asked.
+    rounds_unasked: u32,
+}
 
 impl Seen {
-    /// One line a tag: its name, a space, its digest.
+    /// One line a tag: its name, its digest, for how many rounds it was not asked; a line without that, as they were once, is of a tag that is due.
     fn read(wish: &Scrape) -> Self {
         let bytes = wish.cache.as_ref().and_then(|cache| cache.get(CacheKey::Tags(&wish.repository)));
         let text = String::from_utf8(bytes.unwrap_or_default()).unwrap_or_default();
-        let line =
-            |line: &str| line.split_once(' ').and_then(|(tag, digest)| Some((tag.to_owned(), Digest::parse(digest)?)));
+        let line = |line: &str| {
+            let mut fields = line.split(' ');
+            let (tag, digest) = (fields.next()?.to_owned(), Digest::parse(fields.next()?)?);
+            let rounds_unasked = fields.next().and_then(|rounds| rounds.parse().ok()).unwrap_or(RECHECK_ROUNDS);
+            Some((tag, Pointer { digest, rounds_unasked }))
+        };
         Self(text.lines().filter_map(line).collect())
     }
 
-    fn write(wish: &Scrape, digests: &BTreeMap<Digest, Vec<String>>) {
-        let lines = digests.iter().flat_map(|(digest, tags)| tags.iter().map(move |tag| format!("{tag} {digest}\n")));
+    /// The tags that are to be asked. What an image is that the cache has not must be read by where its tag points now.
+    fn due(&self, wish: &Scrape, tags: &[Reference]) -> BTreeSet<String> {
+        let is_cached = |digest| wish.cache.as_ref().is_some_and(|cache| cache.has(CacheKey::Image(digest)));
+        let rounds_unasked = |tag: &str| {
+            let pointer = self.0.get(tag).filter(|pointer| is_cached(&pointer.digest));
+            pointer.map(|pointer| pointer.rounds_unasked)
+        };
+        let due = due(tags.iter().map(Reference::as_str), rounds_unasked, wish.recheck);
+        due.into_iter().map(str::to_owned).collect()
+    }
+
+    /// The same of these tags, which are not asked in this round.
+    fn one_round_later(&self, unasked: &[Reference]) -> Self {
+        let later = |tag: &Reference| {
+            let Pointer { digest, rounds_unasked } = self.0.get(tag.as_str())?.clone();
+            Some((tag.as_str().to_owned(), Pointer { digest, rounds_unasked: rounds_unasked.saturating_add(1) }))
+        };
+        Self(unasked.iter().filter_map(later).collect())
+    }
+
+    fn write(&self, wish: &Scrape) {
+        let line = |(tag, Pointer { digest, rounds_unasked }): (&String, &Pointer)| {
+            format!("{tag} {digest} {rounds_unasked}\n")
+        };
         if let Some(cache) = &wish.cache {
-            cache.put(CacheKey::Tags(&wish.repository), lines.collect::<String>().as_bytes());
+            cache.put(CacheKey::Tags(&wish.repository), self.0.iter().map(line).collect::<String>().as_bytes());
         }
     }
 }

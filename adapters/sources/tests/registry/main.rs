@@ -12,6 +12,7 @@ mod graph_data;
 mod network;
 mod one_release;
 mod real;
+mod recheck;
 
 use std::time::Duration;
 

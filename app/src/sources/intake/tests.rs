@@ -85,3 +85,165 @@ fn what_a_source_had_lately_is_kept_and_taken_up() {
     let counted = copies[1].kept.highs.counts().map(|(_, measure, count)| (measure.noun(), count));
     assert_eq!(counted.collect::<Vec<_>>(), [("releases", 2), ("edges", 1), ("edges with risks", 0)]);
 }
+
+/// Releases of one source, by patch level and the number of their image.
+fn payloads(releases: &[(u32, u8)]) -> Result<Read, Finding> {
+    let node = |(patch, of): &(u32, u8)| format!(r#"{{"version":"4.9.{patch}","payload":"p@sha256:{of:064x}"}}"#);
+    let nodes: Vec<String> = releases.iter().map(node).collect();
+    read(vec![file("releases.json", &format!("{{\"nodes\":[{}],\"edges\":[[0,1]]}}", nodes.join(",")))])
+}
+
+fn codes(intake: &Intake) -> Vec<&'static str> {
+    intake.problems().iter().map(|finding| finding.code).collect()
+}
+
+#[test]
+fn a_payload_that_changes_in_two_steps_is_noticed_also_across_a_restart() {
+    let mut intake = intake();
+    intake.take(0, data(), now());
+    for releases in [&[(0, 0), (1, 1), (2, 2)][..], &[(0, 0), (2, 2)]] {
+        assert_eq!(intake.take(1, payloads(releases), now()), Taken::Changed);
+        intake.promote(now());
+    }
+    let mut again = self::intake();
+    assert_eq!(again.restore(intake.copies(), now()), []);
+    for mut intake in [intake, again] {
+        assert_eq!(intake.take(1, payloads(&[(0, 0), (1, 9), (2, 2)]), now()), Taken::Failed);
+        assert_eq!(codes(&intake), ["payload-changed"]);
+        assert_eq!(intake.take(1, payloads(&[(0, 0), (1, 1), (2, 2)]), now()), Taken::Changed);
+        intake.promote(now());
+        assert_eq!(intake.copies()[1].kept.vanished, Default::default());
+    }
+}
+
+/// The same, with signatures that count.
+fn guarded() -> Intake {
+    let signatures =
+        super::super::SignatureSettings { policy: SignaturePolicy::Require, stores: Vec::new(), keyring: Vec::new() };
+    let plain = intake();
+    Intake::new(&SourceSettings { signatures: Some(signatures), ..plain.settings })
+}
+
+/// The images of these numbers are verified.
+fn verdicts(of: std::ops::Range<u8>) -> Verdicts {
+    let signer =
+        towpath_core::domain::Signer { fingerprint: "F".into(), user_id: "ann".into(), signed_at: now(), until: None };
+    let digest = |of: u8| PayloadDigest::parse(&format!("sha256:{of:064x}")).expect("a digest");
+    of.map(|of| (digest(of), towpath_core::domain::SignatureVerdict::Verified(signer.clone()))).collect()
+}
+
+/// So many releases, of which the images from there on are others' than ours.
+fn signed(count: u8, ours: u8) -> Result<Read, Finding> {
+    let release = |patch: u8| if patch < ours { (patch.into(), patch) } else { (u32::from(patch) + 100, patch + 100) };
+    payloads(&(0..count).map(release).collect::<Vec<_>>())
+}
+
+fn guarded_and_served() -> Intake {
+    let mut intake = guarded();
+    assert_eq!(
+        (intake.take(0, data(), now()), intake.take(1, signed(100, 100), now())),
+        (Taken::Changed, Taken::Changed)
+    );
+    intake.verified(verdicts(0..100), now());
+    intake.promote(now());
+    intake
+}
+
+#[test]
+fn verified_releases_that_go_one_by_one_are_missed_also_across_a_restart() {
+    let mut intake = guarded_and_served();
+    assert_eq!(intake.take(1, signed(100, 92), now()), Taken::Changed);
+    intake.promote(now());
+    let mut again = guarded();
+    assert_eq!(again.restore(intake.copies(), now()), []);
+    again.verified(verdicts(0..100), now());
+    again.promote(now());
+    for intake in [&mut intake, &mut again] {
+        assert_eq!((intake.take(1, signed(100, 85), now()), codes(intake)), (Taken::Failed, vec!["shrinks"]));
+        assert_eq!(intake.take(1, signed(100, 91), now()), Taken::Changed);
+    }
+}
+
+#[test]
+fn a_key_that_is_gone_is_no_reason_to_refuse_later_copies() {
+    let mut intake = guarded_and_served();
+    let copies = intake.copies();
+    let mut again = guarded();
+    again.restore(copies.clone(), now());
+    intake.verified(verdicts(0..60), now());
+    again.verified(verdicts(0..60), now());
+    again.promote(now());
+    for intake in [&mut intake, &mut again] {
+        assert_eq!(intake.take(1, signed(100, 99), now()), Taken::Changed, "{:?}", intake.problems());
+        intake.promote(now());
+        assert_eq!((intake.take(1, signed(100, 40), now()), codes(intake)), (Taken::Failed, vec!["shrinks"]));
+    }
+    // Nor are signatures that do not count any more, now or when they count again.
+    let mut off = self::intake();
+    off.restore(copies, now());
+    off.promote(now());
+    assert_eq!(off.take(1, signed(100, 99), now()), Taken::Changed);
+    off.promote(now());
+    let mut on = guarded();
+    on.restore(off.copies(), now());
+    on.verified(verdicts(0..60), now());
+    on.promote(now());
+    assert_eq!(on.take(1, signed(100, 98), now()), Taken::Changed, "{:?}", on.problems());
+}
+
+/// A service with channels a and b.
+fn upstream_intake() -> Intake {
+    let intervals = Intervals { local: Duration::from_secs(30), remote: Duration::from_secs(300) };
+    let address = "https://example.com/graph#channels=a,b&name=up";
+    let up = SourceSpec::parse(Role::Releases, address, "up", intervals, false).expect("a source");
+    Intake::new(&SourceSettings { specs: vec![up], ..intake().settings })
+}
+
+#[test]
+fn a_service_that_looks_older_and_brings_a_release_back_into_a_channel_is_refused() {
+    let answers = |a: &[u32], b: &[u32]| {
+        let node = |patch: &u32| format!(r#"{{"version":"4.9.{patch}","payload":"p{patch}"}}"#);
+        let text = |patches: &[u32]| patches.iter().map(node).collect::<Vec<_>>().join(",");
+        let answer = |name: &str, patches| file(name, &format!("{{\"nodes\":[{}],\"edges\":[]}}", text(patches)));
+        read(vec![answer("a/amd64.json", a), answer("b/amd64.json", b)])
+    };
+    let mut intake = upstream_intake();
+    // 4.9.1 is in b no more, 4.9.9 is a mistake that will be withdrawn.
+    assert_eq!(intake.take(0, answers(&[0, 1, 9], &[0]), now()), Taken::Changed);
+    intake.promote(now());
+    assert_eq!(
+        (intake.take(0, answers(&[0, 1], &[0, 1]), now()), codes(&intake)),
+        (Taken::Failed, vec!["back-in-time"])
+    );
+    assert_eq!(intake.take(0, answers(&[0, 1], &[0]), now()), Taken::Changed);
+}
+
+#[test]
+fn a_copy_that_stays_refused_is_not_understood_again() {
+    let mut intake = upstream_intake();
+    let answers = |text: &str| upstream::read(&[file("c/amd64.json", text)]).expect("an answer");
+    let two =
+        answers(r#"{"nodes":[{"version":"4.9.0","payload":"p"},{"version":"4.9.1","payload":"q"}],"edges":[[0,1]]}"#);
+    let none = answers(r#"{"nodes":[],"edges":[]}"#);
+    // Files that nobody could understand: what they say is known from whoever read them first.
+    let copy = |name: &str, answers: Option<_>| Ok(Read { answers, ..Read::of(vec![file(name, "?")]) });
+    assert_eq!(intake.take(0, copy("good", Some(Ok(two))), now()), Taken::Changed);
+    intake.promote(now());
+    assert_eq!(
+        (intake.take(0, copy("empty", Some(Ok(none))), now()), codes(&intake)[0]),
+        (Taken::Failed, "turned-empty")
+    );
+    for _ in 0..2 {
+        assert_eq!((intake.take(0, copy("empty", None), now()), codes(&intake)[0]), (Taken::Failed, "turned-empty"));
+    }
+    let wrong = Finding::error("bad-json", Place::file("up"), "x", "y");
+    for answers in [Some(Err(vec![wrong])), None, None] {
+        assert_eq!((intake.take(0, copy("wrong", answers), now()), codes(&intake)), (Taken::Failed, vec!["bad-json"]));
+    }
+    assert_eq!(intake.take(0, copy("good", None), now()), Taken::Unchanged);
+    // What is allowed is taken as it was understood then.
+    assert_eq!(intake.take(0, copy("empty", Some(Ok(answers(r#"{"nodes":[],"edges":[]}"#)))), now()), Taken::Failed);
+    intake.allow_once(0, &[Objection::Empty], now());
+    assert_eq!(intake.take(0, copy("empty", None), now()), Taken::Changed);
+    assert_eq!(intake.sources[0].newest().map(|good| good.files.len()), Some(1), "and can be kept");
+}
