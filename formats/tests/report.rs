@@ -82,7 +82,7 @@ fn objects() -> impl Strategy<Value = ClusterObjects> {
                 channel: channel.into(),
                 facts: Facts { nodes: nodes.map(|count| vec![node; count]).into(), ..Facts::default() },
                 standing: Standing {
-                    desired: desired.map(|version| Asked { version: Some(version), image: None }),
+                    desired: desired.map(|version| Asked { version: Some(version), ..Asked::default() }),
                     conditions: conditions.into_iter().map(|(name, said)| (name.into(), said)).collect(),
                     past,
                     ..Standing::default()
@@ -132,7 +132,11 @@ fn small() -> ClusterObjects {
     let past =
         |version: &str, progress, started, ended| Past { version: version.parse().unwrap(), progress, started, ended };
     let standing = Standing {
-        desired: Some(Asked { version: Some("4.20.2".parse().unwrap()), image: Some("quay.io/x@sha256:1".into()) }),
+        desired: Some(Asked {
+            version: Some("4.20.2".parse().unwrap()),
+            image: Some("quay.io/x@sha256:1".into()),
+            ..Asked::default()
+        }),
         past: vec![
             past("4.20.2", Progress::Partial, at("2026-05-12T10:00:00Z"), None),
             past("4.20.1", Progress::Completed, at("2026-05-01T09:00:00Z"), at("2026-05-01T10:00:00Z")),

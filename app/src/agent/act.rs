@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use towpath_core::domain::Version;
-use towpath_core::domain::automatic::{Course, Memory, Offer, Started};
+use towpath_core::domain::automatic::{AutomaticReason, Course, Memory, Offer, Started};
+use towpath_core::domain::{Answer, Reason, Verdict, Version};
 use towpath_core::finding::Finding;
 use towpath_formats::agent::{upgradeable, write_record};
 use towpath_kube::{
@@ -156,10 +156,15 @@ fn steady(problem: &str) -> &str {
     }
 }
 
+/// Whether something waits for the service to say how old its graph is.
+pub(super) fn lacks_stamp(judged: &Judged) -> bool {
+    let unknown = Reason::Automatic(Box::new(AutomaticReason::GraphAgeUnknown));
+    judged.choice.judged.iter().any(|(_, verdict)| verdict.reasons.contains(&unknown))
+}
+
 /// When the next pass has something new to find, if nothing changes until then.
 pub(super) fn next_look(judged: &Judged) -> Option<Timestamp> {
-    use towpath_core::domain::Answer;
-    let until = |(_, verdict): &(Offer, towpath_core::domain::Verdict)| match &verdict.answer {
+    let until = |(_, verdict): &(Offer, Verdict)| match &verdict.answer {
         Answer::Wait { until } => *until,
         _ => None,
     };

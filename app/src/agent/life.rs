@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use towpath_kube::{Changes, Clock, Cluster, Elector, Leadership, Settings};
 use towpath_web::Probes;
 
-use super::act::{Actor, Done, next_look, status_of, status_without};
+use super::act::{Actor, Done, lacks_stamp, next_look, status_of, status_without};
 use super::args::AgentArgs;
 use super::bulletin::Bulletin;
 use super::metrics::AgentMetrics;
@@ -23,6 +23,8 @@ const SETTLE: Duration = Duration::from_secs(1);
 const AT_LEAST_EVERY: Duration = Duration::from_secs(300);
 /// After something could not be done we look again so soon.
 const SOON: Duration = Duration::from_secs(15);
+/// After the service could not say how old its graph is we look again so soon: all agents of a fleet do.
+const LATER: Duration = Duration::from_secs(60);
 /// So long the first look waits for everything to be read.
 const FIRST_READ: Duration = Duration::from_secs(20);
 /// So long the farewell may take.
@@ -248,6 +250,9 @@ impl Life {
                 tracing::warn!("the cluster version could not be written: {problem}");
                 wait = SOON;
             }
+        }
+        if lacks_stamp(judged) {
+            wait = wait.min(LATER);
         }
         let until_due = next_look(judged).map(|due| due.duration_since(Timestamp::now()));
         let until_due = until_due.and_then(|wait| Duration::try_from(wait).ok()).unwrap_or(wait);

@@ -1,6 +1,6 @@
 //! What an agent measures, and whether it is alive and ready. Every label comes from a closed set, or from the cluster's own policy.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,6 +13,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use towpath_core::decide::{Gate, Outcome};
 use towpath_core::domain::automatic::OptIn;
+use towpath_core::domain::readiness::ApiName;
 use towpath_core::domain::{ReadyReason, Reason};
 use towpath_kube::{Cluster, State};
 use towpath_web::{Probe, ProbeAnswer};
@@ -133,7 +134,7 @@ impl AgentMetrics {
         gauges.removed_apis.clear();
         if let (Some(target), Some(gate)) = (judged.target, &judged.gate) {
             let all = gate.next.reasons.iter().chain(&gate.later);
-            let removed = all.filter(|reason| is_removed_api(reason)).count();
+            let removed = all.filter_map(removed_api).collect::<BTreeSet<_>>().len();
             gauges.removed_apis.get_or_create(&TargetLabel { target: target.to_string() }).set(count(removed));
         }
     }
@@ -224,8 +225,15 @@ fn by_code<'a>(family: &Family<CodeLabel, Gauge>, reasons: impl Iterator<Item = 
     counts.into_iter().for_each(|(code, number)| _ = family.get_or_create(&CodeLabel { code }).set(number));
 }
 
-fn is_removed_api(reason: &Reason) -> bool {
-    matches!(reason, Reason::Ready(reason) if matches!(&**reason, ReadyReason::ApiRemoved(_) | ReadyReason::ApiRemovedLater { .. }))
+/// An API that goes on the way; each step tells of it.
+fn removed_api(reason: &Reason) -> Option<&ApiName> {
+    match reason {
+        Reason::Ready(reason) => match &**reason {
+            ReadyReason::ApiRemoved(removed) | ReadyReason::ApiRemovedLater { removed, .. } => Some(&removed.api),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 fn count(number: usize) -> i64 {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
-use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -131,7 +130,7 @@ impl Service {
         if let Some((_, stamp)) = self.stamp.as_ref().filter(|(asked, _)| is_young(*asked)) {
             return Fact::Known(stamp.clone());
         }
-        let stamp = match nonce() {
+        let stamp = match towpath_service::random().map(Nonce::of) {
             Ok(nonce) => self.client.stamp(cluster, &nonce).await.map_err(|error| error.to_string()),
             Err(error) => Err(format!("there is no randomness: {error}")),
         };
@@ -263,11 +262,4 @@ fn state(judged: &Judged) -> [u8; 32] {
     let text =
         format!("{:?}", (standing.current(), &standing.desired, conditions, nodes, channel, &judged.look.platform));
     Sha256::digest(text.as_bytes()).into()
-}
-
-/// What nobody can guess.
-fn nonce() -> std::io::Result<Nonce> {
-    let mut random = [0; 32];
-    std::fs::File::open("/dev/urandom")?.read_exact(&mut random)?;
-    Ok(Nonce::of(random))
 }

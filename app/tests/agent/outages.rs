@@ -21,7 +21,8 @@ async fn a_restart_of_the_api_server_is_survived() {
     site.until_history(&["4.20.2 Completed", "4.20.1 Completed"]).await;
 }
 
-#[tokio::test]
+// The proxy has to go on while we wait for the agent.
+#[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_is_lost_is_no_second_start() {
     let site = Site::new().await;
     site.opt_in("true");

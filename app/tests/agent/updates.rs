@@ -91,13 +91,13 @@ async fn a_persons_own_choice_always_wins() {
     let site = Site::new().await;
     site.opt_in("true");
     site.offer(&[("4.20.1", "4.20.2"), ("4.20.1", "4.20.3")]);
+    site.step().await;
     let patch = json!({"spec": {"desiredUpdate": {"version": "4.20.2"}}}).to_string();
     site.api.kubectl(&["patch", "clusterversion", "version", "--type=merge", "--patch", &patch]);
+    // It has been asked for, and not begun: both offers wait for it.
     let agent = site.agent(&[]);
-    // It has been asked for, and not begun.
     wait_for("the agent waits for the person", || async {
-        site.operator.step(jiff::Timestamp::now()).await;
-        (agent.metric("towpath_agent_offers").unwrap_or_default() > 0.0).then_some(())
+        (agent.metric("towpath_agent_holds{code=\"UpdateAsked\"}") == Some(2.0)).then_some(())
     })
     .await;
     site.until_history(&["4.20.2 Completed", "4.20.1 Completed"]).await;

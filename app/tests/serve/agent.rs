@@ -47,10 +47,16 @@ impl Ground {
 
     /// With a fleet that has just been decided about.
     fn serve(&self, more: &[&str]) -> Towpath {
-        let (policy, keys) = (self.path("policy"), self.path("keys"));
-        let store = format!("sqlite:{}", self.path("fleet.db").display());
+        self.serve_at("127.0.0.1:0", more)
+    }
+
+    fn serve_at(&self, address: &str, more: &[&str]) -> Towpath {
+        let (policy, keys, data) = (self.path("policy"), self.path("keys"), self.path("data/graph-data"));
+        let (store, releases) =
+            (format!("sqlite:{}", self.path("fleet.db").display()), self.path("data/releases.json"));
         let options = ["--fleet", text(&policy), "--store", &store, "--token-keys", text(&keys), "--pass-seconds", "1"];
-        let towpath = Towpath::serve_folder(&self.path("data"), &[&options, more].concat());
+        let graph = ["--graph-data", text(&data), "--releases", text(&releases)];
+        let towpath = Towpath::serve_at(address, &[&options[..], &graph, more].concat());
         towpath.until("a pass was made", |t| !t.get("/readyz").json()["fleet"]["lastPass"].is_null());
         towpath
     }
@@ -179,4 +185,54 @@ fn what_was_queued_through_an_outage_arrives_once_it_is_over() {
     drop(outbox);
     let (queue, _) = Queue::open(&ground.path("queue"), Bounds::default()).expect("a queue");
     assert!(queue.is_empty(), "each was sent once");
+}
+
+#[test]
+fn a_hundred_agents_report_through_a_death_of_the_service_and_each_outcome_counts_once() {
+    let ground = Ground::new();
+    let first = ground.serve(&[]);
+    let address = first.address;
+    let agents: Vec<(Arc<ServiceClient>, ClusterId, Arc<Outbox>)> = (0..100)
+        .map(|number| {
+            let name = format!("bbbbbbbb-0000-4000-8000-{number:012}");
+            let file = ground.path(&format!("token-{number}"));
+            std::fs::write(&file, token(&ground.path("keys"), &name)).expect("it can be written");
+            let mut config = ServiceConfig::new(format!("http://{address}"), file);
+            config.environment_proxy = false;
+            let queue = Queue::open(&ground.path(&format!("queue-{number}")), Bounds::default()).expect("a queue").0;
+            let client = Arc::new(ServiceClient::new(config).expect("a client"));
+            (client, ClusterId::new(&name).expect("an id"), Outbox::new(queue))
+        })
+        .collect();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
+    let sent = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    for (number, (client, id, outbox)) in agents.iter().enumerate() {
+        let stamp = runtime.block_on(client.stamp(id, &Nonce::of([7; 32]))).expect("a stamp for each");
+        assert!(stamp.good_at <= stamp.stamped_at);
+        // Five reports each; all tell of the same update, as an agent does that is killed before it has written down that it told.
+        for report in 0..5 {
+            let updates = json!([{"to": "4.20.1", "outcome": "completed", "startedAt": "2026-11-16T11:00:00Z", "tookSeconds": 60, "automatic": true}]);
+            let name = format!("{number}-{report}");
+            let body = json!({"id": name, "organisation": "demo", "version": "4.20.1", "updates": updates}).to_string();
+            assert_eq!(outbox.push(&name, body.as_bytes()), []);
+        }
+        let pace = Pace { burst: 100, backoff: Duration::from_millis(100), ..Pace::default() };
+        let door = (client.clone(), id.clone());
+        let sender = Sender::new(outbox.clone(), door, SystemClock::default(), pace, number as u64);
+        let sent = sent.clone();
+        runtime.spawn(sender.run(move |event| {
+            if let Event::Sent { .. } = event {
+                sent.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            }
+        }));
+    }
+    first.until("some have arrived", |_| sent.load(std::sync::atomic::Ordering::SeqCst) > 50);
+    // Without a word, in the midst of it.
+    drop(first);
+    let second = ground.serve_at(&address.to_string(), &[]);
+    second.until("all have arrived", |_| agents.iter().all(|(_, _, outbox)| outbox.waiting() == 0));
+    second.until("each outcome is counted once", |t| {
+        t.get("/metrics").text().contains("towpath_fleet_agent_updates_total{outcome=\"completed\"} 100\n")
+    });
 }

@@ -28,8 +28,13 @@ pub(crate) struct Response {
 impl Towpath {
     /// Starts `towpath serve` on a free port.
     pub(crate) fn serve(options: &[&str]) -> Self {
+        Self::serve_at("127.0.0.1:0", options)
+    }
+
+    /// Starts `towpath serve` at that address.
+    pub(crate) fn serve_at(address: &str, options: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_towpath"))
-            .args(["serve", "--listen", "127.0.0.1:0", "--log-format", "json"])
+            .args(["serve", "--listen", address, "--log-format", "json"])
             .args(options)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

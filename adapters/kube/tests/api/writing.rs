@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::json;
 use towpath_kube::{
     Condition, Event, OPERATOR_NAME, OperatorStatus, OperatorVersion, Published, RECORD_ANNOTATION, Remembered,
-    Severity, Started, Status, Subject, Update,
+    Severity, Started, Status, Update,
 };
 use towpath_testing_kube::KubeApi;
 

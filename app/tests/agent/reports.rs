@@ -1,0 +1,120 @@
+//! Reports to a real service, through an outage of the service and a death of the agent; and its stamps.
+
+use std::net::TcpListener;
+use std::process::Command;
+
+use serde_json::Value;
+use towpath_testing_kube::wait_for;
+
+use crate::harness::{Towpath, example};
+use crate::site::{CLUSTER, Site};
+
+const POLICY: &str = "name: demo\norgId: demo\nupgradePolicyClusters:\n- name: shop\n  upgradePolicy: {workloads: [web], schedule: \"* * * * *\", conditions: {soakDays: 0}}\n";
+
+/// A service with a fleet, at an address of its own.
+struct Fleet<'a> {
+    site: &'a Site,
+    address: String,
+}
+
+impl<'a> Fleet<'a> {
+    fn new(site: &'a Site) -> Self {
+        example(&site.path("data"));
+        std::fs::create_dir(site.path("fleet")).unwrap();
+        std::fs::write(site.path("fleet/org.yaml"), POLICY).unwrap();
+        std::fs::write(site.path("keys"), "0123456789abcdef0123456789abcdef0123456789abcdef\n").unwrap();
+        let keys = site.path("keys").display().to_string();
+        let token = ["fleet", "token", "--keys", &keys, "--cluster", CLUSTER];
+        let made = Command::new(env!("CARGO_BIN_EXE_towpath")).args(token).output().unwrap();
+        std::fs::write(site.path("token"), made.stdout).unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        Self { site, address: format!("127.0.0.1:{port}") }
+    }
+
+    fn serve(&self) -> Towpath {
+        let path = |name: &str| self.site.path(name).display().to_string();
+        let store = format!("sqlite:{}", path("fleet.db"));
+        let (data, releases) = (path("data/graph-data"), path("data/releases.json"));
+        let options = ["--graph-data", &data, "--releases", &releases, "--store", &store, "--pass-seconds", "1"];
+        let more = ["--fleet", &path("fleet"), "--token-keys", &path("keys")];
+        let towpath = Towpath::serve_at(&self.address, &[&options[..], &more].concat());
+        towpath.until("it is ready", |t| t.get("/readyz").status == 200);
+        towpath
+    }
+
+    fn options(&self) -> Vec<String> {
+        let path = |name: &str| self.site.path(name).display().to_string();
+        let service = format!("http://{}", self.address);
+        let own = [
+            "--service",
+            &service,
+            "--token-file",
+            &path("token"),
+            "--organisation",
+            "demo",
+            "--state",
+            &path("state"),
+        ];
+        own.iter().chain(&["--cluster-name", "shop", "--label", "tier=dev"]).map(|&one| one.to_owned()).collect()
+    }
+}
+
+#[tokio::test]
+async fn what_became_of_an_update_arrives_once_through_an_outage_and_a_death() {
+    let site = Site::new().await;
+    let fleet = Fleet::new(&site);
+    let options = fleet.options();
+    let options: Vec<&str> = options.iter().map(String::as_str).chain(["--holder", "pod"]).collect();
+    site.opt_in("true");
+    site.offer(&[("4.20.1", "4.20.2")]);
+    // The service is away: the update goes on without it, and what became of it waits.
+    let mut agent = site.agent(&options);
+    site.until_history(&["4.20.2 Completed", "4.20.1 Completed"]).await;
+    site.until_event("AutomaticUpdateCompleted").await;
+    wait_for("reports wait", || async {
+        agent.metric("towpath_agent_reports_waiting").filter(|waiting| *waiting >= 2.0)
+    })
+    .await;
+    agent.kill();
+    let again = site.agent(&options);
+    let service = fleet.serve();
+    let why = |service: &Towpath| service.get("/api/v1/clusters/shop/why");
+    wait_for("everything is sent", || async {
+        (again.metric("towpath_agent_reports_waiting") == Some(0.0)).then_some(())
+    })
+    .await;
+    service.until("the cluster is known", |service| why(service).status == 200);
+    let told: Value = why(&service).json();
+    let updates = told["updates"].as_array().unwrap();
+    assert_eq!(updates.len(), 1, "{told}");
+    assert_eq!(
+        (&updates[0]["to"], &updates[0]["outcome"], &updates[0]["automatic"]),
+        (&"4.20.2".into(), &"completed".into(), &true.into())
+    );
+    assert_eq!(told["version"], "4.20.2");
+    assert!(service.get("/metrics").text().contains("towpath_fleet_agent_updates_total{outcome=\"completed\"} 1\n"));
+}
+
+#[tokio::test]
+async fn a_graph_whose_age_nobody_can_prove_is_waited_for() {
+    let site = Site::new().await;
+    let fleet = Fleet::new(&site);
+    let options = fleet.options();
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    site.policy("atLeastBetween: PT0S\nmaxGraphAge: PT1H\n");
+    site.opt_in("true");
+    site.offer(&[("4.20.1", "4.20.2")]);
+    site.step().await;
+    let away = site.dry_run(&options);
+    assert!(away.code == 1 && away.out.contains("GraphAgeUnknown"), "{}{}", away.out, away.err);
+    let service = fleet.serve();
+    let there = site.dry_run(&options);
+    assert_eq!(there.code, 0, "{}{}", there.out, there.err);
+    // Somebody else's token: the answer is no proof.
+    let token = std::fs::read_to_string(site.path("token")).unwrap();
+    std::fs::write(site.path("token"), token.replace(|sign: char| sign == token.chars().last().unwrap_or('x'), "A"))
+        .unwrap();
+    let other = site.dry_run(&options);
+    assert!(other.code == 1 && other.out.contains("GraphAgeUnknown"), "{}{}", other.out, other.err);
+    drop(service);
+}
