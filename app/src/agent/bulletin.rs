@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use towpath_formats::agent::{News, Weight, news, of_gate};
+use towpath_formats::agent::{News, Weight, news, of_gate, of_start};
 use towpath_kube::{Cluster, Event, Severity};
 
 use super::act::Done;
@@ -34,10 +34,14 @@ impl Bulletin {
 
     /// Tells what was done.
     pub(super) async fn of_done(&mut self, cluster: &Cluster, done: &Done, judged: &Judged) {
-        if let Done::Refused { version, why } = done {
-            let message = format!("the API does not want the update to {version}: {why}");
-            let refused = News { weight: Weight::Warning, reason: "AutomaticUpdateRefused", message };
-            tell(cluster, &refused, judged).await;
+        match done {
+            Done::Started(version) => self.tell_once(cluster, of_start(version, judged.now), judged).await,
+            Done::Refused { version, why } => {
+                let message = format!("the API does not want the update to {version}: {why}");
+                let refused = News { weight: Weight::Warning, reason: "AutomaticUpdateRefused", message };
+                self.tell_once(cluster, refused, judged).await;
+            }
+            Done::Nothing | Done::Remembered | Done::Conflict => {}
         }
     }
 

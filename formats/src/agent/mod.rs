@@ -7,7 +7,7 @@ mod record;
 mod text;
 
 pub use json::json;
-pub use news::{News, Weight, news, of_gate};
+pub use news::{News, Weight, news, of_gate, of_start};
 pub use policy::{AgentPolicy, read as read_policy};
 pub use record::{read as read_record, write as write_record};
 pub use text::{Condition, text, upgradeable};

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use jiff::Timestamp;
 use towpath_core::decide::{Gate, Outcome};
 use towpath_core::domain::automatic::AutomaticReason;
-use towpath_core::domain::{Answer, Reason};
+use towpath_core::domain::{Answer, Reason, Version};
 
 use super::Told;
 use crate::words::plain;
@@ -31,14 +32,16 @@ pub enum Weight {
 
 /// What is new after a pass: an update that was started, what became of it, offers that nobody believes, and an agent that has stopped.
 pub fn news(told: &Told<'_>, outcome: Option<&Outcome>) -> Vec<News> {
-    let started = told.memory.started.as_ref().map(|started| {
-        let message = format!("the update to {} was started at {}", started.version, started.at);
-        normal("AutomaticUpdateStarted", message)
-    });
+    let started = told.memory.started.as_ref().map(|started| of_start(&started.version, started.at));
     let reasons = told.choice.judged.iter().flat_map(|(_, verdict)| &verdict.reasons);
     let stopped = reasons.filter(|reason| is(reason, |one| matches!(one, AutomaticReason::TooManyFailures { .. })));
     let stopped = stopped.map(|reason| warning("AutomaticUpdatesStopped", reason.to_string())).next();
     started.into_iter().chain(outcome.map(of_outcome)).chain(stopped).chain(not_trusted(told)).collect()
+}
+
+/// An update was started.
+pub fn of_start(version: &Version, at: Timestamp) -> News {
+    normal("AutomaticUpdateStarted", format!("the update to {version} was started at {at}"))
 }
 
 /// What became of an update.
