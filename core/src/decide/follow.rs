@@ -35,7 +35,7 @@ pub enum Outcome {
 
 /// What is remembered from now on, and what happened.
 pub fn follow(memory: &Memory, standing: &Standing, stamp: &Fact<Stamp>, now: Timestamp) -> (Memory, Option<Outcome>) {
-    let mut memory = memory.clone();
+    let mut memory = set_right(memory.clone(), now);
     if let Fact::Known(stamp) = stamp
         && stamp.good_at.duration_since(now) <= CLOCK_MARGIN
     {
@@ -63,6 +63,16 @@ pub fn follow(memory: &Memory, standing: &Standing, stamp: &Fact<Stamp>, now: Ti
         (memory.failures, memory.failed) = (0, None);
     }
     (memory, outcome)
+}
+
+/// What was written down in the future was written by a clock that has been set right since: it counts from now on, and not from then.
+fn set_right(memory: Memory, now: Timestamp) -> Memory {
+    let right = |at: Timestamp| if at.duration_since(now) > CLOCK_MARGIN { now } else { at };
+    Memory {
+        started: memory.started.map(|started| Started { at: right(started.at), ..started }),
+        failed: memory.failed.map(|(version, at)| (version, right(at))),
+        ..memory
+    }
 }
 
 fn outcome(started: &Started, standing: &Standing, now: Timestamp) -> Option<Outcome> {

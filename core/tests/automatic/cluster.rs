@@ -14,7 +14,7 @@ use towpath_core::domain::{Answer, Arch, Fact, Minor, SignatureVerdict, Signer, 
 use towpath_core::rules::automatic::Moment;
 
 /// All that a decision depends on.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Story {
     pub(crate) standing: Standing,
     pub(crate) facts: Facts,

@@ -121,3 +121,20 @@ fn the_newest_graph_is_remembered_unless_it_is_of_the_future() {
     assert_eq!(remembered("2026-11-16T12:10Z", None).as_deref(), Some("2026-11-16T12:10:00Z"));
     assert_eq!(remembered("2027-11-16T12:10Z", None), None, "a clock that is wrong once does not stop us for a year");
 }
+
+#[test]
+fn what_was_written_down_by_a_clock_that_was_wrong_counts_from_now_on() {
+    let mut story = started();
+    let future = at("2036-01-01T00:00Z");
+    story.memory.started = Some(Started { version: version("4.20.3"), at: future, course: Course::Running });
+    story.memory.failed = Some((version("4.20.2"), future));
+    let (memory, outcome) = followed(&story);
+    assert_eq!(outcome, None);
+    assert_eq!(memory.started.as_ref().map(|started| started.at), Some(story.now));
+    assert_eq!(memory.failed.as_ref().map(|(_, at)| *at), Some(story.now));
+    // Somebody has taken the request back: in time that is noticed, and not in ten years.
+    story.memory = memory;
+    story.standing.asked = None;
+    story.now += SignedDuration::from_mins(11);
+    assert_eq!(followed(&story).1, Some(Outcome::GivenUp { version: version("4.20.3") }));
+}

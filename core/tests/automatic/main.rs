@@ -3,6 +3,7 @@
 
 mod cluster;
 mod followed;
+mod lives;
 mod properties;
 
 use cluster::{Story, asked, at, condition, image, offer, version, witness};
