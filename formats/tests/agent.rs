@@ -3,13 +3,15 @@
 
 use expect_test::expect;
 use jiff::SignedDuration;
-use towpath_core::decide::gate;
-use towpath_core::domain::automatic::{Course, Downgrades, Memory, Pin, Proof, Started};
+use towpath_core::decide::{Choice, Outcome, gate};
+use towpath_core::domain::automatic::{
+    Advice, AutomaticReason, Course, Downgrades, Memory, Offer, Pin, Proof, Standing, Started,
+};
 use towpath_core::domain::readiness::{Facts, HistoryEntry, Node, Operator, Pool, Progress, Range};
-use towpath_core::domain::{Fact, Minor};
+use towpath_core::domain::{Fact, Minor, Reason, Verdict};
 use towpath_core::finding::Place;
 use towpath_core::rules::ready::MaxSkew;
-use towpath_formats::agent::{AgentPolicy, read_policy, read_record, upgradeable, write_record};
+use towpath_formats::agent::{AgentPolicy, Told, news, of_start, read_policy, read_record, upgradeable, write_record};
 
 fn policy(text: &str) -> Result<AgentPolicy, String> {
     let told = |findings: Vec<towpath_core::finding::Finding>| {
@@ -139,4 +141,36 @@ fn the_condition_enumerates_what_stands_in_the_way() {
         false KubeletTooOld_OperatorsIncompatible
         2 things stand in the way of the next minor version: (1) 1 node of pool worker at Kubernetes 1.20 would be 2 minor versions behind the API server's 1.22; the limit there is 1 (2) 1 operator is not made for OpenShift 4.9: storage.v1 in storage: OpenShift 4.8 at most
     "#]].assert_eq(&format!("{} {}\n{}\n", closed.is_so, closed.reason, closed.message));
+}
+
+#[test]
+fn news_tell_of_starts_outcomes_attacks_and_a_stop() {
+    let now = "2026-11-16T12:00:00Z".parse().unwrap();
+    let offer = |to: &str| Offer {
+        version: to.parse().unwrap(),
+        image: format!("evil.example/r@sha256:{to}\u{1b}[31m").into(),
+        advice: Advice::Recommended,
+    };
+    let because = |reason| Verdict::refuse(Reason::Automatic(Box::new(reason)));
+    let choice = Choice {
+        judged: vec![
+            (offer("4.20.9"), because(AutomaticReason::OtherRelease { is: "4.19.0".into() })),
+            (offer("4.20.8"), because(AutomaticReason::TooManyFailures { failures: 3 })),
+            (offer("4.20.7"), because(AutomaticReason::NotOptedIn)),
+        ],
+    };
+    let started = Started { version: "4.20.3".parse().unwrap(), at: now, course: Course::Running };
+    let memory = Memory { started: Some(started.clone()), ..Memory::default() };
+    let told = Told { standing: &Standing::default(), choice: &choice, gate: None, memory: &memory, now };
+    let outcome = Outcome::Failed { version: "4.20.3".parse().unwrap(), why: "etcd is\ndegraded".to_owned() };
+    let all = news(&told, Some(&outcome));
+    let lines: Vec<String> =
+        all.iter().map(|one| format!("{:?} {} {}\n", one.weight, one.reason, one.message)).collect();
+    expect![[r#"
+        Normal AutomaticUpdateStarted the update to 4.20.3 was started at 2026-11-16T12:00:00Z
+        Warning AutomaticUpdateFailed the update to 4.20.3 fails: etcd is\u{a}degraded
+        Warning AutomaticUpdatesStopped 3 automatic updates in a row have failed; a person has to look
+        Warning OfferNotTrusted 4.20.9 at evil.example/r@sha256:4.20.9\u{1b}[31m is not believed: its image is signed, but is 4.19.0
+    "#]].assert_eq(&lines.concat());
+    assert_eq!(all[0], of_start(&started.version, started.at), "the same news have the same words");
 }
