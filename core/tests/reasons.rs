@@ -46,7 +46,7 @@ fn every_code_is_there_once() {
     let different: BTreeSet<&str> = all.iter().copied().collect();
     assert_eq!(different.len(), all.len());
     // As many as `help` has: whoever adds a reason adds an example.
-    assert_eq!(all.len(), 73);
+    assert_eq!(all.len(), 75);
 }
 
 /// What helps. A new reason does not compile without a line here.
@@ -89,7 +89,13 @@ fn help_of_automatic(reason: &AutomaticReason) -> &'static str {
         AutomaticReason::OutsideWindows { .. } => "wait for the window",
         AutomaticReason::TooSoon { .. } => "wait",
         AutomaticReason::LastUpdateUnknown => "look at the history in its ClusterVersion",
-        AutomaticReason::TooManyFailures { .. } => "find out why they failed; any update that completes sets it back",
+        AutomaticReason::TooManyFailures { .. } => {
+            "find out why they failed; an update to that release or beyond sets it back, and so does removing the annotation `towpath.dev/agent-record`"
+        }
+        AutomaticReason::FailedLately { .. } => "find out why it failed; else wait",
+        AutomaticReason::TakenBack { .. } => {
+            "take it by hand, if it is right after all; a newer release is taken again by itself"
+        }
         AutomaticReason::NoDigest => "let the upstream name images by their digest",
         AutomaticReason::NotProved => "nothing; it is looked at once nothing else stands in the way",
         AutomaticReason::NotSigned { .. } => {
@@ -250,6 +256,8 @@ fn automatic() -> Vec<Reason> {
         AutomaticReason::TooSoon { last: noon(), until: next },
         AutomaticReason::LastUpdateUnknown,
         AutomaticReason::TooManyFailures { failures: 3 },
+        AutomaticReason::FailedLately { at: noon(), until: next },
+        AutomaticReason::TakenBack { version: version("4.20.3") },
         AutomaticReason::NoDigest,
         AutomaticReason::NotProved,
         AutomaticReason::NotSigned { found: "there is no signature for it".into() },

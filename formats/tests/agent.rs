@@ -91,6 +91,7 @@ fn what_is_remembered_is_read_as_it_was_written() {
         started: Some(started),
         failures: 2,
         failed: Some(("4.20.3".parse().unwrap(), at)),
+        taken_back: Some("4.20.2".parse().unwrap()),
         graph_good_at: Some(at),
     };
     assert_eq!(read_record(Some(&write_record(&memory))).unwrap(), memory);

@@ -50,6 +50,11 @@ impl Cluster {
         snapshot::of(&self.store.shelves(), Instant::now())
     }
 
+    /// How fresh each subject is. Asks nothing of the API, and costs little.
+    pub fn states(&self) -> BTreeMap<Subject, State> {
+        snapshot::states(&self.store.shelves(), Instant::now())
+    }
+
     /// Wakes at the next change, and at all that come after.
     pub fn changes(&self) -> Changes {
         Changes(self.store.changes())
@@ -60,7 +65,7 @@ impl Cluster {
         let mut changes = self.changes();
         let end = tokio::time::Instant::now() + limit;
         loop {
-            let unread: BTreeMap<_, _> = self.objects().states.into_iter().filter_map(unread).collect();
+            let unread: BTreeMap<_, _> = self.states().into_iter().filter_map(unread).collect();
             if unread.is_empty() {
                 return Ok(());
             }

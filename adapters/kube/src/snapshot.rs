@@ -60,8 +60,12 @@ pub(crate) fn of(shelves: &BTreeMap<Subject, Shelf>, now: Instant) -> Objects {
         files: read.map(|(subject, shelf)| file(*subject, shelf)).collect(),
         none: none.map(|(subject, _)| *subject).collect(),
         version: shelves.get(&Subject::ClusterVersion).and_then(|shelf| shelf.objects.values().next()).map(seen),
-        states: shelves.iter().map(|(subject, shelf)| (*subject, state(&shelf.freshness, now))).collect(),
+        states: states(shelves, now),
     }
+}
+
+pub(crate) fn states(shelves: &BTreeMap<Subject, Shelf>, now: Instant) -> BTreeMap<Subject, State> {
+    shelves.iter().map(|(subject, shelf)| (*subject, state(&shelf.freshness, now))).collect()
 }
 
 fn file(subject: Subject, shelf: &Shelf) -> SourceFile {

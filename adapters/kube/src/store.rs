@@ -147,7 +147,9 @@ impl Store {
                 Freshness::NotRead(before) if before.as_ref() == Some(&problem) => {
                     (Freshness::NotRead(Some(problem)), false)
                 }
-                Freshness::NotRead(_) | Freshness::Absent => (Freshness::NotRead(Some(problem)), true),
+                // There was none of it when it was last looked for, and there is none until something else is seen.
+                Freshness::Absent => (Freshness::Absent, false),
+                Freshness::NotRead(_) => (Freshness::NotRead(Some(problem)), true),
             };
             shelf.freshness = next;
             is_new

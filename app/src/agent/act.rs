@@ -13,7 +13,7 @@ use towpath_kube::{
     Cluster, Condition, KubeError, OperatorStatus, OperatorVersion, Remembered, Started as Answered, Status, Update,
 };
 
-use super::pass::Judged;
+use super::pass::{Judged, Seen};
 
 /// The longest message of a condition.
 const MAX_MESSAGE_BYTES: usize = 4_096;
@@ -48,14 +48,14 @@ pub(super) struct Actor {
 impl Actor {
     /// Starts an update, or writes down what must not be forgotten, or does nothing.
     pub(super) async fn act(&mut self, cluster: &Cluster, judged: &Judged) -> Result<Done, KubeError> {
-        let seen = &judged.look.resource_version;
+        let seen = &judged.seen.look.resource_version;
         if self.written_over.as_ref() == Some(seen) {
             return Ok(Done::Nothing);
         }
         let done = match judged.choice.takes() {
             Some(offer) => start(cluster, judged, offer).await?,
-            None if judged.memory.is_worth_writing_over(&judged.look.memory) => {
-                remember(cluster, seen, &judged.memory).await?
+            None if judged.seen.memory.is_worth_writing_over(&judged.seen.look.memory) => {
+                remember(cluster, seen, &judged.seen.memory).await?
             }
             None => Done::Nothing,
         };
@@ -67,18 +67,18 @@ impl Actor {
 }
 
 async fn start(cluster: &Cluster, judged: &Judged, offer: &Offer) -> Result<Done, KubeError> {
-    let seen = &judged.look.resource_version;
-    let started = Started { version: offer.version.clone(), at: judged.now, course: Course::Running };
-    let record = write_record(&Memory { started: Some(started), ..judged.memory.clone() });
+    let seen = &judged.seen.look.resource_version;
+    let started = Started { version: offer.version.clone(), at: judged.seen.now, course: Course::Running };
+    let record = write_record(&Memory { started: Some(started), ..judged.seen.memory.clone() });
     let version = offer.version.to_string();
     let update = Update { version: &version, image: &offer.image, record: &record };
     match cluster.start_update(seen, update).await? {
         Answered::Started => Ok(Done::Started(offer.version.clone())),
         Answered::Conflict => Ok(Done::Conflict),
         Answered::Refused(why) => {
-            let failures = judged.memory.failures.saturating_add(1);
-            let failed = Some((offer.version.clone(), judged.now));
-            remember(cluster, seen, &Memory { failures, failed, ..judged.memory.clone() }).await?;
+            let failures = judged.seen.memory.failures.saturating_add(1);
+            let failed = Some((offer.version.clone(), judged.seen.now));
+            remember(cluster, seen, &Memory { failures, failed, ..judged.seen.memory.clone() }).await?;
             Ok(Done::Refused { version: offer.version.clone(), why })
         }
     }
@@ -92,18 +92,20 @@ async fn remember(cluster: &Cluster, seen: &str, memory: &Memory) -> Result<Done
 }
 
 /// What our ClusterOperator says after a pass.
-pub(super) fn status_of(judged: &Judged) -> OperatorStatus {
-    let unheard: Vec<&Finding> = judged.warnings.iter().filter(|finding| finding.code == "not-heard").collect();
-    let upgradeable = match &judged.gate {
+pub(super) fn status_of(seen: &Seen) -> OperatorStatus {
+    let unheard: Vec<&Finding> = seen.warnings.iter().filter(|finding| finding.code == "not-heard").collect();
+    let wrong: Vec<&Finding> = seen.problems.iter().filter(|finding| finding.is_error()).collect();
+    let upgradeable = match &seen.gate {
         Some(gate) => {
             let said = upgradeable(gate);
             condition(if said.is_so { Status::True } else { Status::False }, &said.reason, said.message)
         }
         None => condition(Status::Unknown, "CurrentUnknown", "what the cluster runs is not known yet".to_owned()),
     };
-    let degraded = match unheard.as_slice() {
-        [] => as_expected(Status::False, "everything that is looked at can be read"),
-        findings => condition(Status::True, "NotHeard", sentences(findings)),
+    let degraded = match (wrong.as_slice(), unheard.as_slice()) {
+        ([], []) => as_expected(Status::False, "everything that is looked at can be read"),
+        ([], unheard) => condition(Status::True, "NotHeard", sentences(unheard)),
+        (wrong, _) => condition(Status::True, "BadConfiguration", sentences(wrong)),
     };
     status(upgradeable, degraded)
 }
@@ -168,5 +170,5 @@ pub(super) fn next_look(judged: &Judged) -> Option<Timestamp> {
         Answer::Wait { until } => *until,
         _ => None,
     };
-    judged.choice.judged.iter().filter_map(until).filter(|until| *until > judged.now).min()
+    judged.choice.judged.iter().filter_map(until).filter(|until| *until > judged.seen.now).min()
 }

@@ -2,12 +2,15 @@
 //!
 //! A pass is made when something changed, when something that was waited for is due, and every few minutes. A quiet cluster costs its watches and the Lease.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use jiff::Timestamp;
-use towpath_kube::{Changes, Clock, Cluster, Elector, Leadership, Settings};
+use towpath_core::domain::ClusterId;
+use towpath_core::finding::Finding;
+use towpath_kube::{Changes, Clock, Cluster, Elector, Leadership, LeaseTerms, OperatorStatus, Settings, State};
 use towpath_web::Probes;
 
 use super::act::{Actor, Done, lacks_stamp, next_look, status_of, status_without};
@@ -27,6 +30,12 @@ const SOON: Duration = Duration::from_secs(15);
 const LATER: Duration = Duration::from_secs(60);
 /// So long the first look waits for everything to be read.
 const FIRST_READ: Duration = Duration::from_secs(20);
+/// So long an agent that has just come waits for what it has not read.
+const STILL_READING: Duration = Duration::from_secs(180);
+/// After proofs of so long we look again before we act.
+const STALE: Duration = Duration::from_secs(5);
+/// So long looking once waits for its report to be sent.
+const FLUSH: Duration = Duration::from_secs(15);
 /// So long the farewell may take.
 const FAREWELL: Duration = Duration::from_secs(5);
 /// A lease that ends so soon is renewed before anything is written.
@@ -49,6 +58,12 @@ struct Life {
     /// When the Lease is seen to again.
     renew_at: Duration,
     holder: Option<String>,
+    /// What was odd when we last looked.
+    odd: BTreeSet<Finding>,
+    /// So many times in a row something could not be done.
+    failures: u32,
+    /// Whether reports are being sent.
+    sends: bool,
 }
 
 /// Runs until told to stop.
@@ -74,6 +89,9 @@ pub(super) async fn run(args: &AgentArgs, judge: Judge, service: Option<Service>
         leads_until: None,
         renew_at: Duration::ZERO,
         holder: None,
+        odd: BTreeSet::new(),
+        failures: 0,
+        sends: false,
         elector: Elector::new(terms),
     };
     let mut stop = std::pin::pin!(crate::serve::stop_signal()?);
@@ -115,29 +133,41 @@ pub(super) async fn once(
         // What it is about is judged as unknown; without a ClusterVersion there is nothing to judge.
         tracing::warn!("not everything could be read:\n{unread}");
     }
-    let judged =
-        judge.pass(&cluster, service.as_mut(), now).await.map_err(|findings| crate::graph::inputs::all(&findings))?;
-    judged.warnings.iter().for_each(|finding| tracing::warn!("{finding}"));
+    let seen = judge.look(&cluster, service.as_mut(), now).await;
+    let seen = seen.map_err(|findings| crate::graph::inputs::all(&findings))?;
+    seen.warnings.iter().chain(&seen.problems).for_each(|finding| tracing::warn!("{finding}"));
+    let judged = judge.judge(seen).await;
     if args.dry_run {
         return Ok((judged, Done::Nothing));
     }
-    let mut elector = Elector::new(args.lease());
-    let clock = Clock { now, running: Duration::ZERO };
-    match elector.try_to_hold(&cluster, clock).await? {
-        Leadership::Held { .. } => {}
-        Leadership::Other { holder } => {
-            anyhow::bail!("the agent {holder:?} looks after this cluster; ask with --dry-run, or stop it");
-        }
+    let (terms, clock) = (args.lease(), Clock { now, running: Duration::ZERO });
+    let mut elector = Elector::new(terms.clone());
+    if let Leadership::Other { holder } = elector.try_to_hold(&cluster, clock).await? {
+        let LeaseTerms { namespace, name, .. } = terms;
+        anyhow::bail!(
+            "the agent {holder:?} looks after this cluster; ask with --dry-run, or stop it; if it is gone, `kubectl delete lease {name} --namespace {namespace}`"
+        );
     }
-    cluster.publish(&status_of(&judged), now).await?;
-    let mut bulletin = Bulletin::default();
-    bulletin.of_pass(&cluster, &judged).await;
-    let done = Actor::default().act(&cluster, &judged).await;
-    if let Ok(done) = &done {
-        bulletin.of_done(&cluster, done, &judged).await;
+    let done = act_once(&cluster, &judged, service.as_mut()).await;
+    if let Err(problem) = elector.give_back(&cluster, clock).await {
+        tracing::warn!("the lease could not be given back: {problem}");
     }
-    elector.give_back(&cluster, clock).await?;
     Ok((judged, done?))
+}
+
+async fn act_once(cluster: &Cluster, judged: &Judged, service: Option<&mut Service>) -> anyhow::Result<Done> {
+    if let Err(problem) = cluster.publish(&status_of(&judged.seen), judged.seen.now).await {
+        tracing::warn!("the gate could not be published: {problem}");
+    }
+    if let Some(service) = service {
+        service.report(judged);
+        service.flush(FLUSH).await;
+    }
+    let mut bulletin = Bulletin::default();
+    bulletin.of_pass(cluster, judged).await;
+    let done = Actor::default().act(cluster, judged).await?;
+    bulletin.of_done(cluster, &done, judged).await;
+    Ok(done)
 }
 
 async fn connect(args: &AgentArgs) -> anyhow::Result<Cluster> {
@@ -167,7 +197,11 @@ impl Life {
         if self.running() >= self.renew_at {
             self.renew().await;
         }
+        if !self.sends {
+            self.send_what_waits();
+        }
         let wait = match self.is_leading() {
+            true if self.is_still_reading() => SOON,
             true => self.pass().await,
             false => AT_LEAST_EVERY,
         };
@@ -196,7 +230,11 @@ impl Life {
                 (self.leads_until, self.holder) = (None, Some(holder));
             }
             // Until its end the lease is ours all the same.
-            Err(problem) => tracing::warn!("the lease could not be seen to: {problem}"),
+            Err(problem) => {
+                tracing::warn!("the lease could not be seen to: {problem}");
+                self.renew_at = self.running() + SOON.min(self.term / 3);
+                return;
+            }
         }
         self.renew_at = self.running() + self.term / 3;
     }
@@ -204,35 +242,61 @@ impl Life {
     /// Looks, judges, acts. How long until there is something new, if nothing changes.
     async fn pass(&mut self) -> Duration {
         let now = Timestamp::now();
-        let judged = match self.judge.pass(&self.cluster, self.service.as_mut(), now).await {
-            Ok(judged) => judged,
+        let seen = match self.judge.look(&self.cluster, self.service.as_mut(), now).await {
+            Ok(seen) => seen,
             Err(findings) => {
                 self.metrics.not_passed();
-                findings.iter().for_each(|finding| tracing::error!("nothing can be judged: {finding}"));
-                if let Err(problem) = self.cluster.publish(&status_without(&findings), now).await {
-                    tracing::warn!("the gate could not be published: {problem}");
-                }
-                return AT_LEAST_EVERY.min(SOON);
+                self.tell_odd(&findings);
+                let status = status_without(&findings);
+                self.publish(&status, now).await;
+                return self.back_off();
             }
         };
-        judged.warnings.iter().for_each(|finding| tracing::debug!("{finding}"));
+        let odd: Vec<Finding> = seen.problems.iter().chain(&seen.warnings).cloned().collect();
+        self.tell_odd(&odd);
+        let is_published = self.publish(&status_of(&seen), now).await;
+        let judged = self.judge.judge(seen).await;
         self.metrics.passed(&judged);
-        // Proofs take their time, and meanwhile somebody else may have become the one that acts.
+        if judged.proving > STALE {
+            // What was seen may be old by now. What was found is kept, so the next pass is quick.
+            return SETTLE;
+        }
         if !self.is_leading() {
             self.renew().await;
         }
         if !self.is_leading() {
             return AT_LEAST_EVERY;
         }
-        self.carry_out(&judged).await
+        let wait = self.carry_out(&judged).await;
+        if is_published { wait } else { wait.min(self.back_off()) }
+    }
+
+    /// Whether our ClusterOperator says this now.
+    async fn publish(&mut self, status: &OperatorStatus, now: Timestamp) -> bool {
+        match self.cluster.publish(status, now).await {
+            Ok(_) => true,
+            Err(problem) => {
+                tracing::warn!("the gate could not be published: {problem}");
+                false
+            }
+        }
+    }
+
+    /// What is odd is told when it is new, and not with every look.
+    fn tell_odd(&mut self, findings: &[Finding]) {
+        let now: BTreeSet<Finding> = findings.iter().filter(|finding| finding.code != "not-heard").cloned().collect();
+        now.difference(&self.odd).for_each(|finding| tracing::warn!("{finding}"));
+        self.odd = now;
+    }
+
+    /// The next wait after something could not be done: it doubles.
+    fn back_off(&mut self) -> Duration {
+        self.failures = (self.failures + 1).min(5);
+        (SOON * 2_u32.pow(self.failures - 1)).min(AT_LEAST_EVERY)
     }
 
     async fn carry_out(&mut self, judged: &Judged) -> Duration {
         let mut wait = AT_LEAST_EVERY;
-        if let Err(problem) = self.cluster.publish(&status_of(judged), judged.now).await {
-            tracing::warn!("the gate could not be published: {problem}");
-            wait = SOON;
-        }
         // Before anything is forgotten: what became of an update is told at least once.
         if let Some(service) = &mut self.service {
             service.report(judged);
@@ -240,15 +304,16 @@ impl Life {
         self.bulletin.of_pass(&self.cluster, judged).await;
         match self.actor.act(&self.cluster, judged).await {
             Ok(done) => {
+                self.failures = 0;
                 self.metrics.done(judged, &done);
                 self.bulletin.of_done(&self.cluster, &done, judged).await;
-                if done == Done::Conflict {
+                if done == Done::Conflict || judged.has_more_to_prove() {
                     wait = SOON;
                 }
             }
             Err(problem) => {
                 tracing::warn!("the cluster version could not be written: {problem}");
-                wait = SOON;
+                wait = self.back_off();
             }
         }
         if lacks_stamp(judged) {
@@ -257,6 +322,24 @@ impl Life {
         let until_due = next_look(judged).map(|due| due.duration_since(Timestamp::now()));
         let until_due = until_due.and_then(|wait| Duration::try_from(wait).ok()).unwrap_or(wait);
         wait.min(until_due.max(SETTLE))
+    }
+
+    /// Whether something has never been read, and may be in a moment: an agent that has just come says nothing about it.
+    fn is_still_reading(&self) -> bool {
+        let is_unread = self.cluster.states().values().any(|state| matches!(state, State::NotRead(_)));
+        is_unread && self.running() < STILL_READING
+    }
+
+    /// Sends what waits, whoever acts.
+    fn send_what_waits(&mut self) {
+        let Some(service) = &mut self.service else { return };
+        let seen = self.cluster.objects().version;
+        let object = seen.and_then(|seen| serde_json::from_str::<serde_json::Value>(&seen.json).ok());
+        let id = object.as_ref().and_then(|object| object.pointer("/spec/clusterID")).and_then(|id| id.as_str());
+        if let Some(id) = id.and_then(ClusterId::new) {
+            service.send_as(&id);
+            self.sends = true;
+        }
     }
 
     /// Gives the Lease back, so that nobody has to wait for its end.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use towpath_core::domain::automatic::Memory;
+use towpath_core::domain::readiness::Facts;
 use towpath_core::domain::{Fact, Platform};
 use towpath_core::finding::{Finding, Place};
 use towpath_formats::SourceFile;
@@ -14,14 +15,18 @@ use towpath_formats::cluster_objects::{self, ClusterObjects, Kind};
 use towpath_formats::report::platform_of;
 use towpath_kube::{Objects, RECORD_ANNOTATION, State, Subject};
 
-/// So long what was known counts while nothing is heard.
+/// So long what was known counts for the gate while nothing is heard: connections break, and come back.
 const BELIEVED: Duration = Duration::from_secs(300);
+/// So long nobody is told.
+const UNNOTICED: Duration = Duration::from_secs(60);
 
 /// What is known of the cluster at one moment.
 #[derive(Debug)]
 pub(super) struct Look {
     /// What its objects say.
     pub(super) objects: ClusterObjects,
+    /// What of that is known for certain right now: what a start depends on.
+    pub(super) certain: Facts,
     /// What it runs on.
     pub(super) platform: Fact<Platform>,
     /// What a write names, so that it is refused if anything has changed since.
@@ -36,7 +41,8 @@ pub(super) struct Look {
 pub(super) fn look(seen: Objects, now: Timestamp) -> Result<Look, Vec<Finding>> {
     let mut warnings: Vec<Finding> =
         seen.states.iter().filter_map(|(subject, state)| unheard(*subject, state)).collect();
-    let Some(version) = seen.version.clone() else {
+    let is_believed = is_believed(&seen, Subject::ClusterVersion, BELIEVED);
+    let Some(version) = seen.version.clone().filter(|_| is_believed) else {
         let nothing = || {
             let problem = "the cluster has no ClusterVersion";
             Finding::error("no-cluster-version", subject_place(Subject::ClusterVersion), problem, "is it OpenShift?")
@@ -51,16 +57,25 @@ pub(super) fn look(seen: Objects, now: Timestamp) -> Result<Look, Vec<Finding>> 
         vec![Finding::error("bad-record", place, format!("what an agent wrote down cannot be read: {problem}"), remedy)]
     })?;
     let platform = platform(&seen);
-    let (objects, more) = cluster_objects::read(&files(seen), now)?;
+    let (objects, more) = cluster_objects::read(&files(&seen, BELIEVED), now)?;
+    let is_certain = !seen.states.values().any(|state| matches!(state, State::Behind(..)));
+    let certain = match is_certain {
+        true => objects.facts.clone(),
+        false => cluster_objects::read(&files(&seen, Duration::ZERO), now)?.0.facts,
+    };
     warnings.extend(more);
     warnings.sort();
-    Ok(Look { objects, platform, resource_version: version.resource_version, memory, warnings })
+    Ok(Look { objects, certain, platform, resource_version: version.resource_version, memory, warnings })
 }
 
-/// The files to be read: without what is too old, and with what there is none of.
-fn files(seen: Objects) -> Vec<SourceFile> {
-    let is_believed =
-        |subject: Subject| !matches!(&seen.states[&subject], State::Behind(since, _) if *since > BELIEVED);
+/// Whether what is known of a subject is no older than that.
+fn is_believed(seen: &Objects, subject: Subject, age: Duration) -> bool {
+    !matches!(seen.states.get(&subject), Some(State::Behind(since, _)) if *since > age)
+}
+
+/// The files to be read: without what is too old, and with what there is none of. The ClusterVersion is there in any case: a write names the state it was seen in.
+fn files(seen: &Objects, age: Duration) -> Vec<SourceFile> {
+    let is_believed = |subject: Subject| subject == Subject::ClusterVersion || is_believed(seen, subject, age);
     let named = |file: &SourceFile| Subject::ALL.into_iter().find(|subject| file.path == path(*subject));
     let is_empty = |subject: Subject| seen.none.contains(&subject);
     let read = seen.files.iter().filter(|file| named(file).is_some_and(|one| is_believed(one) && !is_empty(one)));
@@ -104,6 +119,7 @@ fn unheard(subject: Subject, state: &State) -> Option<Finding> {
         State::Current | State::Absent => None,
         State::NotRead(None) => warn("it has not been read yet".to_owned()),
         State::NotRead(Some(problem)) => warn(format!("it cannot be read: {problem}")),
+        State::Behind(since, _) if *since < UNNOTICED => None,
         State::Behind(since, problem) => warn(format!("nothing is heard of it for {} s: {problem}", since.as_secs())),
     }
 }

@@ -121,18 +121,18 @@ impl AgentMetrics {
     pub(super) fn passed(&self, judged: &Judged) {
         let gauges = &self.gauges;
         self.passes.get_or_create(&ResultLabel { result: "judged" }).inc();
-        gauges.last_pass.set(seconds(judged.now));
-        gauges.opted_in.set((judged.look.objects.standing.opt_in == OptIn::Wanted).into());
-        gauges.failed_attempts.set(judged.memory.failures.into());
-        gauges.update_started.set(judged.memory.started.as_ref().map_or(0.0, |started| seconds(started.at)));
-        gauges.upgradeable.set(judged.gate.as_ref().is_some_and(Gate::is_open).into());
+        gauges.last_pass.set(seconds(judged.seen.now));
+        gauges.opted_in.set((judged.seen.look.objects.standing.opt_in == OptIn::Wanted).into());
+        gauges.failed_attempts.set(judged.seen.memory.failures.into());
+        gauges.update_started.set(judged.seen.memory.started.as_ref().map_or(0.0, |started| seconds(started.at)));
+        gauges.upgradeable.set(judged.seen.gate.as_ref().is_some_and(Gate::is_open).into());
         gauges.offers.set(count(judged.choice.judged.len()));
         let against =
             judged.choice.judged.iter().flat_map(|(_, verdict)| &verdict.reasons).filter(|one| !one.is_note());
         by_code(&gauges.holds, against);
-        by_code(&gauges.objections, judged.gate.iter().flat_map(Gate::objections));
+        by_code(&gauges.objections, judged.seen.gate.iter().flat_map(Gate::objections));
         gauges.removed_apis.clear();
-        if let (Some(target), Some(gate)) = (judged.target, &judged.gate) {
+        if let (Some(target), Some(gate)) = (judged.seen.policy.target, &judged.seen.gate) {
             let all = gate.next.reasons.iter().chain(&gate.later);
             let removed = all.filter_map(removed_api).collect::<BTreeSet<_>>().len();
             gauges.removed_apis.get_or_create(&TargetLabel { target: target.to_string() }).set(count(removed));
@@ -149,7 +149,9 @@ impl AgentMetrics {
         if let Done::Started(_) = done {
             self.started.inc();
         }
-        if let (Some(outcome), Done::Started(_) | Done::Remembered | Done::Refused { .. }) = (&judged.outcome, done) {
+        if let (Some(outcome), Done::Started(_) | Done::Remembered | Done::Refused { .. }) =
+            (&judged.seen.outcome, done)
+        {
             let outcome = match outcome {
                 Outcome::Completed { .. } => "completed",
                 Outcome::Failed { .. } => "failed",
@@ -163,7 +165,16 @@ impl AgentMetrics {
     pub(super) fn turned(&self, cluster: &Cluster, is_leader: bool, reporting: Option<Reporting>) {
         let gauges = &self.gauges;
         gauges.is_leader.set(is_leader.into());
-        let states = cluster.objects().states;
+        if !is_leader {
+            // Whoever leads now says it: what we last knew would be an alert that nobody can clear.
+            gauges.update_started.set(0.0);
+            gauges.failed_attempts.set(0);
+            gauges.offers.set(0);
+            gauges.holds.clear();
+            gauges.objections.clear();
+            gauges.removed_apis.clear();
+        }
+        let states = cluster.states();
         for (subject, state) in &states {
             let behind = match state {
                 State::Current | State::Absent => 0.0,

@@ -31,16 +31,22 @@ use service::Service;
 /// Runs, or looks once.
 pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<ExitCode> {
     let level = if args.once && args.log == "info" { "warn" } else { &args.log };
-    crate::log::start(level, args.log_format)?;
+    // What cannot be reached is told by us, once, with its place and a remedy.
+    crate::log::start(&format!("{level},kube_client=off"), args.log_format)?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().context("the runtime cannot be started")?;
     runtime.block_on(async {
         let policy = PolicyFile::open(args.policy.as_deref()).map_err(|findings| inputs::all(&findings))?;
         let (prover, warnings) = args.prover()?;
         warnings.iter().for_each(|finding| tracing::warn!("{finding}"));
+        let needs_stamps = policy.in_force().automatic.max_graph_age.is_some();
         let judge = Judge::new(policy, prover);
-        let queue = args.state_folder("reports")?.filter(|_| !args.once);
-        let service = Service::start(&args.service, queue)?;
+        let service = Service::start(&args.service, args.state_folder("reports")?)?;
+        if needs_stamps && service.is_none() {
+            tracing::warn!(
+                "the policy has maxGraphAge, and nobody says how old the graph is: nothing will start; give --service"
+            );
+        }
         if args.once {
             let (judged, done) = life::once(args, judge, service).await?;
             tell(args, &judged, &done)?;

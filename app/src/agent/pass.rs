@@ -1,13 +1,15 @@
 //! A pass: look at the cluster, follow what was started, judge what is offered. It changes nothing.
 
+use std::time::{Duration, Instant};
+
 use jiff::Timestamp;
 use towpath_core::decide::{Choice, Gate, Outcome, choose, follow, gate};
-use towpath_core::domain::automatic::{Memory, Standing};
+use towpath_core::domain::Fact;
+use towpath_core::domain::automatic::{Memory, OptIn, Stamp, Standing};
 use towpath_core::domain::fleet::Name;
-use towpath_core::domain::{Fact, Minor};
 use towpath_core::finding::Finding;
 use towpath_core::rules::automatic::Moment;
-use towpath_formats::agent::Told;
+use towpath_formats::agent::{AgentPolicy, Told};
 use towpath_kube::Cluster;
 
 use super::look::{Look, look};
@@ -17,6 +19,8 @@ use super::service::Service;
 
 /// So many offers are proved in one pass; the rest have to wait for the next.
 const MAX_PROOFS: usize = 5;
+/// So long proofs may take in one pass, but for the one that is being made.
+const PROOFS_WITHIN: Duration = Duration::from_secs(30);
 
 /// Judges, pass by pass.
 pub(super) struct Judge {
@@ -26,25 +30,38 @@ pub(super) struct Judge {
     graph_good_at: Option<Timestamp>,
 }
 
-/// What a pass has found.
+/// What was seen, and what follows from it without asking anybody.
 #[derive(Debug)]
-pub(super) struct Judged {
+pub(super) struct Seen {
     /// What was seen.
     pub(super) look: Look,
     /// What is remembered from now on.
     pub(super) memory: Memory,
     /// What became of an update that we started.
     pub(super) outcome: Option<Outcome>,
-    /// What was judged.
-    pub(super) choice: Choice,
-    /// Whether the minor version may change; none if what the cluster runs is not known.
+    /// Whether the minor version may change; none if the cluster has completed no installation yet.
     pub(super) gate: Option<Gate>,
-    /// Where the cluster should be one day.
-    pub(super) target: Option<Minor>,
-    /// What is odd.
+    /// How old the graph is.
+    stamp: Fact<Stamp>,
+    /// What is in force.
+    pub(super) policy: AgentPolicy,
+    /// What is odd, or cannot be read.
     pub(super) warnings: Vec<Finding>,
+    /// What is wrong with policy and keyring; those from before are in force.
+    pub(super) problems: Vec<Finding>,
     /// When.
     pub(super) now: Timestamp,
+}
+
+/// What a pass has found.
+#[derive(Debug)]
+pub(super) struct Judged {
+    /// What was seen.
+    pub(super) seen: Seen,
+    /// What was judged.
+    pub(super) choice: Choice,
+    /// How long proofs have taken.
+    pub(super) proving: Duration,
 }
 
 impl Judge {
@@ -52,42 +69,52 @@ impl Judge {
         Self { policy, prover, graph_good_at: None }
     }
 
-    /// Looks and judges; or says why nothing can be judged.
-    pub(super) async fn pass(
+    /// Looks; or says why nothing can be judged. Asks nobody but the service.
+    pub(super) async fn look(
         &mut self,
         cluster: &Cluster,
         service: Option<&mut Service>,
         now: Timestamp,
-    ) -> Result<Judged, Vec<Finding>> {
+    ) -> Result<Seen, Vec<Finding>> {
         self.policy.refresh();
-        let mut warnings = self.prover.refresh(now);
-        warnings.extend_from_slice(self.policy.problems());
+        let mut problems = self.prover.refresh(now);
+        problems.extend_from_slice(self.policy.problems());
         let mut look = look(cluster.objects(), now)?;
-        warnings.append(&mut look.warnings);
         let policy = self.policy.in_force().clone();
+        let standing = &look.objects.standing;
         let stamp = match (service, &look.objects.id, policy.automatic.max_graph_age) {
-            (Some(service), Fact::Known(id), Some(_)) => service.stamp(id, now).await,
+            (Some(service), Fact::Known(id), Some(_)) if standing.opt_in == OptIn::Wanted => {
+                service.stamp(id, now).await
+            }
             _ => Fact::Unknown,
         };
         let known = Memory { graph_good_at: look.memory.graph_good_at.max(self.graph_good_at), ..look.memory.clone() };
-        let (memory, outcome) = follow(&known, &look.objects.standing, &stamp, now);
+        let (memory, outcome) = follow(&known, standing, &stamp, now);
         self.graph_good_at = memory.graph_good_at;
-        let standing = &look.objects.standing;
+        let max_skew = policy.automatic.max_skew;
+        let gate = standing.current().map(|current| gate(current, policy.target, &look.objects.facts, max_skew));
+        let warnings = std::mem::take(&mut look.warnings);
+        Ok(Seen { memory, outcome, gate, stamp, policy, warnings, problems, now, look })
+    }
+
+    /// Judges every offer, and has those proved that nothing else speaks against.
+    pub(super) async fn judge(&mut self, seen: Seen) -> Judged {
+        let (standing, now) = (&seen.look.objects.standing, seen.now);
         let source = source(standing);
         let mut evidence = self.prover.known(&standing.offers, source, now);
-        let mut proofs = 0;
+        let (began, mut proofs) = (Instant::now(), 0);
         let choice = loop {
             let moment = Moment {
                 standing,
-                facts: &look.objects.facts,
-                policy: &policy.automatic,
-                memory: &memory,
+                facts: &seen.look.certain,
+                policy: &seen.policy.automatic,
+                memory: &seen.memory,
                 evidence: &evidence,
-                stamp: &stamp,
+                stamp: &seen.stamp,
                 now,
             };
             let choice = choose(&moment);
-            match choice.unproved().filter(|_| proofs < MAX_PROOFS) {
+            match choice.unproved().filter(|_| proofs < MAX_PROOFS && began.elapsed() < PROOFS_WITHIN) {
                 None => break choice,
                 Some(offer) => {
                     proofs += 1;
@@ -96,9 +123,7 @@ impl Judge {
                 }
             }
         };
-        let max_skew = policy.automatic.max_skew;
-        let gate = standing.current().map(|current| gate(current, policy.target, &look.objects.facts, max_skew));
-        Ok(Judged { memory, outcome, choice, gate, target: policy.target, warnings, now, look })
+        Judged { choice, proving: began.elapsed(), seen }
     }
 }
 
@@ -110,14 +135,19 @@ fn source(standing: &Standing) -> Option<&Name> {
 }
 
 impl Judged {
+    /// Whether there is more to be proved than a pass has time for.
+    pub(super) fn has_more_to_prove(&self) -> bool {
+        self.choice.unproved().is_some()
+    }
+
     /// All that there is to tell.
     pub(super) fn told(&self) -> Told<'_> {
         Told {
-            standing: &self.look.objects.standing,
+            standing: &self.seen.look.objects.standing,
             choice: &self.choice,
-            gate: self.gate.as_ref(),
-            memory: &self.memory,
-            now: self.now,
+            gate: self.seen.gate.as_ref(),
+            memory: &self.seen.memory,
+            now: self.seen.now,
         }
     }
 }

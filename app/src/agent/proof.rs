@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 use jiff::{SignedDuration, Timestamp};
@@ -20,15 +20,17 @@ use crate::graph::inputs;
 use crate::signatures::{Go, Verifier};
 
 /// What could not be found out is asked again after so long.
-const ASK_AGAIN: SignedDuration = SignedDuration::from_mins(5);
+const ASK_AGAIN: SignedDuration = SignedDuration::from_mins(15);
 /// What was found is looked at again after so long: a key may have been revoked.
 const LOOK_AGAIN: SignedDuration = SignedDuration::from_hours(6);
-/// How long the proof of one image may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long one question about an image may take, to all stores or to one registry.
+const PATIENCE: Duration = Duration::from_secs(20);
 /// The largest file of certificates.
 const MAX_CA_BYTES: u64 = 4 << 20;
 /// So many images are remembered.
-const MAX_KNOWN: usize = 100;
+const MAX_KNOWN: usize = 1_000;
+/// What may be kept on disk of what images say: some thousand real ones.
+const MAX_CACHE: (usize, u64) = (1_000, 16 << 20);
 
 /// Whom to believe, and where to ask.
 pub(super) struct Trust<'a> {
@@ -77,7 +79,7 @@ impl Prover {
             limits: RegistryLimits { whole_timeout: PATIENCE, ..RegistryLimits::default() },
         });
         let registry = registry.map_err(|finding| anyhow!("{finding}")).context("registries cannot be asked")?;
-        let cache = folder("images").map(|folder| Cache::at(&folder));
+        let cache = folder("images").map(|folder| Cache::bounded(&folder, MAX_CACHE.0, MAX_CACHE.1));
         let keyring = verifier.as_ref().map(Verifier::keyring_digest).unwrap_or_default();
         Ok((Self { verifier, registry, mirrors: trust.mirrors, cache, known: BTreeMap::new(), keyring }, warnings))
     }
@@ -90,7 +92,13 @@ impl Prover {
         now: Timestamp,
     ) -> BTreeMap<Name, Evidence> {
         let is_wanted = |image: &Name| Some(image) == source || offers.iter().any(|offer| offer.image == *image);
-        self.known.retain(|image, known| is_wanted(image) && now < known.ask_again);
+        // What lies further ahead was written by a clock that was wrong.
+        let is_fresh = |known: &Known| now < known.ask_again && known.ask_again <= now + LOOK_AGAIN;
+        self.known.retain(|image, known| is_wanted(image) && is_fresh(known));
+        // Without what the cluster runs there is no evidence: it is asked for again with the offer.
+        if source.is_some_and(|image| !self.known.contains_key(image)) {
+            return BTreeMap::new();
+        }
         let witness = |image: &Name| self.known.get(image).map(|known| known.witness.clone());
         let of_source = source.map_or_else(no_source, |image| witness(image).unwrap_or_else(no_source));
         let of = |offer: &Offer| {
@@ -122,10 +130,20 @@ impl Prover {
     }
 
     async fn witness(&mut self, image: &Name, now: Timestamp) -> Witness {
-        if let Some(known) = self.known.get(image).filter(|known| now < known.ask_again) {
+        if let Some(known) = self.known.get(image) {
             return known.witness.clone();
         }
-        let (signature, declared) = (self.signature(image, now).await, self.declared(image).await);
+        let began = Instant::now();
+        let signature = self.signature(image, now).await;
+        // Nobody is asked for what no key of ours has signed: anybody can name a registry.
+        let declared = match &signature {
+            SignatureVerdict::Verified(_) => self.declared(image).await,
+            _ => Fact::Unknown,
+        };
+        if let Some(cache) = &self.cache {
+            cache.trim();
+        }
+        let now = now + began.elapsed();
         let until = match &signature {
             SignatureVerdict::Verified(signer) => signer.until,
             _ => None,

@@ -149,10 +149,14 @@ impl Service {
 
     /// Puts a report into the outbox, if there is something to report.
     pub(super) fn report(&mut self, judged: &Judged) {
-        let Fact::Known(cluster) = &judged.look.objects.id else { return };
-        let started = judged.look.memory.started.as_ref();
-        let update =
-            judged.outcome.as_ref().zip(started).map(|(outcome, started)| update(outcome, started, judged.now));
+        let Fact::Known(cluster) = &judged.seen.look.objects.id else { return };
+        let started = judged.seen.look.memory.started.as_ref();
+        let update = judged
+            .seen
+            .outcome
+            .as_ref()
+            .zip(started)
+            .map(|(outcome, started)| update(outcome, started, judged.seen.now));
         let state = state(judged);
         let is_due = self.reported.is_none_or(|(last, at)| last != state || at.elapsed() >= self.every);
         if update.is_none() && !is_due {
@@ -162,18 +166,18 @@ impl Service {
             Some(update) => id_of(update),
             None => {
                 self.number += 1;
-                format!("{}-{:016x}-{}", judged.now.as_second(), self.seed, self.number)
+                format!("{}-{:016x}-{}", judged.seen.now.as_second(), self.seed, self.number)
             }
         };
         let seen = Seen {
             id: &id,
-            objects: &judged.look.objects,
+            objects: &judged.seen.look.objects,
             organisation: &self.organisation,
             name: self.name.as_deref(),
             labels: &self.labels,
-            platform: judged.look.platform.clone(),
+            platform: judged.seen.look.platform.clone(),
             updates: update.as_slice(),
-            at: judged.now,
+            at: judged.seen.now,
         };
         match Report::of(&seen) {
             Ok(report) => {
@@ -183,8 +187,24 @@ impl Service {
             }
             Err(problem) => tracing::warn!("there is no report: {problem}"),
         }
+        self.send_as(cluster);
+    }
+
+    /// Sends what waits, from when the cluster's id is known; also if it is another agent that acts.
+    pub(super) fn send_as(&mut self, cluster: &ClusterId) {
         if self.sender.is_none() {
             self.sender = Some(self.send(cluster.clone()));
+        }
+    }
+
+    /// Waits until everything is sent, but not for long.
+    pub(super) async fn flush(&self, limit: Duration) {
+        let end = Instant::now() + limit;
+        while self.outbox.waiting() > 0 && Instant::now() < end {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        if self.outbox.waiting() > 0 {
+            tracing::warn!("{} reports could not be sent; with --state they wait there", self.outbox.waiting());
         }
     }
 
@@ -252,14 +272,16 @@ fn id_of(update: &AgentUpdate) -> String {
 
 /// What is worth a report when it changes: not the words of conditions, which change all the time.
 fn state(judged: &Judged) -> [u8; 32] {
-    let standing = &judged.look.objects.standing;
+    let standing = &judged.seen.look.objects.standing;
     let conditions: BTreeMap<_, _> = standing.conditions.iter().map(|(name, one)| (name, &one.status)).collect();
-    let nodes = match &judged.look.objects.facts.nodes {
+    let nodes = match &judged.seen.look.objects.facts.nodes {
         Fact::Known(nodes) => Some(nodes.len()),
         Fact::Unknown => None,
     };
-    let channel = &judged.look.objects.channel;
-    let text =
-        format!("{:?}", (standing.current(), &standing.desired, conditions, nodes, channel, &judged.look.platform));
+    let channel = &judged.seen.look.objects.channel;
+    let text = format!(
+        "{:?}",
+        (standing.current(), &standing.desired, conditions, nodes, channel, &judged.seen.look.platform)
+    );
     Sha256::digest(text.as_bytes()).into()
 }

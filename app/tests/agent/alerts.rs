@@ -54,6 +54,7 @@ fn each_alert_fires_when_it_should_and_not_before() {
     let slow = "TowpathUpdateDoesNotProgress";
     let failed = |times| ("towpath_agent_failed_attempts{pod=\"a\"}", times);
     let removed = |number| ("towpath_agent_removed_apis_in_use{pod=\"a\",target=\"4.23\"}", number);
+    let stopped = ("towpath_agent_holds{code=\"TooManyFailures\",pod=\"a\"}", "1x60");
     // It looks every minute, and then no more.
     let silent = ("towpath_agent_last_pass_timestamp_seconds{pod=\"a\"}", "0+60x20 1200x100");
     let none: &[(&str, &str)] = &[];
@@ -63,6 +64,7 @@ fn each_alert_fires_when_it_should_and_not_before() {
         case(&rules, &[idle], "9h", slow, None),
         case(&rules, &[failed("1x60")], "1h", "TowpathUpdatesFail", None),
         case(&rules, &[failed("2x60")], "1h", "TowpathUpdatesFail", Some(none)),
+        case(&rules, &[stopped], "1h", "TowpathUpdatesFail", Some(none)),
         case(&rules, &[removed("0x120")], "2h", "TowpathRemovedApisInUse", None),
         case(&rules, &[removed("3x120")], "2h", "TowpathRemovedApisInUse", Some(&[("target", "4.23")])),
         case(&rules, &[silent], "20m", "TowpathAgentNotReporting", None),

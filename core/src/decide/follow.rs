@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::domain::automatic::{Asked, Condition, Course, Memory, Stamp, Standing, Started, Status};
+use crate::domain::automatic::{Asked, Condition, Course, Memory, Past, Stamp, Standing, Started, Status};
 use crate::domain::readiness::Progress;
 use crate::domain::{Fact, Version};
 
@@ -39,7 +39,8 @@ pub fn follow(memory: &Memory, standing: &Standing, stamp: &Fact<Stamp>, now: Ti
     if let Fact::Known(stamp) = stamp
         && stamp.good_at.duration_since(now) <= CLOCK_MARGIN
     {
-        memory.graph_good_at = memory.graph_good_at.max(Some(stamp.good_at));
+        let known = memory.graph_good_at.filter(|known| known.duration_since(now) <= CLOCK_MARGIN);
+        memory.graph_good_at = known.max(Some(stamp.good_at));
     }
     let outcome = memory.started.clone().and_then(|started| outcome(&started, standing, now));
     match &outcome {
@@ -48,12 +49,15 @@ pub fn follow(memory: &Memory, standing: &Standing, stamp: &Fact<Stamp>, now: Ti
             memory.started = memory.started.map(|started| Started { course: Course::Failing, ..started });
             (memory.failures, memory.failed) = (memory.failures.saturating_add(1), Some((version.clone(), now)));
         }
-        Some(Outcome::GivenUp { .. }) => {
+        Some(Outcome::GivenUp { version }) => {
             // That it failed was counted when it did.
-            memory.started = None;
+            (memory.started, memory.taken_back) = (None, memory.taken_back.max(Some(version.clone())));
         }
         None => {}
     }
+    // Whoever brought the cluster there, or further, wants it after all.
+    let is_there = |version: &Version| standing.current().is_some_and(|current| current >= version);
+    memory.taken_back = memory.taken_back.filter(|version| !is_there(version));
     // Whoever brought the cluster there since, or further, has seen to it; who brought it back has not.
     let newest = standing.past.first().filter(|past| past.progress == Progress::Completed);
     let has_seen_to = |(version, failed_at): &(Version, Timestamp)| {
@@ -77,11 +81,13 @@ fn set_right(memory: Memory, now: Timestamp) -> Memory {
 
 fn outcome(started: &Started, standing: &Standing, now: Timestamp) -> Option<Outcome> {
     let version = started.version.clone();
-    let newest = standing.past.first();
-    let ours = newest.filter(|past| past.version == version);
-    if ours.is_some_and(|past| past.progress == Progress::Completed) {
-        let ended = ours.and_then(|past| past.ended).unwrap_or(now);
-        let took = ended.duration_since(started.at).max(SignedDuration::ZERO);
+    // Another may have been begun since.
+    let is_ours = |past: &&Past| {
+        let is_since = past.ended.is_none_or(|ended| started.at.duration_since(ended) <= CLOCK_MARGIN);
+        past.version == version && past.progress == Progress::Completed && is_since
+    };
+    if let Some(ours) = standing.past.iter().find(is_ours) {
+        let took = ours.ended.unwrap_or(now).duration_since(started.at).max(SignedDuration::ZERO);
         return Some(Outcome::Completed { version, took });
     }
     let is_for = |asked: Option<&Asked>| asked.is_some_and(|asked| asked.version.as_ref() == Some(&version));

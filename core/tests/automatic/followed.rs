@@ -138,3 +138,50 @@ fn what_was_written_down_by_a_clock_that_was_wrong_counts_from_now_on() {
     story.now += SignedDuration::from_mins(11);
     assert_eq!(followed(&story).1, Some(Outcome::GivenUp { version: version("4.20.3") }));
 }
+
+#[test]
+fn an_update_that_completed_before_anybody_looked_is_complete_whatever_came_after() {
+    let mut story = started();
+    begun(&mut story, Progress::Completed);
+    let past = Past {
+        version: version("4.20.4"),
+        progress: Progress::Partial,
+        started: Some(at("2026-11-16T11:50Z")),
+        ended: None,
+    };
+    story.standing.past.insert(0, past);
+    (story.standing.asked, story.standing.desired) = (Some(asked("4.20.4")), Some(asked("4.20.4")));
+    assert!(matches!(followed(&story).1, Some(Outcome::Completed { .. })), "{:?}", followed(&story).1);
+    // One of long ago is another matter.
+    story.standing.past[1].ended = Some(at("2026-11-16T10:00Z"));
+    assert_eq!(followed(&story).1, Some(Outcome::GivenUp { version: version("4.20.3") }));
+}
+
+#[test]
+fn what_somebody_took_back_is_not_started_again_by_itself() {
+    let mut story = started();
+    story.standing.asked = None;
+    let (memory, outcome) = followed(&story);
+    assert_eq!(outcome, Some(Outcome::GivenUp { version: version("4.20.3") }));
+    assert_eq!(memory.taken_back, Some(version("4.20.3")));
+    story.memory = memory;
+    assert_eq!(story.told(), "refuses: TakenBack");
+    story.standing.offers.push(crate::cluster::offer("4.20.2"));
+    assert_eq!(story.told(), "refuses: TakenBack", "nor anything before it");
+    story.standing.offers.push(crate::cluster::offer("4.21.0"));
+    assert_eq!(story.told(), "takes 4.21.0", "a newer release is another matter");
+    // Whoever goes there by hand wants it after all.
+    begun(&mut story, Progress::Completed);
+    assert_eq!(followed(&story).0.taken_back, None);
+}
+
+#[test]
+fn the_same_release_is_not_tried_again_at_once() {
+    let failed = |ago: SignedDuration| {
+        Story::but(|story| {
+            (story.memory.failures, story.memory.failed) = (1, Some((version("4.20.3"), story.now - ago)))
+        })
+    };
+    assert_eq!(failed(SignedDuration::from_mins(59)).told(), "waits until 2026-11-16T12:01:00Z: FailedLately");
+    assert_eq!(failed(SignedDuration::from_mins(60)).told(), "takes 4.20.3");
+}

@@ -30,13 +30,21 @@ pub enum Weight {
     Warning,
 }
 
+/// So many offers that nobody believes are told of in a pass.
+const MAX_ATTACKS: usize = 10;
+
 /// What is new after a pass: an update that was started, what became of it, offers that nobody believes, and an agent that has stopped.
 pub fn news(told: &Told<'_>, outcome: Option<&Outcome>) -> Vec<News> {
     let started = told.memory.started.as_ref().map(|started| of_start(&started.version, started.at));
     let reasons = told.choice.judged.iter().flat_map(|(_, verdict)| &verdict.reasons);
     let stopped = reasons.filter(|reason| is(reason, |one| matches!(one, AutomaticReason::TooManyFailures { .. })));
     let stopped = stopped.map(|reason| warning("AutomaticUpdatesStopped", reason.to_string())).next();
-    started.into_iter().chain(outcome.map(of_outcome)).chain(stopped).chain(not_trusted(told)).collect()
+    started
+        .into_iter()
+        .chain(outcome.map(of_outcome))
+        .chain(stopped)
+        .chain(not_trusted(told).take(MAX_ATTACKS))
+        .collect()
 }
 
 /// An update was started.
@@ -86,7 +94,13 @@ fn not_trusted(told: &Told<'_>) -> impl Iterator<Item = News> {
     };
     let refused = told.choice.judged.iter().filter(|(_, verdict)| verdict.answer == Answer::Refuse);
     refused.filter_map(move |(offer, verdict)| {
-        let reason = verdict.reasons.iter().find(is_attack)?.to_string();
+        let reason = match verdict.reasons.iter().find(is_attack)? {
+            // Its times change with every look.
+            reason if is(reason, |one| matches!(one, AutomaticReason::GraphWentBack { .. })) => {
+                "the graph is older than one that was seen before".to_owned()
+            }
+            reason => reason.to_string(),
+        };
         let message = format!("{} at {} is not believed: {}", offer.version, plain(&offer.image), plain(&reason));
         Some(warning("OfferNotTrusted", message))
     })

@@ -18,6 +18,8 @@ struct Written {
     #[serde(skip_serializing_if = "Option::is_none")]
     failed: Option<WrittenFailure>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    taken_back: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     graph_good_at: Option<String>,
 }
 
@@ -49,6 +51,7 @@ pub fn read(record: Option<&str>) -> Result<Memory, String> {
         started: started.transpose()?,
         failures: written.failures,
         failed: failed.transpose()?,
+        taken_back: written.taken_back.as_deref().map(version).transpose()?,
         graph_good_at: written.graph_good_at.as_deref().map(time).transpose()?,
     })
 }
@@ -66,6 +69,7 @@ pub fn write(memory: &Memory) -> String {
         started,
         failures: memory.failures,
         failed,
+        taken_back: memory.taken_back.as_ref().map(ToString::to_string),
         graph_good_at: memory.graph_good_at.map(|at| at.to_string()),
     };
     serde_json::to_string(&written).unwrap_or_else(|_| unreachable!("texts, numbers and flags can be written"))

@@ -1,10 +1,11 @@
 //! What an agent tells people: on a terminal, and in its cluster's conditions.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use towpath_core::decide::Gate;
 use towpath_core::domain::automatic::OptIn;
-use towpath_core::domain::{Answer, Reason, Verdict};
+use towpath_core::domain::{Answer, ReadyReason, Reason, Verdict};
 
 use super::Told;
 use crate::words::{counted, plain, wrapped};
@@ -22,6 +23,9 @@ pub struct Condition {
 
 /// The longest message of a condition: it has to fit into an object that others read, too.
 const MAX_MESSAGE_BYTES: usize = 4_096;
+
+/// So many users of an API are named.
+const MAX_USERS: usize = 20;
 
 /// Everything there is to say.
 pub fn text(told: &Told<'_>) -> String {
@@ -76,6 +80,22 @@ fn told_reason(reason: &Reason) -> String {
     plain(&format!("{note}{reason} [{}]", reason.code())).into_owned()
 }
 
+/// In words that stay the same while nothing changes but counts and hours: each change would be a write.
+fn steady(reason: &Reason) -> String {
+    match reason {
+        Reason::Ready(ready) => match &**ready {
+            ReadyReason::ApiRemoved(removed) => {
+                let users: BTreeSet<&str> = removed.users.iter().map(|user| &*user.name).collect();
+                let named = users.into_iter().take(MAX_USERS).collect::<Vec<_>>().join(", ");
+                let by = if named.is_empty() { "somebody".to_owned() } else { named };
+                format!("{} goes in Kubernetes {} and is in use by {by}", removed.api, removed.removed_in)
+            }
+            _ => reason.to_string(),
+        },
+        _ => reason.to_string(),
+    }
+}
+
 /// The condition `Upgradeable` of our ClusterOperator: reason codes, and a message that enumerates what stands in the way.
 pub fn upgradeable(gate: &Gate) -> Condition {
     let against: Vec<&Reason> = gate.objections().collect();
@@ -93,7 +113,7 @@ pub fn upgradeable(gate: &Gate) -> Condition {
         }
     );
     for (number, reason) in against.iter().enumerate() {
-        let line = format!(" ({}) {}", number + 1, plain(&reason.to_string()));
+        let line = format!(" ({}) {}", number + 1, plain(&steady(reason)));
         if message.len() + line.len() > MAX_MESSAGE_BYTES {
             let _ = write!(message, " and {} more", against.len() - number);
             break;

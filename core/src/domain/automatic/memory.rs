@@ -13,6 +13,8 @@ pub struct Memory {
     pub failures: u32,
     /// The last of them: its target, and when it was seen to have failed.
     pub failed: Option<(Version, Timestamp)>,
+    /// The highest update of ours that somebody took back: nothing up to it is started again by itself.
+    pub taken_back: Option<Version>,
     /// The newest time at which a graph that we were shown was good.
     pub graph_good_at: Option<Timestamp>,
 }

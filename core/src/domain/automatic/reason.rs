@@ -80,6 +80,18 @@ pub enum AutomaticReason {
         /// So many.
         failures: u32,
     },
+    /// It failed a short while ago.
+    FailedLately {
+        /// When.
+        at: Timestamp,
+        /// When it may be tried again.
+        until: Timestamp,
+    },
+    /// That update, or one beyond it, was started once, and somebody took it back.
+    TakenBack {
+        /// To.
+        version: Version,
+    },
     /// Its image is named by something that may mean another image tomorrow.
     NoDigest,
     /// It has not been looked at.
@@ -147,6 +159,8 @@ impl AutomaticReason {
             Self::TooSoon { .. } => "TooSoon",
             Self::LastUpdateUnknown => "LastUpdateUnknown",
             Self::TooManyFailures { .. } => "TooManyFailures",
+            Self::FailedLately { .. } => "FailedLately",
+            Self::TakenBack { .. } => "TakenBack",
             Self::NoDigest => "NoDigest",
             Self::NotProved => "NotProved",
             Self::NotSigned { .. } => "NotSigned",
@@ -191,6 +205,15 @@ impl fmt::Display for AutomaticReason {
             Self::LastUpdateUnknown => f.write_str("the cluster does not say when its last update was complete"),
             Self::TooManyFailures { failures } => {
                 write!(f, "{failures} automatic updates in a row have failed; a person has to look")
+            }
+            Self::FailedLately { at, until } => {
+                write!(f, "an update to it failed at {at}; it may be tried again at {until}")
+            }
+            Self::TakenBack { version } => {
+                write!(
+                    f,
+                    "the update to {version} was started, and somebody took it back; only newer releases are taken"
+                )
             }
             Self::NoDigest => f.write_str("its image is not named by a digest"),
             Self::NotProved => f.write_str("its signature and metadata have not been looked at"),

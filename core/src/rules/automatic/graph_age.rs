@@ -17,7 +17,9 @@ pub(super) fn judge(_: &Offer, at: &Moment<'_>) -> Verdict {
         Fact::Unknown => return wait(None, AutomaticReason::GraphAgeUnknown),
         Fact::Known(stamp) => stamp,
     };
-    let seen = at.memory.graph_good_at.filter(|seen| seen.duration_since(stamp.good_at) > REPLICA_MARGIN);
+    // A time that is still to come was written down by a clock that was wrong.
+    let seen = at.memory.graph_good_at.filter(|seen| seen.duration_since(at.now) <= REPLICA_MARGIN);
+    let seen = seen.filter(|seen| seen.duration_since(stamp.good_at) > REPLICA_MARGIN);
     let oldest = stamp.good_at.min(stamp.stamped_at);
     if oldest.duration_since(at.now) > REPLICA_MARGIN {
         // Of the future: it would be young for ever.

@@ -13,6 +13,7 @@ mod opted_in;
 mod pin;
 mod proof;
 mod request;
+mod taken_back;
 mod windows;
 
 use std::collections::BTreeMap;
@@ -45,7 +46,7 @@ pub struct Moment<'a> {
 
 /// What all rules say about an offer.
 pub fn judge(offer: &Offer, at: &Moment<'_>) -> Verdict {
-    let rules: [fn(&Offer, &Moment<'_>) -> Verdict; 12] = [
+    let rules: [fn(&Offer, &Moment<'_>) -> Verdict; 13] = [
         advice::judge,
         at_rest::judge,
         failures::judge,
@@ -57,6 +58,7 @@ pub fn judge(offer: &Offer, at: &Moment<'_>) -> Verdict {
         pin::judge,
         proof::judge,
         request::judge,
+        taken_back::judge,
         windows::judge,
     ];
     rules.into_iter().map(|rule| rule(offer, at)).collect()
