@@ -135,3 +135,87 @@ fn subject_place(subject: Subject) -> Place {
 fn path(subject: Subject) -> String {
     format!("{}.json", subject.as_str())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use towpath_kube::{KubeError, SeenVersion};
+
+    use super::*;
+
+    const VERSION: &str = r#"{"kind":"ClusterVersion","metadata":{"name":"version"},"spec":{"clusterID":"c"},
+        "status":{"history":[{"state":"Completed","version":"4.20.1","completionTime":"2026-01-01T00:00:00Z"}]}}"#;
+
+    /// A cluster with nothing but a ClusterVersion, and of nodes and that version nothing heard for so long.
+    fn seen(version: u64, nodes: u64) -> Objects {
+        let behind = |seconds: u64| match seconds {
+            0 => State::Current,
+            seconds => {
+                let problem = KubeError::Unanswered { call: "watch".to_owned(), problem: "gone".to_owned() };
+                State::Behind(Duration::from_secs(seconds), problem)
+            }
+        };
+        let state = |subject: Subject| match subject {
+            Subject::ClusterVersion => behind(version),
+            Subject::Nodes => behind(nodes),
+            Subject::MachineConfigPools => State::Absent,
+            _ => State::Current,
+        };
+        let file = |subject: Subject, item: &str| SourceFile {
+            path: path(subject),
+            bytes: format!(
+                "{{\"kind\":\"{}List\",\"items\":[{item}]}}",
+                if item.is_empty() { "Node" } else { "ClusterVersion" }
+            )
+            .into_bytes()
+            .into(),
+        };
+        let others =
+            Subject::ALL.into_iter().filter(|subject| !matches!(subject, Subject::ClusterVersion | Subject::Nodes));
+        Objects {
+            files: vec![file(Subject::ClusterVersion, VERSION), file(Subject::Nodes, "")],
+            none: others.collect::<BTreeSet<_>>(),
+            version: Some(SeenVersion { resource_version: "7".to_owned(), json: VERSION.into(), record: None }),
+            states: Subject::ALL.into_iter().map(|subject| (subject, state(subject))).collect::<BTreeMap<_, _>>(),
+        }
+    }
+
+    fn now() -> Timestamp {
+        "2026-11-16T12:00:00Z".parse().unwrap()
+    }
+
+    #[test]
+    fn a_cluster_version_that_is_not_heard_of_is_no_empty_one() {
+        for (behind, is_judged) in [(0, true), (300, true), (301, false)] {
+            let look = look(seen(behind, 0), now());
+            assert_eq!(look.is_ok(), is_judged, "{behind} s: {look:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_heard_of_is_unknown_at_once_for_a_start_and_later_for_the_gate() {
+        let known = |fact: &Fact<Vec<_>>| matches!(fact, Fact::Known(_));
+        for (behind, certain, gate, told) in
+            [(0, true, true, 0), (30, false, true, 0), (90, false, true, 1), (301, false, false, 1)]
+        {
+            let look = look(seen(0, behind), now()).unwrap();
+            let (at_once, later) = (known(&look.certain.nodes), known(&look.objects.facts.nodes));
+            assert_eq!((at_once, later, look.warnings.len()), (certain, gate, told), "{behind} s");
+            assert_eq!(look.objects.standing.current().map(ToString::to_string).as_deref(), Some("4.20.1"));
+        }
+    }
+
+    #[test]
+    fn what_there_is_none_of_is_known_to_be_none() {
+        let look = look(seen(0, 0), now()).unwrap();
+        let facts = &look.objects.facts;
+        assert_eq!(
+            (&facts.pools, &facts.operators, &facts.apis),
+            (&Fact::Known(vec![]), &Fact::Known(vec![]), &Fact::Known(vec![]))
+        );
+        assert!(
+            matches!((&facts.gates, &facts.acks), (Fact::Known(gates), Fact::Known(acks)) if gates.is_empty() && acks.is_empty())
+        );
+    }
+}

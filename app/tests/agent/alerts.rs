@@ -83,9 +83,11 @@ fn each_alert_fires_when_it_should_and_not_before() {
 async fn the_metrics_are_those_that_the_alerts_ask_for_and_prometheus_reads_them() {
     let site = Site::new().await;
     site.policy("target: \"4.23\"\n");
+    // Nobody has opted in: it is held for that.
+    site.offer(&[("4.20.1", "4.20.2")]);
+    site.step().await;
     let agent = site.agent(&[]);
-    wait_for("a pass", || async { agent.metric("towpath_agent_last_pass_timestamp_seconds").filter(|at| *at > 0.0) })
-        .await;
+    wait_for("a pass", || async { agent.metric("towpath_agent_offers").filter(|offers| *offers > 0.0) }).await;
     let answer = agent.get("/metrics");
     let (_, body) = answer.split_once("\r\n\r\n").unwrap();
     for rule in shipped()["groups"][0]["rules"].as_array().unwrap() {

@@ -98,4 +98,13 @@ async fn what_cannot_be_understood_closes_the_gate_and_says_why() {
     assert_eq!(site.condition("Upgradeable").unwrap().0, "False");
     site.api.kubectl(&["annotate", "clusterversion", "version", "towpath.dev/agent-record-"]);
     wait_for("the operator is well", || async { (site.condition("Degraded")?.0 == "False").then_some(()) }).await;
+    // A policy that cannot be read is told, and the one from before stays in force.
+    site.policy("pins: \"4.20\"\n");
+    site.api.kubectl(&["annotate", "clusterversion", "version", "example.com/look=now"]);
+    wait_for("the operator says what is wrong with the policy", || async {
+        let (status, reason, message) = site.condition("Degraded")?;
+        (status == "True" && reason == "BadConfiguration" && message.contains("pins")).then_some(())
+    })
+    .await;
+    assert_eq!(site.condition("Upgradeable").unwrap().0, "True");
 }
