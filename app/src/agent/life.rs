@@ -17,7 +17,7 @@ use super::act::{Actor, Done, lacks_stamp, next_look, status_of, status_without}
 use super::args::AgentArgs;
 use super::bulletin::Bulletin;
 use super::metrics::AgentMetrics;
-use super::pass::{Judge, Judged};
+use super::pass::{Judge, Judged, Proofs};
 use super::service::Service;
 
 /// Changes come in flocks: so long we wait for more of them.
@@ -58,6 +58,8 @@ struct Life {
     /// When the Lease is seen to again.
     renew_at: Duration,
     holder: Option<String>,
+    /// Whether the next pass looks for proofs.
+    proofs: Proofs,
     /// What was odd when we last looked.
     odd: BTreeSet<Finding>,
     /// So many times in a row something could not be done.
@@ -89,6 +91,7 @@ pub(super) async fn run(args: &AgentArgs, judge: Judge, service: Option<Service>
         leads_until: None,
         renew_at: Duration::ZERO,
         holder: None,
+        proofs: Proofs::Some,
         odd: BTreeSet::new(),
         failures: 0,
         sends: false,
@@ -136,7 +139,7 @@ pub(super) async fn once(
     let seen = judge.look(&cluster, service.as_mut(), now).await;
     let seen = seen.map_err(|findings| crate::graph::inputs::all(&findings))?;
     seen.warnings.iter().chain(&seen.problems).for_each(|finding| tracing::warn!("{finding}"));
-    let judged = judge.judge(seen).await;
+    let judged = judge.judge(seen, Proofs::Some).await;
     if args.dry_run {
         return Ok((judged, Done::Nothing));
     }
@@ -255,10 +258,11 @@ impl Life {
         let odd: Vec<Finding> = seen.problems.iter().chain(&seen.warnings).cloned().collect();
         self.tell_odd(&odd);
         let is_published = self.publish(&status_of(&seen), now).await;
-        let judged = self.judge.judge(seen).await;
+        let judged = self.judge.judge(seen, std::mem::replace(&mut self.proofs, Proofs::Some)).await;
         self.metrics.passed(&judged);
         if judged.proving > STALE {
-            // What was seen may be old by now. What was found is kept, so the next pass is quick.
+            // What was seen may be old by now. The next pass acts on what was found, before more is looked for: so nobody's offers can keep us busy for ever.
+            self.proofs = Proofs::None;
             return SETTLE;
         }
         if !self.is_leading() {

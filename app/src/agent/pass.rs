@@ -22,6 +22,15 @@ const MAX_PROOFS: usize = 5;
 /// So long proofs may take in one pass, but for the one that is being made.
 const PROOFS_WITHIN: Duration = Duration::from_secs(30);
 
+/// Whether a pass looks for proofs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Proofs {
+    /// Some, within its time.
+    Some,
+    /// None: it acts on what was proved before.
+    None,
+}
+
 /// Judges, pass by pass.
 pub(super) struct Judge {
     policy: PolicyFile,
@@ -97,12 +106,16 @@ impl Judge {
         Ok(Seen { memory, outcome, gate, stamp, policy, warnings, problems, now, look })
     }
 
-    /// Judges every offer, and has those proved that nothing else speaks against.
-    pub(super) async fn judge(&mut self, seen: Seen) -> Judged {
+    /// Judges every offer, and has those proved that nothing else speaks against; or does with what is proved already.
+    pub(super) async fn judge(&mut self, seen: Seen, proofs_wanted: Proofs) -> Judged {
         let (standing, now) = (&seen.look.objects.standing, seen.now);
         let source = source(standing);
         let mut evidence = self.prover.known(&standing.offers, source, now);
         let (began, mut proofs) = (Instant::now(), 0);
+        let most = match proofs_wanted {
+            Proofs::Some => MAX_PROOFS,
+            Proofs::None => 0,
+        };
         let choice = loop {
             let moment = Moment {
                 standing,
@@ -114,7 +127,7 @@ impl Judge {
                 now,
             };
             let choice = choose(&moment);
-            match choice.unproved().filter(|_| proofs < MAX_PROOFS && began.elapsed() < PROOFS_WITHIN) {
+            match choice.unproved().filter(|_| proofs < most && began.elapsed() < PROOFS_WITHIN) {
                 None => break choice,
                 Some(offer) => {
                     proofs += 1;

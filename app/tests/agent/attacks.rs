@@ -91,3 +91,21 @@ async fn a_key_that_is_taken_out_of_the_keyring_counts_no_more() {
     wait_for("the offer is not believed", held).await;
     assert_eq!(site.asked().await, None);
 }
+
+#[tokio::test]
+async fn nobody_is_led_to_a_host_that_only_a_graph_names() {
+    let site = Site::new().await;
+    site.opt_in("true");
+    let host = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    host.set_nonblocking(true).unwrap();
+    let evil = format!("{}/evil/release@sha256:{}", host.local_addr().unwrap(), "7".repeat(64));
+    let node =
+        |version: &str, payload: &str| serde_json::json!({"version": version, "payload": payload, "metadata": {}});
+    let nodes = [node("4.20.1", &site.pull_spec("4.20.1")), node("4.20.4", &evil)];
+    site.upstream.set_graph(Some(serde_json::json!({"nodes": nodes, "edges": [[0, 1]]})));
+    site.step().await;
+    let told = site.dry_run(&[]);
+    assert!(told.code == 1 && told.out.contains("[NotSigned]"), "{}{}", told.out, told.err);
+    let came = host.accept().map(|_| ()).map_err(|error| error.kind());
+    assert_eq!(came, Err(std::io::ErrorKind::WouldBlock), "what nobody has signed is not read");
+}
