@@ -190,11 +190,19 @@ fn what_was_queued_through_an_outage_arrives_once_it_is_over() {
 #[test]
 fn a_hundred_agents_report_through_a_death_of_the_service_and_each_outcome_counts_once() {
     let ground = Ground::new();
+    let name = |number: usize| format!("bbbbbbbb-0000-4000-8000-{number:012}");
+    let entry = |number: usize| {
+        let policy = "upgradePolicy: {workloads: [web], schedule: \"* * * * *\", conditions: {soakDays: 0}}";
+        format!("- name: {}\n  {policy}\n", name(number))
+    };
+    let entries: String = (0..100).map(entry).collect();
+    let policy = format!("name: demo\norgId: demo\nupgradePolicyClusters:\n{entries}");
+    std::fs::write(ground.path("policy/org.yaml"), policy).expect("it can be written");
     let first = ground.serve(&[]);
     let address = first.address;
     let agents: Vec<(Arc<ServiceClient>, ClusterId, Arc<Outbox>)> = (0..100)
         .map(|number| {
-            let name = format!("bbbbbbbb-0000-4000-8000-{number:012}");
+            let name = name(number);
             let file = ground.path(&format!("token-{number}"));
             std::fs::write(&file, token(&ground.path("keys"), &name)).expect("it can be written");
             let mut config = ServiceConfig::new(format!("http://{address}"), file);
@@ -232,7 +240,10 @@ fn a_hundred_agents_report_through_a_death_of_the_service_and_each_outcome_count
     drop(first);
     let second = ground.serve_at(&address.to_string(), &[]);
     second.until("all have arrived", |_| agents.iter().all(|(_, _, outbox)| outbox.waiting() == 0));
-    second.until("each outcome is counted once", |t| {
-        t.get("/metrics").text().contains("towpath_fleet_agent_updates_total{outcome=\"completed\"} 100\n")
-    });
+    for (_, id, _) in &agents {
+        let target = format!("/api/v1/clusters/{}/why", id.as_str());
+        second.until("the cluster is known", |t| t.get(&target).status == 200);
+        let why = second.get(&target).json();
+        assert_eq!(why["updates"].as_array().map(Vec::len), Some(1), "told five times, counted once: {why}");
+    }
 }
