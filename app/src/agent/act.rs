@@ -137,11 +137,11 @@ fn condition(status: Status, reason: &str, message: String) -> Condition {
     Condition { status, reason: reason.to_owned(), message }
 }
 
-/// How long nothing is heard of something changes all the time, and is not told here: each change would be a write.
+/// Findings, as far as there is room.
 fn sentences(findings: &[&Finding]) -> String {
     let mut text = String::new();
     for finding in findings {
-        let line = format!("{}: {}; ", finding.place, steady(&finding.problem));
+        let line = format!("{}: {}; ", finding.place, finding.problem);
         if text.len() + line.len() > MAX_MESSAGE_BYTES {
             text.push_str("and more; ");
             break;
@@ -149,13 +149,6 @@ fn sentences(findings: &[&Finding]) -> String {
         text.push_str(&line);
     }
     text.trim_end_matches("; ").to_owned()
-}
-
-fn steady(problem: &str) -> &str {
-    match problem.split_once(" s: ") {
-        Some((before, why)) if before.starts_with("nothing is heard of it for ") => why,
-        _ => problem,
-    }
 }
 
 /// Whether something waits for the service to say how old its graph is.

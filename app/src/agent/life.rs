@@ -288,7 +288,7 @@ impl Life {
 
     /// What is odd is told when it is new, and not with every look.
     fn tell_odd(&mut self, findings: &[Finding]) {
-        let now: BTreeSet<Finding> = findings.iter().filter(|finding| finding.code != "not-heard").cloned().collect();
+        let now: BTreeSet<Finding> = findings.iter().cloned().collect();
         now.difference(&self.odd).for_each(|finding| tracing::warn!("{finding}"));
         self.odd = now;
     }

@@ -120,7 +120,8 @@ fn unheard(subject: Subject, state: &State) -> Option<Finding> {
         State::NotRead(None) => warn("it has not been read yet".to_owned()),
         State::NotRead(Some(problem)) => warn(format!("it cannot be read: {problem}")),
         State::Behind(since, _) if *since < UNNOTICED => None,
-        State::Behind(since, problem) => warn(format!("nothing is heard of it for {} s: {problem}", since.as_secs())),
+        // For how long is measured, and not told here: words that change all the time would be a write each time.
+        State::Behind(_, problem) => warn(format!("nothing is heard of it: {problem}")),
     }
 }
 
