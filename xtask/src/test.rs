@@ -60,7 +60,7 @@ const STEPS: [Step; 7] = [
         run: kube_api::run,
         remedy: "correct what is shown above; it needs Debian 12, its mirror, and to be root",
     },
-    Step { name: "cargo test --workspace", run: tests, remedy: "correct what the tests show above" },
+    Step { name: "cargo test --workspace --no-fail-fast", run: tests, remedy: "correct what the tests show above" },
 ];
 
 fn tests() -> anyhow::Result<Outcome> {
@@ -69,7 +69,7 @@ fn tests() -> anyhow::Result<Outcome> {
             "{REAL_DATA} is not set: tests on real data are left out; the output below names them as ignored"
         ))?;
     }
-    let mut command = workspace::cargo(&["test", "--workspace"]);
+    let mut command = workspace::cargo(&["test", "--workspace", "--no-fail-fast"]);
     outcome(command.env(kube_api::VARIABLE, kube_api::cached()?))
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use sqlx::Row;
 use towpath_core::domain::ClusterId;
@@ -18,11 +18,14 @@ const LAST_REPORTS: usize = 16;
 const MAX_UPDATES: i64 = 256;
 
 impl Store {
-    /// What became of the cluster's updates, in its agent's words, newest first.
-    pub async fn agent_updates(&self, cluster: &ClusterId) -> Result<Vec<AgentUpdate>> {
+    /// What became of the cluster's updates by its reports up to that time, in its agent's words, newest first.
+    ///
+    /// Who shows a state of the cluster gives the time of that state: then no update is newer than the version beside it.
+    pub async fn agent_updates(&self, cluster: &ClusterId, until: Timestamp) -> Result<Vec<AgentUpdate>> {
         let text = "SELECT to_version, outcome, why, started_at, took_seconds, automatic FROM agent_updates \
-                    WHERE cluster = $1 ORDER BY started_at DESC, to_version, outcome";
-        let rows = sqlx::query(text).bind(cluster.as_str()).fetch_all(&self.inner.reader).await?;
+                    WHERE cluster = $1 AND reported_at <= $2 ORDER BY started_at DESC, to_version, outcome";
+        let until = nanoseconds(until)?;
+        let rows = sqlx::query(text).bind(cluster.as_str()).bind(until).fetch_all(&self.inner.reader).await?;
         rows.iter().map(update).collect()
     }
 }
@@ -53,7 +56,7 @@ pub(crate) struct Told<'a> {
     /// The names of each cluster's last reports, oldest first.
     last: BTreeMap<&'a str, VecDeque<String>>,
     is_new: BTreeSet<&'a str>,
-    updates: Vec<(&'a str, &'a AgentUpdate)>,
+    updates: Vec<(&'a Reported, &'a AgentUpdate)>,
 }
 
 impl<'a> Told<'a> {
@@ -90,7 +93,7 @@ impl<'a> Told<'a> {
             }
             self.is_new.insert(cluster);
         }
-        self.updates.extend(report.updates.iter().map(|update| (cluster, update)));
+        self.updates.extend(report.updates.iter().map(|update| (report, update)));
         Arrival::First
     }
 
@@ -113,21 +116,22 @@ impl<'a> Told<'a> {
 
     async fn write_updates(&self, tx: &mut Tx) -> Result<Vec<AgentOutcome>, Failed> {
         let mut list = Vec::with_capacity(self.updates.len());
-        for (cluster, update) in &self.updates {
+        for (report, update) in &self.updates {
             list.push(json!([
-                cluster,
+                report.state.id.as_str(),
                 update.to.to_string(),
                 nanoseconds(update.started_at)?,
                 update.outcome.code(),
                 &*update.why,
                 update.took.map(|took| took.as_secs()),
                 i64::from(update.is_automatic),
+                nanoseconds(report.state.last_seen)?,
             ]));
         }
         let insert = tx.sql(
-            "INSERT INTO agent_updates (cluster, to_version, started_at, outcome, why, took_seconds, automatic) \
+            "INSERT INTO agent_updates (cluster, to_version, started_at, outcome, why, took_seconds, automatic, reported_at) \
              SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT), value->>3, value->>4, CAST(value->>5 AS BIGINT), \
-             CAST(value->>6 AS BIGINT) FROM {rows} WHERE true \
+             CAST(value->>6 AS BIGINT), CAST(value->>7 AS BIGINT) FROM {rows} WHERE true \
              ON CONFLICT (cluster, to_version, started_at, outcome) DO NOTHING RETURNING outcome",
         );
         let rows = sqlx::query(insert).bind(json!(list).to_string()).fetch_all(tx.on()).await?;
@@ -136,7 +140,7 @@ impl<'a> Told<'a> {
             AgentOutcome::of_code(&code).ok_or_else(|| damaged("the outcome of an update", code))
         };
         let outcomes = rows.iter().map(outcome).collect::<Result<Vec<_>>>()?;
-        let clusters: BTreeSet<[&str; 1]> = self.updates.iter().map(|(cluster, _)| [*cluster]).collect();
+        let clusters: BTreeSet<[&str; 1]> = self.updates.iter().map(|(report, _)| [report.state.id.as_str()]).collect();
         let clear_away = tx.sql(&format!(
             "DELETE FROM agent_updates WHERE (cluster, to_version, started_at, outcome) IN \
              (SELECT cluster, to_version, started_at, outcome FROM (SELECT cluster, to_version, started_at, outcome, \

@@ -78,9 +78,9 @@ async fn copy(source: &mut Tx, target: &mut Tx) -> Result<()> {
         sqlx::query("SET LOCAL idle_in_transaction_session_timeout = 0").execute(target.on()).await?;
     }
     sqlx::query("DELETE FROM counters").execute(target.on()).await?;
-    // An old backup has fewer tables; those that came since are empty.
+    // An old backup has fewer tables and columns. Tables that came since stay empty, columns have their defaults.
     let found = schema::found(source).await?;
-    for (table, columns) in TABLES.iter().filter(|(table, _)| schema::since(table) <= found) {
+    for (table, columns) in schema::tables_of(found) {
         let at_once = VALUES_AT_ONCE / columns.len();
         let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
         let text = format!("SELECT {} FROM {table}", names.join(", "));
@@ -89,12 +89,12 @@ async fn copy(source: &mut Tx, target: &mut Tx) -> Result<()> {
         while let Some(row) = rows.try_next().await? {
             batch.push(row);
             if batch.len() == at_once {
-                insert(target, table, columns, &batch).await?;
+                insert(target, table, &columns, &batch).await?;
                 batch.clear();
             }
         }
         if !batch.is_empty() {
-            insert(target, table, columns, &batch).await?;
+            insert(target, table, &columns, &batch).await?;
         }
     }
     // Changes are numbered by each database in its own way; a lease is nobody's, but its token goes on.

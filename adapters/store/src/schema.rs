@@ -15,7 +15,7 @@ pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;
 /// The key of the lock under which PostgreSQL migrates: "towpath" in ASCII.
 const MIGRATION_LOCK: i64 = 0x0074_6f77_7061_7468;
 
-const MIGRATIONS: &[&[&str]] = &[FIRST, AGENTS];
+const MIGRATIONS: &[&[&str]] = &[FIRST, AGENTS, UPDATES_BY_REPORT];
 
 const FIRST: &[&str] = &[
     // A cluster, its last report, and its newest span, which reaches from span_from to last_seen on its version and in its
@@ -61,6 +61,11 @@ const AGENTS: &[&str] = &[
      PRIMARY KEY (cluster, to_version, started_at, outcome))",
     // The names of each cluster's last reports.
     "CREATE TABLE report_ids (cluster KEY PRIMARY KEY, ids TEXT NOT NULL)",
+];
+
+const UPDATES_BY_REPORT: &[&str] = &[
+    // The time of the report that told of the update, so that an answer can leave out what came after its snapshot.
+    "ALTER TABLE agent_updates ADD COLUMN reported_at BIGINT NOT NULL DEFAULT 0",
 ];
 
 /// What a column holds.
@@ -139,16 +144,27 @@ pub(crate) const TABLES: &[(&str, &[(&str, Kind)])] = {
                 ("why", Text),
                 ("took_seconds", Int),
                 ("automatic", Int),
+                ("reported_at", Int),
             ],
         ),
         ("report_ids", &[("cluster", Text), ("ids", Text)]),
     ]
 };
 
-/// The first schema that has the table.
-pub(crate) fn since(table: &str) -> i64 {
-    match table {
-        "agent_updates" | "report_ids" => 2,
+/// The tables of an older schema, with the columns that they had.
+pub(crate) fn tables_of(schema: i64) -> impl Iterator<Item = (&'static str, Vec<(&'static str, Kind)>)> {
+    let of_then = move |(table, columns): &(&'static str, &[(&'static str, Kind)])| {
+        let had = |(column, _): &&(&'static str, Kind)| since(table, column) <= schema;
+        (*table, columns.iter().filter(had).copied().collect::<Vec<_>>())
+    };
+    TABLES.iter().map(of_then).filter(|(_, columns)| !columns.is_empty())
+}
+
+/// The first schema that has the column.
+fn since(table: &str, column: &str) -> i64 {
+    match (table, column) {
+        ("agent_updates", "reported_at") => 3,
+        ("agent_updates" | "report_ids", _) => 2,
         _ => 1,
     }
 }

@@ -56,8 +56,23 @@ fn an_outcome_is_kept_once_however_often_it_is_told() {
         let told_anew = telling(seen("a", "4.9.2", 3), "r3", &both_told);
         assert_eq!(store.record_all(&[told_anew], TWO_HOURS).await.unwrap().outcomes, []);
         let expected = [given_up, completed, failed];
-        assert_eq!(store.agent_updates(&id("a")).await.unwrap(), expected, "newest first, then as it went");
-        assert_eq!(store.agent_updates(&id("b")).await.unwrap(), []);
+        assert_eq!(store.agent_updates(&id("a"), at(1_000)).await.unwrap(), expected, "newest first, then as it went");
+        assert_eq!(store.agent_updates(&id("b"), at(1_000)).await.unwrap(), []);
+    });
+}
+
+#[test]
+fn no_update_is_newer_than_the_state_beside_it() {
+    both(async |place| {
+        let store = place.open().await;
+        let done = update("4.9.2", AgentOutcome::Completed, 1);
+        store.record(&[seen("a", "4.9.1", 1)], TWO_HOURS).await.unwrap();
+        let before = store.cluster(&id("a")).await.unwrap().unwrap().state;
+        let report = telling(seen("a", "4.9.2", 2), "r", std::slice::from_ref(&done));
+        store.record(&[report], TWO_HOURS).await.unwrap();
+        let after = store.cluster(&id("a")).await.unwrap().unwrap().state;
+        assert_eq!(store.agent_updates(&id("a"), before.last_seen).await.unwrap(), [], "as of 4.9.1");
+        assert_eq!(store.agent_updates(&id("a"), after.last_seen).await.unwrap(), [done], "as of 4.9.2");
     });
 }
 
@@ -97,7 +112,7 @@ fn what_was_queued_through_an_outage_is_taken_and_counts_no_time() {
         assert_eq!((known.version, known.last_seen, known.version_since), (version("4.9.2"), at(6), at(4)));
         let soaked = [(id("a"), version("4.9.1"), 3600), (id("a"), version("4.9.2"), 0)];
         assert_eq!(store.soak_totals().await.unwrap(), soaked, "no time of the outage");
-        assert_eq!(store.agent_updates(&id("a")).await.unwrap(), [done]);
+        assert_eq!(store.agent_updates(&id("a"), at(1_000)).await.unwrap(), [done]);
         assert_eq!(store.spans(&id("a")).await.unwrap().len(), 2, "those that last, and the newest");
         assert_eq!(record(received(seen("a", "4.9.2", 7), 8)).await, Recorded::Extended, "and on it goes");
         assert_eq!(record(received(seen("a", "4.9.2", 8), 8)).await, Recorded::Extended);
@@ -117,7 +132,7 @@ fn a_late_report_never_takes_the_place_of_a_newer_one() {
         assert_eq!((written.recorded, written.outcomes), (vec![Recorded::Nothing], vec![AgentOutcome::Completed]));
         let known = store.cluster(&id("a")).await.unwrap().unwrap().state;
         assert_eq!((known.version, known.last_seen), (version("4.9.2"), at(5)));
-        assert_eq!(store.agent_updates(&id("a")).await.unwrap(), [told], "what it tells of updates is kept");
+        assert_eq!(store.agent_updates(&id("a"), at(1_000)).await.unwrap(), [told], "what it tells of updates is kept");
     });
 }
 
@@ -130,7 +145,7 @@ fn a_cluster_fills_no_disk() {
             let report = telling(seen("a", "4.9.1", number), &number.to_string(), &updates);
             store.record(&[report], TWO_HOURS).await.unwrap();
         }
-        let kept = store.agent_updates(&id("a")).await.unwrap();
+        let kept = store.agent_updates(&id("a"), at(1_000)).await.unwrap();
         assert_eq!((kept.len(), kept[0].started_at), (256, at(6 * 64 - 1)), "the newest");
     });
 }
@@ -147,6 +162,30 @@ fn what_cannot_be_stored_holds_up_nobody() {
 }
 
 #[test]
+fn a_store_and_a_backup_of_schema_two_keep_their_updates() {
+    both(async |place| {
+        let store = place.open().await;
+        let told = update("4.9.2", AgentOutcome::Completed, 1);
+        let report = telling(seen("a", "4.9.2", 1), "r", std::slice::from_ref(&told));
+        store.record(&[report], TWO_HOURS).await.unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("old.db");
+        store.backup(&file).await.unwrap();
+        store.close().await;
+        let schema_two = ["ALTER TABLE agent_updates DROP COLUMN reported_at", "UPDATE towpath_schema SET version = 2"];
+        for url in [&place.url, &format!("sqlite:{}", file.display())] {
+            execute(url, &schema_two).await;
+        }
+        let again = Store::open(&place.url).await.unwrap();
+        assert_eq!(again.agent_updates(&id("a"), at(0)).await.unwrap(), [told.clone()], "told at a time unknown");
+        let target = format!("sqlite:{}", folder.path().join("restored.db").display());
+        Store::restore(&file, &target).await.unwrap();
+        let restored = Store::open(&target).await.unwrap();
+        assert_eq!(restored.agent_updates(&id("a"), at(0)).await.unwrap(), [told]);
+    });
+}
+
+#[test]
 fn a_store_from_before_agents_is_brought_up_to_date_and_so_is_its_backup() {
     both(async |place| {
         let store = place.open().await;
@@ -156,28 +195,29 @@ fn a_store_from_before_agents_is_brought_up_to_date_and_so_is_its_backup() {
         store.backup(&file).await.unwrap();
         store.close().await;
         let backup = format!("sqlite:{}", file.display());
+        let schema_one = ["DROP TABLE agent_updates", "DROP TABLE report_ids", "UPDATE towpath_schema SET version = 1"];
         for url in [&place.url, &backup] {
-            before_agents(url).await;
+            execute(url, &schema_one).await;
         }
         let again = Store::open(&place.url).await.unwrap();
         let told = update("4.9.2", AgentOutcome::Completed, 1);
         let report = telling(seen("a", "4.9.2", 1), "r", std::slice::from_ref(&told));
         again.record(&[report], TWO_HOURS).await.unwrap();
-        assert_eq!(again.agent_updates(&id("a")).await.unwrap(), [told]);
+        assert_eq!(again.agent_updates(&id("a"), at(1_000)).await.unwrap(), [told]);
         let target = format!("sqlite:{}", folder.path().join("restored.db").display());
         Store::restore(&file, &target).await.unwrap();
         let restored = Store::open(&target).await.unwrap();
         assert_eq!(restored.cluster(&id("a")).await.unwrap().unwrap().state.version, version("4.9.1"));
-        assert_eq!(restored.agent_updates(&id("a")).await.unwrap(), []);
+        assert_eq!(restored.agent_updates(&id("a"), at(1_000)).await.unwrap(), []);
     });
 }
 
-/// Makes a store what it was under the first schema.
-async fn before_agents(url: &str) {
+/// Makes a store what it was under an older schema.
+async fn execute(url: &str, statements: &[&'static str]) {
     sqlx::any::install_default_drivers();
     let pool = sqlx::AnyPool::connect(url).await.unwrap();
-    for text in ["DROP TABLE agent_updates", "DROP TABLE report_ids", "UPDATE towpath_schema SET version = 1"] {
-        sqlx::query(text).execute(&pool).await.unwrap();
+    for statement in statements {
+        sqlx::query(*statement).execute(&pool).await.unwrap();
     }
     pool.close().await;
 }

@@ -5,7 +5,6 @@
 mod support;
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 use support::postgres::{Postgres, Sync};
@@ -169,7 +168,6 @@ fn a_database_that_goes_and_comes_back() {
         server.stop_at_once();
 
         let claims = [claim("c", "4.9.1", "4.9.2", &[])];
-        let began = Instant::now();
         let errors = [
             store.record(&[seen("a", "4.9.1", 30)], TWO_HOURS).await.unwrap_err(),
             store.claim(&lease, &claims, at(1)).await.unwrap_err(),
@@ -177,7 +175,6 @@ fn a_database_that_goes_and_comes_back() {
             Store::open(&url).await.unwrap_err(),
         ];
         assert_eq!(errors.each_ref().map(|error| error.code()), ["unavailable"; 4], "{errors:?}");
-        assert!(began.elapsed() < Duration::from_secs(16), "about three seconds each: {:?}", began.elapsed());
 
         server.start();
         assert_eq!(everything(&store).await, before, "what was acknowledged is there");

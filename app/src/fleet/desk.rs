@@ -163,9 +163,9 @@ impl FleetDesk for Counter {
                     None => Err(FleetAnswer::Unavailable("the fleet has not been read yet".into())),
                 });
                 match asked.await {
-                    Ok(Ok((id, mut told))) => {
-                        // Where the store is away, the rest is told all the same.
-                        let updates = store.agent_updates(&id).await.ok();
+                    Ok(Ok((id, last_seen, mut told))) => {
+                        // Where the store is away, the rest is told all the same. What came after the pass waits for the next.
+                        let updates = store.agent_updates(&id, last_seen).await.ok();
                         told["updates"] = json!(updates.as_deref().map(fleet_json::agent_updates));
                         FleetAnswer::Json(told.to_string())
                     }
@@ -274,17 +274,18 @@ fn forecast(board: &Board, graph: &Held, days: u32, filter: &Filter, now: Timest
     }
 }
 
-/// Why a cluster does, or does not, go where it could, and which it is.
+/// Why a cluster does, or does not, go where it could; which cluster it is, and as of which report.
 fn why(
     published: &Published,
     cluster: &str,
     version: Option<&Version>,
     now: Timestamp,
-) -> Result<(ClusterId, Value), FleetAnswer> {
+) -> Result<(ClusterId, Timestamp, Value), FleetAnswer> {
     let (desk, at) = (&published.desk, instant(published, now));
     let told = answers::find(desk, cluster).and_then(|member| {
         let why = answers::candidates(desk, member, version, at)?;
-        Ok((desk.roster().cluster(member).id.clone(), fleet_json::why(desk, member, &why)))
+        let state = desk.roster().cluster(member);
+        Ok((state.id.clone(), state.last_seen, fleet_json::why(desk, member, &why)))
     });
     told.map_err(|error| FleetAnswer::NotFound(error.to_string()))
 }

@@ -20,8 +20,8 @@ use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
 use towpath_core::decide::{Decision, Desk};
-use towpath_core::domain::fleet::{AgentUpdate, FleetInput};
-use towpath_core::domain::{ClusterId, Graph, Version};
+use towpath_core::domain::fleet::{AgentUpdate, ClusterState, FleetInput};
+use towpath_core::domain::{Graph, Version};
 use towpath_core::finding::Finding;
 use towpath_formats::fleet_json;
 use towpath_store::Store;
@@ -260,10 +260,10 @@ impl Look {
         Ok(Picture { desk, decision, input, graph, findings: read.findings })
     }
 
-    /// What became of a cluster's updates, as far as it has told the store.
-    async fn agent_updates(&self, cluster: &ClusterId) -> anyhow::Result<Vec<AgentUpdate>> {
+    /// What became of a cluster's updates, as far as it had told the store when it was in this state.
+    async fn agent_updates(&self, state: &ClusterState) -> anyhow::Result<Vec<AgentUpdate>> {
         match self.store_at_hand(&self.settings()?) {
-            Some(url) => Ok(open(&url).await?.agent_updates(cluster).await?),
+            Some(url) => Ok(open(&url).await?.agent_updates(&state.id, state.last_seen).await?),
             None => Ok(Vec::new()),
         }
     }
@@ -316,7 +316,7 @@ async fn answer(command: Fleet) -> anyhow::Result<ExitCode> {
             let Picture { desk, decision, .. } = &picture;
             let member = answers::find(desk, &cluster)?;
             let why = answers::candidates(desk, member, to.as_ref(), decision.at)?;
-            let updates = look.agent_updates(&desk.roster().cluster(member).id).await?;
+            let updates = look.agent_updates(desk.roster().cluster(member)).await?;
             let told = || {
                 let why = text::why(desk, decision, member, &why.candidates, &why.cluster);
                 format!("{why}{}", text::agent_updates(&updates))

