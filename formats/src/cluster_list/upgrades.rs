@@ -36,7 +36,7 @@ impl Reading {
     /// An entry with an error still tells of which cluster it is.
     fn leave_out(&mut self, node: &Node) {
         let id = node.get("id").and_then(|node| match &node.value {
-            Value::Text(id) => ClusterId::new(&**id),
+            Value::Text(id) => ClusterId::new(id),
             _ => None,
         });
         match id {

@@ -252,7 +252,7 @@ impl Reading {
             let place = file.organisation.place.clone();
             self.findings.push(Finding::error("unknown-organisation", place, problem, remedy));
             self.strays.extend(file.entry.get("id").and_then(|node| match &node.value {
-                Value::Text(id) => ClusterId::new(&**id),
+                Value::Text(id) => ClusterId::new(id),
                 _ => None,
             }));
             return;
