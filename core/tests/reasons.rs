@@ -8,7 +8,7 @@ use std::fmt::Write;
 use expect_test::expect_file;
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::domain::automatic::{Asked, AutomaticReason, Pin};
-use towpath_core::domain::fleet::{FleetReason, UpgradeState};
+use towpath_core::domain::fleet::{FleetReason, Unplaced, UpgradeState};
 use towpath_core::domain::readiness::{ApiName, ApiUser};
 use towpath_core::domain::ready_reason::{Lag, ObjectKind, OperatorLimit, ReadyReason, RemovedApi};
 use towpath_core::domain::{Arch, ChannelName, ClusterId, Minor, Platform, Ramp, Reason, Version, Window};
@@ -46,7 +46,7 @@ fn every_code_is_there_once() {
     let different: BTreeSet<&str> = all.iter().copied().collect();
     assert_eq!(different.len(), all.len());
     // As many as `help` has: whoever adds a reason adds an example.
-    assert_eq!(all.len(), 75);
+    assert_eq!(all.len(), 76);
 }
 
 /// What helps. A new reason does not compile without a line here.
@@ -66,6 +66,9 @@ fn help(reason: &Reason) -> &'static str {
         Reason::PayloadDisputed { .. } => "find out which source is right; `/readyz` names both payloads",
         Reason::SourceStale { .. } => "bring the source back; `/readyz` says what is wrong with it",
         Reason::FleetHolds { .. } => "ask `towpath fleet why`",
+        Reason::NotEnrolled { .. } => {
+            "let the cluster report, or put it in the list of clusters; `unknownClusters` in the policy files says what unknown clusters see"
+        }
         Reason::Fleet(reason) => help_of_fleet(reason),
         Reason::Ready(reason) => help_of_ready(reason),
         Reason::Automatic(reason) => help_of_automatic(reason),
@@ -189,6 +192,7 @@ fn graph() -> Vec<Reason> {
         },
         Reason::SourceStale { source: "graph-data".into(), last_good: noon() },
         Reason::FleetHolds { version: to },
+        Reason::NotEnrolled { why: Unplaced::Unknown },
     ]
 }
 

@@ -1,7 +1,7 @@
 //! `GET /api/v1/explain`: why an update is, or is not, offered to a cluster, and when it will be. And `GET /api/v1/rollouts`: every
 //! window that is running or to come.
 //!
-//! Explanations are for people (`Accept: text/plain`, or `form=text`) and for machines. A managed cluster's answer has what its fleet says, too.
+//! Explanations are for people (`Accept: text/plain`, or `form=text`) and for machines. The answer for a cluster of a fleet has what the fleet says, too.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,12 +11,13 @@ use http::{Response, StatusCode};
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::decide::{explain, timetable};
 use towpath_core::domain::{Fact, Situation};
-use towpath_core::rules::{Managed as ManagedRule, Rule};
+use towpath_core::rules::{Enrolled, Managed as ManagedRule, Rule};
 use towpath_formats::explain::{self as format, ExplainRequest, Form, Told};
 use towpath_formats::graph_json;
 
 use crate::body::{self, AnswerBody};
-use crate::{Managed, Service, Snapshot, fleet};
+use crate::enrolment::{Sees, View};
+use crate::{Service, Snapshot, fleet};
 
 pub(crate) const PATH: &str = "/api/v1/explain";
 pub(crate) const ROLLOUTS: &str = "/api/v1/rollouts";
@@ -27,7 +28,7 @@ const KEPT_FOR: SignedDuration = SignedDuration::from_secs(1);
 /// A question, with all that is needed to answer it on another thread.
 pub(crate) struct Question {
     snapshot: Arc<Snapshot>,
-    managed: Option<Arc<Managed>>,
+    managed: Option<Arc<View>>,
     asked: ExplainRequest,
     form: Form,
     now: Timestamp,
@@ -42,7 +43,7 @@ pub(crate) fn question(service: &Service, request: &Parts) -> Result<Question, B
     };
     let form = asked.form.unwrap_or_else(|| accepted(request));
     let now = asked.at.unwrap_or_else(|| service.now());
-    let managed = service.managed.load_full();
+    let managed = service.enrolment.load_full();
     if managed.is_some() && asked.cluster.id != Fact::Unknown {
         // The answer tells what the fleet knows of this cluster.
         fleet::may_read(service, &request.headers)?;
@@ -102,19 +103,21 @@ impl Question {
             Fact::Known(id) => Some(id),
             Fact::Unknown => None,
         };
-        let allowed = managed.as_ref().zip(id).and_then(|(managed, id)| managed.clusters.get(id));
+        let allowed = managed.as_ref().zip(id).and_then(|(managed, id)| managed.allowed(id));
         if cluster.platform == Fact::Unknown {
             // As where its graph is asked for: what it reported, else what was looked up.
             let reported = allowed.and_then(|allowed| allowed.platform.as_ref());
             cluster.platform = Fact::from(reported.or_else(|| snapshot.platform_of(id)).cloned());
         }
-        let held = managed.as_ref().is_some_and(|managed| managed.hold_others && id.is_some());
-        let rule = match allowed {
-            Some(allowed) => Some(ManagedRule { from: Some(allowed.from.clone()), to: allowed.to.clone() }),
-            None => held.then(ManagedRule::default),
+        let rule: Option<Box<dyn Rule>> = match managed.as_ref().zip(id).map(|(managed, id)| managed.sees(id)) {
+            None | Some(Sees::Graph) => None,
+            Some(Sees::Allowed(allowed)) => {
+                Some(Box::new(ManagedRule { from: Some(allowed.from.clone()), to: allowed.to.clone() }))
+            }
+            Some(Sees::Nothing(unplaced)) => Some(Box::new(Enrolled { unplaced })),
         };
         let at = Situation { graph: snapshot.graph(), cluster: &cluster, now };
-        let explanation = explain(&at, &from, to.as_ref(), rule.as_ref().map(|rule| rule as &dyn Rule));
+        let explanation = explain(&at, &from, to.as_ref(), rule.as_deref());
         let told = Told { at: &at, from: &from, explanation: &explanation };
         match form {
             Form::Json => body::json(StatusCode::OK, format!("{:#}\n", format::json(&told))),

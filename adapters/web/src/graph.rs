@@ -11,6 +11,7 @@ use towpath_formats::graph_request::{self, ContentType};
 use towpath_formats::sheet::{Client, Encoding};
 
 use crate::body::{self, AnswerBody};
+use crate::enrolment::Sees;
 use crate::ready::{Ready, ReadySheet};
 use crate::snapshot::Cell;
 use crate::{Service, Snapshot, explain, managed};
@@ -30,7 +31,7 @@ pub(crate) struct Missing {
     arch: String,
     encoding: Encoding,
     now: Timestamp,
-    /// For a managed cluster, the edges that it sees.
+    /// For a cluster that is managed or held, the edges that it sees.
     shown: Option<managed::Shown>,
 }
 
@@ -114,7 +115,13 @@ fn answer_from<'a>(
     let platform = asked.platform.as_ref().or_else(|| snapshot.platform_of(asked.id.as_ref()));
     let client = Client { id: asked.id.as_ref(), platform, now };
     let from_sheet = |ready: &ReadySheet| ready.answer(ready.sheet.answers(client));
-    let shown = managed_view(service, snapshot, cell, client);
+    let view = service.enrolment.load();
+    let sees = view.as_ref().zip(client.id).map_or(Sees::Graph, |(view, id)| view.sees(id));
+    let shown = match (sees, cell) {
+        (Sees::Graph, _) | (_, None) => None,
+        (Sees::Allowed(allowed), Some(cell)) => Some(managed::shown(snapshot.graph(), cell, allowed, client)),
+        (Sees::Nothing(_), Some(_)) => Some(managed::Shown::new()),
+    };
     let ready = match (at_hand.map(|compiled| &compiled.made), &shown, cell) {
         (Some(Made::Managed(ready)), ..) => Some(ready.clone()),
         (Some(Made::Sheet(ready)), ..) => Some(from_sheet(ready)),
@@ -122,7 +129,12 @@ fn answer_from<'a>(
         (None, ..) => snapshot.with_sheet(cell, encoding, now, from_sheet),
     };
     match ready {
-        Some(ready) => Ok((ready_response(headers, &ready, content_type, encoding), cell)),
+        Some(ready) => {
+            if let (Sees::Nothing(_), Some(_)) = (sees, cell) {
+                service.metrics.not_enrolled.inc();
+            }
+            Ok((ready_response(headers, &ready, content_type, encoding), cell))
+        }
         None => Err(Missing {
             snapshot: snapshot.clone(),
             channel: asked.channel.to_string(),
@@ -131,21 +143,6 @@ fn answer_from<'a>(
             now,
             shown,
         }),
-    }
-}
-
-/// The edges that the cluster is shown if it is managed; none if it sees what it always did.
-fn managed_view(
-    service: &Service,
-    snapshot: &Snapshot,
-    cell: Option<&Cell>,
-    client: Client<'_>,
-) -> Option<managed::Shown> {
-    let managed = service.managed.load();
-    let (managed, id) = (managed.as_ref()?, client.id?);
-    match managed.clusters.get(id) {
-        Some(allowed) => Some(managed::shown(snapshot.graph(), cell?, allowed, client)),
-        None => (managed.hold_others && cell.is_some()).then(managed::Shown::new),
     }
 }
 

@@ -5,6 +5,7 @@
 mod body;
 mod chart_shelf;
 mod connection;
+mod enrolment;
 mod explain;
 mod fleet;
 mod graph;
@@ -33,11 +34,12 @@ use jiff::Timestamp;
 use towpath_core::finding::Finding;
 
 pub use body::AnswerBody;
+pub use enrolment::{Enrolment, PassNumber};
 pub use fleet::{
     ClusterCount, Filter, Fleet, FleetAnswer, FleetDesk, FleetHealth, FleetMetrics, FleetRequest, RemainingSoak,
     TokenKeys,
 };
-pub use managed::{Allowed, Managed};
+pub use managed::{Allowed, Managed, Placed};
 pub use metrics::{Metrics, ReloadResult};
 pub use probes::{Probe, ProbeAnswer, Probes};
 pub use reload::{ReloadDoor, ReloadRequest, Woken};
@@ -94,7 +96,7 @@ pub struct Service {
     fleet: ArcSwapOption<Fleet>,
     fleet_health: ArcSwapOption<FleetHealth>,
     fleet_metrics: ArcSwapOption<FleetMetrics>,
-    managed: ArcSwapOption<Managed>,
+    enrolment: Enrolment,
     rollouts: explain::Rollouts,
     sources: ArcSwapOption<Vec<SourceHealth>>,
     signatures: ArcSwapOption<SignatureHealth>,
@@ -126,7 +128,7 @@ impl Service {
             fleet: ArcSwapOption::empty(),
             fleet_health: ArcSwapOption::empty(),
             fleet_metrics: ArcSwapOption::empty(),
-            managed: ArcSwapOption::empty(),
+            enrolment: Enrolment::default(),
             rollouts: explain::Rollouts::default(),
             sources: ArcSwapOption::empty(),
             signatures: ArcSwapOption::empty(),
@@ -226,10 +228,9 @@ impl Service {
         self.fleet_metrics.store(Some(metrics));
     }
 
-    /// From the next request on, shows these clusters only what they may take. Others see what they always did.
-    pub fn manage(&self, managed: Arc<Managed>) {
-        let somebody = !managed.clusters.is_empty() || managed.hold_others;
-        self.managed.store(somebody.then_some(managed));
+    /// Who of the fleet sees what. Whatever is changed there counts from the next request on.
+    pub fn enrolment(&self) -> &Enrolment {
+        &self.enrolment
     }
 
     /// Answers a request: at once, or from another thread where that takes longer than its neighbours should wait.

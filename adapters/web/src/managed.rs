@@ -17,6 +17,7 @@ use http::HeaderValue;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use towpath_core::decide::View;
+use towpath_core::domain::fleet::UnknownClusters;
 use towpath_core::domain::{
     Answer, Arch, ChannelName, Cluster, ClusterId, Edge, Graph, Platform, ReleaseId, RiskId, Situation, Verdict,
     Version,
@@ -44,13 +45,24 @@ const GZIP_HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
 
 static POLICY: LazyLock<Policy> = LazyLock::new(Policy::graph);
 
-/// The clusters whose upgrades a fleet's policy decides.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// What a pass over the fleet found out about clusters.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Managed {
-    /// What each may do; ids are compared byte by byte.
-    pub clusters: HashMap<ClusterId, Allowed>,
-    /// Whether every other cluster that tells its id is shown no edge: for as long as nobody knows who is managed.
-    pub hold_others: bool,
+    /// Those that are known, or that the fleet's files name.
+    pub clusters: HashMap<ClusterId, Placed>,
+    /// What others see that send an id.
+    pub others: UnknownClusters,
+}
+
+/// What is known of a cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Placed {
+    /// A policy decides what it may do.
+    Managed(Allowed),
+    /// The files name its id, and it is not known in the organisation that they name: it is held.
+    NotEnrolled,
+    /// It is known, and no policy is about it: it sees the graph.
+    Unmanaged,
 }
 
 /// What a managed cluster may do now.

@@ -73,6 +73,8 @@ pub struct Metrics {
     pub(crate) connections_closed: Family<ReasonLabels, Counter>,
     /// Reports of clusters, by result.
     pub(crate) reports: ReportResults,
+    /// Graphs without edges, because no pass has placed the cluster.
+    pub(crate) not_enrolled: Counter,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -123,6 +125,7 @@ impl Metrics {
             connections: Gauge::default(),
             connections_closed: Family::default(),
             reports: ReportResults::default(),
+            not_enrolled: Counter::default(),
         };
         for result in [ReloadResult::Changed, ReloadResult::Unchanged, ReloadResult::Failed] {
             drop(metrics.reloads.get_or_create(&ReloadLabels { result: result.as_str() }));
@@ -161,6 +164,11 @@ impl Metrics {
             self.connections_closed.clone(),
         );
         self.reports.register(r);
+        r.register(
+            "towpath_graph_not_enrolled",
+            "Graph answers without edges, because the cluster is not enrolled in the fleet (NotEnrolled)",
+            self.not_enrolled.clone(),
+        );
         // A gauge, where OpenMetrics has a type of its own for this: older parsers know no other.
         let build = Family::<BuildLabels, Gauge>::default();
         build.get_or_create(&BuildLabels { version: version.to_owned() }).set(1);

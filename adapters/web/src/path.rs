@@ -13,14 +13,15 @@ use towpath_formats::explain::Form;
 use towpath_formats::path::{self as format, PathRequest, ShapeIs, Told};
 
 use crate::body::{self, AnswerBody};
-use crate::{Managed, Service, Snapshot, explain};
+use crate::enrolment::View;
+use crate::{Service, Snapshot, explain};
 
 pub(crate) const PATH: &str = "/api/v1/path";
 
 /// A question, with all that is needed to answer it on another thread.
 pub(crate) struct Question {
     snapshot: Arc<Snapshot>,
-    managed: Option<Arc<Managed>>,
+    managed: Option<Arc<View>>,
     asked: PathRequest,
     form: Form,
 }
@@ -34,7 +35,7 @@ pub(crate) fn question(service: &Service, request: &Parts) -> Result<Question, B
         return Err(Box::new(body::error(StatusCode::SERVICE_UNAVAILABLE, "not_ready", sentence)));
     };
     let form = asked.form.unwrap_or_else(|| explain::accepted(request));
-    Ok(Question { snapshot, managed: service.managed.load_full(), asked, form })
+    Ok(Question { snapshot, managed: service.enrolment.load_full(), asked, form })
 }
 
 impl Question {
@@ -46,7 +47,7 @@ impl Question {
                 Fact::Unknown => None,
             };
             // As where its graph is asked for: what it reported, else what was looked up.
-            let allowed = managed.as_ref().zip(id).and_then(|(managed, id)| managed.clusters.get(id));
+            let allowed = managed.as_ref().zip(id).and_then(|(managed, id)| managed.allowed(id));
             let reported = allowed.and_then(|allowed| allowed.platform.as_ref());
             request.asker.platform = Fact::from(reported.or_else(|| snapshot.platform_of(id)).cloned());
         }

@@ -1,6 +1,6 @@
 //! The board: what was last decided, for whoever asks, and the graph it was decided on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use towpath_core::decide::{Decision, Desk};
-use towpath_core::domain::Graph;
-use towpath_core::domain::fleet::{AgentOutcome, FleetPolicy, Minimum, Name};
-use towpath_web::{Service, Snapshot};
+use towpath_core::domain::fleet::{AgentOutcome, FleetPolicy, Minimum, Name, UnknownClusters};
+use towpath_core::domain::{ClusterId, Graph};
+use towpath_web::{Enrolment, Service, Snapshot};
 
 /// What was last decided, for whoever asks.
 #[derive(Default)]
@@ -45,6 +45,12 @@ pub(crate) struct Published {
     pub(crate) is_scheduler: bool,
     /// Whether a cluster that no policy is about may be in a file that could not be read.
     pub(crate) is_partial: bool,
+    /// What clusters see that nobody knows.
+    pub(crate) unknown_clusters: UnknownClusters,
+    /// Ids that the files name, besides those in the policy: of policies without an organisation, …
+    pub(crate) strays: BTreeSet<ClusterId>,
+    /// … and of entries of the list that were left out.
+    pub(crate) left_out: BTreeSet<ClusterId>,
 }
 
 /// Where the graph comes from.
@@ -86,6 +92,14 @@ impl Held {
 }
 
 impl GraphSource {
+    /// Who of the fleet sees what of that graph; none where it is not served.
+    pub(crate) fn enrolment(&self) -> Option<&Enrolment> {
+        match self {
+            Self::None | Self::Fixed(_) => None,
+            Self::Served(service) => Some(service.enrolment()),
+        }
+    }
+
     /// The graph as it is now.
     pub(crate) fn now(&self) -> Held {
         match self {

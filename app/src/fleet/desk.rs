@@ -72,7 +72,7 @@ impl Counter {
         let (reports, waiting) = mpsc::channel(MAX_WAITING);
         let waiting = Arc::new(tokio::sync::Mutex::new(waiting));
         for _ in 0..store.backend().writers() {
-            tokio::spawn(write(store.clone(), waiting.clone(), allowance, board.clone()));
+            tokio::spawn(write(store.clone(), waiting.clone(), allowance, board.clone(), graph.clone()));
         }
         Arc::new(Self { store, board, graph, clock, allowance, forecasts: Arc::new(Semaphore::new(1)), reports })
     }
@@ -101,12 +101,13 @@ impl Counter {
     }
 }
 
-/// Takes what waits, all at once, and writes it. Nobody is told before it is committed.
+/// Takes what waits, all at once, and writes it. Nobody is told before it is committed, and held unless a pass has placed it.
 async fn write(
     store: Store,
     waiting: Arc<tokio::sync::Mutex<mpsc::Receiver<Waiting>>>,
     allowance: SignedDuration,
     board: Arc<Board>,
+    graph: GraphSource,
 ) {
     loop {
         let mut batch = Vec::with_capacity(BATCH);
@@ -117,6 +118,11 @@ async fn write(
         match store.record_all(&reports, allowance).await {
             Ok(written) => {
                 written.outcomes.iter().for_each(|outcome| board.outcomes.count(*outcome));
+                if let Some(enrolment) = graph.enrolment() {
+                    let kept =
+                        reports.iter().zip(&written.recorded).filter(|(_, recorded)| **recorded != Recorded::Unfit);
+                    enrolment.hold_reported(kept.map(|(report, _)| &report.state.id));
+                }
                 for (done, recorded) in done.into_iter().zip(written.recorded) {
                     // Whoever no longer waits does not need the answer.
                     let _ = done.send(Ok(recorded));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context, anyhow};
 use jiff::Timestamp;
 use towpath_core::decide::{Ledger, OfferBook, Tenure};
-use towpath_core::domain::fleet::{Approval, ClusterState, FleetInput, FleetPolicy, Pause, Upgrade};
+use towpath_core::domain::fleet::{Approval, ClusterState, FleetInput, FleetPolicy, Pause, UnknownClusters, Upgrade};
 use towpath_core::domain::{ClusterId, Graph};
 use towpath_core::finding::{Finding, Place};
 use towpath_formats::SourceFile;
@@ -27,13 +27,17 @@ pub(crate) struct Files {
 }
 
 /// What the files say.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Read {
     pub(crate) policy: Arc<FleetPolicy>,
     pub(crate) list: ClusterList,
     pub(crate) findings: Vec<Finding>,
     /// Whether a file could not be read as a whole: a cluster that no policy is about may be in it.
     pub(crate) is_partial: bool,
+    /// What clusters see that nobody knows.
+    pub(crate) unknown_clusters: UnknownClusters,
+    /// Ids that policy files name for no organisation that exists.
+    pub(crate) strays: BTreeSet<ClusterId>,
 }
 
 /// What the files say, before clusters that are read elsewhere join the list.
@@ -43,16 +47,52 @@ pub(crate) struct Raw {
     findings: Vec<Finding>,
 }
 
+impl Default for Read {
+    /// Nothing has been read, so nobody is served.
+    fn default() -> Self {
+        Self {
+            policy: Arc::default(),
+            list: ClusterList::default(),
+            findings: Vec::new(),
+            is_partial: false,
+            unknown_clusters: UnknownClusters::Hold,
+            strays: BTreeSet::new(),
+        }
+    }
+}
+
 impl Raw {
+    /// The ids that policies name.
+    pub(crate) fn named_by_policies(&self) -> impl Iterator<Item = &ClusterId> {
+        self.read.policy.named_ids().chain(&self.read.strays)
+    }
+
+    /// The ids that the list names, also those of entries that could not be read.
+    pub(crate) fn named_by_list(&self) -> impl Iterator<Item = &ClusterId> {
+        self.list.clusters.iter().map(|state| &state.id).chain(&self.list.left_out)
+    }
+
     /// With what the labels of listed clusters and organisations say.
     pub(crate) fn finish(mut self) -> Read {
         self.findings.extend(labels::policies(&self.list, &mut self.read));
         let is_partial = !self.read.unreadable.is_empty();
-        let PolicyRead { policy, findings: of_policy, .. } = self.read;
+        let PolicyRead { policy, findings: of_policy, unknown_clusters, strays, .. } = self.read;
+        // Whoever is named where nothing could be read looks like an unknown cluster.
+        let unknown_clusters = match is_partial || self.list.unread > 0 {
+            true => UnknownClusters::Hold,
+            false => UnknownClusters::in_force(unknown_clusters, &policy),
+        };
         self.findings.extend(of_policy);
         self.findings.sort();
         self.findings.dedup();
-        Read { policy: Arc::new(policy), list: self.list, findings: self.findings, is_partial }
+        Read {
+            policy: Arc::new(policy),
+            list: self.list,
+            findings: self.findings,
+            is_partial,
+            unknown_clusters,
+            strays,
+        }
     }
 }
 

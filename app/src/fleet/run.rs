@@ -14,7 +14,7 @@ use towpath_core::domain::fleet::{ClusterState, FleetReason, UpgradeState};
 use towpath_core::domain::{Fact, Reason};
 use towpath_store::Store;
 use towpath_web::{
-    Allowed, Clock, ClusterCount, Fleet, FleetHealth, FleetMetrics, Managed, RemainingSoak, Service, TokenKeys,
+    Allowed, Clock, ClusterCount, Fleet, FleetHealth, FleetMetrics, Managed, Placed, RemainingSoak, Service, TokenKeys,
 };
 
 use super::board::{Board, GraphSource, Outcome, Published};
@@ -117,7 +117,7 @@ pub(crate) fn beside(service: Arc<Service>, fleet: FleetSettings, clock: Clock) 
     let desk = Arc::new(Place::default());
     service.fleet(Fleet { desk: desk.clone(), keys, require_read_token: fleet.require_read_token });
     // Until the fleet has been read once, nobody knows who is managed: too many blocks can be undone.
-    service.manage(Arc::new(Managed { hold_others: true, ..Managed::default() }));
+    service.enrolment().start();
     let stop = Arc::new(Notify::new());
     let stopped = stop.clone();
     let work = tokio::spawn(async move {
@@ -168,6 +168,7 @@ async fn pass_until(mut scheduler: Scheduler, service: &Service, clock: &Clock, 
             () = stopped.notified() => return scheduler.stop().await,
         }
         let now = clock();
+        let number = service.enrolment().pass_begins();
         match scheduler.pass(now).await {
             Ok(outcome) => {
                 tell(&outcome);
@@ -177,7 +178,7 @@ async fn pass_until(mut scheduler: Scheduler, service: &Service, clock: &Clock, 
                 if let Some(published) = scheduler.board.published() {
                     let published = published.read().unwrap_or_else(PoisonError::into_inner);
                     tokio::task::block_in_place(|| {
-                        service.manage(Arc::new(managed(&published)));
+                        service.enrolment().publish(Arc::new(managed(&published)), number);
                         told = metrics(&published, &outcome, decisions);
                         told.agent_updates = scheduler.board.outcomes.all();
                         service.fleet_metrics(Arc::new(told.clone()));
@@ -185,6 +186,7 @@ async fn pass_until(mut scheduler: Scheduler, service: &Service, clock: &Clock, 
                 }
             }
             Err(error) => {
+                service.enrolment().fleet_is_unread();
                 tracing::error!("a pass could not be made; nothing starts: {error:#}");
                 health(service, clock(), Some(format!("{error:#}")), last_pass, false);
                 told.is_scheduler = false;
@@ -205,7 +207,8 @@ fn health(
 }
 
 /// What each managed cluster may take now: where its upgrade goes that has started. A cluster whose organisation's policy is not
-/// there, or that may be in a file which cannot be read, may take nothing: nobody knows what its policy says.
+/// there, or that may be in a file which cannot be read, may take nothing: nobody knows what its policy says. Nor may one whose id
+/// a policy names for an organisation in which it is not known.
 fn managed(published: &Published) -> Managed {
     let roster = published.desk.roster();
     let started =
@@ -215,16 +218,24 @@ fn managed(published: &Published) -> Managed {
     let is_lost = |state: &&ClusterState| {
         published.is_partial || !published.policy.organisations.contains_key(&state.organisation)
     };
-    let lost = roster.unmanaged().filter(is_lost);
+    let (lost, free): (Vec<_>, Vec<_>) = roster.unmanaged().partition(is_lost);
+    let mut clusters: HashMap<_, _> = free.into_iter().map(|state| (state.id.clone(), Placed::Unmanaged)).collect();
+    let named = published.policy.named_ids().chain(&published.strays);
+    clusters.extend(named.map(|id| (id.clone(), Placed::NotEnrolled)));
     let allowed = known.chain(lost).map(|state| {
         let to = started.get(state.id.as_str()).map(|upgrade| upgrade.to.clone());
         let platform = match &state.platform {
             Fact::Known(platform) => Some(platform.clone()),
             Fact::Unknown => None,
         };
-        (state.id.clone(), Allowed { from: state.version.clone(), to: to.into_iter().collect(), platform })
+        let allowed = Allowed { from: state.version.clone(), to: to.into_iter().collect(), platform };
+        (state.id.clone(), Placed::Managed(allowed))
     });
-    Managed { clusters: allowed.collect(), hold_others: false }
+    clusters.extend(allowed);
+    for id in &published.left_out {
+        clusters.entry(id.clone()).or_insert(Placed::NotEnrolled);
+    }
+    Managed { clusters, others: published.unknown_clusters }
 }
 
 fn metrics(published: &Published, outcome: &Outcome, decisions: u64) -> FleetMetrics {

@@ -86,10 +86,11 @@ impl Scheduler {
 
     async fn try_pass(&mut self, now: Timestamp) -> anyhow::Result<Outcome> {
         let begun = Instant::now();
+        // Before the store is asked for anything: whom a policy names is held also while the store is away.
+        let policy_changed = self.read_files(now).await?;
         let ttl = (self.settings.pass_every * 3).max(SHORTEST_LEASE);
         let lease = self.store.acquire(LEASE, &self.owner, ttl).await.context("the lease cannot be had")?;
         self.lease.clone_from(&lease);
-        let policy_changed = self.read_files(now).await?;
         if lease.is_some() {
             self.record_list().await?;
         }
@@ -133,11 +134,17 @@ impl Scheduler {
             }
             Err(finding) => anyhow::bail!("{finding}"),
         };
+        if let Some(enrolment) = self.graph.enrolment() {
+            enrolment.hold_named(raw.named_by_policies(), raw.named_by_list());
+        }
         if let Some(link) = &mut self.link {
             link.read(now, &mut raw.list).await?;
         }
         let read = raw.finish();
-        let changed = read.policy != self.read.policy || read.list != self.read.list;
+        let changed = read.policy != self.read.policy
+            || read.list != self.read.list
+            || (read.is_partial, read.unknown_clusters, &read.strays)
+                != (self.read.is_partial, self.read.unknown_clusters, &self.read.strays);
         if read.findings != self.read.findings {
             for finding in read.findings.iter().take(20) {
                 let (place, code, remedy) = (finding.place.to_string(), finding.code, &finding.remedy);
@@ -191,6 +198,9 @@ impl Scheduler {
             inherited: self.read.list.inherited.clone(),
             is_scheduler: false,
             is_partial: self.read.is_partial,
+            unknown_clusters: self.read.unknown_clusters,
+            strays: self.read.strays.clone(),
+            left_out: self.read.list.left_out.clone(),
         }))
     }
 

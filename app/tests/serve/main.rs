@@ -3,6 +3,7 @@
 mod agent;
 mod contract;
 mod explain;
+mod first_contact;
 mod fleet;
 mod guards;
 mod harness;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::automatic::AutomaticReason;
-use super::fleet::FleetReason;
+use super::fleet::{FleetReason, Unplaced};
 use super::ready_reason::ReadyReason;
 use super::{Arch, Channel, ChannelName, Cluster, ClusterId, Platform, Version, Window};
 use crate::finding::Place;
@@ -124,6 +124,11 @@ pub enum Reason {
         /// The release.
         version: Version,
     },
+    /// A fleet may look after the cluster, and no pass has placed it yet.
+    NotEnrolled {
+        /// Why it has no place.
+        why: Unplaced,
+    },
     /// The fleet's policy has something against it.
     Fleet(
         /// What.
@@ -159,6 +164,7 @@ impl Reason {
             Self::PayloadDisputed { .. } => "PayloadDisputed",
             Self::SourceStale { .. } => "SourceStale",
             Self::FleetHolds { .. } => "FleetHolds",
+            Self::NotEnrolled { .. } => "NotEnrolled",
             Self::Fleet(reason) => reason.code(),
             Self::Ready(reason) => reason.code(),
             Self::Automatic(reason) => reason.code(),
@@ -187,6 +193,7 @@ impl Reason {
             | Self::UnknownRelease { .. }
             | Self::SourceStale { .. }
             | Self::FleetHolds { .. }
+            | Self::NotEnrolled { .. }
             | Self::Fleet(_)
             | Self::Ready(_)
             | Self::Automatic(_) => None,
@@ -239,6 +246,7 @@ impl fmt::Display for Reason {
                     "the fleet's policy does not let this cluster take {version} now; `towpath fleet why` says why"
                 )
             }
+            Self::NotEnrolled { why } => write!(f, "this cluster is not enrolled: {why}"),
             Self::Fleet(reason) => reason.fmt(f),
             Self::Ready(reason) => reason.fmt(f),
             Self::Automatic(reason) => reason.fmt(f),

@@ -2,6 +2,7 @@
 
 pub mod automatic;
 mod channel_entry;
+mod enrolled;
 pub(crate) mod fleet;
 mod hard_block;
 mod known_risk;
@@ -12,6 +13,7 @@ mod source_stale;
 mod targeted_block;
 
 pub use channel_entry::ChannelEntry;
+pub use enrolled::Enrolled;
 pub use hard_block::HardBlock;
 pub use known_risk::KnownRisk;
 pub use managed::Managed;

@@ -43,6 +43,10 @@ pub struct ClusterList {
     pub inherited: BTreeMap<Name, Minimum>,
     /// How long releases have run.
     pub soak: Vec<SoakSum>,
+    /// The ids of clusters that were left out because of an error in their entry.
+    pub left_out: BTreeSet<ClusterId>,
+    /// So many parts of the list could not be read, and nobody knows which clusters they name.
+    pub unread: usize,
 }
 
 /// An organisation of a list.
@@ -71,10 +75,15 @@ pub fn read(place: &Place, bytes: &[u8], now: Timestamp) -> (ClusterList, Vec<Fi
     };
     match sections(place, bytes) {
         Ok((sections, mut findings)) => {
+            // A part that cannot be read may be that of the clusters.
+            reading.list.unread += findings.iter().filter(|finding| finding.is_error()).count();
             reading.findings.append(&mut findings);
             reading.sections(place, sections);
         }
-        Err(finding) => reading.findings.push(finding),
+        Err(finding) => {
+            reading.findings.push(finding);
+            reading.list.unread += 1;
+        }
     }
     reading.findings.sort();
     (reading.list, reading.findings)
@@ -118,11 +127,15 @@ impl Reading {
             if entries.len() > max {
                 let problem = format!("{name}: there are {}; at most {max} are taken", entries.len());
                 self.findings.push(Finding::error("too-large", place.clone(), problem, "split the list"));
+                self.list.unread += usize::from(name == "clusters");
                 continue;
             }
             entries.for_each(place, |entry| match entry {
                 Ok((origin, key, node)) => self.entry(name, &origin, key.as_deref(), &node),
-                Err(finding) => self.findings.push(finding),
+                Err(finding) => {
+                    self.findings.push(finding);
+                    self.list.unread += usize::from(name == "clusters");
+                }
             });
             if name == "clusters" {
                 self.sort_clusters();

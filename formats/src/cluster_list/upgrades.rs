@@ -12,7 +12,7 @@ use towpath_core::finding::Finding;
 use super::Reading;
 use crate::graph_data::parse_time;
 use crate::record::{Reader, Record, shown};
-use crate::tree::Node;
+use crate::tree::{Node, Value};
 
 /// The most offers, pools and gates of a cluster.
 const MAX_ITEMS: usize = 1_000;
@@ -20,10 +20,9 @@ const MAX_ITEMS: usize = 1_000;
 impl Reading {
     /// Takes in a cluster, unless there is an error in its entry.
     pub(super) fn cluster(&mut self, reader: &mut Reader, node: &Node) {
-        let Some(cluster) = self.cluster_state(reader, node) else { return };
-        if reader.findings.iter().any(Finding::is_error) {
-            return;
-        }
+        let cluster = self.cluster_state(reader, node);
+        let cluster = cluster.filter(|_| !reader.findings.iter().any(Finding::is_error));
+        let Some(cluster) = cluster else { return self.leave_out(node) };
         if let Some(first) = self.ids.get(&cluster.id) {
             let problem = format!("cluster {} stands here and at {}", cluster.id, self.list.origins[*first]);
             reader.error("duplicate-cluster", node, problem, "keep one of them; the first counts");
@@ -32,6 +31,18 @@ impl Reading {
         self.ids.insert(cluster.id.clone(), self.list.clusters.len());
         self.list.clusters.push(cluster);
         self.list.origins.push(reader.at(node));
+    }
+
+    /// An entry with an error still tells of which cluster it is.
+    fn leave_out(&mut self, node: &Node) {
+        let id = node.get("id").and_then(|node| match &node.value {
+            Value::Text(id) => ClusterId::new(id),
+            _ => None,
+        });
+        match id {
+            Some(id) => drop(self.list.left_out.insert(id)),
+            None => self.list.unread += 1,
+        }
     }
 
     fn cluster_state(&mut self, reader: &mut Reader, node: &Node) -> Option<ClusterState> {

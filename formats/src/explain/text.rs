@@ -208,6 +208,7 @@ pub(crate) fn sentence(reason: &Reason, now: Timestamp) -> (String, Vec<String>)
         | Reason::PayloadDisputed { .. }
         | Reason::SourceStale { .. }
         | Reason::FleetHolds { .. }
+        | Reason::NotEnrolled { .. }
         | Reason::Fleet(_)
         | Reason::Ready(_)
         | Reason::Automatic(_) => (format!("{}.", capital(&reason.to_string())), Vec::new()),

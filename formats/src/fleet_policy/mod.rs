@@ -12,9 +12,10 @@ mod references;
 mod sectors;
 mod upgrade_policy;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use towpath_core::domain::fleet::{ClusterPolicy, FleetPolicy, Name};
+use towpath_core::domain::ClusterId;
+use towpath_core::domain::fleet::{ClusterPolicy, FleetPolicy, Name, UnknownClusters};
 use towpath_core::finding::{Finding, Place};
 
 use crate::SourceFile;
@@ -43,6 +44,10 @@ pub struct PolicyRead {
     pub findings: Vec<Finding>,
     /// The paths of files that could not be read as a whole: what they say is not in the policy.
     pub unreadable: Vec<String>,
+    /// What clusters see that nobody knows, if a file says it; `hold` if files disagree.
+    pub unknown_clusters: Option<UnknownClusters>,
+    /// The ids of clusters whose file names no organisation that exists: the policy lacks them, and they are held.
+    pub strays: BTreeSet<ClusterId>,
     /// What clusters that are read later, from their labels, are held against.
     pub(crate) rules: BTreeMap<Name, Rules>,
     /// How organisations are named.
@@ -105,6 +110,9 @@ struct Reading {
     clusters: Vec<ClusterFile>,
     findings: Vec<Finding>,
     unreadable: Vec<String>,
+    /// What files say of unknown clusters, and the first that said it.
+    unknown_clusters: Option<(UnknownClusters, Place)>,
+    strays: BTreeSet<ClusterId>,
 }
 
 /// What concerns us of a cluster file.
@@ -126,6 +134,9 @@ impl Reading {
     fn file(&mut self, file: &SourceFile) {
         let place = Place::file(file.path.as_str());
         let read = tree::of_yaml(&place, &file.bytes).and_then(|node| kind(&place, &node).map(|kind| (kind, node)));
+        if let Ok((_, node)) = &read {
+            self.unknown_clusters(&place, node);
+        }
         let was_read = match read {
             Ok((Kind::Organisation, node)) => self.organisation(&place, &node),
             Ok((Kind::Cluster, node)) => self.cluster(place, &node),
@@ -136,6 +147,30 @@ impl Reading {
         };
         if !was_read {
             self.unreadable.push(file.path.clone());
+        }
+    }
+
+    /// `unknownClusters`, in any file. What cannot be understood, and what files disagree about, is `hold`.
+    fn unknown_clusters(&mut self, place: &Place, node: &Node) {
+        let Some(node) = node.get("unknownClusters") else { return };
+        let mut reader = Reader::new(place);
+        let text = reader.text(node, "`unknownClusters`");
+        let written = text.and_then(UnknownClusters::parse);
+        if let (Some(text), None) = (text, written) {
+            let problem = format!("`unknownClusters` is {:?}; unknown clusters are held", crate::record::shown(text));
+            reader.error("bad-value", node, problem, "write `hold` or `serve`");
+        }
+        let (written, at) = (written.unwrap_or(UnknownClusters::Hold), reader.at(node));
+        self.findings.append(&mut reader.findings);
+        match &mut self.unknown_clusters {
+            None => self.unknown_clusters = Some((written, at)),
+            Some((first, _)) if *first == written => {}
+            Some((first, first_at)) => {
+                let (here, there) = (written.as_str(), first.as_str());
+                let problem = format!("`unknownClusters` is {here} here and {there} at {first_at}; hold counts");
+                self.findings.push(Finding::warning("unknown-clusters", at, problem, "write the same in all files"));
+                *first = UnknownClusters::Hold;
+            }
         }
     }
 
@@ -192,6 +227,8 @@ impl Reading {
             self.place_cluster(&file);
         }
         let mut read = PolicyRead { unreadable: self.unreadable, findings: self.findings, ..PolicyRead::default() };
+        read.unknown_clusters = self.unknown_clusters.map(|(written, _)| written);
+        read.strays = self.strays;
         read.directory = self.directory;
         for (id, Draft { organisation, rules }) in self.drafts {
             read.policy.organisations.insert(id.clone(), organisation);
@@ -214,6 +251,10 @@ impl Reading {
             let remedy = "correct it, or add the organisation's file";
             let place = file.organisation.place.clone();
             self.findings.push(Finding::error("unknown-organisation", place, problem, remedy));
+            self.strays.extend(file.entry.get("id").and_then(|node| match &node.value {
+                Value::Text(id) => ClusterId::new(id),
+                _ => None,
+            }));
             return;
         };
         let entry = organisation::cluster(&file.place, &file.entry, &mut self.known, &draft.rules, &mut self.findings);

@@ -28,7 +28,7 @@ const MAX_LABELS: usize = 64;
 const MAX_TOLD: usize = 8;
 
 /// Fields that have a meaning here, and those that AUS users have for other tools.
-const FIELDS: [&str; 28] = [
+const FIELDS: [&str; 29] = [
     "name",
     "orgId",
     "environment",
@@ -41,6 +41,7 @@ const FIELDS: [&str; 28] = [
     "inheritVersionData",
     "publishVersionData",
     "sharedMutexes",
+    "unknownClusters",
     "disable",
     "ausClusterHealthChecks",
     "$schema",
@@ -205,9 +206,11 @@ pub(crate) fn cluster(
     let mut reader = Reader::new(place);
     let fields = ["name", "id", "serverUrl", "upgradePolicy"];
     let entry = reader.record(node, "a cluster", &fields).and_then(|record| {
-        let name = reader.required(record, "name", "add `name: <cluster>`")?;
-        let name: Name = reader.name(name, "a cluster's name")?.into();
         let id = record.get("id").and_then(|node| cluster_id(&mut reader, node));
+        let name = reader.required(record, "name", "add `name: <cluster>`");
+        let name = name.and_then(|node| reader.name(node, "a cluster's name"));
+        // An entry that lacks a name is still about the cluster with its id, and holds it back.
+        let name: Name = name.or(id.as_ref().map(ClusterId::as_str))?.into();
         let policy = policy(&mut reader, known, rules, record);
         Some(ClusterPolicy { name, id, policy, problems: Vec::new(), origin: reader.at(node) })
     });

@@ -50,7 +50,9 @@ pub(super) fn measure(binary: &Path, scratch: &Scratch) -> anyhow::Result<()> {
 
 /// An organisation of five sectors in a row, with policies by label. Nothing has soaked, so nothing starts.
 pub(super) fn organisation() -> String {
-    let mut text = format!("name: {ORGANISATION}\norgId: {ORGANISATION}\nblockedVersions:\n- ^.*-rc\\..*$\nsectors:\n");
+    let mut text = format!(
+        "name: {ORGANISATION}\norgId: {ORGANISATION}\nunknownClusters: serve\nblockedVersions:\n- ^.*-rc\\..*$\nsectors:\n"
+    );
     for (at, sector) in SECTORS.iter().enumerate() {
         let after = SECTORS[..at].last().map(|name| format!(", dependencies: [{{name: {name}}}]")).unwrap_or_default();
         line(&mut text, format_args!("- {{name: {sector}{after}}}"));

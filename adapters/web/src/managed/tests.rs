@@ -81,8 +81,18 @@ impl Served {
     }
 
     fn manage(&self, id: &str, from: &str, to: &[&str]) {
-        self.service
-            .manage(Arc::new(Managed { clusters: [(cluster_id(id), allowed(from, to))].into(), ..Managed::default() }));
+        self.publish_now([(cluster_id(id), allowed(from, to))]);
+    }
+
+    /// A pass has found that these are managed, and that others see the graph.
+    fn publish_now(&self, managed: impl IntoIterator<Item = (ClusterId, Allowed)>) {
+        let clusters = managed.into_iter().map(|(id, allowed)| (id, Placed::Managed(allowed))).collect();
+        self.publish(Managed { clusters, others: UnknownClusters::Serve });
+    }
+
+    fn publish(&self, managed: Managed) {
+        let pass = self.service.enrolment().pass_begins();
+        self.service.enrolment().publish(Arc::new(managed), pass);
     }
 
     /// The answer's headers and text, and whether it was at hand.
@@ -175,7 +185,7 @@ proptest! {
             let id = format!("cluster-{number}");
             let graph = graph_of(&starts, &edges);
             let expected = expected(&graph, &id, platform, &allowed, at(minutes));
-            served.service.manage(Arc::new(Managed { clusters: [(cluster_id(&id), allowed)].into(), ..Managed::default() }));
+            served.publish_now([(cluster_id(&id), allowed)]);
             let query = format!("id={id}{}", platform.map(|name| format!("&platform={name}")).unwrap_or_default());
             for gzip in [false, true] {
                 let (headers, first, _) = served.ask(&query, gzip);
@@ -199,8 +209,46 @@ fn others_get_the_very_same_bytes_and_ids_are_compared_exactly() {
     }
     assert_eq!(managing.edges("id=Cluster-1"), [""; 0]);
     assert_eq!(managing.edges("id=%43luster-1"), [""; 0], "the same id, written otherwise");
-    managing.service.manage(Arc::default());
+    managing.publish_now([]);
     assert_eq!(plain.ask("id=Cluster-1", false).1, managing.ask("id=Cluster-1", false).1, "managed no longer");
+}
+
+#[test]
+fn whom_nobody_knows_is_held_with_a_reason_and_counted() {
+    let (plain, served) = (Served::new(old_graph(), at(6000)), Served::new(old_graph(), at(6000)));
+    let counted = |served: &Served| {
+        let metrics = crate::operations::metrics(&served.service).into_body();
+        let text = String::from_utf8(read(metrics).to_vec()).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix("towpath_graph_not_enrolled_total "));
+        line.unwrap().parse::<u64>().unwrap()
+    };
+    served.service.enrolment().start();
+    let clusters = [(cluster_id("named"), Placed::NotEnrolled), (cluster_id("unmanaged"), Placed::Unmanaged)];
+    for others in [None, Some(UnknownClusters::Hold), Some(UnknownClusters::Serve)] {
+        if let Some(others) = others {
+            served.publish(Managed { clusters: clusters.clone().into(), others });
+        }
+        for (id, is_held) in
+            [("named", true), ("unmanaged", others.is_none()), ("stranger", others != Some(UnknownClusters::Serve))]
+        {
+            for gzip in [false, true] {
+                let before = counted(&served);
+                let query = format!("id={id}");
+                let (ours, theirs) = (served.ask(&query, gzip), plain.ask(&query, gzip));
+                match is_held {
+                    true => assert_eq!(served.edges(&query), [""; 0], "{id} {others:?}"),
+                    // The very same bytes as without a fleet.
+                    false => assert_eq!((ours.0, ours.1.clone()), (theirs.0, theirs.1.clone()), "{id} {others:?}"),
+                }
+                let nodes = |text: &str| text.matches("\"payload\"").count();
+                assert_eq!(nodes(&ours.1), nodes(&theirs.1), "all releases are there");
+                assert_eq!(counted(&served) - before, if is_held { 2 } else { 0 }, "{id} {others:?}");
+            }
+        }
+        let (ours, theirs) = (served.ask("platform=GCP", true), plain.ask("platform=GCP", true));
+        assert_eq!((ours.0, ours.1), (theirs.0, theirs.1), "clients without an id are served as ever");
+    }
+    assert_eq!(counted(&plain), 0);
 }
 
 #[test]
@@ -230,8 +278,7 @@ fn what_is_shown_changes_with_what_is_allowed_and_so_does_the_tag() {
 fn held_clusters_share_one_answer() {
     let served = Served::new(old_graph(), at(6000));
     let ids = (0..10_000).map(|number| format!("cluster-{number}"));
-    let clusters = ids.map(|id| (cluster_id(&id), allowed("4.9.1", &[]))).collect();
-    served.service.manage(Arc::new(Managed { clusters, ..Managed::default() }));
+    served.publish_now(ids.map(|id| (cluster_id(&id), allowed("4.9.1", &[]))));
     let missing = (0..10_000).filter(|number| !served.ask(&format!("id=cluster-{number}"), true).2).count();
     assert_eq!(missing, 1);
 }

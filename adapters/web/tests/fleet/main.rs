@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use towpath_core::domain::fleet::{AgentOutcome, HoldCode, UpgradeState};
+use towpath_core::domain::fleet::{AgentOutcome, HoldCode, UnknownClusters, UpgradeState};
 use towpath_web::{
-    Allowed, ClusterCount, Filter, FleetAnswer, FleetHealth, FleetMetrics, FleetRequest, Limits, Managed,
+    Allowed, ClusterCount, Filter, FleetAnswer, FleetHealth, FleetMetrics, FleetRequest, Limits, Managed, Placed,
     RemainingSoak, TokenKeys,
 };
 
@@ -343,8 +343,11 @@ fn a_large_graph_arrives_whole_at_a_managed_cluster() {
         to: to.iter().map(|to| to.parse().unwrap()).collect(),
         platform: None,
     };
-    let clusters = [(cluster("a"), allowed(&["4.20.9"])), (cluster("b"), allowed(&[]))];
-    door.service.manage(Arc::new(Managed { clusters: clusters.into(), ..Managed::default() }));
+    let managed = |to: &[&str]| Placed::Managed(allowed(to));
+    let clusters = [(cluster("a"), managed(&["4.20.9"])), (cluster("b"), managed(&[]))].into();
+    let enrolment = door.service.enrolment();
+    let pass = enrolment.pass_begins();
+    enrolment.publish(Arc::new(Managed { clusters, others: UnknownClusters::Serve }), pass);
     for (id, expected) in [("a", 1), ("b", 0), ("a", 1), ("b", 0)] {
         let seen = door.get(&format!("/api/upgrades_info/graph?channel=big&id={id}"));
         assert_eq!(seen.json()["edges"].as_array().unwrap().len(), expected);

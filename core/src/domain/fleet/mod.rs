@@ -5,6 +5,7 @@
 
 pub mod agent_update;
 mod calendar;
+pub mod enrolment;
 pub mod hold;
 pub mod policy;
 pub mod reason;
@@ -18,6 +19,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use agent_update::{AgentOutcome, AgentUpdate};
+pub use enrolment::{UnknownClusters, Unplaced};
 pub use hold::{Hold, HoldCode};
 pub use policy::{ClusterPolicy, FleetPolicy, Organisation, Parallel, PolicyDefault, Sector, UpgradePolicy};
 pub use reason::{Days, FleetReason};
