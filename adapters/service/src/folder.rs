@@ -32,7 +32,15 @@ const MAX_TOLD: usize = 10;
 pub(crate) struct Folder {
     path: PathBuf,
     /// Held while we live.
-    _lock: File,
+    lock: File,
+}
+
+impl Drop for Folder {
+    /// A child that is being started has our descriptors until it runs its program, and would hold the lock with them.
+    fn drop(&mut self) {
+        // If that fails, the lock ends with the last descriptor.
+        let _ = self.lock.unlock();
+    }
 }
 
 /// A report that was found: its number, its name, and itself.
@@ -51,7 +59,7 @@ impl Folder {
             TryLockError::WouldBlock => unusable(io::Error::other("another towpath uses it")),
             TryLockError::Error(error) => unusable(error),
         })?;
-        Ok(Self { path: path.to_owned(), _lock: lock })
+        Ok(Self { path: path.to_owned(), lock })
     }
 
     /// What waits there, by number. What is broken is set aside, and told; what was never finished is removed: nobody was told that it waits.
