@@ -2,6 +2,8 @@
 
 mod agent;
 mod contract;
+mod doors;
+mod drain;
 mod explain;
 mod fleet;
 mod guards;
