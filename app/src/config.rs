@@ -3,6 +3,7 @@
 //! Flags win over the environment (clap sees to that), both over the file, all over the defaults, which stand in
 //! one place: [`Settings`].
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
@@ -13,7 +14,7 @@ use anyhow::{Context, bail};
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use towpath_formats::graph_data::parse_time;
-use towpath_web::Limits;
+use towpath_web::{Admission, AllowedHosts, Limits, REPORTS_PER_MINUTE, TrustedProxies};
 
 use crate::sources::SourceSettings;
 use crate::sources::address::Intervals;
@@ -112,6 +113,22 @@ pub(crate) struct ServeOptions {
     /// Take at most so many connections at once.
     #[arg(long, env = "TOWPATH_MAX_CONNECTIONS", value_name = "N")]
     pub(crate) max_connections: Option<usize>,
+    /// Take at most so many connections of one address at once; 0: no limit. Half of all places unless this says otherwise.
+    #[arg(long, env = "TOWPATH_MAX_CONNECTIONS_PER_ADDRESS", value_name = "N")]
+    pub(crate) max_connections_per_address: Option<usize>,
+    /// Proxies that tell for whom they ask (X-Forwarded-For, Forwarded): addresses and networks, with commas. Their own address has no limit.
+    #[arg(long, env = "TOWPATH_TRUSTED_PROXIES", value_name = "CIDR,…")]
+    pub(crate) trusted_proxies: Option<String>,
+    /// Answer only requests whose Host is one of these names, `localhost` or an IP address; `*`: any. On loopback no other name is answered unless this
+    /// says so; elsewhere any is.
+    #[arg(long, env = "TOWPATH_ALLOWED_HOSTS", value_name = "NAME,…")]
+    pub(crate) allowed_hosts: Option<String>,
+    /// When told to stop, take connections for so long, while /readyz says 503; 0: stop listening at once.
+    #[arg(long, env = "TOWPATH_DRAIN_SECONDS", value_name = "SECONDS")]
+    pub(crate) drain_seconds: Option<u64>,
+    /// Take at most so many reports of one cluster in a minute; 0: no limit.
+    #[arg(long, env = "TOWPATH_REPORTS_PER_MINUTE", value_name = "N")]
+    pub(crate) reports_per_minute: Option<u32>,
     /// Close a connection that has not sent a whole request, or has taken nothing of its answer, for so long.
     #[arg(long, env = "TOWPATH_CLIENT_TIMEOUT_SECONDS", value_name = "SECONDS")]
     pub(crate) client_timeout_seconds: Option<u64>,
@@ -157,9 +174,34 @@ pub(crate) struct Settings {
     pub(crate) fleet: Option<FleetSettings>,
     pub(crate) token_keys: Option<PathBuf>,
     pub(crate) limits: Limits,
+    /// How many connections one address may have, as it was typed: half of all places follows from what there is room for.
+    pub(crate) for_one_address: ForOneAddress,
+    pub(crate) trusted_proxies: Option<String>,
+    pub(crate) allowed_hosts: Option<String>,
+    pub(crate) reports_per_minute: u32,
     pub(crate) log: String,
     pub(crate) log_format: LogFormat,
     pub(crate) now: Option<Timestamp>,
+}
+
+/// How many connections one address may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ForOneAddress {
+    /// Half of all places.
+    Half,
+    AtMost(usize),
+    NoLimit,
+}
+
+impl ForOneAddress {
+    /// Of so many places in all.
+    pub(crate) fn of(self, all: usize) -> Option<usize> {
+        match self {
+            Self::Half => Some(all.div_ceil(2)),
+            Self::AtMost(most) => Some(most),
+            Self::NoLimit => None,
+        }
+    }
 }
 
 /// A fleet to look after.
@@ -238,6 +280,11 @@ impl ServeOptions {
             ocm_token: self.ocm_token.or(other.ocm_token),
             poll_seconds: self.poll_seconds.or(other.poll_seconds),
             max_connections: self.max_connections.or(other.max_connections),
+            max_connections_per_address: self.max_connections_per_address.or(other.max_connections_per_address),
+            trusted_proxies: self.trusted_proxies.or(other.trusted_proxies),
+            allowed_hosts: self.allowed_hosts.or(other.allowed_hosts),
+            drain_seconds: self.drain_seconds.or(other.drain_seconds),
+            reports_per_minute: self.reports_per_minute.or(other.reports_per_minute),
             client_timeout_seconds: self.client_timeout_seconds.or(other.client_timeout_seconds),
             log: self.log.or(other.log),
             log_format: self.log_format.or(other.log_format),
@@ -254,6 +301,16 @@ impl ServeOptions {
             within("maxConnections", self.max_connections.unwrap_or(defaults.connections), 1..=1_000_000)?;
         let timeout = self.client_timeout_seconds.map(|seconds| within("clientTimeoutSeconds", seconds, 1..=3_600));
         let timeout = timeout.transpose()?.map(Duration::from_secs);
+        let for_one_address = match self.max_connections_per_address {
+            None => ForOneAddress::Half,
+            Some(0) => ForOneAddress::NoLimit,
+            Some(most) => ForOneAddress::AtMost(within("maxConnectionsPerAddress", most, 0..=1_000_000)?),
+        };
+        let drain = self.drain_seconds.map(|seconds| within("drainSeconds", seconds, 0..=3_600)).transpose()?;
+        let reports = within("reportsPerMinute", self.reports_per_minute.unwrap_or(REPORTS_PER_MINUTE), 0..=60_000)?;
+        let wrong = |name: &'static str| move |problem: String| anyhow::anyhow!("--{name}: {problem}");
+        self.trusted_proxies.as_deref().map(TrustedProxies::parse).transpose().map_err(wrong("trusted-proxies"))?;
+        self.allowed_hosts.as_deref().map(AllowedHosts::parse).transpose().map_err(wrong("allowed-hosts"))?;
         Ok(Settings {
             listen: self.listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080))),
             sources,
@@ -262,10 +319,16 @@ impl ServeOptions {
             token_keys: self.token_keys,
             limits: Limits {
                 connections,
+                connections_per_address: for_one_address.of(connections),
+                drain: drain.map_or(defaults.drain, Duration::from_secs),
                 head_timeout: timeout.unwrap_or(defaults.head_timeout),
                 write_timeout: timeout.unwrap_or(defaults.write_timeout),
                 ..defaults
             },
+            for_one_address,
+            trusted_proxies: self.trusted_proxies,
+            allowed_hosts: self.allowed_hosts,
+            reports_per_minute: reports,
             log: self.log.unwrap_or_else(|| "info".to_owned()),
             log_format: self.log_format.unwrap_or(LogFormat::Text),
             now: self
@@ -301,6 +364,27 @@ impl ServeOptions {
     }
 }
 
+impl Settings {
+    /// The files with secrets in them.
+    pub(crate) fn secret_files(&self) -> impl Iterator<Item = &Path> {
+        let ocm = self.fleet.iter().filter_map(|fleet| fleet.ocm.as_ref()).map(|(_, token)| token);
+        let files = self.token_keys.iter().chain(ocm).chain(&self.sources.access.registry_auth_file);
+        files.map(PathBuf::as_path)
+    }
+
+    /// What a request's head has to say. On loopback, a page in a browser of this machine could read us under a name of its own.
+    pub(crate) fn admission(&self) -> anyhow::Result<Admission> {
+        let wrong = |problem: String| anyhow::anyhow!(problem);
+        let hosts = match (&self.allowed_hosts, self.listen.ip().is_loopback()) {
+            (Some(hosts), _) => AllowedHosts::parse(hosts).map_err(wrong)?,
+            (None, true) => AllowedHosts::Names(BTreeSet::new()),
+            (None, false) => AllowedHosts::Any,
+        };
+        let proxies = self.trusted_proxies.as_deref().map(TrustedProxies::parse).transpose().map_err(wrong)?;
+        Ok(Admission { hosts, proxies: proxies.unwrap_or_default() })
+    }
+}
+
 pub(crate) fn within<N: PartialOrd + fmt::Display>(
     name: &str,
     value: N,
@@ -326,6 +410,19 @@ impl fmt::Display for Settings {
         writeln!(f, "pollSeconds: {}", self.intervals.local.as_secs())?;
         writeln!(f, "refreshSeconds: {}", self.intervals.remote.as_secs())?;
         writeln!(f, "maxConnections: {}", self.limits.connections)?;
+        match self.for_one_address {
+            ForOneAddress::Half => writeln!(f, "# maxConnectionsPerAddress: half of all places")?,
+            ForOneAddress::AtMost(most) => writeln!(f, "maxConnectionsPerAddress: {most}")?,
+            ForOneAddress::NoLimit => writeln!(f, "maxConnectionsPerAddress: 0")?,
+        }
+        self.trusted_proxies.iter().try_for_each(|proxies| writeln!(f, "trustedProxies: {proxies:?}"))?;
+        match (&self.allowed_hosts, self.listen.ip().is_loopback()) {
+            (Some(hosts), _) => writeln!(f, "allowedHosts: {hosts:?}")?,
+            (None, true) => writeln!(f, "# allowedHosts: localhost and IP addresses, on loopback")?,
+            (None, false) => writeln!(f, "# allowedHosts: any")?,
+        }
+        writeln!(f, "drainSeconds: {}", self.limits.drain.as_secs())?;
+        writeln!(f, "reportsPerMinute: {}", self.reports_per_minute)?;
         writeln!(f, "clientTimeoutSeconds: {}", self.limits.head_timeout.as_secs())?;
         writeln!(f, "log: {:?}", self.log)?;
         let format = if self.log_format == LogFormat::Json { "json" } else { "text" };
@@ -386,6 +483,8 @@ mod tests {
         let signed = options.signatures.take().is_some() && options.keyring.take().is_some();
         assert!(signed && options.signature_policy.take().is_some() && options.registry_auth_file.take().is_some());
         assert!(options.now.take().is_some());
+        assert!(options.trusted_proxies.take().is_some() && options.allowed_hosts.take().is_some());
+        assert!(options.max_connections_per_address.take().is_some());
         let fleet =
             options.fleet.take().is_some() && options.clusters.take().is_some() && options.store.take().is_some();
         let rest =
@@ -397,7 +496,7 @@ mod tests {
     #[test]
     fn what_is_printed_can_be_read_back() {
         let typed =
-            parse_file("listen: 0.0.0.0:1\ngraphData: a b\nreleases: r\nnow: 2026-01-01T00:00Z\nlogFormat: json")
+            parse_file("listen: 0.0.0.0:1\nmaxConnectionsPerAddress: 0\ntrustedProxies: 10.0.0.0/8\nallowedHosts: a.b\ngraphData: a b\nreleases: r\nnow: 2026-01-01T00:00Z\nlogFormat: json")
                 .unwrap();
         let printed = typed.validated().unwrap().to_string();
         assert_eq!(parse_file(&printed).unwrap().validated().unwrap().to_string(), printed);
@@ -409,6 +508,7 @@ mod tests {
         let file = parse_file("listen: 0.0.0.0:2\nmaxConnections: 7").unwrap();
         let settings = flags.or(file).validated().unwrap();
         assert_eq!((settings.listen.port(), settings.limits.connections), (1, 7));
+        assert_eq!(settings.limits.connections_per_address, Some(4), "half of them");
     }
 
     #[test]
@@ -416,6 +516,14 @@ mod tests {
         assert!(parse_file("listne: x").unwrap_err().to_string().contains("listne"));
         for half in ["graphData: x", "releases: x"] {
             assert!(parse_file(half).unwrap().validated().unwrap_err().to_string().contains("; add --"));
+        }
+        for (text, expected) in [
+            ("trustedProxies: 10.0.0.0/99", "--trusted-proxies: \"10.0.0.0/99\" is not a network"),
+            ("allowedHosts: http://x", "--allowed-hosts: \"http://x\" is not a host name"),
+            ("drainSeconds: 3601", "it can be 0 to 3600"),
+        ] {
+            let error = parse_file(text).unwrap().validated().unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
         }
         assert!(parse_file("now: tomorrow").unwrap().validated().is_err());
         for number in ["maxConnections: 0", "pollSeconds: 0", "clientTimeoutSeconds: 18446744073709551615"] {

@@ -3,6 +3,7 @@
 mod agent;
 mod cli;
 mod config;
+mod descriptors;
 mod duration;
 mod example;
 mod explain;
@@ -13,6 +14,7 @@ mod mirror;
 mod path;
 mod ready;
 mod releases;
+mod secrets;
 mod serve;
 mod signatures;
 mod sources;

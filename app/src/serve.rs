@@ -9,24 +9,28 @@ use tokio::signal::unix::{SignalKind, signal};
 use towpath_web::{Clock, ReloadDoor, ReloadRequest, Server, Service};
 
 use crate::config::Settings;
-use crate::{cli, example, fleet, sources};
+use crate::{cli, descriptors, example, fleet, secrets, sources};
 
 /// Serves until told to stop.
-pub(crate) fn run(settings: Settings) -> anyhow::Result<()> {
-    raise_file_limit();
+pub(crate) fn run(mut settings: Settings) -> anyhow::Result<()> {
+    let lowered = fit_into_descriptors(&mut settings)?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().context("the runtime cannot be started")?;
-    runtime.block_on(serve(settings))
+    runtime.block_on(serve(settings, lowered))
 }
 
-async fn serve(settings: Settings) -> anyhow::Result<()> {
+async fn serve(settings: Settings, lowered: Option<String>) -> anyhow::Result<()> {
     let service = Service::new(clock(&settings), env!("CARGO_PKG_VERSION"));
+    service.limit_reports(settings.reports_per_minute);
+    secrets::warn_of_open_files(settings.secret_files());
     let server = Server::bind(settings.listen, service.clone(), settings.limits);
     let server =
         server.await.with_context(|| format!("cannot listen on {}; choose another with --listen", settings.listen))?;
+    let server = server.admitting(settings.admission()?);
     let address = server.address()?;
     tracing::info!(%address, version = env!("CARGO_PKG_VERSION"), "listening");
 
+    lowered.iter().for_each(|lowered| tracing::warn!("{lowered}"));
     let beside = |fleet| crate::fleet::run::beside(service.clone(), fleet, clock(&settings));
     let fleet = settings.fleet.clone().map(beside).transpose()?;
     let loaded = Arc::new(tokio::sync::Notify::new());
@@ -45,8 +49,10 @@ async fn serve(settings: Settings) -> anyhow::Result<()> {
     if settings.sources.is_example() {
         loaded.notified().await;
         cli::print(&example::welcome(address, &service))?;
+        lowered.map_or(Ok(()), |lowered| cli::print(&format!("{lowered}\n\n")))?;
     }
-    server.serve(stop_signal()?).await.context("the server's threads cannot be started")?;
+    let (stop, at_once) = (signals(1)?, signals(2)?);
+    server.serve_until(stop, at_once).await.context("the server's threads cannot be started")?;
     if let Some(fleet) = fleet {
         fleet.stop().await;
     }
@@ -63,13 +69,23 @@ fn clock(settings: &Settings) -> Clock {
 }
 
 pub(crate) fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
+    let stop = signals(1)?;
+    Ok(async move {
+        stop.await;
+        tracing::info!("stopping: no new connections, open requests may end");
+    })
+}
+
+/// Waits for so many signals to stop.
+fn signals(count: usize) -> anyhow::Result<impl Future<Output = ()>> {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     Ok(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
+        for _ in 0..count {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
         }
-        tracing::info!("stopping: no new connections, open requests may end");
     })
 }
 
@@ -83,12 +99,21 @@ async fn prepare_loop(service: Arc<Service>) {
     }
 }
 
-/// Connections need descriptors; shells often allow a thousand.
-fn raise_file_limit() {
-    use rustix::process::{Resource, getrlimit, setrlimit};
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    if let Err(error) = setrlimit(Resource::Nofile, limit) {
-        tracing::debug!(%error, "the limit of open files could not be raised");
-    }
+/// Takes no more connections than there are descriptors for, and says so if that is less than was wanted.
+fn fit_into_descriptors(settings: &mut Settings) -> anyhow::Result<Option<String>> {
+    let limit = descriptors::raised_limit();
+    let cores = std::thread::available_parallelism()?.get();
+    let wanted = settings.limits.connections;
+    let budget = descriptors::budget(wanted, limit, cores)?;
+    settings.limits.connections = budget.connections;
+    settings.limits.connections_per_address = settings.for_one_address.of(budget.connections);
+    settings.limits.mirrored_pieces = budget.mirrored_pieces;
+    let lowered = (budget.connections < wanted).then(|| {
+        format!(
+            "At most {} connections at once instead of {wanted}: the limit of open files is {} (ulimit -n).",
+            budget.connections,
+            limit.unwrap_or_default(),
+        )
+    });
+    Ok(lowered)
 }

@@ -12,6 +12,8 @@ pub mod finding;
 pub mod intake;
 pub mod lint;
 pub mod plan;
+pub mod rate;
+pub mod repeats;
 pub mod retry;
 pub mod rules;
 pub mod signatures;

@@ -1,6 +1,7 @@
 //! A connection that does not wait for ever, and does not copy what the page cache holds.
 //!
-//! A peer that takes nothing for too long is cut off.
+//! A peer that takes nothing for too long is cut off. When the server ends, a connection that is idle ends as if its client had closed it: only once
+//! everything that the client has sent is read.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -13,6 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep_until};
 
+use crate::ending::Talk;
 use crate::page_cache::PageCache;
 
 /// A stream whose writes must make progress.
@@ -20,13 +22,23 @@ pub(crate) struct Patient {
     stream: TcpStream,
     page_cache: Arc<PageCache>,
     patience: Duration,
+    talk: Arc<Talk>,
+    last: Last,
     /// Runs while a write waits.
     deadline: Option<Pin<Box<Sleep>>>,
 }
 
+/// What happened last on a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Last {
+    Nothing,
+    Read,
+    Written,
+}
+
 impl Patient {
-    pub(crate) fn new(stream: TcpStream, page_cache: Arc<PageCache>, patience: Duration) -> Self {
-        Self { stream, page_cache, patience, deadline: None }
+    pub(crate) fn new(stream: TcpStream, page_cache: Arc<PageCache>, patience: Duration, talk: Arc<Talk>) -> Self {
+        Self { stream, page_cache, patience, talk, last: Last::Nothing, deadline: None }
     }
 
     /// Writes what comes before the first mirrored part, or that part from its file, or all of it.
@@ -66,6 +78,7 @@ impl Patient {
     /// Passes on what a write came to; one that waits gets a deadline, one that moves loses it.
     fn watch<T>(&mut self, cx: &mut Context<'_>, progress: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if progress.is_ready() {
+            self.last = Last::Written;
             self.deadline = None;
             return progress;
         }
@@ -80,7 +93,15 @@ impl Patient {
 
 impl AsyncRead for Patient {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buf)
+        let before = buf.filled().len();
+        let progress = Pin::new(&mut self.stream).poll_read(cx, buf);
+        match (&progress, self.last) {
+            (Poll::Ready(_), _) if buf.filled().len() > before => self.last = Last::Read,
+            // To hyper, this is the client that will ask no more.
+            (Poll::Pending, Last::Written) if self.talk.is_over() => return Poll::Ready(Ok(())),
+            _ => {}
+        }
+        progress
     }
 }
 

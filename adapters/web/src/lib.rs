@@ -2,10 +2,13 @@
 //!
 //! The graph path sits directly on hyper: at a static file's speed, a router would be most of the cost.
 
+mod admission;
 mod body;
 mod chart_shelf;
 mod connection;
+mod ending;
 mod enrolment;
+mod entrance;
 mod explain;
 mod fleet;
 mod graph;
@@ -15,6 +18,7 @@ mod metrics;
 mod operations;
 mod page_cache;
 mod path;
+mod places;
 mod probes;
 mod ready;
 mod reload;
@@ -24,15 +28,20 @@ mod snapshot;
 mod sources;
 mod workers;
 
-use std::sync::Arc;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use http::request::Parts;
-use http::{Method, Response, StatusCode, header};
+use http::{HeaderValue, Method, Response, StatusCode, header};
 use hyper::body::Incoming;
 use jiff::Timestamp;
+use towpath_core::domain::ClusterId;
 use towpath_core::finding::Finding;
+use towpath_core::rate::{Rate, Rates};
 
+pub use admission::{Admission, AllowedHosts, TrustedProxies};
 pub use body::AnswerBody;
 pub use enrolment::{Enrolment, PassNumber};
 pub use fleet::{
@@ -101,7 +110,16 @@ pub struct Service {
     sources: ArcSwapOption<Vec<SourceHealth>>,
     signatures: ArcSwapOption<SignatureHealth>,
     reload_door: ArcSwapOption<ReloadDoor>,
+    ending: Arc<ending::Ending>,
+    started: Instant,
+    /// How often each cluster reports; none where there is no limit.
+    report_rates: Mutex<Option<Rates<ClusterId>>>,
 }
+
+/// Reports of one cluster in a minute, unless the app says otherwise. An agent sends at most six.
+pub const REPORTS_PER_MINUTE: u32 = 60;
+/// The most clusters whose reports are counted.
+const MAX_COUNTED_CLUSTERS: usize = 100_000;
 
 /// How the last attempt to load a graph ended.
 #[derive(Debug, Clone)]
@@ -133,6 +151,9 @@ impl Service {
             sources: ArcSwapOption::empty(),
             signatures: ArcSwapOption::empty(),
             reload_door: ArcSwapOption::empty(),
+            ending: Arc::default(),
+            started: Instant::now(),
+            report_rates: Mutex::new(report_rates(REPORTS_PER_MINUTE)),
             clock,
         })
     }
@@ -213,6 +234,17 @@ impl Service {
         }
     }
 
+    /// Takes so many reports of one cluster in a minute; 0 is no limit.
+    pub fn limit_reports(&self, per_minute: u32) {
+        *self.report_rates.lock().unwrap_or_else(PoisonError::into_inner) = report_rates(per_minute);
+    }
+
+    /// Counts a report of a cluster. How long it has to wait, if it reports too often.
+    pub(crate) fn count_report(&self, cluster: &ClusterId) -> Result<(), Duration> {
+        let mut rates = self.report_rates.lock().unwrap_or_else(PoisonError::into_inner);
+        rates.as_mut().map_or(Ok(()), |rates| rates.take(cluster, self.started.elapsed()))
+    }
+
     /// Serves the fleet from the next request on; again, to change its keys.
     pub fn fleet(&self, fleet: Fleet) {
         self.fleet.store(Some(Arc::new(fleet)));
@@ -240,11 +272,26 @@ impl Service {
         incoming: Incoming,
         around: &Surroundings,
     ) -> Response<AnswerBody> {
-        let mut response = self.answer_now_or_later(request, incoming, around).await;
+        self.answer_now_or_later(request, incoming, around).await
+    }
+
+    /// Adds what every answer has.
+    pub(crate) fn dressed(
+        &self,
+        request: &Parts,
+        mut response: Response<AnswerBody>,
+        client: Option<IpAddr>,
+    ) -> Response<AnswerBody> {
         let id = self.request_ids.of(&request.headers);
         let (method, path, status) = (&request.method, request.uri.path(), response.status().as_u16());
-        tracing::debug!(request_id = ?id, %method, path, status, "answered");
-        response.headers_mut().insert(body::REQUEST_ID, id);
+        let client = client.map(tracing::field::display);
+        tracing::debug!(request_id = ?id, %method, path, status, client, "answered");
+        let headers = response.headers_mut();
+        headers.insert(body::REQUEST_ID, id);
+        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        if self.ending.has_come_to(ending::Stage::Draining) {
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
         response
     }
 
@@ -337,7 +384,7 @@ impl Service {
             | "/readyz"
             | "/metrics" => {
                 let mut response = body::error(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "use GET or HEAD");
-                response.headers_mut().insert(header::ALLOW, http::HeaderValue::from_static("GET, HEAD"));
+                response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
                 response
             }
             _ => body::error(
@@ -347,4 +394,8 @@ impl Service {
             ),
         })
     }
+}
+
+fn report_rates(per_minute: u32) -> Option<Rates<ClusterId>> {
+    Rate::per_minute(per_minute).map(|rate| Rates::new(rate, MAX_COUNTED_CLUSTERS))
 }

@@ -5,16 +5,18 @@ use serde_json::json;
 use towpath_formats::fleet_json;
 
 use crate::body::{self, AnswerBody};
+use crate::ending::Stage;
 use crate::{Reload, ReloadResult, Service, signatures, sources};
 
 /// How many findings a readiness answer shows.
 const MAX_FINDINGS: usize = 50;
+const DRAINING: &str = "not ready: draining, the service is about to stop";
 
 pub(crate) fn liveness() -> Response<AnswerBody> {
     body::json(StatusCode::OK, json!({"status": "alive"}).to_string())
 }
 
-/// Ready as soon as there is a graph to serve; a reload that failed since is shown, and does not take that away.
+/// Ready as soon as there is a graph to serve, and until the service is told to stop; a reload that failed since is shown, and does not take that away.
 pub(crate) fn readiness(service: &Service) -> Response<AnswerBody> {
     let snapshot = service.snapshot();
     let reload = service.reload.load();
@@ -29,12 +31,17 @@ pub(crate) fn readiness(service: &Service) -> Response<AnswerBody> {
             "blocks": snapshot.graph().blocks().len(),
         })
     });
-    let status = if graph.is_some() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let is_draining = service.ending.has_come_to(Stage::Draining);
+    let is_ready = graph.is_some() && !is_draining;
+    let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let health = service.sources.load();
     let health = health.as_deref().map(Vec::as_slice).unwrap_or_default();
     let complaint = sources::complaint(health, service.now()).filter(|_| graph.is_some());
     let text = json!({
-        "status": complaint.unwrap_or_else(|| word(graph.is_some(), &reload).to_owned()),
+        "status": match is_draining {
+            true => DRAINING.to_owned(),
+            false => complaint.unwrap_or_else(|| word(graph.is_some(), &reload).to_owned()),
+        },
         "graph": graph,
         "sources": sources::told(health, service.now()),
         "signatures": signatures::told(service.signatures.load().as_deref(), service.now()),

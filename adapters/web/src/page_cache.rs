@@ -7,6 +7,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
@@ -16,8 +17,17 @@ use rustix::fs::{MemfdFlags, memfd_create};
 pub(crate) const MIN_BYTES: usize = 64 * 1024;
 
 /// The memory that is mirrored, sorted by address.
-#[derive(Default)]
-pub(crate) struct PageCache(ArcSwap<Vec<Mirrored>>);
+pub(crate) struct PageCache {
+    entries: ArcSwap<Vec<Mirrored>>,
+    /// The most entries: each has a file open.
+    most: AtomicUsize,
+}
+
+impl Default for PageCache {
+    fn default() -> Self {
+        Self { entries: ArcSwap::default(), most: AtomicUsize::new(usize::MAX) }
+    }
+}
 
 #[derive(Clone)]
 struct Mirrored {
@@ -33,8 +43,16 @@ struct Owner {
 }
 
 impl PageCache {
+    /// Mirrors at most so many pieces; what is more is sent by copying.
+    pub(crate) fn limit(&self, most: usize) {
+        self.most.store(most, Ordering::Relaxed);
+    }
+
     /// The same bytes, mirrored; if they cannot be, they are sent by copying.
     pub(crate) fn mirror(self: &Arc<Self>, bytes: Bytes) -> Bytes {
+        if self.entries.load().len() >= self.most.load(Ordering::Relaxed) {
+            return bytes;
+        }
         let file = match anonymous_file(&bytes) {
             Ok(file) => Arc::new(file),
             Err(error) => {
@@ -43,7 +61,7 @@ impl PageCache {
             }
         };
         let entry = Mirrored { address: address(&bytes), length: bytes.len(), file };
-        self.0.rcu(|entries| {
+        self.entries.rcu(|entries| {
             let mut entries = entries.to_vec();
             let place = entries.partition_point(|other| other.address < entry.address);
             entries.insert(place, entry.clone());
@@ -57,7 +75,7 @@ impl PageCache {
         if memory.len() < MIN_BYTES / 2 {
             return None;
         }
-        let entries = self.0.load();
+        let entries = self.entries.load();
         let after = entries.partition_point(|entry| entry.address <= address(memory));
         let entry = entries.get(after.checked_sub(1)?)?;
         let offset = address(memory) - entry.address;
@@ -74,7 +92,9 @@ impl AsRef<[u8]> for Owner {
 impl Drop for Owner {
     fn drop(&mut self) {
         let gone = address(&self.bytes);
-        self.cache.0.rcu(|entries| entries.iter().filter(|entry| entry.address != gone).cloned().collect::<Vec<_>>());
+        self.cache
+            .entries
+            .rcu(|entries| entries.iter().filter(|entry| entry.address != gone).cloned().collect::<Vec<_>>());
     }
 }
 
@@ -107,9 +127,9 @@ mod tests {
         drop(first);
         assert!(cache.find(&part).is_some(), "a part of it lives");
         drop(part);
-        assert_eq!(cache.0.load().len(), 1);
+        assert_eq!(cache.entries.load().len(), 1);
         assert!(cache.find(&second).is_some());
         drop(second);
-        assert!(cache.0.load().is_empty());
+        assert!(cache.entries.load().is_empty());
     }
 }

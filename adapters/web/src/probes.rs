@@ -1,11 +1,13 @@
 //! A small door for a process that serves no graphs: alive, ready, metrics, and nothing else.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use http::request::Parts;
 use http::{Method, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -13,8 +15,9 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
+use towpath_core::repeats::Repeats;
 
-use crate::AnswerBody;
+use crate::{Admission, AllowedHosts, AnswerBody};
 
 /// Connections at once; one more waits its turn.
 const MAX_CONNECTIONS: usize = 64;
@@ -67,22 +70,37 @@ impl Probes {
         self.listener.local_addr()
     }
 
+    /// On loopback only addresses and `localhost`: a page in a browser of this machine cannot read it by another name.
+    fn hosts(&self) -> AllowedHosts {
+        match self.listener.local_addr() {
+            Ok(address) if !address.ip().is_loopback() => AllowedHosts::Any,
+            _ => AllowedHosts::Names(BTreeSet::new()),
+        }
+    }
+
     /// Answers for ever.
     pub async fn serve(self) {
         let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        let (mut failures, began) = (Repeats::default(), Instant::now());
+        let admission = Arc::new(Admission { hosts: self.hosts(), ..Admission::default() });
         loop {
             let Ok(place) = places.clone().acquire_owned().await else { return };
             match self.listener.accept().await {
                 Ok((stream, _)) => {
-                    let answerer = self.answerer.clone();
+                    if let Some(more) = failures.ended(began.elapsed()) {
+                        tracing::warn!("connections can be accepted again{more}");
+                    }
+                    let (answerer, admission) = (self.answerer.clone(), admission.clone());
                     tokio::spawn(async move {
-                        talk(stream, answerer).await;
+                        talk(stream, answerer, &admission).await;
                         drop(place);
                     });
                 }
                 Err(error) => {
                     // Out of descriptors, most likely: give connections time to end rather than spin.
-                    tracing::warn!(%error, "a connection could not be accepted");
+                    if let Some(more) = failures.came(began.elapsed()) {
+                        tracing::warn!(%error, "a connection could not be accepted{more}");
+                    }
                     tokio::time::sleep(Duration::from_millis(50)).await;
                 }
             }
@@ -90,9 +108,12 @@ impl Probes {
     }
 }
 
-async fn talk(stream: TcpStream, answerer: Answerer) {
-    let service = service_fn(move |request| {
-        let answer = answer(&request, &answerer);
+async fn talk(stream: TcpStream, answerer: Answerer, admission: &Admission) {
+    let service = service_fn(move |request: Request<Incoming>| {
+        let (head, _) = request.into_parts();
+        let mut answer = admission.refusal(&head).unwrap_or_else(|| answer(&head, &answerer));
+        let nosniff = header::HeaderValue::from_static("nosniff");
+        answer.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, nosniff);
         async move { Ok::<_, Infallible>(answer) }
     });
     let talk = http1::Builder::new()
@@ -105,8 +126,8 @@ async fn talk(stream: TcpStream, answerer: Answerer) {
     }
 }
 
-fn answer(request: &Request<Incoming>, answerer: &Answerer) -> Response<AnswerBody> {
-    let probe = match (request.method(), request.uri().path()) {
+fn answer(head: &Parts, answerer: &Answerer) -> Response<AnswerBody> {
+    let probe = match (&head.method, head.uri.path()) {
         (&Method::GET | &Method::HEAD, "/livez") => Probe::Alive,
         (&Method::GET | &Method::HEAD, "/readyz") => Probe::Ready,
         (&Method::GET | &Method::HEAD, "/metrics") => Probe::Metrics,

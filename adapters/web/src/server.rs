@@ -1,46 +1,70 @@
-//! Listening: connections within limits, and a quiet end.
+//! Listening: connections within limits, and an end that loses no request.
 
+use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::time::Duration;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use hyper_util::server::graceful::GracefulShutdown;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
+use tokio::sync::mpsc::{Receiver, channel};
+use towpath_core::repeats::Repeats;
 
 use crate::Service;
+use crate::admission::Admission;
+use crate::ending::Stage;
 use crate::metrics::ReasonLabels;
-use crate::workers::Workers;
+use crate::places::{NoPlace, Places, RESERVE_PLACES};
+use crate::workers::{Open, Workers};
 
 /// The longest path and query that we read; a longer one is answered with 414.
 pub(crate) const MAX_TARGET_BYTES: usize = 8 * 1024;
 /// Connections over the limit that are told so at once; further ones are closed without a word.
-const MAX_LINGERING: usize = 64;
+const MAX_LINGERING: usize = 16;
 /// How long telling them may take.
 const LINGER: Duration = Duration::from_secs(1);
+/// How long a client that was connected when we stopped listening may take for its first request.
+const FIRST_REQUEST: Duration = Duration::from_secs(10);
+/// How long to wait after a connection could not be accepted.
+const AFTER_FAILURE: Duration = Duration::from_millis(50);
 
 /// What a stranger may take up.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Connections at once; one more is told to come back.
     pub connections: usize,
+    /// Connections of one address at once; none is no limit.
+    pub connections_per_address: Option<usize>,
     /// How long a client may take for a request's head, and how long a connection may idle.
     pub head_timeout: Duration,
     /// How long a client may take nothing of its answer.
     pub write_timeout: Duration,
-    /// How long open requests have to end when the server stops.
+    /// How long connections are still taken after the server was told to stop.
+    pub drain: Duration,
+    /// How long open requests have to end after that.
     pub shutdown_timeout: Duration,
+    /// Large pieces of answers that are kept in files; each needs a descriptor.
+    pub mirrored_pieces: usize,
+}
+
+impl Limits {
+    /// Descriptors that connections over the limit need.
+    pub const RESERVED_CONNECTIONS: usize = RESERVE_PLACES + MAX_LINGERING;
 }
 
 impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: 10_000,
+            connections_per_address: Some(5_000),
             head_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(30),
+            drain: Duration::from_secs(5),
             shutdown_timeout: Duration::from_secs(20),
+            mirrored_pieces: 512,
         }
     }
 }
@@ -50,13 +74,30 @@ pub struct Server {
     listener: TcpListener,
     service: Arc<Service>,
     limits: Limits,
+    admission: Arc<Admission>,
+}
+
+/// What connections are given to.
+struct Gate {
+    workers: Workers,
+    places: Places,
+    lingering: Arc<Semaphore>,
+    open: Open,
+    failures: Mutex<Repeats>,
+    began: Instant,
 }
 
 impl Server {
     /// Listens.
     pub async fn bind(address: SocketAddr, service: Arc<Service>, limits: Limits) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
-        Ok(Self { listener, service, limits })
+        service.page_cache.limit(limits.mirrored_pieces);
+        Ok(Self { listener, service, limits, admission: Arc::default() })
+    }
+
+    /// Lets in who says what it has to say.
+    pub fn admitting(self, admission: Admission) -> Self {
+        Self { admission: Arc::new(admission), ..self }
     }
 
     /// Where it listens; of interest where the port was left to the system.
@@ -64,30 +105,96 @@ impl Server {
         self.listener.local_addr()
     }
 
-    /// Serves until told to stop, then lets open requests end.
+    /// Serves until told to stop, and ends as [`serve_until`](Self::serve_until) does.
     pub async fn serve(self, stop: impl Future<Output = ()>) -> io::Result<()> {
-        let workers = Workers::start(&self.service, self.limits)?;
-        let places = Arc::new(Semaphore::new(self.limits.connections));
-        let lingering = Arc::new(Semaphore::new(MAX_LINGERING));
-        let graceful = GracefulShutdown::new();
-        tokio::pin!(stop);
+        self.serve_until(stop, std::future::pending()).await
+    }
+
+    /// Serves until told to stop. Then it drains: it is not ready, takes connections for a while, and makes every answer the last of its connection.
+    /// Then it listens no more and lets open requests end. Whenever it is told to stop at once, it returns.
+    pub async fn serve_until(
+        self,
+        stop: impl Future<Output = ()>,
+        at_once: impl Future<Output = ()>,
+    ) -> io::Result<()> {
+        let (gate, gone) = self.gate()?;
+        let ending = async {
+            tokio::select! {
+                () = self.accept(&gate) => {}
+                () = stop => {}
+            }
+            self.service.ending.enter(Stage::Draining);
+            if !self.limits.drain.is_zero() {
+                tracing::info!(
+                    seconds = self.limits.drain.as_secs(),
+                    "draining: not ready, and connections are still taken; a second signal stops at once"
+                );
+            }
+            tokio::select! {
+                () = self.accept(&gate) => {}
+                () = tokio::time::sleep(self.limits.drain) => {}
+            }
+        };
+        let mut at_once = pin!(at_once);
+        tokio::select! {
+            () = ending => {}
+            () = &mut at_once => return Ok(()),
+        }
+        tokio::select! {
+            ended = self.end(gate, gone) => ended,
+            () = &mut at_once => Ok(()),
+        }
+    }
+
+    fn gate(&self) -> io::Result<(Gate, Receiver<Infallible>)> {
+        let limits = self.limits;
+        let (open, gone) = channel(1);
+        let gate = Gate {
+            workers: Workers::start(&self.service, limits, &self.admission)?,
+            places: Places::new(limits.connections, limits.connections_per_address, self.admission.clone()),
+            lingering: Arc::new(Semaphore::new(MAX_LINGERING)),
+            open,
+            failures: Mutex::default(),
+            began: Instant::now(),
+        };
+        Ok((gate, gone))
+    }
+
+    /// Takes connections for ever.
+    async fn accept(&self, gate: &Gate) {
         loop {
-            let accepted = tokio::select! {
-                accepted = self.listener.accept() => accepted,
-                () = &mut stop => break,
-            };
-            match (accepted, places.clone().try_acquire_owned()) {
-                (Ok((stream, _)), Ok(place)) => workers.take(stream, place, graceful.watcher()),
-                (Ok((stream, _)), Err(_)) => self.turn_away(stream, &lingering),
-                (Err(error), _) => {
+            match self.listener.accept().await {
+                Ok((stream, peer)) => {
+                    gate.recovered();
+                    match gate.places.take(peer.ip()).await {
+                        Some(place) => gate.workers.take(stream, place, gate.open.clone()),
+                        None => self.turn_away(stream, &gate.lingering),
+                    }
+                }
+                Err(error) => {
                     // Out of descriptors, most likely: give connections time to end rather than spin.
-                    tracing::warn!(%error, "a connection could not be accepted");
-                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    gate.failed(&error);
+                    tokio::time::sleep(AFTER_FAILURE).await;
                 }
             }
         }
-        drop(self.listener);
-        if tokio::time::timeout(self.limits.shutdown_timeout, graceful.shutdown()).await.is_err() {
+    }
+
+    /// Listens no more, closes what is idle, and lets open requests end.
+    async fn end(self, gate: Gate, mut gone: Receiver<Infallible>) -> io::Result<()> {
+        tracing::info!("stopping: no new connections, open requests may end");
+        let listener = self.listener.into_std()?;
+        gate.take_waiting(&listener);
+        drop(listener);
+        drop(gate);
+        let deadline = tokio::time::Instant::now() + self.limits.shutdown_timeout;
+        self.service.ending.enter(Stage::ClosingKept);
+        let first_requests = FIRST_REQUEST.min(self.limits.shutdown_timeout);
+        if tokio::time::timeout(first_requests, gone.recv()).await.is_ok() {
+            return Ok(());
+        }
+        self.service.ending.enter(Stage::ClosingAll);
+        if tokio::time::timeout_at(deadline, gone.recv()).await.is_err() {
             tracing::warn!("some requests did not end in time");
         }
         Ok(())
@@ -95,7 +202,7 @@ impl Server {
 
     /// Tells a connection over the limit to come back, and closes it once it has heard that.
     fn turn_away(&self, stream: TcpStream, lingering: &Arc<Semaphore>) {
-        self.service.metrics.connections_closed.get_or_create(&ReasonLabels { reason: "too_many" }).inc();
+        self.service.metrics.connections_closed.get_or_create(&ReasonLabels { reason: NoPlace::All.reason() }).inc();
         if let Ok(place) = lingering.clone().try_acquire_owned() {
             tokio::spawn(async move {
                 let farewell = say_and_close(stream);
@@ -104,6 +211,31 @@ impl Server {
                 }
                 drop(place);
             });
+        }
+    }
+}
+
+impl Gate {
+    /// Takes what the kernel has already connected. Their clients have sent requests, or are about to.
+    fn take_waiting(&self, listener: &std::net::TcpListener) {
+        while let Ok((stream, peer)) = listener.accept() {
+            if let (Ok(()), Some(place)) = (stream.set_nonblocking(true), self.places.take_at_once(peer.ip())) {
+                self.workers.take_std(stream, place, self.open.clone());
+            }
+        }
+    }
+
+    fn failed(&self, error: &io::Error) {
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(more) = failures.came(self.began.elapsed()) {
+            tracing::warn!(%error, "a connection could not be accepted{more}");
+        }
+    }
+
+    fn recovered(&self) {
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(more) = failures.ended(self.began.elapsed()) {
+            tracing::warn!("connections can be accepted again{more}");
         }
     }
 }
@@ -127,6 +259,6 @@ fn full() -> String {
     let body = r#"{"kind":"too_many_connections","value":"try again in a few seconds"}"#;
     let length = body.len();
     format!(
-        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nretry-after: 5\r\nconnection: close\r\n\r\n{body}"
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nx-content-type-options: nosniff\r\nretry-after: 5\r\nconnection: close\r\n\r\n{body}"
     )
 }

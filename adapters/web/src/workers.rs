@@ -5,6 +5,7 @@
 
 use std::convert::Infallible;
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -14,20 +15,24 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::Watcher;
 use prometheus_client::metrics::gauge::Gauge;
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
-use tokio::sync::OwnedSemaphorePermit;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::{Sender, UnboundedReceiver, UnboundedSender, unbounded_channel};
 
+use crate::admission::Admission;
 use crate::connection::Patient;
+use crate::ending::{Stage, Talk};
 use crate::metrics::ReasonLabels;
-use crate::{Limits, Service};
+use crate::places::{Place, ProbePlace};
+use crate::{Limits, Service, entrance};
 
 /// The largest request head that we read; a larger one is answered with 431.
 const MAX_HEAD_BYTES: usize = 16 * 1024;
 const MAX_HEADERS: usize = 64;
+/// How long a connection of the reserve may take for its question, and for all.
+const PROBE_HEAD_TIMEOUT: Duration = Duration::from_secs(3);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) struct Workers {
     /// Bounded by the limit of connections: each that waits here holds its place.
@@ -37,9 +42,12 @@ pub(crate) struct Workers {
 
 struct Connection {
     stream: std::net::TcpStream,
-    place: OwnedSemaphorePermit,
-    watcher: Watcher,
+    place: Place,
+    open: Open,
 }
+
+/// Held by every connection that is open. Who has the other end learns when the last one has gone.
+pub(crate) type Open = Sender<Infallible>;
 
 /// What a request may use besides the service.
 #[derive(Clone)]
@@ -52,14 +60,15 @@ pub(crate) struct Surroundings {
 
 impl Workers {
     /// Starts them; what is not theirs to do is done on the runtime this is called from.
-    pub(crate) fn start(service: &Arc<Service>, limits: Limits) -> io::Result<Self> {
+    pub(crate) fn start(service: &Arc<Service>, limits: Limits, admission: &Arc<Admission>) -> io::Result<Self> {
         let cores = std::thread::available_parallelism()?.get();
         let start = |number: usize| {
             let (sender, connections) = unbounded_channel();
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(1).build()?;
             let service = service.clone();
             let around = Surroundings { body_timeout: limits.head_timeout, runtime: Handle::current() };
-            let work = move || runtime.block_on(work(connections, service, limits, around));
+            let admission = admission.clone();
+            let work = move || runtime.block_on(work(connections, service, limits, around, admission));
             std::thread::Builder::new().name(format!("worker-{number}")).spawn(work)?;
             Ok(sender)
         };
@@ -67,12 +76,17 @@ impl Workers {
     }
 
     /// Gives a connection to the next worker.
-    pub(crate) fn take(&self, stream: TcpStream, place: OwnedSemaphorePermit, watcher: Watcher) {
-        let turn = self.next.fetch_add(1, Ordering::Relaxed) % self.queues.len();
+    pub(crate) fn take(&self, stream: TcpStream, place: Place, open: Open) {
         match stream.into_std() {
-            Ok(stream) => drop(self.queues[turn].send(Connection { stream, place, watcher })),
-            Err(error) => tracing::warn!(%error, "a connection could not be handed over"),
+            Ok(stream) => self.take_std(stream, place, open),
+            Err(error) => tracing::debug!(%error, "a connection could not be handed over"),
         }
+    }
+
+    /// The same for a stream that does not block.
+    pub(crate) fn take_std(&self, stream: std::net::TcpStream, place: Place, open: Open) {
+        let turn = self.next.fetch_add(1, Ordering::Relaxed) % self.queues.len();
+        drop(self.queues[turn].send(Connection { stream, place, open }));
     }
 }
 
@@ -81,22 +95,44 @@ async fn work(
     service: Arc<Service>,
     limits: Limits,
     around: Surroundings,
+    admission: Arc<Admission>,
 ) {
     while let Some(connection) = connections.recv().await {
-        tokio::spawn(serve(connection, service.clone(), limits, around.clone()));
+        tokio::spawn(serve(connection, service.clone(), limits, around.clone(), admission.clone()));
     }
     // No more will come; those that are open may end.
     std::future::pending::<()>().await;
 }
 
-async fn serve(connection: Connection, service: Arc<Service>, limits: Limits, around: Surroundings) {
-    let Connection { stream, place, watcher } = connection;
+async fn serve(
+    connection: Connection,
+    service: Arc<Service>,
+    limits: Limits,
+    around: Surroundings,
+    admission: Arc<Admission>,
+) {
+    let Connection { stream, place, open } = connection;
     let _counted = Counted::new(&service.metrics.connections);
-    match TcpStream::from_std(stream) {
-        Ok(stream) => serve_stream(stream, watcher, service.clone(), limits, &around).await,
-        Err(error) => tracing::warn!(%error, "a connection could not be taken over"),
+    let stream = match TcpStream::from_std(stream) {
+        Ok(stream) => stream,
+        Err(error) => return tracing::debug!(%error, "a connection could not be taken over"),
+    };
+    let talking = serve_stream(stream, &service, limits, &around, &admission, &place);
+    match &place {
+        Place::Full(_) => talking.await,
+        Place::Probe(place) => within_the_reserve(talking, place, &service).await,
     }
-    drop(place);
+    drop((place, open));
+}
+
+/// A connection of the reserve does not stay: not for long, and not while there are many newer ones.
+async fn within_the_reserve(talking: impl Future<Output = ()>, place: &ProbePlace, service: &Service) {
+    let reason = tokio::select! {
+        () = talking => return,
+        () = place.sent_away() => place.why.reason(),
+        () = tokio::time::sleep(PROBE_TIMEOUT) => "timeout",
+    };
+    service.metrics.connections_closed.get_or_create(&ReasonLabels { reason }).inc();
 }
 
 /// Counts a connection for as long as it is open, however it ends.
@@ -117,31 +153,51 @@ impl Drop for Counted {
 
 async fn serve_stream(
     stream: TcpStream,
-    watcher: Watcher,
-    service: Arc<Service>,
+    service: &Arc<Service>,
     limits: Limits,
     around: &Surroundings,
+    admission: &Admission,
+    place: &Place,
 ) {
     // Answers are written whole; waiting for more would only delay them.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "TCP_NODELAY could not be set");
     }
+    let talk = Arc::new(Talk::new(service.ending.clone()));
     let answering = service_fn(|request: Request<Incoming>| {
-        let service = service.clone();
-        let (head, incoming) = request.into_parts();
-        async move { Ok::<_, Infallible>(service.answer(&head, incoming, around).await) }
+        let talk = &talk;
+        async move {
+            let _answering = talk.begin();
+            Ok::<_, Infallible>(entrance::answer(service, request.into_parts(), around, admission, place).await)
+        }
     });
+    let (keep_alive, head_timeout) = match place {
+        Place::Full(_) => (true, limits.head_timeout),
+        Place::Probe(_) => (false, limits.head_timeout.min(PROBE_HEAD_TIMEOUT)),
+    };
+    let patient = Patient::new(stream, service.page_cache.clone(), limits.write_timeout, talk.clone());
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(limits.head_timeout)
+        .header_read_timeout(head_timeout)
+        .keep_alive(keep_alive)
         .max_buf_size(MAX_HEAD_BYTES)
         .max_headers(MAX_HEADERS)
         .half_close(true)
-        .serve_connection(
-            TokioIo::new(Patient::new(stream, service.page_cache.clone(), limits.write_timeout)),
-            answering,
-        );
-    if let Err(error) = watcher.watch(connection).await {
+        .serve_connection(TokioIo::new(patient), answering);
+    let mut connection = pin!(connection);
+    let mut stages = service.ending.stages();
+    let ended = loop {
+        tokio::select! {
+            ended = &mut connection => break ended,
+            // It is polled again, and so sees the stage; in the last one, it is told to end.
+            Ok(()) = stages.changed() => {
+                if *stages.borrow_and_update() == Stage::ClosingAll {
+                    connection.as_mut().graceful_shutdown();
+                }
+            }
+        }
+    };
+    if let Err(error) = ended {
         service.metrics.connections_closed.get_or_create(&ReasonLabels { reason: reason(&error) }).inc();
         tracing::debug!(%error, "a connection ended early");
     }

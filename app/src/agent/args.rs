@@ -1,7 +1,7 @@
 //! The agent's options.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
@@ -117,6 +117,11 @@ impl AgentArgs {
     }
 
     /// Who looks for proof, with warnings.
+    /// The files with secrets in them.
+    pub(super) fn secret_files(&self) -> impl Iterator<Item = &Path> {
+        self.service.token_file.iter().chain(&self.trust.registry_auth_file).map(PathBuf::as_path)
+    }
+
     pub(super) fn prover(&self) -> anyhow::Result<(Prover, Vec<Finding>)> {
         let trust = &self.trust;
         if trust.keyring.is_empty() != trust.signatures.is_empty() {

@@ -37,6 +37,7 @@ pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<ExitCode> {
         tokio::runtime::Builder::new_multi_thread().enable_all().build().context("the runtime cannot be started")?;
     runtime.block_on(async {
         let policy = PolicyFile::open(args.policy.as_deref()).map_err(|findings| inputs::all(&findings))?;
+        crate::secrets::warn_of_open_files(args.secret_files());
         let (prover, warnings) = args.prover()?;
         warnings.iter().for_each(|finding| tracing::warn!("{finding}"));
         let needs_stamps = policy.in_force().automatic.max_graph_age.is_some();

@@ -32,7 +32,7 @@ pub(crate) struct ServiceOptions {
     url: Option<String>,
     /// The file that holds this cluster's token: `towpath fleet token --cluster ID` makes it. It is read again for each request.
     #[arg(long, env = "TOWPATH_TOKEN_FILE", value_name = "FILE")]
-    token_file: Option<PathBuf>,
+    pub(super) token_file: Option<PathBuf>,
     /// The organisation that the cluster belongs to.
     #[arg(long, env = "TOWPATH_ORGANISATION", value_name = "NAME")]
     organisation: Option<String>,

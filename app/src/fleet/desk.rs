@@ -2,12 +2,14 @@
 
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::time::Instant;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use towpath_core::domain::fleet::{Approval, Pause, Upgrade};
 use towpath_core::domain::{ClusterId, Version};
+use towpath_core::repeats::Repeats;
 use towpath_formats::fleet_json;
 use towpath_formats::report::Report;
 use towpath_store::{Recorded, Reported, Store, StoreError, Which};
@@ -109,6 +111,7 @@ async fn write(
     board: Arc<Board>,
     graph: GraphSource,
 ) {
+    let (mut failures, began) = (Repeats::default(), Instant::now());
     loop {
         let mut batch = Vec::with_capacity(BATCH);
         if waiting.lock().await.recv_many(&mut batch, BATCH).await == 0 {
@@ -129,7 +132,9 @@ async fn write(
                 }
             }
             Err(error) => {
-                tracing::warn!(%error, reports = reports.len(), "reports could not be written");
+                if let Some(more) = failures.came(began.elapsed()) {
+                    tracing::warn!(%error, reports = reports.len(), "reports could not be written{more}");
+                }
                 for done in done {
                     let _ = done.send(Err("the store is not available; try again".to_owned()));
                 }

@@ -350,6 +350,7 @@ async fn answer(command: Fleet) -> anyhow::Result<ExitCode> {
             let settings =
                 look.settings_with(ServeOptions { ocm, ocm_token, log, log_format, ..ServeOptions::default() })?;
             crate::log::start(&settings.log, settings.log_format)?;
+            crate::secrets::warn_of_open_files(settings.secret_files());
             run::run(settings, once, every).await
         }
         Fleet::Pause(args) => people::pause(args).await,

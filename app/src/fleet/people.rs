@@ -316,6 +316,7 @@ pub(super) async fn restore(args: BackupArgs) -> anyhow::Result<ExitCode> {
 }
 
 pub(super) fn token(args: &TokenArgs) -> anyhow::Result<ExitCode> {
+    crate::secrets::tell_of_open_file(&args.keys);
     let text =
         std::fs::read_to_string(&args.keys).with_context(|| format!("{} cannot be read", args.keys.display()))?;
     let keys = TokenKeys::parse(&text).map_err(|problem| anyhow::anyhow!("{}: {problem}", args.keys.display()))?;

@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &[&str]) -> String {
 fn post(towpath: &Towpath, target: &str, token: &str, body: &Value) -> Response {
     let body = body.to_string();
     let request = format!(
-        "POST {target} HTTP/1.1\r\nhost: towpath\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\
+        "POST {target} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\
          content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     );

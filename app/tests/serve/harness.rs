@@ -33,9 +33,19 @@ impl Towpath {
 
     /// Starts `towpath serve` at that address.
     pub(crate) fn serve_at(address: &str, options: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_towpath"))
-            .args(["serve", "--listen", address, "--log-format", "json"])
-            .args(options)
+        let mut command = Command::new(env!("CARGO_BIN_EXE_towpath"));
+        command.args(["serve", "--listen", address]).args(options);
+        Self::start(command)
+    }
+
+    /// Starts `towpath serve` with at most so many open files.
+    pub(crate) fn serve_with_descriptors(limit: usize, options: &[&str]) -> Self {
+        Self::start(with_descriptors(limit, options))
+    }
+
+    fn start(mut command: Command) -> Self {
+        let mut child = command
+            .args(["--log-format", "json"])
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -95,7 +105,7 @@ impl Towpath {
 
     pub(crate) fn request(&self, method: &str, target: &str, headers: &[(&str, &str)]) -> Response {
         let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
-        let request = format!("{method} {target} HTTP/1.1\r\nhost: towpath\r\nconnection: close\r\n{headers}\r\n");
+        let request = format!("{method} {target} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{headers}\r\n");
         Response::read(&mut self.send(request.as_bytes()), method == "HEAD")
     }
 
@@ -176,6 +186,14 @@ fn read_line(stream: &mut TcpStream) -> String {
         line.push(byte[0]);
     }
     String::from_utf8(line).expect("text")
+}
+
+/// `towpath serve` with at most so many open files.
+pub(crate) fn with_descriptors(limit: usize, options: &[&str]) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("ulimit -n {limit} && exec \"$@\""), "sh", env!("CARGO_BIN_EXE_towpath")]);
+    command.args(["serve", "--listen", "127.0.0.1:0"]).args(options);
+    command
 }
 
 /// The example's files with dates around that time.

@@ -1,11 +1,13 @@
 //! What strangers may take up: each limit has an answer or a close, never a stall.
 
 use std::io::{Read, Write};
+use std::net::TcpStream;
 
-use crate::harness::{Response, Towpath};
+use crate::harness::{self, Response, Towpath};
 use rustix::process::Signal;
 
-const REQUEST: &[u8] = b"GET /livez HTTP/1.1\r\nhost: x\r\n\r\n";
+const REQUEST: &[u8] = b"GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n";
+const GRAPH: &[u8] = b"GET /api/upgrades_info/graph?channel=stable-4.20 HTTP/1.1\r\nhost: localhost\r\n\r\n";
 
 #[test]
 fn a_long_address_is_refused_with_an_answer() {
@@ -33,9 +35,9 @@ fn what_is_not_http_is_refused_with_an_answer() {
 #[test]
 fn a_body_is_ignored() {
     let towpath = Towpath::serve(&[]);
-    let request = b"GET /livez HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello";
+    let request = b"GET /livez HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello";
     assert_eq!(Response::read(&mut towpath.send(request), false).status, 200);
-    let huge = b"GET /livez HTTP/1.1\r\nhost: x\r\ncontent-length: 99999999999\r\n\r\nhello";
+    let huge = b"GET /livez HTTP/1.1\r\nhost: localhost\r\ncontent-length: 99999999999\r\n\r\nhello";
     assert_eq!(Response::read(&mut towpath.send(huge), false).status, 200, "without waiting for it");
 }
 
@@ -55,7 +57,7 @@ fn a_client_that_does_not_read_is_closed() {
     towpath.until("it is ready", |t| t.get("/readyz").status == 200);
     // More answers than any socket buffer holds, none of which is read.
     let mut stream = towpath.send(b"");
-    let asked = b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n".repeat(64);
+    let asked = b"GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(64);
     let mut refused = false;
     for _ in 0..10_000 {
         refused = refused || stream.write_all(&asked).is_err();
@@ -69,34 +71,114 @@ fn a_client_that_does_not_read_is_closed() {
     towpath.until("it is counted", |t| t.get("/metrics").text().contains(counted));
 }
 
+/// A connection with a full place: it stays open after its answer.
+fn hold(towpath: &Towpath) -> TcpStream {
+    loop {
+        let mut stream = towpath.send(REQUEST);
+        let response = Response::read(&mut stream, false);
+        assert_eq!(response.status, 200);
+        if response.header("connection") != "close" {
+            return stream;
+        }
+    }
+}
+
 #[test]
 fn one_connection_too_many_is_told_to_come_back() {
-    let towpath = Towpath::serve(&["--max-connections", "2"]);
-    let held: Vec<_> = (0..2)
-        .map(|_| {
-            let mut stream = towpath.send(REQUEST);
-            assert_eq!(Response::read(&mut stream, false).status, 200);
-            stream
-        })
-        .collect();
-    // Whether or not the request has been sent when the answer comes: it is an answer, never a reset.
+    let towpath = Towpath::serve(&["--max-connections", "2", "--max-connections-per-address", "0"]);
+    let held = [hold(&towpath), hold(&towpath)];
     for _ in 0..20 {
-        let mut stream = towpath.send(REQUEST);
-        assert_eq!(Response::read(&mut stream, false).status, 503);
+        let mut stream = towpath.send(GRAPH);
+        let refused = Response::read(&mut stream, false);
+        assert_eq!((refused.status, refused.kind().as_str()), (503, "too_many_connections"));
+        assert_eq!((refused.header("retry-after"), refused.header("connection")), ("5", "close"));
         assert_eq!(stream.read(&mut [0]).expect("closed in order"), 0);
     }
-    let refused = Response::read(&mut towpath.send(b""), false);
-    assert_eq!(
-        (refused.status, refused.kind().as_str(), refused.header("retry-after")),
-        (503, "too_many_connections", "5")
-    );
+    let mut rest = Vec::new();
+    towpath.send(b"").read_to_end(&mut rest).expect("one that asks nothing is closed");
     drop(held);
-    towpath.until("there is room again", |t| Response::read(&mut t.send(REQUEST), false).status == 200);
+    towpath.until("there is room again", |t| Response::read(&mut t.send(GRAPH), false).header("connection") != "close");
+}
+
+#[test]
+fn with_all_places_taken_it_is_still_alive_and_ready_and_measured() {
+    let towpath = Towpath::serve(&["--max-connections", "2", "--max-connections-per-address", "0"]);
+    towpath.until("it is ready", |t| t.get("/readyz").status == 200);
+    let _held = [hold(&towpath), hold(&towpath)];
+    let all_answer = || {
+        for path in ["/livez", "/readyz", "/metrics"] {
+            assert_eq!(towpath.get(path).status, 200, "{path}");
+        }
+    };
+    all_answer();
+    assert!(towpath.get("/metrics").text().contains("towpath_connections 3\n"), "two, and the one that asks");
+    // Somebody who takes every place of the reserve and says nothing does not keep probes out.
+    let mut silent = Vec::new();
+    for _ in 0..10 {
+        silent.extend((0..20).map(|_| towpath.send(b"")));
+        all_answer();
+    }
+}
+
+#[test]
+fn one_address_gets_half_of_all_places() {
+    let towpath = Towpath::serve(&["--max-connections", "4"]);
+    let _held = [hold(&towpath), hold(&towpath)];
+    let refused = Response::read(&mut towpath.send(GRAPH), false);
+    assert_eq!((refused.status, refused.kind().as_str()), (503, "too_many_connections"));
+    assert!(refused.text().contains("this address has too many connections"), "{}", refused.text());
+    assert!(towpath.get("/metrics").text().contains("closed_total{reason=\"too_many_of_address\"} 1\n"));
+}
+
+#[test]
+fn behind_a_trusted_proxy_the_forwarded_address_counts() {
+    let towpath = Towpath::serve(&["--max-connections", "6", "--trusted-proxies", "127.0.0.0/8"]);
+    towpath.until("it is ready", |t| t.get("/readyz").status == 200);
+    let ask = |stream: &mut TcpStream, address: &str| {
+        let request = format!("GET /livez HTTP/1.1\r\nhost: localhost\r\nx-forwarded-for: 1.1.1.1, {address}\r\n\r\n");
+        stream.write_all(request.as_bytes()).expect("it reads");
+        Response::read(stream, false).status
+    };
+    let mut held: Vec<TcpStream> = (0..5).map(|_| hold(&towpath)).collect();
+    let statuses: Vec<u16> = held.iter_mut().take(4).map(|stream| ask(stream, "192.0.2.1")).collect();
+    assert_eq!(statuses, [200, 200, 200, 503], "three of six for one address, and the proxy's own has no limit");
+    assert_eq!(ask(&mut held[4], "192.0.2.2"), 200, "another address has its own");
+    assert_eq!(ask(&mut held[0], "192.0.2.2"), 200);
+    assert_eq!(ask(&mut held[4], "192.0.2.1"), 200, "a connection counts for whom it asked last");
+}
+
+#[test]
+fn idle_connections_leave_descriptors_for_files() {
+    let folder = tempfile::tempdir().expect("a folder");
+    harness::example(folder.path());
+    let at = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (data, releases) = (at("graph-data"), at("releases.json"));
+    let options = ["--graph-data", &data, "--releases", &releases, "--poll-seconds", "1"];
+    let towpath =
+        Towpath::serve_with_descriptors(300, &[&options[..], &["--max-connections-per-address", "0"]].concat());
+    towpath.until("it is ready", |t| t.get("/readyz").status == 200);
+    let blocks = |towpath: &Towpath| towpath.get("/readyz").json()["graph"]["blocks"].as_u64().expect("a number");
+    let before = blocks(&towpath);
+    let idle: Vec<TcpStream> = (0..400).map(|_| towpath.send(b"")).collect();
+    let block =
+        "to: 4.20.1\nfrom: .*\nname: New\nurl: https://example.com\nmessage: m\nmatchingRules: [{type: Always}]\n";
+    std::fs::write(folder.path().join("graph-data/blocked-edges/new.yaml"), block).expect("a block");
+    towpath.until("the new block is read", |t| blocks(t) == before + 1);
+    drop(idle);
+}
+
+#[test]
+fn what_there_are_no_descriptors_for_is_told_at_the_start() {
+    let towpath = Towpath::serve_with_descriptors(300, &["--max-connections", "5000"]);
+    towpath.log_line("connections at once instead of 5000: the limit of open files is 300");
+    let refused = harness::with_descriptors(64, &[]).output().expect("it ends");
+    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && told.contains("the limit of open files is 64"), "{told}");
 }
 
 #[test]
 fn it_stops_quietly() {
-    let mut towpath = Towpath::serve(&[]);
+    let mut towpath = Towpath::serve(&["--drain-seconds", "0"]);
     let mut idle = towpath.send(REQUEST);
     assert_eq!(Response::read(&mut idle, false).status, 200);
     towpath.signal(Signal::TERM);

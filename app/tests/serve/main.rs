@@ -2,6 +2,8 @@
 
 mod agent;
 mod contract;
+mod doors;
+mod drain;
 mod explain;
 mod first_contact;
 mod fleet;

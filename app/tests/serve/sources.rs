@@ -62,7 +62,7 @@ impl Site {
 
     pub(crate) fn reload_as(&self, token: &str, towpath: &Towpath, body: &str) -> Response {
         let head = format!(
-            "POST /api/v1/reload HTTP/1.1\r\nhost: towpath\r\nconnection: close\r\nauthorization: Bearer {}\r\n\
+            "POST /api/v1/reload HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Bearer {}\r\n\
              content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
             token,
             body.len()

@@ -118,8 +118,13 @@ async fn what_the_service_says_decides_what_becomes_of_a_report() {
 
 #[tokio::test]
 async fn how_long_to_wait_is_the_services_to_say() {
-    for (header, expected) in [("7", Some(7)), ("soon", None), ("99999999999999999999", None)] {
-        let steps = vec![head("503 Unavailable", &format!("Retry-After: {header}\r\nContent-Length: 0\r\n"))];
+    for (status, header, expected) in [
+        ("503 Unavailable", "7", Some(7)),
+        ("429 Too Many", "7", Some(7)),
+        ("503 Unavailable", "soon", None),
+        ("503 Unavailable", "99999999999999999999", None),
+    ] {
+        let steps = vec![head(status, &format!("Retry-After: {header}\r\nContent-Length: 0\r\n"))];
         let answered = Agent::new(&Server::always(steps).url()).report().await;
         let Answered::Later { after, .. } = answered else { panic!("{answered:?}") };
         assert_eq!(after, expected.map(Duration::from_secs), "{header}");

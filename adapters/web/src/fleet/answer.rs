@@ -30,6 +30,7 @@ pub(super) struct Refusal {
     status: StatusCode,
     kind: &'static str,
     sentence: String,
+    retry_after: HeaderValue,
 }
 
 pub(super) type Refused<T> = Result<T, Refusal>;
@@ -93,6 +94,9 @@ async fn answer_route(
     let no_fleet = || Refusal::new(StatusCode::NOT_FOUND, "no_fleet", NO_FLEET);
     let fleet = service.fleet.load_full().ok_or_else(no_fleet)?;
     let asked_by = permitted(&fleet, route, cluster, &request.headers)?;
+    if let (Route::Report, Some(cluster)) = (route, &asked_by) {
+        service.count_report(cluster).map_err(Refusal::too_often)?;
+    }
     let query = request.uri.query().unwrap_or_default();
     let asked = match route.is_write() {
         false => Asked::Whole(query::question(route, cluster, query).map_err(invalid_params)?),
@@ -191,7 +195,17 @@ fn invalid_params(sentence: String) -> Refusal {
 
 impl Refusal {
     pub(super) fn new(status: StatusCode, kind: &'static str, sentence: impl Into<String>) -> Self {
-        Self { status, kind, sentence: sentence.into() }
+        Self { status, kind, sentence: sentence.into(), retry_after: RETRY_AFTER }
+    }
+
+    /// A cluster reports more often than any agent does.
+    fn too_often(wait: Duration) -> Self {
+        // Rounded up: who comes back early is refused again.
+        let seconds = wait.as_millis().div_ceil(1_000);
+        let sentence = format!("this cluster reports too often; send the next report in {seconds} s");
+        let refusal = Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_reports", sentence);
+        let retry_after = HeaderValue::from_str(&seconds.to_string()).unwrap_or(RETRY_AFTER);
+        Self { retry_after, ..refusal }
     }
 }
 
@@ -215,8 +229,8 @@ fn refused(refusal: Refusal) -> Response<AnswerBody> {
         StatusCode::UNAUTHORIZED => {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"towpath\""));
         }
-        StatusCode::SERVICE_UNAVAILABLE => {
-            headers.insert(header::RETRY_AFTER, RETRY_AFTER);
+        StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
+            headers.insert(header::RETRY_AFTER, refusal.retry_after);
         }
         // What is left of the body would be taken for the next request.
         StatusCode::REQUEST_TIMEOUT | StatusCode::PAYLOAD_TOO_LARGE => {

@@ -91,6 +91,7 @@ impl ReportResults {
             StatusCode::REQUEST_TIMEOUT => "too_slow",
             StatusCode::PAYLOAD_TOO_LARGE => "too_large",
             StatusCode::BAD_REQUEST | StatusCode::UNSUPPORTED_MEDIA_TYPE => "malformed",
+            StatusCode::TOO_MANY_REQUESTS => "too_often",
             StatusCode::SERVICE_UNAVAILABLE => "unavailable",
             StatusCode::INTERNAL_SERVER_ERROR => "failed",
             // Not a report at all.

@@ -77,6 +77,29 @@ fn a_report_is_refused_without_it() {
 }
 
 #[test]
+fn a_cluster_that_reports_too_often_is_told_to_wait() {
+    let door = Door::accepting();
+    door.service.limit_reports(1);
+    let send = |id: &str| door.post(&format!("/api/v1/clusters/{id}/report"), &cluster_token(id), REPORT);
+    assert_eq!(send("0f3a").status, 202);
+    let refused = send("0f3a");
+    assert_eq!(refused.told(), told(429, "too_many_reports"));
+    let wait: u64 = refused.headers["retry-after"].parse().unwrap();
+    assert!((1..=60).contains(&wait), "{wait}");
+    assert_eq!(send("0f3b").status, 202, "another cluster has its own rate");
+    let path = "/api/v1/clusters/0f3c/report";
+    assert_eq!(door.post(path, &cluster_token("0f3a"), REPORT).told(), told(403, "wrong_token"));
+    assert_eq!(send("0f3c").status, 202, "nobody uses up another's rate");
+    assert_eq!(door.asked().len(), 3, "what is refused never reaches the desk");
+    let metrics = door.get("/metrics").body;
+    assert!(metrics.contains("towpath_fleet_reports_total{result=\"too_often\"} 1"), "{metrics}");
+    door.service.limit_reports(0);
+    for _ in 0..100 {
+        assert_eq!(send("0f3a").status, 202, "0 is no limit");
+    }
+}
+
+#[test]
 fn keys_can_be_rotated() {
     let door = Door::accepting();
     let new = KEY.to_uppercase();
