@@ -5,6 +5,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -20,6 +21,8 @@ const UNFINISHED: &str = ".report.new";
 /// What could not be read.
 const BROKEN: &str = ".report.broken";
 const LOCK: &str = "lock";
+/// Reports name the cluster and what runs there, so no other user reads them.
+const OURS_ALONE: u32 = 0o600;
 /// The largest file: a report and its first line.
 const MAX_FILE_BYTES: u64 = report::MAX_BYTES as u64 + 1024;
 /// The most files that are looked at.
@@ -54,7 +57,7 @@ impl Folder {
             Finding::error("bad-queue", place, problem, "give the queue of reports a folder of its own")
         };
         fs::create_dir_all(path).map_err(unusable)?;
-        let lock = File::options().create(true).append(true).open(path.join(LOCK)).map_err(unusable)?;
+        let lock = File::options().create(true).append(true).mode(OURS_ALONE).open(path.join(LOCK)).map_err(unusable)?;
         lock.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => unusable(io::Error::other("another towpath uses it")),
             TryLockError::Error(error) => unusable(error),
@@ -97,7 +100,7 @@ impl Folder {
     pub(crate) fn write(&self, number: u64, id: &str, bytes: &[u8]) -> Result<(), Finding> {
         let write = || {
             let temporary = self.path.join(format!("{number:020}{UNFINISHED}"));
-            let mut file = File::create(&temporary)?;
+            let mut file = File::options().write(true).create(true).truncate(true).mode(OURS_ALONE).open(&temporary)?;
             file.write_all(&written(id, bytes))?;
             file.sync_all()?;
             fs::rename(&temporary, self.file(number))?;

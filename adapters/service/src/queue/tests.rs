@@ -57,6 +57,18 @@ fn what_waits_is_sent_in_order_and_once() {
 }
 
 #[test]
+fn no_other_user_reads_what_waits() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let (mut queue, _) = reopened(folder.path());
+    queue.push("a", STATE);
+    for entry in fs::read_dir(folder.path()).unwrap() {
+        let entry = entry.unwrap();
+        assert_eq!(entry.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{:?}", entry.path());
+    }
+}
+
+#[test]
 fn when_there_is_no_room_states_go_first_and_outcomes_last() {
     let folder = tempfile::tempdir().unwrap();
     let bounds = Bounds { reports: 3, bytes: 1 << 20 };
