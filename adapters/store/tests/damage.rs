@@ -187,6 +187,37 @@ fn a_database_that_goes_and_comes_back() {
     });
 }
 
+/// A connection that breaks in the middle of a transaction is nobody's any more, and the next one is as good as new.
+#[test]
+fn a_connection_that_breaks_in_mid_transaction_is_dropped() {
+    on(Backend::Postgres, async |place| {
+        let store = place.open().await;
+        fill(&store).await;
+        let server = Postgres::shared();
+        sqlx::any::install_default_drivers();
+        let other = sqlx::AnyPool::connect(&place.url).await.unwrap();
+        let mut holding = other.begin().await.unwrap();
+        sqlx::query("SELECT id FROM clusters FOR UPDATE").execute(&mut *holding).await.unwrap();
+        let writer = store.clone();
+        let waiting = tokio::spawn(async move { writer.record(&[seen("a", "4.9.1", 3)], TWO_HOURS).await });
+        let stuck = "FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while server.sql(&place.url, &format!("SELECT COUNT(*) {stuck}")) != "1" {
+            assert!(Instant::now() < deadline, "it waits for the row");
+        }
+        server.sql(&place.url, &format!("SELECT pg_terminate_backend(pid) {stuck}"));
+        let broken = waiting.await.unwrap().unwrap_err();
+        assert_eq!(broken.code(), "unavailable", "{broken}");
+        holding.rollback().await.unwrap();
+        other.close().await;
+        for hour in 3..20 {
+            store.record(&[seen("a", "4.9.1", hour)], TWO_HOURS).await.unwrap();
+            store.pause(&pause(None, None)).await.unwrap();
+        }
+        assert_eq!(store.check().await.unwrap(), [""; 0]);
+    });
+}
+
 /// Something of everything.
 async fn fill(store: &Store) {
     let reports = [
