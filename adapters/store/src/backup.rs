@@ -82,6 +82,8 @@ async fn copy(source: &mut Tx, target: &mut Tx) -> Result<()> {
     // An old backup has fewer tables; those that came since are empty.
     let found = schema::found(source).await?;
     for (table, columns) in TABLES.iter().filter(|(table, _)| schema::since(table) <= found) {
+        let there = columns.iter().filter(|(column, _)| schema::column_since(table, column) <= found);
+        let columns: Vec<(&str, Kind)> = there.copied().collect();
         let at_once = VALUES_AT_ONCE / columns.len();
         let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
         let text = format!("SELECT {} FROM {table}", names.join(", "));
@@ -90,12 +92,12 @@ async fn copy(source: &mut Tx, target: &mut Tx) -> Result<()> {
         while let Some(row) = rows.try_next().await? {
             batch.push(row);
             if batch.len() == at_once {
-                insert(target, table, columns, &batch).await?;
+                insert(target, table, &columns, &batch).await?;
                 batch.clear();
             }
         }
         if !batch.is_empty() {
-            insert(target, table, columns, &batch).await?;
+            insert(target, table, &columns, &batch).await?;
         }
     }
     // Changes are numbered by each database in its own way; a lease is nobody's, but its token goes on.

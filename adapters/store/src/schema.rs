@@ -15,7 +15,7 @@ pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;
 /// The key of the lock under which PostgreSQL migrates: "towpath" in ASCII.
 const MIGRATION_LOCK: i64 = 0x0074_6f77_7061_7468;
 
-const MIGRATIONS: &[&[&str]] = &[FIRST, AGENTS];
+const MIGRATIONS: &[&[&str]] = &[FIRST, AGENTS, PRUNING];
 
 const FIRST: &[&str] = &[
     // A cluster, its last report, and its newest span, which reaches from span_from to last_seen on its version and in its
@@ -61,6 +61,19 @@ const AGENTS: &[&str] = &[
      PRIMARY KEY (cluster, to_version, started_at, outcome))",
     // The names of each cluster's last reports.
     "CREATE TABLE report_ids (cluster KEY PRIMARY KEY, ids TEXT NOT NULL)",
+];
+
+const PRUNING: &[&str] = &[
+    // How long the holder's term is: one that lies further ahead was written by a clock that was ahead. 0: not known.
+    "ALTER TABLE leases ADD COLUMN term_ms BIGINT NOT NULL DEFAULT 0",
+    // The healthy time of spans that are no longer kept one by one.
+    "CREATE TABLE soak_sums (cluster KEY NOT NULL, version TEXT NOT NULL, from_at BIGINT NOT NULL, \
+     until_at BIGINT NOT NULL, nanoseconds BIGINT NOT NULL, PRIMARY KEY (cluster, version))",
+    "CREATE VIEW soak_times AS SELECT cluster, version, until_at - from_at AS nanoseconds FROM all_spans \
+     WHERE healthy <> 0 UNION ALL SELECT cluster, version, nanoseconds FROM soak_sums",
+    "CREATE INDEX spans_until ON spans (until_at)",
+    // The last entry of a chain that is no longer there.
+    "CREATE TABLE checkpoints (name KEY PRIMARY KEY, seq BIGINT NOT NULL, hash BLOB NOT NULL, at BIGINT NOT NULL)",
 ];
 
 /// What a column holds.
@@ -114,7 +127,7 @@ pub(crate) const TABLES: &[(&str, &[(&str, Kind)])] = {
         ("pauses", &[("organisation", Text), ("sector", Text), ("by_whom", Text), ("at", Int), ("why", Text)]),
         ("approvals", &[("organisation", Text), ("cluster", Text), ("version", Text), ("by_whom", Text), ("at", Int)]),
         ("acknowledgements", &[("cluster", Text), ("gate", Text), ("by_whom", Text), ("at", Int)]),
-        ("leases", &[("name", Text), ("owner", Text), ("token", Int), ("expires_ms", Int)]),
+        ("leases", &[("name", Text), ("owner", Text), ("token", Int), ("expires_ms", Int), ("term_ms", Int)]),
         (
             "decisions",
             &[
@@ -142,6 +155,11 @@ pub(crate) const TABLES: &[(&str, &[(&str, Kind)])] = {
             ],
         ),
         ("report_ids", &[("cluster", Text), ("ids", Text)]),
+        (
+            "soak_sums",
+            &[("cluster", Text), ("version", Text), ("from_at", Int), ("until_at", Int), ("nanoseconds", Int)],
+        ),
+        ("checkpoints", &[("name", Text), ("seq", Int), ("hash", Blob), ("at", Int)]),
     ]
 };
 
@@ -149,7 +167,16 @@ pub(crate) const TABLES: &[(&str, &[(&str, Kind)])] = {
 pub(crate) fn since(table: &str) -> i64 {
     match table {
         "agent_updates" | "report_ids" => 2,
+        "soak_sums" | "checkpoints" => 3,
         _ => 1,
+    }
+}
+
+/// The first schema that has the column, of a table that had been there before.
+pub(crate) fn column_since(table: &str, column: &str) -> i64 {
+    match (table, column) {
+        ("leases", "term_ms") => 3,
+        _ => since(table),
     }
 }
 
