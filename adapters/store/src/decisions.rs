@@ -79,6 +79,13 @@ pub struct ChainCheckpoint {
     pub at: Timestamp,
 }
 
+impl ChainCheckpoint {
+    /// The hash, for people.
+    pub fn hex(&self) -> String {
+        hex(&self.hash)
+    }
+}
+
 /// How the chain is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChainState {

@@ -26,7 +26,7 @@ const SPANS_SLACK: i64 = 64;
 /// So many versions of a cluster have a sum: those it was on last. More are no cluster's life.
 const MAX_SUMS: i64 = 1_000;
 /// The spans of so many clusters are summed up in one transaction.
-const CLUSTERS_AT_ONCE: u32 = 500;
+const CLUSTERS_AT_ONCE: u32 = 5_000;
 /// So many decisions go in one transaction.
 const DECISIONS_AT_ONCE: u32 = 100;
 

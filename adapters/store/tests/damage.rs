@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use support::postgres::{Postgres, Sync};
 use support::*;
 use towpath_core::domain::fleet::{Approval, UpgradeState};
-use towpath_store::{Backend, Claimed, InputPart, Store, StoreError, Which};
+use towpath_store::{Backend, Claimed, InputPart, Store, StoreAddress, StoreError, Which};
 
 #[test]
 fn a_backup_is_restored_into_either_kind() {
@@ -134,6 +134,9 @@ fn a_check_finds_what_was_tampered_with() {
         ),
         ("UPDATE upgrades SET state = 'finished'", "b: a lock is held by an upgrade of the cluster that is not active"),
         ("UPDATE locks SET cluster = 'c'", "c: a lock is held for the cluster by another's upgrade"),
+        ("UPDATE clusters SET version = '4.9' WHERE id = 'c'", "a version cannot be read"),
+        ("UPDATE clusters SET facts = '{\"arch\": 7}' WHERE id = 'c'", "the facts of a cluster cannot be read"),
+        ("UPDATE upgrades SET owner = 'towpatg'", "the owner of an upgrade cannot be read"),
         ("UPDATE counters SET value = 0 WHERE name = 'upgrades'", "1: the upgrade has a number that was not given out"),
     ] {
         both(async |place| {
@@ -213,6 +216,51 @@ fn a_connection_that_breaks_in_mid_transaction_is_dropped() {
         for hour in 3..20 {
             store.record(&[seen("a", "4.9.1", hour)], TWO_HOURS).await.unwrap();
             store.pause(&pause(None, None)).await.unwrap();
+        }
+        assert_eq!(store.check().await.unwrap(), [""; 0]);
+    });
+}
+
+#[test]
+fn the_password_is_in_a_file_and_may_change() {
+    let server = Postgres::boot(Sync::Off);
+    let rules = "ARRAY['local all postgres trust', 'local all app scram-sha-256']";
+    let hba = server.sql("postgres", "SHOW hba_file");
+    for text in [
+        "CREATE ROLE app LOGIN PASSWORD 'first'",
+        "CREATE DATABASE fleet OWNER app",
+        &format!("COPY (SELECT unnest({rules})) TO '{hba}'"),
+        "SELECT pg_reload_conf()",
+    ] {
+        server.sql("postgres", text);
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("password");
+        let url = server.url("fleet").replace("user=postgres", "user=app");
+        let address = StoreAddress { url, password_file: Some(file.clone()) };
+        let missing = Store::open(address.clone()).await.unwrap_err();
+        assert!(missing.to_string().contains("the store's password cannot be read"), "{missing}");
+        let deadline = Instant::now() + Duration::from_secs(60);
+        std::fs::write(&file, "wrong\n").unwrap();
+        loop {
+            match Store::open(address.clone()).await {
+                // The server reads its new rules when it gets round to it.
+                Ok(_) => assert!(Instant::now() < deadline, "a wrong password is never refused"),
+                Err(wrong) => break assert_eq!(wrong.code(), "unavailable", "{wrong}"),
+            }
+        }
+        std::fs::write(&file, "first\n").unwrap();
+        let store = Store::open(address).await.unwrap();
+        fill(&store).await;
+        server.sql("postgres", "ALTER ROLE app PASSWORD 'second'");
+        std::fs::write(&file, "second").unwrap();
+        let all = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'app'";
+        server.sql("postgres", all);
+        // Connections that have just broken may still be found out one by one.
+        while let Err(error) = store.pause(&pause(None, None)).await {
+            assert!(Instant::now() < deadline, "{error}");
         }
         assert_eq!(store.check().await.unwrap(), [""; 0]);
     });

@@ -33,7 +33,12 @@ impl Towpath {
 
     /// Starts `towpath serve` at that address.
     pub(crate) fn serve_at(address: &str, options: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_towpath"))
+        Self::serve_by(Command::new(env!("CARGO_BIN_EXE_towpath")), address, options)
+    }
+
+    /// Starts `serve` of a command that is towpath, or that becomes it.
+    pub(crate) fn serve_by(mut towpath: Command, address: &str, options: &[&str]) -> Self {
+        let mut child = towpath
             .args(["serve", "--listen", address, "--log-format", "json"])
             .args(options)
             .stdout(Stdio::piped())
