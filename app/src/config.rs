@@ -14,6 +14,7 @@ use anyhow::{Context, bail};
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use towpath_formats::graph_data::parse_time;
+use towpath_store::StoreAddress;
 use towpath_web::{Admission, AllowedHosts, Limits, REPORTS_PER_MINUTE, TrustedProxies};
 
 use crate::sources::SourceSettings;
@@ -89,6 +90,12 @@ pub(crate) struct ServeOptions {
     /// Keep the fleet's state here: `sqlite:PATH`, or `postgres://…` for many replicas.
     #[arg(long, env = "TOWPATH_STORE", value_name = "URL")]
     pub(crate) store: Option<String>,
+    /// Read the password of the PostgreSQL store from this file; it is read again when the server refuses it.
+    #[arg(long, env = "TOWPATH_STORE_PASSWORD_FILE", value_name = "FILE")]
+    pub(crate) store_password_file: Option<PathBuf>,
+    /// Keep decisions, and spans of observed time one by one, for so many days; 0: for ever.
+    #[arg(long, env = "TOWPATH_KEEP_DAYS", value_name = "DAYS")]
+    pub(crate) keep_days: Option<u32>,
     /// Make and check tokens of clusters and administrators with the keys in this file.
     #[arg(long, env = "TOWPATH_TOKEN_KEYS", value_name = "FILE")]
     pub(crate) token_keys: Option<PathBuf>,
@@ -184,6 +191,9 @@ pub(crate) struct Settings {
     pub(crate) now: Option<Timestamp>,
 }
 
+/// Days for which decisions and single spans are kept.
+const KEEP_DAYS: u32 = 90;
+
 /// How many connections one address may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ForOneAddress {
@@ -210,11 +220,22 @@ pub(crate) struct FleetSettings {
     pub(crate) policy: PathBuf,
     pub(crate) clusters: Option<PathBuf>,
     pub(crate) store: Option<String>,
+    pub(crate) store_password_file: Option<PathBuf>,
+    /// None: everything is kept for ever.
+    pub(crate) keep_for: Option<SignedDuration>,
     pub(crate) token_keys: Option<PathBuf>,
     pub(crate) require_read_token: bool,
     pub(crate) pass_every: Duration,
     pub(crate) allowance: SignedDuration,
     pub(crate) ocm: Option<(String, PathBuf)>,
+}
+
+impl FleetSettings {
+    /// Where the fleet's state is.
+    pub(crate) fn store_address(&self) -> StoreAddress {
+        let url = self.store.clone().unwrap_or_else(|| crate::fleet::DEFAULT_STORE.to_owned());
+        StoreAddress { url, password_file: self.store_password_file.clone() }
+    }
 }
 
 /// Merges what was typed with the file, and fills in the defaults.
@@ -272,6 +293,8 @@ impl ServeOptions {
             fleet: self.fleet.or(other.fleet),
             clusters: self.clusters.or(other.clusters),
             store: self.store.or(other.store),
+            store_password_file: self.store_password_file.or(other.store_password_file),
+            keep_days: self.keep_days.or(other.keep_days),
             token_keys: self.token_keys.or(other.token_keys),
             require_read_token: self.require_read_token.or(other.require_read_token),
             pass_seconds: self.pass_seconds.or(other.pass_seconds),
@@ -348,6 +371,14 @@ impl ServeOptions {
             (Some(_), None) => bail!("--ocm needs a token; add --ocm-token FILE"),
             (None, _) => None,
         };
+        let is_postgres = |store: &String| store.starts_with("postgres://") || store.starts_with("postgresql://");
+        if let (Some(file), false) = (&self.store_password_file, self.store.as_ref().is_some_and(is_postgres)) {
+            let file = file.display();
+            bail!(
+                "--store-password-file {file} is for a store at postgres://…; add --store postgres://USER@HOST/DATABASE, or leave it out"
+            );
+        }
+        let keep_days = within("keepDays", self.keep_days.unwrap_or(KEEP_DAYS), 0..=36_500)?;
         let Some(policy) = self.fleet.clone() else {
             return Ok(None);
         };
@@ -355,6 +386,8 @@ impl ServeOptions {
             policy,
             clusters: self.clusters.clone(),
             store: self.store.clone(),
+            store_password_file: self.store_password_file.clone(),
+            keep_for: (keep_days > 0).then(|| SignedDuration::from_hours(i64::from(keep_days) * 24)),
             token_keys: self.token_keys.clone(),
             require_read_token: self.require_read_token.unwrap_or(false),
             pass_every: Duration::from_secs(pass),
@@ -442,6 +475,8 @@ impl fmt::Display for FleetSettings {
             Some((_, false)) => writeln!(f, "# store: given, and not shown")?,
             None => writeln!(f, "# store: not given")?,
         }
+        self.store_password_file.iter().try_for_each(|file| writeln!(f, "storePasswordFile: {}", path(file)))?;
+        writeln!(f, "keepDays: {}", self.keep_for.map_or(0, |keep| keep.as_hours() / 24))?;
         self.token_keys.iter().try_for_each(|keys| writeln!(f, "tokenKeys: {}", path(keys)))?;
         writeln!(f, "requireReadToken: {}", self.require_read_token)?;
         writeln!(f, "passSeconds: {}", self.pass_every.as_secs())?;
@@ -487,6 +522,7 @@ mod tests {
         assert!(options.max_connections_per_address.take().is_some());
         let fleet =
             options.fleet.take().is_some() && options.clusters.take().is_some() && options.store.take().is_some();
+        assert!(options.store_password_file.take().is_some());
         let rest =
             options.token_keys.take().is_some() && options.ocm.take().is_some() && options.ocm_token.take().is_some();
         assert!(fleet && rest);
@@ -509,6 +545,19 @@ mod tests {
         let settings = flags.or(file).validated().unwrap();
         assert_eq!((settings.listen.port(), settings.limits.connections), (1, 7));
         assert_eq!(settings.limits.connections_per_address, Some(4), "half of them");
+    }
+
+    #[test]
+    fn a_password_file_is_for_a_store_that_has_a_password() {
+        let file = "fleet: f\nstorePasswordFile: p\n";
+        for store in ["", "store: \"sqlite:x.db\""] {
+            let error = parse_file(&format!("{file}{store}")).unwrap().validated().unwrap_err().to_string();
+            assert!(error.contains("is for a store at postgres://"), "{error}");
+        }
+        let settings = parse_file(&format!("{file}store: postgres://me@db/fleet")).unwrap().validated().unwrap();
+        let address = settings.fleet.as_ref().unwrap().store_address();
+        assert_eq!((&*address.url, address.password_file), ("postgres://me@db/fleet", Some("p".into())));
+        assert!(settings.to_string().contains("storePasswordFile: \"p\""), "{settings}");
     }
 
     #[test]

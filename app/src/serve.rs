@@ -16,7 +16,10 @@ pub(crate) fn run(mut settings: Settings) -> anyhow::Result<()> {
     let lowered = fit_into_descriptors(&mut settings)?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().context("the runtime cannot be started")?;
-    runtime.block_on(serve(settings, lowered))
+    runtime.block_on(async {
+        outlive_file_size_limit()?;
+        serve(settings, lowered).await
+    })
 }
 
 async fn serve(settings: Settings, lowered: Option<String>) -> anyhow::Result<()> {
@@ -87,6 +90,13 @@ fn signals(count: usize) -> anyhow::Result<impl Future<Output = ()>> {
             }
         }
     })
+}
+
+/// A write past the largest size that a file may have (`ulimit -f`) becomes an error like any other, instead of the end of the process.
+pub(crate) fn outlive_file_size_limit() -> anyhow::Result<()> {
+    // The handler stays for as long as the process runs; whoever writes gets the error.
+    let _ = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw())).context("SIGXFSZ cannot be caught")?;
+    Ok(())
 }
 
 async fn prepare_loop(service: Arc<Service>) {

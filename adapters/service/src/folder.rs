@@ -57,7 +57,8 @@ impl Folder {
             Finding::error("bad-queue", place, problem, "give the queue of reports a folder of its own")
         };
         fs::create_dir_all(path).map_err(unusable)?;
-        let lock = File::options().create(true).append(true).mode(OURS_ALONE).open(path.join(LOCK)).map_err(unusable)?;
+        let lock =
+            File::options().create(true).append(true).mode(OURS_ALONE).open(path.join(LOCK)).map_err(unusable)?;
         lock.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => unusable(io::Error::other("another towpath uses it")),
             TryLockError::Error(error) => unusable(error),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
+use std::str::FromStr as _;
 use std::sync::Once;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
 use sqlx::{AnyConnection, AnyPool, AssertSqlSafe, ConnectOptions, Connection, Executor};
 
 use crate::error::is_busy;
-use crate::{Result, StoreError};
+use crate::{Result, StoreAddress, StoreError, password, private};
 
 /// How long one waits for a connection before the database counts as gone.
 const ACQUIRE_LIMIT: Duration = Duration::from_secs(3);
@@ -121,19 +121,23 @@ pub(crate) enum Place {
     BackupFile(PathBuf),
     /// In a file that is only read: a backup.
     ReadOnlyFile(PathBuf),
-    /// In a server.
-    Postgres(String),
+    /// In a server, whose password may be in a file.
+    Postgres { url: String, password_file: Option<PathBuf> },
 }
 
-impl FromStr for Place {
-    type Err = StoreError;
+impl TryFrom<StoreAddress> for Place {
+    type Error = StoreError;
 
-    fn from_str(url: &str) -> Result<Self> {
+    fn try_from(StoreAddress { url, password_file }: StoreAddress) -> Result<Self> {
         let is_postgres = url.starts_with("postgres://") || url.starts_with("postgresql://");
+        if let (false, Some(file)) = (is_postgres, &password_file) {
+            let problem = format!("{} is given as the store's password file", file.display());
+            return Err(StoreError::Bad(format!("{problem}, but only postgres://… has a password; leave it out")));
+        }
         match url.strip_prefix("sqlite:") {
             Some(":memory:") => Ok(Self::Memory),
             Some(path) if !path.is_empty() => Ok(Self::File(path.strip_prefix("//").unwrap_or(path).into())),
-            None if is_postgres => Ok(Self::Postgres(url.to_owned())),
+            None if is_postgres => Ok(Self::Postgres { url, password_file }),
             // The text may hold a password: it is not repeated.
             _ => Err(StoreError::Bad("a store is \"sqlite:PATH\" or \"postgres://USER@HOST/DATABASE\"".into())),
         }
@@ -143,7 +147,7 @@ impl FromStr for Place {
 impl Place {
     pub(crate) fn backend(&self) -> Backend {
         match self {
-            Self::Postgres(_) => Backend::Postgres,
+            Self::Postgres { .. } => Backend::Postgres,
             _ => Backend::Sqlite,
         }
     }
@@ -153,39 +157,78 @@ impl Place {
         static DRIVERS: Once = Once::new();
         DRIVERS.call_once(sqlx::any::install_default_drivers);
         match self {
-            Self::Postgres(url) => {
-                let pool = pool(url, POSTGRES_CONNECTIONS, POSTGRES_SESSION.into()).await?;
+            Self::Postgres { .. } => {
+                let pool = pool(self.options()?, POSTGRES_CONNECTIONS, POSTGRES_SESSION.into(), Stuck::Dropped).await?;
                 Ok((pool.clone(), pool))
             }
-            Self::Memory => one_for_both("sqlite::memory:", "").await,
-            Self::BackupFile(path) => one_for_both(&url_of(path, "rwc"), "PRAGMA journal_mode = DELETE").await,
-            Self::ReadOnlyFile(path) => one_for_both(&url_of(path, "ro"), "").await,
+            // Its data would go with the connection.
+            Self::Memory => one_for_both(self.options()?, "", Stuck::Kept).await,
+            Self::BackupFile(path) => {
+                private::prepare(path)?;
+                one_for_both(self.options()?, "PRAGMA journal_mode = DELETE", Stuck::Dropped).await
+            }
+            Self::ReadOnlyFile(_) => one_for_both(self.options()?, "", Stuck::Dropped).await,
             Self::File(path) => {
+                private::prepare(path)?;
                 let session = |more: &str| format!("{SQLITE_SESSION}; {more}");
-                let writer = pool(&url_of(path, "rwc"), 1, session("PRAGMA journal_mode = WAL")).await?;
-                let reader = pool(&url_of(path, "rw"), SQLITE_READERS, session("PRAGMA query_only = ON")).await?;
+                let writing = session("PRAGMA journal_mode = WAL");
+                let writer = pool(self.options()?, 1, writing, Stuck::Dropped).await?;
+                let reading = session("PRAGMA query_only = ON");
+                let reader = pool(options_of(&url_of(path, "rw"))?, SQLITE_READERS, reading, Stuck::Dropped).await?;
                 Ok((writer, reader))
             }
         }
     }
+
+    pub(crate) fn has_password_file(&self) -> bool {
+        matches!(self, Self::Postgres { password_file: Some(_), .. })
+    }
+
+    /// How one connects, with the password as its file has it now.
+    pub(crate) fn options(&self) -> Result<AnyConnectOptions> {
+        match self {
+            Self::Memory => options_of("sqlite::memory:"),
+            Self::File(path) | Self::BackupFile(path) => options_of(&url_of(path, "rwc")),
+            Self::ReadOnlyFile(path) => options_of(&url_of(path, "ro")),
+            Self::Postgres { url, password_file: None } => options_of(url),
+            Self::Postgres { url, password_file: Some(file) } => password::add(options_of(url)?, file),
+        }
+    }
+}
+
+fn options_of(url: &str) -> Result<AnyConnectOptions> {
+    let options = AnyConnectOptions::from_str(url)
+        .map_err(|error| StoreError::Bad(format!("the address of the store cannot be read: {error}")))?;
+    Ok(options.disable_statement_logging())
+}
+
+/// What becomes of a connection that still believes in a transaction when nobody has one.
+///
+/// SQLite ends a transaction by itself when the disk is full, and sqlx, whose rollback then fails, counts on: every later
+/// transaction of that connection would be refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stuck {
+    Dropped,
+    Kept,
 }
 
 /// One connection that is never given up, for writing and reading.
-async fn one_for_both(url: &str, more: &str) -> Result<(AnyPool, AnyPool)> {
-    let pool = pool(url, 1, format!("{SQLITE_SESSION}; {more}")).await?;
+async fn one_for_both(options: AnyConnectOptions, more: &str, stuck: Stuck) -> Result<(AnyPool, AnyPool)> {
+    let pool = pool(options, 1, format!("{SQLITE_SESSION}; {more}"), stuck).await?;
     Ok((pool.clone(), pool))
 }
 
-async fn pool(url: &str, connections: u32, session: String) -> Result<AnyPool> {
-    let options = AnyConnectOptions::from_str(url)
-        .map_err(|error| StoreError::Bad(format!("the address of the store cannot be read: {error}")))?
-        .disable_statement_logging();
+async fn pool(options: AnyConnectOptions, connections: u32, session: String, stuck: Stuck) -> Result<AnyPool> {
     try_connection(&options, &session).await?;
     Ok(AnyPoolOptions::new()
         .max_connections(connections)
         .acquire_timeout(ACQUIRE_LIMIT)
         .idle_timeout(None)
         .max_lifetime(None)
+        .before_acquire(move |connection, _| {
+            let usable = stuck == Stuck::Kept || !connection.is_in_transaction();
+            Box::pin(std::future::ready(Ok(usable)))
+        })
         .after_connect(move |connection, _| {
             let session = session.clone();
             Box::pin(async move { begin_session(connection, &session).await })
@@ -248,13 +291,16 @@ mod tests {
             ("sqlite:/a/b.db", Some(Place::File("/a/b.db".into()))),
             ("sqlite:///a/b.db", Some(Place::File("/a/b.db".into()))),
             ("sqlite:b.db", Some(Place::File("b.db".into()))),
-            ("postgres://h/d", Some(Place::Postgres("postgres://h/d".into()))),
+            ("postgres://h/d", Some(Place::Postgres { url: "postgres://h/d".into(), password_file: None })),
             ("sqlite:", None),
             ("mysql://h/d", None),
             ("", None),
         ] {
-            assert_eq!(url.parse::<Place>().ok(), expected, "{url}");
+            assert_eq!(Place::try_from(StoreAddress::from(url)).ok(), expected, "{url}");
         }
+        let address = StoreAddress { url: "sqlite:b.db".into(), password_file: Some("secret".into()) };
+        let error = Place::try_from(address).unwrap_err().to_string();
+        assert!(error.contains("only postgres://"), "{error}");
     }
 
     #[test]

@@ -11,8 +11,9 @@ use sqlx::query::Query;
 use sqlx::{Any, AssertSqlSafe, Row};
 
 use crate::backend::Place;
+use crate::private::with_suffix;
 use crate::schema::{self, Kind, TABLES};
-use crate::{Backend, Result, Store, StoreError, Tx, check};
+use crate::{Backend, Result, Store, StoreAddress, StoreError, Tx, check};
 
 /// About so many values are written with one statement. SQLite takes 32,766 at most.
 const VALUES_AT_ONCE: usize = 1_000;
@@ -30,11 +31,11 @@ impl Store {
     }
 
     /// Fills an empty store from a backup, which is checked first.
-    pub async fn restore(from: &Path, to_url: &str) -> Result<()> {
+    pub async fn restore(from: &Path, to: impl Into<StoreAddress>) -> Result<()> {
         if !from.is_file() {
             return Err(StoreError::Bad(format!("{}: there is no such file", from.display())));
         }
-        let backup = Self::connect(&Place::ReadOnlyFile(from.to_owned())).await?;
+        let backup = Self::connect(Place::ReadOnlyFile(from.to_owned())).await?;
         let mut source = backup.snapshot().await?;
         let found = schema::found(&mut source).await?;
         if found > schema::KNOWN {
@@ -45,7 +46,7 @@ impl Store {
             let problem = format!("{} has {} problem(s), the first: {first}", from.display(), problems.len());
             return Err(StoreError::Corrupt(problem));
         }
-        let store = Self::open(to_url).await?;
+        let store = Self::open(to).await?;
         let mut target = store.write().await?;
         refuse_filled(&mut target).await?;
         copy(&mut source, &mut target).await?;
@@ -62,7 +63,7 @@ impl Store {
             sqlx::query("SET LOCAL statement_timeout = 0").execute(source.on()).await?;
             sqlx::query("SET LOCAL idle_in_transaction_session_timeout = 0").execute(source.on()).await?;
         }
-        let backup = Self::connect(&Place::BackupFile(partial.to_owned())).await?;
+        let backup = Self::connect(Place::BackupFile(partial.to_owned())).await?;
         schema::migrate(&backup).await?;
         let mut target = backup.write().await?;
         copy(&mut source, &mut target).await?;
@@ -165,12 +166,6 @@ fn partial_of(to: &Path) -> Result<PathBuf> {
     // What an earlier process of this number has left behind.
     let _ = fs::remove_file(&partial);
     Ok(partial)
-}
-
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    name.into()
 }
 
 /// Puts the finished file in its place: on disk first, and never over another.

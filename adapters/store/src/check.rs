@@ -1,7 +1,15 @@
 //! The check: whether what is stored can be true.
+//!
+//! It sees: SQLite's own structure; rows that cannot be read as what they are; spans, locks and numbers that contradict each other; and
+//! any change of a decision or its inputs, which are under hashes. It cannot see a value that was changed into another that
+//! may well be true (another name, a version that exists, a time that fits): no hash is kept of those. The server looks after PostgreSQL's pages
+//! (`data_checksums`).
 
-use sqlx::Row;
+use futures_util::TryStreamExt;
+use sqlx::any::AnyRow;
+use sqlx::{AssertSqlSafe, Row};
 
+use crate::rows::{self, CLUSTER, Interner, SPAN, UPGRADE};
 use crate::{Backend, Result, Store, Tx, decisions, schema};
 
 /// The most problems that one question tells of.
@@ -28,6 +36,10 @@ const NEVER: &[(&str, &str)] = &[
     (
         "a lock is held for the cluster by another's upgrade",
         "SELECT l.cluster FROM locks l JOIN upgrades u ON u.id = l.upgrade WHERE u.cluster <> l.cluster",
+    ),
+    (
+        "the cluster has soaked longer than it was watched",
+        "SELECT DISTINCT cluster FROM soak_sums WHERE nanoseconds < 0 OR nanoseconds > until_at - from_at",
     ),
     (
         "the upgrade has a number that was not given out",
@@ -57,14 +69,49 @@ pub(crate) async fn check(tx: &mut Tx) -> Result<Vec<String>> {
         problems.push(format!("the schema is {found}, not {}", schema::KNOWN));
         return Ok(problems);
     }
-    for (what, query) in NEVER {
+    let is_there = |query: &str| found >= schema::since("soak_sums") || !query.contains("soak_sums");
+    for (what, query) in NEVER.iter().filter(|(_, query)| is_there(query)) {
         let rows = sqlx::query(*query).fetch_all(tx.on()).await?;
         for row in rows.iter().take(MAX_PROBLEMS) {
             problems.push(format!("{}: {what}", row.try_get::<String, _>(0)?));
         }
     }
+    readable(tx, &mut problems).await?;
     problems.extend(decisions::verify(tx).await?.problems);
     Ok(problems)
+}
+
+/// Reads every cluster, upgrade and span as they are read when they are used.
+async fn readable(tx: &mut Tx, problems: &mut Vec<String>) -> Result<()> {
+    let mut names = Interner::default();
+    let cluster = |row: &AnyRow| {
+        rows::cluster(row, &mut names)?;
+        rows::names(&rows::text(row, 8)?, &mut Interner::default()).map(drop)
+    };
+    read_all(tx, &format!("SELECT {CLUSTER}, workloads FROM clusters WHERE gone = 0"), problems, cluster).await?;
+    let upgrade = |row: &AnyRow| rows::upgrade(row).map(drop);
+    read_all(tx, &format!("SELECT {UPGRADE} FROM upgrades"), problems, upgrade).await?;
+    read_all(tx, &format!("SELECT {SPAN} FROM all_spans"), problems, |row: &AnyRow| rows::span(row).map(drop)).await
+}
+
+async fn read_all(
+    tx: &mut Tx,
+    query: &str,
+    problems: &mut Vec<String>,
+    mut read: impl FnMut(&AnyRow) -> Result<()>,
+) -> Result<()> {
+    let mut found = sqlx::query(AssertSqlSafe(query.to_owned())).fetch(tx.on());
+    let mut told = 0;
+    while let Some(row) = found.try_next().await? {
+        if let Err(error) = read(&row) {
+            problems.push(error.to_string());
+            told += 1;
+        }
+        if told == MAX_PROBLEMS {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// SQLite looks at its own file.

@@ -99,7 +99,7 @@ impl Store {
         .await
     }
 
-    /// The cluster's spans, oldest first, also if it was forgotten.
+    /// The cluster's spans that are kept one by one, oldest first, also if it was forgotten. Of older ones only sums are left.
     pub async fn spans(&self, cluster: &ClusterId) -> Result<Vec<Span>> {
         let text = format!("SELECT {SPAN} FROM all_spans WHERE cluster = $1 ORDER BY from_at");
         let rows = sqlx::query(AssertSqlSafe(text)).bind(cluster.as_str()).fetch_all(&self.inner.reader).await?;
@@ -109,7 +109,7 @@ impl Store {
     /// The whole seconds that each cluster was seen healthy on each version, forgotten clusters included.
     pub async fn soak_totals(&self) -> Result<Vec<(ClusterId, Version, i64)>> {
         let mut tx = self.snapshot().await?;
-        let text = totals("WHERE healthy <> 0");
+        let text = totals("");
         let mut rows = sqlx::query(AssertSqlSafe(text)).fetch(tx.on());
         let mut totals = Vec::new();
         while let Some(row) = rows.try_next().await? {
@@ -121,7 +121,7 @@ impl Store {
     /// The same for these clusters alone.
     pub async fn soak_totals_of(&self, clusters: &[ClusterId]) -> Result<Vec<(ClusterId, Version, i64)>> {
         let ids: BTreeSet<[&str; 1]> = clusters.iter().map(|id| [id.as_str()]).collect();
-        let text = totals("WHERE healthy <> 0 AND cluster IN (SELECT value->>0 FROM {rows})");
+        let text = totals("WHERE cluster IN (SELECT value->>0 FROM {rows})");
         let text = self.backend().sql(&text);
         let rows = sqlx::query(text).bind(json!(ids).to_string()).fetch_all(&self.inner.reader).await?;
         rows.iter().map(total).collect()
@@ -183,7 +183,7 @@ fn departed(row: &sqlx::any::AnyRow, names: &mut Interner) -> Result<Departed> {
 /// The database adds up; only sums travel.
 fn totals(filter: &str) -> String {
     format!(
-        "SELECT cluster, version, CAST(SUM(until_at - from_at) AS BIGINT) / 1000000000 FROM all_spans {filter} \
+        "SELECT cluster, version, CAST(SUM(nanoseconds) AS BIGINT) / 1000000000 FROM soak_times {filter} \
          GROUP BY cluster, version ORDER BY cluster, version"
     )
 }

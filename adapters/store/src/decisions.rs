@@ -8,6 +8,8 @@
 //! · number of inputs (u64) · per input: length of its name (u64), name, digest · length of the body (u64) · body
 //! ```
 //!
+//! Old entries may be pruned, oldest first; a checkpoint then keeps the number and the hash of the last that went ([`crate::Retention`]).
+//!
 //! The chain proves that what is there is what was written, in its order. That its end was not cut off together with the
 //! counter is proved only by a hash that somebody has kept elsewhere: [`ChainState::head`].
 
@@ -24,7 +26,7 @@ use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
 use crate::rows::{self, damaged, nanoseconds, time};
-use crate::{Lease, Result, Store, StoreError, Tx, bounded};
+use crate::{Lease, Result, Store, StoreError, Tx, bounded, schema};
 
 /// The largest input, and the largest decision.
 pub const MAX_PART_BYTES: usize = 512 << 20;
@@ -66,11 +68,31 @@ pub struct StoredDecision {
     pub hash: [u8; 32],
 }
 
+/// The last decision that was pruned: the chain goes on from its hash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChainCheckpoint {
+    /// The number of that decision. All up to it are gone.
+    pub seq: i64,
+    /// Its hash.
+    pub hash: [u8; 32],
+    /// When it was pruned.
+    pub at: Timestamp,
+}
+
+impl ChainCheckpoint {
+    /// The hash, for people.
+    pub fn hex(&self) -> String {
+        hex(&self.hash)
+    }
+}
+
 /// How the chain is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChainState {
     /// How many decisions there are.
     pub entries: i64,
+    /// Where it begins, if decisions before that were pruned.
+    pub checkpoint: Option<ChainCheckpoint>,
     /// The hash of the newest.
     pub head: Option<[u8; 32]>,
     /// What is wrong with it. Empty is good.
@@ -139,6 +161,11 @@ impl Store {
         }
     }
 
+    /// The last decision that was pruned, if any was.
+    pub async fn chain_checkpoint(&self) -> Result<Option<ChainCheckpoint>> {
+        read_checkpoint(&mut self.snapshot().await?).await
+    }
+
     /// Follows the whole chain, inputs included.
     pub async fn verify_chain(&self) -> Result<ChainState> {
         verify(&mut self.snapshot().await?).await
@@ -169,8 +196,8 @@ impl Store {
 
 /// Follows the chain as this transaction sees it.
 pub(crate) async fn verify(tx: &mut Tx) -> Result<ChainState> {
-    let mut state = ChainState::default();
-    let (mut expected, mut prev) = (1, NO_HASH);
+    let mut state = ChainState { checkpoint: read_checkpoint(tx).await?, ..ChainState::default() };
+    let (mut expected, mut prev) = beginning(state.checkpoint.as_ref());
     loop {
         let rows = page(tx, expected - 1, MAX_PAGE).await?;
         for row in &rows {
@@ -195,6 +222,54 @@ pub(crate) async fn verify(tx: &mut Tx) -> Result<ChainState> {
     verify_parts(tx, &mut state.problems).await?;
     state.problems.truncate(MAX_PROBLEMS);
     Ok(state)
+}
+
+/// The last decision that was pruned. A backup of an older program has none.
+pub(crate) async fn read_checkpoint(tx: &mut Tx) -> Result<Option<ChainCheckpoint>> {
+    if schema::found(tx).await? < schema::since("checkpoints") {
+        return Ok(None);
+    }
+    let text = "SELECT seq, hash, at FROM checkpoints WHERE name = 'decisions'";
+    let Some(row) = sqlx::query(text).fetch_optional(tx.on()).await? else { return Ok(None) };
+    let hash = digest_of(&row.try_get::<Vec<u8>, _>(1)?)?;
+    Ok(Some(ChainCheckpoint { seq: row.try_get(0)?, hash, at: time(row.try_get(2)?) }))
+}
+
+/// The number that comes first, and the hash that it must name.
+fn beginning(checkpoint: Option<&ChainCheckpoint>) -> (i64, [u8; 32]) {
+    checkpoint.map_or((1, NO_HASH), |checkpoint| (checkpoint.seq + 1, checkpoint.hash))
+}
+
+/// The beginning of a chain, followed.
+#[derive(Default)]
+pub(crate) struct Stretch {
+    /// Its last entry, by number and hash.
+    pub(crate) last: Option<(i64, [u8; 32])>,
+    /// The digests of all inputs that it names.
+    pub(crate) named: std::collections::BTreeSet<String>,
+    pub(crate) problems: Vec<String>,
+}
+
+/// Follows the chain from where it begins to that number, and no further than so many entries.
+pub(crate) async fn follow_stretch(
+    tx: &mut Tx,
+    checkpoint: Option<&ChainCheckpoint>,
+    last: i64,
+    limit: u32,
+) -> Result<Stretch> {
+    let (mut expected, mut prev) = beginning(checkpoint);
+    let mut stretch = Stretch::default();
+    for row in page(tx, expected - 1, limit).await? {
+        let entry = decision(&row)?;
+        if entry.seq > last {
+            break;
+        }
+        prev = entry.follow(expected, &prev, &mut stretch.problems);
+        expected = entry.seq + 1;
+        stretch.named.extend(entry.input.iter().map(|(_, digest)| hex(digest)));
+        stretch.last = Some((entry.seq, prev));
+    }
+    Ok(stretch)
 }
 
 impl StoredDecision {

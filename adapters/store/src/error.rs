@@ -54,6 +54,8 @@ impl From<Error> for StoreError {
             | Error::PoolTimedOut
             | Error::PoolClosed
             | Error::WorkerCrashed
+            // The connection lost count of its transactions. It is dropped, and the next one is as good as new.
+            | Error::InvalidSavePointStatement
             | Error::BeginFailed => Self::Unavailable(text),
             Error::ColumnDecode { .. } | Error::Decode(_) | Error::RowNotFound => Self::Corrupt(text),
             _ => Self::Bad(text),
@@ -71,6 +73,12 @@ pub(crate) fn is_race(error: &Error) -> bool {
 pub(crate) fn is_busy(error: &Error) -> bool {
     let code = error.as_database_error().and_then(|database| database.code());
     code.as_deref().is_some_and(|code| sqlite_kind(code) == Some(5))
+}
+
+/// Whether PostgreSQL did not take the password.
+pub(crate) fn is_refused_password(error: &Error) -> bool {
+    let code = error.as_database_error().and_then(|database| database.code());
+    code.is_some_and(|code| code.starts_with("28"))
 }
 
 /// SQLite's codes are numbers, of which the low byte is the kind. PostgreSQL's have five characters.
@@ -103,12 +111,15 @@ mod tests {
     fn codes_say_what_to_do() {
         for (code, expected) in [
             ("5", "unavailable"),
+            ("13", "unavailable"),
             ("261", "unavailable"),
+            ("778", "unavailable"),
             ("11", "corrupt"),
             ("2067", "bad"),
             ("57P01", "unavailable"),
             ("40P01", "unavailable"),
             ("25P03", "unavailable"),
+            ("53100", "unavailable"),
             ("23505", "bad"),
             ("XX001", "corrupt"),
             ("", "bad"),

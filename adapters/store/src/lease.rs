@@ -2,6 +2,9 @@
 //!
 //! Only the database's clock counts, so the clocks of replicas may say what they like. A lease that has run out is still
 //! good until somebody else takes it; from then on its token is refused in every transaction.
+//!
+//! A clock that was ahead and was set right leaves a lease that ends far in the future. A holder renews its lease long before its
+//! term is over, so one that ends more than two terms ahead is nobody's, and is taken like one that has run out.
 
 use std::time::Duration;
 
@@ -19,7 +22,13 @@ pub struct Lease {
     pub owner: String,
     /// Grows with every change of owner.
     pub token: i64,
+    /// How far ahead the end of the lease lay that was taken from another, if that was further than a term can reach: the database's
+    /// clock was set back.
+    pub taken_ahead: Option<Duration>,
 }
+
+/// A lease ends at most so many of its terms ahead.
+const TERMS_AHEAD: i64 = 2;
 
 impl Store {
     /// Takes the lease if it is free or has run out, or renews it; none if somebody else holds it.
@@ -31,17 +40,22 @@ impl Store {
         let ttl_ms = i64::try_from(ttl.as_millis()).map_err(|_| StoreError::Bad("the lease is too long".into()))?;
         bounded(async {
             let mut tx = self.write().await?;
+            let taken_ahead = ahead_of_terms(&mut tx, name, owner, ttl_ms).await?;
+            // Whoever is ahead has been looked at, and is locked.
+            let is_ahead = i64::from(taken_ahead.is_some());
             let take = tx.sql(
-                "INSERT INTO leases (name, owner, token, expires_ms) VALUES ($1, $2, 1, {now_ms} + $3) \
+                "INSERT INTO leases (name, owner, token, expires_ms, term_ms) VALUES ($1, $2, 1, {now_ms} + $3, $4) \
                  ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, expires_ms = excluded.expires_ms, \
+                 term_ms = excluded.term_ms, \
                  token = leases.token + CASE WHEN leases.owner = excluded.owner THEN 0 ELSE 1 END \
-                 WHERE leases.owner = excluded.owner OR leases.expires_ms <= {now_ms} RETURNING token",
+                 WHERE leases.owner = excluded.owner OR leases.expires_ms <= {now_ms} OR $5 <> 0 RETURNING token",
             );
-            let row = sqlx::query(take).bind(name).bind(owner).bind(ttl_ms).fetch_optional(tx.on()).await?;
+            let query = sqlx::query(take).bind(name).bind(owner).bind(ttl_ms).bind(ttl_ms).bind(is_ahead);
+            let row = query.fetch_optional(tx.on()).await?;
             let Some(row) = row else { return Ok(None) };
             let token = row.try_get(0)?;
             tx.commit().await?;
-            Ok(Some(Lease { name: name.to_owned(), owner: owner.to_owned(), token }))
+            Ok(Some(Lease { name: name.to_owned(), owner: owner.to_owned(), token, taken_ahead }))
         })
         .await
     }
@@ -61,10 +75,13 @@ impl Store {
 
     /// Who holds the lease, if anybody does by the database's clock.
     pub async fn holder(&self, name: &str) -> Result<Option<Lease>> {
-        let text = self.backend().sql("SELECT owner, token FROM leases WHERE name = $1 AND expires_ms > {now_ms}");
+        let text = self.backend().sql(&format!(
+            "SELECT owner, token FROM leases WHERE name = $1 AND expires_ms > {{now_ms}} \
+             AND (term_ms = 0 OR expires_ms - {{now_ms}} <= {TERMS_AHEAD} * term_ms)"
+        ));
         let row = sqlx::query(text).bind(name).fetch_optional(&self.inner.reader).await?;
         let Some(row) = row else { return Ok(None) };
-        Ok(Some(Lease { name: name.to_owned(), owner: row.try_get(0)?, token: row.try_get(1)? }))
+        Ok(Some(Lease { name: name.to_owned(), owner: row.try_get(0)?, token: row.try_get(1)?, taken_ahead: None }))
     }
 
     /// A transaction that only the holder of the lease gets, and in which nobody can take it away.
@@ -77,4 +94,15 @@ impl Store {
             None => Err(StoreError::Fenced),
         }
     }
+}
+
+/// How far ahead another's lease ends, if that is further than its term can reach. The row is locked if there is one. An older program
+/// kept no term: then ours counts.
+async fn ahead_of_terms(tx: &mut Tx, name: &str, owner: &str, ttl_ms: i64) -> Result<Option<Duration>> {
+    let text = tx.sql("SELECT owner, expires_ms - {now_ms}, term_ms FROM leases WHERE name = $1 {lock}");
+    let Some(row) = sqlx::query(text).bind(name).fetch_optional(tx.on()).await? else { return Ok(None) };
+    let (holder, ahead_ms, term_ms): (String, i64, i64) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+    let term_ms = if term_ms > 0 { term_ms } else { ttl_ms };
+    let is_ahead = holder != owner && ahead_ms > term_ms.saturating_mul(TERMS_AHEAD);
+    Ok(u64::try_from(ahead_ms).ok().filter(|_| is_ahead).map(Duration::from_millis))
 }

@@ -31,7 +31,10 @@ mod clusters;
 mod decisions;
 mod error;
 mod lease;
+mod password;
 mod people;
+mod private;
+mod prune;
 mod reports;
 mod rows;
 mod schema;
@@ -47,14 +50,17 @@ pub use backend::Backend;
 pub use changes::{ChangeMark, Changes};
 pub use claims::{Claim, Claimed, Lock, Need, Refusal, Start};
 pub use clusters::{Departed, StoredCluster};
-pub use decisions::{ChainState, InputPart, MAX_PART_BYTES, StoredDecision};
+pub use decisions::{ChainCheckpoint, ChainState, InputPart, MAX_PART_BYTES, StoredDecision};
 pub use error::{Result, StoreError};
 pub use lease::Lease;
+pub use password::StoreAddress;
 pub use people::Acknowledgement;
+pub use prune::{Pruned, Retention};
 pub use reports::{MAX_BATCH, Recorded, Reported, Written};
 pub use upgrades::Which;
 
 use backend::Place;
+use error::is_refused_password;
 
 /// The longest that a short call takes before it is given up. The server gives up its part a little earlier.
 const CALL_LIMIT: Duration = Duration::from_secs(30);
@@ -67,7 +73,7 @@ pub struct Store {
 
 #[derive(Debug)]
 struct Inner {
-    backend: Backend,
+    place: Place,
     /// SQLite: the only connection that writes. PostgreSQL: the same connections as the readers'.
     writer: AnyPool,
     reader: AnyPool,
@@ -83,37 +89,54 @@ impl Store {
     /// Opens the store at `sqlite:PATH`, `sqlite::memory:` or `postgres://…`, and brings its schema up to date.
     ///
     /// A schema newer than this program is left alone and refused.
-    pub async fn open(url: &str) -> Result<Self> {
-        let store = Self::connect(&url.parse::<Place>()?).await?;
+    pub async fn open(address: impl Into<StoreAddress>) -> Result<Self> {
+        let store = Self::connect(Place::try_from(address.into())?).await?;
         schema::migrate(&store).await?;
         Ok(store)
     }
 
     /// Which database it is.
     pub fn backend(&self) -> Backend {
-        self.inner.backend
+        self.inner.place.backend()
     }
 
     /// Closes the connections. Without it they close when the last clone goes, but nobody waits for that.
+    ///
+    /// SQLite then has everything in its one file: its journal is written back when the last connection closes. While another
+    /// process has the file open, as much is written back as that one allows.
     pub async fn close(&self) {
         self.inner.reader.close().await;
+        if let Place::File(_) = self.inner.place {
+            // What cannot be written back now stays in the journal, and is read from there.
+            let _ = sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&self.inner.writer).await;
+        }
         self.inner.writer.close().await;
     }
 
-    async fn connect(place: &Place) -> Result<Self> {
+    async fn connect(place: Place) -> Result<Self> {
         let (writer, reader) = place.pools().await?;
-        Ok(Self { inner: Arc::new(Inner { backend: place.backend(), writer, reader }) })
+        Ok(Self { inner: Arc::new(Inner { place, writer, reader }) })
     }
 
     /// A transaction that writes.
     async fn write(&self) -> Result<Tx> {
-        let inner = self.inner.writer.begin_with(self.backend().begin_write()).await?;
-        Ok(Tx { inner, backend: self.backend() })
+        self.transaction(&self.inner.writer, self.backend().begin_write()).await
     }
 
     /// A transaction that sees one state of everything.
     async fn snapshot(&self) -> Result<Tx> {
-        let inner = self.inner.reader.begin_with(self.backend().begin_read()).await?;
+        self.transaction(&self.inner.reader, self.backend().begin_read()).await
+    }
+
+    async fn transaction(&self, pool: &AnyPool, statement: &'static str) -> Result<Tx> {
+        let inner = match pool.begin_with(statement).await {
+            Err(error) if self.inner.place.has_password_file() && is_refused_password(&error) => {
+                // The file may have another password by now. What is read elsewhere connects with it from here on.
+                pool.set_connect_options(self.inner.place.options()?);
+                pool.begin_with(statement).await?
+            }
+            begun => begun?,
+        };
         Ok(Tx { inner, backend: self.backend() })
     }
 }
@@ -138,5 +161,74 @@ async fn bounded<T>(call: impl Future<Output = Result<T>>) -> Result<T> {
     match tokio::time::timeout(CALL_LIMIT, call).await {
         Ok(result) => result,
         Err(_) => Err(StoreError::Unavailable(format!("no answer from the database within {CALL_LIMIT:?}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use towpath_core::domain::fleet::Pause;
+
+    use super::*;
+
+    async fn write_much(store: &Store) -> Result<()> {
+        let mut tx = store.write().await?;
+        let text = "INSERT INTO parts (digest, bytes, body) VALUES (hex(randomblob(16)), 0, randomblob(1000000))";
+        sqlx::query(text).execute(tx.on()).await?;
+        tx.commit().await
+    }
+
+    /// SQLite rolls back by itself when the disk is full. sqlx then counted one transaction too many on the only connection
+    /// that writes, and refused all that came after, also when there was room again.
+    #[tokio::test]
+    async fn a_full_disk_is_over_when_there_is_room_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(&format!("sqlite:{}", directory.path().join("full.db").display())).await.unwrap();
+        let everywhere = |at: i64| Pause {
+            organisation: None,
+            sector: None,
+            by: "ann".into(),
+            at: Timestamp::from_second(at).unwrap(),
+            why: "the disk was full".into(),
+        };
+        for round in 0..3 {
+            // No more pages than there are; the limit lasts as long as the connection does.
+            sqlx::query("PRAGMA max_page_count = 1").execute(&store.inner.writer).await.unwrap();
+            let full = write_much(&store).await.unwrap_err();
+            assert_eq!(full.code(), "unavailable", "{full}");
+            store.pause(&everywhere(round)).await.unwrap();
+            assert!(store.acquire("scheduler", "me", Duration::from_secs(60)).await.unwrap().is_some());
+            write_much(&store).await.unwrap();
+            assert_eq!(store.pauses().await.unwrap(), [everywhere(round)]);
+        }
+        assert_eq!(store.check().await.unwrap(), [""; 0]);
+    }
+
+    #[tokio::test]
+    async fn a_clean_close_leaves_everything_in_one_file_that_is_its_owners() {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("closed.db");
+        let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        let store = Store::open(&format!("sqlite:{}", path.display())).await.unwrap();
+        write_much(&store).await.unwrap();
+        let journal = private::with_suffix(&path, "-wal");
+        assert_eq!([mode(&path), mode(&journal)], [0o600; 2]);
+        assert!(journal.metadata().unwrap().len() > 0);
+        store.close().await;
+        let left: Vec<_> = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert_eq!(left, [path.clone()]);
+        // One that an earlier version made.
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+        let store = Store::open(&format!("sqlite:{}", path.display())).await.unwrap();
+        assert_eq!(mode(&path), 0o600);
+        // A group was let in on purpose.
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o660)).unwrap();
+        store.close().await;
+        let store = Store::open(&format!("sqlite:{}", path.display())).await.unwrap();
+        assert_eq!(mode(&path), 0o660);
+        let backup = directory.path().join("backup.db");
+        store.backup(&backup).await.unwrap();
+        assert_eq!(mode(&backup), 0o600);
     }
 }

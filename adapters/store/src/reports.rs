@@ -21,6 +21,7 @@ use towpath_core::domain::fleet::{
 
 use crate::agent_updates::{Arrival, Told, are_fit};
 use crate::error::is_race;
+use crate::prune::limit_spans;
 use crate::rows::{self, Facts, nanoseconds, storable, time};
 use crate::{Backend, Result, Store, StoreError, Tx, bounded};
 
@@ -136,6 +137,7 @@ impl Store {
         }
         if !closed.is_empty() {
             keep(&mut tx, &closed).await?;
+            limit_spans(&mut tx, &closed.iter().map(|span| [span.cluster.as_str()]).collect()).await?;
         }
         let outcomes = told.write(&mut tx).await?;
         tx.inner.commit().await?;
@@ -184,8 +186,8 @@ impl<'a> Known<'a> {
             Observed::Nothing => return Recorded::Nothing,
             Observed::Extended(span) => (span, Recorded::Extended),
             Observed::Began(span) => {
-                // What comes late comes in flocks, and none of them lasts.
-                closed.extend(self.newest.clone().filter(|newest| !came_late || newest.from < newest.until));
+                // One report alone lasts for no time. They come in flocks: late ones, and those of a cluster that flaps.
+                closed.extend(self.newest.clone().filter(|newest| newest.from < newest.until));
                 (span, Recorded::Began)
             }
         };

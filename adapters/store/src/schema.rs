@@ -15,7 +15,7 @@ pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;
 /// The key of the lock under which PostgreSQL migrates: "towpath" in ASCII.
 const MIGRATION_LOCK: i64 = 0x0074_6f77_7061_7468;
 
-const MIGRATIONS: &[&[&str]] = &[FIRST, AGENTS, UPDATES_BY_REPORT];
+const MIGRATIONS: &[&[&str]] = &[FIRST, AGENTS, BOUNDS];
 
 const FIRST: &[&str] = &[
     // A cluster, its last report, and its newest span, which reaches from span_from to last_seen on its version and in its
@@ -63,9 +63,19 @@ const AGENTS: &[&str] = &[
     "CREATE TABLE report_ids (cluster KEY PRIMARY KEY, ids TEXT NOT NULL)",
 ];
 
-const UPDATES_BY_REPORT: &[&str] = &[
+const BOUNDS: &[&str] = &[
     // The time of the report that told of the update, so that an answer can leave out what came after its snapshot.
     "ALTER TABLE agent_updates ADD COLUMN reported_at BIGINT NOT NULL DEFAULT 0",
+    // How long the holder's term is: one that lies further ahead was written by a clock that was ahead. 0: not known.
+    "ALTER TABLE leases ADD COLUMN term_ms BIGINT NOT NULL DEFAULT 0",
+    // The healthy time of spans that are no longer kept one by one.
+    "CREATE TABLE soak_sums (cluster KEY NOT NULL, version TEXT NOT NULL, from_at BIGINT NOT NULL, \
+     until_at BIGINT NOT NULL, nanoseconds BIGINT NOT NULL, PRIMARY KEY (cluster, version))",
+    "CREATE VIEW soak_times AS SELECT cluster, version, until_at - from_at AS nanoseconds FROM all_spans \
+     WHERE healthy <> 0 UNION ALL SELECT cluster, version, nanoseconds FROM soak_sums",
+    "CREATE INDEX spans_until ON spans (until_at)",
+    // The last entry of a chain that is no longer there.
+    "CREATE TABLE checkpoints (name KEY PRIMARY KEY, seq BIGINT NOT NULL, hash BLOB NOT NULL, at BIGINT NOT NULL)",
 ];
 
 /// What a column holds.
@@ -119,7 +129,7 @@ pub(crate) const TABLES: &[(&str, &[(&str, Kind)])] = {
         ("pauses", &[("organisation", Text), ("sector", Text), ("by_whom", Text), ("at", Int), ("why", Text)]),
         ("approvals", &[("organisation", Text), ("cluster", Text), ("version", Text), ("by_whom", Text), ("at", Int)]),
         ("acknowledgements", &[("cluster", Text), ("gate", Text), ("by_whom", Text), ("at", Int)]),
-        ("leases", &[("name", Text), ("owner", Text), ("token", Int), ("expires_ms", Int)]),
+        ("leases", &[("name", Text), ("owner", Text), ("token", Int), ("expires_ms", Int), ("term_ms", Int)]),
         (
             "decisions",
             &[
@@ -148,6 +158,11 @@ pub(crate) const TABLES: &[(&str, &[(&str, Kind)])] = {
             ],
         ),
         ("report_ids", &[("cluster", Text), ("ids", Text)]),
+        (
+            "soak_sums",
+            &[("cluster", Text), ("version", Text), ("from_at", Int), ("until_at", Int), ("nanoseconds", Int)],
+        ),
+        ("checkpoints", &[("name", Text), ("seq", Int), ("hash", Blob), ("at", Int)]),
     ]
 };
 
@@ -163,7 +178,7 @@ pub(crate) fn tables_of(schema: i64) -> impl Iterator<Item = (&'static str, Vec<
 /// The first schema that has the column.
 fn since(table: &str, column: &str) -> i64 {
     match (table, column) {
-        ("agent_updates", "reported_at") => 3,
+        ("agent_updates", "reported_at") | ("leases", "term_ms") | ("soak_sums" | "checkpoints", _) => 3,
         ("agent_updates" | "report_ids", _) => 2,
         _ => 1,
     }

@@ -172,9 +172,8 @@ fn a_store_and_a_backup_of_schema_two_keep_their_updates() {
         let file = folder.path().join("old.db");
         store.backup(&file).await.unwrap();
         store.close().await;
-        let schema_two = ["ALTER TABLE agent_updates DROP COLUMN reported_at", "UPDATE towpath_schema SET version = 2"];
         for url in [&place.url, &format!("sqlite:{}", file.display())] {
-            execute(url, &schema_two).await;
+            execute(url, SCHEMA_TWO).await;
         }
         let again = Store::open(&place.url).await.unwrap();
         assert_eq!(again.agent_updates(&id("a"), at(0)).await.unwrap(), [told.clone()], "told at a time unknown");
@@ -197,6 +196,7 @@ fn a_store_from_before_agents_is_brought_up_to_date_and_so_is_its_backup() {
         let backup = format!("sqlite:{}", file.display());
         let schema_one = ["DROP TABLE agent_updates", "DROP TABLE report_ids", "UPDATE towpath_schema SET version = 1"];
         for url in [&place.url, &backup] {
+            execute(url, SCHEMA_TWO).await;
             execute(url, &schema_one).await;
         }
         let again = Store::open(&place.url).await.unwrap();

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use support::postgres::{Postgres, Sync};
 use support::*;
 use towpath_core::domain::fleet::{Approval, UpgradeState};
-use towpath_store::{Backend, Claimed, InputPart, Store, StoreError, Which};
+use towpath_store::{Backend, Claimed, InputPart, Store, StoreAddress, StoreError, Which};
 
 #[test]
 fn a_backup_is_restored_into_either_kind() {
@@ -133,6 +133,9 @@ fn a_check_finds_what_was_tampered_with() {
         ),
         ("UPDATE upgrades SET state = 'finished'", "b: a lock is held by an upgrade of the cluster that is not active"),
         ("UPDATE locks SET cluster = 'c'", "c: a lock is held for the cluster by another's upgrade"),
+        ("UPDATE clusters SET version = '4.9' WHERE id = 'c'", "a version cannot be read"),
+        ("UPDATE clusters SET facts = '{\"arch\": 7}' WHERE id = 'c'", "the facts of a cluster cannot be read"),
+        ("UPDATE upgrades SET owner = 'towpatg'", "the owner of an upgrade cannot be read"),
         ("UPDATE counters SET value = 0 WHERE name = 'upgrades'", "1: the upgrade has a number that was not given out"),
     ] {
         both(async |place| {
@@ -180,6 +183,82 @@ fn a_database_that_goes_and_comes_back() {
         assert_eq!(everything(&store).await, before, "what was acknowledged is there");
         assert_eq!(words(&store.claim(&lease, &claims, at(1)).await.unwrap()), ["started"]);
         store.record(&[seen("a", "4.9.1", 30)], TWO_HOURS).await.unwrap();
+        assert_eq!(store.check().await.unwrap(), [""; 0]);
+    });
+}
+
+/// A connection that breaks in the middle of a transaction is nobody's any more, and the next one is as good as new.
+#[test]
+fn a_connection_that_breaks_in_mid_transaction_is_dropped() {
+    on(Backend::Postgres, async |place| {
+        let store = place.open().await;
+        fill(&store).await;
+        let server = Postgres::shared();
+        sqlx::any::install_default_drivers();
+        let other = sqlx::AnyPool::connect(&place.url).await.unwrap();
+        let mut holding = other.begin().await.unwrap();
+        sqlx::query("SELECT id FROM clusters FOR UPDATE").execute(&mut *holding).await.unwrap();
+        let writer = store.clone();
+        let waiting = tokio::spawn(async move { writer.record(&[seen("a", "4.9.1", 3)], TWO_HOURS).await });
+        let stuck = "FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while server.sql(&place.url, &format!("SELECT COUNT(*) {stuck}")) != "1" {
+            assert!(Instant::now() < deadline, "it waits for the row");
+        }
+        server.sql(&place.url, &format!("SELECT pg_terminate_backend(pid) {stuck}"));
+        let broken = waiting.await.unwrap().unwrap_err();
+        assert_eq!(broken.code(), "unavailable", "{broken}");
+        holding.rollback().await.unwrap();
+        other.close().await;
+        for hour in 3..20 {
+            store.record(&[seen("a", "4.9.1", hour)], TWO_HOURS).await.unwrap();
+            store.pause(&pause(None, None)).await.unwrap();
+        }
+        assert_eq!(store.check().await.unwrap(), [""; 0]);
+    });
+}
+
+#[test]
+fn the_password_is_in_a_file_and_may_change() {
+    let server = Postgres::boot(Sync::Off);
+    let rules = "ARRAY['local all postgres trust', 'local all app scram-sha-256']";
+    let hba = server.sql("postgres", "SHOW hba_file");
+    for text in [
+        "CREATE ROLE app LOGIN PASSWORD 'first'",
+        "CREATE DATABASE fleet OWNER app",
+        &format!("COPY (SELECT unnest({rules})) TO '{hba}'"),
+        "SELECT pg_reload_conf()",
+    ] {
+        server.sql("postgres", text);
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("password");
+        let url = server.url("fleet").replace("user=postgres", "user=app");
+        let address = StoreAddress { url, password_file: Some(file.clone()) };
+        let missing = Store::open(address.clone()).await.unwrap_err();
+        assert!(missing.to_string().contains("the store's password cannot be read"), "{missing}");
+        let deadline = Instant::now() + Duration::from_secs(60);
+        std::fs::write(&file, "wrong\n").unwrap();
+        loop {
+            match Store::open(address.clone()).await {
+                // The server reads its new rules when it gets round to it.
+                Ok(_) => assert!(Instant::now() < deadline, "a wrong password is never refused"),
+                Err(wrong) => break assert_eq!(wrong.code(), "unavailable", "{wrong}"),
+            }
+        }
+        std::fs::write(&file, "first\n").unwrap();
+        let store = Store::open(address).await.unwrap();
+        fill(&store).await;
+        server.sql("postgres", "ALTER ROLE app PASSWORD 'second'");
+        std::fs::write(&file, "second").unwrap();
+        let all = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'app'";
+        server.sql("postgres", all);
+        // Connections that have just broken may still be found out one by one.
+        while let Err(error) = store.pause(&pause(None, None)).await {
+            assert!(Instant::now() < deadline, "{error}");
+        }
         assert_eq!(store.check().await.unwrap(), [""; 0]);
     });
 }

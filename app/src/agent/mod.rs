@@ -36,6 +36,7 @@ pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<ExitCode> {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().context("the runtime cannot be started")?;
     runtime.block_on(async {
+        crate::serve::outlive_file_size_limit()?;
         let policy = PolicyFile::open(args.policy.as_deref()).map_err(|findings| inputs::all(&findings))?;
         crate::secrets::warn_of_open_files(args.secret_files());
         let (prover, warnings) = args.prover()?;

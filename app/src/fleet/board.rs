@@ -129,6 +129,8 @@ impl Board {
 pub(crate) struct Outcome {
     pub(crate) at: Timestamp,
     pub(crate) is_scheduler: bool,
+    /// How far ahead the lease's end lay that was taken from a scheduler whose clock was ahead.
+    pub(crate) lease_taken_ahead: Option<Duration>,
     pub(crate) planned: usize,
     pub(crate) begun: usize,
     pub(crate) refused: usize,
@@ -142,6 +144,13 @@ pub(crate) struct Outcome {
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { planned, begun, ended, cancelled, refused, overdue, .. } = self;
+        if let Some(ahead) = self.lease_taken_ahead {
+            let hours = ahead.as_secs_f64() / 3600.0;
+            writeln!(
+                f,
+                "The lease would have ended in {hours:.1} hours, later than any lease can: a clock was ahead. It was taken over."
+            )?;
+        }
         write!(f, "A pass over {}: ", crate::words::count(self.clusters, "cluster"))?;
         match self.is_scheduler {
             true => writeln!(

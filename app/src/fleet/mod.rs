@@ -13,8 +13,10 @@ pub(crate) mod scheduler;
 mod text;
 
 use std::io::Write;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
@@ -24,7 +26,7 @@ use towpath_core::domain::fleet::{AgentUpdate, ClusterState, FleetInput};
 use towpath_core::domain::{Graph, Version};
 use towpath_core::finding::Finding;
 use towpath_formats::fleet_json;
-use towpath_store::Store;
+use towpath_store::{Store, StoreAddress};
 use towpath_web::Filter;
 
 use self::facts::{Files, Known};
@@ -34,7 +36,10 @@ use crate::config::{self, ServeOptions, Settings};
 use crate::words::count;
 
 /// Where state is kept when nobody says otherwise.
-const DEFAULT_STORE: &str = "sqlite:towpath.db";
+pub(crate) const DEFAULT_STORE: &str = "sqlite:towpath.db";
+
+/// How long a command waits for its store to close.
+const CLOSING: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Fleet {
@@ -157,6 +162,9 @@ pub(crate) struct Look {
     /// The fleet's state: `sqlite:PATH` or `postgres://…`. [default: sqlite:towpath.db, if it is there]
     #[arg(long, env = "TOWPATH_STORE", value_name = "URL")]
     store: Option<String>,
+    /// Read the password of the PostgreSQL store from this file.
+    #[arg(long, env = "TOWPATH_STORE_PASSWORD_FILE", value_name = "FILE")]
+    store_password_file: Option<PathBuf>,
     /// Offer what this graph data says, to clusters that follow a channel.
     #[arg(long, env = "TOWPATH_GRAPH_DATA", value_name = "WHERE")]
     graph_data: Option<String>,
@@ -223,6 +231,7 @@ impl Look {
             fleet: self.fleet.clone(),
             clusters: self.clusters.clone(),
             store: self.store.clone(),
+            store_password_file: self.store_password_file.clone(),
             graph_data: self.graph_data.clone(),
             releases: self.releases.clone().map(|one| vec![one]),
             now: self.now.clone(),
@@ -250,7 +259,7 @@ impl Look {
         let mut files = files(&settings);
         let read = files.read(now).map_err(|finding| anyhow::anyhow!("{finding}"))?;
         let known = match self.store_at_hand(&settings) {
-            Some(url) => Known::read(&open(&url).await?).await?,
+            Some(address) => Known::read(&*open(address).await?).await?,
             None => Known::default(),
         };
         let graph = facts::graph(&settings, now)?;
@@ -263,19 +272,16 @@ impl Look {
     /// What became of a cluster's updates, as far as it had told the store when it was in this state.
     async fn agent_updates(&self, state: &ClusterState) -> anyhow::Result<Vec<AgentUpdate>> {
         match self.store_at_hand(&self.settings()?) {
-            Some(url) => Ok(open(&url).await?.agent_updates(&state.id, state.last_seen).await?),
+            Some(address) => Ok(open(address).await?.agent_updates(&state.id, state.last_seen).await?),
             None => Ok(Vec::new()),
         }
     }
 
     /// The store that was named, or the default one if it is there.
-    fn store_at_hand(&self, settings: &Settings) -> Option<String> {
+    fn store_at_hand(&self, settings: &Settings) -> Option<StoreAddress> {
         let fleet = settings.fleet.as_ref()?;
-        let default = || {
-            let path = DEFAULT_STORE.trim_start_matches("sqlite:");
-            Path::new(path).exists().then(|| DEFAULT_STORE.to_owned())
-        };
-        fleet.store.clone().or_else(default)
+        let is_there = || Path::new(DEFAULT_STORE.trim_start_matches("sqlite:")).exists();
+        (fleet.store.is_some() || is_there()).then(|| fleet.store_address())
     }
 }
 
@@ -286,14 +292,36 @@ fn files(settings: &Settings) -> Files {
     }
 }
 
-async fn open(url: &str) -> anyhow::Result<Store> {
-    Store::open(url).await.context("the store cannot be opened")
+/// A store that is closed when the command is done, so that SQLite leaves everything in its one file.
+struct OpenStore(Store);
+
+impl Deref for OpenStore {
+    type Target = Store;
+
+    fn deref(&self) -> &Store {
+        &self.0
+    }
+}
+
+impl Drop for OpenStore {
+    fn drop(&mut self) {
+        let close = async { tokio::time::timeout(CLOSING, self.0.close()).await };
+        // What is not closed in time is closed by the process's end; nothing that was acknowledged is lost.
+        let _ = tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(close));
+    }
+}
+
+async fn open(address: impl Into<StoreAddress>) -> anyhow::Result<OpenStore> {
+    Store::open(address).await.map(OpenStore).context("the store cannot be opened")
 }
 
 /// Runs a command of the fleet.
 pub(crate) fn execute(command: Fleet) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(answer(command))
+    runtime.block_on(async {
+        crate::serve::outlive_file_size_limit()?;
+        answer(command).await
+    })
 }
 
 async fn answer(command: Fleet) -> anyhow::Result<ExitCode> {

@@ -12,7 +12,7 @@ use towpath_core::domain::{ClusterId, Version};
 use towpath_core::finding::Place;
 use towpath_formats::{cluster_list, fleet_json};
 use towpath_sources::read_file;
-use towpath_store::{Recorded, Reported, Store, Which};
+use towpath_store::{Recorded, Reported, Store, StoreAddress, Which};
 use towpath_web::TokenKeys;
 
 use super::facts::Files;
@@ -28,7 +28,16 @@ const BATCH: usize = 500;
 pub(crate) struct StoreArgs {
     /// The fleet's state: `sqlite:PATH` or `postgres://…`.
     #[arg(long, env = "TOWPATH_STORE", value_name = "URL", default_value = DEFAULT_STORE)]
-    pub(super) store: String,
+    store: String,
+    /// Read the password of the PostgreSQL store from this file.
+    #[arg(long, env = "TOWPATH_STORE_PASSWORD_FILE", value_name = "FILE")]
+    store_password_file: Option<PathBuf>,
+}
+
+impl From<&StoreArgs> for StoreAddress {
+    fn from(args: &StoreArgs) -> Self {
+        Self { url: args.store.clone(), password_file: args.store_password_file.clone() }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -177,7 +186,7 @@ pub(super) async fn pause(args: PauseArgs) -> anyhow::Result<ExitCode> {
         at: Timestamp::now(),
         why: args.why.into(),
     };
-    let store = open(&args.store.store).await?;
+    let store = open(&args.store).await?;
     store.pause(&pause).await?;
     print(&said)?;
     let known: BTreeSet<Name> = store.clusters().await?.into_iter().map(|stored| stored.state.organisation).collect();
@@ -212,7 +221,7 @@ fn listed(names: &BTreeSet<Name>) -> String {
 }
 
 pub(super) async fn resume(args: ResumeArgs) -> anyhow::Result<ExitCode> {
-    let store = open(&args.store.store).await?;
+    let store = open(&args.store).await?;
     let place = place(args.org.as_deref(), args.sector.as_deref());
     if store.resume(args.org.as_deref(), args.sector.as_deref()).await? > 0 {
         return yes(&format!("New upgrades may start again {place}.\n"));
@@ -237,13 +246,13 @@ pub(super) async fn approve(args: ApproveArgs) -> anyhow::Result<ExitCode> {
         by: args.by.into(),
         at: Timestamp::now(),
     };
-    open(&args.store.store).await?.approve(&approval).await?;
+    open(&args.store).await?.approve(&approval).await?;
     yes(&said)
 }
 
 pub(super) async fn acknowledge(args: AcknowledgeArgs) -> anyhow::Result<ExitCode> {
     let cluster = cluster_id(&args.cluster)?;
-    let store = open(&args.store.store).await?;
+    let store = open(&args.store).await?;
     store.acknowledge_gate(&cluster, &args.gate, &args.by, Timestamp::now()).await?;
     yes(&format!("Gate {} is acknowledged for {}.\n", args.gate, args.cluster))
 }
@@ -257,7 +266,7 @@ pub(super) async fn import(args: ImportArgs) -> anyhow::Result<ExitCode> {
         read_file(&args.list, cluster_list::MAX_BYTES as u64).map_err(|finding| anyhow::anyhow!("{finding}"))?;
     let place = Place::file(args.list.display().to_string());
     let (list, findings) = cluster_list::read(&place, &bytes, Timestamp::now());
-    let store = open(&args.store.store).await?;
+    let store = open(&args.store).await?;
     let (mut new, mut known) = (0, 0);
     for batch in list.clusters.chunks(BATCH) {
         let reports = batch.iter().map(|state| Reported::new(state.clone(), "{}"));
@@ -276,7 +285,7 @@ pub(super) async fn import(args: ImportArgs) -> anyhow::Result<ExitCode> {
 }
 
 pub(super) async fn forget(args: ForgetArgs) -> anyhow::Result<ExitCode> {
-    let known = open(&args.store.store).await?.forget(&cluster_id(&args.cluster)?).await?;
+    let known = open(&args.store).await?.forget(&cluster_id(&args.cluster)?).await?;
     print(&match known {
         true => format!("{} is forgotten. If it reports again, it is known again.\n", args.cluster),
         false => format!("There is no cluster {}.\n", args.cluster),
@@ -285,7 +294,7 @@ pub(super) async fn forget(args: ForgetArgs) -> anyhow::Result<ExitCode> {
 }
 
 pub(super) async fn upgrades(args: UpgradesArgs) -> anyhow::Result<ExitCode> {
-    let store = open(&args.store.store).await?;
+    let store = open(&args.store).await?;
     let upgrades = store.upgrades(&Which::Recent(args.limit)).await?;
     let names: std::collections::BTreeMap<ClusterId, _> =
         store.clusters().await?.into_iter().map(|stored| (stored.state.id, stored.state.name)).collect();
@@ -297,7 +306,7 @@ pub(super) async fn upgrades(args: UpgradesArgs) -> anyhow::Result<ExitCode> {
 }
 
 pub(super) async fn check(args: StoreArgs) -> anyhow::Result<ExitCode> {
-    let problems = open(&args.store).await?.check().await?;
+    let problems = open(&args).await?.check().await?;
     if problems.is_empty() {
         return yes("The store is in order.\n");
     }
@@ -306,12 +315,12 @@ pub(super) async fn check(args: StoreArgs) -> anyhow::Result<ExitCode> {
 }
 
 pub(super) async fn backup(args: BackupArgs) -> anyhow::Result<ExitCode> {
-    open(&args.store.store).await?.backup(&args.file).await?;
+    open(&args.store).await?.backup(&args.file).await?;
     yes(&format!("The backup is in {}.\n", args.file.display()))
 }
 
 pub(super) async fn restore(args: BackupArgs) -> anyhow::Result<ExitCode> {
-    Store::restore(&args.file, &args.store.store).await?;
+    Store::restore(&args.file, &args.store).await?;
     yes(&format!("{} was restored.\n", args.file.display()))
 }
 

@@ -29,10 +29,18 @@ pub(crate) struct ReplayArgs {
 }
 
 pub(super) async fn replay(args: ReplayArgs) -> anyhow::Result<ExitCode> {
-    let store = open(&args.store.store).await?;
+    let store = open(&args.store).await?;
     let chain = store.verify_chain().await?;
     for problem in &chain.problems {
         print(&format!("the log: {problem}\n"))?;
+    }
+    if let (Some(checkpoint), Some(wanted)) = (&chain.checkpoint, args.decision)
+        && wanted <= checkpoint.seq
+    {
+        let (seq, at) = (checkpoint.seq, checkpoint.at);
+        bail!(
+            "decision {wanted} was pruned: decisions up to {seq} went by {at}; --keep-days says how long they are kept"
+        );
     }
     let (mut same, mut different) = (0, 0);
     let mut after = args.decision.map_or(0, |seq| seq - 1);
@@ -58,11 +66,14 @@ pub(super) async fn replay(args: ReplayArgs) -> anyhow::Result<ExitCode> {
             None => break,
         }
     }
+    let pruned =
+        chain.checkpoint.as_ref().map(|checkpoint| format!(", from its checkpoint after decision {}", checkpoint.seq));
     print(&format!(
-        "{} made again: {same} bit for bit the same, {different} different; the chain of {} is {}.\n",
+        "{} made again: {same} bit for bit the same, {different} different; the chain of {} is {}{}.\n",
         count(same + different, "decision"),
         chain.entries,
         if chain.problems.is_empty() { "whole" } else { "broken" },
+        pruned.unwrap_or_default(),
     ))?;
     let good = different == 0 && chain.problems.is_empty();
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::from(1) })

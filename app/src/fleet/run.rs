@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use towpath_core::domain::fleet::{ClusterState, FleetReason, UpgradeState};
 use towpath_core::domain::{Fact, Reason};
-use towpath_store::Store;
+use towpath_store::{Store, StoreAddress};
 use towpath_web::{
     Allowed, Clock, ClusterCount, Fleet, FleetHealth, FleetMetrics, Managed, Placed, RemainingSoak, Service, TokenKeys,
 };
@@ -20,7 +20,7 @@ use towpath_web::{
 use super::board::{Board, GraphSource, Outcome, Published};
 use super::desk::{Counter, Place};
 use super::scheduler::Scheduler;
-use super::{DEFAULT_STORE, facts, needed, open};
+use super::{facts, needed, open};
 use crate::config::{FleetSettings, Settings};
 
 /// So many series of remaining soak are prepared; the web adapter has its own limit.
@@ -35,8 +35,8 @@ pub(crate) async fn run(settings: Settings, once: bool, every: u64) -> anyhow::R
     fleet.pass_every = Duration::from_secs(every.max(1));
     let now = settings.now.unwrap_or_else(Timestamp::now);
     let graph = facts::graph(&settings, now)?.map_or(GraphSource::None, |graph| GraphSource::Fixed(Arc::new(graph)));
-    let store = open(fleet.store.as_deref().unwrap_or(DEFAULT_STORE)).await?;
-    let mut scheduler = Scheduler::new(store, fleet.clone(), graph, Arc::new(Board::default()))?;
+    let store = open(fleet.store_address()).await?;
+    let mut scheduler = Scheduler::new(store.clone(), fleet.clone(), graph, Arc::new(Board::default()))?;
     let mut stop = std::pin::pin!(crate::serve::stop_signal()?);
     let mut ticks = tokio::time::interval(fleet.pass_every);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -113,7 +113,7 @@ pub(crate) fn token_keys(path: &Path) -> anyhow::Result<TokenKeys> {
 /// Looks after a fleet beside the graph service, whose graph it follows.
 pub(crate) fn beside(service: Arc<Service>, fleet: FleetSettings, clock: Clock) -> anyhow::Result<Beside> {
     let keys = fleet.token_keys.as_deref().map(token_keys).transpose()?;
-    let url = fleet.store.clone().unwrap_or_else(|| DEFAULT_STORE.to_owned());
+    let address = fleet.store_address();
     let desk = Arc::new(Place::default());
     service.fleet(Fleet { desk: desk.clone(), keys, require_read_token: fleet.require_read_token });
     // Until the fleet has been read once, nobody knows who is managed: too many blocks can be undone.
@@ -122,26 +122,28 @@ pub(crate) fn beside(service: Arc<Service>, fleet: FleetSettings, clock: Clock) 
     let stopped = stop.clone();
     let work = tokio::spawn(async move {
         let store = tokio::select! {
-            store = open_at_last(&url, &service, &clock) => store,
+            store = open_at_last(&address, &service, &clock) => store,
             () = stopped.notified() => return,
         };
         let board = Arc::new(Board::default());
         let graph = GraphSource::Served(service.clone());
         desk.take(Counter::new(store.clone(), board.clone(), graph.clone(), clock.clone(), fleet.allowance));
         let every = fleet.pass_every;
-        match Scheduler::new(store, fleet, graph, board) {
+        match Scheduler::new(store.clone(), fleet, graph, board) {
             Ok(scheduler) => pass_until(scheduler, &service, &clock, every, &stopped).await,
             Err(error) => tracing::error!("the fleet cannot be looked after: {error:#}"),
         }
+        // Nothing is asked of it any more; SQLite then has everything in its one file.
+        store.close().await;
     });
     Ok(Beside { stop, work })
 }
 
 /// Opens the store; while that fails, graphs are served and the fleet waits.
-async fn open_at_last(url: &str, service: &Service, clock: &Clock) -> Store {
+async fn open_at_last(address: &StoreAddress, service: &Service, clock: &Clock) -> Store {
     let mut wait = Duration::from_secs(1);
     loop {
-        match Store::open(url).await {
+        match Store::open(address.clone()).await {
             Ok(store) => return store,
             Err(error) => {
                 tracing::error!(%error, "the store cannot be opened; nothing starts until it can");

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use jiff::{SignedDuration, Timestamp};
-use towpath_core::decide::{Decision, Desk, OfferBook, Start, sector_key};
+use towpath_core::decide::{Decision, Desk, OfferBook, Start, oldest_needed, sector_key};
 use towpath_core::domain::ClusterId;
 use towpath_core::domain::fleet::{FleetInput, Name, Upgrade, UpgradeId, UpgradeState};
 use towpath_formats::{fleet_input, fleet_json};
-use towpath_store::{ChangeMark, Claim, Claimed, InputPart, Lease, Lock, Need, Reported, Store};
+use towpath_store::{ChangeMark, Claim, Claimed, InputPart, Lease, Lock, Need, Reported, Retention, Store};
 
 use super::board::{Board, GraphSource, Held, Outcome, Published};
 use super::facts::{self, Files, Known, Read};
@@ -27,6 +27,10 @@ const LEASE: &str = "scheduler";
 const SHORTEST_LEASE: Duration = Duration::from_secs(5);
 /// Offers change with time alone (a release enters a channel), so they are looked up anew this often.
 const REREAD: SignedDuration = SignedDuration::from_mins(10);
+/// How often it is looked for what nobody needs any more, …
+const PRUNE_EVERY: Duration = Duration::from_secs(3600);
+/// … and in how many steps: a clock that is ahead for an hour costs a few hundred old decisions, and not all of them.
+const PRUNE_STEPS: u32 = 5;
 /// So many clusters are recorded at once.
 const BATCH: usize = 500;
 
@@ -45,6 +49,8 @@ pub(crate) struct Scheduler {
     /// What the desk was made of: the graph, and when.
     made_of: Option<(String, Timestamp)>,
     lease: Option<Lease>,
+    /// When it was last looked for what nobody needs any more.
+    pruned: Option<Instant>,
 }
 
 impl Scheduler {
@@ -71,6 +77,7 @@ impl Scheduler {
             mark: ChangeMark::default(),
             made_of: None,
             lease: None,
+            pruned: None,
         })
     }
 
@@ -91,6 +98,14 @@ impl Scheduler {
         let ttl = (self.settings.pass_every * 3).max(SHORTEST_LEASE);
         let lease = self.store.acquire(LEASE, &self.owner, ttl).await.context("the lease cannot be had")?;
         self.lease.clone_from(&lease);
+        let lease_taken_ahead = lease.as_ref().and_then(|lease| lease.taken_ahead);
+        if let Some(ahead) = lease_taken_ahead {
+            let ahead_seconds = ahead.as_secs();
+            tracing::warn!(
+                ahead_seconds,
+                "the lease was taken over: it would have ended later than any lease can, so a clock was ahead"
+            );
+        }
         if lease.is_some() {
             self.record_list().await?;
         }
@@ -105,14 +120,44 @@ impl Scheduler {
         if let (Some(lease), Some(link)) = (&lease, &self.link) {
             link.schedule(&self.store, lease, &self.known.upgrades, &gates_to_agree_to(&published), now).await?;
         }
-        let mut outcome =
-            Outcome { at: now, is_scheduler: lease.is_some(), overdue: decision.overdue.len(), ..Outcome::default() };
+        let mut outcome = Outcome {
+            at: now,
+            is_scheduler: lease.is_some(),
+            lease_taken_ahead,
+            overdue: decision.overdue.len(),
+            ..Outcome::default()
+        };
         if let Some(lease) = lease {
             self.act(&lease, &published, &decision, &mut outcome).await?;
+            self.prune(&lease, now).await;
         }
         outcome.clusters = published.read().unwrap_or_else(PoisonError::into_inner).desk.roster().len();
         outcome.took = begun.elapsed();
         Ok(outcome)
+    }
+
+    /// Clears away what nobody needs any more, now and then, and a bounded part of it. What fails here is tried again later.
+    async fn prune(&mut self, lease: &Lease, now: Timestamp) {
+        let is_due = self.pruned.is_none_or(|last| last.elapsed() >= PRUNE_EVERY);
+        let Some(before) = self.settings.keep_for.filter(|_| is_due).and_then(|keep| now.checked_sub(keep).ok()) else {
+            return;
+        };
+        self.pruned = Some(Instant::now());
+        let clusters = self.known.clusters.values().chain(&self.read.list.clusters);
+        let keep = Retention { now, before, oldest_needed: oldest_needed(clusters).cloned() };
+        for _ in 0..PRUNE_STEPS {
+            match self.store.prune(lease, &keep).await {
+                Ok(pruned) if (pruned.spans, pruned.sums, pruned.decisions) == (0, 0, 0) => return,
+                Ok(pruned) => {
+                    let (spans, sums, decisions) = (pruned.spans, pruned.sums, pruned.decisions);
+                    // Whoever keeps the log can tell whether somebody else has cut the chain.
+                    let checkpoint =
+                        pruned.checkpoint.map(|checkpoint| format!("{} {}", checkpoint.seq, checkpoint.hex()));
+                    tracing::info!(spans, sums, decisions, checkpoint, "what is older than --keep-days was pruned");
+                }
+                Err(error) => return tracing::error!(%error, "what is older than --keep-days could not be pruned"),
+            }
+        }
     }
 
     /// Lets another replica take over at once.

@@ -1,5 +1,7 @@
 //! The fleet beside the graph: clusters report, see what they may take, and people ask and pause.
 
+mod full_disk;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

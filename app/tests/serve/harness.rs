@@ -33,9 +33,13 @@ impl Towpath {
 
     /// Starts `towpath serve` at that address.
     pub(crate) fn serve_at(address: &str, options: &[&str]) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_towpath"));
-        command.args(["serve", "--listen", address]).args(options);
-        Self::start(command)
+        Self::serve_by(Command::new(env!("CARGO_BIN_EXE_towpath")), address, options)
+    }
+
+    /// Starts `serve` of a command that is towpath, or that becomes it.
+    pub(crate) fn serve_by(mut towpath: Command, address: &str, options: &[&str]) -> Self {
+        towpath.args(["serve", "--listen", address]).args(options);
+        Self::start(towpath)
     }
 
     /// Starts `towpath serve` with at most so many open files.

@@ -23,6 +23,11 @@ pub struct Tenure {
     pub workloads: BTreeSet<Name>,
 }
 
+/// The lowest version whose soak any of these clusters may still need: clusters go to versions above their own alone.
+pub fn oldest_needed<'a>(clusters: impl IntoIterator<Item = &'a ClusterState>) -> Option<&'a Version> {
+    clusters.into_iter().map(|cluster| &cluster.version).min()
+}
+
 impl Ledger {
     /// A cluster's whole time on a version is now this; says how much more that is.
     pub fn set(&mut self, cluster: &ClusterId, version: &Version, seconds: i64) -> i64 {

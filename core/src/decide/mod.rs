@@ -22,7 +22,7 @@ pub use explain::{Candidate, Explanation, Standing, explain};
 pub use follow::{Outcome, follow};
 pub use gate::{Gate, gate};
 pub use history::{HistoryRow, history};
-pub use ledger::{Ledger, Tenure};
+pub use ledger::{Ledger, Tenure, oldest_needed};
 pub use offers::OfferBook;
 pub use plans::{Cancel, EXPECTED, Ended, GRACE, Overdue};
 pub use ready::{Readiness, ReadyHop, ready};

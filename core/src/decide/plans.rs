@@ -9,6 +9,7 @@ use super::dispatch::Decision;
 use super::why;
 use crate::domain::Verdict;
 use crate::domain::fleet::roster::{Member, Post};
+use crate::domain::fleet::schedule::HORIZON;
 use crate::domain::fleet::{Hold, Name, Owner, Product, Roster, Upgrade, UpgradeId, UpgradeState};
 use crate::rules::fleet::{PLAN_RULES, candidate_holds};
 
@@ -87,6 +88,7 @@ fn follow_plan(roster: &Roster, upgrade: &Upgrade, now: Timestamp, decision: &mu
 fn judge_plan(post: &Post<'_>, upgrade: &Upgrade) -> Verdict {
     let of_cluster = PLAN_RULES.iter().filter_map(|rule| rule(post)).map(|hold| why::verdict(post, None, hold));
     let cluster: Verdict = of_cluster.collect();
+    let cluster = cluster.and(judge_distance(upgrade, post.now));
     if upgrade.pool.is_some() {
         return cluster;
     }
@@ -99,6 +101,19 @@ fn judge_plan(post: &Post<'_>, upgrade: &Upgrade) -> Verdict {
             holds.fold(cluster, Verdict::and)
         }
     }
+}
+
+/// A plan for a time that no plan is made for was made by a clock that was ahead. It would hold its mutexes until then.
+fn judge_distance(upgrade: &Upgrade, now: Timestamp) -> Verdict {
+    match lies_too_far_ahead(upgrade, now) {
+        true => why::beyond_horizon(),
+        false => Verdict::recommend(),
+    }
+}
+
+/// Clocks may go back a little, and nobody need do anything about that.
+fn lies_too_far_ahead(upgrade: &Upgrade, now: Timestamp) -> bool {
+    now.duration_until(upgrade.start_at) > HORIZON + PUNCTUALITY
 }
 
 /// Windows and exclusions may have changed since the plan was made, and nobody may have been there at its time.
@@ -122,15 +137,20 @@ fn follow_run(roster: &Roster, upgrade: &Upgrade, now: Timestamp, decision: &mut
     let began = member.state.going_to.as_ref() == Some(&upgrade.to);
     let heard_since = upgrade.start_at.duration_until(member.state.last_seen) > GRACE;
     let under_way = upgrade.start_at.duration_until(now);
+    let is_ahead = lies_too_far_ahead(upgrade, now);
     if is_there(member, upgrade) {
         decision.ended.push(Ended { upgrade: upgrade.id, state: UpgradeState::Finished, note: None });
+    } else if is_ahead && !began {
+        // Else it would fail only when that time has come. One that runs goes on, and is overdue.
+        let note = Some("it was started by a clock that was ahead, and the cluster is not on its way".into());
+        decision.ended.push(Ended { upgrade: upgrade.id, state: UpgradeState::Failed, note });
     } else if !began && heard_since && upgrade.pool.is_none() {
         let note = Some("the cluster did not begin in time".into());
         decision.ended.push(Ended { upgrade: upgrade.id, state: UpgradeState::Failed, note });
     } else if upgrade.pool.is_some() && under_way > POOL_LIMIT {
         let note = Some("the node pool was not there in time".into());
         decision.ended.push(Ended { upgrade: upgrade.id, state: UpgradeState::Failed, note });
-    } else if under_way > EXPECTED {
+    } else if under_way > EXPECTED || is_ahead {
         decision.overdue.push(Overdue { upgrade: upgrade.id, since: upgrade.start_at });
     }
 }

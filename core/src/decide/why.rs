@@ -116,6 +116,12 @@ pub(super) fn time_has_passed() -> Verdict {
     of_reason(graph_reason("TimeHasPassed", "its time has passed"), None)
 }
 
+/// The plan was made by a clock that was ahead.
+pub(super) fn beyond_horizon() -> Verdict {
+    let sentence = "its start lies further ahead than any plan's: it was made by a clock that was ahead";
+    of_reason(graph_reason("BeyondHorizon", sentence), None)
+}
+
 fn graph_reason(code: &str, sentence: &str) -> FleetReason {
     FleetReason::Graph { code: code.into(), sentence: sentence.into() }
 }

@@ -101,3 +101,36 @@ fn a_plan_that_nobody_let_begin_is_made_anew() {
         "#]],
     );
 }
+
+/// A clock that was ten years ahead made plans, and started some, and was set right.
+#[test]
+fn what_a_clock_that_was_ahead_planned_is_called_off() {
+    check(
+        "
+        cluster a at 4.9.1 offers 4.9.2 mutexes m1
+        cluster b at 4.9.1 offers 4.9.2 mutexes m2
+        cluster c at 4.9.1 offers 4.9.2
+        cluster d at 4.9.1 going-to 4.9.2
+        cluster e at 4.9.2 pools np0=4.9.2,np1=4.9.1
+        upgrade a to 4.9.2 planned hours-ago -2
+        upgrade b to 4.9.2 planned hours-ago -87600
+        upgrade c to 4.9.2 started hours-ago -87600
+        upgrade d to 4.9.2 started hours-ago -87600
+        upgrade e to 4.9.2 planned pool np1 hours-ago -3
+        ",
+        expect![[r#"
+            a  wait: its upgrade to 4.9.2 is planned for 2021-08-30T20:00:00Z
+                 4.9.2: yes
+            b  wait: its upgrade to 4.9.2 is planned for 2031-08-28T18:00:00Z
+                 4.9.2: yes
+            c  wait: its upgrade to 4.9.2 has been under way since 2031-08-28T18:00:00Z
+                 4.9.2: yes
+            d  wait: its upgrade to 4.9.2 has been under way since 2031-08-28T18:00:00Z
+            e  wait: its upgrade of node pool np1 to 4.9.2 is planned for 2021-08-30T21:00:00Z; node pool np1 is on 4.9.1 and comes first
+            cancel 2: wait: its start lies further ahead than any plan's: it was made by a clock that was ahead
+            cancel 5: wait: its start lies further ahead than any plan's: it was made by a clock that was ahead
+            failed 3: it was started by a clock that was ahead, and the cluster is not on its way
+            overdue 4 since 2031-08-28T18:00:00Z
+        "#]],
+    );
+}

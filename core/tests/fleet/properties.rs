@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use jiff::SignedDuration;
 use proptest::prelude::*;
-use towpath_core::decide::dispatch;
+use towpath_core::decide::{dispatch, oldest_needed};
 use towpath_core::domain::Version;
 
-use crate::dsl::read;
+use crate::dsl::{read, told};
 
 /// A fleet that a seed describes: a few sectors, mutexes, workloads, versions, and clusters that use them.
 pub(crate) fn any_fleet(seed: u64) -> String {
@@ -115,6 +115,17 @@ proptest! {
         for start in decision.starts.iter().filter(|start| start.pool().is_none()) {
             prop_assert!(!blocked(&start.organisation, &start.to), "{start:?}");
         }
+    }
+
+    /// The store prunes the soak of versions below every cluster's. Nobody needs it.
+    #[test]
+    fn soak_below_every_cluster_changes_nothing(seed: u64) {
+        let story = read(&any_fleet(seed));
+        let mut pruned = story.input.clone();
+        let oldest = oldest_needed(&story.input.clusters).cloned();
+        pruned.soak.retain(|sum| Some(&sum.version) >= oldest.as_ref());
+        let (before, after) = (dispatch(story.input, story.now), dispatch(pruned, story.now));
+        prop_assert_eq!(told(&before.0, &before.1), told(&after.0, &after.1));
     }
 
     /// More soak can send a cluster higher, and then it takes its mutexes from others; alone, it never waits longer.

@@ -63,6 +63,17 @@ impl Place {
     }
 }
 
+/// Makes a store what it was under schema 2.
+pub const SCHEMA_TWO: &[&str] = &[
+    "ALTER TABLE agent_updates DROP COLUMN reported_at",
+    "DROP VIEW soak_times",
+    "DROP TABLE soak_sums",
+    "DROP INDEX spans_until",
+    "DROP TABLE checkpoints",
+    "ALTER TABLE leases DROP COLUMN term_ms",
+    "UPDATE towpath_schema SET version = 2",
+];
+
 /// The hour of an imagined time.
 pub fn at(hour: i64) -> Timestamp {
     Timestamp::from_second(1_700_000_000 + hour * 3600).unwrap()

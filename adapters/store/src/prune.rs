@@ -1,0 +1,196 @@
+//! Pruning: what nobody needs any more goes, and no decision changes by it.
+//!
+//! - **Spans** are kept one by one for a while; then only their sum stays, by cluster and version. Soak is a sum, so it is the same before and
+//!   after. A cluster that begins spans faster than that has the oldest of them summed up at once: a flood of reports costs a
+//!   bounded number of rows.
+//! - **Sums** of versions below every cluster's go: a cluster needs the soak of versions above its own alone.
+//! - **Decisions** go oldest first, in the order of their chain. They are verified before, and a checkpoint keeps the hash of the last
+//!   that went, so the chain is followed from there. The newest decision always stays.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use serde_json::json;
+use sqlx::{AssertSqlSafe, Row};
+use towpath_core::domain::Version;
+
+use crate::decisions::{self, ChainCheckpoint};
+use crate::reports::Failed;
+use crate::rows::{self, nanoseconds};
+use crate::{Backend, Lease, Result, Store, StoreError, Tx, bounded};
+
+/// So many spans of a cluster are kept one by one, besides the newest, …
+const MAX_SPANS: i64 = 256;
+/// … and so many more may pile up before they are summed up.
+const SPANS_SLACK: i64 = 64;
+/// So many versions of a cluster have a sum: those it was on last. More are no cluster's life.
+const MAX_SUMS: i64 = 1_000;
+/// The spans of so many clusters are summed up in one transaction.
+const CLUSTERS_AT_ONCE: u32 = 5_000;
+/// So many decisions go in one transaction.
+const DECISIONS_AT_ONCE: u32 = 100;
+
+/// What is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Retention {
+    /// The time now. What seems to be later was written by a clock that was ahead, and keeps nothing else from going.
+    pub now: Timestamp,
+    /// Spans and decisions that ended before this go.
+    pub before: Timestamp,
+    /// The lowest version that any cluster runs: soak below it is nobody's need. None: all sums stay.
+    pub oldest_needed: Option<Version>,
+}
+
+/// What went.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pruned {
+    /// Spans that were summed up, or counted for nothing.
+    pub spans: u64,
+    /// Sums of versions that nobody needs.
+    pub sums: u64,
+    /// Decisions.
+    pub decisions: u64,
+    /// The new checkpoint of the chain, if decisions went.
+    pub checkpoint: Option<ChainCheckpoint>,
+}
+
+impl Store {
+    /// Prunes a bounded amount; nothing is left to be pruned when nothing went.
+    pub async fn prune(&self, lease: &Lease, keep: &Retention) -> Result<Pruned> {
+        let spans = bounded(self.sum_up_old_spans(lease, keep)).await?;
+        let sums = match &keep.oldest_needed {
+            Some(oldest) => bounded(self.drop_sums_below(lease, oldest, keep)).await?,
+            None => 0,
+        };
+        let (decisions, checkpoint) = bounded(self.drop_old_decisions(lease, keep)).await?;
+        Ok(Pruned { spans, sums, decisions, checkpoint })
+    }
+
+    async fn sum_up_old_spans(&self, lease: &Lease, keep: &Retention) -> Result<u64> {
+        let before = nanoseconds(keep.before)?;
+        let mut tx = self.act(lease).await?;
+        let text =
+            format!("SELECT DISTINCT cluster FROM spans WHERE until_at < $1 ORDER BY cluster LIMIT {CLUSTERS_AT_ONCE}");
+        let found = sqlx::query(AssertSqlSafe(text)).bind(before).fetch_all(tx.on()).await?;
+        let ids: Vec<[String; 1]> = found.iter().map(|row| Ok([rows::text(row, 0)?])).collect::<Result<_>>()?;
+        if ids.is_empty() {
+            return Ok(0);
+        }
+        let ids = json!(ids).to_string();
+        // Reports lock their clusters in this order, too, before they sum up spans.
+        let lock = tx.sql("SELECT id FROM clusters WHERE id IN (SELECT value->>0 FROM {rows}) ORDER BY id {lock}");
+        sqlx::query(lock).bind(ids.as_str()).fetch_all(tx.on()).await?;
+        let old = format!(
+            "SELECT cluster, from_at FROM spans WHERE cluster IN (SELECT value->>0 FROM {{rows}}) AND until_at < {before}"
+        );
+        let summed_up = sum_up(&mut tx, &ids, &old).await?;
+        tx.commit().await?;
+        Ok(summed_up)
+    }
+
+    async fn drop_sums_below(&self, lease: &Lease, oldest: &Version, keep: &Retention) -> Result<u64> {
+        let before = nanoseconds(keep.before)?;
+        let mut tx = self.act(lease).await?;
+        let text = "SELECT DISTINCT version FROM soak_sums WHERE until_at < $1";
+        let mut below = Vec::new();
+        for row in sqlx::query(text).bind(before).fetch_all(tx.on()).await? {
+            let version = rows::text(&row, 0)?;
+            if rows::version(&version)? < *oldest {
+                below.push([version]);
+            }
+        }
+        if below.is_empty() {
+            return Ok(0);
+        }
+        let text =
+            format!("DELETE FROM soak_sums WHERE until_at < {before} AND version IN (SELECT value->>0 FROM {{rows}})");
+        let text = tx.sql(&text);
+        let dropped = sqlx::query(text).bind(json!(below).to_string()).execute(tx.on()).await?.rows_affected();
+        tx.commit().await?;
+        Ok(dropped)
+    }
+
+    async fn drop_old_decisions(&self, lease: &Lease, keep: &Retention) -> Result<(u64, Option<ChainCheckpoint>)> {
+        let (before, now) = (nanoseconds(keep.before)?, nanoseconds(keep.now)?);
+        let mut tx = self.act(lease).await?;
+        let kept = "SELECT COALESCE(MIN(seq), 0) FROM decisions WHERE at >= $1 AND at <= $2";
+        let kept: i64 = sqlx::query(kept).bind(before).bind(now).fetch_one(tx.on()).await?.try_get(0)?;
+        let newest: i64 =
+            sqlx::query("SELECT COALESCE(MAX(seq), 0) FROM decisions").fetch_one(tx.on()).await?.try_get(0)?;
+        let last = if kept > 0 { kept } else { newest } - 1;
+        let known = decisions::read_checkpoint(&mut tx).await?;
+        let stretch = decisions::follow_stretch(&mut tx, known.as_ref(), last, DECISIONS_AT_ONCE).await?;
+        if let Some(problem) = stretch.problems.first() {
+            return Err(StoreError::Corrupt(format!("{problem}, so no decision is pruned")));
+        }
+        let Some((seq, hash)) = stretch.last else { return Ok((0, None)) };
+        let checkpoint = ChainCheckpoint { seq, hash, at: keep.now };
+        let text = "INSERT INTO checkpoints (name, seq, hash, at) VALUES ('decisions', $1, $2, $3) \
+                    ON CONFLICT (name) DO UPDATE SET seq = excluded.seq, hash = excluded.hash, at = excluded.at";
+        sqlx::query(text).bind(seq).bind(hash.to_vec()).bind(now).execute(tx.on()).await?;
+        let gone = sqlx::query("DELETE FROM decisions WHERE seq <= $1").bind(seq).execute(tx.on()).await?;
+        drop_parts(&mut tx, &stretch.named).await?;
+        tx.commit().await?;
+        Ok((gone.rows_affected(), Some(checkpoint)))
+    }
+}
+
+/// Of these inputs, those that no decision names any more go. Inputs are written under the lease, so nobody needs one of them now.
+async fn drop_parts(tx: &mut Tx, named: &BTreeSet<String>) -> Result<()> {
+    let still = match tx.backend {
+        Backend::Sqlite => "SELECT i.value->>1 FROM decisions, json_each(decisions.inputs) AS i",
+        Backend::Postgres => {
+            "SELECT i.value->>1 FROM decisions, jsonb_array_elements(CAST(inputs AS jsonb)) AS i(value)"
+        }
+    };
+    let text = tx.sql(&format!(
+        "DELETE FROM parts WHERE digest IN (SELECT value->>0 FROM {{rows}}) AND digest NOT IN ({still})"
+    ));
+    let list: Vec<[&str; 1]> = named.iter().map(|digest| [digest.as_str()]).collect();
+    sqlx::query(text).bind(json!(list).to_string()).execute(tx.on()).await?;
+    Ok(())
+}
+
+/// Sums up the oldest spans of clusters that have too many. The clusters' rows are locked.
+pub(crate) async fn limit_spans(tx: &mut Tx, ids: &BTreeSet<[&str; 1]>) -> Result<(), Failed> {
+    let text = tx.sql(&format!(
+        "SELECT cluster FROM spans WHERE cluster IN (SELECT value->>0 FROM {{rows}}) \
+         GROUP BY cluster HAVING COUNT(*) > {} ORDER BY cluster",
+        MAX_SPANS + SPANS_SLACK
+    ));
+    let found = sqlx::query(text).bind(json!(ids).to_string()).fetch_all(tx.on()).await?;
+    if found.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<[String; 1]> = found.iter().map(|row| Ok([rows::text(row, 0)?])).collect::<Result<_>>()?;
+    let ids = json!(ids).to_string();
+    let excess = format!(
+        "SELECT cluster, from_at FROM (SELECT cluster, from_at, ROW_NUMBER() OVER (PARTITION BY cluster \
+         ORDER BY from_at DESC) AS place FROM spans WHERE cluster IN (SELECT value->>0 FROM {{rows}})) AS placed \
+         WHERE place > {MAX_SPANS}"
+    );
+    sum_up(tx, &ids, &excess).await?;
+    let text = tx.sql(&format!(
+        "DELETE FROM soak_sums WHERE (cluster, version) IN (SELECT cluster, version FROM (SELECT cluster, version, \
+         ROW_NUMBER() OVER (PARTITION BY cluster ORDER BY until_at DESC, version) AS place FROM soak_sums \
+         WHERE cluster IN (SELECT value->>0 FROM {{rows}})) AS placed WHERE place > {MAX_SUMS})"
+    ));
+    sqlx::query(text).bind(ids).execute(tx.on()).await?;
+    Ok(())
+}
+
+/// Turns the chosen spans into sums; how many there were. Time in which a cluster was not healthy counts for nothing, so it just goes.
+async fn sum_up(tx: &mut Tx, ids: &str, chosen: &str) -> Result<u64, sqlx::Error> {
+    let text = tx.sql(&format!(
+        "INSERT INTO soak_sums (cluster, version, from_at, until_at, nanoseconds) \
+         SELECT cluster, version, MIN(from_at), MAX(until_at), CAST(SUM(until_at - from_at) AS BIGINT) FROM spans \
+         WHERE healthy <> 0 AND until_at > from_at AND (cluster, from_at) IN ({chosen}) GROUP BY cluster, version \
+         ON CONFLICT (cluster, version) DO UPDATE SET \
+         from_at = CASE WHEN excluded.from_at < soak_sums.from_at THEN excluded.from_at ELSE soak_sums.from_at END, \
+         until_at = CASE WHEN excluded.until_at > soak_sums.until_at THEN excluded.until_at ELSE soak_sums.until_at END, \
+         nanoseconds = soak_sums.nanoseconds + excluded.nanoseconds"
+    ));
+    sqlx::query(text).bind(ids).execute(tx.on()).await?;
+    let text = tx.sql(&format!("DELETE FROM spans WHERE (cluster, from_at) IN ({chosen})"));
+    Ok(sqlx::query(text).bind(ids).execute(tx.on()).await?.rows_affected())
+}
