@@ -91,6 +91,9 @@ pub(crate) struct ServeOptions {
     /// Make and check tokens of clusters and administrators with the keys in this file.
     #[arg(long, env = "TOWPATH_TOKEN_KEYS", value_name = "FILE")]
     pub(crate) token_keys: Option<PathBuf>,
+    /// Take tokens of the first version (tpc_, tpa_, tpr_) until this day. Their clusters stay unbound: no soak is credited for them.
+    #[arg(long, env = "TOWPATH_ACCEPT_UNBOUND_TOKENS_UNTIL", value_name = "DATE")]
+    pub(crate) accept_unbound_tokens_until: Option<String>,
     /// Ask for the administrator's token also where the fleet is only looked at.
     #[arg(long, env = "TOWPATH_REQUIRE_READ_TOKEN", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub(crate) require_read_token: Option<bool>,
@@ -156,6 +159,8 @@ pub(crate) struct Settings {
     pub(crate) intervals: Intervals,
     pub(crate) fleet: Option<FleetSettings>,
     pub(crate) token_keys: Option<PathBuf>,
+    /// Tokens of the first version are taken until then.
+    pub(crate) unbound_until: Option<Timestamp>,
     pub(crate) limits: Limits,
     pub(crate) log: String,
     pub(crate) log_format: LogFormat,
@@ -169,6 +174,8 @@ pub(crate) struct FleetSettings {
     pub(crate) clusters: Option<PathBuf>,
     pub(crate) store: Option<String>,
     pub(crate) token_keys: Option<PathBuf>,
+    /// Tokens of the first version are taken until then.
+    pub(crate) unbound_until: Option<Timestamp>,
     pub(crate) require_read_token: bool,
     pub(crate) pass_every: Duration,
     pub(crate) allowance: SignedDuration,
@@ -231,6 +238,7 @@ impl ServeOptions {
             clusters: self.clusters.or(other.clusters),
             store: self.store.or(other.store),
             token_keys: self.token_keys.or(other.token_keys),
+            accept_unbound_tokens_until: self.accept_unbound_tokens_until.or(other.accept_unbound_tokens_until),
             require_read_token: self.require_read_token.or(other.require_read_token),
             pass_seconds: self.pass_seconds.or(other.pass_seconds),
             report_allowance_seconds: self.report_allowance_seconds.or(other.report_allowance_seconds),
@@ -246,6 +254,7 @@ impl ServeOptions {
     }
 
     fn validated(self) -> anyhow::Result<Settings> {
+        let unbound_until = self.unbound_until()?;
         let fleet = self.fleet_settings()?;
         let defaults = Limits::default();
         let intervals = self.intervals()?;
@@ -260,6 +269,7 @@ impl ServeOptions {
             intervals,
             fleet,
             token_keys: self.token_keys,
+            unbound_until,
             limits: Limits {
                 connections,
                 head_timeout: timeout.unwrap_or(defaults.head_timeout),
@@ -293,11 +303,30 @@ impl ServeOptions {
             clusters: self.clusters.clone(),
             store: self.store.clone(),
             token_keys: self.token_keys.clone(),
+            unbound_until: self.unbound_until()?,
             require_read_token: self.require_read_token.unwrap_or(false),
             pass_every: Duration::from_secs(pass),
             allowance: SignedDuration::from_secs(i64::try_from(allowance).expect("it is within its limits")),
             ocm,
         }))
+    }
+}
+
+impl ServeOptions {
+    /// Until when tokens of the first version are taken: a day, from its first moment in UTC, or a time.
+    fn unbound_until(&self) -> anyhow::Result<Option<Timestamp>> {
+        let Some(text) = &self.accept_unbound_tokens_until else {
+            return Ok(None);
+        };
+        if self.token_keys.is_none() {
+            bail!(
+                "--accept-unbound-tokens-until says which tokens are taken, and without keys none is; add --token-keys FILE"
+            );
+        }
+        let day = |text: &str| text.parse::<jiff::civil::Date>().is_ok() && text.len() == 10;
+        let time = if day(text) { format!("{text}T00:00:00Z") } else { text.clone() };
+        let wrong = |problem| anyhow::anyhow!("--accept-unbound-tokens-until: {problem}; write it as in 2027-01-31");
+        parse_time(&time).map(Some).map_err(wrong)
     }
 }
 
@@ -322,6 +351,9 @@ impl fmt::Display for Settings {
         }
         if let (None, Some(keys)) = (&self.fleet, &self.token_keys) {
             writeln!(f, "tokenKeys: {:?}", keys.display().to_string())?;
+        }
+        if let Some(until) = self.unbound_until {
+            writeln!(f, "acceptUnboundTokensUntil: \"{until}\"")?;
         }
         writeln!(f, "pollSeconds: {}", self.intervals.local.as_secs())?;
         writeln!(f, "refreshSeconds: {}", self.intervals.remote.as_secs())?;
@@ -388,8 +420,10 @@ mod tests {
         assert!(options.now.take().is_some());
         let fleet =
             options.fleet.take().is_some() && options.clusters.take().is_some() && options.store.take().is_some();
-        let rest =
-            options.token_keys.take().is_some() && options.ocm.take().is_some() && options.ocm_token.take().is_some();
+        let rest = options.accept_unbound_tokens_until.take().is_some()
+            && options.token_keys.take().is_some()
+            && options.ocm.take().is_some()
+            && options.ocm_token.take().is_some();
         assert!(fleet && rest);
         assert_eq!(options.validated().unwrap().to_string(), ServeOptions::default().validated().unwrap().to_string());
     }
@@ -417,6 +451,16 @@ mod tests {
         for half in ["graphData: x", "releases: x"] {
             assert!(parse_file(half).unwrap().validated().unwrap_err().to_string().contains("; add --"));
         }
+        for (file, expected) in [
+            ("acceptUnboundTokensUntil: 2027-01-31", "add --token-keys FILE"),
+            ("tokenKeys: k\nacceptUnboundTokensUntil: soon", "write it as in 2027-01-31"),
+            ("tokenKeys: k\nacceptUnboundTokensUntil: 2027-02-30", "write it as in 2027-01-31"),
+        ] {
+            let told = parse_file(file).unwrap().validated().unwrap_err().to_string();
+            assert!(told.contains(expected), "{told}");
+        }
+        let until = parse_file("tokenKeys: k\nacceptUnboundTokensUntil: 2027-01-31").unwrap().validated().unwrap();
+        assert_eq!(until.unbound_until.unwrap().to_string(), "2027-01-31T00:00:00Z");
         assert!(parse_file("now: tomorrow").unwrap().validated().is_err());
         for number in ["maxConnections: 0", "pollSeconds: 0", "clientTimeoutSeconds: 18446744073709551615"] {
             assert!(parse_file(number).unwrap().validated().unwrap_err().to_string().contains("it can be 1 to"));

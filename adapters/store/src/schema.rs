@@ -15,7 +15,7 @@ pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;
 /// The key of the lock under which PostgreSQL migrates: "towpath" in ASCII.
 const MIGRATION_LOCK: i64 = 0x0074_6f77_7061_7468;
 
-const MIGRATIONS: &[&[&str]] = &[FIRST, AGENTS];
+const MIGRATIONS: &[&[&str]] = &[FIRST, AGENTS, BINDINGS];
 
 const FIRST: &[&str] = &[
     // A cluster, its last report, and its newest span, which reaches from span_from to last_seen on its version and in its
@@ -62,6 +62,17 @@ const AGENTS: &[&str] = &[
     // The names of each cluster's last reports.
     "CREATE TABLE report_ids (cluster KEY PRIMARY KEY, ids TEXT NOT NULL)",
 ];
+
+const BINDINGS: &[&str] = &[
+    // From when to when somebody in charge said which organisation and name a cluster has. Time outside of that is nobody's soak.
+    "CREATE TABLE bindings (cluster KEY NOT NULL, since BIGINT NOT NULL, until_at BIGINT, PRIMARY KEY (cluster, since))",
+    "CREATE UNIQUE INDEX bindings_open ON bindings (cluster) WHERE until_at IS NULL",
+    BIND_LISTED,
+];
+
+/// Clusters of a store that had no bindings yet: those that a list spoke of last are bound, with all their time. No report has such a body.
+pub(crate) const BIND_LISTED: &str =
+    "INSERT INTO bindings (cluster, since, until_at) SELECT id, 0, NULL FROM clusters WHERE gone = 0 AND body = '{}'";
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,6 +153,7 @@ pub(crate) const TABLES: &[(&str, &[(&str, Kind)])] = {
             ],
         ),
         ("report_ids", &[("cluster", Text), ("ids", Text)]),
+        ("bindings", &[("cluster", Text), ("since", Int), ("until_at", Int)]),
     ]
 };
 
@@ -149,6 +161,7 @@ pub(crate) const TABLES: &[(&str, &[(&str, Kind)])] = {
 pub(crate) fn since(table: &str) -> i64 {
     match table {
         "agent_updates" | "report_ids" => 2,
+        "bindings" => 3,
         _ => 1,
     }
 }

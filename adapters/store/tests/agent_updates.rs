@@ -176,8 +176,9 @@ fn a_store_from_before_agents_is_brought_up_to_date_and_so_is_its_backup() {
 async fn before_agents(url: &str) {
     sqlx::any::install_default_drivers();
     let pool = sqlx::AnyPool::connect(url).await.unwrap();
-    for text in ["DROP TABLE agent_updates", "DROP TABLE report_ids", "UPDATE towpath_schema SET version = 1"] {
-        sqlx::query(text).execute(&pool).await.unwrap();
+    let tables = ["agent_updates", "report_ids", "bindings"].map(|table| format!("DROP TABLE {table}"));
+    for text in tables.into_iter().chain(["UPDATE towpath_schema SET version = 1".to_owned()]) {
+        sqlx::query(sqlx::AssertSqlSafe(text)).execute(&pool).await.unwrap();
     }
     pool.close().await;
 }
