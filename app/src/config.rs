@@ -99,6 +99,9 @@ pub(crate) struct ServeOptions {
     /// Make and check tokens of clusters and administrators with the keys in this file.
     #[arg(long, env = "TOWPATH_TOKEN_KEYS", value_name = "FILE")]
     pub(crate) token_keys: Option<PathBuf>,
+    /// Take tokens of the first version (tpc_, tpa_, tpr_) until this day. Their clusters stay unbound: no soak is credited for them.
+    #[arg(long, env = "TOWPATH_ACCEPT_UNBOUND_TOKENS_UNTIL", value_name = "DATE")]
+    pub(crate) accept_unbound_tokens_until: Option<String>,
     /// Ask for the administrator's token also where the fleet is only looked at.
     #[arg(long, env = "TOWPATH_REQUIRE_READ_TOKEN", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub(crate) require_read_token: Option<bool>,
@@ -180,6 +183,8 @@ pub(crate) struct Settings {
     pub(crate) intervals: Intervals,
     pub(crate) fleet: Option<FleetSettings>,
     pub(crate) token_keys: Option<PathBuf>,
+    /// Tokens of the first version are taken until then.
+    pub(crate) unbound_until: Option<Timestamp>,
     pub(crate) limits: Limits,
     /// How many connections one address may have, as it was typed: half of all places follows from what there is room for.
     pub(crate) for_one_address: ForOneAddress,
@@ -224,6 +229,8 @@ pub(crate) struct FleetSettings {
     /// None: everything is kept for ever.
     pub(crate) keep_for: Option<SignedDuration>,
     pub(crate) token_keys: Option<PathBuf>,
+    /// Tokens of the first version are taken until then.
+    pub(crate) unbound_until: Option<Timestamp>,
     pub(crate) require_read_token: bool,
     pub(crate) pass_every: Duration,
     pub(crate) allowance: SignedDuration,
@@ -296,6 +303,7 @@ impl ServeOptions {
             store_password_file: self.store_password_file.or(other.store_password_file),
             keep_days: self.keep_days.or(other.keep_days),
             token_keys: self.token_keys.or(other.token_keys),
+            accept_unbound_tokens_until: self.accept_unbound_tokens_until.or(other.accept_unbound_tokens_until),
             require_read_token: self.require_read_token.or(other.require_read_token),
             pass_seconds: self.pass_seconds.or(other.pass_seconds),
             report_allowance_seconds: self.report_allowance_seconds.or(other.report_allowance_seconds),
@@ -316,6 +324,7 @@ impl ServeOptions {
     }
 
     fn validated(self) -> anyhow::Result<Settings> {
+        let unbound_until = self.unbound_until()?;
         let fleet = self.fleet_settings()?;
         let defaults = Limits::default();
         let intervals = self.intervals()?;
@@ -340,6 +349,7 @@ impl ServeOptions {
             intervals,
             fleet,
             token_keys: self.token_keys,
+            unbound_until,
             limits: Limits {
                 connections,
                 connections_per_address: for_one_address.of(connections),
@@ -389,6 +399,7 @@ impl ServeOptions {
             store_password_file: self.store_password_file.clone(),
             keep_for: (keep_days > 0).then(|| SignedDuration::from_hours(i64::from(keep_days) * 24)),
             token_keys: self.token_keys.clone(),
+            unbound_until: self.unbound_until()?,
             require_read_token: self.require_read_token.unwrap_or(false),
             pass_every: Duration::from_secs(pass),
             allowance: SignedDuration::from_secs(i64::try_from(allowance).expect("it is within its limits")),
@@ -418,6 +429,24 @@ impl Settings {
     }
 }
 
+impl ServeOptions {
+    /// Until when tokens of the first version are taken: a day, from its first moment in UTC, or a time.
+    fn unbound_until(&self) -> anyhow::Result<Option<Timestamp>> {
+        let Some(text) = &self.accept_unbound_tokens_until else {
+            return Ok(None);
+        };
+        if self.token_keys.is_none() {
+            bail!(
+                "--accept-unbound-tokens-until says which tokens are taken, and without keys none is; add --token-keys FILE"
+            );
+        }
+        let day = |text: &str| text.parse::<jiff::civil::Date>().is_ok() && text.len() == 10;
+        let time = if day(text) { format!("{text}T00:00:00Z") } else { text.clone() };
+        let wrong = |problem| anyhow::anyhow!("--accept-unbound-tokens-until: {problem}; write it as in 2027-01-31");
+        parse_time(&time).map(Some).map_err(wrong)
+    }
+}
+
 pub(crate) fn within<N: PartialOrd + fmt::Display>(
     name: &str,
     value: N,
@@ -439,6 +468,9 @@ impl fmt::Display for Settings {
         }
         if let (None, Some(keys)) = (&self.fleet, &self.token_keys) {
             writeln!(f, "tokenKeys: {:?}", keys.display().to_string())?;
+        }
+        if let Some(until) = self.unbound_until {
+            writeln!(f, "acceptUnboundTokensUntil: \"{until}\"")?;
         }
         writeln!(f, "pollSeconds: {}", self.intervals.local.as_secs())?;
         writeln!(f, "refreshSeconds: {}", self.intervals.remote.as_secs())?;
@@ -523,8 +555,10 @@ mod tests {
         let fleet =
             options.fleet.take().is_some() && options.clusters.take().is_some() && options.store.take().is_some();
         assert!(options.store_password_file.take().is_some());
-        let rest =
-            options.token_keys.take().is_some() && options.ocm.take().is_some() && options.ocm_token.take().is_some();
+        let rest = options.accept_unbound_tokens_until.take().is_some()
+            && options.token_keys.take().is_some()
+            && options.ocm.take().is_some()
+            && options.ocm_token.take().is_some();
         assert!(fleet && rest);
         assert_eq!(options.validated().unwrap().to_string(), ServeOptions::default().validated().unwrap().to_string());
     }
@@ -574,6 +608,16 @@ mod tests {
             let error = parse_file(text).unwrap().validated().unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }
+        for (file, expected) in [
+            ("acceptUnboundTokensUntil: 2027-01-31", "add --token-keys FILE"),
+            ("tokenKeys: k\nacceptUnboundTokensUntil: soon", "write it as in 2027-01-31"),
+            ("tokenKeys: k\nacceptUnboundTokensUntil: 2027-02-30", "write it as in 2027-01-31"),
+        ] {
+            let told = parse_file(file).unwrap().validated().unwrap_err().to_string();
+            assert!(told.contains(expected), "{told}");
+        }
+        let until = parse_file("tokenKeys: k\nacceptUnboundTokensUntil: 2027-01-31").unwrap().validated().unwrap();
+        assert_eq!(until.unbound_until.unwrap().to_string(), "2027-01-31T00:00:00Z");
         assert!(parse_file("now: tomorrow").unwrap().validated().is_err());
         for number in ["maxConnections: 0", "pollSeconds: 0", "clientTimeoutSeconds: 18446744073709551615"] {
             assert!(parse_file(number).unwrap().validated().unwrap_err().to_string().contains("it can be 1 to"));

@@ -38,7 +38,8 @@ async fn serve(settings: Settings, lowered: Option<String>) -> anyhow::Result<()
     let fleet = settings.fleet.clone().map(beside).transpose()?;
     let loaded = Arc::new(tokio::sync::Notify::new());
     let wakers = Arc::new(sources::start(&settings.sources, service.clone(), loaded.clone())?);
-    let keys = settings.token_keys.as_deref().map(fleet::run::token_keys).transpose()?;
+    let token_keys = |path: &std::path::Path| fleet::run::token_keys(path, settings.unbound_until);
+    let keys = settings.token_keys.as_deref().map(token_keys).transpose()?;
     let woken_by_request = wakers.clone();
     let wake = Box::new(move |wanted: &ReloadRequest| woken_by_request.wake(wanted));
     service.reload_door(ReloadDoor { keys, wake });

@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::decide::{Decision, Desk};
 use towpath_core::domain::fleet::{
-    ClusterState, FleetInput, Health, Name, Offer, Organisation, PolicyDefault, Product, Sector, SoakSum, UpgradePolicy,
+    Binding, ClusterState, FleetInput, Health, Name, Offer, Organisation, PolicyDefault, Product, Sector, SoakSum,
+    UpgradePolicy,
 };
 use towpath_core::domain::{Arch, ClusterId, Fact, Pattern, Version};
 use towpath_core::finding::Place;
@@ -159,6 +160,7 @@ fn fleet(clusters: usize, now: Timestamp) -> FleetInput {
             id: ClusterId::new(&format!("{number:08}-0000-4000-8000-000000000000")).unwrap(),
             name: format!("cluster-{number}").into(),
             organisation: format!("org-{}", number % organisations).into(),
+            binding: Binding::Bound,
             version: versions[at].clone(),
             going_to: None,
             version_since: now,

@@ -18,8 +18,8 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::Value;
 use towpath_core::decide::{CandidateWhy, Decision, Desk, StartKind, dispatch};
 use towpath_core::domain::fleet::{
-    ClusterPolicy, ClusterState, FleetInput, FleetPolicy, Gate, Health, HoldCode, Minimum, Name, Offer, Organisation,
-    Owner, Parallel, Pool, Product, Sector, SoakSum, Upgrade, UpgradeId, UpgradePolicy, UpgradeState,
+    Binding, ClusterPolicy, ClusterState, FleetInput, FleetPolicy, Gate, Health, HoldCode, Minimum, Name, Offer,
+    Organisation, Owner, Parallel, Pool, Product, Sector, SoakSum, Upgrade, UpgradeId, UpgradePolicy, UpgradeState,
 };
 use towpath_core::domain::{Arch, ClusterId, Fact, Pattern, Reason, Version};
 use towpath_core::finding::Place;
@@ -205,6 +205,7 @@ fn state(case: &Value, cluster: &Value, now: Timestamp) -> ClusterState {
         id: id(&cluster["name"]),
         name: name(&cluster["name"]),
         organisation: "org".into(),
+        binding: Binding::Bound,
         version: version(&cluster["version"]),
         going_to: None,
         version_since: now,

@@ -46,7 +46,7 @@ fn every_code_is_there_once() {
     let different: BTreeSet<&str> = all.iter().copied().collect();
     assert_eq!(different.len(), all.len());
     // As many as `help` has: whoever adds a reason adds an example.
-    assert_eq!(all.len(), 76);
+    assert_eq!(all.len(), 78);
 }
 
 /// What helps. A new reason does not compile without a line here.
@@ -141,6 +141,12 @@ fn help_of_fleet(reason: &FleetReason) -> &'static str {
         FleetReason::Mutex { .. } => "wait for the other cluster",
         FleetReason::ParallelLimit { .. } => "wait, or raise the limit",
         FleetReason::Schedule { .. } => "wait for the next start",
+        FleetReason::NameDisputed { .. } => {
+            "`towpath fleet forget` the cluster that is gone, or give each a name of its own"
+        }
+        FleetReason::NameTaken { .. } => {
+            "give the cluster a name of its own and a token for it (`towpath fleet token`), or list it"
+        }
     }
 }
 
@@ -236,6 +242,8 @@ fn fleet() -> Vec<Reason> {
             holders: vec!["s1".into()],
         },
         FleetReason::Schedule { schedule: "0 9 * * 1-5".into(), next: Some(noon()) },
+        FleetReason::NameDisputed { name: "shop".into(), other: "0f3a".into(), others: 1 },
+        FleetReason::NameTaken { name: "shop".into(), by: "0f3a".into() },
     ];
     reasons.into_iter().map(|reason| Reason::Fleet(Box::new(reason))).collect()
 }

@@ -37,6 +37,7 @@ pub mod sheet;
 pub mod signatures;
 pub mod source_copy;
 pub mod stamp;
+pub mod token;
 mod tree;
 pub mod update_history;
 pub mod upstream;

@@ -224,6 +224,7 @@ fn any_cluster() -> impl Strategy<Value = ClusterState> {
                 id: ClusterId::new(&id).expect("good"),
                 name,
                 organisation,
+                binding: Binding::Bound,
                 version,
                 going_to,
                 version_since,

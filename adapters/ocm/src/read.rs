@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use towpath_core::domain::fleet::{
-    ClusterState, Gate, Health, Labels, Name, Offer, Owner, Pool, Product, Upgrade, UpgradeId, UpgradeState,
+    Binding, ClusterState, Gate, Health, Labels, Name, Offer, Owner, Pool, Product, Upgrade, UpgradeId, UpgradeState,
 };
 use towpath_core::domain::{Arch, ChannelName, ClusterId, Platform, Version};
 use towpath_core::finding::{Finding, Place};
@@ -85,6 +85,7 @@ fn understand(
         id,
         name: name.into(),
         organisation,
+        binding: Binding::Bound,
         version,
         going_to: None,
         version_since: now,

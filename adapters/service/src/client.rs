@@ -11,6 +11,7 @@ use towpath_core::domain::ClusterId;
 use towpath_core::domain::automatic::Stamp;
 use towpath_core::retry::retry_after;
 use towpath_formats::stamp::{self, Nonce};
+use towpath_formats::token::Claims;
 
 use crate::error::{clip, innermost};
 use crate::token::Token;
@@ -65,9 +66,14 @@ impl ServiceClient {
         Ok(Self { client, base, token_file: config.token_file, limits: config.limits })
     }
 
+    /// What the token says that is in the file now; nothing, if it is of the first version.
+    pub fn claims(&self) -> Result<Option<Claims>, ServiceError> {
+        Ok(Token::read(&self.token_file)?.claims().cloned())
+    }
+
     /// How old the service's graph is, proved to be from the service and from after this call.
     pub async fn stamp(&self, cluster: &ClusterId, nonce: &Nonce) -> Result<Stamp, ServiceError> {
-        let token = Token::read(&self.token_file)?;
+        let token = Token::read(&self.token_file)?.of(cluster, &self.token_file)?;
         let mut url = self.url(cluster, "stamp");
         url.query_pairs_mut().append_pair("nonce", nonce.as_str());
         let (answer, after) = self.send(STAMP, &token, self.client.get(url)).await?;
@@ -91,7 +97,7 @@ impl ServiceClient {
     }
 
     async fn try_report(&self, cluster: &ClusterId, report: &[u8]) -> Result<Answered, ServiceError> {
-        let token = Token::read(&self.token_file)?;
+        let token = Token::read(&self.token_file)?.of(cluster, &self.token_file)?;
         let request = self.client.post(self.url(cluster, "report"));
         let request = request.header(CONTENT_TYPE, "application/json").body(report.to_vec());
         let (answer, after) = self.send(REPORT, &token, request).await?;
@@ -106,6 +112,10 @@ impl ServiceClient {
             200..=299 => {
                 let problem = "the answer is not that of a Towpath service; check its address".to_owned();
                 bytes.and(Err(ServiceError::BadAnswer { what: REPORT, problem }))
+            }
+            // No token that the cluster will get makes this report right.
+            403 if told(bytes.as_deref().unwrap_or_default()).is_some_and(|told| told.kind == "not_as_bound") => {
+                Ok(Answered::Refused { why: why(&bytes.unwrap_or_default()) })
             }
             400 | 413 | 415 | 422 => Ok(Answered::Refused { why: why(&bytes.unwrap_or_default()) }),
             _ => Ok(Answered::Later { why: why(&bytes.unwrap_or_default()), after }),

@@ -98,6 +98,9 @@ async fn copy(source: &mut Tx, target: &mut Tx) -> Result<()> {
             insert(target, table, &columns, &batch).await?;
         }
     }
+    if found < schema::since("bindings", "cluster") {
+        sqlx::query(schema::BIND_LISTED).execute(target.on()).await?;
+    }
     // Changes are numbered by each database in its own way; a lease is nobody's, but its token goes on.
     sqlx::query("UPDATE clusters SET changed = 0").execute(target.on()).await?;
     sqlx::query("UPDATE leases SET owner = '', expires_ms = 0").execute(target.on()).await?;

@@ -50,7 +50,7 @@ impl Store {
         for gate in sqlx::query(gates).bind(id.as_str()).fetch_all(&self.inner.reader).await? {
             state.acknowledged_gates.insert(rows::text(&gate, 0)?.into());
         }
-        Ok(Some(StoredCluster { state, workloads: rows::names(&rows::text(&row, 8)?, &mut names)? }))
+        Ok(Some(StoredCluster { state, workloads: rows::names(&rows::text(&row, 9)?, &mut names)? }))
     }
 
     /// The cluster's last report, as it came.
@@ -106,7 +106,7 @@ impl Store {
         rows.iter().map(rows::span).collect()
     }
 
-    /// The whole seconds that each cluster was seen healthy on each version, forgotten clusters included.
+    /// The whole seconds that each cluster was seen healthy on each version while it was bound, forgotten clusters included.
     pub async fn soak_totals(&self) -> Result<Vec<(ClusterId, Version, i64)>> {
         let mut tx = self.snapshot().await?;
         let text = totals("");
@@ -136,6 +136,10 @@ impl Store {
                 "UPDATE clusters SET gone = 1, facts = '{}', body = '', changed = {change} WHERE id = $1 AND gone = 0",
             );
             let forgotten = sqlx::query(update).bind(cluster.as_str()).execute(tx.on()).await?.rows_affected();
+            // What it has soaked while it was bound stays; if it comes back, it has to be bound again.
+            let unbind = "UPDATE bindings SET until_at = (SELECT last_seen FROM clusters WHERE id = bindings.cluster) \
+                          WHERE cluster = $1 AND until_at IS NULL";
+            sqlx::query(unbind).bind(cluster.as_str()).execute(tx.on()).await?;
             tx.commit().await?;
             Ok(forgotten > 0)
         })
@@ -156,8 +160,8 @@ pub(crate) async fn changed_since(tx: &mut Tx, since: Option<i64>) -> Result<(Ve
     let mut rows = sqlx::query(AssertSqlSafe(text)).bind(since.unwrap_or(-1)).fetch(tx.on());
     let (mut clusters, mut gone) = (Vec::new(), Vec::new());
     while let Some(row) = rows.try_next().await? {
-        let is_gone: i64 = row.try_get(9)?;
-        let workloads = rows::names(&rows::text(&row, 8)?, &mut names)?;
+        let is_gone: i64 = row.try_get(10)?;
+        let workloads = rows::names(&rows::text(&row, 9)?, &mut names)?;
         if is_gone != 0 {
             let (id, organisation) = (rows::id(&rows::text(&row, 0)?)?, names.name(&rows::text(&row, 1)?));
             gone.push(Departed { id, organisation, workloads });
@@ -180,7 +184,7 @@ fn departed(row: &sqlx::any::AnyRow, names: &mut Interner) -> Result<Departed> {
     })
 }
 
-/// The database adds up; only sums travel.
+/// The database adds up; only sums travel. A span counts as far as its cluster was bound.
 fn totals(filter: &str) -> String {
     format!(
         "SELECT cluster, version, CAST(SUM(nanoseconds) AS BIGINT) / 1000000000 FROM soak_times {filter} \

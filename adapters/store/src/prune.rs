@@ -179,12 +179,13 @@ pub(crate) async fn limit_spans(tx: &mut Tx, ids: &BTreeSet<[&str; 1]>) -> Resul
     Ok(())
 }
 
-/// Turns the chosen spans into sums; how many there were. Time in which a cluster was not healthy counts for nothing, so it just goes.
+/// Turns the chosen spans into sums; how many there were. Time in which a cluster was not healthy, or not bound, counts for nothing
+/// and just goes: a cluster is never bound for a time that was reported before.
 async fn sum_up(tx: &mut Tx, ids: &str, chosen: &str) -> Result<u64, sqlx::Error> {
     let text = tx.sql(&format!(
         "INSERT INTO soak_sums (cluster, version, from_at, until_at, nanoseconds) \
-         SELECT cluster, version, MIN(from_at), MAX(until_at), CAST(SUM(until_at - from_at) AS BIGINT) FROM spans \
-         WHERE healthy <> 0 AND until_at > from_at AND (cluster, from_at) IN ({chosen}) GROUP BY cluster, version \
+         SELECT cluster, version, MIN(from_at), MAX(until_at), CAST(SUM(nanoseconds) AS BIGINT) FROM bound_spans \
+         WHERE nanoseconds > 0 AND (cluster, from_at) IN ({chosen}) GROUP BY cluster, version \
          ON CONFLICT (cluster, version) DO UPDATE SET \
          from_at = CASE WHEN excluded.from_at < soak_sums.from_at THEN excluded.from_at ELSE soak_sums.from_at END, \
          until_at = CASE WHEN excluded.until_at > soak_sums.until_at THEN excluded.until_at ELSE soak_sums.until_at END, \

@@ -16,7 +16,8 @@ use sqlx::Row;
 use towpath_core::domain::ClusterId;
 use towpath_core::domain::Version;
 use towpath_core::domain::fleet::{
-    AgentOutcome, AgentUpdate, ClusterState, Name, Observation, Observed, Span, observe, observe_late,
+    AgentOutcome, AgentUpdate, Authority, ClusterState, Identity, Name, NotAsBound, Observation, Observed, Span,
+    observe, observe_late,
 };
 
 use crate::agent_updates::{Arrival, Told, are_fit};
@@ -35,6 +36,8 @@ const MAX_TRIES: u32 = 5;
 pub struct Reported {
     /// What it says. Its offers are not kept; they are the graph's business.
     pub state: ClusterState,
+    /// On whose word: whether it binds the cluster to its organisation and name.
+    pub authority: Authority,
     /// As it came, for people.
     pub body: Arc<str>,
     /// Its name, by which it is known when it comes again.
@@ -63,6 +66,8 @@ pub enum Recorded {
     Began,
     /// It is known, or not later than what is known, and changed nothing. (What it tells of updates is kept all the same, once.)
     Nothing,
+    /// It names another organisation or name than its cluster is bound to, and changed nothing.
+    NotAsBound,
     /// It cannot be stored, with or without others: it has a NUL in a name, or a time out of range.
     Unfit,
 }
@@ -125,15 +130,20 @@ impl Store {
         let mut recorded = Vec::with_capacity(reports.len());
         for report in reports {
             let at = known.get_mut(&report.state.id).ok_or(Failed::NewClusters)?;
+            if at.bind(report).is_err() {
+                recorded.push(Recorded::NotAsBound);
+                continue;
+            }
             recorded.push(match told.take(report) {
                 Arrival::Again => Recorded::Nothing,
                 Arrival::First => at.join(report, allowance, &mut closed),
             });
         }
-        known.retain(|_, known| known.report.is_some());
+        known.retain(|_, known| known.report.is_some() || known.bound_from.is_some());
         if !known.is_empty() {
             number_change(&mut tx).await?;
             update(&mut tx, &known).await?;
+            bind(&mut tx, &known).await?;
         }
         if !closed.is_empty() {
             keep(&mut tx, &closed).await?;
@@ -146,9 +156,17 @@ impl Store {
 }
 
 impl Reported {
-    /// One without a name, which tells of no update.
-    pub fn new(state: ClusterState, body: impl Into<Arc<str>>) -> Self {
-        Self { state, body: body.into(), id: None, updates: Vec::new(), counts_from: None }
+    /// From a list that somebody in charge keeps: without a name, and it tells of no update.
+    pub fn listed(state: ClusterState) -> Self {
+        let (body, updates) = ("{}".into(), Vec::new());
+        Self { state, authority: Authority::List, body, id: None, updates, counts_from: None }
+    }
+
+    /// Who it says the cluster is. A token always says a name; otherwise one without a name has its cluster's id for one.
+    fn identity(&self) -> Identity {
+        let is_said = self.authority == Authority::Token || *self.state.name != *self.state.id.as_str();
+        let name = is_said.then(|| self.state.name.clone());
+        Identity { organisation: self.state.organisation.clone(), name }
     }
 
     fn is_fit(&self) -> bool {
@@ -163,11 +181,36 @@ impl Reported {
 struct Known<'a> {
     newest: Option<Span>,
     version_since: Option<Timestamp>,
+    /// What it is called; empty if nobody knows.
+    name: Name,
+    /// Who it is bound to be.
+    bound_to: Option<Identity>,
+    /// Since when it is, if this batch has bound it.
+    bound_from: Option<Timestamp>,
     /// The last report that changed it.
     report: Option<&'a Reported>,
 }
 
 impl<'a> Known<'a> {
+    /// Takes the report's word for who the cluster is, as far as it may say so.
+    fn bind(&mut self, report: &Reported) -> Result<(), NotAsBound> {
+        let said = report.identity();
+        let binding = report.authority.bind(self.bound_to.as_ref(), &said)?;
+        // What only the cluster called itself is worth nothing once somebody in charge speaks.
+        let known =
+            Some(&self.name).filter(|name| !name.is_empty() && (self.bound_to.is_some() || !binding.is_bound()));
+        let name = said.name.or_else(|| known.cloned()).unwrap_or_else(|| report.state.id.as_str().into());
+        if binding.is_bound() && self.bound_to.is_none() {
+            // Time that was reported before counts for nobody, even if this report is older.
+            let newest = self.newest.as_ref().map_or(report.state.last_seen, |newest| newest.until);
+            self.bound_from = Some(newest.max(report.state.last_seen));
+        }
+        self.bound_to =
+            binding.is_bound().then(|| Identity { organisation: said.organisation, name: Some(name.clone()) });
+        self.name = name;
+        Ok(())
+    }
+
     fn join(&mut self, report: &'a Reported, allowance: SignedDuration, closed: &mut Vec<Span>) -> Recorded {
         let state = &report.state;
         let seen = Observation {
@@ -177,7 +220,9 @@ impl<'a> Known<'a> {
             at: state.last_seen,
         };
         let is_long_ago = |span: &Span| report.counts_from.is_some_and(|from| span.until < from);
-        let came_late = self.newest.as_ref().is_some_and(is_long_ago);
+        // Nor does time count that a bound cluster tells of on nobody's word but its own.
+        let is_claim = report.authority == Authority::Claim && self.bound_to.is_some();
+        let came_late = is_claim || self.newest.as_ref().is_some_and(is_long_ago);
         let observed = match came_late {
             true => observe_late(self.newest.as_ref(), &seen),
             false => observe(self.newest.as_ref(), &seen, allowance),
@@ -217,22 +262,31 @@ async fn make_room(tx: &mut Tx, ids: &str) -> Result<(), Failed> {
 /// Locks the clusters that there are, in the order of their ids, and reads what is known of them.
 async fn lock<'a>(tx: &mut Tx, ids: String) -> Result<BTreeMap<ClusterId, Known<'a>>, Failed> {
     let select = tx.sql(
-        "SELECT id, version, healthy, span_from, last_seen, version_since FROM clusters \
+        "SELECT id, version, healthy, span_from, last_seen, version_since, organisation, name FROM clusters \
          WHERE id IN (SELECT value->>0 FROM {rows}) ORDER BY id {lock}",
     );
-    let rows = sqlx::query(select).bind(ids).fetch_all(tx.on()).await?;
+    let rows = sqlx::query(select).bind(ids.as_str()).fetch_all(tx.on()).await?;
+    // Asked for once the rows are locked: whoever had them may just have bound some.
+    let select =
+        tx.sql("SELECT cluster FROM bindings WHERE until_at IS NULL AND cluster IN (SELECT value->>0 FROM {rows})");
+    let bound = sqlx::query(select).bind(ids).fetch_all(tx.on()).await?;
+    let bound: BTreeSet<String> = bound.iter().map(|row| rows::text(row, 0)).collect::<Result<_>>()?;
     let mut known = BTreeMap::new();
     for row in &rows {
         let id = rows::id(&rows::text(row, 0)?)?;
         let from: Option<i64> = row.try_get(3)?;
+        let (organisation, name): (Name, Name) = (rows::text(row, 6)?.into(), rows::text(row, 7)?.into());
+        let identity = || Identity { organisation, name: Some(name.clone()) };
+        let bound_to = bound.contains(id.as_str()).then(identity);
+        let unknown = Known { newest: None, version_since: None, name, bound_to, bound_from: None, report: None };
         let entry = match from {
-            None => Known { newest: None, version_since: None, report: None },
+            None => unknown,
             Some(from) => {
                 let (healthy, until, since): (i64, i64, i64) = (row.try_get(2)?, row.try_get(4)?, row.try_get(5)?);
                 let version: Version = rows::version(&rows::text(row, 1)?)?;
                 let newest =
                     Span { cluster: id.clone(), version, healthy: healthy != 0, from: time(from), until: time(until) };
-                Known { newest: Some(newest), version_since: Some(time(since)), report: None }
+                Known { newest: Some(newest), version_since: Some(time(since)), ..unknown }
             }
         };
         known.insert(id, entry);
@@ -259,7 +313,7 @@ async fn update(tx: &mut Tx, known: &BTreeMap<ClusterId, Known<'_>>) -> Result<(
         list.push((
             state.id.as_str(),
             &*state.organisation,
-            &*state.name,
+            &*known.name,
             span.version.to_string(),
             nanoseconds(since)?,
             nanoseconds(span.until)?,
@@ -270,16 +324,40 @@ async fn update(tx: &mut Tx, known: &BTreeMap<ClusterId, Known<'_>>) -> Result<(
         ));
     }
     let list = serde_json::to_string(&list).map_err(|error| StoreError::Bad(error.to_string()))?;
-    // A report without a name has its cluster's id for one; what the cluster was called before is worth more.
     let update = tx.sql(
         "UPDATE clusters SET organisation = r.organisation, \
-         name = CASE WHEN r.name = r.id AND clusters.name <> '' THEN clusters.name ELSE r.name END, version = r.version, \
+         name = r.name, version = r.version, \
          version_since = r.version_since, last_seen = r.last_seen, healthy = r.healthy, span_from = r.span_from, \
          facts = r.facts, body = r.body, gone = 0, changed = {change} \
          FROM (SELECT value->>0 AS id, value->>1 AS organisation, value->>2 AS name, value->>3 AS version, \
          CAST(value->>4 AS BIGINT) AS version_since, CAST(value->>5 AS BIGINT) AS last_seen, \
          CAST(value->>6 AS BIGINT) AS healthy, CAST(value->>7 AS BIGINT) AS span_from, value->>8 AS facts, \
          value->>9 AS body FROM {rows}) AS r WHERE clusters.id = r.id",
+    );
+    sqlx::query(update).bind(list).execute(tx.on()).await?;
+    Ok(())
+}
+
+/// Writes down who was bound. What they are called now is theirs, even if their report was too old to change anything else.
+async fn bind(tx: &mut Tx, known: &BTreeMap<ClusterId, Known<'_>>) -> Result<(), Failed> {
+    let mut list = Vec::new();
+    for (id, known) in known {
+        if let (Some(from), Some(bound_to)) = (known.bound_from, &known.bound_to) {
+            list.push((id.as_str(), nanoseconds(from)?, &*bound_to.organisation, &*known.name));
+        }
+    }
+    if list.is_empty() {
+        return Ok(());
+    }
+    let list = serde_json::to_string(&list).map_err(|error| StoreError::Bad(error.to_string()))?;
+    let insert = tx.sql(
+        "INSERT INTO bindings (cluster, since, until_at) SELECT value->>0, CAST(value->>1 AS BIGINT), NULL FROM {rows}",
+    );
+    sqlx::query(insert).bind(list.as_str()).execute(tx.on()).await?;
+    let update = tx.sql(
+        "UPDATE clusters SET organisation = r.organisation, name = r.name, changed = {change} \
+         FROM (SELECT value->>0 AS id, value->>2 AS organisation, value->>3 AS name FROM {rows}) AS r \
+         WHERE clusters.id = r.id",
     );
     sqlx::query(update).bind(list).execute(tx.on()).await?;
     Ok(())

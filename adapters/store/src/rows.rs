@@ -7,7 +7,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sqlx::Row;
 use sqlx::any::AnyRow;
-use towpath_core::domain::fleet::{ClusterState, Health, Labels, Name, Owner, Pool, Product, Upgrade, UpgradeId};
+use towpath_core::domain::fleet::{
+    Binding, ClusterState, Health, Labels, Name, Owner, Pool, Product, Upgrade, UpgradeId,
+};
 use towpath_core::domain::fleet::{Span, UpgradeState};
 use towpath_core::domain::{Arch, ChannelName, ClusterId, Fact, Platform, Version};
 
@@ -65,17 +67,19 @@ impl Facts {
 }
 
 /// The columns that [`cluster`] reads, in its order.
-pub(crate) const CLUSTER: &str = "id, organisation, name, version, version_since, last_seen, healthy, facts";
+pub(crate) const CLUSTER: &str = "id, organisation, name, version, version_since, last_seen, healthy, facts, \
+     (SELECT COUNT(*) FROM bindings WHERE bindings.cluster = clusters.id AND bindings.until_at IS NULL)";
 
 /// A cluster's state. Names that many share are taken from the interner.
 pub(crate) fn cluster(row: &AnyRow, names: &mut Interner) -> Result<ClusterState> {
     let facts: String = row.try_get(7)?;
     let facts: Facts = serde_json::from_str(&facts).map_err(|error| damaged("the facts of a cluster", error))?;
-    let healthy: i64 = row.try_get(6)?;
+    let (healthy, bindings): (i64, i64) = (row.try_get(6)?, row.try_get(8)?);
     Ok(ClusterState {
         id: id(&text(row, 0)?)?,
         organisation: names.name(&text(row, 1)?),
         name: text(row, 2)?.into(),
+        binding: if bindings > 0 { Binding::Bound } else { Binding::Unbound },
         version: version(&text(row, 3)?)?,
         going_to: facts.going_to.as_deref().map(version).transpose()?,
         version_since: time(row.try_get(4)?),

@@ -71,12 +71,26 @@ const BOUNDS: &[&str] = &[
     // The healthy time of spans that are no longer kept one by one.
     "CREATE TABLE soak_sums (cluster KEY NOT NULL, version TEXT NOT NULL, from_at BIGINT NOT NULL, \
      until_at BIGINT NOT NULL, nanoseconds BIGINT NOT NULL, PRIMARY KEY (cluster, version))",
-    "CREATE VIEW soak_times AS SELECT cluster, version, until_at - from_at AS nanoseconds FROM all_spans \
-     WHERE healthy <> 0 UNION ALL SELECT cluster, version, nanoseconds FROM soak_sums",
+    // From when to when somebody in charge said which organisation and name a cluster has. Time outside of that is nobody's soak.
+    "CREATE TABLE bindings (cluster KEY NOT NULL, since BIGINT NOT NULL, until_at BIGINT, PRIMARY KEY (cluster, since))",
+    "CREATE UNIQUE INDEX bindings_open ON bindings (cluster) WHERE until_at IS NULL",
+    BIND_LISTED,
+    // Spans that count as soak, and how much of each does.
+    "CREATE VIEW bound_spans AS SELECT s.cluster, s.version, s.from_at, s.until_at, \
+     CASE WHEN b.until_at IS NULL OR b.until_at > s.until_at THEN s.until_at ELSE b.until_at END - \
+     CASE WHEN b.since > s.from_at THEN b.since ELSE s.from_at END AS nanoseconds \
+     FROM all_spans s JOIN bindings b ON b.cluster = s.cluster AND b.since <= s.until_at \
+     AND (b.until_at IS NULL OR b.until_at >= s.from_at) WHERE s.healthy <> 0",
+    "CREATE VIEW soak_times AS SELECT cluster, version, nanoseconds FROM bound_spans \
+     UNION ALL SELECT cluster, version, nanoseconds FROM soak_sums",
     "CREATE INDEX spans_until ON spans (until_at)",
     // The last entry of a chain that is no longer there.
     "CREATE TABLE checkpoints (name KEY PRIMARY KEY, seq BIGINT NOT NULL, hash BLOB NOT NULL, at BIGINT NOT NULL)",
 ];
+
+/// Clusters of a store that had no bindings yet: those that a list spoke of last are bound, with all their time. No report has such a body.
+pub(crate) const BIND_LISTED: &str =
+    "INSERT INTO bindings (cluster, since, until_at) SELECT id, 0, NULL FROM clusters WHERE gone = 0 AND body = '{}'";
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,6 +176,7 @@ pub(crate) const TABLES: &[(&str, &[(&str, Kind)])] = {
             "soak_sums",
             &[("cluster", Text), ("version", Text), ("from_at", Int), ("until_at", Int), ("nanoseconds", Int)],
         ),
+        ("bindings", &[("cluster", Text), ("since", Int), ("until_at", Int)]),
         ("checkpoints", &[("name", Text), ("seq", Int), ("hash", Blob), ("at", Int)]),
     ]
 };
@@ -176,9 +191,9 @@ pub(crate) fn tables_of(schema: i64) -> impl Iterator<Item = (&'static str, Vec<
 }
 
 /// The first schema that has the column.
-fn since(table: &str, column: &str) -> i64 {
+pub(crate) fn since(table: &str, column: &str) -> i64 {
     match (table, column) {
-        ("agent_updates", "reported_at") | ("leases", "term_ms") | ("soak_sums" | "checkpoints", _) => 3,
+        ("agent_updates", "reported_at") | ("leases", "term_ms") | ("soak_sums" | "bindings" | "checkpoints", _) => 3,
         ("agent_updates" | "report_ids", _) => 2,
         _ => 1,
     }

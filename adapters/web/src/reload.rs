@@ -5,13 +5,14 @@
 use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode, header};
 use hyper::body::Incoming;
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::json;
 use towpath_core::intake::Objection;
 
 use crate::Service;
 use crate::body::{self, AnswerBody};
-use crate::fleet::{Token, TokenKeys, bearer, receive};
+use crate::fleet::{Purpose, Token, TokenKeys, TokenProblem, bearer, receive};
 use crate::workers::Surroundings;
 
 pub(crate) const PATH: &str = "/api/v1/reload";
@@ -82,7 +83,8 @@ async fn answered(
         let sentence = "no key is configured to check tokens with; start the service with --token-keys";
         return Err(refused(StatusCode::FORBIDDEN, "no_token_key", sentence));
     };
-    let token = permitted(keys, bearer(&request.headers))?;
+    let now = service.now();
+    let token = permitted(keys, bearer(&request.headers), now)?;
     let text = match receive::is_empty(incoming) {
         true => "{}".to_owned(),
         false => receive::text(&request.headers, incoming, around.body_timeout)
@@ -90,7 +92,7 @@ async fn answered(
             .map_err(|why| refused(why.status(), why.kind(), why.sentence()))?,
     };
     let wanted = read(&text).map_err(|sentence| refused(StatusCode::BAD_REQUEST, "invalid_body", &sentence))?;
-    if !wanted.allow.is_empty() && !keys.is_of_admin(&token) {
+    if !wanted.allow.is_empty() && keys.permits(&token, Purpose::Admin, now).is_err() {
         let sentence = "to allow what was refused takes the administrator's token: this one only wakes readers";
         return Err(refused(StatusCode::FORBIDDEN, "wrong_token", sentence));
     }
@@ -103,19 +105,17 @@ async fn answered(
     }
 }
 
-fn permitted(keys: &TokenKeys, token: Option<Token>) -> Result<Token, Box<Response<AnswerBody>>> {
+fn permitted(keys: &TokenKeys, token: Option<Token>, now: Timestamp) -> Result<Token, Box<Response<AnswerBody>>> {
     let Some(token) = token else {
-        let mut response = body::error(StatusCode::UNAUTHORIZED, "no_token", "send Authorization: Bearer and a token");
-        let wanted = HeaderValue::from_static("Bearer realm=\"towpath\"");
-        response.headers_mut().insert(header::WWW_AUTHENTICATE, wanted);
-        return Err(Box::new(response));
+        return Err(refused(StatusCode::UNAUTHORIZED, "no_token", "send Authorization: Bearer and a token"));
     };
-    match keys.may_reload(&token) {
-        true => Ok(token),
-        false => {
+    match keys.permits(&token, Purpose::Reload, now) {
+        Ok(()) => Ok(token),
+        Err(TokenProblem::WrongRole) => {
             let sentence = "this token is not for this; `towpath fleet token --reload` makes one that is";
             Err(refused(StatusCode::FORBIDDEN, "wrong_token", sentence))
         }
+        Err(problem) => Err(refused(problem.status(), problem.kind(), &problem.to_string())),
     }
 }
 
@@ -132,7 +132,12 @@ fn read(text: &str) -> Result<ReloadRequest, String> {
 }
 
 fn refused(status: StatusCode, kind: &str, sentence: &str) -> Box<Response<AnswerBody>> {
-    Box::new(body::error(status, kind, sentence))
+    let mut response = body::error(status, kind, sentence);
+    if status == StatusCode::UNAUTHORIZED {
+        let wanted = HeaderValue::from_static("Bearer realm=\"towpath\"");
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, wanted);
+    }
+    Box::new(response)
 }
 
 #[cfg(test)]

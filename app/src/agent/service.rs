@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
@@ -17,10 +17,13 @@ use towpath_core::domain::fleet::{AgentOutcome, AgentUpdate, Labels};
 use towpath_core::domain::{ClusterId, Fact};
 use towpath_formats::report::{Report, Seen, write};
 use towpath_formats::stamp::Nonce;
+use towpath_formats::token::{Claims, Grant};
 use towpath_service::{Bounds, Event, Outbox, Pace, Queue, Sender, ServiceClient, ServiceConfig, SystemClock};
 
 use super::pass::Judged;
 
+/// A token that ends within this time is warned of.
+const TOKEN_ENDS_SOON: SignedDuration = SignedDuration::from_hours(14 * 24);
 /// A stamp is asked for anew after so long.
 const STAMP_LASTS: SignedDuration = SignedDuration::from_mins(5);
 
@@ -30,7 +33,7 @@ pub(crate) struct ServiceOptions {
     /// Report to the Towpath service at this address, and ask it how old its graph is.
     #[arg(long = "service", env = "TOWPATH_SERVICE", value_name = "URL", requires_all = ["token_file", "organisation"])]
     url: Option<String>,
-    /// The file that holds this cluster's token: `towpath fleet token --cluster ID` makes it. It is read again for each request.
+    /// The file that holds this cluster's token: `towpath fleet token --cluster ID --org ID --name NAME` makes it. It is read again for each request.
     #[arg(long, env = "TOWPATH_TOKEN_FILE", value_name = "FILE")]
     pub(super) token_file: Option<PathBuf>,
     /// The organisation that the cluster belongs to.
@@ -99,6 +102,7 @@ impl Service {
         };
         let config = ServiceConfig { ca_file: options.service_ca_file.clone(), ..ServiceConfig::new(url, token_file) };
         let client = ServiceClient::new(config).context("--service")?;
+        check_token(client.claims().context("--token-file")?.as_ref(), organisation, options.cluster_name.as_deref())?;
         let queue = match folder {
             None => Queue::in_memory(Bounds::default()),
             Some(folder) => {
@@ -241,6 +245,30 @@ impl Service {
             ],
         }
     }
+}
+
+/// The token must be for the organisation and name that are reported: the service would refuse every report. Whether the id is the
+/// cluster's is looked at for each request, once the cluster has told its id.
+fn check_token(claims: Option<&Claims>, organisation: &str, name: Option<&str>) -> anyhow::Result<()> {
+    let Some(Claims { grant: Grant::Cluster(enrolment), end, .. }) = claims else {
+        tracing::warn!(
+            "the token is of the first version: the service credits no soak for it, and may refuse it; make one with `towpath fleet token`"
+        );
+        return Ok(());
+    };
+    if enrolment.organisation != organisation {
+        let of = &enrolment.organisation;
+        bail!("--organisation is {organisation}, and the token is for {of}; use one of them in both places");
+    }
+    if let Some(name) = name.filter(|name| *name != enrolment.name) {
+        let of = &enrolment.name;
+        bail!("--cluster-name is {name}, and the token is for {of}; leave it off, or make another token");
+    }
+    match Timestamp::now().duration_until(*end) < TOKEN_ENDS_SOON {
+        true => tracing::warn!(%end, "the token ends soon; make a new one with `towpath fleet token`"),
+        false => tracing::info!(%end, "the token is good until then"),
+    }
+    Ok(())
 }
 
 impl Drop for Service {

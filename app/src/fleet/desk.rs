@@ -89,11 +89,15 @@ impl Counter {
                 let sentence = "the report has a name or a time that cannot be kept".to_owned();
                 FleetAnswer::Refused { kind: "unfit_report", sentence }
             }
+            Ok(Ok(Recorded::NotAsBound)) => {
+                let sentence = "the cluster is bound to another organisation or name than the report says; list it anew, or `towpath fleet forget` it and report again".to_owned();
+                FleetAnswer::Forbidden { kind: "not_as_bound", sentence }
+            }
             Ok(Ok(recorded)) => {
                 let recorded = match recorded {
                     Recorded::Extended => "extended",
                     Recorded::Began => "began",
-                    Recorded::Nothing | Recorded::Unfit => "nothing",
+                    Recorded::Nothing | Recorded::NotAsBound | Recorded::Unfit => "nothing",
                 };
                 FleetAnswer::Json(json!({"kind": "accepted", "recorded": recorded}).to_string())
             }
@@ -156,13 +160,13 @@ impl FleetDesk for Counter {
     fn answer(&self, request: FleetRequest) -> Pin<Box<dyn Future<Output = FleetAnswer> + Send>> {
         let (store, board, graph, now) = (self.store.clone(), self.board.clone(), self.graph.clone(), (self.clock)());
         match request {
-            FleetRequest::Report { cluster, report, body, received } => {
+            FleetRequest::Report { cluster, authority, report, body, received } => {
                 let state = report.state(cluster, received);
                 // A report may come late, and says when it was made. It cannot make a time count that nobody watched: else a
                 // cluster could make up days of soak within a minute.
                 let counts_from = received.checked_sub(self.allowance).ok();
                 let Report { id, updates, .. } = *report;
-                let reported = Reported { state, body, id, updates, counts_from };
+                let reported = Reported { state, authority, body, id, updates, counts_from };
                 Box::pin(Self::report(self.reports.clone(), reported))
             }
             FleetRequest::Why { cluster, version } => Box::pin(async move {

@@ -22,7 +22,7 @@ use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
 use towpath_core::decide::{Decision, Desk};
-use towpath_core::domain::fleet::{AgentUpdate, ClusterState, FleetInput};
+use towpath_core::domain::fleet::{AgentUpdate, ClusterState, FleetInput, name_findings};
 use towpath_core::domain::{Graph, Version};
 use towpath_core::finding::Finding;
 use towpath_formats::fleet_json;
@@ -140,9 +140,9 @@ pub(crate) enum Fleet {
     /// Restore a backup into an empty store.
     #[command(after_help = "Example:\n  towpath fleet restore fleet-backup.db --store sqlite:restored.db")]
     Restore(people::BackupArgs),
-    /// Print the token of a cluster, or of an administrator.
+    /// Make a token: for a cluster that is enrolled by it, an administrator, a reader, or a pipeline.
     #[command(
-        after_help = "Example:\n  towpath fleet token --keys token-keys --cluster 11111111-0000-4000-8000-000000000001"
+        after_help = "Example:\n  towpath fleet token --keys token-keys --cluster 11111111-0000-4000-8000-000000000001 --org acme --name shop-eu --days 90"
     )]
     Token(people::TokenArgs),
 }
@@ -266,7 +266,8 @@ impl Look {
         let input = facts::input(&read, &known, graph.as_ref(), now);
         let mut desk = Desk::new(input.clone());
         let decision = desk.pass(now);
-        Ok(Picture { desk, decision, input, graph, findings: read.findings })
+        let findings = read.findings.into_iter().chain(name_findings(&input.clusters)).collect();
+        Ok(Picture { desk, decision, input, graph, findings })
     }
 
     /// What became of a cluster's updates, as far as it had told the store when it was in this state.

@@ -1,6 +1,7 @@
 //! What people do to a fleet's state: pause and resume, approve, acknowledge, import, back up, restore.
 
 use std::collections::BTreeSet;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -10,10 +11,11 @@ use jiff::{SignedDuration, Timestamp};
 use towpath_core::domain::fleet::{Approval, Name, Pause};
 use towpath_core::domain::{ClusterId, Version};
 use towpath_core::finding::Place;
-use towpath_formats::{cluster_list, fleet_json};
+use towpath_formats::graph_data::parse_time;
+use towpath_formats::token::{Claims, Enrolment, Grant};
+use towpath_formats::{cluster_list, fleet_json, token};
 use towpath_sources::read_file;
 use towpath_store::{Recorded, Reported, Store, StoreAddress, Which};
-use towpath_web::TokenKeys;
 
 use super::facts::Files;
 use super::{DEFAULT_STORE, open, text};
@@ -150,14 +152,29 @@ pub(crate) struct TokenArgs {
     #[arg(long, env = "TOWPATH_TOKEN_KEYS", value_name = "FILE")]
     keys: PathBuf,
     /// For this cluster, by id.
-    #[arg(long, value_name = "ID", required_unless_present_any = ["admin", "reload"])]
+    #[arg(long, value_name = "ID", requires_all = ["org", "name"], required_unless_present_any = ["admin", "reload", "read"])]
     cluster: Option<String>,
+    /// The organisation that the cluster belongs to.
+    #[arg(long, value_name = "ID", requires = "cluster")]
+    org: Option<String>,
+    /// The cluster's name, as policies have it.
+    #[arg(long, value_name = "NAME", requires = "cluster")]
+    name: Option<String>,
     /// For an administrator.
     #[arg(long, conflicts_with = "cluster")]
     admin: bool,
     /// For a pipeline that says when a source has changed (`POST /api/v1/reload`), and may do nothing else.
     #[arg(long, conflicts_with_all = ["admin", "cluster"])]
     reload: bool,
+    /// For somebody who looks at the fleet and changes nothing.
+    #[arg(long, conflicts_with_all = ["admin", "cluster", "reload"])]
+    read: bool,
+    /// It ends after so many days.
+    #[arg(long, value_name = "N", default_value_t = 365, value_parser = clap::value_parser!(u16).range(1..=3_650))]
+    days: u16,
+    /// Count the days from this time.
+    #[arg(long, env = "TOWPATH_NOW", value_name = "TIME")]
+    now: Option<String>,
 }
 
 fn yes(said: &str) -> anyhow::Result<ExitCode> {
@@ -269,7 +286,7 @@ pub(super) async fn import(args: ImportArgs) -> anyhow::Result<ExitCode> {
     let store = open(&args.store).await?;
     let (mut new, mut known) = (0, 0);
     for batch in list.clusters.chunks(BATCH) {
-        let reports = batch.iter().map(|state| Reported::new(state.clone(), "{}"));
+        let reports = batch.iter().map(|state| Reported::listed(state.clone()));
         let recorded =
             store.record(&reports.collect::<Vec<_>>(), SignedDuration::from_secs(args.allowance.into())).await?;
         new += recorded.iter().filter(|one| **one == Recorded::Began).count();
@@ -324,15 +341,28 @@ pub(super) async fn restore(args: BackupArgs) -> anyhow::Result<ExitCode> {
     yes(&format!("{} was restored.\n", args.file.display()))
 }
 
+/// Prints a token; beside it, for people, what it is for and when it ends.
 pub(super) fn token(args: &TokenArgs) -> anyhow::Result<ExitCode> {
     crate::secrets::tell_of_open_file(&args.keys);
-    let text =
-        std::fs::read_to_string(&args.keys).with_context(|| format!("{} cannot be read", args.keys.display()))?;
-    let keys = TokenKeys::parse(&text).map_err(|problem| anyhow::anyhow!("{}: {problem}", args.keys.display()))?;
-    match (&args.cluster, args.admin, args.reload) {
-        (Some(id), false, false) => yes(&format!("{}\n", keys.cluster_token(&cluster_id(id)?))),
-        (None, false, true) => yes(&format!("{}\n", keys.reload_token())),
-        (None, true, false) => yes(&format!("{}\n", keys.admin_token())),
-        _ => bail!("name a cluster with --cluster ID, or ask for --admin or --reload"),
-    }
+    let keys = super::run::token_keys(&args.keys, None)?;
+    let now = args.now.as_deref().map(parse_time).transpose().map_err(|problem| anyhow::anyhow!("--now: {problem}"))?;
+    let end = now.unwrap_or_else(Timestamp::now).checked_add(SignedDuration::from_hours(24 * i64::from(args.days)));
+    let end = end.context("--days: there is no such time; take fewer")?.round(jiff::Unit::Second)?;
+    let random = towpath_service::random().context("there is no randomness for the token's serial")?;
+    let serial = token::serial(&random);
+    let (grant, whose) = match (&args.cluster, &args.org, &args.name) {
+        (Some(id), Some(organisation), Some(name)) => {
+            let whose = format!("cluster {name} of organisation {organisation} ({id})");
+            let (organisation, name) = (organisation.clone(), name.clone());
+            (Grant::Cluster(Enrolment { organisation, name, id: cluster_id(id)? }), whose)
+        }
+        _ if args.admin => (Grant::Admin, "an administrator".to_owned()),
+        _ if args.reload => (Grant::Reload, "a pipeline that says when a source has changed".to_owned()),
+        _ if args.read => (Grant::Read, "somebody who looks at the fleet".to_owned()),
+        _ => bail!("name a cluster with --cluster ID --org ID --name NAME, or ask for --admin, --read or --reload"),
+    };
+    let claims = Claims { grant, end, serial };
+    let token = keys.issue(&claims).map_err(|problem| anyhow::anyhow!("there is no such token: {problem}"))?;
+    writeln!(std::io::stderr(), "A token for {whose}. It ends at {end}. Its serial is {}.", claims.serial)?;
+    yes(&format!("{token}\n"))
 }

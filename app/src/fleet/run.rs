@@ -7,10 +7,10 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
-use towpath_core::domain::fleet::{ClusterState, FleetReason, UpgradeState};
+use towpath_core::domain::fleet::{ClusterState, FleetReason, UpgradeState, name_clashes};
 use towpath_core::domain::{Fact, Reason};
 use towpath_store::{Store, StoreAddress};
 use towpath_web::{
@@ -25,6 +25,9 @@ use crate::config::{FleetSettings, Settings};
 
 /// So many series of remaining soak are prepared; the web adapter has its own limit.
 const MAX_SOAK_SERIES: usize = 10_001;
+
+/// A cluster that was seen since then reports lately.
+const LATELY: SignedDuration = SignedDuration::from_hours(24);
 
 /// How long a pass may take to end when the service stops.
 const FAREWELL: Duration = Duration::from_secs(10);
@@ -104,15 +107,16 @@ impl Beside {
     }
 }
 
-/// The keys in a file.
-pub(crate) fn token_keys(path: &Path) -> anyhow::Result<TokenKeys> {
+/// The keys in a file. Tokens of the first version are taken until the time that is given, if one is.
+pub(crate) fn token_keys(path: &Path, unbound_until: Option<Timestamp>) -> anyhow::Result<TokenKeys> {
     let text = std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
-    TokenKeys::parse(&text).map_err(|problem| anyhow::anyhow!("{}: {problem}", path.display()))
+    let keys = TokenKeys::parse(&text).map_err(|problem| anyhow::anyhow!("{}: {problem}", path.display()))?;
+    Ok(keys.accepting_unbound_until(unbound_until))
 }
 
 /// Looks after a fleet beside the graph service, whose graph it follows.
 pub(crate) fn beside(service: Arc<Service>, fleet: FleetSettings, clock: Clock) -> anyhow::Result<Beside> {
-    let keys = fleet.token_keys.as_deref().map(token_keys).transpose()?;
+    let keys = fleet.token_keys.as_deref().map(|path| token_keys(path, fleet.unbound_until)).transpose()?;
     let address = fleet.store_address();
     let desk = Arc::new(Place::default());
     service.fleet(Fleet { desk: desk.clone(), keys, require_read_token: fleet.require_read_token });
@@ -255,7 +259,11 @@ fn metrics(published: &Published, outcome: &Outcome, decisions: u64) -> FleetMet
         sector: sector.into(),
         clusters,
     };
+    let known = || desk.roster().clusters().map(|(state, _)| state).chain(desk.roster().unmanaged());
+    let reports_lately = |state: &&ClusterState| state.last_seen.duration_until(at) <= LATELY;
     FleetMetrics {
+        unbound_clusters: known().filter(|state| !state.binding.is_bound()).filter(reports_lately).count() as u64,
+        name_clashes: name_clashes(known()).len() as u64,
         clusters: clusters.into_iter().map(count).collect(),
         upgrades,
         holds: desk.holds(at),

@@ -12,7 +12,8 @@ use anyhow::Context;
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::decide::{Decision, Desk, OfferBook, Start, oldest_needed, sector_key};
 use towpath_core::domain::ClusterId;
-use towpath_core::domain::fleet::{FleetInput, Name, Upgrade, UpgradeId, UpgradeState};
+use towpath_core::domain::fleet::{FleetInput, Name, Upgrade, UpgradeId, UpgradeState, name_findings};
+use towpath_core::finding::Finding;
 use towpath_formats::{fleet_input, fleet_json};
 use towpath_store::{ChangeMark, Claim, Claimed, InputPart, Lease, Lock, Need, Reported, Retention, Store};
 
@@ -51,6 +52,8 @@ pub(crate) struct Scheduler {
     lease: Option<Lease>,
     /// When it was last looked for what nobody needs any more.
     pruned: Option<Instant>,
+    /// What was last said about names that more than one cluster has.
+    names: Vec<Finding>,
 }
 
 impl Scheduler {
@@ -78,6 +81,7 @@ impl Scheduler {
             made_of: None,
             lease: None,
             pruned: None,
+            names: Vec::new(),
         })
     }
 
@@ -204,7 +208,7 @@ impl Scheduler {
     async fn record_list(&mut self) -> anyhow::Result<()> {
         let list = &self.read.list.clusters;
         for batch in list.chunks(BATCH) {
-            let reports: Vec<Reported> = batch.iter().map(|state| Reported::new(state.clone(), "{}")).collect();
+            let reports: Vec<Reported> = batch.iter().map(|state| Reported::listed(state.clone())).collect();
             self.store.record(&reports, self.settings.allowance).await?;
         }
         Ok(())
@@ -228,11 +232,12 @@ impl Scheduler {
         // The mark first: what changes while everything is read is then told again.
         self.mark = self.store.clusters_changed_since(ChangeMark::default()).await.map(|changes| changes.mark)?;
         self.known = Known::read(&self.store).await?;
-        let (desk, input_size) = tokio::task::block_in_place(|| {
+        let (desk, input_size, names) = tokio::task::block_in_place(|| {
             let input = facts::input(&self.read, &self.known, held.graph(), now);
-            let size = input.clusters.len();
-            (Desk::new(input), size)
+            let (size, names) = (input.clusters.len(), name_findings(&input.clusters));
+            (Desk::new(input), size, names)
         });
+        self.tell_of_names(names);
         tracing::debug!(clusters = input_size, "the fleet was read anew");
         self.remember_workloads(&desk).await?;
         self.made_of = Some((held.name().to_owned(), now));
@@ -247,6 +252,15 @@ impl Scheduler {
             strays: self.read.strays.clone(),
             left_out: self.read.list.left_out.clone(),
         }))
+    }
+
+    /// Says whose names clash, when that has changed.
+    fn tell_of_names(&mut self, names: Vec<Finding>) {
+        for finding in names.iter().filter(|finding| !self.names.contains(finding)).take(20) {
+            let (place, code, remedy) = (finding.place.to_string(), finding.code, &finding.remedy);
+            tracing::warn!(place, code, remedy, "{}", finding.problem);
+        }
+        self.names = names;
     }
 
     /// Tells the desk what has changed; `false` if it has to be made anew.

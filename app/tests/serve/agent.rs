@@ -31,7 +31,7 @@ impl Ground {
         let policy = "name: demo\norgId: demo\nupgradePolicyClusters:\n- name: s1\n  upgradePolicy: {workloads: [web], schedule: \"* * * * *\", conditions: {soakDays: 0}}\n";
         std::fs::write(ground.path("policy/org.yaml"), policy).expect("it can be written");
         std::fs::write(ground.path("keys"), KEYS).expect("it can be written");
-        std::fs::write(ground.path("token"), token(&ground.path("keys"), ID)).expect("it can be written");
+        std::fs::write(ground.path("token"), token(&ground.path("keys"), ID, "s1")).expect("it can be written");
         ground
     }
 
@@ -66,8 +66,8 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("UTF-8")
 }
 
-fn token(keys: &Path, id: &str) -> String {
-    printed(&["fleet", "token", "--keys", text(keys), "--cluster", id])
+fn token(keys: &Path, id: &str, name: &str) -> String {
+    printed(&["fleet", "token", "--keys", text(keys), "--cluster", id, "--org", "demo", "--name", name])
 }
 
 fn printed(arguments: &[&str]) -> String {
@@ -106,7 +106,7 @@ fn a_stamp_proves_how_old_the_graph_is_without_a_fleet() {
     assert!(stamp.stamped_at <= Timestamp::now());
     let other = ClusterId::new("another").expect("an id");
     let refused = run(client.stamp(&other, &Nonce::of([7; 32]))).expect_err("it is not its token");
-    assert!(refused.to_string().contains("403"), "{refused}");
+    assert!(refused.to_string().contains("has the token of cluster"), "{refused}");
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn a_hundred_agents_report_through_a_death_of_the_service_and_each_outcome_count
         .map(|number| {
             let name = name(number);
             let file = ground.path(&format!("token-{number}"));
-            std::fs::write(&file, token(&ground.path("keys"), &name)).expect("it can be written");
+            std::fs::write(&file, token(&ground.path("keys"), &name, &name)).expect("it can be written");
             let mut config = ServiceConfig::new(format!("http://{address}"), file);
             config.environment_proxy = false;
             let queue = Queue::open(&ground.path(&format!("queue-{number}")), Bounds::default()).expect("a queue").0;

@@ -63,8 +63,12 @@ upgradePolicyClusters:
         run(&[&["fleet", "token", "--keys", text(&keys)], arguments].concat()).trim().to_owned()
     }
 
+    fn cluster_token(&self, id: &str, name: &str) -> String {
+        self.token(&["--cluster", id, "--org", "demo", "--name", name])
+    }
+
     pub(crate) fn report(&self, towpath: &Towpath, id: &str, report: &Value) -> Response {
-        let token = self.token(&["--cluster", id]);
+        let token = self.cluster_token(id, report["name"].as_str().expect("a name"));
         post(towpath, &format!("/api/v1/clusters/{id}/report"), &token, report)
     }
 }
@@ -151,7 +155,7 @@ fn a_cluster_writes_only_its_own_and_only_administrators_change_things() {
     let towpath = fleet.serve(&fleet.sqlite(), &[]);
     let report = on("s1", "4.20.1");
     let target = format!("/api/v1/clusters/{STAGE}/report");
-    let (own, others) = (fleet.token(&["--cluster", STAGE]), fleet.token(&["--cluster", PROD]));
+    let (own, others) = (fleet.cluster_token(STAGE, "s1"), fleet.cluster_token(PROD, "p1"));
     let admin = fleet.token(&["--admin"]);
     assert_eq!(post(&towpath, &target, "", &report).status, 401);
     assert_eq!(post(&towpath, &target, &others, &report).status, 403);

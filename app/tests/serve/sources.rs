@@ -27,7 +27,7 @@ impl Site {
         fs::write(folder.path().join("keys"), "0123456789abcdef0123456789abcdef\n").expect("keys");
         let mut site = Self { folder, token: String::new() };
         site.token = site.token("--reload");
-        assert!(site.token.starts_with("tpr_"));
+        assert!(site.token.starts_with("tp2_"));
         site
     }
 
@@ -410,9 +410,10 @@ fn only_who_may_wakes_the_readers() {
     let kind = |response: &Response| (response.status, response.kind());
     let without = towpath.request("POST", "/api/v1/reload", &[]);
     assert_eq!(kind(&without), (401, "no_token".to_owned()));
-    let wrong =
-        towpath.request("POST", "/api/v1/reload", &[("authorization", &format!("Bearer tpr_{}", "A".repeat(43)))]);
-    assert_eq!(kind(&wrong), (403, "wrong_token".to_owned()));
+    let asked =
+        |token: &str| towpath.request("POST", "/api/v1/reload", &[("authorization", &format!("Bearer {token}"))]);
+    assert_eq!(kind(&asked(&site.token("--read"))), (403, "wrong_token".to_owned()));
+    assert_eq!(kind(&asked(&format!("tpr_{}", "A".repeat(43)))), (403, "unbound_token".to_owned()));
     assert_eq!(towpath.get("/api/v1/reload").status, 405);
     assert_eq!(kind(&site.reload(&towpath, r#"{"source":"nope"}"#)), (404, "not_found".to_owned()));
     assert_eq!(kind(&site.reload(&towpath, r#"{"allow":["shrink"]}"#)), (400, "invalid_body".to_owned()));

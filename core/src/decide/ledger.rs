@@ -1,11 +1,12 @@
 //! The soak ledger: from the observed time of clusters to the days of workloads.
 //!
-//! A cluster's time counts for the workloads that its policy names now; one that has left the fleet, for those it had last.
+//! A cluster's time counts for the workloads that its policy names now; one that has left the fleet, for those it had last. Time of a cluster
+//! that is not bound, or whose name others have too, counts for nobody: nobody can tell whose it is.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::domain::fleet::roster::Entries;
-use crate::domain::fleet::{ClusterState, FleetPolicy, Name, SoakSum};
+use crate::domain::fleet::{ClusterState, FleetPolicy, Name, SoakSum, name_clashes};
 use crate::domain::{ClusterId, Version};
 
 /// How long each cluster has run healthily on each version.
@@ -45,12 +46,17 @@ impl Ledger {
         let entries = Entries::new(policy);
         let mut sums: BTreeMap<(&Name, &Name, &Version), i64> = BTreeMap::new();
         let mut current: BTreeMap<&ClusterId, (&Name, &BTreeSet<Name>)> = BTreeMap::new();
+        let clusters: Vec<&ClusterState> = clusters.into_iter().collect();
+        let clashes = name_clashes(clusters.iter().copied());
+        let counts = |cluster: &ClusterState| cluster.binding.is_bound() && !clashes.contains_key(&cluster.id);
+        let left_out: BTreeSet<&ClusterId> =
+            clusters.iter().filter(|cluster| !counts(cluster)).map(|cluster| &cluster.id).collect();
         for cluster in clusters {
             if let Some((wanted, _)) = entries.of(cluster) {
                 current.insert(&cluster.id, (&cluster.organisation, &wanted.workloads));
             }
         }
-        for (cluster, versions) in &self.seconds {
+        for (cluster, versions) in self.seconds.iter().filter(|(cluster, _)| !left_out.contains(cluster)) {
             let last = || last_known.get(cluster).map(|tenure| (&tenure.organisation, &tenure.workloads));
             let Some((organisation, workloads)) = current.get(cluster).copied().or_else(last) else {
                 continue;

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
 
 use crate::domain::fleet::roster::{Candidate, Post};
-use crate::domain::fleet::{FleetReason, Health, Hold, HoldCode, Name, Product, Roster};
+use crate::domain::fleet::{FleetReason, Health, Hold, HoldCode, Name, NameClash, Product, Roster};
 use crate::domain::{Answer, Reason, Verdict, Version};
 use crate::rules::fleet::{candidate_holds, cluster_holds};
 
@@ -226,6 +226,13 @@ fn reason(post: &Post<'_>, candidate: Option<&Candidate>, hold: Hold) -> FleetRe
             let holders: Vec<Name> = holders.map(|holder| roster.member(*holder).state.name.clone()).collect();
             FleetReason::ParallelLimit { sector: sector_name(), mutex: mutex_name(mutex), limit, holders }
         }
+        Hold::NameClash => match post.member.clash.as_ref().expect("the rule saw one") {
+            NameClash::Disputed { other, others } => {
+                let (name, other) = (state.name.clone(), other.as_str().into());
+                FleetReason::NameDisputed { name, other, others: *others }
+            }
+            NameClash::Taken { by } => FleetReason::NameTaken { name: state.name.clone(), by: by.as_str().into() },
+        },
         Hold::Schedule => {
             let calendar = &roster.calendars[post.class.calendar as usize];
             let schedule = calendar.schedule.as_ref().map_or("none", |schedule| schedule.as_str()).into();

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use towpath_core::change::{Touched, touched};
-use towpath_core::domain::fleet::{ClusterState, Health, Product};
+use towpath_core::domain::fleet::{Binding, ClusterState, Health, Product};
 use towpath_core::domain::{Arch, ChannelName, ClusterId, Fact, Platform};
 
 use crate::dsl::{day, graph};
@@ -26,6 +26,7 @@ fn cluster(number: u32, version: &str, channel: Option<&str>, platform: &str) ->
         id: ClusterId::new(&format!("00000000-0000-4000-8000-{number:012x}")).unwrap(),
         name: format!("c{number}").as_str().into(),
         organisation: "acme".into(),
+        binding: Binding::Bound,
         version: version.parse().unwrap(),
         going_to: None,
         version_since: day("1"),

@@ -9,7 +9,8 @@
 //! pause sector prod
 //! approve 4.9.2 for a
 //! cluster a at 4.9.1 offers 4.9.2,4.9.3 sector prod mutexes m1,m2 soak 2 workloads web schedule 0_19_*_*_*
-//!     (also: blocks RE, pin V, sts, approval, unhealthy, acks g1, pools np0=4.9.0, in o2, silent 3, since 5, risk NAME=4.9.3)
+//!     (also: blocks RE, pin V, sts, approval, unhealthy, acks g1, pools np0=4.9.0, in o2, silent 3, since 5, risk NAME=4.9.3,
+//!     unbound; called NAME: it has that name and no policy entry of its own)
 //! upgrade a to 4.9.2 planned|started|failed              (also: by other, hours-ago N)
 //! release 4.9.3 at 2021-09-01T00:00Z
 //! ```
@@ -20,8 +21,9 @@ use std::fmt::Write;
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::decide::{Decision, Desk, dispatch};
 use towpath_core::domain::fleet::{
-    Approval, ClusterPolicy, ClusterState, FleetInput, Gate, Health, Name, Objection, Offer, OfferHold, Organisation,
-    Owner, Parallel, Pause, Pool, Product, Sector, SoakSum, Upgrade, UpgradeId, UpgradePolicy, UpgradeState,
+    Approval, Binding, ClusterPolicy, ClusterState, FleetInput, Gate, Health, Name, Objection, Offer, OfferHold,
+    Organisation, Owner, Parallel, Pause, Pool, Product, Sector, SoakSum, Upgrade, UpgradeId, UpgradePolicy,
+    UpgradeState,
 };
 use towpath_core::domain::{Answer, Arch, ClusterId, Fact, Pattern, Verdict, Version};
 use towpath_core::finding::Place;
@@ -245,13 +247,15 @@ fn cluster(story: &mut Story, line: &Words<'_>, organisation: &str) {
         ..UpgradePolicy::default()
     };
     let organisation_of = org(&mut story.input, organisation);
-    organisation_of.clusters.push(ClusterPolicy {
-        name: name.clone(),
-        id: None,
-        policy,
-        problems: Vec::new(),
-        origin: Place::file("org.yaml"),
-    });
+    if line.after("called").is_none() {
+        organisation_of.clusters.push(ClusterPolicy {
+            name: name.clone(),
+            id: None,
+            policy,
+            problems: Vec::new(),
+            origin: Place::file("org.yaml"),
+        });
+    }
     let risk = line.after("risk").and_then(|risk| risk.split_once('='));
     let offer = |text: Name| {
         let hold = risk.filter(|(_, at)| **at == *text).map(|(risk, _)| OfferHold {
@@ -267,8 +271,9 @@ fn cluster(story: &mut Story, line: &Words<'_>, organisation: &str) {
     });
     story.input.clusters.push(ClusterState {
         id: ClusterId::new(&format!("id-{name}")).unwrap(),
-        name,
+        name: line.after("called").map_or(name, Into::into),
         organisation: organisation.into(),
+        binding: if line.has("unbound") { Binding::Unbound } else { Binding::Bound },
         version: version(line.after("at").unwrap()),
         going_to: line.after("going-to").map(version),
         version_since: line.hours_ago("since", now, 24).unwrap_or(now),

@@ -3,6 +3,7 @@
 
 mod dsl;
 mod incremental;
+mod names;
 mod plans;
 mod properties;
 mod rules;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use towpath_core::domain::fleet::{
-    ClusterState, Health, Name, Offer, Owner, Pool, Product, Upgrade, UpgradeId, UpgradeState,
+    Binding, ClusterState, Health, Name, Offer, Owner, Pool, Product, Upgrade, UpgradeId, UpgradeState,
 };
 use towpath_core::domain::{Arch, ChannelName, ClusterId, Fact, Platform};
 use towpath_core::finding::Finding;
@@ -57,6 +57,7 @@ impl Reading {
         Some(ClusterState {
             name: name?,
             organisation: organisation.map(|name| self.known.name(name))?,
+            binding: Binding::Bound,
             version: version?,
             going_to: record.get("goingTo").and_then(|node| self.version(reader, node)),
             version_since: self.time(reader, record, "versionSince"),

@@ -219,6 +219,7 @@ impl Join {
             id: cluster_id(&from.id)?,
             name: Arc::from(&*from.name),
             organisation: organisation.clone(),
+            binding: if from.unbound { core::Binding::Unbound } else { core::Binding::Bound },
             version: self.version(&from.version)?,
             going_to: from.going_to.map(|text| self.version(&text)).transpose()?,
             version_since: parse(&from.version_since)?,

@@ -221,6 +221,7 @@ fn cluster<'a>(from: &'a core::ClusterState, offers: &Table<'a, [core::Offer]>) 
         sts: from.sts,
         offers: offers.number(&from.offers),
         acknowledged_gates: texts(&from.acknowledged_gates),
+        unbound: !from.binding.is_bound(),
     }
 }
 

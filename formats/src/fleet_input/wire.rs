@@ -150,6 +150,9 @@ pub(super) struct Cluster<'a> {
     /// Their number in the table.
     pub(super) offers: usize,
     pub(super) acknowledged_gates: Vec<Text<'a>>,
+    /// Only said of those that are not bound. Before there were such, all were.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) unbound: bool,
 }
 
 #[derive(Serialize, Deserialize)]

@@ -10,7 +10,7 @@ mod write;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use towpath_core::domain::fleet::{AgentUpdate, ClusterState, Health, Labels, Name, Pool, Product};
+use towpath_core::domain::fleet::{AgentUpdate, Binding, ClusterState, Health, Labels, Name, Pool, Product};
 use towpath_core::domain::{Arch, ChannelName, ClusterId, Fact, Platform, Version};
 
 pub use of_cluster::{Seen, platform_of};
@@ -109,6 +109,8 @@ impl Report {
             name: self.name.clone().unwrap_or_else(|| id.as_str().into()),
             id,
             organisation: self.organisation.clone(),
+            // A report binds nothing; its token may.
+            binding: Binding::Unbound,
             version: self.version.clone(),
             going_to: self.going_to(),
             version_since: since.min(received_at),

@@ -30,7 +30,8 @@ const AT_ONCE: f64 = 1e9;
 /// Measures both, and looks into the database.
 pub(super) fn measure(options: &Options, service: &Service, bars: &mut Bars) -> anyhow::Result<()> {
     let clusters = CLUSTERS.max((SENT * options.seconds as f64) as usize);
-    let tokens: Vec<String> = (0..clusters).map(|number| fleet_service::token(&clients::known_id(number))).collect();
+    let token = |number: usize| fleet_service::token(&clients::known_id(number), &format!("cluster-{number}"));
+    let tokens: Vec<String> = (0..clusters).map(token).collect();
     let first = reports(service, &tokens, 0, AT_ONCE)?;
     let kept = kept(service, 0)?;
     let pass_seconds = service.await_clusters(clusters)?;
@@ -124,10 +125,10 @@ mod tests {
 
     #[test]
     fn a_report_says_who_and_announces_its_length() {
-        let text = String::from_utf8(report(7, 50_007, "tpc_x")).unwrap();
+        let text = String::from_utf8(report(7, 50_007, "tp2_x")).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
         assert!(head.starts_with(&format!("POST /api/v1/clusters/{}/report HTTP/1.1\r\n", clients::known_id(7))));
-        assert!(head.contains("\r\nAuthorization: Bearer tpc_x\r\n"));
+        assert!(head.contains("\r\nAuthorization: Bearer tp2_x\r\n"));
         assert!(head.ends_with(&format!("Content-Length: {}", body.len())));
         let body: serde_json::Value = serde_json::from_str(body).unwrap();
         assert_eq!((&body["version"], &body["nodes"]), (&"4.5.7".into(), &50_007.into()));

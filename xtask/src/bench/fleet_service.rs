@@ -164,14 +164,19 @@ pub(super) fn channel() -> String {
 }
 
 /// The token that a cluster reports with, as `towpath fleet token` makes it.
-pub(super) fn token(cluster: &str) -> String {
-    token_by(KEY, cluster)
+pub(super) fn token(cluster: &str, name: &str) -> String {
+    token_by(KEY, fleet_files::ORGANISATION, name, cluster, "2099-01-01T00:00:00Z")
 }
 
-fn token_by(key: &str, cluster: &str) -> String {
+fn token_by(key: &str, organisation: &str, name: &str, cluster: &str, end: &str) -> String {
     let mac = Hmac::<Sha256>::new_from_slice(key.as_bytes()).expect("HMAC takes keys of any length");
-    let mac = mac.chain_update(b"towpath/v1/cluster/").chain_update(cluster).finalize();
-    format!("tpc_{}", URL_SAFE_NO_PAD.encode(mac.into_bytes()))
+    let key = URL_SAFE_NO_PAD.encode(mac.clone().chain_update(b"towpath/key-id/2").finalize().into_bytes());
+    let payload = format!(
+        r#"{{"role":"cluster","key":"{}","organisation":"{organisation}","name":"{name}","id":"{cluster}","end":"{end}","serial":"AAAAAAAAAAAAAAAA"}}"#,
+        &key[..8]
+    );
+    let code = mac.chain_update(b"towpath/token/2\0").chain_update(&payload).finalize().into_bytes();
+    format!("tp2_{}.{}", URL_SAFE_NO_PAD.encode(&payload), URL_SAFE_NO_PAD.encode(code))
 }
 
 /// The sum over the series of a metric.
@@ -187,7 +192,10 @@ mod tests {
     #[test]
     fn a_token_is_as_the_service_makes_it() {
         let key = "0123456789abcdef0123456789abcdef";
-        assert_eq!(token_by(key, "0f3a"), "tpc_xLqZEoMr6ozXZmZ9yGQrqH36zDnH_CKzejYJSYPzCNw");
+        let made = token_by(key, "acme", "shop", "0f3a", "2027-01-01T00:00:00Z");
+        let (payload, code) = made.split_once('.').unwrap();
+        assert!(payload.starts_with("tp2_eyJyb2xlIjoiY2x1c3RlciIsImtleSI6ImZXYUd5N0hSIiwi"), "{payload}");
+        assert_eq!(code, "Mx7tM2FHZTyoYfrc0lUDdXmaEUvQe1hdJ7-mNf3Jrb4");
     }
 
     #[test]

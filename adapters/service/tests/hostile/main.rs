@@ -11,6 +11,7 @@ use server::{Server, Step, answer, head};
 use towpath_core::domain::ClusterId;
 use towpath_core::domain::automatic::Stamp;
 use towpath_formats::stamp::{self, Nonce};
+use towpath_formats::token::{Claims, Enrolment, Grant, Key};
 use towpath_service::{Answered, Limits, ServiceClient, ServiceConfig, ServiceError};
 
 const TOKEN: &str = "tpc_xLqZEoMr6ozXZmZ9yGQrqH36zDnH_CKzejYJSYPzCNw";
@@ -89,6 +90,38 @@ async fn a_new_token_counts_at_once() {
     let told = why(agent.report().await);
     assert!(told.contains("has characters that no token has") && !told.contains("two"), "{told}");
     assert_eq!(server.requests().len(), 1, "without a token nobody is asked");
+}
+
+#[tokio::test]
+async fn a_token_that_says_whose_it_is_goes_nowhere_else() {
+    let server = Server::always(answer("202 Accepted", ACCEPTED));
+    let agent = Agent::new(&server.url());
+    let token = |grant: Grant| {
+        let end = "2099-01-01T00:00:00Z".parse().unwrap();
+        Key::new("0123456789abcdef0123456789abcdef").sign(&Claims { grant, end, serial: "AAAAAAAA".into() }).unwrap()
+    };
+    let of = |id: ClusterId| Grant::Cluster(Enrolment { organisation: "acme".into(), name: "shop".into(), id });
+    let write = |text: &str| std::fs::write(agent.folder.path().join("token"), text).unwrap();
+    write(&token(of(id())));
+    assert_eq!(agent.report().await, Answered::Sent);
+    for (text, expected) in [
+        (token(of(ClusterId::new("another").unwrap())), "has the token of cluster another, and this is 0f3a"),
+        (token(Grant::Admin), "has a token of role admin, not a cluster's"),
+        (token(of(id())).replace('.', ""), "has no token: it has no code"),
+    ] {
+        write(&text);
+        let told = why(agent.report().await);
+        assert!(told.contains(expected) && !told.contains("tp2_"), "{told}");
+    }
+    assert_eq!(server.requests().len(), 1, "nobody else was asked");
+}
+
+#[tokio::test]
+async fn a_report_for_another_cluster_than_the_token_is_never_sent_again() {
+    let error = r#"{"kind":"not_as_bound","value":"the token is for another name"}"#;
+    let server = Server::always(answer("403 Forbidden", error));
+    let answered = Agent::new(&server.url()).report().await;
+    assert!(matches!(&answered, Answered::Refused { why } if why.contains("not_as_bound")), "{answered:?}");
 }
 
 #[tokio::test]

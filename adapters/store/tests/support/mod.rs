@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use sqlx::AnyPool;
-use towpath_core::domain::fleet::{ClusterState, Health, Name, Pause, Pool, Product};
+use towpath_core::domain::fleet::{Binding, ClusterState, Health, Name, Pause, Pool, Product};
 use towpath_core::domain::{Arch, ChannelName, ClusterId, Fact, Platform, Version};
 use towpath_store::{Backend, ChangeMark, Claim, Claimed, Lease, Lock, Need, Reported, Start, Store};
 
@@ -67,6 +67,8 @@ impl Place {
 pub const SCHEMA_TWO: &[&str] = &[
     "ALTER TABLE agent_updates DROP COLUMN reported_at",
     "DROP VIEW soak_times",
+    "DROP VIEW bound_spans",
+    "DROP TABLE bindings",
     "DROP TABLE soak_sums",
     "DROP INDEX spans_until",
     "DROP TABLE checkpoints",
@@ -100,6 +102,7 @@ pub fn seen(cluster: &str, on: &str, hour: i64) -> Reported {
         id: id(cluster),
         name: format!("name of {cluster}").into(),
         organisation: "acme".into(),
+        binding: Binding::Bound,
         version: version(on),
         going_to: None,
         version_since: at(hour),
@@ -114,7 +117,7 @@ pub fn seen(cluster: &str, on: &str, hour: i64) -> Reported {
         offers: [].into(),
         acknowledged_gates: Default::default(),
     };
-    Reported::new(state, "{}")
+    Reported::listed(state)
 }
 
 pub fn unwell(mut report: Reported) -> Reported {

@@ -7,10 +7,12 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 use hyper::body::Incoming;
 use jiff::Timestamp;
 use towpath_core::domain::ClusterId;
-use towpath_formats::report;
+use towpath_core::domain::fleet::Authority;
+use towpath_formats::report::{self, Report};
+use towpath_formats::token::Enrolment;
 
 use super::routes::{Access, Route};
-use super::tokens::Token;
+use super::tokens::{Purpose, Speaker, Token, TokenProblem};
 use super::{Fleet, FleetAnswer, FleetRequest, TokenKeys, openapi, query, receive, routes, stamp};
 use crate::Service;
 use crate::body::{self, AnswerBody};
@@ -20,10 +22,11 @@ use crate::workers::Surroundings;
 const DESK_TIMEOUT: Duration = Duration::from_secs(60);
 /// When a client may try again, in seconds.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("5");
+/// The kind of a report that says something else than its cluster is bound to.
+const NOT_AS_BOUND: &str = "not_as_bound";
 const NO_FLEET: &str = "there is no fleet here; start the service with --fleet";
 const NO_KEYS: &str = "no key is configured to check tokens with; start the service with --token-keys";
 const NO_TOKEN: &str = "send Authorization: Bearer and a token";
-const WRONG_TOKEN: &str = "this token is not the one that is needed here; `towpath fleet token` makes it";
 
 /// An answer that is not the desk's.
 pub(super) struct Refusal {
@@ -65,9 +68,9 @@ pub(crate) async fn answer(
 /// Whether whoever asks may look at the fleet; else the answer that says why not.
 pub(crate) fn may_read(service: &Service, headers: &HeaderMap) -> Result<(), Box<Response<AnswerBody>>> {
     match service.fleet.load_full() {
-        Some(fleet) => {
-            permitted(&fleet, Route::Why, "", headers).map(drop).map_err(|refusal| Box::new(refused(refusal)))
-        }
+        Some(fleet) => permitted(&fleet, Route::Why, "", headers, service.now())
+            .map(drop)
+            .map_err(|refusal| Box::new(refused(refusal))),
         None => Ok(()),
     }
 }
@@ -87,13 +90,14 @@ async fn answer_route(
         return Ok(body::json(StatusCode::OK, openapi::TEXT.to_owned()));
     }
     if route == Route::Stamp {
-        let (cluster, token) = speaking(service.token_keys().as_ref(), cluster, &request.headers)?;
+        let keys = service.token_keys();
+        let (cluster, speaker) = speaking(keys.as_ref(), cluster, &request.headers, service.now())?;
         let nonce = query::nonce(request.uri.query().unwrap_or_default()).map_err(invalid_params)?;
-        return stamp::answer(service, &cluster, &token, &nonce).map(|text| body::json(StatusCode::OK, text));
+        return stamp::answer(service, &cluster, &speaker, &nonce).map(|text| body::json(StatusCode::OK, text));
     }
     let no_fleet = || Refusal::new(StatusCode::NOT_FOUND, "no_fleet", NO_FLEET);
     let fleet = service.fleet.load_full().ok_or_else(no_fleet)?;
-    let asked_by = permitted(&fleet, route, cluster, &request.headers)?;
+    let asked_by = permitted(&fleet, route, cluster, &request.headers, service.now())?;
     if let (Route::Report, Some(cluster)) = (route, &asked_by) {
         service.count_report(cluster).map_err(Refusal::too_often)?;
     }
@@ -127,7 +131,7 @@ async fn answer_route(
 /// What is asked for, as far as it has been read.
 enum Asked {
     Whole(FleetRequest),
-    Sent { route: Route, cluster: Option<ClusterId>, text: String, received: Timestamp },
+    Sent { route: Route, cluster: Option<(ClusterId, Option<Enrolment>)>, text: String, received: Timestamp },
 }
 
 impl Asked {
@@ -135,35 +139,68 @@ impl Asked {
         let invalid = |sentence: String| Refusal::new(StatusCode::BAD_REQUEST, "invalid_body", sentence);
         match self {
             Self::Whole(request) => Ok(request),
-            Self::Sent { cluster: Some(cluster), text, received, .. } => {
-                let report = Box::new(report::read(text.as_bytes()).map_err(invalid)?);
-                Ok(FleetRequest::Report { cluster, report, body: text.into(), received })
+            Self::Sent { cluster: Some((cluster, enrolment)), text, received, .. } => {
+                let mut report = Box::new(report::read(text.as_bytes()).map_err(invalid)?);
+                let authority = match enrolment {
+                    Some(enrolment) => as_enrolled(&mut report, enrolment)?,
+                    None => Authority::Claim,
+                };
+                Ok(FleetRequest::Report { cluster, authority, report, body: text.into(), received })
             }
             Self::Sent { route, cluster: None, text, .. } => query::change(route, &text).map_err(invalid),
         }
     }
 }
 
-/// Checks the token that a route needs. The cluster, if it is one that speaks for itself.
-fn permitted(fleet: &Fleet, route: Route, cluster: &str, headers: &HeaderMap) -> Refused<Option<ClusterId>> {
+/// A report is for the organisation and name that its token was made for. What it says itself must be the same.
+fn as_enrolled(report: &mut Report, enrolment: Enrolment) -> Refused<Authority> {
+    let other_name = report.name.as_deref().is_some_and(|name| name != enrolment.name);
+    if *report.organisation != *enrolment.organisation || other_name {
+        let Enrolment { organisation, name, .. } = enrolment;
+        let sentence = format!(
+            "the token is for {name:?} of organisation {organisation:?}, and the report says something else; report that, or make another token with `towpath fleet token`"
+        );
+        return Err(Refusal::new(StatusCode::FORBIDDEN, NOT_AS_BOUND, sentence));
+    }
+    report.name = Some(enrolment.name.into());
+    Ok(Authority::Token)
+}
+
+/// Checks the token that a route needs. The cluster, if it is one that speaks for itself, and who it was enrolled as.
+fn permitted(
+    fleet: &Fleet,
+    route: Route,
+    cluster: &str,
+    headers: &HeaderMap,
+    now: Timestamp,
+) -> Refused<Option<(ClusterId, Option<Enrolment>)>> {
     match route.access() {
         Access::Read if !fleet.require_read_token => Ok(None),
         Access::Open => Ok(None),
         Access::Read | Access::Admin => {
             let keys = some_keys(fleet.keys.as_ref())?;
-            fits(keys.is_of_admin(&token(headers)?)).map(|()| None)
+            let purpose = if route.access() == Access::Read { Purpose::Read } else { Purpose::Admin };
+            keys.permits(&token(headers)?, purpose, now).map(|()| None).map_err(not_taken)
         }
-        Access::Cluster => speaking(fleet.keys.as_ref(), cluster, headers).map(|(id, _)| Some(id)),
+        Access::Cluster => {
+            speaking(fleet.keys.as_ref(), cluster, headers, now).map(|(id, speaker)| Some((id, speaker.enrolment)))
+        }
     }
 }
 
 /// The cluster that a path names, if whoever asks has its token.
-fn speaking(keys: Option<&TokenKeys>, cluster: &str, headers: &HeaderMap) -> Refused<(ClusterId, Token)> {
+fn speaking(
+    keys: Option<&TokenKeys>,
+    cluster: &str,
+    headers: &HeaderMap,
+    now: Timestamp,
+) -> Refused<(ClusterId, Speaker)> {
     let keys = some_keys(keys)?;
     let token = token(headers)?;
     let name = query::named(cluster).map_err(invalid_params)?;
     let id = ClusterId::new(&name).ok_or_else(|| invalid_params("the cluster's id is too long".to_owned()))?;
-    fits(keys.is_of_cluster(&token, &id)).map(|()| (id, token))
+    let speaker = keys.speaker(&token, &id, now).map_err(not_taken)?;
+    Ok((id, speaker))
 }
 
 fn some_keys(keys: Option<&TokenKeys>) -> Refused<&TokenKeys> {
@@ -182,11 +219,8 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Option<Token> {
     bearer.and_then(|(_, token)| Token::parse(token.trim()))
 }
 
-fn fits(fits: bool) -> Refused<()> {
-    match fits {
-        true => Ok(()),
-        false => Err(Refusal::new(StatusCode::FORBIDDEN, "wrong_token", WRONG_TOKEN)),
-    }
+fn not_taken(problem: TokenProblem) -> Refusal {
+    Refusal::new(problem.status(), problem.kind(), problem.to_string())
 }
 
 fn invalid_params(sentence: String) -> Refusal {
@@ -217,6 +251,7 @@ fn answered(route: Route, answer: FleetAnswer) -> Response<AnswerBody> {
         }
         FleetAnswer::NotFound(sentence) => Refusal::new(StatusCode::NOT_FOUND, "not_found", sentence),
         FleetAnswer::Refused { kind, sentence } => Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, kind, sentence),
+        FleetAnswer::Forbidden { kind, sentence } => Refusal::new(StatusCode::FORBIDDEN, kind, sentence),
         FleetAnswer::Unavailable(sentence) => Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", sentence),
     };
     refused(refusal)

@@ -33,6 +33,10 @@ pub struct FleetMetrics {
     pub holds: BTreeMap<HoldCode, u64>,
     /// What still has to soak. Of more than 10,000 the first are shown, so the app sorts them.
     pub remaining_soak: Vec<RemainingSoak>,
+    /// Clusters that reported lately and are not bound to an organisation and a name.
+    pub unbound_clusters: u64,
+    /// Clusters whose name others have too.
+    pub name_clashes: u64,
     /// Upgrades that take longer than they should.
     pub overdue_upgrades: u64,
     /// When the last pass ended.
@@ -140,6 +144,15 @@ impl FleetCollector {
         }
         let scheduler = f64::from(u8::from(metrics.is_scheduler));
         gauge("towpath_fleet_is_scheduler", "1 if this replica is the one that starts upgrades", scheduler)?;
+        let unbound = metrics.unbound_clusters as f64;
+        let help = "Clusters that reported in the last 24 hours and are not bound to an organisation and a name";
+        gauge("towpath_fleet_unbound_clusters", help, unbound)?;
+        let clashes = metrics.name_clashes as f64;
+        gauge(
+            "towpath_fleet_name_clashes",
+            "Clusters whose name another cluster of their organisation has too",
+            clashes,
+        )?;
         let overdue = metrics.overdue_upgrades as f64;
         gauge("towpath_fleet_overdue_upgrades", "Upgrades that take longer than they should", overdue)?;
         let decisions = ConstCounter::new(metrics.decisions);

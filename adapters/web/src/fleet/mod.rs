@@ -17,6 +17,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use towpath_core::domain::fleet::Authority;
 use towpath_core::domain::{ClusterId, Version};
 use towpath_formats::report::Report;
 
@@ -24,8 +25,8 @@ pub(crate) use answer::{answer, bearer, may_read};
 pub use metrics::{ClusterCount, FleetMetrics, RemainingSoak};
 pub(crate) use metrics::{FleetCollector, ReportResults};
 pub(crate) use routes::PREFIX;
-pub(crate) use tokens::Token;
 pub use tokens::TokenKeys;
+pub(crate) use tokens::{Purpose, Token, TokenProblem};
 
 /// What the app does behind the fleet API.
 pub trait FleetDesk: Send + Sync + 'static {
@@ -41,6 +42,8 @@ pub enum FleetRequest {
     Report {
         /// Which; its token was checked.
         cluster: ClusterId,
+        /// Whether its token names the organisation and name that the report is for.
+        authority: Authority,
         /// What it says.
         report: Box<Report>,
         /// The same, as it was sent.
@@ -129,6 +132,13 @@ pub enum FleetAnswer {
     NotFound(String),
     /// It was understood and is not done: 422.
     Refused {
+        /// A stable name.
+        kind: &'static str,
+        /// What to do about it.
+        sentence: String,
+    },
+    /// Whoever asks may not do that: 403.
+    Forbidden {
         /// A stable name.
         kind: &'static str,
         /// What to do about it.

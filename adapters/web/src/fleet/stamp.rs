@@ -8,17 +8,17 @@ use towpath_core::intake::Freshness;
 use towpath_formats::stamp::{self, Nonce};
 
 use super::answer::{Refusal, Refused};
-use super::tokens::Token;
+use super::tokens::Speaker;
 use crate::{Service, SourceHealth};
 
 /// The stamp for the cluster whose token was checked.
-pub(super) fn answer(service: &Service, cluster: &ClusterId, token: &Token, nonce: &Nonce) -> Refused<String> {
+pub(super) fn answer(service: &Service, cluster: &ClusterId, speaker: &Speaker, nonce: &Nonce) -> Refused<String> {
     let stamped_at = service.now();
     let no_stamp = |sentence: String| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", sentence);
     let has_graph = service.snapshot().is_some();
     let sources = service.sources.load_full().filter(|_| has_graph);
     let good_at = oldest(sources.as_deref().map(Vec::as_slice).unwrap_or_default(), stamped_at).map_err(no_stamp)?;
-    Ok(stamp::write(&token.text(), cluster, nonce, &automatic::Stamp { good_at, stamped_at }))
+    Ok(stamp::write(&speaker.token, cluster, nonce, &automatic::Stamp { good_at, stamped_at }))
 }
 
 /// When the oldest of the sources was last found to be good. A graph that nothing is recommended by has no age worth a stamp.

@@ -1,21 +1,23 @@
-//! Tokens: a cluster's is made from its id and a key, so none needs to be stored, and each fits one cluster alone.
+//! Tokens at the door: who made them, what they are for, and whether they still hold.
 //!
-//! `tpc_` and base64url(HMAC-SHA256(key, `towpath/v1/cluster/` and the id)); the administrator's is `tpa_` and that of
-//! `towpath/v1/admin`, and one that may only make the service look at its sources is `tpr_` and that of `towpath/v1/reload`. To take a key out of use, put a new one before it, hand out new tokens, then remove it.
+//! The format is [`towpath_formats::token`]. Tokens of the first version (`tpc_`, `tpa_`, `tpr_`) name no organisation and never end; they are taken only while
+//! `--accept-unbound-tokens-until` lies ahead, and a cluster that reports with one stays unbound.
 
 use std::fmt;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use hmac::{Hmac, KeyInit, Mac};
-use sha2::Sha256;
+use hmac::Mac;
+use http::StatusCode;
+use jiff::Timestamp;
 use towpath_core::domain::ClusterId;
+use towpath_formats::token::{self, Claims, Enrolment, Grant, Key};
 
 /// The shortest key, in characters.
 const MIN_KEY_CHARACTERS: usize = 32;
 /// The longest line.
 const MAX_KEY_BYTES: usize = 1024;
-/// The most keys: each check tries all of them.
+/// The most keys: each check of a token of the first version tries all of them.
 const MAX_KEYS: usize = 8;
 
 const CLUSTER: &str = "tpc_";
@@ -24,24 +26,62 @@ const RELOAD: &str = "tpr_";
 
 /// The keys that tokens are made with: the first signs, all verify.
 #[derive(Clone)]
-pub struct TokenKeys(Vec<Key>);
+pub struct TokenKeys {
+    keys: Vec<Key>,
+    /// Until then, tokens of the first version are taken.
+    unbound_until: Option<Timestamp>,
+}
 
-/// A key that has been taken in and can no longer be read.
-type Key = Hmac<Sha256>;
-
-/// What a token is said to be for.
+/// What a token of the first version is said to be for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Holder {
+pub(crate) enum Holder {
     Cluster,
     Admin,
     Reload,
 }
 
-/// Whose token it is said to be. Not shown: it is a secret.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Token {
-    holder: Holder,
-    code: [u8; 32],
+/// A token that somebody brings: read, and not yet believed. Not shown: it is a secret.
+pub(crate) enum Token {
+    /// One that says what it is for.
+    Second(Box<token::Token>),
+    /// One of the first version.
+    First { holder: Holder, code: [u8; 32] },
+    /// Begins as one of ours and is none.
+    Malformed(String),
+}
+
+/// A cluster that has shown its token.
+pub(crate) struct Speaker {
+    /// The token, as the cluster has it: what only the two of us know.
+    pub(crate) token: String,
+    /// Who it was enrolled as; none: its token says nothing but its id.
+    pub(crate) enrolment: Option<Enrolment>,
+}
+
+/// What a token is wanted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// To change things.
+    Admin,
+    /// To look at the fleet.
+    Read,
+    /// To have sources read again.
+    Reload,
+}
+
+/// Why a token is not taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum TokenProblem {
+    Malformed(String),
+    UnknownKey,
+    Forged,
+    Ended(Timestamp),
+    /// It is of the first version.
+    Unbound,
+    /// It is for something else.
+    WrongRole,
+    /// It is another cluster's.
+    WrongCluster,
 }
 
 impl TokenKeys {
@@ -63,44 +103,87 @@ impl TokenKeys {
         }
         match keys.len() {
             0 => Err("there is no key; make one with `openssl rand -base64 48`".to_owned()),
-            1..=MAX_KEYS => Ok(Self(keys.into_iter().map(|(_, key)| taken_in(key)).collect())),
+            1..=MAX_KEYS => {
+                Ok(Self { keys: keys.into_iter().map(|(_, key)| Key::new(key)).collect(), unbound_until: None })
+            }
             count => Err(format!("there are {count} keys; at most {MAX_KEYS} are taken: remove the last ones")),
         }
     }
 
-    /// The token that a cluster reports with.
-    pub fn cluster_token(&self, cluster: &ClusterId) -> String {
-        format!("{CLUSTER}{}", written(of_cluster(&self.0[0], cluster)))
+    /// Also takes tokens of the first version, until then.
+    pub fn accepting_unbound_until(self, until: Option<Timestamp>) -> Self {
+        Self { unbound_until: until, ..self }
     }
 
-    /// The token that people change things with.
-    pub fn admin_token(&self) -> String {
-        format!("{ADMIN}{}", written(of_admin(&self.0[0])))
+    /// Makes a token with the first key; else what is wrong with what it should say.
+    pub fn issue(&self, claims: &Claims) -> Result<String, String> {
+        self.keys[0].sign(claims).map_err(|problem| problem.to_string())
     }
 
-    /// The token that a pipeline says with that a source has changed.
-    pub fn reload_token(&self) -> String {
-        format!("{RELOAD}{}", written(of_reload(&self.0[0])))
+    /// The cluster with that id, if the token is its own.
+    pub(crate) fn speaker(&self, token: &Token, id: &ClusterId, now: Timestamp) -> Result<Speaker, TokenProblem> {
+        match token {
+            Token::Malformed(problem) => Err(TokenProblem::Malformed(problem.clone())),
+            Token::Second(token) => match &self.genuine(token, now)?.grant {
+                Grant::Cluster(enrolment) if enrolment.id == *id => {
+                    Ok(Speaker { token: token.text().to_owned(), enrolment: Some(enrolment.clone()) })
+                }
+                Grant::Cluster(_) => Err(TokenProblem::WrongCluster),
+                Grant::Admin | Grant::Reload | Grant::Read => Err(TokenProblem::WrongRole),
+            },
+            Token::First { holder, code } => {
+                self.takes_unbound(now)?;
+                let parts: [&[u8]; 2] = [b"towpath/v1/cluster/", id.as_str().as_bytes()];
+                match (*holder == Holder::Cluster) & self.fits(code, &parts) {
+                    true => Ok(Speaker { token: holder.text(code), enrolment: None }),
+                    false => Err(TokenProblem::WrongRole),
+                }
+            }
+        }
     }
 
-    /// Whether it is this cluster's token.
-    pub(crate) fn is_of_cluster(&self, token: &Token, cluster: &ClusterId) -> bool {
-        (token.holder == Holder::Cluster) & self.fits(token, |key| of_cluster(key, cluster))
+    /// Whether the token is for this.
+    pub(crate) fn permits(&self, token: &Token, purpose: Purpose, now: Timestamp) -> Result<(), TokenProblem> {
+        let permitted = match token {
+            Token::Malformed(problem) => return Err(TokenProblem::Malformed(problem.clone())),
+            Token::Second(token) => match (&self.genuine(token, now)?.grant, purpose) {
+                (Grant::Admin, _) => true,
+                (Grant::Read, purpose) => purpose == Purpose::Read,
+                (Grant::Reload, purpose) => purpose == Purpose::Reload,
+                (Grant::Cluster(_), _) => false,
+            },
+            Token::First { holder, code } => {
+                self.takes_unbound(now)?;
+                let admin = (*holder == Holder::Admin) & self.fits(code, &[b"towpath/v1/admin"]);
+                let reload = (*holder == Holder::Reload) & self.fits(code, &[b"towpath/v1/reload"]);
+                admin | (reload & (purpose == Purpose::Reload))
+            }
+        };
+        permitted.then_some(()).ok_or(TokenProblem::WrongRole)
     }
 
-    /// Whether it is the administrator's token.
-    pub(crate) fn is_of_admin(&self, token: &Token) -> bool {
-        (token.holder == Holder::Admin) & self.fits(token, of_admin)
+    /// What a token says, if one of these keys made it and it has not ended.
+    fn genuine<'a>(&self, token: &'a token::Token, now: Timestamp) -> Result<&'a Claims, TokenProblem> {
+        let key = self.keys.iter().find(|key| key.id() == token.key()).ok_or(TokenProblem::UnknownKey)?;
+        if !key.has_made(token) {
+            return Err(TokenProblem::Forged);
+        }
+        match token.claims().end > now {
+            true => Ok(token.claims()),
+            false => Err(TokenProblem::Ended(token.claims().end)),
+        }
     }
 
-    /// Whether whoever has this token may make the service look at its sources.
-    pub(crate) fn may_reload(&self, token: &Token) -> bool {
-        self.is_of_admin(token) | ((token.holder == Holder::Reload) & self.fits(token, of_reload))
+    fn takes_unbound(&self, now: Timestamp) -> Result<(), TokenProblem> {
+        match self.unbound_until.is_some_and(|until| now < until) {
+            true => Ok(()),
+            false => Err(TokenProblem::Unbound),
+        }
     }
 
     /// Tries every key, and each in constant time: how long it takes tells nothing about them.
-    fn fits(&self, token: &Token, mac: impl Fn(&Key) -> Key) -> bool {
-        self.0.iter().fold(false, |fits, key| fits | mac(key).verify_slice(&token.code).is_ok())
+    fn fits(&self, code: &[u8; 32], parts: &[&[u8]]) -> bool {
+        self.keys.iter().fold(false, |fits, key| fits | key.code_of(parts).verify_slice(code).is_ok())
     }
 }
 
@@ -112,47 +195,80 @@ impl Holder {
             Self::Reload => RELOAD,
         }
     }
+
+    /// As its holder has it. A code is written in one way alone, so this is what was read.
+    fn text(self, code: &[u8; 32]) -> String {
+        format!("{}{}", self.prefix(), URL_SAFE_NO_PAD.encode(code))
+    }
 }
 
 impl Token {
     /// Reads what stands behind `Bearer`; none if it cannot be a token of ours.
     pub(crate) fn parse(text: &str) -> Option<Self> {
+        if text.starts_with(token::PREFIX) {
+            return Some(match token::Token::parse(text) {
+                Ok(token) => Self::Second(Box::new(token)),
+                Err(problem) => Self::Malformed(problem.to_string()),
+            });
+        }
         let holders = [Holder::Cluster, Holder::Admin, Holder::Reload];
         let (code, holder) =
             holders.into_iter().find_map(|holder| Some((text.strip_prefix(holder.prefix())?, holder)))?;
         let code = URL_SAFE_NO_PAD.decode(code).ok()?.try_into().ok()?;
-        Some(Self { holder, code })
-    }
-
-    /// As its holder has it. A code is written in one way alone, so this is what was read.
-    pub(crate) fn text(&self) -> String {
-        format!("{}{}", self.holder.prefix(), URL_SAFE_NO_PAD.encode(self.code))
+        Some(Self::First { holder, code })
     }
 }
 
-fn taken_in(key: &str) -> Key {
-    Hmac::new_from_slice(key.as_bytes()).expect("HMAC takes keys of any length")
+impl TokenProblem {
+    pub(crate) fn status(&self) -> StatusCode {
+        match self {
+            Self::Malformed(_) | Self::UnknownKey | Self::Forged | Self::Ended(_) => StatusCode::UNAUTHORIZED,
+            Self::Unbound | Self::WrongRole | Self::WrongCluster => StatusCode::FORBIDDEN,
+        }
+    }
+
+    /// The stable name.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Malformed(_) => "malformed_token",
+            Self::UnknownKey => "unknown_key",
+            Self::Forged => "forged_token",
+            Self::Ended(_) => "ended_token",
+            Self::Unbound => "unbound_token",
+            Self::WrongRole => "wrong_token",
+            Self::WrongCluster => "wrong_cluster",
+        }
+    }
 }
 
-fn of_cluster(key: &Key, cluster: &ClusterId) -> Key {
-    key.clone().chain_update(b"towpath/v1/cluster/").chain_update(cluster.as_str())
-}
-
-fn of_admin(key: &Key) -> Key {
-    key.clone().chain_update(b"towpath/v1/admin")
-}
-
-fn of_reload(key: &Key) -> Key {
-    key.clone().chain_update(b"towpath/v1/reload")
-}
-
-fn written(mac: Key) -> String {
-    URL_SAFE_NO_PAD.encode(mac.finalize().into_bytes())
+impl fmt::Display for TokenProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Malformed(problem) => {
+                write!(f, "the token cannot be read: {problem}; copy it whole, or make a new one with `towpath fleet token`")
+            }
+            Self::UnknownKey => f.write_str(
+                "the token was made with a key that this service does not have (any more); make a new one with `towpath fleet token`",
+            ),
+            Self::Forged => f.write_str("the token was changed after it was made; `towpath fleet token` makes a new one"),
+            Self::Ended(end) => write!(f, "the token ended at {end}; make a new one with `towpath fleet token`"),
+            Self::Unbound => f.write_str(
+                "tokens of the first version (tpc_, tpa_, tpr_) are not taken: make a new one with `towpath fleet token`; \
+                 `--accept-unbound-tokens-until DATE` lets the service take them for a while",
+            ),
+            Self::WrongRole => {
+                f.write_str("this token is not the one that is needed here; `towpath fleet token` makes it")
+            }
+            Self::WrongCluster => {
+                f.write_str("this token is another cluster's; `towpath fleet token --cluster ID` makes this one's")
+            }
+        }
+    }
 }
 
 impl fmt::Debug for TokenKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} keys", self.0.len())
+        write!(f, "{} keys", self.keys.len())
     }
 }
 
@@ -162,55 +278,101 @@ mod tests {
 
     const OLD: &str = "0123456789abcdef0123456789abcdef";
     const NEW: &str = "fedcba9876543210fedcba9876543210";
+    /// Tokens of the first version, made with the old key. From Python:
+    /// base64.urlsafe_b64encode(hmac.new(key, message, "sha256").digest()).rstrip(b"=")
+    const FIRST_CLUSTER: &str = "tpc_xLqZEoMr6ozXZmZ9yGQrqH36zDnH_CKzejYJSYPzCNw";
+    const FIRST_ADMIN: &str = "tpa_rmimqpTqXgaEcd5_iWRkVCz39JuXZ5NKFTuKSUXKi-c";
 
     fn id(text: &str) -> ClusterId {
         ClusterId::new(text).unwrap()
+    }
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    fn noon() -> Timestamp {
+        at("2026-11-16T12:00:00Z")
     }
 
     fn keys(text: &str) -> TokenKeys {
         TokenKeys::parse(text).unwrap()
     }
 
-    #[test]
-    fn tokens_are_the_same_everywhere_and_for_ever() {
-        // From Python: base64.urlsafe_b64encode(hmac.new(key, message, "sha256").digest()).rstrip(b"=")
-        assert_eq!(keys(OLD).cluster_token(&id("0f3a")), "tpc_xLqZEoMr6ozXZmZ9yGQrqH36zDnH_CKzejYJSYPzCNw");
-        assert_eq!(keys(OLD).admin_token(), "tpa_rmimqpTqXgaEcd5_iWRkVCz39JuXZ5NKFTuKSUXKi-c");
+    fn of_cluster(name: &str) -> Grant {
+        Grant::Cluster(Enrolment { organisation: "acme".into(), name: name.into(), id: id(name) })
+    }
+
+    fn made(by: &TokenKeys, grant: Grant) -> Token {
+        let claims = Claims { grant, end: at("2026-11-16T12:00:01Z"), serial: "AAAAAAAAAAAAAAAA".into() };
+        Token::parse(&by.issue(&claims).unwrap()).unwrap()
     }
 
     #[test]
-    fn a_token_is_of_one_cluster() {
+    fn a_token_is_for_one_thing() {
         let keys = keys(OLD);
-        let token = Token::parse(&keys.cluster_token(&id("a"))).unwrap();
-        assert_eq!(token.text(), keys.cluster_token(&id("a")));
-        assert!(keys.is_of_cluster(&token, &id("a")));
-        assert!(!keys.is_of_cluster(&token, &id("A")) && !keys.is_of_cluster(&token, &id("a ")));
-        assert!(!keys.is_of_admin(&token));
-        let admin = Token::parse(&keys.admin_token()).unwrap();
-        assert!(keys.is_of_admin(&admin) && !keys.is_of_cluster(&admin, &id("a")));
-        let reload = Token::parse(&keys.reload_token()).unwrap();
-        assert!(keys.may_reload(&reload) && keys.may_reload(&admin) && !keys.may_reload(&token));
-        assert!(!keys.is_of_admin(&reload) && !keys.is_of_cluster(&reload, &id("a")));
-        let relabelled = keys.admin_token().replace(ADMIN, CLUSTER);
-        assert!(!keys.is_of_cluster(&Token::parse(&relabelled).unwrap(), &id("a")));
+        for (grant, expected) in [
+            (Grant::Admin, [true, true, true, false]),
+            (Grant::Read, [false, true, false, false]),
+            (Grant::Reload, [false, false, true, false]),
+            (of_cluster("a"), [false, false, false, true]),
+            (of_cluster("A"), [false; 4]),
+        ] {
+            let token = made(&keys, grant.clone());
+            let may = |purpose| keys.permits(&token, purpose, noon()).is_ok();
+            let speaks = keys.speaker(&token, &id("a"), noon()).is_ok();
+            assert_eq!([may(Purpose::Admin), may(Purpose::Read), may(Purpose::Reload), speaks], expected, "{grant:?}");
+        }
+        let problem = keys.speaker(&made(&keys, of_cluster("b")), &id("a"), noon()).err();
+        assert_eq!(problem, Some(TokenProblem::WrongCluster));
+    }
+
+    #[test]
+    fn a_token_ends_by_the_services_clock() {
+        let keys = keys(OLD);
+        let token = made(&keys, Grant::Admin);
+        let end = at("2026-11-16T12:00:01Z");
+        assert_eq!(keys.permits(&token, Purpose::Admin, noon()), Ok(()));
+        assert_eq!(keys.permits(&token, Purpose::Admin, end), Err(TokenProblem::Ended(end)));
     }
 
     #[test]
     fn keys_are_rotated_by_putting_a_new_one_first() {
         let (old, both, new) = (keys(OLD), keys(&format!("# since May\n{NEW}\n\n  {OLD}  \n")), keys(NEW));
-        let made_before = Token::parse(&old.admin_token()).unwrap();
-        assert!(both.is_of_admin(&made_before) && !new.is_of_admin(&made_before));
-        assert_eq!(both.admin_token(), new.admin_token());
+        let made_before = made(&old, Grant::Admin);
+        assert_eq!(both.permits(&made_before, Purpose::Admin, noon()), Ok(()));
+        assert_eq!(new.permits(&made_before, Purpose::Admin, noon()), Err(TokenProblem::UnknownKey));
+        assert_eq!(new.permits(&made(&both, Grant::Admin), Purpose::Admin, noon()), Ok(()), "the first key signs");
+    }
+
+    #[test]
+    fn tokens_of_the_first_version_are_taken_until_a_day_that_was_named() {
+        let (cluster, admin) = (Token::parse(FIRST_CLUSTER).unwrap(), Token::parse(FIRST_ADMIN).unwrap());
+        let closed = keys(OLD);
+        assert_eq!(closed.permits(&admin, Purpose::Admin, noon()), Err(TokenProblem::Unbound));
+        assert_eq!(closed.speaker(&cluster, &id("0f3a"), noon()).err(), Some(TokenProblem::Unbound));
+        let open = keys(OLD).accepting_unbound_until(Some(at("2026-11-16T12:00:01Z")));
+        let speaker = open.speaker(&cluster, &id("0f3a"), noon()).unwrap();
+        assert_eq!((&*speaker.token, speaker.enrolment), (FIRST_CLUSTER, None));
+        assert_eq!(open.permits(&admin, Purpose::Admin, noon()), Ok(()));
+        assert_eq!(open.permits(&admin, Purpose::Admin, at("2026-11-16T12:00:01Z")), Err(TokenProblem::Unbound));
+        assert!(
+            open.speaker(&cluster, &id("0f3b"), noon()).is_err() && open.speaker(&admin, &id("0f3a"), noon()).is_err()
+        );
+        assert!(open.permits(&cluster, Purpose::Read, noon()).is_err());
+        let relabelled = Token::parse(&FIRST_ADMIN.replace(ADMIN, CLUSTER)).unwrap();
+        assert!(open.speaker(&relabelled, &id("0f3a"), noon()).is_err());
     }
 
     #[test]
     fn what_is_no_token() {
-        let token = keys(OLD).admin_token();
+        let cut = &FIRST_ADMIN[..FIRST_ADMIN.len() - 1];
         for text in
-            ["", "tpa_", "tpx_AAAA", &token[..token.len() - 1], &format!("{token}A"), &format!("{token}="), &token[4..]]
+            ["", "tpa_", "tpx_AAAA", cut, &format!("{FIRST_ADMIN}A"), &format!("{FIRST_ADMIN}="), &FIRST_ADMIN[4..]]
         {
             assert!(Token::parse(text).is_none(), "{text}");
         }
+        assert!(matches!(Token::parse("tp2_"), Some(Token::Malformed(_))));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 use towpath_core::domain::ClusterId;
+use towpath_formats::token::{Claims, Enrolment, Grant};
 use towpath_web::{Fleet, FleetAnswer, FleetDesk, FleetRequest, Limits, Server, Service, TokenKeys};
 
 pub(crate) const NOW: &str = "2026-05-12T10:30:00Z";
@@ -70,6 +71,13 @@ impl Door {
     ) {
         let desk = Arc::new(FakeDesk { asked: self.asked.clone(), answering: Box::new(answering) });
         self.service.fleet(Fleet { desk, keys: keys.map(|text| TokenKeys::parse(text).unwrap()), require_read_token });
+    }
+
+    /// A fleet with these keys, which takes everything.
+    pub(crate) fn fleet_with(&self, keys: TokenKeys) {
+        let answering = Box::new(|_: &FleetRequest| FleetAnswer::Json("{}".to_owned()));
+        let desk = Arc::new(FakeDesk { asked: self.asked.clone(), answering });
+        self.service.fleet(Fleet { desk, keys: Some(keys), require_read_token: false });
     }
 
     pub(crate) fn get(&self, target: &str) -> Response {
@@ -147,9 +155,15 @@ pub(crate) fn cluster(id: &str) -> ClusterId {
 }
 
 pub(crate) fn cluster_token(id: &str) -> String {
-    TokenKeys::parse(KEY).unwrap().cluster_token(&cluster(id))
+    token_by(KEY, Grant::Cluster(Enrolment { organisation: "o".into(), name: id.into(), id: cluster(id) }))
 }
 
 pub(crate) fn admin_token() -> String {
-    TokenKeys::parse(KEY).unwrap().admin_token()
+    token_by(KEY, Grant::Admin)
+}
+
+/// A token that is good until the day after.
+pub(crate) fn token_by(keys: &str, grant: Grant) -> String {
+    let end = "2026-05-13T00:00:00Z".parse().unwrap();
+    TokenKeys::parse(keys).unwrap().issue(&Claims { grant, end, serial: "AAAAAAAAAAAAAAAA".into() }).unwrap()
 }

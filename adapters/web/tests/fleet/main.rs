@@ -11,13 +11,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use towpath_core::domain::fleet::{AgentOutcome, HoldCode, UnknownClusters, UpgradeState};
+use towpath_core::domain::fleet::{AgentOutcome, Authority, HoldCode, UnknownClusters, UpgradeState};
+use towpath_formats::token::{Claims, Enrolment, Grant};
 use towpath_web::{
     Allowed, ClusterCount, Filter, FleetAnswer, FleetHealth, FleetMetrics, FleetRequest, Limits, Managed, Placed,
     RemainingSoak, TokenKeys,
 };
 
-use door::{Door, KEY, NOW, Response, admin_token, bearer, cluster, cluster_token, told};
+use door::{Door, KEY, NOW, Response, admin_token, bearer, cluster, cluster_token, token_by, told};
 
 const REPORT: &str = r#"{"organisation": "o", "version": "4.16.1"}"#;
 const REPORT_PATH: &str = "/api/v1/clusters/0f3a/report";
@@ -42,9 +43,12 @@ fn a_report_is_accepted_with_the_clusters_own_token() {
     let response = door.post(REPORT_PATH, &cluster_token("0f3a"), REPORT);
     assert_eq!((response.status, response.json()), (202, json!({"kind": "accepted"})));
     assert_eq!(response.headers["cache-control"], "no-store");
+    let mut report = towpath_formats::report::read(REPORT.as_bytes()).unwrap();
+    report.name = Some("0f3a".into());
     let expected = FleetRequest::Report {
         cluster: cluster("0f3a"),
-        report: Box::new(towpath_formats::report::read(REPORT.as_bytes()).unwrap()),
+        authority: Authority::Token,
+        report: Box::new(report),
         body: REPORT.into(),
         received: NOW.parse().unwrap(),
     };
@@ -59,10 +63,14 @@ fn a_report_is_refused_without_it() {
     for (token, expected) in [
         (String::new(), told(401, "no_token")),
         ("nonsense".to_owned(), told(401, "no_token")),
-        (cluster_token("0f3b"), told(403, "wrong_token")),
-        (cluster_token("0F3A"), told(403, "wrong_token")),
+        (cluster_token("0f3b"), told(403, "wrong_cluster")),
+        (cluster_token("0F3A"), told(403, "wrong_cluster")),
         (admin_token(), told(403, "wrong_token")),
-        (TokenKeys::parse(&KEY.repeat(2)).unwrap().cluster_token(&cluster("0f3a")), told(403, "wrong_token")),
+        (token_by(&KEY.repeat(2), of_cluster("0f3a")), told(401, "unknown_key")),
+        (cluster_token("0f3a").replacen("tp2_", "tp2_A", 1), told(401, "malformed_token")),
+        (format!("{}AAAA", &cluster_token("0f3a")[..cluster_token("0f3a").len() - 4]), told(401, "forged_token")),
+        (ended("0f3a"), told(401, "ended_token")),
+        (FIRST_VERSION.to_owned(), told(403, "unbound_token")),
     ] {
         let response = door.post(REPORT_PATH, &token, REPORT);
         assert_eq!(response.told(), expected, "{token}");
@@ -74,6 +82,58 @@ fn a_report_is_refused_without_it() {
     );
     assert_eq!(door.send(&basic).told(), told(401, "no_token"));
     assert_eq!(door.asked(), []);
+}
+
+/// Of cluster 0f3a, made with the key.
+const FIRST_VERSION: &str = "tpc_xLqZEoMr6ozXZmZ9yGQrqH36zDnH_CKzejYJSYPzCNw";
+
+fn of_cluster(id: &str) -> Grant {
+    Grant::Cluster(Enrolment { organisation: "o".into(), name: id.into(), id: cluster(id) })
+}
+
+fn ended(id: &str) -> String {
+    let (end, serial) = (NOW.parse().unwrap(), "AAAAAAAAAAAAAAAA".into());
+    TokenKeys::parse(KEY).unwrap().issue(&Claims { grant: of_cluster(id), end, serial }).unwrap()
+}
+
+#[test]
+fn a_report_is_for_the_organisation_and_name_of_its_token() {
+    let door = Door::accepting();
+    let token = cluster_token("0f3a");
+    for body in [
+        r#"{"organisation": "another", "version": "4.16.1"}"#,
+        r#"{"organisation": "o", "name": "another", "version": "4.16.1"}"#,
+    ] {
+        let refused = door.post(REPORT_PATH, &token, body);
+        assert_eq!(refused.told(), told(403, "not_as_bound"), "{body}");
+        assert!(refused.body.contains("towpath fleet token"), "it says what to do: {}", refused.body);
+    }
+    assert_eq!(door.asked(), [], "nothing was changed");
+    assert_eq!(
+        door.post(REPORT_PATH, &token, r#"{"organisation": "o", "name": "0f3a", "version": "4.16.1"}"#).status,
+        202
+    );
+}
+
+#[test]
+fn tokens_of_the_first_version_are_taken_until_a_day_that_was_named() {
+    for (until, expected) in [("2026-05-12T10:30:00Z", None), ("2026-05-12T10:30:01Z", Some(Authority::Claim))] {
+        let door = Door::accepting();
+        let keys = TokenKeys::parse(KEY).unwrap().accepting_unbound_until(Some(until.parse().unwrap()));
+        door.fleet_with(keys);
+        let answer = door.post(REPORT_PATH, FIRST_VERSION, REPORT);
+        let taken = door.asked().iter().find_map(|asked| match asked {
+            FleetRequest::Report { authority, .. } => Some(*authority),
+            _ => None,
+        });
+        assert_eq!(taken, expected, "{until}");
+        if expected.is_none() {
+            assert_eq!(answer.told(), told(403, "unbound_token"));
+            assert!(
+                answer.body.contains("towpath fleet token") && answer.body.contains("--accept-unbound-tokens-until")
+            );
+        }
+    }
 }
 
 #[test]
@@ -104,11 +164,11 @@ fn keys_can_be_rotated() {
     let door = Door::accepting();
     let new = KEY.to_uppercase();
     door.fleet(Some(&format!("{new}\n{KEY}\n")), false, |_| FleetAnswer::Json("{}".to_owned()));
-    let renewed = TokenKeys::parse(&new).unwrap().cluster_token(&cluster("0f3a"));
+    let renewed = token_by(&new, of_cluster("0f3a"));
     assert_eq!(door.post(REPORT_PATH, &cluster_token("0f3a"), REPORT).status, 202);
     assert_eq!(door.post(REPORT_PATH, &renewed, REPORT).status, 202);
     door.fleet(Some(&new), false, |_| FleetAnswer::Json("{}".to_owned()));
-    assert_eq!(door.post(REPORT_PATH, &cluster_token("0f3a"), REPORT).status, 403);
+    assert_eq!(door.post(REPORT_PATH, &cluster_token("0f3a"), REPORT).told(), told(401, "unknown_key"));
 }
 
 #[test]
@@ -151,6 +211,7 @@ fn reading_needs_a_token_only_if_that_is_wanted() {
         assert_eq!(door.get(path).told(), told(401, "no_token"), "{path}");
         assert_eq!(door.get_with(path, &bearer(&cluster_token("c"))).told(), told(403, "wrong_token"), "{path}");
         assert_eq!(door.get_with(path, &bearer(&admin_token())).status, 200, "{path}");
+        assert_eq!(door.get_with(path, &bearer(&token_by(KEY, Grant::Read))).status, 200, "{path}");
     }
     assert_eq!(door.get("/api/v1/openapi.json").status, 200, "the description is no secret");
 }
@@ -404,6 +465,8 @@ fn metrics_of_the_fleet() {
         upgrades: [(UpgradeState::Started, 3)].into(),
         holds: [(HoldCode::Soak, 7)].into(),
         remaining_soak: (0..10_002).map(soak).collect(),
+        unbound_clusters: 5,
+        name_clashes: 2,
         overdue_upgrades: 1,
         last_pass: Some("2026-05-12T10:29:30Z".parse().unwrap()),
         pass_duration: Duration::from_millis(40),
@@ -428,6 +491,8 @@ fn metrics_of_the_fleet() {
         "towpath_fleet_pass_duration_seconds 0.04",
         "towpath_fleet_is_scheduler 1.0",
         "towpath_fleet_overdue_upgrades 1.0",
+        "towpath_fleet_unbound_clusters 5.0",
+        "towpath_fleet_name_clashes 2.0",
         "towpath_fleet_decisions_total 12",
         r#"towpath_fleet_agent_updates_total{outcome="completed"} 4"#,
         r#"towpath_fleet_agent_updates_total{outcome="given-up"} 0"#,

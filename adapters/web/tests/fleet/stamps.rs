@@ -80,7 +80,7 @@ fn a_stamp_is_refused_without_the_clusters_token() {
     for (token, expected) in [
         (String::new(), told(401, "no_token")),
         ("nonsense".to_owned(), told(401, "no_token")),
-        (cluster_token("0f3b"), told(403, "wrong_token")),
+        (cluster_token("0f3b"), told(403, "wrong_cluster")),
         (admin_token(), told(403, "wrong_token")),
     ] {
         assert_eq!(ask(&door, "0f3a", &token).told(), expected, "{token}");

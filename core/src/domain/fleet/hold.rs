@@ -79,6 +79,8 @@ pub enum Hold {
     },
     /// Its schedule does not let it start now.
     Schedule,
+    /// Other clusters have its name: the member knows which.
+    NameClash,
 }
 
 /// Which rule held. The numbers are bits of a set.
@@ -121,6 +123,8 @@ pub enum HoldCode {
     ParallelLimit,
     /// [`Hold::Schedule`]
     Schedule,
+    /// [`Hold::NameClash`]
+    NameClash,
 }
 
 impl Hold {
@@ -145,13 +149,14 @@ impl Hold {
             Self::Mutex { .. } => HoldCode::Mutex,
             Self::ParallelLimit { .. } => HoldCode::ParallelLimit,
             Self::Schedule => HoldCode::Schedule,
+            Self::NameClash => HoldCode::NameClash,
         }
     }
 }
 
 impl HoldCode {
     /// All of them, in order.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::PolicyProblem,
         Self::Disabled,
         Self::Blocked,
@@ -170,6 +175,7 @@ impl HoldCode {
         Self::Mutex,
         Self::ParallelLimit,
         Self::Schedule,
+        Self::NameClash,
     ];
 
     /// The stable name: for filters, JSON and metrics.
@@ -193,6 +199,7 @@ impl HoldCode {
             Self::Mutex => "mutex",
             Self::ParallelLimit => "parallel",
             Self::Schedule => "schedule",
+            Self::NameClash => "name",
         }
     }
 }

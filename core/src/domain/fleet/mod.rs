@@ -4,9 +4,11 @@
 //! the decision and read again.
 
 pub mod agent_update;
+pub mod binding;
 mod calendar;
 pub mod enrolment;
 pub mod hold;
+pub mod names;
 pub mod policy;
 pub mod reason;
 pub mod roster;
@@ -19,8 +21,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use agent_update::{AgentOutcome, AgentUpdate};
+pub use binding::{Authority, Binding, Identity, NotAsBound};
 pub use enrolment::{UnknownClusters, Unplaced};
 pub use hold::{Hold, HoldCode};
+pub use names::{NameClash, name_clashes, name_findings};
 pub use policy::{ClusterPolicy, FleetPolicy, Organisation, Parallel, PolicyDefault, Sector, UpgradePolicy};
 pub use reason::{Days, FleetReason};
 pub use roster::{Followed, Roster};

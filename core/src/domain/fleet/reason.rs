@@ -166,6 +166,22 @@ pub enum FleetReason {
         /// When it will.
         next: Option<Timestamp>,
     },
+    /// Other clusters have its name, and nobody can tell which of them is meant.
+    NameDisputed {
+        /// The name.
+        name: Name,
+        /// The id of the first of the others.
+        other: Name,
+        /// How many others there are.
+        others: u32,
+    },
+    /// Its name is that of a cluster that is bound, and it is not.
+    NameTaken {
+        /// The name.
+        name: Name,
+        /// The id of the cluster whose name it is.
+        by: Name,
+    },
 }
 
 impl FleetReason {
@@ -190,6 +206,7 @@ impl FleetReason {
             Self::Mutex { .. } => HoldCode::Mutex,
             Self::ParallelLimit { .. } => HoldCode::ParallelLimit,
             Self::Schedule { .. } => HoldCode::Schedule,
+            Self::NameDisputed { .. } | Self::NameTaken { .. } => HoldCode::NameClash,
         }
     }
 
@@ -216,6 +233,8 @@ impl FleetReason {
             Self::Mutex { .. } => "MutexHeld",
             Self::ParallelLimit { .. } => "ParallelLimit",
             Self::Schedule { .. } => "Schedule",
+            Self::NameDisputed { .. } => "NameDisputed",
+            Self::NameTaken { .. } => "NameTaken",
         }
     }
 
@@ -232,9 +251,12 @@ impl FleetReason {
     /// Whether waiting alone never helps: somebody has to change something.
     pub fn is_final(&self) -> bool {
         match self {
-            Self::BlockedVersion { .. } | Self::Pinned { .. } | Self::PolicyProblem { .. } | Self::Disabled { .. } => {
-                true
-            }
+            Self::BlockedVersion { .. }
+            | Self::Pinned { .. }
+            | Self::PolicyProblem { .. }
+            | Self::Disabled { .. }
+            | Self::NameDisputed { .. }
+            | Self::NameTaken { .. } => true,
             Self::Graph { code, .. } => code.contains("Block") || &**code == "PlatformUnknown",
             _ => false,
         }
@@ -305,6 +327,18 @@ impl fmt::Display for FleetReason {
             }
             Self::Schedule { schedule, next: Some(next) } => write!(f, "its schedule ({schedule}) opens at {next}"),
             Self::Schedule { schedule, next: None } => write!(f, "its schedule ({schedule}) never opens"),
+            Self::NameDisputed { name, other, others: 1 } => {
+                write!(f, "cluster {other} is called {name} too, and nobody can tell which of them is meant")
+            }
+            Self::NameDisputed { name, other, others } => {
+                write!(
+                    f,
+                    "{others} more clusters are called {name} ({other}, …), and nobody can tell which of them is meant"
+                )
+            }
+            Self::NameTaken { name, by } => {
+                write!(f, "{name} is the name of cluster {by}; this cluster only says that it is called so")
+            }
         }
     }
 }

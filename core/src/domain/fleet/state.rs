@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::Name;
+use super::{Binding, Name};
 use crate::domain::{Arch, ChannelName, ClusterId, Fact, Platform, Version};
 
 /// Labels of a cluster.
@@ -20,6 +20,8 @@ pub struct ClusterState {
     pub name: Name,
     /// The organisation it belongs to.
     pub organisation: Name,
+    /// Who says that it has this organisation and name.
+    pub binding: Binding,
     /// What it runs.
     pub version: Version,
     /// What it is on its way to, as it says itself.

@@ -10,6 +10,7 @@ mod blocked_version;
 mod gate;
 mod health;
 mod mutex;
+mod name;
 mod offer;
 mod organisation;
 mod parallel_limit;
@@ -46,7 +47,7 @@ pub(crate) const CANDIDATE_RULES: [CandidateRule; 8] = [
 ];
 
 /// Rules about a cluster that also hold for its node pools.
-pub(crate) const POOL_RULES: [ClusterRule; 8] = [
+pub(crate) const POOL_RULES: [ClusterRule; 9] = [
     organisation::judge_problems,
     organisation::judge_disabled,
     under_way::judge,
@@ -55,14 +56,15 @@ pub(crate) const POOL_RULES: [ClusterRule; 8] = [
     backoff::judge,
     mutex::judge,
     parallel_limit::judge,
+    name::judge,
 ];
 
 /// Rules about a cluster that hold for its node pools no more: those follow their control plane whenever it is.
 pub(crate) const CONTROL_PLANE_RULES: [ClusterRule; 2] = [pool_first::judge, schedule::judge];
 
 /// Rules that a plan has to stand up to until it starts. (Its mutexes are its own, and its time is set.)
-pub(crate) const PLAN_RULES: [ClusterRule; 4] =
-    [organisation::judge_problems, organisation::judge_disabled, pause::judge, health::judge];
+pub(crate) const PLAN_RULES: [ClusterRule; 5] =
+    [organisation::judge_problems, organisation::judge_disabled, pause::judge, health::judge, name::judge];
 
 /// All that is held against starting something on a cluster.
 pub(crate) fn cluster_holds<'a>(post: &'a Post<'a>) -> impl Iterator<Item = Hold> + 'a {

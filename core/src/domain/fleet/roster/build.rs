@@ -7,7 +7,8 @@ use super::{
     SectorEntry, SoakCell,
 };
 use crate::domain::fleet::{
-    ClusterState, FleetInput, FleetPolicy, Gate, Name, Offer, Organisation, Product, UpgradePolicy, UpgradeState,
+    ClusterState, FleetInput, FleetPolicy, Gate, Name, NameClash, Offer, Organisation, Product, UpgradePolicy,
+    UpgradeState, name_clashes,
 };
 use crate::domain::{Pattern, Version};
 use crate::finding::Finding;
@@ -26,8 +27,11 @@ impl Roster {
         let mut builder = Builder { roster, ..Builder::default() };
         builder.organisations(&input.policy);
         let entries = Entries::new(&input.policy);
+        let mut clashes = name_clashes(&input.clusters);
+        let nothing = UpgradePolicy::default();
         for state in input.clusters {
-            builder.member(&entries, state);
+            let clash = clashes.remove(&state.id);
+            builder.member(&entries, state, clash, &nothing);
         }
         let numbered = builder.roster.members.iter().enumerate();
         builder.roster.by_id = numbered.map(|(number, member)| (member.state.id.clone(), number as u32)).collect();
@@ -268,10 +272,21 @@ impl Builder {
         number
     }
 
-    fn member(&mut self, entries: &Entries<'_>, state: ClusterState) {
+    fn member(
+        &mut self,
+        entries: &Entries<'_>,
+        state: ClusterState,
+        clash: Option<NameClash>,
+        nothing: &UpgradePolicy,
+    ) {
         let Some((policy, problems)) = entries.of(&state) else {
             self.roster.unmanaged.insert(state.id.as_str().into(), state);
             return;
+        };
+        // A cluster whose name is taken gets no policy: it is known, it is held, and it is in nobody's way.
+        let (policy, problems) = match clash {
+            Some(NameClash::Taken { .. }) => (nothing, &[][..]),
+            Some(NameClash::Disputed { .. }) | None => (policy, problems),
         };
         let class = self.class(self.organisations[&state.organisation], policy, problems);
         let number = self.roster.members.len() as u32;
@@ -281,10 +296,15 @@ impl Builder {
         let Class { sector, mutexes, .. } = &self.roster.classes[class as usize];
         if let Some(sector) = sector {
             let with_mutex = &mut self.roster.sectors[*sector as usize].with_mutex;
-            mutexes.iter().for_each(|mutex| *with_mutex.entry(*mutex).or_default() += 1);
+            for mutex in mutexes {
+                let (bound, all) = with_mutex.entry(*mutex).or_default();
+                *bound += u32::from(state.binding.is_bound());
+                *all += 1;
+            }
         }
         self.roster.members.push(Member {
             state,
+            clash,
             class,
             version,
             itself: None,
@@ -343,7 +363,12 @@ impl Builder {
                 gathered[crowd as usize].extend(members);
             }
         }
-        for (crowd, members) in roster.crowds.iter_mut().zip(gathered) {
+        for (crowd, mut members) in roster.crowds.iter_mut().zip(gathered) {
+            // A cluster that nobody vouches for holds nobody back where there are others to wait for.
+            let is_bound = |(_, member): &(u32, u32)| roster.members[*member as usize].state.binding.is_bound();
+            if members.iter().any(is_bound) {
+                members.retain(is_bound);
+            }
             crowd.members = members.into_iter().collect();
             crowd.lowest = *crowd.members.first().expect("a crowd has members");
         }
@@ -378,9 +403,15 @@ impl Builder {
             let lower =
                 |known: &mut Option<u32>, version: u32| *known = Some(known.map_or(version, |v| v.min(version)));
             let roster = &mut self.roster;
-            for member in &roster.members {
+            let is_donor = |member: &&Member| {
                 let class = &roster.classes[member.class as usize];
-                if organisation.inherits_from.contains(&roster.organisations[class.organisation as usize].id) {
+                organisation.inherits_from.contains(&roster.organisations[class.organisation as usize].id)
+            };
+            let any_bound = roster.members.iter().filter(is_donor).any(|member| member.state.binding.is_bound());
+            for member in roster.members.iter().filter(is_donor) {
+                let class = &roster.classes[member.class as usize];
+                // As in crowds: who is not bound counts only where nobody is.
+                if !any_bound || member.state.binding.is_bound() {
                     lower(&mut lowest, member.version);
                     for workload in &class.policy.workloads {
                         let known = of_workload.entry(workload.clone()).or_insert(member.version);

@@ -44,7 +44,8 @@ impl Roster {
             return Followed::BuildAnew;
         }
         let mut again = BTreeSet::from([number]);
-        if let Some((on, seconds)) = credit {
+        if let Some((on, seconds)) = credit.filter(|_| self.member(number).clash.is_none() && state.binding.is_bound())
+        {
             let Some(on) = self.version_number(on) else {
                 return Followed::BuildAnew;
             };
@@ -103,7 +104,7 @@ impl Roster {
         let mut credits: BTreeMap<(u32, u32), i64> = BTreeMap::new();
         for member in &mut self.members {
             member.state.last_seen = now;
-            if member.state.health.is_healthy() {
+            if member.adds_soak() {
                 for cell in &self.classes[member.class as usize].cells {
                     *credits.entry((*cell, member.version)).or_default() += seconds;
                 }
@@ -132,7 +133,9 @@ impl Roster {
             return;
         };
         for crowd in self.crowds.iter_mut().filter(|crowd| crowd.sector == sector && cells.contains(&crowd.cell)) {
-            crowd.members.remove(&(before, member));
+            if !crowd.members.remove(&(before, member)) {
+                continue;
+            }
             crowd.members.insert((after, member));
             let lowest = *crowd.members.first().expect("it has at least this one");
             let risen = std::mem::replace(&mut crowd.lowest, lowest).0 != lowest.0;
@@ -187,7 +190,10 @@ impl Roster {
     }
 }
 
-/// Whether another policy may be about it now.
+/// Whether another policy may be about it now, or the name means another cluster.
 fn is_another(known: &ClusterState, seen: &ClusterState) -> bool {
-    known.organisation != seen.organisation || known.name != seen.name || known.labels != seen.labels
+    known.organisation != seen.organisation
+        || known.name != seen.name
+        || known.binding != seen.binding
+        || known.labels != seen.labels
 }

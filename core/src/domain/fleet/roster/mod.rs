@@ -14,8 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::{
-    Approval, ClusterState, Exclusion, FleetInput, FleetPolicy, MaintenanceWindow, Minimum, Name, Pause, Schedule,
-    Schedules, SoakSum, Upgrade, UpgradePolicy,
+    Approval, ClusterState, Exclusion, FleetInput, FleetPolicy, MaintenanceWindow, Minimum, Name, NameClash, Pause,
+    Schedule, Schedules, SoakSum, Upgrade, UpgradePolicy,
 };
 use crate::domain::{ClusterId, Pattern, Version};
 use crate::finding::Finding;
@@ -86,6 +86,8 @@ pub(crate) struct Class {
 #[derive(Debug, Clone)]
 pub(crate) struct Member {
     pub(crate) state: ClusterState,
+    /// What is wrong with its name. One whose name is taken has the class of an empty policy.
+    pub(crate) clash: Option<NameClash>,
     pub(crate) class: u32,
     pub(crate) version: u32,
     /// Its own id, where somebody else declares that as a mutex.
@@ -135,8 +137,8 @@ pub(crate) struct SectorEntry {
     pub(crate) max_failures: Option<u32>,
     pub(crate) straggler_days: Option<u32>,
     pub(crate) depends_on: Vec<u32>,
-    /// How many of its clusters declare each mutex.
-    pub(crate) with_mutex: BTreeMap<u32, u32>,
+    /// How many of its clusters declare each mutex: those that are bound, and all.
+    pub(crate) with_mutex: BTreeMap<u32, (u32, u32)>,
 }
 
 /// The clusters of a sector that have a workload.
@@ -144,7 +146,7 @@ pub(crate) struct SectorEntry {
 pub(crate) struct Crowd {
     pub(crate) sector: u32,
     pub(crate) cell: u32,
-    /// By version, lowest first.
+    /// Those that count, by version, lowest first: the bound ones, or all if none is bound.
     pub(crate) members: BTreeSet<(u32, u32)>,
     /// The first of them.
     pub(crate) lowest: (u32, u32),
@@ -279,8 +281,8 @@ impl Roster {
 
     /// Counts, or no longer counts, a healthy member where it adds to the soak.
     pub(crate) fn count_soaking(&mut self, member: u32, counts: bool) {
-        let Member { state, class, version, .. } = &self.members[member as usize];
-        if state.health.is_healthy() {
+        let Member { class, version, .. } = &self.members[member as usize];
+        if self.members[member as usize].adds_soak() {
             for cell in &self.classes[*class as usize].cells {
                 let soaking = &mut self.cells[*cell as usize].soaking[*version as usize];
                 *soaking = if counts { *soaking + 1 } else { *soaking - 1 };
@@ -338,7 +340,8 @@ impl Roster {
     /// The limit of parallel upgrades for a mutex in a sector.
     pub(crate) fn limit(&self, sector: u32, mutex: u32) -> Option<u32> {
         let sector = &self.sectors[sector as usize];
-        let clusters = sector.with_mutex.get(&mutex).copied().unwrap_or(0);
+        // Clusters that nobody vouches for must not raise a limit.
+        let clusters = sector.with_mutex.get(&mutex).map_or(0, |(bound, all)| if *bound > 0 { *bound } else { *all });
         sector.max_parallel.map(|parallel| parallel.limit(clusters))
     }
 
@@ -374,6 +377,13 @@ impl Calendar {
     /// What it says.
     pub(crate) fn schedules(&self) -> Schedules<'_> {
         Schedules { schedule: self.schedule.as_ref(), windows: &self.windows, exclusions: &self.exclusions }
+    }
+}
+
+impl Member {
+    /// Whether its time counts: it is well, it is bound, and nobody else has its name.
+    pub(crate) fn adds_soak(&self) -> bool {
+        self.state.health.is_healthy() && self.state.binding.is_bound() && self.clash.is_none()
     }
 }
 
