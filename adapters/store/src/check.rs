@@ -69,7 +69,7 @@ pub(crate) async fn check(tx: &mut Tx) -> Result<Vec<String>> {
         problems.push(format!("the schema is {found}, not {}", schema::KNOWN));
         return Ok(problems);
     }
-    let is_there = |query: &str| found >= schema::since("soak_sums") || !query.contains("soak_sums");
+    let is_there = |query: &str| found >= schema::since("soak_sums", "cluster") || !query.contains("soak_sums");
     for (what, query) in NEVER.iter().filter(|(_, query)| is_there(query)) {
         let rows = sqlx::query(*query).fetch_all(tx.on()).await?;
         for row in rows.iter().take(MAX_PROBLEMS) {

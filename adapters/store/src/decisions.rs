@@ -226,7 +226,7 @@ pub(crate) async fn verify(tx: &mut Tx) -> Result<ChainState> {
 
 /// The last decision that was pruned. A backup of an older program has none.
 pub(crate) async fn read_checkpoint(tx: &mut Tx) -> Result<Option<ChainCheckpoint>> {
-    if schema::found(tx).await? < schema::since("checkpoints") {
+    if schema::found(tx).await? < schema::since("checkpoints", "seq") {
         return Ok(None);
     }
     let text = "SELECT seq, hash, at FROM checkpoints WHERE name = 'decisions'";
