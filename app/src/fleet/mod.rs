@@ -96,6 +96,9 @@ pub(crate) enum Fleet {
         /// The file that holds the token for that API.
         #[arg(long, env = "TOWPATH_OCM_TOKEN", value_name = "FILE")]
         ocm_token: Option<PathBuf>,
+        /// Keep decisions, and spans of observed time one by one, for so many days; 0: for ever. [default: 90]
+        #[arg(long, env = "TOWPATH_KEEP_DAYS", value_name = "DAYS")]
+        keep_days: Option<u32>,
         /// What to log: error, warn, info, debug, trace, or a filter.
         #[arg(long, env = "TOWPATH_LOG", value_name = "LEVEL")]
         log: Option<String>,
@@ -375,9 +378,15 @@ async fn answer(command: Fleet) -> anyhow::Result<ExitCode> {
             progress.end();
             show(&look, || fleet_json::forecast(&forecasts), |_| text::forecast(&forecasts, days, &filter))
         }
-        Fleet::Run { once, every, ocm, ocm_token, log, log_format, look } => {
-            let settings =
-                look.settings_with(ServeOptions { ocm, ocm_token, log, log_format, ..ServeOptions::default() })?;
+        Fleet::Run { once, every, ocm, ocm_token, keep_days, log, log_format, look } => {
+            let settings = look.settings_with(ServeOptions {
+                ocm,
+                ocm_token,
+                keep_days,
+                log,
+                log_format,
+                ..ServeOptions::default()
+            })?;
             crate::log::start(&settings.log, settings.log_format)?;
             crate::secrets::warn_of_open_files(settings.secret_files());
             run::run(settings, once, every).await

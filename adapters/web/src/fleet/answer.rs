@@ -98,7 +98,7 @@ async fn answer_route(
     let no_fleet = || Refusal::new(StatusCode::NOT_FOUND, "no_fleet", NO_FLEET);
     let fleet = service.fleet.load_full().ok_or_else(no_fleet)?;
     let asked_by = permitted(&fleet, route, cluster, &request.headers, service.now())?;
-    if let (Route::Report, Some(cluster)) = (route, &asked_by) {
+    if let (Route::Report, Some((cluster, _))) = (route, &asked_by) {
         service.count_report(cluster).map_err(Refusal::too_often)?;
     }
     let query = request.uri.query().unwrap_or_default();
