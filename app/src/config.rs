@@ -13,7 +13,7 @@ use anyhow::{Context, bail};
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use towpath_formats::graph_data::parse_time;
-use towpath_web::Limits;
+use towpath_web::{Limits, Reads};
 
 use crate::sources::SourceSettings;
 use crate::sources::address::Intervals;
@@ -91,9 +91,9 @@ pub(crate) struct ServeOptions {
     /// Make and check tokens of clusters and administrators with the keys in this file.
     #[arg(long, env = "TOWPATH_TOKEN_KEYS", value_name = "FILE")]
     pub(crate) token_keys: Option<PathBuf>,
-    /// Ask for the administrator's token also where the fleet is only looked at.
-    #[arg(long, env = "TOWPATH_REQUIRE_READ_TOKEN", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
-    pub(crate) require_read_token: Option<bool>,
+    /// Let anybody look at the fleet. Else that needs the administrator's token, where there are keys to check it with.
+    #[arg(long, env = "TOWPATH_OPEN_READS", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    pub(crate) open_reads: Option<bool>,
     /// Decide about the fleet this often.
     #[arg(long, env = "TOWPATH_PASS_SECONDS", value_name = "SECONDS")]
     pub(crate) pass_seconds: Option<u64>,
@@ -169,7 +169,7 @@ pub(crate) struct FleetSettings {
     pub(crate) clusters: Option<PathBuf>,
     pub(crate) store: Option<String>,
     pub(crate) token_keys: Option<PathBuf>,
-    pub(crate) require_read_token: bool,
+    pub(crate) reads: Reads,
     pub(crate) pass_every: Duration,
     pub(crate) allowance: SignedDuration,
     pub(crate) ocm: Option<(String, PathBuf)>,
@@ -231,7 +231,7 @@ impl ServeOptions {
             clusters: self.clusters.or(other.clusters),
             store: self.store.or(other.store),
             token_keys: self.token_keys.or(other.token_keys),
-            require_read_token: self.require_read_token.or(other.require_read_token),
+            open_reads: self.open_reads.or(other.open_reads),
             pass_seconds: self.pass_seconds.or(other.pass_seconds),
             report_allowance_seconds: self.report_allowance_seconds.or(other.report_allowance_seconds),
             ocm: self.ocm.or(other.ocm),
@@ -288,12 +288,19 @@ impl ServeOptions {
         let Some(policy) = self.fleet.clone() else {
             return Ok(None);
         };
+        let reads = match (self.open_reads, &self.token_keys) {
+            (Some(false), None) => {
+                bail!("openReads is false, but there is no key to check tokens with; add --token-keys FILE")
+            }
+            (Some(true), _) | (None, None) => Reads::Open,
+            (Some(false) | None, Some(_)) => Reads::WithToken,
+        };
         Ok(Some(FleetSettings {
             policy,
             clusters: self.clusters.clone(),
             store: self.store.clone(),
             token_keys: self.token_keys.clone(),
-            require_read_token: self.require_read_token.unwrap_or(false),
+            reads,
             pass_every: Duration::from_secs(pass),
             allowance: SignedDuration::from_secs(i64::try_from(allowance).expect("it is within its limits")),
             ocm,
@@ -346,7 +353,7 @@ impl fmt::Display for FleetSettings {
             None => writeln!(f, "# store: not given")?,
         }
         self.token_keys.iter().try_for_each(|keys| writeln!(f, "tokenKeys: {}", path(keys)))?;
-        writeln!(f, "requireReadToken: {}", self.require_read_token)?;
+        writeln!(f, "openReads: {}", self.reads == Reads::Open)?;
         writeln!(f, "passSeconds: {}", self.pass_every.as_secs())?;
         if let Some((url, token)) = &self.ocm {
             writeln!(f, "ocm: {url:?}\nocmToken: {}", path(token))?;

@@ -21,13 +21,20 @@ use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::connection::Patient;
+use crate::connection::{Patient, Peer};
 use crate::metrics::ReasonLabels;
+use crate::questions::Queue;
 use crate::{Limits, Service};
 
 /// The largest request head that we read; a larger one is answered with 431.
 const MAX_HEAD_BYTES: usize = 16 * 1024;
 const MAX_HEADERS: usize = 64;
+/// Threads that answer questions which take a while.
+pub(crate) const QUESTION_THREADS: usize = 2;
+/// So many questions wait for one of them; one more is told to come back.
+pub(crate) const MAX_QUESTIONS: usize = 64;
+/// So many scrapes wait for the thread that writes metrics.
+const MAX_SCRAPES: usize = 16;
 
 pub(crate) struct Workers {
     /// Bounded by the limit of connections: each that waits here holds its place.
@@ -48,17 +55,30 @@ pub(crate) struct Surroundings {
     pub(crate) body_timeout: Duration,
     /// Where work goes on that must not delay graphs.
     pub(crate) runtime: Handle,
+    /// Where questions wait that take a while.
+    pub(crate) questions: Arc<Queue>,
+    /// Where scrapes wait. Nothing else keeps them waiting.
+    pub(crate) scrapes: Arc<Queue>,
+    /// Who is at the other end of this connection.
+    pub(crate) peer: Arc<Peer>,
 }
 
 impl Workers {
     /// Starts them; what is not theirs to do is done on the runtime this is called from.
     pub(crate) fn start(service: &Arc<Service>, limits: Limits) -> io::Result<Self> {
         let cores = std::thread::available_parallelism()?.get();
+        let results = &service.metrics.questions;
+        let questions = Arc::new(Queue::start("question", QUESTION_THREADS, MAX_QUESTIONS, results)?);
+        let scrapes = Arc::new(Queue::start("scrape", 1, MAX_SCRAPES, results)?);
         let start = |number: usize| {
             let (sender, connections) = unbounded_channel();
+            // The one blocking thread compiles sheets, and does nothing else.
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(1).build()?;
             let service = service.clone();
-            let around = Surroundings { body_timeout: limits.head_timeout, runtime: Handle::current() };
+            let (questions, scrapes) = (questions.clone(), scrapes.clone());
+            let (body_timeout, runtime_beside) = (limits.head_timeout, Handle::current());
+            let around =
+                Surroundings { body_timeout, runtime: runtime_beside, questions, scrapes, peer: Arc::default() };
             let work = move || runtime.block_on(work(connections, service, limits, around));
             std::thread::Builder::new().name(format!("worker-{number}")).spawn(work)?;
             Ok(sender)
@@ -126,6 +146,7 @@ async fn serve_stream(
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "TCP_NODELAY could not be set");
     }
+    let around = &Surroundings { peer: Arc::default(), ..around.clone() };
     let answering = service_fn(|request: Request<Incoming>| {
         let service = service.clone();
         let (head, incoming) = request.into_parts();
@@ -138,7 +159,7 @@ async fn serve_stream(
         .max_headers(MAX_HEADERS)
         .half_close(true)
         .serve_connection(
-            TokioIo::new(Patient::new(stream, service.page_cache.clone(), limits.write_timeout)),
+            TokioIo::new(Patient::new(stream, service.page_cache.clone(), limits.write_timeout, around.peer.clone())),
             answering,
         );
     if let Err(error) = watcher.watch(connection).await {

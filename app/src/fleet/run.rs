@@ -115,7 +115,7 @@ pub(crate) fn beside(service: Arc<Service>, fleet: FleetSettings, clock: Clock) 
     let keys = fleet.token_keys.as_deref().map(token_keys).transpose()?;
     let url = fleet.store.clone().unwrap_or_else(|| DEFAULT_STORE.to_owned());
     let desk = Arc::new(Place::default());
-    service.fleet(Fleet { desk: desk.clone(), keys, require_read_token: fleet.require_read_token });
+    service.fleet(Fleet { desk: desk.clone(), keys, reads: fleet.reads });
     // Until the fleet has been read once, nobody knows who is managed: too many blocks can be undone.
     service.manage(Arc::new(Managed { hold_others: true, ..Managed::default() }));
     let stop = Arc::new(Notify::new());

@@ -11,7 +11,7 @@ use towpath_formats::report;
 
 use super::routes::{Access, Route};
 use super::tokens::Token;
-use super::{Fleet, FleetAnswer, FleetRequest, TokenKeys, openapi, query, receive, routes, stamp};
+use super::{Fleet, FleetAnswer, FleetRequest, Reads, Sight, TokenKeys, openapi, query, receive, routes, stamp};
 use crate::Service;
 use crate::body::{self, AnswerBody};
 use crate::workers::Surroundings;
@@ -61,13 +61,31 @@ pub(crate) async fn answer(
     allowing(route, response)
 }
 
-/// Whether whoever asks may look at the fleet; else the answer that says why not.
-pub(crate) fn may_read(service: &Service, headers: &HeaderMap) -> Result<(), Box<Response<AnswerBody>>> {
+/// Whether whoever asks may know what the fleet knows of this cluster: who may look at the fleet, and the cluster itself. Else the
+/// answer that says why not.
+pub(crate) fn may_ask_about(
+    service: &Service,
+    headers: &HeaderMap,
+    id: &ClusterId,
+) -> Result<(), Box<Response<AnswerBody>>> {
+    let Some(fleet) = service.fleet.load_full() else { return Ok(()) };
+    let is_its_own = |keys: &TokenKeys| bearer(headers).is_some_and(|token| keys.is_of_cluster(&token, id));
+    match fleet.keys.as_ref().is_some_and(is_its_own) {
+        true => Ok(()),
+        false => permitted(&fleet, Route::Why, "", headers).map(drop).map_err(|refusal| Box::new(refused(refusal))),
+    }
+}
+
+/// The same where nobody is turned away: who may not know is answered without.
+pub(crate) fn sight_of(service: &Service, headers: &HeaderMap, id: &ClusterId) -> Sight {
+    may_ask_about(service, headers, id).map_or(Sight::Nameless, |()| Sight::Whole)
+}
+
+/// What whoever asks is shown of the fleet as a whole.
+pub(crate) fn sight(service: &Service, headers: &HeaderMap) -> Sight {
     match service.fleet.load_full() {
-        Some(fleet) => {
-            permitted(&fleet, Route::Why, "", headers).map(drop).map_err(|refusal| Box::new(refused(refusal)))
-        }
-        None => Ok(()),
+        Some(fleet) => permitted(&fleet, Route::Status, "", headers).map_or(Sight::Nameless, |_| Sight::Whole),
+        None => Sight::Whole,
     }
 }
 
@@ -143,7 +161,7 @@ impl Asked {
 /// Checks the token that a route needs. The cluster, if it is one that speaks for itself.
 fn permitted(fleet: &Fleet, route: Route, cluster: &str, headers: &HeaderMap) -> Refused<Option<ClusterId>> {
     match route.access() {
-        Access::Read if !fleet.require_read_token => Ok(None),
+        Access::Read if fleet.reads == Reads::Open || fleet.keys.is_none() => Ok(None),
         Access::Open => Ok(None),
         Access::Read | Access::Admin => {
             let keys = some_keys(fleet.keys.as_ref())?;

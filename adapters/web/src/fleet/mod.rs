@@ -20,7 +20,7 @@ use jiff::Timestamp;
 use towpath_core::domain::{ClusterId, Version};
 use towpath_formats::report::Report;
 
-pub(crate) use answer::{answer, bearer, may_read};
+pub(crate) use answer::{answer, bearer, may_ask_about, sight, sight_of};
 pub use metrics::{ClusterCount, FleetMetrics, RemainingSoak};
 pub(crate) use metrics::{FleetCollector, ReportResults};
 pub(crate) use routes::PREFIX;
@@ -144,8 +144,27 @@ pub struct Fleet {
     pub desk: Arc<dyn FleetDesk>,
     /// The keys that tokens are made with; without any, reports and changes are refused.
     pub keys: Option<TokenKeys>,
-    /// Whether reading needs the administrator's token.
-    pub require_read_token: bool,
+    /// Who may look at it.
+    pub reads: Reads,
+}
+
+/// Who may look at the fleet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Reads {
+    /// Who has the administrator's token. Where there are no keys to check one with, anybody.
+    #[default]
+    WithToken,
+    /// Anybody, keys or no keys.
+    Open,
+}
+
+/// What somebody is shown of what we know of the fleet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sight {
+    /// All that there is to the question.
+    Whole,
+    /// Nothing that names an organisation, a sector, a cluster or a workload, and nothing that a cluster reported.
+    Nameless,
 }
 
 /// How the fleet's parts are, for `/readyz`. Shown to anybody: it must hold no secret.

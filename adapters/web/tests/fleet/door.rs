@@ -10,7 +10,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 use towpath_core::domain::ClusterId;
-use towpath_web::{Fleet, FleetAnswer, FleetDesk, FleetRequest, Limits, Server, Service, TokenKeys};
+use towpath_web::{Fleet, FleetAnswer, FleetDesk, FleetRequest, Limits, Reads, Server, Service, TokenKeys};
 
 pub(crate) const NOW: &str = "2026-05-12T10:30:00Z";
 pub(crate) const KEY: &str = "0123456789abcdef0123456789abcdef";
@@ -54,7 +54,7 @@ impl Door {
 
     pub(crate) fn open(answering: impl Fn(&FleetRequest) -> FleetAnswer + Send + Sync + 'static) -> Self {
         let door = Self::closed(Limits::default());
-        door.fleet(Some(KEY), false, answering);
+        door.fleet(Some(KEY), Reads::Open, answering);
         door
     }
 
@@ -65,11 +65,11 @@ impl Door {
     pub(crate) fn fleet(
         &self,
         keys: Option<&str>,
-        require_read_token: bool,
+        reads: Reads,
         answering: impl Fn(&FleetRequest) -> FleetAnswer + Send + Sync + 'static,
     ) {
         let desk = Arc::new(FakeDesk { asked: self.asked.clone(), answering: Box::new(answering) });
-        self.service.fleet(Fleet { desk, keys: keys.map(|text| TokenKeys::parse(text).unwrap()), require_read_token });
+        self.service.fleet(Fleet { desk, keys: keys.map(|text| TokenKeys::parse(text).unwrap()), reads });
     }
 
     pub(crate) fn get(&self, target: &str) -> Response {
