@@ -11,12 +11,18 @@ use towpath_web::{Clock, ReloadDoor, ReloadRequest, Server, Service};
 use crate::config::Settings;
 use crate::{cli, example, fleet, sources};
 
+/// How long work that nobody waits for may still take once the service has stopped.
+const FAREWELL: Duration = Duration::from_secs(2);
+
 /// Serves until told to stop.
 pub(crate) fn run(settings: Settings) -> anyhow::Result<()> {
     raise_file_limit();
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().context("the runtime cannot be started")?;
-    runtime.block_on(serve(settings))
+    let served = runtime.block_on(serve(settings));
+    // Nobody waits any more for what is still being worked on: a forecast, a sheet. It ends with the process.
+    runtime.shutdown_timeout(FAREWELL);
+    served
 }
 
 async fn serve(settings: Settings) -> anyhow::Result<()> {

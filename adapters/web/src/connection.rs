@@ -18,7 +18,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use crate::page_cache::PageCache;
 
 /// How often somebody who works for a client looks whether it is still there.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Whoever is at the other end. While a request is answered nobody reads from its connection, so that a client may close its side and
 /// still get its answer; here is noticed that it has closed its side while it was asking something that takes long.

@@ -31,12 +31,13 @@ use http::request::Parts;
 use http::{Method, Response, StatusCode, header};
 use hyper::body::Incoming;
 use jiff::Timestamp;
+use tokio::sync::Semaphore;
 use towpath_core::finding::Finding;
 
 pub use body::AnswerBody;
 pub use fleet::{
-    ClusterCount, Filter, Fleet, FleetAnswer, FleetDesk, FleetHealth, FleetMetrics, FleetRequest, Reads, RemainingSoak,
-    TokenKeys,
+    ClusterCount, Cursor, Filter, Fleet, FleetAnswer, FleetDesk, FleetHealth, FleetMetrics, FleetRequest, Reads,
+    RemainingSoak, TokenKeys,
 };
 pub use managed::{Allowed, Managed};
 pub use metrics::{Metrics, ReloadResult};
@@ -88,6 +89,8 @@ pub struct Service {
     request_ids: body::RequestIds,
     page_cache: Arc<page_cache::PageCache>,
     fleet: ArcSwapOption<Fleet>,
+    /// Answers about the fleet that are being made or written.
+    fleet_answers: Arc<Semaphore>,
     fleet_health: ArcSwapOption<FleetHealth>,
     fleet_metrics: ArcSwapOption<FleetMetrics>,
     managed: ArcSwapOption<Managed>,
@@ -120,6 +123,7 @@ impl Service {
             request_ids: body::RequestIds::new(clock()),
             page_cache: Arc::default(),
             fleet: ArcSwapOption::empty(),
+            fleet_answers: Arc::new(Semaphore::new(fleet::MAX_ANSWERS)),
             fleet_health: ArcSwapOption::empty(),
             fleet_metrics: ArcSwapOption::empty(),
             managed: ArcSwapOption::empty(),

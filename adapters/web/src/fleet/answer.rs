@@ -18,6 +18,8 @@ use crate::workers::Surroundings;
 
 /// How long a desk may take; a client has given up before.
 const DESK_TIMEOUT: Duration = Duration::from_secs(60);
+/// So many answers about the fleet are made or written at once; a page of one has some megabytes at most.
+pub(crate) const MAX_ANSWERS: usize = 64;
 /// When a client may try again, in seconds.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("5");
 const NO_FLEET: &str = "there is no fleet here; start the service with --fleet";
@@ -111,6 +113,13 @@ async fn answer_route(
     let no_fleet = || Refusal::new(StatusCode::NOT_FOUND, "no_fleet", NO_FLEET);
     let fleet = service.fleet.load_full().ok_or_else(no_fleet)?;
     let asked_by = permitted(&fleet, route, cluster, &request.headers)?;
+    let place = match route.is_write() {
+        true => None,
+        false => Some(service.fleet_answers.clone().try_acquire_owned().map_err(|_| {
+            let sentence = "too many answers about the fleet are being written; try again in a few seconds";
+            Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "busy", sentence)
+        })?),
+    };
     let query = request.uri.query().unwrap_or_default();
     let asked = match route.is_write() {
         false => Asked::Whole(query::question(route, cluster, query).map_err(invalid_params)?),
@@ -130,7 +139,8 @@ async fn answer_route(
         }
     });
     match working.await {
-        Ok(answer) => answer.map(|answer| answered(route, answer)),
+        // Its place is free again when its last byte is written, or the client has gone.
+        Ok(answer) => answer.map(|answer| answered(route, answer).map(|body| body.holding(place))),
         Err(error) => {
             tracing::error!(%error, ?route, "a request to the fleet could not be answered");
             Err(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "failed_fleet", "the answer could not be prepared"))

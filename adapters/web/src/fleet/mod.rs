@@ -4,6 +4,7 @@
 //! knows. A desk may be slow, so it works on the server's runtime and never on a thread that answers graphs.
 
 mod answer;
+mod cursor;
 mod metrics;
 mod openapi;
 mod query;
@@ -20,7 +21,8 @@ use jiff::Timestamp;
 use towpath_core::domain::{ClusterId, Version};
 use towpath_formats::report::Report;
 
-pub(crate) use answer::{answer, bearer, may_ask_about, sight, sight_of};
+pub(crate) use answer::{MAX_ANSWERS, answer, bearer, may_ask_about, sight, sight_of};
+pub use cursor::Cursor;
 pub use metrics::{ClusterCount, FleetMetrics, RemainingSoak};
 pub(crate) use metrics::{FleetCollector, ReportResults};
 pub(crate) use routes::PREFIX;
@@ -118,6 +120,8 @@ pub struct Filter {
     pub held_by: Option<String>,
     /// At most so many entries; one or more.
     pub limit: Option<usize>,
+    /// Only what comes after this: where the last page ended.
+    pub after: Option<Cursor>,
 }
 
 /// What the desk says.
