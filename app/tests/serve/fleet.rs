@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 use crate::harness::{Response, Towpath, edges, example};
 
 const STAGE: &str = "aaaaaaaa-0000-4000-8000-000000000001";
-const PROD: &str = "aaaaaaaa-0000-4000-8000-000000000002";
+pub(crate) const PROD: &str = "aaaaaaaa-0000-4000-8000-000000000002";
 
 /// A folder with the example's graph, a policy for two clusters, and keys.
-struct Fleet(tempfile::TempDir);
+pub(crate) struct Fleet(tempfile::TempDir);
 
 impl Fleet {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let fleet = Self(tempfile::tempdir().expect("a folder"));
         example(&fleet.path("data"));
         std::fs::create_dir(fleet.path("policy")).expect("a folder");
@@ -35,16 +35,21 @@ upgradePolicyClusters:
         fleet
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write(&self, name: &str, text: &str) {
         std::fs::write(self.path(name), text).expect("it can be written");
     }
 
     /// Serves, decides every second, and waits for the first decision.
-    fn serve(&self, store: &str, more: &[&str]) -> Towpath {
+    pub(crate) fn serve(&self, store: &str, more: &[&str]) -> Towpath {
+        self.serve_closed(store, &[&["--open-reads"], more].concat())
+    }
+
+    /// The same, where only who has a token may look at the fleet.
+    pub(crate) fn serve_closed(&self, store: &str, more: &[&str]) -> Towpath {
         let (policy, keys) = (self.path("policy"), self.path("keys"));
         let options = ["--fleet", text(&policy), "--store", store, "--token-keys", text(&keys), "--pass-seconds", "1"];
         let towpath = Towpath::serve_folder(&self.path("data"), &[&options, more].concat());
@@ -52,22 +57,22 @@ upgradePolicyClusters:
         towpath
     }
 
-    fn sqlite(&self) -> String {
+    pub(crate) fn sqlite(&self) -> String {
         format!("sqlite:{}", self.path("fleet.db").display())
     }
 
-    fn token(&self, arguments: &[&str]) -> String {
+    pub(crate) fn token(&self, arguments: &[&str]) -> String {
         let keys = self.path("keys");
         run(&[&["fleet", "token", "--keys", text(&keys)], arguments].concat()).trim().to_owned()
     }
 
-    fn report(&self, towpath: &Towpath, id: &str, report: &Value) -> Response {
+    pub(crate) fn report(&self, towpath: &Towpath, id: &str, report: &Value) -> Response {
         let token = self.token(&["--cluster", id]);
         post(towpath, &format!("/api/v1/clusters/{id}/report"), &token, report)
     }
 }
 
-fn text(path: &Path) -> &str {
+pub(crate) fn text(path: &Path) -> &str {
     path.to_str().expect("UTF-8")
 }
 
@@ -87,7 +92,7 @@ fn post(towpath: &Towpath, target: &str, token: &str, body: &Value) -> Response 
     Response::read(&mut towpath.send(request.as_bytes()), false)
 }
 
-fn on(name: &str, version: &str) -> Value {
+pub(crate) fn on(name: &str, version: &str) -> Value {
     json!({"name": name, "organisation": "demo", "version": version, "channel": "stable-4.20", "platform": "GCP"})
 }
 
@@ -96,7 +101,7 @@ fn offered(towpath: &Towpath, id: &str) -> Vec<String> {
 }
 
 fn upgrade_state(towpath: &Towpath) -> String {
-    towpath.get("/api/v1/fleet/upgrades").json()[0]["state"].as_str().unwrap_or_default().to_owned()
+    towpath.get("/api/v1/fleet/upgrades").json()["entries"][0]["state"].as_str().unwrap_or_default().to_owned()
 }
 
 #[test]
@@ -122,7 +127,7 @@ fn a_cluster_reports_is_planned_sees_its_edge_and_finishes() {
         .filter_map(|reason| reason["rule"].as_str())
         .collect();
     assert!(codes.contains(&"sector") && codes.contains(&"soak"), "{why}");
-    let to = towpath.get("/api/v1/fleet/upgrades").json()[0]["to"].as_str().expect("a version").to_owned();
+    let to = towpath.get("/api/v1/fleet/upgrades").json()["entries"][0]["to"].as_str().expect("a version").to_owned();
     drop(towpath);
 
     // Ten minutes later, after a restart: it begins, and the cluster is shown exactly that edge.
@@ -135,7 +140,7 @@ fn a_cluster_reports_is_planned_sees_its_edge_and_finishes() {
     assert_eq!(fleet.report(&towpath, STAGE, &on("s1", &to)).status, 202);
     towpath.until("it is done", |t| {
         let upgrades = t.get("/api/v1/fleet/upgrades").json();
-        upgrades.as_array().expect("a list").iter().any(|upgrade| upgrade["state"] == "finished")
+        upgrades["entries"].as_array().expect("a list").iter().any(|upgrade| upgrade["state"] == "finished")
     });
     drop(towpath);
     let store = fleet.sqlite();
@@ -164,7 +169,7 @@ fn a_cluster_writes_only_its_own_and_only_administrators_change_things() {
     let pause = json!({"organisation": "demo", "by": "ada", "why": "INC-1"});
     assert_eq!(post(&towpath, "/api/v1/fleet/pause", &own, &pause).status, 403);
     towpath.until("the cluster is seen", |t| {
-        t.get("/api/v1/fleet/status").json().as_array().is_some_and(|rows| !rows.is_empty())
+        t.get("/api/v1/fleet/status").json()["entries"].as_array().is_some_and(|rows| !rows.is_empty())
     });
     let paused = post(&towpath, "/api/v1/fleet/pause", &admin, &pause);
     assert_eq!((paused.status, paused.json()["clusters"].clone()), (200, json!(1)));
@@ -220,10 +225,10 @@ fn a_cluster_cannot_make_up_soak() {
         assert_eq!(fleet.report(&towpath, STAGE, &report).status, 202);
     }
     towpath.until("the history knows the cluster", |t| {
-        t.get("/api/v1/fleet/history").json().as_array().is_some_and(|rows| !rows.is_empty())
+        t.get("/api/v1/fleet/history").json()["entries"].as_array().is_some_and(|rows| !rows.is_empty())
     });
     let history = towpath.get("/api/v1/fleet/history").json();
-    let seconds = history[0]["soakSeconds"].as_i64().expect("a number");
+    let seconds = history["entries"][0]["soakSeconds"].as_i64().expect("a number");
     assert!(seconds <= 3_600, "no more than the allowance: {history}");
 }
 

@@ -7,6 +7,7 @@ mod fleet;
 mod guards;
 mod harness;
 mod kill;
+mod large_fleet;
 mod limits;
 mod path;
 mod registry;
