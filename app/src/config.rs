@@ -15,7 +15,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use towpath_formats::graph_data::parse_time;
 use towpath_store::StoreAddress;
-use towpath_web::{Admission, AllowedHosts, Limits, REPORTS_PER_MINUTE, TrustedProxies};
+use towpath_web::{Admission, AllowedHosts, Limits, REPORTS_PER_MINUTE, Reads, TrustedProxies};
 
 use crate::sources::SourceSettings;
 use crate::sources::address::Intervals;
@@ -102,9 +102,9 @@ pub(crate) struct ServeOptions {
     /// Take tokens of the first version (tpc_, tpa_, tpr_) until this day. Their clusters stay unbound: no soak is credited for them.
     #[arg(long, env = "TOWPATH_ACCEPT_UNBOUND_TOKENS_UNTIL", value_name = "DATE")]
     pub(crate) accept_unbound_tokens_until: Option<String>,
-    /// Ask for the administrator's token also where the fleet is only looked at.
-    #[arg(long, env = "TOWPATH_REQUIRE_READ_TOKEN", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
-    pub(crate) require_read_token: Option<bool>,
+    /// Let anybody look at the fleet. Else that needs the administrator's token, where there are keys to check it with.
+    #[arg(long, env = "TOWPATH_OPEN_READS", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    pub(crate) open_reads: Option<bool>,
     /// Decide about the fleet this often.
     #[arg(long, env = "TOWPATH_PASS_SECONDS", value_name = "SECONDS")]
     pub(crate) pass_seconds: Option<u64>,
@@ -231,7 +231,7 @@ pub(crate) struct FleetSettings {
     pub(crate) token_keys: Option<PathBuf>,
     /// Tokens of the first version are taken until then.
     pub(crate) unbound_until: Option<Timestamp>,
-    pub(crate) require_read_token: bool,
+    pub(crate) reads: Reads,
     pub(crate) pass_every: Duration,
     pub(crate) allowance: SignedDuration,
     pub(crate) ocm: Option<(String, PathBuf)>,
@@ -304,7 +304,7 @@ impl ServeOptions {
             keep_days: self.keep_days.or(other.keep_days),
             token_keys: self.token_keys.or(other.token_keys),
             accept_unbound_tokens_until: self.accept_unbound_tokens_until.or(other.accept_unbound_tokens_until),
-            require_read_token: self.require_read_token.or(other.require_read_token),
+            open_reads: self.open_reads.or(other.open_reads),
             pass_seconds: self.pass_seconds.or(other.pass_seconds),
             report_allowance_seconds: self.report_allowance_seconds.or(other.report_allowance_seconds),
             ocm: self.ocm.or(other.ocm),
@@ -392,6 +392,13 @@ impl ServeOptions {
         let Some(policy) = self.fleet.clone() else {
             return Ok(None);
         };
+        let reads = match (self.open_reads, &self.token_keys) {
+            (Some(false), None) => {
+                bail!("openReads is false, but there is no key to check tokens with; add --token-keys FILE")
+            }
+            (Some(true), _) | (None, None) => Reads::Open,
+            (Some(false) | None, Some(_)) => Reads::WithToken,
+        };
         Ok(Some(FleetSettings {
             policy,
             clusters: self.clusters.clone(),
@@ -400,7 +407,7 @@ impl ServeOptions {
             keep_for: (keep_days > 0).then(|| SignedDuration::from_hours(i64::from(keep_days) * 24)),
             token_keys: self.token_keys.clone(),
             unbound_until: self.unbound_until()?,
-            require_read_token: self.require_read_token.unwrap_or(false),
+            reads,
             pass_every: Duration::from_secs(pass),
             allowance: SignedDuration::from_secs(i64::try_from(allowance).expect("it is within its limits")),
             ocm,
@@ -510,7 +517,7 @@ impl fmt::Display for FleetSettings {
         self.store_password_file.iter().try_for_each(|file| writeln!(f, "storePasswordFile: {}", path(file)))?;
         writeln!(f, "keepDays: {}", self.keep_for.map_or(0, |keep| keep.as_hours() / 24))?;
         self.token_keys.iter().try_for_each(|keys| writeln!(f, "tokenKeys: {}", path(keys)))?;
-        writeln!(f, "requireReadToken: {}", self.require_read_token)?;
+        writeln!(f, "openReads: {}", self.reads == Reads::Open)?;
         writeln!(f, "passSeconds: {}", self.pass_every.as_secs())?;
         if let Some((url, token)) = &self.ocm {
             writeln!(f, "ocm: {url:?}\nocmToken: {}", path(token))?;

@@ -11,15 +11,21 @@ use towpath_web::{Clock, ReloadDoor, ReloadRequest, Server, Service};
 use crate::config::Settings;
 use crate::{cli, descriptors, example, fleet, secrets, sources};
 
+/// How long work that nobody waits for may still take once the service has stopped.
+const FAREWELL: Duration = Duration::from_secs(2);
+
 /// Serves until told to stop.
 pub(crate) fn run(mut settings: Settings) -> anyhow::Result<()> {
     let lowered = fit_into_descriptors(&mut settings)?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().context("the runtime cannot be started")?;
-    runtime.block_on(async {
+    let served = runtime.block_on(async {
         outlive_file_size_limit()?;
         serve(settings, lowered).await
-    })
+    });
+    // Nobody waits any more for what is still being worked on: a forecast, a sheet. It ends with the process.
+    runtime.shutdown_timeout(FAREWELL);
+    served
 }
 
 async fn serve(settings: Settings, lowered: Option<String>) -> anyhow::Result<()> {

@@ -15,7 +15,9 @@ use serde_json::Value;
 use towpath_core::decide::recommend;
 use towpath_core::domain::{Arch, ChannelName, Fact, Graph, ReleaseId, Situation};
 use towpath_core::finding::Place;
-use towpath_core::plan::{Asker, Goal, Pace, Plan, Preference, Request, RiskPolicy, paths};
+use towpath_core::plan::{
+    Asker, Budget, DrawnAnew, Goal, Pace, Plan, Preference, Request, RiskPolicy, paths, paths_within,
+};
 use towpath_core::rules::Policy;
 use towpath_formats::{graph_data, path, releases};
 
@@ -51,6 +53,7 @@ fn main() {
     }
     trials.push(trial("not_in_the_channel".to_owned(), Box::new(not_in_the_channel)));
     trials.push(trial("replayed".to_owned(), Box::new(replayed)));
+    trials.push(trial("steps".to_owned(), Box::new(steps)));
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
 
@@ -104,14 +107,54 @@ fn not_in_the_channel(data: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Ways between many releases, replayed hop by hop against what a client is shown.
-fn replayed(data: &Path) -> Result<(), Failed> {
+/// What people ask takes at most a twentieth of what a service gives a question: every preference, the usual streams, up to five ways.
+fn steps(data: &Path) -> Result<(), Failed> {
+    let graph = real_graph(data)?;
+    let (charts, pace) = (DrawnAnew, Pace::usual());
+    let mut most = (0, String::new());
+    for via in ["eus", "stable", "fast,candidate"] {
+        for prefer in [Preference::FewestHops, Preference::Safest, Preference::Soonest] {
+            for release in graph.releases().iter().step_by(53) {
+                let request = Request {
+                    from: release.version.clone(),
+                    goal: Goal::Newest,
+                    via: path::via(via).ok_or("channels")?,
+                    risks: RiskPolicy::Unknown,
+                    prefer,
+                    ways: std::env::var("WAYS").map_or(5, |ways| ways.parse().unwrap()),
+                    asker: Asker { id: Fact::Unknown, platform: Fact::Unknown, arch: Arch::default() },
+                    now: NOW.parse::<Timestamp>()?,
+                };
+                let budget = Budget::new(Budget::OF_A_QUESTION, &|| false);
+                let begun = std::time::Instant::now();
+                let answer = paths_within(&graph, &charts, &request, &pace.lasts(&graph), &budget);
+                eprintln!(
+                    "{} {via} {prefer:?} {} {:?} {:?}",
+                    release.version,
+                    budget.taken(),
+                    begun.elapsed(),
+                    answer.is_ok()
+                );
+                most = most.max((budget.taken(), format!("{} through {via}, {prefer:?}", release.version)));
+            }
+        }
+    }
+    assert!(most.0 * 20 <= Budget::OF_A_QUESTION, "{} takes {} steps", most.1, most.0);
+    Ok(())
+}
+
+fn real_graph(data: &Path) -> Result<Graph, Failed> {
     let files =
         towpath_sources::read_directory(&data.join("graph-data"), graph_data::is_part).map_err(|f| f.to_string())?;
     let (graph_data, _) = graph_data::read(&files).map_err(|findings| format!("{findings:#?}"))?;
     let bytes = std::fs::read(data.join("releases-amd64.json"))?;
     let (releases, _) = releases::read(&Place::file("r"), &bytes).map_err(|findings| format!("{findings:#?}"))?;
-    let graph = Graph::build(graph_data, releases).0;
+    Ok(Graph::build(graph_data, releases).0)
+}
+
+/// Ways between many releases, replayed hop by hop against what a client is shown.
+fn replayed(data: &Path) -> Result<(), Failed> {
+    let graph = real_graph(data)?;
     let (mut replayed, mut shown, pace) = (0, Shown::default(), Pace::usual());
     for via in ["eus", "stable", "fast,candidate"] {
         for prefer in [Preference::FewestHops, Preference::Safest, Preference::Soonest] {

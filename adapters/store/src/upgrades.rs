@@ -22,15 +22,22 @@ pub enum Which {
     Of(ClusterId),
     /// So many of the newest, newest first.
     Recent(u32),
+    /// So many of those before that one, newest first.
+    Before(UpgradeId, u32),
 }
 
 impl Store {
     /// Upgrades.
     pub async fn upgrades(&self, which: &Which) -> Result<Vec<Upgrade>> {
+        let before;
         let (rest, cluster, limit) = match which {
             Which::Active => ("WHERE $1 = '' AND state IN ('planned', 'started') ORDER BY id", "", 0),
             Which::Of(cluster) => ("WHERE cluster = $1 ORDER BY id", cluster.as_str(), 0),
             Which::Recent(limit) => ("WHERE $1 = '' ORDER BY id DESC", "", (*limit).min(MAX_RECENT)),
+            Which::Before(id, limit) => {
+                before = format!("WHERE $1 = '' AND id < {} ORDER BY id DESC", id.0);
+                (before.as_str(), "", (*limit).clamp(1, MAX_RECENT))
+            }
         };
         let limit = if limit > 0 { format!(" LIMIT {limit}") } else { String::new() };
         let text = format!("SELECT {UPGRADE} FROM upgrades {rest}{limit}");

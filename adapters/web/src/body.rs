@@ -11,6 +11,7 @@ use bytes::{Buf, Bytes};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 use http_body::{Body, Frame, SizeHint};
 use jiff::Timestamp;
+use tokio::sync::OwnedSemaphorePermit;
 
 /// A body of chunks that are sent with one call, from where they are.
 #[derive(Debug, Default)]
@@ -25,12 +26,22 @@ pub struct Chunks {
     /// … and how much of it is.
     consumed: usize,
     remaining: usize,
+    /// What is given back once all is written, or nobody reads it any more.
+    held: Option<OwnedSemaphorePermit>,
 }
 
 impl AnswerBody {
     /// The chunks, which have so many bytes together.
     pub(crate) fn new(chunks: Arc<[Bytes]>, bytes: usize) -> Self {
-        Self((bytes > 0).then_some(Chunks { chunks, next: 0, consumed: 0, remaining: bytes }))
+        Self((bytes > 0).then_some(Chunks { chunks, next: 0, consumed: 0, remaining: bytes, held: None }))
+    }
+
+    /// The same, which holds a place for as long as it is there.
+    pub(crate) fn holding(mut self, place: Option<OwnedSemaphorePermit>) -> Self {
+        if let Some(chunks) = &mut self.0 {
+            chunks.held = place;
+        }
+        self
     }
 }
 
@@ -141,7 +152,7 @@ mod tests {
     fn chunks_are_one_buffer() {
         let chunks: Arc<[Bytes]> = ["ab", "cde", "f"].into_iter().map(Bytes::from).collect();
         for first in 0..=6 {
-            let mut buffer = Chunks { chunks: chunks.clone(), next: 0, consumed: 0, remaining: 6 };
+            let mut buffer = Chunks { chunks: chunks.clone(), next: 0, consumed: 0, remaining: 6, held: None };
             buffer.advance(first);
             let mut slices = [IoSlice::new(&[]); 8];
             let count = buffer.chunks_vectored(&mut slices);

@@ -6,9 +6,11 @@
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{SendAncillaryBuffer, SendFlags};
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
@@ -17,6 +19,39 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use crate::ending::Talk;
 use crate::page_cache::PageCache;
 
+/// How often somebody who works for a client looks whether it is still there.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// Whoever is at the other end. While a request is answered nobody reads from its connection, so that a client may close its side and
+/// still get its answer; here is noticed that it has closed its side while it was asking something that takes long.
+#[derive(Debug, Default)]
+pub(crate) struct Peer {
+    is_asked_for: AtomicBool,
+    has_left: AtomicBool,
+}
+
+impl Peer {
+    /// Ends once the client has closed the connection, or its side of it.
+    pub(crate) async fn left(&self) {
+        let mut looks = tokio::time::interval(LOOK_EVERY);
+        while !self.has_left.load(Ordering::Relaxed) {
+            // The stream looks when it is flushed next: after each time that this is woken.
+            self.is_asked_for.store(true, Ordering::Relaxed);
+            looks.tick().await;
+        }
+    }
+
+    fn look(&self, stream: &TcpStream) {
+        if self.is_asked_for.swap(false, Ordering::Relaxed) {
+            let closed = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
+            let mut looked_at = [PollFd::new(stream, closed)];
+            // If the system cannot say, the client counts as there.
+            let found = poll(&mut looked_at, Some(&Timespec::default())).unwrap_or(0);
+            self.has_left.store(found > 0 && looked_at[0].revents().intersects(closed), Ordering::Relaxed);
+        }
+    }
+}
+
 /// A stream whose writes must make progress.
 pub(crate) struct Patient {
     stream: TcpStream,
@@ -24,6 +59,7 @@ pub(crate) struct Patient {
     patience: Duration,
     talk: Arc<Talk>,
     last: Last,
+    peer: Arc<Peer>,
     /// Runs while a write waits.
     deadline: Option<Pin<Box<Sleep>>>,
 }
@@ -37,8 +73,14 @@ enum Last {
 }
 
 impl Patient {
-    pub(crate) fn new(stream: TcpStream, page_cache: Arc<PageCache>, patience: Duration, talk: Arc<Talk>) -> Self {
-        Self { stream, page_cache, patience, talk, last: Last::Nothing, deadline: None }
+    pub(crate) fn new(
+        stream: TcpStream,
+        page_cache: Arc<PageCache>,
+        patience: Duration,
+        talk: Arc<Talk>,
+        peer: Arc<Peer>,
+    ) -> Self {
+        Self { stream, page_cache, patience, talk, last: Last::Nothing, peer, deadline: None }
     }
 
     /// Writes what comes before the first mirrored part, or that part from its file, or all of it.
@@ -125,6 +167,7 @@ impl AsyncWrite for Patient {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.peer.look(&self.stream);
         Pin::new(&mut self.stream).poll_flush(cx)
     }
 

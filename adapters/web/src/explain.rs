@@ -30,6 +30,8 @@ pub(crate) struct Question {
     snapshot: Arc<Snapshot>,
     managed: Option<Arc<View>>,
     asked: ExplainRequest,
+    /// Whether the asker may know what we know of the cluster that it names.
+    sight: fleet::Sight,
     form: Form,
     now: Timestamp,
 }
@@ -44,11 +46,16 @@ pub(crate) fn question(service: &Service, request: &Parts) -> Result<Question, B
     let form = asked.form.unwrap_or_else(|| accepted(request));
     let now = asked.at.unwrap_or_else(|| service.now());
     let managed = service.enrolment.load_full();
-    if managed.is_some() && asked.cluster.id != Fact::Unknown {
+    let sight = match (&asked.cluster.id, &managed) {
+        (Fact::Unknown, _) => fleet::Sight::Whole,
         // The answer tells what the fleet knows of this cluster.
-        fleet::may_read(service, &request.headers)?;
-    }
-    Ok(Question { snapshot, managed, asked, form, now })
+        (Fact::Known(id), Some(_)) => {
+            fleet::may_ask_about(service, &request.headers, id)?;
+            fleet::Sight::Whole
+        }
+        (Fact::Known(id), None) => fleet::sight_of(service, &request.headers, id),
+    };
+    Ok(Question { snapshot, managed, asked, sight, form, now })
 }
 
 /// There is no graph to say anything about.
@@ -60,9 +67,9 @@ pub(crate) fn not_ready() -> Response<AnswerBody> {
 /// Every window that is running or to come. Finding them looks at every edge, so an answer is kept for a second: whoever asks
 /// more often gets the same.
 #[derive(Default)]
-pub(crate) struct Rollouts(Mutex<Option<Kept>>);
+pub(crate) struct Rollouts(pub(crate) Mutex<Option<Kept>>);
 
-struct Kept {
+pub(crate) struct Kept {
     digest: String,
     at: Timestamp,
     text: String,
@@ -97,14 +104,14 @@ pub(crate) fn accepted(request: &Parts) -> Form {
 
 impl Question {
     pub(crate) fn answer(self) -> Response<AnswerBody> {
-        let Self { snapshot, managed, asked, form, now } = self;
+        let Self { snapshot, managed, asked, sight, form, now } = self;
         let ExplainRequest { mut cluster, from, to, .. } = asked;
         let id = match &cluster.id {
             Fact::Known(id) => Some(id),
             Fact::Unknown => None,
         };
         let allowed = managed.as_ref().zip(id).and_then(|(managed, id)| managed.allowed(id));
-        if cluster.platform == Fact::Unknown {
+        if cluster.platform == Fact::Unknown && sight == fleet::Sight::Whole {
             // As where its graph is asked for: what it reported, else what was looked up.
             let reported = allowed.and_then(|allowed| allowed.platform.as_ref());
             cluster.platform = Fact::from(reported.or_else(|| snapshot.platform_of(id)).cloned());

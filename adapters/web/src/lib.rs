@@ -20,6 +20,7 @@ mod page_cache;
 mod path;
 mod places;
 mod probes;
+mod questions;
 mod ready;
 mod reload;
 mod server;
@@ -37,6 +38,7 @@ use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode, header};
 use hyper::body::Incoming;
 use jiff::Timestamp;
+use tokio::sync::Semaphore;
 use towpath_core::domain::ClusterId;
 use towpath_core::finding::Finding;
 use towpath_core::rate::{Rate, Rates};
@@ -45,8 +47,8 @@ pub use admission::{Admission, AllowedHosts, TrustedProxies};
 pub use body::AnswerBody;
 pub use enrolment::{Enrolment, PassNumber};
 pub use fleet::{
-    ClusterCount, Filter, Fleet, FleetAnswer, FleetDesk, FleetHealth, FleetMetrics, FleetRequest, RemainingSoak,
-    TokenKeys,
+    ClusterCount, Cursor, Filter, Fleet, FleetAnswer, FleetDesk, FleetHealth, FleetMetrics, FleetRequest, Reads,
+    RemainingSoak, TokenKeys,
 };
 pub use managed::{Allowed, Managed, Placed};
 pub use metrics::{Metrics, ReloadResult};
@@ -67,29 +69,24 @@ enum Later {
     Fleet,
     /// It wakes those who read the sources.
     Reload,
-    /// It is computed on another thread.
+    /// Nobody has compiled the sheet yet. There are threads for that alone.
+    Compile(graph::Missing),
+    /// Somebody scrapes; there may be thousands of series. There is a thread for that alone.
+    Metrics(fleet::Sight),
+    /// It waits in a queue for one of few threads.
     Work(Work),
 }
 
+/// What takes a while.
 enum Work {
-    /// Nobody has compiled the sheet yet.
-    Compile(graph::Missing),
     /// Some hundred edges are judged, and each told of.
     Explain(Box<explain::Question>),
     /// Every edge that phases in is looked at, at most once a second.
     Rollouts(Arc<Snapshot>),
     /// There may be thousands of files.
     GraphData(graph_data::Question),
-    /// There may be thousands of series.
-    Metrics,
     /// Every edge of some channels may be looked at.
     Path(Box<path::Question>),
-}
-
-/// What became of it.
-enum Prepared {
-    Sheet(graph::Compiled),
-    Whole(Response<AnswerBody>),
 }
 
 /// Everything that requests share.
@@ -103,6 +100,8 @@ pub struct Service {
     request_ids: body::RequestIds,
     page_cache: Arc<page_cache::PageCache>,
     fleet: ArcSwapOption<Fleet>,
+    /// Answers about the fleet that are being made or written.
+    fleet_answers: Arc<Semaphore>,
     fleet_health: ArcSwapOption<FleetHealth>,
     fleet_metrics: ArcSwapOption<FleetMetrics>,
     enrolment: Enrolment,
@@ -144,6 +143,7 @@ impl Service {
             request_ids: body::RequestIds::new(clock()),
             page_cache: Arc::default(),
             fleet: ArcSwapOption::empty(),
+            fleet_answers: Arc::new(Semaphore::new(fleet::MAX_ANSWERS)),
             fleet_health: ArcSwapOption::empty(),
             fleet_metrics: ArcSwapOption::empty(),
             enrolment: Enrolment::default(),
@@ -301,27 +301,28 @@ impl Service {
         incoming: Incoming,
         around: &Surroundings,
     ) -> Response<AnswerBody> {
-        let work = match self.route(request) {
+        let later = match self.route(request) {
             Ok(response) => return response,
-            // In a box, so that graph requests do not carry its state along.
-            Err(Later::Fleet) => return Box::pin(fleet::answer(self, request, incoming, around)).await,
-            Err(Later::Reload) => return Box::pin(reload::answer(self, request, incoming, around)).await,
-            Err(Later::Work(work)) => work,
+            Err(later) => later,
         };
-        // Elsewhere, a body is none of our business; hyper does away with it.
-        drop(incoming);
-        let service = self.clone();
-        let prepared = tokio::task::spawn_blocking(move || match work {
-            Work::Compile(missing) => Prepared::Sheet(missing.compile()),
-            Work::Explain(question) => Prepared::Whole(question.answer()),
-            Work::Rollouts(snapshot) => Prepared::Whole(service.rollouts.answer(&snapshot, service.now())),
-            Work::GraphData(question) => Prepared::Whole(question.answer()),
-            Work::Metrics => Prepared::Whole(operations::metrics(&service)),
-            Work::Path(question) => Prepared::Whole(question.answer()),
-        });
-        let response = match prepared.await {
-            Ok(Prepared::Whole(response)) => Some(response),
-            Ok(Prepared::Sheet(compiled)) => graph::answer(self, request, Some(&compiled)).ok(),
+        // In boxes, so that graph requests do not carry their state along.
+        match later {
+            Later::Fleet => Box::pin(fleet::answer(self, request, incoming, around)).await,
+            Later::Reload => Box::pin(reload::answer(self, request, incoming, around)).await,
+            // Elsewhere, a body is none of our business; hyper does away with it.
+            Later::Compile(missing) => self.compile(request, missing).await,
+            Later::Metrics(sight) => {
+                let service = self.clone();
+                let written = around.scrapes.ask(move |_| operations::metrics(&service, sight));
+                Box::pin(written).await.unwrap_or_else(questions::Unanswered::response)
+            }
+            Later::Work(work) => Box::pin(self.work(work, around)).await,
+        }
+    }
+
+    async fn compile(self: &Arc<Self>, request: &Parts, missing: graph::Missing) -> Response<AnswerBody> {
+        let response = match tokio::task::spawn_blocking(move || missing.compile()).await {
+            Ok(compiled) => graph::answer(self, request, Some(&compiled)).ok(),
             Err(error) => {
                 tracing::error!(%error, "an answer could not be prepared");
                 None
@@ -330,6 +331,22 @@ impl Service {
         let failed =
             || body::error(StatusCode::INTERNAL_SERVER_ERROR, "failed_compile", "the answer could not be prepared");
         response.unwrap_or_else(failed)
+    }
+
+    /// Has it done in its turn, for as long as the client waits.
+    async fn work(self: &Arc<Self>, work: Work, around: &Surroundings) -> Response<AnswerBody> {
+        let service = self.clone();
+        let answer = around.questions.ask(move |is_gone| match work {
+            Work::Explain(question) => question.answer(),
+            Work::Rollouts(snapshot) => service.rollouts.answer(&snapshot, service.now()),
+            Work::GraphData(question) => question.answer(),
+            Work::Path(question) => question.answer(is_gone),
+        });
+        tokio::select! {
+            answer = answer => answer.unwrap_or_else(questions::Unanswered::response),
+            // Nobody reads this.
+            () = around.peer.left() => body::error(StatusCode::SERVICE_UNAVAILABLE, "abandoned", "nobody waits any more"),
+        }
     }
 
     fn route(&self, request: &Parts) -> Result<Response<AnswerBody>, Later> {
@@ -344,7 +361,7 @@ impl Service {
                 body::error(StatusCode::URI_TOO_LONG, "uri_too_long", "the request's target is too long")
             }
             graph::PATH | graph::PATH_V1 if get => {
-                return graph::answer(self, request, None).map_err(|missing| Later::Work(Work::Compile(missing)));
+                return graph::answer(self, request, None).map_err(Later::Compile);
             }
             graph::PATH | graph::PATH_V1 if request.method == Method::OPTIONS => graph::preflight(request),
             explain::PATH if get => match explain::question(self, request) {
@@ -373,7 +390,7 @@ impl Service {
             }
             "/livez" if get => operations::liveness(),
             "/readyz" if get => operations::readiness(self),
-            "/metrics" if get => return Err(Later::Work(Work::Metrics)),
+            "/metrics" if get => return Err(Later::Metrics(fleet::sight(self, &request.headers))),
             graph::PATH
             | graph::PATH_V1
             | explain::PATH

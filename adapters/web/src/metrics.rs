@@ -17,7 +17,8 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::Snapshot;
-use crate::fleet::{FleetCollector, FleetMetrics, ReportResults};
+use crate::fleet::{FleetCollector, FleetMetrics, ReportResults, Sight};
+use crate::questions::Results;
 use crate::signatures::{SignatureHealth, SignaturesCollector};
 use crate::snapshot::Cell;
 use crate::sources::{SourceHealth, SourcesCollector};
@@ -28,7 +29,7 @@ const MAX_ROLLOUT_SERIES: usize = 20_000;
 const MAX_CHANNELS: usize = 1_000;
 
 /// How the fleet, the sources and the signature stores are.
-type Health = (Option<Arc<FleetMetrics>>, Option<Arc<Vec<SourceHealth>>>, Option<Arc<SignatureHealth>>);
+type Health = (Option<(Arc<FleetMetrics>, Sight)>, Option<Arc<Vec<SourceHealth>>>, Option<Arc<SignatureHealth>>);
 
 /// How an attempt to load a graph ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +76,8 @@ pub struct Metrics {
     pub(crate) reports: ReportResults,
     /// Graphs without edges, because no pass has placed the cluster.
     pub(crate) not_enrolled: Counter,
+    /// Questions that took a while, by what became of them.
+    pub(crate) questions: Results,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -126,6 +129,7 @@ impl Metrics {
             connections_closed: Family::default(),
             reports: ReportResults::default(),
             not_enrolled: Counter::default(),
+            questions: Results::default(),
         };
         for result in [ReloadResult::Changed, ReloadResult::Unchanged, ReloadResult::Failed] {
             drop(metrics.reloads.get_or_create(&ReloadLabels { result: result.as_str() }));
@@ -162,6 +166,11 @@ impl Metrics {
             "towpath_connections_closed",
             "Connections that we closed on our side, by reason",
             self.connections_closed.clone(),
+        );
+        r.register(
+            "towpath_questions",
+            "Questions and scrapes that were put into a queue, by what became of them",
+            self.questions.clone(),
         );
         self.reports.register(r);
         r.register(
@@ -229,8 +238,8 @@ impl Metrics {
         now: Timestamp,
     ) -> Result<String, fmt::Error> {
         let mut of_graph = Registry::default();
-        if let Some(metrics) = fleet {
-            of_graph.register_collector(Box::new(FleetCollector { metrics, now }));
+        if let Some((metrics, sight)) = fleet {
+            of_graph.register_collector(Box::new(FleetCollector { metrics, sight, now }));
         }
         if let Some(sources) = sources {
             of_graph.register_collector(Box::new(SourcesCollector { sources, now }));

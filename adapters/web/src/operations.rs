@@ -6,7 +6,7 @@ use towpath_formats::fleet_json;
 
 use crate::body::{self, AnswerBody};
 use crate::ending::Stage;
-use crate::{Reload, ReloadResult, Service, signatures, sources};
+use crate::{Reload, ReloadResult, Service, fleet, signatures, sources};
 
 /// How many findings a readiness answer shows.
 const MAX_FINDINGS: usize = 50;
@@ -46,13 +46,13 @@ pub(crate) fn readiness(service: &Service) -> Response<AnswerBody> {
         "sources": sources::told(health, service.now()),
         "signatures": signatures::told(service.signatures.load().as_deref(), service.now()),
         "lastReload": last_reload(&reload),
-        "fleet": fleet(service),
+        "fleet": fleet_health(service),
     });
     body::json(status, format!("{text:#}\n"))
 }
 
 /// Shown, and no more: graphs are served whatever becomes of the fleet.
-fn fleet(service: &Service) -> serde_json::Value {
+fn fleet_health(service: &Service) -> serde_json::Value {
     let health = service.fleet_health.load();
     match (service.fleet.load().is_some(), &*health) {
         (false, _) => json!({"configured": false}),
@@ -87,8 +87,9 @@ fn last_reload(reload: &Reload) -> serde_json::Value {
     })
 }
 
-pub(crate) fn metrics(service: &Service) -> Response<AnswerBody> {
-    let health = (service.fleet_metrics.load_full(), service.sources.load_full(), service.signatures.load_full());
+pub(crate) fn metrics(service: &Service, sight: fleet::Sight) -> Response<AnswerBody> {
+    let fleet = service.fleet_metrics.load_full().map(|metrics| (metrics, sight));
+    let health = (fleet, service.sources.load_full(), service.signatures.load_full());
     let Ok(text) = service.metrics.write(service.snapshot(), health, service.graph_age_seconds(), service.now()) else {
         return body::error(StatusCode::INTERNAL_SERVER_ERROR, "failed_metrics", "the metrics could not be written");
     };

@@ -1,20 +1,20 @@
 //! `GET /api/v1/path`: the way from one release to another, hop by hop, or why there is none.
 //!
 //! For people (`Accept: text/plain`, or `form=text`) and for machines. What a fleet's policy holds back today is not asked: a plan is
-//! about what the graph offers.
+//! about what the graph offers. A question has a budget of steps, and ends when nobody waits for its answer.
 
 use std::sync::Arc;
 
 use http::request::Parts;
 use http::{Response, StatusCode};
 use towpath_core::domain::Fact;
-use towpath_core::plan::{Pace, paths_with};
+use towpath_core::plan::{Budget, Pace, Unfinished, paths_within};
 use towpath_formats::explain::Form;
 use towpath_formats::path::{self as format, PathRequest, ShapeIs, Told};
 
 use crate::body::{self, AnswerBody};
 use crate::enrolment::View;
-use crate::{Service, Snapshot, explain};
+use crate::{Service, Snapshot, explain, fleet};
 
 pub(crate) const PATH: &str = "/api/v1/path";
 
@@ -23,6 +23,8 @@ pub(crate) struct Question {
     snapshot: Arc<Snapshot>,
     managed: Option<Arc<View>>,
     asked: PathRequest,
+    /// Whether the asker may know what we know of the cluster that it names.
+    sight: fleet::Sight,
     form: Form,
 }
 
@@ -35,13 +37,17 @@ pub(crate) fn question(service: &Service, request: &Parts) -> Result<Question, B
         return Err(Box::new(body::error(StatusCode::SERVICE_UNAVAILABLE, "not_ready", sentence)));
     };
     let form = asked.form.unwrap_or_else(|| explain::accepted(request));
-    Ok(Question { snapshot, managed: service.enrolment.load_full(), asked, form })
+    let sight = match &asked.request.asker.id {
+        Fact::Known(id) => fleet::sight_of(service, &request.headers, id),
+        Fact::Unknown => fleet::Sight::Whole,
+    };
+    Ok(Question { snapshot, managed: service.enrolment.load_full(), asked, sight, form })
 }
 
 impl Question {
-    pub(crate) fn answer(self) -> Response<AnswerBody> {
-        let Self { snapshot, managed, asked: PathRequest { mut request, shape, .. }, form } = self;
-        if request.asker.platform == Fact::Unknown {
+    pub(crate) fn answer(self, is_gone: &dyn Fn() -> bool) -> Response<AnswerBody> {
+        let Self { snapshot, managed, asked: PathRequest { mut request, shape, .. }, sight, form } = self;
+        if request.asker.platform == Fact::Unknown && sight == fleet::Sight::Whole {
             let id = match &request.asker.id {
                 Fact::Known(id) => Some(id),
                 Fact::Unknown => None,
@@ -56,11 +62,28 @@ impl Question {
             Some(shape) => (Pace { shape, ..Pace::usual() }, ShapeIs::Given),
             None => (Pace::usual(), ShapeIs::Assumed),
         };
-        let answer = paths_with(graph, &*snapshot, &request, &pace.lasts(graph));
+        let budget = Budget::new(Budget::OF_A_QUESTION, is_gone);
+        let answer = match paths_within(graph, &*snapshot, &request, &pace.lasts(graph), &budget) {
+            Ok(answer) => answer,
+            Err(unfinished) => return gave_up(unfinished),
+        };
         let told = Told { graph, request: &request, answer: &answer, pace: &pace, shape, cluster: None };
         match form {
             Form::Json => body::json(StatusCode::OK, format!("{:#}\n", format::json(&told))),
             Form::Text => explain::plain(format::text(&told)),
         }
+    }
+}
+
+/// The search came to an end before it had an answer.
+fn gave_up(unfinished: Unfinished) -> Response<AnswerBody> {
+    match unfinished {
+        Unfinished::NoStepsLeft { most } => {
+            let remedy = "ask for fewer alternatives, through fewer channels (via), or prefer fewest; `towpath path` has no such limit";
+            let sentence = format!("this question takes more than {most} steps; {remedy}");
+            body::error(StatusCode::UNPROCESSABLE_ENTITY, "too_many_steps", &sentence)
+        }
+        // Nobody reads this.
+        Unfinished::CalledOff => body::error(StatusCode::SERVICE_UNAVAILABLE, "abandoned", "nobody waits any more"),
     }
 }

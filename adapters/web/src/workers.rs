@@ -21,10 +21,11 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc::{Sender, UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::admission::Admission;
-use crate::connection::Patient;
+use crate::connection::{Patient, Peer};
 use crate::ending::{Stage, Talk};
 use crate::metrics::ReasonLabels;
 use crate::places::{Place, ProbePlace};
+use crate::questions::Queue;
 use crate::{Limits, Service, entrance};
 
 /// The largest request head that we read; a larger one is answered with 431.
@@ -33,6 +34,12 @@ const MAX_HEADERS: usize = 64;
 /// How long a connection of the reserve may take for its question, and for all.
 const PROBE_HEAD_TIMEOUT: Duration = Duration::from_secs(3);
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Threads that answer questions which take a while.
+pub(crate) const QUESTION_THREADS: usize = 2;
+/// So many questions wait for one of them; one more is told to come back.
+pub(crate) const MAX_QUESTIONS: usize = 64;
+/// So many scrapes wait for the thread that writes metrics.
+const MAX_SCRAPES: usize = 16;
 
 pub(crate) struct Workers {
     /// Bounded by the limit of connections: each that waits here holds its place.
@@ -56,17 +63,30 @@ pub(crate) struct Surroundings {
     pub(crate) body_timeout: Duration,
     /// Where work goes on that must not delay graphs.
     pub(crate) runtime: Handle,
+    /// Where questions wait that take a while.
+    pub(crate) questions: Arc<Queue>,
+    /// Where scrapes wait. Nothing else keeps them waiting.
+    pub(crate) scrapes: Arc<Queue>,
+    /// Who is at the other end of this connection.
+    pub(crate) peer: Arc<Peer>,
 }
 
 impl Workers {
     /// Starts them; what is not theirs to do is done on the runtime this is called from.
     pub(crate) fn start(service: &Arc<Service>, limits: Limits, admission: &Arc<Admission>) -> io::Result<Self> {
         let cores = std::thread::available_parallelism()?.get();
+        let results = &service.metrics.questions;
+        let questions = Arc::new(Queue::start("question", QUESTION_THREADS, MAX_QUESTIONS, results)?);
+        let scrapes = Arc::new(Queue::start("scrape", 1, MAX_SCRAPES, results)?);
         let start = |number: usize| {
             let (sender, connections) = unbounded_channel();
+            // The one blocking thread compiles sheets, and does nothing else.
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(1).build()?;
             let service = service.clone();
-            let around = Surroundings { body_timeout: limits.head_timeout, runtime: Handle::current() };
+            let (questions, scrapes) = (questions.clone(), scrapes.clone());
+            let (body_timeout, runtime_beside) = (limits.head_timeout, Handle::current());
+            let around =
+                Surroundings { body_timeout, runtime: runtime_beside, questions, scrapes, peer: Arc::default() };
             let admission = admission.clone();
             let work = move || runtime.block_on(work(connections, service, limits, around, admission));
             std::thread::Builder::new().name(format!("worker-{number}")).spawn(work)?;
@@ -164,6 +184,7 @@ async fn serve_stream(
         tracing::debug!(%error, "TCP_NODELAY could not be set");
     }
     let talk = Arc::new(Talk::new(service.ending.clone()));
+    let around = &Surroundings { peer: Arc::default(), ..around.clone() };
     let answering = service_fn(|request: Request<Incoming>| {
         let talk = &talk;
         async move {
@@ -175,7 +196,8 @@ async fn serve_stream(
         Place::Full(_) => (true, limits.head_timeout),
         Place::Probe(_) => (false, limits.head_timeout.min(PROBE_HEAD_TIMEOUT)),
     };
-    let patient = Patient::new(stream, service.page_cache.clone(), limits.write_timeout, talk.clone());
+    let patient =
+        Patient::new(stream, service.page_cache.clone(), limits.write_timeout, talk.clone(), around.peer.clone());
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(head_timeout)

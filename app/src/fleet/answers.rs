@@ -61,7 +61,8 @@ pub(crate) fn waiting(desk: &Desk, decision: &Decision, filter: &Filter) -> Vec<
     meant.filter_map(|member| best(desk, member, decision.at).map(|best| (member, best))).collect()
 }
 
-fn best(desk: &Desk, member: u32, now: Timestamp) -> Option<CandidateWhy> {
+/// The candidate that is expected first, else held least.
+pub(crate) fn best(desk: &Desk, member: u32, now: Timestamp) -> Option<CandidateWhy> {
     let rank = |candidate: &CandidateWhy| match candidate.verdict.answer {
         Answer::Recommend | Answer::RecommendUnless(_) => (0, Timestamp::MIN, 0),
         Answer::Wait { until: Some(until) } => (1, until, 0),
@@ -71,21 +72,23 @@ fn best(desk: &Desk, member: u32, now: Timestamp) -> Option<CandidateWhy> {
     desk.why(member, now).candidates.into_iter().min_by_key(rank)
 }
 
-/// The plan as JSON.
+/// The whole plan as JSON.
 pub(crate) fn plan_json(desk: &Desk, decision: &Decision, filter: &Filter) -> Value {
     let mut plan = fleet_json::decision(decision);
     let limit = filter.limit.unwrap_or(usize::MAX);
     plan["starts"] = starts(desk, decision, filter).into_iter().take(limit).map(fleet_json::start).collect();
     let waits = waiting(desk, decision, filter);
-    let wait = |(member, best): &(u32, CandidateWhy)| {
-        let state = desk.roster().cluster(*member);
-        json!({
-            "cluster": state.id.as_str(), "name": state.name, "organisation": state.organisation,
-            "from": state.version.to_string(), "to": best.to.to_string(), "verdict": fleet_json::verdict(&best.verdict),
-        })
-    };
-    plan["waiting"] = waits.iter().take(limit).map(wait).collect();
+    plan["waiting"] = waits.iter().take(limit).map(|(member, best)| wait_json(desk, *member, best)).collect();
     plan
+}
+
+/// A cluster that waits, and what it waits for.
+pub(crate) fn wait_json(desk: &Desk, member: u32, best: &CandidateWhy) -> Value {
+    let state = desk.roster().cluster(member);
+    json!({
+        "cluster": state.id.as_str(), "name": state.name, "organisation": state.organisation,
+        "from": state.version.to_string(), "to": best.to.to_string(), "verdict": fleet_json::verdict(&best.verdict),
+    })
 }
 
 /// How many clusters each rule holds, of those asked about.

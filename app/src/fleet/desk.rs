@@ -7,7 +7,7 @@ use std::time::Instant;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc, oneshot};
-use towpath_core::domain::fleet::{Approval, Pause, Upgrade};
+use towpath_core::domain::fleet::{Approval, Pause};
 use towpath_core::domain::{ClusterId, Version};
 use towpath_core::repeats::Repeats;
 use towpath_formats::fleet_json;
@@ -15,15 +15,16 @@ use towpath_formats::report::Report;
 use towpath_store::{Recorded, Reported, Store, StoreError, Which};
 use towpath_web::{Clock, Filter, FleetAnswer, FleetDesk, FleetRequest};
 
-use super::answers;
 use super::board::{Board, GraphSource, Held, Published};
+use super::{answers, pages};
 
 /// Reports that wait to be written; one more is told to come back.
 const MAX_WAITING: usize = 20_000;
 /// Reports that are written in one transaction.
 const BATCH: usize = 500;
-/// Upgrades that are told of.
-const MAX_UPGRADES: u32 = 1_000;
+/// Questions about the fleet that are worked on at once; one more is told to come back.
+const MAX_QUESTIONS: usize = 8;
+const BUSY: &str = "too many questions about the fleet are being answered; try again in a few seconds";
 
 /// The desk's place: somebody may not be there yet.
 #[derive(Default)]
@@ -54,6 +55,7 @@ pub(crate) struct Counter {
     clock: Clock,
     allowance: SignedDuration,
     forecasts: Arc<Semaphore>,
+    questions: Arc<Semaphore>,
     reports: mpsc::Sender<Waiting>,
 }
 
@@ -76,7 +78,8 @@ impl Counter {
         for _ in 0..store.backend().writers() {
             tokio::spawn(write(store.clone(), waiting.clone(), allowance, board.clone(), graph.clone()));
         }
-        Arc::new(Self { store, board, graph, clock, allowance, forecasts: Arc::new(Semaphore::new(1)), reports })
+        let (forecasts, questions) = (Arc::new(Semaphore::new(1)), Arc::new(Semaphore::new(MAX_QUESTIONS)));
+        Arc::new(Self { store, board, graph, clock, allowance, forecasts, questions, reports })
     }
 
     async fn report(reports: mpsc::Sender<Waiting>, report: Reported) -> FleetAnswer {
@@ -169,25 +172,23 @@ impl FleetDesk for Counter {
                 let reported = Reported { state, authority, body, id, updates, counts_from };
                 Box::pin(Self::report(self.reports.clone(), reported))
             }
-            FleetRequest::Why { cluster, version } => Box::pin(async move {
-                let asked = tokio::task::spawn_blocking(move || match board.published() {
-                    Some(published) => {
-                        let published = published.read().unwrap_or_else(PoisonError::into_inner);
-                        why(&published, &cluster, version.as_ref(), now)
+            FleetRequest::Why { cluster, version } => {
+                let turns = self.questions.clone();
+                Box::pin(async move {
+                    let asked = worked(&turns, BUSY, move || {
+                        looked(&board, |published| why(published, &cluster, version.as_ref(), now))
+                    });
+                    match asked.await {
+                        Ok((id, last_seen, mut told)) => {
+                            // Where the store is away, the rest is told all the same. What came after the pass waits for the next.
+                            let updates = store.agent_updates(&id, last_seen).await.ok();
+                            told["updates"] = json!(updates.as_deref().map(fleet_json::agent_updates));
+                            FleetAnswer::Json(told.to_string())
+                        }
+                        Err(answer) => answer,
                     }
-                    None => Err(FleetAnswer::Unavailable("the fleet has not been read yet".into())),
-                });
-                match asked.await {
-                    Ok(Ok((id, last_seen, mut told))) => {
-                        // Where the store is away, the rest is told all the same. What came after the pass waits for the next.
-                        let updates = store.agent_updates(&id, last_seen).await.ok();
-                        told["updates"] = json!(updates.as_deref().map(fleet_json::agent_updates));
-                        FleetAnswer::Json(told.to_string())
-                    }
-                    Ok(Err(answer)) => answer,
-                    Err(_) => FleetAnswer::Unavailable("the answer could not be prepared".into()),
-                }
-            }),
+                })
+            }
             FleetRequest::Pause { organisation, sector, by, why } => Box::pin(async move {
                 let (organisation, sector) = (organisation.map(Into::into), sector.map(Into::into));
                 let pause = Pause { organisation, sector, by: by.into(), at: now, why: why.into() };
@@ -206,42 +207,82 @@ impl FleetDesk for Counter {
                 let approval = Approval { organisation, cluster, version, by: by.into(), at: now };
                 done(store.approve(&approval).await.map(|()| json!({"kind": "approved"})))
             }),
-            FleetRequest::Upgrades(filter) => Box::pin(async move {
-                let limit = filter.limit.map_or(MAX_UPGRADES, |limit| u32::try_from(limit).unwrap_or(MAX_UPGRADES));
-                match store.upgrades(&Which::Recent(MAX_UPGRADES)).await {
-                    Ok(upgrades) => match board.published() {
-                        Some(published) => {
-                            let published = published.read().unwrap_or_else(PoisonError::into_inner);
-                            upgrades_of(&published, upgrades, &filter, limit as usize)
-                        }
-                        None => FleetAnswer::Unavailable("the fleet has not been read yet".into()),
-                    },
-                    Err(error) => FleetAnswer::Unavailable(error.to_string()),
-                }
-            }),
-            FleetRequest::Forecast { days, filter } => {
-                let turn = self.forecasts.clone();
+            FleetRequest::Upgrades(filter) => {
+                let turns = self.questions.clone();
                 Box::pin(async move {
-                    // Each takes a processor for a while; one at a time is enough.
-                    let Ok(_turn) = turn.try_acquire_owned() else {
-                        return FleetAnswer::Unavailable("another forecast is being made; try again".into());
+                    let which = match checked(&filter).and_then(|()| pages::upgrades_before(&filter)) {
+                        Ok(Some(id)) => Which::Before(id, pages::UPGRADES_LOOKED_AT),
+                        Ok(None) => Which::Recent(pages::UPGRADES_LOOKED_AT),
+                        Err(error) => return bad_filter(&error),
                     };
-                    let made = tokio::task::spawn_blocking(move || forecast(&board, &graph.now(), days, &filter, now));
-                    made.await.unwrap_or_else(|_| FleetAnswer::Unavailable("the forecast could not be made".into()))
+                    let upgrades = match store.upgrades(&which).await {
+                        Ok(upgrades) => upgrades,
+                        Err(error) => return FleetAnswer::Unavailable(error.to_string()),
+                    };
+                    let told = worked(&turns, BUSY, move || {
+                        looked(&board, |published| {
+                            let at = published.decision.at;
+                            Ok(pages::upgrades(&published.desk, &upgrades, &filter, at))
+                        })
+                    });
+                    told.await.map_or_else(|answer| answer, |told| FleetAnswer::Json(told.to_string()))
                 })
             }
-            question => Box::pin(async move {
-                let answered = tokio::task::spawn_blocking(move || match board.published() {
-                    Some(published) => {
-                        let published = published.read().unwrap_or_else(PoisonError::into_inner);
-                        ask(&published, question, now)
-                    }
-                    None => FleetAnswer::Unavailable("the fleet has not been read yet".into()),
-                });
-                answered.await.unwrap_or_else(|_| FleetAnswer::Unavailable("the answer could not be prepared".into()))
-            }),
+            FleetRequest::Forecast { days, filter } => {
+                let turns = self.forecasts.clone();
+                Box::pin(async move {
+                    // Each takes a processor for a while; one at a time is enough.
+                    let busy = "another forecast is being made; try again";
+                    let made = worked(&turns, busy, move || Ok(forecast(&board, &graph.now(), days, &filter, now)));
+                    made.await.unwrap_or_else(|answer| answer)
+                })
+            }
+            question => {
+                let turns = self.questions.clone();
+                Box::pin(async move {
+                    let made = worked(&turns, BUSY, move || {
+                        // The page is made while the fleet stands still, and written when it may go on.
+                        let page = looked(&board, |published| ask(published, question, now))?;
+                        Ok(FleetAnswer::Json(page.to_string()))
+                    });
+                    made.await.unwrap_or_else(|answer| answer)
+                })
+            }
         }
     }
+}
+
+/// Works on a thread that may wait, as one of few. The turn goes along with the work: it is over when the work is, whoever still waits
+/// for the answer.
+async fn worked<T: Send + 'static>(
+    turns: &Arc<Semaphore>,
+    busy: &str,
+    work: impl FnOnce() -> Result<T, FleetAnswer> + Send + 'static,
+) -> Result<T, FleetAnswer> {
+    let Ok(turn) = turns.clone().try_acquire_owned() else {
+        return Err(FleetAnswer::Unavailable(busy.to_owned()));
+    };
+    let made = tokio::task::spawn_blocking(move || {
+        let _until_it_is_done = turn;
+        work()
+    });
+    made.await.unwrap_or_else(|_| Err(FleetAnswer::Unavailable("the answer could not be prepared".into())))
+}
+
+/// Looks at what was last decided, and lets go of it.
+fn looked<T>(board: &Board, look: impl FnOnce(&Published) -> Result<T, FleetAnswer>) -> Result<T, FleetAnswer> {
+    match board.published() {
+        Some(published) => look(&published.read().unwrap_or_else(PoisonError::into_inner)),
+        None => Err(FleetAnswer::Unavailable("the fleet has not been read yet".into())),
+    }
+}
+
+fn checked(filter: &Filter) -> anyhow::Result<()> {
+    answers::check(filter)
+}
+
+fn bad_filter(error: &anyhow::Error) -> FleetAnswer {
+    FleetAnswer::Refused { kind: "bad_filter", sentence: error.to_string() }
 }
 
 fn done(result: Result<serde_json::Value, StoreError>) -> FleetAnswer {
@@ -250,24 +291,6 @@ fn done(result: Result<serde_json::Value, StoreError>) -> FleetAnswer {
         Err(StoreError::Bad(sentence)) => FleetAnswer::Refused { kind: "bad_request", sentence },
         Err(error) => FleetAnswer::Unavailable(error.to_string()),
     }
-}
-
-/// The newest upgrades of the clusters that were asked about.
-fn upgrades_of(published: &Published, upgrades: Vec<Upgrade>, filter: &Filter, limit: usize) -> FleetAnswer {
-    let (desk, at) = (&published.desk, published.decision.at);
-    if let Err(error) = answers::check(filter) {
-        return FleetAnswer::Refused { kind: "bad_filter", sentence: error.to_string() };
-    }
-    let everybody = *filter == Filter { limit: filter.limit, ..Filter::default() };
-    let named = upgrades.iter().filter_map(|upgrade| match desk.roster().find(upgrade.cluster.as_str()) {
-        Some(member) => {
-            let meant = answers::is_meant(desk, member, filter, at);
-            meant.then(|| (upgrade, Some(&desk.roster().cluster(member).name)))
-        }
-        // Of a cluster that has left the fleet, nobody knows where it was.
-        None => everybody.then_some((upgrade, None)),
-    });
-    FleetAnswer::Json(fleet_json::upgrades(named.take(limit)).to_string())
 }
 
 /// What will start. The fleet is copied first, so that no pass waits for a forecast.
@@ -282,9 +305,10 @@ fn forecast(board: &Board, graph: &Held, days: u32, filter: &Filter, now: Timest
         (answers::meant_names(&published.desk, filter, at), input, at)
     };
     let forecasts = answers::check(filter)
-        .and_then(|()| answers::forecast_for(&meant, input, graph.graph(), at, days, &mut |_| {}));
+        .and_then(|()| answers::forecast_for(&meant, input, graph.graph(), at, days, &mut |_| {}))
+        .and_then(|forecasts| pages::forecast(forecasts, filter));
     match forecasts {
-        Ok(forecasts) => FleetAnswer::Json(fleet_json::forecast(&forecasts).to_string()),
+        Ok(page) => FleetAnswer::Json(page.to_string()),
         Err(error) => FleetAnswer::Refused { kind: "bad_forecast", sentence: error.to_string() },
     }
 }
@@ -310,24 +334,15 @@ fn instant(published: &Published, now: Timestamp) -> Timestamp {
     if published.decision.at == Timestamp::default() { now } else { published.decision.at }
 }
 
-/// Answers a question from what was last decided.
-fn ask(published: &Published, question: FleetRequest, now: Timestamp) -> FleetAnswer {
+/// Answers a question from what was last decided: a page of it.
+fn ask(published: &Published, question: FleetRequest, now: Timestamp) -> Result<Value, FleetAnswer> {
     let Published { desk, decision, .. } = published;
     let at = instant(published, now);
-    let checked = |filter: &Filter| {
-        let refused = |error: anyhow::Error| FleetAnswer::Refused { kind: "bad_filter", sentence: error.to_string() };
-        answers::check(filter).map_err(refused)
-    };
-    let answered = match question {
-        FleetRequest::Status(filter) => checked(&filter).map(|()| {
-            let rows = answers::status_rows(desk, decision, &filter);
-            fleet_json::status(&rows[..filter.limit.unwrap_or(rows.len()).min(rows.len())])
-        }),
-        FleetRequest::Plan(filter) => checked(&filter).map(|()| answers::plan_json(desk, decision, &filter)),
-        FleetRequest::Holds(filter) => checked(&filter).map(|()| answers::holds(desk, &filter, at)),
-        FleetRequest::History(filter) => {
-            checked(&filter).map(|()| fleet_json::history(&answers::history_rows(desk, &filter, at)))
-        }
+    let answered = match &question {
+        FleetRequest::Status(filter) => checked(filter).and_then(|()| pages::status(desk, decision, filter)),
+        FleetRequest::Plan(filter) => checked(filter).and_then(|()| pages::plan(desk, decision, filter)),
+        FleetRequest::Holds(filter) => checked(filter).map(|()| answers::holds(desk, filter, at)),
+        FleetRequest::History(filter) => checked(filter).and_then(|()| pages::history(desk, filter, at)),
         FleetRequest::Report { .. }
         | FleetRequest::Why { .. }
         | FleetRequest::Pause { .. }
@@ -336,5 +351,30 @@ fn ask(published: &Published, question: FleetRequest, now: Timestamp) -> FleetAn
         | FleetRequest::Upgrades(_)
         | FleetRequest::Forecast { .. } => unreachable!("these are answered elsewhere"),
     };
-    answered.map_or_else(|refusal| refusal, |value| FleetAnswer::Json(value.to_string()))
+    answered.map_err(|error| bad_filter(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Polls it once, and lets it go: what it has begun goes on.
+    async fn leave(question: impl Future<Output = Result<(), FleetAnswer>>) {
+        tokio::select! {
+            biased;
+            _ = question => panic!("it was not to end"),
+            () = std::future::ready(()) => {}
+        }
+    }
+
+    #[tokio::test]
+    async fn a_turn_is_over_when_the_work_is_and_not_when_the_asker_has_gone() {
+        let turns = Arc::new(Semaphore::new(1));
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        leave(worked(&turns, BUSY, move || ended.recv().map_err(|_| FleetAnswer::Unavailable("ended".into())))).await;
+        let refused = worked(&turns, BUSY, || Ok(())).await;
+        assert_eq!(refused, Err(FleetAnswer::Unavailable(BUSY.to_owned())));
+        end.send(()).expect("it is being waited for");
+        let _free = turns.acquire().await.expect("the turn is over");
+    }
 }

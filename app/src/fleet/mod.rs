@@ -5,6 +5,7 @@ mod board;
 pub(crate) mod desk;
 mod facts;
 mod link;
+mod pages;
 mod people;
 mod progress;
 mod replay;
@@ -251,6 +252,7 @@ impl Look {
             cluster: None,
             held_by: self.filters.held_by.clone(),
             limit: self.filters.limit,
+            after: None,
         };
         answers::check(&filter)?;
         Ok(filter)

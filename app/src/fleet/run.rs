@@ -119,7 +119,7 @@ pub(crate) fn beside(service: Arc<Service>, fleet: FleetSettings, clock: Clock) 
     let keys = fleet.token_keys.as_deref().map(|path| token_keys(path, fleet.unbound_until)).transpose()?;
     let address = fleet.store_address();
     let desk = Arc::new(Place::default());
-    service.fleet(Fleet { desk: desk.clone(), keys, require_read_token: fleet.require_read_token });
+    service.fleet(Fleet { desk: desk.clone(), keys, reads: fleet.reads });
     // Until the fleet has been read once, nobody knows who is managed: too many blocks can be undone.
     service.enrolment().start();
     let stop = Arc::new(Notify::new());

@@ -36,7 +36,7 @@ impl<'a> Fleet<'a> {
         let store = format!("sqlite:{}", path("fleet.db"));
         let (data, releases) = (path("data/graph-data"), path("data/releases.json"));
         let options = ["--graph-data", &data, "--releases", &releases, "--store", &store, "--pass-seconds", "1"];
-        let more = ["--fleet", &path("fleet"), "--token-keys", &path("keys")];
+        let more = ["--fleet", &path("fleet"), "--token-keys", &path("keys"), "--open-reads"];
         let towpath = Towpath::serve_at(&self.address, &[&options[..], &more].concat());
         towpath.until("it is ready", |t| t.get("/readyz").status == 200);
         towpath

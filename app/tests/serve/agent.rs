@@ -55,7 +55,7 @@ impl Ground {
         let (store, releases) =
             (format!("sqlite:{}", self.path("fleet.db").display()), self.path("data/releases.json"));
         let options = ["--fleet", text(&policy), "--store", &store, "--token-keys", text(&keys), "--pass-seconds", "1"];
-        let graph = ["--graph-data", text(&data), "--releases", text(&releases)];
+        let graph = ["--graph-data", text(&data), "--releases", text(&releases), "--open-reads"];
         let towpath = Towpath::serve_at(address, &[&options[..], &graph, more].concat());
         towpath.until("a pass was made", |t| !t.get("/readyz").json()["fleet"]["lastPass"].is_null());
         towpath
@@ -174,7 +174,8 @@ fn what_was_queued_through_an_outage_arrives_once_it_is_over() {
     let why = towpath.get("/api/v1/clusters/s1/why").json();
     assert_eq!(why["updates"].as_array().map(Vec::len), Some(6), "{why}");
     let history = towpath.get("/api/v1/fleet/history").json();
-    let soaked: i64 = history.as_array().expect("rows").iter().filter_map(|row| row["soakSeconds"].as_i64()).sum();
+    let soaked: i64 =
+        history["entries"].as_array().expect("rows").iter().filter_map(|row| row["soakSeconds"].as_i64()).sum();
     assert_eq!(soaked, 0, "nobody watched: {history}");
     let late = report("r0", "2026-11-16T01:00:00Z", "4.20.0");
     assert_eq!(run(ground.client(towpath.address).report(&id(), &late)), Answered::Sent);

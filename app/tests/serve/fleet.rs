@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::harness::{Response, Towpath, edges, example};
 
 const STAGE: &str = "aaaaaaaa-0000-4000-8000-000000000001";
-const PROD: &str = "aaaaaaaa-0000-4000-8000-000000000002";
+pub(crate) const PROD: &str = "aaaaaaaa-0000-4000-8000-000000000002";
 
 /// A folder with the example's graph, a policy for two clusters, and keys.
 pub(crate) struct Fleet(tempfile::TempDir);
@@ -47,6 +47,11 @@ upgradePolicyClusters:
 
     /// Serves, decides every second, and waits for the first decision.
     pub(crate) fn serve(&self, store: &str, more: &[&str]) -> Towpath {
+        self.serve_closed(store, &[&["--open-reads"], more].concat())
+    }
+
+    /// The same, where only who has a token may look at the fleet.
+    pub(crate) fn serve_closed(&self, store: &str, more: &[&str]) -> Towpath {
         let (policy, keys) = (self.path("policy"), self.path("keys"));
         let options = ["--fleet", text(&policy), "--store", store, "--token-keys", text(&keys), "--pass-seconds", "1"];
         let towpath = Towpath::serve_folder(&self.path("data"), &[&options, more].concat());
@@ -58,7 +63,7 @@ upgradePolicyClusters:
         format!("sqlite:{}", self.path("fleet.db").display())
     }
 
-    fn token(&self, arguments: &[&str]) -> String {
+    pub(crate) fn token(&self, arguments: &[&str]) -> String {
         let keys = self.path("keys");
         run(&[&["fleet", "token", "--keys", text(&keys)], arguments].concat()).trim().to_owned()
     }
@@ -102,7 +107,7 @@ pub(crate) fn offered(towpath: &Towpath, id: &str) -> Vec<String> {
 }
 
 fn upgrade_state(towpath: &Towpath) -> String {
-    towpath.get("/api/v1/fleet/upgrades").json()[0]["state"].as_str().unwrap_or_default().to_owned()
+    towpath.get("/api/v1/fleet/upgrades").json()["entries"][0]["state"].as_str().unwrap_or_default().to_owned()
 }
 
 #[test]
@@ -128,7 +133,7 @@ fn a_cluster_reports_is_planned_sees_its_edge_and_finishes() {
         .filter_map(|reason| reason["rule"].as_str())
         .collect();
     assert!(codes.contains(&"sector") && codes.contains(&"soak"), "{why}");
-    let to = towpath.get("/api/v1/fleet/upgrades").json()[0]["to"].as_str().expect("a version").to_owned();
+    let to = towpath.get("/api/v1/fleet/upgrades").json()["entries"][0]["to"].as_str().expect("a version").to_owned();
     drop(towpath);
 
     // Ten minutes later, after a restart: it begins, and the cluster is shown exactly that edge.
@@ -141,7 +146,7 @@ fn a_cluster_reports_is_planned_sees_its_edge_and_finishes() {
     assert_eq!(fleet.report(&towpath, STAGE, &on("s1", &to)).status, 202);
     towpath.until("it is done", |t| {
         let upgrades = t.get("/api/v1/fleet/upgrades").json();
-        upgrades.as_array().expect("a list").iter().any(|upgrade| upgrade["state"] == "finished")
+        upgrades["entries"].as_array().expect("a list").iter().any(|upgrade| upgrade["state"] == "finished")
     });
     drop(towpath);
     let store = fleet.sqlite();
@@ -170,7 +175,7 @@ fn a_cluster_writes_only_its_own_and_only_administrators_change_things() {
     let pause = json!({"organisation": "demo", "by": "ada", "why": "INC-1"});
     assert_eq!(post(&towpath, "/api/v1/fleet/pause", &own, &pause).status, 403);
     towpath.until("the cluster is seen", |t| {
-        t.get("/api/v1/fleet/status").json().as_array().is_some_and(|rows| !rows.is_empty())
+        t.get("/api/v1/fleet/status").json()["entries"].as_array().is_some_and(|rows| !rows.is_empty())
     });
     let paused = post(&towpath, "/api/v1/fleet/pause", &admin, &pause);
     assert_eq!((paused.status, paused.json()["clusters"].clone()), (200, json!(1)));
@@ -226,10 +231,10 @@ fn a_cluster_cannot_make_up_soak() {
         assert_eq!(fleet.report(&towpath, STAGE, &report).status, 202);
     }
     towpath.until("the history knows the cluster", |t| {
-        t.get("/api/v1/fleet/history").json().as_array().is_some_and(|rows| !rows.is_empty())
+        t.get("/api/v1/fleet/history").json()["entries"].as_array().is_some_and(|rows| !rows.is_empty())
     });
     let history = towpath.get("/api/v1/fleet/history").json();
-    let seconds = history[0]["soakSeconds"].as_i64().expect("a number");
+    let seconds = history["entries"][0]["soakSeconds"].as_i64().expect("a number");
     assert!(seconds <= 3_600, "no more than the allowance: {history}");
 }
 

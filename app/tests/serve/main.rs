@@ -11,6 +11,7 @@ mod fleet;
 mod guards;
 mod harness;
 mod kill;
+mod large_fleet;
 mod limits;
 mod path;
 mod registry;

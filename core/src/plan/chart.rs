@@ -150,6 +150,11 @@ impl Chart {
         self.held(from).iter().zip(self.held(to)).any(|(a, b)| a & b != 0)
     }
 
+    /// So many steps it took to draw.
+    pub(super) fn drawing_steps(&self) -> usize {
+        self.out.steps.len() + self.held_by.len()
+    }
+
     /// About so many bytes it takes.
     pub fn size(&self) -> usize {
         let steps = self.out.steps.len() + self.into.steps.len();

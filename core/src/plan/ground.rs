@@ -9,7 +9,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 
 use super::chart::{Chart, ChartOf, Charts, Step};
-use super::{Request, RiskPolicy};
+use super::{Budget, Request, RiskPolicy};
 use crate::domain::graph::BlockSetId;
 use crate::domain::{Answer, Channel, Cluster, Edge, Graph, ReleaseId, RiskId, Situation};
 use crate::rules::{Policy, Rule};
@@ -35,6 +35,7 @@ pub(super) struct Ground<'a> {
     /// The channels in which all is open to everybody, a bit each.
     settled: Vec<u64>,
     timing: Policy,
+    pub(super) budget: &'a Budget<'a>,
 }
 
 /// A channel, and the cluster as it would be in it.
@@ -47,10 +48,18 @@ struct Place<'a> {
 }
 
 impl<'a> Ground<'a> {
-    pub(super) fn new(graph: &'a Graph, charts: &'a dyn Charts, channels: &[&'a Channel], request: &Request) -> Self {
+    pub(super) fn new(
+        graph: &'a Graph,
+        charts: &'a dyn Charts,
+        channels: &[&'a Channel],
+        request: &Request,
+        budget: &'a Budget<'a>,
+    ) -> Self {
         let asker = &request.asker;
         let of = ChartOf { graph, arch: &asker.arch, channels, platform: &asker.platform, risks: &request.risks };
         let chart = charts.chart(&of);
+        // Whether somebody kept the chart or not: the same question takes the same number of steps.
+        budget.take(chart.drawing_steps());
         let (first, words) = (chart.first, chart.words);
         let mut entered = vec![0u64; chart.count as usize * words];
         for (number, channel) in channels.iter().enumerate() {
@@ -69,7 +78,7 @@ impl<'a> Ground<'a> {
         let all_settled = places.iter().enumerate().filter(|(_, place)| place.settled);
         all_settled.for_each(|(number, _)| settled[number / 64] |= 1 << (number % 64));
         let (count, timing) = (chart.count, Policy::timing());
-        Self { graph, now: request.now, count, chart, charts, channels: places, entered, settled, timing }
+        Self { graph, now: request.now, count, chart, charts, channels: places, entered, settled, timing, budget }
     }
 
     /// The same ground, were all risks taken.
@@ -83,8 +92,10 @@ impl<'a> Ground<'a> {
             platform: &asker.platform,
             risks: &RiskPolicy::Any,
         };
+        let chart = self.charts.chart(&of);
+        self.budget.take(chart.drawing_steps());
         Self {
-            chart: self.charts.chart(&of),
+            chart,
             channels: self.channels.clone(),
             entered: self.entered.clone(),
             settled: self.settled.clone(),
@@ -95,12 +106,12 @@ impl<'a> Ground<'a> {
 
     /// The steps out of a release, the oldest target first.
     pub(super) fn out(&self, release: u32) -> &[Step] {
-        self.chart.out(release)
+        self.budget.of(self.chart.out(release))
     }
 
     /// The steps into a release, the oldest source first.
     pub(super) fn into(&self, release: u32) -> &[Step] {
-        self.chart.leading_to(release)
+        self.budget.of(self.chart.leading_to(release))
     }
 
     /// The risks of a step.
@@ -110,7 +121,7 @@ impl<'a> Ground<'a> {
 
     /// The step between two releases, if there is one.
     pub(super) fn step(&self, from: u32, to: u32) -> Option<Step> {
-        let steps = self.out(from);
+        let steps = self.chart.out(from);
         steps.binary_search_by_key(&to, |step| step.release).ok().map(|at| steps[at])
     }
 
@@ -128,6 +139,7 @@ impl<'a> Ground<'a> {
 
     /// When an edge opens in a channel: now or later; none if nobody can say.
     fn opening(&self, channel: usize, from: u32, to: u32) -> Option<Timestamp> {
+        self.budget.take(1);
         let Place { cluster, settled, .. } = &self.channels[channel];
         if *settled {
             return Some(self.now);
@@ -143,6 +155,7 @@ impl<'a> Ground<'a> {
 
     /// When an edge opens first, in whichever channel.
     pub(super) fn opens(&self, from: u32, to: u32) -> Option<Timestamp> {
+        self.budget.take(self.settled.len());
         let mut words = self.held(from).iter().zip(self.held(to)).zip(&self.settled);
         if words.any(|((a, b), settled)| a & b & settled != 0) {
             return Some(self.now);

@@ -4,6 +4,7 @@
 //! offered to that cluster, in that channel, at the time at which the plan takes it: the rules say so, not this module.
 
 mod alternatives;
+mod budget;
 mod chart;
 mod ground;
 mod no_path;
@@ -29,6 +30,7 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
+pub use budget::{Budget, Unfinished};
 pub use chart::{Chart, ChartOf, Charts, DrawnAnew};
 pub use no_path::{Barrier, NoGoal, NoPath, Obstacle, Stranded};
 pub use pace::{Pace, Timed, TimedHop};
@@ -79,14 +81,31 @@ pub struct Found {
 
 /// Finds the best ways, or says why there is none. `lasts` says how long each update takes.
 pub fn paths(graph: &Graph, request: &Request, lasts: &Lasts<'_>) -> Result<Found, NoPath> {
-    paths_with(graph, &DrawnAnew, request, lasts)
+    search(graph, &DrawnAnew, request, lasts, &Budget::unlimited())
 }
 
-/// The same, with charts of this graph that somebody keeps.
-pub fn paths_with(graph: &Graph, charts: &dyn Charts, request: &Request, lasts: &Lasts<'_>) -> Result<Found, NoPath> {
+/// The same within a budget, with charts of this graph that somebody keeps.
+pub fn paths_within(
+    graph: &Graph,
+    charts: &dyn Charts,
+    request: &Request,
+    lasts: &Lasts<'_>,
+    budget: &Budget<'_>,
+) -> Result<Result<Found, NoPath>, Unfinished> {
+    let answer = search(graph, charts, request, lasts, budget);
+    budget.end().map_or(Ok(answer), Err)
+}
+
+fn search(
+    graph: &Graph,
+    charts: &dyn Charts,
+    request: &Request,
+    lasts: &Lasts<'_>,
+    budget: &Budget<'_>,
+) -> Result<Found, NoPath> {
     let channels = channels(graph, &request.via).map_err(NoPath::NoChannel)?;
     let start = scope::start(graph, &channels, request)?;
-    let ground = Ground::new(graph, charts, &channels, request);
+    let ground = Ground::new(graph, charts, &channels, request, budget);
     let start = ground.number(start);
     let goal = scope::goal(graph, &channels, request)
         .map_err(|is| NoPath::NoGoal { is, nearest: no_path::farthest(&ground, request, start, lasts) })?;

@@ -173,7 +173,8 @@ fn barriers(
 ) -> (Vec<Barrier>, usize) {
     let beyond = self::reached(ground, goal, |release| ground.into(release));
     let leaving = reached.iter().flat_map(|from| {
-        let targets = ground.graph.edges_from(ground.id(*from)).iter().map(|edge| (ground.number(edge.to), *edge));
+        let edges = ground.budget.of(ground.graph.edges_from(ground.id(*from)));
+        let targets = edges.iter().map(|edge| (ground.number(edge.to), *edge));
         targets.filter(|(to, _)| !reached.contains(to)).map(move |(to, edge)| (*from, to, edge))
     });
     let mut leaving: Vec<(u32, u32, Edge)> = leaving.filter(|(_, to, _)| *to <= goal || beyond.contains(to)).collect();

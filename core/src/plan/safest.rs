@@ -81,9 +81,12 @@ fn fewest_risks(search: &Search<'_>, start: u32, met: &Names, barred: &Barred) -
         }
         let leads_on = |step: &&Step| left[step.release as usize] != FAR && barred.is_free(start, at, step.release);
         for step in ground.out(at).iter().filter(leads_on) {
+            ground.budget.take(ground.risks(*step).len());
             let mut more = risks.clone();
             more.extend(of(ground, *step));
             let here = &mut kept[step.release as usize];
+            // Each set that is kept there is compared with this one.
+            search.ground.budget.take(here.len());
             let better = |(set, over): &(Names, u32)| *over <= hops + 1 && set.is_subset(&more);
             if here.iter().any(better) {
                 continue;
@@ -139,7 +142,7 @@ mod tests {
         Member, Pattern, ReleaseName, Releases, Risk, Trust,
     };
     use crate::finding::Place;
-    use crate::plan::{Asker, DrawnAnew, Goal, Preference, Request, RiskPolicy};
+    use crate::plan::{Asker, Budget, DrawnAnew, Goal, Preference, Request, RiskPolicy};
 
     /// From 4.9.0 to 4.9.3 through 4.9.1, with a risk at each of two hops; or through 4.9.2, with one.
     fn graph() -> Graph {
@@ -192,7 +195,8 @@ mod tests {
             now: Timestamp::UNIX_EPOCH,
         };
         let channels: Vec<_> = graph.channels().values().collect();
-        let ground = Ground::new(&graph, &DrawnAnew, &channels, &request);
+        let budget = Budget::unlimited();
+        let ground = Ground::new(&graph, &DrawnAnew, &channels, &request, &budget);
         let mut search = Search::new(&ground, 3, Preference::Safest, &|_, _| jiff::SignedDuration::from_mins(90));
         for (limit, certainty) in [(MAX_LABELS, Certainty::Best), (1, Certainty::SearchLimit)] {
             search.max_labels = limit;

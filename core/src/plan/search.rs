@@ -141,6 +141,7 @@ impl<'a> Search<'a> {
         until: Until,
         may: impl Fn(u32, Step) -> bool,
     ) -> Vec<u32> {
+        self.ground.budget.take(self.ground.count as usize);
         let mut hops: Vec<u32> = vec![FAR; self.ground.count as usize];
         hops[self.goal as usize] = 0;
         let mut waiting = VecDeque::from([self.goal]);
@@ -226,7 +227,8 @@ impl<'a> Search<'a> {
         latest[0][self.goal as usize] = Some(due);
         // The earliest way has at most so many hops, so this ends.
         for hops in 0..count {
-            if latest[hops][start as usize].is_some_and(|must| must >= now) {
+            self.ground.budget.take(count);
+            if self.ground.budget.end().is_some() || latest[hops][start as usize].is_some_and(|must| must >= now) {
                 break;
             }
             let mut further: Vec<Option<Timestamp>> = vec![None; count];

@@ -58,6 +58,7 @@ impl Service {
             policy.into(),
             "--token-keys".into(),
             keys.into(),
+            "--open-reads".into(),
         ]);
         let towpath = Towpath::start(binary, &graph.clone().with_fleet(arguments), scratch)?;
         Ok(Self { towpath, postgres, database, graph })

@@ -13,13 +13,15 @@ use towpath_formats::token::Enrolment;
 
 use super::routes::{Access, Route};
 use super::tokens::{Purpose, Speaker, Token, TokenProblem};
-use super::{Fleet, FleetAnswer, FleetRequest, TokenKeys, openapi, query, receive, routes, stamp};
+use super::{Fleet, FleetAnswer, FleetRequest, Reads, Sight, TokenKeys, openapi, query, receive, routes, stamp};
 use crate::Service;
 use crate::body::{self, AnswerBody};
 use crate::workers::Surroundings;
 
 /// How long a desk may take; a client has given up before.
 const DESK_TIMEOUT: Duration = Duration::from_secs(60);
+/// So many answers about the fleet are made or written at once; a page of one has some megabytes at most.
+pub(crate) const MAX_ANSWERS: usize = 64;
 /// When a client may try again, in seconds.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("5");
 /// The kind of a report that says something else than its cluster is bound to.
@@ -65,13 +67,36 @@ pub(crate) async fn answer(
     allowing(route, response)
 }
 
-/// Whether whoever asks may look at the fleet; else the answer that says why not.
-pub(crate) fn may_read(service: &Service, headers: &HeaderMap) -> Result<(), Box<Response<AnswerBody>>> {
-    match service.fleet.load_full() {
-        Some(fleet) => permitted(&fleet, Route::Why, "", headers, service.now())
+/// Whether whoever asks may know what the fleet knows of this cluster: who may look at the fleet, and the cluster itself. Else the
+/// answer that says why not.
+pub(crate) fn may_ask_about(
+    service: &Service,
+    headers: &HeaderMap,
+    id: &ClusterId,
+) -> Result<(), Box<Response<AnswerBody>>> {
+    let Some(fleet) = service.fleet.load_full() else { return Ok(()) };
+    let is_its_own =
+        |keys: &TokenKeys| bearer(headers).is_some_and(|token| keys.speaker(&token, id, service.now()).is_ok());
+    match fleet.keys.as_ref().is_some_and(is_its_own) {
+        true => Ok(()),
+        false => permitted(&fleet, Route::Why, "", headers, service.now())
             .map(drop)
             .map_err(|refusal| Box::new(refused(refusal))),
-        None => Ok(()),
+    }
+}
+
+/// The same where nobody is turned away: who may not know is answered without.
+pub(crate) fn sight_of(service: &Service, headers: &HeaderMap, id: &ClusterId) -> Sight {
+    may_ask_about(service, headers, id).map_or(Sight::Nameless, |()| Sight::Whole)
+}
+
+/// What whoever asks is shown of the fleet as a whole.
+pub(crate) fn sight(service: &Service, headers: &HeaderMap) -> Sight {
+    match service.fleet.load_full() {
+        Some(fleet) => {
+            permitted(&fleet, Route::Status, "", headers, service.now()).map_or(Sight::Nameless, |_| Sight::Whole)
+        }
+        None => Sight::Whole,
     }
 }
 
@@ -101,6 +126,13 @@ async fn answer_route(
     if let (Route::Report, Some((cluster, _))) = (route, &asked_by) {
         service.count_report(cluster).map_err(Refusal::too_often)?;
     }
+    let place = match route.is_write() {
+        true => None,
+        false => Some(service.fleet_answers.clone().try_acquire_owned().map_err(|_| {
+            let sentence = "too many answers about the fleet are being written; try again in a few seconds";
+            Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "busy", sentence)
+        })?),
+    };
     let query = request.uri.query().unwrap_or_default();
     let asked = match route.is_write() {
         false => Asked::Whole(query::question(route, cluster, query).map_err(invalid_params)?),
@@ -120,7 +152,8 @@ async fn answer_route(
         }
     });
     match working.await {
-        Ok(answer) => answer.map(|answer| answered(route, answer)),
+        // Its place is free again when its last byte is written, or the client has gone.
+        Ok(answer) => answer.map(|answer| answered(route, answer).map(|body| body.holding(place))),
         Err(error) => {
             tracing::error!(%error, ?route, "a request to the fleet could not be answered");
             Err(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "failed_fleet", "the answer could not be prepared"))
@@ -175,7 +208,7 @@ fn permitted(
     now: Timestamp,
 ) -> Refused<Option<(ClusterId, Option<Enrolment>)>> {
     match route.access() {
-        Access::Read if !fleet.require_read_token => Ok(None),
+        Access::Read if fleet.reads == Reads::Open || fleet.keys.is_none() => Ok(None),
         Access::Open => Ok(None),
         Access::Read | Access::Admin => {
             let keys = some_keys(fleet.keys.as_ref())?;

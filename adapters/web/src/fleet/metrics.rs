@@ -17,6 +17,8 @@ use prometheus_client::registry::Registry;
 use towpath_core::domain::Version;
 use towpath_core::domain::fleet::{AgentOutcome, HoldCode, Name, UpgradeState};
 
+use super::Sight;
+
 /// The most series of remaining soak that one scrape gets; how many were left out is a series of its own.
 const MAX_SOAK_SERIES: usize = 10_000;
 /// The most pairs of organisation and sector that have series of their own; the rest are counted together.
@@ -110,6 +112,8 @@ impl ReportResults {
 #[derive(Debug)]
 pub(crate) struct FleetCollector {
     pub(crate) metrics: Arc<FleetMetrics>,
+    /// What whoever scrapes may see.
+    pub(crate) sight: Sight,
     pub(crate) now: Timestamp,
 }
 
@@ -117,13 +121,19 @@ impl Collector for FleetCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let encoder = &mut encoder;
         self.encode_pass(encoder)?;
-        self.encode_clusters(encoder)?;
+        let hidden = ConstGauge::new(i64::from(self.sight == Sight::Nameless));
+        let help = "1 if series that name organisations, sectors, clusters or workloads are left out, because this scrape had no token that may read the fleet";
+        let name = "towpath_fleet_metrics_hidden";
+        hidden.encode(encoder.encode_descriptor(name, help, None, hidden.metric_type())?)?;
+        if self.sight == Sight::Whole {
+            self.encode_clusters(encoder)?;
+            self.encode_soak(encoder)?;
+        }
         let states = STATES.map(|state| ([("state", state.code())], self.metrics.upgrades.get(&state)));
         family(encoder, "towpath_fleet_upgrades", "Upgrades by how far they are", states)?;
         let holds = HoldCode::ALL.map(|rule| ([("rule", rule.name())], self.metrics.holds.get(&rule)));
         family(encoder, "towpath_fleet_holds", "Clusters that are held back, by the rule that holds them", holds)?;
-        self.encode_agent_updates(encoder)?;
-        self.encode_soak(encoder)
+        self.encode_agent_updates(encoder)
     }
 }
 

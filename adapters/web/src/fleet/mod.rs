@@ -4,6 +4,7 @@
 //! knows. A desk may be slow, so it works on the server's runtime and never on a thread that answers graphs.
 
 mod answer;
+mod cursor;
 mod metrics;
 mod openapi;
 mod query;
@@ -21,7 +22,8 @@ use towpath_core::domain::fleet::Authority;
 use towpath_core::domain::{ClusterId, Version};
 use towpath_formats::report::Report;
 
-pub(crate) use answer::{answer, bearer, may_read};
+pub(crate) use answer::{MAX_ANSWERS, answer, bearer, may_ask_about, sight, sight_of};
+pub use cursor::Cursor;
 pub use metrics::{ClusterCount, FleetMetrics, RemainingSoak};
 pub(crate) use metrics::{FleetCollector, ReportResults};
 pub(crate) use routes::PREFIX;
@@ -121,6 +123,8 @@ pub struct Filter {
     pub held_by: Option<String>,
     /// At most so many entries; one or more.
     pub limit: Option<usize>,
+    /// Only what comes after this: where the last page ended.
+    pub after: Option<Cursor>,
 }
 
 /// What the desk says.
@@ -154,8 +158,27 @@ pub struct Fleet {
     pub desk: Arc<dyn FleetDesk>,
     /// The keys that tokens are made with; without any, reports and changes are refused.
     pub keys: Option<TokenKeys>,
-    /// Whether reading needs the administrator's token.
-    pub require_read_token: bool,
+    /// Who may look at it.
+    pub reads: Reads,
+}
+
+/// Who may look at the fleet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Reads {
+    /// Who has the administrator's token. Where there are no keys to check one with, anybody.
+    #[default]
+    WithToken,
+    /// Anybody, keys or no keys.
+    Open,
+}
+
+/// What somebody is shown of what we know of the fleet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sight {
+    /// All that there is to the question.
+    Whole,
+    /// Nothing that names an organisation, a sector, a cluster or a workload, and nothing that a cluster reported.
+    Nameless,
 }
 
 /// How the fleet's parts are, for `/readyz`. Shown to anybody: it must hold no secret.

@@ -9,12 +9,12 @@ use towpath_core::domain::Version;
 use towpath_formats::stamp::Nonce;
 
 use super::routes::Route;
-use super::{Filter, FleetRequest};
+use super::{Cursor, Filter, FleetRequest};
 
 /// The longest text in a query or a body.
 const MAX_TEXT_BYTES: usize = 256;
-/// The most entries that can be asked for.
-const MAX_LIMIT: usize = 1_000_000;
+/// The most entries that can be asked for: those of one page.
+const MAX_LIMIT: usize = 1_000;
 /// For how many days a forecast is made unless the query says.
 const FORECAST_DAYS: u32 = 14;
 /// For how many it can be made.
@@ -116,11 +116,20 @@ impl Asked {
             (_, "workload") => once(key, &mut filter.workload, text(key, value.into())?),
             (_, "cluster") => once(key, &mut filter.cluster, text(key, value.into())?),
             (_, "heldBy") => once(key, &mut filter.held_by, text(key, value.into())?),
+            (Route::Holds, _) => Err(unknown(key, "organisation, sector, workload, cluster, heldBy")),
             (_, "limit") => once(key, &mut filter.limit, number(key, &value, MAX_LIMIT)?),
-            (Route::Forecast, _) => Err(unknown(key, "days, organisation, sector, workload, cluster, heldBy, limit")),
-            _ => Err(unknown(key, "organisation, sector, workload, cluster, heldBy, limit")),
+            (_, "after") => once(key, &mut filter.after, cursor(&value)?),
+            (Route::Forecast, _) => Err(unknown(key, &format!("days, {FILTERS}"))),
+            _ => Err(unknown(key, FILTERS)),
         }
     }
+}
+
+const FILTERS: &str = "organisation, sector, workload, cluster, heldBy, limit, after";
+
+fn cursor(value: &str) -> Result<Cursor, String> {
+    let problem = || "after is not the `next` of an answer; leave it out to begin with the first page".to_owned();
+    Cursor::read(value).ok_or_else(problem)
 }
 
 /// Of two values, which one was meant is a guess; so there is one.
@@ -199,7 +208,8 @@ mod tests {
 
     #[test]
     fn filters() {
-        let query = "organisation=a%20b&sector=s&workload=w&cluster=c&heldBy=soak&limit=5";
+        let after = Cursor::new(["o".to_owned(), "id".to_owned()]);
+        let query = &format!("organisation=a%20b&sector=s&workload=w&cluster=c&heldBy=soak&limit=5&after={after}");
         let some = |text: &str| Some(text.to_owned());
         let filter = Filter {
             organisation: some("a b"),
@@ -208,6 +218,7 @@ mod tests {
             cluster: some("c"),
             held_by: some("soak"),
             limit: Some(5),
+            after: Some(after),
         };
         assert_eq!(question(Route::Status, "", query), Ok(FleetRequest::Status(filter.clone())));
         assert_eq!(question(Route::Holds, "", ""), Ok(FleetRequest::Holds(Filter::default())));
@@ -224,8 +235,10 @@ mod tests {
             (Route::Status, "days=3", "there is no parameter \"days\""),
             (Route::Status, "sector=a&sector=b", "parameter sector stands twice"),
             (Route::Status, "sector=", "sector is \"\""),
-            (Route::Status, "limit=0", "a number from 1 to 1000000"),
+            (Route::Status, "limit=0", "a number from 1 to 1000"),
             (Route::Status, "limit=-1", "limit is \"-1\""),
+            (Route::Status, "after=nonsense", "after is not the `next` of an answer"),
+            (Route::Holds, "limit=3", "there is no parameter \"limit\""),
             (Route::Forecast, "days=400", "a number from 1 to 366"),
             (Route::Why, "sector=a", "there are: version"),
             (Route::Why, "version=4", "\"4\" is not a version"),

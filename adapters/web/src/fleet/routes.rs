@@ -28,7 +28,7 @@ pub(super) enum Route {
 pub(super) enum Access {
     /// Anybody, fleet or no fleet.
     Open,
-    /// Anybody, unless reading needs a token.
+    /// Who may look at the fleet.
     Read,
     /// The cluster that is named in the path.
     Cluster,

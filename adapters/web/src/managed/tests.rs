@@ -217,7 +217,7 @@ fn others_get_the_very_same_bytes_and_ids_are_compared_exactly() {
 fn whom_nobody_knows_is_held_with_a_reason_and_counted() {
     let (plain, served) = (Served::new(old_graph(), at(6000)), Served::new(old_graph(), at(6000)));
     let counted = |served: &Served| {
-        let metrics = crate::operations::metrics(&served.service).into_body();
+        let metrics = crate::operations::metrics(&served.service, crate::fleet::Sight::Whole).into_body();
         let text = String::from_utf8(read(metrics).to_vec()).unwrap();
         let line = text.lines().find_map(|line| line.strip_prefix("towpath_graph_not_enrolled_total "));
         line.unwrap().parse::<u64>().unwrap()

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use towpath_core::domain::ClusterId;
 use towpath_formats::token::{Claims, Enrolment, Grant};
-use towpath_web::{Fleet, FleetAnswer, FleetDesk, FleetRequest, Limits, Server, Service, TokenKeys};
+use towpath_web::{Fleet, FleetAnswer, FleetDesk, FleetRequest, Limits, Reads, Server, Service, TokenKeys};
 
 pub(crate) const NOW: &str = "2026-05-12T10:30:00Z";
 pub(crate) const KEY: &str = "0123456789abcdef0123456789abcdef";
@@ -55,7 +55,7 @@ impl Door {
 
     pub(crate) fn open(answering: impl Fn(&FleetRequest) -> FleetAnswer + Send + Sync + 'static) -> Self {
         let door = Self::closed(Limits::default());
-        door.fleet(Some(KEY), false, answering);
+        door.fleet(Some(KEY), Reads::Open, answering);
         door
     }
 
@@ -66,18 +66,18 @@ impl Door {
     pub(crate) fn fleet(
         &self,
         keys: Option<&str>,
-        require_read_token: bool,
+        reads: Reads,
         answering: impl Fn(&FleetRequest) -> FleetAnswer + Send + Sync + 'static,
     ) {
         let desk = Arc::new(FakeDesk { asked: self.asked.clone(), answering: Box::new(answering) });
-        self.service.fleet(Fleet { desk, keys: keys.map(|text| TokenKeys::parse(text).unwrap()), require_read_token });
+        self.service.fleet(Fleet { desk, keys: keys.map(|text| TokenKeys::parse(text).unwrap()), reads });
     }
 
     /// A fleet with these keys, which takes everything.
     pub(crate) fn fleet_with(&self, keys: TokenKeys) {
         let answering = Box::new(|_: &FleetRequest| FleetAnswer::Json("{}".to_owned()));
         let desk = Arc::new(FakeDesk { asked: self.asked.clone(), answering });
-        self.service.fleet(Fleet { desk, keys: Some(keys), require_read_token: false });
+        self.service.fleet(Fleet { desk, keys: Some(keys), reads: Reads::Open });
     }
 
     pub(crate) fn get(&self, target: &str) -> Response {

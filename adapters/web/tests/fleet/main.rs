@@ -15,7 +15,7 @@ use towpath_core::domain::fleet::{AgentOutcome, Authority, HoldCode, UnknownClus
 use towpath_formats::token::{Claims, Enrolment, Grant};
 use towpath_web::{
     Allowed, ClusterCount, Filter, FleetAnswer, FleetHealth, FleetMetrics, FleetRequest, Limits, Managed, Placed,
-    RemainingSoak, TokenKeys,
+    Reads, RemainingSoak, TokenKeys,
 };
 
 use door::{Door, KEY, NOW, Response, admin_token, bearer, cluster, cluster_token, token_by, told};
@@ -163,11 +163,11 @@ fn a_cluster_that_reports_too_often_is_told_to_wait() {
 fn keys_can_be_rotated() {
     let door = Door::accepting();
     let new = KEY.to_uppercase();
-    door.fleet(Some(&format!("{new}\n{KEY}\n")), false, |_| FleetAnswer::Json("{}".to_owned()));
+    door.fleet(Some(&format!("{new}\n{KEY}\n")), Reads::Open, |_| FleetAnswer::Json("{}".to_owned()));
     let renewed = token_by(&new, of_cluster("0f3a"));
     assert_eq!(door.post(REPORT_PATH, &cluster_token("0f3a"), REPORT).status, 202);
     assert_eq!(door.post(REPORT_PATH, &renewed, REPORT).status, 202);
-    door.fleet(Some(&new), false, |_| FleetAnswer::Json("{}".to_owned()));
+    door.fleet(Some(&new), Reads::Open, |_| FleetAnswer::Json("{}".to_owned()));
     assert_eq!(door.post(REPORT_PATH, &cluster_token("0f3a"), REPORT).told(), told(401, "unknown_key"));
 }
 
@@ -206,7 +206,7 @@ fn reading_needs_a_token_only_if_that_is_wanted() {
         FleetRequest::Why { cluster: "c".into(), version: None },
     ];
     assert_eq!(door.asked(), expected);
-    door.fleet(Some(KEY), true, |_| FleetAnswer::Json("{}".to_owned()));
+    door.fleet(Some(KEY), Reads::WithToken, |_| FleetAnswer::Json("{}".to_owned()));
     for path in READS {
         assert_eq!(door.get(path).told(), told(401, "no_token"), "{path}");
         assert_eq!(door.get_with(path, &bearer(&cluster_token("c"))).told(), told(403, "wrong_token"), "{path}");
@@ -219,7 +219,7 @@ fn reading_needs_a_token_only_if_that_is_wanted() {
 #[test]
 fn without_keys_nothing_can_be_changed() {
     let door = Door::closed(Limits::default());
-    door.fleet(None, false, |_| FleetAnswer::Json("{}".to_owned()));
+    door.fleet(None, Reads::WithToken, |_| FleetAnswer::Json("{}".to_owned()));
     for (path, body) in WRITES.into_iter().chain([(REPORT_PATH, REPORT)]) {
         assert_eq!(door.post(path, &admin_token(), body).told(), told(403, "no_token_key"), "{path}");
     }
@@ -335,7 +335,7 @@ fn a_body_that_is_too_large_whatever_its_head_says() {
 fn a_body_that_does_not_come() {
     let limits = Limits { head_timeout: Duration::from_millis(300), ..Limits::default() };
     let door = Door::closed(limits);
-    door.fleet(Some(KEY), false, |_| FleetAnswer::Json("{}".to_owned()));
+    door.fleet(Some(KEY), Reads::Open, |_| FleetAnswer::Json("{}".to_owned()));
     let token = cluster_token("0f3a");
     let head = format!(
         "POST {REPORT_PATH} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n{}content-length: 100\r\n\r\n{{",

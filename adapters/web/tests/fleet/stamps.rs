@@ -6,7 +6,7 @@ use towpath_core::domain::Graph;
 use towpath_core::domain::automatic::Stamp;
 use towpath_core::intake::Ages;
 use towpath_formats::stamp::{self, Nonce};
-use towpath_web::{FleetAnswer, Limits, ReloadDoor, Snapshot, SourceHealth, SourceReads, TokenKeys, Woken};
+use towpath_web::{FleetAnswer, Limits, Reads, ReloadDoor, Snapshot, SourceHealth, SourceReads, TokenKeys, Woken};
 
 use crate::door::{Door, KEY, NOW, Response, admin_token, bearer, cluster, cluster_token, told};
 
@@ -92,9 +92,9 @@ fn a_stamp_is_refused_without_the_clusters_token() {
 #[test]
 fn with_a_fleet_its_keys_count() {
     let door = stamping(&[Some(1)]);
-    door.fleet(None, false, |_| FleetAnswer::Json("{}".to_owned()));
+    door.fleet(None, Reads::WithToken, |_| FleetAnswer::Json("{}".to_owned()));
     assert_eq!(ask(&door, "0f3a", &cluster_token("0f3a")).told(), told(403, "no_token_key"));
-    door.fleet(Some(KEY), true, |_| FleetAnswer::Json("{}".to_owned()));
+    door.fleet(Some(KEY), Reads::WithToken, |_| FleetAnswer::Json("{}".to_owned()));
     assert_eq!(ask(&door, "0f3a", &cluster_token("0f3a")).status, 200);
     assert_eq!(door.asked(), [], "the desk has no part in it");
 }

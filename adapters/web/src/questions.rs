@@ -1,0 +1,120 @@
+//! Questions that take a while: a queue that has an end, and few threads for it.
+//!
+//! Who comes when the queue is full is told so at once. A question whose asker has gone is not begun; one that has begun can look whether
+//! anybody still waits for it.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use http::{HeaderValue, Response, StatusCode, header};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use tokio::sync::oneshot;
+
+use crate::body::{self, AnswerBody};
+
+/// When whoever found the queue full may come back, in seconds.
+const RETRY_AFTER: HeaderValue = HeaderValue::from_static("5");
+
+/// What became of questions, counted.
+pub(crate) type Results = Family<[(&'static str, &'static str); 2], Counter>;
+
+/// The questions that wait.
+pub(crate) struct Queue {
+    name: &'static str,
+    jobs: SyncSender<Job>,
+    results: Results,
+}
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// Why there is no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unanswered {
+    /// Too many wait.
+    Full,
+    /// A mistake of ours.
+    Failed,
+}
+
+impl Queue {
+    /// Starts the threads.
+    pub(crate) fn start(name: &'static str, threads: usize, waiting: usize, results: &Results) -> io::Result<Self> {
+        let (jobs, taken) = sync_channel(waiting);
+        let taken = Arc::new(Mutex::new(taken));
+        for number in 0..threads {
+            let taken = taken.clone();
+            std::thread::Builder::new().name(format!("{name}-{number}")).spawn(move || work(&taken))?;
+        }
+        let queue = Self { name, jobs, results: results.clone() };
+        for result in ["answered", "turned_away", "abandoned", "failed"] {
+            drop(queue.result(result));
+        }
+        Ok(queue)
+    }
+
+    /// The answer, once somebody has made it. The work is given a way to look whether anybody still waits: nobody does once this future is
+    /// dropped.
+    pub(crate) async fn ask<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&dyn Fn() -> bool) -> T + Send + 'static,
+    ) -> Result<T, Unanswered> {
+        let (waiting, answer) = oneshot::channel();
+        let [answered, abandoned] = ["answered", "abandoned"].map(|result| self.result(result));
+        let job = move || {
+            if waiting.is_closed() {
+                abandoned.inc();
+                return;
+            }
+            let made = work(&|| waiting.is_closed());
+            let counted = if waiting.send(made).is_ok() { answered } else { abandoned };
+            counted.inc();
+        };
+        if self.jobs.try_send(Box::new(job)).is_err() {
+            self.result("turned_away").inc();
+            return Err(Unanswered::Full);
+        }
+        answer.await.map_err(|_| {
+            self.result("failed").inc();
+            Unanswered::Failed
+        })
+    }
+
+    fn result(&self, result: &'static str) -> Counter {
+        self.results.get_or_create(&[("queue", self.name), ("result", result)]).clone()
+    }
+}
+
+/// Works until nobody can ask any more.
+fn work(jobs: &Mutex<Receiver<Job>>) {
+    loop {
+        let next = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(job) = next else { return };
+        if catch_unwind(AssertUnwindSafe(job)).is_err() {
+            tracing::error!("a question could not be answered");
+        }
+    }
+}
+
+impl Unanswered {
+    /// The answer that says so.
+    pub(crate) fn response(self) -> Response<AnswerBody> {
+        match self {
+            Self::Full => {
+                let sentence = "too many questions wait to be answered; try again in a few seconds";
+                let mut response = body::error(StatusCode::SERVICE_UNAVAILABLE, "busy", sentence);
+                response.headers_mut().insert(header::RETRY_AFTER, RETRY_AFTER);
+                response
+            }
+            Self::Failed => {
+                let sentence = "the answer could not be prepared; the log says why";
+                body::error(StatusCode::INTERNAL_SERVER_ERROR, "failed_question", sentence)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,314 @@
+//! Pages of large answers: each is bounded, and the next one begins after a name, not at a place.
+//!
+//! Clusters come and go between two pages. Who walks on from the last name that was looked at sees each cluster that stays exactly once,
+//! whatever became of the others. A page ends when it is full, or when enough was looked at; so it may be short, or empty, and still
+//! have a next one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::bail;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use towpath_core::decide::{Decision, Desk, HistoryRow, Start, StatusRow};
+use towpath_core::domain::Version;
+use towpath_core::domain::fleet::{Name, Upgrade, UpgradeId};
+use towpath_core::simulate::Forecast;
+use towpath_formats::fleet_json;
+use towpath_web::{Cursor, Filter};
+
+use super::answers;
+
+/// The entries of a page if the question names no limit. The web adapter knows the most that can be asked for.
+const ENTRIES: usize = 200;
+/// So many clusters are looked at for one page.
+const MAX_LOOKED_AT: usize = 10_000;
+/// So many clusters are named in one row; the others are counted.
+const MAX_NAMES: usize = 1_000;
+/// Rows that name more clusters than this together are not all on one page.
+const MAX_NAMES_OF_A_PAGE: usize = 10_000;
+
+/// How many entries a page has.
+pub(crate) fn entries(filter: &Filter) -> usize {
+    filter.limit.unwrap_or(ENTRIES)
+}
+
+/// The names that the page before ended with: so many, or there was none.
+fn after<const N: usize>(filter: &Filter) -> anyhow::Result<Option<[&str; N]>> {
+    let Some(cursor) = &filter.after else { return Ok(None) };
+    let names: Vec<&str> = cursor.names().iter().map(String::as_str).collect();
+    match names.try_into() {
+        Ok(names) => Ok(Some(names)),
+        Err(_) => {
+            bail!("`after` is not the `next` of an answer of this path; leave it out to begin with the first page")
+        }
+    }
+}
+
+/// An answer that is a list, and where it goes on.
+fn page(entries: Value, next: Option<Cursor>) -> Value {
+    json!({"entries": entries, "next": next.map(|cursor| cursor.to_string())})
+}
+
+fn cursor<const N: usize>(names: [&str; N]) -> Cursor {
+    Cursor::new(names.map(str::to_owned))
+}
+
+/// Where a cluster stands in the order of pages: organisation and id. A cluster that has left the fleet has no organisation.
+type Key<'a> = (&'a str, &'a str);
+
+/// What would be done now, cluster by cluster.
+pub(crate) fn plan(desk: &Desk, decision: &Decision, filter: &Filter) -> anyhow::Result<Value> {
+    let roster = desk.roster();
+    let after = after::<2>(filter)?.map(|[organisation, id]| (organisation, id));
+    let acts = Acts::of(desk, decision);
+    let member = |member: u32| {
+        let state = roster.cluster(member);
+        ((&*state.organisation, state.id.as_str()), Some(member))
+    };
+    let gone = acts.by_cluster.keys().filter(|id| roster.find(id).is_none()).map(|id| (("", *id), None));
+    let all = (0..roster.len() as u32).map(member).chain(gone);
+    let (looked_at, are_all) = first(all.filter(|(key, _)| after.is_none_or(|after| *key > after)));
+    let everybody = *filter == Filter { limit: filter.limit, after: filter.after.clone(), ..Filter::default() };
+    let (mut told, mut waiting, mut count) = (Decision { at: decision.at, ..Decision::default() }, Vec::new(), 0);
+    let mut last: Option<Key<'_>> = None;
+    for (key, member) in &looked_at {
+        if count >= entries(filter) {
+            break;
+        }
+        last = Some(*key);
+        let is_meant = |member: u32| answers::is_meant(desk, member, filter, decision.at);
+        if !member.map_or(everybody, is_meant) {
+            continue;
+        }
+        count += acts.add(key.1, &mut told);
+        let starts = acts.starts.contains_key(key.1);
+        let best = member.filter(|_| !starts).and_then(|member| answers::best(desk, member, decision.at));
+        if let (Some(member), Some(best)) = (member, best) {
+            waiting.push(answers::wait_json(desk, *member, &best));
+            count += 1;
+        }
+    }
+    let is_last = are_all && last == looked_at.last().map(|(key, _)| *key);
+    let next = last.filter(|_| !is_last).map(|(organisation, id)| cursor([organisation, id]));
+    let mut plan = fleet_json::decision(&told);
+    plan["waiting"] = Value::Array(waiting);
+    plan["next"] = json!(next.map(|cursor| cursor.to_string()));
+    Ok(plan)
+}
+
+/// The first in order, as many as are looked at for one page, and whether those are all.
+fn first<'a>(all: impl Iterator<Item = (Key<'a>, Option<u32>)>) -> (Vec<(Key<'a>, Option<u32>)>, bool) {
+    let mut all: Vec<(Key<'_>, Option<u32>)> = all.collect();
+    let are_all = all.len() <= MAX_LOOKED_AT;
+    if !are_all {
+        all.select_nth_unstable(MAX_LOOKED_AT);
+        all.truncate(MAX_LOOKED_AT);
+    }
+    all.sort_unstable();
+    (all, are_all)
+}
+
+/// What a decision does, by cluster.
+struct Acts<'a> {
+    starts: BTreeMap<&'a str, Vec<&'a Start>>,
+    by_cluster: BTreeMap<&'a str, Vec<Act>>,
+    decision: &'a Decision,
+}
+
+/// One thing that is done about an upgrade, by its place in its list.
+#[derive(Clone, Copy)]
+enum Act {
+    Cancel(usize),
+    Begin(usize),
+    End(usize),
+    Overdue(usize),
+}
+
+impl<'a> Acts<'a> {
+    fn of(desk: &'a Desk, decision: &'a Decision) -> Self {
+        let of: BTreeMap<UpgradeId, &str> =
+            desk.roster().upgrades().iter().map(|upgrade| (upgrade.id, upgrade.cluster.as_str())).collect();
+        let mut by_cluster: BTreeMap<&str, Vec<Act>> = BTreeMap::new();
+        let mut note = |upgrade: UpgradeId, act: Act| {
+            // What nobody knows the cluster of still belongs to a page: the first.
+            by_cluster.entry(of.get(&upgrade).copied().unwrap_or_default()).or_default().push(act);
+        };
+        decision.cancels.iter().enumerate().for_each(|(at, cancel)| note(cancel.upgrade, Act::Cancel(at)));
+        decision.begins.iter().enumerate().for_each(|(at, upgrade)| note(*upgrade, Act::Begin(at)));
+        decision.ended.iter().enumerate().for_each(|(at, ended)| note(ended.upgrade, Act::End(at)));
+        decision.overdue.iter().enumerate().for_each(|(at, overdue)| note(overdue.upgrade, Act::Overdue(at)));
+        let mut starts: BTreeMap<&str, Vec<&Start>> = BTreeMap::new();
+        decision.starts.iter().for_each(|start| starts.entry(start.cluster.as_str()).or_default().push(start));
+        Self { starts, by_cluster, decision }
+    }
+
+    /// Adds what is done about a cluster, and says how many entries that was.
+    fn add(&self, id: &str, told: &mut Decision) -> usize {
+        let starts = self.starts.get(id).map(Vec::as_slice).unwrap_or_default();
+        told.starts.extend(starts.iter().copied().cloned());
+        let acts = self.by_cluster.get(id).map(Vec::as_slice).unwrap_or_default();
+        for act in acts {
+            match *act {
+                Act::Cancel(at) => told.cancels.push(self.decision.cancels[at].clone()),
+                Act::Begin(at) => told.begins.push(self.decision.begins[at]),
+                Act::End(at) => told.ended.push(self.decision.ended[at].clone()),
+                Act::Overdue(at) => told.overdue.push(self.decision.overdue[at].clone()),
+            }
+        }
+        starts.len() + acts.len()
+    }
+}
+
+/// Where everything stands, by organisation, sector and workload.
+pub(crate) fn status(desk: &Desk, decision: &Decision, filter: &Filter) -> anyhow::Result<Value> {
+    let after = after::<3>(filter)?;
+    let key = |organisation: &Name, sector: &Option<Name>, workload: &Name| {
+        (organisation.clone(), sector.clone(), workload.clone())
+    };
+    // Sectors are written with a mark, so that none is not the same as one without a name.
+    let is_after = |(organisation, sector, workload): &(Name, Option<Name>, Name)| {
+        let sector = sector_text(sector.as_ref());
+        after.is_none_or(|after| (&**organisation, &*sector, &**workload) > (after[0], after[1], after[2]))
+    };
+    let limit = entries(filter);
+    let mut rows: BTreeSet<(Name, Option<Name>, Name)> = BTreeSet::new();
+    let by_place = Filter { held_by: None, ..filter.clone() };
+    for member in 0..desk.roster().len() as u32 {
+        let (state, policy) = (desk.roster().cluster(member), desk.roster().policy(member));
+        if !answers::is_meant(desk, member, &by_place, decision.at) {
+            continue;
+        }
+        for workload in
+            policy.workloads.iter().filter(|one| filter.workload.as_ref().is_none_or(|only| ***one == **only))
+        {
+            let key = key(&state.organisation, &policy.sector, workload);
+            if is_after(&key) && !rows.contains(&key) {
+                rows.insert(key);
+            }
+            if rows.len() > limit + 1 {
+                rows.pop_last();
+            }
+        }
+    }
+    let more = rows.len() > limit;
+    if more {
+        rows.pop_last();
+    }
+    let next = rows
+        .last()
+        .filter(|_| more)
+        .map(|(organisation, sector, workload)| cursor([organisation, &sector_text(sector.as_ref()), workload]));
+    let is_meant = |member: u32| {
+        let (state, policy) = (desk.roster().cluster(member), desk.roster().policy(member));
+        let on_page = |workload: &Name| rows.contains(&key(&state.organisation, &policy.sector, workload));
+        policy.workloads.iter().any(on_page) && answers::is_meant(desk, member, filter, decision.at)
+    };
+    let mut told: Vec<StatusRow> = towpath_core::decide::status(desk, decision, &is_meant);
+    told.retain(|row| rows.contains(&key(&row.organisation, &row.sector, &row.workload)));
+    let left_out: Vec<usize> = told.iter_mut().map(|row| cut(&mut row.under_way)).collect();
+    Ok(page(counted(fleet_json::status(&told), "underWayLeftOut", &left_out), next))
+}
+
+fn sector_text(sector: Option<&Name>) -> String {
+    sector.map_or_else(String::new, |sector| format!("={sector}"))
+}
+
+/// How long which version has run where, by organisation, version and workload.
+pub(crate) fn history(desk: &Desk, filter: &Filter, now: Timestamp) -> anyhow::Result<Value> {
+    let after = match after::<3>(filter)? {
+        None => None,
+        Some([organisation, version, workload]) => match version.parse::<Version>() {
+            Ok(version) => Some((organisation, version, workload)),
+            Err(problem) => bail!("`after` is not the `next` of an answer of this path: {problem}"),
+        },
+    };
+    let mut rows = answers::history_rows(desk, &Filter { limit: None, ..filter.clone() }, now);
+    let is_after = |row: &HistoryRow| {
+        after.as_ref().is_none_or(|(organisation, version, workload)| {
+            (&*row.organisation, &row.version, &*row.workload) > (*organisation, version, *workload)
+        })
+    };
+    rows.retain(is_after);
+    let (mut names, mut left_out) = (0, Vec::new());
+    let before = rows.len();
+    for row in rows.iter_mut().take(entries(filter)) {
+        if names > MAX_NAMES_OF_A_PAGE {
+            break;
+        }
+        left_out.push(cut(&mut row.clusters));
+        names += row.clusters.len();
+    }
+    rows.truncate(left_out.len());
+    let next = rows.last().filter(|_| rows.len() < before);
+    let next = next.map(|row| cursor([&row.organisation, &row.version.to_string(), &row.workload]));
+    Ok(page(counted(fleet_json::history(&rows), "clustersLeftOut", &left_out), next))
+}
+
+/// What will start, cluster by cluster: by organisation and name, then by time.
+pub(crate) fn forecast(mut forecasts: Vec<Forecast>, filter: &Filter) -> anyhow::Result<Value> {
+    let after = after::<2>(filter)?;
+    let place = |one: &Forecast| (one.organisation.clone(), one.cluster.clone());
+    forecasts.retain(|one| after.is_none_or(|after| (&*one.organisation, &*one.cluster) > (after[0], after[1])));
+    forecasts.sort_by(|a, b| (place(a), a.at, &a.to, &a.pool).cmp(&(place(b), b.at, &b.to, &b.pool)));
+    let full = forecasts.get(entries(filter).saturating_sub(1)).map(place);
+    // All of a cluster is on one page.
+    let end = full.and_then(|last| forecasts.iter().position(|one| place(one) > last));
+    let next =
+        end.and_then(|end| forecasts.get(end.checked_sub(1)?)).map(|one| cursor([&one.organisation, &one.cluster]));
+    forecasts.truncate(end.unwrap_or(forecasts.len()));
+    Ok(page(fleet_json::forecast(&forecasts), next))
+}
+
+/// So many upgrades are read for one page.
+pub(crate) const UPGRADES_LOOKED_AT: u32 = 1_000;
+
+/// Before which upgrade the page begins; none for the newest.
+pub(crate) fn upgrades_before(filter: &Filter) -> anyhow::Result<Option<UpgradeId>> {
+    let Some([id]) = after::<1>(filter)? else { return Ok(None) };
+    match id.parse() {
+        Ok(id) => Ok(Some(UpgradeId(id))),
+        Err(_) => bail!("`after` is not the `next` of an answer of this path; leave it out to begin with the newest"),
+    }
+}
+
+/// Of the upgrades that were read, newest first, those of the clusters that were asked about.
+pub(crate) fn upgrades(desk: &Desk, read: &[Upgrade], filter: &Filter, at: Timestamp) -> Value {
+    let everybody = *filter == Filter { limit: filter.limit, after: filter.after.clone(), ..Filter::default() };
+    let (mut told, mut last) = (Vec::new(), None);
+    for upgrade in read {
+        if told.len() == entries(filter) {
+            break;
+        }
+        last = Some(upgrade.id);
+        match desk.roster().find(upgrade.cluster.as_str()) {
+            Some(member) if answers::is_meant(desk, member, filter, at) => {
+                told.push((upgrade, Some(&desk.roster().cluster(member).name)));
+            }
+            Some(_) => {}
+            // Of a cluster that has left the fleet, nobody knows where it was.
+            None if everybody => told.push((upgrade, None)),
+            None => {}
+        }
+    }
+    let was_all = last == read.last().map(|upgrade| upgrade.id) && (read.len() as u32) < UPGRADES_LOOKED_AT;
+    let next = last.filter(|_| !was_all).map(|id| cursor([&id.0.to_string()]));
+    page(fleet_json::upgrades(told), next)
+}
+
+/// Keeps the first of a list, and says how many it has left out.
+fn cut<T>(list: &mut Vec<T>) -> usize {
+    let left_out = list.len().saturating_sub(MAX_NAMES);
+    list.truncate(MAX_NAMES);
+    left_out
+}
+
+/// Adds to each row how many it has left out.
+fn counted(mut rows: Value, name: &str, left_out: &[usize]) -> Value {
+    for (row, left_out) in rows.as_array_mut().into_iter().flatten().zip(left_out) {
+        row[name] = json!(left_out);
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,170 @@
+//! A large fleet: its answers come in pages, passes go on beside them, and stopping does not wait for work that nobody waits for.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::fleet::{Fleet, PROD, on, text};
+use crate::harness::{Response, Towpath};
+
+const CLUSTERS: usize = 5_000;
+const CLIENTS: usize = 16;
+
+/// A fleet with a list of many clusters, each of which may take one version and needs to soak.
+fn large() -> Fleet {
+    let fleet = Fleet::new();
+    let cluster = |number: usize| {
+        json!({
+            "id": format!("many-{number:05}"), "name": format!("c{number}"), "organisation": "demo", "version": "4.20.1",
+            "availableUpgrades": ["4.20.2"], "labels": {"tier": "many"},
+        })
+    };
+    fleet.write("clusters.json", &json!((0..CLUSTERS).map(cluster).collect::<Vec<Value>>()).to_string());
+    fleet.write(
+        "policy/org.yaml",
+        r#"
+name: demo
+orgId: demo
+sectors: [{name: all}]
+upgradePolicyDefaults:
+- name: many
+  matchLabels: {tier: many}
+  upgradePolicy: {workloads: [web], schedule: "* * * * *", conditions: {soakDays: 3, sector: all}}
+"#,
+    );
+    fleet
+}
+
+fn serve(fleet: &Fleet) -> Towpath {
+    let list = fleet.path("clusters.json");
+    let towpath = fleet.serve(&fleet.sqlite(), &["--clusters", text(&list)]);
+    towpath.until("all are known", |t| clusters(&t.get("/api/v1/fleet/plan?limit=1").json()).len() == 1);
+    towpath
+}
+
+fn clusters(page: &Value) -> Vec<String> {
+    let lists = ["starts", "waiting"].map(|list| page[list].as_array().cloned().unwrap_or_default());
+    lists.iter().flatten().filter_map(|one| one["cluster"].as_str()).map(str::to_owned).collect()
+}
+
+/// As the harness asks, from another thread.
+fn get(address: SocketAddr, target: &str) -> Response {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    stream.set_read_timeout(Some(Duration::from_secs(120))).expect("a timeout");
+    write!(stream, "GET {target} HTTP/1.1\r\nhost: towpath\r\nconnection: close\r\n\r\n").expect("it reads");
+    Response::read(&mut stream, false)
+}
+
+fn passes(towpath: &Towpath) -> u64 {
+    let metrics = towpath.get("/metrics").text();
+    let count = metrics.lines().find_map(|line| line.strip_prefix("towpath_fleet_decisions_total "));
+    count.and_then(|count| count.parse().ok()).unwrap_or(0)
+}
+
+#[test]
+fn its_plan_comes_in_pages_and_passes_go_on_beside_many_who_read_it() {
+    let fleet = large();
+    let towpath = serve(&fleet);
+    let (is_over, walked, turned_away) = (AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
+    let address = towpath.address;
+    let walk = || {
+        while !is_over.load(Ordering::Relaxed) {
+            let mut seen = BTreeSet::new();
+            let mut target = "/api/v1/fleet/plan?limit=1000".to_owned();
+            loop {
+                let answer = get(address, &target);
+                if answer.status == 503 {
+                    assert_eq!(answer.header("retry-after"), "5");
+                    turned_away.fetch_add(1, Ordering::Relaxed);
+                    continue;
+                }
+                let page = answer.json();
+                let new = clusters(&page);
+                assert!((1..=1_000).contains(&new.len()), "{}", new.len());
+                assert!(new.into_iter().all(|id| seen.insert(id)), "no cluster is on two pages");
+                match page["next"].as_str() {
+                    Some(next) => target = format!("/api/v1/fleet/plan?limit=1000&after={next}"),
+                    None => break,
+                }
+            }
+            assert_eq!(seen.len(), CLUSTERS);
+            walked.fetch_add(1, Ordering::Relaxed);
+        }
+    };
+    std::thread::scope(|scope| {
+        (0..CLIENTS).for_each(|_| drop(scope.spawn(walk)));
+        let before = passes(&towpath);
+        let deadline = Instant::now() + Duration::from_secs(120);
+        let so_far = || (passes(&towpath) >= before + 3, walked.load(Ordering::Relaxed) >= 2);
+        while so_far() != (true, true) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let reached = so_far();
+        is_over.store(true, Ordering::Relaxed);
+        assert_eq!(reached, (true, true), "three passes, and two who read it all");
+    });
+    let one = towpath.get("/api/v1/fleet/plan").json();
+    assert_eq!(clusters(&one).len(), 200, "without a limit");
+    assert_eq!(towpath.get("/api/v1/fleet/plan?limit=1001").status, 400);
+}
+
+#[test]
+fn it_stops_though_a_forecast_is_being_made() {
+    let fleet = large();
+    let mut towpath = serve(&fleet);
+    // It takes much longer than any test has time for. Nobody waits for it.
+    let year = "GET /api/v1/fleet/forecast?days=366 HTTP/1.1\r\nhost: x\r\n\r\n";
+    drop(towpath.send(year.as_bytes()));
+    towpath.until("it is being made", |t| {
+        let answer = t.get("/api/v1/fleet/forecast?days=1");
+        answer.status == 503 && answer.text().contains("another forecast is being made")
+    });
+    towpath.signal(Signal::TERM);
+    towpath.log_line("stopped");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while towpath.child.try_wait().expect("a child of ours").is_none() {
+        assert!(Instant::now() < deadline, "the process is still there long after it has stopped");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn who_may_not_read_the_fleet_learns_no_names_and_no_platform() {
+    let fleet = Fleet::new();
+    let towpath = fleet.serve_closed(&fleet.sqlite(), &[]);
+    assert_eq!(fleet.report(&towpath, PROD, &on("p1", "4.20.1")).status, 202);
+    let own = [fleet.token(&["--admin"]), fleet.token(&["--cluster", PROD])].map(|token| format!("Bearer {token}"));
+    let [admin, cluster] = own.each_ref().map(|token| [("authorization", token.as_str())]);
+    let others = format!("Bearer {}", fleet.token(&["--cluster", "another"]));
+    let other = [("authorization", others.as_str())];
+    towpath.until("the cluster is managed", |t| {
+        t.get_with("/metrics", &admin).text().contains("towpath_fleet_clusters{organisation=\"demo\"")
+    });
+    assert!(towpath.get_with("/metrics", &admin).text().contains("towpath_fleet_metrics_hidden 0\n"));
+    for headers in [&[][..], &cluster, &other] {
+        let metrics = towpath.get_with("/metrics", headers).text();
+        assert!(metrics.contains("towpath_fleet_metrics_hidden 1\n") && metrics.contains("towpath_fleet_holds{"));
+        assert!(!metrics.contains("demo") && !metrics.contains("p1"), "{metrics}");
+        assert_eq!(towpath.get_with("/api/v1/fleet/plan", headers).status, if headers.is_empty() { 401 } else { 403 });
+    }
+    assert_eq!(towpath.get_with("/api/v1/fleet/plan", &admin).status, 200);
+
+    let path = format!("/api/v1/path?from=4.20.1&to=4.20.3&id={PROD}");
+    let explain = format!("/api/v1/explain?channel=stable-4.20&from=4.20.1&id={PROD}");
+    for (headers, platform, status) in [
+        (&admin[..], json!("GCP"), 200),
+        (&cluster, json!("GCP"), 200),
+        (&other, Value::Null, 403),
+        (&[], Value::Null, 401),
+    ] {
+        assert_eq!(towpath.get_with(&path, headers).json()["platform"], platform, "{headers:?}");
+        assert_eq!(towpath.get_with(&explain, headers).status, status, "{headers:?}");
+        let given = towpath.get_with(&format!("{path}&platform=AWS"), headers).json();
+        assert_eq!(given["platform"], "AWS", "what the question says counts");
+    }
+}
