@@ -217,7 +217,7 @@ mod tests {
         assert!(journal.metadata().unwrap().len() > 0);
         store.close().await;
         let left: Vec<_> = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
-        assert_eq!(left, [path.clone()]);
+        assert_eq!(left, std::slice::from_ref(&path));
         // One that an earlier version made.
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
         let store = Store::open(&format!("sqlite:{}", path.display())).await.unwrap();

@@ -33,7 +33,8 @@ const DECISIONS_AT_ONCE: u32 = 100;
 /// What is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Retention {
-    /// The time now. What seems to be later was written by a clock that was ahead, and keeps nothing else from going.
+    /// The time now. A decision that seems to be later was made by a clock that was ahead. It is kept like one of now if it is ahead by no more
+    /// than decisions are kept; one of 2036 keeps nothing from going.
     pub now: Timestamp,
     /// Spans and decisions that ended before this go.
     pub before: Timestamp,
@@ -114,7 +115,8 @@ impl Store {
         let (before, now) = (nanoseconds(keep.before)?, nanoseconds(keep.now)?);
         let mut tx = self.act(lease).await?;
         let kept = "SELECT COALESCE(MIN(seq), 0) FROM decisions WHERE at >= $1 AND at <= $2";
-        let kept: i64 = sqlx::query(kept).bind(before).bind(now).fetch_one(tx.on()).await?.try_get(0)?;
+        let latest = now.saturating_add(now.saturating_sub(before));
+        let kept: i64 = sqlx::query(kept).bind(before).bind(latest).fetch_one(tx.on()).await?.try_get(0)?;
         let newest: i64 =
             sqlx::query("SELECT COALESCE(MAX(seq), 0) FROM decisions").fetch_one(tx.on()).await?.try_get(0)?;
         let last = if kept > 0 { kept } else { newest } - 1;

@@ -182,10 +182,14 @@ fn a_clock_that_was_ahead_keeps_no_decision_and_a_changed_one_is_not_pruned_away
     both(async |place| {
         let store = place.open().await;
         let lease = lease(&store).await;
-        for hour in [0, 1, 90_000, 2, -90_000, 3, 4] {
+        for hour in [0, 1, 90_000, 26, -90_000, 3, 4] {
             store.append_decision(&lease, at(hour), &[], b"x").await.unwrap();
         }
-        assert_eq!(prune_all(&store, &lease, &keep(2, 24)).await.unwrap(), 3, "up to the first that is kept");
+        assert_eq!(
+            prune_all(&store, &lease, &keep(2, 24)).await.unwrap(),
+            3,
+            "up to the first that may be of the time that is kept"
+        );
         place.tamper("UPDATE decisions SET at = at + 1 WHERE seq = 5").await;
         let refused = store.prune(&lease, &keep(1_000, 1_000)).await.unwrap_err();
         assert!(matches!(&refused, StoreError::Corrupt(why) if why.contains("decision 5 was changed")), "{refused}");
