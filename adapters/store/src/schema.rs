@@ -15,7 +15,7 @@ pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;
 /// The key of the lock under which PostgreSQL migrates: "towpath" in ASCII.
 const MIGRATION_LOCK: i64 = 0x0074_6f77_7061_7468;
 
-const MIGRATIONS: &[&[&str]] = &[FIRST, AGENTS];
+const MIGRATIONS: &[&[&str]] = &[FIRST, AGENTS, REFUSALS];
 
 const FIRST: &[&str] = &[
     // A cluster, its last report, and its newest span, which reaches from span_from to last_seen on its version and in its
@@ -62,6 +62,9 @@ const AGENTS: &[&str] = &[
     // The names of each cluster's last reports.
     "CREATE TABLE report_ids (cluster KEY PRIMARY KEY, ids TEXT NOT NULL)",
 ];
+
+// What an API refused is looked for in every pass, by its time.
+const REFUSALS: &[&str] = &["CREATE INDEX upgrades_refused ON upgrades (changed_at) WHERE state = 'refused'"];
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

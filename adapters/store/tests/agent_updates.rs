@@ -176,7 +176,12 @@ fn a_store_from_before_agents_is_brought_up_to_date_and_so_is_its_backup() {
 async fn before_agents(url: &str) {
     sqlx::any::install_default_drivers();
     let pool = sqlx::AnyPool::connect(url).await.unwrap();
-    for text in ["DROP TABLE agent_updates", "DROP TABLE report_ids", "UPDATE towpath_schema SET version = 1"] {
+    for text in [
+        "DROP INDEX upgrades_refused",
+        "DROP TABLE agent_updates",
+        "DROP TABLE report_ids",
+        "UPDATE towpath_schema SET version = 1",
+    ] {
         sqlx::query(text).execute(&pool).await.unwrap();
     }
     pool.close().await;

@@ -324,7 +324,7 @@ impl Service {
                 return Err(Later::Fleet);
             }
             "/livez" if get => operations::liveness(),
-            "/readyz" if get => operations::readiness(self),
+            "/readyz" if get => operations::readiness(self, &request.headers),
             "/metrics" if get => return Err(Later::Work(Work::Metrics)),
             graph::PATH
             | graph::PATH_V1

@@ -1,11 +1,14 @@
 //! For those on call: alive, ready and why not, metrics.
 
-use http::{HeaderValue, Response, StatusCode, header};
+use std::collections::BTreeMap;
+
+use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use serde_json::json;
+use towpath_core::finding::Finding;
 use towpath_formats::fleet_json;
 
 use crate::body::{self, AnswerBody};
-use crate::{Reload, ReloadResult, Service, signatures, sources};
+use crate::{Reload, ReloadResult, Service, fleet, signatures, sources};
 
 /// How many findings a readiness answer shows.
 const MAX_FINDINGS: usize = 50;
@@ -15,7 +18,7 @@ pub(crate) fn liveness() -> Response<AnswerBody> {
 }
 
 /// Ready as soon as there is a graph to serve; a reload that failed since is shown, and does not take that away.
-pub(crate) fn readiness(service: &Service) -> Response<AnswerBody> {
+pub(crate) fn readiness(service: &Service, headers: &HeaderMap) -> Response<AnswerBody> {
     let snapshot = service.snapshot();
     let reload = service.reload.load();
     let graph = snapshot.as_ref().map(|snapshot| {
@@ -39,13 +42,13 @@ pub(crate) fn readiness(service: &Service) -> Response<AnswerBody> {
         "sources": sources::told(health, service.now()),
         "signatures": signatures::told(service.signatures.load().as_deref(), service.now()),
         "lastReload": last_reload(&reload),
-        "fleet": fleet(service),
+        "fleet": fleet(service, headers),
     });
     body::json(status, format!("{text:#}\n"))
 }
 
 /// Shown, and no more: graphs are served whatever becomes of the fleet.
-fn fleet(service: &Service) -> serde_json::Value {
+fn fleet(service: &Service, headers: &HeaderMap) -> serde_json::Value {
     let health = service.fleet_health.load();
     match (service.fleet.load().is_some(), &*health) {
         (false, _) => json!({"configured": false}),
@@ -57,8 +60,26 @@ fn fleet(service: &Service) -> serde_json::Value {
             "checkedAt": health.checked_at.to_string(),
             "lastPass": health.last_pass.map(|at| at.to_string()),
             "isScheduler": health.is_scheduler,
+            "findings": findings(&health.findings, fleet::may_read(service, headers).is_ok()),
         }),
     }
+}
+
+/// How many findings there are of each kind; and the first of them, with the names that stand in them, to those who may read
+/// the fleet.
+fn findings(findings: &[Finding], may_read: bool) -> serde_json::Value {
+    let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
+    for finding in findings {
+        *kinds.entry(finding.code).or_default() += 1;
+    }
+    let errors = findings.iter().filter(|finding| finding.is_error()).count();
+    let mut told = json!({"errors": errors, "warnings": findings.len() - errors, "kinds": kinds});
+    if may_read {
+        let shown = &findings[..findings.len().min(MAX_FINDINGS)];
+        told["shown"] = fleet_json::findings(shown);
+        told["leftOut"] = json!(findings.len() - shown.len());
+    }
+    told
 }
 
 fn word(has_graph: bool, reload: &Reload) -> &'static str {

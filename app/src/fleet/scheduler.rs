@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use jiff::{SignedDuration, Timestamp};
-use towpath_core::decide::{Decision, Desk, OfferBook, Start, sector_key};
+use towpath_core::decide::{Decision, Desk, OfferBook, Start, coverage, sector_key};
 use towpath_core::domain::ClusterId;
 use towpath_core::domain::fleet::{FleetInput, Name, Upgrade, UpgradeId, UpgradeState};
+use towpath_core::finding::Finding;
 use towpath_formats::{fleet_input, fleet_json};
 use towpath_store::{ChangeMark, Claim, Claimed, InputPart, Lease, Lock, Need, Reported, Store};
 
@@ -40,6 +41,8 @@ pub(crate) struct Scheduler {
     graph: GraphSource,
     link: Option<Link>,
     read: Read,
+    /// What is odd about whom the policies select.
+    coverage: Vec<Finding>,
     known: Known,
     mark: ChangeMark,
     /// What the desk was made of: the graph, and when.
@@ -67,6 +70,7 @@ impl Scheduler {
             graph,
             link,
             read: Read::default(),
+            coverage: Vec::new(),
             known: Known::default(),
             mark: ChangeMark::default(),
             made_of: None,
@@ -114,6 +118,13 @@ impl Scheduler {
         Ok(outcome)
     }
 
+    /// What is wrong with the files, and with whom they select; errors first.
+    pub(crate) fn findings(&self) -> Vec<Finding> {
+        let mut findings: Vec<Finding> = self.read.findings.iter().chain(&self.coverage).cloned().collect();
+        findings.sort();
+        findings
+    }
+
     /// Lets another replica take over at once.
     pub(crate) async fn stop(&mut self) {
         if let Some(lease) = self.lease.take()
@@ -139,10 +150,7 @@ impl Scheduler {
         let read = raw.finish();
         let changed = read.policy != self.read.policy || read.list != self.read.list;
         if read.findings != self.read.findings {
-            for finding in read.findings.iter().take(20) {
-                let (place, code, remedy) = (finding.place.to_string(), finding.code, &finding.remedy);
-                tracing::warn!(place, code, remedy, "{}", finding.problem);
-            }
+            tell(&read.findings);
         }
         self.read = read;
         Ok(changed)
@@ -175,12 +183,16 @@ impl Scheduler {
         }
         // The mark first: what changes while everything is read is then told again.
         self.mark = self.store.clusters_changed_since(ChangeMark::default()).await.map(|changes| changes.mark)?;
-        self.known = Known::read(&self.store).await?;
-        let (desk, input_size) = tokio::task::block_in_place(|| {
+        self.known = Known::read(&self.store, now).await?;
+        let (desk, input_size, found) = tokio::task::block_in_place(|| {
             let input = facts::input(&self.read, &self.known, held.graph(), now);
-            let size = input.clusters.len();
-            (Desk::new(input), size)
+            let (size, found) = (input.clusters.len(), coverage(&input.policy, &input.clusters));
+            (Desk::new(input), size, found)
         });
+        if found != self.coverage {
+            tell(&found);
+            self.coverage = found;
+        }
         tracing::debug!(clusters = input_size, "the fleet was read anew");
         self.remember_workloads(&desk).await?;
         self.made_of = Some((held.name().to_owned(), now));
@@ -215,7 +227,7 @@ impl Scheduler {
             }
         }
         let before = std::mem::take(&mut self.known.upgrades);
-        self.known.read_small(&self.store).await?;
+        self.known.read_small(&self.store, now).await?;
         let ended = self.ended_since(&before).await?;
         let (upgrades, pauses, approvals) = (&self.known.upgrades, &self.known.pauses, &self.known.approvals);
         let listed: BTreeSet<&ClusterId> = self.read.list.clusters.iter().map(|state| &state.id).collect();
@@ -347,7 +359,7 @@ impl Scheduler {
                 }
             }
         }
-        self.follow_own_acts(published).await?;
+        self.follow_own_acts(published, at).await?;
         match &self.link {
             Some(link) => {
                 let gates = gates_to_agree_to(published);
@@ -362,9 +374,9 @@ impl Scheduler {
     }
 
     /// The desk knows at once what this pass has done.
-    async fn follow_own_acts(&mut self, published: &Arc<RwLock<Published>>) -> anyhow::Result<()> {
+    async fn follow_own_acts(&mut self, published: &Arc<RwLock<Published>>, now: Timestamp) -> anyhow::Result<()> {
         let before = std::mem::take(&mut self.known.upgrades);
-        self.known.read_small(&self.store).await?;
+        self.known.read_small(&self.store, now).await?;
         let ended = self.ended_since(&before).await?;
         let news = self.known.upgrades.iter().filter(|upgrade| !before.contains(upgrade)).chain(&ended).cloned();
         let mut published = published.write().unwrap_or_else(PoisonError::into_inner);
@@ -391,6 +403,13 @@ impl Scheduler {
         let seq = self.store.append_decision(lease, decision.at, &parts, &body).await?;
         tracing::debug!(seq, "a decision was written down");
         Ok(())
+    }
+}
+
+fn tell(findings: &[Finding]) {
+    for finding in findings.iter().take(20) {
+        let (place, code, remedy) = (finding.place.to_string(), finding.code, &finding.remedy);
+        tracing::warn!(place, code, remedy, "{}", finding.problem);
     }
 }
 

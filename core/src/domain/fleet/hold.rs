@@ -79,9 +79,18 @@ pub enum Hold {
     },
     /// Its schedule does not let it start now.
     Schedule,
+    /// The API that carries upgrades out refused the version lately.
+    Refused {
+        /// The refused upgrade's place in the input.
+        upgrade: u32,
+        /// Until then it is not tried again.
+        until: Timestamp,
+    },
+    /// Its file says that it is left alone.
+    LeftAlone,
 }
 
-/// Which rule held. The numbers are bits of a set.
+/// Which rule held. The numbers are bits of a set, which decisions in the log keep: a new one comes last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum HoldCode {
@@ -121,6 +130,10 @@ pub enum HoldCode {
     ParallelLimit,
     /// [`Hold::Schedule`]
     Schedule,
+    /// [`Hold::Refused`]
+    Refused,
+    /// [`Hold::LeftAlone`]
+    LeftAlone,
 }
 
 impl Hold {
@@ -145,13 +158,15 @@ impl Hold {
             Self::Mutex { .. } => HoldCode::Mutex,
             Self::ParallelLimit { .. } => HoldCode::ParallelLimit,
             Self::Schedule => HoldCode::Schedule,
+            Self::Refused { .. } => HoldCode::Refused,
+            Self::LeftAlone => HoldCode::LeftAlone,
         }
     }
 }
 
 impl HoldCode {
     /// All of them, in order.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 20] = [
         Self::PolicyProblem,
         Self::Disabled,
         Self::Blocked,
@@ -170,6 +185,8 @@ impl HoldCode {
         Self::Mutex,
         Self::ParallelLimit,
         Self::Schedule,
+        Self::Refused,
+        Self::LeftAlone,
     ];
 
     /// The stable name: for filters, JSON and metrics.
@@ -193,6 +210,8 @@ impl HoldCode {
             Self::Mutex => "mutex",
             Self::ParallelLimit => "parallel",
             Self::Schedule => "schedule",
+            Self::Refused => "refused",
+            Self::LeftAlone => "left-alone",
         }
     }
 }

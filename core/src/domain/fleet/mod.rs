@@ -19,13 +19,14 @@ use std::sync::Arc;
 
 pub use agent_update::{AgentOutcome, AgentUpdate};
 pub use hold::{Hold, HoldCode};
-pub use policy::{ClusterPolicy, FleetPolicy, Organisation, Parallel, PolicyDefault, Sector, UpgradePolicy};
+pub use policy::{ClusterPolicy, FleetPolicy, LeftAlone, Organisation, Parallel, PolicyDefault, Sector, UpgradePolicy};
 pub use reason::{Days, FleetReason};
 pub use roster::{Followed, Roster};
 pub use schedule::{Exclusion, MaintenanceWindow, NotASchedule, Schedule, Schedules, Zone};
 pub use soak::{Observation, Observed, SoakSum, Span, observe, observe_late};
 pub use state::{
-    Approval, ClusterState, Gate, Health, Labels, Minimum, Objection, Offer, OfferHold, Pause, Pool, Product,
+    Approval, ClusterState, Gate, GateConcern, GateScope, Health, Labels, Minimum, Objection, Offer, OfferHold, Pause,
+    Pool, Product,
 };
 pub use upgrade::{Owner, Upgrade, UpgradeId, UpgradeState};
 
@@ -39,7 +40,7 @@ pub struct FleetInput {
     pub policy: FleetPolicy,
     /// What is known of the clusters, by organisation and id.
     pub clusters: Vec<ClusterState>,
-    /// Upgrades that are planned or under way, and the newest failed one of each cluster.
+    /// Upgrades that are planned or under way, the newest failed one of each cluster, and lately refused ones.
     pub upgrades: Vec<Upgrade>,
     /// How long releases have run healthily.
     pub soak: Vec<SoakSum>,

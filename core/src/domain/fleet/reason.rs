@@ -4,7 +4,7 @@ use std::fmt;
 
 use jiff::Timestamp;
 
-use super::{HoldCode, Name, UpgradeState};
+use super::{GateScope, HoldCode, Name, UpgradeState};
 use crate::domain::Version;
 use crate::finding::Place;
 
@@ -43,6 +43,8 @@ pub enum FleetReason {
         gate: Name,
         /// What kind of gate it is.
         label: Name,
+        /// Where nobody knows whether it concerns the cluster: whom it concerns.
+        unsure: Option<GateScope>,
     },
     /// Nobody has approved the version.
     NotApproved,
@@ -166,6 +168,22 @@ pub enum FleetReason {
         /// When it will.
         next: Option<Timestamp>,
     },
+    /// The API that carries upgrades out refused the version.
+    Refused {
+        /// What it said.
+        why: Name,
+        /// How often in a row.
+        times: u32,
+        /// Until then it is not tried again.
+        until: Timestamp,
+    },
+    /// The cluster's file says that it is left alone.
+    LeftAlone {
+        /// The integration that the file disables.
+        integration: Name,
+        /// Where.
+        origin: Place,
+    },
 }
 
 impl FleetReason {
@@ -190,6 +208,8 @@ impl FleetReason {
             Self::Mutex { .. } => HoldCode::Mutex,
             Self::ParallelLimit { .. } => HoldCode::ParallelLimit,
             Self::Schedule { .. } => HoldCode::Schedule,
+            Self::Refused { .. } => HoldCode::Refused,
+            Self::LeftAlone { .. } => HoldCode::LeftAlone,
         }
     }
 
@@ -216,6 +236,8 @@ impl FleetReason {
             Self::Mutex { .. } => "MutexHeld",
             Self::ParallelLimit { .. } => "ParallelLimit",
             Self::Schedule { .. } => "Schedule",
+            Self::Refused { .. } => "StartRefused",
+            Self::LeftAlone { .. } => "ClusterDisabled",
         }
     }
 
@@ -223,7 +245,7 @@ impl FleetReason {
     pub fn until(&self) -> Option<Timestamp> {
         match self {
             Self::Soak { expected, .. } => *expected,
-            Self::BackingOff { until, .. } => Some(*until),
+            Self::BackingOff { until, .. } | Self::Refused { until, .. } => Some(*until),
             Self::Schedule { next, .. } => *next,
             _ => None,
         }
@@ -232,9 +254,11 @@ impl FleetReason {
     /// Whether waiting alone never helps: somebody has to change something.
     pub fn is_final(&self) -> bool {
         match self {
-            Self::BlockedVersion { .. } | Self::Pinned { .. } | Self::PolicyProblem { .. } | Self::Disabled { .. } => {
-                true
-            }
+            Self::BlockedVersion { .. }
+            | Self::Pinned { .. }
+            | Self::PolicyProblem { .. }
+            | Self::Disabled { .. }
+            | Self::LeftAlone { .. } => true,
             Self::Graph { code, .. } => code.contains("Block") || &**code == "PlatformUnknown",
             _ => false,
         }
@@ -251,7 +275,12 @@ impl fmt::Display for FleetReason {
             }
             Self::BlockedVersion { pattern, .. } => write!(f, "blocked by the cluster's pattern {pattern}"),
             Self::Pinned { pin } => write!(f, "pinned to {pin}"),
-            Self::GateClosed { gate, label } => write!(f, "gate {gate} ({label}) has not been acknowledged"),
+            Self::GateClosed { gate, label, unsure } => {
+                write!(f, "gate {gate} ({label}) has not been acknowledged")?;
+                let unknown =
+                    |scope: &GateScope| write!(f, ", and nobody knows whether the cluster uses {}", scope.name());
+                unsure.as_ref().map_or(Ok(()), unknown)
+            }
             Self::NotApproved => f.write_str("nobody has approved it"),
             Self::Graph { sentence, .. } => f.write_str(sentence),
             Self::Soak { workload, have_seconds, need_seconds, soaking, expected } => {
@@ -305,6 +334,13 @@ impl fmt::Display for FleetReason {
             }
             Self::Schedule { schedule, next: Some(next) } => write!(f, "its schedule ({schedule}) opens at {next}"),
             Self::Schedule { schedule, next: None } => write!(f, "its schedule ({schedule}) never opens"),
+            Self::Refused { why, times, until } => {
+                let times = if *times > 1 { format!(" {times} times in a row") } else { String::new() };
+                write!(f, "the API refused it{times} and is asked again at {}: {why}", Second(*until))
+            }
+            Self::LeftAlone { integration, origin } => {
+                write!(f, "its file disables {integration}, so it is left alone ({origin})")
+            }
         }
     }
 }
