@@ -114,6 +114,44 @@ fn an_upgrade_of_somebody_else_is_left_alone_and_counts() {
 }
 
 #[test]
+fn after_a_refusal_the_next_lower_version_is_scheduled() {
+    let world = World::new();
+    world.double.remove("ocm-a");
+    world.double.remove("ocm-b");
+    let labels = [
+        ("sre-capabilities.aus.soak-days", "0"),
+        ("sre-capabilities.aus.workloads", "web"),
+        ("sre-capabilities.aus.schedule", "* * * * *"),
+    ];
+    world.double.add("org", &labels, cluster("c", "4.12.1", &["4.12.2", "4.13.0"]));
+    // It concerns no cluster of AWS, and this API wants an agreement all the same.
+    world.double.add_gate("w1", "4.13", "api.openshift.com/gate-wif");
+    assert!(world.pass("12:00").contains("1 planned"));
+    assert_eq!(world.scheduled(), [], "the API refuses 4.13.0");
+    assert!(world.pass("12:01").contains("1 planned"));
+    assert_eq!(world.scheduled(), [("ocm-c".into(), "4.12.2".into(), "pending".into())], "patches do not starve");
+    let told = world.towpath(&["fleet", "upgrades", "--store", &world.store()]);
+    assert!(told.contains("refused") && told.contains("missing version gate agreements"), "{told}");
+    assert!(world.towpath(&["fleet", "replay", "--store", &world.store()]).contains("0 different"));
+}
+
+#[test]
+fn a_gate_of_a_label_that_nobody_knows_is_not_tried() {
+    let world = World::new();
+    world.double.remove("ocm-a");
+    world.double.remove("ocm-b");
+    let labels = [
+        ("sre-capabilities.aus.soak-days", "0"),
+        ("sre-capabilities.aus.workloads", "web"),
+        ("sre-capabilities.aus.schedule", "* * * * *"),
+    ];
+    world.double.add("org", &labels, cluster("c", "4.12.1", &["4.13.0"]));
+    world.double.add_gate("i1", "4.13", "api.openshift.com/gate-ingress");
+    assert!(world.pass("12:00").contains("0 planned"));
+    assert_eq!(world.double.count("POST", "/upgrade_policies"), 0);
+}
+
+#[test]
 fn a_gate_that_the_policy_approves_is_agreed_to_before_the_upgrade_is_scheduled() {
     let world = World::new();
     world.double.remove("ocm-a");

@@ -171,7 +171,8 @@ fn fleet(clusters: usize, now: Timestamp) -> FleetInput {
             platform: Fact::Unknown,
             labels: BTreeMap::from([("policy".to_owned(), (number % 200).to_string())]),
             product: Product::Standalone,
-            sts: false,
+            sts: Fact::Unknown,
+            wif: Fact::Unknown,
             offers: offers.collect(),
             acknowledged_gates: [].into(),
         }

@@ -1,8 +1,9 @@
 //! The same decisions as AppSRE's Advanced Upgrade Service, on random organisations that it really decided about.
 //!
-//! One difference is meant: where AUS comes to a version whose gate is closed it gives up on the cluster, and we look at the
-//! next lower version. With the cluster's offers cut off there, the decisions are the same to the minute; without, each
-//! difference is printed and follows from that.
+//! Two differences are meant. Where AUS comes to a version whose gate is closed it gives up on the cluster, and we look at the
+//! next lower version. And AUS passes over a gate whose label it does not know, which is `gate-unknown` here: with us it holds.
+//! Without that gate, and with the cluster's offers cut off at a closed one, the decisions are the same to the minute. With it,
+//! they are those of a fleet to which nothing behind `gate-unknown` is offered.
 //!
 //! The data is not part of this repository. Where `TOWPATH_REAL_DATA` names it these tests run; elsewhere each is listed as
 //! ignored.
@@ -21,7 +22,7 @@ use towpath_core::domain::fleet::{
     Binding, ClusterPolicy, ClusterState, FleetInput, FleetPolicy, Gate, Health, HoldCode, Minimum, Name, Offer,
     Organisation, Owner, Parallel, Pool, Product, Sector, SoakSum, Upgrade, UpgradeId, UpgradePolicy, UpgradeState,
 };
-use towpath_core::domain::{Arch, ClusterId, Fact, Pattern, Reason, Version};
+use towpath_core::domain::{Arch, ClusterId, Fact, Minor, Pattern, Reason, Version};
 use towpath_core::finding::Place;
 
 fn main() {
@@ -33,6 +34,7 @@ fn main() {
     let trials = vec![
         trial("aus_decisions::the_same_with_a_closed_gate_as_the_end", same_with_gates_final),
         trial("aus_decisions::every_difference_is_a_closed_gate", differences_are_gates),
+        trial("aus_decisions::gate_unknown_holds_and_changes_nothing_else", unknown_gate_holds),
         trial("aus_decisions::the_same_order", same_order),
         trial("aus_decisions::why_agrees_with_plan", why_agrees),
     ];
@@ -47,7 +49,7 @@ fn cases(path: &PathBuf) -> Result<Vec<Value>, Failed> {
 fn same_with_gates_final(cases: &[Value]) -> Result<(), Failed> {
     for case in cases {
         let now = time(&case["now"]);
-        let mut input = input(case);
+        let mut input = without_unknown_gate(input(case));
         let gated = gated(&dispatch(input.clone(), now).0, now);
         input.clusters.iter_mut().filter(|cluster| gated.contains(&cluster.name)).for_each(|c| c.offers = [].into());
         let ours = starts(&dispatch(input, now).1);
@@ -61,7 +63,7 @@ fn same_with_gates_final(cases: &[Value]) -> Result<(), Failed> {
 fn differences_are_gates(cases: &[Value]) -> Result<(), Failed> {
     for case in cases {
         let now = time(&case["now"]);
-        let (desk, decision) = dispatch(input(case), now);
+        let (desk, decision) = dispatch(without_unknown_gate(input(case)), now);
         let (ours, theirs, gated) = (starts(&decision), expected(case), gated(&desk, now));
         if ours == theirs {
             continue;
@@ -76,6 +78,43 @@ fn differences_are_gates(cases: &[Value]) -> Result<(), Failed> {
         writeln!(out, "case {}: {} goes below a closed gate (stated difference)", case["id"], names.join(", "))?;
     }
     Ok(())
+}
+
+/// The gate whose label AUS does not know.
+const UNKNOWN_GATE: &str = "api.openshift.com/gate-unknown";
+
+/// With `gate-unknown`, we decide as if nothing behind it were offered to clusters that have not acknowledged it.
+fn unknown_gate_holds(cases: &[Value]) -> Result<(), Failed> {
+    let mut different = 0;
+    for case in cases {
+        let (now, whole) = (time(&case["now"]), input(case));
+        let unknown: Vec<Gate> = whole.gates.iter().filter(|gate| &*gate.label == UNKNOWN_GATE).cloned().collect();
+        let mut cut_off = without_unknown_gate(whole.clone());
+        for cluster in &mut cut_off.clusters {
+            let from = Minor::of(&cluster.version);
+            let is_behind = |offer: &Offer| {
+                let to = Minor::of(&offer.version);
+                let closed = |gate: &Gate| !cluster.acknowledged_gates.contains(&gate.id);
+                from < to && unknown.iter().any(|gate| gate.before() == Some(to) && closed(gate))
+            };
+            cluster.offers = cluster.offers.iter().filter(|offer| !is_behind(offer)).cloned().collect();
+        }
+        let (ours, expected) = (starts(&dispatch(whole.clone(), now).1), starts(&dispatch(cut_off, now).1));
+        if ours != expected {
+            return Err(format!("case {}: {ours:?} is not {expected:?}", case["id"]).into());
+        }
+        different += usize::from(ours != starts(&dispatch(without_unknown_gate(whole), now).1));
+    }
+    writeln!(std::io::stdout().lock(), "{different} cases differ by {UNKNOWN_GATE} (stated difference)")?;
+    match different {
+        0 => Err("gate-unknown holds nothing in any case".into()),
+        _ => Ok(()),
+    }
+}
+
+fn without_unknown_gate(mut input: FleetInput) -> FleetInput {
+    input.gates.retain(|gate| &*gate.label != UNKNOWN_GATE);
+    input
 }
 
 fn same_order(cases: &[Value]) -> Result<(), Failed> {
@@ -219,7 +258,8 @@ fn state(case: &Value, cluster: &Value, now: Timestamp) -> ClusterState {
             true => Product::HostedControlPlane { pools: list(&cluster["node_pools"]).map(pool).collect() },
             false => Product::Standalone,
         },
-        sts: cluster["sts"].as_bool().unwrap(),
+        sts: Fact::Known(cluster["sts"].as_bool().unwrap()),
+        wif: Fact::Unknown,
         offers: list(&cluster["available_upgrades"]).map(|v| Offer { version: version(v), hold: None }).collect(),
         acknowledged_gates: list(&case["acked_gates"][text(&cluster["name"])]).map(name).collect(),
     }
@@ -238,6 +278,7 @@ fn policy(cluster: &Value) -> ClusterPolicy {
             blocked_versions: patterns(&cluster["blockedVersions"]),
             ..UpgradePolicy::default()
         },
+        left_alone: None,
         problems: Vec::new(),
         origin: Place::file("case"),
     }

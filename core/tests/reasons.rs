@@ -46,7 +46,7 @@ fn every_code_is_there_once() {
     let different: BTreeSet<&str> = all.iter().copied().collect();
     assert_eq!(different.len(), all.len());
     // As many as `help` has: whoever adds a reason adds an example.
-    assert_eq!(all.len(), 78);
+    assert_eq!(all.len(), 80);
 }
 
 /// What helps. A new reason does not compile without a line here.
@@ -147,6 +147,8 @@ fn help_of_fleet(reason: &FleetReason) -> &'static str {
         FleetReason::NameTaken { .. } => {
             "give the cluster a name of its own and a token for it (`towpath fleet token`), or list it"
         }
+        FleetReason::Refused { .. } => "settle what the API says; lower versions are tried meanwhile",
+        FleetReason::LeftAlone { .. } => "remove `disable` from the cluster's file",
     }
 }
 
@@ -209,7 +211,7 @@ fn fleet() -> Vec<Reason> {
         FleetReason::Disabled { organisation: "acme".into() },
         FleetReason::BlockedVersion { pattern: "-rc".into(), of_organisation: true },
         FleetReason::Pinned { pin: version("4.19.9") },
-        FleetReason::GateClosed { gate: "gate-1".into(), label: "api.openshift.com/gate-ocp".into() },
+        FleetReason::GateClosed { gate: "gate-1".into(), label: "api.openshift.com/gate-ocp".into(), unsure: None },
         FleetReason::NotApproved,
         FleetReason::Graph { code: "HardBlock".into(), sentence: "blocked for every cluster (b.yaml)".into() },
         FleetReason::Soak {
@@ -244,6 +246,15 @@ fn fleet() -> Vec<Reason> {
         FleetReason::Schedule { schedule: "0 9 * * 1-5".into(), next: Some(noon()) },
         FleetReason::NameDisputed { name: "shop".into(), other: "0f3a".into(), others: 1 },
         FleetReason::NameTaken { name: "shop".into(), by: "0f3a".into() },
+        FleetReason::Refused {
+            why: "missing version gate agreements for this cluster".into(),
+            times: 2,
+            until: noon(),
+        },
+        FleetReason::LeftAlone {
+            integration: "ocm-upgrade-scheduler".into(),
+            origin: Place::file("clusters/s1.yaml").at(7, 3),
+        },
     ];
     reasons.into_iter().map(|reason| Reason::Fleet(Box::new(reason))).collect()
 }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
 use jiff::Timestamp;
+use towpath_core::domain::Fact;
 use towpath_core::finding::{Finding, Place};
 use towpath_formats::cluster_list::{self, ClusterList, labels};
 use towpath_formats::{SourceFile, fleet_policy};
@@ -33,7 +34,8 @@ fn a_good_list() {
     assert_eq!((&*one.name, one.last_seen, one.version_since), ("1", now(), now()));
     let offers: Vec<String> = one.offers.iter().map(|offer| offer.version.to_string()).collect();
     assert_eq!(offers, ["4.12.2", "4.13.2"]);
-    assert!(!two.health.is_healthy() && two.sts && two.acknowledged_gates.contains("g"));
+    assert!(!two.health.is_healthy() && two.sts == Fact::Known(true) && two.acknowledged_gates.contains("g"));
+    assert_eq!((&two.wif, &one.sts), (&Fact::Unknown, &Fact::Unknown), "what is not said is not known");
     assert_eq!(list.upgrades[0].start_at.to_string(), "2026-05-12T02:00:00Z");
     assert_eq!(list.soak[0].seconds, 129_600);
     assert_eq!(list.inherited["o"].of_workload["web"].to_string(), "4.12.1");

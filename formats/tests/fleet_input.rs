@@ -174,8 +174,17 @@ fn any_sector() -> impl Strategy<Value = Sector> {
 
 fn any_organisation() -> impl Strategy<Value = Organisation> {
     let id = of("[a-z]{1,4}".prop_map(|id| ClusterId::new(&id).expect("good")));
-    let cluster = (any_name(), id, any_policy(), vec(any_finding(), 0..2), any_place())
-        .prop_map(|(name, id, policy, problems, origin)| ClusterPolicy { name, id, policy, problems, origin });
+    let left_alone = of((any_name(), any_place()).prop_map(|(integration, origin)| LeftAlone { integration, origin }));
+    let cluster = (any_name(), id, any_policy(), left_alone, vec(any_finding(), 0..2), any_place()).prop_map(
+        |(name, id, policy, left_alone, problems, origin)| ClusterPolicy {
+            name,
+            id,
+            policy,
+            left_alone,
+            problems,
+            origin,
+        },
+    );
     let default = (any_name(), any_labels(), any_policy(), vec(any_finding(), 0..2), any_place()).prop_map(
         |(name, match_labels, policy, problems, origin)| PolicyDefault { name, match_labels, policy, problems, origin },
     );
@@ -216,8 +225,8 @@ fn any_cluster() -> impl Strategy<Value = ClusterState> {
     let who = ("[a-z]{1,3}", any_name(), any_name());
     let what = (any_version(), of(any_version()), any_time(), any_time(), health);
     let about = (any::<bool>(), select(vec!["amd64", "arm64"]), of(select(vec!["AWS", "azure"])), any_labels());
-    (who, what, about, product, any::<bool>(), any_offers(), names()).prop_map(
-        |((id, name, organisation), what, about, product, sts, offers, acknowledged_gates)| {
+    (who, what, about, product, (of(any::<bool>()), of(any::<bool>())), any_offers(), names()).prop_map(
+        |((id, name, organisation), what, about, product, (sts, wif), offers, acknowledged_gates)| {
             let (version, going_to, version_since, last_seen, health) = what;
             let (channel, arch, platform, labels) = about;
             ClusterState {
@@ -235,7 +244,8 @@ fn any_cluster() -> impl Strategy<Value = ClusterState> {
                 platform: Fact::from(platform.and_then(Platform::new)),
                 labels,
                 product,
-                sts,
+                sts: sts.into(),
+                wif: wif.into(),
                 offers,
                 acknowledged_gates,
             }

@@ -219,6 +219,38 @@ fn organisations_that_are_switched_off() {
 }
 
 #[test]
+fn a_cluster_whose_file_disables_the_scheduler_is_left_alone() {
+    let left_alone = |disable: &str| {
+        let text = format!("{CLUSTER}disable: {disable}\n");
+        let read = read_all(&[("ocm/one.yml", ORGANISATION), ("c/prod-2.yml", &text)]);
+        let clusters = &read.policy.organisations["org-1"].clusters;
+        let entry = clusters.iter().find(|entry| &*entry.name == "prod-2").expect("it is there");
+        let left = entry.left_alone.as_ref().map(|left| (left.integration.to_string(), left.origin.to_string()));
+        (left, entry.problems.len())
+    };
+    for name in ["ocm-upgrade-scheduler", "ocm-upgrade-scheduler-org", "advanced-upgrade-scheduler", "aus-cluster"] {
+        let (left, problems) = left_alone(&format!("{{integrations: [ocm-clusters, {name}]}}"));
+        assert_eq!((left.expect("left alone").0.as_str(), problems), (name, 0));
+    }
+    let (left, _) = left_alone("{integrations: [ocm-upgrade-scheduler]}");
+    assert!(left.is_some_and(|(_, place)| place.starts_with("c/prod-2.yml:")));
+    assert_eq!(left_alone("{integrations: [ocm-clusters]}"), (None, 0));
+    assert_eq!(left_alone("{}"), (None, 0));
+    assert_eq!(left_alone("[ocm-upgrade-scheduler]"), (None, 1), "what is not understood holds the cluster back");
+}
+
+#[test]
+fn files_in_folders_are_part_and_those_of_tools_are_not() {
+    for path in ["a.yaml", "a.yml", "a.json", "teams/", "teams/a/", "teams/a/b.yaml"] {
+        assert!(fleet_policy::is_part(path), "{path}");
+    }
+    for path in ["README.md", ".git/", ".git/x.yaml", "teams/.x/", "teams/.x/a.yaml", ".a.yaml", "lost+found/", "yaml"]
+    {
+        assert!(!fleet_policy::is_part(path), "{path}");
+    }
+}
+
+#[test]
 fn version_data_is_inherited_where_both_sides_say_so() {
     let organisation = |id: &str, rest: &str| format!("name: n-{id}\norgId: {id}\n{rest}");
     let one = organisation("a", "inheritVersionData: [{name: n-b}, {orgId: c}, d]\n");

@@ -200,6 +200,11 @@ impl OcmError {
         }
     }
 
+    /// Whether the API understood what was asked and will not do it.
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, Self::Refused { .. })
+    }
+
     /// Whether the same read may well succeed in a moment.
     pub(crate) fn is_passing(&self) -> bool {
         match self {

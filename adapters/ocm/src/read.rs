@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use towpath_core::domain::fleet::{
     Binding, ClusterState, Gate, Health, Labels, Name, Offer, Owner, Pool, Product, Upgrade, UpgradeId, UpgradeState,
 };
-use towpath_core::domain::{Arch, ChannelName, ClusterId, Platform, Version};
+use towpath_core::domain::{Arch, ChannelName, ClusterId, Minor, Platform, Version};
 use towpath_core::finding::{Finding, Place};
 
 use crate::policies::Policy;
@@ -99,7 +99,9 @@ fn understand(
             true => Product::HostedControlPlane { pools: Vec::new() },
             false => Product::Standalone,
         },
-        sts: wire.aws.and_then(|aws| aws.sts?.enabled).unwrap_or(false),
+        // What the API does not say is not known; a gate that asks for it holds.
+        sts: wire.aws.and_then(|aws| aws.sts?.enabled).into(),
+        wif: wire.gcp.and_then(|gcp| Some(gcp.authentication?.kind? == "WifConfig")).into(),
         offers: offers.into(),
         acknowledged_gates: BTreeSet::new(),
     };
@@ -153,7 +155,8 @@ pub(crate) fn pool(wire: wire::NodePool) -> Result<Pool, String> {
 /// Reads a gate.
 pub(crate) fn gate(wire: wire::VersionGate) -> Result<Gate, String> {
     let id = text(wire.id).ok_or("it has no id")?;
-    let version_prefix = text(wire.version_raw_id_prefix).ok_or("it has no version_raw_id_prefix")?;
+    // Without one it stands before every minor version.
+    let version_prefix = text(wire.version_raw_id_prefix).unwrap_or_default();
     // Older answers have no label, but tell whom it is for.
     let label = text(wire.label).unwrap_or_else(|| match wire.sts_only {
         Some(true) => "api.openshift.com/gate-sts".to_owned(),
@@ -174,8 +177,8 @@ pub(crate) fn subscription(wire: wire::Subscription) -> Option<Subscription> {
 /// Whether agreements of this cluster matter now: it is offered a minor version with a gate before it.
 pub(crate) fn has_gate_ahead(cluster: &ClusterState, gates: &[Gate]) -> bool {
     cluster.offers.iter().filter(|offer| !offer.version.same_minor(&cluster.version)).any(|offer| {
-        let minor = format!("{}.{}", offer.version.major(), offer.version.minor());
-        gates.iter().any(|gate| *gate.version_prefix == *minor)
+        let minor = Minor::of(&offer.version);
+        gates.iter().any(|gate| gate.before().is_none_or(|before| before == minor))
     })
 }
 

@@ -42,12 +42,24 @@ pub(crate) struct Cluster {
     pub(crate) version: Option<Version>,
     pub(crate) hypershift: Option<Switch>,
     pub(crate) aws: Option<Aws>,
+    pub(crate) gcp: Option<Gcp>,
     pub(crate) multi_arch_enabled: Option<bool>,
 }
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Aws {
     pub(crate) sts: Option<Switch>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Gcp {
+    pub(crate) authentication: Option<GcpAuthentication>,
+}
+
+/// `kind` is `WifConfig` where the cluster uses Workload Identity Federation.
+#[derive(Debug, Deserialize)]
+pub(crate) struct GcpAuthentication {
+    pub(crate) kind: Option<String>,
 }
 
 /// `id` is `openshift-v4.14.1-candidate` where `raw_id` is `4.14.1`.

@@ -27,7 +27,7 @@ async fn a_cluster_as_it_is_told() {
     assert_eq!((a.id.as_str(), &*a.name, &*a.organisation), ("uuid-a", "a", "org-1"));
     assert_eq!((a.version.to_string(), a.channel.as_ref().unwrap().as_str()), ("4.12.1".to_owned(), "stable-4.12"));
     assert_eq!((a.version_since, a.last_seen, &a.health), (now(), now(), &Health::Healthy));
-    assert_eq!((a.arch.as_str(), a.sts, &a.product), ("amd64", true, &Product::Standalone));
+    assert_eq!((a.arch.as_str(), &a.sts, &a.product), ("amd64", &Fact::Known(true), &Product::Standalone));
     assert!(matches!(&a.platform, Fact::Known(platform) if platform.is_named("AWS")));
     assert_eq!(a.labels["sre-capabilities.aus.workloads"], "web");
     let offers: Vec<_> = a.offers.iter().map(|offer| (offer.version.to_string(), offer.hold.is_none())).collect();
@@ -36,6 +36,32 @@ async fn a_cluster_as_it_is_told() {
     assert_eq!(fleet.organisations["org-1"].len(), 1);
     assert_eq!(fleet.organisations["org-1"]["sre-capabilities.aus.blocked-versions"], "rc");
     assert_eq!((findings(&fleet), fleet.upgrades.len()), (String::new(), 0));
+}
+
+#[tokio::test]
+async fn what_the_api_does_not_say_of_sts_and_wif_is_not_known() {
+    let world = world();
+    let told = |name: &str, aws: Value, gcp: Value| {
+        let mut told = cluster(name, "4.12.1", &[]);
+        (told["aws"], told["gcp"]) = (aws, gcp);
+        world.double.add("org", &[], told);
+    };
+    told("a", json!({"sts": {"enabled": false}}), Value::Null);
+    told("b", json!({}), Value::Null);
+    told("c", Value::Null, json!({"authentication": {"kind": "WifConfig", "id": "w"}}));
+    told("d", Value::Null, json!({"authentication": {"kind": "ServiceAccount"}}));
+    told("e", Value::Null, json!({"project_id": "p"}));
+    let fleet = world.fleet().await.unwrap();
+    let facts: Vec<_> = fleet.clusters.iter().map(|cluster| (cluster.sts.clone(), cluster.wif.clone())).collect();
+    let (yes, no, unknown) = (Fact::Known(true), Fact::Known(false), Fact::Unknown);
+    let expected = [
+        (no.clone(), unknown.clone()),
+        (unknown.clone(), unknown.clone()),
+        (unknown.clone(), yes),
+        (unknown.clone(), no),
+        (unknown.clone(), unknown),
+    ];
+    assert_eq!(facts, expected);
 }
 
 #[tokio::test]

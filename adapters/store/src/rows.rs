@@ -33,8 +33,13 @@ pub(crate) struct Facts {
     /// The node pools of a hosted control plane.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pools: Option<Vec<(String, String)>>,
-    #[serde(default)]
+    /// As it was written when nobody told "no" from "not known": only `true` means something.
+    #[serde(default, skip_serializing)]
     sts: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    uses_sts: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    uses_wif: Option<bool>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     gates: Vec<String>,
 }
@@ -60,9 +65,18 @@ impl Facts {
                     Some(pools.iter().map(|pool| (pool.id.to_string(), pool.version.to_string())).collect())
                 }
             },
-            sts: state.sts,
+            sts: false,
+            uses_sts: known(&state.sts),
+            uses_wif: known(&state.wif),
             gates: state.acknowledged_gates.iter().map(|gate| gate.to_string()).collect(),
         }
+    }
+}
+
+fn known(fact: &Fact<bool>) -> Option<bool> {
+    match fact {
+        Fact::Known(value) => Some(*value),
+        Fact::Unknown => None,
     }
 }
 
@@ -107,7 +121,8 @@ pub(crate) fn cluster(row: &AnyRow, names: &mut Interner) -> Result<ClusterState
                     .collect::<Result<_>>()?,
             },
         },
-        sts: facts.sts,
+        sts: facts.uses_sts.or(facts.sts.then_some(true)).into(),
+        wif: facts.uses_wif.into(),
         offers: [].into(),
         acknowledged_gates: facts.gates.iter().map(|gate| names.name(gate)).collect(),
     })

@@ -84,6 +84,8 @@ const BOUNDS: &[&str] = &[
     "CREATE VIEW soak_times AS SELECT cluster, version, nanoseconds FROM bound_spans \
      UNION ALL SELECT cluster, version, nanoseconds FROM soak_sums",
     "CREATE INDEX spans_until ON spans (until_at)",
+    // What an API refused is looked for in every pass, by its time.
+    "CREATE INDEX upgrades_refused ON upgrades (changed_at) WHERE state = 'refused'",
     // The last entry of a chain that is no longer there.
     "CREATE TABLE checkpoints (name KEY PRIMARY KEY, seq BIGINT NOT NULL, hash BLOB NOT NULL, at BIGINT NOT NULL)",
 ];

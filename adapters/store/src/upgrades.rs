@@ -13,6 +13,9 @@ use crate::{Lease, Result, Store, StoreError, bounded};
 /// The most upgrades that are read as recent.
 const MAX_RECENT: u32 = 10_000;
 
+/// The most refusals that are remembered at once.
+const MAX_REFUSALS: u32 = 100_000;
+
 /// Which upgrades to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Which {
@@ -62,9 +65,19 @@ impl Store {
         rows.iter().map(rows::upgrade).collect()
     }
 
+    /// Upgrades that were refused since then; the newest, if there are too many to remember.
+    pub async fn refusals(&self, since: Timestamp) -> Result<Vec<Upgrade>> {
+        let text = format!(
+            "SELECT {UPGRADE} FROM upgrades WHERE state = 'refused' AND changed_at > $1 ORDER BY id DESC LIMIT {MAX_REFUSALS}"
+        );
+        let query = sqlx::query(AssertSqlSafe(text)).bind(nanoseconds(since)?);
+        let rows = query.fetch_all(&self.inner.reader).await?;
+        rows.iter().rev().map(rows::upgrade).collect()
+    }
+
     /// Changes the state of an upgrade that is in the expected one; whether it was. What ends gives its locks back.
     ///
-    /// A failure counts on from those before it of the same cluster and version; success starts again at none.
+    /// A failure or a refusal counts on from those before it of the same cluster and version; success starts again at none.
     pub async fn transition(
         &self,
         lease: &Lease,
@@ -74,9 +87,9 @@ impl Store {
         at: Timestamp,
         note: Option<&str>,
     ) -> Result<bool> {
-        use UpgradeState::{Cancelled, Failed, Finished, Planned, Started};
+        use UpgradeState::{Cancelled, Failed, Finished, Planned, Refused, Started};
         match (expected, to) {
-            (Planned, Started | Finished | Failed | Cancelled) | (Started, Finished | Failed) => {}
+            (Planned, Started | Finished | Failed | Cancelled | Refused) | (Started, Finished | Failed) => {}
             _ => {
                 let (from, to) = (expected.code(), to.code());
                 return Err(StoreError::Bad(format!("an upgrade that is {from} cannot become {to}")));
@@ -88,7 +101,7 @@ impl Store {
             let mut tx = self.act(lease).await?;
             lock_starts(&mut tx).await?;
             let failures = match to {
-                Failed => "failures + 1",
+                Failed | Refused => "failures + 1",
                 Finished => "0",
                 _ => "failures",
             };

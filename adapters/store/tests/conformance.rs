@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 use support::*;
+use towpath_core::domain::Fact;
 use towpath_core::domain::fleet::{Approval, Owner, Upgrade, UpgradeId, UpgradeState};
 use towpath_store::{
     Backend, ChangeMark, Claimed, InputPart, Lease, Lock, Need, Recorded, Refusal, Store, StoreError, Which,
@@ -285,6 +286,49 @@ fn an_upgrade_from_plan_to_end() {
         assert_eq!((recent.len(), recent[0].id > recent[1].id), (2, true));
         assert_eq!(store.upgrade(UpgradeId(999)).await.unwrap(), None);
         assert_eq!(store.check().await.unwrap(), [""; 0]);
+    });
+}
+
+#[test]
+fn refusals_are_remembered_and_are_no_failures() {
+    both(async |place| {
+        let (store, lease) = fleet(place).await;
+        for (hour, failures) in [(1, 1), (2, 2)] {
+            let claimed = store.claim(&lease, &[claim("a", "4.9.1", "4.9.2", &["prod"])], at(hour)).await.unwrap();
+            let [Claimed::Started(id)] = claimed[..] else { panic!("{claimed:?}") };
+            let (planned, refused) = (UpgradeState::Planned, UpgradeState::Refused);
+            assert!(store.transition(&lease, id, planned, refused, at(hour), Some("a gate")).await.unwrap());
+            let kept = store.upgrade(id).await.unwrap().unwrap();
+            assert_eq!((kept.state, kept.failures, kept.note.as_deref()), (refused, failures, Some("a gate")));
+        }
+        let since = async |hour| {
+            let refusals = store.refusals(at(hour)).await.unwrap();
+            refusals.iter().map(|upgrade| upgrade.failures).collect::<Vec<_>>()
+        };
+        assert_eq!((since(0).await, since(1).await, since(2).await), (vec![1, 2], vec![2], vec![]));
+        assert_eq!(store.newest_failures().await.unwrap(), []);
+        assert_eq!(store.upgrades(&Which::Active).await.unwrap(), []);
+        assert_eq!(store.check().await.unwrap(), [""; 0]);
+    });
+}
+
+#[test]
+fn a_store_of_before_does_not_know_who_uses_no_sts() {
+    both(async |place| {
+        let store = place.open().await;
+        store.record(&[seen("a", "4.9.1", 0), seen("b", "4.9.1", 0)], TWO_HOURS).await.unwrap();
+        store.close().await;
+        for (id, sts) in [("a", "false"), ("b", "true")] {
+            let facts = format!("{{\"arch\": \"amd64\", \"sts\": {sts}}}");
+            place.tamper(&format!("UPDATE clusters SET facts = '{facts}' WHERE id = '{id}'")).await;
+        }
+        place.tamper("DROP INDEX upgrades_refused").await;
+        place.tamper("UPDATE towpath_schema SET version = 2").await;
+        let store = place.open().await;
+        let clusters = store.clusters().await.unwrap();
+        let sts: Vec<&Fact<bool>> = clusters.iter().map(|stored| &stored.state.sts).collect();
+        assert_eq!(sts, [&Fact::Unknown, &Fact::Known(true)]);
+        assert_eq!(store.refusals(at(0)).await.unwrap(), []);
     });
 }
 

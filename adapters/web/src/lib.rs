@@ -389,7 +389,7 @@ impl Service {
                 return Err(Later::Fleet);
             }
             "/livez" if get => operations::liveness(),
-            "/readyz" if get => operations::readiness(self),
+            "/readyz" if get => operations::readiness(self, &request.headers),
             "/metrics" if get => return Err(Later::Metrics(fleet::sight(self, &request.headers))),
             graph::PATH
             | graph::PATH_V1

@@ -1,7 +1,10 @@
 //! For those on call: alive, ready and why not, metrics.
 
-use http::{HeaderValue, Response, StatusCode, header};
+use std::collections::BTreeMap;
+
+use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use serde_json::json;
+use towpath_core::finding::Finding;
 use towpath_formats::fleet_json;
 
 use crate::body::{self, AnswerBody};
@@ -17,7 +20,7 @@ pub(crate) fn liveness() -> Response<AnswerBody> {
 }
 
 /// Ready as soon as there is a graph to serve, and until the service is told to stop; a reload that failed since is shown, and does not take that away.
-pub(crate) fn readiness(service: &Service) -> Response<AnswerBody> {
+pub(crate) fn readiness(service: &Service, headers: &HeaderMap) -> Response<AnswerBody> {
     let snapshot = service.snapshot();
     let reload = service.reload.load();
     let graph = snapshot.as_ref().map(|snapshot| {
@@ -46,13 +49,13 @@ pub(crate) fn readiness(service: &Service) -> Response<AnswerBody> {
         "sources": sources::told(health, service.now()),
         "signatures": signatures::told(service.signatures.load().as_deref(), service.now()),
         "lastReload": last_reload(&reload),
-        "fleet": fleet_health(service),
+        "fleet": fleet_health(service, headers),
     });
     body::json(status, format!("{text:#}\n"))
 }
 
 /// Shown, and no more: graphs are served whatever becomes of the fleet.
-fn fleet_health(service: &Service) -> serde_json::Value {
+fn fleet_health(service: &Service, headers: &HeaderMap) -> serde_json::Value {
     let health = service.fleet_health.load();
     match (service.fleet.load().is_some(), &*health) {
         (false, _) => json!({"configured": false}),
@@ -64,8 +67,26 @@ fn fleet_health(service: &Service) -> serde_json::Value {
             "checkedAt": health.checked_at.to_string(),
             "lastPass": health.last_pass.map(|at| at.to_string()),
             "isScheduler": health.is_scheduler,
+            "findings": findings(&health.findings, fleet::sight(service, headers) == fleet::Sight::Whole),
         }),
     }
+}
+
+/// How many findings there are of each kind; and the first of them, with the names that stand in them, to those who may read
+/// the fleet.
+fn findings(findings: &[Finding], may_read: bool) -> serde_json::Value {
+    let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
+    for finding in findings {
+        *kinds.entry(finding.code).or_default() += 1;
+    }
+    let errors = findings.iter().filter(|finding| finding.is_error()).count();
+    let mut told = json!({"errors": errors, "warnings": findings.len() - errors, "kinds": kinds});
+    if may_read {
+        let shown = &findings[..findings.len().min(MAX_FINDINGS)];
+        told["shown"] = fleet_json::findings(shown);
+        told["leftOut"] = json!(findings.len() - shown.len());
+    }
+    told
 }
 
 fn word(has_graph: bool, reload: &Reload) -> &'static str {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context, anyhow};
 use jiff::Timestamp;
 use towpath_core::decide::{Ledger, OfferBook, Tenure};
+use towpath_core::domain::fleet::upgrade::REFUSAL_MEMORY;
 use towpath_core::domain::fleet::{Approval, ClusterState, FleetInput, FleetPolicy, Pause, UnknownClusters, Upgrade};
 use towpath_core::domain::{ClusterId, Graph};
 use towpath_core::finding::{Finding, Place};
@@ -20,7 +21,7 @@ use crate::example;
 
 /// The policy files, and the list of clusters beside them, read again and again.
 pub(crate) struct Files {
-    policy: Option<Directory>,
+    policy: Option<(PathBuf, Directory)>,
     list: Option<PathBuf>,
     /// The newest bytes of each file that could be read, so that one that breaks keeps its last meaning.
     last_good: BTreeMap<String, SourceFile>,
@@ -45,6 +46,8 @@ pub(crate) struct Raw {
     read: PolicyRead,
     pub(crate) list: ClusterList,
     findings: Vec<Finding>,
+    /// Where the policy files are looked for.
+    directory: Option<Place>,
 }
 
 impl Default for Read {
@@ -83,6 +86,11 @@ impl Raw {
             false => UnknownClusters::in_force(unknown_clusters, &policy),
         };
         self.findings.extend(of_policy);
+        if let (true, Some(directory)) = (policy.organisations.is_empty(), self.directory) {
+            let problem = "no file in this directory is a policy, so no cluster has one";
+            let remedy = "put an organisation's file (`orgId: …`) there, or correct --fleet";
+            self.findings.push(Finding::error("no-policy", directory, problem, remedy));
+        }
         self.findings.sort();
         self.findings.dedup();
         Read {
@@ -110,7 +118,7 @@ pub(crate) struct Known {
 impl Files {
     /// Files on disk.
     pub(crate) fn new(policy: &Path, list: Option<&Path>) -> Self {
-        let policy = Some(Directory::new(policy, fleet_policy::is_part));
+        let policy = Some((policy.to_owned(), Directory::new(policy, fleet_policy::is_part)));
         Self { policy, list: list.map(Path::to_owned), last_good: BTreeMap::new() }
     }
 
@@ -129,7 +137,7 @@ impl Files {
     pub(crate) fn read_raw(&mut self, now: Timestamp) -> Result<Raw, Finding> {
         let (files, list) = match &mut self.policy {
             None => (vec![example::fleet_policy()], Some(example::clusters())),
-            Some(directory) => (directory.read()?, self.list.as_deref().map(list_file).transpose()?),
+            Some((_, directory)) => (directory.read()?, self.list.as_deref().map(list_file).transpose()?),
         };
         let mut read = fleet_policy::read(&files);
         if !read.unreadable.is_empty() {
@@ -145,7 +153,8 @@ impl Files {
             Some(file) => cluster_list::read(&Place::file(file.path.as_str()), &file.bytes, now),
             None => (ClusterList::default(), Vec::new()),
         };
-        Ok(Raw { read, list, findings })
+        let directory = self.policy.as_ref().map(|(path, _)| Place::file(path.display().to_string()));
+        Ok(Raw { read, list, findings, directory })
     }
 
     /// Reads again with broken files as they were when they were last good.
@@ -168,7 +177,7 @@ fn list_file(path: &Path) -> Result<SourceFile, Finding> {
 
 impl Known {
     /// Everything that the store knows now.
-    pub(crate) async fn read(store: &Store) -> anyhow::Result<Self> {
+    pub(crate) async fn read(store: &Store, now: Timestamp) -> anyhow::Result<Self> {
         let mut known = Self::default();
         for stored in store.clusters().await? {
             known.note(stored);
@@ -180,14 +189,17 @@ impl Known {
         for (cluster, version, seconds) in store.soak_totals().await? {
             known.ledger.set(&cluster, &version, seconds);
         }
-        known.read_small(store).await?;
+        known.read_small(store, now).await?;
         Ok(known)
     }
 
     /// What is small enough to be read in every pass.
-    pub(crate) async fn read_small(&mut self, store: &Store) -> anyhow::Result<()> {
+    pub(crate) async fn read_small(&mut self, store: &Store, now: Timestamp) -> anyhow::Result<()> {
         self.upgrades = store.upgrades(&Which::Active).await?;
         self.upgrades.extend(store.newest_failures().await?);
+        if let Ok(since) = now.checked_sub(REFUSAL_MEMORY) {
+            self.upgrades.extend(store.refusals(since).await?);
+        }
         self.approvals = store.approvals().await?;
         self.pauses = store.pauses().await?;
         Ok(())

@@ -61,7 +61,8 @@ impl Link {
         Ok(())
     }
 
-    /// Schedules plans of ours that the API does not have. One that it does not take has failed.
+    /// Schedules plans of ours that the API does not have. One that it refuses is kept as refused, and one that it could not be
+    /// asked for has failed; what follows from either is the core's to say.
     pub(crate) async fn schedule(
         &self,
         store: &Store,
@@ -77,13 +78,15 @@ impl Link {
             }
             let gates = gates.get(&upgrade.id).map_or(&[][..], Vec::as_slice);
             let created = match self.handles.get(&upgrade.cluster) {
-                Some(handle) => self.create(handle, upgrade, gates).await.map_err(|error| error.to_string()),
-                None => Err("the API does not know the cluster".to_owned()),
+                Some(handle) => self.create(handle, upgrade, gates).await.map_err(|error| {
+                    let ended = if error.is_refusal() { upgrade.after_refusal() } else { UpgradeState::Failed };
+                    (ended, error.to_string())
+                }),
+                None => Err((UpgradeState::Failed, "the API does not know the cluster".to_owned())),
             };
-            if let Err(problem) = created {
+            if let Err((ended, problem)) = created {
                 tracing::error!(upgrade = upgrade.id.0, problem, "an upgrade could not be scheduled");
-                let failed = UpgradeState::Failed;
-                store.transition(lease, upgrade.id, upgrade.state, failed, now, Some(&problem)).await?;
+                store.transition(lease, upgrade.id, upgrade.state, ended, now, Some(&problem)).await?;
             }
         }
         Ok(())
@@ -92,7 +95,11 @@ impl Link {
     async fn create(&self, handle: &ClusterRef, upgrade: &Upgrade, gates: &[Name]) -> Result<(), OcmError> {
         if upgrade.pool.is_none() {
             for gate in gates {
-                self.ocm.agree(handle, gate).await?;
+                match self.ocm.agree(handle, gate).await {
+                    // It may not concern the cluster. If it does, the API refuses the upgrade and says so.
+                    Err(error) if error.is_refusal() => tracing::warn!(gate = &**gate, "{error}"),
+                    agreed => drop(agreed?),
+                }
             }
         }
         self.ocm.create(handle, upgrade.pool.as_deref(), &upgrade.to, upgrade.start_at).await.map(drop)

@@ -22,8 +22,8 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
-use towpath_core::decide::{Decision, Desk};
-use towpath_core::domain::fleet::{AgentUpdate, ClusterState, FleetInput, name_findings};
+use towpath_core::decide::{COVERAGE_CODES, Decision, Desk, coverage};
+use towpath_core::domain::fleet::{AgentUpdate, ClusterState, FleetInput};
 use towpath_core::domain::{Graph, Version};
 use towpath_core::finding::Finding;
 use towpath_formats::fleet_json;
@@ -41,6 +41,9 @@ pub(crate) const DEFAULT_STORE: &str = "sqlite:towpath.db";
 
 /// How long a command waits for its store to close.
 const CLOSING: Duration = Duration::from_secs(10);
+
+/// So many findings are said beside an answer.
+const MAX_WARNINGS: usize = 10;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Fleet {
@@ -264,14 +267,16 @@ impl Look {
         let mut files = files(&settings);
         let read = files.read(now).map_err(|finding| anyhow::anyhow!("{finding}"))?;
         let known = match self.store_at_hand(&settings) {
-            Some(address) => Known::read(&*open(address).await?).await?,
+            Some(address) => Known::read(&*open(address).await?, now).await?,
             None => Known::default(),
         };
         let graph = facts::graph(&settings, now)?;
         let input = facts::input(&read, &known, graph.as_ref(), now);
         let mut desk = Desk::new(input.clone());
         let decision = desk.pass(now);
-        let findings = read.findings.into_iter().chain(name_findings(&input.clusters)).collect();
+        let mut findings = read.findings;
+        findings.extend(coverage(&input.policy, &input.clusters));
+        findings.sort();
         Ok(Picture { desk, decision, input, graph, findings })
     }
 
@@ -332,7 +337,7 @@ pub(crate) fn execute(command: Fleet) -> anyhow::Result<ExitCode> {
 
 async fn answer(command: Fleet) -> anyhow::Result<ExitCode> {
     match command {
-        Fleet::Lint(look) => lint(&look),
+        Fleet::Lint(look) => lint(&look).await,
         Fleet::Plan(look) => {
             let (picture, filter) = (look.picture().await?, look.filter()?);
             warn(&picture.findings)?;
@@ -408,10 +413,17 @@ async fn answer(command: Fleet) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn lint(look: &Look) -> anyhow::Result<ExitCode> {
+async fn lint(look: &Look) -> anyhow::Result<ExitCode> {
     let settings = look.settings()?;
     let now = settings.now.unwrap_or_else(Timestamp::now);
-    let read = files(&settings).read(now).map_err(|finding| anyhow::anyhow!("{finding}"))?;
+    let mut read = files(&settings).read(now).map_err(|finding| anyhow::anyhow!("{finding}"))?;
+    let known = match look.store_at_hand(&settings) {
+        Some(url) => Known::read(&open(&url).await?, now).await?,
+        None => Known::default(),
+    };
+    let input = facts::input(&read, &known, None, now);
+    read.findings.extend(coverage(&input.policy, &input.clusters));
+    read.findings.sort();
     let errors = read.findings.iter().filter(|finding| finding.is_error()).count();
     let summary = || {
         let organisations = read.policy.organisations.len();
@@ -425,10 +437,16 @@ fn lint(look: &Look) -> anyhow::Result<ExitCode> {
     Ok(if errors > 0 { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
-/// What is wrong with the files is said beside the answer.
+/// What is wrong with the files, and whom no policy finds, is said beside the answer.
 fn warn(findings: &[Finding]) -> anyhow::Result<()> {
-    let errors: Vec<Finding> = findings.iter().filter(|finding| finding.is_error()).take(10).cloned().collect();
-    Ok(write!(std::io::stderr(), "{}", text::findings(&errors))?)
+    let counts = |finding: &&Finding| finding.is_error() || COVERAGE_CODES.contains(&finding.code);
+    let all: Vec<Finding> = findings.iter().filter(counts).cloned().collect();
+    let (first, rest) = all.split_at(all.len().min(MAX_WARNINGS));
+    let mut told = text::findings(first);
+    if !rest.is_empty() {
+        told.push_str(&format!("… and {} more; `towpath fleet lint` shows them\n", rest.len()));
+    }
+    Ok(write!(std::io::stderr(), "{told}")?)
 }
 
 fn show(

@@ -151,7 +151,8 @@ async fn open_at_last(address: &StoreAddress, service: &Service, clock: &Clock) 
             Ok(store) => return store,
             Err(error) => {
                 tracing::error!(%error, "the store cannot be opened; nothing starts until it can");
-                health(service, clock(), Some(error.to_string()), None, false);
+                let problem = Some(error.to_string());
+                service.fleet_health(health(clock(), problem, None));
                 tokio::time::sleep(wait).await;
                 wait = (wait * 2).min(Duration::from_secs(30));
             }
@@ -180,7 +181,9 @@ async fn pass_until(mut scheduler: Scheduler, service: &Service, clock: &Clock, 
                 tell(&outcome);
                 last_pass = Some(now);
                 decisions += 1;
-                health(service, clock(), None, last_pass, outcome.is_scheduler);
+                let findings = scheduler.findings();
+                let is_scheduler = outcome.is_scheduler;
+                service.fleet_health(FleetHealth { findings, is_scheduler, ..health(clock(), None, last_pass) });
                 if let Some(published) = scheduler.board.published() {
                     let published = published.read().unwrap_or_else(PoisonError::into_inner);
                     tokio::task::block_in_place(|| {
@@ -194,7 +197,9 @@ async fn pass_until(mut scheduler: Scheduler, service: &Service, clock: &Clock, 
             Err(error) => {
                 service.enrolment().fleet_is_unread();
                 tracing::error!("a pass could not be made; nothing starts: {error:#}");
-                health(service, clock(), Some(format!("{error:#}")), last_pass, false);
+                let findings = scheduler.findings();
+                let problem = Some(format!("{error:#}"));
+                service.fleet_health(FleetHealth { findings, ..health(clock(), problem, last_pass) });
                 told.is_scheduler = false;
                 service.fleet_metrics(Arc::new(told.clone()));
             }
@@ -202,14 +207,8 @@ async fn pass_until(mut scheduler: Scheduler, service: &Service, clock: &Clock, 
     }
 }
 
-fn health(
-    service: &Service,
-    now: Timestamp,
-    problem: Option<String>,
-    last_pass: Option<Timestamp>,
-    is_scheduler: bool,
-) {
-    service.fleet_health(FleetHealth { store_problem: problem, checked_at: now, last_pass, is_scheduler });
+fn health(now: Timestamp, store_problem: Option<String>, last_pass: Option<Timestamp>) -> FleetHealth {
+    FleetHealth { store_problem, checked_at: now, last_pass, is_scheduler: false, findings: Vec::new() }
 }
 
 /// What each managed cluster may take now: where its upgrade goes that has started. A cluster whose organisation's policy is not

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use jiff::{SignedDuration, Timestamp};
-use towpath_core::decide::{Decision, Desk, OfferBook, Start, oldest_needed, sector_key};
+use towpath_core::decide::{Decision, Desk, OfferBook, Start, coverage, oldest_needed, sector_key};
 use towpath_core::domain::ClusterId;
-use towpath_core::domain::fleet::{FleetInput, Name, Upgrade, UpgradeId, UpgradeState, name_findings};
+use towpath_core::domain::fleet::{FleetInput, Name, Upgrade, UpgradeId, UpgradeState};
 use towpath_core::finding::Finding;
 use towpath_formats::{fleet_input, fleet_json};
 use towpath_store::{ChangeMark, Claim, Claimed, InputPart, Lease, Lock, Need, Reported, Retention, Store};
@@ -45,6 +45,8 @@ pub(crate) struct Scheduler {
     graph: GraphSource,
     link: Option<Link>,
     read: Read,
+    /// What is odd about whom the policies select.
+    coverage: Vec<Finding>,
     known: Known,
     mark: ChangeMark,
     /// What the desk was made of: the graph, and when.
@@ -52,8 +54,6 @@ pub(crate) struct Scheduler {
     lease: Option<Lease>,
     /// When it was last looked for what nobody needs any more.
     pruned: Option<Instant>,
-    /// What was last said about names that more than one cluster has.
-    names: Vec<Finding>,
 }
 
 impl Scheduler {
@@ -76,12 +76,12 @@ impl Scheduler {
             graph,
             link,
             read: Read::default(),
+            coverage: Vec::new(),
             known: Known::default(),
             mark: ChangeMark::default(),
             made_of: None,
             lease: None,
             pruned: None,
-            names: Vec::new(),
         })
     }
 
@@ -164,6 +164,13 @@ impl Scheduler {
         }
     }
 
+    /// What is wrong with the files, and with whom they select; errors first.
+    pub(crate) fn findings(&self) -> Vec<Finding> {
+        let mut findings: Vec<Finding> = self.read.findings.iter().chain(&self.coverage).cloned().collect();
+        findings.sort();
+        findings
+    }
+
     /// Lets another replica take over at once.
     pub(crate) async fn stop(&mut self) {
         if let Some(lease) = self.lease.take()
@@ -195,10 +202,7 @@ impl Scheduler {
             || (read.is_partial, read.unknown_clusters, &read.strays)
                 != (self.read.is_partial, self.read.unknown_clusters, &self.read.strays);
         if read.findings != self.read.findings {
-            for finding in read.findings.iter().take(20) {
-                let (place, code, remedy) = (finding.place.to_string(), finding.code, &finding.remedy);
-                tracing::warn!(place, code, remedy, "{}", finding.problem);
-            }
+            tell(&read.findings);
         }
         self.read = read;
         Ok(changed)
@@ -231,13 +235,16 @@ impl Scheduler {
         }
         // The mark first: what changes while everything is read is then told again.
         self.mark = self.store.clusters_changed_since(ChangeMark::default()).await.map(|changes| changes.mark)?;
-        self.known = Known::read(&self.store).await?;
-        let (desk, input_size, names) = tokio::task::block_in_place(|| {
+        self.known = Known::read(&self.store, now).await?;
+        let (desk, input_size, found) = tokio::task::block_in_place(|| {
             let input = facts::input(&self.read, &self.known, held.graph(), now);
-            let (size, names) = (input.clusters.len(), name_findings(&input.clusters));
-            (Desk::new(input), size, names)
+            let (size, found) = (input.clusters.len(), coverage(&input.policy, &input.clusters));
+            (Desk::new(input), size, found)
         });
-        self.tell_of_names(names);
+        if found != self.coverage {
+            tell(&found);
+            self.coverage = found;
+        }
         tracing::debug!(clusters = input_size, "the fleet was read anew");
         self.remember_workloads(&desk).await?;
         self.made_of = Some((held.name().to_owned(), now));
@@ -252,15 +259,6 @@ impl Scheduler {
             strays: self.read.strays.clone(),
             left_out: self.read.list.left_out.clone(),
         }))
-    }
-
-    /// Says whose names clash, when that has changed.
-    fn tell_of_names(&mut self, names: Vec<Finding>) {
-        for finding in names.iter().filter(|finding| !self.names.contains(finding)).take(20) {
-            let (place, code, remedy) = (finding.place.to_string(), finding.code, &finding.remedy);
-            tracing::warn!(place, code, remedy, "{}", finding.problem);
-        }
-        self.names = names;
     }
 
     /// Tells the desk what has changed; `false` if it has to be made anew.
@@ -284,7 +282,7 @@ impl Scheduler {
             }
         }
         let before = std::mem::take(&mut self.known.upgrades);
-        self.known.read_small(&self.store).await?;
+        self.known.read_small(&self.store, now).await?;
         let ended = self.ended_since(&before).await?;
         let (upgrades, pauses, approvals) = (&self.known.upgrades, &self.known.pauses, &self.known.approvals);
         let listed: BTreeSet<&ClusterId> = self.read.list.clusters.iter().map(|state| &state.id).collect();
@@ -416,7 +414,7 @@ impl Scheduler {
                 }
             }
         }
-        self.follow_own_acts(published).await?;
+        self.follow_own_acts(published, at).await?;
         match &self.link {
             Some(link) => {
                 let gates = gates_to_agree_to(published);
@@ -431,9 +429,9 @@ impl Scheduler {
     }
 
     /// The desk knows at once what this pass has done.
-    async fn follow_own_acts(&mut self, published: &Arc<RwLock<Published>>) -> anyhow::Result<()> {
+    async fn follow_own_acts(&mut self, published: &Arc<RwLock<Published>>, now: Timestamp) -> anyhow::Result<()> {
         let before = std::mem::take(&mut self.known.upgrades);
-        self.known.read_small(&self.store).await?;
+        self.known.read_small(&self.store, now).await?;
         let ended = self.ended_since(&before).await?;
         let news = self.known.upgrades.iter().filter(|upgrade| !before.contains(upgrade)).chain(&ended).cloned();
         let mut published = published.write().unwrap_or_else(PoisonError::into_inner);
@@ -460,6 +458,13 @@ impl Scheduler {
         let seq = self.store.append_decision(lease, decision.at, &parts, &body).await?;
         tracing::debug!(seq, "a decision was written down");
         Ok(())
+    }
+}
+
+fn tell(findings: &[Finding]) {
+    for finding in findings.iter().take(20) {
+        let (place, code, remedy) = (finding.place.to_string(), finding.code, &finding.remedy);
+        tracing::warn!(place, code, remedy, "{}", finding.problem);
     }
 }
 

@@ -19,7 +19,7 @@ use crate::domain::fleet::{
     Approval, ClusterState, FleetInput, Followed, HoldCode, Name, Pause, Roster, Upgrade, UpgradeId,
 };
 use crate::domain::{ClusterId, Verdict, Version};
-use crate::rules::fleet::{POOL_RULES, candidate_holds, is_volatile, pool_behind};
+use crate::rules::fleet::{POOL_RULES, candidate_holds, is_volatile, pool_behind, refusals_end};
 
 /// What is to be done now.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -219,6 +219,7 @@ impl Desk {
             candidate.holds = bits.fold(0, |set, bit: u32| set | bit);
         }
         let behind = pool_behind(&post).is_some();
+        self.wakes.extend(refusals_end(&post).filter(|until| *until > now).map(|until| (until, number)));
         for offer in post.member.state.offers.iter() {
             if let Some(until) = offer.hold.as_ref().and_then(|hold| hold.until).filter(|until| *until > now) {
                 self.wakes.insert((until, number));

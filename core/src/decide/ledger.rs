@@ -9,6 +9,8 @@ use crate::domain::fleet::roster::Entries;
 use crate::domain::fleet::{ClusterState, FleetPolicy, Name, SoakSum, name_clashes};
 use crate::domain::{ClusterId, Version};
 
+static NO_WORKLOADS: BTreeSet<Name> = BTreeSet::new();
+
 /// How long each cluster has run healthily on each version.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ledger {
@@ -52,8 +54,10 @@ impl Ledger {
         let left_out: BTreeSet<&ClusterId> =
             clusters.iter().filter(|cluster| !counts(cluster)).map(|cluster| &cluster.id).collect();
         for cluster in clusters {
-            if let Some((wanted, _)) = entries.of(cluster) {
-                current.insert(&cluster.id, (&cluster.organisation, &wanted.workloads));
+            if let Some(wanted) = entries.of(cluster) {
+                // The time of a cluster that is left alone is not credited.
+                let workloads = if wanted.left_alone.is_none() { &wanted.policy.workloads } else { &NO_WORKLOADS };
+                current.insert(&cluster.id, (&cluster.organisation, workloads));
             }
         }
         for (cluster, versions) in self.seconds.iter().filter(|(cluster, _)| !left_out.contains(cluster)) {

@@ -1,6 +1,7 @@
 //! The questions that are asked of rules.
 
 mod choose;
+mod coverage;
 mod dispatch;
 mod explain;
 mod follow;
@@ -17,6 +18,7 @@ mod timetable;
 mod why;
 
 pub use choose::{Choice, choose};
+pub use coverage::{COVERAGE_CODES, coverage};
 pub use dispatch::{Decision, Desk, LockNeed, Start, StartKind, dispatch, sector_key};
 pub use explain::{Candidate, Explanation, Standing, explain};
 pub use follow::{Outcome, follow};

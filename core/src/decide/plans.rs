@@ -57,7 +57,7 @@ pub(super) fn follow(roster: &Roster, now: Timestamp, decision: &mut Decision) {
         match upgrade.state {
             UpgradeState::Planned => follow_plan(roster, upgrade, now, decision),
             UpgradeState::Started => follow_run(roster, upgrade, now, decision),
-            UpgradeState::Finished | UpgradeState::Failed | UpgradeState::Cancelled => {}
+            UpgradeState::Finished | UpgradeState::Failed | UpgradeState::Cancelled | UpgradeState::Refused => {}
         }
     }
     // Upgrades are known in the order in which they were heard of; a decision is in that of their numbers.

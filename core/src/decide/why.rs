@@ -7,8 +7,10 @@ use std::collections::BTreeSet;
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
 
-use crate::domain::fleet::roster::{Candidate, Post};
-use crate::domain::fleet::{FleetReason, Health, Hold, HoldCode, Name, NameClash, Product, Roster};
+use crate::domain::fleet::roster::{Candidate, GateEntry, Post};
+use crate::domain::fleet::{
+    FleetReason, GateConcern, Health, Hold, HoldCode, LeftAlone, Name, NameClash, Product, Roster,
+};
 use crate::domain::{Answer, Reason, Verdict, Version};
 use crate::rules::fleet::{candidate_holds, cluster_holds};
 
@@ -167,8 +169,9 @@ fn reason(post: &Post<'_>, candidate: Option<&Candidate>, hold: Hold) -> FleetRe
         }
         Hold::Pinned => FleetReason::Pinned { pin: policy.pin.clone().expect("the rule saw one") },
         Hold::Gate(gate) => {
-            let gate = &roster.gates[gate as usize].gate;
-            FleetReason::GateClosed { gate: gate.id.clone(), label: gate.label.clone() }
+            let GateEntry { gate, scope, .. } = &roster.gates[gate as usize];
+            let unsure = (scope.concerns(state) == GateConcern::Unknown).then_some(*scope);
+            FleetReason::GateClosed { gate: gate.id.clone(), label: gate.label.clone(), unsure }
         }
         Hold::NotApproved => FleetReason::NotApproved,
         Hold::NotOffered => graph_reason("NotOffered", "the graph does not offer it"),
@@ -237,6 +240,15 @@ fn reason(post: &Post<'_>, candidate: Option<&Candidate>, hold: Hold) -> FleetRe
             let calendar = &roster.calendars[post.class.calendar as usize];
             let schedule = calendar.schedule.as_ref().map_or("none", |schedule| schedule.as_str()).into();
             FleetReason::Schedule { schedule, next: calendar.schedules().next(post.now) }
+        }
+        Hold::Refused { upgrade, until } => {
+            let refused = &roster.upgrades[upgrade as usize];
+            let why = refused.note.clone().unwrap_or_else(|| "it gave no reason".into());
+            FleetReason::Refused { why, times: refused.failures.max(1), until }
+        }
+        Hold::LeftAlone => {
+            let LeftAlone { integration, origin } = post.class.left_alone.clone().expect("the rule saw one");
+            FleetReason::LeftAlone { integration, origin }
         }
     }
 }

@@ -37,7 +37,8 @@ fn cluster(number: u32, version: &str, channel: Option<&str>, platform: &str) ->
         platform: Platform::new(platform).map_or(Fact::Unknown, Fact::Known),
         labels: BTreeMap::new(),
         product: Product::Standalone,
-        sts: false,
+        sts: Fact::Unknown,
+        wif: Fact::Unknown,
         offers: [].into(),
         acknowledged_gates: BTreeSet::new(),
     }

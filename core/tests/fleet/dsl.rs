@@ -9,9 +9,9 @@
 //! pause sector prod
 //! approve 4.9.2 for a
 //! cluster a at 4.9.1 offers 4.9.2,4.9.3 sector prod mutexes m1,m2 soak 2 workloads web schedule 0_19_*_*_*
-//!     (also: blocks RE, pin V, sts, approval, unhealthy, acks g1, pools np0=4.9.0, in o2, silent 3, since 5, risk NAME=4.9.3,
-//!     unbound; called NAME: it has that name and no policy entry of its own)
-//! upgrade a to 4.9.2 planned|started|failed              (also: by other, hours-ago N)
+//!     (also: blocks RE, pin V, sts, not-sts, wif, on aws, left-alone, approval, unhealthy, acks g1, pools np0=4.9.0, in o2, silent 3,
+//!     since 5, risk NAME=4.9.3, unbound; called NAME: it has that name and no policy entry of its own)
+//! upgrade a to 4.9.2 planned|started|failed|refused      (also: by other, hours-ago N, failures N)
 //! release 4.9.3 at 2021-09-01T00:00Z
 //! ```
 
@@ -21,11 +21,11 @@ use std::fmt::Write;
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::decide::{Decision, Desk, dispatch};
 use towpath_core::domain::fleet::{
-    Approval, Binding, ClusterPolicy, ClusterState, FleetInput, Gate, Health, Name, Objection, Offer, OfferHold,
-    Organisation, Owner, Parallel, Pause, Pool, Product, Sector, SoakSum, Upgrade, UpgradeId, UpgradePolicy,
+    Approval, Binding, ClusterPolicy, ClusterState, FleetInput, Gate, Health, LeftAlone, Name, Objection, Offer,
+    OfferHold, Organisation, Owner, Parallel, Pause, Pool, Product, Sector, SoakSum, Upgrade, UpgradeId, UpgradePolicy,
     UpgradeState,
 };
-use towpath_core::domain::{Answer, Arch, ClusterId, Fact, Pattern, Verdict, Version};
+use towpath_core::domain::{Answer, Arch, ClusterId, Fact, Pattern, Platform, Verdict, Version};
 use towpath_core::finding::Place;
 use towpath_core::simulate::{Assumptions, forecast};
 
@@ -252,6 +252,10 @@ fn cluster(story: &mut Story, line: &Words<'_>, organisation: &str) {
             name: name.clone(),
             id: None,
             policy,
+            left_alone: line.has("left-alone").then(|| LeftAlone {
+                integration: "ocm-upgrade-scheduler".into(),
+                origin: Place::file("cluster.yaml"),
+            }),
             problems: Vec::new(),
             origin: Place::file("org.yaml"),
         });
@@ -281,16 +285,26 @@ fn cluster(story: &mut Story, line: &Words<'_>, organisation: &str) {
         health: if line.has("unhealthy") { Health::Unhealthy { why: "etcd".into() } } else { Health::Healthy },
         channel: None,
         arch: Arch::default(),
-        platform: Fact::Unknown,
+        platform: line.after("on").and_then(Platform::new).into(),
         labels: BTreeMap::new(),
         product: match line.after("pools") {
             Some(_) => Product::HostedControlPlane { pools: pools.collect() },
             None => Product::Standalone,
         },
-        sts: line.has("sts"),
+        sts: known(line, "sts"),
+        wif: known(line, "wif"),
         offers: line.list("offers").map(offer).collect(),
         acknowledged_gates: line.list("acks").collect(),
     });
+}
+
+/// A word, the same with `not-`, or neither.
+fn known(line: &Words<'_>, word: &str) -> Fact<bool> {
+    match (line.has(word), line.has(&format!("not-{word}"))) {
+        (true, _) => Fact::Known(true),
+        (false, true) => Fact::Known(false),
+        (false, false) => Fact::Unknown,
+    }
 }
 
 fn upgrade(story: &mut Story, line: &Words<'_>) {
@@ -308,6 +322,6 @@ fn upgrade(story: &mut Story, line: &Words<'_>) {
         start_at,
         changed_at: start_at,
         failures: line.after("failures").map_or(0, |number| number.parse().unwrap()),
-        note: None,
+        note: line.has("refused").then(|| "missing version gate agreements".into()),
     });
 }

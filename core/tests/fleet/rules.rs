@@ -1,8 +1,10 @@
 //! Each rule, both sides of its edge.
 
 use expect_test::expect;
+use jiff::SignedDuration;
+use towpath_core::decide::Desk;
 
-use crate::dsl::check;
+use crate::dsl::{check, read};
 
 #[test]
 fn a_mutex_lets_one_cluster_through() {
@@ -270,12 +272,11 @@ fn a_closed_gate_leaves_the_next_lower_version() {
         "
         gate g1 before 4.10
         gate g2 before 4.10 label api.openshift.com/gate-sts
-        gate g3 before 4.10 label api.openshift.com/gate-of-others
         cluster a at 4.9.1 offers 4.9.2,4.10.1
-        cluster b at 4.9.1 offers 4.9.2,4.10.1 acks g1
+        cluster b at 4.9.1 offers 4.9.2,4.10.1 acks g1 not-sts
         cluster c at 4.9.1 offers 4.9.2,4.10.1 acks g1 sts
         cluster d at 4.10.0 offers 4.10.1
-        cluster e at 4.9.1 offers 4.10.1 approves-gates api.openshift.com/gate-ocp
+        cluster e at 4.9.1 offers 4.10.1 approves-gates api.openshift.com/gate-ocp not-sts
         ",
         expect![[r#"
             a  start 4.9.2 at 18:07
@@ -283,6 +284,142 @@ fn a_closed_gate_leaves_the_next_lower_version() {
             c  start 4.9.2 at 18:07
             e  start 4.10.1 at 18:07
             d  start 4.10.1 at 18:07
+        "#]],
+    );
+}
+
+#[test]
+fn a_gate_of_an_unknown_label_holds_every_cluster() {
+    check(
+        "
+        gate g1 before 4.10 label api.openshift.com/gate-ingress
+        cluster a at 4.9.1 offers 4.10.1
+        cluster b at 4.9.1 offers 4.9.2,4.10.1
+        cluster c at 4.9.1 offers 4.10.1 acks g1
+        cluster d at 4.9.1 offers 4.10.1 approves-gates api.openshift.com/gate-ingress
+        cluster e at 4.9.1 offers 4.10.1 approves-gates api.openshift.com/gate-ocp
+        ",
+        expect![[r#"
+            a  yes
+                 4.10.1: wait: gate g1 (api.openshift.com/gate-ingress) has not been acknowledged
+            b  start 4.9.2 at 18:07
+            c  start 4.10.1 at 18:07
+            d  start 4.10.1 at 18:07
+            e  yes
+                 4.10.1: wait: gate g1 (api.openshift.com/gate-ingress) has not been acknowledged
+        "#]],
+    );
+}
+
+#[test]
+fn a_gate_holds_where_nobody_knows_whether_it_concerns_the_cluster() {
+    check(
+        "
+        gate g1 before 4.10 label api.openshift.com/gate-sts
+        gate g2 before 4.11 label api.openshift.com/gate-wif
+        cluster a at 4.9.1 offers 4.10.1
+        cluster b at 4.9.1 offers 4.10.1 on AWS
+        cluster c at 4.9.1 offers 4.10.1 on GCP
+        cluster d at 4.9.1 offers 4.10.1 not-sts
+        cluster e at 4.9.1 offers 4.10.1 acks g1
+        cluster f at 4.10.0 offers 4.11.1
+        cluster g at 4.10.0 offers 4.11.1 on gcp
+        cluster h at 4.10.0 offers 4.11.1 on aws sts
+        cluster i at 4.10.0 offers 4.11.1 on gcp wif
+        cluster j at 4.10.0 offers 4.11.1 on gcp not-wif
+        ",
+        expect![[r#"
+            a  yes
+                 4.10.1: wait: gate g1 (api.openshift.com/gate-sts) has not been acknowledged, and nobody knows whether the cluster uses STS
+            b  yes
+                 4.10.1: wait: gate g1 (api.openshift.com/gate-sts) has not been acknowledged, and nobody knows whether the cluster uses STS
+            c  start 4.10.1 at 18:07
+            d  start 4.10.1 at 18:07
+            e  start 4.10.1 at 18:07
+            f  yes
+                 4.11.1: wait: gate g2 (api.openshift.com/gate-wif) has not been acknowledged, and nobody knows whether the cluster uses WIF
+            g  yes
+                 4.11.1: wait: gate g2 (api.openshift.com/gate-wif) has not been acknowledged, and nobody knows whether the cluster uses WIF
+            h  start 4.11.1 at 18:07
+            i  yes
+                 4.11.1: wait: gate g2 (api.openshift.com/gate-wif) has not been acknowledged
+            j  start 4.11.1 at 18:07
+        "#]],
+    );
+}
+
+#[test]
+fn a_gate_that_does_not_say_what_it_stands_before_stands_before_every_minor_version() {
+    check(
+        "
+        gate g1 before four
+        cluster a at 4.9.1 offers 4.9.2,4.10.1
+        cluster b at 4.9.1 offers 4.10.1 acks g1
+        ",
+        expect![[r#"
+            a  start 4.9.2 at 18:07
+            b  start 4.10.1 at 18:07
+        "#]],
+    );
+}
+
+#[test]
+fn after_a_refusal_the_next_lower_version_is_tried() {
+    check(
+        "
+        cluster a at 4.9.1 offers 4.9.2,4.10.1,4.10.2
+        cluster b at 4.9.1 offers 4.10.2
+        cluster c at 4.9.1 offers 4.9.2,4.10.2
+        cluster d at 4.9.1 offers 4.9.2,4.10.2
+        upgrade a to 4.10.2 refused hours-ago 0 failures 1
+        upgrade b to 4.10.2 refused hours-ago 2 failures 3
+        upgrade c to 4.10.2 refused hours-ago 1 failures 1
+        upgrade d to 4.10.2 refused hours-ago 30 failures 99
+        upgrade d to 4.10.2 refused hours-ago 23 failures 100
+        ",
+        expect![[r#"
+            a  start 4.10.1 at 18:07
+            b  yes
+                 4.10.2: wait until 2021-08-30T20:00:00Z: the API refused it 3 times in a row and is asked again at 2021-08-30T20:00:00Z: missing version gate agreements
+            c  start 4.10.2 at 18:07
+            d  start 4.9.2 at 18:07
+        "#]],
+    );
+}
+
+#[test]
+fn a_refused_version_comes_back_when_its_time_has_come_without_anything_else_changing() {
+    let story = read(
+        "
+        cluster a at 4.9.1 offers 4.10.2
+        upgrade a to 4.10.2 refused hours-ago 0 failures 2
+        ",
+    );
+    let mut desk = Desk::new(story.input);
+    let starts = |desk: &mut Desk, minutes| desk.pass(story.now + SignedDuration::from_mins(minutes)).starts.len();
+    assert_eq!([0, 60, 119, 120].map(|minutes| starts(&mut desk, minutes)), [0, 0, 0, 1]);
+}
+
+#[test]
+fn a_cluster_that_is_left_alone_is_not_started_and_nobody_waits_for_it() {
+    check(
+        "
+        sector stage limit 50%
+        sector prod after stage
+        soak web on 4.9.2 1
+        cluster s1 at 4.9.0 offers 4.9.2 sector stage left-alone mutexes m
+        cluster s2 at 4.9.2 sector stage mutexes m
+        cluster p1 at 4.9.1 offers 4.9.2 sector prod
+        cluster p2 at 4.9.1 offers 4.9.2 sector prod soak 1
+        upgrade s1 to 4.9.2 planned
+        ",
+        expect![[r#"
+            s1  no: its upgrade to 4.9.2 is planned for 2021-08-30T18:30:00Z; its file disables ocm-upgrade-scheduler, so it is left alone (cluster.yaml)
+                  4.9.2: yes
+            p1  start 4.9.2 at 18:07
+            p2  start 4.9.2 at 18:07
+            s2  wait: at most 1 of sector stage may hold mutex m at once: s1
+            cancel 1: no: its file disables ocm-upgrade-scheduler, so it is left alone (cluster.yaml)
         "#]],
     );
 }

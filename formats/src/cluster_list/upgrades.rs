@@ -69,7 +69,8 @@ impl Reading {
             platform: platform(reader, record),
             labels: self.labels(reader, record.get("labels")),
             product: self.product(reader, record),
-            sts: flag(reader, record, "sts").unwrap_or(false),
+            sts: flag(reader, record, "sts").into(),
+            wif: flag(reader, record, "wif").into(),
             offers: self.offers(reader, record),
             acknowledged_gates: self.gates(reader, record),
             id: id?,
@@ -182,7 +183,7 @@ fn state(reader: &mut Reader, record: Record<'_>) -> UpgradeState {
         "canceled" => UpgradeState::Cancelled,
         other => UpgradeState::of_code(other).unwrap_or_else(|| {
             let problem = format!("{:?} is not a state of an upgrade; it counts as started", shown(other));
-            let remedy = "write planned, started, finished, failed or cancelled";
+            let remedy = "write planned, started, finished, failed, cancelled or refused";
             let finding = Finding::warning("unknown-state", reader.at(node), problem, remedy);
             reader.findings.push(finding);
             UpgradeState::Started

@@ -129,6 +129,10 @@ impl Join {
                 name: Arc::from(&*entry.name),
                 id: entry.id.map(|id| cluster_id(&id)).transpose()?,
                 policy: policy(entry.policy)?,
+                left_alone: entry.left_alone.map(|(integration, origin)| core::LeftAlone {
+                    integration: self.name(&integration),
+                    origin: self.place(origin),
+                }),
                 problems: self.findings(entry.problems),
                 origin: self.place(entry.origin),
             });
@@ -236,7 +240,8 @@ impl Join {
                 None => core::Product::Standalone,
                 Some(pools) => core::Product::HostedControlPlane { pools: self.pools(pools)? },
             },
-            sts: from.sts,
+            sts: from.sts.into(),
+            wif: from.wif.into(),
             offers: numbered(offers, from.offers, "list of offers")?,
             acknowledged_gates: self.names(from.acknowledged_gates),
         })

@@ -99,6 +99,13 @@ impl<'a, T: Ord + ?Sized> Table<'a, T> {
     }
 }
 
+fn known(fact: &Fact<bool>) -> Option<bool> {
+    match fact {
+        Fact::Known(value) => Some(*value),
+        Fact::Unknown => None,
+    }
+}
+
 fn policies(organisation: &core::Organisation) -> Table<'_, core::UpgradePolicy> {
     let clusters = organisation.clusters.iter().map(|entry| &entry.policy);
     Table::of(clusters.chain(organisation.defaults.iter().map(|entry| &entry.policy)))
@@ -109,6 +116,7 @@ fn organisation<'a>(from: &'a core::Organisation, policies: &Table<'a, core::Upg
         name: text(&entry.name),
         id: entry.id.as_ref().map(|id| text(id.as_str())),
         policy: policies.number(&entry.policy),
+        left_alone: entry.left_alone.as_ref().map(|left| (text(&left.integration), place(&left.origin))),
         problems: entry.problems.iter().map(finding).collect(),
         origin: place(&entry.origin),
     };
@@ -218,7 +226,8 @@ fn cluster<'a>(from: &'a core::ClusterState, offers: &Table<'a, [core::Offer]>) 
                 Some(pools.iter().map(|pool| (text(&pool.id), said(&pool.version))).collect())
             }
         },
-        sts: from.sts,
+        sts: known(&from.sts),
+        wif: known(&from.wif),
         offers: offers.number(&from.offers),
         acknowledged_gates: texts(&from.acknowledged_gates),
         unbound: !from.binding.is_bound(),

@@ -85,6 +85,9 @@ pub(super) struct ClusterPolicy<'a> {
     pub(super) id: Option<Text<'a>>,
     /// Its number in the table.
     pub(super) policy: usize,
+    /// The integration that is disabled for it, and where.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) left_alone: Option<(Text<'a>, Place<'a>)>,
     pub(super) problems: Vec<Finding<'a>>,
     pub(super) origin: Place<'a>,
 }
@@ -146,7 +149,10 @@ pub(super) struct Cluster<'a> {
     pub(super) labels: BTreeMap<Text<'a>, Text<'a>>,
     /// Node pools and their versions; none: it is no hosted control plane.
     pub(super) pools: Option<Vec<(Text<'a>, Text<'a>)>>,
-    pub(super) sts: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) sts: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) wif: Option<bool>,
     /// Their number in the table.
     pub(super) offers: usize,
     pub(super) acknowledged_gates: Vec<Text<'a>>,

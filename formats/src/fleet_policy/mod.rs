@@ -54,10 +54,13 @@ pub struct PolicyRead {
     directory: Directory,
 }
 
-/// Whether a path can be that of a policy file; adapters need not bring others.
+/// Whether a path can be that of a policy file, or of a folder that may have some (with a `/` at its end); adapters need not
+/// bring others. What starts with a dot (`.git`) is not part, nor is what a file system keeps for itself.
 pub fn is_part(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    !name.starts_with('.') && [".yaml", ".yml", ".json"].iter().any(|ending| name.ends_with(ending))
+    if path.split('/').any(|name| name.starts_with('.') || name == "lost+found") {
+        return false;
+    }
+    path.ends_with('/') || [".yaml", ".yml", ".json"].iter().any(|ending| path.ends_with(ending))
 }
 
 /// Reads all files that can be policy files. Their order does not matter.
@@ -215,7 +218,8 @@ impl Reading {
         // The id that the cluster itself sends comes before the one that its API gave it.
         let spec = node.get("spec");
         let id = ["external_id", "id"].iter().find_map(|field| spec?.get(field));
-        let fields = [("name", node.get("name")), ("id", id), ("upgradePolicy", Some(policy))];
+        let disable = node.get("disable");
+        let fields = [("name", node.get("name")), ("id", id), ("upgradePolicy", Some(policy)), ("disable", disable)];
         let entry = Node::map(fields.into_iter().filter_map(|(name, value)| Some((name, value?.clone()))));
         let entry = Node { line: node.line, column: node.column, ..entry };
         self.clusters.push(ClusterFile { place, organisation, entry });

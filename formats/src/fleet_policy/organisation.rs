@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use towpath_core::domain::ClusterId;
-use towpath_core::domain::fleet::{ClusterPolicy, Name, Organisation, PolicyDefault};
+use towpath_core::domain::fleet::{ClusterPolicy, LeftAlone, Name, Organisation, PolicyDefault};
 use towpath_core::finding::{Finding, Place};
 
 use super::known::Known;
@@ -147,7 +147,7 @@ fn head<'n>(reader: &mut Reader, known: &mut Known, node: &'n Node) -> Option<(D
         organisation.shared_mutexes = names(reader, known, node, "sharedMutexes");
     }
     if let Some(node) = record.get("disable") {
-        organisation.disabled = disabled(reader, node);
+        organisation.disabled = disabled(reader, node).is_some();
     }
     // What is no list allows nothing and forbids nothing; that it is none holds back everybody.
     let mut allowed = |field: &str| {
@@ -182,17 +182,17 @@ fn environment(node: &Node) -> Option<&str> {
     }
 }
 
-/// Whether the organisation is left alone: `disable` names one of the integrations whose work this is.
-fn disabled(reader: &mut Reader, node: &Node) -> bool {
-    let Some(list) = reader.open_record(node, "`disable`").and_then(|record| record.get("integrations")) else {
-        return false;
-    };
+/// Why an organisation or a cluster is left alone: `disable` names one of the integrations whose work this is.
+fn disabled(reader: &mut Reader, node: &Node) -> Option<LeftAlone> {
+    let list = reader.open_record(node, "`disable`").and_then(|record| record.get("integrations"))?;
     let ours = |name: &str| {
         let starts = ["aus-", "ocm-upgrade", "advanced-upgrade"];
         name.contains("upgrade-scheduler") || starts.iter().any(|start| name.starts_with(start))
     };
     let items = reader.list(list, "integrations", MAX_ITEMS);
-    items.iter().filter_map(|item| reader.text(item, "an integration's name")).any(ours)
+    let mut named = items.iter().filter_map(|item| Some((item, reader.text(item, "an integration's name")?)));
+    let (item, name) = named.find(|(_, name)| ours(name))?;
+    Some(LeftAlone { integration: name.into(), origin: reader.at(item) })
 }
 
 /// An item of `upgradePolicyClusters`.
@@ -204,7 +204,7 @@ pub(crate) fn cluster(
     findings: &mut Vec<Finding>,
 ) -> Option<ClusterPolicy> {
     let mut reader = Reader::new(place);
-    let fields = ["name", "id", "serverUrl", "upgradePolicy"];
+    let fields = ["name", "id", "serverUrl", "upgradePolicy", "disable"];
     let entry = reader.record(node, "a cluster", &fields).and_then(|record| {
         let id = record.get("id").and_then(|node| cluster_id(&mut reader, node));
         let name = reader.required(record, "name", "add `name: <cluster>`");
@@ -212,7 +212,8 @@ pub(crate) fn cluster(
         // An entry that lacks a name is still about the cluster with its id, and holds it back.
         let name: Name = name.or(id.as_ref().map(ClusterId::as_str))?.into();
         let policy = policy(&mut reader, known, rules, record);
-        Some(ClusterPolicy { name, id, policy, problems: Vec::new(), origin: reader.at(node) })
+        let left_alone = record.get("disable").and_then(|node| disabled(&mut reader, node));
+        Some(ClusterPolicy { name, id, policy, left_alone, problems: Vec::new(), origin: reader.at(node) })
     });
     findings.extend(reader.findings.iter().cloned());
     entry.map(|entry| ClusterPolicy { problems: reader.findings, ..entry })

@@ -61,8 +61,10 @@ pub struct Report {
     pub nodes: Option<u32>,
     /// Its node pools, if its control plane is hosted.
     pub pools: Option<Vec<Pool>>,
-    /// Whether it uses short-lived tokens of its cloud (STS).
-    pub sts: bool,
+    /// Whether it uses short-lived tokens of AWS (STS).
+    pub sts: Fact<bool>,
+    /// Whether it uses Workload Identity Federation of GCP (WIF).
+    pub wif: Fact<bool>,
     /// When this was so, by its own clock.
     pub at: Option<Timestamp>,
     /// Whether an update of it is failing.
@@ -124,7 +126,8 @@ impl Report {
                 Some(pools) => Product::HostedControlPlane { pools: pools.clone() },
                 None => Product::Standalone,
             },
-            sts: self.sts,
+            sts: self.sts.clone(),
+            wif: self.wif.clone(),
             offers: Arc::new([]),
             acknowledged_gates: Default::default(),
         }

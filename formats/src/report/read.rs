@@ -48,7 +48,8 @@ pub fn read(bytes: &[u8]) -> Result<Report, String> {
         labels: labels(sent.labels.0)?,
         nodes: sent.nodes,
         pools: sent.node_pools.map(|pools| pools.into_iter().map(pool).collect::<Result<_, _>>()).transpose()?,
-        sts: sent.sts,
+        sts: sent.sts.into(),
+        wif: sent.wif.into(),
         at: sent.at.map(|at| parse_time(&at)).transpose()?,
         failing: is("Failing", "True"),
         progressing: is("Progressing", "True"),
@@ -80,8 +81,8 @@ struct Sent {
     labels: Unique<String>,
     nodes: Option<u32>,
     node_pools: Option<Vec<SentPool>>,
-    #[serde(default)]
-    sts: bool,
+    sts: Option<bool>,
+    wif: Option<bool>,
     at: Option<String>,
 }
 

@@ -28,7 +28,8 @@ pub fn write(report: &Report) -> Vec<u8> {
     fields.some("labels", Some(&report.labels).filter(|labels| !labels.is_empty()));
     fields.some("nodes", report.nodes);
     fields.some("nodePools", report.pools.as_ref().map(|pools| pools.iter().map(pool).collect::<Vec<_>>()));
-    fields.some("sts", Some(true).filter(|_| report.sts));
+    fields.some("sts", known(&report.sts));
+    fields.some("wif", known(&report.wif));
     fields.some("at", report.at.map(|at| at.to_string()));
     Value::Object(fields.0).to_string().into_bytes()
 }

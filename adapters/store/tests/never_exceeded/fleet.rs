@@ -171,6 +171,7 @@ impl Member {
             name: self.id.as_str().into(),
             id: Some(self.id.clone()),
             policy,
+            left_alone: None,
             problems: Vec::new(),
             origin: Place::file("fleet.yaml"),
         }

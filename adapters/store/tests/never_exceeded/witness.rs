@@ -169,6 +169,7 @@ impl Witness {
                 }
                 Recorded::Nothing => {}
                 Recorded::Unfit => panic!("{state:?} is fit"),
+                Recorded::NotAsBound => panic!("{state:?} is who it is bound to be"),
             }
             self.count(&format!("reports: {recorded:?}"));
         }

@@ -71,6 +71,7 @@ pub const SCHEMA_TWO: &[&str] = &[
     "DROP TABLE bindings",
     "DROP TABLE soak_sums",
     "DROP INDEX spans_until",
+    "DROP INDEX upgrades_refused",
     "DROP TABLE checkpoints",
     "ALTER TABLE leases DROP COLUMN term_ms",
     "UPDATE towpath_schema SET version = 2",
@@ -113,7 +114,8 @@ pub fn seen(cluster: &str, on: &str, hour: i64) -> Reported {
         platform: Fact::Unknown,
         labels: Default::default(),
         product: Product::Standalone,
-        sts: false,
+        sts: Fact::Unknown,
+        wif: Fact::Unknown,
         offers: [].into(),
         acknowledged_gates: Default::default(),
     };
@@ -136,7 +138,7 @@ pub fn rich(cluster: &str, on: &str, hour: i64) -> Reported {
     state.labels = [("a".to_owned(), "b \u{0}".to_owned())].into();
     state.product =
         Product::HostedControlPlane { pools: vec![Pool { id: "workers".into(), version: version("4.9.0") }] };
-    state.sts = true;
+    (state.sts, state.wif) = (Fact::Known(true), Fact::Known(false));
     state.acknowledged_gates = set(&["gate-1"]);
     report.body = Arc::from("{\"text\": \"\\u0000 and \\\\ and ü\"}");
     report

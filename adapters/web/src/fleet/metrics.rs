@@ -214,13 +214,7 @@ impl FleetCollector {
     }
 }
 
-const STATES: [UpgradeState; 5] = [
-    UpgradeState::Planned,
-    UpgradeState::Started,
-    UpgradeState::Finished,
-    UpgradeState::Failed,
-    UpgradeState::Cancelled,
-];
+const STATES: [UpgradeState; 6] = UpgradeState::ALL;
 
 fn family<'a, V, const N: usize>(
     encoder: &mut DescriptorEncoder<'_>,

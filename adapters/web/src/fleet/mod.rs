@@ -20,6 +20,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use towpath_core::domain::fleet::Authority;
 use towpath_core::domain::{ClusterId, Version};
+use towpath_core::finding::Finding;
 use towpath_formats::report::Report;
 
 pub(crate) use answer::{MAX_ANSWERS, answer, bearer, may_ask_about, sight, sight_of};
@@ -181,7 +182,8 @@ pub(crate) enum Sight {
     Nameless,
 }
 
-/// How the fleet's parts are, for `/readyz`. Shown to anybody: it must hold no secret.
+/// How the fleet's parts are, for `/readyz`. Shown to anybody but the findings, whose texts only those get who may read the
+/// fleet: it must hold no secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FleetHealth {
     /// Why the store cannot be reached; none if it can.
@@ -192,6 +194,8 @@ pub struct FleetHealth {
     pub last_pass: Option<Timestamp>,
     /// Whether this replica is the one that starts upgrades.
     pub is_scheduler: bool,
+    /// What is wrong with the policy files, and with whom they select; errors first.
+    pub findings: Vec<Finding>,
 }
 
 impl fmt::Debug for Fleet {

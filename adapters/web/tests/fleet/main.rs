@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use towpath_core::domain::fleet::{AgentOutcome, Authority, HoldCode, UnknownClusters, UpgradeState};
+use towpath_core::finding::{Finding, Place};
 use towpath_formats::token::{Claims, Enrolment, Grant};
 use towpath_web::{
     Allowed, ClusterCount, Filter, FleetAnswer, FleetHealth, FleetMetrics, FleetRequest, Limits, Managed, Placed,
@@ -387,13 +388,25 @@ fn readiness_shows_the_fleet_and_does_not_depend_on_it() {
         checked_at: NOW.parse().unwrap(),
         last_pass: Some("2026-05-12T10:29:00Z".parse().unwrap()),
         is_scheduler: true,
+        findings: vec![Finding::warning("matches-no-cluster", Place::file("org.yaml").at(9, 3), "nobody", "look")],
     };
     door.service.fleet_health(health(None));
     let expected = json!({
         "configured": true, "store": "reachable", "problem": null, "checkedAt": NOW,
         "lastPass": "2026-05-12T10:29:00Z", "isScheduler": true,
+        "findings": {
+            "errors": 0, "warnings": 1, "kinds": {"matches-no-cluster": 1}, "leftOut": 0,
+            "shown": [{
+                "severity": "warning", "code": "matches-no-cluster", "place": "org.yaml:9:3", "file": "org.yaml",
+                "line": 9, "column": 3, "problem": "nobody", "remedy": "look",
+            }],
+        },
     });
     assert_eq!(door.get("/readyz").json()["fleet"], expected);
+    // The texts name clusters: where reading needs a token, others get numbers only.
+    door.fleet(Some(KEY), true, |_| FleetAnswer::Json("{}".to_owned()));
+    let expected = json!({"errors": 0, "warnings": 1, "kinds": {"matches-no-cluster": 1}});
+    assert_eq!(door.get("/readyz").json()["fleet"]["findings"], expected);
     let graph = towpath_core::domain::Graph::build(Default::default(), Default::default()).0;
     let snapshot = towpath_web::Snapshot::new(graph, Default::default(), String::new(), NOW.parse().unwrap());
     door.service.replace(snapshot, Vec::new());

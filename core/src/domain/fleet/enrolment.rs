@@ -89,6 +89,7 @@ mod tests {
             name: "shop".into(),
             id: id.and_then(ClusterId::new),
             policy: UpgradePolicy::default(),
+            left_alone: None,
             problems: Vec::new(),
             origin: Place::file("org.yaml"),
         }

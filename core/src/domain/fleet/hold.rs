@@ -81,9 +81,18 @@ pub enum Hold {
     Schedule,
     /// Other clusters have its name: the member knows which.
     NameClash,
+    /// The API that carries upgrades out refused the version lately.
+    Refused {
+        /// The refused upgrade's place in the input.
+        upgrade: u32,
+        /// Until then it is not tried again.
+        until: Timestamp,
+    },
+    /// Its file says that it is left alone.
+    LeftAlone,
 }
 
-/// Which rule held. The numbers are bits of a set.
+/// Which rule held. The numbers are bits of a set, which decisions in the log keep: a new one comes last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum HoldCode {
@@ -125,6 +134,10 @@ pub enum HoldCode {
     Schedule,
     /// [`Hold::NameClash`]
     NameClash,
+    /// [`Hold::Refused`]
+    Refused,
+    /// [`Hold::LeftAlone`]
+    LeftAlone,
 }
 
 impl Hold {
@@ -150,13 +163,15 @@ impl Hold {
             Self::ParallelLimit { .. } => HoldCode::ParallelLimit,
             Self::Schedule => HoldCode::Schedule,
             Self::NameClash => HoldCode::NameClash,
+            Self::Refused { .. } => HoldCode::Refused,
+            Self::LeftAlone => HoldCode::LeftAlone,
         }
     }
 }
 
 impl HoldCode {
     /// All of them, in order.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 21] = [
         Self::PolicyProblem,
         Self::Disabled,
         Self::Blocked,
@@ -176,6 +191,8 @@ impl HoldCode {
         Self::ParallelLimit,
         Self::Schedule,
         Self::NameClash,
+        Self::Refused,
+        Self::LeftAlone,
     ];
 
     /// The stable name: for filters, JSON and metrics.
@@ -200,6 +217,8 @@ impl HoldCode {
             Self::ParallelLimit => "parallel",
             Self::Schedule => "schedule",
             Self::NameClash => "name",
+            Self::Refused => "refused",
+            Self::LeftAlone => "left-alone",
         }
     }
 }

@@ -25,13 +25,14 @@ pub use binding::{Authority, Binding, Identity, NotAsBound};
 pub use enrolment::{UnknownClusters, Unplaced};
 pub use hold::{Hold, HoldCode};
 pub use names::{NameClash, name_clashes, name_findings};
-pub use policy::{ClusterPolicy, FleetPolicy, Organisation, Parallel, PolicyDefault, Sector, UpgradePolicy};
+pub use policy::{ClusterPolicy, FleetPolicy, LeftAlone, Organisation, Parallel, PolicyDefault, Sector, UpgradePolicy};
 pub use reason::{Days, FleetReason};
 pub use roster::{Followed, Roster};
 pub use schedule::{Exclusion, MaintenanceWindow, NotASchedule, Schedule, Schedules, Zone};
 pub use soak::{Observation, Observed, SoakSum, Span, observe, observe_late};
 pub use state::{
-    Approval, ClusterState, Gate, Health, Labels, Minimum, Objection, Offer, OfferHold, Pause, Pool, Product,
+    Approval, ClusterState, Gate, GateConcern, GateScope, Health, Labels, Minimum, Objection, Offer, OfferHold, Pause,
+    Pool, Product,
 };
 pub use upgrade::{Owner, Upgrade, UpgradeId, UpgradeState};
 
@@ -45,7 +46,7 @@ pub struct FleetInput {
     pub policy: FleetPolicy,
     /// What is known of the clusters, by organisation and id.
     pub clusters: Vec<ClusterState>,
-    /// Upgrades that are planned or under way, and the newest failed one of each cluster.
+    /// Upgrades that are planned or under way, the newest failed one of each cluster, and lately refused ones.
     pub upgrades: Vec<Upgrade>,
     /// How long releases have run healthily.
     pub soak: Vec<SoakSum>,

@@ -9,9 +9,6 @@ use super::{Binding, ClusterState};
 use crate::domain::ClusterId;
 use crate::finding::{Finding, Place};
 
-/// The most findings about names.
-const MAX_FINDINGS: usize = 100;
-
 /// What is wrong with a cluster's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NameClash {
@@ -74,7 +71,7 @@ pub fn name_findings<'a>(clusters: impl IntoIterator<Item = &'a ClusterState>) -
             }
         }
     };
-    namesakes(clusters).into_iter().take(MAX_FINDINGS).map(finding).collect()
+    namesakes(clusters).into_iter().map(finding).collect()
 }
 
 /// The clusters of one organisation and name, where there is more than one; by id.

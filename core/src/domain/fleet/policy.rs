@@ -93,9 +93,20 @@ pub struct ClusterPolicy {
     pub id: Option<ClusterId>,
     /// What it wants.
     pub policy: UpgradePolicy,
+    /// Why it is left alone, if it is: nothing is started on it.
+    pub left_alone: Option<LeftAlone>,
     /// What is wrong with this entry. Not empty: the cluster is held back.
     pub problems: Vec<Finding>,
     /// Where it was declared.
+    pub origin: Place,
+}
+
+/// `disable: {integrations: […]}` of a cluster's file: who upgrades clusters leaves this one alone.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LeftAlone {
+    /// The integration that it disables.
+    pub integration: Name,
+    /// Where it says so.
     pub origin: Place,
 }
 

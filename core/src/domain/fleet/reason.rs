@@ -4,7 +4,7 @@ use std::fmt;
 
 use jiff::Timestamp;
 
-use super::{HoldCode, Name, UpgradeState};
+use super::{GateScope, HoldCode, Name, UpgradeState};
 use crate::domain::Version;
 use crate::finding::Place;
 
@@ -43,6 +43,8 @@ pub enum FleetReason {
         gate: Name,
         /// What kind of gate it is.
         label: Name,
+        /// Where nobody knows whether it concerns the cluster: whom it concerns.
+        unsure: Option<GateScope>,
     },
     /// Nobody has approved the version.
     NotApproved,
@@ -182,6 +184,22 @@ pub enum FleetReason {
         /// The id of the cluster whose name it is.
         by: Name,
     },
+    /// The API that carries upgrades out refused the version.
+    Refused {
+        /// What it said.
+        why: Name,
+        /// How often in a row.
+        times: u32,
+        /// Until then it is not tried again.
+        until: Timestamp,
+    },
+    /// The cluster's file says that it is left alone.
+    LeftAlone {
+        /// The integration that the file disables.
+        integration: Name,
+        /// Where.
+        origin: Place,
+    },
 }
 
 impl FleetReason {
@@ -207,6 +225,8 @@ impl FleetReason {
             Self::ParallelLimit { .. } => HoldCode::ParallelLimit,
             Self::Schedule { .. } => HoldCode::Schedule,
             Self::NameDisputed { .. } | Self::NameTaken { .. } => HoldCode::NameClash,
+            Self::Refused { .. } => HoldCode::Refused,
+            Self::LeftAlone { .. } => HoldCode::LeftAlone,
         }
     }
 
@@ -235,6 +255,8 @@ impl FleetReason {
             Self::Schedule { .. } => "Schedule",
             Self::NameDisputed { .. } => "NameDisputed",
             Self::NameTaken { .. } => "NameTaken",
+            Self::Refused { .. } => "StartRefused",
+            Self::LeftAlone { .. } => "ClusterDisabled",
         }
     }
 
@@ -242,7 +264,7 @@ impl FleetReason {
     pub fn until(&self) -> Option<Timestamp> {
         match self {
             Self::Soak { expected, .. } => *expected,
-            Self::BackingOff { until, .. } => Some(*until),
+            Self::BackingOff { until, .. } | Self::Refused { until, .. } => Some(*until),
             Self::Schedule { next, .. } => *next,
             _ => None,
         }
@@ -256,7 +278,8 @@ impl FleetReason {
             | Self::PolicyProblem { .. }
             | Self::Disabled { .. }
             | Self::NameDisputed { .. }
-            | Self::NameTaken { .. } => true,
+            | Self::NameTaken { .. }
+            | Self::LeftAlone { .. } => true,
             Self::Graph { code, .. } => code.contains("Block") || &**code == "PlatformUnknown",
             _ => false,
         }
@@ -273,7 +296,12 @@ impl fmt::Display for FleetReason {
             }
             Self::BlockedVersion { pattern, .. } => write!(f, "blocked by the cluster's pattern {pattern}"),
             Self::Pinned { pin } => write!(f, "pinned to {pin}"),
-            Self::GateClosed { gate, label } => write!(f, "gate {gate} ({label}) has not been acknowledged"),
+            Self::GateClosed { gate, label, unsure } => {
+                write!(f, "gate {gate} ({label}) has not been acknowledged")?;
+                let unknown =
+                    |scope: &GateScope| write!(f, ", and nobody knows whether the cluster uses {}", scope.name());
+                unsure.as_ref().map_or(Ok(()), unknown)
+            }
             Self::NotApproved => f.write_str("nobody has approved it"),
             Self::Graph { sentence, .. } => f.write_str(sentence),
             Self::Soak { workload, have_seconds, need_seconds, soaking, expected } => {
@@ -338,6 +366,13 @@ impl fmt::Display for FleetReason {
             }
             Self::NameTaken { name, by } => {
                 write!(f, "{name} is the name of cluster {by}; this cluster only says that it is called so")
+            }
+            Self::Refused { why, times, until } => {
+                let times = if *times > 1 { format!(" {times} times in a row") } else { String::new() };
+                write!(f, "the API refused it{times} and is asked again at {}: {why}", Second(*until))
+            }
+            Self::LeftAlone { integration, origin } => {
+                write!(f, "its file disables {integration}, so it is left alone ({origin})")
             }
         }
     }

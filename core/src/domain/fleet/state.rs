@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::{Binding, Name};
-use crate::domain::{Arch, ChannelName, ClusterId, Fact, Platform, Version};
+use crate::domain::{Arch, ChannelName, ClusterId, Fact, Minor, Platform, Version};
 
 /// Labels of a cluster.
 pub type Labels = BTreeMap<String, String>;
@@ -42,8 +42,10 @@ pub struct ClusterState {
     pub labels: Labels,
     /// What kind of cluster it is.
     pub product: Product,
-    /// Whether it uses short-lived tokens of its cloud (STS), which has gates of its own.
-    pub sts: bool,
+    /// Whether it uses short-lived tokens of AWS (STS), which has gates of its own.
+    pub sts: Fact<bool>,
+    /// Whether it uses Workload Identity Federation of GCP (WIF), which has gates of its own.
+    pub wif: Fact<bool>,
     /// The versions it could go to, each with what stands in its way whatever the fleet's policy is.
     pub offers: Arc<[Offer]>,
     /// The ids of gates that were acknowledged for it.
@@ -123,6 +125,28 @@ pub struct Gate {
     pub label: Name,
 }
 
+/// Whom a gate concerns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GateScope {
+    /// Every cluster.
+    All,
+    /// Clusters that use short-lived tokens of AWS.
+    Sts,
+    /// Clusters that use Workload Identity Federation of GCP.
+    Wif,
+}
+
+/// Whether a gate concerns a cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GateConcern {
+    /// It does.
+    Concerned,
+    /// It does not.
+    Unconcerned,
+    /// What the gate asks of the cluster is not known, so the gate holds.
+    Unknown,
+}
+
 /// A person's consent that a version is started.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Approval {
@@ -160,6 +184,48 @@ pub struct Minimum {
     pub version: Option<Version>,
     /// Of those with the workload.
     pub of_workload: BTreeMap<Name, Version>,
+}
+
+impl Gate {
+    /// Whom it concerns. A label that we do not know concerns every cluster: OCM refuses a start behind any gate.
+    pub fn scope(&self) -> GateScope {
+        match &*self.label {
+            "api.openshift.com/gate-sts" => GateScope::Sts,
+            "api.openshift.com/gate-wif" => GateScope::Wif,
+            _ => GateScope::All,
+        }
+    }
+
+    /// The minor version that it stands before: `4.13`. None if its prefix is no minor version; then it stands before all.
+    pub fn before(&self) -> Option<Minor> {
+        Minor::parse(&self.version_prefix)
+    }
+}
+
+impl GateScope {
+    /// Whether it takes in a cluster. STS is AWS's and WIF is GCP's: a cluster elsewhere uses neither.
+    pub fn concerns(self, cluster: &ClusterState) -> GateConcern {
+        let (fact, cloud) = match self {
+            Self::All => return GateConcern::Concerned,
+            Self::Sts => (&cluster.sts, "aws"),
+            Self::Wif => (&cluster.wif, "gcp"),
+        };
+        match (fact, &cluster.platform) {
+            (Fact::Known(true), _) => GateConcern::Concerned,
+            (Fact::Known(false), _) => GateConcern::Unconcerned,
+            (Fact::Unknown, Fact::Known(platform)) if !platform.is_named(cloud) => GateConcern::Unconcerned,
+            (Fact::Unknown, _) => GateConcern::Unknown,
+        }
+    }
+
+    /// What clusters that it takes in use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Sts => "STS",
+            Self::Wif => "WIF",
+        }
+    }
 }
 
 impl Pause {

@@ -3,12 +3,13 @@
 //! ```text
 //! Planned ──> Started ──> Finished
 //!    │           └──────> Failed
-//!    └─> Cancelled
+//!    ├─> Cancelled
+//!    └─> Refused
 //! ```
 //!
 //! Planned and started ones hold their cluster's mutexes. What runs is never cancelled.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::Name;
 use crate::domain::{ClusterId, Version};
@@ -16,6 +17,9 @@ use crate::domain::{ClusterId, Version};
 /// The number of an upgrade in its store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UpgradeId(pub i64);
+
+/// A refusal is remembered no longer than this: then the version is tried again.
+pub const REFUSAL_MEMORY: SignedDuration = SignedDuration::from_hours(24);
 
 /// One cluster, or one of its node pools, on the way from one version to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +61,8 @@ pub enum UpgradeState {
     Failed,
     /// It was called off before it started.
     Cancelled,
+    /// The API that was to carry it out did not take it. Nothing has happened to the cluster.
+    Refused,
 }
 
 /// Who started an upgrade.
@@ -69,6 +75,10 @@ pub enum Owner {
 }
 
 impl UpgradeState {
+    /// All of them, in order.
+    pub const ALL: [Self; 6] =
+        [Self::Planned, Self::Started, Self::Finished, Self::Failed, Self::Cancelled, Self::Refused];
+
     /// Whether its cluster's mutexes are held.
     pub fn is_active(self) -> bool {
         matches!(self, Self::Planned | Self::Started)
@@ -82,14 +92,24 @@ impl UpgradeState {
             Self::Finished => "finished",
             Self::Failed => "failed",
             Self::Cancelled => "cancelled",
+            Self::Refused => "refused",
         }
     }
 
     /// The state of that name.
     pub fn of_code(code: &str) -> Option<Self> {
-        [Self::Planned, Self::Started, Self::Finished, Self::Failed, Self::Cancelled]
-            .into_iter()
-            .find(|state| state.code() == code)
+        Self::ALL.into_iter().find(|state| state.code() == code)
+    }
+}
+
+impl Upgrade {
+    /// What becomes of a plan that the API does not take. A cluster has lower versions to go to meanwhile; a node pool has
+    /// only its control plane's, so it backs off like one that failed.
+    pub fn after_refusal(&self) -> UpgradeState {
+        match self.pool {
+            None => UpgradeState::Refused,
+            Some(_) => UpgradeState::Failed,
+        }
     }
 }
 

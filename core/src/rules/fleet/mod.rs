@@ -9,6 +9,7 @@ mod backoff;
 mod blocked_version;
 mod gate;
 mod health;
+mod left_alone;
 mod mutex;
 mod name;
 mod offer;
@@ -17,6 +18,7 @@ mod parallel_limit;
 mod pause;
 mod pin;
 mod pool_first;
+mod refused;
 mod schedule;
 mod sector;
 mod sector_failures;
@@ -24,6 +26,7 @@ mod soak;
 mod under_way;
 
 pub(crate) use pool_first::pool_behind;
+pub(crate) use refused::ends as refusals_end;
 pub(crate) use sector::is_volatile;
 
 use crate::domain::fleet::Hold;
@@ -35,7 +38,7 @@ pub(crate) type CandidateRule = fn(&Post<'_>, &Candidate) -> Option<Hold>;
 pub(crate) type ClusterRule = fn(&Post<'_>) -> Option<Hold>;
 
 /// Rules about a version.
-pub(crate) const CANDIDATE_RULES: [CandidateRule; 8] = [
+pub(crate) const CANDIDATE_RULES: [CandidateRule; 9] = [
     blocked_version::judge,
     pin::judge,
     gate::judge,
@@ -44,12 +47,14 @@ pub(crate) const CANDIDATE_RULES: [CandidateRule; 8] = [
     soak::judge,
     sector::judge,
     sector_failures::judge,
+    refused::judge,
 ];
 
 /// Rules about a cluster that also hold for its node pools.
-pub(crate) const POOL_RULES: [ClusterRule; 9] = [
+pub(crate) const POOL_RULES: [ClusterRule; 10] = [
     organisation::judge_problems,
     organisation::judge_disabled,
+    left_alone::judge,
     under_way::judge,
     pause::judge,
     health::judge,
@@ -63,8 +68,14 @@ pub(crate) const POOL_RULES: [ClusterRule; 9] = [
 pub(crate) const CONTROL_PLANE_RULES: [ClusterRule; 2] = [pool_first::judge, schedule::judge];
 
 /// Rules that a plan has to stand up to until it starts. (Its mutexes are its own, and its time is set.)
-pub(crate) const PLAN_RULES: [ClusterRule; 5] =
-    [organisation::judge_problems, organisation::judge_disabled, pause::judge, health::judge, name::judge];
+pub(crate) const PLAN_RULES: [ClusterRule; 6] = [
+    organisation::judge_problems,
+    organisation::judge_disabled,
+    left_alone::judge,
+    pause::judge,
+    health::judge,
+    name::judge,
+];
 
 /// All that is held against starting something on a cluster.
 pub(crate) fn cluster_holds<'a>(post: &'a Post<'a>) -> impl Iterator<Item = Hold> + 'a {

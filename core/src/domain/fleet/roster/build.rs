@@ -4,19 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     Calendar, Candidate, Class, Crowd, Entries, GateEntry, Member, MutexEntry, OrganisationEntry, PatternEntry, Roster,
-    SectorEntry, SoakCell,
+    SectorEntry, SoakCell, entries::Wanted,
 };
 use crate::domain::fleet::{
-    ClusterState, FleetInput, FleetPolicy, Gate, Name, NameClash, Offer, Organisation, Product, UpgradePolicy,
-    UpgradeState, name_clashes,
+    ClusterState, FleetInput, FleetPolicy, Gate, LeftAlone, Name, NameClash, Offer, Organisation, Product,
+    UpgradePolicy, UpgradeState, name_clashes,
 };
 use crate::domain::{Pattern, Version};
-use crate::finding::Finding;
 
 const SECONDS_PER_DAY: i64 = 86_400;
-/// Gates that we know how to pass; others are for other tools.
-const GATE_FOR_ALL: &str = "api.openshift.com/gate-ocp";
-const GATE_FOR_STS: &str = "api.openshift.com/gate-sts";
 
 impl Roster {
     /// Numbers everything. Clusters without a policy are left out.
@@ -40,7 +36,7 @@ impl Roster {
         builder.ceilings(&input.policy, &input.inherited);
         let mut roster = builder.roster;
         (0..roster.members.len() as u32).for_each(|member| roster.count_soaking(member, true));
-        roster.gates = input.gates.into_iter().filter_map(gate).collect();
+        roster.gates = input.gates.into_iter().map(gate).collect();
         roster.pauses = input.pauses;
         let keyed = |approval: crate::domain::fleet::Approval| {
             ((approval.organisation.clone(), approval.cluster.clone(), approval.version.clone()), approval)
@@ -110,22 +106,15 @@ fn policies_of(organisation: &Organisation) -> impl Iterator<Item = &UpgradePoli
     named.chain(organisation.defaults.iter().map(|entry| &entry.policy))
 }
 
-fn gate(gate: Gate) -> Option<GateEntry> {
-    let sts_only = match &*gate.label {
-        GATE_FOR_ALL => false,
-        GATE_FOR_STS => true,
-        _ => return None,
-    };
-    let (major, minor) = gate.version_prefix.split_once('.')?;
-    let before = (major.parse().ok()?, minor.parse().ok()?);
-    Some(GateEntry { gate, before, sts_only })
+fn gate(gate: Gate) -> GateEntry {
+    GateEntry { before: gate.before(), scope: gate.scope(), gate }
 }
 
 #[derive(Default)]
 struct Builder {
     roster: Roster,
     organisations: BTreeMap<Name, u32>,
-    classes: BTreeMap<(u32, UpgradePolicy, bool), u32>,
+    classes: BTreeMap<(u32, UpgradePolicy, bool, Option<LeftAlone>), u32>,
     /// The same by where the policy stands: clusters of one entry need not compare policies.
     class_of_entry: BTreeMap<(u32, *const UpgradePolicy, bool), u32>,
     cells: BTreeMap<(u32, Name), u32>,
@@ -221,18 +210,20 @@ impl Builder {
         })
     }
 
-    fn class(&mut self, organisation: u32, policy: &UpgradePolicy, problems: &[Finding]) -> u32 {
+    fn class(&mut self, organisation: u32, wanted: Wanted<'_>) -> u32 {
+        let Wanted { policy, problems, .. } = wanted;
         let entry = (organisation, std::ptr::from_ref(policy), !problems.is_empty());
         if let Some(class) = self.class_of_entry.get(&entry) {
             return *class;
         }
-        let class = self.class_of_policy(organisation, policy, problems);
+        let class = self.class_of_policy(organisation, wanted);
         self.class_of_entry.insert(entry, class);
         class
     }
 
-    fn class_of_policy(&mut self, organisation: u32, policy: &UpgradePolicy, problems: &[Finding]) -> u32 {
-        let key = (organisation, policy.clone(), !problems.is_empty());
+    fn class_of_policy(&mut self, organisation: u32, wanted: Wanted<'_>) -> u32 {
+        let Wanted { policy, problems, left_alone } = wanted;
+        let key = (organisation, policy.clone(), !problems.is_empty(), left_alone.cloned());
         if let Some(class) = self.classes.get(&key) {
             return *class;
         }
@@ -248,7 +239,9 @@ impl Builder {
             calendars.len() as u32 - 1
         });
         let own = policy.blocked_versions.iter().map(|pattern| self.pattern(pattern, false)).collect::<Vec<_>>();
-        let cells: Vec<u32> = policy.workloads.iter().map(|workload| self.cell(organisation, workload)).collect();
+        // What is left alone adds to no soak, and no sector waits for it: AUS does not even look at it.
+        let workloads = policy.workloads.iter().filter(|_| left_alone.is_none());
+        let cells: Vec<u32> = workloads.map(|workload| self.cell(organisation, workload)).collect();
         for cell in &cells {
             self.roster.cells[*cell as usize].classes.push(number);
         }
@@ -256,6 +249,7 @@ impl Builder {
             organisation,
             policy: policy.clone(),
             problems: problems.to_vec(),
+            left_alone: left_alone.cloned(),
             sector: policy.sector.as_ref().map(|name| self.sector(organisation, name)),
             cells,
             soak_seconds: policy.soak_days.map(|days| i64::from(days) * SECONDS_PER_DAY),
@@ -279,22 +273,22 @@ impl Builder {
         clash: Option<NameClash>,
         nothing: &UpgradePolicy,
     ) {
-        let Some((policy, problems)) = entries.of(&state) else {
+        let Some(wanted) = entries.of(&state) else {
             self.roster.unmanaged.insert(state.id.as_str().into(), state);
             return;
         };
         // A cluster whose name is taken gets no policy: it is known, it is held, and it is in nobody's way.
-        let (policy, problems) = match clash {
-            Some(NameClash::Taken { .. }) => (nothing, &[][..]),
-            Some(NameClash::Disputed { .. }) | None => (policy, problems),
+        let wanted = match clash {
+            Some(NameClash::Taken { .. }) => Wanted { policy: nothing, problems: &[], left_alone: None },
+            Some(NameClash::Disputed { .. }) | None => wanted,
         };
-        let class = self.class(self.organisations[&state.organisation], policy, problems);
+        let class = self.class(self.organisations[&state.organisation], wanted);
         let number = self.roster.members.len() as u32;
         let version = self.roster.version_number(&state.version).expect("every version has a number");
         let candidates = candidates(&self.roster, &state);
         self.roster.classes[class as usize].members.push(number);
-        let Class { sector, mutexes, .. } = &self.roster.classes[class as usize];
-        if let Some(sector) = sector {
+        let Class { sector, mutexes, left_alone, .. } = &self.roster.classes[class as usize];
+        if let (Some(sector), None) = (sector, left_alone) {
             let with_mutex = &mut self.roster.sectors[*sector as usize].with_mutex;
             for mutex in mutexes {
                 let (bound, all) = with_mutex.entry(*mutex).or_default();
@@ -311,6 +305,7 @@ impl Builder {
             upgrade: None,
             failed: None,
             has_failed: false,
+            refused: Vec::new(),
             candidates,
         });
     }
@@ -405,7 +400,8 @@ impl Builder {
             let roster = &mut self.roster;
             let is_donor = |member: &&Member| {
                 let class = &roster.classes[member.class as usize];
-                organisation.inherits_from.contains(&roster.organisations[class.organisation as usize].id)
+                class.left_alone.is_none()
+                    && organisation.inherits_from.contains(&roster.organisations[class.organisation as usize].id)
             };
             let any_bound = roster.members.iter().filter(is_donor).any(|member| member.state.binding.is_bound());
             for member in roster.members.iter().filter(is_donor) {
@@ -470,7 +466,19 @@ pub(super) fn candidates(roster: &Roster, state: &ClusterState) -> Box<[Candidat
 }
 
 impl Roster {
-    /// Adds an upgrade: what is active holds its cluster's mutexes, what failed counts against the version.
+    /// Keeps the newest refusal of a version.
+    fn add_refusal(&mut self, member: u32, to: u32, at: u32) {
+        let changed_at = |at: u32| (self.upgrades[at as usize].changed_at, self.upgrades[at as usize].id);
+        let known = self.members[member as usize].refused.iter().position(|(version, _)| *version == to);
+        match known {
+            Some(place) if changed_at(self.members[member as usize].refused[place].1) > changed_at(at) => {}
+            Some(place) => self.members[member as usize].refused[place].1 = at,
+            None => self.members[member as usize].refused.push((to, at)),
+        }
+    }
+
+    /// Adds an upgrade: what is active holds its cluster's mutexes, what failed counts against the version, what was refused
+    /// is not tried again for a while.
     pub(super) fn add_upgrade(&mut self, upgrade: crate::domain::fleet::Upgrade) {
         let at = self.upgrades.len() as u32;
         let member = self.find(upgrade.cluster.as_str());
@@ -496,6 +504,10 @@ impl Roster {
                     *self.failures.entry((sector, to)).or_default() += 1;
                 }
             }
+        } else if upgrade.state == UpgradeState::Refused
+            && let Some(to) = self.version_number(&upgrade.to)
+        {
+            self.add_refusal(member, to, at);
         }
     }
 }

@@ -2,11 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::fleet::{ClusterState, FleetPolicy, PolicyDefault, UpgradePolicy};
+use crate::domain::fleet::{ClusterState, FleetPolicy, LeftAlone, PolicyDefault, UpgradePolicy};
 use crate::finding::Finding;
 
 /// What a cluster wants, and what is wrong with that.
-type Wanted<'a> = (&'a UpgradePolicy, &'a [Finding]);
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) policy: &'a UpgradePolicy,
+    pub(crate) problems: &'a [Finding],
+    pub(crate) left_alone: Option<&'a LeftAlone>,
+}
 
 /// A label's name and value; none for entries that ask for no label.
 type Label<'a> = Option<(&'a str, &'a str)>;
@@ -24,7 +29,8 @@ impl<'a> Entries<'a> {
         let mut entries = Self { by_id: BTreeMap::new(), by_name: BTreeMap::new(), by_label: BTreeMap::new() };
         for organisation in policy.organisations.values() {
             for entry in &organisation.clusters {
-                let wanted = (&entry.policy, &*entry.problems);
+                let (policy, problems, left_alone) = (&entry.policy, &*entry.problems, entry.left_alone.as_ref());
+                let wanted = Wanted { policy, problems, left_alone };
                 match &entry.id {
                     Some(id) => entries.by_id.entry((&*organisation.id, id.as_str())).or_insert(wanted),
                     None => entries.by_name.entry((&*organisation.id, &*entry.name)).or_insert(wanted),
@@ -41,9 +47,18 @@ impl<'a> Entries<'a> {
     /// What a cluster wants.
     pub(crate) fn of(&self, cluster: &ClusterState) -> Option<Wanted<'a>> {
         let organisation: &str = &cluster.organisation;
-        let by_id = || self.by_id.get(&(organisation, cluster.id.as_str())).copied();
-        let by_name = || self.by_name.get(&(organisation, &*cluster.name)).copied();
-        by_id().or_else(by_name).or_else(|| self.default_for(organisation, cluster))
+        let by_name = || self.by_name(cluster);
+        self.by_id(cluster).or_else(by_name).or_else(|| self.default_for(organisation, cluster))
+    }
+
+    /// What the entry wants that names the cluster's id.
+    pub(crate) fn by_id(&self, cluster: &ClusterState) -> Option<Wanted<'a>> {
+        self.by_id.get(&(&*cluster.organisation, cluster.id.as_str())).copied()
+    }
+
+    /// What the entry wants that names the cluster's name, and no id.
+    pub(crate) fn by_name(&self, cluster: &ClusterState) -> Option<Wanted<'a>> {
+        self.by_name.get(&(&*cluster.organisation, &*cluster.name)).copied()
     }
 
     /// The first default of the file whose labels the cluster has.
@@ -54,6 +69,6 @@ impl<'a> Entries<'a> {
             default.match_labels.iter().all(|(name, value)| cluster.labels.get(name) == Some(value))
         };
         let first = found.filter(|(_, default)| has_all(default)).min_by_key(|(place, _)| *place);
-        first.map(|(_, default)| (&default.policy, &*default.problems))
+        first.map(|(_, default)| Wanted { policy: &default.policy, problems: &default.problems, left_alone: None })
     }
 }

@@ -156,8 +156,8 @@ impl Roster {
             return Followed::BuildAnew;
         }
         let known = self.upgrades.iter().position(|known| known.id == upgrade.id && known.cluster == upgrade.cluster);
-        if upgrade.state == UpgradeState::Failed || self.member(member).has_failed {
-            // Failures count for a whole sector.
+        if matches!(upgrade.state, UpgradeState::Failed | UpgradeState::Refused) || self.member(member).has_failed {
+            // Failures count for a whole sector, and a refusal for as long as it is remembered.
             return Followed::BuildAnew;
         }
         match (known, upgrade.state.is_active()) {

@@ -14,10 +14,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::{
-    Approval, ClusterState, Exclusion, FleetInput, FleetPolicy, MaintenanceWindow, Minimum, Name, NameClash, Pause,
-    Schedule, Schedules, SoakSum, Upgrade, UpgradePolicy,
+    Approval, ClusterState, Exclusion, FleetInput, FleetPolicy, GateConcern, GateScope, LeftAlone, MaintenanceWindow,
+    Minimum, Name, NameClash, Pause, Schedule, Schedules, SoakSum, Upgrade, UpgradePolicy,
 };
-use crate::domain::{ClusterId, Pattern, Version};
+use crate::domain::{ClusterId, Minor, Pattern, Version};
 use crate::finding::Finding;
 
 pub(crate) use entries::Entries;
@@ -67,6 +67,8 @@ pub(crate) struct Class {
     pub(crate) organisation: u32,
     pub(crate) policy: UpgradePolicy,
     pub(crate) problems: Vec<Finding>,
+    /// Its clusters are left alone: nothing starts there, no sector waits for them, and their time is not credited.
+    pub(crate) left_alone: Option<LeftAlone>,
     pub(crate) sector: Option<u32>,
     pub(crate) cells: Vec<u32>,
     pub(crate) soak_seconds: Option<i64>,
@@ -98,6 +100,8 @@ pub(crate) struct Member {
     pub(crate) failed: Option<u32>,
     /// Whether it has one at all.
     pub(crate) has_failed: bool,
+    /// The versions that the API refused lately, each with its newest refused upgrade.
+    pub(crate) refused: Vec<(u32, u32)>,
     /// What it could go to, highest first.
     pub(crate) candidates: Box<[Candidate]>,
 }
@@ -185,9 +189,15 @@ pub(crate) struct Calendar {
 #[derive(Debug, Clone)]
 pub(crate) struct GateEntry {
     pub(crate) gate: super::Gate,
-    pub(crate) before: (u64, u64),
-    /// Only clusters that use STS have to pass it.
-    pub(crate) sts_only: bool,
+    /// None: it does not say which, so it stands before every minor version.
+    pub(crate) before: Option<Minor>,
+    pub(crate) scope: GateScope,
+}
+
+impl GateEntry {
+    pub(crate) fn stands_before(&self, minor: Minor) -> bool {
+        self.before.is_none_or(|before| before == minor)
+    }
 }
 
 impl Roster {
@@ -311,11 +321,11 @@ impl Roster {
 
     /// The ids of gates before a version that the cluster's policy approves and nobody has acknowledged.
     pub fn gates_approved_by_policy(&self, member: u32, to: &Version) -> Vec<Name> {
-        let (state, policy) = (self.cluster(member), self.policy(member));
-        let ahead = (state.version.major(), state.version.minor()) < (to.major(), to.minor());
-        let gates = self.gates.iter().filter(|entry| ahead && entry.before == (to.major(), to.minor()));
-        let concerned = gates.filter(|entry| state.sts || !entry.sts_only).map(|entry| &entry.gate);
-        let open = concerned.filter(|gate| !state.acknowledged_gates.contains(&gate.id));
+        let (state, policy, to) = (self.cluster(member), self.policy(member), Minor::of(to));
+        let ahead = Minor::of(&state.version) < to;
+        let gates = self.gates.iter().filter(|entry| ahead && entry.stands_before(to));
+        let concerned = gates.filter(|entry| entry.scope.concerns(state) != GateConcern::Unconcerned);
+        let open = concerned.map(|entry| &entry.gate).filter(|gate| !state.acknowledged_gates.contains(&gate.id));
         open.filter(|gate| policy.gate_approvals.contains(&gate.label)).map(|gate| gate.id.clone()).collect()
     }
 
