@@ -23,7 +23,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::connection::{Patient, Peer};
 use crate::metrics::ReasonLabels;
-use crate::questions::Queue;
+use crate::questions::{Queue, Urgency};
 use crate::{Limits, Service};
 
 /// The largest request head that we read; a larger one is answered with 431.
@@ -68,8 +68,9 @@ impl Workers {
     pub(crate) fn start(service: &Arc<Service>, limits: Limits) -> io::Result<Self> {
         let cores = std::thread::available_parallelism()?.get();
         let results = &service.metrics.questions;
-        let questions = Arc::new(Queue::start("question", QUESTION_THREADS, MAX_QUESTIONS, results)?);
-        let scrapes = Arc::new(Queue::start("scrape", 1, MAX_SCRAPES, results)?);
+        let questions =
+            Arc::new(Queue::start("question", Urgency::AfterGraphs, QUESTION_THREADS, MAX_QUESTIONS, results)?);
+        let scrapes = Arc::new(Queue::start("scrape", Urgency::LikeGraphs, 1, MAX_SCRAPES, results)?);
         let start = |number: usize| {
             let (sender, connections) = unbounded_channel();
             // The one blocking thread compiles sheets, and does nothing else.
