@@ -107,39 +107,35 @@ fn not_in_the_channel(data: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// What people ask takes at most a twentieth of what a service gives a question: every preference, the usual streams, up to five ways.
+/// What a service gives a question is far more than any takes: a hundred times the dearest that asks for one way, ten times that for five, and
+/// more than twice that for as many as can be asked for. docs/path.md has the numbers.
 fn steps(data: &Path) -> Result<(), Failed> {
-    let graph = real_graph(data)?;
-    let (charts, pace) = (DrawnAnew, Pace::usual());
-    let mut most = (0, String::new());
-    for via in ["eus", "stable", "fast,candidate"] {
-        for prefer in [Preference::FewestHops, Preference::Safest, Preference::Soonest] {
-            for release in graph.releases().iter().step_by(53) {
-                let request = Request {
-                    from: release.version.clone(),
-                    goal: Goal::Newest,
-                    via: path::via(via).ok_or("channels")?,
-                    risks: RiskPolicy::Unknown,
-                    prefer,
-                    ways: std::env::var("WAYS").map_or(5, |ways| ways.parse().unwrap()),
-                    asker: Asker { id: Fact::Unknown, platform: Fact::Unknown, arch: Arch::default() },
-                    now: NOW.parse::<Timestamp>()?,
-                };
-                let budget = Budget::new(Budget::OF_A_QUESTION, &|| false);
-                let begun = std::time::Instant::now();
-                let answer = paths_within(&graph, &charts, &request, &pace.lasts(&graph), &budget);
-                eprintln!(
-                    "{} {via} {prefer:?} {} {:?} {:?}",
-                    release.version,
-                    budget.taken(),
-                    begun.elapsed(),
-                    answer.is_ok()
-                );
-                most = most.max((budget.taken(), format!("{} through {via}, {prefer:?}", release.version)));
+    let (graph, pace) = (real_graph(data)?, Pace::usual());
+    for (ways, times) in [(1, 100), (5, 10), (Request::MAX_WAYS, 2)] {
+        let mut most = (0, String::new());
+        for via in ["eus", "stable", "fast,candidate"] {
+            for prefer in [Preference::FewestHops, Preference::Safest, Preference::Soonest] {
+                for release in graph.releases().iter().step_by(53) {
+                    let request = Request {
+                        from: release.version.clone(),
+                        goal: Goal::Newest,
+                        via: path::via(via).ok_or("channels")?,
+                        risks: RiskPolicy::Unknown,
+                        prefer,
+                        ways,
+                        asker: Asker { id: Fact::Unknown, platform: Fact::Unknown, arch: Arch::default() },
+                        now: NOW.parse::<Timestamp>()?,
+                    };
+                    let budget = Budget::new(Budget::OF_A_QUESTION, &|| false);
+                    let answer = paths_within(&graph, &DrawnAnew, &request, &pace.lasts(&graph), &budget);
+                    assert!(answer.is_ok(), "{answer:?}");
+                    most = most.max((budget.taken(), format!("{} through {via}, {prefer:?}", release.version)));
+                }
             }
         }
+        println!("{ways} ways: {} takes {} steps", most.1, most.0);
+        assert!(most.0 * times <= Budget::OF_A_QUESTION, "{} takes {} steps", most.1, most.0);
     }
-    assert!(most.0 * 20 <= Budget::OF_A_QUESTION, "{} takes {} steps", most.1, most.0);
     Ok(())
 }
 

@@ -28,6 +28,15 @@ pub(crate) struct Queue {
     results: Results,
 }
 
+/// What comes first where there is not enough of the processor for all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Urgency {
+    /// As much as graphs.
+    LikeGraphs,
+    /// Less.
+    AfterGraphs,
+}
+
 type Job = Box<dyn FnOnce() + Send>;
 
 /// Why there is no answer.
@@ -41,12 +50,19 @@ pub(crate) enum Unanswered {
 
 impl Queue {
     /// Starts the threads.
-    pub(crate) fn start(name: &'static str, threads: usize, waiting: usize, results: &Results) -> io::Result<Self> {
+    pub(crate) fn start(
+        name: &'static str,
+        urgency: Urgency,
+        threads: usize,
+        waiting: usize,
+        results: &Results,
+    ) -> io::Result<Self> {
         let (jobs, taken) = sync_channel(waiting);
         let taken = Arc::new(Mutex::new(taken));
         for number in 0..threads {
             let taken = taken.clone();
-            std::thread::Builder::new().name(format!("{name}-{number}")).spawn(move || work(&taken))?;
+            let thread = std::thread::Builder::new().name(format!("{name}-{number}"));
+            thread.spawn(move || work(&taken, urgency))?;
         }
         let queue = Self { name, jobs, results: results.clone() };
         for result in ["answered", "turned_away", "abandoned", "failed"] {
@@ -88,7 +104,12 @@ impl Queue {
 }
 
 /// Works until nobody can ask any more.
-fn work(jobs: &Mutex<Receiver<Job>>) {
+fn work(jobs: &Mutex<Receiver<Job>>, urgency: Urgency) {
+    if urgency == Urgency::AfterGraphs
+        && let Err(error) = rustix::process::setpriority_process(None, 5)
+    {
+        tracing::debug!(%error, "questions are answered at the same priority as graphs");
+    }
     loop {
         let next = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(job) = next else { return };

@@ -25,7 +25,7 @@ use crate::connection::{Patient, Peer};
 use crate::ending::{Stage, Talk};
 use crate::metrics::ReasonLabels;
 use crate::places::{Place, ProbePlace};
-use crate::questions::Queue;
+use crate::questions::{Queue, Urgency};
 use crate::{Limits, Service, entrance};
 
 /// The largest request head that we read; a larger one is answered with 431.
@@ -76,8 +76,9 @@ impl Workers {
     pub(crate) fn start(service: &Arc<Service>, limits: Limits, admission: &Arc<Admission>) -> io::Result<Self> {
         let cores = std::thread::available_parallelism()?.get();
         let results = &service.metrics.questions;
-        let questions = Arc::new(Queue::start("question", QUESTION_THREADS, MAX_QUESTIONS, results)?);
-        let scrapes = Arc::new(Queue::start("scrape", 1, MAX_SCRAPES, results)?);
+        let questions =
+            Arc::new(Queue::start("question", Urgency::AfterGraphs, QUESTION_THREADS, MAX_QUESTIONS, results)?);
+        let scrapes = Arc::new(Queue::start("scrape", Urgency::LikeGraphs, 1, MAX_SCRAPES, results)?);
         let start = |number: usize| {
             let (sender, connections) = unbounded_channel();
             // The one blocking thread compiles sheets, and does nothing else.

@@ -36,8 +36,7 @@ impl Budget<'static> {
 }
 
 impl<'a> Budget<'a> {
-    /// What a service gives a question: about twenty times what the dearest that people ask takes on the real data. docs/path.md says how
-    /// that was measured.
+    /// What a service gives a question: on the real data no question takes as much. docs/path.md says how that was measured.
     pub const OF_A_QUESTION: u64 = 100_000_000;
     /// Between two looks at whether the answer is still wanted lie about so many steps.
     pub const LOOK_EVERY: u64 = 4096;

@@ -153,6 +153,22 @@ proptest! {
     }
 
     #[test]
+    fn a_budget_changes_no_answer_and_ends_what_it_does_not_pay_for(graph in any_graph(), request in any_request(), share in 0u64..100) {
+        for (_, _, request) in pairs(&graph, &request) {
+            let within = |budget: &Budget<'_>| paths_within(&graph, &DrawnAnew, &request, &lasts, budget);
+            let enough = Budget::new(u64::MAX, &|| false);
+            prop_assert_eq!(within(&enough), Ok(paths(&graph, &request, &lasts)));
+            let most = enough.taken() * share / 100;
+            let (first, again) = (Budget::new(most, &|| false), Budget::new(most, &|| false));
+            if enough.taken() > 0 {
+                prop_assert_eq!(within(&first), Err(Unfinished::NoStepsLeft { most }));
+                prop_assert_eq!(within(&again), Err(Unfinished::NoStepsLeft { most }));
+                prop_assert_eq!(first.taken(), again.taken(), "the same question takes the same steps");
+            }
+        }
+    }
+
+    #[test]
     fn a_mirror_has_the_releases_of_the_path_wherever_they_are_there(graph in any_graph(), request in any_request()) {
         let request = Request { prefer: Preference::FewestHops, ways: 1, ..request };
         for (_, goal, request) in pairs(&graph, &request) {
