@@ -404,7 +404,7 @@ fn readiness_shows_the_fleet_and_does_not_depend_on_it() {
     });
     assert_eq!(door.get("/readyz").json()["fleet"], expected);
     // The texts name clusters: where reading needs a token, others get numbers only.
-    door.fleet(Some(KEY), true, |_| FleetAnswer::Json("{}".to_owned()));
+    door.fleet(Some(KEY), Reads::WithToken, |_| FleetAnswer::Json("{}".to_owned()));
     let expected = json!({"errors": 0, "warnings": 1, "kinds": {"matches-no-cluster": 1}});
     assert_eq!(door.get("/readyz").json()["fleet"]["findings"], expected);
     let graph = towpath_core::domain::Graph::build(Default::default(), Default::default()).0;
