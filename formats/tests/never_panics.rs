@@ -16,7 +16,7 @@ use towpath_core::rules::Policy;
 use towpath_formats::graph_request::{ContentType, accepts_gzip};
 use towpath_formats::{
     SourceFile, cincinnati, cluster_list, fleet_input, fleet_policy, graph_data, graph_request, platforms, releases,
-    report, stamp,
+    report, stamp, token,
 };
 
 const CHANNEL: &str = "name: stable-4.9\nfeeder:\n  name: fast-4.9\nversions:\n- 4.9.1\n- 4.9.2+amd64\n";
@@ -187,6 +187,15 @@ proptest! {
     fn stamps(bytes in any_input(&[r#"{"goodAt": "2026-05-12T00:00Z", "stampedAt": "2026-05-12T00:00Z", "nonce": "AAAAAAAAAAAAAAAA", "code": "AAAA"}"#])) {
         let (cluster, nonce) = (ClusterId::new("x").unwrap(), stamp::Nonce::new("AAAAAAAAAAAAAAAA").unwrap());
         prop_assert!(stamp::read(&bytes, "token", &cluster, &nonce).is_err_and(|sentence| !sentence.is_empty()));
+    }
+
+    #[test]
+    fn tokens(bytes in any_input(&["tp2_eyJyb2xlIjoiY2x1c3RlciIsImtleSI6ImZXYUd5N0hSIiwib3JnYW5pc2F0aW9uIjoiYWNtZSIsIm5hbWUiOiJzaG9wIiwiaWQiOiIwZjNhIiwiZW5kIjoiMjAyNy0wMS0wMVQwMDowMDowMFoiLCJzZXJpYWwiOiJBQUFBQUFBQUFBQUFBQUFBIn0.Mx7tM2FHZTyoYfrc0lUDdXmaEUvQe1hdJ7-mNf3Jrb4"])) {
+        let key = token::Key::new("0123456789abcdef0123456789abcdef");
+        // Whatever is believed is what the key has signed.
+        if let Some(token) = std::str::from_utf8(&bytes).ok().and_then(|text| token::Token::parse(text).ok()) && key.has_made(&token) {
+            prop_assert_eq!(key.sign(token.claims()).unwrap(), token.text());
+        }
     }
 
     #[test]

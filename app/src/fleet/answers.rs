@@ -6,7 +6,7 @@ use anyhow::bail;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use towpath_core::decide::{CandidateWhy, Decision, Desk, HistoryRow, OfferBook, Start, StatusRow, history, status};
-use towpath_core::domain::fleet::{ClusterState, FleetInput, HoldCode, Name};
+use towpath_core::domain::fleet::{ClusterState, FleetInput, HoldCode, Name, NameClash};
 use towpath_core::domain::{Answer, Graph, Version};
 use towpath_core::simulate::{Assumptions, Forecast, forecast};
 use towpath_formats::fleet_json;
@@ -105,7 +105,13 @@ pub(crate) fn holds(desk: &Desk, filter: &Filter, now: Timestamp) -> Value {
 /// The cluster of that name or id.
 pub(crate) fn find(desk: &Desk, name: &str) -> anyhow::Result<u32> {
     let members = 0..desk.roster().len() as u32;
-    let named: Vec<u32> = members.filter(|member| is_called(desk.roster().cluster(*member), name)).collect();
+    let named = members.filter(|member| is_called(desk.roster().cluster(*member), name));
+    // Who only says that it has another's name is found by its id.
+    let only_says_so = |member: u32| {
+        let is_taken = matches!(desk.roster().name_clash(member), Some(NameClash::Taken { .. }));
+        is_taken && desk.roster().cluster(member).id.as_str() != name
+    };
+    let named: Vec<u32> = named.filter(|member| !only_says_so(*member)).collect();
     match (&*named, desk.roster().unmanaged().any(|state| is_called(state, name))) {
         ([one], _) => Ok(*one),
         ([], true) => bail!("{name} is known, but no policy is about it; name it in its organisation's file"),

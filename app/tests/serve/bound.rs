@@ -158,6 +158,7 @@ fn a_foreign_cluster_calls_off_nothing() {
         assert_eq!(edges(&towpath.graph(&format!("channel=stable-4.20&id={FOREIGN}"))), [""; 0], "it is held");
         let why = towpath.get(&format!("/api/v1/clusters/{FOREIGN}/why")).json().to_string();
         assert!(why.contains("NameTaken"), "{why}");
+        assert_eq!(towpath.get(&format!("/api/v1/clusters/{name}/why")).status, 200, "the name is the bound one's");
     }
     assert_eq!(metric(&towpath, "towpath_fleet_unbound_clusters"), 1.0);
     assert_eq!(metric(&towpath, "towpath_fleet_name_clashes"), 1.0);

@@ -62,7 +62,9 @@ fn follow(mut desk: Desk, input: &mut FleetInput, now: &mut Timestamp, (what, wh
             let (state, version) = (state.clone(), state.version.clone());
             let credit = (what == 3).then_some((&version, how as i64 * 3_600));
             if let Some((version, seconds)) = credit {
-                let policy = desk.roster().find(state.id.as_str()).map(|member| desk.roster().policy(member).clone());
+                let counts = |member: &u32| state.binding.is_bound() && desk.roster().name_clash(*member).is_none();
+                let member = desk.roster().find(state.id.as_str()).filter(counts);
+                let policy = member.map(|member| desk.roster().policy(member).clone());
                 for workload in policy.into_iter().flat_map(|policy| policy.workloads) {
                     input.soak.push(towpath_core::domain::fleet::SoakSum {
                         organisation: state.organisation.clone(),

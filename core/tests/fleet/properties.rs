@@ -42,8 +42,13 @@ pub(crate) fn any_fleet(seed: u64) -> String {
         line += seed.one_of(&[" soak none", " soak 0", " soak 1", " soak 3"]);
         line += seed.one_of(&["", " workloads web", " workloads web,db", " workloads db"]);
         line += seed.one_of(&["", "", " schedule 0_20_*_*_*", " schedule 0_3_*_*_*", " schedule */10_*_*_*_1"]);
-        line +=
-            seed.one_of(&["", "", "", " unhealthy", " pin 4.9.3", " blocks 4.9.2", " acks g1", " silent 2", " in o2"]);
+        let more = ["", "", "", " unhealthy", " pin 4.9.3", " blocks 4.9.2", " acks g1", " silent 2", " unbound"];
+        // The first keeps its name and its place, so that others can have the same.
+        let others = [" in o2", " called c0 unbound", " called c0"];
+        line += match number {
+            0 => seed.one_of(&more),
+            _ => seed.one_of(&[&more[..], &others].concat()),
+        };
         line += seed.one_of(&["", "", "", " pools np0=4.9.1,np1=4.9.2", " since 3"]);
         lines.push(line);
         if seed.below(5) == 0 {

@@ -236,6 +236,11 @@ impl Roster {
         &self.class_of(member).policy
     }
 
+    /// What is wrong with the name of the cluster of that number.
+    pub fn name_clash(&self, member: u32) -> Option<&NameClash> {
+        self.member(member).clash.as_ref()
+    }
+
     /// The numbers of the clusters, in the order in which they are looked at: by version, soak days, organisation, id.
     pub fn in_order(&self) -> &[u32] {
         &self.order
