@@ -5,6 +5,7 @@
 mod support;
 
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 use support::postgres::{Postgres, Sync};

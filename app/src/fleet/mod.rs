@@ -418,7 +418,7 @@ async fn lint(look: &Look) -> anyhow::Result<ExitCode> {
     let now = settings.now.unwrap_or_else(Timestamp::now);
     let mut read = files(&settings).read(now).map_err(|finding| anyhow::anyhow!("{finding}"))?;
     let known = match look.store_at_hand(&settings) {
-        Some(url) => Known::read(&open(&url).await?, now).await?,
+        Some(address) => Known::read(&*open(address).await?, now).await?,
         None => Known::default(),
     };
     let input = facts::input(&read, &known, None, now);

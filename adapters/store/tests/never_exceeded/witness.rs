@@ -311,7 +311,9 @@ fn may_become(before: UpgradeState, now: UpgradeState) -> bool {
     match before {
         UpgradeState::Planned => true,
         UpgradeState::Started => !matches!(now, UpgradeState::Planned | UpgradeState::Cancelled),
-        UpgradeState::Finished | UpgradeState::Failed | UpgradeState::Cancelled => now == before,
+        UpgradeState::Finished | UpgradeState::Failed | UpgradeState::Refused | UpgradeState::Cancelled => {
+            now == before
+        }
     }
 }
 
