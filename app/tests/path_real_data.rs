@@ -3,7 +3,7 @@
 //! The data is not part of this repository. Where `TOWPATH_REAL_DATA` names it these tests run; elsewhere each
 //! is listed as ignored.
 
-#![allow(clippy::unwrap_used, reason = "in a test, a panic is the finding")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "in a test, a panic is the finding")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
