@@ -240,6 +240,21 @@ fn a_cluster_whose_file_disables_the_scheduler_is_left_alone() {
 }
 
 #[test]
+fn a_cluster_that_is_left_alone_needs_no_policy_and_gets_no_default() {
+    let organisation = "name: one\norgId: org-1\nupgradePolicyDefaults:\n- name: all\n  matchLabels: {tier: prod}\n  \
+                        upgradePolicy: {workloads: [web], schedule: '* * * * *', conditions: {soakDays: 0}}\n";
+    let entries = |cluster: &str| {
+        let read = read_all(&[("one.yml", organisation), ("c.yml", &format!("name: c\nocm: org-1\n{cluster}"))]);
+        let entries = read.policy.organisations["org-1"].clusters.clone();
+        entries.iter().map(|entry| (entry.left_alone.is_some(), entry.problems.is_empty())).collect::<Vec<_>>()
+    };
+    assert_eq!(entries("disable: {integrations: [ocm-upgrade-scheduler]}\n"), [(true, true)]);
+    assert_eq!(entries("disable: [ocm-upgrade-scheduler]\n"), [(false, false)], "not understood, so it is held");
+    assert_eq!(entries("disable: {integrations: [ocm-clusters]}\n"), [], "none of our business");
+    assert_eq!(entries(""), []);
+}
+
+#[test]
 fn files_in_folders_are_part_and_those_of_tools_are_not() {
     for path in ["a.yaml", "a.yml", "a.json", "teams/", "teams/a/", "teams/a/b.yaml"] {
         assert!(fleet_policy::is_part(path), "{path}");

@@ -196,17 +196,23 @@ impl Reading {
         false
     }
 
-    /// A cluster file without a policy is none of our business.
+    /// A cluster file without a policy is none of our business, unless it says that we leave the cluster alone: then no default is for it.
     fn cluster(&mut self, place: Place, node: &Node) -> bool {
-        let Some(policy) = node.get("upgradePolicy") else {
-            return true;
+        let (policy, disable) = (node.get("upgradePolicy"), node.get("disable"));
+        let concerns_us = |disable: &Node| {
+            let mut reader = Reader::new(&place);
+            // What is not understood holds the cluster back.
+            organisation::disabled(&mut reader, disable).is_some() || !reader.findings.is_empty()
         };
+        if policy.is_none() && !disable.is_some_and(concerns_us) {
+            return true;
+        }
         let mut reader = Reader::new(&place);
         let organisation = ["organisation", "organization", "ocm"].iter().find_map(|field| node.get(field));
         let organisation = match organisation {
             Some(named) => Reference::read(&mut reader, &mut self.known, named),
             None => {
-                let problem = "the cluster has a policy, and no organisation";
+                let problem = "the cluster has a policy or is disabled, and has no organisation";
                 reader.error("missing-field", node, problem, "add `ocm:` with the organisation's id, name or file");
                 None
             }
@@ -218,8 +224,7 @@ impl Reading {
         // The id that the cluster itself sends comes before the one that its API gave it.
         let spec = node.get("spec");
         let id = ["external_id", "id"].iter().find_map(|field| spec?.get(field));
-        let disable = node.get("disable");
-        let fields = [("name", node.get("name")), ("id", id), ("upgradePolicy", Some(policy)), ("disable", disable)];
+        let fields = [("name", node.get("name")), ("id", id), ("upgradePolicy", policy), ("disable", disable)];
         let entry = Node::map(fields.into_iter().filter_map(|(name, value)| Some((name, value?.clone()))));
         let entry = Node { line: node.line, column: node.column, ..entry };
         self.clusters.push(ClusterFile { place, organisation, entry });

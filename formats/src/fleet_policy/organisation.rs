@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use towpath_core::domain::ClusterId;
-use towpath_core::domain::fleet::{ClusterPolicy, LeftAlone, Name, Organisation, PolicyDefault};
+use towpath_core::domain::fleet::{ClusterPolicy, LeftAlone, Name, Organisation, PolicyDefault, UpgradePolicy};
 use towpath_core::finding::{Finding, Place};
 
 use super::known::Known;
@@ -183,7 +183,7 @@ fn environment(node: &Node) -> Option<&str> {
 }
 
 /// Why an organisation or a cluster is left alone: `disable` names one of the integrations whose work this is.
-fn disabled(reader: &mut Reader, node: &Node) -> Option<LeftAlone> {
+pub(super) fn disabled(reader: &mut Reader, node: &Node) -> Option<LeftAlone> {
     let list = reader.open_record(node, "`disable`").and_then(|record| record.get("integrations"))?;
     let ours = |name: &str| {
         let starts = ["aus-", "ocm-upgrade", "advanced-upgrade"];
@@ -211,8 +211,12 @@ pub(crate) fn cluster(
         let name = name.and_then(|node| reader.name(node, "a cluster's name"));
         // An entry that lacks a name is still about the cluster with its id, and holds it back.
         let name: Name = name.or(id.as_ref().map(ClusterId::as_str))?.into();
-        let policy = policy(&mut reader, known, rules, record);
         let left_alone = record.get("disable").and_then(|node| disabled(&mut reader, node));
+        // A cluster that is left alone needs no policy. Its entry keeps the defaults away from it.
+        let policy = match (&left_alone, record.get("upgradePolicy")) {
+            (Some(_), None) => UpgradePolicy::default(),
+            _ => policy(&mut reader, known, rules, record),
+        };
         Some(ClusterPolicy { name, id, policy, left_alone, problems: Vec::new(), origin: reader.at(node) })
     });
     findings.extend(reader.findings.iter().cloned());
@@ -220,12 +224,7 @@ pub(crate) fn cluster(
 }
 
 /// The policy of an entry, which must have one.
-pub(super) fn policy(
-    reader: &mut Reader,
-    known: &mut Known,
-    rules: &Rules,
-    record: Record<'_>,
-) -> towpath_core::domain::fleet::UpgradePolicy {
+pub(super) fn policy(reader: &mut Reader, known: &mut Known, rules: &Rules, record: Record<'_>) -> UpgradePolicy {
     let node = reader.required(record, "upgradePolicy", "add `upgradePolicy:` with workloads and a schedule");
     node.map(|node| upgrade_policy::read(reader, known, rules, node)).unwrap_or_default()
 }
