@@ -26,7 +26,7 @@ fn fleet(numbers: impl Iterator<Item = usize>) -> (Desk, Decision) {
     let read = fleet_policy::read(&[policy("a"), policy("b")]);
     assert!(read.findings.iter().all(|finding| finding.code == "no-first-cluster"), "{:?}", read.findings);
     let cluster = |number: usize| {
-        let organisation = if number % 2 == 0 { "a" } else { "b" };
+        let organisation = if number.is_multiple_of(2) { "a" } else { "b" };
         json!({
             "id": format!("id-{number:05}"), "name": format!("c{number}"), "organisation": organisation,
             "version": "4.20.1", "availableUpgrades": ["4.20.2"], "lastSeen": NOW, "versionSince": NOW,
