@@ -284,6 +284,8 @@ fn an_upgrade_from_plan_to_end() {
         assert_eq!(store.upgrades(&Which::Of(id("a"))).await.unwrap().len(), 6);
         let recent = store.upgrades(&Which::Recent(2)).await.unwrap();
         assert_eq!((recent.len(), recent[0].id > recent[1].id), (2, true));
+        let before = store.upgrades(&Which::Before(recent[0].id, 2)).await.unwrap();
+        assert_eq!((before.len(), &before[0]), (2, &recent[1]), "a page goes on where the last one ended");
         assert_eq!(store.upgrade(UpgradeId(999)).await.unwrap(), None);
         assert_eq!(store.check().await.unwrap(), [""; 0]);
     });
