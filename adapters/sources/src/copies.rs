@@ -205,6 +205,8 @@ mod tests {
             highs: Highs::default(),
             vanished: Vanished::default(),
             verified: None,
+            stricter: Vec::new(),
+            discarded: BTreeSet::new(),
         };
         Copy { kept, files }
     }

@@ -10,6 +10,7 @@ mod reader;
 mod reading;
 mod settings;
 mod source;
+mod stricter;
 mod verification;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -99,6 +100,10 @@ enum Message {
         source: usize,
         allowed: Vec<Objection>,
     },
+    Discard {
+        source: usize,
+        names: Vec<String>,
+    },
     Verified(Verified),
     /// Somebody wants everything looked at.
     Woken,
@@ -133,6 +138,10 @@ impl Wakers {
                 tracing::warn!(source = self.names[*number], allowed = ?wanted.allow, "the next copy is allowed more");
                 // If nobody listens any more there is nobody to allow it.
                 let _ = self.messages.send(Message::Allow { source: *number, allowed: wanted.allow.clone() });
+            }
+            if !wanted.discard.is_empty() {
+                // If nobody listens any more there is nothing to be discarded.
+                let _ = self.messages.send(Message::Discard { source: *number, names: wanted.discard.clone() });
             }
             (self.wakers[*number])();
         }
