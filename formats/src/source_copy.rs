@@ -43,10 +43,13 @@ pub struct KeptCopy {
     /// How many of its releases were verified; none if nobody counts.
     pub verified: Option<usize>,
     /// The blocks of copies that were not taken, each with the time since which it holds.
-    pub stricter: Vec<(Timestamp, SourceFile)>,
+    pub stricter: Vec<KeptPart>,
     /// Those that a person has discarded, by digest.
     pub discarded: BTreeSet<String>,
 }
+
+/// Since when a block of a copy that was not taken holds, and its file.
+pub type KeptPart = (Timestamp, SourceFile);
 
 /// Writes the list.
 pub fn write_list(copies: &[KeptCopy]) -> Vec<u8> {
@@ -126,7 +129,7 @@ fn write_stricter(copy: &KeptCopy) -> Vec<u8> {
     bytes
 }
 
-fn read_stricter(mut rest: &[u8]) -> Option<(Vec<(Timestamp, SourceFile)>, BTreeSet<String>)> {
+fn read_stricter(mut rest: &[u8]) -> Option<(Vec<KeptPart>, BTreeSet<String>)> {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).ok();
     let count = u64::from_be_bytes(take(&mut rest)?.try_into().ok()?);
     let discarded = (0..count).map(|_| text(take(&mut rest)?)).collect::<Option<_>>()?;

@@ -93,7 +93,8 @@ async fn answered(
             .map_err(|why| refused(why.status(), why.kind(), why.sentence()))?,
     };
     let wanted = read(&text).map_err(|sentence| refused(StatusCode::BAD_REQUEST, "invalid_body", &sentence))?;
-    if !(wanted.allow.is_empty() && wanted.discard.is_empty()) && !keys.is_of_admin(&token) {
+    let only_wakes = wanted.allow.is_empty() && wanted.discard.is_empty();
+    if !only_wakes && !keys.is_of_admin(&token) {
         let sentence = "to allow what was refused, or to discard a block, takes the administrator's token: this one only wakes readers";
         return Err(refused(StatusCode::FORBIDDEN, "wrong_token", sentence));
     }

@@ -20,7 +20,7 @@ use std::sync::mpsc::{Sender, channel};
 
 use jiff::Timestamp;
 use towpath_core::domain::{Graph, SignaturePolicy};
-use towpath_core::finding::Finding;
+use towpath_core::finding::{Finding, escaped};
 use towpath_core::intake::{Ages, Objection};
 use towpath_sources::{Copies, Watch};
 use towpath_web::{ReloadRequest, Service, Woken};
@@ -172,7 +172,7 @@ pub(crate) fn start(
         };
         let watch = Watch::new(&paths, spec.every);
         wakers.push(Box::new(watch.waker()));
-        let scratch = copies.as_ref().map(|copies| copies.scratch(&spec.name));
+        let scratch = copies.as_ref().and_then(|copies| copies.scratch(&spec.name));
         readers.push(Reading { number, spec: spec.clone(), access: settings.access.clone(), scratch, watch });
     }
     let verification = verification::start(settings, &messages, &service)?;
@@ -189,10 +189,11 @@ pub(crate) fn start(
 
 fn log_findings(findings: &[Finding]) {
     for finding in findings.iter().take(MAX_LOGGED) {
-        let (place, code, remedy) = (finding.place.to_string(), finding.code, &finding.remedy);
+        let (place, code) = (finding.place.to_string(), finding.code);
+        let (problem, remedy) = (escaped(&finding.problem), &*escaped(&finding.remedy));
         match finding.is_error() {
-            true => tracing::error!(place, code, remedy, "{}", finding.problem),
-            false => tracing::warn!(place, code, remedy, "{}", finding.problem),
+            true => tracing::error!(place, code, remedy, "{problem}"),
+            false => tracing::warn!(place, code, remedy, "{problem}"),
         }
     }
 }

@@ -10,7 +10,7 @@ use towpath_core::domain::Block;
 use towpath_core::finding::{Finding, Place};
 use towpath_core::intake::stricter_blocks;
 use towpath_formats::SourceFile;
-use towpath_formats::source_copy::digest_of_files;
+use towpath_formats::source_copy::{KeptPart, digest_of_files};
 use towpath_web::StricterPart;
 
 /// The most that one source may have; they pile up only while none of its copies is taken.
@@ -37,7 +37,7 @@ struct Part {
 impl StricterParts {
     /// What was kept before a restart.
     pub(super) fn restored(
-        kept: Vec<(Timestamp, SourceFile)>,
+        kept: Vec<KeptPart>,
         discarded: BTreeSet<String>,
         mut read: impl FnMut(&SourceFile) -> Option<Block>,
     ) -> (Self, Vec<Finding>) {
@@ -105,7 +105,7 @@ impl StricterParts {
     }
 
     /// To be kept: those that hold, and those that were discarded.
-    pub(super) fn kept(&self) -> (Vec<(Timestamp, SourceFile)>, BTreeSet<String>) {
+    pub(super) fn kept(&self) -> (Vec<KeptPart>, BTreeSet<String>) {
         (self.parts.iter().map(|part| (part.since, part.file.clone())).collect(), self.discarded.clone())
     }
 

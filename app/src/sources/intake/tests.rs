@@ -376,7 +376,7 @@ fn a_new_risk_in_releases_that_are_refused_holds() {
     let payloads = |risk: &str, payload: &str| {
         let nodes = format!(
             r#"[{{"version":"4.9.0","payload":"p@sha256:{:064x}"}},{{"version":"4.9.1","payload":"{payload}"}}]"#,
-            1
+            9
         );
         read(vec![file("releases.json", &format!("{{\"nodes\":{nodes},\"edges\":[{risk}}}"))])
     };
