@@ -3,6 +3,7 @@
 //! Parsers and checks return findings instead of logging; the caller shows them. An error means that the input
 //! must not be used; a warning means that it can be, and that somebody should look.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -55,10 +56,26 @@ impl Place {
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file = escaped(&self.file);
         match (self.line, self.column) {
-            (0, _) => write!(f, "{}", self.file),
-            (line, 0) => write!(f, "{}:{line}", self.file),
-            (line, column) => write!(f, "{}:{line}:{column}", self.file),
+            (0, _) => write!(f, "{file}"),
+            (line, 0) => write!(f, "{file}:{line}"),
+            (line, column) => write!(f, "{file}:{line}:{column}"),
+        }
+    }
+}
+
+/// A text of others, fit for one line of a terminal: characters that would move the cursor, change colours or turn the order of what is read are written as
+/// `\u{1b}`.
+pub fn escaped(text: &str) -> Cow<'_, str> {
+    let is_harmful = |c: char| {
+        c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    match text.chars().any(is_harmful) {
+        false => Cow::Borrowed(text),
+        true => {
+            let written = |c: char| if is_harmful(c) { c.escape_unicode().to_string() } else { c.to_string() };
+            Cow::Owned(text.chars().map(written).collect())
         }
     }
 }
@@ -82,6 +99,20 @@ impl Finding {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}; {}", self.place, self.problem, self.remedy)
+        write!(f, "{}: {}; {}", self.place, escaped(&self.problem), escaped(&self.remedy))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_wrote_does_not_command_a_terminal() {
+        let place = Place::file("a\u{1b}[31m.yaml").at(1, 2);
+        let finding = Finding::error("x", place, "\"\u{9b}2J\r\n\u{202e}ü\"", "\u{7}do");
+        let expected = r#"a\u{1b}[31m.yaml:1:2: "\u{9b}2J\u{d}\u{a}\u{202e}ü"; \u{7}do"#;
+        assert_eq!(finding.to_string(), expected);
+        assert!(matches!(escaped("plain ü\u{1f600}"), Cow::Borrowed(_)));
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Lengths before texts, so that nothing needs to be escaped. A list ends with the digest of all that is before it; the files of a source are named by their digest.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use towpath_core::domain::{Arch, PayloadDigest};
@@ -10,7 +12,9 @@ use towpath_core::intake::{Highs, Measure, Vanished};
 use crate::SourceFile;
 
 /// How a list begins.
-const LIST: &[u8] = b"towpath copies 3\n";
+const LIST: &[u8] = b"towpath copies 4\n";
+/// How one began that did not say what is stricter in copies that were not taken.
+const LIST_WITHOUT_STRICTER: &[u8] = b"towpath copies 3\n";
 /// How one began that did not say what has gone, nor what was verified.
 const LIST_WITHOUT_VANISHED: &[u8] = b"towpath copies 2\n";
 /// How one began that did not say what the sources had lately, either.
@@ -38,7 +42,14 @@ pub struct KeptCopy {
     pub vanished: Vanished,
     /// How many of its releases were verified; none if nobody counts.
     pub verified: Option<usize>,
+    /// The blocks of copies that were not taken, each with the time since which it holds.
+    pub stricter: Vec<KeptPart>,
+    /// Those that a person has discarded, by digest.
+    pub discarded: BTreeSet<String>,
 }
+
+/// Since when a block of a copy that was not taken holds, and its file.
+pub type KeptPart = (Timestamp, SourceFile);
 
 /// Writes the list.
 pub fn write_list(copies: &[KeptCopy]) -> Vec<u8> {
@@ -52,6 +63,7 @@ pub fn write_list(copies: &[KeptCopy]) -> Vec<u8> {
         for field in known.into_iter().chain([&highs, &vanished, &verified.unwrap_or_default()]) {
             put(&mut bytes, field.as_bytes());
         }
+        put(&mut bytes, &write_stricter(copy));
     }
     let digest = Sha256::digest(&bytes);
     bytes.extend_from_slice(&digest);
@@ -64,6 +76,7 @@ pub fn read_list(bytes: &[u8]) -> Option<Vec<KeptCopy>> {
     let bytes = (Sha256::digest(bytes).as_slice() == digest).then_some(bytes)?;
     let beginnings = [
         (LIST, Fields::All),
+        (LIST_WITHOUT_STRICTER, Fields::WithoutStricter),
         (LIST_WITHOUT_VANISHED, Fields::WithoutVanished),
         (LIST_WITHOUT_HIGHS, Fields::WithoutHighs),
     ];
@@ -77,6 +90,7 @@ pub fn read_list(bytes: &[u8]) -> Option<Vec<KeptCopy>> {
 #[derive(Clone, Copy)]
 enum Fields {
     All,
+    WithoutStricter,
     WithoutVanished,
     WithoutHighs,
 }
@@ -86,16 +100,45 @@ fn read_copy(rest: &mut &[u8], fields: Fields) -> Option<KeptCopy> {
     let (source, location, digest, last_good, made_at) = (text()?, text()?, text()?, text()?, text()?);
     let made_at = if made_at.is_empty() { None } else { Some(made_at.parse().ok()?) };
     let highs = match fields {
-        Fields::All | Fields::WithoutVanished => read_highs(&text()?)?,
+        Fields::All | Fields::WithoutStricter | Fields::WithoutVanished => read_highs(&text()?)?,
         Fields::WithoutHighs => Highs::default(),
     };
     let (vanished, verified) = match fields {
-        Fields::All => (read_vanished(&text()?)?, text()?),
+        Fields::All | Fields::WithoutStricter => (read_vanished(&text()?)?, text()?),
         Fields::WithoutVanished | Fields::WithoutHighs => Default::default(),
     };
     let verified = if verified.is_empty() { None } else { Some(verified.parse().ok()?) };
     let last_good = last_good.parse().ok()?;
-    Some(KeptCopy { source, location, digest, last_good, made_at, highs, vanished, verified })
+    let (stricter, discarded) = match fields {
+        Fields::All => read_stricter(take(rest)?)?,
+        Fields::WithoutStricter | Fields::WithoutVanished | Fields::WithoutHighs => Default::default(),
+    };
+    Some(KeptCopy { source, location, digest, last_good, made_at, highs, vanished, verified, stricter, discarded })
+}
+
+/// How many have been discarded, and each; then time, path and bytes of each that holds.
+fn write_stricter(copy: &KeptCopy) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    put(&mut bytes, &(copy.discarded.len() as u64).to_be_bytes());
+    copy.discarded.iter().for_each(|digest| put(&mut bytes, digest.as_bytes()));
+    for (since, file) in &copy.stricter {
+        for field in [since.to_string().as_bytes(), file.path.as_bytes(), &file.bytes] {
+            put(&mut bytes, field);
+        }
+    }
+    bytes
+}
+
+fn read_stricter(mut rest: &[u8]) -> Option<(Vec<KeptPart>, BTreeSet<String>)> {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).ok();
+    let count = u64::from_be_bytes(take(&mut rest)?.try_into().ok()?);
+    let discarded = (0..count).map(|_| text(take(&mut rest)?)).collect::<Option<_>>()?;
+    let mut stricter = Vec::new();
+    while !rest.is_empty() {
+        let (since, path) = (text(take(&mut rest)?)?.parse().ok()?, text(take(&mut rest)?)?);
+        stricter.push((since, SourceFile { path, bytes: take(&mut rest)?.into() }));
+    }
+    Some((stricter, discarded))
 }
 
 /// A line for each day and measure: `20469 41 edges with risks`.
@@ -202,8 +245,14 @@ mod tests {
                 vanished(20_470, 9, "a b"),
             ]),
             verified: made_at.map(|_| 41),
+            stricter: made_at.map(|at| (at, file("blocked-edges/a.yaml", "to: 4.9.1\n"))).into_iter().collect(),
+            discarded: ["x".into(), "y".into()].into(),
         };
         vec![copy(None), copy(Some(Timestamp::UNIX_EPOCH))]
+    }
+
+    fn file(path: &str, text: &str) -> SourceFile {
+        SourceFile { path: path.into(), bytes: text.as_bytes().into() }
     }
 
     fn vanished(day: i64, of: u8, arch: &str) -> (i64, Version, Arch, PayloadDigest) {
@@ -220,10 +269,12 @@ mod tests {
     #[test]
     fn lists_of_the_versions_before_are_read() {
         let highs = Highs::of([(20_469, Measure::Blocks, 3)]);
-        let (oldest, older) = (["graph-data", "/srv", "d", "1970-01-01T00:00:00Z", ""], ["20469 3 blocks\n"]);
+        let oldest = ["graph-data", "/srv", "d", "1970-01-01T00:00:00Z", ""];
+        let (older, old) = (["20469 3 blocks in effect\n20469 3 blocks\n"], ["", ""]);
         for (beginning, fields, expected) in [
             (LIST_WITHOUT_HIGHS, oldest.to_vec(), Highs::default()),
-            (LIST_WITHOUT_VANISHED, [&oldest[..], &older].concat(), highs),
+            (LIST_WITHOUT_VANISHED, [&oldest[..], &older].concat(), highs.clone()),
+            (LIST_WITHOUT_STRICTER, [&oldest[..], &older, &old].concat(), highs),
         ] {
             let mut bytes = beginning.to_vec();
             put(&mut bytes, &1u64.to_be_bytes());
@@ -231,6 +282,7 @@ mod tests {
             let read = read_list(&with_digest(bytes)).unwrap();
             assert_eq!((read[0].location.as_str(), &read[0].highs), ("/srv", &expected));
             assert_eq!((&read[0].vanished, read[0].verified), (&Vanished::default(), None));
+            assert_eq!((read[0].stricter.len(), read[0].discarded.len()), (0, 0));
         }
     }
 
@@ -247,7 +299,7 @@ mod tests {
     #[test]
     fn what_a_later_version_counts_is_passed_over_and_what_is_no_count_is_not() {
         let highs = Highs::of([(20_469, Measure::Blocks, 3)]);
-        assert_eq!(read_highs("20469 3 blocks\n20469 9 windmills\n"), Some(highs));
+        assert_eq!(read_highs("20469 3 blocks in effect\n20469 9 windmills\n"), Some(highs));
         assert_eq!((read_highs("20469 many blocks"), read_highs("blocks")), (None, None));
     }
 
@@ -255,7 +307,6 @@ mod tests {
     fn what_was_written_is_read_and_nothing_that_was_damaged() {
         let bytes = write_list(&list());
         assert_eq!(read_list(&bytes), Some(list()));
-        let file = |path: &str, text: &str| SourceFile { path: path.into(), bytes: text.as_bytes().into() };
         let files = vec![file("version", "1.0.0"), file("channels/x.yaml", "")];
         let written = write_files(&files);
         let digest = digest_of(&written);

@@ -212,10 +212,10 @@ fn checked<'a>(key: CacheKey<'_>, content: &'a [u8]) -> Option<&'a [u8]> {
 
 fn write(path: &Path, entry: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(path);
-    fs::create_dir_all(folder)?;
+    crate::private::create_folders(folder)?;
     let number = TEMPORARY.fetch_add(1, Ordering::Relaxed);
     let temporary = path.with_extension(format!("{}-{number}", std::process::id()));
-    let written = File::create(&temporary).and_then(|mut file| file.write_all(entry));
+    let written = crate::private::create(&temporary).and_then(|mut file| file.write_all(entry));
     written.and_then(|()| fs::rename(&temporary, path)).inspect_err(|_| _ = fs::remove_file(&temporary))
 }
 

@@ -12,6 +12,8 @@ use towpath_core::finding::{Finding, Place};
 use towpath_formats::SourceFile;
 use towpath_formats::source_copy::{self, KeptCopy};
 
+use crate::private;
+
 /// The most bytes that a copy, or the list, may have.
 const MAX_COPY_BYTES: u64 = 2 << 30;
 
@@ -30,8 +32,8 @@ pub struct Copies {
     folder: PathBuf,
     /// The digests of files that this process has written, or has read and found to be whole. Others are written anew.
     whole: BTreeSet<String>,
-    /// Held while we live.
-    _lock: File,
+    /// Held while we live; none while nothing can be written there.
+    lock: Option<File>,
 }
 
 impl Copies {
@@ -46,18 +48,18 @@ impl Copies {
                 "give --state a folder of its own",
             )
         };
-        fs::create_dir_all(folder.join("copies")).map_err(unusable)?;
-        let lock = File::options().create(true).append(true).open(folder.join("lock")).map_err(unusable)?;
-        lock.try_lock().map_err(|error| match error {
-            TryLockError::WouldBlock => unusable(io::Error::other("another towpath uses it")),
-            TryLockError::Error(error) => unusable(error),
-        })?;
-        Ok(Self { folder: folder.to_owned(), whole: BTreeSet::new(), _lock: lock })
+        let lock = match lock(folder) {
+            Ok(lock) => Some(lock),
+            // What was kept there can be served all the same, and what comes is kept as soon as that is possible.
+            Err(error) if is_unwritable(&error) => None,
+            Err(error) => return Err(unusable(error)),
+        };
+        Ok(Self { folder: folder.to_owned(), whole: BTreeSet::new(), lock })
     }
 
-    /// Where a source may keep what it can do without.
-    pub fn scratch(&self, source: &str) -> PathBuf {
-        self.folder.join("scratch").join(source)
+    /// Where a source may keep what it can do without; none while nothing can be written there.
+    pub fn scratch(&self, source: &str) -> Option<PathBuf> {
+        self.lock.as_ref().map(|_| self.folder.join("scratch").join(source))
     }
 
     /// What was kept. What is damaged is told, and left out.
@@ -97,6 +99,9 @@ impl Copies {
             let problem = format!("the copies cannot be kept: {error}");
             Finding::error("unwritable", place.clone(), problem, "make room, or check the folder's permissions")
         };
+        if self.lock.is_none() {
+            self.lock = Some(lock(&self.folder).map_err(unwritable)?);
+        }
         for copy in copies {
             self.write_files(copy).map_err(unwritable)?;
         }
@@ -128,7 +133,7 @@ impl Copies {
     /// Writes a file as a whole, or not at all.
     fn replace(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let (path, temporary) = (self.folder.join(name), self.folder.join(format!("{name}.new")));
-        let mut file = File::create(&temporary)?;
+        let mut file = private::create(&temporary)?;
         file.write_all(bytes)?;
         file.sync_all()?;
         fs::rename(&temporary, &path)?;
@@ -183,6 +188,33 @@ impl Copies {
     }
 }
 
+/// Makes the folder ours, and what is in it readable for nobody else: copies can be of private repositories.
+fn lock(folder: &Path) -> io::Result<File> {
+    let copies = folder.join("copies");
+    private::create_folders(&copies)?;
+    let mut options = File::options();
+    let lock = private::mode(options.create(true).append(true)).open(folder.join("lock"))?;
+    lock.try_lock().map_err(|error| match error {
+        TryLockError::WouldBlock => io::Error::other("another towpath uses it"),
+        TryLockError::Error(error) => error,
+    })?;
+    // Those of a version before could be read by everybody.
+    let kept = fs::read_dir(&copies)?.flatten().map(|entry| entry.path());
+    for file in kept.chain([folder.join("current"), folder.join("lock")]) {
+        match private::close(&file) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(lock)
+}
+
+/// Whether nothing can be written, now or here, though the folder may be the right one.
+fn is_unwritable(error: &io::Error) -> bool {
+    use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    matches!(error.kind(), PermissionDenied | QuotaExceeded | ReadOnlyFilesystem | StorageFull)
+}
+
 fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
@@ -205,6 +237,8 @@ mod tests {
             highs: Highs::default(),
             vanished: Vanished::default(),
             verified: None,
+            stricter: Vec::new(),
+            discarded: BTreeSet::new(),
         };
         Copy { kept, files }
     }
@@ -264,6 +298,35 @@ mod tests {
         copies.keep(&one).unwrap();
         copies.keep(&without_bytes).unwrap();
         assert_eq!(copies.load(), (one, vec![]));
+    }
+
+    #[test]
+    fn what_is_kept_is_for_nobody_else() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let state = folder.path().join("state");
+        let one = vec![copy("a", "one")];
+        Copies::open(&state).unwrap().keep(&one).unwrap();
+        let files = [state.join("lock"), state.join("current"), state.join("copies").join(&one[0].kept.digest)];
+        let modes = || files.each_ref().map(|file| mode(file));
+        assert_eq!((modes(), mode(&state)), ([0o600; 3], 0o700));
+        for file in &files {
+            fs::set_permissions(file, fs::Permissions::from_mode(0o644)).unwrap();
+        }
+        Copies::open(&state).unwrap();
+        assert_eq!(modes(), [0o600; 3], "also what a version before has written");
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_to_prevents_no_start() {
+        // Nobody, root neither, makes a folder there.
+        let mut copies = Copies::open(Path::new("/sys/towpath")).unwrap();
+        assert_eq!((copies.load(), copies.scratch("a")), ((vec![], vec![]), None));
+        assert_eq!(copies.keep(&[copy("a", "one")]).unwrap_err().code, "unwritable");
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("file"), "").unwrap();
+        assert_eq!(Copies::open(&folder.path().join("file")).unwrap_err().code, "bad-state", "that is a mistake");
     }
 
     #[test]

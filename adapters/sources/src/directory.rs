@@ -2,14 +2,19 @@
 //!
 //! A directory may be written to while it is read (a `git pull`, a config map being swapped). What was read counts
 //! only if nothing changed meanwhile; otherwise it is read again.
+//!
+//! Links are followed within the directory (the mount of a config map is made of them) and never out of it, and nothing but regular files is opened. Whoever
+//! can write a link there must not make us show a file that only we can read, nor wait for a device.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
 use std::io::Read;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use rustix::fs::{Mode, OFlags};
 use towpath_core::finding::{Finding, Place};
 use towpath_formats::SourceFile;
 
@@ -32,6 +37,8 @@ const QUIET: Duration = Duration::from_millis(100);
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Stamp {
     path: String,
+    /// Where it really is, behind links.
+    at: PathBuf,
     bytes: u64,
     modified: (i64, i64),
     changed: (i64, i64),
@@ -39,9 +46,10 @@ struct Stamp {
 }
 
 impl Stamp {
-    fn new(path: String, metadata: &Metadata) -> Self {
+    fn new(path: String, at: PathBuf, metadata: &Metadata) -> Self {
         Self {
             path,
+            at,
             bytes: metadata.len(),
             modified: (metadata.mtime(), metadata.mtime_nsec()),
             changed: (metadata.ctime(), metadata.ctime_nsec()),
@@ -71,10 +79,22 @@ impl Directory {
 
     /// Reads the wanted files, all at one instant.
     pub fn read(&mut self) -> Result<Vec<SourceFile>, Finding> {
+        let (files, mut unread) = self.read_partly()?;
+        match unread.is_empty() {
+            true => Ok(files),
+            false => Err(unread.swap_remove(0)),
+        }
+    }
+
+    /// Reads those of the wanted files that can be read, all at one instant, and says what could not be.
+    pub fn read_partly(&mut self) -> Result<(Vec<SourceFile>, Vec<Finding>), Finding> {
         let mut last = None;
         for tries_left in (0..MAX_TRIES).rev() {
             match self.read_once() {
-                Ok(Some((files, youngest))) if tries_left == 0 || !is_within(QUIET, youngest) => return Ok(files),
+                Ok(Some(Content { files, unread, .. })) if tries_left == 0 => return Ok((files, unread)),
+                Ok(Some(Content { files, unread, youngest })) if unread.is_empty() && !is_within(QUIET, youngest) => {
+                    return Ok((files, unread));
+                }
                 Ok(_) => last = None,
                 // It may have gone while we looked; if it stays so, say so.
                 Err(finding) => last = Some(finding),
@@ -91,23 +111,36 @@ impl Directory {
         Err(last.unwrap_or_else(keeps_changing))
     }
 
-    /// Reads everything, and says when something last changed; none if something did meanwhile.
-    fn read_once(&mut self) -> Result<Option<(Vec<SourceFile>, SystemTime)>, Finding> {
+    /// Reads everything; none if something changed meanwhile.
+    fn read_once(&mut self) -> Result<Option<Content>, Finding> {
         let before = Walk::of(&self.root, self.wanted)?;
-        let mut known = BTreeMap::new();
+        let (mut known, mut unread) = (BTreeMap::new(), before.unread.clone());
         for stamp in &before.stamps {
             let kept = self.known.get(stamp).filter(|(read_at, _)| is_settled(stamp, *read_at)).cloned();
             let entry = match kept {
-                Some(entry) => entry,
-                None => (SystemTime::now(), read_stamped(&self.root, stamp)?),
+                Some(entry) => Ok(entry),
+                None => read_stamped(&self.root, &before.root, stamp).map(|file| (SystemTime::now(), file)),
             };
-            known.insert(stamp.clone(), entry);
+            match entry {
+                Ok(entry) => drop(known.insert(stamp.clone(), entry)),
+                Err(finding) => unread.push(finding),
+            }
         }
         self.known = known;
-        let unchanged = before.stamps == Walk::of(&self.root, self.wanted)?.stamps;
+        let after = Walk::of(&self.root, self.wanted)?;
+        let unchanged = (&before.stamps, &before.unread) == (&after.stamps, &after.unread);
         let files = || self.known.values().map(|(_, file)| file.clone()).collect();
-        Ok(unchanged.then(|| (files(), before.youngest)))
+        Ok(unchanged.then(|| Content { files: files(), unread, youngest: before.youngest }))
     }
+}
+
+/// What is in a directory.
+struct Content {
+    files: Vec<SourceFile>,
+    /// What there is besides, and why it could not be read.
+    unread: Vec<Finding>,
+    /// When something last changed.
+    youngest: SystemTime,
 }
 
 /// Whether a stamp that was read then would be another after a change since.
@@ -128,12 +161,7 @@ fn time((seconds, nanoseconds): (i64, i64)) -> SystemTime {
 pub fn read_file(path: &Path, max_bytes: u64) -> Result<Vec<u8>, Finding> {
     for _ in 0..MAX_TRIES {
         let before = file_stamp(path)?;
-        let file = fs::File::open(path).map_err(|error| unreadable(path, &error))?;
-        let mut bytes = Vec::new();
-        file.take(max_bytes + 1).read_to_end(&mut bytes).map_err(|error| unreadable(path, &error))?;
-        if bytes.len() as u64 > max_bytes {
-            return Err(too_large(path, &format!("it is larger than {max_bytes} bytes")));
-        }
+        let bytes = read_open(path, open(path, OFlags::empty())?, max_bytes)?;
         if before == file_stamp(path)? {
             return Ok(bytes);
         }
@@ -147,24 +175,57 @@ pub fn read_file(path: &Path, max_bytes: u64) -> Result<Vec<u8>, Finding> {
     ))
 }
 
-fn file_stamp(path: &Path) -> Result<Stamp, Finding> {
-    let metadata = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
-    match metadata.is_file() {
-        true => Ok(Stamp::new(String::new(), &metadata)),
+/// Opens a regular file. What has become another thing since somebody looked is not waited for.
+fn open(path: &Path, flags: OFlags) -> Result<fs::File, Finding> {
+    let flags = flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| unreadable(path, &error.into()))?;
+    let file = fs::File::from(file);
+    match file.metadata().map_err(|error| unreadable(path, &error))?.is_file() {
+        true => Ok(file),
         false => Err(unreadable(path, &std::io::Error::other("it is not a file"))),
     }
 }
 
-fn read_stamped(root: &Path, stamp: &Stamp) -> Result<SourceFile, Finding> {
-    let bytes = read_file(&root.join(&stamp.path), MAX_DIRECTORY_BYTES)?;
-    Ok(SourceFile { path: stamp.path.clone(), bytes: bytes.into() })
+fn read_open(path: &Path, file: fs::File, max_bytes: u64) -> Result<Vec<u8>, Finding> {
+    let mut bytes = Vec::new();
+    file.take(max_bytes + 1).read_to_end(&mut bytes).map_err(|error| unreadable(path, &error))?;
+    match bytes.len() as u64 > max_bytes {
+        true => Err(too_large(path, &format!("it is larger than {max_bytes} bytes"))),
+        false => Ok(bytes),
+    }
+}
+
+fn file_stamp(path: &Path) -> Result<Stamp, Finding> {
+    let metadata = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
+    match metadata.is_file() {
+        true => Ok(Stamp::new(String::new(), PathBuf::new(), &metadata)),
+        false => Err(unreadable(path, &std::io::Error::other("it is not a file"))),
+    }
+}
+
+/// Reads a file where a walk has found it. A folder on the way may have become a link since: what counts is where the open file is.
+fn read_stamped(root: &Path, real_root: &Path, stamp: &Stamp) -> Result<SourceFile, Finding> {
+    let shown = root.join(&stamp.path);
+    let file = open(&stamp.at, OFlags::NOFOLLOW).map_err(|finding| Finding { place: place(&shown), ..finding })?;
+    let descriptor = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let is_at = fs::read_link(descriptor).map_err(|error| unreadable(&shown, &error))?;
+    if !is_at.starts_with(real_root) {
+        return Err(outside(&shown));
+    }
+    Ok(SourceFile { path: stamp.path.clone(), bytes: read_open(&shown, file, MAX_DIRECTORY_BYTES)?.into() })
 }
 
 /// A walk over everything wanted below a directory.
 struct Walk {
     wanted: fn(&str) -> bool,
+    /// The directory, as it is called.
+    shown_root: PathBuf,
+    /// The directory, behind links.
+    root: PathBuf,
     /// The files, sorted by path.
     stamps: Vec<Stamp>,
+    /// What is wanted and cannot be read.
+    unread: Vec<Finding>,
     /// When a file or folder last changed.
     youngest: SystemTime,
     entries: usize,
@@ -173,20 +234,38 @@ struct Walk {
 
 impl Walk {
     fn of(root: &Path, wanted: fn(&str) -> bool) -> Result<Self, Finding> {
-        let mut walk = Self { wanted, stamps: Vec::new(), youngest: SystemTime::UNIX_EPOCH, entries: 0, bytes: 0 };
-        walk.folder(root, "", 0)?;
+        let real = fs::canonicalize(root).map_err(|error| unreadable(root, &error))?;
+        let mut walk = Self {
+            wanted,
+            shown_root: root.to_owned(),
+            root: real.clone(),
+            stamps: Vec::new(),
+            unread: Vec::new(),
+            youngest: SystemTime::UNIX_EPOCH,
+            entries: 0,
+            bytes: 0,
+        };
+        walk.folder(&real, "", 0)?;
         walk.stamps.sort();
+        walk.unread.sort();
         Ok(walk)
     }
 
+    /// The place of a path in it, for people.
+    fn shown(&self, path: &str) -> PathBuf {
+        self.shown_root.join(path)
+    }
+
+    /// Walks over a folder that is there, behind links.
     fn folder(&mut self, folder: &Path, prefix: &str, depth: usize) -> Result<(), Finding> {
+        let shown = self.shown(prefix);
         if depth > MAX_DEPTH {
-            return Err(too_large(folder, &format!("there are more than {MAX_DEPTH} folders in each other")));
+            return Err(too_large(&shown, &format!("there are more than {MAX_DEPTH} folders in each other")));
         }
-        let metadata = fs::metadata(folder).map_err(|error| unreadable(folder, &error))?;
+        let metadata = fs::metadata(folder).map_err(|error| unreadable(&shown, &error))?;
         self.youngest = self.youngest.max(time((metadata.ctime(), metadata.ctime_nsec())));
-        for entry in fs::read_dir(folder).map_err(|error| unreadable(folder, &error))? {
-            let entry = entry.map_err(|error| unreadable(folder, &error))?;
+        for entry in fs::read_dir(folder).map_err(|error| unreadable(&shown, &error))? {
+            let entry = entry.map_err(|error| unreadable(&shown, &error))?;
             let name = entry.file_name();
             let name = name.to_string_lossy();
             // What the mount of a config map is made of; what it shows are links into it.
@@ -195,39 +274,78 @@ impl Walk {
             }
             self.entries += 1;
             if self.entries > MAX_ENTRIES {
-                return Err(too_large(folder, &format!("there are more than {MAX_ENTRIES} files")));
+                return Err(too_large(&shown, &format!("there are more than {MAX_ENTRIES} files")));
             }
             let path = if prefix.is_empty() { name.into_owned() } else { format!("{prefix}/{name}") };
-            self.entry(&entry.path(), path, depth)?;
+            self.entry(entry.path(), path, depth)?;
         }
         Ok(())
     }
 
     /// Takes in what is wanted; the rest (`.git`, `lost+found`) is not even looked at.
-    fn entry(&mut self, at: &Path, path: String, depth: usize) -> Result<(), Finding> {
+    fn entry(&mut self, at: PathBuf, path: String, depth: usize) -> Result<(), Finding> {
         let (as_file, as_folder) = ((self.wanted)(&path), (self.wanted)(&format!("{path}/")));
         if !as_file && !as_folder {
             return Ok(());
         }
-        let metadata = fs::metadata(at).map_err(|error| unreadable(at, &error))?;
+        let (at, metadata) = match self.behind_links(at, &path) {
+            Ok(found) => found,
+            Err(finding) => {
+                self.unread.push(finding);
+                return Ok(());
+            }
+        };
         match (metadata.is_dir(), metadata.is_file()) {
-            (true, _) if as_folder => self.folder(at, &path, depth + 1),
+            (true, _) if as_folder => self.folder(&at, &path, depth + 1),
             (_, true) if as_file => self.file(at, path, &metadata),
-            (false, false) => Err(unreadable(at, &std::io::Error::other("it is neither a file nor a folder"))),
+            (false, false) => {
+                let problem = std::io::Error::other("it is neither a file nor a folder");
+                self.unread.push(unreadable(&self.shown(&path), &problem));
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
 
-    fn file(&mut self, at: &Path, path: String, metadata: &Metadata) -> Result<(), Finding> {
+    /// Where an entry really is, and what it is there; unless that is outside of the directory.
+    fn behind_links(&self, at: PathBuf, path: &str) -> Result<(PathBuf, Metadata), Finding> {
+        let failed = |error: std::io::Error| unreadable(&self.shown(path), &error);
+        let metadata = fs::symlink_metadata(&at).map_err(failed)?;
+        if !metadata.is_symlink() {
+            return Ok((at, metadata));
+        }
+        let real = fs::canonicalize(&at).map_err(failed)?;
+        match real.starts_with(&self.root) {
+            true => fs::symlink_metadata(&real).map(|metadata| (real, metadata)).map_err(failed),
+            false => Err(outside(&self.shown(path))),
+        }
+    }
+
+    fn file(&mut self, at: PathBuf, path: String, metadata: &Metadata) -> Result<(), Finding> {
         self.bytes += metadata.len();
         if self.bytes > MAX_DIRECTORY_BYTES {
-            return Err(too_large(at, &format!("the files are larger than {MAX_DIRECTORY_BYTES} bytes together")));
+            let problem = format!("the files are larger than {MAX_DIRECTORY_BYTES} bytes together");
+            return Err(too_large(&self.shown(&path), &problem));
         }
-        let stamp = Stamp::new(path, metadata);
+        let stamp = Stamp::new(path, at, metadata);
         self.youngest = self.youngest.max(time(stamp.changed));
         self.stamps.push(stamp);
         Ok(())
     }
+}
+
+fn place(path: &Path) -> Place {
+    Place::file(path.display().to_string())
+}
+
+fn outside(path: &Path) -> Finding {
+    let problem = "it is a link that leads out of the directory";
+    Finding::error(
+        "link-outside",
+        place(path),
+        problem,
+        "put the file itself there, or a link to a file within the directory",
+    )
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Finding {
@@ -298,8 +416,19 @@ mod tests {
         fs::write(folder.path().join("..2026/a.yaml"), "a").unwrap();
         std::os::unix::fs::symlink("..2026", folder.path().join("..data")).unwrap();
         std::os::unix::fs::symlink("..data/a.yaml", folder.path().join("a.yaml")).unwrap();
-        let files = read_directory(folder.path(), |_| true).unwrap();
-        assert_eq!(files.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(), ["a.yaml"]);
+        // Of folders that are in the config map, the folder is the link.
+        fs::create_dir(folder.path().join("..2026/b")).unwrap();
+        fs::write(folder.path().join("..2026/b/c.yaml"), "c").unwrap();
+        std::os::unix::fs::symlink("..data/b", folder.path().join("b")).unwrap();
+        let (parent, absolute) = (tempfile::tempdir().unwrap(), folder.path().join("..2026/a.yaml"));
+        std::os::unix::fs::symlink(absolute, folder.path().join("d.yaml")).unwrap();
+        let itself_a_link = parent.path().join("current");
+        std::os::unix::fs::symlink(folder.path(), &itself_a_link).unwrap();
+        for root in [folder.path(), &itself_a_link] {
+            let files = read_directory(root, |_| true).unwrap();
+            let paths: Vec<_> = files.iter().map(|file| file.path.as_str()).collect();
+            assert_eq!(paths, ["a.yaml", "b/c.yaml", "d.yaml"]);
+        }
     }
 
     #[test]
@@ -309,6 +438,53 @@ mod tests {
         let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
         assert_eq!(read_directory(folder.path(), |_| true).unwrap_err().code, "unreadable");
         assert_eq!(read_file(&socket, 10).unwrap_err().code, "unreadable");
+    }
+
+    #[test]
+    fn nothing_outside_is_opened_and_no_device_is_waited_for() {
+        let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::write(elsewhere.path().join("key"), "secret").unwrap();
+        fs::create_dir(elsewhere.path().join("keys")).unwrap();
+        fs::write(elsewhere.path().join("keys/key.yaml"), "secret").unwrap();
+        fs::write(folder.path().join("a.yaml"), "a").unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, elsewhere.path().join("pipe"), Mode::RUSR).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, folder.path().join("pipe"), Mode::RUSR).unwrap();
+        let root = folder.path().to_owned();
+        for (target, expected) in [
+            (elsewhere.path().join("key"), "link-outside"),
+            (elsewhere.path().join("keys"), "link-outside"),
+            (elsewhere.path().join("pipe"), "link-outside"),
+            (PathBuf::from("/dev/zero"), "link-outside"),
+            (PathBuf::from("../"), "link-outside"),
+            (root.join("pipe"), "unreadable"),
+            (PathBuf::from("gone"), "unreadable"),
+        ] {
+            let link = root.join("x.yaml");
+            std::os::unix::fs::symlink(&target, &link).unwrap();
+            let mut directory = Directory::new(&root, |path| !path.starts_with("pipe"));
+            let (files, unread) = directory.read_partly().unwrap();
+            assert_eq!(files.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(), ["a.yaml"], "{target:?}");
+            assert_eq!((unread.len(), unread[0].code), (1, expected), "{target:?}");
+            assert_eq!(&*unread[0].place.file, link.to_str().unwrap(), "it does not say where the link leads");
+            assert_eq!(directory.read().unwrap_err().code, expected, "half a directory is none");
+            fs::remove_file(&link).unwrap();
+        }
+        assert_eq!(read_directory(&root, |_| true).unwrap_err().code, "unreadable", "the pipe itself");
+    }
+
+    #[test]
+    fn a_folder_that_becomes_a_link_while_it_is_read_leads_nowhere() {
+        let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::create_dir(folder.path().join("b")).unwrap();
+        for path in [folder.path().join("b/x"), elsewhere.path().join("x")] {
+            fs::write(path, "x").unwrap();
+        }
+        let walk = Walk::of(folder.path(), |_| true).unwrap();
+        assert!(read_stamped(folder.path(), &walk.root, &walk.stamps[0]).is_ok());
+        fs::remove_dir_all(folder.path().join("b")).unwrap();
+        std::os::unix::fs::symlink(elsewhere.path(), folder.path().join("b")).unwrap();
+        let read = read_stamped(folder.path(), &walk.root, &walk.stamps[0]);
+        assert_eq!(read.unwrap_err().code, "link-outside");
     }
 
     #[test]

@@ -6,11 +6,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use reqwest::header::{ACCEPT, ETAG, HeaderMap, HeaderName, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED};
-use reqwest::redirect::{Attempt, Policy};
+use reqwest::header::{
+    ACCEPT, ETAG, HeaderMap, HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED,
+};
 use reqwest::{Client, Response, Url};
 use towpath_core::finding::{Finding, Place};
 
+use crate::redirects::{Clients, NoAnswer};
 use crate::shown::without_credentials;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -40,7 +42,7 @@ pub struct HttpAccess {
 /// A client that is used again and again.
 #[derive(Debug, Clone)]
 pub struct Http {
-    client: Client,
+    clients: Clients,
     plain_http: bool,
 }
 
@@ -86,24 +88,21 @@ impl Http {
             Finding::error("bad-ca", Place::file("--ca-file"), problem, remedy)
         };
         let plain_http = access.plain_http;
-        let careful = || {
-            let follow = Policy::custom(move |attempt| redirect(attempt, plain_http));
-            builder().redirect(follow).read_timeout(READ_TIMEOUT)
+        let certificates = match &access.ca {
+            Some(pem) => reqwest::Certificate::from_pem_bundle(pem).map_err(|error| wrong(innermost(&error)))?,
+            None => Vec::new(),
         };
-        let mut builder = careful();
-        if let Some(pem) = &access.ca {
-            let certificates = reqwest::Certificate::from_pem_bundle(pem).map_err(|error| wrong(innermost(&error)))?;
-            if certificates.is_empty() {
-                return Err(wrong("there is no certificate in it".into()));
-            }
-            builder = certificates.into_iter().fold(builder, |builder, ca| builder.tls_certs_merge([ca]));
+        if access.ca.is_some() && certificates.is_empty() {
+            return Err(wrong("there is no certificate in it".into()));
         }
-        let client = builder.build().or_else(|error| match access.ca {
+        let careful = || builder().read_timeout(READ_TIMEOUT);
+        let trusting = || certificates.iter().cloned().fold(careful(), |builder, ca| builder.tls_certs_merge([ca]));
+        let clients = Clients::new(trusting).or_else(|error| match access.ca {
             // Without the system's certificates plain HTTP still works; TLS says then what is missing.
-            None => careful().tls_certs_only([]).build().map_err(|_| error),
+            None => Clients::new(|| careful().tls_certs_only([])).map_err(|_| error),
             Some(_) => Err(error),
         });
-        Ok(Self { client: client.map_err(|error| wrong(innermost(&error)))?, plain_http })
+        Ok(Self { clients: clients.map_err(|error| wrong(innermost(&error)))?, plain_http })
     }
 
     /// Gets what is at an address, up to so many bytes, unless it is what it was.
@@ -125,13 +124,15 @@ impl Http {
         if !may_go(&parsed, self.plain_http) {
             return Err(plain(url));
         }
-        let mut request = self.client.get(parsed).header(ACCEPT, accept);
+        let mut headers = headers(ACCEPT, accept);
         if let Some(etag) = &known.etag {
-            request = request.header(IF_NONE_MATCH, etag);
+            headers.extend(self::headers(IF_NONE_MATCH, etag));
         } else if let Some(last_modified) = &known.last_modified {
-            request = request.header(IF_MODIFIED_SINCE, last_modified);
+            headers.extend(self::headers(IF_MODIFIED_SINCE, last_modified));
         }
-        let response = request.send().await.map_err(|error| failed(innermost(&error.without_url())))?;
+        let may_go = |url: &Url| may_go(url, self.plain_http);
+        let answer = self.clients.get(parsed, &headers, MAX_REDIRECTS, may_go).await;
+        let response = answer.map_err(|why| failed(sentence(why)))?;
         match response.status().as_u16() {
             304 if *known != Validators::default() => Ok(Got::Unchanged),
             200 => {
@@ -160,14 +161,15 @@ pub fn is_loopback(host: &str) -> bool {
     host == "localhost" || address.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-fn redirect(attempt: Attempt<'_>, plain_http: bool) -> reqwest::redirect::Action {
-    let from_tls = attempt.previous().iter().any(|url| url.scheme() == "https");
-    // Whoever answers over TLS must not lead us anywhere without it, not even to this machine.
-    let stays_safe = !from_tls || attempt.url().scheme() == "https";
-    match (attempt.previous().len() > MAX_REDIRECTS, stays_safe && may_go(attempt.url(), plain_http)) {
-        (true, _) => attempt.error("it redirects again and again"),
-        (false, false) => attempt.error("it redirects to plain HTTP"),
-        (false, true) => attempt.follow(),
+/// One header, unless it cannot be sent: what a server said of itself may be anything.
+fn headers(name: HeaderName, value: &str) -> HeaderMap {
+    HeaderValue::from_str(value).map(|value| (name, value)).into_iter().collect()
+}
+
+fn sentence(why: NoAnswer) -> String {
+    match why {
+        NoAnswer::Failed(error) => innermost(&error.without_url()),
+        NoAnswer::Misled(problem) => problem.to_owned(),
     }
 }
 
@@ -220,20 +222,19 @@ fn failed(url: &str, problem: String) -> Finding {
 /// Gets what is at an address, up to so many bytes, in the form that is asked for.
 pub async fn fetch(url: &str, accept: &str, max_bytes: usize) -> Result<Fetched, Finding> {
     let failed = |problem: String| failed(url, problem);
-    let is_tls = url.starts_with("https://");
-    let client = client(is_tls).map_err(|error| failed(innermost(&error)))?;
-    let response =
-        client.get(url).header(ACCEPT, accept).send().await.map_err(|error| failed(innermost(&error.without_url())))?;
+    let parsed = Url::parse(url).map_err(|error| failed(error.to_string()))?;
+    let clients = clients(parsed.scheme() == "https").map_err(|error| failed(innermost(&error)))?;
+    let answer = clients.get(parsed, &headers(ACCEPT, accept), MAX_REDIRECTS, |_| true).await;
+    let response = answer.map_err(|why| failed(sentence(why)))?;
     let status = response.status().as_u16();
     Ok(Fetched { status, body: body(response, max_bytes, &Allowance::new(max_bytes)).await.map_err(failed)? })
 }
 
-fn client(is_tls: bool) -> Result<Client, reqwest::Error> {
-    let builder = builder().redirect(Policy::limited(MAX_REDIRECTS));
+fn clients(is_tls: bool) -> Result<Clients, reqwest::Error> {
     match is_tls {
-        true => builder.build(),
+        true => Clients::new(builder),
         // The system's certificates are not needed, and where there are none, asking for them fails.
-        false => builder.tls_certs_only([]).build(),
+        false => Clients::new(|| builder().tls_certs_only([])),
     }
 }
 
@@ -272,7 +273,8 @@ pub(crate) mod tests {
             asked.write_all(b"HTTP/1.1 403 x\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").unwrap();
         });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let answer = runtime.block_on(async { client(false).unwrap().get(url).send().await.unwrap() });
+        let answer =
+            runtime.block_on(async { builder().tls_certs_only([]).build().unwrap().get(url).send().await.unwrap() });
         answering.join().unwrap();
         answer.error_for_status().unwrap_err()
     }

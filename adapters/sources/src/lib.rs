@@ -7,6 +7,8 @@ mod directory;
 mod git;
 mod git_remote;
 mod http;
+mod private;
+mod redirects;
 mod registry;
 mod shown;
 mod signature_store;
@@ -21,8 +23,8 @@ pub use git::{BlobId, Commit, Git};
 pub use git_remote::{Fetch, GitMirror, GitRemote};
 pub use http::{Fetched, Got, Http, HttpAccess, Validators, fetch, is_loopback};
 pub use registry::{
-    Progress, Registry, RegistryLimits, RegistryOptions, Requests, Scrape, Step, graph_data_image, release_image,
-    scrape,
+    LeastRate, Progress, Registry, RegistryLimits, RegistryOptions, Requests, Scrape, Step, graph_data_image,
+    release_image, scrape,
 };
 pub use shown::without_credentials;
 pub use signature_store::{SignatureStore, StoreAccess};

@@ -4,13 +4,16 @@
 //! None there is an answer; a failure is not one. Nothing here looks inside a signature.
 
 use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use reqwest::header::HeaderMap;
 use reqwest::{Certificate, Client, StatusCode, Url};
 use towpath_core::domain::PayloadDigest;
 use towpath_core::finding::{Finding, Place};
+
+use crate::redirects::{Clients, NoAnswer};
 
 /// How stores are asked.
 #[derive(Debug, Clone)]
@@ -56,7 +59,7 @@ enum StorePlace {
     /// Our own, which is made when something is kept there.
     Cache(PathBuf),
     Http {
-        client: Client,
+        clients: Clients,
         base: Url,
     },
 }
@@ -96,11 +99,11 @@ impl SignatureStore {
             StorePlace::Directory(directory) | StorePlace::Cache(directory) => {
                 self.read(&file(directory, digest, number))
             }
-            StorePlace::Http { client, base } => {
+            StorePlace::Http { clients, base } => {
                 let mut url = base.clone();
                 let path = format!("{}/sha256={}/signature-{number}", base.path().trim_end_matches('/'), digest.hex());
                 url.set_path(&path);
-                self.get(client, &url).await
+                self.get(clients, &url).await
             }
         }
     }
@@ -141,10 +144,10 @@ impl SignatureStore {
         }
     }
 
-    async fn get(&self, client: &Client, url: &Url) -> Result<Option<Vec<u8>>, Finding> {
+    async fn get(&self, clients: &Clients, url: &Url) -> Result<Option<Vec<u8>>, Finding> {
         let mut attempt = 1;
         loop {
-            let failure = match self.get_once(client, url).await {
+            let failure = match self.get_once(clients, url).await {
                 Ok(answer) => return Ok(answer),
                 Err(failure) => failure,
             };
@@ -157,8 +160,12 @@ impl SignatureStore {
         }
     }
 
-    async fn get_once(&self, client: &Client, url: &Url) -> Result<Option<Vec<u8>>, Failure> {
-        let mut answer = client.get(url.clone()).send().await.map_err(Failure::of)?;
+    async fn get_once(&self, clients: &Clients, url: &Url) -> Result<Option<Vec<u8>>, Failure> {
+        let answer = clients.get(url.clone(), &HeaderMap::new(), MAX_REDIRECTS, |_| true).await;
+        let mut answer = answer.map_err(|why| match why {
+            NoAnswer::Failed(error) => Failure::of(error),
+            NoAnswer::Misled(problem) => Failure { problem: problem.to_owned(), may_pass: false },
+        })?;
         match answer.status() {
             StatusCode::OK => {}
             StatusCode::NOT_FOUND | StatusCode::GONE => return Ok(None),
@@ -203,9 +210,9 @@ fn file(directory: &Path, digest: PayloadDigest, number: usize) -> PathBuf {
 /// Writes a file so that it is there whole or not at all.
 fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder)?;
+    crate::private::create_folders(folder)?;
     let unfinished = folder.join(format!(".unfinished-{}", std::process::id()));
-    std::fs::write(&unfinished, bytes)?;
+    crate::private::create(&unfinished)?.write_all(bytes)?;
     std::fs::rename(&unfinished, path)
 }
 
@@ -228,23 +235,25 @@ fn http(name: &str, access: &StoreAccess) -> Result<StorePlace, Finding> {
     }
     // Fails if there is one already, which will do as well.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut builder = Client::builder()
-        .user_agent(concat!("towpath/", env!("CARGO_PKG_VERSION")))
-        .redirect(reqwest::redirect::Policy::limited(MAX_REDIRECTS))
-        .referer(false)
-        .connect_timeout(access.connect_timeout)
-        .timeout(access.request_timeout);
-    match &access.ca {
-        Some(pem) => {
-            let certificates = Certificate::from_pem_bundle(pem).map_err(|error| wrong(innermost(&error)))?;
-            builder = builder.tls_certs_merge(certificates);
+    let certificates = match &access.ca {
+        Some(pem) => Some(Certificate::from_pem_bundle(pem).map_err(|error| wrong(innermost(&error)))?),
+        None => None,
+    };
+    let builder = || {
+        let builder = Client::builder()
+            .user_agent(concat!("towpath/", env!("CARGO_PKG_VERSION")))
+            .referer(false)
+            .connect_timeout(access.connect_timeout)
+            .timeout(access.request_timeout);
+        match &certificates {
+            Some(certificates) => builder.tls_certs_merge(certificates.clone()),
+            None if base.scheme() == "https" => builder,
+            // The system's certificates are not needed, and where there are none, asking for them fails.
+            None => builder.tls_certs_only([]),
         }
-        None if base.scheme() == "https" => {}
-        // The system's certificates are not needed, and where there are none, asking for them fails.
-        None => builder = builder.tls_certs_only([]),
-    }
-    let client = builder.build().map_err(|error| wrong(innermost(&error)))?;
-    Ok(StorePlace::Http { client, base })
+    };
+    let clients = Clients::new(builder).map_err(|error| wrong(innermost(&error)))?;
+    Ok(StorePlace::Http { clients, base })
 }
 
 /// What is really wrong stands at the end of a chain of errors.

@@ -57,7 +57,7 @@ pub use reload::{ReloadDoor, ReloadRequest, Woken};
 pub use server::{Limits, Server};
 pub use signatures::{KeyringHealth, SignatureHealth, StoreHealth};
 pub use snapshot::Snapshot;
-pub use sources::{SourceHealth, SourceProblem, SourceReads};
+pub use sources::{SourceHealth, SourceProblem, SourceReads, StricterPart};
 use workers::Surroundings;
 
 /// Says what time it is. A parameter, so that a service can be asked about any instant.

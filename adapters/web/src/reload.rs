@@ -32,6 +32,8 @@ pub struct ReloadRequest {
     pub source: Option<String>,
     /// What its next copy is allowed, once.
     pub allow: Vec<Objection>,
+    /// The stricter parts of it that are to hold no more, by name.
+    pub discard: Vec<String>,
 }
 
 /// Who was woken.
@@ -48,6 +50,7 @@ pub enum Woken {
 struct Body {
     source: Option<String>,
     allow: Vec<String>,
+    discard: Vec<String>,
 }
 
 /// Answers a request to this path.
@@ -92,9 +95,14 @@ async fn answered(
             .map_err(|why| refused(why.status(), why.kind(), why.sentence()))?,
     };
     let wanted = read(&text).map_err(|sentence| refused(StatusCode::BAD_REQUEST, "invalid_body", &sentence))?;
-    if !wanted.allow.is_empty() && keys.permits(&token, Purpose::Admin, now).is_err() {
-        let sentence = "to allow what was refused takes the administrator's token: this one only wakes readers";
+    let only_wakes = wanted.allow.is_empty() && wanted.discard.is_empty();
+    if !only_wakes && keys.permits(&token, Purpose::Admin, now).is_err() {
+        let sentence = "to allow what was refused, or to discard a block, takes the administrator's token: this one only wakes readers";
         return Err(refused(StatusCode::FORBIDDEN, "wrong_token", sentence));
+    }
+    if let Some(name) = unknown_part(service, &wanted) {
+        let sentence = format!("there is no stricter part {name:?} of that source; /readyz lists them");
+        return Err(refused(StatusCode::NOT_FOUND, "not_found", &sentence));
     }
     match (door.wake)(&wanted) {
         Woken::Sources(names) => Ok(body::json(StatusCode::ACCEPTED, json!({ "woken": names }).to_string())),
@@ -103,6 +111,15 @@ async fn answered(
             Err(refused(StatusCode::NOT_FOUND, "not_found", &sentence))
         }
     }
+}
+
+/// The first name of a stricter part that there is none of.
+fn unknown_part<'a>(service: &Service, wanted: &'a ReloadRequest) -> Option<&'a String> {
+    let sources = service.sources.load();
+    let sources = sources.iter().flat_map(|sources| sources.iter());
+    let meant = sources.filter(|source| wanted.source.as_deref() == Some(&*source.name));
+    let names: Vec<&String> = meant.flat_map(|source| &source.stricter).map(|part| &part.name).collect();
+    wanted.discard.iter().find(|name| !names.contains(name))
 }
 
 fn permitted(keys: &TokenKeys, token: Option<Token>, now: Timestamp) -> Result<Token, Box<Response<AnswerBody>>> {
@@ -125,9 +142,9 @@ fn read(text: &str) -> Result<ReloadRequest, String> {
         Objection::named(name).ok_or_else(|| format!("{name:?} cannot be allowed; empty, shrink, back and payload can"))
     });
     let allow: Vec<Objection> = allow.collect::<Result<_, _>>()?;
-    match (allow.is_empty(), &body.source) {
-        (false, None) => Err("say which source is allowed that, with \"source\"".to_owned()),
-        _ => Ok(ReloadRequest { source: body.source, allow }),
+    match (allow.is_empty() && body.discard.is_empty(), &body.source) {
+        (false, None) => Err("say which source is meant, with \"source\"".to_owned()),
+        _ => Ok(ReloadRequest { source: body.source, allow, discard: body.discard }),
     }
 }
 
@@ -149,9 +166,13 @@ mod tests {
         assert_eq!(read("{}"), Ok(ReloadRequest::default()));
         let both = read(r#"{"source":"releases","allow":["shrink","back"]}"#);
         let allow = vec![Objection::Shrink, Objection::Back];
-        assert_eq!(both, Ok(ReloadRequest { source: Some("releases".into()), allow }));
+        assert_eq!(both, Ok(ReloadRequest { source: Some("releases".into()), allow, discard: vec![] }));
+        let discard = vec!["blocked-edges/a.yaml".to_owned()];
+        let wanted = ReloadRequest { source: Some("data".into()), allow: vec![], discard };
+        assert_eq!(read(r#"{"source":"data","discard":["blocked-edges/a.yaml"]}"#), Ok(wanted));
         for (text, expected) in [
             (r#"{"allow":["shrink"]}"#, "say which source"),
+            (r#"{"discard":["a"]}"#, "say which source"),
             (r#"{"source":"x","allow":["all"]}"#, "cannot be allowed"),
             (r#"{"sources":[]}"#, "unknown field"),
             ("[", "cannot be understood"),

@@ -28,8 +28,23 @@ pub struct SourceHealth {
     pub problem: Option<SourceProblem>,
     /// How often it was read, by result.
     pub reads: SourceReads,
+    /// Blocks of copies that were not taken, which hold all the same.
+    pub stricter: Vec<StricterPart>,
     /// When it counts as old.
     pub ages: Ages,
+}
+
+/// A block of a copy that was not taken. It holds until a copy is taken, or until somebody discards it by name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StricterPart {
+    /// Its file in that copy, by which it is discarded.
+    pub name: String,
+    /// Since when it holds.
+    pub since: Timestamp,
+    /// The release that it is about.
+    pub to: String,
+    /// The pattern of the releases from which the edges lead there.
+    pub from: String,
 }
 
 /// What is wrong with a source.
@@ -56,6 +71,8 @@ pub struct SourceReads {
 
 /// How many findings of a source are shown.
 const MAX_FINDINGS: usize = 5;
+/// How many stricter parts of a source are shown.
+const MAX_PARTS: usize = 100;
 
 impl SourceHealth {
     /// How good the copy in use is; none if there never was one.
@@ -80,7 +97,15 @@ impl SourceHealth {
             "ageSeconds": self.age_seconds(now),
             "lastSuccess": self.last_success.map(|at| at.to_string()),
             "problem": self.problem.as_ref().map(SourceProblem::json),
+            "stricterParts": self.stricter.iter().take(MAX_PARTS).map(StricterPart::json).collect::<Vec<_>>(),
+            "stricterPartsLeftOut": self.stricter.len().saturating_sub(MAX_PARTS),
         })
+    }
+}
+
+impl StricterPart {
+    fn json(&self) -> Value {
+        json!({"name": self.name, "since": self.since.to_string(), "to": self.to, "from": self.from})
     }
 }
 
@@ -134,6 +159,10 @@ impl Collector for SourcesCollector {
         let successes = self.sources.iter().filter_map(|source| Some((name(source), source.last_success?.as_second())));
         let help = "When a source was last found to be good";
         gauges(&mut encoder, "towpath_source_last_success_timestamp_seconds", help, successes)?;
+        let parts = |source: &SourceHealth| i64::try_from(source.stricter.len()).unwrap_or(i64::MAX);
+        let stricter = self.sources.iter().map(|source| (name(source), parts(source)));
+        let help = "Blocks of copies that were not taken, which hold all the same";
+        gauges(&mut encoder, "towpath_source_stricter_parts", help, stricter)?;
         let count = |state| {
             let in_state = self.sources.iter().filter(|source| source.state(self.now) == state).count();
             ([("state", state)], i64::try_from(in_state).unwrap_or(i64::MAX))

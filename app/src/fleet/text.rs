@@ -7,7 +7,7 @@ use comfy_table::{ContentArrangement, Table};
 use towpath_core::decide::{CandidateWhy, Decision, Desk, HistoryRow, StatusRow};
 use towpath_core::domain::fleet::{AgentUpdate, Days, HoldCode, Name, Upgrade};
 use towpath_core::domain::{Answer, Verdict};
-use towpath_core::finding::Finding;
+use towpath_core::finding::{Finding, escaped};
 use towpath_core::simulate::Forecast;
 use towpath_web::Filter;
 
@@ -281,7 +281,8 @@ pub(crate) fn upgrades<'a>(upgrades: impl IntoIterator<Item = (&'a Upgrade, Opti
 pub(crate) fn findings(findings: &[Finding]) -> String {
     let line = |finding: &Finding| {
         let severity = if finding.is_error() { "error" } else { "warning" };
-        format!("{}: {severity}: {}; {} [{}]\n", finding.place, finding.problem, finding.remedy, finding.code)
+        let (problem, remedy) = (escaped(&finding.problem), escaped(&finding.remedy));
+        format!("{}: {severity}: {problem}; {remedy} [{}]\n", finding.place, finding.code)
     };
     findings.iter().map(line).collect()
 }

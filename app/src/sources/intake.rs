@@ -8,13 +8,17 @@ use std::fmt::Write as _;
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
-use towpath_core::domain::{ChannelName, Graph, GraphData, PayloadDigest, Releases, SignaturePolicy, StaleSource};
+use towpath_core::domain::{
+    Audience, Block, ChannelName, Graph, GraphData, PayloadDigest, Platform, Releases, SignaturePolicy, StaleSource,
+};
 use towpath_core::finding::{Finding, Place};
-use towpath_core::intake::{Allowances, Counting, Freshness, Objection, Summary, Supply, next_change, unite};
+use towpath_core::intake::{
+    Allowances, Counting, Coverage, Freshness, Objection, Summary, Supply, next_change, stricter_edges, unite,
+};
 use towpath_core::signatures::{Verdicts, leave_out, mark, verified_summary, wanted};
 use towpath_formats::platforms::Platforms;
 use towpath_formats::source_copy::{self, KeptCopy};
-use towpath_formats::{graph_data, platforms, releases, upstream};
+use towpath_formats::{SourceFile, graph_data, platforms, releases, upstream};
 use towpath_sources::Copy;
 use towpath_web::{Snapshot, SourceHealth};
 
@@ -22,6 +26,7 @@ use super::SourceSettings;
 use super::address::{Edges, Location, Role};
 use super::reader::Read;
 use super::source::{Good, Parsed, Source, Taken, Understood};
+use super::stricter::StricterParts;
 
 /// All sources, and what is known of each.
 pub(crate) struct Intake {
@@ -54,6 +59,11 @@ impl Intake {
                     let source = &mut self.sources[at];
                     (source.next, source.highs) = (Some(good), kept.highs);
                     (source.vanished, source.verified) = (kept.vanished, kept.verified);
+                    let memory = &mut self.memory;
+                    let read = |file: &SourceFile| memory.read_blocks(std::slice::from_ref(file)).pop();
+                    let (stricter, wrong) = StricterParts::restored(kept.stricter, kept.discarded, read);
+                    source.stricter = stricter;
+                    findings.extend(wrong);
                 }
                 Err(wrong) => findings.extend(wrong),
             }
@@ -100,24 +110,107 @@ impl Intake {
             Ok(read) => read,
             Err(finding) => return self.sources[source].failed(vec![finding], now),
         };
+        if !read.unread.is_empty() {
+            let unread = std::mem::take(&mut read.unread);
+            let taken = self.sources[source].failed(unread, now);
+            self.take_stricter(source, &read.files, now);
+            return taken;
+        }
         // A clock that is fast somewhere must not make every later copy look old.
         read.made_at = read.made_at.map(|at| at.min(now));
         let digest = source_copy::digest_of_files(&read.files);
         if let Some(same) = self.sources[source].confirm(&digest, &read, now) {
             return same;
         }
-        let allow = self.allowances(source);
+        let (allow, files) = (self.allowances(source), read.files.clone());
         let understood = match self.sources[source].understood(&digest, &read, now) {
             Some(before) => before,
             None => self.parse(source, read, digest.clone(), now),
         };
-        match understood {
+        let taken = match understood {
             Ok(copy) => {
+                let coverage = self.coverage(source, &copy.parsed);
                 let (policy, verdicts) = (self.policy(), &self.verdicts);
-                self.sources[source].judge(copy, allow, |parsed| verified(policy, parsed, verdicts), now)
+                self.sources[source].judge(copy, allow, |parsed| verified(policy, parsed, verdicts), coverage, now)
             }
             Err(findings) => self.sources[source].not_understood(digest, findings, now),
+        };
+        if taken == Taken::Failed {
+            self.take_stricter(source, &files, now);
         }
+        taken
+    }
+
+    /// Takes what a copy that was not taken blocks all the same.
+    fn take_stricter(&mut self, source: usize, files: &[SourceFile], now: Timestamp) {
+        let named = |block: Block, bytes: std::sync::Arc<[u8]>| {
+            let path = block.origin.file.to_string();
+            (block, SourceFile { path, bytes })
+        };
+        let this = &self.sources[source];
+        let blocks: Vec<(Block, SourceFile)> = match (this.spec.role, this.in_use(), this.refused()) {
+            // What is compared with nothing takes the place of nothing.
+            (_, None, _) | (Role::Platforms, ..) => return,
+            (Role::GraphData, Some(_), _) => {
+                let bytes: BTreeMap<&str, _> = files.iter().map(|file| (file.path.as_str(), &file.bytes)).collect();
+                let with_file = |block: Block| Some((bytes.get(&*block.origin.file).copied()?.clone(), block));
+                let blocks = self.memory.read_blocks(files).into_iter().filter_map(with_file);
+                blocks.map(|(bytes, block)| named(block, bytes)).collect()
+            }
+            (Role::Releases, Some(in_use), Some(refused)) => {
+                let (Some(in_use), Some(refused)) = (in_use.parsed.releases(), refused.releases()) else { return };
+                let (elsewhere, percent) = (self.offering(Some(source)), self.settings.max_shrink_percent);
+                let blocks = match this.spec.edges {
+                    Edges::Offered => stricter_edges(in_use, refused, &elsewhere, percent),
+                    Edges::LeftOut => Vec::new(),
+                };
+                let written = |block: Block| {
+                    let bytes = graph_data::write_block(&block).into_bytes().into();
+                    named(block, bytes)
+                };
+                blocks.into_iter().map(written).collect()
+            }
+            (Role::Releases, Some(_), None) => return,
+        };
+        self.sources[source].add_stricter(blocks, now);
+    }
+
+    /// Discards stricter parts of a source by name; says how many there were.
+    pub(crate) fn discard_stricter(&mut self, source: usize, names: &[String]) -> usize {
+        self.sources[source].stricter.discard(names)
+    }
+
+    /// The newest copies of sources that offer edges, but for one source's.
+    fn offering(&self, but: Option<usize>) -> Vec<&Releases> {
+        let others = self.sources.iter().enumerate().filter(|(number, _)| Some(*number) != but);
+        let offering = others.filter(|(_, source)| source.spec.edges == Edges::Offered);
+        offering.filter_map(|(_, source)| source.newest()?.parsed.releases()).collect()
+    }
+
+    /// What the blocks of a copy do, beside those in force; none if it is no graph data, or the first.
+    fn coverage(&self, source: usize, after: &Parsed) -> Option<Coverage> {
+        let this = &self.sources[source];
+        match (&this.in_use()?.parsed, after) {
+            (Parsed::GraphData(before), Parsed::GraphData(after)) => {
+                let before: Vec<&Block> = before.blocks.iter().chain(this.parts_in_use().blocks()).collect();
+                let after: Vec<&Block> = after.blocks.iter().collect();
+                Some(Coverage::of(&before, &after, &self.offering(None)))
+            }
+            _ => None,
+        }
+    }
+
+    /// What the blocks of the copy that was served do now, and those of the one that is served from now on.
+    fn promoted_coverage(&self, source: &Source) -> Option<Coverage> {
+        let blocks = |good: &Good| match &good.parsed {
+            Parsed::GraphData(data) => Some(data.blocks.clone()),
+            _ => None,
+        };
+        let after = blocks(source.newest()?)?;
+        let before = source.good.as_ref().and_then(blocks);
+        let after: Vec<&Block> = after.iter().collect();
+        let before: Vec<&Block> = before.as_ref().map_or_else(|| after.clone(), |before| before.iter().collect());
+        Some(Coverage::of(&before, &after, &self.offering(None)))
     }
 
     /// What is always allowed.
@@ -128,7 +221,7 @@ impl Intake {
 
     fn parse(&mut self, source: usize, read: Read, digest: String, last_good: Timestamp) -> Understood {
         let spec = &self.sources[source].spec;
-        let Read { files, made_at, warnings: told, answers } = read;
+        let Read { files, made_at, warnings: told, answers, unread: _ } = read;
         let (parsed, warnings) = match (&spec.location, spec.role, files.first()) {
             (Location::Upstream { .. }, ..) => {
                 let answers = answers.unwrap_or_else(|| upstream::read(&files));
@@ -190,7 +283,11 @@ impl Intake {
                 Supply { source: source.spec.name.clone(), releases }
             };
             match &good.parsed {
-                Parsed::GraphData(declared) => data = declared.clone(),
+                Parsed::GraphData(declared) => {
+                    data.channels.extend(declared.channels.iter().cloned());
+                    data.blocks.extend(declared.blocks.iter().cloned());
+                    data.metadata.extend(declared.metadata.iter().cloned());
+                }
                 Parsed::Releases(declared) => supplies.push(supply(declared)),
                 Parsed::Upstream(upstream) => {
                     supplies.push(supply(&upstream.releases));
@@ -199,6 +296,7 @@ impl Intake {
                 Parsed::Platforms(_) => {}
             }
         }
+        data.blocks = self.with_stricter(data.blocks);
         findings.extend(mark(self.policy(), &mut supplies, &self.verdicts));
         let united = unite(supplies);
         let mut known: BTreeSet<ChannelName> = data.channels.iter().map(|channel| channel.name.clone()).collect();
@@ -211,15 +309,40 @@ impl Intake {
         (graph, findings)
     }
 
+    /// Blocks, with what copies that were not taken block. If they name too many platforms together, a stricter part is for everybody.
+    fn with_stricter(&self, mut blocks: Vec<Block>) -> Vec<Block> {
+        let named = |block: &Block| match &block.stops {
+            Some(Audience::Platforms(platforms)) => platforms.clone(),
+            _ => BTreeSet::new(),
+        };
+        let mut platforms: BTreeSet<Platform> = blocks.iter().flat_map(named).collect();
+        for block in self.sources.iter().flat_map(|source| source.stricter.blocks()) {
+            let all: BTreeSet<Platform> = platforms.iter().cloned().chain(named(block)).collect();
+            match all.len() <= graph_data::MAX_PLATFORMS {
+                true => {
+                    platforms = all;
+                    blocks.push(block.clone());
+                }
+                false => {
+                    let what = format!("all blocks name more than {} platforms", graph_data::MAX_PLATFORMS);
+                    blocks.push(Block { stops: Some(Audience::NotUnderstood(what)), ..block.clone() });
+                }
+            }
+        }
+        blocks
+    }
+
     /// The snapshot of the newest copies, with warnings.
     pub(crate) fn snapshot(&self, now: Timestamp) -> (Snapshot, Vec<Finding>) {
         let (graph, warnings) = self.graph();
         let (mut lookup, mut files, mut modified_at) = (Platforms::new(), Vec::new(), now);
-        for good in self.sources.iter().filter_map(Source::newest) {
+        for (source, good) in self.sources.iter().filter_map(|source| Some((source, source.newest()?))) {
             match &good.parsed {
                 Parsed::Platforms(platforms) => lookup = platforms.clone(),
                 Parsed::GraphData(_) => {
                     (files, modified_at) = (good.files.clone(), good.summary.made_at.unwrap_or(good.taken_at));
+                    // Who has us for a source gets what holds here.
+                    files.extend(source.stricter.files());
                 }
                 Parsed::Releases(_) | Parsed::Upstream(_) => {}
             }
@@ -233,7 +356,7 @@ impl Intake {
         let mut hash = Sha256::new();
         for source in &self.sources {
             let digest = source.newest().map(|good| good.digest.as_str()).unwrap_or_default();
-            for field in [&*source.spec.name, digest] {
+            for field in [&*source.spec.name, digest].into_iter().chain(source.stricter.digests()) {
                 hash.update((field.len() as u64).to_be_bytes());
                 hash.update(field.as_bytes());
             }
@@ -270,16 +393,19 @@ impl Intake {
 
     /// A graph was made of the newest copies, and is served.
     pub(crate) fn promote(&mut self, now: Timestamp) {
+        let coverages: Vec<Option<Coverage>> =
+            self.sources.iter().map(|source| self.promoted_coverage(source)).collect();
         let (policy, verdicts) = (self.policy(), &self.verdicts);
-        self.sources.iter_mut().for_each(|source| source.promote(|parsed| verified(policy, parsed, verdicts), now));
+        for (source, coverage) in self.sources.iter_mut().zip(coverages) {
+            source.promote(|parsed| verified(policy, parsed, verdicts), coverage, now);
+        }
     }
 
     /// No graph could be made of the newest copies, by a mistake of our own; those before stay.
     pub(crate) fn demote(&mut self, now: Timestamp) {
         self.memory = graph_data::Memory::default();
         for source in self.sources.iter_mut().filter(|source| source.next.is_some()) {
-            source.next = None;
-            source.broke(now);
+            source.demote(now);
         }
     }
 
@@ -293,6 +419,7 @@ impl Intake {
     pub(crate) fn copies(&self) -> Vec<Copy> {
         let copy = |source: &Source| {
             let good = source.good.as_ref()?;
+            let (stricter, discarded) = source.parts_in_use().kept();
             let kept = KeptCopy {
                 source: source.spec.name.to_string(),
                 location: source.spec.location.identity(),
@@ -302,6 +429,8 @@ impl Intake {
                 highs: source.highs.clone(),
                 vanished: source.vanished.clone(),
                 verified: source.verified,
+                stricter,
+                discarded,
             };
             Some(Copy { kept, files: good.files.clone() })
         };
@@ -332,9 +461,19 @@ impl Intake {
             last_success: source.newest().map(|good| good.last_good),
             problem: source.problem.clone(),
             reads: source.reads,
+            stricter: source.stricter.health(),
             ages: self.settings.ages,
         };
         self.sources.iter().map(of).collect()
+    }
+
+    /// The stricter parts in force: the names of source and part.
+    pub(crate) fn stricter(&self) -> BTreeSet<(String, String)> {
+        let of = |source: &Source| {
+            let name = source.spec.name.to_string();
+            source.stricter.health().into_iter().map(move |part| (name.clone(), part.name)).collect::<Vec<_>>()
+        };
+        self.sources.iter().flat_map(of).collect()
     }
 
     /// How fresh each source is, by name.

@@ -48,6 +48,8 @@ struct Told {
     problems: Vec<Finding>,
     freshness: BTreeMap<String, Freshness>,
     keeping: Option<Finding>,
+    /// Source and name.
+    stricter: BTreeSet<(String, String)>,
 }
 
 impl Maker {
@@ -136,6 +138,11 @@ impl Maker {
             }
             Message::Allow { source, allowed } => {
                 self.intake.allow_once(source, &allowed, self.service.now());
+                Vec::new()
+            }
+            Message::Discard { source, names } => {
+                let discarded = self.intake.discard_stricter(source, &names);
+                tracing::warn!(?names, discarded, "stricter parts of copies that were not taken were discarded");
                 Vec::new()
             }
             Message::Woken => {
@@ -257,6 +264,14 @@ impl Maker {
             log_findings(&problems);
             self.told.problems = problems;
         }
+        let stricter = self.intake.stricter();
+        for (source, name) in stricter.difference(&self.told.stricter) {
+            tracing::warn!(source, name, "a block of a copy that was not taken holds all the same");
+        }
+        for (source, name) in self.told.stricter.difference(&stricter) {
+            tracing::info!(source, name, "the block is no stricter part any more");
+        }
+        self.told.stricter = stricter;
         let freshness = self.intake.freshness(now);
         for (source, state) in &freshness {
             let before = self.told.freshness.get(source).copied().unwrap_or(Freshness::Fresh);

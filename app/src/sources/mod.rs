@@ -10,6 +10,7 @@ mod reader;
 mod reading;
 mod settings;
 mod source;
+mod stricter;
 mod verification;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +20,7 @@ use std::sync::mpsc::{Sender, channel};
 
 use jiff::Timestamp;
 use towpath_core::domain::{Graph, SignaturePolicy};
-use towpath_core::finding::Finding;
+use towpath_core::finding::{Finding, escaped};
 use towpath_core::intake::{Ages, Objection};
 use towpath_sources::{Copies, Watch};
 use towpath_web::{ReloadRequest, Service, Woken};
@@ -99,6 +100,10 @@ enum Message {
         source: usize,
         allowed: Vec<Objection>,
     },
+    Discard {
+        source: usize,
+        names: Vec<String>,
+    },
     Verified(Verified),
     /// Somebody wants everything looked at.
     Woken,
@@ -134,6 +139,10 @@ impl Wakers {
                 // If nobody listens any more there is nobody to allow it.
                 let _ = self.messages.send(Message::Allow { source: *number, allowed: wanted.allow.clone() });
             }
+            if !wanted.discard.is_empty() {
+                // If nobody listens any more there is nothing to be discarded.
+                let _ = self.messages.send(Message::Discard { source: *number, names: wanted.discard.clone() });
+            }
             (self.wakers[*number])();
         }
         Woken::Sources(meant.into_iter().map(|number| self.names[number].clone()).collect())
@@ -163,7 +172,7 @@ pub(crate) fn start(
         };
         let watch = Watch::new(&paths, spec.every);
         wakers.push(Box::new(watch.waker()));
-        let scratch = copies.as_ref().map(|copies| copies.scratch(&spec.name));
+        let scratch = copies.as_ref().and_then(|copies| copies.scratch(&spec.name));
         readers.push(Reading { number, spec: spec.clone(), access: settings.access.clone(), scratch, watch });
     }
     let verification = verification::start(settings, &messages, &service)?;
@@ -180,10 +189,11 @@ pub(crate) fn start(
 
 fn log_findings(findings: &[Finding]) {
     for finding in findings.iter().take(MAX_LOGGED) {
-        let (place, code, remedy) = (finding.place.to_string(), finding.code, &finding.remedy);
+        let (place, code) = (finding.place.to_string(), finding.code);
+        let (problem, remedy) = (escaped(&finding.problem), &*escaped(&finding.remedy));
         match finding.is_error() {
-            true => tracing::error!(place, code, remedy, "{}", finding.problem),
-            false => tracing::warn!(place, code, remedy, "{}", finding.problem),
+            true => tracing::error!(place, code, remedy, "{problem}"),
+            false => tracing::warn!(place, code, remedy, "{problem}"),
         }
     }
 }

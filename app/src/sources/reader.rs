@@ -27,6 +27,8 @@ pub(crate) struct Read {
     pub(crate) warnings: Vec<Finding>,
     /// What the answers of a service say: understanding them can take long, and is not for the thread that makes graphs.
     pub(crate) answers: Option<Answers>,
+    /// Files that are there and could not be read: the others are not a whole copy.
+    pub(crate) unread: Vec<Finding>,
 }
 
 /// What the answers of a service say, with warnings; or what is wrong with them.
@@ -35,7 +37,7 @@ pub(crate) type Answers = Result<(towpath_formats::upstream::Upstream, Vec<Findi
 impl Read {
     /// These files, and nothing more.
     pub(crate) fn of(files: Vec<SourceFile>) -> Self {
-        Self { files, made_at: None, warnings: Vec::new(), answers: None }
+        Self { files, made_at: None, warnings: Vec::new(), answers: None, unread: Vec::new() }
     }
 }
 
@@ -107,7 +109,10 @@ impl Reader {
         match self {
             Self::Example(Role::GraphData) => example::graph_data(now).map(undated),
             Self::Example(_) => Ok(undated(vec![example::releases()])),
-            Self::Directory(directory) => directory.read().map(undated),
+            Self::Directory(directory) => {
+                let (files, unread) = directory.read_partly()?;
+                Ok(Read { unread, ..Read::of(files) })
+            }
             Self::File(path) => Ok(undated(vec![source_file(path)?])),
             Self::Git(mirror) => {
                 let fetch = mirror.read(graph_data::is_part)?;

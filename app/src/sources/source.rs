@@ -1,11 +1,13 @@
 //! One source as the maker of graphs knows it: the copy in use, the one that comes after it, and what is wrong.
 
+use std::borrow::Cow;
+
 use jiff::{SignedDuration, Timestamp};
-use towpath_core::domain::{GraphData, Releases};
+use towpath_core::domain::{Block, GraphData, Releases};
 use towpath_core::finding::{Finding, Place};
 use towpath_core::intake::{
-    Allowances, AllowedOnce, Change, Comparison, Counting, Highs, Judgement, Measure, Objection, Summary, Vanished,
-    judge,
+    Allowances, AllowedOnce, Change, Comparison, Counting, Coverage, Highs, Judgement, Measure, Objection, Summary,
+    Vanished, judge,
 };
 use towpath_formats::SourceFile;
 use towpath_formats::platforms::Platforms;
@@ -14,6 +16,7 @@ use towpath_web::{SourceProblem, SourceReads};
 
 use super::address::SourceSpec;
 use super::reader::Read;
+use super::stricter::StricterParts;
 
 /// A source, and what is known of it.
 pub(super) struct Source {
@@ -30,6 +33,10 @@ pub(super) struct Source {
     pub(super) vanished: Vanished,
     /// How many releases of the copy in use are verified, where that counts.
     pub(super) verified: Option<usize>,
+    /// What copies that were not taken block.
+    pub(super) stricter: StricterParts,
+    /// What they blocked until a copy was taken of which no graph has been made yet.
+    superseded: Option<StricterParts>,
     /// What the newest copy says that is not used: while it stays the same, nobody has to understand it again.
     unused: Option<(String, Understood)>,
     /// The digest of the copy that was refused, while nothing else has come.
@@ -87,6 +94,8 @@ impl Source {
             highs: Highs::default(),
             vanished: Vanished::default(),
             verified: None,
+            stricter: StricterParts::default(),
+            superseded: None,
             unused: None,
             refused: None,
             allowed_once: None,
@@ -138,29 +147,62 @@ impl Source {
         }))
     }
 
-    /// Takes a copy, or refuses it. `verified` says what is left of one after verification, which must not shrink either.
+    /// The stricter parts that belong to the copy which is served.
+    pub(super) fn parts_in_use(&self) -> &StricterParts {
+        self.superseded.as_ref().unwrap_or(&self.stricter)
+    }
+
+    /// The copy that new ones are measured by: what is served; before anything is, what was kept.
+    pub(super) fn in_use(&self) -> Option<&Good> {
+        self.good.as_ref().or(self.next.as_ref())
+    }
+
+    /// What the newest copy says, if it was refused.
+    pub(super) fn refused(&self) -> Option<&Parsed> {
+        self.unused.as_ref().and_then(|(_, understood)| understood.as_ref().ok()).map(|copy| &copy.parsed)
+    }
+
+    /// Adds what a copy that was not taken blocks.
+    pub(super) fn add_stricter(&mut self, refused: Vec<(Block, SourceFile)>, now: Timestamp) {
+        let in_force = match self.next.as_ref().or(self.good.as_ref()).map(|good| &good.parsed) {
+            Some(Parsed::GraphData(data)) => data.blocks.as_slice(),
+            _ => &[],
+        };
+        let no_room = self.stricter.add(in_force, refused, now);
+        if let Some(problem) = &mut self.problem {
+            problem.findings.extend(no_room);
+        }
+    }
+
+    /// Takes a copy, or refuses it. `verified` says what is left of one after verification, which must not shrink either; `coverage` what its blocks do.
     pub(super) fn judge(
         &mut self,
         copy: Good,
         mut allow: Allowances,
         verified: impl Fn(&Parsed) -> Summary,
+        coverage: Option<Coverage>,
         now: Timestamp,
     ) -> Taken {
         allow.allowed.extend(self.allowed_once.iter().flat_map(|once| once.of(&copy.digest, now)));
         let largest = self.highs.largest(now);
-        // What is served is what a copy is measured by; before anything is, what was kept.
         let in_use = self.good.as_ref().or(self.next.as_ref());
         let judgement = in_use.map_or(Judgement::Taken(Counting::GoesOn), |before| {
-            let change = before.parsed.change(&copy.parsed);
+            let change = before.parsed.with_blocks(self.parts_in_use().blocks()).change(&copy.parsed);
             let measured = |copy: &Good| {
                 let mut summary = copy.summary.clone();
                 summary.counts.extend(verified(&copy.parsed).counts);
                 summary
             };
-            let (mut before, after) = (measured(before), &measured(&copy));
+            let (mut before, mut after) = (measured(before), measured(&copy));
             before.payloads = self.vanished.beside(&before.payloads, now);
-            let before = &before;
-            judge(&self.spec.name, &Comparison { before, largest: &largest, after, change }, &allow)
+            if let Some(coverage) = coverage {
+                before = before.with_coverage(coverage.blocks_before, coverage.edges_before);
+                // Edges that are new under blocks do not make up for others that are not any more.
+                let stay = coverage.edges_before.saturating_sub(coverage.edges_loosened);
+                after = after.with_coverage(coverage.blocks_after, stay);
+            }
+            let (before, after) = (&before, &after);
+            judge(&self.spec.name, &Comparison { before, largest: &largest, after, change, coverage }, &allow)
         });
         match judgement {
             Judgement::Refused(findings) => {
@@ -177,14 +219,32 @@ impl Source {
                     self.vanished.note(&before.summary.payloads, &copy.summary.payloads, now);
                 }
                 self.next = Some(Good { counting, ..copy });
+                // They come back if no graph can be made of it.
+                let stricter = std::mem::take(&mut self.stricter);
+                self.superseded.get_or_insert(stricter);
                 Taken::Changed
             }
         }
     }
 
-    /// A graph was made of its newest copy, and is served.
-    pub(super) fn promote(&mut self, verified: impl Fn(&Parsed) -> Summary, now: Timestamp) {
-        let Some(next) = self.next.take() else { return };
+    /// A graph was made of its newest copy, and is served. Of graph data, `coverage` says what the blocks of the copy before and of this one do now.
+    pub(super) fn promote(
+        &mut self,
+        verified: impl Fn(&Parsed) -> Summary,
+        coverage: Option<Coverage>,
+        now: Timestamp,
+    ) {
+        if let (Some(good), Some(coverage)) = (&mut self.good, coverage) {
+            // There are other edges than when it was counted.
+            let counted = good.summary.counts.get(&Measure::Covered).copied().unwrap_or(0);
+            self.highs.rescale(Measure::Covered, counted, coverage.edges_before);
+            good.summary = good.summary.clone().with_coverage(coverage.blocks_before, coverage.edges_before);
+        }
+        let Some(mut next) = self.next.take() else { return };
+        self.superseded = None;
+        if let Some(coverage) = coverage {
+            next.summary = next.summary.with_coverage(coverage.blocks_after, coverage.edges_after);
+        }
         if let Counting::StartsAnew(measures) = &next.counting {
             self.highs.forget(measures);
         }
@@ -192,6 +252,15 @@ impl Source {
         self.verified = count_of(&verified(&next.parsed));
         self.good = Some(Good { counting: Counting::GoesOn, ..next });
         self.note(now);
+    }
+
+    /// No graph could be made of its newest copy.
+    pub(super) fn demote(&mut self, now: Timestamp) {
+        self.next = None;
+        if let Some(stricter) = self.superseded.take() {
+            self.stricter = stricter;
+        }
+        self.broke(now);
     }
 
     /// Other signatures count now than before.
@@ -244,6 +313,15 @@ impl Source {
 }
 
 impl Parsed {
+    /// The releases that it declares, if it does.
+    pub(super) fn releases(&self) -> Option<&Releases> {
+        match self {
+            Self::Releases(releases) => Some(releases),
+            Self::Upstream(upstream) => Some(&upstream.releases),
+            Self::GraphData(_) | Self::Platforms(_) => None,
+        }
+    }
+
     /// In few numbers.
     pub(super) fn summary(&self) -> Summary {
         match self {
@@ -256,6 +334,18 @@ impl Parsed {
                 summary
             }
             Self::Platforms(platforms) => Summary::of_platforms(platforms.len()),
+        }
+    }
+
+    /// The same, with more blocks.
+    fn with_blocks<'a>(&self, blocks: impl Iterator<Item = &'a Block>) -> Cow<'_, Self> {
+        match self {
+            Self::GraphData(data) => {
+                let mut data = data.clone();
+                data.blocks.extend(blocks.cloned());
+                Cow::Owned(Self::GraphData(data))
+            }
+            Self::Releases(_) | Self::Upstream(_) | Self::Platforms(_) => Cow::Borrowed(self),
         }
     }
 

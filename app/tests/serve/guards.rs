@@ -119,6 +119,77 @@ fn blocks_that_go_one_by_one_are_missed_also_across_a_restart() {
 }
 
 #[test]
+fn an_urgent_block_holds_though_its_copy_is_refused_or_has_a_mistake() {
+    let site = Site::new();
+    let triage = |number: u32| site.path(&format!("graph-data/blocked-edges/triage-{number}.yaml"));
+    let folder = site.path("graph-data/blocked-edges");
+    fs::read_dir(&folder).unwrap().for_each(|file| fs::remove_file(file.unwrap().path()).unwrap());
+    for (number, platform) in [(1, "AWS"), (2, "Azure"), (3, "OpenStack")] {
+        fs::write(triage(number), format!("to: 4.20.1\nfrom: .*\nclusters: {{platforms: [{platform}]}}\n")).unwrap();
+    }
+    let (repository, state) = (site.repository(), site.text("state"));
+    let serve = || site.serve(&repository, &site.text("releases.json"), &["--state", &state]);
+    let towpath = serve();
+    assert!(offers(&towpath));
+    (1..=3).for_each(|number| fs::remove_file(triage(number)).unwrap());
+    site.commit(1);
+    site.read(&towpath, "graph-data", "refused");
+    assert!(offers(&towpath));
+    // Of one platform more, and with a mistake elsewhere, as an urgent block may be.
+    let urgent = "to: 4.20.1\nfrom: .*\nclusters: {platforms: [GCP]}\n";
+    fs::write(site.block(), urgent).unwrap();
+    site.commit(2);
+    site.read(&towpath, "graph-data", "refused");
+    towpath.until("the urgent block holds", |t| !offers(t));
+    assert_eq!(source(&towpath, "graph-data")["problem"]["kind"], "shrinks");
+    let parts = |towpath: &Towpath| source(towpath, "graph-data")["stricterParts"].as_array().unwrap().clone();
+    let name = "blocked-edges/4.20.1-new.yaml";
+    assert_eq!((parts(&towpath).len(), parts(&towpath)[0]["name"].as_str()), (1, Some(name)));
+    let passed_on = towpath.get("/api/upgrades_info/graph-data");
+    assert_eq!(passed_on.status, 200);
+    // It survives a restart, also without its source.
+    site.read(&towpath, "graph-data", "refused");
+    drop(towpath);
+    fs::rename(site.path("graph-data"), site.path("away")).unwrap();
+    let towpath = serve();
+    assert!(!offers(&towpath));
+    assert_eq!(parts(&towpath).len(), 1);
+    fs::rename(site.path("away"), site.path("graph-data")).unwrap();
+    // A person discards it by name, and the same copy does not bring it back.
+    let discard = format!(r#"{{"source":"graph-data","discard":["{name}"]}}"#);
+    assert_eq!(site.reload(&towpath, &discard).status, 403, "whoever may only wake readers discards nothing");
+    let admin = site.token("--admin");
+    let unknown = r#"{"source":"graph-data","discard":["blocked-edges/none.yaml"]}"#;
+    assert_eq!(site.reload_as(&admin, &towpath, unknown).status, 404);
+    assert_eq!(site.reload_as(&admin, &towpath, &discard).status, 202);
+    towpath.until("it is discarded", offers);
+    site.read(&towpath, "graph-data", "refused");
+    assert!(offers(&towpath) && parts(&towpath).is_empty());
+    // A mistake in another file does not keep a block out either.
+    fs::write(site.path("graph-data/channels/broken.yaml"), "name: [").unwrap();
+    fs::write(site.path("graph-data/blocked-edges/urgent.yaml"), BLOCK).unwrap();
+    site.commit(3);
+    site.read(&towpath, "graph-data", "failed");
+    towpath.until("the urgent block holds", |t| !offers(t));
+}
+
+#[test]
+fn links_out_of_the_directory_show_nothing_and_keep_no_block_out() {
+    let site = Site::new();
+    let data = site.text("graph-data");
+    let towpath = site.serve(&data, &site.text("releases.json"), &[]);
+    assert!(offers(&towpath));
+    fs::remove_file(site.path("graph-data/version")).unwrap();
+    std::os::unix::fs::symlink(site.path("keys"), site.path("graph-data/version")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", site.path("graph-data/blocked-edges/zero.yaml")).unwrap();
+    fs::write(site.block(), BLOCK).unwrap();
+    towpath.until("the link is told", |t| problem(t, "graph-data") == "link-outside");
+    towpath.until("the block holds", |t| !offers(t));
+    let told = [towpath.get("/readyz").text(), towpath.logged()].concat();
+    assert!(!told.contains("0123456789abcdef"), "{told}");
+}
+
+#[test]
 fn no_secret_of_an_address_is_told() {
     let site = Site::new();
     let server = Server::start(Behaviour::Send(archive(site.folder.path())));

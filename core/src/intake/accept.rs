@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 
 use super::summary::Loss;
-use super::{Change, Measure, Return, Summary, payload_changed};
+use super::{Change, Coverage, Measure, Return, Summary, payload_changed};
 use crate::finding::{Finding, Place};
 
 /// So many of something may go, whatever share of all they are: small data changes by leaps. Of what keeps clusters from updates it is one.
@@ -76,6 +76,8 @@ pub struct Comparison<'a> {
     pub after: &'a Summary,
     /// What it changes.
     pub change: Change,
+    /// What its blocks do, beside those in force; none where it has no blocks.
+    pub coverage: Option<Coverage>,
 }
 
 /// What becomes of a copy.
@@ -134,7 +136,12 @@ fn lost(measure: Measure, copies: &Comparison<'_>, max_shrink_percent: u8) -> Op
     let after = *copies.after.counts.get(&measure)?;
     let before = count(&copies.before.counts).max(count(copies.largest));
     let (gone, noun, loss) = (before.saturating_sub(after), measure.noun(), measure.loss());
-    let few = if loss == Loss::Loosens { 1 } else { FEW };
+    // One block may go, however much it covers.
+    let few = match (loss, measure) {
+        (_, Measure::Covered) => copies.coverage.map_or(0, |coverage| coverage.edges_of_largest_block),
+        (Loss::Loosens, _) => 1,
+        (Loss::Empties, _) => FEW,
+    };
     let too_many = gone > few && gone * 100 > before * usize::from(max_shrink_percent);
     match (gone > 0 && after == 0 && loss == Loss::Empties, too_many) {
         (true, _) => {
@@ -153,13 +160,21 @@ fn lost(measure: Measure, copies: &Comparison<'_>, max_shrink_percent: u8) -> Op
 /// A service that blocks an update answers without the edge, or with one edge with risks fewer. A block is about one release: an accident hits many.
 fn excuse(measure: Measure, copies: &Comparison<'_>, max_shrink_percent: u8) -> Excuse {
     let releases = copies.before.counts.get(&Measure::Releases).copied().unwrap_or(0);
-    let few = FEW.max(releases * usize::from(max_shrink_percent) / 100);
+    let few = few_releases(releases, max_shrink_percent);
     let by_blocks = copies.change.narrowed.is_some_and(|narrowed| narrowed <= few);
+    let by_coverage = copies.coverage.map_or(copies.change.returns, |coverage| coverage.returns);
     match (copies.change.returns, measure) {
         (Return::Nothing, Measure::Edges) if by_blocks => Excuse::Stricter,
-        (Return::Nothing, Measure::RiskyEdges | Measure::Blocks) => Excuse::Stricter,
+        (Return::Nothing, Measure::RiskyEdges) => Excuse::Stricter,
+        // Ten blocks that became one, or one that no edge was under.
+        (_, Measure::Blocks | Measure::Covered) if by_coverage == Return::Nothing => Excuse::Stricter,
         _ => Excuse::None,
     }
+}
+
+/// To so many releases a source of so many may withdraw edges, and be believed.
+pub(super) fn few_releases(releases: usize, max_shrink_percent: u8) -> usize {
+    FEW.max(releases * usize::from(max_shrink_percent) / 100)
 }
 
 /// Clocks of people who commit differ; a copy that seems to be older by less is not taken for a step back.

@@ -99,7 +99,7 @@ impl Change {
 
 type Name<'a> = (&'a Arch, &'a Version);
 /// What a client weighs; the words around it may change.
-type Weighed<'a> = (&'a str, &'a [MatchingRule]);
+pub(super) type Weighed<'a> = (&'a str, &'a [MatchingRule]);
 
 fn places(channels: &[ChannelSpec]) -> impl Iterator<Item = (&ChannelName, &ReleaseName)> {
     channels.iter().flat_map(|channel| channel.members.iter().map(|member| (&channel.name, &member.name)))
@@ -129,7 +129,7 @@ impl<'a> Offers<'a> {
     }
 }
 
-fn weighed(risk: &Risk) -> Weighed<'_> {
+pub(super) fn weighed(risk: &Risk) -> Weighed<'_> {
     (&risk.name, &risk.matching_rules)
 }
 
@@ -137,13 +137,15 @@ fn about(block: &Block) -> (&ReleaseName, &str) {
     (&block.to, block.from.as_str())
 }
 
-fn is_as_strict(now: &Block, before: &Block) -> bool {
-    match &now.stops {
-        Some(Audience::Everybody | Audience::NotUnderstood(_) | Audience::Disputed(_)) => true,
-        Some(Audience::Platforms(_)) | None => {
-            now.stops == before.stops && now.risk.as_ref().map(weighed) == before.risk.as_ref().map(weighed)
-        }
-    }
+/// Whether one block keeps everybody from an edge whom another keeps from it.
+pub(super) fn is_as_strict(now: &Block, before: &Block) -> bool {
+    let is_same_risk = || now.risk.as_ref().map(weighed) == before.risk.as_ref().map(weighed);
+    let is_for_all_of_them = match (&now.stops, &before.stops) {
+        (Some(Audience::Everybody | Audience::NotUnderstood(_) | Audience::Disputed(_)), _) => true,
+        (Some(Audience::Platforms(now)), Some(Audience::Platforms(before))) => before.is_subset(now) && is_same_risk(),
+        (now, before) => now == before && is_same_risk(),
+    };
+    about(now) == about(before) && is_for_all_of_them
 }
 
 /// Whether both have the same channels, at the same pace, and the later one has no place that the earlier one had not.

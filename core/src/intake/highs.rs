@@ -40,6 +40,12 @@ impl Highs {
         self.days.values_mut().for_each(|counts| counts.retain(|measure, _| !measures.contains(measure)));
     }
 
+    /// The same copy counts otherwise now, because what it is counted on has changed: so would those of the days before.
+    pub fn rescale(&mut self, measure: Measure, before: usize, now: usize) {
+        let counts = self.days.values_mut().filter_map(|counts| counts.get_mut(&measure));
+        counts.filter(|_| before > 0).for_each(|count| *count = count.saturating_mul(now) / before);
+    }
+
     /// The largest counts of the last days.
     pub fn largest(&self, now: Timestamp) -> BTreeMap<Measure, usize> {
         let mut largest = BTreeMap::new();

@@ -1,17 +1,19 @@
 //! Intake: what is taken from sources that fail, lie or grow old.
 //!
 //! `accept` says whether a new copy of a source may take the place of the last good one, by what it `change`s, by the most that the source had lately
-//! (`highs`), and by whether versions still stand for the same images (`payloads`, `vanished`); `freshness` how old a copy may get, `unite` what several sources say
-//! together, `recheck` what of a registry is asked again. Reading them, and keeping the last good copies, is others' business.
+//! (`highs`), by what its blocks do (`coverage`), and by whether versions still stand for the same images (`payloads`, `vanished`). What a copy that is not taken
+//! blocks holds all the same (`stricter`). `freshness` says how old a copy may get, `unite` what several sources say together, `recheck` what of a registry is asked again. Reading them, and keeping the last good copies, is others' business.
 
 mod accept;
 mod allowed_once;
 mod change;
+mod coverage;
 mod disputes;
 mod freshness;
 mod highs;
 mod payloads;
 mod recheck;
+mod stricter;
 mod summary;
 mod unite;
 mod vanished;
@@ -19,10 +21,12 @@ mod vanished;
 pub use accept::{Allowances, Comparison, Counting, Judgement, Objection, judge};
 pub use allowed_once::AllowedOnce;
 pub use change::{Change, Return};
+pub use coverage::Coverage;
 pub use freshness::{Ages, Freshness, next_change};
 pub use highs::Highs;
 pub use payloads::{Payloads, payload_changed};
 pub use recheck::{RECHECK_ROUNDS, Recheck, due};
+pub use stricter::{stricter_blocks, stricter_edges};
 pub use summary::{Measure, Summary};
 pub use unite::{Supply, United, unite};
 pub use vanished::Vanished;

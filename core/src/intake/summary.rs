@@ -20,8 +20,10 @@ pub enum Measure {
     Channels,
     /// Places in channels, of all of them together.
     Members,
-    /// Blocks.
+    /// Blocks in effect.
     Blocks,
+    /// Edges under blocks, once for each kind of client.
+    Covered,
     /// Clusters whose platform is looked up.
     Platforms,
     /// Releases whose signature was verified.
@@ -52,13 +54,14 @@ pub struct Summary {
 
 impl Measure {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Releases,
         Self::Edges,
         Self::RiskyEdges,
         Self::Channels,
         Self::Members,
         Self::Blocks,
+        Self::Covered,
         Self::Platforms,
         Self::Verified,
     ];
@@ -71,7 +74,8 @@ impl Measure {
             Self::RiskyEdges => "edges with risks",
             Self::Channels => "channels",
             Self::Members => "places in channels",
-            Self::Blocks => "blocks",
+            Self::Blocks => "blocks in effect",
+            Self::Covered => "edges under blocks (for each kind of client)",
             Self::Platforms => "platforms of clusters",
             Self::Verified => "verified releases",
         }
@@ -80,7 +84,7 @@ impl Measure {
     /// What losing it does.
     pub(super) fn loss(self) -> Loss {
         match self {
-            Self::Blocks | Self::RiskyEdges => Loss::Loosens,
+            Self::Blocks | Self::Covered | Self::RiskyEdges => Loss::Loosens,
             Self::Releases | Self::Edges | Self::Channels | Self::Members | Self::Platforms | Self::Verified => {
                 Loss::Empties
             }
@@ -89,15 +93,17 @@ impl Measure {
 }
 
 impl Summary {
-    /// Graph data.
+    /// Graph data. What its blocks do depends on the edges that there are: `Coverage` says it.
     pub fn of_graph_data(data: &GraphData) -> Self {
         let members = data.channels.iter().map(|channel| channel.members.len()).sum();
-        let counts = [
-            (Measure::Channels, data.channels.len()),
-            (Measure::Members, members),
-            (Measure::Blocks, data.blocks.len()),
-        ];
+        let counts = [(Measure::Channels, data.channels.len()), (Measure::Members, members)];
         Self { counts: counts.into(), ..Self::default() }
+    }
+
+    /// The same, with what its blocks do.
+    pub fn with_coverage(mut self, blocks: usize, edges: usize) -> Self {
+        self.counts.extend([(Measure::Blocks, blocks), (Measure::Covered, edges)]);
+        self
     }
 
     /// Releases.

@@ -27,7 +27,11 @@ fn codes_of(judgement: Judgement) -> Vec<&'static str> {
 /// Of copies of which nobody knows more than the numbers.
 pub(crate) fn codes(before: &Summary, after: &Summary, allow: &Allowances) -> Vec<&'static str> {
     let largest = BTreeMap::new();
-    codes_of(judge("releases", &Comparison { before, largest: &largest, after, change: Change::UNKNOWN }, allow))
+    codes_of(judge(
+        "releases",
+        &Comparison { before, largest: &largest, after, change: Change::UNKNOWN, coverage: None },
+        allow,
+    ))
 }
 
 #[test]
@@ -93,7 +97,8 @@ fn a_source_may_not_go_back_in_time() {
 #[test]
 fn a_refusal_says_how_it_is_allowed() {
     let (before, after, largest) = (summary(100, 0), summary(1, 0), BTreeMap::new());
-    let comparison = Comparison { before: &before, largest: &largest, after: &after, change: Change::UNKNOWN };
+    let comparison =
+        Comparison { before: &before, largest: &largest, after: &after, change: Change::UNKNOWN, coverage: None };
     let Judgement::Refused(findings) = judge("mirror", &comparison, &strict()) else { panic!("it shrinks") };
     let told = findings[0].to_string();
     let expected = "mirror: 99 of 100 releases are gone; at most 5 or 10 % may go within seven days; ";
@@ -119,7 +124,13 @@ impl Days {
     fn later(&mut self, days: i64, after: Summary, allow: &Allowances) -> Vec<&'static str> {
         self.now += SignedDuration::from_hours(24 * days);
         let largest = self.highs.largest(self.now);
-        let comparison = Comparison { before: &self.before, largest: &largest, after: &after, change: Change::UNKNOWN };
+        let comparison = Comparison {
+            before: &self.before,
+            largest: &largest,
+            after: &after,
+            change: Change::UNKNOWN,
+            coverage: None,
+        };
         let judgement = judge("releases", &comparison, allow);
         if let Judgement::Taken(counting) = &judgement {
             if let Counting::StartsAnew(measures) = counting {
@@ -199,6 +210,137 @@ fn made(summary: Summary, text: &str) -> Summary {
     summary.made_at(Some(text.parse().unwrap()))
 }
 
+/// The coverage of blocks on the edges from four releases of 4.8 to 4.9.1, and from 4.9.1 to 4.9.2.
+fn coverage(before: &[Block], after: &[Block]) -> Coverage {
+    let versions = ["4.8.1", "4.8.2", "4.8.3", "4.8.4", "4.9.1", "4.9.2"];
+    let edges = releases(&versions, vec![edge(0, 4), edge(1, 4), edge(2, 4), edge(3, 4), edge(4, 5)]);
+    let [before, after] = [before, after].map(|blocks| blocks.iter().collect::<Vec<_>>());
+    Coverage::of(&before, &after, &[&edges])
+}
+
+/// Of graph data whose blocks change so.
+fn codes_of_blocks(before: &[Block], after: &[Block]) -> Vec<&'static str> {
+    let coverage = coverage(before, after);
+    let largest = BTreeMap::new();
+    let stay = coverage.edges_before - coverage.edges_loosened;
+    let comparison = Comparison {
+        before: &Summary::default().with_coverage(coverage.blocks_before, coverage.edges_before),
+        largest: &largest,
+        after: &Summary::default().with_coverage(coverage.blocks_after, stay),
+        change: Change::UNKNOWN,
+        coverage: Some(coverage),
+    };
+    codes_of(judge("graph-data", &comparison, &strict()))
+}
+
+fn on(platform: &str) -> Option<Audience> {
+    Some(Audience::Platforms([Platform::new(platform).unwrap()].into()))
+}
+
+#[test]
+fn what_blocks_do_is_counted_and_not_files() {
+    let everybody = || Some(Audience::Everybody);
+    let one = |patch: u32, stops| block("4.9.1", &format!("^4[.]8[.]{patch}[+]"), stops, patch);
+    let each = |stops: fn() -> Option<Audience>| (1..=4).map(|patch| one(patch, stops())).collect::<Vec<_>>();
+    let all = each(|| Some(Audience::Everybody));
+    let counted = coverage(&all, &all);
+    assert_eq!((counted.blocks_before, counted.edges_before, counted.edges_of_largest_block), (4, 8, 2));
+    assert_eq!((counted.edges_loosened, counted.returns), (0, Return::Nothing));
+    for (after, expected, why) in [
+        (all.clone(), &[][..], "nothing changes"),
+        (all[1..].to_vec(), &[], "one block may go"),
+        (all[2..].to_vec(), &["shrinks", "shrinks"], "two may not"),
+        (vec![block("4.9.1", "^4[.]8[.]", everybody(), 9)], &[], "one block that does what four did"),
+        (vec![block("4.9.1", ".*", everybody(), 9)], &[], "or more"),
+        ((1..=4).map(|patch| one(patch + 10, everybody())).collect(), &["shrinks", "shrinks"], "all match nothing"),
+        (
+            (1..=4).map(|patch| block("9.9.9", ".*", everybody(), patch)).collect(),
+            &["shrinks"],
+            "all are about a release that nobody has",
+        ),
+        (each(|| on("AWS")), &["shrinks"], "all are for one platform alone"),
+        (each(|| None), &["shrinks"], "all have become risks"),
+    ] {
+        assert_eq!(codes_of_blocks(&all, &after), expected, "{why}");
+    }
+    // About a release that no edge leads to yet: nobody can say what they do.
+    let waiting: Vec<Block> =
+        (1..=3).map(|line| block(&format!("4.9.{}", line + 5), ".*", everybody(), line)).collect();
+    assert_eq!(codes_of_blocks(&waiting, &waiting[..2]), [""; 0]);
+    assert_eq!(codes_of_blocks(&waiting, &waiting[..1]), ["shrinks"]);
+    assert_eq!(coverage(&waiting, &[]).returns, Return::Something);
+    // Another query can be one that finds nobody.
+    let with_query = |query: &str| {
+        let mut block = block("4.9.1", ".*", None, 1);
+        block.risk.as_mut().unwrap().matching_rules = vec![MatchingRule::PromQl(query.into())];
+        vec![block]
+    };
+    assert_eq!(coverage(&with_query("a"), &with_query("b")).edges_loosened, 8);
+    assert_eq!(coverage(&with_query("a"), &all).edges_loosened, 0, "who is stopped weighs nothing");
+}
+
+#[test]
+fn counts_follow_the_edges_that_there_are() {
+    let now = "2026-01-01T12:00:00Z".parse().unwrap();
+    let mut highs = Highs::default();
+    highs.note(&Summary::default().with_coverage(4, 100), now);
+    highs.rescale(Measure::Covered, 90, 45);
+    assert_eq!(highs.largest(now), BTreeMap::from([(Measure::Blocks, 4), (Measure::Covered, 50)]));
+    highs.rescale(Measure::Covered, 0, 45);
+    assert_eq!(highs.largest(now)[&Measure::Covered], 50, "of nothing, nothing follows");
+}
+
+#[test]
+fn what_is_not_in_force_yet_is_stricter() {
+    let platforms =
+        |names: &[&str]| Some(Audience::Platforms(names.iter().map(|name| Platform::new(name).unwrap()).collect()));
+    let of = |stops| block("4.9.1", "^4[.]8", stops, 1);
+    let is_new =
+        |in_force: &Block, refused: &Block| !stricter_blocks(&[in_force], vec![(refused.clone(), ())]).is_empty();
+    let (two, one) = (of(platforms(&["AWS", "GCP"])), of(platforms(&["AWS"])));
+    let (hard, soft) = (of(Some(Audience::Everybody)), of(None));
+    for (in_force, refused, expected) in [
+        (&two, &two, false),
+        (&two, &one, false),
+        (&one, &two, true),
+        (&one, &hard, true),
+        (&hard, &one, false),
+        (&hard, &soft, false),
+        (&soft, &hard, true),
+        (&soft, &soft, false),
+        (&hard, &block("4.9.1", ".*", Some(Audience::Everybody), 1), true),
+        (&hard, &block("4.9.2", "^4[.]8", Some(Audience::Everybody), 1), true),
+    ] {
+        assert_eq!(is_new(in_force, refused), expected, "{in_force:?} {refused:?}");
+    }
+}
+
+#[test]
+fn new_risks_and_edges_that_are_withdrawn_are_stricter() {
+    let versions = ["4.9.0", "4.9.1", "4.9.2"];
+    let in_use = releases(&versions, vec![edge(0, 1), edge(0, 2), edge(1, 2)]);
+    let told = |refused: &Releases, elsewhere: &[&Releases]| -> Vec<String> {
+        let blocks = stricter_edges(&in_use, refused, elsewhere, 10);
+        let tell = |block: &Block| {
+            let risk = block.risk.as_ref().map_or("stopped", |risk| &risk.name);
+            format!("{} {} {risk}", block.from.as_str(), block.to)
+        };
+        blocks.iter().map(tell).collect()
+    };
+    let risk = releases(&versions, vec![risky(0, 1, "New"), edge(0, 2), edge(1, 2)]);
+    assert_eq!(told(&risk, &[]), [r"^(4\.9\.0)[+]amd64$ 4.9.1+amd64 New"]);
+    assert_eq!(told(&in_use, &[]), [""; 0]);
+    let withdrawn = releases(&versions, vec![edge(0, 1)]);
+    assert_eq!(told(&withdrawn, &[]), [r"^(4\.9\.0|4\.9\.1)[+]amd64$ 4.9.2+amd64 stopped"]);
+    let elsewhere = releases(&versions, vec![edge(1, 2)]);
+    assert_eq!(told(&withdrawn, &[&elsewhere]), [r"^(4\.9\.0)[+]amd64$ 4.9.2+amd64 stopped"]);
+    assert_eq!(told(&releases(&["4.9.0", "4.9.1"], vec![edge(0, 1)]), &[]), [""; 0], "a release that is gone");
+    let all = triangle(12, &[]);
+    let blocks = |refused: &Releases| stricter_edges(&all, refused, &[], 10).len();
+    assert_eq!(blocks(&triangle(12, &[11])), 1);
+    assert_eq!(blocks(&triangle(12, &[6, 7, 8, 9, 10, 11])), 0, "to many: an accident");
+}
+
 /// The graph data of a clock that is far behind.
 fn codes_of_data(before: &GraphData, after: &GraphData) -> Vec<&'static str> {
     let summaries = (
@@ -206,7 +348,8 @@ fn codes_of_data(before: &GraphData, after: &GraphData) -> Vec<&'static str> {
         made(Summary::of_graph_data(after), "2026-01-01T00:00:00Z"),
     );
     let (change, largest) = (Change::of_graph_data(before, after), summaries.0.counts.clone());
-    let comparison = Comparison { before: &summaries.0, largest: &largest, after: &summaries.1, change };
+    let comparison =
+        Comparison { before: &summaries.0, largest: &largest, after: &summaries.1, change, coverage: None };
     codes_of(judge("graph-data", &comparison, &strict()))
 }
 
@@ -242,7 +385,11 @@ fn releases(versions: &[&str], edges: Vec<DeclaredEdge>) -> Releases {
 fn codes_of_releases(before: &Releases, after: &Releases) -> Vec<&'static str> {
     let (change, largest) = (Change::of_releases(before, after), BTreeMap::new());
     let (before, after) = (Summary::of_releases(before), Summary::of_releases(after));
-    codes_of(judge("releases", &Comparison { before: &before, largest: &largest, after: &after, change }, &strict()))
+    codes_of(judge(
+        "releases",
+        &Comparison { before: &before, largest: &largest, after: &after, change, coverage: None },
+        &strict(),
+    ))
 }
 
 #[test]
@@ -278,7 +425,11 @@ fn a_service_that_looks_older_may_not_bring_a_release_back_into_a_channel() {
         let change = Change::of_service((&before.0, &before.1), (&after.0, &after.1));
         let (before, after, largest) =
             (Summary::of_releases(&before.0), Summary::of_releases(&after.0), BTreeMap::new());
-        codes_of(judge("up", &Comparison { before: &before, largest: &largest, after: &after, change }, &strict()))
+        codes_of(judge(
+            "up",
+            &Comparison { before: &before, largest: &largest, after: &after, change, coverage: None },
+            &strict(),
+        ))
     };
     assert_eq!(codes(service(&["4.9.0", "4.9.1"], &["4.9.1"])), [""; 0], "4.9.9 was a mistake");
     assert_eq!(codes(service(&["4.9.0", "4.9.1"], &["4.9.0", "4.9.1"])), [""; 0], "and something else went");
@@ -298,7 +449,7 @@ fn a_block_gets_through_while_another_release_is_promoted() {
     let after = with_channel(triangle(12, &[11]), &["4.9.0", "4.9.1"]);
     let change = Change::of_service((&before.0, &before.1), (&after.0, &after.1));
     let (before, after, largest) = (Summary::of_releases(&before.0), Summary::of_releases(&after.0), BTreeMap::new());
-    let comparison = Comparison { before: &before, largest: &largest, after: &after, change };
+    let comparison = Comparison { before: &before, largest: &largest, after: &after, change, coverage: None };
     assert_eq!(codes_of(judge("up", &comparison, &strict())), [""; 0]);
 }
 

@@ -1,6 +1,6 @@
 //! Findings as GitHub's workflow commands: each becomes a remark at its line of a pull request.
 
-use towpath_core::finding::Finding;
+use towpath_core::finding::{Finding, escaped};
 
 use super::{level, path};
 
@@ -23,7 +23,9 @@ fn annotation(finding: &Finding, root: &str) -> String {
 }
 
 fn in_message(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    // Line breaks have a form of their own here.
+    let lines: Vec<String> = text.split('\n').map(|line| escaped(line).replace('%', "%25")).collect();
+    lines.join("%0A")
 }
 
 fn in_property(text: &str) -> String {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use towpath_core::finding::Finding;
+use towpath_core::finding::{Finding, escaped};
 
 use super::level;
 
@@ -67,6 +67,7 @@ fn has_room<'f>(finding: &'f Finding, shown: Shown, left: &mut BTreeMap<&'f str,
 fn lines(finding: &Finding) -> String {
     let mut lines = String::new();
     let Finding { place, code, problem, remedy, .. } = finding;
+    let (problem, remedy) = (escaped(problem), escaped(remedy));
     write!(lines, "{place}: {}: {problem} [{code}]\n    {remedy}\n", level(finding))
         .expect("writing to a string does not fail");
     lines
@@ -77,6 +78,14 @@ mod tests {
     use super::*;
     use expect_test::expect;
     use towpath_core::finding::Place;
+
+    #[test]
+    fn nothing_that_others_wrote_commands_a_terminal() {
+        let finding = Finding::error("x", Place::file("a\u{1b}]0;b.yaml").at(1, 0), "\u{1b}[2Jgone", "look\r");
+        let shown = text(&[finding], Shown::All);
+        assert!(shown.contains("a\\u{1b}]0;b.yaml:1: error: \\u{1b}[2Jgone"), "{shown}");
+        assert!(shown.chars().all(|c| c == '\n' || !c.is_control()), "{shown:?}");
+    }
 
     fn findings() -> Vec<Finding> {
         let at = |file: &str, line| Place::file(file).at(line, 3);

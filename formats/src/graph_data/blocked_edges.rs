@@ -84,6 +84,35 @@ pub(super) fn read(place: &Place, bytes: &[u8], patterns: &mut Patterns, finding
     Some(Block { to: to?, from: from?, stops, risk, origin: place.at(1, 0) })
 }
 
+/// Writes a block as a file that [`read`] understands.
+pub fn write(block: &Block) -> String {
+    let mut file = serde_json::Map::new();
+    file.insert("to".to_owned(), block.to.to_string().into());
+    file.insert("from".to_owned(), block.from.as_str().into());
+    if let Some(risk) = &block.risk {
+        let Value::Object(mut risk) = cincinnati::risk(risk) else { unreachable!("a risk is a mapping") };
+        // Others' risks can lack what a block must have.
+        for field in ["name", "url", "message"] {
+            if risk.get(field).and_then(Value::as_str).is_none_or(str::is_empty) {
+                risk.insert(field.to_owned(), "unknown".into());
+            }
+        }
+        file.append(&mut risk);
+    }
+    match &block.stops {
+        Some(Audience::Platforms(platforms)) => {
+            let names: Vec<&str> = platforms.iter().map(Platform::as_str).collect();
+            file.insert("clusters".to_owned(), serde_json::json!({ "platforms": names }));
+        }
+        // Without `clusters` and without a risk it is for everybody.
+        Some(Audience::Everybody | Audience::NotUnderstood(_) | Audience::Disputed(_)) => {
+            file.retain(|field, _| field == "to" || field == "from");
+        }
+        None => {}
+    }
+    format!("{}\n", Value::Object(file))
+}
+
 struct Reader<'a> {
     place: &'a Place,
     findings: &'a mut Vec<Finding>,

@@ -18,10 +18,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
-use towpath_core::domain::{Audience, ChannelName, ChannelSpec, GraphData, Platform};
+use towpath_core::domain::{Audience, Block, ChannelName, ChannelSpec, GraphData, Platform};
 use towpath_core::finding::{Finding, Place};
 
 use crate::SourceFile;
+pub use blocked_edges::write as write_block;
 pub use notes::read as notes;
 pub use tarball::tarball;
 pub use time::{parse_duration, parse_time};
@@ -92,6 +93,21 @@ impl Memory {
         let mut reading = self.reading(files);
         reading.findings.retain(|finding| finding.code != NO_CHANNELS);
         reading.finish()
+    }
+
+    /// The blocks of those files that are blocks and nothing is wrong with, whatever is wrong with others. Blocks are written alike in every schema, so that a
+    /// mistake in `version` does not matter either.
+    pub fn read_blocks(&mut self, files: &[SourceFile]) -> Vec<Block> {
+        let schema = schema::find(files).unwrap_or(schema::Schema::V2);
+        let mut blocks = Vec::new();
+        for file in files.iter().filter(|file| matches!(Kind::of(&file.path), Kind::Block)).take(MAX_FILES) {
+            let known = self.parsed.get(&digest(schema, file)).cloned();
+            let parsed = known.unwrap_or_else(|| Arc::new(parse(file, schema, &mut self.patterns)));
+            if !parsed.findings.iter().any(Finding::is_error) {
+                blocks.extend_from_slice(&parsed.data.blocks);
+            }
+        }
+        blocks
     }
 
     fn reading(&mut self, files: &[SourceFile]) -> Reading {

@@ -189,7 +189,7 @@ impl Door<'_> {
                 return Err(unauthorised(&problem, "check the credentials in the auth file"));
             }
         }
-        let body = super::client::body(answer, "a token", self.limits.manifest_bytes).await?;
+        let body = super::client::body(answer, "a token", self.limits.manifest_bytes, self.limits.least_rate).await?;
         let token =
             read_token(&body).map_err(|problem| unauthorised(problem, "look at the registry's token service"))?;
         let good_for = Duration::from_secs(token.seconds).min(LONGEST).saturating_sub(LAST_MOMENTS);

@@ -2,9 +2,10 @@
 //!
 //! Redirects are followed by hand: registries send us to other hosts for blobs, and those must not see what we are known by.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER};
@@ -17,7 +18,7 @@ use towpath_formats::oci::{self, Descriptor, Digest, Entry, Layer, LayerLimits, 
 use super::auth::{Auth, Door, unauthorised};
 use super::connection::Connection;
 use super::failure::{Attempts, Failure};
-use super::options::{RegistryLimits, RegistryOptions};
+use super::options::{LeastRate, RegistryLimits, RegistryOptions};
 use super::ways::may_lead;
 
 const MAX_REDIRECTS: usize = 5;
@@ -175,7 +176,7 @@ impl Registry {
         let content_type = answer.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let content_type = content_type.to_owned();
         let told = told_digest(answer.headers());
-        let bytes = body(answer, "the manifest", self.0.limits.manifest_bytes).await?;
+        let bytes = body(answer, "the manifest", self.0.limits.manifest_bytes, self.0.limits.least_rate).await?;
         let expected = match reference {
             Reference::Digest(digest) => Some(digest),
             Reference::Tag(_) => told.as_ref(),
@@ -233,11 +234,12 @@ impl Registry {
     async fn stream(&self, ask: &Ask<'_>, blob: &Descriptor, mut take: impl FnMut(&[u8])) -> Result<(), Failure> {
         let mut answer = self.open(ask).await?;
         let (mut hash, mut left) = (Sha256::new(), blob.bytes);
-        while let Some(chunk) = answer.chunk().await.map_err(Failure::from)? {
+        let mut pace = Pace::new(self.0.limits.least_rate);
+        while let Some(chunk) = pace.next(&mut answer).await? {
             self.0.counts.blob_bytes.fetch_add(chunk.len() as u64, Ordering::Relaxed);
             let longer = || Failure::Untrue("the blob is longer than its manifest says");
             left = left.checked_sub(chunk.len() as u64).ok_or_else(longer)?;
-            hash.update(&chunk);
+            hash.update(&*chunk);
             take(&chunk);
         }
         check(&blob.digest, &Digest::finished(hash), "the blob")
@@ -273,7 +275,7 @@ impl Registry {
 
     async fn whole_once(&self, ask: &Ask<'_>, what: &str, limit: u64) -> Result<(HeaderMap, Vec<u8>), Failure> {
         let answer = self.open(ask).await?;
-        Ok((answer.headers().clone(), body(answer, what, limit).await?))
+        Ok((answer.headers().clone(), body(answer, what, limit, self.0.limits.least_rate).await?))
     }
 
     fn attempts(&self) -> Attempts<'_> {
@@ -343,18 +345,48 @@ fn judged(answer: Response) -> Result<Response, Failure> {
 }
 
 /// A body, up to a limit.
-pub(super) async fn body(mut answer: Response, what: &str, limit: u64) -> Result<Vec<u8>, Failure> {
-    let mut bytes = Vec::new();
+pub(super) async fn body(mut answer: Response, what: &str, limit: u64, rate: LeastRate) -> Result<Vec<u8>, Failure> {
+    let (mut pace, mut bytes) = (Pace::new(rate), Vec::new());
     if answer.content_length().is_some_and(|told| told > limit) {
         return Err(Failure::too_large(what, limit));
     }
-    while let Some(chunk) = answer.chunk().await.map_err(Failure::from)? {
+    while let Some(chunk) = pace.next(&mut answer).await? {
         if (bytes.len() as u64).saturating_add(chunk.len() as u64) > limit {
             return Err(Failure::too_large(what, limit));
         }
         bytes.extend_from_slice(&chunk);
     }
     Ok(bytes)
+}
+
+/// How fast an answer comes. One that drips is never silent for long, and would hold its reader until the last limit.
+struct Pace {
+    rate: LeastRate,
+    since: Instant,
+    bytes: u64,
+}
+
+impl Pace {
+    fn new(rate: LeastRate) -> Self {
+        Self { rate, since: Instant::now(), bytes: 0 }
+    }
+
+    /// The next piece of an answer, unless they come too slowly.
+    async fn next(&mut self, answer: &mut Response) -> Result<Option<impl Deref<Target = [u8]> + use<>>, Failure> {
+        let chunk = answer.chunk().await.map_err(Failure::from)?;
+        self.bytes += chunk.as_ref().map_or(0, |chunk| chunk.len() as u64);
+        match (self.since.elapsed() >= self.rate.within, self.bytes >= self.rate.bytes) {
+            (false, _) => {}
+            (true, true) => *self = Self::new(self.rate),
+            (true, false) if chunk.is_none() => {}
+            (true, false) => {
+                let LeastRate { bytes, within } = self.rate;
+                let problem = format!("less than {bytes} bytes came within {} s", within.as_secs_f32());
+                return Err(Failure::passing(problem));
+            }
+        }
+        Ok(chunk)
+    }
 }
 
 fn told_digest(headers: &HeaderMap) -> Option<Digest> {
@@ -375,4 +407,32 @@ pub(super) fn is_same_origin(a: &Url, b: &Url) -> bool {
 
 pub(super) fn lasting(problem: String) -> Failure {
     Failure::Lasting { code: "http", problem, remedy: "check that this is a registry, and the right one" }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_answer_that_drips_is_cut_off() {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            assert!(stream.read(&mut [0; 1_000]).unwrap() > 0);
+            stream.write_all(b"HTTP/1.1 200 x\r\ncontent-length: 1000000\r\n\r\n").unwrap();
+            // Until whoever asked has gone.
+            while stream.write_all(b"x").is_ok() {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        });
+        let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).build().unwrap();
+        let answer = client.get(format!("http://{address}/")).send().await.unwrap();
+        let rate = LeastRate { bytes: 1_000, within: Duration::from_millis(500) };
+        let failure = body(answer, "it", 1 << 20, rate).await.unwrap_err();
+        assert_eq!(failure.problem(), "less than 1000 bytes came within 0.5 s");
+    }
 }

@@ -20,6 +20,7 @@ mod ways;
 
 pub use client::{Registry, Requests};
 pub use graph_data::graph_data_image;
-pub use options::{RegistryLimits, RegistryOptions};
+pub use options::{LeastRate, RegistryLimits, RegistryOptions};
 pub use release::release_image;
 pub use scrape::{Progress, Scrape, Step, scrape};
+pub(crate) use ways::{Reach, WorldOnly, may_lead};

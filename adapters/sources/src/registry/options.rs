@@ -19,6 +19,15 @@ pub struct RegistryOptions {
     pub limits: RegistryLimits,
 }
 
+/// So many bytes within each such span: who sends less is cut off.
+#[derive(Debug, Clone, Copy)]
+pub struct LeastRate {
+    /// The bytes.
+    pub bytes: u64,
+    /// The span.
+    pub within: Duration,
+}
+
 /// Where things end.
 #[derive(Debug, Clone)]
 pub struct RegistryLimits {
@@ -26,6 +35,8 @@ pub struct RegistryLimits {
     pub connect_timeout: Duration,
     /// How long nothing may come.
     pub idle_timeout: Duration,
+    /// How much has to come, at least, within each such span of an answer that takes longer.
+    pub least_rate: LeastRate,
     /// How long a tag list, manifest or token may take.
     pub answer_timeout: Duration,
     /// How long a blob may take.
@@ -59,6 +70,8 @@ impl Default for RegistryLimits {
         Self {
             connect_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(30),
+            // 2 KiB a second, which a modem had.
+            least_rate: LeastRate { bytes: 40 << 10, within: Duration::from_secs(20) },
             answer_timeout: Duration::from_secs(60),
             blob_timeout: Duration::from_secs(300),
             whole_timeout: Duration::from_secs(3_600),

@@ -1,24 +1,30 @@
 //! Where a registry may send us: for blobs, for tokens.
 //!
 //! What it says is a stranger's word. Whoever answers over TLS leads us nowhere without it. In the clear, tokens are fetched on the registry's own host alone:
-//! they cost our credentials. And nobody leads us to this machine, nor to what only hangs on the same wire (at 169.254.169.254 a cloud hands out its
-//! secrets), unless the registry is there itself.
+//! they cost our credentials. And nobody leads us to this machine, nor to what only hangs on the same wire, nor to the addresses at which clouds hand out
+//! their secrets (169.254.169.254 and others), unless the registry is there itself. Other sources over HTTP go by the same rule.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
+/// Where Alibaba's and Azure's clouds have metadata, besides 169.254.0.0/16.
+const METADATA_V4: [Ipv4Addr; 2] = [Ipv4Addr::new(100, 100, 100, 200), Ipv4Addr::new(168, 63, 129, 16)];
+/// Where Amazon's has it: fd00:ec2::254.
+const METADATA_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
+
 /// From how far away somebody can be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reach {
+pub(crate) enum Reach {
     Machine,
+    /// The same wire, and a cloud's metadata.
     Link,
     World,
 }
 
 /// Whether whoever is at one address may send us to another.
-pub(super) fn may_lead(from: &Url, to: &Url) -> bool {
+pub(crate) fn may_lead(from: &Url, to: &Url) -> bool {
     let is_as_safe = match (from.scheme(), to.scheme()) {
         (_, "https") | ("http", "http") => to.has_host(),
         _ => false,
@@ -33,7 +39,7 @@ pub(super) fn may_fetch_token(registry: &Url, realm: &Url) -> bool {
 }
 
 impl Reach {
-    pub(super) fn of(url: &Url) -> Self {
+    pub(crate) fn of(url: &Url) -> Self {
         Self::of_host(url.host_str().unwrap_or_default())
     }
 
@@ -49,8 +55,8 @@ impl Reach {
     fn of_address(address: IpAddr) -> Self {
         match address.to_canonical() {
             address if address.is_loopback() || address.is_unspecified() => Self::Machine,
-            IpAddr::V4(address) if address.is_link_local() => Self::Link,
-            IpAddr::V6(address) if address.is_unicast_link_local() => Self::Link,
+            IpAddr::V4(address) if address.is_link_local() || METADATA_V4.contains(&address) => Self::Link,
+            IpAddr::V6(address) if address.is_unicast_link_local() || address == METADATA_V6 => Self::Link,
             _ => Self::World,
         }
     }
@@ -58,7 +64,7 @@ impl Reach {
 
 /// Looks names up for those who may only go out into the world.
 #[derive(Debug)]
-pub(super) struct WorldOnly;
+pub(crate) struct WorldOnly;
 
 impl Resolve for WorldOnly {
     fn resolve(&self, name: Name) -> Resolving {
@@ -115,6 +121,11 @@ mod tests {
             // The wire.
             ("http://r.io/", "http://169.254.169.254/latest/meta-data", false),
             ("https://r.io/", "https://[fe80::1]/x", false),
+            ("https://r.io/", "https://[fd00:ec2::254]/x", false),
+            ("https://r.io/", "https://[::ffff:100.100.100.200]/x", false),
+            ("http://r.io/", "http://100.100.100.200/x", false),
+            ("http://r.io/", "http://168.63.129.16/x", false),
+            ("http://r.io/", "http://100.100.100.201/x", true),
             ("http://127.0.0.1:5000/", "http://169.254.169.254/x", false),
             // A registry of this machine may well have its storage there.
             ("http://127.0.0.1:5000/", "http://localhost:9000/x", true),

@@ -25,6 +25,7 @@ fn source(minutes: Option<i64>) -> SourceHealth {
         location: "releases.json".into(),
         last_success: minutes.map(|minutes| now - SignedDuration::from_mins(minutes)),
         problem: None,
+        stricter: Vec::new(),
         reads: SourceReads::default(),
         ages: Ages { degraded_after: SignedDuration::from_mins(10), closed_after: Some(SignedDuration::from_hours(1)) },
     }

@@ -81,7 +81,11 @@ fn as_text(migration: &Migration, stays: &Stays, old: &[SourceFile], out: Option
     });
     let (apart, others): (Vec<&Finding>, Vec<&Finding>) =
         findings.into_iter().partition(|finding| finding.code == "kept-apart");
-    list(&mut text, "Kept apart:", apart.iter().map(|finding| finding.problem.clone()));
+    list(
+        &mut text,
+        "Kept apart:",
+        apart.iter().map(|finding| towpath_core::finding::escaped(&finding.problem).into_owned()),
+    );
     list(&mut text, "Look at:", others.iter().map(ToString::to_string));
     let _ = match out {
         Some(out) => writeln!(text, "\nWritten to {0}. Next: towpath graph lint {0}", out.display()),

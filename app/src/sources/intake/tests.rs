@@ -247,3 +247,148 @@ fn a_copy_that_stays_refused_is_not_understood_again() {
     assert_eq!(intake.take(0, copy("empty", None), now()), Taken::Changed);
     assert_eq!(intake.sources[0].newest().map(|good| good.files.len()), Some(1), "and can be kept");
 }
+
+/// Graph data with these files beside its channel; each gets a number.
+fn with_blocks(blocks: &[(&str, &str)]) -> Result<Read, Finding> {
+    let Ok(mut read) = data() else { panic!("data") };
+    read.files.extend(blocks.iter().map(|(name, text)| file(&format!("blocked-edges/{name}.yaml"), text)));
+    Ok(read)
+}
+
+const TRIAGE: [(&str, &str); 3] = [
+    ("a", "to: 4.9.1\nfrom: 4[.]9[.]0\nclusters: {platforms: [AWS]}\n"),
+    ("b", "to: 4.9.1\nfrom: 4[.]9[.]0\nclusters: {platforms: [GCP]}\n"),
+    ("c", "to: 4.9.1\nfrom: 4[.]9[.]0\nclusters: {platforms: [Azure]}\n"),
+];
+const URGENT: (&str, &str) = ("urgent", "to: 4.9.1\nfrom: .*\n");
+
+fn triaged() -> Intake {
+    let mut intake = intake();
+    assert_eq!(intake.take(0, with_blocks(&TRIAGE), now()), Taken::Changed);
+    assert_eq!(intake.take(1, releases(), now()), Taken::Changed);
+    intake.promote(now());
+    intake
+}
+
+fn names(intake: &Intake) -> Vec<String> {
+    intake.stricter().into_iter().map(|(_, name)| name).collect()
+}
+
+/// The files of the blocks on the only edge.
+fn on_edge(intake: &Intake) -> Vec<String> {
+    let (graph, _) = intake.graph();
+    graph.blocks_on(graph.edges()[0]).map(|block| block.origin.file.to_string()).collect()
+}
+
+const URGENT_FILE: &str = "blocked-edges/urgent.yaml";
+
+#[test]
+fn a_copy_that_is_refused_or_has_a_mistake_still_blocks() {
+    let broken = |path: &str, text: &str| {
+        let mut read = with_blocks(&[&TRIAGE[..], &[URGENT]].concat()).expect("data");
+        read.files.retain(|file| file.path != path);
+        read.files.push(file(path, text));
+        Ok(read)
+    };
+    let mut unread = with_blocks(&[&TRIAGE[..], &[URGENT]].concat()).expect("data");
+    unread.unread.push(Finding::error("unreadable", Place::file("x"), "no", "yes"));
+    for (copy, code) in [
+        (with_blocks(&[URGENT]), ""),
+        (with_blocks(&[("new", "to: 9.9.9\nfrom: .*\n"), URGENT]), ""),
+        (broken("channels/c.yaml", "name: ["), "bad-yaml"),
+        (broken("version", "one"), "unknown-schema"),
+        (broken("blocked-edges/b.yaml", "to: x"), "bad-version"),
+        (Ok(unread), "unreadable"),
+    ] {
+        let mut intake = triaged();
+        let before = intake.digest(now());
+        let taken = intake.take(0, copy.clone(), now());
+        if code.is_empty() && taken == Taken::Changed {
+            continue;
+        }
+        assert_eq!(taken, Taken::Failed, "{code}");
+        assert!(code.is_empty() || codes(&intake).contains(&code), "{code} {:?}", codes(&intake));
+        assert!(on_edge(&intake).contains(&URGENT_FILE.to_owned()), "{code}");
+        assert_eq!(on_edge(&intake).iter().filter(|name| **name != *URGENT_FILE).count(), 3, "nothing is lifted");
+        assert_ne!(intake.digest(now()), before, "it is served");
+        assert_eq!(intake.health()[0].stricter.iter().filter(|part| part.name == URGENT_FILE).count(), 1);
+        // Again, and the copy before again: it holds.
+        intake.take(0, copy, now());
+        intake.take(0, with_blocks(&TRIAGE), now());
+        assert_eq!(names(&intake).iter().filter(|name| **name == *URGENT_FILE).count(), 1);
+        // A copy that is taken takes their place.
+        assert_eq!(
+            intake.take(0, with_blocks(&[TRIAGE[0], TRIAGE[1], TRIAGE[2], ("d", URGENT.1)]), now()),
+            Taken::Changed
+        );
+        assert_eq!((names(&intake), on_edge(&intake).len()), (vec![], 4));
+        intake.demote(now());
+        assert!(names(&intake).contains(&URGENT_FILE.to_owned()), "unless no graph can be made of it");
+    }
+}
+
+#[test]
+fn three_blocks_lifted_and_then_an_urgent_one() {
+    let mut intake = triaged();
+    assert_eq!(intake.take(0, data(), now()), Taken::Failed);
+    assert_eq!((codes(&intake)[0], names(&intake)), ("shrinks", vec![]));
+    // Written so that nothing of what the three did is left.
+    let urgent = with_blocks(&[("urgent", "to: 4.9.1\nfrom: 4[.]9[.]0[+]amd64\nclusters: {platforms: [Nutanix]}\n")]);
+    assert_eq!(intake.take(0, urgent.clone(), now()), Taken::Failed);
+    assert_eq!(names(&intake), [URGENT_FILE]);
+    assert_eq!(on_edge(&intake).len(), 4);
+    // It survives a restart.
+    let mut again = self::intake();
+    assert_eq!(again.restore(intake.copies(), now()), []);
+    assert_eq!((names(&again), on_edge(&again).len()), (vec![URGENT_FILE.to_owned()], 4));
+    // A person discards it, and the same copy does not bring it back, also after another restart.
+    again.promote(now());
+    assert_eq!((again.discard_stricter(0, &["blocked-edges/x.yaml".into()]), names(&again).len()), (0, 1));
+    assert_eq!((again.discard_stricter(0, &[URGENT_FILE.into()]), names(&again).len()), (1, 0));
+    let mut third = self::intake();
+    assert_eq!(third.restore(again.copies(), now()), []);
+    for mut intake in [again, third] {
+        assert_eq!((intake.take(0, urgent.clone(), now()), names(&intake).len()), (Taken::Failed, 0));
+    }
+}
+
+#[test]
+fn a_copy_that_lacks_a_stricter_part_lifts_it() {
+    let mut intake = triaged();
+    let mistake = |blocks: &[(&str, &str)]| {
+        let mut read = with_blocks(&[&TRIAGE[..], blocks].concat()).expect("data");
+        read.files.push(file("channels/d.yaml", "["));
+        Ok(read)
+    };
+    let parts = [("p", "to: 4.9.2\nfrom: .*\n"), ("q", "to: 4.9.3\nfrom: .*\n"), ("r", "to: 4.9.4\nfrom: .*\n")];
+    assert_eq!((intake.take(0, mistake(&parts), now()), names(&intake).len()), (Taken::Failed, 3));
+    let without = with_blocks(&[TRIAGE[0], TRIAGE[1], TRIAGE[2], ("s", "to: 4.9.9\nfrom: .*\n")]);
+    assert_eq!(intake.take(0, without, now()), Taken::Failed, "two of six are gone, whatever else is new");
+    assert_eq!(codes(&intake), ["shrinks"]);
+    assert_eq!(names(&intake).len(), 4);
+    let with = with_blocks(&[&TRIAGE[..], &parts].concat());
+    assert_eq!((intake.take(0, with, now()), names(&intake).len()), (Taken::Changed, 0));
+}
+
+#[test]
+fn a_new_risk_in_releases_that_are_refused_holds() {
+    let mut intake = served();
+    let payloads = |risk: &str, payload: &str| {
+        let nodes = format!(
+            r#"[{{"version":"4.9.0","payload":"p@sha256:{:064x}"}},{{"version":"4.9.1","payload":"{payload}"}}]"#,
+            9
+        );
+        read(vec![file("releases.json", &format!("{{\"nodes\":{nodes},\"edges\":[{risk}}}"))])
+    };
+    let digest = |of: u8| format!("q@sha256:{of:064x}");
+    let risk = r#"],"conditionalEdges":[{"edges":[{"from":"4.9.0","to":"4.9.1"}],"risks":[{"url":"https://example.com","name":"New","message":"m","matchingRules":[{"type":"Always"}]}]}]"#;
+    assert_eq!(intake.take(1, payloads("[0,1]]", &digest(1)), now()), Taken::Changed);
+    intake.promote(now());
+    assert_eq!(intake.take(1, payloads(risk, &digest(2)), now()), Taken::Failed);
+    assert_eq!(codes(&intake), ["payload-changed"]);
+    let name = "blocked-edges/to-4.9.1-amd64-New-1.yaml";
+    assert_eq!((names(&intake), on_edge(&intake)), (vec![name.to_owned()], vec![name.to_owned()]));
+    let mut again = self::intake();
+    assert_eq!(again.restore(intake.copies(), now()), []);
+    assert_eq!(on_edge(&again), [name], "also after a restart");
+}
