@@ -662,7 +662,7 @@ fn several_files() {
             vec![one, ("c/a.yml", &*file(CLUSTER, "ocm:\n  $ref: /ocm/one.yml\n", ""))],
             expect![[r#"
             no organisation
-                [missing-field] c/a.yml:1:1: the cluster has a policy, and no organisation; add `ocm:` with the organisation's id, name or file
+                [missing-field] c/a.yml:1:1: the cluster has a policy or is disabled, and has no organisation; add `ocm:` with the organisation's id, name or file
                 c/a.yml is not read
         "#]],
         ),

@@ -9,7 +9,7 @@ use futures_util::TryStreamExt;
 use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
-use crate::rows::{self, CLUSTER, Interner, SPAN, UPGRADE};
+use crate::rows::{self, CLUSTER, CLUSTER_BEFORE_BINDINGS, Interner, SPAN, UPGRADE};
 use crate::{Backend, Result, Store, Tx, decisions, schema};
 
 /// The most problems that one question tells of.
@@ -76,19 +76,20 @@ pub(crate) async fn check(tx: &mut Tx) -> Result<Vec<String>> {
             problems.push(format!("{}: {what}", row.try_get::<String, _>(0)?));
         }
     }
-    readable(tx, &mut problems).await?;
+    readable(tx, found, &mut problems).await?;
     problems.extend(decisions::verify(tx).await?.problems);
     Ok(problems)
 }
 
 /// Reads every cluster, upgrade and span as they are read when they are used.
-async fn readable(tx: &mut Tx, problems: &mut Vec<String>) -> Result<()> {
+async fn readable(tx: &mut Tx, found: i64, problems: &mut Vec<String>) -> Result<()> {
     let mut names = Interner::default();
     let cluster = |row: &AnyRow| {
         rows::cluster(row, &mut names)?;
-        rows::names(&rows::text(row, 8)?, &mut Interner::default()).map(drop)
+        rows::names(&rows::text(row, 9)?, &mut Interner::default()).map(drop)
     };
-    read_all(tx, &format!("SELECT {CLUSTER}, workloads FROM clusters WHERE gone = 0"), problems, cluster).await?;
+    let columns = if found < schema::since("bindings", "cluster") { CLUSTER_BEFORE_BINDINGS } else { CLUSTER };
+    read_all(tx, &format!("SELECT {columns}, workloads FROM clusters WHERE gone = 0"), problems, cluster).await?;
     let upgrade = |row: &AnyRow| rows::upgrade(row).map(drop);
     read_all(tx, &format!("SELECT {UPGRADE} FROM upgrades"), problems, upgrade).await?;
     read_all(tx, &format!("SELECT {SPAN} FROM all_spans"), problems, |row: &AnyRow| rows::span(row).map(drop)).await

@@ -84,6 +84,10 @@ fn known(fact: &Fact<bool>) -> Option<bool> {
 pub(crate) const CLUSTER: &str = "id, organisation, name, version, version_since, last_seen, healthy, facts, \
      (SELECT COUNT(*) FROM bindings WHERE bindings.cluster = clusters.id AND bindings.until_at IS NULL)";
 
+/// The same of a store that has no bindings yet.
+pub(crate) const CLUSTER_BEFORE_BINDINGS: &str =
+    "id, organisation, name, version, version_since, last_seen, healthy, facts, CAST(0 AS BIGINT)";
+
 /// A cluster's state. Names that many share are taken from the interner.
 pub(crate) fn cluster(row: &AnyRow, names: &mut Interner) -> Result<ClusterState> {
     let facts: String = row.try_get(7)?;

@@ -324,8 +324,9 @@ fn a_store_of_before_does_not_know_who_uses_no_sts() {
             let facts = format!("{{\"arch\": \"amd64\", \"sts\": {sts}}}");
             place.tamper(&format!("UPDATE clusters SET facts = '{facts}' WHERE id = '{id}'")).await;
         }
-        place.tamper("DROP INDEX upgrades_refused").await;
-        place.tamper("UPDATE towpath_schema SET version = 2").await;
+        for statement in SCHEMA_TWO {
+            place.tamper(statement).await;
+        }
         let store = place.open().await;
         let clusters = store.clusters().await.unwrap();
         let sts: Vec<&Fact<bool>> = clusters.iter().map(|stored| &stored.state.sts).collect();

@@ -149,7 +149,7 @@ fn a_cluster_that_reports_too_often_is_told_to_wait() {
     assert!((1..=60).contains(&wait), "{wait}");
     assert_eq!(send("0f3b").status, 202, "another cluster has its own rate");
     let path = "/api/v1/clusters/0f3c/report";
-    assert_eq!(door.post(path, &cluster_token("0f3a"), REPORT).told(), told(403, "wrong_token"));
+    assert_eq!(door.post(path, &cluster_token("0f3a"), REPORT).told(), told(403, "wrong_cluster"));
     assert_eq!(send("0f3c").status, 202, "nobody uses up another's rate");
     assert_eq!(door.asked().len(), 3, "what is refused never reaches the desk");
     let metrics = door.get("/metrics").body;
