@@ -85,7 +85,7 @@ fn schema_versions() {
             ""
                 version: "" is not a schema version; this towpath reads schema 1.0.0, 1.1.0 and 2.0.0
             "one point one\n"
-                version: "one point one" is not a schema version; this towpath reads schema 1.0.0, 1.1.0 and 2.0.0
+                version: what the file says is not a schema version; this towpath reads schema 1.0.0, 1.1.0 and 2.0.0
             "1.0.7\n"
                 is taken
             no file `version`
