@@ -97,9 +97,11 @@ fn a_commit_from_the_future_does_not_block_later_ones() {
 fn blocks_that_go_one_by_one_are_missed_also_across_a_restart() {
     let site = Site::new();
     let block = |number: u32| site.path(&format!("graph-data/blocked-edges/4.20.1-{number:02}.yaml"));
-    let text = |number: u32| format!("to: 4.20.1\nfrom: 4[.]19[.]{number}[+].*\n");
-    let own = fs::read_dir(site.path("graph-data/blocked-edges")).unwrap().count() as u32;
-    (own..20).for_each(|number| fs::write(block(number), text(number)).unwrap());
+    // About releases that nobody has yet, so that each is in effect.
+    let text = |number: u32| format!("to: 4.20.{}\nfrom: .*\n", number + 100);
+    let folder = site.path("graph-data/blocked-edges");
+    fs::read_dir(&folder).unwrap().for_each(|file| fs::remove_file(file.unwrap().path()).unwrap());
+    (0..20).for_each(|number| fs::write(block(number), text(number)).unwrap());
     let (data, releases, state) = (site.text("graph-data"), site.text("releases.json"), site.text("state"));
     let serve = || site.serve(&data, &releases, &["--state", &state]);
     let towpath = serve();
@@ -116,6 +118,27 @@ fn blocks_that_go_one_by_one_are_missed_also_across_a_restart() {
     assert_eq!(again.get("/readyz").json()["graph"]["blocks"], 18, "what is served stays");
     fs::write(block(17), text(17)).unwrap();
     again.until("all is well again", |t| problem(t, "graph-data").is_empty());
+}
+
+#[test]
+fn blocks_that_are_rewritten_to_match_nothing_are_missed() {
+    let site = Site::new();
+    let folder = site.path("graph-data/blocked-edges");
+    fs::read_dir(&folder).unwrap().for_each(|file| fs::remove_file(file.unwrap().path()).unwrap());
+    let block = |number: u32| folder.join(format!("{number}.yaml"));
+    for (number, platform) in [(1, "AWS"), (2, "GCP"), (3, "Azure")] {
+        fs::write(block(number), format!("to: 4.20.1\nfrom: .*\nclusters: {{platforms: [{platform}]}}\n")).unwrap();
+    }
+    let (repository, releases) = (site.repository(), site.text("releases.json"));
+    let towpath = site.serve(&repository, &releases, &[]);
+    assert!(!offers(&towpath));
+    for (round, text) in [(1, "to: 4.20.1\nfrom: ^9[.]9\n"), (2, "to: 9.9.9\nfrom: .*\n")] {
+        (1..=3).for_each(|number| fs::write(block(number), text).unwrap());
+        site.commit(round);
+        site.read(&towpath, "graph-data", "refused");
+        assert_eq!(source(&towpath, "graph-data")["problem"]["kind"], "shrinks");
+        assert!(!offers(&towpath), "{text}");
+    }
 }
 
 #[test]

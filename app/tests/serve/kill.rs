@@ -16,11 +16,13 @@ const SEED: u64 = 0x70A7;
 fn write_turn(folder: &Path, turn: u64) {
     let (data, link) = (folder.join(format!("data-{turn}")), folder.join("link"));
     fs::create_dir_all(data.join("raw")).expect("a folder");
-    for path in ["version", "channels", "blocked-edges"] {
-        symlink(folder.join("graph-data").join(path), data.join(path)).expect("a link");
+    fs::create_dir_all(data.join("channels")).expect("a folder");
+    fs::create_dir_all(data.join("blocked-edges")).expect("a folder");
+    let from = folder.join("graph-data");
+    fs::copy(from.join("version"), data.join("version")).expect("a copy");
+    for file in fs::read_dir(from.join("channels")).expect("channels").flatten() {
+        fs::copy(file.path(), data.join("channels").join(file.file_name())).expect("a copy");
     }
-    fs::remove_file(data.join("blocked-edges")).expect("the link goes");
-    fs::create_dir(data.join("blocked-edges")).expect("a folder");
     let risk = format!(
         "to: 4.20.1\nfrom: .*\nname: Turn{turn}\nurl: https://example.com\nmessage: m\nmatchingRules: [{{type: Always}}]\n"
     );

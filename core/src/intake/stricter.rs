@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::accept::few_releases;
 use super::change::{is_as_strict, weighed};
-use crate::domain::{Arch, Audience, Block, Pattern, ReleaseName, Releases, Risk, Version};
+use crate::domain::{Arch, Audience, Block, Pattern, PayloadDigest, ReleaseName, Releases, Risk, Version};
 use crate::finding::Place;
 
 /// The blocks of a copy that is not taken, with their files, which are not in force already.
@@ -34,7 +34,7 @@ enum Cause {
 }
 
 /// What a copy of releases that is not taken says more strictly about edges of the copy in use, as blocks: risks that are new, and edges that it has withdrawn
-/// although it has both their ends. Edges to many releases are no block but an accident: of those it says nothing.
+/// although it has both their ends, as the same images. Edges to many releases are no block but an accident: of those it says nothing.
 ///
 /// An edge that a source elsewhere declares too is not withdrawn: it counts if any source declares it.
 pub fn stricter_edges(
@@ -46,6 +46,11 @@ pub fn stricter_edges(
     let (used, offered) = (Edges::of(in_use), Edges::of(refused));
     let elsewhere: Vec<Edges<'_>> = elsewhere.iter().map(|releases| Edges::of(releases)).collect();
     let is_elsewhere = |edge: &(Name<'_>, &Version)| elsewhere.iter().any(|edges| edges.edges.contains_key(edge));
+    // Of a version that has become another image, the edges are that image's.
+    let is_same = |name: &Name<'_>| match (used.images.get(name), offered.images.get(name)) {
+        (Some(used), Some(offered)) => used == offered,
+        _ => false,
+    };
     let mut causes: BTreeMap<(Name<'_>, Cause), BTreeSet<&Version>> = BTreeMap::new();
     let mut withdrawn: BTreeMap<Name<'_>, BTreeSet<&Version>> = BTreeMap::new();
     for (edge @ (to, from), risks) in &used.edges {
@@ -57,7 +62,7 @@ pub fn stricter_edges(
                 }
             }
             None if is_elsewhere(edge) => {}
-            None if offered.names.contains(to) && offered.names.contains(&(to.0, from)) => {
+            None if is_same(to) && is_same(&(to.0, from)) => {
                 withdrawn.entry(*to).or_default().insert(from);
             }
             None => {}
@@ -97,7 +102,8 @@ fn exactly(versions: &[&Version], arch: &Arch) -> Option<Pattern> {
 type Name<'a> = (&'a Arch, &'a Version);
 
 struct Edges<'a> {
-    names: BTreeSet<Name<'a>>,
+    /// The images of its releases, as far as they have digests.
+    images: BTreeMap<Name<'a>, BTreeSet<PayloadDigest>>,
     /// By the release that they lead to, and that from which they come, with risks.
     edges: BTreeMap<(Name<'a>, &'a Version), BTreeSet<&'a Risk>>,
 }
@@ -113,6 +119,11 @@ impl<'a> Edges<'a> {
                 edges.entry((to, from.1)).or_default().extend(edge.risks.iter().flat_map(|risks| risks.iter()));
             }
         }
-        Self { names: declared.releases.iter().map(|release| (&release.arch, &release.version)).collect(), edges }
+        let mut images: BTreeMap<Name<'a>, BTreeSet<PayloadDigest>> = BTreeMap::new();
+        for release in &declared.releases {
+            let known = images.entry((&release.arch, &release.version)).or_default();
+            known.extend(PayloadDigest::of_pull_spec(&release.payload));
+        }
+        Self { images, edges }
     }
 }

@@ -335,6 +335,9 @@ fn new_risks_and_edges_that_are_withdrawn_are_stricter() {
     let elsewhere = releases(&versions, vec![edge(1, 2)]);
     assert_eq!(told(&withdrawn, &[&elsewhere]), [r"^(4\.9\.0)[+]amd64$ 4.9.2+amd64 stopped"]);
     assert_eq!(told(&releases(&["4.9.0", "4.9.1"], vec![edge(0, 1)]), &[]), [""; 0], "a release that is gone");
+    let mut another = withdrawn.clone();
+    another.releases[2].payload = format!("p@sha256:{:064x}", 1);
+    assert_eq!(told(&another, &[]), [""; 0], "what another image declares says nothing of this one");
     let all = triangle(12, &[]);
     let blocks = |refused: &Releases| stricter_edges(&all, refused, &[], 10).len();
     assert_eq!(blocks(&triangle(12, &[11])), 1);
