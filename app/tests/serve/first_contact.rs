@@ -28,7 +28,7 @@ fn fleet(policy: &str) -> Fleet {
 fn with_one_pass(fleet: &Fleet) -> Towpath {
     let (policy, keys, store) = (fleet.path("policy"), fleet.path("keys"), fleet.sqlite());
     let options = ["--fleet", text(&policy), "--store", &store, "--token-keys", text(&keys)];
-    let once = ["--now", "2026-11-16T12:00:00Z", "--pass-seconds", "3600"];
+    let once = ["--now", "2026-11-16T12:00:00Z", "--pass-seconds", "3600", "--open-reads"];
     Towpath::serve_folder(&fleet.path("data"), &[&options[..], &once].concat())
 }
 
