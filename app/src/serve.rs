@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use jiff::Timestamp;
+use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use towpath_web::{Clock, ReloadDoor, ReloadRequest, Server, Service};
 
@@ -19,8 +20,12 @@ pub(crate) fn run(settings: Settings) -> anyhow::Result<()> {
     raise_file_limit();
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().context("the runtime cannot be started")?;
-    let served = runtime.block_on(serve(settings));
-    // Nobody waits any more for what is still being worked on: a forecast, a sheet. It ends with the process.
+    run_on(runtime, serve(settings))
+}
+
+/// Runs it to its end. Nobody waits any more for what is still being worked on then, a forecast or a page: it ends with the process.
+fn run_on<T>(runtime: Runtime, service: impl Future<Output = T>) -> T {
+    let served = runtime.block_on(service);
     runtime.shutdown_timeout(FAREWELL);
     served
 }
@@ -96,5 +101,30 @@ fn raise_file_limit() {
     limit.current = limit.maximum;
     if let Err(error) = setrlimit(Resource::Nofile, limit) {
         tracing::debug!(%error, "the limit of open files could not be raised");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    #[test]
+    fn stopping_does_not_wait_for_work_that_does_not_end() {
+        let (never, end) = channel::<()>();
+        let (stopped, has_stopped) = channel();
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().expect("a runtime");
+            let service = async move {
+                let (begun, has_begun) = tokio::sync::oneshot::channel();
+                drop(tokio::task::spawn_blocking(move || begun.send(()).is_ok() && end.recv().is_ok()));
+                has_begun.await.expect("the work has begun");
+            };
+            run_on(runtime, service);
+            stopped.send(()).expect("somebody waits for that");
+        });
+        assert_eq!(has_stopped.recv_timeout(Duration::from_secs(60)), Ok(()), "it waits for the work");
+        drop(never);
     }
 }
