@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use jiff::Timestamp;
+use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use towpath_web::{Clock, ReloadDoor, ReloadRequest, Server, Service};
 
@@ -19,11 +20,15 @@ pub(crate) fn run(mut settings: Settings) -> anyhow::Result<()> {
     let lowered = fit_into_descriptors(&mut settings)?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().context("the runtime cannot be started")?;
-    let served = runtime.block_on(async {
+    run_on(runtime, async {
         outlive_file_size_limit()?;
         serve(settings, lowered).await
-    });
-    // Nobody waits any more for what is still being worked on: a forecast, a sheet. It ends with the process.
+    })
+}
+
+/// Runs it to its end. Nobody waits any more for what is still being worked on then, a forecast or a page: it ends with the process.
+fn run_on<T>(runtime: Runtime, service: impl Future<Output = T>) -> T {
+    let served = runtime.block_on(service);
     runtime.shutdown_timeout(FAREWELL);
     served
 }
@@ -133,4 +138,29 @@ fn fit_into_descriptors(settings: &mut Settings) -> anyhow::Result<Option<String
         )
     });
     Ok(lowered)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    #[test]
+    fn stopping_does_not_wait_for_work_that_does_not_end() {
+        let (never, end) = channel::<()>();
+        let (stopped, has_stopped) = channel();
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().expect("a runtime");
+            let service = async move {
+                let (begun, has_begun) = tokio::sync::oneshot::channel();
+                drop(tokio::task::spawn_blocking(move || begun.send(()).is_ok() && end.recv().is_ok()));
+                has_begun.await.expect("the work has begun");
+            };
+            run_on(runtime, service);
+            stopped.send(()).expect("somebody waits for that");
+        });
+        assert_eq!(has_stopped.recv_timeout(Duration::from_secs(60)), Ok(()), "it waits for the work");
+        drop(never);
+    }
 }

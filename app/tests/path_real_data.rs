@@ -133,7 +133,6 @@ fn steps(data: &Path) -> Result<(), Failed> {
                 }
             }
         }
-        println!("{ways} ways: {} takes {} steps", most.1, most.0);
         assert!(most.0 * times <= Budget::OF_A_QUESTION, "{} takes {} steps", most.1, most.0);
     }
     Ok(())

@@ -1,12 +1,11 @@
-//! A large fleet: its answers come in pages, passes go on beside them, and stopping does not wait for work that nobody waits for.
+//! A large fleet: its answers come in pages, and passes go on beside them. And who may look at a fleet.
 
 use std::collections::BTreeSet;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::fleet::{Fleet, PROD, on, text};
@@ -111,27 +110,6 @@ fn its_plan_comes_in_pages_and_passes_go_on_beside_many_who_read_it() {
     let one = towpath.get("/api/v1/fleet/plan").json();
     assert_eq!(clusters(&one).len(), 200, "without a limit");
     assert_eq!(towpath.get("/api/v1/fleet/plan?limit=1001").status, 400);
-}
-
-#[test]
-fn it_stops_though_a_forecast_is_being_made() {
-    let fleet = large();
-    let mut towpath = serve(&fleet);
-    // It takes much longer than any test has time for, and whoever asks does not wait for it.
-    let year = "GET /api/v1/fleet/forecast?days=366 HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
-    towpath.until("it is being made", |t| {
-        let mut asked = t.send(year.as_bytes());
-        asked.set_read_timeout(Some(Duration::from_secs(1))).expect("a timeout");
-        let mut told = String::new();
-        asked.read_to_string(&mut told).is_ok() && told.contains("another forecast is being made")
-    });
-    towpath.signal(Signal::TERM);
-    towpath.log_line("stopped");
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while towpath.child.try_wait().expect("a child of ours").is_none() {
-        assert!(Instant::now() < deadline, "the process is still there long after it has stopped");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 #[test]
