@@ -238,3 +238,18 @@ fn a_cluster_that_may_be_in_a_broken_file_is_held() {
     fleet.write("policy/org.yaml", "name: demo\norgId: demo\n");
     towpath.until("without a policy it is free", |t| offered(t, PROD).len() > 2);
 }
+
+#[test]
+fn a_policy_in_a_folder_manages_its_cluster_and_readyz_shows_whom_no_policy_finds() {
+    let fleet = Fleet::new();
+    std::fs::create_dir_all(fleet.path("policy/teams/web")).expect("a folder");
+    std::fs::rename(fleet.path("policy/org.yaml"), fleet.path("policy/teams/web/org.yaml")).expect("moved");
+    let towpath = fleet.serve(&fleet.sqlite(), &["--now", "2026-11-16T12:00:00Z"]);
+    let kinds = |t: &Towpath| t.get("/readyz").json()["fleet"]["findings"]["kinds"].clone();
+    towpath.until("nobody can say whom it matches", |t| kinds(t) == json!({"no-clusters": 1}));
+    assert_eq!(fleet.report(&towpath, STAGE, &on("s1", "4.20.1")).status, 202);
+    towpath.until("its cluster is managed", |t| offered(t, STAGE).is_empty());
+    towpath.until("p1 is not known", |t| kinds(t) == json!({"matches-no-cluster": 1}));
+    std::fs::remove_dir_all(fleet.path("policy/teams")).expect("it is there");
+    towpath.until("a directory without a policy is an error", |t| kinds(t) == json!({"no-policy": 1}));
+}

@@ -171,7 +171,7 @@ fn state(reader: &mut Reader, record: Record<'_>) -> UpgradeState {
         "canceled" => UpgradeState::Cancelled,
         other => UpgradeState::of_code(other).unwrap_or_else(|| {
             let problem = format!("{:?} is not a state of an upgrade; it counts as started", shown(other));
-            let remedy = "write planned, started, finished, failed, cancelled or refused";
+            let remedy = "write planned, started, finished, failed or cancelled";
             let finding = Finding::warning("unknown-state", reader.at(node), problem, remedy);
             reader.findings.push(finding);
             UpgradeState::Started

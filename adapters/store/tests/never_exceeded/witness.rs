@@ -309,8 +309,12 @@ fn watched(mut times: impl Iterator<Item = Timestamp>) -> SignedDuration {
 fn may_become(before: UpgradeState, now: UpgradeState) -> bool {
     match before {
         UpgradeState::Planned => true,
-        UpgradeState::Started => !matches!(now, UpgradeState::Planned | UpgradeState::Cancelled),
-        UpgradeState::Finished | UpgradeState::Failed | UpgradeState::Cancelled => now == before,
+        UpgradeState::Started => {
+            !matches!(now, UpgradeState::Planned | UpgradeState::Cancelled | UpgradeState::Refused)
+        }
+        UpgradeState::Finished | UpgradeState::Failed | UpgradeState::Cancelled | UpgradeState::Refused => {
+            now == before
+        }
     }
 }
 
