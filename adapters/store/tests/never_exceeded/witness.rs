@@ -310,8 +310,10 @@ fn watched(mut times: impl Iterator<Item = Timestamp>) -> SignedDuration {
 fn may_become(before: UpgradeState, now: UpgradeState) -> bool {
     match before {
         UpgradeState::Planned => true,
-        UpgradeState::Started => !matches!(now, UpgradeState::Planned | UpgradeState::Cancelled),
-        UpgradeState::Finished | UpgradeState::Failed | UpgradeState::Refused | UpgradeState::Cancelled => {
+        UpgradeState::Started => {
+            !matches!(now, UpgradeState::Planned | UpgradeState::Cancelled | UpgradeState::Refused)
+        }
+        UpgradeState::Finished | UpgradeState::Failed | UpgradeState::Cancelled | UpgradeState::Refused => {
             now == before
         }
     }
