@@ -52,7 +52,7 @@ impl Fleet {
         let (policy, keys) = (self.path("policy"), self.path("keys"));
         let store = format!("sqlite:{}", self.path("fleet.db").display());
         let options = ["--fleet", text(&policy), "--store", &store, "--token-keys", text(&keys), "--pass-seconds", "1"];
-        let towpath = Towpath::serve_folder(&self.path("data"), &[&options, &["--now", now], more].concat());
+        let towpath = Towpath::serve_folder(&self.path("data"), &[&options[..], &["--now", now], more].concat());
         towpath.until("a pass was made", |t| !t.get("/readyz").json()["fleet"]["lastPass"].is_null());
         towpath
     }
