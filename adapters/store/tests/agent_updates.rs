@@ -176,7 +176,11 @@ fn a_store_and_a_backup_of_schema_two_keep_their_updates() {
             execute(url, SCHEMA_TWO).await;
         }
         let again = Store::open(&place.url).await.unwrap();
-        assert_eq!(again.agent_updates(&id("a"), at(0)).await.unwrap(), [told.clone()], "told at a time unknown");
+        assert_eq!(
+            again.agent_updates(&id("a"), at(0)).await.unwrap(),
+            std::slice::from_ref(&told),
+            "told at a time unknown"
+        );
         let target = format!("sqlite:{}", folder.path().join("restored.db").display());
         Store::restore(&file, &target).await.unwrap();
         let restored = Store::open(&target).await.unwrap();
