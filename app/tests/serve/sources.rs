@@ -162,6 +162,18 @@ fn an_emptied_or_shrunk_source_does_not_empty_the_graph() {
     towpath.until("all is well again", |t| t.get("/readyz").json()["status"] == "ready");
 }
 
+#[test]
+fn a_state_folder_that_cannot_be_written_to_prevents_no_start() {
+    let site = Site::new();
+    // Nobody, root neither, makes a folder there.
+    let (data, releases) = (site.text("graph-data"), site.text("releases.json"));
+    let towpath = site.serve(&data, &releases, &["--state", "/sys/towpath"]);
+    assert!(offers(&towpath));
+    assert_eq!(towpath.log_line("the copies cannot be kept")["level"], "ERROR");
+    fs::write(site.block(), BLOCK).unwrap();
+    towpath.until("the block holds", |t| !offers(t));
+}
+
 /// What a server does with every request.
 #[derive(Clone)]
 pub(crate) enum Behaviour {
