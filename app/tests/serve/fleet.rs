@@ -68,7 +68,7 @@ upgradePolicyClusters:
         run(&[&["fleet", "token", "--keys", text(&keys)], arguments].concat()).trim().to_owned()
     }
 
-    fn cluster_token(&self, id: &str, name: &str) -> String {
+    pub(crate) fn cluster_token(&self, id: &str, name: &str) -> String {
         self.token(&["--cluster", id, "--org", "demo", "--name", name])
     }
 

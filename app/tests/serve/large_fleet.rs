@@ -55,7 +55,7 @@ fn clusters(page: &Value) -> Vec<String> {
 fn get(address: SocketAddr, target: &str) -> Response {
     let mut stream = TcpStream::connect(address).expect("it listens");
     stream.set_read_timeout(Some(Duration::from_secs(120))).expect("a timeout");
-    write!(stream, "GET {target} HTTP/1.1\r\nhost: towpath\r\nconnection: close\r\n\r\n").expect("it reads");
+    write!(stream, "GET {target} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").expect("it reads");
     Response::read(&mut stream, false)
 }
 
@@ -117,9 +117,9 @@ fn who_may_not_read_the_fleet_learns_no_names_and_no_platform() {
     let fleet = Fleet::new();
     let towpath = fleet.serve_closed(&fleet.sqlite(), &[]);
     assert_eq!(fleet.report(&towpath, PROD, &on("p1", "4.20.1")).status, 202);
-    let own = [fleet.token(&["--admin"]), fleet.token(&["--cluster", PROD])].map(|token| format!("Bearer {token}"));
+    let own = [fleet.token(&["--admin"]), fleet.cluster_token(PROD, "p1")].map(|token| format!("Bearer {token}"));
     let [admin, cluster] = own.each_ref().map(|token| [("authorization", token.as_str())]);
-    let others = format!("Bearer {}", fleet.token(&["--cluster", "another"]));
+    let others = format!("Bearer {}", fleet.cluster_token("another", "x1"));
     let other = [("authorization", others.as_str())];
     towpath.until("the cluster is managed", |t| {
         t.get_with("/metrics", &admin).text().contains("towpath_fleet_clusters{organisation=\"demo\"")
