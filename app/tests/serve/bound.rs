@@ -104,7 +104,7 @@ fn text(path: &Path) -> &str {
 fn post(towpath: &Towpath, id: &str, token: &str, body: &Value) -> Response {
     let body = body.to_string();
     let request = format!(
-        "POST /api/v1/clusters/{id}/report HTTP/1.1\r\nhost: towpath\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\
+        "POST /api/v1/clusters/{id}/report HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\
          content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     );
