@@ -122,7 +122,12 @@ fn told(response: &Response) -> (u16, String) {
 fn planned(towpath: &Towpath) -> Vec<(String, String)> {
     let upgrades = towpath.get("/api/v1/fleet/upgrades").json();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    upgrades.as_array().into_iter().flatten().map(|one| (text(&one["name"]), text(&one["state"]))).collect()
+    upgrades["entries"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| (text(&one["name"]), text(&one["state"])))
+        .collect()
 }
 
 fn metric(towpath: &Towpath, name: &str) -> f64 {
@@ -199,7 +204,7 @@ fn a_hundred_foreign_tokens_make_no_soak() {
     }
     let soaked = |t: &Towpath| {
         let history = t.get("/api/v1/fleet/history").json();
-        let rows = history.as_array().cloned().unwrap_or_default();
+        let rows = history["entries"].as_array().expect("a list");
         rows.iter().filter_map(|row| row["soakSeconds"].as_i64()).sum::<i64>()
     };
     towpath.until("all are known", |t| metric(t, "towpath_fleet_unbound_clusters") >= 100.0);
