@@ -238,7 +238,11 @@ pub(crate) async fn found(tx: &mut Tx) -> Result<i64> {
     let exists: i64 = sqlx::query(exists).fetch_one(tx.on()).await?.try_get(0)?;
     match exists {
         0 => Ok(0),
-        _ => Ok(sqlx::query("SELECT version FROM towpath_schema").fetch_one(tx.on()).await?.try_get(0)?),
+        // Another replica may be making the table: PostgreSQL shows the table at once, and its row only to later snapshots.
+        _ => match sqlx::query("SELECT version FROM towpath_schema").fetch_optional(tx.on()).await? {
+            Some(row) => Ok(row.try_get(0)?),
+            None => Ok(0),
+        },
     }
 }
 
