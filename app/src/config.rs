@@ -102,7 +102,7 @@ pub(crate) struct ServeOptions {
     /// Take tokens of the first version (tpc_, tpa_, tpr_) until this day. Their clusters stay unbound: no soak is credited for them.
     #[arg(long, env = "TOWPATH_ACCEPT_UNBOUND_TOKENS_UNTIL", value_name = "DATE")]
     pub(crate) accept_unbound_tokens_until: Option<String>,
-    /// Let anybody look at the fleet. Else that needs the administrator's token, where there are keys to check it with.
+    /// Let anybody look at the fleet. Else that needs a reader's or an administrator's token, where there are keys to check it with.
     #[arg(long, env = "TOWPATH_OPEN_READS", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub(crate) open_reads: Option<bool>,
     /// Decide about the fleet this often.

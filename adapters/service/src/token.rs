@@ -69,7 +69,9 @@ impl Token {
             Some(Grant::Cluster(enrolment)) if enrolment.id != *cluster => Err(ServiceError::BadConfig {
                 place: format!("the token file {}", file.display()),
                 problem: format!("has the token of cluster {}, and this is {cluster}", enrolment.id),
-                remedy: format!("put the token that `towpath fleet token --cluster {cluster}` makes there"),
+                remedy: format!(
+                    "put the token that `towpath fleet token --cluster {cluster} --org ID --name NAME` makes there"
+                ),
             }),
             _ => Ok(self),
         }

@@ -166,7 +166,7 @@ pub struct Fleet {
 /// Who may look at the fleet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Reads {
-    /// Who has the administrator's token. Where there are no keys to check one with, anybody.
+    /// Who has a reader's or an administrator's token. Where there are no keys to check one with, anybody.
     #[default]
     WithToken,
     /// Anybody, keys or no keys.

@@ -260,7 +260,7 @@ impl fmt::Display for TokenProblem {
                 f.write_str("this token is not the one that is needed here; `towpath fleet token` makes it")
             }
             Self::WrongCluster => {
-                f.write_str("this token is another cluster's; `towpath fleet token --cluster ID` makes this one's")
+                f.write_str("this token is another cluster's; `towpath fleet token --cluster ID --org ID --name NAME` makes this one's")
             }
         }
     }
