@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::Args;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -11,14 +11,11 @@ use towpath_core::decide::explain as explained;
 use towpath_core::domain::{Arch, ChannelName, Cluster, ClusterId, Fact, Platform, Situation, Version};
 use towpath_formats::explain::{Told, json, text};
 use towpath_formats::graph_data::parse_time;
-use towpath_sources::fetch;
 
 use crate::cli::print;
 use crate::graph::Output;
 use crate::graph::inputs::{self, Source};
-
-/// The longest answer of a server that we read.
-const MAX_ANSWER_BYTES: usize = 16 << 20;
+use crate::server::Server;
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
@@ -46,6 +43,9 @@ pub(crate) struct ExplainArgs {
     /// Ask this service, instead of looking at files.
     #[arg(long, env = "TOWPATH_SERVER", value_name = "URL", conflicts_with_all = ["graph_data", "releases"])]
     server: Option<String>,
+    /// A file with the token for that service; a service that keeps its fleet to itself wants one for --id.
+    #[arg(long, env = "TOWPATH_TOKEN_FILE", value_name = "FILE", requires = "server")]
+    token_file: Option<PathBuf>,
     /// Look at this graph data. [default: the built-in example]
     #[arg(long, env = "TOWPATH_GRAPH_DATA", value_name = "DIR", requires = "releases")]
     graph_data: Option<PathBuf>,
@@ -100,8 +100,8 @@ impl ExplainArgs {
 
     /// Asks a service, and says whether anything is offered.
     fn ask(&self, server: &str, now: Option<Timestamp>) -> anyhow::Result<bool> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let get = |form: &str| runtime.block_on(answer_of(&self.url(server, now, form)));
+        let server = Server { url: server, token_file: self.token_file.as_deref() };
+        let get = |form: &str| server.ask(&self.target(now, form));
         let facts: Value = serde_json::from_str(&get("json")?).context("the service's answer is not JSON")?;
         match self.output {
             Output::Text => print(&get("text")?)?,
@@ -111,7 +111,7 @@ impl ExplainArgs {
         Ok(candidates.iter().any(|candidate| candidate["offered"] == true))
     }
 
-    fn url(&self, server: &str, now: Option<Timestamp>, form: &str) -> String {
+    fn target(&self, now: Option<Timestamp>, form: &str) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         query.append_pair("channel", &self.channel).append_pair("from", &self.from.to_string());
         let optional = [
@@ -127,18 +127,6 @@ impl ExplainArgs {
                 query.append_pair(name, &value);
             }
         }
-        format!("{}/api/v1/explain?{}", server.trim_end_matches('/'), query.finish())
+        format!("/api/v1/explain?{}", query.finish())
     }
-}
-
-/// What a service says, unless it is that it cannot answer.
-pub(crate) async fn answer_of(url: &str) -> anyhow::Result<String> {
-    let fetched = fetch(url, "*/*", MAX_ANSWER_BYTES).await.map_err(|finding| anyhow::anyhow!("{finding}"))?;
-    let text = String::from_utf8(fetched.body).context("the service's answer is not text")?;
-    if fetched.status != 200 {
-        let told: Option<Value> = serde_json::from_str(&text).ok();
-        let said = told.as_ref().and_then(|told| told["value"].as_str()).unwrap_or("it does not know this question");
-        bail!("{url}: the service answered {}: {said}", fetched.status);
-    }
-    Ok(text)
 }

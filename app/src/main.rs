@@ -16,6 +16,7 @@ mod ready;
 mod releases;
 mod secrets;
 mod serve;
+mod server;
 mod signatures;
 mod sources;
 mod words;

@@ -18,10 +18,10 @@ use towpath_formats::path::{self as format, PathRequest, ShapeIs, Told, ToldClus
 
 use crate::cli::print;
 use crate::duration::ShapeArgs;
-use crate::explain::answer_of;
 use crate::graph::Output;
 use crate::graph::inputs::GraphArgs;
 use crate::ready::{max_skew, objects};
+use crate::server::Server;
 
 #[derive(Debug, Args)]
 pub(crate) struct PathArgs {
@@ -68,6 +68,9 @@ pub(crate) struct PathArgs {
     /// Ask this service, instead of looking at files.
     #[arg(long, env = "TOWPATH_SERVER", value_name = "URL", conflicts_with_all = ["graph_data", "releases", "graph", "shape", "parameters"])]
     server: Option<String>,
+    /// A file with the token for that service; a service that keeps its fleet to itself wants one for --id.
+    #[arg(long, env = "TOWPATH_TOKEN_FILE", value_name = "FILE", requires = "server")]
+    token_file: Option<PathBuf>,
     #[command(flatten)]
     graph: GraphArgs,
     /// How to answer.
@@ -165,10 +168,8 @@ impl PathArgs {
 
     /// Asks a service, and says whether there is a way.
     fn ask(&self, server: &str, ends: &Ends, now: Option<Timestamp>) -> anyhow::Result<bool> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let url =
-            |form: &str| format!("{}/api/v1/path?{}", server.trim_end_matches('/'), self.query(ends, now, Some(form)));
-        let get = |form: &str| runtime.block_on(answer_of(&url(form)));
+        let server = Server { url: server, token_file: self.token_file.as_deref() };
+        let get = |form: &str| server.ask(&format!("/api/v1/path?{}", self.query(ends, now, Some(form))));
         let facts: Value = serde_json::from_str(&get("json")?).context("the service's answer is not JSON")?;
         match self.output {
             Output::Text => print(&get("text")?)?,

@@ -26,6 +26,18 @@ const KEY_ID_CHARACTERS: usize = 8;
 /// How many bytes of randomness a serial has.
 const SERIAL_BYTES: usize = 12;
 
+/// A token of any version, as a file has it: without the space around it, and with nothing in it that could end a header.
+pub fn bearer(text: &str) -> Result<&str, &'static str> {
+    let token = text.trim();
+    // RFC 6750.
+    let well_formed = |b: u8| b.is_ascii_alphanumeric() || b"-._~+/=".contains(&b);
+    match (token.is_empty(), token.bytes().all(well_formed)) {
+        (true, _) => Err("is empty"),
+        (false, false) => Err("has characters that no token has"),
+        (false, true) => Ok(token),
+    }
+}
+
 /// A key that tokens are made with. It can no longer be read.
 #[derive(Clone)]
 pub struct Key {

@@ -36,25 +36,15 @@ impl Token {
         if text.len() as u64 > MAX_BYTES {
             return Err(wrong(format!("is longer than {MAX_BYTES} bytes")));
         }
-        let token = text.trim();
-        // What a bearer token may be made of (RFC 6750), so that nothing else of the request can be written in it.
-        let well_formed = |b: u8| b.is_ascii_alphanumeric() || b"-._~+/=".contains(&b);
-        match (token.is_empty(), token.bytes().all(well_formed)) {
-            (true, _) => Err(wrong("is empty".to_owned())),
-            (false, false) => Err(wrong("has characters that no token has".to_owned())),
-            (false, true) => {
-                let claims = match token.starts_with(token::PREFIX) {
-                    true => {
-                        Some(token::Token::parse(token).map_err(|problem| wrong(format!("has no token: {problem}")))?)
-                    }
-                    false => None,
-                };
-                let claims = claims.map(|token| token.claims().clone());
-                match claims.as_ref().map(|claims| &claims.grant) {
-                    Some(Grant::Cluster(_)) | None => Ok(Self { text: token.to_owned(), claims }),
-                    Some(other) => Err(wrong(format!("has a token of role {}, not a cluster's", other.role()))),
-                }
-            }
+        let token = token::bearer(&text).map_err(|problem| wrong(problem.to_owned()))?;
+        let claims = match token.starts_with(token::PREFIX) {
+            true => Some(token::Token::parse(token).map_err(|problem| wrong(format!("has no token: {problem}")))?),
+            false => None,
+        };
+        let claims = claims.map(|token| token.claims().clone());
+        match claims.as_ref().map(|claims| &claims.grant) {
+            Some(Grant::Cluster(_)) | None => Ok(Self { text: token.to_owned(), claims }),
+            Some(other) => Err(wrong(format!("has a token of role {}, not a cluster's", other.role()))),
         }
     }
 

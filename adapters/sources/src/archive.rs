@@ -1,6 +1,6 @@
 //! A `tar.gz` of a directory, read within limits and written nowhere.
 //!
-//! Only plain files that are wanted are taken in; what would be a link is refused, since what it leads to is not in the archive for us. The one folder that
+//! Only plain files that are wanted are taken in. A link is not followed: what it leads to is not in the archive for us. The one folder that
 //! archives of repositories put around everything (`graph-data-main/`) is left away.
 
 use std::io::{self, Read};
@@ -10,6 +10,7 @@ use flate2::read::MultiGzDecoder;
 use towpath_core::finding::{Finding, Place};
 use towpath_formats::SourceFile;
 
+use crate::Contents;
 use crate::directory::{MAX_DIRECTORY_BYTES, MAX_ENTRIES};
 
 /// The most bytes that an archive may unpack to, with all that is not wanted.
@@ -18,14 +19,15 @@ const MAX_UNPACKED_BYTES: u64 = 4 * MAX_DIRECTORY_BYTES;
 const MAX_RATIO: u64 = 200;
 
 /// The wanted files of an archive.
-pub fn unpack(place: &str, archive: &[u8], wanted: fn(&str) -> bool) -> Result<Vec<SourceFile>, Finding> {
+pub fn unpack(place: &str, archive: &[u8], wanted: fn(&str) -> bool) -> Result<Contents, Finding> {
     let limit = MAX_UNPACKED_BYTES.min((archive.len() as u64).saturating_mul(MAX_RATIO).max(1 << 20));
-    let mut unpacked = Unpacked { place, wanted, plain: Vec::new(), in_folder: Vec::new(), top: Top::Unseen };
+    let (plain, in_folder) = (Contents::default(), Contents::default());
+    let mut unpacked = Unpacked { place, wanted, plain, in_folder, top: Top::Unseen };
     let mut bytes = Counted { inner: MultiGzDecoder::new(archive), left: limit };
     unpacked.read(&mut tar::Archive::new(&mut bytes))?;
     // To its end, where the checksum is: an archive that was cut short must not pass for a smaller one.
     io::copy(&mut bytes, &mut io::sink()).map_err(|error| broken(place, &error))?;
-    Ok(unpacked.files())
+    Ok(unpacked.contents())
 }
 
 /// What an archive holds, so far.
@@ -33,9 +35,9 @@ struct Unpacked<'a> {
     place: &'a str,
     wanted: fn(&str) -> bool,
     /// What is wanted by its path, …
-    plain: Vec<SourceFile>,
+    plain: Contents,
     /// … and what is wanted by its path below a folder that holds everything.
-    in_folder: Vec<SourceFile>,
+    in_folder: Contents,
     top: Top,
 }
 
@@ -59,7 +61,8 @@ impl Unpacked<'_> {
             let kind = entry.header().entry_type();
             let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
             let Some(path) = plain_path(&path) else {
-                return Err(unsafe_entry(place, &path, "its path leads out of the archive"));
+                self.plain.unread.push(unsafe_entry(place, &path, "its path leads out of the archive"));
+                continue;
             };
             let is_description = kind.is_pax_global_extensions() || kind.is_pax_local_extensions();
             if is_description || kind.is_dir() || path.is_empty() {
@@ -71,8 +74,13 @@ impl Unpacked<'_> {
             if !is_plain && !is_in_folder {
                 continue;
             }
+            let (contents, name) = match (is_plain, below) {
+                (false, Some(below)) => (&mut self.in_folder, below),
+                _ => (&mut self.plain, path),
+            };
             if !kind.is_file() {
-                return Err(unsafe_entry(place, &path, "it is a link or no plain file"));
+                contents.unread.push(unsafe_entry(place, &name, "it is a link or no plain file"));
+                continue;
             }
             bytes = entry.size().saturating_add(bytes);
             if bytes > MAX_DIRECTORY_BYTES {
@@ -83,11 +91,7 @@ impl Unpacked<'_> {
             }
             let mut content = Vec::new();
             entry.read_to_end(&mut content).map_err(|error| broken(place, &error))?;
-            let file = |path: String| SourceFile { path, bytes: content.as_slice().into() };
-            match (is_plain, below) {
-                (true, _) => self.plain.push(file(path)),
-                (false, below) => self.in_folder.extend(below.map(file)),
-            }
+            contents.files.push(SourceFile { path: name, bytes: content.into() });
         }
         Ok(())
     }
@@ -104,13 +108,14 @@ impl Unpacked<'_> {
     }
 
     /// The files of the archive, or those of the one folder in it.
-    fn files(self) -> Vec<SourceFile> {
-        let mut files = match (self.plain.is_empty(), self.top) {
+    fn contents(mut self) -> Contents {
+        let mut contents = match (self.plain.files.is_empty(), self.top) {
             (true, Top::One(_)) => self.in_folder,
-            _ => self.plain,
+            _ => Contents { files: self.plain.files, unread: Vec::new() },
         };
-        files.sort_by(|a, b| a.path.cmp(&b.path));
-        files
+        contents.unread.append(&mut self.plain.unread);
+        contents.files.sort_by(|a, b| a.path.cmp(&b.path));
+        contents
     }
 }
 
@@ -191,7 +196,7 @@ mod tests {
     }
 
     fn paths(archive: &[u8]) -> Vec<String> {
-        unpack("x", archive, wanted).unwrap().into_iter().map(|file| file.path).collect()
+        unpack("x", archive, wanted).unwrap().whole().unwrap().into_iter().map(|file| file.path).collect()
     }
 
     #[test]
@@ -215,7 +220,10 @@ mod tests {
     fn what_leads_elsewhere_is_refused() {
         let code = |path: &str, kind| {
             let bytes = archive(|archive| add(archive, path, kind, b""));
-            unpack("x", &bytes, wanted).map(|files| files.len()).map_err(|finding| finding.code)
+            unpack("x", &bytes, wanted)
+                .and_then(Contents::whole)
+                .map(|files| files.len())
+                .map_err(|finding| finding.code)
         };
         assert_eq!(code("../version", EntryType::Regular), Err("bad-archive"));
         assert_eq!(code("channels/../../x", EntryType::Regular), Err("bad-archive"));
@@ -224,6 +232,20 @@ mod tests {
         assert_eq!(code("channels/x", EntryType::Link), Err("bad-archive"));
         assert_eq!(code("channels/x", EntryType::Fifo), Err("bad-archive"));
         assert_eq!(code("docs/link", EntryType::Symlink), Ok(0), "what is not wanted may be anything");
+    }
+
+    #[test]
+    fn beside_a_link_the_other_files_are_read() {
+        for (prefix, link) in [("", "channels/x"), ("graph-data-main/", "channels/x"), ("", "../version")] {
+            let bytes = archive(|archive| {
+                add(archive, &format!("{prefix}channels/a.yaml"), EntryType::Regular, b"a");
+                add(archive, &format!("{prefix}{link}"), EntryType::Symlink, b"");
+                add(archive, &format!("{prefix}version"), EntryType::Regular, b"1");
+            });
+            let contents = unpack("x", &bytes, wanted).unwrap();
+            let paths: Vec<_> = contents.files.iter().map(|file| file.path.as_str()).collect();
+            assert_eq!((paths, contents.unread.len()), (vec!["channels/a.yaml", "version"], 1), "{prefix}{link}");
+        }
     }
 
     #[test]

@@ -18,6 +18,8 @@ use rustix::fs::{Mode, OFlags};
 use towpath_core::finding::{Finding, Place};
 use towpath_formats::SourceFile;
 
+use crate::Contents;
+
 /// The most bytes that one directory may hold.
 pub(crate) const MAX_DIRECTORY_BYTES: u64 = 256 << 20;
 /// The most files and folders that one directory may hold.
@@ -79,21 +81,17 @@ impl Directory {
 
     /// Reads the wanted files, all at one instant.
     pub fn read(&mut self) -> Result<Vec<SourceFile>, Finding> {
-        let (files, mut unread) = self.read_partly()?;
-        match unread.is_empty() {
-            true => Ok(files),
-            false => Err(unread.swap_remove(0)),
-        }
+        self.read_partly()?.whole()
     }
 
     /// Reads those of the wanted files that can be read, all at one instant, and says what could not be.
-    pub fn read_partly(&mut self) -> Result<(Vec<SourceFile>, Vec<Finding>), Finding> {
+    pub fn read_partly(&mut self) -> Result<Contents, Finding> {
         let mut last = None;
         for tries_left in (0..MAX_TRIES).rev() {
             match self.read_once() {
-                Ok(Some(Content { files, unread, .. })) if tries_left == 0 => return Ok((files, unread)),
-                Ok(Some(Content { files, unread, youngest })) if unread.is_empty() && !is_within(QUIET, youngest) => {
-                    return Ok((files, unread));
+                Ok(Some((contents, _))) if tries_left == 0 => return Ok(contents),
+                Ok(Some((contents, youngest))) if contents.unread.is_empty() && !is_within(QUIET, youngest) => {
+                    return Ok(contents);
                 }
                 Ok(_) => last = None,
                 // It may have gone while we looked; if it stays so, say so.
@@ -111,8 +109,8 @@ impl Directory {
         Err(last.unwrap_or_else(keeps_changing))
     }
 
-    /// Reads everything; none if something changed meanwhile.
-    fn read_once(&mut self) -> Result<Option<Content>, Finding> {
+    /// Reads everything, and says when something last changed; none if something changed meanwhile.
+    fn read_once(&mut self) -> Result<Option<(Contents, SystemTime)>, Finding> {
         let before = Walk::of(&self.root, self.wanted)?;
         let (mut known, mut unread) = (BTreeMap::new(), before.unread.clone());
         for stamp in &before.stamps {
@@ -130,17 +128,8 @@ impl Directory {
         let after = Walk::of(&self.root, self.wanted)?;
         let unchanged = (&before.stamps, &before.unread) == (&after.stamps, &after.unread);
         let files = || self.known.values().map(|(_, file)| file.clone()).collect();
-        Ok(unchanged.then(|| Content { files: files(), unread, youngest: before.youngest }))
+        Ok(unchanged.then(|| (Contents { files: files(), unread }, before.youngest)))
     }
-}
-
-/// What is in a directory.
-struct Content {
-    files: Vec<SourceFile>,
-    /// What there is besides, and why it could not be read.
-    unread: Vec<Finding>,
-    /// When something last changed.
-    youngest: SystemTime,
 }
 
 /// Whether a stamp that was read then would be another after a change since.
@@ -462,7 +451,7 @@ mod tests {
             let link = root.join("x.yaml");
             std::os::unix::fs::symlink(&target, &link).unwrap();
             let mut directory = Directory::new(&root, |path| !path.starts_with("pipe"));
-            let (files, unread) = directory.read_partly().unwrap();
+            let Contents { files, unread } = directory.read_partly().unwrap();
             assert_eq!(files.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(), ["a.yaml"], "{target:?}");
             assert_eq!((unread.len(), unread[0].code), (1, expected), "{target:?}");
             assert_eq!(&*unread[0].place.file, link.to_str().unwrap(), "it does not say where the link leads");

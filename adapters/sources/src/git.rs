@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use towpath_core::finding::{Finding, Place};
 use towpath_formats::SourceFile;
 
+use crate::Contents;
 use crate::directory::{MAX_DIRECTORY_BYTES, MAX_ENTRIES};
 
 /// The most commits that we look back.
@@ -79,7 +80,7 @@ impl Git {
     pub fn read(&self, revision: &str, wanted: fn(&str) -> bool) -> Result<Vec<SourceFile>, Finding> {
         let commit = self.commit(revision)?;
         let listed = self.run(&["ls-tree", "-r", "-z", "--long", &commit, "--", "."])?;
-        self.listed(revision, &listed, wanted)
+        self.listed(revision, &listed, wanted)?.whole()
     }
 
     /// The wanted files below a folder of that commit; an empty name is the whole.
@@ -88,7 +89,7 @@ impl Git {
         commit: &str,
         folder: &str,
         wanted: fn(&str) -> bool,
-    ) -> Result<Vec<SourceFile>, Finding> {
+    ) -> Result<Contents, Finding> {
         let tree = format!("{commit}:{folder}");
         let listed = self.run(&["ls-tree", "-r", "-z", "--long", "--end-of-options", &tree]).map_err(|finding| {
             let problem = format!("there is no folder {folder:?} in {commit}");
@@ -104,8 +105,8 @@ impl Git {
         seconds.and_then(|seconds| Timestamp::from_second(seconds).ok()).ok_or_else(|| self.odd("log"))
     }
 
-    fn listed(&self, revision: &str, listed: &[u8], wanted: fn(&str) -> bool) -> Result<Vec<SourceFile>, Finding> {
-        let (mut files, mut bytes) = (Vec::new(), 0u64);
+    fn listed(&self, revision: &str, listed: &[u8], wanted: fn(&str) -> bool) -> Result<Contents, Finding> {
+        let (mut files, mut unread, mut bytes) = (Vec::new(), Vec::new(), 0u64);
         for entry in listed.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()) {
             let entry = String::from_utf8_lossy(entry);
             let (about, path) = entry.split_once('\t').ok_or_else(|| self.odd("ls-tree"))?;
@@ -113,30 +114,41 @@ impl Git {
             if kind != "blob" || !wanted(path) {
                 continue;
             }
-            if !is_plain(path) {
-                let problem = format!("{path:?} of {revision} is no path below the folder");
-                return Err(Finding::error("git", self.place(), problem, "do not use this repository as it is"));
+            match self.readable(revision, mode, path, size) {
+                Ok(size) => {
+                    bytes = bytes.saturating_add(size);
+                    files.push((path.to_owned(), BlobId(blob.into())));
+                }
+                Err(finding) => unread.push(finding),
             }
-            if mode == "120000" {
-                let problem = format!("{path} of {revision} is a link, which only a working tree can follow");
-                return Err(Finding::error("git", self.place(), problem, "commit the file itself"));
-            }
-            let Ok(size) = size.parse::<u64>() else {
-                let problem = format!("{path} of {revision} is not in this clone");
-                let remedy =
-                    "fetch everything first: `git fetch --refetch --filter=blob:limit=1g`, or clone without a filter";
-                return Err(Finding::error("git", self.place(), problem, remedy));
-            };
-            bytes = bytes.saturating_add(size);
-            files.push((path.to_owned(), BlobId(blob.into())));
         }
-        if bytes > MAX_DIRECTORY_BYTES || files.len() > MAX_ENTRIES {
-            let problem = format!("{revision} has {} files with {bytes} bytes", files.len());
+        if bytes > MAX_DIRECTORY_BYTES || files.len() + unread.len() > MAX_ENTRIES {
+            let problem = format!("{revision} has {} files with {bytes} bytes", files.len() + unread.len());
             return Err(Finding::error("too-large", self.place(), problem, "point at the graph data alone"));
         }
         let blobs = self.blobs(files.iter().map(|(_, blob)| blob))?;
         let content = |blob: &BlobId| blobs.get(blob).cloned().ok_or_else(|| self.odd("cat-file"));
-        files.into_iter().map(|(path, blob)| Ok(SourceFile { bytes: content(&blob)?, path })).collect()
+        let files: Result<_, Finding> =
+            files.into_iter().map(|(path, blob)| Ok(SourceFile { bytes: content(&blob)?, path })).collect();
+        Ok(Contents { files: files?, unread })
+    }
+
+    /// The size of a file that can be read; or why it cannot.
+    fn readable(&self, revision: &str, mode: &str, path: &str, size: &str) -> Result<u64, Finding> {
+        let refused = |problem: String, remedy: &str| Err(Finding::error("git", self.place(), problem, remedy));
+        if !is_plain(path) {
+            let problem = format!("{path:?} of {revision} is no path below the folder");
+            return refused(problem, "do not use this repository as it is");
+        }
+        if mode == "120000" {
+            let problem = format!("{path} of {revision} is a link, which only a working tree can follow");
+            return refused(problem, "commit the file itself");
+        }
+        size.parse().or_else(|_| {
+            let remedy =
+                "fetch everything first: `git fetch --refetch --filter=blob:limit=1g`, or clone without a filter";
+            refused(format!("{path} of {revision} is not in this clone"), remedy)
+        })
     }
 
     /// How these paths below the folder came to be, the earliest change first.

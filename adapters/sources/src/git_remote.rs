@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process_group, prlimit};
 use towpath_core::finding::{Finding, Place};
-use towpath_formats::SourceFile;
 
+use crate::Contents;
 use crate::git::Git;
 use crate::shown::{hide_secrets, without_credentials};
 
@@ -50,7 +50,7 @@ pub struct Fetch {
     /// When it was committed.
     pub committed_at: Timestamp,
     /// Its files.
-    pub files: Vec<SourceFile>,
+    pub contents: Contents,
 }
 
 /// A mirror of a repository elsewhere.
@@ -140,8 +140,8 @@ impl GitMirror {
             return Ok(known.clone());
         }
         let committed_at = git.committed_at(&commit)?;
-        let files = git.read_folder(&commit, &self.remote.folder, wanted)?;
-        let fetch = Fetch { commit, committed_at, files };
+        let contents = git.read_folder(&commit, &self.remote.folder, wanted)?;
+        let fetch = Fetch { commit, committed_at, contents };
         self.known = Some(fetch.clone());
         Ok(fetch)
     }

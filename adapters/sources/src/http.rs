@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use reqwest::header::{
-    ACCEPT, ETAG, HeaderMap, HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED,
+    ACCEPT, AUTHORIZATION, ETAG, HeaderMap, HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED,
 };
 use reqwest::{Client, Response, Url};
 use towpath_core::finding::{Finding, Place};
@@ -219,12 +219,26 @@ fn failed(url: &str, problem: String) -> Finding {
     Finding::error("http", Place::file(without_credentials(url)), problem, remedy)
 }
 
-/// Gets what is at an address, up to so many bytes, in the form that is asked for.
-pub async fn fetch(url: &str, accept: &str, max_bytes: usize) -> Result<Fetched, Finding> {
+/// Gets what is at an address, up to so many bytes. A token goes to that address alone: no redirect is followed with one, and it is sent in the clear to this
+/// machine only.
+pub async fn fetch(url: &str, token: Option<&str>, max_bytes: usize) -> Result<Fetched, Finding> {
     let failed = |problem: String| failed(url, problem);
     let parsed = Url::parse(url).map_err(|error| failed(error.to_string()))?;
+    let mut headers = headers(ACCEPT, "*/*");
+    if let Some(token) = token {
+        if !may_go(&parsed, false) {
+            let place = Place::file(without_credentials(url));
+            let problem = "a token would go over plain HTTP, where anybody on the way can read it";
+            return Err(Finding::error("plain-http", place, problem, "use https://"));
+        }
+        let bearer = HeaderValue::from_str(&format!("Bearer {token}"));
+        let mut bearer = bearer.map_err(|_| failed("the token cannot be sent in a header".to_owned()))?;
+        bearer.set_sensitive(true);
+        headers.insert(AUTHORIZATION, bearer);
+    }
+    let max_redirects = if token.is_some() { 0 } else { MAX_REDIRECTS };
     let clients = clients(parsed.scheme() == "https").map_err(|error| failed(innermost(&error)))?;
-    let answer = clients.get(parsed, &headers(ACCEPT, accept), MAX_REDIRECTS, |_| true).await;
+    let answer = clients.get(parsed, &headers, max_redirects, |_| true).await;
     let response = answer.map_err(|why| failed(sentence(why)))?;
     let status = response.status().as_u16();
     Ok(Fetched { status, body: body(response, max_bytes, &Allowance::new(max_bytes)).await.map_err(failed)? })

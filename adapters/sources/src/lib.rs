@@ -2,6 +2,7 @@
 
 mod archive;
 mod cache;
+mod contents;
 mod copies;
 mod directory;
 mod git;
@@ -17,6 +18,7 @@ mod watch;
 
 pub use archive::unpack;
 pub use cache::{Cache, CacheKey};
+pub use contents::Contents;
 pub use copies::{Copies, Copy};
 pub use directory::{Directory, read_directory, read_file};
 pub use git::{BlobId, Commit, Git};

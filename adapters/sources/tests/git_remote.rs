@@ -63,7 +63,7 @@ impl Repository {
 }
 
 fn texts(fetch: &Fetch) -> Vec<(&str, &str)> {
-    fetch.files.iter().map(|file| (file.path.as_str(), std::str::from_utf8(&file.bytes).unwrap())).collect()
+    fetch.contents.files.iter().map(|file| (file.path.as_str(), std::str::from_utf8(&file.bytes).unwrap())).collect()
 }
 
 fn read(mirror: &mut GitMirror) -> Result<Fetch, Finding> {

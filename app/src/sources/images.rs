@@ -79,9 +79,9 @@ impl ImagesReader {
                     Some(read) => read,
                     None => {
                         let image = image.at(digest.clone());
-                        let files = self.runtime.block_on(graph_data_image(&self.registry, &image))?;
+                        let contents = self.runtime.block_on(graph_data_image(&self.registry, &image))?;
                         let made_at = self.runtime.block_on(self.registry.image_created(&image))?;
-                        Read { made_at, ..Read::of(files) }
+                        Read { made_at, ..Read::of_contents(contents) }
                     }
                 };
                 *known = Some(Box::new((digest, read.clone())));

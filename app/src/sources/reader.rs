@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use towpath_core::finding::{Finding, Place};
 use towpath_formats::{SourceFile, graph_data};
-use towpath_sources::{Directory, GitMirror, Got, Http, HttpAccess, Upstream, Validators, read_file, unpack};
+use towpath_sources::{Contents, Directory, GitMirror, Got, Http, HttpAccess, Upstream, Validators, read_file, unpack};
 
 use super::address::{Location, Role, SourceSpec};
 use super::images::ImagesReader;
@@ -35,6 +35,11 @@ pub(crate) struct Read {
 pub(crate) type Answers = Result<(towpath_formats::upstream::Upstream, Vec<Finding>), Vec<Finding>>;
 
 impl Read {
+    /// What a source of files holds.
+    pub(super) fn of_contents(contents: Contents) -> Self {
+        Self { unread: contents.unread, ..Self::of(contents.files) }
+    }
+
     /// These files, and nothing more.
     pub(crate) fn of(files: Vec<SourceFile>) -> Self {
         Self { files, made_at: None, warnings: Vec::new(), answers: None, unread: Vec::new() }
@@ -109,14 +114,11 @@ impl Reader {
         match self {
             Self::Example(Role::GraphData) => example::graph_data(now).map(undated),
             Self::Example(_) => Ok(undated(vec![example::releases()])),
-            Self::Directory(directory) => {
-                let (files, unread) = directory.read_partly()?;
-                Ok(Read { unread, ..Read::of(files) })
-            }
+            Self::Directory(directory) => directory.read_partly().map(Read::of_contents),
             Self::File(path) => Ok(undated(vec![source_file(path)?])),
             Self::Git(mirror) => {
                 let fetch = mirror.read(graph_data::is_part)?;
-                Ok(Read { made_at: Some(fetch.committed_at), ..Read::of(fetch.files) })
+                Ok(Read { made_at: Some(fetch.committed_at), ..Read::of_contents(fetch.contents) })
             }
             Self::Archive(archive) => archive.read(),
             Self::Upstream(upstream) => upstream.read(),
@@ -143,9 +145,9 @@ impl ArchiveReader {
         let got = self.runtime.block_on(self.http.get(&self.url, "*/*", &known, MAX_ARCHIVE_BYTES))?;
         if let Got::Body { bytes, validators } = got {
             let place = towpath_sources::without_credentials(&self.url);
-            let files = unpack(&place, &bytes, graph_data::is_part)?;
+            let contents = unpack(&place, &bytes, graph_data::is_part)?;
             let made_at = validators.made_at();
-            self.known = Some((validators, Read { made_at, ..Read::of(files) }));
+            self.known = Some((validators, Read { made_at, ..Read::of_contents(contents) }));
         }
         let lost = || {
             Finding::error("http", Place::file("archive"), "the server answered 304 to a first request", "report it")

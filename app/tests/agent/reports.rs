@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use towpath_testing_kube::wait_for;
 
 use crate::harness::{Towpath, example};
@@ -98,6 +98,43 @@ async fn what_became_of_an_update_arrives_once_through_an_outage_and_a_death() {
     );
     assert_eq!(told["version"], "4.20.2");
     assert!(service.get("/metrics").text().contains("towpath_fleet_agent_updates_total{outcome=\"completed\"} 1\n"));
+}
+
+/// The fleet's policy names the cluster by its id. It has never reported, and no pass comes while the test runs.
+#[tokio::test]
+async fn an_agent_whose_cluster_a_policy_names_takes_nothing_on_first_contact() {
+    let site = Site::new().await;
+    let fleet = Fleet::new(&site);
+    let policy = |id: &str, unknown: &str| {
+        let named = format!("- name: shop\n  id: {id}\n  upgradePolicy:");
+        let later = POLICY.replace("- name: shop\n  upgradePolicy:", &named).replace("soakDays: 0", "soakDays: 30");
+        std::fs::write(site.path("fleet/org.yaml"), format!("{later}unknownClusters: {unknown}\n")).unwrap();
+    };
+    site.opt_in("true");
+    let upstream = json!({"spec": {"upstream": format!("http://{}/api/upgrades_info/v1/graph", fleet.address)}});
+    site.api.kubectl(&["patch", "clusterversion", "version", "--type=merge", "-p", &upstream.to_string()]);
+    let offered = || async {
+        site.step().await;
+        let object = site.api.cluster_version().await;
+        let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        let is_retrieved = |condition: &Value| condition["type"] == "RetrievedUpdates" && condition["status"] == "True";
+        assert!(conditions.iter().any(is_retrieved), "{object}");
+        object["status"]["availableUpdates"].as_array().map_or(0, Vec::len)
+    };
+    policy(CLUSTER, "serve");
+    let service = fleet.serve();
+    assert_eq!(offered().await, 0, "the policy names it");
+    let options = fleet.options();
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let took = site.once(&options);
+    assert_eq!((took.code, site.asked().await), (0, None), "{}{}", took.out, took.err);
+    assert_eq!(offered().await, 0, "it has reported");
+    drop(service);
+    // The same cluster, where nobody names it and unknown ones are served.
+    std::fs::remove_file(site.path("fleet.db")).unwrap();
+    policy("bbbbbbbb-0000-4000-8000-000000000009", "serve");
+    let _service = fleet.serve();
+    assert!(offered().await > 0);
 }
 
 #[tokio::test]

@@ -175,6 +175,11 @@ impl Site {
         Agent::once(&self.kubeconfig(), &self.options(&[&["--dry-run"], more].concat()))
     }
 
+    /// One pass of an agent that acts.
+    pub(crate) fn once(&self, more: &[&str]) -> Said {
+        Agent::once(&self.kubeconfig(), &self.options(more))
+    }
+
     /// The cluster's history: version and state, newest first.
     pub(crate) async fn history(&self) -> Vec<String> {
         let object = self.api.cluster_version().await;

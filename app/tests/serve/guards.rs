@@ -213,6 +213,26 @@ fn links_out_of_the_directory_show_nothing_and_keep_no_block_out() {
 }
 
 #[test]
+fn a_link_in_an_archive_or_a_repository_keeps_no_block_out() {
+    let site = Site::new();
+    let repository = site.repository();
+    let server = Server::start(Behaviour::Send(archive(site.folder.path())));
+    let releases = site.text("releases.json");
+    let from_archive = site.serve(&format!("http://{}/g.tar.gz", server.address), &releases, &[]);
+    let from_git = site.serve(&repository, &releases, &[]);
+    assert!(offers(&from_archive) && offers(&from_git));
+    std::os::unix::fs::symlink("/etc/passwd", site.path("graph-data/blocked-edges/link.yaml")).unwrap();
+    fs::write(site.block(), BLOCK).unwrap();
+    site.commit(1);
+    server.behave(Behaviour::Send(archive(site.folder.path())));
+    for (towpath, kind) in [(from_archive, "bad-archive"), (from_git, "git")] {
+        site.read(&towpath, "graph-data", "failed");
+        towpath.until("the link is told", |t| problem(t, "graph-data") == kind);
+        towpath.until("the block holds", |t| !offers(t));
+    }
+}
+
+#[test]
 fn no_secret_of_an_address_is_told() {
     let site = Site::new();
     let server = Server::start(Behaviour::Send(archive(site.folder.path())));

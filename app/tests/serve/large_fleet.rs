@@ -112,6 +112,34 @@ fn its_plan_comes_in_pages_and_passes_go_on_beside_many_who_read_it() {
     assert_eq!(towpath.get("/api/v1/fleet/plan?limit=1001").status, 400);
 }
 
+/// A laptop asks a service that keeps its fleet to itself.
+#[test]
+fn explain_and_path_show_the_service_a_token() {
+    let fleet = Fleet::new();
+    let towpath = fleet.serve_closed(&fleet.sqlite(), &[]);
+    let (keys, token_file, server) = (fleet.path("keys"), fleet.path("token"), format!("http://{}", towpath.address));
+    let run = |arguments: &[&str]| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_towpath")).args(arguments).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let made = run(&["fleet", "token", "--keys", text(&keys), "--read"]);
+    std::fs::write(&token_file, &made.1).unwrap();
+    let explain = ["explain", "--channel", "stable-4.20", "--from", "4.20.1", "--id", PROD, "--server", &server];
+    let path = ["path", "4.20.1", "4.20.3", "--platform", "GCP", "--id", PROD, "--server", &server];
+    for question in [&explain[..], &path] {
+        let (code, _, error) = run(question);
+        assert_eq!(code, Some(2), "{error}");
+        assert!(error.contains("401") && error.contains("--token-file"), "{error}");
+        let with_token = |file: &str| run(&[question, &["--token-file", file]].concat());
+        let (code, answer, error) = with_token(text(&token_file));
+        assert!(matches!(code, Some(0 | 1)) && answer.contains("4.20.1"), "{answer}{error}");
+        assert_eq!(with_token("/nowhere").0, Some(2));
+    }
+    let away = ["--server", "http://updates.example", "--token-file", text(&token_file)];
+    let (code, _, error) = run(&[&explain[..7], &away].concat());
+    assert!(code == Some(2) && error.contains("plain HTTP"), "{error}");
+}
+
 #[test]
 fn who_may_not_read_the_fleet_learns_no_names_and_no_platform() {
     let fleet = Fleet::new();

@@ -17,4 +17,4 @@ pub use headers::{Challenge, challenges, next_link};
 pub use layer::{Entry, EntryKind, Layer, LayerLimits, Spent};
 pub use manifest::{ACCEPT, Descriptor, Manifest, NotAManifest, read_manifest};
 pub use name::{Digest, ImageName, NotAName, Reference, Repository};
-pub use tree::{Tree, find_graph_data, is_graph_data};
+pub use tree::{GraphDataFiles, Tree, find_graph_data, is_graph_data};

@@ -70,8 +70,17 @@ pub fn is_graph_data(path: &str) -> bool {
     name == "version" || name.starts_with(WHITEOUT) || path.split('/').any(in_folder)
 }
 
+/// The graph data of an image.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GraphDataFiles {
+    /// The files.
+    pub files: Vec<SourceFile>,
+    /// What is there and is no file: a sentence for each.
+    pub not_files: Vec<String>,
+}
+
 /// The graph data of an image: the one folder with `channels/` and `version` in it. What is wrong, in a sentence of its own.
-pub fn find_graph_data(tree: &Tree) -> Result<Vec<SourceFile>, String> {
+pub fn find_graph_data(tree: &Tree) -> Result<GraphDataFiles, String> {
     let has_channels = |root: &str| {
         let channels = format!("{root}channels/");
         tree.files.range(channels.clone()..).next().is_some_and(|(path, _)| path.starts_with(&channels))
@@ -88,11 +97,14 @@ pub fn find_graph_data(tree: &Tree) -> Result<Vec<SourceFile>, String> {
         let path = path.strip_prefix(root).filter(|path| graph_data::is_part(path))?;
         Some((path, content))
     });
-    let file = |(path, content): (&str, &Option<Arc<[u8]>>)| match content {
-        Some(bytes) => Ok(SourceFile { path: path.to_owned(), bytes: bytes.clone() }),
-        None => Err(format!("/{root}{path} is a link or a device, and not a file")),
-    };
-    parts.map(file).collect()
+    let mut found = GraphDataFiles::default();
+    for (path, content) in parts {
+        match content {
+            Some(bytes) => found.files.push(SourceFile { path: path.to_owned(), bytes: bytes.clone() }),
+            None => found.not_files.push(format!("/{root}{path} is a link or a device, and not a file")),
+        }
+    }
+    Ok(found)
 }
 
 fn is_root(prefix: &str) -> bool {
@@ -131,9 +143,9 @@ mod tests {
 
     fn shown(layers: &[&str]) -> String {
         match find_graph_data(&tree(layers)) {
-            Ok(files) => {
+            Ok(found) => {
                 let line = |file: &SourceFile| format!("{}={}", file.path, String::from_utf8_lossy(&file.bytes));
-                files.iter().map(line).collect::<Vec<_>>().join(" ")
+                found.files.iter().map(line).chain(found.not_files.clone()).collect::<Vec<_>>().join(" ")
             }
             Err(problem) => problem,
         }
@@ -170,7 +182,7 @@ mod tests {
             tree.lay((0..FILES).map(file).chain(whiteouts).collect());
         }
         tree.lay(vec![Entry { path: "version".into(), kind: EntryKind::File(b"1".to_vec()) }]);
-        let paths: Vec<String> = find_graph_data(&tree).unwrap().into_iter().map(|file| file.path).collect();
+        let paths: Vec<String> = find_graph_data(&tree).unwrap().files.into_iter().map(|file| file.path).collect();
         assert_eq!((paths.len(), tree.files.len()), (4 + FILES + 1, 4 + FILES + 1));
         assert_eq!(
             paths[..5],
@@ -188,8 +200,14 @@ mod tests {
             ("channels/c=2 channels/.wh..wh..opq", "blocked-edges/x=1 channels/c=2 version=1"),
             (".wh..wh..opq version=2 channels/z=2", "channels/z=2 version=2"),
             (".wh.channels", "the image has no folder with channels/ and version in it"),
-            ("channels/b@", "/channels/b is a link or a device, and not a file"),
-            ("blocked-edges@", "/blocked-edges is a link or a device, and not a file"),
+            (
+                "channels/b@",
+                "blocked-edges/x=1 channels/a=1 version=1 /channels/b is a link or a device, and not a file",
+            ),
+            (
+                "blocked-edges@",
+                "channels/a=1 channels/b=1 version=1 /blocked-edges is a link or a device, and not a file",
+            ),
             ("channels=2", "the image has no folder with channels/ and version in it"),
             ("blocked-edges/x/ blocked-edges/x/y=2", "blocked-edges/x/y=2 channels/a=1 channels/b=1 version=1"),
         ] {

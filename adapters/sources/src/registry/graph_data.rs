@@ -1,23 +1,23 @@
 //! Graph data from an image: its files as the layers leave them, wherever in the image they are.
 
 use towpath_core::finding::{Finding, Place};
-use towpath_formats::SourceFile;
 use towpath_formats::oci::{
     Digest, ImageName, Manifest, NotAManifest, Reference, Spent, Tree, find_graph_data, is_graph_data, read_manifest,
 };
 
 use super::client::Registry;
 use super::failure::Failure;
+use crate::Contents;
 
 const REMEDY: &str = "name an image with channels/, blocked-edges/ and version in one of its folders";
 
 /// The graph data in an image. Of a list of images, the first: what is in them is the same.
-pub async fn graph_data_image(registry: &Registry, image: &ImageName) -> Result<Vec<SourceFile>, Finding> {
+pub async fn graph_data_image(registry: &Registry, image: &ImageName) -> Result<Contents, Finding> {
     let place = Place::file(image.to_string());
     registry.in_time(place.clone(), read(registry, image, place)).await
 }
 
-async fn read(registry: &Registry, image: &ImageName, place: Place) -> Result<Vec<SourceFile>, Finding> {
+async fn read(registry: &Registry, image: &ImageName, place: Place) -> Result<Contents, Finding> {
     let failed = |failure: Failure| failure.finding(place.clone());
     let wrong = |problem: String| Finding::error("bad-graph-data-image", place.clone(), problem, REMEDY);
 
@@ -42,7 +42,8 @@ async fn read(registry: &Registry, image: &ImageName, place: Place) -> Result<Ve
         spent = after;
         tree.lay(entries);
     }
-    find_graph_data(&tree).map_err(wrong)
+    let found = find_graph_data(&tree).map_err(wrong)?;
+    Ok(Contents { files: found.files, unread: found.not_files.into_iter().map(wrong).collect() })
 }
 
 impl Registry {

@@ -5,7 +5,7 @@ use towpath_sources::{Fetched, fetch};
 use crate::server::*;
 
 async fn told(server: &Server, path: &str) -> Result<Fetched, String> {
-    let told = fetch(&server.url(path), "*/*", 1_000).await;
+    let told = fetch(&server.url(path), None, 1_000).await;
     told.map_err(|finding| {
         assert_eq!((finding.code, &*finding.place.file), ("http", server.url(path).as_str()));
         assert!(!finding.problem.is_empty() && !finding.remedy.is_empty());
@@ -107,6 +107,6 @@ async fn compression_that_nobody_asked_for() {
 
 #[tokio::test]
 async fn nobody_is_there() {
-    let finding = fetch("http://127.0.0.1:1/", "*/*", 1_000).await.unwrap_err();
+    let finding = fetch("http://127.0.0.1:1/", None, 1_000).await.unwrap_err();
     assert_eq!(finding.code, "http");
 }

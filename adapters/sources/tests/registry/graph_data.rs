@@ -1,7 +1,7 @@
 //! Graph data in an image.
 
 use towpath_formats::oci::ImageName;
-use towpath_sources::graph_data_image;
+use towpath_sources::{Contents, graph_data_image};
 
 use super::support::docker_registry::{DockerRegistry, Door};
 use super::support::double::Double;
@@ -32,13 +32,13 @@ async fn an_image_as_openshift_builds_it_gives_the_graph_data_that_is_in_it() {
 
     let client = plain(patient());
     let name = ImageName::parse(&format!("{}/graph-data", registry.host)).unwrap();
-    let files = graph_data_image(&client, &name).await.unwrap();
+    let files = graph_data_image(&client, &name).await.unwrap().whole().unwrap();
     let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
     assert_eq!(paths, ["blocked-edges/x.yaml", "channels/stable-4.1.yaml", "version"]);
     let (data, _) = towpath_formats::graph_data::read(&files).unwrap();
     assert_eq!(data.channels.len(), 1);
     let by_digest = ImageName::parse(&format!("{}/graph-data@{}", registry.host, image.digest())).unwrap();
-    assert_eq!(graph_data_image(&client, &by_digest).await.unwrap(), files);
+    assert_eq!(graph_data_image(&client, &by_digest).await.unwrap().whole().unwrap(), files);
     assert_eq!(client.image_digest(&by_digest).await.unwrap(), image.digest());
     assert_ne!(client.image_digest(&name).await.unwrap(), image.digest(), "the list's");
 }
@@ -100,7 +100,7 @@ async fn what_is_no_graph_data_is_said() {
         ("missing", "the registry does not have it"),
     ] {
         let name = ImageName::parse(&format!("{}:{tag}", double.repository())).unwrap();
-        let finding = graph_data_image(&client, &name).await.unwrap_err();
+        let finding = graph_data_image(&client, &name).await.and_then(Contents::whole).unwrap_err();
         assert_eq!(finding.problem, expected);
         assert_eq!(&*finding.place.file, name.to_string());
     }

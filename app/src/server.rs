@@ -1,0 +1,54 @@
+//! Asking a service that runs elsewhere, for commands with `--server`.
+//!
+//! The token is read from a file, goes to that service alone, and never in the clear to another machine.
+
+use std::path::Path;
+
+use anyhow::{Context, anyhow, bail};
+use serde_json::Value;
+use towpath_formats::token;
+use towpath_sources::{fetch, read_file};
+
+use crate::secrets::tell_of_open_file;
+
+/// The longest answer that we read.
+const MAX_ANSWER_BYTES: usize = 16 << 20;
+
+/// A service, and what we show it.
+pub(crate) struct Server<'a> {
+    pub(crate) url: &'a str,
+    pub(crate) token_file: Option<&'a Path>,
+}
+
+impl Server<'_> {
+    /// What the service answers to a path and query; an error, if it says that it cannot answer.
+    pub(crate) fn ask(&self, target: &str) -> anyhow::Result<String> {
+        let url = format!("{}{target}", self.url.trim_end_matches('/'));
+        let token = self.token_file.map(read_token).transpose()?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let fetched = runtime.block_on(fetch(&url, token.as_deref(), MAX_ANSWER_BYTES));
+        let fetched = fetched.map_err(|finding| anyhow!("{finding}"))?;
+        let text = String::from_utf8(fetched.body).context("the service's answer is not text")?;
+        if fetched.status != 200 {
+            let answer: Option<Value> = serde_json::from_str(&text).ok();
+            let said = answer.as_ref().and_then(|answer| answer["value"].as_str());
+            let said = said.unwrap_or("it does not know this question");
+            let remedy = match (fetched.status, self.token_file) {
+                (401, None) => "; give a token with --token-file",
+                _ => "",
+            };
+            bail!("{url}: the service answered {}: {said}{remedy}", fetched.status);
+        }
+        Ok(text)
+    }
+}
+
+fn read_token(file: &Path) -> anyhow::Result<String> {
+    let bytes = read_file(file, 2 * token::MAX_CHARACTERS as u64).map_err(|finding| anyhow!("{finding}"))?;
+    tell_of_open_file(file);
+    let text = String::from_utf8_lossy(&bytes);
+    let text = token::bearer(&text).map_err(|problem| {
+        anyhow!("the token file {} {problem}; put a token of `towpath fleet token` there", file.display())
+    })?;
+    Ok(text.to_owned())
+}
