@@ -41,16 +41,23 @@ enum Command {
     #[command(subcommand, after_help = "Example:\n  towpath fleet plan")]
     Fleet(Fleet),
     /// Say how long updates take, and learn it from histories.
-    #[command(subcommand, after_help = "Example:\n  towpath duration estimate 4.14.30 4.15.20 --nodes 40")]
+    #[command(
+        subcommand,
+        after_help = "Example:\n  towpath duration estimate 4.14.30 4.15.20 --nodes 40"
+    )]
     Duration(DurationCommand),
     /// Say why an update is, or is not, offered to a cluster, and when it will be.
-    #[command(after_help = "Example:\n  towpath explain --channel stable-4.20 --from 4.20.1 --platform AWS")]
+    #[command(
+        after_help = "Example:\n  towpath explain --channel stable-4.20 --from 4.20.1 --platform AWS"
+    )]
     Explain(ExplainArgs),
     /// Say what stands in the way on a cluster, and what to do before which update.
     ///
     /// Removed APIs that are in use, kubelets that would be too old, operators, an update in progress, acknowledgements, and what the cluster itself
     /// says. Patches are never stopped by these. Exit 0: ready. 1: something stands in the way.
-    #[command(after_help = "Example:\n  towpath ready ./objects --path 4.7.60,4.8.57,4.9.59,4.10.67")]
+    #[command(
+        after_help = "Example:\n  towpath ready ./objects --path 4.7.60,4.8.57,4.9.59,4.10.67"
+    )]
     Ready(ReadyArgs),
     /// Find the way from one release to another, hop by hop; or say how far one gets, and why no farther.
     #[command(after_help = "Example:\n  towpath path 4.19.16 4.20.3 --via stable --platform GCP")]
@@ -58,12 +65,16 @@ enum Command {
     /// List everything that a disconnected site has to mirror, so that clusters get to a release.
     ///
     /// For one cluster, or the smallest set for many. If somebody has no way, it says who and why, and lists nothing.
-    #[command(after_help = "Example:\n  towpath mirror 4.19.16 4.20.3 --platform GCP --format oc-mirror-v2")]
+    #[command(
+        after_help = "Example:\n  towpath mirror 4.19.16 4.20.3 --platform GCP --format oc-mirror-v2"
+    )]
     Mirror(Box<MirrorArgs>),
     /// Look after the cluster that it runs in: take recommended updates by itself, hold back what would break the cluster, report what happened.
     ///
     /// Automatic updates are off until the ClusterVersion has `spec.automaticUpdates: true`, or the annotation `towpath.dev/automatic-updates: "true"`.
-    #[command(after_help = "Example:\n  towpath agent --once --dry-run --kubeconfig ~/.kube/config")]
+    #[command(
+        after_help = "Example:\n  towpath agent --once --dry-run --kubeconfig ~/.kube/config"
+    )]
     Agent(Box<AgentArgs>),
     /// For those who change graph data: check it, and see what a change will do.
     #[command(subcommand, after_help = "Example:\n  towpath graph lint")]
@@ -133,7 +144,10 @@ fn execute(command: Command) -> anyhow::Result<ExitCode> {
         Command::Releases(command) => return releases::execute(command),
         Command::Example { directory } => example::write(&directory, jiff::Timestamp::now())?,
         Command::Config { default: true, .. } => print(config::DEFAULT_FILE)?,
-        Command::Config { default: false, options } => print(&options.settings()?.to_string())?,
+        Command::Config {
+            default: false,
+            options,
+        } => print(&options.settings()?.to_string())?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -166,12 +180,19 @@ mod tests {
     #[test]
     fn every_help_ends_with_an_example_that_parses() {
         let cli = Cli::command();
-        let groups = ["duration", "fleet", "graph", "releases"].map(|name| cli.find_subcommand(name).unwrap());
-        for command in cli.get_subcommands().chain(groups.iter().flat_map(|group| group.get_subcommands())) {
-            let help =
-                command.get_after_help().unwrap_or_else(|| panic!("{} has no example", command.get_name())).to_string();
+        let groups = ["duration", "fleet", "graph", "releases"]
+            .map(|name| cli.find_subcommand(name).unwrap());
+        for command in cli
+            .get_subcommands()
+            .chain(groups.iter().flat_map(|group| group.get_subcommands()))
+        {
+            let help = command
+                .get_after_help()
+                .unwrap_or_else(|| panic!("{} has no example", command.get_name()))
+                .to_string();
             let example = help.lines().last().unwrap().trim();
-            Cli::try_parse_from(example.split_whitespace()).unwrap_or_else(|error| panic!("{example}: {error}"));
+            Cli::try_parse_from(example.split_whitespace())
+                .unwrap_or_else(|error| panic!("{example}: {error}"));
         }
     }
 }

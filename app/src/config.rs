@@ -240,8 +240,14 @@ pub(crate) struct FleetSettings {
 impl FleetSettings {
     /// Where the fleet's state is.
     pub(crate) fn store_address(&self) -> StoreAddress {
-        let url = self.store.clone().unwrap_or_else(|| crate::fleet::DEFAULT_STORE.to_owned());
-        StoreAddress { url, password_file: self.store_password_file.clone() }
+        let url = self
+            .store
+            .clone()
+            .unwrap_or_else(|| crate::fleet::DEFAULT_STORE.to_owned());
+        StoreAddress {
+            url,
+            password_file: self.store_password_file.clone(),
+        }
     }
 }
 
@@ -250,7 +256,8 @@ pub(crate) fn settings(typed: ServeOptions, file: Option<&Path>) -> anyhow::Resu
     let from_file = match file {
         None => ServeOptions::default(),
         Some(path) => {
-            let text = std::fs::read_to_string(path).with_context(|| format!("{}: cannot be read", path.display()))?;
+            let text = std::fs::read_to_string(path)
+                .with_context(|| format!("{}: cannot be read", path.display()))?;
             parse_file(&text).with_context(|| format!("{}: cannot be used", path.display()))?
         }
     };
@@ -258,23 +265,27 @@ pub(crate) fn settings(typed: ServeOptions, file: Option<&Path>) -> anyhow::Resu
 }
 
 /// In a file, a list of one may be written as that one.
-fn one_or_many<'de, T: From<String>, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<T>>, D::Error> {
+fn one_or_many<'de, T: From<String>, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Vec<T>>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
     enum Written {
         One(String),
         Many(Vec<String>),
     }
-    Ok(Option::<Written>::deserialize(deserializer)?.map(|written| match written {
-        Written::One(one) => vec![one.into()],
-        Written::Many(many) => many.into_iter().map(T::from).collect(),
-    }))
+    Ok(
+        Option::<Written>::deserialize(deserializer)?.map(|written| match written {
+            Written::One(one) => vec![one.into()],
+            Written::Many(many) => many.into_iter().map(T::from).collect(),
+        }),
+    )
 }
 
 fn parse_file(text: &str) -> anyhow::Result<ServeOptions> {
     // A file in which everything is commented out is an empty document.
-    let options: Option<ServeOptions> =
-        serde_saphyr::from_str(text).map_err(|error| anyhow::anyhow!("{}", error.without_snippet()))?;
+    let options: Option<ServeOptions> = serde_saphyr::from_str(text)
+        .map_err(|error| anyhow::anyhow!("{}", error.without_snippet()))?;
     Ok(options.unwrap_or_default())
 }
 
@@ -303,15 +314,21 @@ impl ServeOptions {
             store_password_file: self.store_password_file.or(other.store_password_file),
             keep_days: self.keep_days.or(other.keep_days),
             token_keys: self.token_keys.or(other.token_keys),
-            accept_unbound_tokens_until: self.accept_unbound_tokens_until.or(other.accept_unbound_tokens_until),
+            accept_unbound_tokens_until: self
+                .accept_unbound_tokens_until
+                .or(other.accept_unbound_tokens_until),
             open_reads: self.open_reads.or(other.open_reads),
             pass_seconds: self.pass_seconds.or(other.pass_seconds),
-            report_allowance_seconds: self.report_allowance_seconds.or(other.report_allowance_seconds),
+            report_allowance_seconds: self
+                .report_allowance_seconds
+                .or(other.report_allowance_seconds),
             ocm: self.ocm.or(other.ocm),
             ocm_token: self.ocm_token.or(other.ocm_token),
             poll_seconds: self.poll_seconds.or(other.poll_seconds),
             max_connections: self.max_connections.or(other.max_connections),
-            max_connections_per_address: self.max_connections_per_address.or(other.max_connections_per_address),
+            max_connections_per_address: self
+                .max_connections_per_address
+                .or(other.max_connections_per_address),
             trusted_proxies: self.trusted_proxies.or(other.trusted_proxies),
             allowed_hosts: self.allowed_hosts.or(other.allowed_hosts),
             drain_seconds: self.drain_seconds.or(other.drain_seconds),
@@ -329,22 +346,47 @@ impl ServeOptions {
         let defaults = Limits::default();
         let intervals = self.intervals()?;
         let sources = self.source_settings(intervals)?;
-        let connections =
-            within("maxConnections", self.max_connections.unwrap_or(defaults.connections), 1..=1_000_000)?;
-        let timeout = self.client_timeout_seconds.map(|seconds| within("clientTimeoutSeconds", seconds, 1..=3_600));
+        let connections = within(
+            "maxConnections",
+            self.max_connections.unwrap_or(defaults.connections),
+            1..=1_000_000,
+        )?;
+        let timeout = self
+            .client_timeout_seconds
+            .map(|seconds| within("clientTimeoutSeconds", seconds, 1..=3_600));
         let timeout = timeout.transpose()?.map(Duration::from_secs);
         let for_one_address = match self.max_connections_per_address {
             None => ForOneAddress::Half,
             Some(0) => ForOneAddress::NoLimit,
-            Some(most) => ForOneAddress::AtMost(within("maxConnectionsPerAddress", most, 0..=1_000_000)?),
+            Some(most) => {
+                ForOneAddress::AtMost(within("maxConnectionsPerAddress", most, 0..=1_000_000)?)
+            }
         };
-        let drain = self.drain_seconds.map(|seconds| within("drainSeconds", seconds, 0..=3_600)).transpose()?;
-        let reports = within("reportsPerMinute", self.reports_per_minute.unwrap_or(REPORTS_PER_MINUTE), 0..=60_000)?;
-        let wrong = |name: &'static str| move |problem: String| anyhow::anyhow!("--{name}: {problem}");
-        self.trusted_proxies.as_deref().map(TrustedProxies::parse).transpose().map_err(wrong("trusted-proxies"))?;
-        self.allowed_hosts.as_deref().map(AllowedHosts::parse).transpose().map_err(wrong("allowed-hosts"))?;
+        let drain = self
+            .drain_seconds
+            .map(|seconds| within("drainSeconds", seconds, 0..=3_600))
+            .transpose()?;
+        let reports = within(
+            "reportsPerMinute",
+            self.reports_per_minute.unwrap_or(REPORTS_PER_MINUTE),
+            0..=60_000,
+        )?;
+        let wrong =
+            |name: &'static str| move |problem: String| anyhow::anyhow!("--{name}: {problem}");
+        self.trusted_proxies
+            .as_deref()
+            .map(TrustedProxies::parse)
+            .transpose()
+            .map_err(wrong("trusted-proxies"))?;
+        self.allowed_hosts
+            .as_deref()
+            .map(AllowedHosts::parse)
+            .transpose()
+            .map_err(wrong("allowed-hosts"))?;
         Ok(Settings {
-            listen: self.listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080))),
+            listen: self
+                .listen
+                .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080))),
             sources,
             intervals,
             fleet,
@@ -375,14 +417,22 @@ impl ServeOptions {
 impl ServeOptions {
     fn fleet_settings(&self) -> anyhow::Result<Option<FleetSettings>> {
         let pass = within("passSeconds", self.pass_seconds.unwrap_or(60), 1..=86_400)?;
-        let allowance = within("reportAllowanceSeconds", self.report_allowance_seconds.unwrap_or(3_600), 1..=604_800)?;
+        let allowance = within(
+            "reportAllowanceSeconds",
+            self.report_allowance_seconds.unwrap_or(3_600),
+            1..=604_800,
+        )?;
         let ocm = match (self.ocm.clone(), self.ocm_token.clone()) {
             (Some(url), Some(token)) => Some((url, token)),
             (Some(_), None) => bail!("--ocm needs a token; add --ocm-token FILE"),
             (None, _) => None,
         };
-        let is_postgres = |store: &String| store.starts_with("postgres://") || store.starts_with("postgresql://");
-        if let (Some(file), false) = (&self.store_password_file, self.store.as_ref().is_some_and(is_postgres)) {
+        let is_postgres =
+            |store: &String| store.starts_with("postgres://") || store.starts_with("postgresql://");
+        if let (Some(file), false) = (
+            &self.store_password_file,
+            self.store.as_ref().is_some_and(is_postgres),
+        ) {
             let file = file.display();
             bail!(
                 "--store-password-file {file} is for a store at postgres://…; add --store postgres://USER@HOST/DATABASE, or leave it out"
@@ -394,7 +444,9 @@ impl ServeOptions {
         };
         let reads = match (self.open_reads, &self.token_keys) {
             (Some(false), None) => {
-                bail!("openReads is false, but there is no key to check tokens with; add --token-keys FILE")
+                bail!(
+                    "openReads is false, but there is no key to check tokens with; add --token-keys FILE"
+                )
             }
             (Some(true), _) | (None, None) => Reads::Open,
             (Some(false) | None, Some(_)) => Reads::WithToken,
@@ -404,12 +456,15 @@ impl ServeOptions {
             clusters: self.clusters.clone(),
             store: self.store.clone(),
             store_password_file: self.store_password_file.clone(),
-            keep_for: (keep_days > 0).then(|| SignedDuration::from_hours(i64::from(keep_days) * 24)),
+            keep_for: (keep_days > 0)
+                .then(|| SignedDuration::from_hours(i64::from(keep_days) * 24)),
             token_keys: self.token_keys.clone(),
             unbound_until: self.unbound_until()?,
             reads,
             pass_every: Duration::from_secs(pass),
-            allowance: SignedDuration::from_secs(i64::try_from(allowance).expect("it is within its limits")),
+            allowance: SignedDuration::from_secs(
+                i64::try_from(allowance).expect("it is within its limits"),
+            ),
             ocm,
         }))
     }
@@ -418,8 +473,16 @@ impl ServeOptions {
 impl Settings {
     /// The files with secrets in them.
     pub(crate) fn secret_files(&self) -> impl Iterator<Item = &Path> {
-        let ocm = self.fleet.iter().filter_map(|fleet| fleet.ocm.as_ref()).map(|(_, token)| token);
-        let files = self.token_keys.iter().chain(ocm).chain(&self.sources.access.registry_auth_file);
+        let ocm = self
+            .fleet
+            .iter()
+            .filter_map(|fleet| fleet.ocm.as_ref())
+            .map(|(_, token)| token);
+        let files = self
+            .token_keys
+            .iter()
+            .chain(ocm)
+            .chain(&self.sources.access.registry_auth_file);
         files.map(PathBuf::as_path)
     }
 
@@ -431,8 +494,16 @@ impl Settings {
             (None, true) => AllowedHosts::Names(BTreeSet::new()),
             (None, false) => AllowedHosts::Any,
         };
-        let proxies = self.trusted_proxies.as_deref().map(TrustedProxies::parse).transpose().map_err(wrong)?;
-        Ok(Admission { hosts, proxies: proxies.unwrap_or_default() })
+        let proxies = self
+            .trusted_proxies
+            .as_deref()
+            .map(TrustedProxies::parse)
+            .transpose()
+            .map_err(wrong)?;
+        Ok(Admission {
+            hosts,
+            proxies: proxies.unwrap_or_default(),
+        })
     }
 }
 
@@ -448,8 +519,14 @@ impl ServeOptions {
             );
         }
         let day = |text: &str| text.parse::<jiff::civil::Date>().is_ok() && text.len() == 10;
-        let time = if day(text) { format!("{text}T00:00:00Z") } else { text.clone() };
-        let wrong = |problem| anyhow::anyhow!("--accept-unbound-tokens-until: {problem}; write it as in 2027-01-31");
+        let time = if day(text) {
+            format!("{text}T00:00:00Z")
+        } else {
+            text.clone()
+        };
+        let wrong = |problem| {
+            anyhow::anyhow!("--accept-unbound-tokens-until: {problem}; write it as in 2027-01-31")
+        };
         parse_time(&time).map(Some).map_err(wrong)
     }
 }
@@ -461,7 +538,11 @@ pub(crate) fn within<N: PartialOrd + fmt::Display>(
 ) -> anyhow::Result<N> {
     match range.contains(&value) {
         true => Ok(value),
-        false => bail!("{name} is {value}; it can be {} to {}", range.start(), range.end()),
+        false => bail!(
+            "{name} is {value}; it can be {} to {}",
+            range.start(),
+            range.end()
+        ),
     }
 }
 
@@ -487,7 +568,9 @@ impl fmt::Display for Settings {
             ForOneAddress::AtMost(most) => writeln!(f, "maxConnectionsPerAddress: {most}")?,
             ForOneAddress::NoLimit => writeln!(f, "maxConnectionsPerAddress: 0")?,
         }
-        self.trusted_proxies.iter().try_for_each(|proxies| writeln!(f, "trustedProxies: {proxies:?}"))?;
+        self.trusted_proxies
+            .iter()
+            .try_for_each(|proxies| writeln!(f, "trustedProxies: {proxies:?}"))?;
         match (&self.allowed_hosts, self.listen.ip().is_loopback()) {
             (Some(hosts), _) => writeln!(f, "allowedHosts: {hosts:?}")?,
             (None, true) => writeln!(f, "# allowedHosts: localhost and IP addresses, on loopback")?,
@@ -495,9 +578,17 @@ impl fmt::Display for Settings {
         }
         writeln!(f, "drainSeconds: {}", self.limits.drain.as_secs())?;
         writeln!(f, "reportsPerMinute: {}", self.reports_per_minute)?;
-        writeln!(f, "clientTimeoutSeconds: {}", self.limits.head_timeout.as_secs())?;
+        writeln!(
+            f,
+            "clientTimeoutSeconds: {}",
+            self.limits.head_timeout.as_secs()
+        )?;
         writeln!(f, "log: {:?}", self.log)?;
-        let format = if self.log_format == LogFormat::Json { "json" } else { "text" };
+        let format = if self.log_format == LogFormat::Json {
+            "json"
+        } else {
+            "text"
+        };
         writeln!(f, "logFormat: {format}")?;
         self.now.map_or(Ok(()), |now| writeln!(f, "now: \"{now}\""))
     }
@@ -507,16 +598,30 @@ impl fmt::Display for FleetSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = |path: &Path| format!("{:?}", path.display().to_string());
         writeln!(f, "fleet: {}", path(&self.policy))?;
-        self.clusters.iter().try_for_each(|clusters| writeln!(f, "clusters: {}", path(clusters)))?;
+        self.clusters
+            .iter()
+            .try_for_each(|clusters| writeln!(f, "clusters: {}", path(clusters)))?;
         // An address may hold a password.
-        match self.store.as_deref().map(|store| (store, store.starts_with("sqlite:"))) {
+        match self
+            .store
+            .as_deref()
+            .map(|store| (store, store.starts_with("sqlite:")))
+        {
             Some((store, true)) => writeln!(f, "store: {store:?}")?,
             Some((_, false)) => writeln!(f, "# store: given, and not shown")?,
             None => writeln!(f, "# store: not given")?,
         }
-        self.store_password_file.iter().try_for_each(|file| writeln!(f, "storePasswordFile: {}", path(file)))?;
-        writeln!(f, "keepDays: {}", self.keep_for.map_or(0, |keep| keep.as_hours() / 24))?;
-        self.token_keys.iter().try_for_each(|keys| writeln!(f, "tokenKeys: {}", path(keys)))?;
+        self.store_password_file
+            .iter()
+            .try_for_each(|file| writeln!(f, "storePasswordFile: {}", path(file)))?;
+        writeln!(
+            f,
+            "keepDays: {}",
+            self.keep_for.map_or(0, |keep| keep.as_hours() / 24)
+        )?;
+        self.token_keys
+            .iter()
+            .try_for_each(|keys| writeln!(f, "tokenKeys: {}", path(keys)))?;
         writeln!(f, "openReads: {}", self.reads == Reads::Open)?;
         writeln!(f, "passSeconds: {}", self.pass_every.as_secs())?;
         if let Some((url, token)) = &self.ocm {
@@ -536,13 +641,20 @@ mod tests {
                 .filter(|rest| rest.split(':').next().is_some_and(|k| !k.contains(' ')))
                 .map(str::to_owned)
         };
-        DEFAULT_FILE.lines().filter_map(option).collect::<Vec<_>>().join("\n")
+        DEFAULT_FILE
+            .lines()
+            .filter_map(option)
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 
     #[test]
     fn the_default_file_parses_and_changes_nothing() {
         let settings = parse_file(DEFAULT_FILE).unwrap().validated().unwrap();
-        assert_eq!(settings.to_string(), ServeOptions::default().validated().unwrap().to_string());
+        assert_eq!(
+            settings.to_string(),
+            ServeOptions::default().validated().unwrap().to_string()
+        );
     }
 
     #[test]
@@ -553,21 +665,33 @@ mod tests {
                 && options.releases.take().is_some()
                 && options.platforms.take().is_some()
         );
-        assert!(options.state.take().is_some() && options.allow.take().is_some() && options.ca_file.take().is_some());
+        assert!(
+            options.state.take().is_some()
+                && options.allow.take().is_some()
+                && options.ca_file.take().is_some()
+        );
         let signed = options.signatures.take().is_some() && options.keyring.take().is_some();
-        assert!(signed && options.signature_policy.take().is_some() && options.registry_auth_file.take().is_some());
+        assert!(
+            signed
+                && options.signature_policy.take().is_some()
+                && options.registry_auth_file.take().is_some()
+        );
         assert!(options.now.take().is_some());
         assert!(options.trusted_proxies.take().is_some() && options.allowed_hosts.take().is_some());
         assert!(options.max_connections_per_address.take().is_some());
-        let fleet =
-            options.fleet.take().is_some() && options.clusters.take().is_some() && options.store.take().is_some();
+        let fleet = options.fleet.take().is_some()
+            && options.clusters.take().is_some()
+            && options.store.take().is_some();
         assert!(options.store_password_file.take().is_some());
         let rest = options.accept_unbound_tokens_until.take().is_some()
             && options.token_keys.take().is_some()
             && options.ocm.take().is_some()
             && options.ocm_token.take().is_some();
         assert!(fleet && rest);
-        assert_eq!(options.validated().unwrap().to_string(), ServeOptions::default().validated().unwrap().to_string());
+        assert_eq!(
+            options.validated().unwrap().to_string(),
+            ServeOptions::default().validated().unwrap().to_string()
+        );
     }
 
     #[test]
@@ -576,7 +700,14 @@ mod tests {
             parse_file("listen: 0.0.0.0:1\nmaxConnectionsPerAddress: 0\ntrustedProxies: 10.0.0.0/8\nallowedHosts: a.b\ngraphData: a b\nreleases: r\nnow: 2026-01-01T00:00Z\nlogFormat: json")
                 .unwrap();
         let printed = typed.validated().unwrap().to_string();
-        assert_eq!(parse_file(&printed).unwrap().validated().unwrap().to_string(), printed);
+        assert_eq!(
+            parse_file(&printed)
+                .unwrap()
+                .validated()
+                .unwrap()
+                .to_string(),
+            printed
+        );
     }
 
     #[test]
@@ -584,50 +715,122 @@ mod tests {
         let flags = parse_file("listen: 0.0.0.0:1").unwrap();
         let file = parse_file("listen: 0.0.0.0:2\nmaxConnections: 7").unwrap();
         let settings = flags.or(file).validated().unwrap();
-        assert_eq!((settings.listen.port(), settings.limits.connections), (1, 7));
-        assert_eq!(settings.limits.connections_per_address, Some(4), "half of them");
+        assert_eq!(
+            (settings.listen.port(), settings.limits.connections),
+            (1, 7)
+        );
+        assert_eq!(
+            settings.limits.connections_per_address,
+            Some(4),
+            "half of them"
+        );
     }
 
     #[test]
     fn a_password_file_is_for_a_store_that_has_a_password() {
         let file = "fleet: f\nstorePasswordFile: p\n";
         for store in ["", "store: \"sqlite:x.db\""] {
-            let error = parse_file(&format!("{file}{store}")).unwrap().validated().unwrap_err().to_string();
+            let error = parse_file(&format!("{file}{store}"))
+                .unwrap()
+                .validated()
+                .unwrap_err()
+                .to_string();
             assert!(error.contains("is for a store at postgres://"), "{error}");
         }
-        let settings = parse_file(&format!("{file}store: postgres://me@db/fleet")).unwrap().validated().unwrap();
+        let settings = parse_file(&format!("{file}store: postgres://me@db/fleet"))
+            .unwrap()
+            .validated()
+            .unwrap();
         let address = settings.fleet.as_ref().unwrap().store_address();
-        assert_eq!((&*address.url, address.password_file), ("postgres://me@db/fleet", Some("p".into())));
-        assert!(settings.to_string().contains("storePasswordFile: \"p\""), "{settings}");
+        assert_eq!(
+            (&*address.url, address.password_file),
+            ("postgres://me@db/fleet", Some("p".into()))
+        );
+        assert!(
+            settings.to_string().contains("storePasswordFile: \"p\""),
+            "{settings}"
+        );
     }
 
     #[test]
     fn mistakes_are_told() {
-        assert!(parse_file("listne: x").unwrap_err().to_string().contains("listne"));
+        assert!(
+            parse_file("listne: x")
+                .unwrap_err()
+                .to_string()
+                .contains("listne")
+        );
         for half in ["graphData: x", "releases: x"] {
-            assert!(parse_file(half).unwrap().validated().unwrap_err().to_string().contains("; add --"));
+            assert!(
+                parse_file(half)
+                    .unwrap()
+                    .validated()
+                    .unwrap_err()
+                    .to_string()
+                    .contains("; add --")
+            );
         }
         for (text, expected) in [
-            ("trustedProxies: 10.0.0.0/99", "--trusted-proxies: \"10.0.0.0/99\" is not a network"),
-            ("allowedHosts: http://x", "--allowed-hosts: \"http://x\" is not a host name"),
+            (
+                "trustedProxies: 10.0.0.0/99",
+                "--trusted-proxies: \"10.0.0.0/99\" is not a network",
+            ),
+            (
+                "allowedHosts: http://x",
+                "--allowed-hosts: \"http://x\" is not a host name",
+            ),
             ("drainSeconds: 3601", "it can be 0 to 3600"),
         ] {
-            let error = parse_file(text).unwrap().validated().unwrap_err().to_string();
+            let error = parse_file(text)
+                .unwrap()
+                .validated()
+                .unwrap_err()
+                .to_string();
             assert!(error.contains(expected), "{error}");
         }
         for (file, expected) in [
-            ("acceptUnboundTokensUntil: 2027-01-31", "add --token-keys FILE"),
-            ("tokenKeys: k\nacceptUnboundTokensUntil: soon", "write it as in 2027-01-31"),
-            ("tokenKeys: k\nacceptUnboundTokensUntil: 2027-02-30", "write it as in 2027-01-31"),
+            (
+                "acceptUnboundTokensUntil: 2027-01-31",
+                "add --token-keys FILE",
+            ),
+            (
+                "tokenKeys: k\nacceptUnboundTokensUntil: soon",
+                "write it as in 2027-01-31",
+            ),
+            (
+                "tokenKeys: k\nacceptUnboundTokensUntil: 2027-02-30",
+                "write it as in 2027-01-31",
+            ),
         ] {
-            let told = parse_file(file).unwrap().validated().unwrap_err().to_string();
+            let told = parse_file(file)
+                .unwrap()
+                .validated()
+                .unwrap_err()
+                .to_string();
             assert!(told.contains(expected), "{told}");
         }
-        let until = parse_file("tokenKeys: k\nacceptUnboundTokensUntil: 2027-01-31").unwrap().validated().unwrap();
-        assert_eq!(until.unbound_until.unwrap().to_string(), "2027-01-31T00:00:00Z");
+        let until = parse_file("tokenKeys: k\nacceptUnboundTokensUntil: 2027-01-31")
+            .unwrap()
+            .validated()
+            .unwrap();
+        assert_eq!(
+            until.unbound_until.unwrap().to_string(),
+            "2027-01-31T00:00:00Z"
+        );
         assert!(parse_file("now: tomorrow").unwrap().validated().is_err());
-        for number in ["maxConnections: 0", "pollSeconds: 0", "clientTimeoutSeconds: 18446744073709551615"] {
-            assert!(parse_file(number).unwrap().validated().unwrap_err().to_string().contains("it can be 1 to"));
+        for number in [
+            "maxConnections: 0",
+            "pollSeconds: 0",
+            "clientTimeoutSeconds: 18446744073709551615",
+        ] {
+            assert!(
+                parse_file(number)
+                    .unwrap()
+                    .validated()
+                    .unwrap_err()
+                    .to_string()
+                    .contains("it can be 1 to")
+            );
         }
     }
 }

@@ -38,7 +38,10 @@ pub(crate) fn raised_limit() -> Option<usize> {
 /// As many connections as are wanted and there is room for.
 pub(crate) fn budget(wanted: usize, limit: Option<usize>, cores: usize) -> anyhow::Result<Budget> {
     let Some(limit) = limit else {
-        return Ok(Budget { connections: wanted, mirrored_pieces: MAX_MIRRORED });
+        return Ok(Budget {
+            connections: wanted,
+            mirrored_pieces: MAX_MIRRORED,
+        });
     };
     let others = FILES + PER_CORE * cores + Limits::RESERVED_CONNECTIONS;
     let room = limit.saturating_sub(others);
@@ -50,7 +53,10 @@ pub(crate) fn budget(wanted: usize, limit: Option<usize>, cores: usize) -> anyho
             "the limit of open files is {limit}, which leaves no room for connections; raise it to {needed} or more (ulimit -n)"
         );
     }
-    Ok(Budget { connections: wanted.min(room), mirrored_pieces })
+    Ok(Budget {
+        connections: wanted.min(room),
+        mirrored_pieces,
+    })
 }
 
 #[cfg(test)]
@@ -69,7 +75,9 @@ mod tests {
             (10_000, Some(225), None),
             (10_000, Some(64), None),
         ] {
-            let found = budget(wanted, limit, 2).ok().map(|found| (found.connections, found.mirrored_pieces));
+            let found = budget(wanted, limit, 2)
+                .ok()
+                .map(|found| (found.connections, found.mirrored_pieces));
             assert_eq!(found, expected, "{wanted} with {limit:?}");
         }
     }
@@ -77,7 +85,10 @@ mod tests {
     #[test]
     fn the_named_limit_is_enough() {
         let error = budget(10_000, Some(64), 2).unwrap_err().to_string();
-        let named: usize = error.split(' ').find_map(|word| word.parse().ok().filter(|n| *n > 64)).unwrap();
+        let named: usize = error
+            .split(' ')
+            .find_map(|word| word.parse().ok().filter(|n| *n > 64))
+            .unwrap();
         assert!(budget(10_000, Some(named), 2).is_ok(), "{error}");
     }
 }

@@ -11,7 +11,8 @@ use towpath_core::plan::duration::{
     Estimate, Ground, MaxUnavailable, Parameters, Shape, fit as fitted_to, hop_duration,
 };
 use towpath_formats::duration::{
-    Estimated, Fitted, estimate_json, estimate_text, fit_json, fit_text, read_parameters, write_parameters,
+    Estimated, Fitted, estimate_json, estimate_text, fit_json, fit_text, read_parameters,
+    write_parameters,
 };
 use towpath_formats::path::Plain;
 use towpath_formats::{SourceFile, cluster_shape, update_history};
@@ -39,7 +40,9 @@ pub(crate) enum DurationCommand {
     /// Learn from ClusterVersions how long updates take, and how well that can be foretold.
     ///
     /// Exit 1 if there is no completed update in them.
-    #[command(after_help = "Example:\n  towpath duration fit histories.yaml must-gathers/ --out parameters.yaml")]
+    #[command(
+        after_help = "Example:\n  towpath duration fit histories.yaml must-gathers/ --out parameters.yaml"
+    )]
     Fit(FitArgs),
 }
 
@@ -104,16 +107,33 @@ pub(crate) fn execute(command: DurationCommand) -> anyhow::Result<ExitCode> {
 fn estimate(args: EstimateArgs) -> anyhow::Result<ExitCode> {
     let versions: Vec<Version> = std::iter::once(args.from).chain(args.to).collect();
     if versions.len() > MAX_VERSIONS {
-        bail!("there are {} releases; at most {MAX_VERSIONS} are taken", versions.len());
+        bail!(
+            "there are {} releases; at most {MAX_VERSIONS} are taken",
+            versions.len()
+        );
     }
     if let Some(back) = versions.windows(2).find(|ends| ends[1] <= ends[0]) {
-        bail!("{} does not lead forward to {}; name releases in the order of the updates", back[0], back[1]);
+        bail!(
+            "{} does not lead forward to {}; name releases in the order of the updates",
+            back[0],
+            back[1]
+        );
     }
-    let shape = args.shape.told()?.unwrap_or_else(|| Shape::plain(3, MaxUnavailable::Count(1), Ground::Cloud));
+    let shape = args
+        .shape
+        .told()?
+        .unwrap_or_else(|| Shape::plain(3, MaxUnavailable::Count(1), Ground::Cloud));
     let parameters = args.shape.parameters()?;
-    let hops = versions.windows(2).map(|ends| hop_duration(&ends[0], &ends[1], &shape, &parameters));
+    let hops = versions
+        .windows(2)
+        .map(|ends| hop_duration(&ends[0], &ends[1], &shape, &parameters));
     let hops: Vec<Estimate> = hops.collect();
-    let told = Estimated { versions: &versions, hops: &hops, shape: &shape, parameters: &parameters };
+    let told = Estimated {
+        versions: &versions,
+        hops: &hops,
+        shape: &shape,
+        parameters: &parameters,
+    };
     match args.output {
         Output::Text => print(&estimate_text(&told))?,
         Output::Json => print(&format!("{:#}\n", estimate_json(&told)))?,
@@ -126,10 +146,16 @@ fn fit(args: &FitArgs) -> anyhow::Result<ExitCode> {
     let histories = update_history::read(&files);
     let before = read_or_usual(args.parameters.as_deref())?;
     let fit = fitted_to(&histories.updates, &before);
-    let told = Fitted { fit: &fit, counts: &histories.counts };
+    let told = Fitted {
+        fit: &fit,
+        counts: &histories.counts,
+    };
     match args.output {
         Output::Text => print(&(shown(&histories.findings) + &fit_text(&told)))?,
-        Output::Json => print(&format!("{:#}\n", with_findings(fit_json(&told), &histories.findings)))?,
+        Output::Json => print(&format!(
+            "{:#}\n",
+            with_findings(fit_json(&told), &histories.findings)
+        ))?,
     }
     match (&args.out, histories.updates.is_empty()) {
         (_, true) => return Ok(ExitCode::from(1)),
@@ -138,28 +164,42 @@ fn fit(args: &FitArgs) -> anyhow::Result<ExitCode> {
             .map_err(|error| anyhow!("{}: cannot be written: {error}", path.display()))?,
     }
     let unread = histories.findings.iter().any(Finding::is_error);
-    Ok(if unread { ExitCode::from(1) } else { ExitCode::SUCCESS })
+    Ok(if unread {
+        ExitCode::from(1)
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
 impl ShapeArgs {
     /// The cluster's shape, if anything was said about it.
     pub(crate) fn told(&self) -> anyhow::Result<Option<Shape>> {
-        let Some(path) = &self.shape else { return Ok(self.plain().shape()) };
-        let bytes = read_file(path, cluster_shape::MAX_BYTES as u64).map_err(|finding| anyhow!("{finding}"))?;
+        let Some(path) = &self.shape else {
+            return Ok(self.plain().shape());
+        };
+        let bytes = read_file(path, cluster_shape::MAX_BYTES as u64)
+            .map_err(|finding| anyhow!("{finding}"))?;
         let read = cluster_shape::read(&Place::file(path.display().to_string()), &bytes);
         read.map(Some).map_err(|findings| all(&findings))
     }
 
     fn plain(&self) -> Plain {
         let ground = self.metal.then_some(Ground::Metal);
-        Plain { nodes: self.nodes, max_unavailable: self.max_unavailable, ground }
+        Plain {
+            nodes: self.nodes,
+            max_unavailable: self.max_unavailable,
+            ground,
+        }
     }
 
     /// What was said about the shape in a few words, as a service reads it.
     pub(crate) fn words(&self) -> [(&'static str, Option<String>); 3] {
         [
             ("nodes", self.nodes.map(|nodes| nodes.to_string())),
-            ("maxUnavailable", self.max_unavailable.map(|away| away.to_string())),
+            (
+                "maxUnavailable",
+                self.max_unavailable.map(|away| away.to_string()),
+            ),
             ("on", self.metal.then(|| "metal".to_owned())),
         ]
     }
@@ -171,9 +211,12 @@ impl ShapeArgs {
 }
 
 fn read_or_usual(path: Option<&Path>) -> anyhow::Result<Parameters> {
-    let Some(path) = path else { return Ok(Parameters::usual()) };
+    let Some(path) = path else {
+        return Ok(Parameters::usual());
+    };
     let bytes = read_file(path, MAX_PARAMETERS_BYTES).map_err(|finding| anyhow!("{finding}"))?;
-    read_parameters(&Place::file(path.display().to_string()), &bytes).map_err(|findings| all(&findings))
+    read_parameters(&Place::file(path.display().to_string()), &bytes)
+        .map_err(|findings| all(&findings))
 }
 
 /// Files as they are named, and those of directories.
@@ -181,12 +224,20 @@ fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<SourceFile>> {
     let mut files = Vec::new();
     for path in paths {
         if path.is_dir() {
-            let inside = read_directory(path, is_history).map_err(|finding| anyhow!("{finding}"))?;
-            let named = |file: SourceFile| SourceFile { path: format!("{}/{}", path.display(), file.path), ..file };
+            let inside =
+                read_directory(path, is_history).map_err(|finding| anyhow!("{finding}"))?;
+            let named = |file: SourceFile| SourceFile {
+                path: format!("{}/{}", path.display(), file.path),
+                ..file
+            };
             files.extend(inside.into_iter().map(named));
         } else {
-            let bytes = read_file(path, update_history::MAX_BYTES as u64).map_err(|finding| anyhow!("{finding}"))?;
-            files.push(SourceFile { path: path.display().to_string(), bytes: bytes.into() });
+            let bytes = read_file(path, update_history::MAX_BYTES as u64)
+                .map_err(|finding| anyhow!("{finding}"))?;
+            files.push(SourceFile {
+                path: path.display().to_string(),
+                bytes: bytes.into(),
+            });
         }
         if files.len() > MAX_FILES {
             bail!("there are more than {MAX_FILES} files; name fewer");
@@ -196,13 +247,22 @@ fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<SourceFile>> {
 }
 
 fn is_history(path: &str) -> bool {
-    [".yaml", ".yml", ".json", "/"].iter().any(|end| path.ends_with(end))
+    [".yaml", ".yml", ".json", "/"]
+        .iter()
+        .any(|end| path.ends_with(end))
 }
 
 fn shown(findings: &[Finding]) -> String {
-    let mut text: String = findings.iter().take(MAX_SHOWN).map(|finding| format!("{finding}\n")).collect();
+    let mut text: String = findings
+        .iter()
+        .take(MAX_SHOWN)
+        .map(|finding| format!("{finding}\n"))
+        .collect();
     if findings.len() > MAX_SHOWN {
-        text.push_str(&format!("and {} more like these\n", findings.len() - MAX_SHOWN));
+        text.push_str(&format!(
+            "and {} more like these\n",
+            findings.len() - MAX_SHOWN
+        ));
     }
     text
 }
@@ -213,10 +273,15 @@ fn with_findings(mut answer: serde_json::Value, findings: &[Finding]) -> serde_j
 }
 
 fn max_unavailable(text: &str) -> Result<MaxUnavailable, String> {
-    MaxUnavailable::read(text).ok_or_else(|| "write a number from 1 on, or a share from 1% to 100%".to_owned())
+    MaxUnavailable::read(text)
+        .ok_or_else(|| "write a number from 1 on, or a share from 1% to 100%".to_owned())
 }
 
 fn all(findings: &[Finding]) -> anyhow::Error {
-    let lines: Vec<String> = findings.iter().take(MAX_SHOWN).map(ToString::to_string).collect();
+    let lines: Vec<String> = findings
+        .iter()
+        .take(MAX_SHOWN)
+        .map(ToString::to_string)
+        .collect();
     anyhow!("{}", lines.join("\n"))
 }

@@ -21,7 +21,10 @@ const CLUSTER: &str = include_str!("../../examples/cluster/objects.yaml");
 const RELEASES: &str = include_str!("../../examples/releases.json");
 const GRAPH_DATA: [(&str, &str); 5] = [
     ("version", include_str!("../../examples/graph-data/version")),
-    ("channels/4.20.yaml", include_str!("../../examples/graph-data/channels/4.20.yaml")),
+    (
+        "channels/4.20.yaml",
+        include_str!("../../examples/graph-data/channels/4.20.yaml"),
+    ),
     (
         "blocked-edges/4.20.2-etcd-data-loss.yaml",
         include_str!("../../examples/graph-data/blocked-edges/4.20.2-etcd-data-loss.yaml"),
@@ -48,22 +51,34 @@ pub(crate) fn graph_data(now: Timestamp) -> Result<Vec<SourceFile>, Finding> {
 
 /// The example's fleet policy.
 pub(crate) fn fleet_policy() -> SourceFile {
-    SourceFile { path: "organisation.yaml".to_owned(), bytes: FLEET_POLICY.as_bytes().into() }
+    SourceFile {
+        path: "organisation.yaml".to_owned(),
+        bytes: FLEET_POLICY.as_bytes().into(),
+    }
 }
 
 /// The example's clusters.
 pub(crate) fn clusters() -> SourceFile {
-    SourceFile { path: "clusters.json".to_owned(), bytes: CLUSTERS.as_bytes().into() }
+    SourceFile {
+        path: "clusters.json".to_owned(),
+        bytes: CLUSTERS.as_bytes().into(),
+    }
 }
 
 /// The example's objects of one cluster.
 pub(crate) fn cluster() -> Vec<SourceFile> {
-    vec![SourceFile { path: "objects.yaml".to_owned(), bytes: CLUSTER.as_bytes().into() }]
+    vec![SourceFile {
+        path: "objects.yaml".to_owned(),
+        bytes: CLUSTER.as_bytes().into(),
+    }]
 }
 
 /// The example's releases.
 pub(crate) fn releases() -> SourceFile {
-    SourceFile { path: "releases.json".to_owned(), bytes: RELEASES.as_bytes().into() }
+    SourceFile {
+        path: "releases.json".to_owned(),
+        bytes: RELEASES.as_bytes().into(),
+    }
 }
 
 /// Fills in `{day-1}` and its like.
@@ -71,7 +86,9 @@ fn dated(text: &str, today: Date) -> String {
     let mut parts = text.split("{day");
     let mut dated = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        let (days, rest) = part.split_once('}').expect("the example's dates are closed");
+        let (days, rest) = part
+            .split_once('}')
+            .expect("the example's dates are closed");
         let days: i64 = days.parse().expect("the example's dates are whole days");
         dated.push_str(&today.saturating_add(days.days()).to_string());
         dated.push_str(rest);
@@ -81,19 +98,32 @@ fn dated(text: &str, today: Date) -> String {
 
 /// Writes the example to a directory.
 pub(crate) fn write(directory: &Path, now: Timestamp) -> anyhow::Result<()> {
-    if directory.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
-        bail!("{} is not empty; name a directory that does not exist yet", directory.display());
+    if directory
+        .read_dir()
+        .is_ok_and(|mut entries| entries.next().is_some())
+    {
+        bail!(
+            "{} is not empty; name a directory that does not exist yet",
+            directory.display()
+        );
     }
-    let fleet = SourceFile { path: "fleet/organisation.yaml".to_owned(), ..fleet_policy() };
+    let fleet = SourceFile {
+        path: "fleet/organisation.yaml".to_owned(),
+        ..fleet_policy()
+    };
     let others = [releases(), fleet, clusters()].into_iter();
     let graph_data = graph_data(now).map_err(|finding| anyhow::anyhow!("{finding}"))?;
-    let graph_data =
-        graph_data.into_iter().map(|file| SourceFile { path: format!("graph-data/{}", file.path), ..file });
+    let graph_data = graph_data.into_iter().map(|file| SourceFile {
+        path: format!("graph-data/{}", file.path),
+        ..file
+    });
     for file in others.chain(graph_data) {
         let path = directory.join(&file.path);
         let folder = path.parent().expect("below the directory");
-        fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
-        fs::write(&path, &file.bytes).with_context(|| format!("{} cannot be written", path.display()))?;
+        fs::create_dir_all(folder)
+            .with_context(|| format!("{} cannot be made", folder.display()))?;
+        fs::write(&path, &file.bytes)
+            .with_context(|| format!("{} cannot be written", path.display()))?;
     }
     let shown = directory.display();
     cli::print(&format!(
@@ -130,7 +160,14 @@ fn rollout_examples(graph: &Graph, now: Timestamp) -> (String, String) {
             channel: ChannelName::new("stable-4.20").expect("a valid name"),
             arch: Arch::default(),
         };
-        let view = recommend(&Policy::graph(), &Situation { graph, cluster: &cluster, now });
+        let view = recommend(
+            &Policy::graph(),
+            &Situation {
+                graph,
+                cluster: &cluster,
+                now,
+            },
+        );
         view.offered().any(|(edge, _)| {
             let version = |id| graph.release(id).version.to_string();
             (version(edge.from), version(edge.to)) == ("4.20.3".to_owned(), "4.20.4".to_owned())
@@ -150,11 +187,16 @@ mod tests {
 
     #[test]
     fn the_example_is_without_findings_and_always_in_the_middle_of_a_rollout() {
-        for now in ["2026-11-15T00:00Z", "2026-11-15T23:59:59Z", "2028-02-29T12:00Z"] {
+        for now in [
+            "2026-11-15T00:00Z",
+            "2026-11-15T23:59:59Z",
+            "2028-02-29T12:00Z",
+        ] {
             let now: Timestamp = now.parse().unwrap();
             let (data, warnings) = format::read(&graph_data(now).unwrap()).unwrap();
             assert_eq!(warnings, []);
-            let (releases, warnings) = releases_format::read(&Place::file("r"), &releases().bytes).unwrap();
+            let (releases, warnings) =
+                releases_format::read(&Place::file("r"), &releases().bytes).unwrap();
             assert_eq!(warnings, []);
             let (graph, warnings) = Graph::build(data, releases);
             assert_eq!(warnings, []);
@@ -166,11 +208,19 @@ mod tests {
     #[test]
     fn what_is_written_can_be_read_and_nothing_is_overwritten() {
         let folder = tempfile::tempdir().unwrap();
-        write(&folder.path().join("demo"), "2026-11-15T00:00Z".parse().unwrap()).unwrap();
-        let text = fs::read_to_string(folder.path().join("demo/graph-data/channels/4.20.yaml")).unwrap();
+        write(
+            &folder.path().join("demo"),
+            "2026-11-15T00:00Z".parse().unwrap(),
+        )
+        .unwrap();
+        let text =
+            fs::read_to_string(folder.path().join("demo/graph-data/channels/4.20.yaml")).unwrap();
         assert!(text.contains("start: 2026-11-14T00:00Z") && !text.contains('{'));
         assert!(
-            write(&folder.path().join("demo"), Timestamp::UNIX_EPOCH).unwrap_err().to_string().contains("is not empty")
+            write(&folder.path().join("demo"), Timestamp::UNIX_EPOCH)
+                .unwrap_err()
+                .to_string()
+                .contains("is not empty")
         );
     }
 }

@@ -8,7 +8,9 @@ use clap::Args;
 use jiff::Timestamp;
 use serde_json::Value;
 use towpath_core::decide::explain as explained;
-use towpath_core::domain::{Arch, ChannelName, Cluster, ClusterId, Fact, Platform, Situation, Version};
+use towpath_core::domain::{
+    Arch, ChannelName, Cluster, ClusterId, Fact, Platform, Situation, Version,
+};
 use towpath_formats::explain::{Told, json, text};
 use towpath_formats::graph_data::parse_time;
 
@@ -44,13 +46,28 @@ pub(crate) struct ExplainArgs {
     #[arg(long, env = "TOWPATH_SERVER", value_name = "URL", conflicts_with_all = ["graph_data", "releases"])]
     server: Option<String>,
     /// A file with the token for that service; a service that keeps its fleet to itself wants one for --id.
-    #[arg(long, env = "TOWPATH_TOKEN_FILE", value_name = "FILE", requires = "server")]
+    #[arg(
+        long,
+        env = "TOWPATH_TOKEN_FILE",
+        value_name = "FILE",
+        requires = "server"
+    )]
     token_file: Option<PathBuf>,
     /// Look at this graph data. [default: the built-in example]
-    #[arg(long, env = "TOWPATH_GRAPH_DATA", value_name = "DIR", requires = "releases")]
+    #[arg(
+        long,
+        env = "TOWPATH_GRAPH_DATA",
+        value_name = "DIR",
+        requires = "releases"
+    )]
     graph_data: Option<PathBuf>,
     /// The releases behind the graph data.
-    #[arg(long, env = "TOWPATH_RELEASES", value_name = "FILE", requires = "graph_data")]
+    #[arg(
+        long,
+        env = "TOWPATH_RELEASES",
+        value_name = "FILE",
+        requires = "graph_data"
+    )]
     releases: Option<PathBuf>,
     /// How to answer.
     #[arg(long, value_enum, default_value_t = Output::Text)]
@@ -60,60 +77,97 @@ pub(crate) struct ExplainArgs {
 /// Explains, from files or from a service.
 pub(crate) fn explain(args: ExplainArgs) -> anyhow::Result<ExitCode> {
     let cluster = args.cluster()?;
-    let now = args.now.as_deref().map(|text| parse_time(text).map_err(|problem| anyhow::anyhow!("--now: {problem}")));
+    let now = args
+        .now
+        .as_deref()
+        .map(|text| parse_time(text).map_err(|problem| anyhow::anyhow!("--now: {problem}")));
     let now = now.transpose()?;
     let is_offered = match &args.server {
         Some(server) => args.ask(server, now)?,
         None => args.look(&cluster, now.unwrap_or_else(Timestamp::now))?,
     };
-    Ok(if args.to.is_some() && !is_offered { ExitCode::from(1) } else { ExitCode::SUCCESS })
+    Ok(if args.to.is_some() && !is_offered {
+        ExitCode::from(1)
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
 impl ExplainArgs {
     fn cluster(&self) -> anyhow::Result<Cluster> {
-        let id = self.id.as_deref().map(|id| ClusterId::new(id).with_context(|| format!("--id {id:?} is not an id")));
+        let id = self
+            .id
+            .as_deref()
+            .map(|id| ClusterId::new(id).with_context(|| format!("--id {id:?} is not an id")));
         let platform = self.platform.as_deref().map(|name| {
-            Platform::new(name).with_context(|| format!("--platform {name:?} is not the name of a platform"))
+            Platform::new(name)
+                .with_context(|| format!("--platform {name:?} is not the name of a platform"))
         });
         let channel = ChannelName::new(&self.channel);
         Ok(Cluster {
             id: Fact::from(id.transpose()?),
             platform: Fact::from(platform.transpose()?),
-            channel: channel.with_context(|| format!("--channel {:?} cannot be a channel's name", self.channel))?,
+            channel: channel.with_context(|| {
+                format!("--channel {:?} cannot be a channel's name", self.channel)
+            })?,
             arch: Arch::new(&*self.arch),
         })
     }
 
     /// Looks at files, and says whether anything is offered.
     fn look(&self, cluster: &Cluster, now: Timestamp) -> anyhow::Result<bool> {
-        let source = self.graph_data.clone().map_or(Source::Example, Source::Directory);
+        let source = self
+            .graph_data
+            .clone()
+            .map_or(Source::Example, Source::Directory);
         let graph = inputs::graph(&source, inputs::releases(self.releases.as_deref())?, now)?;
-        let at = Situation { graph: &graph, cluster, now };
+        let at = Situation {
+            graph: &graph,
+            cluster,
+            now,
+        };
         let explanation = explained(&at, &self.from, self.to.as_ref(), None);
-        let told = Told { at: &at, from: &self.from, explanation: &explanation };
+        let told = Told {
+            at: &at,
+            from: &self.from,
+            explanation: &explanation,
+        };
         match self.output {
             Output::Text => print(&text(&told))?,
             Output::Json => print(&format!("{:#}\n", json(&told)))?,
         }
-        Ok(explanation.candidates.iter().any(|candidate| candidate.verdict.is_offered()))
+        Ok(explanation
+            .candidates
+            .iter()
+            .any(|candidate| candidate.verdict.is_offered()))
     }
 
     /// Asks a service, and says whether anything is offered.
     fn ask(&self, server: &str, now: Option<Timestamp>) -> anyhow::Result<bool> {
-        let server = Server { url: server, token_file: self.token_file.as_deref() };
+        let server = Server {
+            url: server,
+            token_file: self.token_file.as_deref(),
+        };
         let get = |form: &str| server.ask(&self.target(now, form));
-        let facts: Value = serde_json::from_str(&get("json")?).context("the service's answer is not JSON")?;
+        let facts: Value =
+            serde_json::from_str(&get("json")?).context("the service's answer is not JSON")?;
         match self.output {
             Output::Text => print(&get("text")?)?,
             Output::Json => print(&format!("{facts:#}\n"))?,
         }
-        let candidates = facts["candidates"].as_array().context("the service's answer has no candidates")?;
-        Ok(candidates.iter().any(|candidate| candidate["offered"] == true))
+        let candidates = facts["candidates"]
+            .as_array()
+            .context("the service's answer has no candidates")?;
+        Ok(candidates
+            .iter()
+            .any(|candidate| candidate["offered"] == true))
     }
 
     fn target(&self, now: Option<Timestamp>, form: &str) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
-        query.append_pair("channel", &self.channel).append_pair("from", &self.from.to_string());
+        query
+            .append_pair("channel", &self.channel)
+            .append_pair("from", &self.from.to_string());
         let optional = [
             ("to", self.to.as_ref().map(ToString::to_string)),
             ("id", self.id.clone()),

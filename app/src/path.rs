@@ -69,7 +69,12 @@ pub(crate) struct PathArgs {
     #[arg(long, env = "TOWPATH_SERVER", value_name = "URL", conflicts_with_all = ["graph_data", "releases", "graph", "shape", "parameters"])]
     server: Option<String>,
     /// A file with the token for that service; a service that keeps its fleet to itself wants one for --id.
-    #[arg(long, env = "TOWPATH_TOKEN_FILE", value_name = "FILE", requires = "server")]
+    #[arg(
+        long,
+        env = "TOWPATH_TOKEN_FILE",
+        value_name = "FILE",
+        requires = "server"
+    )]
     token_file: Option<PathBuf>,
     #[command(flatten)]
     graph: GraphArgs,
@@ -91,7 +96,10 @@ struct Ends {
 
 /// Plans, from files or with a service. Exit 0: there is a way, and nothing stands in it on the cluster.
 pub(crate) fn path(args: &PathArgs) -> anyhow::Result<ExitCode> {
-    let now = args.now.as_deref().map(|text| parse_time(text).map_err(|problem| anyhow!("--now: {problem}")));
+    let now = args
+        .now
+        .as_deref()
+        .map(|text| parse_time(text).map_err(|problem| anyhow!("--now: {problem}")));
     let given = now.transpose()?;
     let now = given.unwrap_or_else(Timestamp::now);
     let ends = args.ends(now)?;
@@ -99,15 +107,26 @@ pub(crate) fn path(args: &PathArgs) -> anyhow::Result<ExitCode> {
         Some(server) => args.ask(server, &ends, given)?,
         None => args.look(&ends, now)?,
     };
-    Ok(if is_yes { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(if is_yes {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(1)
+    })
 }
 
 impl PathArgs {
     fn ends(&self, now: Timestamp) -> anyhow::Result<Ends> {
-        let cluster = self.cluster.as_deref().map(|directory| objects(Some(directory), now)).transpose()?;
-        let runs = cluster.as_ref().and_then(|cluster| cluster.facts.heads_for());
+        let cluster = self
+            .cluster
+            .as_deref()
+            .map(|directory| objects(Some(directory), now))
+            .transpose()?;
+        let runs = cluster
+            .as_ref()
+            .and_then(|cluster| cluster.facts.heads_for());
         let version = |text: &str| -> anyhow::Result<Version> {
-            text.parse().map_err(|problem| anyhow!("{text:?} is no release that a cluster runs: {problem}"))
+            text.parse()
+                .map_err(|problem| anyhow!("{text:?} is no release that a cluster runs: {problem}"))
         };
         let (from, to) = match (self.ends.as_slice(), runs) {
             ([from, to], None) => (version(from)?, to),
@@ -118,17 +137,24 @@ impl PathArgs {
                 ),
             },
             ([to], Some(runs)) => (runs.clone(), to),
-            _ => bail!("name the release that the cluster runs, and where to; or give its ClusterVersion in --cluster"),
+            _ => bail!(
+                "name the release that the cluster runs, and where to; or give its ClusterVersion in --cluster"
+            ),
         };
-        Ok(Ends { from, to: goal(to).map_err(|remedy| anyhow!("{to:?} is no release to go to; {remedy}"))?, cluster })
+        Ok(Ends {
+            from,
+            to: goal(to).map_err(|remedy| anyhow!("{to:?} is no release to go to; {remedy}"))?,
+            cluster,
+        })
     }
 
     /// Looks at files, and says whether there is a way that is free.
     fn look(&self, ends: &Ends, now: Timestamp) -> anyhow::Result<bool> {
         let graph = self.graph.graph(now)?;
-        let PathRequest { mut request, .. } =
-            format::read(&self.query(ends, None, None), now).map_err(|bad| anyhow!("{}", bad.value()))?;
-        let all_of_the_files = self.via.is_none() && self.channel.is_none() && self.graph.is_of_channels();
+        let PathRequest { mut request, .. } = format::read(&self.query(ends, None, None), now)
+            .map_err(|bad| anyhow!("{}", bad.value()))?;
+        let all_of_the_files =
+            self.via.is_none() && self.channel.is_none() && self.graph.is_of_channels();
         if all_of_the_files {
             request.via = graph.channels().keys().cloned().collect();
         }
@@ -138,8 +164,18 @@ impl PathArgs {
             (Some(cluster), Ok(found)) => judged(&graph, cluster, found, pace.max_skew)?,
             _ => Vec::new(),
         };
-        let cluster = ends.cluster.as_ref().map(|objects| ToldCluster { objects, judged: &judged });
-        let told = Told { graph: &graph, request: &request, answer: &answer, pace: &pace, shape, cluster };
+        let cluster = ends.cluster.as_ref().map(|objects| ToldCluster {
+            objects,
+            judged: &judged,
+        });
+        let told = Told {
+            graph: &graph,
+            request: &request,
+            answer: &answer,
+            pace: &pace,
+            shape,
+            cluster,
+        };
         match self.output {
             Output::Text => print(&text(&told))?,
             Output::Json => print(&format!("{:#}\n", json(&told)))?,
@@ -150,32 +186,64 @@ impl PathArgs {
     /// What the cluster looks like: as it was told, else as its objects say.
     fn pace(&self, ends: &Ends) -> anyhow::Result<(Pace, ShapeIs)> {
         let told = self.shape.told()?;
-        let known = told.or_else(|| ends.cluster.as_ref().and_then(|cluster| cluster.shape.clone()));
-        let is = if known.is_some() { ShapeIs::Given } else { ShapeIs::Assumed };
+        let known = told.or_else(|| {
+            ends.cluster
+                .as_ref()
+                .and_then(|cluster| cluster.shape.clone())
+        });
+        let is = if known.is_some() {
+            ShapeIs::Given
+        } else {
+            ShapeIs::Assumed
+        };
         let usual = Pace::usual();
         let shape = known.unwrap_or(usual.shape);
-        Ok((Pace { shape, parameters: self.shape.parameters()?, max_skew: max_skew(self.max_skew) }, is))
+        Ok((
+            Pace {
+                shape,
+                parameters: self.shape.parameters()?,
+                max_skew: max_skew(self.max_skew),
+            },
+            is,
+        ))
     }
 
     /// The architecture that was told; else that of the cluster's nodes.
     fn arch(&self, ends: &Ends) -> String {
-        let own = ends.cluster.as_ref().and_then(|cluster| match &cluster.arch {
-            Fact::Known(arch) => Some(arch.to_string()),
-            Fact::Unknown => None,
-        });
-        self.arch.clone().or(own).unwrap_or_else(|| Arch::DEFAULT.to_owned())
+        let own = ends
+            .cluster
+            .as_ref()
+            .and_then(|cluster| match &cluster.arch {
+                Fact::Known(arch) => Some(arch.to_string()),
+                Fact::Unknown => None,
+            });
+        self.arch
+            .clone()
+            .or(own)
+            .unwrap_or_else(|| Arch::DEFAULT.to_owned())
     }
 
     /// Asks a service, and says whether there is a way.
     fn ask(&self, server: &str, ends: &Ends, now: Option<Timestamp>) -> anyhow::Result<bool> {
-        let server = Server { url: server, token_file: self.token_file.as_deref() };
-        let get = |form: &str| server.ask(&format!("/api/v1/path?{}", self.query(ends, now, Some(form))));
-        let facts: Value = serde_json::from_str(&get("json")?).context("the service's answer is not JSON")?;
+        let server = Server {
+            url: server,
+            token_file: self.token_file.as_deref(),
+        };
+        let get = |form: &str| {
+            server.ask(&format!(
+                "/api/v1/path?{}",
+                self.query(ends, now, Some(form))
+            ))
+        };
+        let facts: Value =
+            serde_json::from_str(&get("json")?).context("the service's answer is not JSON")?;
         match self.output {
             Output::Text => print(&get("text")?)?,
             Output::Json => print(&format!("{facts:#}\n"))?,
         }
-        facts["found"].as_bool().context("the service's answer does not say whether it found a way")
+        facts["found"]
+            .as_bool()
+            .context("the service's answer does not say whether it found a way")
     }
 
     /// The question, as a service reads it; files are asked in the same words.
@@ -184,7 +252,13 @@ impl PathArgs {
             Fact::Known(id) => Some(id.to_string()),
             Fact::Unknown => None,
         });
-        let via = |via: &Via| via.0.iter().map(ChannelName::as_str).collect::<Vec<_>>().join(",");
+        let via = |via: &Via| {
+            via.0
+                .iter()
+                .map(ChannelName::as_str)
+                .collect::<Vec<_>>()
+                .join(",")
+        };
         let mut query = form_urlencoded::Serializer::new(String::new());
         let given = [
             ("from", Some(ends.from.to_string())),
@@ -210,19 +284,34 @@ impl PathArgs {
 }
 
 /// What stands in the way on the cluster, for each of the ways.
-fn judged(graph: &Graph, cluster: &ClusterObjects, found: &Found, max_skew: MaxSkew) -> anyhow::Result<Vec<Readiness>> {
+fn judged(
+    graph: &Graph,
+    cluster: &ClusterObjects,
+    found: &Found,
+    max_skew: MaxSkew,
+) -> anyhow::Result<Vec<Readiness>> {
     let version = |id| graph.release(id).version.clone();
     let judge = |plan: &Plan| {
-        let stops = plan.hops.iter().map(|hop| Stop::Release(version(hop.to))).collect();
+        let stops = plan
+            .hops
+            .iter()
+            .map(|hop| Stop::Release(version(hop.to)))
+            .collect();
         let way = Way::new(version(plan.from), stops)?;
         Ok(ready(&way, &cluster.facts, max_skew))
     };
-    found.plans.iter().filter(|plan| !plan.hops.is_empty()).map(judge).collect()
+    found
+        .plans
+        .iter()
+        .filter(|plan| !plan.hops.is_empty())
+        .map(judge)
+        .collect()
 }
 
 /// Reads where to go.
 pub(crate) fn goal(text: &str) -> Result<Goal, String> {
-    Goal::read(text).ok_or_else(|| "give a release (4.20.5), a minor version (4.20) or newest".to_owned())
+    Goal::read(text)
+        .ok_or_else(|| "give a release (4.20.5), a minor version (4.20) or newest".to_owned())
 }
 
 /// Reads which channels to go through.

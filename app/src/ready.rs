@@ -46,12 +46,17 @@ pub(crate) struct ReadyArgs {
 }
 
 fn stop(text: &str) -> Result<Stop, String> {
-    Stop::parse(text).ok_or_else(|| format!("{text:?} is neither a release (4.10.67) nor a minor version (4.10)"))
+    Stop::parse(text).ok_or_else(|| {
+        format!("{text:?} is neither a release (4.10.67) nor a minor version (4.10)")
+    })
 }
 
 /// Judges a cluster by its objects.
 pub(crate) fn ready(args: ReadyArgs) -> anyhow::Result<ExitCode> {
-    let now = args.now.as_deref().map(|text| parse_time(text).map_err(|problem| anyhow!("--now: {problem}")));
+    let now = args
+        .now
+        .as_deref()
+        .map(|text| parse_time(text).map_err(|problem| anyhow!("--now: {problem}")));
     let now = now.transpose()?.unwrap_or_else(Timestamp::now);
     let (cluster, warnings) = read(args.directory.as_deref(), now)?;
     let from = cluster.facts.heads_for().cloned().context(
@@ -59,7 +64,12 @@ pub(crate) fn ready(args: ReadyArgs) -> anyhow::Result<ExitCode> {
     )?;
     let way = args.way(from)?;
     let readiness = judged(&way, &cluster.facts, max_skew(args.max_skew));
-    let told = ToldReady { cluster: &cluster, way: &way, now, readiness: &readiness };
+    let told = ToldReady {
+        cluster: &cluster,
+        way: &way,
+        now,
+        readiness: &readiness,
+    };
     match args.output {
         Output::Text => print(&(findings::text(&warnings, Shown::All) + &text(&told)))?,
         Output::Json => {
@@ -67,7 +77,11 @@ pub(crate) fn ready(args: ReadyArgs) -> anyhow::Result<ExitCode> {
             print(&format!("{:#}\n", json(&told)))?;
         }
     }
-    Ok(if readiness.is_ready() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(if readiness.is_ready() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(1)
+    })
 }
 
 /// A cluster by its objects, or the example's. What is odd about them is told on the side.
@@ -82,12 +96,14 @@ pub(crate) fn max_skew(given: Option<u8>) -> MaxSkew {
     given.map_or(MaxSkew::OpenShift, MaxSkew::Same)
 }
 
-fn read(directory: Option<&Path>, now: Timestamp) -> anyhow::Result<(ClusterObjects, Vec<Finding>)> {
+fn read(
+    directory: Option<&Path>,
+    now: Timestamp,
+) -> anyhow::Result<(ClusterObjects, Vec<Finding>)> {
     let files = match directory {
         None => example::cluster(),
-        Some(directory) => {
-            read_directory(directory, cluster_objects::is_part).map_err(|finding| anyhow!("{finding}"))?
-        }
+        Some(directory) => read_directory(directory, cluster_objects::is_part)
+            .map_err(|finding| anyhow!("{finding}"))?,
     };
     cluster_objects::read(&files, now).map_err(|findings| {
         let shown = findings::text(&findings, Shown::FirstOfEachCode(SHOWN_OF_EACH_CODE));
@@ -99,8 +115,11 @@ impl ReadyArgs {
     fn way(&self, from: Version) -> anyhow::Result<Way> {
         match (&self.to, self.path.as_slice()) {
             (None, []) => Ok(Way::to_next_minor(from)),
-            (Some(to), _) => Way::through_every_minor(from, to.clone()).map_err(|problem| anyhow!("--to: {problem}")),
-            (None, stops) => Way::new(from, stops.to_vec()).map_err(|problem| anyhow!("--path: {problem}")),
+            (Some(to), _) => Way::through_every_minor(from, to.clone())
+                .map_err(|problem| anyhow!("--to: {problem}")),
+            (None, stops) => {
+                Way::new(from, stops.to_vec()).map_err(|problem| anyhow!("--path: {problem}"))
+            }
         }
     }
 }

@@ -26,7 +26,11 @@ pub(crate) fn tell_of_open_file(file: &Path) {
 
 /// What there is to say about a file with a secret in it. Nothing about one that cannot be looked at: reading it will say more.
 fn warning(file: &Path) -> Option<String> {
-    let mode = fs::metadata(file).ok().filter(fs::Metadata::is_file)?.permissions().mode();
+    let mode = fs::metadata(file)
+        .ok()
+        .filter(fs::Metadata::is_file)?
+        .permissions()
+        .mode();
     if mode & OTHERS == 0 || is_from_kubelet(file) {
         return None;
     }
@@ -38,11 +42,18 @@ fn warning(file: &Path) -> Option<String> {
 
 /// The kubelet shows a volume's files through a link `..data` to a directory such as `..2026_11_16_20_00_00.123`.
 fn is_from_kubelet(file: &Path) -> bool {
-    let Ok(real) = file.canonicalize() else { return false };
-    let is_dated = |component: Component<'_>| {
-        component.as_os_str().to_str().is_some_and(|name| name.len() > 2 && name.starts_with("..2"))
+    let Ok(real) = file.canonicalize() else {
+        return false;
     };
-    real.parent().and_then(|folder| folder.components().next_back()).is_some_and(is_dated)
+    let is_dated = |component: Component<'_>| {
+        component
+            .as_os_str()
+            .to_str()
+            .is_some_and(|name| name.len() > 2 && name.starts_with("..2"))
+    };
+    real.parent()
+        .and_then(|folder| folder.components().next_back())
+        .is_some_and(is_dated)
 }
 
 #[cfg(test)]
@@ -60,12 +71,19 @@ mod tests {
     #[test]
     fn what_others_can_read_is_told_with_the_remedy() {
         let folder = tempfile::tempdir().unwrap();
-        for (mode, is_told) in
-            [(0o600, false), (0o400, false), (0o640, false), (0o440, false), (0o644, true), (0o602, true)]
-        {
+        for (mode, is_told) in [
+            (0o600, false),
+            (0o400, false),
+            (0o640, false),
+            (0o440, false),
+            (0o644, true),
+            (0o602, true),
+        ] {
             let warning = warning(&file(folder.path(), "key", mode));
             assert_eq!(warning.is_some(), is_told, "{mode:o}");
-            assert!(warning.is_none_or(|said| said.contains("chmod 600") && !said.contains("secret\n")));
+            assert!(
+                warning.is_none_or(|said| said.contains("chmod 600") && !said.contains("secret\n"))
+            );
         }
         assert_eq!(warning(&folder.path().join("none")), None);
     }

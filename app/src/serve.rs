@@ -18,8 +18,10 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// Serves until told to stop.
 pub(crate) fn run(mut settings: Settings) -> anyhow::Result<()> {
     let lowered = fit_into_descriptors(&mut settings)?;
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("the runtime cannot be started")?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("the runtime cannot be started")?;
     run_on(runtime, async {
         outlive_file_size_limit()?;
         serve(settings, lowered).await
@@ -38,17 +40,27 @@ async fn serve(settings: Settings, lowered: Option<String>) -> anyhow::Result<()
     service.limit_reports(settings.reports_per_minute);
     secrets::warn_of_open_files(settings.secret_files());
     let server = Server::bind(settings.listen, service.clone(), settings.limits);
-    let server =
-        server.await.with_context(|| format!("cannot listen on {}; choose another with --listen", settings.listen))?;
+    let server = server.await.with_context(|| {
+        format!(
+            "cannot listen on {}; choose another with --listen",
+            settings.listen
+        )
+    })?;
     let server = server.admitting(settings.admission()?);
     let address = server.address()?;
     tracing::info!(%address, version = env!("CARGO_PKG_VERSION"), "listening");
 
-    lowered.iter().for_each(|lowered| tracing::warn!("{lowered}"));
+    lowered
+        .iter()
+        .for_each(|lowered| tracing::warn!("{lowered}"));
     let beside = |fleet| crate::fleet::run::beside(service.clone(), fleet, clock(&settings));
     let fleet = settings.fleet.clone().map(beside).transpose()?;
     let loaded = Arc::new(tokio::sync::Notify::new());
-    let wakers = Arc::new(sources::start(&settings.sources, service.clone(), loaded.clone())?);
+    let wakers = Arc::new(sources::start(
+        &settings.sources,
+        service.clone(),
+        loaded.clone(),
+    )?);
     let token_keys = |path: &std::path::Path| fleet::run::token_keys(path, settings.unbound_until);
     let keys = settings.token_keys.as_deref().map(token_keys).transpose()?;
     let woken_by_request = wakers.clone();
@@ -67,7 +79,10 @@ async fn serve(settings: Settings, lowered: Option<String>) -> anyhow::Result<()
         lowered.map_or(Ok(()), |lowered| cli::print(&format!("{lowered}\n\n")))?;
     }
     let (stop, at_once) = (signals(1)?, signals(2)?);
-    server.serve_until(stop, at_once).await.context("the server's threads cannot be started")?;
+    server
+        .serve_until(stop, at_once)
+        .await
+        .context("the server's threads cannot be started")?;
     if let Some(fleet) = fleet {
         fleet.stop().await;
     }
@@ -93,7 +108,10 @@ pub(crate) fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
 
 /// Waits for so many signals to stop.
 fn signals(count: usize) -> anyhow::Result<impl Future<Output = ()>> {
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let (mut terminate, mut interrupt) = (
+        signal(SignalKind::terminate())?,
+        signal(SignalKind::interrupt())?,
+    );
     Ok(async move {
         for _ in 0..count {
             tokio::select! {
@@ -107,7 +125,8 @@ fn signals(count: usize) -> anyhow::Result<impl Future<Output = ()>> {
 /// A write past the largest size that a file may have (`ulimit -f`) becomes an error like any other, instead of the end of the process.
 pub(crate) fn outlive_file_size_limit() -> anyhow::Result<()> {
     // The handler stays for as long as the process runs; whoever writes gets the error.
-    let _ = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw())).context("SIGXFSZ cannot be caught")?;
+    let _ = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))
+        .context("SIGXFSZ cannot be caught")?;
     Ok(())
 }
 
@@ -151,16 +170,25 @@ mod tests {
         let (never, end) = channel::<()>();
         let (stopped, has_stopped) = channel();
         std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().expect("a runtime");
+            let runtime = tokio::runtime::Builder::new_multi_thread()
+                .worker_threads(1)
+                .build()
+                .expect("a runtime");
             let service = async move {
                 let (begun, has_begun) = tokio::sync::oneshot::channel();
-                drop(tokio::task::spawn_blocking(move || begun.send(()).is_ok() && end.recv().is_ok()));
+                drop(tokio::task::spawn_blocking(move || {
+                    begun.send(()).is_ok() && end.recv().is_ok()
+                }));
                 has_begun.await.expect("the work has begun");
             };
             run_on(runtime, service);
             stopped.send(()).expect("somebody waits for that");
         });
-        assert_eq!(has_stopped.recv_timeout(Duration::from_secs(60)), Ok(()), "it waits for the work");
+        assert_eq!(
+            has_stopped.recv_timeout(Duration::from_secs(60)),
+            Ok(()),
+            "it waits for the work"
+        );
         drop(never);
     }
 }

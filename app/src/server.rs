@@ -25,7 +25,9 @@ impl Server<'_> {
     pub(crate) fn ask(&self, target: &str) -> anyhow::Result<String> {
         let url = format!("{}{target}", self.url.trim_end_matches('/'));
         let token = self.token_file.map(read_token).transpose()?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
         let fetched = runtime.block_on(fetch(&url, token.as_deref(), MAX_ANSWER_BYTES));
         let fetched = fetched.map_err(|finding| anyhow!("{finding}"))?;
         let text = String::from_utf8(fetched.body).context("the service's answer is not text")?;
@@ -37,18 +39,25 @@ impl Server<'_> {
                 (401, None) => "; give a token with --token-file",
                 _ => "",
             };
-            bail!("{url}: the service answered {}: {said}{remedy}", fetched.status);
+            bail!(
+                "{url}: the service answered {}: {said}{remedy}",
+                fetched.status
+            );
         }
         Ok(text)
     }
 }
 
 fn read_token(file: &Path) -> anyhow::Result<String> {
-    let bytes = read_file(file, 2 * token::MAX_CHARACTERS as u64).map_err(|finding| anyhow!("{finding}"))?;
+    let bytes = read_file(file, 2 * token::MAX_CHARACTERS as u64)
+        .map_err(|finding| anyhow!("{finding}"))?;
     tell_of_open_file(file);
     let text = String::from_utf8_lossy(&bytes);
     let text = token::bearer(&text).map_err(|problem| {
-        anyhow!("the token file {} {problem}; put a token of `towpath fleet token` there", file.display())
+        anyhow!(
+            "the token file {} {problem}; put a token of `towpath fleet token` there",
+            file.display()
+        )
     })?;
     Ok(text.to_owned())
 }

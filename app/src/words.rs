@@ -6,7 +6,9 @@ use jiff::tz::TimeZone;
 
 /// A time to the minute, as people read it.
 pub(crate) fn minute(at: Timestamp) -> String {
-    at.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d %H:%MZ").to_string()
+    at.to_zoned(TimeZone::UTC)
+        .strftime("%Y-%m-%d %H:%MZ")
+        .to_string()
 }
 
 /// A number with its noun.
@@ -19,5 +21,9 @@ pub(crate) fn count(number: usize, noun: &str) -> String {
 
 /// The table as text, with nothing at the ends of lines.
 pub(crate) fn shown(table: &Table) -> String {
-    table.to_string().lines().map(|line| format!("{}\n", line.trim_end())).collect()
+    table
+        .to_string()
+        .lines()
+        .map(|line| format!("{}\n", line.trim_end()))
+        .collect()
 }

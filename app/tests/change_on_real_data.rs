@@ -15,9 +15,18 @@ fn main() {
         Trial::test(name, move || test(&path)).with_ignored_flag(data.is_none())
     };
     let trials = vec![
-        trial("a_risk_fewer_and_a_release_more", a_risk_fewer_and_a_release_more),
-        trial("taking_the_release_away_again_is_refused", taking_the_release_away_again_is_refused),
-        trial("data_of_schema_1_has_no_windows", data_of_schema_1_has_no_windows),
+        trial(
+            "a_risk_fewer_and_a_release_more",
+            a_risk_fewer_and_a_release_more,
+        ),
+        trial(
+            "taking_the_release_away_again_is_refused",
+            taking_the_release_away_again_is_refused,
+        ),
+        trial(
+            "data_of_schema_1_has_no_windows",
+            data_of_schema_1_has_no_windows,
+        ),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
@@ -54,10 +63,18 @@ stable-4.20 (amd64)
 
 fn taking_the_release_away_again_is_refused(data: &Path) -> Result<(), Failed> {
     let before = before(data)?;
-    let (new, base) = (before.path().display().to_string(), data.join("graph-data").display().to_string());
+    let (new, base) = (
+        before.path().display().to_string(),
+        data.join("graph-data").display().to_string(),
+    );
     let (text, code) = run(data, &["graph", "lint", &new, "--base", &base])?;
-    let wanted = "4.20.33 is no longer in stable-4.20: 58 edges shown to 100.0 % of the fleet would go";
-    match (text.matches(wanted).count(), text.matches("of the fleet").count(), code) {
+    let wanted =
+        "4.20.33 is no longer in stable-4.20: 58 edges shown to 100.0 % of the fleet would go";
+    match (
+        text.matches(wanted).count(),
+        text.matches("of the fleet").count(),
+        code,
+    ) {
         (1, 1, Some(1)) => Ok(()),
         _ => Err(format!("exit {code:?}, {text}").into()),
     }
@@ -83,11 +100,17 @@ fn before(data: &Path) -> Result<tempfile::TempDir, Failed> {
         for entry in std::fs::read_dir(from)? {
             let entry = entry?;
             if entry.file_type()?.is_file() {
-                std::fs::copy(entry.path(), copy.path().join(folder).join(entry.file_name()))?;
+                std::fs::copy(
+                    entry.path(),
+                    copy.path().join(folder).join(entry.file_name()),
+                )?;
             }
         }
     }
-    std::fs::remove_file(copy.path().join("blocked-edges/4.18.10-KubeletStartFailingFromRestoreconTimeout.yaml"))?;
+    std::fs::remove_file(
+        copy.path()
+            .join("blocked-edges/4.18.10-KubeletStartFailingFromRestoreconTimeout.yaml"),
+    )?;
     let channel = copy.path().join("channels/stable-4.20.yaml");
     let text = std::fs::read_to_string(&channel)?;
     std::fs::write(&channel, text.replace("- 4.20.33\n", ""))?;
@@ -97,14 +120,25 @@ fn before(data: &Path) -> Result<tempfile::TempDir, Failed> {
 /// What a command prints at a fixed clock is what is expected.
 fn check(data: &Path, arguments: &[&str], expected: &str) -> Result<(), Failed> {
     let (text, code) = run(data, arguments)?;
-    if code == Some(0) && text == expected { Ok(()) } else { Err(format!("exit {code:?}\n{text}").into()) }
+    if code == Some(0) && text == expected {
+        Ok(())
+    } else {
+        Err(format!("exit {code:?}\n{text}").into())
+    }
 }
 
 /// Runs a command on the real releases: what it prints, and its exit code.
 fn run(data: &Path, arguments: &[&str]) -> Result<(String, Option<i32>), Failed> {
     let releases = data.join("releases-amd64.json");
     let mut command = Command::new(env!("CARGO_BIN_EXE_towpath"));
-    command.args(arguments).arg("--releases").arg(releases).args(["--now", "2026-08-21T12:00Z"]);
+    command
+        .args(arguments)
+        .arg("--releases")
+        .arg(releases)
+        .args(["--now", "2026-08-21T12:00Z"]);
     let done = command.output()?;
-    Ok((String::from_utf8(done.stdout)? + &String::from_utf8(done.stderr)?, done.status.code()))
+    Ok((
+        String::from_utf8(done.stdout)? + &String::from_utf8(done.stderr)?,
+        done.status.code(),
+    ))
 }

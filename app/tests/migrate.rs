@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use libtest_mimic::{Arguments, Failed, Trial};
 use towpath_core::decide::recommend;
-use towpath_core::domain::{Arch, ChannelName, Cluster, ClusterId, Graph, Platform, ReleaseName, Releases, Situation};
+use towpath_core::domain::{
+    Arch, ChannelName, Cluster, ClusterId, Graph, Platform, ReleaseName, Releases, Situation,
+};
 use towpath_core::finding::{Finding, Place};
 use towpath_core::rules::Policy;
 use towpath_formats::graph_data::migrate::{Migration, Stays, Wishes, migrate};
@@ -27,10 +29,22 @@ fn main() {
     };
     let mut trials = Vec::new();
     for file in ["releases-amd64.json", "releases-multiarch-2021-11-24.json"] {
-        trials.push(trial(format!("serves_the_same::{file}"), serves_the_same, file));
+        trials.push(trial(
+            format!("serves_the_same::{file}"),
+            serves_the_same,
+            file,
+        ));
     }
-    trials.push(trial("promoted_releases_join_channels".into(), promoted_releases_join, "releases-amd64.json"));
-    trials.push(trial("lints_clean_and_twice_the_same".into(), lints_clean, ""));
+    trials.push(trial(
+        "promoted_releases_join_channels".into(),
+        promoted_releases_join,
+        "releases-amd64.json",
+    ));
+    trials.push(trial(
+        "lints_clean_and_twice_the_same".into(),
+        lints_clean,
+        "",
+    ));
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
 
@@ -41,44 +55,62 @@ fn serves_the_same(data: &Path, file: &str) -> Result<(), Failed> {
     if migration.starts.from_history == 0 || migration.starts.set_back.entries == 0 {
         return Err("the history has no recent releases, so this test says little".into());
     }
-    let (before, after) = (graph(&old, releases(data, file)?)?, graph(&migration.files, releases(data, file)?)?);
+    let (before, after) = (
+        graph(&old, releases(data, file)?)?,
+        graph(&migration.files, releases(data, file)?)?,
+    );
     let mut compared = 0;
     for arch in before.arches() {
         for channel in before.channels().keys() {
             for cluster in clusters(channel, arch) {
                 for now in [NOW, AFTER] {
                     if served(&before, &cluster, now)? != served(&after, &cluster, now)? {
-                        return Err(format!("{channel} {arch} at {now}: not the same for {cluster:?}").into());
+                        return Err(format!(
+                            "{channel} {arch} at {now}: not the same for {cluster:?}"
+                        )
+                        .into());
                     }
                     compared += 1;
                 }
             }
         }
     }
-    if compared < 76 * 2 * 2 { Err(format!("only {compared} answers were compared").into()) } else { Ok(()) }
+    if compared < 76 * 2 * 2 {
+        Err(format!("only {compared} answers were compared").into())
+    } else {
+        Ok(())
+    }
 }
 
 /// What a person promotes joins the live channels; whoever is on fast sees no difference, and stable has it after the window.
 fn promoted_releases_join(data: &Path, file: &str) -> Result<(), Failed> {
     let old = files(data)?;
     let migration = migrated(&old, &wishes(&["4.18.52", "4.19.42", "4.20.34"]))?;
-    let joined =
-        migration.channels.iter().find(|file| file.path == "channels/4.20.yaml").ok_or("4.20 is not joined")?;
+    let joined = migration
+        .channels
+        .iter()
+        .find(|file| file.path == "channels/4.20.yaml")
+        .ok_or("4.20 is not joined")?;
     let names: Vec<&str> = joined.channels.iter().map(ChannelName::as_str).collect();
     if names != ["fast-4.20", "stable-4.20", "eus-4.20"] {
         return Err(format!("{names:?} share a file").into());
     }
     let graph = graph(&migration.files, releases(data, file)?)?;
     // What is promoted has entered these channels too, and says so; nothing else differs between them in the end.
-    let cluster = |channel: &str| ChannelName::new(channel).map(|name| Cluster::anonymous(name, Arch::default()));
+    let cluster = |channel: &str| {
+        ChannelName::new(channel).map(|name| Cluster::anonymous(name, Arch::default()))
+    };
     let [fast, stable] = ["fast-4.20", "stable-4.20"].map(cluster);
     let (fast, stable) = fast.zip(stable).ok_or("channels")?;
-    let same = |now: &str| Ok::<bool, Failed>(served(&graph, &fast, now)? == served(&graph, &stable, now)?);
+    let same = |now: &str| {
+        Ok::<bool, Failed>(served(&graph, &fast, now)? == served(&graph, &stable, now)?)
+    };
     match (same(NOW)?, same("2026-09-04T11:59Z")?, same(AFTER)?) {
         (false, false, true) => Ok(()),
-        other => {
-            Err(format!("stable equals fast {other:?} at the beginning, shortly before the end, at the end").into())
-        }
+        other => Err(format!(
+            "stable equals fast {other:?} at the beginning, shortly before the end, at the end"
+        )
+        .into()),
     }
 }
 
@@ -89,14 +121,25 @@ fn lints_clean(data: &Path, _: &str) -> Result<(), Failed> {
     if !warnings.is_empty() {
         return Err(all(&warnings));
     }
-    if let Some(finding) =
-        first.findings.iter().find(|finding| !["could-be-joined", "kept-apart", "feeder-left"].contains(&finding.code))
+    if let Some(finding) = first
+        .findings
+        .iter()
+        .find(|finding| !["could-be-joined", "kept-apart", "feeder-left"].contains(&finding.code))
     {
         return Err(format!("unexpected: {finding}").into());
     }
     let comments = |files: &[SourceFile]| -> usize {
-        let channels = files.iter().filter(|file| file.path.starts_with("channels/"));
-        channels.map(|file| file.bytes.split(|b| *b == b'\n').filter(|line| line.starts_with(b"# ")).count()).sum()
+        let channels = files
+            .iter()
+            .filter(|file| file.path.starts_with("channels/"));
+        channels
+            .map(|file| {
+                file.bytes
+                    .split(|b| *b == b'\n')
+                    .filter(|line| line.starts_with(b"# "))
+                    .count()
+            })
+            .sum()
     };
     let (before, after) = (comments(&old), comments(&first.files));
     if before == 0 || after < before {
@@ -109,19 +152,26 @@ fn lints_clean(data: &Path, _: &str) -> Result<(), Failed> {
 }
 
 fn files(data: &Path) -> Result<Vec<SourceFile>, Failed> {
-    towpath_sources::read_directory(&data.join("graph-data"), |_| true).map_err(|finding| finding.to_string().into())
+    towpath_sources::read_directory(&data.join("graph-data"), |_| true)
+        .map_err(|finding| finding.to_string().into())
 }
 
 fn releases(data: &Path, file: &str) -> Result<Releases, Failed> {
-    let (releases, _) = releases::read(&Place::file(file), &std::fs::read(data.join(file))?).map_err(|f| all(&f))?;
+    let (releases, _) = releases::read(&Place::file(file), &std::fs::read(data.join(file))?)
+        .map_err(|f| all(&f))?;
     Ok(releases)
 }
 
 fn wishes(promote: &[&str]) -> Wishes {
     Wishes {
-        rollouts: ["patch=P2D", "minor=P14D,exponential"].map(|rule| rule.parse().expect("a rule")).to_vec(),
+        rollouts: ["patch=P2D", "minor=P14D,exponential"]
+            .map(|rule| rule.parse().expect("a rule"))
+            .to_vec(),
         phased: vec!["stable".into(), "eus".into()],
-        promote: promote.iter().map(|name| ReleaseName::parse(name).expect("a release")).collect(),
+        promote: promote
+            .iter()
+            .map(|name| ReleaseName::parse(name).expect("a release"))
+            .collect(),
         now: NOW.parse().expect("a time"),
     }
 }
@@ -133,17 +183,31 @@ fn migrated(files: &[SourceFile], wishes: &Wishes) -> Result<Migration, Failed> 
 /// The data has no history. In this one, half of each list came years ago, and its last quarter in the last days; stable a day after fast.
 fn made_up_history(files: &[SourceFile]) -> Stays {
     let mut stays = Stays::default();
-    let days = [("2020-01-01", 2), ("2024-01-01", 4), ("2026-08-12", 1), ("2026-08-18", 1)];
+    let days = [
+        ("2020-01-01", 2),
+        ("2024-01-01", 4),
+        ("2026-08-12", 1),
+        ("2026-08-18", 1),
+    ];
     for (number, (day, parts)) in days.iter().enumerate() {
-        for (stream, hour) in [("candidate", 0), ("fast", 6), ("stable", 12), ("eus", 18), ("prerelease", 20)] {
-            let of_stream = |file: &&SourceFile| file.path.starts_with(&format!("channels/{stream}"));
+        for (stream, hour) in [
+            ("candidate", 0),
+            ("fast", 6),
+            ("stable", 12),
+            ("eus", 18),
+            ("prerelease", 20),
+        ] {
+            let of_stream =
+                |file: &&SourceFile| file.path.starts_with(&format!("channels/{stream}"));
             let texts: Vec<(&str, String)> = files
                 .iter()
                 .filter(of_stream)
                 .map(|file| {
                     let text = String::from_utf8_lossy(&file.bytes);
-                    let entries =
-                        text.lines().filter(|line| line.starts_with("- 4") || line.starts_with("- 5")).count();
+                    let entries = text
+                        .lines()
+                        .filter(|line| line.starts_with("- 4") || line.starts_with("- 5"))
+                        .count();
                     let kept = match number {
                         0 => entries / parts,
                         1 => entries * 3 / parts,
@@ -154,7 +218,12 @@ fn made_up_history(files: &[SourceFile]) -> Stays {
                 })
                 .collect();
             let at: Timestamp = format!("{day}T{hour:02}:00Z").parse().expect("a time");
-            stays.commit(at, texts.iter().map(|(path, text)| (*path, Some(text.as_bytes()))));
+            stays.commit(
+                at,
+                texts
+                    .iter()
+                    .map(|(path, text)| (*path, Some(text.as_bytes()))),
+            );
         }
     }
     stays
@@ -171,7 +240,11 @@ fn shortened(text: &str, releases: usize) -> String {
         }
     }
     // A list of nothing would be wrong; it stays as it is until it has something.
-    if releases == 0 { kept.replace("versions:\n", "versions: []\n") } else { kept }
+    if releases == 0 {
+        kept.replace("versions:\n", "versions: []\n")
+    } else {
+        kept
+    }
 }
 
 fn graph(files: &[SourceFile], releases: Releases) -> Result<Graph, Failed> {
@@ -192,10 +265,21 @@ fn clusters(channel: &ChannelName, arch: &Arch) -> [Cluster; 2] {
 
 fn served(graph: &Graph, cluster: &Cluster, now: &str) -> Result<String, Failed> {
     let now: Timestamp = now.parse()?;
-    let view = recommend(&Policy::graph(), &Situation { graph, cluster, now });
+    let view = recommend(
+        &Policy::graph(),
+        &Situation {
+            graph,
+            cluster,
+            now,
+        },
+    );
     Ok(cincinnati::write(graph, &view, now))
 }
 
 fn all(findings: &[Finding]) -> Failed {
-    findings.iter().map(|finding| format!("{finding}\n")).collect::<String>().into()
+    findings
+        .iter()
+        .map(|finding| format!("{finding}\n"))
+        .collect::<String>()
+        .into()
 }

@@ -25,12 +25,19 @@ fn main() {
     let data = std::env::var_os("TOWPATH_REAL_DATA").map(PathBuf::from);
     let trial = |name: &str, test: fn(&Path) -> Result<(), Failed>| {
         let path = data.clone().unwrap_or_default();
-        Trial::test(format!("mirror::{name}"), move || test(&path)).with_ignored_flag(data.is_none())
+        Trial::test(format!("mirror::{name}"), move || test(&path))
+            .with_ignored_flag(data.is_none())
     };
     let trials = vec![
         trial("eus_to_eus_from_4_12_28", eus_to_eus),
-        trial("two_eus_channels_do_not_lose_4_15", nothing_is_lost_between_channels),
-        trial("the_smallest_set_for_every_release_of_the_eus_channels", smallest_for_a_fleet),
+        trial(
+            "two_eus_channels_do_not_lose_4_15",
+            nothing_is_lost_between_channels,
+        ),
+        trial(
+            "the_smallest_set_for_every_release_of_the_eus_channels",
+            smallest_for_a_fleet,
+        ),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
@@ -38,10 +45,16 @@ fn main() {
 fn eus_to_eus(data: &Path) -> Result<(), Failed> {
     let found = asked(data, &["4.12.28", "4.14", "--via", "eus-4.14"])?;
     let versions = listed(&found);
-    let minors: Vec<&str> =
-        versions.iter().filter_map(|version| version.rsplit_once('.')).map(|(minor, _)| minor).collect();
+    let minors: Vec<&str> = versions
+        .iter()
+        .filter_map(|version| version.rsplit_once('.'))
+        .map(|(minor, _)| minor)
+        .collect();
     assert_eq!(minors.last(), Some(&"4.14"), "{versions:?}");
-    assert!(minors.contains(&"4.13") && versions.len() <= 4, "{versions:?}");
+    assert!(
+        minors.contains(&"4.13") && versions.len() <= 4,
+        "{versions:?}"
+    );
     every_hop_is_recommended(data, &found)
 }
 
@@ -50,7 +63,10 @@ fn nothing_is_lost_between_channels(data: &Path) -> Result<(), Failed> {
     let found = asked(data, &["4.12.0", "4.16", "--via", "eus-4.14,eus-4.16"])?;
     let versions = listed(&found);
     for minor in ["4.13.", "4.14.", "4.15.", "4.16."] {
-        assert!(versions.iter().any(|version| version.starts_with(minor)), "no {minor} in {versions:?}");
+        assert!(
+            versions.iter().any(|version| version.starts_with(minor)),
+            "no {minor} in {versions:?}"
+        );
     }
     every_hop_is_recommended(data, &found)
 }
@@ -58,26 +74,60 @@ fn nothing_is_lost_between_channels(data: &Path) -> Result<(), Failed> {
 /// Everybody on any release of three EUS channels, to each 4.16 in turn: always exact, never larger than the best ways together.
 fn smallest_for_a_fleet(data: &Path) -> Result<(), Failed> {
     let (graph, now) = (load(data)?, NOW.parse::<Timestamp>()?);
-    let channels: Vec<ChannelName> =
-        ["eus-4.12", "eus-4.14", "eus-4.16"].iter().filter_map(|name| ChannelName::new(name)).collect();
+    let channels: Vec<ChannelName> = ["eus-4.12", "eus-4.14", "eus-4.16"]
+        .iter()
+        .filter_map(|name| ChannelName::new(name))
+        .collect();
     let cluster = Cluster::anonymous(channels[0].clone(), Arch::default());
     let ways = Ways::of(&graph, &channels, &cluster, &RiskPolicy::Never, now);
     let is_target = |id: &&ReleaseId| graph.release(**id).version.minor() == 16;
     let (mut targets, mut most_sources, mut sizes) = (0, 0, Vec::new());
     for target in ways.members().iter().filter(is_target) {
         let towards = ways.towards(*target, Limits::default());
-        let sources: BTreeSet<ReleaseId> = ways.members().iter().filter(|id| towards.has(**id)).copied().collect();
+        let sources: BTreeSet<ReleaseId> = ways
+            .members()
+            .iter()
+            .filter(|id| towards.has(**id))
+            .copied()
+            .collect();
         let found = smallest(&ways, &sources, *target, &BTreeSet::new());
         assert_eq!(found.proof, Proof::Smallest, "{target:?}");
-        let inside = ways.towards(*target, Limits { within: Some(&found.releases), without: None });
-        assert!(sources.iter().all(|source| inside.has(*source)), "somebody does not get to {target:?}");
-        let together = sources.iter().filter_map(|id| towards.from(*id)).flat_map(|plan| plan.hops).map(|hop| hop.to);
-        sizes.push((found.releases.len(), together.collect::<BTreeSet<ReleaseId>>().len()));
+        let inside = ways.towards(
+            *target,
+            Limits {
+                within: Some(&found.releases),
+                without: None,
+            },
+        );
+        assert!(
+            sources.iter().all(|source| inside.has(*source)),
+            "somebody does not get to {target:?}"
+        );
+        let together = sources
+            .iter()
+            .filter_map(|id| towards.from(*id))
+            .flat_map(|plan| plan.hops)
+            .map(|hop| hop.to);
+        sizes.push((
+            found.releases.len(),
+            together.collect::<BTreeSet<ReleaseId>>().len(),
+        ));
         (targets, most_sources) = (targets + 1, most_sources.max(sources.len()));
     }
-    assert!(targets > 40 && most_sources > 200, "{targets} targets, {most_sources} sources");
-    assert!(sizes.iter().all(|(smallest, together)| smallest <= together), "{sizes:?}");
-    assert!(sizes.iter().any(|(smallest, together)| smallest < together), "it never helps: {sizes:?}");
+    assert!(
+        targets > 40 && most_sources > 200,
+        "{targets} targets, {most_sources} sources"
+    );
+    assert!(
+        sizes
+            .iter()
+            .all(|(smallest, together)| smallest <= together),
+        "{sizes:?}"
+    );
+    assert!(
+        sizes.iter().any(|(smallest, together)| smallest < together),
+        "it never helps: {sizes:?}"
+    );
     Ok(())
 }
 
@@ -87,11 +137,23 @@ fn every_hop_is_recommended(data: &Path, found: &Value) -> Result<(), Failed> {
     let hops = found["ways"][0]["hops"].as_array().ok_or("hops")?;
     assert!(!hops.is_empty());
     for hop in hops {
-        let channel = hop["channel"].as_str().and_then(ChannelName::new).ok_or("a channel")?;
+        let channel = hop["channel"]
+            .as_str()
+            .and_then(ChannelName::new)
+            .ok_or("a channel")?;
         let cluster = Cluster::anonymous(channel, Arch::default());
-        let view = recommend(&Policy::graph(), &Situation { graph: &graph, cluster: &cluster, now });
+        let view = recommend(
+            &Policy::graph(),
+            &Situation {
+                graph: &graph,
+                cluster: &cluster,
+                now,
+            },
+        );
         let version = |id: ReleaseId| Value::from(graph.release(id).version.to_string());
-        let mut offered = view.offered().filter(|(_, verdict)| verdict.reasons.is_empty());
+        let mut offered = view
+            .offered()
+            .filter(|(_, verdict)| verdict.reasons.is_empty());
         assert!(offered.any(|(edge, _)| version(edge.from) == hop["from"] && version(edge.to) == hop["to"]), "{hop}");
     }
     Ok(())
@@ -99,28 +161,40 @@ fn every_hop_is_recommended(data: &Path, found: &Value) -> Result<(), Failed> {
 
 fn asked(data: &Path, arguments: &[&str]) -> Result<Value, Failed> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_towpath"));
-    command.arg("mirror").args(arguments).args(["--format", "json", "--now", NOW]);
-    command.arg("--graph-data").arg(data.join("graph-data")).arg("--releases").arg(data.join("releases-amd64.json"));
+    command
+        .arg("mirror")
+        .args(arguments)
+        .args(["--format", "json", "--now", NOW]);
+    command
+        .arg("--graph-data")
+        .arg(data.join("graph-data"))
+        .arg("--releases")
+        .arg(data.join("releases-amd64.json"));
     let done = command.output()?;
     if !done.status.success() {
-        return Err(
-            format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr)).into()
-        );
+        return Err(format!(
+            "{}{}",
+            String::from_utf8_lossy(&done.stdout),
+            String::from_utf8_lossy(&done.stderr)
+        )
+        .into());
     }
     Ok(serde_json::from_slice(&done.stdout)?)
 }
 
 fn listed(found: &Value) -> Vec<String> {
     let releases = found["releases"].as_array().into_iter().flatten();
-    releases.filter_map(|release| Some(release["version"].as_str()?.to_owned())).collect()
+    releases
+        .filter_map(|release| Some(release["version"].as_str()?.to_owned()))
+        .collect()
 }
 
 fn load(data: &Path) -> Result<Graph, Failed> {
-    let files =
-        towpath_sources::read_directory(&data.join("graph-data"), graph_data::is_part).map_err(|f| f.to_string())?;
+    let files = towpath_sources::read_directory(&data.join("graph-data"), graph_data::is_part)
+        .map_err(|f| f.to_string())?;
     let (graph_data, _) = graph_data::read(&files).map_err(|findings| format!("{findings:#?}"))?;
     let bytes = std::fs::read(data.join("releases-amd64.json"))?;
-    let (releases, _) =
-        releases::read(&Place::file("releases"), &bytes).map_err(|findings| format!("{findings:#?}"))?;
+    let (releases, _) = releases::read(&Place::file("releases"), &bytes)
+        .map_err(|findings| format!("{findings:#?}"))?;
     Ok(Graph::build(graph_data, releases).0)
 }

@@ -17,7 +17,10 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let world = Self { double: Double::start(at("12:00")), folder: tempfile::tempdir().expect("a folder") };
+        let world = Self {
+            double: Double::start(at("12:00")),
+            folder: tempfile::tempdir().expect("a folder"),
+        };
         std::fs::write(world.path("token"), TOKEN).expect("written");
         std::fs::create_dir(world.path("fleet")).expect("a folder");
         world.policy("");
@@ -28,7 +31,11 @@ impl World {
             ("sre-capabilities.aus.mutexes", "m"),
         ];
         for name in ["a", "b"] {
-            world.double.add("org", &labels, cluster(name, "4.12.1", &["4.12.2", "4.12.3"]));
+            world.double.add(
+                "org",
+                &labels,
+                cluster(name, "4.12.1", &["4.12.2", "4.12.3"]),
+            );
         }
         world
     }
@@ -38,11 +45,18 @@ impl World {
     }
 
     fn policy(&self, more: &str) {
-        std::fs::write(self.path("fleet/org.yaml"), format!("name: org\norgId: org\n{more}")).expect("written");
+        std::fs::write(
+            self.path("fleet/org.yaml"),
+            format!("name: org\norgId: org\n{more}"),
+        )
+        .expect("written");
     }
 
     fn towpath(&self, arguments: &[&str]) -> String {
-        let done = Command::new(env!("CARGO_BIN_EXE_towpath")).args(arguments).output().expect("towpath runs");
+        let done = Command::new(env!("CARGO_BIN_EXE_towpath"))
+            .args(arguments)
+            .output()
+            .expect("towpath runs");
         assert!(done.status.success(), "{done:?}");
         String::from_utf8(done.stdout).expect("text")
     }
@@ -52,7 +66,17 @@ impl World {
         self.double.set_now(at(clock));
         let (url, now) = (self.double.url(), at(clock).to_string());
         let (fleet, token, store) = (self.path("fleet"), self.path("token"), self.store());
-        let options = ["fleet", "run", "--once", "--fleet", text(&fleet), "--store", &store, "--now", &now];
+        let options = [
+            "fleet",
+            "run",
+            "--once",
+            "--fleet",
+            text(&fleet),
+            "--store",
+            &store,
+            "--now",
+            &now,
+        ];
         self.towpath(&[&options[..], &["--ocm", &url, "--ocm-token", text(&token)]].concat())
     }
 
@@ -62,7 +86,11 @@ impl World {
 
     /// What the API has: cluster, version, state.
     fn scheduled(&self) -> Vec<(String, String, String)> {
-        self.double.policies().into_iter().map(|(cluster, _, version, state)| (cluster, version, state)).collect()
+        self.double
+            .policies()
+            .into_iter()
+            .map(|(cluster, _, version, state)| (cluster, version, state))
+            .collect()
     }
 }
 
@@ -77,17 +105,33 @@ fn at(clock: &str) -> Timestamp {
 #[test]
 fn upgrades_are_scheduled_one_by_one_and_followed_to_their_end() {
     let world = World::new();
-    assert!(world.pass("12:00").contains("1 planned"), "the mutex lets one through");
-    assert_eq!(world.scheduled(), [("ocm-a".into(), "4.12.3".into(), "pending".into())]);
-    assert!(world.pass("12:01").contains("0 planned"), "nothing is scheduled twice");
+    assert!(
+        world.pass("12:00").contains("1 planned"),
+        "the mutex lets one through"
+    );
+    assert_eq!(
+        world.scheduled(),
+        [("ocm-a".into(), "4.12.3".into(), "pending".into())]
+    );
+    assert!(
+        world.pass("12:01").contains("0 planned"),
+        "nothing is scheduled twice"
+    );
     assert_eq!(world.scheduled().len(), 1);
     world.double.advance("policy-1", "started");
     assert!(world.pass("12:08").contains("1 began"));
     world.double.advance("policy-1", "completed");
     assert!(world.pass("13:00").contains("1 ended"));
-    assert!(world.pass("13:01").contains("1 planned"), "the mutex is free again");
+    assert!(
+        world.pass("13:01").contains("1 planned"),
+        "the mutex is free again"
+    );
     assert_eq!(world.scheduled()[1].0, "ocm-b");
-    assert!(world.towpath(&["fleet", "replay", "--store", &world.store()]).contains("0 different"));
+    assert!(
+        world
+            .towpath(&["fleet", "replay", "--store", &world.store()])
+            .contains("0 different")
+    );
 }
 
 #[test]
@@ -99,7 +143,10 @@ fn a_version_that_gets_blocked_cancels_what_is_planned_there() {
     assert!(told.contains("1 called off"), "{told}");
     world.pass("12:02");
     let left = world.scheduled();
-    assert!(left.iter().all(|(_, version, _)| version == "4.12.2"), "{left:?}");
+    assert!(
+        left.iter().all(|(_, version, _)| version == "4.12.2"),
+        "{left:?}"
+    );
 }
 
 #[test]
@@ -123,16 +170,33 @@ fn after_a_refusal_the_next_lower_version_is_scheduled() {
         ("sre-capabilities.aus.workloads", "web"),
         ("sre-capabilities.aus.schedule", "* * * * *"),
     ];
-    world.double.add("org", &labels, cluster("c", "4.12.1", &["4.12.2", "4.13.0"]));
+    world.double.add(
+        "org",
+        &labels,
+        cluster("c", "4.12.1", &["4.12.2", "4.13.0"]),
+    );
     // It concerns no cluster of AWS, and this API wants an agreement all the same.
-    world.double.add_gate("w1", "4.13", "api.openshift.com/gate-wif");
+    world
+        .double
+        .add_gate("w1", "4.13", "api.openshift.com/gate-wif");
     assert!(world.pass("12:00").contains("1 planned"));
     assert_eq!(world.scheduled(), [], "the API refuses 4.13.0");
     assert!(world.pass("12:01").contains("1 planned"));
-    assert_eq!(world.scheduled(), [("ocm-c".into(), "4.12.2".into(), "pending".into())], "patches do not starve");
+    assert_eq!(
+        world.scheduled(),
+        [("ocm-c".into(), "4.12.2".into(), "pending".into())],
+        "patches do not starve"
+    );
     let told = world.towpath(&["fleet", "upgrades", "--store", &world.store()]);
-    assert!(told.contains("refused") && told.contains("missing version gate agreements"), "{told}");
-    assert!(world.towpath(&["fleet", "replay", "--store", &world.store()]).contains("0 different"));
+    assert!(
+        told.contains("refused") && told.contains("missing version gate agreements"),
+        "{told}"
+    );
+    assert!(
+        world
+            .towpath(&["fleet", "replay", "--store", &world.store()])
+            .contains("0 different")
+    );
 }
 
 #[test]
@@ -145,8 +209,12 @@ fn a_gate_of_a_label_that_nobody_knows_is_not_tried() {
         ("sre-capabilities.aus.workloads", "web"),
         ("sre-capabilities.aus.schedule", "* * * * *"),
     ];
-    world.double.add("org", &labels, cluster("c", "4.12.1", &["4.13.0"]));
-    world.double.add_gate("i1", "4.13", "api.openshift.com/gate-ingress");
+    world
+        .double
+        .add("org", &labels, cluster("c", "4.12.1", &["4.13.0"]));
+    world
+        .double
+        .add_gate("i1", "4.13", "api.openshift.com/gate-ingress");
     assert!(world.pass("12:00").contains("0 planned"));
     assert_eq!(world.double.count("POST", "/upgrade_policies"), 0);
 }
@@ -156,16 +224,30 @@ fn a_gate_that_the_policy_approves_is_agreed_to_before_the_upgrade_is_scheduled(
     let world = World::new();
     world.double.remove("ocm-a");
     world.double.remove("ocm-b");
-    world.double.add_gate("g1", "4.13", "api.openshift.com/gate-ocp");
+    world
+        .double
+        .add_gate("g1", "4.13", "api.openshift.com/gate-ocp");
     let labels = [
         ("sre-capabilities.aus.soak-days", "0"),
         ("sre-capabilities.aus.workloads", "web"),
         ("sre-capabilities.aus.schedule", "* * * * *"),
     ];
-    let approves = ("sre-capabilities.aus.version-gate-approvals", "api.openshift.com/gate-ocp");
-    world.double.add("org", &labels, cluster("closed", "4.12.1", &["4.13.0"]));
-    world.double.add("org", &[&labels[..], &[approves]].concat(), cluster("open", "4.12.1", &["4.13.0"]));
+    let approves = (
+        "sre-capabilities.aus.version-gate-approvals",
+        "api.openshift.com/gate-ocp",
+    );
+    world
+        .double
+        .add("org", &labels, cluster("closed", "4.12.1", &["4.13.0"]));
+    world.double.add(
+        "org",
+        &[&labels[..], &[approves]].concat(),
+        cluster("open", "4.12.1", &["4.13.0"]),
+    );
     let told = world.pass("12:00");
     assert!(told.contains("1 planned"), "{told}");
-    assert_eq!(world.scheduled(), [("ocm-open".into(), "4.13.0".into(), "pending".into())]);
+    assert_eq!(
+        world.scheduled(),
+        [("ocm-open".into(), "4.13.0".into(), "pending".into())]
+    );
 }

@@ -3,7 +3,11 @@
 //! The data is not part of this repository. Where `TOWPATH_REAL_DATA` names it these tests run; elsewhere each
 //! is listed as ignored.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "in a test, a panic is the finding")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "in a test, a panic is the finding"
+)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -16,7 +20,8 @@ use towpath_core::decide::recommend;
 use towpath_core::domain::{Arch, ChannelName, Fact, Graph, ReleaseId, Situation};
 use towpath_core::finding::Place;
 use towpath_core::plan::{
-    Asker, Budget, DrawnAnew, Goal, Pace, Plan, Preference, Request, RiskPolicy, paths, paths_within,
+    Asker, Budget, DrawnAnew, Goal, Pace, Plan, Preference, Request, RiskPolicy, paths,
+    paths_within,
 };
 use towpath_core::rules::Policy;
 use towpath_formats::{graph_data, path, releases};
@@ -25,12 +30,36 @@ const NOW: &str = "2026-08-21T12:00Z";
 
 /// What is asked, of which files, and the ways that were measured (docs of the public service's graphs).
 const MEASURED: [(&str, &str, &str); 6] = [
-    ("4.8.2 4.10.67 --graph production/eus-4.10.json", "eus-4.10", "4.8.57 4.9.59 4.10.67"),
-    ("4.14.0 4.16.68 --graph production/eus-4.16.json", "eus-4.16", "4.14.70 4.15.67 4.16.68"),
-    ("4.8.2 newest --graph production/eus-4.10.json", "eus-4.10", "4.8.57 4.9.59 4.10.67"),
-    ("4.4.3 4.5 --graph history/stable-4.5@2021-01-12.json", "stable-4.5", "4.4.29 4.5.24"),
-    ("4.8.2 4.10.67 --channel eus-4.10 GRAPH-DATA", "eus-4.10", "4.8.57 4.9.59 4.10.67"),
-    ("4.14.0 4.16 --channel eus-4.16 GRAPH-DATA", "eus-4.16", "4.14.70 4.15.67 4.16.68"),
+    (
+        "4.8.2 4.10.67 --graph production/eus-4.10.json",
+        "eus-4.10",
+        "4.8.57 4.9.59 4.10.67",
+    ),
+    (
+        "4.14.0 4.16.68 --graph production/eus-4.16.json",
+        "eus-4.16",
+        "4.14.70 4.15.67 4.16.68",
+    ),
+    (
+        "4.8.2 newest --graph production/eus-4.10.json",
+        "eus-4.10",
+        "4.8.57 4.9.59 4.10.67",
+    ),
+    (
+        "4.4.3 4.5 --graph history/stable-4.5@2021-01-12.json",
+        "stable-4.5",
+        "4.4.29 4.5.24",
+    ),
+    (
+        "4.8.2 4.10.67 --channel eus-4.10 GRAPH-DATA",
+        "eus-4.10",
+        "4.8.57 4.9.59 4.10.67",
+    ),
+    (
+        "4.14.0 4.16 --channel eus-4.16 GRAPH-DATA",
+        "eus-4.16",
+        "4.14.70 4.15.67 4.16.68",
+    ),
 ];
 
 /// What is tried, given the data.
@@ -45,13 +74,25 @@ fn main() {
     let mut trials: Vec<Trial> = Vec::new();
     for (asked, channel, expected) in MEASURED {
         let test = move |data: &Path| measured(data, asked, channel, expected);
-        trials.push(trial(format!("measured::{}", asked.replace(' ', "_")), Box::new(test)));
+        trials.push(trial(
+            format!("measured::{}", asked.replace(' ', "_")),
+            Box::new(test),
+        ));
     }
-    for (asked, hops) in [("4.6.1 4.10.67 --via eus GRAPH-DATA", 5), ("4.1.0 4.22.9 --via stable GRAPH-DATA", 22)] {
+    for (asked, hops) in [
+        ("4.6.1 4.10.67 --via eus GRAPH-DATA", 5),
+        ("4.1.0 4.22.9 --via stable GRAPH-DATA", 22),
+    ] {
         let test = move |data: &Path| counted(data, asked, hops);
-        trials.push(trial(format!("hops::{}", asked.replace(' ', "_")), Box::new(test)));
+        trials.push(trial(
+            format!("hops::{}", asked.replace(' ', "_")),
+            Box::new(test),
+        ));
     }
-    trials.push(trial("not_in_the_channel".to_owned(), Box::new(not_in_the_channel)));
+    trials.push(trial(
+        "not_in_the_channel".to_owned(),
+        Box::new(not_in_the_channel),
+    ));
     trials.push(trial("replayed".to_owned(), Box::new(replayed)));
     trials.push(trial("steps".to_owned(), Box::new(steps)));
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
@@ -62,18 +103,30 @@ fn ask(data: &Path, asked: &str, more: &[&str]) -> Result<(Option<i32>, String),
     command.current_dir(data).arg("path");
     for word in asked.split(' ') {
         match word {
-            "GRAPH-DATA" => command.args(["--graph-data", "graph-data", "--releases", "releases-amd64.json"]),
+            "GRAPH-DATA" => command.args([
+                "--graph-data",
+                "graph-data",
+                "--releases",
+                "releases-amd64.json",
+            ]),
             word => command.arg(word),
         };
     }
     let done = command.args(["--now", NOW]).args(more).output()?;
-    Ok((done.status.code(), String::from_utf8([done.stdout, done.stderr].concat())?))
+    Ok((
+        done.status.code(),
+        String::from_utf8([done.stdout, done.stderr].concat())?,
+    ))
 }
 
 fn hops(data: &Path, asked: &str) -> Result<Vec<Value>, Failed> {
     let (code, told) = ask(data, asked, &["--output", "json"])?;
     let told: Value = serde_json::from_str(&told).map_err(|error| format!("{error}: {told}"))?;
-    assert_eq!((code, &told["found"]), (Some(0), &Value::Bool(true)), "{told:#}");
+    assert_eq!(
+        (code, &told["found"]),
+        (Some(0), &Value::Bool(true)),
+        "{told:#}"
+    );
     Ok(told["paths"][0]["hops"].as_array().ok_or("hops")?.clone())
 }
 
@@ -83,8 +136,18 @@ fn measured(data: &Path, asked: &str, channel: &str, expected: &str) -> Result<(
     assert_eq!(to.join(" "), expected);
     for hop in &hops {
         assert_eq!(hop["channel"], channel);
-        assert!(hop["payload"].as_str().is_some_and(|payload| payload.contains("@sha256:")), "{hop}");
-        assert!(hop["url"].as_str().is_some_and(|url| url.starts_with("https://")), "{hop}");
+        assert!(
+            hop["payload"]
+                .as_str()
+                .is_some_and(|payload| payload.contains("@sha256:")),
+            "{hop}"
+        );
+        assert!(
+            hop["url"]
+                .as_str()
+                .is_some_and(|url| url.starts_with("https://")),
+            "{hop}"
+        );
         assert_eq!(hop["risks"], serde_json::json!([]));
     }
     Ok(())
@@ -96,14 +159,24 @@ fn counted(data: &Path, asked: &str, expected: usize) -> Result<(), Failed> {
 }
 
 fn not_in_the_channel(data: &Path) -> Result<(), Failed> {
-    let (code, told) = ask(data, "4.4.3 4.6 --graph history/stable-4.6@2021-01-12.json", &[])?;
+    let (code, told) = ask(
+        data,
+        "4.4.3 4.6 --graph history/stable-4.6@2021-01-12.json",
+        &[],
+    )?;
     assert_eq!(code, Some(1), "{told}");
-    assert!(told.contains("4.4.3 is not in stable-4.6: there is no such release for amd64"), "{told}");
+    assert!(
+        told.contains("4.4.3 is not in stable-4.6: there is no such release for amd64"),
+        "{told}"
+    );
     // The file for stable-4.5 knows it, and says where it is.
     let both = "4.4.3 4.6 --graph history/stable-4.5@2021-01-12.json --graph history/stable-4.6@2021-01-12.json";
     let (code, told) = ask(data, &format!("{both} --channel stable-4.6"), &[])?;
     assert_eq!(code, Some(1), "{told}");
-    assert!(told.contains("4.4.3 is not in stable-4.6, but in stable-4.5."), "{told}");
+    assert!(
+        told.contains("4.4.3 is not in stable-4.6, but in stable-4.5."),
+        "{told}"
+    );
     Ok(())
 }
 
@@ -114,7 +187,11 @@ fn steps(data: &Path) -> Result<(), Failed> {
     for (ways, times) in [(1, 100), (5, 10), (Request::MAX_WAYS, 2)] {
         let mut most = (0, String::new());
         for via in ["eus", "stable", "fast,candidate"] {
-            for prefer in [Preference::FewestHops, Preference::Safest, Preference::Soonest] {
+            for prefer in [
+                Preference::FewestHops,
+                Preference::Safest,
+                Preference::Soonest,
+            ] {
                 for release in graph.releases().iter().step_by(53) {
                     let request = Request {
                         from: release.version.clone(),
@@ -123,27 +200,41 @@ fn steps(data: &Path) -> Result<(), Failed> {
                         risks: RiskPolicy::Unknown,
                         prefer,
                         ways,
-                        asker: Asker { id: Fact::Unknown, platform: Fact::Unknown, arch: Arch::default() },
+                        asker: Asker {
+                            id: Fact::Unknown,
+                            platform: Fact::Unknown,
+                            arch: Arch::default(),
+                        },
                         now: NOW.parse::<Timestamp>()?,
                     };
                     let budget = Budget::new(Budget::OF_A_QUESTION, &|| false);
-                    let answer = paths_within(&graph, &DrawnAnew, &request, &pace.lasts(&graph), &budget);
+                    let answer =
+                        paths_within(&graph, &DrawnAnew, &request, &pace.lasts(&graph), &budget);
                     assert!(answer.is_ok(), "{answer:?}");
-                    most = most.max((budget.taken(), format!("{} through {via}, {prefer:?}", release.version)));
+                    most = most.max((
+                        budget.taken(),
+                        format!("{} through {via}, {prefer:?}", release.version),
+                    ));
                 }
             }
         }
-        assert!(most.0 * times <= Budget::OF_A_QUESTION, "{} takes {} steps", most.1, most.0);
+        assert!(
+            most.0 * times <= Budget::OF_A_QUESTION,
+            "{} takes {} steps",
+            most.1,
+            most.0
+        );
     }
     Ok(())
 }
 
 fn real_graph(data: &Path) -> Result<Graph, Failed> {
-    let files =
-        towpath_sources::read_directory(&data.join("graph-data"), graph_data::is_part).map_err(|f| f.to_string())?;
+    let files = towpath_sources::read_directory(&data.join("graph-data"), graph_data::is_part)
+        .map_err(|f| f.to_string())?;
     let (graph_data, _) = graph_data::read(&files).map_err(|findings| format!("{findings:#?}"))?;
     let bytes = std::fs::read(data.join("releases-amd64.json"))?;
-    let (releases, _) = releases::read(&Place::file("r"), &bytes).map_err(|findings| format!("{findings:#?}"))?;
+    let (releases, _) =
+        releases::read(&Place::file("r"), &bytes).map_err(|findings| format!("{findings:#?}"))?;
     Ok(Graph::build(graph_data, releases).0)
 }
 
@@ -152,7 +243,11 @@ fn replayed(data: &Path) -> Result<(), Failed> {
     let graph = real_graph(data)?;
     let (mut replayed, mut shown, pace) = (0, Shown::default(), Pace::usual());
     for via in ["eus", "stable", "fast,candidate"] {
-        for prefer in [Preference::FewestHops, Preference::Safest, Preference::Soonest] {
+        for prefer in [
+            Preference::FewestHops,
+            Preference::Safest,
+            Preference::Soonest,
+        ] {
             for release in graph.releases().iter().step_by(41) {
                 let request = Request {
                     from: release.version.clone(),
@@ -161,10 +256,17 @@ fn replayed(data: &Path) -> Result<(), Failed> {
                     risks: RiskPolicy::Unknown,
                     prefer,
                     ways: 2,
-                    asker: Asker { id: Fact::Unknown, platform: Fact::Unknown, arch: Arch::default() },
+                    asker: Asker {
+                        id: Fact::Unknown,
+                        platform: Fact::Unknown,
+                        arch: Arch::default(),
+                    },
                     now: NOW.parse::<Timestamp>()?,
                 };
-                for plan in paths(&graph, &request, &pace.lasts(&graph)).into_iter().flat_map(|found| found.plans) {
+                for plan in paths(&graph, &request, &pace.lasts(&graph))
+                    .into_iter()
+                    .flat_map(|found| found.plans)
+                {
                     replayed += shown.replay(&graph, &request, &plan);
                 }
             }
@@ -184,8 +286,17 @@ impl Shown {
             assert_eq!(hop.opens, request.now, "{hop:?}");
             let edges = self.0.entry(hop.channel.clone()).or_insert_with(|| {
                 let cluster = request.asker.in_channel(&hop.channel);
-                let view = recommend(&Policy::graph(), &Situation { graph, cluster: &cluster, now: request.now });
-                view.offered().map(|(edge, _)| (edge.from, edge.to)).collect()
+                let view = recommend(
+                    &Policy::graph(),
+                    &Situation {
+                        graph,
+                        cluster: &cluster,
+                        now: request.now,
+                    },
+                );
+                view.offered()
+                    .map(|(edge, _)| (edge.from, edge.to))
+                    .collect()
             });
             assert!(edges.contains(&(hop.from, hop.to)), "{hop:?}");
         }

@@ -24,9 +24,15 @@ const CLUSTERS: [(&str, &str, &[&str]); 6] = [
     (
         "4.14.1-paused-worker-pool",
         "4.15",
-        &["4.14.1 -> 4.15 refused ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven UpdateInProgress KubeletUnknown"],
+        &[
+            "4.14.1 -> 4.15 refused ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven UpdateInProgress KubeletUnknown",
+        ],
     ),
-    ("4.14.1-paused-worker-pool", "4.14.11", &["4.14.1 -> 4.14.11 ready"]),
+    (
+        "4.14.1-paused-worker-pool",
+        "4.14.11",
+        &["4.14.1 -> 4.14.11 ready"],
+    ),
     // Two ClusterOperators object; the ClusterVersion only repeats them.
     (
         "4.14.1-degraded",
@@ -61,13 +67,23 @@ fn main() {
         .into_iter()
         .map(|(cluster, to, expected)| {
             let path = path.clone();
-            Trial::test(format!("{cluster}_to_{to}"), move || judges(&path, cluster, to, expected))
+            Trial::test(format!("{cluster}_to_{to}"), move || {
+                judges(&path, cluster, to, expected)
+            })
         })
         .collect();
     let whole = path.clone();
-    trials.push(Trial::test("objects_of_several_clusters_are_refused", move || refuses_several(&whole)));
-    trials.push(Trial::test("our_removals_are_others_too", move || removals(&path)));
-    let trials = trials.into_iter().map(|trial| trial.with_ignored_flag(ignored)).collect();
+    trials.push(Trial::test(
+        "objects_of_several_clusters_are_refused",
+        move || refuses_several(&whole),
+    ));
+    trials.push(Trial::test("our_removals_are_others_too", move || {
+        removals(&path)
+    }));
+    let trials = trials
+        .into_iter()
+        .map(|trial| trial.with_ignored_flag(ignored))
+        .collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
 
@@ -82,7 +98,12 @@ fn judges(data: &Path, cluster: &str, to: &str, expected: &[&str]) -> Result<(),
     }
     let (code, text) = ready(folder.path(), &["--to", to, "--output", "json"])?;
     let told: Value = serde_json::from_str(&text)?;
-    let hops: Vec<String> = told["hops"].as_array().ok_or("no hops")?.iter().map(hop).collect();
+    let hops: Vec<String> = told["hops"]
+        .as_array()
+        .ok_or("no hops")?
+        .iter()
+        .map(hop)
+        .collect();
     let is_ready = told["ready"] == true;
     match hops == expected && code == i32::from(!is_ready) {
         true => Ok(()),
@@ -92,10 +113,21 @@ fn judges(data: &Path, cluster: &str, to: &str, expected: &[&str]) -> Result<(),
 
 fn hop(hop: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let answer = if hop["ready"] == true { "ready" } else { "refused" };
+    let answer = if hop["ready"] == true {
+        "ready"
+    } else {
+        "refused"
+    };
     let reasons = hop["reasons"].as_array().cloned().unwrap_or_default();
-    let codes: String = reasons.iter().map(|reason| format!(" {}", text(&reason["code"]))).collect();
-    format!("{} -> {} {answer}{codes}", text(&hop["from"]), text(&hop["to"]))
+    let codes: String = reasons
+        .iter()
+        .map(|reason| format!(" {}", text(&reason["code"])))
+        .collect();
+    format!(
+        "{} -> {} {answer}{codes}",
+        text(&hop["from"]),
+        text(&hop["to"])
+    )
 }
 
 fn refuses_several(data: &Path) -> Result<(), Failed> {
@@ -108,7 +140,12 @@ fn refuses_several(data: &Path) -> Result<(), Failed> {
 
 fn ready(folder: &Path, arguments: &[&str]) -> Result<(i32, String), Failed> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_towpath"));
-    let done = command.arg("ready").arg(folder).args(arguments).args(["--now", "2026-08-21T12:00Z"]).output()?;
+    let done = command
+        .arg("ready")
+        .arg(folder)
+        .args(arguments)
+        .args(["--now", "2026-08-21T12:00Z"])
+        .output()?;
     let text = String::from_utf8(done.stdout)? + &String::from_utf8(done.stderr)?;
     Ok((done.status.code().ok_or("it was killed")?, text))
 }
@@ -127,24 +164,51 @@ fn removals(data: &Path) -> Result<(), Failed> {
         "policies",
         "scales",
     ];
-    let listed: Value = serde_json::from_slice(&std::fs::read(data.join("kubernetes-api-removals.json"))?)?;
+    let listed: Value =
+        serde_json::from_slice(&std::fs::read(data.join("kubernetes-api-removals.json"))?)?;
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let key = |one: &Value| [text(&one["group"]), text(&one["version"]), text(&one["resource"])];
-    let theirs: BTreeMap<[String; 3], String> =
-        listed.as_array().ok_or("a list")?.iter().map(|one| (key(one), text(&one["removed"]))).collect();
+    let key = |one: &Value| {
+        [
+            text(&one["group"]),
+            text(&one["version"]),
+            text(&one["resource"]),
+        ]
+    };
+    let theirs: BTreeMap<[String; 3], String> = listed
+        .as_array()
+        .ok_or("a list")?
+        .iter()
+        .map(|one| (key(one), text(&one["removed"])))
+        .collect();
     let ours: BTreeMap<[String; 3], String> = REMOVALS
         .iter()
-        .map(|one| ([one.group, one.version, one.resource].map(str::to_owned), one.removed_in.to_string()))
+        .map(|one| {
+            (
+                [one.group, one.version, one.resource].map(str::to_owned),
+                one.removed_in.to_string(),
+            )
+        })
         .collect();
-    let minor = |removed: &str| removed.strip_prefix("1.").and_then(|minor| minor.parse::<u32>().ok());
+    let minor = |removed: &str| {
+        removed
+            .strip_prefix("1.")
+            .and_then(|minor| minor.parse::<u32>().ok())
+    };
     let matters = |key: &[String; 3], removed: &str| {
         let is_resource = !NO_RESOURCES.contains(&key[2].as_str());
         // What is announced for later than 4.22's Kubernetes may still move.
         is_resource && minor(removed).is_some_and(|minor| minor <= 35)
     };
-    let differing = ours.iter().filter(|(key, removed)| theirs.get(*key) != Some(removed));
-    let missing = theirs.iter().filter(|(key, removed)| !ours.contains_key(*key) && matters(key, removed));
-    let wrong: Vec<String> = differing.chain(missing).map(|(key, removed)| format!("{key:?} {removed}")).collect();
+    let differing = ours
+        .iter()
+        .filter(|(key, removed)| theirs.get(*key) != Some(removed));
+    let missing = theirs
+        .iter()
+        .filter(|(key, removed)| !ours.contains_key(*key) && matters(key, removed));
+    let wrong: Vec<String> = differing
+        .chain(missing)
+        .map(|(key, removed)| format!("{key:?} {removed}"))
+        .collect();
     match wrong.is_empty() {
         true => Ok(()),
         false => Err(wrong.join("\n").into()),

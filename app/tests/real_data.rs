@@ -42,10 +42,23 @@ fn main() {
     };
     let mut trials: Vec<Trial> = PRODUCTION
         .iter()
-        .map(|channel| trial(format!("production::{channel}"), reproduces_production, channel))
+        .map(|channel| {
+            trial(
+                format!("production::{channel}"),
+                reproduces_production,
+                channel,
+            )
+        })
         .collect();
-    for file in ["releases-five-archs.json", "releases-multiarch-2021-11-24.json"] {
-        trials.push(trial(format!("every_channel_and_architecture_of::{file}"), sheets_equal_the_truth, file));
+    for file in [
+        "releases-five-archs.json",
+        "releases-multiarch-2021-11-24.json",
+    ] {
+        trials.push(trial(
+            format!("every_channel_and_architecture_of::{file}"),
+            sheets_equal_the_truth,
+            file,
+        ));
     }
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
@@ -55,7 +68,8 @@ fn reproduces_production(data: &Path, channel: &str) -> Result<(), Failed> {
     let graph = load(data, "releases-amd64.json")?;
     let now: Timestamp = "2026-08-21T12:00Z".parse()?;
     let expected = read_json(&data.join(format!("production/{channel}.json")))?;
-    let mut differences = Summary::of(&expected)?.differences(&Summary::of(&truth(&graph, channel, "amd64", now)?)?);
+    let mut differences =
+        Summary::of(&expected)?.differences(&Summary::of(&truth(&graph, channel, "amd64", now)?)?);
     differences.retain(|difference| !is_later_edit(difference));
     same(differences)
 }
@@ -65,7 +79,8 @@ fn is_later_edit(difference: &str) -> bool {
     // 4.18.53 was promoted to fast-4.19 after fast-4.18 was dumped, and before candidate-4.20 was.
     let promoted = difference == "node 4.18.53: channels differ by [\"fast-4.19\"]";
     // The messages of this risk named the release; they were reworded to say "the target release".
-    let reworded = difference.starts_with("4.10.1") && difference.ends_with("message of ReleaseDataWithHyphenPrefix");
+    let reworded = difference.starts_with("4.10.1")
+        && difference.ends_with("message of ReleaseDataWithHyphenPrefix");
     promoted || reworded
 }
 
@@ -78,8 +93,15 @@ fn sheets_equal_the_truth(data: &Path, file: &str) -> Result<(), Failed> {
             let truth = Summary::of(&truth(&graph, channel.as_str(), arch.as_str(), now)?)?;
             for encoding in [Encoding::Identity, Encoding::Gzip] {
                 let sheet = sheet::compile(&graph, channel.as_str(), arch, now, encoding);
-                let body = sheet.body(&sheet.answers(Client { id: None, platform: None, now }));
-                let served = Summary::of(&serde_json::from_slice(&decoded(&body.chunks.concat(), encoding)?)?)?;
+                let body = sheet.body(&sheet.answers(Client {
+                    id: None,
+                    platform: None,
+                    now,
+                }));
+                let served = Summary::of(&serde_json::from_slice(&decoded(
+                    &body.chunks.concat(),
+                    encoding,
+                )?)?)?;
                 same(truth.differences(&served))?;
             }
         }
@@ -88,21 +110,32 @@ fn sheets_equal_the_truth(data: &Path, file: &str) -> Result<(), Failed> {
 }
 
 fn load(data: &Path, releases_file: &str) -> Result<Graph, Failed> {
-    let files =
-        towpath_sources::read_directory(&data.join("graph-data"), graph_data::is_part).map_err(|f| f.to_string())?;
-    let (graph_data, warnings) = graph_data::read(&files).map_err(|findings| format!("{findings:#?}"))?;
+    let files = towpath_sources::read_directory(&data.join("graph-data"), graph_data::is_part)
+        .map_err(|f| f.to_string())?;
+    let (graph_data, warnings) =
+        graph_data::read(&files).map_err(|findings| format!("{findings:#?}"))?;
     if !warnings.is_empty() {
         return Err(format!("unexpected warnings: {warnings:#?}").into());
     }
     let bytes = std::fs::read(data.join(releases_file))?;
-    let (releases, _) =
-        releases::read(&Place::file(releases_file), &bytes).map_err(|findings| format!("{findings:#?}"))?;
+    let (releases, _) = releases::read(&Place::file(releases_file), &bytes)
+        .map_err(|findings| format!("{findings:#?}"))?;
     Ok(Graph::build(graph_data, releases).0)
 }
 
 fn truth(graph: &Graph, channel: &str, arch: &str, now: Timestamp) -> Result<Value, Failed> {
-    let cluster = Cluster::anonymous(ChannelName::new(channel).ok_or("a channel")?, Arch::new(arch));
-    let view = recommend(&Policy::graph(), &Situation { graph, cluster: &cluster, now });
+    let cluster = Cluster::anonymous(
+        ChannelName::new(channel).ok_or("a channel")?,
+        Arch::new(arch),
+    );
+    let view = recommend(
+        &Policy::graph(),
+        &Situation {
+            graph,
+            cluster: &cluster,
+            now,
+        },
+    );
     Ok(serde_json::from_str(&cincinnati::write(graph, &view, now))?)
 }
 
@@ -137,19 +170,35 @@ impl Summary {
     fn of(graph: &Value) -> Result<Self, Failed> {
         let list = |key: &str| graph[key].as_array().cloned().ok_or(format!("no {key}"));
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let mut summary = Self { nodes: BTreeMap::new(), edges: BTreeSet::new(), conditional: BTreeMap::new() };
+        let mut summary = Self {
+            nodes: BTreeMap::new(),
+            edges: BTreeSet::new(),
+            conditional: BTreeMap::new(),
+        };
         let nodes = list("nodes")?;
         for node in &nodes {
-            let channels =
-                node["metadata"][CHANNELS].as_str().unwrap_or_default().split(',').map(str::to_owned).collect();
-            let seen = (node["payload"].clone(), node["metadata"]["url"].clone(), channels);
+            let channels = node["metadata"][CHANNELS]
+                .as_str()
+                .unwrap_or_default()
+                .split(',')
+                .map(str::to_owned)
+                .collect();
+            let seen = (
+                node["payload"].clone(),
+                node["metadata"]["url"].clone(),
+                channels,
+            );
             if summary.nodes.insert(text(&node["version"]), seen).is_some() {
                 return Err("a node stands twice".into());
             }
         }
         for edge in list("edges")? {
-            let end =
-                |at: usize| edge[at].as_u64().and_then(|i| nodes.get(i as usize)).map(|node| text(&node["version"]));
+            let end = |at: usize| {
+                edge[at]
+                    .as_u64()
+                    .and_then(|i| nodes.get(i as usize))
+                    .map(|node| text(&node["version"]))
+            };
             let ends = end(0).zip(end(1)).ok_or("an edge leads nowhere")?;
             if !summary.edges.insert(ends) {
                 return Err("an edge stands twice".into());
@@ -157,11 +206,17 @@ impl Summary {
         }
         for group in list("conditionalEdges")? {
             let risks = group["risks"].as_array().ok_or("no risks")?;
-            let risks: BTreeMap<String, Value> = risks.iter().map(|risk| (text(&risk["name"]), risk.clone())).collect();
+            let risks: BTreeMap<String, Value> = risks
+                .iter()
+                .map(|risk| (text(&risk["name"]), risk.clone()))
+                .collect();
             for edge in group["edges"].as_array().ok_or("no edges")? {
                 let ends = (text(&edge["from"]), text(&edge["to"]));
-                let nowhere = !summary.nodes.contains_key(&ends.0) || !summary.nodes.contains_key(&ends.1);
-                if nowhere || summary.edges.contains(&ends) || summary.conditional.insert(ends, risks.clone()).is_some()
+                let nowhere =
+                    !summary.nodes.contains_key(&ends.0) || !summary.nodes.contains_key(&ends.1);
+                if nowhere
+                    || summary.edges.contains(&ends)
+                    || summary.conditional.insert(ends, risks.clone()).is_some()
                 {
                     return Err("a conditional edge leads nowhere, or stands twice".into());
                 }
@@ -175,11 +230,15 @@ impl Summary {
         let versions: BTreeSet<&String> = self.nodes.keys().chain(other.nodes.keys()).collect();
         for version in versions {
             match (self.nodes.get(version), other.nodes.get(version)) {
-                (Some((payload, url, channels)), Some((other_payload, other_url, other_channels))) => {
+                (
+                    Some((payload, url, channels)),
+                    Some((other_payload, other_url, other_channels)),
+                ) => {
                     if (payload, url) != (other_payload, other_url) {
                         found.push(format!("node {version}: payload or url"));
                     }
-                    let differing: Vec<&String> = channels.symmetric_difference(other_channels).collect();
+                    let differing: Vec<&String> =
+                        channels.symmetric_difference(other_channels).collect();
                     if !differing.is_empty() {
                         found.push(format!("node {version}: channels differ by {differing:?}"));
                     }
@@ -192,19 +251,32 @@ impl Summary {
                 .symmetric_difference(&other.edges)
                 .map(|(from, to)| format!("edge {from} -> {to} is in one of them only")),
         );
-        let ends: BTreeSet<_> = self.conditional.keys().chain(other.conditional.keys()).collect();
+        let ends: BTreeSet<_> = self
+            .conditional
+            .keys()
+            .chain(other.conditional.keys())
+            .collect();
         for (from, to) in ends {
             let key = (from.clone(), to.clone());
             let empty = BTreeMap::new();
-            let (risks, other_risks) =
-                (self.conditional.get(&key).unwrap_or(&empty), other.conditional.get(&key).unwrap_or(&empty));
+            let (risks, other_risks) = (
+                self.conditional.get(&key).unwrap_or(&empty),
+                other.conditional.get(&key).unwrap_or(&empty),
+            );
             if risks.keys().ne(other_risks.keys()) {
-                found.push(format!("conditional edge {from} -> {to}: {:?} or {:?}", risks.keys(), other_risks.keys()));
+                found.push(format!(
+                    "conditional edge {from} -> {to}: {:?} or {:?}",
+                    risks.keys(),
+                    other_risks.keys()
+                ));
             }
             for (name, risk) in risks {
                 let fields = ["url", "message", "matchingRules"].into_iter();
-                let differing =
-                    fields.filter(|field| other_risks.get(name).is_some_and(|other| other[*field] != risk[*field]));
+                let differing = fields.filter(|field| {
+                    other_risks
+                        .get(name)
+                        .is_some_and(|other| other[*field] != risk[*field])
+                });
                 found.extend(differing.map(|field| format!("{to} from {from}: {field} of {name}")));
             }
         }

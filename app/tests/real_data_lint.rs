@@ -39,13 +39,26 @@ fn main() {
 fn lint(data: &std::path::Path) -> Result<(), Failed> {
     let run = |output: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_towpath"));
-        command.args(["graph", "lint", "--now", "2026-08-21T12:00Z", "--output", output, "--releases"]);
-        command.arg(data.join("releases-amd64.json")).arg(data.join("graph-data")).output()
+        command.args([
+            "graph",
+            "lint",
+            "--now",
+            "2026-08-21T12:00Z",
+            "--output",
+            output,
+            "--releases",
+        ]);
+        command
+            .arg(data.join("releases-amd64.json"))
+            .arg(data.join("graph-data"))
+            .output()
     };
     let report: Value = serde_json::from_slice(&run("json")?.stdout)?;
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     for finding in report["findings"].as_array().ok_or("no findings")? {
-        *counts.entry(finding["code"].as_str().unwrap_or_default()).or_default() += 1;
+        *counts
+            .entry(finding["code"].as_str().unwrap_or_default())
+            .or_default() += 1;
     }
     if counts != BTreeMap::from(COUNTS) {
         return Err(format!("the findings are others now: {counts:?}").into());

@@ -12,21 +12,36 @@ use libtest_mimic::{Arguments, Failed, Trial};
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios");
-    let folders = std::fs::read_dir(&root).expect("scenarios are there").map(|entry| entry.expect("an entry").path());
-    let mut folders: Vec<PathBuf> = folders.filter(|path| path.join("story.md").exists()).collect();
+    let folders = std::fs::read_dir(&root)
+        .expect("scenarios are there")
+        .map(|entry| entry.expect("an entry").path());
+    let mut folders: Vec<PathBuf> = folders
+        .filter(|path| path.join("story.md").exists())
+        .collect();
     folders.sort();
     let trial = |folder: PathBuf| {
-        let name = folder.file_name().expect("a name").to_string_lossy().into_owned();
+        let name = folder
+            .file_name()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
         Trial::test(name, move || tell(&folder))
     };
-    libtest_mimic::run(&Arguments::from_args(), folders.into_iter().map(trial).collect()).exit();
+    libtest_mimic::run(
+        &Arguments::from_args(),
+        folders.into_iter().map(trial).collect(),
+    )
+    .exit();
 }
 
 /// Tells a story in a copy of its folder.
 fn tell(folder: &Path) -> Result<(), Failed> {
     let scratch = tempfile::tempdir()?;
     copy(folder, scratch.path())?;
-    commit_history(&scratch.path().join("history"), &scratch.path().join("graph-data"))?;
+    commit_history(
+        &scratch.path().join("history"),
+        &scratch.path().join("graph-data"),
+    )?;
     let path = folder.join("story.md");
     let written = std::fs::read_to_string(&path)?;
     let told = retold(&written, scratch.path())?;
@@ -37,8 +52,15 @@ fn tell(folder: &Path) -> Result<(), Failed> {
         std::fs::write(&path, told)?;
         return Ok(());
     }
-    let different = written.lines().zip(told.lines()).find(|(then, now)| then != now);
-    Err(format!("{} comes out differently, first at {different:?}:\n{told}", path.display()).into())
+    let different = written
+        .lines()
+        .zip(told.lines())
+        .find(|(then, now)| then != now);
+    Err(format!(
+        "{} comes out differently, first at {different:?}:\n{told}",
+        path.display()
+    )
+    .into())
 }
 
 /// The story with what its commands print now.
@@ -46,7 +68,11 @@ fn retold(written: &str, scratch: &Path) -> Result<String, Failed> {
     let (mut told, mut in_console) = (String::new(), false);
     for line in written.lines() {
         if let Some(file) = line.strip_prefix("$ cat ").filter(|_| in_console) {
-            write!(told, "{line}\n{}", std::fs::read_to_string(scratch.join(file))?)?;
+            write!(
+                told,
+                "{line}\n{}",
+                std::fs::read_to_string(scratch.join(file))?
+            )?;
             continue;
         }
         match (in_console, line.strip_prefix("$ towpath ")) {
@@ -67,7 +93,11 @@ fn retold(written: &str, scratch: &Path) -> Result<String, Failed> {
 
 fn output(arguments: &str, scratch: &Path) -> Result<String, Failed> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_towpath"));
-    let done = command.args(arguments.split_whitespace()).current_dir(scratch).env("TOWPATH_LOG", "error").output()?;
+    let done = command
+        .args(arguments.split_whitespace())
+        .current_dir(scratch)
+        .env("TOWPATH_LOG", "error")
+        .output()?;
     let mut text = String::from_utf8(done.stdout)? + &String::from_utf8(done.stderr)?;
     if let Some(code) = done.status.code().filter(|code| *code != 0) {
         writeln!(text, "[exit {code}]")?;
@@ -80,8 +110,9 @@ fn commit_history(states: &Path, repository: &Path) -> Result<(), Failed> {
     if !states.exists() {
         return Ok(());
     }
-    let mut days: Vec<PathBuf> =
-        std::fs::read_dir(states)?.map(|entry| Ok(entry?.path())).collect::<Result<_, Failed>>()?;
+    let mut days: Vec<PathBuf> = std::fs::read_dir(states)?
+        .map(|entry| Ok(entry?.path()))
+        .collect::<Result<_, Failed>>()?;
     days.sort();
     std::fs::create_dir(repository)?;
     git(repository, "", &["init", "-q", "-b", "main"])?;
@@ -95,9 +126,17 @@ fn commit_history(states: &Path, repository: &Path) -> Result<(), Failed> {
             }
         }
         copy(&day, repository)?;
-        let day = day.file_name().expect("a name").to_string_lossy().into_owned();
+        let day = day
+            .file_name()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
         git(repository, "", &["add", "-A"])?;
-        git(repository, &format!("{day}T00:00:00Z"), &["commit", "-q", "-m", &day])?;
+        git(
+            repository,
+            &format!("{day}T00:00:00Z"),
+            &["commit", "-q", "-m", &day],
+        )?;
     }
     Ok(std::fs::remove_dir_all(states)?)
 }
@@ -105,14 +144,25 @@ fn commit_history(states: &Path, repository: &Path) -> Result<(), Failed> {
 /// Runs git, with the same author whoever runs it.
 fn git(folder: &Path, date: &str, arguments: &[&str]) -> Result<(), Failed> {
     let mut command = Command::new("git");
-    command.arg("-C").arg(folder).args(arguments).env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
+    command
+        .arg("-C")
+        .arg(folder)
+        .args(arguments)
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null");
     for (name, value) in [("NAME", "t"), ("EMAIL", "t@example.com"), ("DATE", date)] {
-        command.env(format!("GIT_AUTHOR_{name}"), value).env(format!("GIT_COMMITTER_{name}"), value);
+        command
+            .env(format!("GIT_AUTHOR_{name}"), value)
+            .env(format!("GIT_COMMITTER_{name}"), value);
     }
     let done = command.output()?;
     match done.status.success() {
         true => Ok(()),
-        false => Err(format!("git {arguments:?}: {}", String::from_utf8_lossy(&done.stderr)).into()),
+        false => Err(format!(
+            "git {arguments:?}: {}",
+            String::from_utf8_lossy(&done.stderr)
+        )
+        .into()),
     }
 }
 

@@ -18,7 +18,10 @@ fn main() {
         let data = data.clone();
         Trial::test(name, move || test(&data)).with_ignored_flag(ignored)
     };
-    let trials = vec![of("explain_on_the_real_data", explain), of("migrate_tells_of_the_real_data", migrate)];
+    let trials = vec![
+        of("explain_on_the_real_data", explain),
+        of("migrate_tells_of_the_real_data", migrate),
+    ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
 
@@ -30,7 +33,11 @@ fn explain(data: &Path) -> Result<(), Failed> {
         "--channel eus-4.6 --from 4.6.1",
     ] {
         let mut command = towpath("explain", data);
-        let text = printed(command.args(["--now", NOW, "--platform", "AWS"]).args(question.split(' ')))?;
+        let text = printed(
+            command
+                .args(["--now", NOW, "--platform", "AWS"])
+                .args(question.split(' ')),
+        )?;
         let before_risks = text.split("\nThe risks").next().unwrap_or_default();
         told.push_str(&format!("$ towpath explain {question}\n{before_risks}\n"));
     }
@@ -52,13 +59,21 @@ fn migrate(data: &Path) -> Result<(), Failed> {
     ]);
     let text = printed(command.arg(data.join("graph-data")))?;
     // What follows depends on whether the data lies in a repository.
-    is_golden("migrate-real-data.txt", text.split("\nStarts:").next().unwrap_or_default())
+    is_golden(
+        "migrate-real-data.txt",
+        text.split("\nStarts:").next().unwrap_or_default(),
+    )
 }
 
 fn towpath(command: &str, data: &Path) -> Command {
     let mut towpath = Command::new(env!("CARGO_BIN_EXE_towpath"));
-    towpath.arg(command).arg("--graph-data").arg(data.join("graph-data"));
-    towpath.arg("--releases").arg(data.join("releases-amd64.json"));
+    towpath
+        .arg(command)
+        .arg("--graph-data")
+        .arg(data.join("graph-data"));
+    towpath
+        .arg("--releases")
+        .arg(data.join("releases-amd64.json"));
     towpath
 }
 
@@ -71,12 +86,18 @@ fn printed(command: &mut Command) -> Result<String, Failed> {
 }
 
 fn is_golden(name: &str, told: &str) -> Result<(), Failed> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/golden")
+        .join(name);
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         std::fs::write(&path, told)?;
     }
     match std::fs::read_to_string(&path)? == told {
         true => Ok(()),
-        false => Err(format!("{} says something else; this is what was told:\n{told}", path.display()).into()),
+        false => Err(format!(
+            "{} says something else; this is what was told:\n{told}",
+            path.display()
+        )
+        .into()),
     }
 }

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::decide::{Decision, Desk};
 use towpath_core::domain::fleet::{
-    Binding, ClusterState, FleetInput, Health, Name, Offer, Organisation, PolicyDefault, Product, Sector, SoakSum,
-    UpgradePolicy,
+    Binding, ClusterState, FleetInput, Health, Name, Offer, Organisation, PolicyDefault, Product,
+    Sector, SoakSum, UpgradePolicy,
 };
 use towpath_core::domain::{Arch, ClusterId, Fact, Pattern, Version};
 use towpath_core::finding::Place;
@@ -25,8 +25,15 @@ const CANDIDATES: usize = 20;
 const ROUNDS: usize = 5;
 
 fn main() {
-    let sizes: Vec<usize> = std::env::args().skip(1).filter_map(|size| size.parse().ok()).collect();
-    let sizes = if sizes.is_empty() { vec![10_000] } else { sizes };
+    let sizes: Vec<usize> = std::env::args()
+        .skip(1)
+        .filter_map(|size| size.parse().ok())
+        .collect();
+    let sizes = if sizes.is_empty() {
+        vec![10_000]
+    } else {
+        sizes
+    };
     for size in sizes {
         measure(size);
     }
@@ -60,7 +67,10 @@ fn measure(clusters: usize) {
         state.last_seen = later;
         let version = state.version.clone();
         let (took, _) = timed(|| {
-            assert!(desk.seen(state, Some((&version, 60))), "a report can be followed");
+            assert!(
+                desk.seen(state, Some((&version, 60))),
+                "a report can be followed"
+            );
             desk.pass(later)
         });
         after_report = after_report.min(took);
@@ -87,29 +97,43 @@ fn timed(pass: impl FnOnce() -> Decision) -> (Duration, Decision) {
 fn peak_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
+    line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok())
+        .unwrap_or(0)
 }
 
 /// Five sectors, each after the one before; the newest version is on no cluster, so each sector holds back the next, and the first
 /// has not soaked. Every cluster has its own list of twenty candidates.
 fn fleet(clusters: usize, now: Timestamp) -> FleetInput {
-    let versions: Vec<Version> = (0..120).map(|n| format!("4.{}.{}", 12 + n / 30, n % 30).parse().unwrap()).collect();
+    let versions: Vec<Version> = (0..120)
+        .map(|n| format!("4.{}.{}", 12 + n / 30, n % 30).parse().unwrap())
+        .collect();
     let place = Place::file("bench");
     let sector = |at: usize| Sector {
         name: SECTORS[at].into(),
-        depends_on: SECTORS[..at].last().into_iter().map(|name| (*name).into()).collect(),
+        depends_on: SECTORS[..at]
+            .last()
+            .into_iter()
+            .map(|name| (*name).into())
+            .collect(),
         max_parallel: None,
         max_failures: None,
         straggler_days: None,
         origin: place.clone(),
     };
     let default = |number: usize| {
-        let (at, workload) = (number % SECTORS.len(), number / SECTORS.len() % WORKLOADS.len());
+        let (at, workload) = (
+            number % SECTORS.len(),
+            number / SECTORS.len() % WORKLOADS.len(),
+        );
         PolicyDefault {
             name: format!("p{number}").into(),
             match_labels: BTreeMap::from([("policy".to_owned(), number.to_string())]),
             policy: UpgradePolicy {
-                workloads: [WORKLOADS[workload].into(), WORKLOADS[(workload + 1) % WORKLOADS.len()].into()].into(),
+                workloads: [
+                    WORKLOADS[workload].into(),
+                    WORKLOADS[(workload + 1) % WORKLOADS.len()].into(),
+                ]
+                .into(),
                 schedule: Some(format!("{} * * * *", number % 60).parse().unwrap()),
                 soak_days: Some(1 + at as u32),
                 mutexes: [format!("m{}", number % 25).into()].into(),
@@ -129,7 +153,9 @@ fn fleet(clusters: usize, now: Timestamp) -> FleetInput {
             id: id.clone(),
             environment: None,
             blocked_versions: vec![Pattern::new("-rc").unwrap()],
-            sectors: (0..SECTORS.len()).map(|at| (SECTORS[at].into(), sector(at))).collect(),
+            sectors: (0..SECTORS.len())
+                .map(|at| (SECTORS[at].into(), sector(at)))
+                .collect(),
             clusters: Vec::new(),
             defaults: (0..200).map(default).collect(),
             inherits_from: [].into(),
@@ -155,7 +181,10 @@ fn fleet(clusters: usize, now: Timestamp) -> FleetInput {
         let at = number * 7 % (versions.len() - CANDIDATES - 1);
         // Of the versions above, twenty: with gaps that differ from cluster to cluster.
         let step = 1 + number % ((versions.len() - at - 1) / CANDIDATES).max(1);
-        let offers = (1..=CANDIDATES).map(|n| Offer { version: versions[at + n * step].clone(), hold: None });
+        let offers = (1..=CANDIDATES).map(|n| Offer {
+            version: versions[at + n * step].clone(),
+            hold: None,
+        });
         ClusterState {
             id: ClusterId::new(&format!("{number:08}-0000-4000-8000-000000000000")).unwrap(),
             name: format!("cluster-{number}").into(),

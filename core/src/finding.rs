@@ -45,12 +45,20 @@ pub struct Place {
 impl Place {
     /// A file as a whole.
     pub fn file(file: impl Into<Arc<str>>) -> Self {
-        Self { file: file.into(), line: 0, column: 0 }
+        Self {
+            file: file.into(),
+            line: 0,
+            column: 0,
+        }
     }
 
     /// A line and column of this place's file.
     pub fn at(&self, line: u32, column: u32) -> Self {
-        Self { file: self.file.clone(), line, column }
+        Self {
+            file: self.file.clone(),
+            line,
+            column,
+        }
     }
 }
 
@@ -69,12 +77,19 @@ impl fmt::Display for Place {
 /// `\u{1b}`.
 pub fn escaped(text: &str) -> Cow<'_, str> {
     let is_harmful = |c: char| {
-        c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        c.is_control()
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
     match text.chars().any(is_harmful) {
         false => Cow::Borrowed(text),
         true => {
-            let written = |c: char| if is_harmful(c) { c.escape_unicode().to_string() } else { c.to_string() };
+            let written = |c: char| {
+                if is_harmful(c) {
+                    c.escape_unicode().to_string()
+                } else {
+                    c.to_string()
+                }
+            };
             Cow::Owned(text.chars().map(written).collect())
         }
     }
@@ -82,13 +97,32 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
 
 impl Finding {
     /// A problem that makes the input unusable.
-    pub fn error(code: &'static str, place: Place, problem: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { place, severity: Severity::Error, code, problem: problem.into(), remedy: remedy.into() }
+    pub fn error(
+        code: &'static str,
+        place: Place,
+        problem: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Self {
+            place,
+            severity: Severity::Error,
+            code,
+            problem: problem.into(),
+            remedy: remedy.into(),
+        }
     }
 
     /// A problem that somebody should look at.
-    pub fn warning(code: &'static str, place: Place, problem: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { severity: Severity::Warning, ..Self::error(code, place, problem, remedy) }
+    pub fn warning(
+        code: &'static str,
+        place: Place,
+        problem: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Self {
+            severity: Severity::Warning,
+            ..Self::error(code, place, problem, remedy)
+        }
     }
 
     /// Whether the input must not be used.
@@ -99,7 +133,13 @@ impl Finding {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}; {}", self.place, escaped(&self.problem), escaped(&self.remedy))
+        write!(
+            f,
+            "{}: {}; {}",
+            self.place,
+            escaped(&self.problem),
+            escaped(&self.remedy)
+        )
     }
 }
 

@@ -21,7 +21,10 @@ pub struct Rate {
 impl Rate {
     /// So many in a minute, and as many at once after a minute of rest; none if zero, which stands for no limit.
     pub fn per_minute(count: u32) -> Option<Self> {
-        (count > 0).then(|| Self { every: Duration::from_secs(60) / count, burst: count })
+        (count > 0).then(|| Self {
+            every: Duration::from_secs(60) / count,
+            burst: count,
+        })
     }
 }
 
@@ -39,13 +42,21 @@ pub struct Rates<K> {
 impl<K: Ord + Clone> Rates<K> {
     /// Remembers at most so many.
     pub fn new(rate: Rate, most: usize) -> Self {
-        Self { rate, most: most.max(1), rested: BTreeMap::new(), order: BTreeSet::new() }
+        Self {
+            rate,
+            most: most.max(1),
+            rested: BTreeMap::new(),
+            order: BTreeSet::new(),
+        }
     }
 
     /// Counts one. If that is too often, nothing is counted, and the answer is how long to wait.
     pub fn take(&mut self, who: &K, now: Duration) -> Result<(), Duration> {
         let rested = self.rested.get(who).copied().unwrap_or(now).max(now);
-        let early = self.rate.every.saturating_mul(self.rate.burst.saturating_sub(1));
+        let early = self
+            .rate
+            .every
+            .saturating_mul(self.rate.burst.saturating_sub(1));
         let allowed_at = rested.saturating_sub(early);
         if allowed_at > now {
             return Err(allowed_at - now);
@@ -66,7 +77,9 @@ impl<K: Ord + Clone> Rates<K> {
 
     fn make_room(&mut self, now: Duration) {
         for _ in 0..FORGOTTEN_AT_ONCE {
-            let Some((rested, who)) = self.order.first().cloned() else { return };
+            let Some((rested, who)) = self.order.first().cloned() else {
+                return;
+            };
             if rested > now && self.rested.len() < self.most {
                 return;
             }
@@ -98,7 +111,11 @@ mod tests {
         assert_eq!(rates.take(&"a", now + 10 * SECOND), Ok(()));
         assert_eq!(rates.take(&"a", now + 10 * SECOND), Err(10 * SECOND));
         for _ in 0..6 {
-            assert_eq!(rates.take(&"a", now + 1_000 * SECOND), Ok(()), "a long rest gives the whole burst back");
+            assert_eq!(
+                rates.take(&"a", now + 1_000 * SECOND),
+                Ok(()),
+                "a long rest gives the whole burst back"
+            );
         }
     }
 
@@ -122,15 +139,31 @@ mod tests {
         }
         assert_eq!(rates.take(&"b", SECOND), Ok(()));
         assert_eq!(rates.take(&"c", SECOND), Ok(()));
-        assert_eq!(rates.rested.keys().copied().collect::<Vec<_>>(), ["busy", "c"]);
-        assert!(rates.take(&"busy", SECOND).is_err(), "who is busy is remembered");
+        assert_eq!(
+            rates.rested.keys().copied().collect::<Vec<_>>(),
+            ["busy", "c"]
+        );
+        assert!(
+            rates.take(&"busy", SECOND).is_err(),
+            "who is busy is remembered"
+        );
         assert_eq!(rates.take(&"d", 1_000 * SECOND), Ok(()));
-        assert_eq!((rates.rested.len(), rates.order.len()), (1, 1), "who has rested is forgotten");
+        assert_eq!(
+            (rates.rested.len(), rates.order.len()),
+            (1, 1),
+            "who has rested is forgotten"
+        );
     }
 
     #[test]
     fn zero_is_no_limit() {
         assert_eq!(Rate::per_minute(0), None);
-        assert_eq!(Rate::per_minute(60), Some(Rate { every: SECOND, burst: 60 }));
+        assert_eq!(
+            Rate::per_minute(60),
+            Some(Rate {
+                every: SECOND,
+                burst: 60
+            })
+        );
     }
 }

@@ -22,7 +22,10 @@ pub struct More(u64);
 impl Repeats {
     /// It came. If it is to be said now: what to add to it.
     pub fn came(&mut self, now: Duration) -> Option<More> {
-        if self.said.is_some_and(|said| now.saturating_sub(said) < QUIET) {
+        if self
+            .said
+            .is_some_and(|said| now.saturating_sub(said) < QUIET)
+        {
             self.unsaid += 1;
             return None;
         }
@@ -32,7 +35,9 @@ impl Repeats {
 
     /// Whether it has ended, and there are some that nobody was told of. To be asked when all is well again.
     pub fn ended(&mut self, now: Duration) -> Option<More> {
-        let is_due = self.said.is_some_and(|said| now.saturating_sub(said) >= QUIET);
+        let is_due = self
+            .said
+            .is_some_and(|said| now.saturating_sub(said) >= QUIET);
         (is_due && self.unsaid > 0).then(|| {
             self.said = None;
             More(std::mem::take(&mut self.unsaid))
@@ -44,7 +49,11 @@ impl fmt::Display for More {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             0 => Ok(()),
-            count => write!(f, " … and {} more like this in the last minute", grouped(count)),
+            count => write!(
+                f,
+                " … and {} more like this in the last minute",
+                grouped(count)
+            ),
         }
     }
 }
@@ -74,7 +83,14 @@ mod tests {
             .filter_map(|at| Some((at, repeats.came(Duration::from_millis(at))?.to_string())))
             .collect();
         let more = " … and 1,199 more like this in the last minute";
-        assert_eq!(said, [(0, String::new()), (60_000, more.to_owned()), (120_000, more.to_owned())]);
+        assert_eq!(
+            said,
+            [
+                (0, String::new()),
+                (60_000, more.to_owned()),
+                (120_000, more.to_owned())
+            ]
+        );
     }
 
     #[test]
@@ -87,11 +103,18 @@ mod tests {
         assert_eq!(repeats.ended(second(3)), None, "a minute is not over");
         assert_eq!(repeats.ended(second(61)), Some(More(1)));
         assert_eq!(repeats.ended(second(62)), None);
-        assert_eq!(repeats.came(second(63)), Some(More(0)), "said at once again");
+        assert_eq!(
+            repeats.came(second(63)),
+            Some(More(0)),
+            "said at once again"
+        );
     }
 
     #[test]
     fn thousands_are_set_apart() {
-        assert_eq!([0, 999, 1_000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!(
+            [0, 999, 1_000, 1_234_567].map(grouped),
+            ["0", "999", "1,000", "1,234,567"]
+        );
     }
 }

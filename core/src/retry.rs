@@ -23,7 +23,9 @@ impl Jitter {
     /// Something between half of it and all of it.
     pub fn of(&self, wait: Duration) -> Duration {
         let half = wait / 2;
-        let span = u64::try_from(half.as_nanos()).unwrap_or(u64::MAX).saturating_add(1);
+        let span = u64::try_from(half.as_nanos())
+            .unwrap_or(u64::MAX)
+            .saturating_add(1);
         half + Duration::from_nanos(self.next() % span)
     }
 
@@ -52,14 +54,27 @@ mod tests {
 
     #[test]
     fn waits_double_and_stay_between_half_and_whole() {
-        let (first, longest, jitter) = (Duration::from_millis(250), Duration::from_secs(60), Jitter::new(7));
-        for (attempt, whole) in [(0, 250), (1, 500), (2, 1_000), (3, 2_000), (10, 60_000), (u32::MAX, 60_000)] {
+        let (first, longest, jitter) = (
+            Duration::from_millis(250),
+            Duration::from_secs(60),
+            Jitter::new(7),
+        );
+        for (attempt, whole) in [
+            (0, 250),
+            (1, 500),
+            (2, 1_000),
+            (3, 2_000),
+            (10, 60_000),
+            (u32::MAX, 60_000),
+        ] {
             let got = jitter.backoff(first, longest, attempt).as_millis();
             assert!((whole / 2..=whole).contains(&got), "{attempt}: {got}");
         }
         let row = |seed| -> Vec<Duration> {
             let jitter = Jitter::new(seed);
-            (0..4).map(|attempt| jitter.backoff(first, longest, attempt)).collect()
+            (0..4)
+                .map(|attempt| jitter.backoff(first, longest, attempt))
+                .collect()
         };
         assert_eq!(row(7), row(7));
         assert_ne!(row(7), row(8), "clients differ");
@@ -75,7 +90,11 @@ mod tests {
             ("soon", None),
             ("-1", None),
         ] {
-            assert_eq!(retry_after(text, now), expected.map(Duration::from_secs), "{text}");
+            assert_eq!(
+                retry_after(text, now),
+                expected.map(Duration::from_secs),
+                "{text}"
+            );
         }
     }
 }

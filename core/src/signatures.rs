@@ -4,7 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::domain::{DeclaredRelease, PayloadDigest, Releases, SignaturePolicy, SignatureVerdict, Trust};
+use crate::domain::{
+    DeclaredRelease, PayloadDigest, Releases, SignaturePolicy, SignatureVerdict, Trust,
+};
 use crate::finding::{Finding, Place};
 use crate::intake::{Summary, Supply};
 
@@ -18,7 +20,9 @@ pub type Verdicts = BTreeMap<PayloadDigest, SignatureVerdict>;
 pub fn wanted(policy: SignaturePolicy, releases: &Releases) -> BTreeSet<PayloadDigest> {
     match policy {
         SignaturePolicy::Off => BTreeSet::new(),
-        SignaturePolicy::Require | SignaturePolicy::Warn => releases.releases.iter().filter_map(digest).collect(),
+        SignaturePolicy::Require | SignaturePolicy::Warn => {
+            releases.releases.iter().filter_map(digest).collect()
+        }
     }
 }
 
@@ -31,12 +35,16 @@ pub fn mark(policy: SignaturePolicy, supplies: &mut [Supply], verdicts: &Verdict
         return Vec::new();
     }
     let (mut told, mut seen) = (Told::new(policy), BTreeSet::new());
-    for release in supplies.iter_mut().flat_map(|supply| &mut supply.releases.releases) {
+    for release in supplies
+        .iter_mut()
+        .flat_map(|supply| &mut supply.releases.releases)
+    {
         match judged(release, verdicts) {
             Ok(()) => release.trust = Trust::Verified,
             Err(reason) => {
                 release.trust = Trust::Unverified;
-                let payload = digest(release).map_or_else(|| release.payload.clone(), |digest| digest.to_string());
+                let payload = digest(release)
+                    .map_or_else(|| release.payload.clone(), |digest| digest.to_string());
                 if seen.insert((release.version.clone(), release.arch.clone(), payload)) {
                     told.add(release, reason);
                 }
@@ -56,10 +64,18 @@ pub fn leave_out(policy: SignaturePolicy, mut releases: Releases) -> Releases {
 
 /// What is left of a copy once it is verified, for the guard against shrinking; nothing to compare where unverified releases stay. What nobody has looked
 /// for yet is not left: a copy that brings nothing but such releases would empty the graph.
-pub fn verified_summary(policy: SignaturePolicy, releases: &Releases, verdicts: &Verdicts) -> Summary {
+pub fn verified_summary(
+    policy: SignaturePolicy,
+    releases: &Releases,
+    verdicts: &Verdicts,
+) -> Summary {
     match policy {
         SignaturePolicy::Require => {
-            let verified = releases.releases.iter().filter(|release| judged(release, verdicts).is_ok()).count();
+            let verified = releases
+                .releases
+                .iter()
+                .filter(|release| judged(release, verdicts).is_ok())
+                .count();
             Summary::of_verified(verified)
         }
         SignaturePolicy::Warn | SignaturePolicy::Off => Summary::default(),
@@ -81,15 +97,20 @@ fn judged(release: &DeclaredRelease, verdicts: &Verdicts) -> Result<(), Reason> 
     let Some(digest) = digest(release) else {
         return Err(Reason {
             code: "no-digest",
-            problem: format!("its payload {:?} has no digest that could be signed", release.payload),
+            problem: format!(
+                "its payload {:?} has no digest that could be signed",
+                release.payload
+            ),
             remedy: "name the payload by digest: registry/release@sha256:…",
         });
     };
     match verdicts.get(&digest) {
         Some(SignatureVerdict::Verified(_)) => Ok(()),
-        Some(verdict) => {
-            Err(Reason { code: verdict.code(), problem: format!("{verdict} ({digest})"), remedy: verdict.remedy() })
-        }
+        Some(verdict) => Err(Reason {
+            code: verdict.code(),
+            problem: format!("{verdict} ({digest})"),
+            remedy: verdict.remedy(),
+        }),
         None => Err(Reason {
             code: "signature-not-known",
             problem: format!("nobody has looked for its signature yet ({digest})"),
@@ -107,7 +128,11 @@ struct Told {
 
 impl Told {
     fn new(policy: SignaturePolicy) -> Self {
-        Self { policy, named: Vec::new(), more: BTreeMap::new() }
+        Self {
+            policy,
+            named: Vec::new(),
+            more: BTreeMap::new(),
+        }
     }
 
     fn add(&mut self, release: &DeclaredRelease, reason: Reason) {
@@ -119,15 +144,32 @@ impl Told {
             SignaturePolicy::Require => "left out",
             SignaturePolicy::Warn | SignaturePolicy::Off => "not verified",
         };
-        let problem = format!("{} of {} is {fate}: {}", release.version, release.arch, reason.problem);
-        self.named.push(Finding::warning(reason.code, place(), problem, reason.remedy));
+        let problem = format!(
+            "{} of {} is {fate}: {}",
+            release.version, release.arch, reason.problem
+        );
+        self.named.push(Finding::warning(
+            reason.code,
+            place(),
+            problem,
+            reason.remedy,
+        ));
     }
 
     fn findings(self) -> Vec<Finding> {
         let more = self.more.into_iter().map(|(code, count)| {
-            let releases = if count == 1 { "release is" } else { "releases are" };
+            let releases = if count == 1 {
+                "release is"
+            } else {
+                "releases are"
+            };
             let problem = format!("{count} more {releases} not verified ({code})");
-            Finding::warning(code, place(), problem, "`towpath releases verify` lists them all")
+            Finding::warning(
+                code,
+                place(),
+                problem,
+                "`towpath releases verify` lists them all",
+            )
         });
         let mut findings: Vec<Finding> = self.named.into_iter().chain(more).collect();
         findings.sort();

@@ -7,7 +7,10 @@
 //!
 //! The data is not part of this repository. Where `TOWPATH_REAL_DATA` names it these tests run; elsewhere each is listed as
 //! ignored.
-#![allow(clippy::unwrap_used, reason = "the data is AUS's own; where it is not as described, the test is to fail")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "the data is AUS's own; where it is not as described, the test is to fail"
+)]
 #![allow(clippy::disallowed_methods, reason = "the cases are read from a file")]
 
 use std::collections::BTreeMap;
@@ -19,8 +22,9 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::Value;
 use towpath_core::decide::{CandidateWhy, Decision, Desk, StartKind, dispatch};
 use towpath_core::domain::fleet::{
-    Binding, ClusterPolicy, ClusterState, FleetInput, FleetPolicy, Gate, Health, HoldCode, Minimum, Name, Offer,
-    Organisation, Owner, Parallel, Pool, Product, Sector, SoakSum, Upgrade, UpgradeId, UpgradePolicy, UpgradeState,
+    Binding, ClusterPolicy, ClusterState, FleetInput, FleetPolicy, Gate, Health, HoldCode, Minimum,
+    Name, Offer, Organisation, Owner, Parallel, Pool, Product, Sector, SoakSum, Upgrade, UpgradeId,
+    UpgradePolicy, UpgradeState,
 };
 use towpath_core::domain::{Arch, ClusterId, Fact, Minor, Pattern, Reason, Version};
 use towpath_core::finding::Place;
@@ -32,9 +36,18 @@ fn main() {
         Trial::test(name, move || test(&cases(&path)?)).with_ignored_flag(data.is_none())
     };
     let trials = vec![
-        trial("aus_decisions::the_same_with_a_closed_gate_as_the_end", same_with_gates_final),
-        trial("aus_decisions::every_difference_is_a_closed_gate", differences_are_gates),
-        trial("aus_decisions::gate_unknown_holds_and_changes_nothing_else", unknown_gate_holds),
+        trial(
+            "aus_decisions::the_same_with_a_closed_gate_as_the_end",
+            same_with_gates_final,
+        ),
+        trial(
+            "aus_decisions::every_difference_is_a_closed_gate",
+            differences_are_gates,
+        ),
+        trial(
+            "aus_decisions::gate_unknown_holds_and_changes_nothing_else",
+            unknown_gate_holds,
+        ),
         trial("aus_decisions::the_same_order", same_order),
         trial("aus_decisions::why_agrees_with_plan", why_agrees),
     ];
@@ -43,7 +56,10 @@ fn main() {
 
 fn cases(path: &PathBuf) -> Result<Vec<Value>, Failed> {
     let text = std::fs::read_to_string(path)?;
-    Ok(text.lines().map(serde_json::from_str).collect::<Result<_, _>>()?)
+    Ok(text
+        .lines()
+        .map(serde_json::from_str)
+        .collect::<Result<_, _>>()?)
 }
 
 fn same_with_gates_final(cases: &[Value]) -> Result<(), Failed> {
@@ -51,10 +67,16 @@ fn same_with_gates_final(cases: &[Value]) -> Result<(), Failed> {
         let now = time(&case["now"]);
         let mut input = without_unknown_gate(input(case));
         let gated = gated(&dispatch(input.clone(), now).0, now);
-        input.clusters.iter_mut().filter(|cluster| gated.contains(&cluster.name)).for_each(|c| c.offers = [].into());
+        input
+            .clusters
+            .iter_mut()
+            .filter(|cluster| gated.contains(&cluster.name))
+            .for_each(|c| c.offers = [].into());
         let ours = starts(&dispatch(input, now).1);
         if ours != expected(case) {
-            return Err(format!("case {}: {ours:?} is not {:?}", case["id"], expected(case)).into());
+            return Err(
+                format!("case {}: {ours:?} is not {:?}", case["id"], expected(case)).into(),
+            );
         }
     }
     Ok(())
@@ -68,14 +90,25 @@ fn differences_are_gates(cases: &[Value]) -> Result<(), Failed> {
         if ours == theirs {
             continue;
         }
-        let more: Vec<&Start> = ours.iter().filter(|start| !theirs.contains(start)).collect();
+        let more: Vec<&Start> = ours
+            .iter()
+            .filter(|start| !theirs.contains(start))
+            .collect();
         // Whoever starts because of it may hold a mutex that another would have got.
-        if !more.iter().any(|start| gated.iter().any(|name| **name == *start.0)) {
+        if !more
+            .iter()
+            .any(|start| gated.iter().any(|name| **name == *start.0))
+        {
             return Err(format!("case {}: {ours:?} is not {theirs:?}", case["id"]).into());
         }
         let names: Vec<&str> = more.iter().map(|start| start.0.as_str()).collect();
         let mut out = std::io::stdout().lock();
-        writeln!(out, "case {}: {} goes below a closed gate (stated difference)", case["id"], names.join(", "))?;
+        writeln!(
+            out,
+            "case {}: {} goes below a closed gate (stated difference)",
+            case["id"],
+            names.join(", ")
+        )?;
     }
     Ok(())
 }
@@ -88,24 +121,43 @@ fn unknown_gate_holds(cases: &[Value]) -> Result<(), Failed> {
     let mut different = 0;
     for case in cases {
         let (now, whole) = (time(&case["now"]), input(case));
-        let unknown: Vec<Gate> = whole.gates.iter().filter(|gate| &*gate.label == UNKNOWN_GATE).cloned().collect();
+        let unknown: Vec<Gate> = whole
+            .gates
+            .iter()
+            .filter(|gate| &*gate.label == UNKNOWN_GATE)
+            .cloned()
+            .collect();
         let mut cut_off = without_unknown_gate(whole.clone());
         for cluster in &mut cut_off.clusters {
             let from = Minor::of(&cluster.version);
             let is_behind = |offer: &Offer| {
                 let to = Minor::of(&offer.version);
                 let closed = |gate: &Gate| !cluster.acknowledged_gates.contains(&gate.id);
-                from < to && unknown.iter().any(|gate| gate.before() == Some(to) && closed(gate))
+                from < to
+                    && unknown
+                        .iter()
+                        .any(|gate| gate.before() == Some(to) && closed(gate))
             };
-            cluster.offers = cluster.offers.iter().filter(|offer| !is_behind(offer)).cloned().collect();
+            cluster.offers = cluster
+                .offers
+                .iter()
+                .filter(|offer| !is_behind(offer))
+                .cloned()
+                .collect();
         }
-        let (ours, expected) = (starts(&dispatch(whole.clone(), now).1), starts(&dispatch(cut_off, now).1));
+        let (ours, expected) = (
+            starts(&dispatch(whole.clone(), now).1),
+            starts(&dispatch(cut_off, now).1),
+        );
         if ours != expected {
             return Err(format!("case {}: {ours:?} is not {expected:?}", case["id"]).into());
         }
         different += usize::from(ours != starts(&dispatch(without_unknown_gate(whole), now).1));
     }
-    writeln!(std::io::stdout().lock(), "{different} cases differ by {UNKNOWN_GATE} (stated difference)")?;
+    writeln!(
+        std::io::stdout().lock(),
+        "{different} cases differ by {UNKNOWN_GATE} (stated difference)"
+    )?;
     match different {
         0 => Err("gate-unknown holds nothing in any case".into()),
         _ => Ok(()),
@@ -120,8 +172,18 @@ fn without_unknown_gate(mut input: FleetInput) -> FleetInput {
 fn same_order(cases: &[Value]) -> Result<(), Failed> {
     for case in cases {
         let desk = Desk::new(input(case));
-        let ours: Vec<&str> = desk.roster().in_order().iter().map(|m| &*desk.roster().cluster(*m).name).collect();
-        let theirs: Vec<&str> = case["expected"]["order"].as_array().unwrap().iter().map(text).collect();
+        let ours: Vec<&str> = desk
+            .roster()
+            .in_order()
+            .iter()
+            .map(|m| &*desk.roster().cluster(*m).name)
+            .collect();
+        let theirs: Vec<&str> = case["expected"]["order"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(text)
+            .collect();
         if ours != theirs {
             return Err(format!("case {}: {ours:?} is not {theirs:?}", case["id"]).into());
         }
@@ -137,12 +199,20 @@ fn why_agrees(cases: &[Value]) -> Result<(), Failed> {
         for member in desk.roster().in_order() {
             let state = desk.roster().cluster(*member);
             let why = desk.why(*member, now);
-            let best = why.candidates.iter().find(|candidate| candidate.verdict.is_offered());
-            let start = decision.starts.iter().find(|start| start.cluster == state.id && start.pool().is_none());
+            let best = why
+                .candidates
+                .iter()
+                .find(|candidate| candidate.verdict.is_offered());
+            let start = decision
+                .starts
+                .iter()
+                .find(|start| start.cluster == state.id && start.pool().is_none());
             match (best, start) {
                 (Some(best), Some(start)) if best.to == start.to => {}
                 (None, None) => {}
-                (best, start) => return Err(format!("case {}: {best:?} and {start:?}", case["id"]).into()),
+                (best, start) => {
+                    return Err(format!("case {}: {best:?} and {start:?}", case["id"]).into());
+                }
             }
         }
     }
@@ -155,14 +225,27 @@ fn gated(desk: &Desk, now: Timestamp) -> Vec<Name> {
         Reason::Fleet(reason) => reason.hold_code(),
         other => panic!("{other} is none of the fleet's"),
     };
-    let codes = |candidate: &CandidateWhy| candidate.own.reasons.iter().map(code).collect::<Vec<HoldCode>>();
+    let codes = |candidate: &CandidateWhy| {
+        candidate
+            .own
+            .reasons
+            .iter()
+            .map(code)
+            .collect::<Vec<HoldCode>>()
+    };
     let conditions_hold = |codes: &Vec<HoldCode>| codes.iter().all(|code| *code == HoldCode::Gate);
     let is_gated = |member: &&u32| {
         let why = desk.why(**member, now);
-        why.candidates.iter().map(codes).find(conditions_hold).is_some_and(|codes| !codes.is_empty())
+        why.candidates
+            .iter()
+            .map(codes)
+            .find(conditions_hold)
+            .is_some_and(|codes| !codes.is_empty())
     };
     let members = desk.roster().in_order().iter().filter(is_gated);
-    members.map(|member| desk.roster().cluster(*member).name.clone()).collect()
+    members
+        .map(|member| desk.roster().cluster(*member).name.clone())
+        .collect()
 }
 
 type Start = (String, String, String, String, Option<String>);
@@ -174,7 +257,13 @@ fn starts(decision: &Decision) -> Vec<Start> {
             StartKind::ControlPlane => ("ControlPlane", None),
             StartKind::NodePool(pool) => ("NodePool", Some(pool.to_string())),
         };
-        (start.name.to_string(), kind.to_owned(), start.to.to_string(), start.at.to_string(), pool)
+        (
+            start.name.to_string(),
+            kind.to_owned(),
+            start.to.to_string(),
+            start.at.to_string(),
+            pool,
+        )
     });
     starts.collect()
 }
@@ -182,10 +271,24 @@ fn starts(decision: &Decision) -> Vec<Start> {
 fn expected(case: &Value) -> Vec<Start> {
     let create = |create: &Value| {
         let field = |name: &str| create[name].as_str().unwrap().to_owned();
-        let pool = create.get("node_pool").and_then(Value::as_str).map(str::to_owned);
-        (field("cluster"), field("kind"), field("version"), field("next_run"), pool)
+        let pool = create
+            .get("node_pool")
+            .and_then(Value::as_str)
+            .map(str::to_owned);
+        (
+            field("cluster"),
+            field("kind"),
+            field("version"),
+            field("next_run"),
+            pool,
+        )
     };
-    case["expected"]["creates"].as_array().unwrap().iter().map(create).collect()
+    case["expected"]["creates"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(create)
+        .collect()
 }
 
 fn input(case: &Value) -> FleetInput {
@@ -197,7 +300,9 @@ fn input(case: &Value) -> FleetInput {
         name: "org".into(),
         environment: None,
         blocked_versions: patterns(&org["blockedVersions"]),
-        sectors: sectors.map(|(name, of)| (name.as_str().into(), sector(name, of))).collect(),
+        sectors: sectors
+            .map(|(name, of)| (name.as_str().into(), sector(name, of)))
+            .collect(),
         clusters: list(&case["clusters"]).map(policy).collect(),
         defaults: Vec::new(),
         inherits_from: [].into(),
@@ -205,14 +310,22 @@ fn input(case: &Value) -> FleetInput {
         disabled: false,
         origin: Place::file("case"),
     };
-    let soak = case["soak_days"].as_object().unwrap().iter().flat_map(|(version, workloads)| {
-        workloads.as_object().unwrap().iter().map(move |(workload, days)| SoakSum {
-            organisation: "org".into(),
-            workload: workload.as_str().into(),
-            version: version.parse().unwrap(),
-            seconds: (days.as_f64().unwrap() * 86_400.0).round() as i64,
-        })
-    });
+    let soak = case["soak_days"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .flat_map(|(version, workloads)| {
+            workloads
+                .as_object()
+                .unwrap()
+                .iter()
+                .map(move |(workload, days)| SoakSum {
+                    organisation: "org".into(),
+                    workload: workload.as_str().into(),
+                    version: version.parse().unwrap(),
+                    seconds: (days.as_f64().unwrap() * 86_400.0).round() as i64,
+                })
+        });
     let gate = |gate: &Value| Gate {
         id: name(&gate["id"]),
         version_prefix: name(&gate["version_raw_id_prefix"]),
@@ -228,18 +341,29 @@ fn input(case: &Value) -> FleetInput {
             .collect(),
     });
     FleetInput {
-        policy: FleetPolicy { organisations: [("org".into(), organisation)].into() },
-        clusters: list(&case["clusters"]).map(|cluster| state(case, cluster, now)).collect(),
-        upgrades: list(&case["ongoing"]).map(|cluster| under_way(case, cluster, now)).collect(),
+        policy: FleetPolicy {
+            organisations: [("org".into(), organisation)].into(),
+        },
+        clusters: list(&case["clusters"])
+            .map(|cluster| state(case, cluster, now))
+            .collect(),
+        upgrades: list(&case["ongoing"])
+            .map(|cluster| under_way(case, cluster, now))
+            .collect(),
         soak: soak.collect(),
         gates: list(&case["version_gates"]).map(gate).collect(),
-        inherited: inherited.map(|minimum| BTreeMap::from([("org".into(), minimum)])).unwrap_or_default(),
+        inherited: inherited
+            .map(|minimum| BTreeMap::from([("org".into(), minimum)]))
+            .unwrap_or_default(),
         ..FleetInput::default()
     }
 }
 
 fn state(case: &Value, cluster: &Value, now: Timestamp) -> ClusterState {
-    let pool = |pool: &Value| Pool { id: name(&pool["id"]), version: version(&pool["version"]) };
+    let pool = |pool: &Value| Pool {
+        id: name(&pool["id"]),
+        version: version(&pool["version"]),
+    };
     ClusterState {
         id: id(&cluster["name"]),
         name: name(&cluster["name"]),
@@ -255,13 +379,22 @@ fn state(case: &Value, cluster: &Value, now: Timestamp) -> ClusterState {
         platform: Fact::Unknown,
         labels: BTreeMap::new(),
         product: match cluster["hypershift"].as_bool().unwrap() {
-            true => Product::HostedControlPlane { pools: list(&cluster["node_pools"]).map(pool).collect() },
+            true => Product::HostedControlPlane {
+                pools: list(&cluster["node_pools"]).map(pool).collect(),
+            },
             false => Product::Standalone,
         },
         sts: Fact::Known(cluster["sts"].as_bool().unwrap()),
         wif: Fact::Unknown,
-        offers: list(&cluster["available_upgrades"]).map(|v| Offer { version: version(v), hold: None }).collect(),
-        acknowledged_gates: list(&case["acked_gates"][text(&cluster["name"])]).map(name).collect(),
+        offers: list(&cluster["available_upgrades"])
+            .map(|v| Offer {
+                version: version(v),
+                hold: None,
+            })
+            .collect(),
+        acknowledged_gates: list(&case["acked_gates"][text(&cluster["name"])])
+            .map(name)
+            .collect(),
     }
 }
 
@@ -301,7 +434,9 @@ fn sector(name: &str, sector: &Value) -> Sector {
 
 /// A policy object of somebody else's, in any state: the data tells only that there is one.
 fn under_way(case: &Value, cluster: &Value, now: Timestamp) -> Upgrade {
-    let of = list(&case["clusters"]).find(|other| other["name"] == *cluster).unwrap();
+    let of = list(&case["clusters"])
+        .find(|other| other["name"] == *cluster)
+        .unwrap();
     Upgrade {
         id: UpgradeId(0),
         cluster: id(cluster),
@@ -339,7 +474,9 @@ fn version(value: &Value) -> Version {
 }
 
 fn patterns(value: &Value) -> Vec<Pattern> {
-    list(value).map(|pattern| Pattern::new(text(pattern)).unwrap()).collect()
+    list(value)
+        .map(|pattern| Pattern::new(text(pattern)).unwrap())
+        .collect()
 }
 
 fn time(value: &Value) -> Timestamp {

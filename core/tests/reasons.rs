@@ -11,7 +11,9 @@ use towpath_core::domain::automatic::{Asked, AutomaticReason, Pin};
 use towpath_core::domain::fleet::{FleetReason, Unplaced, UpgradeState};
 use towpath_core::domain::readiness::{ApiName, ApiUser};
 use towpath_core::domain::ready_reason::{Lag, ObjectKind, OperatorLimit, ReadyReason, RemovedApi};
-use towpath_core::domain::{Arch, ChannelName, ClusterId, Minor, Platform, Ramp, Reason, Version, Window};
+use towpath_core::domain::{
+    Arch, ChannelName, ClusterId, Minor, Platform, Ramp, Reason, Version, Window,
+};
 use towpath_core::finding::Place;
 
 const HEAD: &str = "# Reasons
@@ -30,10 +32,19 @@ fn the_page_of_reasons_is_what_the_code_says() {
         ("The cluster itself", ready()),
         ("Automatic updates", automatic()),
     ] {
-        writeln!(page, "## {title}\n\n| code | for example | what helps |\n|---|---|---|").unwrap();
+        writeln!(
+            page,
+            "## {title}\n\n| code | for example | what helps |\n|---|---|---|"
+        )
+        .unwrap();
         for reason in reasons {
             let (code, help) = (reason.code(), help(&reason));
-            writeln!(page, "| `{code}` | {} | {help} |", reason.to_string().replace('|', "\\|")).unwrap();
+            writeln!(
+                page,
+                "| `{code}` | {} | {help} |",
+                reason.to_string().replace('|', "\\|")
+            )
+            .unwrap();
         }
         page.push('\n');
     }
@@ -42,7 +53,13 @@ fn the_page_of_reasons_is_what_the_code_says() {
 
 #[test]
 fn every_code_is_there_once() {
-    let all: Vec<&str> = graph().iter().chain(&fleet()).chain(&ready()).chain(&automatic()).map(Reason::code).collect();
+    let all: Vec<&str> = graph()
+        .iter()
+        .chain(&fleet())
+        .chain(&ready())
+        .chain(&automatic())
+        .map(Reason::code)
+        .collect();
     let different: BTreeSet<&str> = all.iter().copied().collect();
     assert_eq!(different.len(), all.len());
     // As many as `help` has: whoever adds a reason adds an example.
@@ -55,15 +72,23 @@ fn help(reason: &Reason) -> &'static str {
         Reason::HardBlock { .. } => "take another release; the block's file says why",
         Reason::BlockNotUnderstood { .. } => "correct the block, or use a newer towpath",
         Reason::PlatformBlocked { .. } => "take another release",
-        Reason::PlatformUnknown { .. } => "let the cluster tell its platform, or list it for `--platforms`",
-        Reason::KnownRisk { .. } => "read what it is about; the cluster finds out whether it applies",
+        Reason::PlatformUnknown { .. } => {
+            "let the cluster tell its platform, or list it for `--platforms`"
+        }
+        Reason::KnownRisk { .. } => {
+            "read what it is about; the cluster finds out whether it applies"
+        }
         Reason::RolloutNotReached { .. } => "wait; or, in a hurry, follow the fast channel",
-        Reason::RolloutWithoutId { .. } => "let the cluster send its id: then it has a turn of its own",
+        Reason::RolloutWithoutId { .. } => {
+            "let the cluster send its id: then it has a turn of its own"
+        }
         Reason::NotInChannel { .. } => "follow a channel that has both releases",
         Reason::NotYetInChannel { .. } => "wait",
         Reason::NoEdge { .. } => "go by a release between them",
         Reason::UnknownRelease { .. } => "look for a typing error; else the release file lacks it",
-        Reason::PayloadDisputed { .. } => "find out which source is right; `/readyz` names both payloads",
+        Reason::PayloadDisputed { .. } => {
+            "find out which source is right; `/readyz` names both payloads"
+        }
         Reason::SourceStale { .. } => "bring the source back; `/readyz` says what is wrong with it",
         Reason::FleetHolds { .. } => "ask `towpath fleet why`",
         Reason::NotEnrolled { .. } => {
@@ -81,10 +106,16 @@ fn help_of_automatic(reason: &AutomaticReason) -> &'static str {
             "opt in, if that is what you want: annotate the ClusterVersion with `towpath.dev/automatic-updates`"
         }
         AutomaticReason::NotAtRest { .. } => "settle what it says, or wait",
-        AutomaticReason::RestUnknown { .. } => "look at its ClusterVersion: its version operator may not run",
-        AutomaticReason::UpdateAsked { .. } => "wait, or take the request back: `oc adm upgrade --clear`",
+        AutomaticReason::RestUnknown { .. } => {
+            "look at its ClusterVersion: its version operator may not run"
+        }
+        AutomaticReason::UpdateAsked { .. } => {
+            "wait, or take the request back: `oc adm upgrade --clear`"
+        }
         AutomaticReason::CurrentUnknown => "wait for the installation to complete",
-        AutomaticReason::NotRecommended { .. } => "read what it is about; take it by hand if it is right for you",
+        AutomaticReason::NotRecommended { .. } => {
+            "read what it is about; take it by hand if it is right for you"
+        }
         AutomaticReason::AdviceUnknown { .. } => "see that the cluster's monitoring can be asked",
         AutomaticReason::NotNewer { .. } => "nothing; go back by hand if you have to",
         AutomaticReason::SkipsMinor { .. } => "nothing; it comes after the minor version between",
@@ -100,34 +131,52 @@ fn help_of_automatic(reason: &AutomaticReason) -> &'static str {
             "take it by hand, if it is right after all; a newer release is taken again by itself"
         }
         AutomaticReason::NoDigest => "let the upstream name images by their digest",
-        AutomaticReason::NotProved => "nothing; it is looked at once nothing else stands in the way",
+        AutomaticReason::NotProved => {
+            "nothing; it is looked at once nothing else stands in the way"
+        }
         AutomaticReason::NotSigned { .. } => {
             "if it should be signed, look at keyring and stores; if not, at who offers it"
         }
         AutomaticReason::MetadataUnknown => "see that the agent can read the image in its registry",
-        AutomaticReason::OtherRelease { .. } => "find out who offers it: this is how an attack looks",
-        AutomaticReason::OtherArch { .. } => "let the cluster ask for the updates of its own architecture",
+        AutomaticReason::OtherRelease { .. } => {
+            "find out who offers it: this is how an attack looks"
+        }
+        AutomaticReason::OtherArch { .. } => {
+            "let the cluster ask for the updates of its own architecture"
+        }
         AutomaticReason::ArchUnknown { .. } => {
             "see that the agent can read the image that the cluster runs, and its signature"
         }
         AutomaticReason::OnlyClaimed { .. } => "take it by hand if it is right for you",
-        AutomaticReason::GraphWentBack { .. } => "find out which service answers, and from what data",
-        AutomaticReason::GraphTooOld { .. } => "see that the service reads its sources; its `/readyz` says",
-        AutomaticReason::GraphAgeUnknown => "see that the agent reaches the service, and that its token is right",
+        AutomaticReason::GraphWentBack { .. } => {
+            "find out which service answers, and from what data"
+        }
+        AutomaticReason::GraphTooOld { .. } => {
+            "see that the service reads its sources; its `/readyz` says"
+        }
+        AutomaticReason::GraphAgeUnknown => {
+            "see that the agent reaches the service, and that its token is right"
+        }
     }
 }
 
 fn help_of_fleet(reason: &FleetReason) -> &'static str {
     match reason {
-        FleetReason::PolicyProblem { .. } => "correct the file; `towpath fleet lint` shows all of it",
+        FleetReason::PolicyProblem { .. } => {
+            "correct the file; `towpath fleet lint` shows all of it"
+        }
         FleetReason::Disabled { .. } => "switch the organisation on",
         FleetReason::BlockedVersion { .. } => "remove the pattern when the version is good",
         FleetReason::Pinned { .. } => "raise or remove the pin",
         FleetReason::GateClosed { .. } => "`towpath fleet acknowledge`, once it is true",
         FleetReason::NotApproved => "`towpath fleet approve`",
         FleetReason::Graph { .. } => "see the graph's reason",
-        FleetReason::Soak { .. } => "wait; more clusters with the workload on that version make it shorter",
-        FleetReason::SectorBehind { .. } => "upgrade the cluster that is behind, or let the sector give up stragglers",
+        FleetReason::Soak { .. } => {
+            "wait; more clusters with the workload on that version make it shorter"
+        }
+        FleetReason::SectorBehind { .. } => {
+            "upgrade the cluster that is behind, or let the sector give up stragglers"
+        }
         FleetReason::InheritedBehind { .. } => "wait for the other organisation",
         FleetReason::UnderWay { .. } => "wait for it to end",
         FleetReason::PoolFirst { .. } => "wait; node pools follow one at a time",
@@ -147,7 +196,9 @@ fn help_of_fleet(reason: &FleetReason) -> &'static str {
         FleetReason::NameTaken { .. } => {
             "give the cluster a name of its own and a token for it (`towpath fleet token`), or list it"
         }
-        FleetReason::Refused { .. } => "settle what the API says; lower versions are tried meanwhile",
+        FleetReason::Refused { .. } => {
+            "settle what the API says; lower versions are tried meanwhile"
+        }
         FleetReason::LeftAlone { .. } => "remove `disable` from the cluster's file",
     }
 }
@@ -155,19 +206,25 @@ fn help_of_fleet(reason: &FleetReason) -> &'static str {
 fn help_of_ready(reason: &ReadyReason) -> &'static str {
     match reason {
         ReadyReason::NotGiven { .. } => "give them; `towpath ready` prints the command",
-        ReadyReason::UpdateInProgress { .. } => "let it complete; patches of its minor version can be taken meanwhile",
+        ReadyReason::UpdateInProgress { .. } => {
+            "let it complete; patches of its minor version can be taken meanwhile"
+        }
         ReadyReason::NotUpgradeable { .. } => "settle what it says",
         ReadyReason::AckRequired { .. } => {
             "read what it is about, then acknowledge it in `openshift-config/admin-acks`"
         }
         ReadyReason::GateNotUnderstood { .. } => "find out who has put it there",
         ReadyReason::ApiRemoved(_) => "move its users to the replacement",
-        ReadyReason::ApiRemovedLater { .. } => "nothing yet; its users have to move before that update",
+        ReadyReason::ApiRemovedLater { .. } => {
+            "nothing yet; its users have to move before that update"
+        }
         ReadyReason::KubeletTooOld { .. } => "unpause the pool and let its nodes be updated first",
         ReadyReason::KubeletAhead { .. } => "find out why; no update leaves a cluster like that",
         ReadyReason::KubeletUnknown { .. } => "give the nodes with their `status.nodeInfo`",
         ReadyReason::ControlPlanePaused { .. } => "unpause it, and let its nodes be updated first",
-        ReadyReason::ControlPlaneStays { .. } => "unpause it; nothing is refused before the next minor update",
+        ReadyReason::ControlPlaneStays { .. } => {
+            "unpause it; nothing is refused before the next minor update"
+        }
         ReadyReason::Operators { .. } => "update those operators first",
         ReadyReason::KubernetesUnknown { .. } => "use a newer towpath",
     }
@@ -175,8 +232,15 @@ fn help_of_ready(reason: &ReadyReason) -> &'static str {
 
 fn graph() -> Vec<Reason> {
     let block = || Place::file("blocked-edges/4.20.3-aws.yaml").at(1, 0);
-    let (origin, rule) = (Place::file("channels/4.20.yaml").at(27, 9), Place::file("channels/4.20.yaml").at(7, 5));
-    let window = Window { start: noon(), end: noon() + SignedDuration::from_hours(48), ramp: Ramp::Linear };
+    let (origin, rule) = (
+        Place::file("channels/4.20.yaml").at(27, 9),
+        Place::file("channels/4.20.yaml").at(7, 5),
+    );
+    let window = Window {
+        start: noon(),
+        end: noon() + SignedDuration::from_hours(48),
+        ramp: Ramp::Linear,
+    };
     let channel = ChannelName::new("stable-4.20").unwrap();
     let aws = Platform::new("AWS").unwrap();
     let (from, to) = (version("4.20.1"), version("4.20.5"));
@@ -184,36 +248,96 @@ fn graph() -> Vec<Reason> {
     let cluster = ClusterId::new("0b5b8d2e").unwrap();
     vec![
         Reason::HardBlock { origin: block() },
-        Reason::BlockNotUnderstood { what: "`clusters` names no clusters".into(), origin: block() },
-        Reason::PlatformBlocked { platform: aws.clone(), origin: block() },
-        Reason::PlatformUnknown { platforms: vec![aws], origin: block() },
-        Reason::KnownRisk { name: "SlowStart".into(), url: "https://example.com".into(), origin: block() },
-        Reason::RolloutNotReached { cluster, due, window, origin: origin.clone(), rule: rule.clone() },
-        Reason::RolloutWithoutId { window, origin: origin.clone(), rule },
-        Reason::NotInChannel { version: to.clone(), channel: channel.clone(), origin: origin.clone() },
-        Reason::NotYetInChannel { version: to.clone(), channel, start: noon(), origin },
-        Reason::NoEdge { from, to: to.clone() },
-        Reason::UnknownRelease { version: to.clone(), arch: Arch::default() },
+        Reason::BlockNotUnderstood {
+            what: "`clusters` names no clusters".into(),
+            origin: block(),
+        },
+        Reason::PlatformBlocked {
+            platform: aws.clone(),
+            origin: block(),
+        },
+        Reason::PlatformUnknown {
+            platforms: vec![aws],
+            origin: block(),
+        },
+        Reason::KnownRisk {
+            name: "SlowStart".into(),
+            url: "https://example.com".into(),
+            origin: block(),
+        },
+        Reason::RolloutNotReached {
+            cluster,
+            due,
+            window,
+            origin: origin.clone(),
+            rule: rule.clone(),
+        },
+        Reason::RolloutWithoutId {
+            window,
+            origin: origin.clone(),
+            rule,
+        },
+        Reason::NotInChannel {
+            version: to.clone(),
+            channel: channel.clone(),
+            origin: origin.clone(),
+        },
+        Reason::NotYetInChannel {
+            version: to.clone(),
+            channel,
+            start: noon(),
+            origin,
+        },
+        Reason::NoEdge {
+            from,
+            to: to.clone(),
+        },
+        Reason::UnknownRelease {
+            version: to.clone(),
+            arch: Arch::default(),
+        },
         Reason::PayloadDisputed {
             what: "releases and mirror name different payloads for it".into(),
             origin: Place::file("mirror"),
         },
-        Reason::SourceStale { source: "graph-data".into(), last_good: noon() },
+        Reason::SourceStale {
+            source: "graph-data".into(),
+            last_good: noon(),
+        },
         Reason::FleetHolds { version: to },
-        Reason::NotEnrolled { why: Unplaced::Unknown },
+        Reason::NotEnrolled {
+            why: Unplaced::Unknown,
+        },
     ]
 }
 
 fn fleet() -> Vec<Reason> {
     let to = version("4.20.5");
     let reasons = vec![
-        FleetReason::PolicyProblem { problem: "no sector prd".into(), origin: Place::file("acme.yaml").at(9, 5) },
-        FleetReason::Disabled { organisation: "acme".into() },
-        FleetReason::BlockedVersion { pattern: "-rc".into(), of_organisation: true },
-        FleetReason::Pinned { pin: version("4.19.9") },
-        FleetReason::GateClosed { gate: "gate-1".into(), label: "api.openshift.com/gate-ocp".into(), unsure: None },
+        FleetReason::PolicyProblem {
+            problem: "no sector prd".into(),
+            origin: Place::file("acme.yaml").at(9, 5),
+        },
+        FleetReason::Disabled {
+            organisation: "acme".into(),
+        },
+        FleetReason::BlockedVersion {
+            pattern: "-rc".into(),
+            of_organisation: true,
+        },
+        FleetReason::Pinned {
+            pin: version("4.19.9"),
+        },
+        FleetReason::GateClosed {
+            gate: "gate-1".into(),
+            label: "api.openshift.com/gate-ocp".into(),
+            unsure: None,
+        },
         FleetReason::NotApproved,
-        FleetReason::Graph { code: "HardBlock".into(), sentence: "blocked for every cluster (b.yaml)".into() },
+        FleetReason::Graph {
+            code: "HardBlock".into(),
+            sentence: "blocked for every cluster (b.yaml)".into(),
+        },
         FleetReason::Soak {
             workload: "web".into(),
             have_seconds: 90_000,
@@ -221,10 +345,25 @@ fn fleet() -> Vec<Reason> {
             soaking: 2,
             expected: Some(noon()),
         },
-        FleetReason::SectorBehind { sector: "stage".into(), cluster: "s1".into(), version: version("4.20.1") },
-        FleetReason::InheritedBehind { workload: None, version: version("4.20.1") },
-        FleetReason::UnderWay { to: to.clone(), pool: None, state: UpgradeState::Started, start_at: noon() },
-        FleetReason::PoolFirst { pool: "workers".into(), version: version("4.20.1") },
+        FleetReason::SectorBehind {
+            sector: "stage".into(),
+            cluster: "s1".into(),
+            version: version("4.20.1"),
+        },
+        FleetReason::InheritedBehind {
+            workload: None,
+            version: version("4.20.1"),
+        },
+        FleetReason::UnderWay {
+            to: to.clone(),
+            pool: None,
+            state: UpgradeState::Started,
+            start_at: noon(),
+        },
+        FleetReason::PoolFirst {
+            pool: "workers".into(),
+            version: version("4.20.1"),
+        },
         FleetReason::Paused {
             organisation: Some("acme".into()),
             sector: None,
@@ -232,20 +371,43 @@ fn fleet() -> Vec<Reason> {
             at: noon(),
             why: "INC-1".into(),
         },
-        FleetReason::Unhealthy { why: "etcd is degraded".into() },
+        FleetReason::Unhealthy {
+            why: "etcd is degraded".into(),
+        },
         FleetReason::NotReporting { since: noon() },
-        FleetReason::BackingOff { to, failures: 2, until: noon() },
-        FleetReason::SectorFailures { sector: "stage".into(), failures: 3, limit: 2 },
-        FleetReason::Mutex { mutex: "wan".into(), holder: "s1".into() },
+        FleetReason::BackingOff {
+            to,
+            failures: 2,
+            until: noon(),
+        },
+        FleetReason::SectorFailures {
+            sector: "stage".into(),
+            failures: 3,
+            limit: 2,
+        },
+        FleetReason::Mutex {
+            mutex: "wan".into(),
+            holder: "s1".into(),
+        },
         FleetReason::ParallelLimit {
             sector: "stage".into(),
             mutex: "wan".into(),
             limit: 1,
             holders: vec!["s1".into()],
         },
-        FleetReason::Schedule { schedule: "0 9 * * 1-5".into(), next: Some(noon()) },
-        FleetReason::NameDisputed { name: "shop".into(), other: "0f3a".into(), others: 1 },
-        FleetReason::NameTaken { name: "shop".into(), by: "0f3a".into() },
+        FleetReason::Schedule {
+            schedule: "0 9 * * 1-5".into(),
+            next: Some(noon()),
+        },
+        FleetReason::NameDisputed {
+            name: "shop".into(),
+            other: "0f3a".into(),
+            others: 1,
+        },
+        FleetReason::NameTaken {
+            name: "shop".into(),
+            by: "0f3a".into(),
+        },
         FleetReason::Refused {
             why: "missing version gate agreements for this cluster".into(),
             times: 2,
@@ -256,49 +418,103 @@ fn fleet() -> Vec<Reason> {
             origin: Place::file("clusters/s1.yaml").at(7, 3),
         },
     ];
-    reasons.into_iter().map(|reason| Reason::Fleet(Box::new(reason))).collect()
+    reasons
+        .into_iter()
+        .map(|reason| Reason::Fleet(Box::new(reason)))
+        .collect()
 }
 
 fn automatic() -> Vec<Reason> {
     let (current, next) = (version("4.20.1"), noon() + SignedDuration::from_hours(24));
     let risk = || ("SlowStart".into(), "it applies to this cluster".into());
-    let ((reason, message), (unknown, why)) =
-        (risk(), ("EvaluationFailed".into(), "Prometheus cannot be asked".into()));
+    let ((reason, message), (unknown, why)) = (
+        risk(),
+        (
+            "EvaluationFailed".into(),
+            "Prometheus cannot be asked".into(),
+        ),
+    );
     let reasons = [
         AutomaticReason::NotOptedIn,
-        AutomaticReason::NotAtRest { condition: "Progressing".into(), message: "Working towards 4.20.2".into() },
-        AutomaticReason::RestUnknown { condition: "Failing".into() },
-        AutomaticReason::UpdateAsked { asked: Asked { version: Some(version("4.20.2")), ..Asked::default() } },
+        AutomaticReason::NotAtRest {
+            condition: "Progressing".into(),
+            message: "Working towards 4.20.2".into(),
+        },
+        AutomaticReason::RestUnknown {
+            condition: "Failing".into(),
+        },
+        AutomaticReason::UpdateAsked {
+            asked: Asked {
+                version: Some(version("4.20.2")),
+                ..Asked::default()
+            },
+        },
         AutomaticReason::CurrentUnknown,
         AutomaticReason::NotRecommended { reason, message },
-        AutomaticReason::AdviceUnknown { reason: unknown, message: why },
-        AutomaticReason::NotNewer { current: current.clone() },
-        AutomaticReason::SkipsMinor { current: current.clone() },
-        AutomaticReason::BeyondPin { pin: Pin::parse("4.20").unwrap() },
+        AutomaticReason::AdviceUnknown {
+            reason: unknown,
+            message: why,
+        },
+        AutomaticReason::NotNewer {
+            current: current.clone(),
+        },
+        AutomaticReason::SkipsMinor {
+            current: current.clone(),
+        },
+        AutomaticReason::BeyondPin {
+            pin: Pin::parse("4.20").unwrap(),
+        },
         AutomaticReason::OutsideWindows { opens: Some(next) },
-        AutomaticReason::TooSoon { last: noon(), until: next },
+        AutomaticReason::TooSoon {
+            last: noon(),
+            until: next,
+        },
         AutomaticReason::LastUpdateUnknown,
         AutomaticReason::TooManyFailures { failures: 3 },
-        AutomaticReason::FailedLately { at: noon(), until: next },
-        AutomaticReason::TakenBack { version: version("4.20.3") },
+        AutomaticReason::FailedLately {
+            at: noon(),
+            until: next,
+        },
+        AutomaticReason::TakenBack {
+            version: version("4.20.3"),
+        },
         AutomaticReason::NoDigest,
         AutomaticReason::NotProved,
-        AutomaticReason::NotSigned { found: "there is no signature for it".into() },
+        AutomaticReason::NotSigned {
+            found: "there is no signature for it".into(),
+        },
         AutomaticReason::MetadataUnknown,
-        AutomaticReason::OtherRelease { is: "4.19.0".into() },
-        AutomaticReason::OtherArch { is: "arm64".into(), runs: "amd64".into() },
-        AutomaticReason::ArchUnknown { current: current.clone() },
+        AutomaticReason::OtherRelease {
+            is: "4.19.0".into(),
+        },
+        AutomaticReason::OtherArch {
+            is: "arm64".into(),
+            runs: "amd64".into(),
+        },
+        AutomaticReason::ArchUnknown {
+            current: current.clone(),
+        },
         AutomaticReason::OnlyClaimed { current },
-        AutomaticReason::GraphWentBack { seen: next, now: noon() },
+        AutomaticReason::GraphWentBack {
+            seen: next,
+            now: noon(),
+        },
         AutomaticReason::GraphTooOld { good_at: noon() },
         AutomaticReason::GraphAgeUnknown,
     ];
-    reasons.into_iter().map(|reason| Reason::Automatic(Box::new(reason))).collect()
+    reasons
+        .into_iter()
+        .map(|reason| Reason::Automatic(Box::new(reason)))
+        .collect()
 }
 
 fn ready() -> Vec<Reason> {
     let removed = || RemovedApi {
-        api: ApiName { resource: "ingresses".into(), version: "v1beta1".into(), group: "extensions".into() },
+        api: ApiName {
+            resource: "ingresses".into(),
+            version: "v1beta1".into(),
+            group: "extensions".into(),
+        },
         removed_in: Minor::new(1, 22),
         replacement: Some("networking.k8s.io/v1".into()),
         users: vec![ApiUser {
@@ -311,17 +527,30 @@ fn ready() -> Vec<Reason> {
     };
     let gate = "ack-4.8-kube-1.22-api-removals-in-4.9";
     let reasons = vec![
-        ReadyReason::NotGiven { kind: ObjectKind::Node },
-        ReadyReason::UpdateInProgress { to: version("4.7.9"), completed: Some(version("4.6.8")) },
+        ReadyReason::NotGiven {
+            kind: ObjectKind::Node,
+        },
+        ReadyReason::UpdateInProgress {
+            to: version("4.7.9"),
+            completed: Some(version("4.6.8")),
+        },
         ReadyReason::NotUpgradeable {
             by: "ClusterOperator machine-config".into(),
             reason: "PoolUpdating".into(),
             message: "One or more machine config pools are updating".into(),
         },
-        ReadyReason::AckRequired { gate: gate.into(), description: "Kubernetes 1.22 removes APIs".into() },
-        ReadyReason::GateNotUnderstood { gate: "ack-next".into() },
+        ReadyReason::AckRequired {
+            gate: gate.into(),
+            description: "Kubernetes 1.22 removes APIs".into(),
+        },
+        ReadyReason::GateNotUnderstood {
+            gate: "ack-next".into(),
+        },
         ReadyReason::ApiRemoved(removed()),
-        ReadyReason::ApiRemovedLater { at: "4.9.59".into(), removed: removed() },
+        ReadyReason::ApiRemovedLater {
+            at: "4.9.59".into(),
+            removed: removed(),
+        },
         ReadyReason::KubeletTooOld {
             pool: Some("worker".into()),
             lag: Lag::Paused,
@@ -336,9 +565,15 @@ fn ready() -> Vec<Reason> {
             kubelet: Minor::new(1, 23),
             api_server: Minor::new(1, 22),
         },
-        ReadyReason::KubeletUnknown { nodes: vec!["w1".into()] },
-        ReadyReason::ControlPlanePaused { pool: "master".into() },
-        ReadyReason::ControlPlaneStays { pool: "master".into() },
+        ReadyReason::KubeletUnknown {
+            nodes: vec!["w1".into()],
+        },
+        ReadyReason::ControlPlanePaused {
+            pool: "master".into(),
+        },
+        ReadyReason::ControlPlaneStays {
+            pool: "master".into(),
+        },
         ReadyReason::Operators {
             to: Minor::new(4, 9),
             goal: Minor::new(4, 10),
@@ -348,9 +583,14 @@ fn ready() -> Vec<Reason> {
                 says: "OpenShift 4.8 at most".into(),
             }],
         },
-        ReadyReason::KubernetesUnknown { minor: Minor::new(5, 0) },
+        ReadyReason::KubernetesUnknown {
+            minor: Minor::new(5, 0),
+        },
     ];
-    reasons.into_iter().map(|reason| Reason::Ready(Box::new(reason))).collect()
+    reasons
+        .into_iter()
+        .map(|reason| Reason::Ready(Box::new(reason)))
+        .collect()
 }
 
 fn version(text: &str) -> Version {

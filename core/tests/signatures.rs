@@ -11,8 +11,15 @@ use towpath_core::intake::{Measure, Supply};
 use towpath_core::signatures::{MAX_NAMED, Verdicts, leave_out, mark, verified_summary, wanted};
 
 /// The policy applied to one source.
-fn apply(policy: SignaturePolicy, releases: Releases, verdicts: &Verdicts) -> (Releases, Vec<Finding>) {
-    let mut supplies = [Supply { source: "releases".into(), releases }];
+fn apply(
+    policy: SignaturePolicy,
+    releases: Releases,
+    verdicts: &Verdicts,
+) -> (Releases, Vec<Finding>) {
+    let mut supplies = [Supply {
+        source: "releases".into(),
+        releases,
+    }];
     let findings = mark(policy, &mut supplies, verdicts);
     let [Supply { releases, .. }] = supplies;
     (leave_out(policy, releases), findings)
@@ -24,39 +31,67 @@ fn digest(patch: usize) -> PayloadDigest {
 
 /// 4.9.<patch>, with what its image declares: patches before it, and patches after it.
 fn release(patch: usize, declared: Option<(&[usize], &[usize])>) -> DeclaredRelease {
-    let versions = |patches: &[usize]| patches.iter().map(|patch| format!("4.9.{patch}").parse().unwrap()).collect();
+    let versions = |patches: &[usize]| {
+        patches
+            .iter()
+            .map(|patch| format!("4.9.{patch}").parse().unwrap())
+            .collect()
+    };
     DeclaredRelease {
         version: format!("4.9.{patch}").parse().unwrap(),
         arch: Arch::default(),
         payload: format!("registry/release@{}", digest(patch)),
         metadata: BTreeMap::new(),
-        declares: declared.map(|(before, after)| Declares { previous: versions(before), next: versions(after) }),
+        declares: declared.map(|(before, after)| Declares {
+            previous: versions(before),
+            next: versions(after),
+        }),
         trust: Trust::Unverified,
     }
 }
 
 fn edge(from: u32, to: u32) -> DeclaredEdge {
-    DeclaredEdge { from, to, risks: None }
+    DeclaredEdge {
+        from,
+        to,
+        risks: None,
+    }
 }
 
 fn signer() -> Signer {
-    Signer { fingerprint: "F".into(), user_id: "ann".into(), signed_at: jiff::Timestamp::UNIX_EPOCH, until: None }
+    Signer {
+        fingerprint: "F".into(),
+        user_id: "ann".into(),
+        signed_at: jiff::Timestamp::UNIX_EPOCH,
+        until: None,
+    }
 }
 
 fn verified(patches: &[usize]) -> Verdicts {
-    patches.iter().map(|patch| (digest(*patch), SignatureVerdict::Verified(signer()))).collect()
+    patches
+        .iter()
+        .map(|patch| (digest(*patch), SignatureVerdict::Verified(signer())))
+        .collect()
 }
 
 /// 4.9.0 is verified; of the others each is not for another reason.
 fn mixed() -> (Releases, Verdicts) {
-    let mut releases = Releases { releases: (0..5).map(|patch| release(patch, None)).collect(), edges: Vec::new() };
+    let mut releases = Releases {
+        releases: (0..5).map(|patch| release(patch, None)).collect(),
+        edges: Vec::new(),
+    };
     releases.releases[4].payload = "registry/release:4.9.4".into();
     releases.edges = vec![edge(0, 1), edge(1, 2), edge(0, 4)];
     let mut verdicts = verified(&[0]);
-    let refusal = Refusal::UnknownKey { issuer: "key E".into() };
+    let refusal = Refusal::UnknownKey {
+        issuer: "key E".into(),
+    };
     verdicts.insert(digest(1), SignatureVerdict::Refused(refusal));
     verdicts.insert(digest(2), SignatureVerdict::Missing);
-    verdicts.insert(digest(3), SignatureVerdict::NotKnown("store: it does not answer in time".into()));
+    verdicts.insert(
+        digest(3),
+        SignatureVerdict::NotKnown("store: it does not answer in time".into()),
+    );
     (releases, verdicts)
 }
 
@@ -64,8 +99,13 @@ fn check(policy: SignaturePolicy, expected: Expect) {
     let (releases, verdicts) = mixed();
     let (left, findings) = apply(policy, releases, &verdicts);
     let short = |text: String| text.replace(&format!("{:060}", 0), "…");
-    let kept = left.releases.iter().map(|release| format!("{} {:?}\n", release.version, release.trust));
-    let told = findings.iter().map(|finding| short(format!("{} {finding}\n", finding.code)));
+    let kept = left
+        .releases
+        .iter()
+        .map(|release| format!("{} {:?}\n", release.version, release.trust));
+    let told = findings
+        .iter()
+        .map(|finding| short(format!("{} {finding}\n", finding.code)));
     assert!(!findings.iter().any(Finding::is_error));
     expected.assert_eq(&format!(
         "{}{} edges\n{}",
@@ -128,39 +168,65 @@ fn off_asks_nothing() {
 
 #[test]
 fn what_nobody_looked_for_is_not_verified() {
-    let releases = Releases { releases: vec![release(0, None)], edges: Vec::new() };
+    let releases = Releases {
+        releases: vec![release(0, None)],
+        edges: Vec::new(),
+    };
     let (left, findings) = apply(SignaturePolicy::Require, releases, &Verdicts::new());
-    assert_eq!((left.releases.len(), findings[0].code), (0, "signature-not-known"));
+    assert_eq!(
+        (left.releases.len(), findings[0].code),
+        (0, "signature-not-known")
+    );
 }
 
 #[test]
 fn an_old_mark_does_not_outlive_its_signature() {
     let mut old = release(0, None);
     old.trust = Trust::Verified;
-    let releases = Releases { releases: vec![old], edges: Vec::new() };
+    let releases = Releases {
+        releases: vec![old],
+        edges: Vec::new(),
+    };
     let (left, _) = apply(SignaturePolicy::Warn, releases, &Verdicts::new());
     assert_eq!(left.releases[0].trust, Trust::Unverified);
 }
 
 #[test]
 fn of_many_the_first_are_named_and_the_others_counted() {
-    let releases = Releases { releases: (0..1_000).map(|patch| release(patch, None)).collect(), edges: Vec::new() };
-    let verdicts = (0..1_000).map(|patch| (digest(patch), SignatureVerdict::Missing)).collect();
+    let releases = Releases {
+        releases: (0..1_000).map(|patch| release(patch, None)).collect(),
+        edges: Vec::new(),
+    };
+    let verdicts = (0..1_000)
+        .map(|patch| (digest(patch), SignatureVerdict::Missing))
+        .collect();
     let (_, findings) = apply(SignaturePolicy::Require, releases, &verdicts);
     assert_eq!(findings.len(), MAX_NAMED + 1);
-    assert!(findings.iter().any(|f| f.problem == "980 more releases are not verified (no-signature)"), "{findings:?}");
+    assert!(
+        findings
+            .iter()
+            .any(|f| f.problem == "980 more releases are not verified (no-signature)"),
+        "{findings:?}"
+    );
 }
 
 #[test]
 fn what_two_sources_have_is_told_once() {
     let of = |source: &str| Supply {
         source: source.into(),
-        releases: Releases { releases: (0..3).map(|patch| release(patch, None)).collect(), edges: Vec::new() },
+        releases: Releases {
+            releases: (0..3).map(|patch| release(patch, None)).collect(),
+            edges: Vec::new(),
+        },
     };
     let mut supplies = [of("a"), of("b")];
     supplies[1].releases.releases[2].payload = format!("registry/release@{}", digest(7));
     let findings = mark(SignaturePolicy::Require, &mut supplies, &verified(&[0]));
-    assert_eq!(findings.len(), 3, "4.9.1 once, and each payload of 4.9.2: {findings:?}");
+    assert_eq!(
+        findings.len(),
+        3,
+        "4.9.1 once, and each payload of 4.9.2: {findings:?}"
+    );
 }
 
 #[test]
@@ -174,12 +240,16 @@ fn the_guard_sees_what_is_left_after_verification() {
     let count = |patches| left(SignaturePolicy::Require, patches).counts[&Measure::Verified];
     assert_eq!((count(0..20), count(10..30), count(20..40)), (20, 10, 0));
     assert!(
-        left(SignaturePolicy::Warn, 0..20).counts.is_empty() && left(SignaturePolicy::Off, 0..20).counts.is_empty()
+        left(SignaturePolicy::Warn, 0..20).counts.is_empty()
+            && left(SignaturePolicy::Off, 0..20).counts.is_empty()
     );
 }
 
 fn provenance(releases: Vec<DeclaredRelease>, verdicts: &Verdicts) -> Provenance {
-    let releases = Releases { releases, edges: vec![edge(0, 1)] };
+    let releases = Releases {
+        releases,
+        edges: vec![edge(0, 1)],
+    };
     let (releases, _) = apply(SignaturePolicy::Warn, releases, verdicts);
     let (graph, _) = Graph::build(GraphData::default(), releases);
     graph.provenance(graph.edges()[0])
@@ -213,23 +283,38 @@ fn an_edge_is_signed_if_a_verified_release_declares_it() {
 #[test]
 fn an_edge_that_administrators_add_is_a_claim() {
     let mut to = release(1, Some((&[], &[])));
-    to.metadata.insert("io.openshift.upgrades.graph.previous.add".into(), "4.9.0".into());
-    assert_eq!(provenance(vec![release(0, Some((&[], &[]))), to], &verified(&[0, 1])), Provenance::Claimed);
+    to.metadata.insert(
+        "io.openshift.upgrades.graph.previous.add".into(),
+        "4.9.0".into(),
+    );
+    assert_eq!(
+        provenance(vec![release(0, Some((&[], &[]))), to], &verified(&[0, 1])),
+        Provenance::Claimed
+    );
 }
 
 /// Two sources know a release: one from a registry, with what its image says; one from a server, without.
 #[test]
 fn of_one_image_every_word_counts_and_of_another_none() {
     let both = |first: DeclaredRelease, second: DeclaredRelease| {
-        let releases = Releases { releases: vec![first, release(1, None), second], edges: vec![edge(0, 1)] };
+        let releases = Releases {
+            releases: vec![first, release(1, None), second],
+            edges: vec![edge(0, 1)],
+        };
         let (releases, _) = apply(SignaturePolicy::Warn, releases, &verified(&[0, 1]));
         let (graph, _) = Graph::build(GraphData::default(), releases);
         graph.provenance(graph.edges()[0])
     };
     let mut mirrored = release(0, Some((&[], &[1])));
     mirrored.payload = mirrored.payload.replace("registry/", "mirror.example.org/");
-    assert_eq!(both(release(0, None), mirrored.clone()), Provenance::Signed(End::Source));
-    assert_eq!(both(mirrored.clone(), release(0, None)), Provenance::Signed(End::Source));
+    assert_eq!(
+        both(release(0, None), mirrored.clone()),
+        Provenance::Signed(End::Source)
+    );
+    assert_eq!(
+        both(mirrored.clone(), release(0, None)),
+        Provenance::Signed(End::Source)
+    );
     mirrored.payload = format!("registry/release@{}", digest(1));
     assert_eq!(both(release(0, None), mirrored), Provenance::Claimed);
 }

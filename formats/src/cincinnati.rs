@@ -16,25 +16,46 @@ pub const CHANNELS_KEY: &str = "io.openshift.upgrades.graph.release.channels";
 
 /// Writes what a client sees as a whole answer.
 pub fn write(graph: &Graph, view: &View, now: Timestamp) -> String {
-    let index: BTreeMap<ReleaseId, usize> = view.releases.iter().enumerate().map(|(at, id)| (*id, at)).collect();
+    let index: BTreeMap<ReleaseId, usize> = view
+        .releases
+        .iter()
+        .enumerate()
+        .map(|(at, id)| (*id, at))
+        .collect();
     let mut nodes = String::new();
-    view.releases.iter().for_each(|id| item(&mut nodes, &node(graph.release(*id), now)));
+    view.releases
+        .iter()
+        .for_each(|id| item(&mut nodes, &node(graph.release(*id), now)));
     let mut edges = String::new();
     let mut groups: BTreeMap<Vec<RiskId>, String> = BTreeMap::new();
     for (edge, verdict) in view.offered() {
         match &verdict.answer {
             Answer::RecommendUnless(risks) => {
                 let group = groups.entry(risks.iter().copied().collect()).or_default();
-                item(group, &conditional_edge(graph.release(edge.from), graph.release(edge.to)));
+                item(
+                    group,
+                    &conditional_edge(graph.release(edge.from), graph.release(edge.to)),
+                );
             }
-            _ => item(&mut edges, &format!("[{},{}]", index[&edge.from], index[&edge.to])),
+            _ => item(
+                &mut edges,
+                &format!("[{},{}]", index[&edge.from], index[&edge.to]),
+            ),
         }
     }
     let mut conditional = String::new();
     for (set, members) in &groups {
-        item(&mut conditional, &format!("{{\"edges\":[{members}],\"risks\":[{}]}}", risks(graph, set)));
+        item(
+            &mut conditional,
+            &format!(
+                "{{\"edges\":[{members}],\"risks\":[{}]}}",
+                risks(graph, set)
+            ),
+        );
     }
-    format!("{{\"version\":1,\"nodes\":[{nodes}],\"edges\":[{edges}],\"conditionalEdges\":[{conditional}]}}")
+    format!(
+        "{{\"version\":1,\"nodes\":[{nodes}],\"edges\":[{edges}],\"conditionalEdges\":[{conditional}]}}"
+    )
 }
 
 /// Adds an item to a list that is being written.
@@ -47,9 +68,17 @@ pub(crate) fn item(list: &mut String, item: &str) {
 
 /// A release as a node, with the channels that hold it now.
 pub(crate) fn node(release: &Release, now: Timestamp) -> String {
-    let held = release.channels.iter().filter(|(_, since)| *since <= now).map(|(name, _)| name.as_str());
+    let held = release
+        .channels
+        .iter()
+        .filter(|(_, since)| *since <= now)
+        .map(|(name, _)| name.as_str());
     let channels = held.collect::<Vec<_>>().join(",");
-    let mut metadata: BTreeMap<&str, &str> = release.metadata.iter().map(|(key, value)| (&**key, &**value)).collect();
+    let mut metadata: BTreeMap<&str, &str> = release
+        .metadata
+        .iter()
+        .map(|(key, value)| (&**key, &**value))
+        .collect();
     metadata.insert(CHANNELS_KEY, &channels);
     let mut text = String::with_capacity(512);
     write_parts(
@@ -62,7 +91,10 @@ pub(crate) fn node(release: &Release, now: Timestamp) -> String {
     );
     for (at, (key, value)) in metadata.iter().enumerate() {
         let comma = if at == 0 { "" } else { "," };
-        write_parts(&mut text, format_args!("{comma}{}:{}", quoted(key), quoted(value)));
+        write_parts(
+            &mut text,
+            format_args!("{comma}{}:{}", quoted(key), quoted(value)),
+        );
     }
     text.push_str("}}");
     text
@@ -70,7 +102,11 @@ pub(crate) fn node(release: &Release, now: Timestamp) -> String {
 
 /// An edge among `conditionalEdges`.
 fn conditional_edge(from: &Release, to: &Release) -> String {
-    format!("{{\"from\":{},\"to\":{}}}", quoted(&from.version.to_string()), quoted(&to.version.to_string()))
+    format!(
+        "{{\"from\":{},\"to\":{}}}",
+        quoted(&from.version.to_string()),
+        quoted(&to.version.to_string())
+    )
 }
 
 /// The risks of a group, as a list without its brackets. Sorted by name, since risks are numbered so.
@@ -110,7 +146,8 @@ pub(crate) fn read_matching_rule(rule: &Value) -> Result<MatchingRule, &'static 
 }
 
 fn write_parts(text: &mut String, parts: std::fmt::Arguments<'_>) {
-    text.write_fmt(parts).expect("writing to a string does not fail");
+    text.write_fmt(parts)
+        .expect("writing to a string does not fail");
 }
 
 /// A text as a JSON string.

@@ -37,7 +37,12 @@ const MAX_DAEMON_SETS: usize = 50;
 pub fn read(place: &Place, bytes: &[u8]) -> Result<Shape, Vec<Finding>> {
     if bytes.len() > MAX_BYTES {
         let problem = format!("the shape is larger than {MAX_BYTES} bytes");
-        return Err(vec![Finding::error("too-large", place.clone(), problem, "describe pools, not nodes")]);
+        return Err(vec![Finding::error(
+            "too-large",
+            place.clone(),
+            problem,
+            "describe pools, not nodes",
+        )]);
     }
     let tree = tree::of_yaml(place, bytes).map_err(|finding| vec![finding])?;
     let mut reader = Reader::new(place);
@@ -51,33 +56,68 @@ pub fn read(place: &Place, bytes: &[u8]) -> Result<Shape, Vec<Finding>> {
 
 /// None, or less than was written, only if there are findings.
 fn shape(reader: &mut Reader, node: &Node) -> Option<Shape> {
-    let record = reader.record(node, "a shape", &["on", "controlPlane", "pools", "daemonSets"])?;
+    let record = reader.record(
+        node,
+        "a shape",
+        &["on", "controlPlane", "pools", "daemonSets"],
+    )?;
     let ground = ground(reader, record, Ground::Cloud);
     let control_plane = match record.get("controlPlane") {
         Some(node) => control_plane(reader, node, ground),
-        None => Some(ControlPlane { nodes: 3, machines: Machines::on(ground) }),
+        None => Some(ControlPlane {
+            nodes: 3,
+            machines: Machines::on(ground),
+        }),
     };
-    let pools = record.get("pools").map_or(&[][..], |node| reader.list(node, "pools", MAX_POOLS));
+    let pools = record
+        .get("pools")
+        .map_or(&[][..], |node| reader.list(node, "pools", MAX_POOLS));
     let pools = pools_of(reader, pools, ground);
-    let sets = record.get("daemonSets").map(|node| reader.list(node, "daemonSets", MAX_DAEMON_SETS));
-    let daemon_sets = sets.map(|sets| sets.iter().filter_map(|node| daemon_set(reader, node)).collect());
-    Some(Shape { control_plane: control_plane?, pools, daemon_sets })
+    let sets = record
+        .get("daemonSets")
+        .map(|node| reader.list(node, "daemonSets", MAX_DAEMON_SETS));
+    let daemon_sets = sets.map(|sets| {
+        sets.iter()
+            .filter_map(|node| daemon_set(reader, node))
+            .collect()
+    });
+    Some(Shape {
+        control_plane: control_plane?,
+        pools,
+        daemon_sets,
+    })
 }
 
 fn control_plane(reader: &mut Reader, node: &Node, ground: Ground) -> Option<ControlPlane> {
-    let record = reader.record(node, "a control plane", &["nodes", "on", "drain", "reboot", "ready"])?;
-    let nodes = record.get("nodes").map(|node| reader.count(node, "nodes", 1..=MAX_CONTROL_PLANE_NODES));
-    Some(ControlPlane { nodes: nodes.unwrap_or(Some(3))?, machines: machines(reader, record, ground) })
+    let record = reader.record(
+        node,
+        "a control plane",
+        &["nodes", "on", "drain", "reboot", "ready"],
+    )?;
+    let nodes = record
+        .get("nodes")
+        .map(|node| reader.count(node, "nodes", 1..=MAX_CONTROL_PLANE_NODES));
+    Some(ControlPlane {
+        nodes: nodes.unwrap_or(Some(3))?,
+        machines: machines(reader, record, ground),
+    })
 }
 
 /// Pools, none of whose names is there twice.
 fn pools_of(reader: &mut Reader, nodes: &[Node], ground: Ground) -> Vec<Pool> {
     let mut pools: Vec<Pool> = Vec::new();
     for node in nodes {
-        let Some(pool) = pool(reader, node, ground) else { continue };
+        let Some(pool) = pool(reader, node, ground) else {
+            continue;
+        };
         if pools.iter().any(|earlier| earlier.name == pool.name) {
             let problem = format!("there are two pools {:?}", pool.name);
-            reader.error("duplicate-pool", node, problem, "give each a name of its own");
+            reader.error(
+                "duplicate-pool",
+                node,
+                problem,
+                "give each a name of its own",
+            );
         }
         pools.push(pool);
     }
@@ -85,33 +125,59 @@ fn pools_of(reader: &mut Reader, nodes: &[Node], ground: Ground) -> Vec<Pool> {
 }
 
 fn pool(reader: &mut Reader, node: &Node, ground: Ground) -> Option<Pool> {
-    let known = ["name", "nodes", "maxUnavailable", "paused", "on", "drain", "reboot", "ready"];
+    let known = [
+        "name",
+        "nodes",
+        "maxUnavailable",
+        "paused",
+        "on",
+        "drain",
+        "reboot",
+        "ready",
+    ];
     let record = reader.record(node, "a pool", &known)?;
     let name = reader.required(record, "name", "give it one: `name: worker`");
     let name = name.and_then(|node| reader.name(node, "a pool's name"));
     let nodes = reader.required(record, "nodes", "say how many it has: `nodes: 40`");
     let nodes = nodes.and_then(|node| reader.count(node, "nodes", 0..=MAX_NODES));
-    let rollout = match record.get("paused").and_then(|node| reader.flag(node, "paused")) {
+    let rollout = match record
+        .get("paused")
+        .and_then(|node| reader.flag(node, "paused"))
+    {
         Some(true) => Rollout::Paused,
         Some(false) | None => Rollout::Runs,
     };
     let max_unavailable = setting(reader, record);
     let machines = machines(reader, record, ground);
-    Some(Pool { name: name?.to_owned(), nodes: nodes?, max_unavailable, machines, rollout })
+    Some(Pool {
+        name: name?.to_owned(),
+        nodes: nodes?,
+        max_unavailable,
+        machines,
+        rollout,
+    })
 }
 
 fn daemon_set(reader: &mut Reader, node: &Node) -> Option<DaemonSet> {
     let record = reader.record(node, "a DaemonSet", &["name", "maxUnavailable", "nodes"])?;
     let name = reader.required(record, "name", "give it one: `name: ovnkube-node`");
     let name = name.and_then(|node| reader.name(node, "a DaemonSet's name"));
-    let nodes = record.get("nodes").and_then(|node| reader.count(node, "nodes", 0..=MAX_NODES));
+    let nodes = record
+        .get("nodes")
+        .and_then(|node| reader.count(node, "nodes", 0..=MAX_NODES));
     let max_unavailable = setting(reader, record);
-    Some(DaemonSet { name: name?.to_owned(), max_unavailable, nodes })
+    Some(DaemonSet {
+        name: name?.to_owned(),
+        max_unavailable,
+        nodes,
+    })
 }
 
 /// One node at a time, unless given: the default of pools and of DaemonSets.
 fn setting(reader: &mut Reader, record: Record<'_>) -> MaxUnavailable {
-    let given = record.get("maxUnavailable").and_then(|node| max_unavailable(reader, node));
+    let given = record
+        .get("maxUnavailable")
+        .and_then(|node| max_unavailable(reader, node));
     given.unwrap_or(MaxUnavailable::Count(1))
 }
 
@@ -121,14 +187,26 @@ fn machines(reader: &mut Reader, record: Record<'_>, usual: Ground) -> Machines 
         let node = record.get(name)?;
         spread(reader, node, name)
     };
-    Machines { ground, drain: time("drain"), reboot: time("reboot"), ready: time("ready") }
+    Machines {
+        ground,
+        drain: time("drain"),
+        reboot: time("reboot"),
+        ready: time("ready"),
+    }
 }
 
 fn ground(reader: &mut Reader, record: Record<'_>, usual: Ground) -> Ground {
-    let Some(node) = record.get("on") else { return usual };
-    let Some(text) = reader.text(node, "on") else { return usual };
+    let Some(node) = record.get("on") else {
+        return usual;
+    };
+    let Some(text) = reader.text(node, "on") else {
+        return usual;
+    };
     Ground::read(text).unwrap_or_else(|| {
-        let problem = format!("nodes are on \"cloud\" or on \"metal\", and not on {:?}", crate::record::shown(text));
+        let problem = format!(
+            "nodes are on \"cloud\" or on \"metal\", and not on {:?}",
+            crate::record::shown(text)
+        );
         reader.error("bad-ground", node, problem, "write one of them");
         usual
     })

@@ -70,20 +70,36 @@ const REMEDY: &str = "write it as `podman login --authfile` does";
 pub fn read(place: &Place, bytes: &[u8]) -> Result<AuthFile, Finding> {
     let wire: Wire = serde_json::from_slice(bytes).map_err(|error| {
         // What serde says would quote what it found.
-        let at = place.at(u32::try_from(error.line()).unwrap_or(0), u32::try_from(error.column()).unwrap_or(0));
-        Finding::error("bad-auth-file", at, "it cannot be read as an auth file", REMEDY)
+        let at = place.at(
+            u32::try_from(error.line()).unwrap_or(0),
+            u32::try_from(error.column()).unwrap_or(0),
+        );
+        Finding::error(
+            "bad-auth-file",
+            at,
+            "it cannot be read as an auth file",
+            REMEDY,
+        )
     })?;
     let mut credentials = BTreeMap::new();
     for (name, entry) in wire.auths {
         let wrong = |problem: &str| {
-            Finding::error("bad-auth-file", place.clone(), format!("auths[{name:?}]: {problem}"), REMEDY)
+            Finding::error(
+                "bad-auth-file",
+                place.clone(),
+                format!("auths[{name:?}]: {problem}"),
+                REMEDY,
+            )
         };
         if let Some(credential) = entry.credential().map_err(wrong)? {
             credentials.insert(plain_key(&name), credential);
         }
     }
     let helpers = wire.helpers.keys().map(|name| plain_key(name)).collect();
-    Ok(AuthFile { credentials, helpers })
+    Ok(AuthFile {
+        credentials,
+        helpers,
+    })
 }
 
 impl Entry {
@@ -100,12 +116,21 @@ impl Entry {
             let both = self.username.filter(is_given).zip(self.password);
             return Ok(both.map(|(user, password)| Credential::Basic { user, password }));
         };
-        let decoded = STANDARD.decode(auth.trim()).or_else(|_| STANDARD_NO_PAD.decode(auth.trim()));
-        let text =
-            decoded.ok().and_then(|bytes| String::from_utf8(bytes).ok()).ok_or("auth is not base64 of a text")?;
-        let (user, password) = text.split_once(':').ok_or("auth is not base64 of user:password")?;
+        let decoded = STANDARD
+            .decode(auth.trim())
+            .or_else(|_| STANDARD_NO_PAD.decode(auth.trim()));
+        let text = decoded
+            .ok()
+            .and_then(|bytes| String::from_utf8(bytes).ok())
+            .ok_or("auth is not base64 of a text")?;
+        let (user, password) = text
+            .split_once(':')
+            .ok_or("auth is not base64 of user:password")?;
         let password = password.trim_end_matches('\0').to_owned();
-        Ok(Some(Credential::Basic { user: user.to_owned(), password }))
+        Ok(Some(Credential::Basic {
+            user: user.to_owned(),
+            password,
+        }))
     }
 }
 
@@ -117,7 +142,8 @@ impl AuthFile {
 
     /// Whether only a program that we do not run would know.
     pub fn needs_helper(&self, repository: &Repository) -> bool {
-        self.credential_for(repository).is_none() && keys(repository).any(|key| self.helpers.contains(&key))
+        self.credential_for(repository).is_none()
+            && keys(repository).any(|key| self.helpers.contains(&key))
     }
 }
 
@@ -125,14 +151,22 @@ impl AuthFile {
 fn keys(repository: &Repository) -> impl Iterator<Item = String> {
     let host = plain_key(repository.host());
     let whole = format!("{host}/{}", repository.path());
-    std::iter::successors(Some(whole), move |key| key.rsplit_once('/').map(|(shorter, _)| shorter.to_owned()))
+    std::iter::successors(Some(whole), move |key| {
+        key.rsplit_once('/').map(|(shorter, _)| shorter.to_owned())
+    })
 }
 
 /// A key without what older files have around it: `https://index.docker.io/v1/` is `docker.io`.
 fn plain_key(key: &str) -> String {
-    let key = key.strip_prefix("https://").or_else(|| key.strip_prefix("http://")).unwrap_or(key);
+    let key = key
+        .strip_prefix("https://")
+        .or_else(|| key.strip_prefix("http://"))
+        .unwrap_or(key);
     let key = key.trim_end_matches('/');
-    let key = key.strip_suffix("/v1").or_else(|| key.strip_suffix("/v2")).unwrap_or(key);
+    let key = key
+        .strip_suffix("/v1")
+        .or_else(|| key.strip_suffix("/v2"))
+        .unwrap_or(key);
     match key {
         "index.docker.io" | "registry-1.docker.io" => "docker.io".to_owned(),
         key => key.to_owned(),
@@ -195,7 +229,10 @@ mod tests {
         let file = file(&json!({"credHelpers": {"gcr.io": "gcloud", "quay.io": "x"}, "auths": {"quay.io": auth("a")}}))
             .unwrap();
         let needs = |repository: &str| file.needs_helper(&Repository::parse(repository).unwrap());
-        assert_eq!([needs("gcr.io/a/b"), needs("quay.io/a"), needs("ghcr.io/a")], [true, false, false]);
+        assert_eq!(
+            [needs("gcr.io/a/b"), needs("quay.io/a"), needs("ghcr.io/a")],
+            [true, false, false]
+        );
     }
 
     #[test]
@@ -211,7 +248,10 @@ mod tests {
             assert_eq!(finding.code, "bad-auth-file");
             assert!(!finding.to_string().contains("geheim"), "{finding}");
         }
-        let credential = Credential::Basic { user: "u".into(), password: "geheim".into() };
+        let credential = Credential::Basic {
+            user: "u".into(),
+            password: "geheim".into(),
+        };
         assert!(!format!("{credential:?}").contains("geheim"));
     }
 }

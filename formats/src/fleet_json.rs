@@ -25,7 +25,12 @@ pub fn logged(decided: &Decision, desk: &Desk) -> Value {
     let digest = desk.digest(decided.at);
     let mut value = decision(decided);
     value["clusters"] = json!(desk.roster().len());
-    value["verdicts"] = json!(digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+    value["verdicts"] = json!(
+        digest
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect::<String>()
+    );
     value
 }
 
@@ -70,7 +75,14 @@ fn reason(reason: &Reason) -> Value {
     if let Reason::Fleet(fleet) = reason {
         value["rule"] = json!(fleet.hold_code().name());
         value["until"] = json!(fleet.until().map(|until| until.to_string()));
-        if let FleetReason::Soak { workload, have_seconds, need_seconds, soaking, .. } = &**fleet {
+        if let FleetReason::Soak {
+            workload,
+            have_seconds,
+            need_seconds,
+            soaking,
+            ..
+        } = &**fleet
+        {
             value["workload"] = json!(workload);
             value["haveSeconds"] = json!(have_seconds);
             value["needSeconds"] = json!(need_seconds);

@@ -44,20 +44,34 @@ pub fn lint(files: &[SourceFile], releases: Option<Releases>) -> Linted {
         left_out.push(LeftOut::Releases);
     }
     let graph = releases.map(|releases| Graph::build(data.clone(), releases).0);
-    let subject = Subject { data: &data, notes: &notes, graph: graph.as_ref(), extent };
+    let subject = Subject {
+        data: &data,
+        notes: &notes,
+        graph: graph.as_ref(),
+        extent,
+    };
     findings.extend(noted);
     findings.extend(lint::check(&subject));
     findings.sort();
     findings.dedup();
-    Linted { findings, channels: data.channels.len(), blocks: data.blocks.len(), left_out }
+    Linted {
+        findings,
+        channels: data.channels.len(),
+        blocks: data.blocks.len(),
+        left_out,
+    }
 }
 
 impl LeftOut {
     /// For people.
     pub fn sentence(self) -> &'static str {
         match self {
-            Self::AcrossFiles => "files were not compared with each other, since not all of them could be read",
-            Self::Releases => "whether releases exist was not checked; name them with --releases FILE",
+            Self::AcrossFiles => {
+                "files were not compared with each other, since not all of them could be read"
+            }
+            Self::Releases => {
+                "whether releases exist was not checked; name them with --releases FILE"
+            }
         }
     }
 }

@@ -59,11 +59,16 @@ pub fn read(query: &str) -> Result<GraphRequest<'_>, BadRequest> {
     let channel = channel.ok_or(BadRequest::MissingParams("channel"))?;
     if ChannelName::new(&channel).is_none() {
         let rule = "lower-case letters, digits, '-' and '.'";
-        return Err(BadRequest::InvalidParams(format!("channel {:?} does not consist of {rule}", shortened(&channel))));
+        return Err(BadRequest::InvalidParams(format!(
+            "channel {:?} does not consist of {rule}",
+            shortened(&channel)
+        )));
     }
     Ok(GraphRequest {
         channel,
-        arch: arch.filter(|arch| !arch.is_empty()).unwrap_or(Cow::Borrowed(Arch::DEFAULT)),
+        arch: arch
+            .filter(|arch| !arch.is_empty())
+            .unwrap_or(Cow::Borrowed(Arch::DEFAULT)),
         id: optional("id", id, ClusterId::new)?,
         platform: optional("platform", platform, Platform::new)?,
     })
@@ -72,8 +77,14 @@ pub fn read(query: &str) -> Result<GraphRequest<'_>, BadRequest> {
 /// A key and its value, decoded where they need it, which they hardly ever do.
 fn pair(pair: &str) -> (Cow<'_, str>, Cow<'_, str>) {
     match pair.bytes().any(|b| b == b'%' || b == b'+') {
-        true => form_urlencoded::parse(pair.as_bytes()).next().unwrap_or_default(),
-        false => pair.split_once('=').map_or((pair.into(), "".into()), |(key, value)| (key.into(), value.into())),
+        true => form_urlencoded::parse(pair.as_bytes())
+            .next()
+            .unwrap_or_default(),
+        false => pair
+            .split_once('=')
+            .map_or((pair.into(), "".into()), |(key, value)| {
+                (key.into(), value.into())
+            }),
     }
 }
 
@@ -83,9 +94,13 @@ fn optional<T>(
     value: Option<Cow<'_, str>>,
     read: impl Fn(&str) -> Option<T>,
 ) -> Result<Option<T>, BadRequest> {
-    let wrong = |value: &str| BadRequest::InvalidParams(format!("{name} {:?} cannot be read", shortened(value)));
+    let wrong = |value: &str| {
+        BadRequest::InvalidParams(format!("{name} {:?} cannot be read", shortened(value)))
+    };
     let value = value.filter(|value| !value.is_empty());
-    value.map(|value| read(&value).ok_or_else(|| wrong(&value))).transpose()
+    value
+        .map(|value| read(&value).ok_or_else(|| wrong(&value)))
+        .transpose()
 }
 
 fn shortened(text: &str) -> String {
@@ -115,7 +130,8 @@ impl ContentType {
         let Some(accept) = accept else {
             return Some(Self::Json);
         };
-        let [json, cincinnati] = [Self::Json, Self::Cincinnati].map(|form| quality(accept, form.as_str()));
+        let [json, cincinnati] =
+            [Self::Json, Self::Cincinnati].map(|form| quality(accept, form.as_str()));
         match (json, cincinnati) {
             (0, 0) => None,
             (json, cincinnati) if json >= cincinnati => Some(Self::Json),
@@ -130,7 +146,9 @@ pub fn accepts_gzip(accept_encoding: Option<&str>) -> bool {
         let mut wildcard = 0;
         for (name, quality) in weighted(header) {
             match name {
-                name if name.eq_ignore_ascii_case("gzip") || name.eq_ignore_ascii_case("x-gzip") => {
+                name if name.eq_ignore_ascii_case("gzip")
+                    || name.eq_ignore_ascii_case("x-gzip") =>
+                {
                     return quality > 0;
                 }
                 "*" => wildcard = quality,
@@ -160,8 +178,11 @@ fn weighted(header: &str) -> impl Iterator<Item = (&str, u32)> {
     header.split(',').map(|member| {
         let mut parts = member.split(';').map(str::trim);
         let name = parts.next().unwrap_or_default();
-        let weight = parts.find_map(|part| part.strip_prefix("q=").or_else(|| part.strip_prefix("Q=")));
-        let thousandths = weight.map_or(1000.0, |q| q.parse::<f32>().unwrap_or(0.0).clamp(0.0, 1.0) * 1000.0);
+        let weight =
+            parts.find_map(|part| part.strip_prefix("q=").or_else(|| part.strip_prefix("Q=")));
+        let thousandths = weight.map_or(1000.0, |q| {
+            q.parse::<f32>().unwrap_or(0.0).clamp(0.0, 1.0) * 1000.0
+        });
         (name, thousandths.round() as u32)
     })
 }
@@ -173,13 +194,22 @@ mod tests {
     #[test]
     fn the_last_of_duplicate_keys_wins_and_unknown_keys_are_ignored() {
         let request = read("channel=a&x=1&channel=stable-4.9&arch=&id=&version=nonsense").unwrap();
-        assert_eq!((&*request.channel, &*request.arch, request.id), ("stable-4.9", "amd64", None));
+        assert_eq!(
+            (&*request.channel, &*request.arch, request.id),
+            ("stable-4.9", "amd64", None)
+        );
     }
 
     #[test]
     fn what_cannot_be_read_is_an_error() {
         assert_eq!(read("").unwrap_err(), BadRequest::MissingParams("channel"));
-        for bad in ["channel=", "channel=A", "channel=a%20b", "channel=a%ff", "channel=a&platform=a%20b"] {
+        for bad in [
+            "channel=",
+            "channel=A",
+            "channel=a%20b",
+            "channel=a%ff",
+            "channel=a&platform=a%20b",
+        ] {
             assert_eq!(read(bad).unwrap_err().kind(), "invalid_params", "{bad}");
         }
         let long = format!("channel=a&id={}", "x".repeat(ClusterId::MAX_BYTES + 1));
@@ -195,9 +225,15 @@ mod tests {
             (Some("*/*"), Some(Json)),
             (Some("application/*"), Some(Json)),
             (Some("application/json"), Some(Json)),
-            (Some("application/vnd.redhat.cincinnati.v1+json"), Some(Cincinnati)),
+            (
+                Some("application/vnd.redhat.cincinnati.v1+json"),
+                Some(Cincinnati),
+            ),
             (Some("text/html, application/json;q=0.5"), Some(Json)),
-            (Some("application/vnd.redhat.cincinnati.v1+json, */*;q=0.1"), Some(Cincinnati)),
+            (
+                Some("application/vnd.redhat.cincinnati.v1+json, */*;q=0.1"),
+                Some(Cincinnati),
+            ),
             (Some("application/json;q=0, */*"), Some(Cincinnati)),
             (Some("text/html"), None),
             (Some("application/json;q=0"), None),

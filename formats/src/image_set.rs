@@ -53,15 +53,27 @@ pub fn write(told: &Told<'_>, version: ImageSetVersion) -> Result<String, NoImag
     let items = told.items().map_err(NoImageSet::NoDigest)?;
     let mut releases: BTreeMap<&Arch, BTreeSet<&Version>> = BTreeMap::new();
     for item in &items {
-        releases.entry(&item.release.arch).or_default().insert(&item.release.version);
+        releases
+            .entry(&item.release.arch)
+            .or_default()
+            .insert(&item.release.version);
     }
     let arches: Vec<&Arch> = releases.keys().copied().collect();
     let different = || NoImageSet::DifferentArches(arches.iter().copied().cloned().collect());
-    let is_same = releases.values().all(|other| Some(other) == releases.values().next());
+    let is_same = releases
+        .values()
+        .all(|other| Some(other) == releases.values().next());
     let needs = items.iter().map(|item| item.need);
     // A release that architectures have in different channels only cannot be one entry for all of them.
-    let documents = entries::documents(told.graph, needs, told.now).ok().filter(|_| is_same).ok_or_else(different)?;
-    let mut text = if documents.is_empty() { String::new() } else { comments(told) };
+    let documents = entries::documents(told.graph, needs, told.now)
+        .ok()
+        .filter(|_| is_same)
+        .ok_or_else(different)?;
+    let mut text = if documents.is_empty() {
+        String::new()
+    } else {
+        comments(told)
+    };
     if documents.len() > 1 {
         let _ = writeln!(
             text,
@@ -98,7 +110,10 @@ fn document(entries: &[Entry], arches: &[&Arch], version: ImageSetVersion) -> St
     text.push_str("    graph: true\n    channels:\n");
     for Entry { version, channel } in entries {
         let _ = writeln!(text, "    - name: {}", scalar(channel.as_str()));
-        let _ = writeln!(text, "      type: ocp\n      minVersion: {version}\n      maxVersion: {version}");
+        let _ = writeln!(
+            text,
+            "      type: ocp\n      minVersion: {version}\n      maxVersion: {version}"
+        );
     }
     text
 }
@@ -106,7 +121,13 @@ fn document(entries: &[Entry], arches: &[&Arch], version: ImageSetVersion) -> St
 /// A text as YAML reads it back: as it is where that is safe, else in quotes.
 fn scalar(text: &str) -> String {
     let is_plain = text.starts_with(|c: char| c.is_ascii_lowercase())
-        && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-.".contains(&b))
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"-.".contains(&b))
         && !["null", "true", "false", "yes", "no", "on", "off", "y", "n"].contains(&text);
-    if is_plain { text.to_owned() } else { serde_json::Value::from(text).to_string() }
+    if is_plain {
+        text.to_owned()
+    } else {
+        serde_json::Value::from(text).to_string()
+    }
 }

@@ -44,10 +44,16 @@ impl<'de, V: Deserialize<'de>> Visitor<'de> for UniqueVisitor<V> {
 
 /// Turns a JSON error into a finding with its place, and without the names of our types.
 pub(crate) fn finding(place: &Place, error: &serde_json::Error, remedy: &str) -> Finding {
-    let at = place.at(u32::try_from(error.line()).unwrap_or(0), u32::try_from(error.column()).unwrap_or(0));
+    let at = place.at(
+        u32::try_from(error.line()).unwrap_or(0),
+        u32::try_from(error.column()).unwrap_or(0),
+    );
     let full = error.to_string();
-    let sentence =
-        full.split(" at line ").next().unwrap_or(&full).replace("expected u32", "expected the number of a node");
+    let sentence = full
+        .split(" at line ")
+        .next()
+        .unwrap_or(&full)
+        .replace("expected u32", "expected the number of a node");
     match error.is_eof() {
         true => Finding::error("bad-json", at, "the file is cut short", "write it anew"),
         false => Finding::error("bad-json", at, sentence, remedy),

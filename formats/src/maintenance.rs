@@ -13,37 +13,64 @@ pub(crate) fn window(
     node: &Node,
     schedule: &mut dyn FnMut(&str) -> Result<Schedule, String>,
 ) -> Option<MaintenanceWindow> {
-    let record = reader.record(node, "a maintenance window", &["start", "duration", "timeZone"])?;
-    let begins = reader.required(record, "start", "add `start: \"0 22 * * 1-5\"`, or the like").and_then(|node| {
-        let text = reader.text(node, "the start of a window")?;
-        let begins = schedule(text).map_err(|why| {
-            let problem = format!("{:?} is not a schedule: {why}", shown(text));
-            let remedy = "write minute, hour, day of month, month, day of week: `0 22 * * 1-5`";
-            reader.error("bad-window", node, problem, remedy);
+    let record = reader.record(
+        node,
+        "a maintenance window",
+        &["start", "duration", "timeZone"],
+    )?;
+    let begins = reader
+        .required(
+            record,
+            "start",
+            "add `start: \"0 22 * * 1-5\"`, or the like",
+        )
+        .and_then(|node| {
+            let text = reader.text(node, "the start of a window")?;
+            let begins = schedule(text).map_err(|why| {
+                let problem = format!("{:?} is not a schedule: {why}", shown(text));
+                let remedy = "write minute, hour, day of month, month, day of week: `0 22 * * 1-5`";
+                reader.error("bad-window", node, problem, remedy);
+            });
+            begins.ok()
         });
-        begins.ok()
-    });
-    let lasts = reader.required(record, "duration", "add `duration: PT4H`, or the like").and_then(|node| {
-        let text = reader.text(node, "the duration of a window")?;
-        let lasts = length(text).map_err(|problem| {
-            let hours = MaintenanceWindow::LONGEST.as_hours();
-            reader.error("bad-window", node, problem, &format!("write it as in PT4H, at most PT{hours}H"));
+    let lasts = reader
+        .required(record, "duration", "add `duration: PT4H`, or the like")
+        .and_then(|node| {
+            let text = reader.text(node, "the duration of a window")?;
+            let lasts = length(text).map_err(|problem| {
+                let hours = MaintenanceWindow::LONGEST.as_hours();
+                reader.error(
+                    "bad-window",
+                    node,
+                    problem,
+                    &format!("write it as in PT4H, at most PT{hours}H"),
+                );
+            });
+            lasts.ok()
         });
-        lasts.ok()
-    });
     let time_zone = time_zone(reader, record);
-    Some(MaintenanceWindow { begins: begins?, lasts: lasts?, time_zone: time_zone? })
+    Some(MaintenanceWindow {
+        begins: begins?,
+        lasts: lasts?,
+        time_zone: time_zone?,
+    })
 }
 
 /// How long a window lasts.
 fn length(text: &str) -> Result<SignedDuration, String> {
-    let fits = |lasts: &SignedDuration| *lasts > SignedDuration::ZERO && *lasts <= MaintenanceWindow::LONGEST;
-    exact(text).filter(fits).ok_or_else(|| format!("{:?} is no length of a maintenance window", shown(text)))
+    let fits = |lasts: &SignedDuration| {
+        *lasts > SignedDuration::ZERO && *lasts <= MaintenanceWindow::LONGEST
+    };
+    exact(text)
+        .filter(fits)
+        .ok_or_else(|| format!("{:?} is no length of a maintenance window", shown(text)))
 }
 
 /// A duration whose length does not depend on when it is: no months or years.
 pub(crate) fn exact(text: &str) -> Option<SignedDuration> {
-    let span = parse_duration(text).ok().filter(|span| span.get_years() == 0 && span.get_months() == 0)?;
+    let span = parse_duration(text)
+        .ok()
+        .filter(|span| span.get_years() == 0 && span.get_months() == 0)?;
     span.to_duration(SpanRelativeTo::days_are_24_hours()).ok()
 }
 
@@ -54,7 +81,12 @@ pub(crate) fn time_zone(reader: &mut Reader, record: Record<'_>) -> Option<Zone>
     };
     let zone = reader.text(node, "a time zone")?.parse::<Zone>();
     if let Err(why) = &zone {
-        reader.error("bad-time-zone", node, why.to_string(), "write its name: UTC, Europe/Berlin, America/New_York");
+        reader.error(
+            "bad-time-zone",
+            node,
+            why.to_string(),
+            "write its name: UTC, Europe/Berlin, America/New_York",
+        );
     }
     zone.ok()
 }

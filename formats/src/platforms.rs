@@ -33,10 +33,18 @@ pub fn read(place: &Place, bytes: &[u8]) -> Result<Platforms, Vec<Finding>> {
             Ok(Some((id, platform))) => {
                 let earlier = platforms.insert(id.as_str().into(), platform.clone());
                 if earlier.is_some_and(|earlier| earlier != platform) {
-                    findings.push(wrong(place.at(number, 0), format!("{id} has two platforms"), "keep the right one"));
+                    findings.push(wrong(
+                        place.at(number, 0),
+                        format!("{id} has two platforms"),
+                        "keep the right one",
+                    ));
                 }
             }
-            Err(problem) => findings.push(wrong(place.at(number, 0), problem, "write it as in `<uuid>,AWS`")),
+            Err(problem) => findings.push(wrong(
+                place.at(number, 0),
+                problem,
+                "write it as in `<uuid>,AWS`",
+            )),
         }
         if platforms.len() > MAX_CLUSTERS || findings.len() >= MAX_SHOWN {
             break;
@@ -62,12 +70,18 @@ fn wrong(place: Place, problem: String, remedy: &str) -> Finding {
 
 /// A cluster and its platform; none if the line is empty or a comment.
 fn read_line(line: &[u8]) -> Result<Option<(ClusterId, Platform)>, String> {
-    let line = std::str::from_utf8(line).map_err(|_| "the line is not UTF-8 text".to_owned())?.trim();
+    let line = std::str::from_utf8(line)
+        .map_err(|_| "the line is not UTF-8 text".to_owned())?
+        .trim();
     if line.is_empty() || line.starts_with('#') {
         return Ok(None);
     }
-    let (id, name) = line.split_once(',').ok_or("there is no comma between an id and a platform")?;
-    let id = ClusterId::new(id.trim()).ok_or("what is before the comma is not the id of a cluster")?;
-    let platform = Platform::new(name.trim()).ok_or("what is after the comma is not the name of a platform")?;
+    let (id, name) = line
+        .split_once(',')
+        .ok_or("there is no comma between an id and a platform")?;
+    let id =
+        ClusterId::new(id.trim()).ok_or("what is before the comma is not the id of a cluster")?;
+    let platform = Platform::new(name.trim())
+        .ok_or("what is after the comma is not the name of a platform")?;
     Ok(Some((id, platform)))
 }

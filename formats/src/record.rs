@@ -32,7 +32,10 @@ pub(crate) struct Record<'n> {
 
 impl Reader {
     pub(crate) fn new(place: &Place) -> Self {
-        Self { place: place.clone(), findings: Vec::new() }
+        Self {
+            place: place.clone(),
+            findings: Vec::new(),
+        }
     }
 
     /// Where a value stands.
@@ -51,37 +54,79 @@ impl Reader {
     }
 
     /// Something is wrong with a value.
-    pub(crate) fn error(&mut self, code: &'static str, node: &Node, problem: impl Into<String>, remedy: &str) {
-        self.findings.push(Finding::error(code, self.at(node), problem, remedy));
+    pub(crate) fn error(
+        &mut self,
+        code: &'static str,
+        node: &Node,
+        problem: impl Into<String>,
+        remedy: &str,
+    ) {
+        self.findings
+            .push(Finding::error(code, self.at(node), problem, remedy));
     }
 
     /// A mapping with the fields that an entry of that kind can have. What else it has is an error.
-    pub(crate) fn record<'n>(&mut self, node: &'n Node, what: &'static str, known: &[&str]) -> Option<Record<'n>> {
+    pub(crate) fn record<'n>(
+        &mut self,
+        node: &'n Node,
+        what: &'static str,
+        known: &[&str],
+    ) -> Option<Record<'n>> {
         let record = self.open_record(node, what)?;
         for key in record.unknown(known) {
             let problem = format!("{what} has no field {:?}", shown(&key.text));
-            let finding = Finding::error("unknown-field", self.at_key(key), problem, "correct its name, or remove it");
+            let finding = Finding::error(
+                "unknown-field",
+                self.at_key(key),
+                problem,
+                "correct its name, or remove it",
+            );
             self.findings.push(finding);
         }
         Some(record)
     }
 
     /// A mapping with any fields, none of them twice.
-    pub(crate) fn open_record<'n>(&mut self, node: &'n Node, what: &'static str) -> Option<Record<'n>> {
+    pub(crate) fn open_record<'n>(
+        &mut self,
+        node: &'n Node,
+        what: &'static str,
+    ) -> Option<Record<'n>> {
         let Value::Map(fields) = &node.value else {
             let problem = format!("{what} belongs here, and this is {}", node.kind());
-            self.error("wrong-kind", node, problem, "write a mapping: `name: value`");
+            self.error(
+                "wrong-kind",
+                node,
+                problem,
+                "write a mapping: `name: value`",
+            );
             return None;
         };
         if fields.len() > MAX_FIELDS {
-            let problem = format!("{what} has {} fields; at most {MAX_FIELDS} are taken", fields.len());
-            self.error("too-large", node, problem, "remove those that do not belong here");
+            let problem = format!(
+                "{what} has {} fields; at most {MAX_FIELDS} are taken",
+                fields.len()
+            );
+            self.error(
+                "too-large",
+                node,
+                problem,
+                "remove those that do not belong here",
+            );
             return None;
         }
         for (index, (key, _)) in fields.iter().enumerate() {
-            if fields[..index].iter().any(|(earlier, _)| earlier.text == key.text) {
+            if fields[..index]
+                .iter()
+                .any(|(earlier, _)| earlier.text == key.text)
+            {
                 let problem = format!("{:?} is given twice", shown(&key.text));
-                let finding = Finding::error("duplicate-field", self.at_key(key), problem, "keep one of them");
+                let finding = Finding::error(
+                    "duplicate-field",
+                    self.at_key(key),
+                    problem,
+                    "keep one of them",
+                );
                 self.findings.push(finding);
             }
         }
@@ -91,14 +136,28 @@ impl Reader {
     /// A warning for each field that is not known and does no harm.
     pub(crate) fn warn_unknown(&mut self, record: Record<'_>, known: &[&str]) {
         for key in record.unknown(known) {
-            let problem = format!("{} has no field {:?}; it is ignored", record.what, shown(&key.text));
+            let problem = format!(
+                "{} has no field {:?}; it is ignored",
+                record.what,
+                shown(&key.text)
+            );
             let remedy = "correct its name, or remove it";
-            self.findings.push(Finding::warning("unknown-field", self.at_key(key), problem, remedy));
+            self.findings.push(Finding::warning(
+                "unknown-field",
+                self.at_key(key),
+                problem,
+                remedy,
+            ));
         }
     }
 
     /// A field that must be there.
-    pub(crate) fn required<'n>(&mut self, record: Record<'n>, name: &str, remedy: &str) -> Option<&'n Node> {
+    pub(crate) fn required<'n>(
+        &mut self,
+        record: Record<'n>,
+        name: &str,
+        remedy: &str,
+    ) -> Option<&'n Node> {
         let found = record.get(name);
         if found.is_none() {
             let problem = format!("{} has no `{name}`", record.what);
@@ -112,7 +171,10 @@ impl Reader {
         match &node.value {
             Value::Text(text) if text.len() <= MAX_TEXT_BYTES => Some(text),
             Value::Text(text) => {
-                let problem = format!("{what} is {} bytes long; at most {MAX_TEXT_BYTES} are taken", text.len());
+                let problem = format!(
+                    "{what} is {} bytes long; at most {MAX_TEXT_BYTES} are taken",
+                    text.len()
+                );
                 self.error("too-large", node, problem, "write a shorter one");
                 None
             }
@@ -121,7 +183,12 @@ impl Reader {
                     Value::Whole(_) | Value::Fraction(_) | Value::Flag(_) => "put it in quotes",
                     _ => "write one text",
                 };
-                self.error("wrong-kind", node, format!("{what} is a text, and this is {}", node.kind()), remedy);
+                self.error(
+                    "wrong-kind",
+                    node,
+                    format!("{what} is a text, and this is {}", node.kind()),
+                    remedy,
+                );
                 None
             }
         }
@@ -130,7 +197,8 @@ impl Reader {
     /// A text that is a name: not empty, not long, on one line.
     pub(crate) fn name<'n>(&mut self, node: &'n Node, what: &str) -> Option<&'n str> {
         let text = self.text(node, what)?;
-        let is_name = !text.is_empty() && text.len() <= MAX_NAME_BYTES && !text.chars().any(char::is_control);
+        let is_name =
+            !text.is_empty() && text.len() <= MAX_NAME_BYTES && !text.chars().any(char::is_control);
         if !is_name {
             let problem = format!("{:?} cannot be {what}", shown(text));
             let remedy = format!("use 1 to {MAX_NAME_BYTES} bytes on one line");
@@ -150,18 +218,31 @@ impl Reader {
             }
             _ => {
                 let problem = format!("{what} is a list, and this is {}", node.kind());
-                self.error("wrong-kind", node, problem, "write each on a line of its own, after `- `");
+                self.error(
+                    "wrong-kind",
+                    node,
+                    problem,
+                    "write each on a line of its own, after `- `",
+                );
                 &[]
             }
         }
     }
 
     /// Names and their values.
-    pub(crate) fn labels(&mut self, node: &Node, what: &str, max: usize) -> BTreeMap<String, String> {
+    pub(crate) fn labels(
+        &mut self,
+        node: &Node,
+        what: &str,
+        max: usize,
+    ) -> BTreeMap<String, String> {
         let fields = match &node.value {
             Value::Map(fields) if fields.len() <= max => fields,
             Value::Map(fields) => {
-                let problem = format!("{what}: there are {}; at most {max} are taken", fields.len());
+                let problem = format!(
+                    "{what}: there are {}; at most {max} are taken",
+                    fields.len()
+                );
                 self.error("too-large", node, problem, "remove some");
                 return BTreeMap::new();
             }
@@ -173,10 +254,20 @@ impl Reader {
         };
         let mut labels = BTreeMap::new();
         for (key, value) in fields {
-            let Some(text) = self.text(value, "the value of a label") else { continue };
-            if labels.insert(key.text.to_string(), text.to_owned()).is_some() {
+            let Some(text) = self.text(value, "the value of a label") else {
+                continue;
+            };
+            if labels
+                .insert(key.text.to_string(), text.to_owned())
+                .is_some()
+            {
                 let problem = format!("{:?} is given twice", shown(&key.text));
-                let finding = Finding::error("duplicate-field", self.at_key(key), problem, "keep one of them");
+                let finding = Finding::error(
+                    "duplicate-field",
+                    self.at_key(key),
+                    problem,
+                    "keep one of them",
+                );
                 self.findings.push(finding);
             }
         }
@@ -189,14 +280,24 @@ impl Reader {
             Value::Flag(flag) => Some(flag),
             _ => {
                 let problem = format!("{what} is true or false, and this is {}", node.kind());
-                self.error("wrong-kind", node, problem, "write `true` or `false`, without quotes");
+                self.error(
+                    "wrong-kind",
+                    node,
+                    problem,
+                    "write `true` or `false`, without quotes",
+                );
                 None
             }
         }
     }
 
     /// A whole number, in quotes or not.
-    pub(crate) fn count(&mut self, node: &Node, what: &str, range: std::ops::RangeInclusive<u32>) -> Option<u32> {
+    pub(crate) fn count(
+        &mut self,
+        node: &Node,
+        what: &str,
+        range: std::ops::RangeInclusive<u32>,
+    ) -> Option<u32> {
         let number = match &node.value {
             Value::Whole(number) => u32::try_from(*number).ok(),
             Value::Text(text) => whole(text),
@@ -223,7 +324,10 @@ impl<'n> Record<'n> {
             Value::Map(fields) => fields,
             _ => &[],
         };
-        fields.iter().map(|(key, _)| key).filter(|key| !known.contains(&&*key.text))
+        fields
+            .iter()
+            .map(|(key, _)| key)
+            .filter(|key| !known.contains(&&*key.text))
     }
 }
 

@@ -45,16 +45,30 @@ pub fn read(bytes: &[u8]) -> Result<ReleaseMetadata, String> {
     if bytes.len() as u64 > MAX_BYTES {
         return Err(format!("has more than {MAX_BYTES} bytes"));
     }
-    let wire: Wire = serde_json::from_slice(bytes).map_err(|error| format!("cannot be read: {error}"))?;
+    let wire: Wire =
+        serde_json::from_slice(bytes).map_err(|error| format!("cannot be read: {error}"))?;
     if wire.kind != KIND {
-        return Err(format!("is of the kind {:?}, and not {KIND}", wire.kind.chars().take(100).collect::<String>()));
+        return Err(format!(
+            "is of the kind {:?}, and not {KIND}",
+            wire.kind.chars().take(100).collect::<String>()
+        ));
     }
-    let (previous, next) = (wire.previous.unwrap_or_default(), wire.next.unwrap_or_default());
+    let (previous, next) = (
+        wire.previous.unwrap_or_default(),
+        wire.next.unwrap_or_default(),
+    );
     if previous.len() + next.len() > MAX_NAMES {
         return Err(format!("names more than {MAX_NAMES} releases"));
     }
-    let name = |text: &str| ReleaseName::parse(text).map_err(|error| format!("has a version that is none: {error}"));
-    let names = |texts: Vec<String>| texts.iter().map(|text| name(text)).collect::<Result<Vec<_>, _>>();
+    let name = |text: &str| {
+        ReleaseName::parse(text).map_err(|error| format!("has a version that is none: {error}"))
+    };
+    let names = |texts: Vec<String>| {
+        texts
+            .iter()
+            .map(|text| name(text))
+            .collect::<Result<Vec<_>, _>>()
+    };
     Ok(ReleaseMetadata {
         version: name(&wire.version)?,
         previous: names(previous)?,
@@ -103,9 +117,9 @@ pub fn find(layer: Vec<Entry>) -> InLayer {
             _ => InLayer::TakenAway,
         };
         found = match (found, here) {
-            (InLayer::Here(first), InLayer::Here(second)) if first != second => {
-                InLayer::Wrong("release-manifests/release-metadata stands twice in one layer, and differs")
-            }
+            (InLayer::Here(first), InLayer::Here(second)) if first != second => InLayer::Wrong(
+                "release-manifests/release-metadata stands twice in one layer, and differs",
+            ),
             // What is taken away is what older layers have.
             (kept @ (InLayer::Here(_) | InLayer::Wrong(_)), InLayer::TakenAway) => kept,
             (InLayer::Wrong(why), _) => InLayer::Wrong(why),
@@ -122,21 +136,42 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said() {
         let read = |text: &str| {
-            read(text.as_bytes()).map(|read| read.previous.len()).unwrap_or_else(|problem| panic!("{problem}"))
+            read(text.as_bytes())
+                .map(|read| read.previous.len())
+                .unwrap_or_else(|problem| panic!("{problem}"))
         };
         assert_eq!(
-            read(r#"{"kind":"cincinnati-metadata-v0","version":"4.1.0","previous":null,"next":null,"metadata":null}"#),
+            read(
+                r#"{"kind":"cincinnati-metadata-v0","version":"4.1.0","previous":null,"next":null,"metadata":null}"#
+            ),
             0
         );
-        assert_eq!(read(r#"{"kind":"cincinnati-metadata-v0","version":"4.1.0","previous":["4.0.0"],"unknown":1}"#), 1);
+        assert_eq!(
+            read(
+                r#"{"kind":"cincinnati-metadata-v0","version":"4.1.0","previous":["4.0.0"],"unknown":1}"#
+            ),
+            1
+        );
         for (text, expected) in [
             ("", "cannot be read"),
             ("{}", "missing field `kind`"),
             (r#"{"kind":"x","version":"4.1.0"}"#, "is of the kind \"x\""),
-            (r#"{"kind":"cincinnati-metadata-v0","version":"4.1"}"#, "version that is none: \"4.1\""),
-            (r#"{"kind":"cincinnati-metadata-v0","version":"4.1.0","previous":["x"]}"#, "\"x\""),
-            (r#"{"kind":"cincinnati-metadata-v0","version":"4.1.0","metadata":{"a":1}}"#, "expected a string"),
-            (r#"{"kind":"cincinnati-metadata-v0","version":"4.1.0","metadata":{"a":"1","a":"2"}}"#, "stands twice"),
+            (
+                r#"{"kind":"cincinnati-metadata-v0","version":"4.1"}"#,
+                "version that is none: \"4.1\"",
+            ),
+            (
+                r#"{"kind":"cincinnati-metadata-v0","version":"4.1.0","previous":["x"]}"#,
+                "\"x\"",
+            ),
+            (
+                r#"{"kind":"cincinnati-metadata-v0","version":"4.1.0","metadata":{"a":1}}"#,
+                "expected a string",
+            ),
+            (
+                r#"{"kind":"cincinnati-metadata-v0","version":"4.1.0","metadata":{"a":"1","a":"2"}}"#,
+                "stands twice",
+            ),
         ] {
             let problem = super::read(text.as_bytes()).unwrap_err();
             assert!(problem.contains(expected), "{text}: {problem}");
@@ -147,20 +182,38 @@ mod tests {
     fn a_file_has_an_end() {
         let spaces = |bytes: usize| {
             let text = r#"{"kind":"cincinnati-metadata-v0","version":"4.1.0"}"#;
-            super::read(format!("{text}{}", " ".repeat(bytes - text.len())).as_bytes()).map(|read| read.previous.len())
+            super::read(format!("{text}{}", " ".repeat(bytes - text.len())).as_bytes())
+                .map(|read| read.previous.len())
         };
         assert_eq!(spaces(256 << 10), Ok(0));
-        assert_eq!(spaces((256 << 10) + 1), Err("has more than 262144 bytes".to_owned()));
+        assert_eq!(
+            spaces((256 << 10) + 1),
+            Err("has more than 262144 bytes".to_owned())
+        );
     }
 
     #[test]
     fn the_newest_layer_that_speaks_of_it_counts() {
-        let file = |content: &str| Entry { path: FILE.into(), kind: EntryKind::File(content.into()) };
-        let other = |path: &str, kind: EntryKind| Entry { path: path.into(), kind };
-        let whiteout = || other("release-manifests/.wh.release-metadata", EntryKind::File(Vec::new()));
+        let file = |content: &str| Entry {
+            path: FILE.into(),
+            kind: EntryKind::File(content.into()),
+        };
+        let other = |path: &str, kind: EntryKind| Entry {
+            path: path.into(),
+            kind,
+        };
+        let whiteout = || {
+            other(
+                "release-manifests/.wh.release-metadata",
+                EntryKind::File(Vec::new()),
+            )
+        };
         for (layer, expected) in [
             (vec![], InLayer::Older),
-            (vec![other("release-manifests", EntryKind::Folder)], InLayer::Older),
+            (
+                vec![other("release-manifests", EntryKind::Folder)],
+                InLayer::Older,
+            ),
             (vec![file("a")], InLayer::Here(b"a".to_vec())),
             (vec![file("a"), file("a")], InLayer::Here(b"a".to_vec())),
             (vec![whiteout()], InLayer::TakenAway),
@@ -175,7 +228,10 @@ mod tests {
             vec![other("release-manifests", EntryKind::Link), file("a")],
             vec![other(FILE, EntryKind::Folder), whiteout()],
         ] {
-            assert!(matches!(find(layer.clone()), InLayer::Wrong(_)), "{layer:?}");
+            assert!(
+                matches!(find(layer.clone()), InLayer::Wrong(_)),
+                "{layer:?}"
+            );
         }
     }
 }

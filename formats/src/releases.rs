@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use towpath_core::domain::{
-    Arch, DeclaredEdge, DeclaredRelease, Declares, MatchingRule, ReleaseName, Releases, Risk, Trust, Version,
+    Arch, DeclaredEdge, DeclaredRelease, Declares, MatchingRule, ReleaseName, Releases, Risk,
+    Trust, Version,
 };
 use towpath_core::finding::{Finding, Place};
 
@@ -74,10 +75,18 @@ struct RiskEntry {
 
 /// Reads a graph file. Either the releases, with warnings, or what is wrong with them.
 pub fn read(place: &Place, bytes: &[u8]) -> Result<(Releases, Vec<Finding>), Vec<Finding>> {
-    let file: GraphFile = serde_json::from_slice(bytes).map_err(|error| vec![json::finding(place, &error, ANEW)])?;
-    let mut reader = Reader { place, findings: Vec::new(), releases: Releases::default() };
+    let file: GraphFile =
+        serde_json::from_slice(bytes).map_err(|error| vec![json::finding(place, &error, ANEW)])?;
+    let mut reader = Reader {
+        place,
+        findings: Vec::new(),
+        releases: Releases::default(),
+    };
     if file.nodes.len() > MAX_RELEASES {
-        let problem = format!("there are {} releases; at most {MAX_RELEASES} are taken", file.nodes.len());
+        let problem = format!(
+            "there are {} releases; at most {MAX_RELEASES} are taken",
+            file.nodes.len()
+        );
         reader.error("too-large", problem, "split the file");
         return Err(reader.findings);
     }
@@ -100,7 +109,8 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn error(&mut self, code: &'static str, problem: String, remedy: &str) {
-        self.findings.push(Finding::error(code, self.place.clone(), problem, remedy));
+        self.findings
+            .push(Finding::error(code, self.place.clone(), problem, remedy));
     }
 
     /// Takes in the nodes; returns the index of each among the releases, or none for what is left out.
@@ -128,17 +138,25 @@ impl Reader<'_> {
             };
             let arch = name
                 .arch
-                .or_else(|| node.metadata.0.get(DeclaredRelease::ARCH_KEY).map(|arch| Arch::new(arch.as_str())))
+                .or_else(|| {
+                    node.metadata
+                        .0
+                        .get(DeclaredRelease::ARCH_KEY)
+                        .map(|arch| Arch::new(arch.as_str()))
+                })
                 .unwrap_or_default();
-            let number =
-                *seen.entry((arch.clone(), name.version.clone())).or_insert(self.releases.releases.len() as u32);
+            let number = *seen
+                .entry((arch.clone(), name.version.clone()))
+                .or_insert(self.releases.releases.len() as u32);
             numbers.push(Some(number));
             match self.releases.releases.get(number as usize) {
                 None => self.releases.releases.push(DeclaredRelease {
                     version: name.version,
                     payload,
                     metadata: node.metadata.0,
-                    declares: node.declared.map(|declared| into_declares(&declared, &arch, &mut bad_names)),
+                    declares: node
+                        .declared
+                        .map(|declared| into_declares(&declared, &arch, &mut bad_names)),
                     arch,
                     trust: Trust::Unverified,
                 }),
@@ -153,17 +171,37 @@ impl Reader<'_> {
             }
         }
         if without_payload > 0 {
-            let releases = if without_payload == 1 { "release has" } else { "releases have" };
-            let problem =
-                format!("{without_payload} {releases} no payload and no place in the graph, nor have their edges");
+            let releases = if without_payload == 1 {
+                "release has"
+            } else {
+                "releases have"
+            };
+            let problem = format!(
+                "{without_payload} {releases} no payload and no place in the graph, nor have their edges"
+            );
             let remedy = "they are names that other releases mention; scrape them if they exist";
-            self.findings.push(Finding::warning("no-payload", self.place.clone(), problem, remedy));
+            self.findings.push(Finding::warning(
+                "no-payload",
+                self.place.clone(),
+                problem,
+                remedy,
+            ));
         }
         if bad_names > 0 {
-            let names = if bad_names == 1 { "name is" } else { "names are" };
-            let problem =
-                format!("{bad_names} {names} no version among what images declare; such updates count as unsigned");
-            self.findings.push(Finding::warning("bad-declared", self.place.clone(), problem, ANEW));
+            let names = if bad_names == 1 {
+                "name is"
+            } else {
+                "names are"
+            };
+            let problem = format!(
+                "{bad_names} {names} no version among what images declare; such updates count as unsigned"
+            );
+            self.findings.push(Finding::warning(
+                "bad-declared",
+                self.place.clone(),
+                problem,
+                ANEW,
+            ));
         }
         numbers
     }
@@ -172,7 +210,11 @@ impl Reader<'_> {
         for (index, (from, to)) in edges.iter().enumerate() {
             match (numbers.get(*from as usize), numbers.get(*to as usize)) {
                 (Some(Some(from)), Some(Some(to))) => {
-                    self.releases.edges.push(DeclaredEdge { from: *from, to: *to, risks: None });
+                    self.releases.edges.push(DeclaredEdge {
+                        from: *from,
+                        to: *to,
+                        risks: None,
+                    });
                 }
                 (Some(_), Some(_)) => {}
                 _ => {
@@ -190,13 +232,20 @@ impl Reader<'_> {
     fn conditional_edges(&mut self, groups: Vec<ConditionalEdges>) {
         let numbers: BTreeMap<(Arch, Version), u32> = {
             let key = |release: &DeclaredRelease| (release.arch.clone(), release.version.clone());
-            (0..).zip(&self.releases.releases).map(|(number, release)| (key(release), number)).collect()
+            (0..)
+                .zip(&self.releases.releases)
+                .map(|(number, release)| (key(release), number))
+                .collect()
         };
         let arches: BTreeSet<&Arch> = numbers.keys().map(|(arch, _)| arch).collect();
         for group in groups {
             let risks: Arc<[Risk]> = group.risks.into_iter().map(into_risk).collect();
             if risks.is_empty() {
-                self.error("no-risks", "a group of conditionalEdges has no risks".into(), ANEW);
+                self.error(
+                    "no-risks",
+                    "a group of conditionalEdges has no risks".into(),
+                    ANEW,
+                );
             }
             for FromTo { from, to } in &group.edges {
                 let (from, to) = match (ReleaseName::parse(from), ReleaseName::parse(to)) {
@@ -208,10 +257,18 @@ impl Reader<'_> {
                 };
                 let number = |name: &ReleaseName, arch: &Arch| {
                     let key = (arch.clone(), name.version.clone());
-                    name.means(arch).then(|| numbers.get(&key).copied()).flatten()
+                    name.means(arch)
+                        .then(|| numbers.get(&key).copied())
+                        .flatten()
                 };
-                let found = arches.iter().filter_map(|arch| number(&from, arch).zip(number(&to, arch)));
-                let edges = found.map(|(from, to)| DeclaredEdge { from, to, risks: Some(risks.clone()) });
+                let found = arches
+                    .iter()
+                    .filter_map(|arch| number(&from, arch).zip(number(&to, arch)));
+                let edges = found.map(|(from, to)| DeclaredEdge {
+                    from,
+                    to,
+                    risks: Some(risks.clone()),
+                });
                 self.releases.edges.extend(edges);
             }
         }
@@ -221,19 +278,31 @@ impl Reader<'_> {
 /// What an image of that architecture says. A name that is no version says nothing: an edge that is not declared is trusted less.
 fn into_declares(declared: &DeclaredUpdates, arch: &Arch, bad_names: &mut usize) -> Declares {
     let mut versions = |names: &[String]| {
-        let read: Vec<Option<ReleaseName>> = names.iter().map(|name| ReleaseName::parse(name).ok()).collect();
+        let read: Vec<Option<ReleaseName>> = names
+            .iter()
+            .map(|name| ReleaseName::parse(name).ok())
+            .collect();
         *bad_names += read.iter().filter(|name| name.is_none()).count();
         let own = read.into_iter().flatten().filter(|name| name.means(arch));
         own.map(|name| name.version).collect::<BTreeSet<Version>>()
     };
-    Declares { previous: versions(&declared.previous), next: versions(&declared.next) }
+    Declares {
+        previous: versions(&declared.previous),
+        next: versions(&declared.next),
+    }
 }
 
 fn into_risk(entry: RiskEntry) -> Risk {
     // A rule that no client could understand is carried on all the same: clients then do not recommend the edge.
     let rule = |rule: &serde_json::Value| {
-        cincinnati::read_matching_rule(rule).unwrap_or_else(|_| MatchingRule::Other(rule.to_string()))
+        cincinnati::read_matching_rule(rule)
+            .unwrap_or_else(|_| MatchingRule::Other(rule.to_string()))
     };
     let matching_rules = entry.matching_rules.iter().map(rule).collect();
-    Risk { matching_rules, name: entry.name, url: entry.url, message: entry.message }
+    Risk {
+        matching_rules,
+        name: entry.name,
+        url: entry.url,
+        message: entry.message,
+    }
 }

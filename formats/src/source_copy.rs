@@ -57,10 +57,22 @@ pub fn write_list(copies: &[KeptCopy]) -> Vec<u8> {
     put(&mut bytes, &(copies.len() as u64).to_be_bytes());
     for copy in copies {
         let made_at = copy.made_at.map(|at| at.to_string()).unwrap_or_default();
-        let (last_good, verified) = (copy.last_good.to_string(), copy.verified.map(|count| count.to_string()));
+        let (last_good, verified) = (
+            copy.last_good.to_string(),
+            copy.verified.map(|count| count.to_string()),
+        );
         let (highs, vanished) = (write_highs(&copy.highs), write_vanished(&copy.vanished));
-        let known = [&copy.source, &copy.location, &copy.digest, &last_good, &made_at];
-        for field in known.into_iter().chain([&highs, &vanished, &verified.unwrap_or_default()]) {
+        let known = [
+            &copy.source,
+            &copy.location,
+            &copy.digest,
+            &last_good,
+            &made_at,
+        ];
+        for field in known
+            .into_iter()
+            .chain([&highs, &vanished, &verified.unwrap_or_default()])
+        {
             put(&mut bytes, field.as_bytes());
         }
         put(&mut bytes, &write_stricter(copy));
@@ -80,8 +92,9 @@ pub fn read_list(bytes: &[u8]) -> Option<Vec<KeptCopy>> {
         (LIST_WITHOUT_VANISHED, Fields::WithoutVanished),
         (LIST_WITHOUT_HIGHS, Fields::WithoutHighs),
     ];
-    let (mut rest, fields) =
-        beginnings.into_iter().find_map(|(beginning, fields)| Some((bytes.strip_prefix(beginning)?, fields)))?;
+    let (mut rest, fields) = beginnings
+        .into_iter()
+        .find_map(|(beginning, fields)| Some((bytes.strip_prefix(beginning)?, fields)))?;
     let count = u64::from_be_bytes(take(&mut rest)?.try_into().ok()?);
     (0..count).map(|_| read_copy(&mut rest, fields)).collect()
 }
@@ -97,8 +110,13 @@ enum Fields {
 
 fn read_copy(rest: &mut &[u8], fields: Fields) -> Option<KeptCopy> {
     let mut text = || String::from_utf8(take(rest)?.to_vec()).ok();
-    let (source, location, digest, last_good, made_at) = (text()?, text()?, text()?, text()?, text()?);
-    let made_at = if made_at.is_empty() { None } else { Some(made_at.parse().ok()?) };
+    let (source, location, digest, last_good, made_at) =
+        (text()?, text()?, text()?, text()?, text()?);
+    let made_at = if made_at.is_empty() {
+        None
+    } else {
+        Some(made_at.parse().ok()?)
+    };
     let highs = match fields {
         Fields::All | Fields::WithoutStricter | Fields::WithoutVanished => read_highs(&text()?)?,
         Fields::WithoutHighs => Highs::default(),
@@ -107,22 +125,45 @@ fn read_copy(rest: &mut &[u8], fields: Fields) -> Option<KeptCopy> {
         Fields::All | Fields::WithoutStricter => (read_vanished(&text()?)?, text()?),
         Fields::WithoutVanished | Fields::WithoutHighs => Default::default(),
     };
-    let verified = if verified.is_empty() { None } else { Some(verified.parse().ok()?) };
+    let verified = if verified.is_empty() {
+        None
+    } else {
+        Some(verified.parse().ok()?)
+    };
     let last_good = last_good.parse().ok()?;
     let (stricter, discarded) = match fields {
         Fields::All => read_stricter(take(rest)?)?,
-        Fields::WithoutStricter | Fields::WithoutVanished | Fields::WithoutHighs => Default::default(),
+        Fields::WithoutStricter | Fields::WithoutVanished | Fields::WithoutHighs => {
+            Default::default()
+        }
     };
-    Some(KeptCopy { source, location, digest, last_good, made_at, highs, vanished, verified, stricter, discarded })
+    Some(KeptCopy {
+        source,
+        location,
+        digest,
+        last_good,
+        made_at,
+        highs,
+        vanished,
+        verified,
+        stricter,
+        discarded,
+    })
 }
 
 /// How many have been discarded, and each; then time, path and bytes of each that holds.
 fn write_stricter(copy: &KeptCopy) -> Vec<u8> {
     let mut bytes = Vec::new();
     put(&mut bytes, &(copy.discarded.len() as u64).to_be_bytes());
-    copy.discarded.iter().for_each(|digest| put(&mut bytes, digest.as_bytes()));
+    copy.discarded
+        .iter()
+        .for_each(|digest| put(&mut bytes, digest.as_bytes()));
     for (since, file) in &copy.stricter {
-        for field in [since.to_string().as_bytes(), file.path.as_bytes(), &file.bytes] {
+        for field in [
+            since.to_string().as_bytes(),
+            file.path.as_bytes(),
+            &file.bytes,
+        ] {
             put(&mut bytes, field);
         }
     }
@@ -132,18 +173,32 @@ fn write_stricter(copy: &KeptCopy) -> Vec<u8> {
 fn read_stricter(mut rest: &[u8]) -> Option<(Vec<KeptPart>, BTreeSet<String>)> {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).ok();
     let count = u64::from_be_bytes(take(&mut rest)?.try_into().ok()?);
-    let discarded = (0..count).map(|_| text(take(&mut rest)?)).collect::<Option<_>>()?;
+    let discarded = (0..count)
+        .map(|_| text(take(&mut rest)?))
+        .collect::<Option<_>>()?;
     let mut stricter = Vec::new();
     while !rest.is_empty() {
-        let (since, path) = (text(take(&mut rest)?)?.parse().ok()?, text(take(&mut rest)?)?);
-        stricter.push((since, SourceFile { path, bytes: take(&mut rest)?.into() }));
+        let (since, path) = (
+            text(take(&mut rest)?)?.parse().ok()?,
+            text(take(&mut rest)?)?,
+        );
+        stricter.push((
+            since,
+            SourceFile {
+                path,
+                bytes: take(&mut rest)?.into(),
+            },
+        ));
     }
     Some((stricter, discarded))
 }
 
 /// A line for each day and measure: `20469 41 edges with risks`.
 fn write_highs(highs: &Highs) -> String {
-    highs.counts().map(|(day, measure, count)| format!("{day} {count} {}\n", measure.noun())).collect()
+    highs
+        .counts()
+        .map(|(day, measure, count)| format!("{day} {count} {}\n", measure.noun()))
+        .collect()
 }
 
 fn read_highs(text: &str) -> Option<Highs> {
@@ -151,18 +206,30 @@ fn read_highs(text: &str) -> Option<Highs> {
         let (day, rest) = line.split_once(' ')?;
         let (count, noun) = rest.split_once(' ')?;
         // What a later version counts is of no use to us.
-        let measure = Measure::ALL.into_iter().find(|measure| measure.noun() == noun);
-        Some((day.parse::<i64>().ok()?, measure, count.parse::<usize>().ok()?))
+        let measure = Measure::ALL
+            .into_iter()
+            .find(|measure| measure.noun() == noun);
+        Some((
+            day.parse::<i64>().ok()?,
+            measure,
+            count.parse::<usize>().ok()?,
+        ))
     };
     let lines: Vec<_> = text.lines().map(line).collect::<Option<_>>()?;
-    Some(Highs::of(lines.into_iter().filter_map(|(day, measure, count)| Some((day, measure?, count)))))
+    Some(Highs::of(lines.into_iter().filter_map(
+        |(day, measure, count)| Some((day, measure?, count)),
+    )))
 }
 
 /// A line for each digest: `20469 4.9.1 sha256:… amd64`.
 fn write_vanished(vanished: &Vanished) -> String {
     let line = |(day, version, arch, digest)| format!("{day} {version} {digest} {arch}\n");
     // No architecture has such a name; a stranger's could.
-    vanished.entries().filter(|(_, _, arch, _)| !arch.as_str().contains(['\n', '\r'])).map(line).collect()
+    vanished
+        .entries()
+        .filter(|(_, _, arch, _)| !arch.as_str().contains(['\n', '\r']))
+        .map(line)
+        .collect()
 }
 
 fn read_vanished(text: &str) -> Option<Vanished> {
@@ -172,7 +239,10 @@ fn read_vanished(text: &str) -> Option<Vanished> {
         let digest = PayloadDigest::parse(fields.next()?)?;
         Some((day, version, Arch::new(fields.next()?), digest))
     };
-    text.lines().map(line).collect::<Option<Vec<_>>>().map(Vanished::of)
+    text.lines()
+        .map(line)
+        .collect::<Option<Vec<_>>>()
+        .map(Vanished::of)
 }
 
 /// Writes the files of a source.
@@ -191,7 +261,10 @@ pub fn read_files(bytes: &[u8], digest: &str) -> Option<Vec<SourceFile>> {
     let mut files = Vec::new();
     while !rest.is_empty() {
         let path = String::from_utf8(take(&mut rest)?.to_vec()).ok()?;
-        files.push(SourceFile { path, bytes: take(&mut rest)?.into() });
+        files.push(SourceFile {
+            path,
+            bytes: take(&mut rest)?.into(),
+        });
     }
     Some(files)
 }
@@ -200,16 +273,25 @@ pub fn read_files(bytes: &[u8], digest: &str) -> Option<Vec<SourceFile>> {
 pub fn digest_of_files(files: &[SourceFile]) -> String {
     let mut hash = Sha256::new();
     hash.update(FILES);
-    for field in files.iter().flat_map(|file| [file.path.as_bytes(), &file.bytes]) {
+    for field in files
+        .iter()
+        .flat_map(|file| [file.path.as_bytes(), &file.bytes])
+    {
         hash.update((field.len() as u64).to_be_bytes());
         hash.update(field);
     }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hash.finalize()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 /// The name of these bytes, in hexadecimal.
 pub fn digest_of(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 fn put(bytes: &mut Vec<u8>, field: &[u8]) {
@@ -238,21 +320,30 @@ mod tests {
             digest: digest_of(b"x"),
             last_good: Timestamp::UNIX_EPOCH,
             made_at,
-            highs: Highs::of([(20_469, Measure::RiskyEdges, 41), (20_470, Measure::Blocks, 0)]),
+            highs: Highs::of([
+                (20_469, Measure::RiskyEdges, 41),
+                (20_470, Measure::Blocks, 0),
+            ]),
             vanished: Vanished::of([
                 vanished(20_469, 7, "amd64"),
                 vanished(20_469, 8, "amd64"),
                 vanished(20_470, 9, "a b"),
             ]),
             verified: made_at.map(|_| 41),
-            stricter: made_at.map(|at| (at, file("blocked-edges/a.yaml", "to: 4.9.1\n"))).into_iter().collect(),
+            stricter: made_at
+                .map(|at| (at, file("blocked-edges/a.yaml", "to: 4.9.1\n")))
+                .into_iter()
+                .collect(),
             discarded: ["x".into(), "y".into()].into(),
         };
         vec![copy(None), copy(Some(Timestamp::UNIX_EPOCH))]
     }
 
     fn file(path: &str, text: &str) -> SourceFile {
-        SourceFile { path: path.into(), bytes: text.as_bytes().into() }
+        SourceFile {
+            path: path.into(),
+            bytes: text.as_bytes().into(),
+        }
     }
 
     fn vanished(day: i64, of: u8, arch: &str) -> (i64, Version, Arch, PayloadDigest) {
@@ -273,15 +364,31 @@ mod tests {
         let (older, old) = (["20469 3 blocks in effect\n20469 3 blocks\n"], ["", ""]);
         for (beginning, fields, expected) in [
             (LIST_WITHOUT_HIGHS, oldest.to_vec(), Highs::default()),
-            (LIST_WITHOUT_VANISHED, [&oldest[..], &older].concat(), highs.clone()),
-            (LIST_WITHOUT_STRICTER, [&oldest[..], &older, &old].concat(), highs),
+            (
+                LIST_WITHOUT_VANISHED,
+                [&oldest[..], &older].concat(),
+                highs.clone(),
+            ),
+            (
+                LIST_WITHOUT_STRICTER,
+                [&oldest[..], &older, &old].concat(),
+                highs,
+            ),
         ] {
             let mut bytes = beginning.to_vec();
             put(&mut bytes, &1u64.to_be_bytes());
-            fields.iter().for_each(|field| put(&mut bytes, field.as_bytes()));
+            fields
+                .iter()
+                .for_each(|field| put(&mut bytes, field.as_bytes()));
             let read = read_list(&with_digest(bytes)).unwrap();
-            assert_eq!((read[0].location.as_str(), &read[0].highs), ("/srv", &expected));
-            assert_eq!((&read[0].vanished, read[0].verified), (&Vanished::default(), None));
+            assert_eq!(
+                (read[0].location.as_str(), &read[0].highs),
+                ("/srv", &expected)
+            );
+            assert_eq!(
+                (&read[0].vanished, read[0].verified),
+                (&Vanished::default(), None)
+            );
             assert_eq!((read[0].stricter.len(), read[0].discarded.len()), (0, 0));
         }
     }
@@ -289,18 +396,37 @@ mod tests {
     #[test]
     fn what_has_gone_is_read_whole_or_not_at_all_and_no_name_breaks_a_line() {
         let digest = format!("sha256:{:064x}", 7);
-        for wrong in ["x 4.9.1 D amd64", "1 4.9 D amd64", "1 4.9.1 sha256:0 amd64", "1 4.9.1 D", ""] {
-            assert_eq!(read_vanished(&format!("{}\n", wrong.replace('D', &digest))), None, "{wrong}");
+        for wrong in [
+            "x 4.9.1 D amd64",
+            "1 4.9 D amd64",
+            "1 4.9.1 sha256:0 amd64",
+            "1 4.9.1 D",
+            "",
+        ] {
+            assert_eq!(
+                read_vanished(&format!("{}\n", wrong.replace('D', &digest))),
+                None,
+                "{wrong}"
+            );
         }
         let odd = Vanished::of([vanished(1, 7, "amd64\n1 4.9.2 x"), vanished(1, 7, "amd64")]);
-        assert_eq!(read_vanished(&write_vanished(&odd)), Some(Vanished::of([vanished(1, 7, "amd64")])));
+        assert_eq!(
+            read_vanished(&write_vanished(&odd)),
+            Some(Vanished::of([vanished(1, 7, "amd64")]))
+        );
     }
 
     #[test]
     fn what_a_later_version_counts_is_passed_over_and_what_is_no_count_is_not() {
         let highs = Highs::of([(20_469, Measure::Blocks, 3)]);
-        assert_eq!(read_highs("20469 3 blocks in effect\n20469 9 windmills\n"), Some(highs));
-        assert_eq!((read_highs("20469 many blocks"), read_highs("blocks")), (None, None));
+        assert_eq!(
+            read_highs("20469 3 blocks in effect\n20469 9 windmills\n"),
+            Some(highs)
+        );
+        assert_eq!(
+            (read_highs("20469 many blocks"), read_highs("blocks")),
+            (None, None)
+        );
     }
 
     #[test]
@@ -315,7 +441,11 @@ mod tests {
         for at in 0..bytes.len() {
             let mut damaged = bytes.clone();
             damaged[at] ^= 1;
-            assert_eq!((read_list(&damaged), read_list(&bytes[..at])), (None, None), "{at}");
+            assert_eq!(
+                (read_list(&damaged), read_list(&bytes[..at])),
+                (None, None),
+                "{at}"
+            );
         }
         for at in 0..written.len() {
             assert_eq!(read_files(&written[..at], &digest), None, "{at}");

@@ -122,8 +122,13 @@ pub fn serial(random: &[u8; 32]) -> String {
 impl Key {
     /// Takes a key in.
     pub fn new(text: &str) -> Self {
-        let mac: Hmac<Sha256> = Hmac::new_from_slice(text.as_bytes()).expect("HMAC takes keys of any length");
-        let id = mac.clone().chain_update(b"towpath/key-id/2").finalize().into_bytes();
+        let mac: Hmac<Sha256> =
+            Hmac::new_from_slice(text.as_bytes()).expect("HMAC takes keys of any length");
+        let id = mac
+            .clone()
+            .chain_update(b"towpath/key-id/2")
+            .finalize()
+            .into_bytes();
         let id = URL_SAFE_NO_PAD.encode(id)[..KEY_ID_CHARACTERS].to_owned();
         Self { mac, id: KeyId(id) }
     }
@@ -135,7 +140,9 @@ impl Key {
 
     /// The code of a message of an earlier version of tokens.
     pub fn code_of(&self, parts: &[&[u8]]) -> Hmac<Sha256> {
-        parts.iter().fold(self.mac.clone(), |mac, part| mac.chain_update(part))
+        parts
+            .iter()
+            .fold(self.mac.clone(), |mac, part| mac.chain_update(part))
     }
 
     /// Makes a token; else what is wrong with what it should say.
@@ -153,9 +160,14 @@ impl Key {
             end: claims.end.to_string(),
             serial: claims.serial.clone(),
         };
-        let payload = serde_json::to_vec(&payload).unwrap_or_else(|_| unreachable!("texts can be written"));
+        let payload =
+            serde_json::to_vec(&payload).unwrap_or_else(|_| unreachable!("texts can be written"));
         let code = self.code(&payload).finalize().into_bytes();
-        let text = format!("{PREFIX}{}.{}", URL_SAFE_NO_PAD.encode(&payload), URL_SAFE_NO_PAD.encode(code));
+        let text = format!(
+            "{PREFIX}{}.{}",
+            URL_SAFE_NO_PAD.encode(&payload),
+            URL_SAFE_NO_PAD.encode(code)
+        );
         // What we would not take, we do not hand out.
         Token::parse(&text).map(|token| token.text)
     }
@@ -175,17 +187,38 @@ impl Token {
     pub fn parse(text: &str) -> Result<Self, Malformed> {
         let wrong = |problem: &str| Malformed(problem.to_owned());
         if text.len() > MAX_CHARACTERS {
-            return Err(Malformed(format!("it has more than {MAX_CHARACTERS} characters")));
+            return Err(Malformed(format!(
+                "it has more than {MAX_CHARACTERS} characters"
+            )));
         }
-        let rest = text.strip_prefix(PREFIX).ok_or_else(|| Malformed(format!("it does not begin with {PREFIX}")))?;
-        let (payload, code) = rest.split_once('.').ok_or_else(|| wrong("it has no code; it may have been cut off"))?;
-        let payload = URL_SAFE_NO_PAD.decode(payload).map_err(|_| wrong("its payload is not base64url"))?;
-        let code = URL_SAFE_NO_PAD.decode(code).ok().and_then(|code| code.try_into().ok());
+        let rest = text
+            .strip_prefix(PREFIX)
+            .ok_or_else(|| Malformed(format!("it does not begin with {PREFIX}")))?;
+        let (payload, code) = rest
+            .split_once('.')
+            .ok_or_else(|| wrong("it has no code; it may have been cut off"))?;
+        let payload = URL_SAFE_NO_PAD
+            .decode(payload)
+            .map_err(|_| wrong("its payload is not base64url"))?;
+        let code = URL_SAFE_NO_PAD
+            .decode(code)
+            .ok()
+            .and_then(|code| code.try_into().ok());
         let code = code.ok_or_else(|| wrong("its code is not one; it may have been cut off"))?;
-        let read: Payload = serde_json::from_slice(&payload)
-            .map_err(|error| Malformed(format!("its payload is not one of this version ({})", category(&error))))?;
+        let read: Payload = serde_json::from_slice(&payload).map_err(|error| {
+            Malformed(format!(
+                "its payload is not one of this version ({})",
+                category(&error)
+            ))
+        })?;
         let claims = read.claims()?;
-        Ok(Self { claims, key: KeyId(read.key), payload, code, text: text.to_owned() })
+        Ok(Self {
+            claims,
+            key: KeyId(read.key),
+            payload,
+            code,
+            text: text.to_owned(),
+        })
     }
 
     /// What it says.
@@ -221,7 +254,10 @@ impl Payload {
             ("read", None) => Grant::Read,
             _ => return Err(wrong("its role is not known here")),
         };
-        let of_base64url = |text: &str| text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+        let of_base64url = |text: &str| {
+            text.bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+        };
         if self.key.len() != KEY_ID_CHARACTERS || !of_base64url(&self.key) {
             return Err(wrong("the id of its key is not one"));
         }
@@ -229,24 +265,38 @@ impl Payload {
             return Err(wrong("its serial is not one"));
         }
         let end = parse_time(&self.end).map_err(|_| wrong("its end is no time"))?;
-        Ok(Claims { grant, end, serial: self.serial.clone() })
+        Ok(Claims {
+            grant,
+            end,
+            serial: self.serial.clone(),
+        })
     }
 }
 
 fn enrolment(organisation: &str, name: &str, id: &str) -> Result<Enrolment, Malformed> {
-    let fits = |text: &str| !text.is_empty() && text.len() <= MAX_TEXT_BYTES && !text.contains(char::is_control);
+    let fits = |text: &str| {
+        !text.is_empty() && text.len() <= MAX_TEXT_BYTES && !text.contains(char::is_control)
+    };
     if !fits(organisation) || !fits(name) {
-        let problem = format!("organisation and name have 1 to {MAX_TEXT_BYTES} bytes and no control characters");
+        let problem = format!(
+            "organisation and name have 1 to {MAX_TEXT_BYTES} bytes and no control characters"
+        );
         return Err(Malformed(problem));
     }
     let id = ClusterId::new(id).ok_or_else(|| Malformed("its id is not a cluster's".to_owned()))?;
-    Ok(Enrolment { organisation: organisation.to_owned(), name: name.to_owned(), id })
+    Ok(Enrolment {
+        organisation: organisation.to_owned(),
+        name: name.to_owned(),
+        id,
+    })
 }
 
 /// What is wrong with a payload, without a word of it.
 fn category(error: &serde_json::Error) -> &'static str {
     match error.classify() {
-        serde_json::error::Category::Data => "a field is missing, unknown, doubled or of the wrong kind",
+        serde_json::error::Category::Data => {
+            "a field is missing, unknown, doubled or of the wrong kind"
+        }
         _ => "it is not JSON",
     }
 }
@@ -296,15 +346,29 @@ mod tests {
     const KEY: &str = "0123456789abcdef0123456789abcdef";
 
     fn claims() -> Claims {
-        let enrolment =
-            Enrolment { organisation: "acme".into(), name: "shop".into(), id: ClusterId::new("0f3a").unwrap() };
+        let enrolment = Enrolment {
+            organisation: "acme".into(),
+            name: "shop".into(),
+            id: ClusterId::new("0f3a").unwrap(),
+        };
         let end = "2027-01-01T00:00:00Z".parse().unwrap();
-        Claims { grant: Grant::Cluster(enrolment), end, serial: "AAAAAAAAAAAAAAAA".into() }
+        Claims {
+            grant: Grant::Cluster(enrolment),
+            end,
+            serial: "AAAAAAAAAAAAAAAA".into(),
+        }
     }
 
     fn written(payload: &str) -> String {
-        let code = Key::new(KEY).code(payload.as_bytes()).finalize().into_bytes();
-        format!("{PREFIX}{}.{}", URL_SAFE_NO_PAD.encode(payload), URL_SAFE_NO_PAD.encode(code))
+        let code = Key::new(KEY)
+            .code(payload.as_bytes())
+            .finalize()
+            .into_bytes();
+        format!(
+            "{PREFIX}{}.{}",
+            URL_SAFE_NO_PAD.encode(payload),
+            URL_SAFE_NO_PAD.encode(code)
+        )
     }
 
     #[test]
@@ -312,7 +376,10 @@ mod tests {
         let text = Key::new(KEY).sign(&claims()).unwrap();
         // From Python: hmac.new(key, b"towpath/token/2\0" + payload, "sha256")
         let payload = r#"{"role":"cluster","key":"KEYID","organisation":"acme","name":"shop","id":"0f3a","end":"2027-01-01T00:00:00Z","serial":"AAAAAAAAAAAAAAAA"}"#;
-        assert_eq!(text, written(&payload.replace("KEYID", Key::new(KEY).id().as_str())));
+        assert_eq!(
+            text,
+            written(&payload.replace("KEYID", Key::new(KEY).id().as_str()))
+        );
         assert_eq!(text, GOLDEN);
         let token = Token::parse(&text).unwrap();
         assert_eq!((token.claims(), token.text()), (&claims(), &*text));
@@ -328,15 +395,28 @@ mod tests {
             let mut bytes = text.clone().into_bytes();
             bytes[at] = if bytes[at] == b'A' { b'B' } else { b'A' };
             let changed = String::from_utf8(bytes).unwrap();
-            assert!(!Token::parse(&changed).is_ok_and(|token| Key::new(KEY).has_made(&token)), "{at}");
+            assert!(
+                !Token::parse(&changed).is_ok_and(|token| Key::new(KEY).has_made(&token)),
+                "{at}"
+            );
         }
         let renamed = |from: &str, to: &str| {
-            let payload = URL_SAFE_NO_PAD.decode(text[PREFIX.len()..].split_once('.').unwrap().0).unwrap();
+            let payload = URL_SAFE_NO_PAD
+                .decode(text[PREFIX.len()..].split_once('.').unwrap().0)
+                .unwrap();
             let payload = String::from_utf8(payload).unwrap().replace(from, to);
-            format!("{PREFIX}{}.{}", URL_SAFE_NO_PAD.encode(payload), text.split_once('.').unwrap().1)
+            format!(
+                "{PREFIX}{}.{}",
+                URL_SAFE_NO_PAD.encode(payload),
+                text.split_once('.').unwrap().1
+            )
         };
         let forged = Token::parse(&renamed("acme", "beta")).unwrap();
-        assert_eq!(forged.key(), Key::new(KEY).id(), "the key is found, and says no");
+        assert_eq!(
+            forged.key(),
+            Key::new(KEY).id(),
+            "the key is found, and says no"
+        );
         assert!(!Key::new(KEY).has_made(&forged));
     }
 
@@ -348,17 +428,26 @@ mod tests {
             change(&mut payload);
             written(&payload.to_string())
         };
-        let set = |field: &'static str, to: serde_json::Value| good(&move |payload| payload[field] = to.clone());
-        let without = |field: &'static str| good(&move |p| drop(p.as_object_mut().unwrap().remove(field)));
+        let set = |field: &'static str, to: serde_json::Value| {
+            good(&move |payload| payload[field] = to.clone())
+        };
+        let without =
+            |field: &'static str| good(&move |p| drop(p.as_object_mut().unwrap().remove(field)));
         assert!(Token::parse(&good(&|_| ())).is_ok());
         let long = "x".repeat(257);
         for (text, expected) in [
             ("tpc_AAAA".to_owned(), "does not begin with tp2_"),
             (PREFIX.to_owned(), "no code"),
             (format!("{PREFIX}e30.AAAA"), "code is not one"),
-            (format!("{PREFIX}e30.{}", "A".repeat(43)), "a field is missing"),
+            (
+                format!("{PREFIX}e30.{}", "A".repeat(43)),
+                "a field is missing",
+            ),
             (format!("{PREFIX}*.{}", "A".repeat(43)), "not base64url"),
-            (format!("{PREFIX}{}", "A".repeat(MAX_CHARACTERS)), "more than 2048 characters"),
+            (
+                format!("{PREFIX}{}", "A".repeat(MAX_CHARACTERS)),
+                "more than 2048 characters",
+            ),
             (written("{"), "not JSON"),
             (set("scope", "all".into()), "unknown"),
             (written(r#"{"role":"admin","role":"admin"}"#), "doubled"),
@@ -367,21 +456,29 @@ mod tests {
             (set("name", long.into()), "1 to 256 bytes"),
             (set("organisation", "".into()), "1 to 256 bytes"),
             (set("name", "a\nb".into()), "control characters"),
-            (set("role", "admin".into()), "only a cluster's token names a cluster"),
+            (
+                set("role", "admin".into()),
+                "only a cluster's token names a cluster",
+            ),
             (set("role", "root".into()), "only a cluster's token"),
             (set("end", "tomorrow".into()), "its end"),
             (set("serial", "x".into()), "its serial"),
             (set("key", "x".into()), "the id of its key"),
         ] {
             let problem = Token::parse(&text).unwrap_err().to_string();
-            assert!(problem.contains(expected) && !problem.contains("0f3a"), "{text}: {problem}");
+            assert!(
+                problem.contains(expected) && !problem.contains("0f3a"),
+                "{text}: {problem}"
+            );
         }
     }
 
     #[test]
     fn what_could_not_be_read_is_not_signed() {
         let mut claims = claims();
-        let Grant::Cluster(enrolment) = &mut claims.grant else { panic!("it is a cluster's") };
+        let Grant::Cluster(enrolment) = &mut claims.grant else {
+            panic!("it is a cluster's")
+        };
         enrolment.name = "x".repeat(257);
         assert!(Key::new(KEY).sign(&claims).is_err());
     }

@@ -81,7 +81,11 @@ pub(crate) fn of_json(text: &str) -> Result<Node, serde_json::Error> {
 impl Node {
     /// A value without a place of its own.
     pub(crate) fn placeless(value: Value) -> Self {
-        Self { line: 0, column: 0, value }
+        Self {
+            line: 0,
+            column: 0,
+            value,
+        }
     }
 
     /// A text without a place of its own.
@@ -91,8 +95,17 @@ impl Node {
 
     /// A mapping without a place of its own.
     pub(crate) fn map(fields: impl IntoIterator<Item = (&'static str, Node)>) -> Self {
-        let key = |text: &str| Key { line: 0, column: 0, text: text.into() };
-        Self::placeless(Value::Map(fields.into_iter().map(|(name, value)| (key(name), value)).collect()))
+        let key = |text: &str| Key {
+            line: 0,
+            column: 0,
+            text: text.into(),
+        };
+        Self::placeless(Value::Map(
+            fields
+                .into_iter()
+                .map(|(name, value)| (key(name), value))
+                .collect(),
+        ))
     }
 
     /// A list without a place of its own.
@@ -105,7 +118,11 @@ impl Node {
         let Value::Map(fields) = &self.value else {
             return None;
         };
-        fields.iter().find(|(key, _)| &*key.text == name).map(|(_, value)| value).filter(|value| !value.is_nothing())
+        fields
+            .iter()
+            .find(|(key, _)| &*key.text == name)
+            .map(|(_, value)| value)
+            .filter(|value| !value.is_nothing())
     }
 
     /// Whether there is nothing after the colon.
@@ -138,10 +155,17 @@ struct InJson(Node);
 
 impl<'de> Deserialize<'de> for InYaml {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Spanned { value: Unplaced(value, _), referenced, .. } =
-            Spanned::<Unplaced<InYaml>>::deserialize(deserializer)?;
+        let Spanned {
+            value: Unplaced(value, _),
+            referenced,
+            ..
+        } = Spanned::<Unplaced<InYaml>>::deserialize(deserializer)?;
         let number = |n: u64| u32::try_from(n).unwrap_or(0);
-        Ok(Self(Node { line: number(referenced.line()), column: number(referenced.column()), value }))
+        Ok(Self(Node {
+            line: number(referenced.line()),
+            column: number(referenced.column()),
+            value,
+        }))
     }
 }
 
@@ -169,7 +193,9 @@ struct Unplaced<P>(Value, PhantomData<P>);
 
 impl<'de, P: Placed<'de>> Deserialize<'de> for Unplaced<P> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(AnyValue::<P>(PhantomData)).map(|value| Self(value, PhantomData))
+        deserializer
+            .deserialize_any(AnyValue::<P>(PhantomData))
+            .map(|value| Self(value, PhantomData))
     }
 }
 
@@ -229,12 +255,19 @@ impl<'de, P: Placed<'de>> Visitor<'de> for AnyValue<P> {
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         let mut map = Vec::new();
         while let Some(key) = entries.next_key::<P>()? {
-            let Node { line, column, value } = key.node();
+            let Node {
+                line,
+                column,
+                value,
+            } = key.node();
             let text = match value {
                 Value::Text(text) => text,
                 other => Node::placeless(other).kind().into(),
             };
-            map.push((Key { line, column, text }, entries.next_value::<P>()?.node()));
+            map.push((
+                Key { line, column, text },
+                entries.next_value::<P>()?.node(),
+            ));
         }
         Ok(Value::Map(map))
     }
@@ -253,17 +286,32 @@ mod tests {
         let node = yaml("a: 3\nb: \"3\"\nc: [true, 4.10, 4.1.3, ~]\nd:\n  e: x\n");
         assert_eq!(node.get("a").unwrap().value, Value::Whole(3));
         assert_eq!(node.get("b").unwrap().value, Value::Text("3".into()));
-        let Value::List(items) = &node.get("c").unwrap().value else { panic!("a list") };
+        let Value::List(items) = &node.get("c").unwrap().value else {
+            panic!("a list")
+        };
         let values: Vec<&Value> = items.iter().map(|item| &item.value).collect();
-        assert_eq!(values, [&Value::Flag(true), &Value::Fraction(4.1), &Value::Text("4.1.3".into()), &Value::Nothing]);
+        assert_eq!(
+            values,
+            [
+                &Value::Flag(true),
+                &Value::Fraction(4.1),
+                &Value::Text("4.1.3".into()),
+                &Value::Nothing
+            ]
+        );
         assert_eq!((items[2].line, items[2].column), (3, 17));
-        assert_eq!(node.get("d").unwrap().get("e").map(|e| (e.line, e.column)), Some((5, 6)));
+        assert_eq!(
+            node.get("d").unwrap().get("e").map(|e| (e.line, e.column)),
+            Some((5, 6))
+        );
     }
 
     #[test]
     fn aliases_are_written_out_and_fields_given_twice_are_kept() {
         let node = yaml("a: &policy {x: 1}\nb: *policy\nb: 2\n");
-        let Value::Map(fields) = &node.value else { panic!("a mapping") };
+        let Value::Map(fields) = &node.value else {
+            panic!("a mapping")
+        };
         let names: Vec<&str> = fields.iter().map(|(key, _)| &*key.text).collect();
         assert_eq!(names, ["a", "b", "b"]);
         assert_eq!(fields[1].1.get("x").unwrap().value, Value::Whole(1));
@@ -273,7 +321,10 @@ mod tests {
     #[test]
     fn json_is_read_in_the_same_way() {
         let strip = |text: &str| of_json(text).unwrap();
-        assert_eq!(strip(r#"{"a": [1, "x", null]}"#).get("a").unwrap().kind(), "a list");
+        assert_eq!(
+            strip(r#"{"a": [1, "x", null]}"#).get("a").unwrap().kind(),
+            "a list"
+        );
         assert!(of_json("{").is_err());
     }
 }

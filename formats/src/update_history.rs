@@ -86,10 +86,14 @@ impl LeftOut {
         let nouns = match self {
             Self::Installation => ["installation", "installations"],
             Self::Unfinished => ["unfinished update", "unfinished updates"],
-            Self::Retargeted => {
-                ["update that began in the middle of another", "updates that began in the middle of another"]
-            }
-            Self::NotForward => ["way back or to the same release", "ways back or to the same release"],
+            Self::Retargeted => [
+                "update that began in the middle of another",
+                "updates that began in the middle of another",
+            ],
+            Self::NotForward => [
+                "way back or to the same release",
+                "ways back or to the same release",
+            ],
             Self::Again => ["seen twice", "seen twice"],
             Self::Unreadable => ["unreadable entry", "unreadable entries"],
         };
@@ -137,12 +141,27 @@ impl Reading {
         let documents = documents(text);
         if documents.len() > MAX_DOCUMENTS {
             let problem = format!("there are more than {MAX_DOCUMENTS} documents in this file");
-            return Err(Finding::error("too-large", place.clone(), problem, "split it"));
+            return Err(Finding::error(
+                "too-large",
+                place.clone(),
+                problem,
+                "split it",
+            ));
         }
         for (first_line, document) in documents {
             let node = tree::of_yaml(place, document.as_bytes()).map_err(|finding| {
-                let line = if finding.place.line == 0 { 0 } else { finding.place.line + first_line };
-                Finding { place: Place { line, ..finding.place.clone() }, ..finding }
+                let line = if finding.place.line == 0 {
+                    0
+                } else {
+                    finding.place.line + first_line
+                };
+                Finding {
+                    place: Place {
+                        line,
+                        ..finding.place.clone()
+                    },
+                    ..finding
+                }
             })?;
             self.lines_before = first_line;
             self.object(place, &node, 0);
@@ -160,7 +179,9 @@ impl Reading {
             },
         };
         match (items, text_of(node, "kind")) {
-            (Some(items), _) if depth < MAX_DEPTH => items.iter().for_each(|item| self.object(place, item, depth + 1)),
+            (Some(items), _) if depth < MAX_DEPTH => items
+                .iter()
+                .for_each(|item| self.object(place, item, depth + 1)),
             (None, Some("ClusterVersion")) => self.cluster_version(place, node),
             _ => {}
         }
@@ -168,13 +189,21 @@ impl Reading {
 
     fn cluster_version(&mut self, place: &Place, node: &Node) {
         self.histories.counts.cluster_versions += 1;
-        let entries = match node.get("status").and_then(|status| status.get("history")).map(|node| &node.value) {
+        let entries = match node
+            .get("status")
+            .and_then(|status| status.get("history"))
+            .map(|node| &node.value)
+        {
             Some(Value::List(entries)) => &entries[..entries.len().min(MAX_ENTRIES)],
             _ => &[],
         };
         let read: Vec<Option<Entry>> = entries.iter().map(|node| self.entry(place, node)).collect();
         // A cluster without an id is told apart by when it was installed.
-        let first = || read.last().and_then(Option::as_ref).map_or_else(String::new, |entry| entry.started.to_string());
+        let first = || {
+            read.last()
+                .and_then(Option::as_ref)
+                .map_or_else(String::new, |entry| entry.started.to_string())
+        };
         let id = node.get("spec").and_then(|spec| text_of(spec, "clusterID"));
         let cluster = id.map_or_else(first, str::to_owned);
         for (at, entry) in read.iter().enumerate() {
@@ -187,8 +216,15 @@ impl Reading {
     }
 
     fn keep(&mut self, cluster: &str, entry: Option<&Entry>, from: Version, seconds: u64) {
-        let Some(Entry { version, started, .. }) = entry else { return };
-        let is_new = self.seen.insert((cluster.to_owned(), *started, version.clone()));
+        let Some(Entry {
+            version, started, ..
+        }) = entry
+        else {
+            return;
+        };
+        let is_new = self
+            .seen
+            .insert((cluster.to_owned(), *started, version.clone()));
         if !is_new {
             return self.leave_out(LeftOut::Again);
         }
@@ -196,7 +232,13 @@ impl Reading {
             return self.leave_out(LeftOut::Unreadable);
         }
         let (cluster, started, to) = (cluster.to_owned(), *started, version.clone());
-        self.histories.updates.push(Update { cluster, started, from, to, seconds });
+        self.histories.updates.push(Update {
+            cluster,
+            started,
+            from,
+            to,
+            seconds,
+        });
     }
 
     fn leave_out(&mut self, reason: LeftOut) {
@@ -206,15 +248,27 @@ impl Reading {
     /// An entry; none, with a warning, if it cannot be read.
     fn entry(&mut self, place: &Place, node: &Node) -> Option<Entry> {
         let read = || -> Result<Entry, String> {
-            let field = |name: &str| text_of(node, name).ok_or_else(|| format!("it has no `{name}`"));
-            let version = ReleaseName::parse(field("version")?).map_err(|error| error.to_string())?.version;
+            let field =
+                |name: &str| text_of(node, name).ok_or_else(|| format!("it has no `{name}`"));
+            let version = ReleaseName::parse(field("version")?)
+                .map_err(|error| error.to_string())?
+                .version;
             let started = parse_time(field("startedTime")?)?;
-            let completed = text_of(node, "completionTime").map(parse_time).transpose()?;
+            let completed = text_of(node, "completionTime")
+                .map(parse_time)
+                .transpose()?;
             let completed = completed.filter(|_| text_of(node, "state") == Some("Completed"));
-            let seconds = completed.map_or(1, |completed| started.duration_until(completed).as_secs());
+            let seconds =
+                completed.map_or(1, |completed| started.duration_until(completed).as_secs());
             match (1..=MAX_SECONDS).contains(&seconds) {
-                true => Ok(Entry { version, started, completed }),
-                false => Err(format!("{seconds} seconds are no time for an update to take")),
+                true => Ok(Entry {
+                    version,
+                    started,
+                    completed,
+                }),
+                false => Err(format!(
+                    "{seconds} seconds are no time for an update to take"
+                )),
             }
         };
         read()
@@ -223,25 +277,38 @@ impl Reading {
                     0 => place.clone(),
                     line => place.at(self.lines_before + line, node.column),
                 };
-                let problem = format!("an entry of the history cannot be read: {}", shown(&problem));
+                let problem = format!(
+                    "an entry of the history cannot be read: {}",
+                    shown(&problem)
+                );
                 let remedy = "nothing need be done; it is left out";
-                self.histories.findings.push(Finding::warning("bad-entry", place, problem, remedy));
+                self.histories
+                    .findings
+                    .push(Finding::warning("bad-entry", place, problem, remedy));
             })
             .ok()
     }
 }
 
 /// Where an update came from and how long it took; or why there is none.
-fn update(entry: Option<&Entry>, before: Option<Option<&Entry>>) -> Result<(Version, u64), LeftOut> {
+fn update(
+    entry: Option<&Entry>,
+    before: Option<Option<&Entry>>,
+) -> Result<(Version, u64), LeftOut> {
     let entry = entry.ok_or(LeftOut::Unreadable)?;
     let completed = entry.completed.ok_or(LeftOut::Unfinished)?;
-    let before = before.ok_or(LeftOut::Installation)?.ok_or(LeftOut::Unreadable)?;
+    let before = before
+        .ok_or(LeftOut::Installation)?
+        .ok_or(LeftOut::Unreadable)?;
     match (before.completed, before.version < entry.version) {
         (None, _) => Err(LeftOut::Retargeted),
         (Some(_), false) => Err(LeftOut::NotForward),
         (Some(_), true) => {
             let seconds = entry.started.duration_until(completed).as_secs();
-            Ok((before.version.clone(), u64::try_from(seconds).map_err(|_| LeftOut::Unreadable)?))
+            Ok((
+                before.version.clone(),
+                u64::try_from(seconds).map_err(|_| LeftOut::Unreadable)?,
+            ))
         }
     }
 }
@@ -252,8 +319,11 @@ fn documents(text: &str) -> Vec<(u32, &str)> {
     let (mut documents, mut start, mut first_line) = (Vec::new(), 0, 0);
     let mut offset = 0;
     let mut push = |from: usize, to: usize, first_line: u32| {
-        let has_content =
-            |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with('#') && line.trim_end() != "---";
+        let has_content = |line: &str| {
+            !line.trim().is_empty()
+                && !line.trim_start().starts_with('#')
+                && line.trim_end() != "---"
+        };
         if text[from..to].lines().any(has_content) {
             documents.push((first_line, &text[from..to]));
         }

@@ -60,10 +60,20 @@ struct Answer {
 
 fn answer(file: &SourceFile) -> Result<(Answer, Vec<Finding>), Vec<Finding>> {
     let place = Place::file(file.path.as_str());
-    let named = file.path.strip_suffix(".json").and_then(|stem| stem.rsplit_once('/'));
-    let Some((channel, arch)) = named.and_then(|(channel, arch)| Some((ChannelName::new(channel)?, arch))) else {
+    let named = file
+        .path
+        .strip_suffix(".json")
+        .and_then(|stem| stem.rsplit_once('/'));
+    let Some((channel, arch)) =
+        named.and_then(|(channel, arch)| Some((ChannelName::new(channel)?, arch)))
+    else {
         let problem = "its name is not that of a channel and an architecture";
-        return Err(vec![Finding::error("no-channel", place, problem, "name it CHANNEL/ARCH.json")]);
+        return Err(vec![Finding::error(
+            "no-channel",
+            place,
+            problem,
+            "name it CHANNEL/ARCH.json",
+        )]);
     };
     let (mut releases, findings) = releases::read(&place, &file.bytes)?;
     for release in &mut releases.releases {
@@ -73,7 +83,14 @@ fn answer(file: &SourceFile) -> Result<(Answer, Vec<Finding>), Vec<Finding>> {
         // What an image declares is known to those who have read it. A service could say anything of it.
         release.declares = None;
     }
-    Ok((Answer { channel, place, releases }, findings))
+    Ok((
+        Answer {
+            channel,
+            place,
+            releases,
+        },
+        findings,
+    ))
 }
 
 /// An edge, by architecture and versions.
@@ -87,13 +104,17 @@ fn joined(answers: Vec<Answer>) -> (Upstream, Vec<Finding>) {
     for answer in &answers {
         for release in &answer.releases.releases {
             let next = upstream.releases.releases.len() as u32;
-            let number = *numbers.entry((release.arch.clone(), release.version.clone())).or_insert(next);
+            let number = *numbers
+                .entry((release.arch.clone(), release.version.clone()))
+                .or_insert(next);
             match upstream.releases.releases.get(number as usize) {
                 None => upstream.releases.releases.push(release.clone()),
                 Some(first) if first.payload == release.payload => {}
-                Some(first) => {
-                    disputes.push(disputed(&answer.place, &release.version, [&first.payload, &release.payload]))
-                }
+                Some(first) => disputes.push(disputed(
+                    &answer.place,
+                    &release.version,
+                    [&first.payload, &release.payload],
+                )),
             }
         }
         for (ends, risks) in offered(&answer.releases) {
@@ -106,9 +127,18 @@ fn joined(answers: Vec<Answer>) -> (Upstream, Vec<Finding>) {
     let held = held(&answers);
     for ((arch, from, to), (times, risks)) in edges {
         let number = |version: &Version| numbers[&(arch.clone(), version.clone())];
-        if times == held.iter().filter(|versions| holds(versions, &arch, [&from, &to])).count() {
+        if times
+            == held
+                .iter()
+                .filter(|versions| holds(versions, &arch, [&from, &to]))
+                .count()
+        {
             let risks = (!risks.is_empty()).then(|| risks.into_iter().collect::<Arc<[Risk]>>());
-            upstream.releases.edges.push(DeclaredEdge { from: number(&from), to: number(&to), risks });
+            upstream.releases.edges.push(DeclaredEdge {
+                from: number(&from),
+                to: number(&to),
+                risks,
+            });
         }
     }
     upstream.channels = channels.into_values().collect();
@@ -119,21 +149,34 @@ fn joined(answers: Vec<Answer>) -> (Upstream, Vec<Finding>) {
 fn held(answers: &[Answer]) -> Vec<BTreeSet<(&Arch, &Version)>> {
     let mut all = Vec::new();
     for answer in answers {
-        all.push(answer.releases.releases.iter().map(|release| (&release.arch, &release.version)).collect());
+        all.push(
+            answer
+                .releases
+                .releases
+                .iter()
+                .map(|release| (&release.arch, &release.version))
+                .collect(),
+        );
     }
     all
 }
 
 fn holds(versions: &BTreeSet<(&Arch, &Version)>, arch: &Arch, ends: [&Version; 2]) -> bool {
-    ends.iter().all(|version| versions.contains(&(arch, *version)))
+    ends.iter()
+        .all(|version| versions.contains(&(arch, *version)))
 }
 
 /// The edges of one answer, each once, with its risks.
 fn offered(releases: &Releases) -> BTreeMap<Ends, BTreeSet<Risk>> {
     let mut edges: BTreeMap<Ends, BTreeSet<Risk>> = BTreeMap::new();
     for edge in &releases.edges {
-        let (from, to) = (&releases.releases[edge.from as usize], &releases.releases[edge.to as usize]);
-        let risks = edges.entry((from.arch.clone(), from.version.clone(), to.version.clone())).or_default();
+        let (from, to) = (
+            &releases.releases[edge.from as usize],
+            &releases.releases[edge.to as usize],
+        );
+        let risks = edges
+            .entry((from.arch.clone(), from.version.clone(), to.version.clone()))
+            .or_default();
         risks.extend(edge.risks.iter().flat_map(|risks| risks.iter()).cloned());
     }
     edges
@@ -143,25 +186,37 @@ fn add_members(channels: &mut BTreeMap<ChannelName, ChannelSpec>, answer: &Answe
     if answer.releases.releases.is_empty() {
         return;
     }
-    let spec = channels.entry(answer.channel.clone()).or_insert_with(|| ChannelSpec {
-        name: answer.channel.clone(),
-        rollouts: Vec::new(),
-        members: Vec::new(),
-        origin: answer.place.clone(),
-    });
-    spec.members.extend(answer.releases.releases.iter().map(|release| Member {
-        name: ReleaseName { version: release.version.clone(), arch: Some(release.arch.clone()) },
-        start: None,
-        locked: false,
-        replaces: None,
-        origin: answer.place.clone(),
-    }));
+    let spec = channels
+        .entry(answer.channel.clone())
+        .or_insert_with(|| ChannelSpec {
+            name: answer.channel.clone(),
+            rollouts: Vec::new(),
+            members: Vec::new(),
+            origin: answer.place.clone(),
+        });
+    spec.members
+        .extend(answer.releases.releases.iter().map(|release| Member {
+            name: ReleaseName {
+                version: release.version.clone(),
+                arch: Some(release.arch.clone()),
+            },
+            start: None,
+            locked: false,
+            replaces: None,
+            origin: answer.place.clone(),
+        }));
 }
 
 fn disputed(place: &Place, version: &Version, payloads: [&String; 2]) -> Finding {
     let [first, second] = payloads;
-    let problem = format!("{version} has the payload {second} here, and {first} in another channel");
-    Finding::error("duplicate-release", place.clone(), problem, "ask whoever runs the service")
+    let problem =
+        format!("{version} has the payload {second} here, and {first} in another channel");
+    Finding::error(
+        "duplicate-release",
+        place.clone(),
+        problem,
+        "ask whoever runs the service",
+    )
 }
 
 #[cfg(test)]
@@ -171,18 +226,33 @@ mod tests {
     fn file(path: &str, versions: &[u32], edges: &str, conditional: &str) -> SourceFile {
         let node = |n: &u32| format!(r#"{{"version":"4.9.{n}","payload":"p{n}"}}"#);
         let nodes = versions.iter().map(node).collect::<Vec<_>>().join(",");
-        let text = format!(r#"{{"nodes":[{nodes}],"edges":[{edges}],"conditionalEdges":[{conditional}]}}"#);
-        SourceFile { path: path.into(), bytes: text.into_bytes().into() }
+        let text = format!(
+            r#"{{"nodes":[{nodes}],"edges":[{edges}],"conditionalEdges":[{conditional}]}}"#
+        );
+        SourceFile {
+            path: path.into(),
+            bytes: text.into_bytes().into(),
+        }
     }
 
     fn told(files: &[SourceFile]) -> Vec<String> {
         let (upstream, _) = read(files).unwrap();
         let release = |number: u32| &upstream.releases.releases[number as usize];
         let line = |edge: &DeclaredEdge| {
-            let risks: Vec<&str> =
-                edge.risks.iter().flat_map(|risks| risks.iter()).map(|risk| risk.name.as_str()).collect();
+            let risks: Vec<&str> = edge
+                .risks
+                .iter()
+                .flat_map(|risks| risks.iter())
+                .map(|risk| risk.name.as_str())
+                .collect();
             let (from, to) = (release(edge.from), release(edge.to));
-            format!("{} {} -> {} [{}]", from.arch, from.version, to.version, risks.join(" "))
+            format!(
+                "{} {} -> {} [{}]",
+                from.arch,
+                from.version,
+                to.version,
+                risks.join(" ")
+            )
         };
         upstream.releases.edges.iter().map(line).collect()
     }
@@ -192,11 +262,17 @@ mod tests {
     #[test]
     fn an_edge_is_taken_if_every_channel_that_holds_it_offers_it() {
         let fast = file("fast-4.9/amd64.json", &[0, 1, 2], "[0,1],[0,2]", "");
-        assert_eq!(told(std::slice::from_ref(&fast)), ["amd64 4.9.0 -> 4.9.1 []", "amd64 4.9.0 -> 4.9.2 []"]);
+        assert_eq!(
+            told(std::slice::from_ref(&fast)),
+            ["amd64 4.9.0 -> 4.9.1 []", "amd64 4.9.0 -> 4.9.2 []"]
+        );
         let without = file("stable-4.9/amd64.json", &[0, 1], "", "");
         assert_eq!(told(&[fast.clone(), without]), ["amd64 4.9.0 -> 4.9.2 []"]);
         let risky = file("stable-4.9/amd64.json", &[0, 1], "", RISK);
-        assert_eq!(told(&[fast.clone(), risky]), ["amd64 4.9.0 -> 4.9.1 [R]", "amd64 4.9.0 -> 4.9.2 []"]);
+        assert_eq!(
+            told(&[fast.clone(), risky]),
+            ["amd64 4.9.0 -> 4.9.1 [R]", "amd64 4.9.0 -> 4.9.2 []"]
+        );
         let elsewhere = file("stable-4.9/s390x.json", &[0, 1], "[0,1]", "");
         assert_eq!(told(&[fast, elsewhere]).len(), 3);
     }
@@ -209,8 +285,15 @@ mod tests {
             file("b/amd64.json", &[], "", ""),
         ];
         let (upstream, _) = read(&files).unwrap();
-        let members: Vec<String> = upstream.channels[0].members.iter().map(|member| member.name.to_string()).collect();
-        assert_eq!((upstream.channels.len(), members), (1, vec!["4.9.0+amd64".to_owned(), "4.9.1+s390x".to_owned()]));
+        let members: Vec<String> = upstream.channels[0]
+            .members
+            .iter()
+            .map(|member| member.name.to_string())
+            .collect();
+        assert_eq!(
+            (upstream.channels.len(), members),
+            (1, vec!["4.9.0+amd64".to_owned(), "4.9.1+s390x".to_owned()])
+        );
     }
 
     #[test]
@@ -218,6 +301,9 @@ mod tests {
         let mut cut = file("a-4.9/amd64.json", &[0], "", "");
         cut.bytes = cut.bytes[..cut.bytes.len() - 3].into();
         assert_eq!(read(&[cut]).unwrap_err()[0].code, "bad-json");
-        assert_eq!(read(&[file("amd64.json", &[0], "", "")]).unwrap_err()[0].code, "no-channel");
+        assert_eq!(
+            read(&[file("amd64.json", &[0], "", "")]).unwrap_err()[0].code,
+            "no-channel"
+        );
     }
 }

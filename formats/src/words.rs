@@ -50,17 +50,32 @@ fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
     if !text.contains(&is_escaped) {
         return Cow::Borrowed(text);
     }
-    let shown = |c: char| if is_escaped(c) { c.escape_unicode().to_string() } else { c.to_string() };
+    let shown = |c: char| {
+        if is_escaped(c) {
+            c.escape_unicode().to_string()
+        } else {
+            c.to_string()
+        }
+    };
     Cow::Owned(text.chars().map(shown).collect())
 }
 
 /// A line for each name that was accepted and that no risk has: it was misspelt, or is of yesterday.
 pub(crate) fn no_such_risks(graph: &Graph, taken: &RiskPolicy) -> String {
-    let RiskPolicy::Accepted(names) = taken else { return String::new() };
+    let RiskPolicy::Accepted(names) = taken else {
+        return String::new();
+    };
     let risks = graph.blocks().iter().filter_map(|block| block.risk);
     let known: BTreeSet<&str> = risks.map(|id| graph.risk(id).name.as_str()).collect();
     let unknown = names.iter().filter(|name| !known.contains(name.as_str()));
-    unknown.map(|name| format!("No risk is called {}; accepting it changes nothing.\n", plain(name))).collect()
+    unknown
+        .map(|name| {
+            format!(
+                "No risk is called {}; accepting it changes nothing.\n",
+                plain(name)
+            )
+        })
+        .collect()
 }
 
 /// `1 node`, `3 nodes`.
@@ -76,20 +91,29 @@ mod tests {
     #[test]
     fn long_lines_go_on_below_and_long_words_stay_whole() {
         let word = "x".repeat(60);
-        assert_eq!(wrapped("- ", &format!("{word} {word}")), format!("- {word}\n  {word}\n"));
+        assert_eq!(
+            wrapped("- ", &format!("{word} {word}")),
+            format!("- {word}\n  {word}\n")
+        );
         let long = "y".repeat(200);
         assert_eq!(wrapped("- ", &long), format!("- {long}\n"));
     }
 
     #[test]
     fn what_a_terminal_would_obey_is_shown_instead() {
-        assert_eq!(plain("a\u{1b}[31m\n\u{202e}b"), "a\\u{1b}[31m\\u{a}\\u{202e}b");
+        assert_eq!(
+            plain("a\u{1b}[31m\n\u{202e}b"),
+            "a\\u{1b}[31m\\u{a}\\u{202e}b"
+        );
         assert_eq!(plain_lines("a\nb\r\n"), "a\nb\\u{d}\n");
         assert!(matches!(plain("größer ü"), Cow::Borrowed("größer ü")));
     }
 
     #[test]
     fn one_is_not_many() {
-        assert_eq!([0, 1, 2].map(|number| counted(number, "node")), ["0 nodes", "1 node", "2 nodes"]);
+        assert_eq!(
+            [0, 1, 2].map(|number| counted(number, "node")),
+            ["0 nodes", "1 node", "2 nodes"]
+        );
     }
 }

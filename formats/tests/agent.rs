@@ -11,11 +11,16 @@ use towpath_core::domain::readiness::{Facts, HistoryEntry, Node, Operator, Pool,
 use towpath_core::domain::{Fact, Minor, Reason, Verdict};
 use towpath_core::finding::Place;
 use towpath_core::rules::ready::MaxSkew;
-use towpath_formats::agent::{AgentPolicy, Told, news, of_start, read_policy, read_record, upgradeable, write_record};
+use towpath_formats::agent::{
+    AgentPolicy, Told, news, of_start, read_policy, read_record, upgradeable, write_record,
+};
 
 fn policy(text: &str) -> Result<AgentPolicy, String> {
     let told = |findings: Vec<towpath_core::finding::Finding>| {
-        findings.iter().map(|finding| format!("{}: {}\n", finding.place, finding.problem)).collect::<String>()
+        findings
+            .iter()
+            .map(|finding| format!("{}: {}\n", finding.place, finding.problem))
+            .collect::<String>()
     };
     read_policy(&Place::file("agent.yaml"), text.as_bytes()).map_err(told)
 }
@@ -23,9 +28,16 @@ fn policy(text: &str) -> Result<AgentPolicy, String> {
 #[test]
 fn a_file_that_says_nothing_is_the_usual_policy() {
     assert_eq!(policy("{}").unwrap(), AgentPolicy::default());
-    assert_eq!(policy("").unwrap_err(), "agent.yaml: the file is empty\n", "it may not have been written to the end");
+    assert_eq!(
+        policy("").unwrap_err(),
+        "agent.yaml: the file is empty\n",
+        "it may not have been written to the end"
+    );
     let usual = AgentPolicy::default().automatic;
-    assert_eq!((usual.downgrades, usual.proof, usual.max_failures), (Downgrades::Refuse, Proof::Signed, 3));
+    assert_eq!(
+        (usual.downgrades, usual.proof, usual.max_failures),
+        (Downgrades::Refuse, Proof::Signed, 3)
+    );
 }
 
 #[test]
@@ -47,11 +59,23 @@ target: '4.22'
     .unwrap();
     let automatic = &read.automatic;
     assert_eq!(automatic.windows.len(), 2);
-    assert!(automatic.windows[0].covers("2026-10-01T09:30:00Z".parse().unwrap()), "11:30 in Berlin");
-    assert_eq!(automatic.at_least_between, SignedDuration::from_hours(7 * 24));
+    assert!(
+        automatic.windows[0].covers("2026-10-01T09:30:00Z".parse().unwrap()),
+        "11:30 in Berlin"
+    );
+    assert_eq!(
+        automatic.at_least_between,
+        SignedDuration::from_hours(7 * 24)
+    );
     assert_eq!(automatic.pin, Some(Pin::Minor(Minor::new(4, 20))));
-    assert_eq!((automatic.max_failures, automatic.max_skew), (5, MaxSkew::Same(2)));
-    assert_eq!((automatic.downgrades, automatic.proof), (Downgrades::Allow, Proof::Nothing));
+    assert_eq!(
+        (automatic.max_failures, automatic.max_skew),
+        (5, MaxSkew::Same(2))
+    );
+    assert_eq!(
+        (automatic.downgrades, automatic.proof),
+        (Downgrades::Allow, Proof::Nothing)
+    );
     assert_eq!(automatic.max_graph_age, Some(SignedDuration::from_hours(1)));
     assert_eq!(read.target, Some(Minor::new(4, 22)));
 }
@@ -86,7 +110,11 @@ maxSkew: 9
 #[test]
 fn what_is_remembered_is_read_as_it_was_written() {
     let at = "2026-11-16T12:00:00Z".parse().unwrap();
-    let started = Started { version: "4.20.3".parse().unwrap(), at, course: Course::Failing };
+    let started = Started {
+        version: "4.20.3".parse().unwrap(),
+        at,
+        course: Course::Failing,
+    };
     let memory = Memory {
         started: Some(started),
         failures: 2,
@@ -97,7 +125,10 @@ fn what_is_remembered_is_read_as_it_was_written() {
     assert_eq!(read_record(Some(&write_record(&memory))).unwrap(), memory);
     assert_eq!(read_record(None).unwrap(), Memory::default());
     assert_eq!(read_record(Some("{}")).unwrap(), Memory::default());
-    assert_eq!(read_record(Some(&write_record(&Memory::default()))).unwrap(), Memory::default());
+    assert_eq!(
+        read_record(Some(&write_record(&Memory::default()))).unwrap(),
+        Memory::default()
+    );
     for broken in [
         "",
         "{",
@@ -111,13 +142,19 @@ fn what_is_remembered_is_read_as_it_was_written() {
 #[test]
 fn the_condition_enumerates_what_stands_in_the_way() {
     let facts = |kubelet: u64, operators: Vec<Operator>| Facts {
-        history: Fact::Known(vec![HistoryEntry { version: "4.8.9".parse().unwrap(), progress: Progress::Completed }]),
+        history: Fact::Known(vec![HistoryEntry {
+            version: "4.8.9".parse().unwrap(),
+            progress: Progress::Completed,
+        }]),
         nodes: Fact::Known(vec![Node {
             name: "w1".into(),
             pool: Fact::Known("worker".into()),
             kubelet: Fact::Known(Minor::new(1, kubelet)),
         }]),
-        pools: Fact::Known(vec![Pool { name: "worker".into(), is_paused: false }]),
+        pools: Fact::Known(vec![Pool {
+            name: "worker".into(),
+            is_paused: false,
+        }]),
         operators: Fact::Known(operators),
         apis: Fact::Known(Vec::new()),
         gates: Fact::Known([].into()),
@@ -130,14 +167,27 @@ fn the_condition_enumerates_what_stands_in_the_way() {
     let limited = Operator {
         name: "storage.v1".into(),
         namespace: "storage".into(),
-        openshift: Range { min: None, max: Some(Minor::new(4, 8)) },
+        openshift: Range {
+            min: None,
+            max: Some(Minor::new(4, 8)),
+        },
         kubernetes: Range::default(),
         problems: Vec::new(),
     };
-    let open = upgradeable(&gate(&current, None, &facts(21, Vec::new()), MaxSkew::OpenShift));
+    let open = upgradeable(&gate(
+        &current,
+        None,
+        &facts(21, Vec::new()),
+        MaxSkew::OpenShift,
+    ));
     assert!(open.is_so, "{open:?}");
     assert_eq!(open.reason, "AsExpected");
-    let closed = upgradeable(&gate(&current, None, &facts(20, vec![limited]), MaxSkew::OpenShift));
+    let closed = upgradeable(&gate(
+        &current,
+        None,
+        &facts(20, vec![limited]),
+        MaxSkew::OpenShift,
+    ));
     expect![[r#"
         false KubeletTooOld_OperatorsIncompatible
         2 things stand in the way of the next minor version: (1) 1 node of pool worker at Kubernetes 1.20 would be 2 minor versions behind the API server's 1.22; the limit there is 1 (2) 1 operator is not made for OpenShift 4.9: storage.v1 in storage: OpenShift 4.8 at most
@@ -155,23 +205,53 @@ fn news_tell_of_starts_outcomes_attacks_and_a_stop() {
     let because = |reason| Verdict::refuse(Reason::Automatic(Box::new(reason)));
     let choice = Choice {
         judged: vec![
-            (offer("4.20.9"), because(AutomaticReason::OtherRelease { is: "4.19.0".into() })),
-            (offer("4.20.8"), because(AutomaticReason::TooManyFailures { failures: 3 })),
+            (
+                offer("4.20.9"),
+                because(AutomaticReason::OtherRelease {
+                    is: "4.19.0".into(),
+                }),
+            ),
+            (
+                offer("4.20.8"),
+                because(AutomaticReason::TooManyFailures { failures: 3 }),
+            ),
             (offer("4.20.7"), because(AutomaticReason::NotOptedIn)),
         ],
     };
-    let started = Started { version: "4.20.3".parse().unwrap(), at: now, course: Course::Running };
-    let memory = Memory { started: Some(started.clone()), ..Memory::default() };
-    let told = Told { standing: &Standing::default(), choice: &choice, gate: None, memory: &memory, now };
-    let outcome = Outcome::Failed { version: "4.20.3".parse().unwrap(), why: "etcd is\ndegraded".to_owned() };
+    let started = Started {
+        version: "4.20.3".parse().unwrap(),
+        at: now,
+        course: Course::Running,
+    };
+    let memory = Memory {
+        started: Some(started.clone()),
+        ..Memory::default()
+    };
+    let told = Told {
+        standing: &Standing::default(),
+        choice: &choice,
+        gate: None,
+        memory: &memory,
+        now,
+    };
+    let outcome = Outcome::Failed {
+        version: "4.20.3".parse().unwrap(),
+        why: "etcd is\ndegraded".to_owned(),
+    };
     let all = news(&told, Some(&outcome));
-    let lines: Vec<String> =
-        all.iter().map(|one| format!("{:?} {} {}\n", one.weight, one.reason, one.message)).collect();
+    let lines: Vec<String> = all
+        .iter()
+        .map(|one| format!("{:?} {} {}\n", one.weight, one.reason, one.message))
+        .collect();
     expect![[r#"
         Normal AutomaticUpdateStarted the update to 4.20.3 was started at 2026-11-16T12:00:00Z
         Warning AutomaticUpdateFailed the update to 4.20.3 fails: etcd is\u{a}degraded
         Warning AutomaticUpdatesStopped 3 automatic updates in a row have failed; a person has to look
         Warning OfferNotTrusted 4.20.9 at evil.example/r@sha256:4.20.9\u{1b}[31m is not believed: its image is signed, but is 4.19.0
     "#]].assert_eq(&lines.concat());
-    assert_eq!(all[0], of_start(&started.version, started.at), "the same news have the same words");
+    assert_eq!(
+        all[0],
+        of_start(&started.version, started.at),
+        "the same news have the same words"
+    );
 }

@@ -65,10 +65,23 @@ const RELEASES: &str = r#"{"nodes": [
 fn schema_versions() {
     let version = |text: &str| graph_data(&[("version", text), ("channels/c.yaml", CHANNEL)]);
     check(
-        ["3.0.0\n", "1.2.0\n", "2.1.0\n", "0.9.0\n", "1.1.0-rc.1\n", "1.1\n", "", "one point one\n", "1.0.7\n"]
-            .map(|text| (format!("{text:?}"), version(text)))
-            .into_iter()
-            .chain([("no file `version`".to_owned(), graph_data(&[("channels/c.yaml", CHANNEL)]))]),
+        [
+            "3.0.0\n",
+            "1.2.0\n",
+            "2.1.0\n",
+            "0.9.0\n",
+            "1.1.0-rc.1\n",
+            "1.1\n",
+            "",
+            "one point one\n",
+            "1.0.7\n",
+        ]
+        .map(|text| (format!("{text:?}"), version(text)))
+        .into_iter()
+        .chain([(
+            "no file `version`".to_owned(),
+            graph_data(&[("channels/c.yaml", CHANNEL)]),
+        )]),
         expect![[r#"
             "3.0.0\n"
                 version: the schema version is 3.0.0, which this towpath does not understand; this towpath reads schema 1.0.0, 1.1.0 and 2.0.0
@@ -159,7 +172,10 @@ fn channels_of_schema_2() {
         CHANNELS,
         phased,
         &[
-            ("channels:\n- name: fast-4.9\n", "name: fast-4.9\nchannels:\n"),
+            (
+                "channels:\n- name: fast-4.9\n",
+                "name: fast-4.9\nchannels:\n",
+            ),
             (CHANNELS, "versions: []\n"),
             (CHANNELS, "channels: []\n"),
             ("channels:\n- name: fast-4.9\n", "channels: fast-4.9\n"),
@@ -211,7 +227,10 @@ fn rollout_rules() {
             ("duration: P2D", "duration: P367D"),
             ("duration: P2D", "duration:"),
             ("fromVersion: patch\n    duration: P2D", "duration: P2D"),
-            ("- duration: P14D", "- duration: P14D\n    fromVersion: patch"),
+            (
+                "- duration: P14D",
+                "- duration: P14D\n    fromVersion: patch",
+            ),
             ("ramp: exponential", "ramp: steep"),
             ("fromVersion: patch", "fromVersion: major"),
             ("fromVersion: patch", "fromVersion: Patch"),
@@ -344,20 +363,42 @@ fn releases_of_channels() {
 fn a_channel_stands_in_one_file_only() {
     check(
         [
-            ("1.1.0", graph_data(&[("version", "1.1.0"), ("channels/a.yaml", CHANNEL), ("channels/b.yaml", CHANNEL)])),
+            (
+                "1.1.0",
+                graph_data(&[
+                    ("version", "1.1.0"),
+                    ("channels/a.yaml", CHANNEL),
+                    ("channels/b.yaml", CHANNEL),
+                ]),
+            ),
             (
                 "2.0.0",
-                graph_data(&[("version", "2.0.0"), ("channels/a.yaml", CHANNELS), ("channels/b.yaml", CHANNELS)]),
+                graph_data(&[
+                    ("version", "2.0.0"),
+                    ("channels/a.yaml", CHANNELS),
+                    ("channels/b.yaml", CHANNELS),
+                ]),
             ),
             (
                 "a file of 1.1.0 in data of 2.0.0",
-                graph_data(&[("version", "2.0.0"), ("channels/a.yaml", CHANNELS), ("channels/b.yaml", CHANNEL)]),
+                graph_data(&[
+                    ("version", "2.0.0"),
+                    ("channels/a.yaml", CHANNELS),
+                    ("channels/b.yaml", CHANNEL),
+                ]),
             ),
             (
                 "a file of 2.0.0 in data of 1.1.0",
-                graph_data(&[("version", "1.1.0"), ("channels/a.yaml", CHANNEL), ("channels/b.yaml", CHANNELS)]),
+                graph_data(&[
+                    ("version", "1.1.0"),
+                    ("channels/a.yaml", CHANNEL),
+                    ("channels/b.yaml", CHANNELS),
+                ]),
             ),
-            ("no channels at all", graph_data(&[("version", "1.1.0"), ("README.md", "hello")])),
+            (
+                "no channels at all",
+                graph_data(&[("version", "1.1.0"), ("README.md", "hello")]),
+            ),
         ],
         expect![[r#"
             1.1.0
@@ -449,7 +490,8 @@ fn blocks() {
 
 #[test]
 fn risks() {
-    const RULES: &str = "matchingRules:\n- type: PromQL\n  promql:\n    promql: up == 0\n- type: Always\n";
+    const RULES: &str =
+        "matchingRules:\n- type: PromQL\n  promql:\n    promql: up == 0\n- type: Always\n";
     check_edits(
         BLOCK,
         block,
@@ -535,9 +577,15 @@ fn clusters() {
             ("platforms: [AWS, Azure]", "platforms: [AWS, 5]"),
             ("platforms: [AWS, Azure]", "platforms: [AWS, Bare Metal]"),
             ("platforms: [AWS, Azure]", "platforms: [AWS, ~]"),
-            ("platforms: [AWS, Azure]", "platforms: [AWS]\n  platforms: [Azure]"),
+            (
+                "platforms: [AWS, Azure]",
+                "platforms: [AWS]\n  platforms: [Azure]",
+            ),
             ("platforms: [AWS, Azure]", "platform: AWS"),
-            ("platforms: [AWS, Azure]", "platforms: [AWS]\n  regions: [eu]"),
+            (
+                "platforms: [AWS, Azure]",
+                "platforms: [AWS]\n  regions: [eu]",
+            ),
         ],
         expect![[r#"
             clusters:\n  platforms: [AWS, Azure] => clusters: AWS
@@ -576,7 +624,10 @@ fn clusters() {
 fn blocks_name_at_most_so_many_platforms() {
     let some = |from: usize, to: usize| {
         let names: Vec<String> = (from..to).map(|n| format!("P{n}")).collect();
-        format!("to: 4.9.2\nfrom: .*\nclusters: {{platforms: [{}]}}\n", names.join(", "))
+        format!(
+            "to: 4.9.2\nfrom: .*\nclusters: {{platforms: [{}]}}\n",
+            names.join(", ")
+        )
     };
     let files = |to| {
         let (first, second) = (some(0, 40), some(20, to));
@@ -603,7 +654,11 @@ fn blocks_name_at_most_so_many_platforms() {
 #[test]
 fn file_names() {
     let named = |name: &str| {
-        let result = graph_data(&[("version", "1.1.0"), ("channels/c.yaml", CHANNEL), (name, BLOCK)]);
+        let result = graph_data(&[
+            ("version", "1.1.0"),
+            ("channels/c.yaml", CHANNEL),
+            (name, BLOCK),
+        ]);
         (name.to_owned(), result)
     };
     check(
@@ -653,7 +708,11 @@ fn file_names() {
 
 #[test]
 fn whole_files() {
-    let deep = format!("to: 4.9.2\nfrom: .*\nclusters: {}1{}\n", "[".repeat(100), "]".repeat(100));
+    let deep = format!(
+        "to: 4.9.2\nfrom: .*\nclusters: {}1{}\n",
+        "[".repeat(100),
+        "]".repeat(100)
+    );
     let bomb = "a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\nto: 4.9.2\nfrom: .*\n";
     let large = format!("to: 4.9.2\nfrom: .*\nmessage: {}\n", "x".repeat(4 << 20));
     let long = format!("to: 4.9.2\nfrom: {}\n", "a|".repeat(5000));
@@ -664,12 +723,27 @@ fn whole_files() {
             ("null", "~\n"),
             ("a list", "- to: 4.9.2\n"),
             ("a word", "blocked\n"),
-            ("two documents", "to: 4.9.2\nfrom: .*\n---\nto: 4.9.3\nfrom: .*\n"),
-            ("one document, with its marks", "---\nto: 4.9.2\nfrom: .*\n...\n"),
-            ("a byte order mark and CRLF", "\u{feff}to: 4.9.2\r\nfrom: .*\r\n"),
-            ("a tab for indentation", "to: 4.9.2\nfrom: .*\nclusters:\n\tplatforms: [AWS]\n"),
+            (
+                "two documents",
+                "to: 4.9.2\nfrom: .*\n---\nto: 4.9.3\nfrom: .*\n",
+            ),
+            (
+                "one document, with its marks",
+                "---\nto: 4.9.2\nfrom: .*\n...\n",
+            ),
+            (
+                "a byte order mark and CRLF",
+                "\u{feff}to: 4.9.2\r\nfrom: .*\r\n",
+            ),
+            (
+                "a tab for indentation",
+                "to: 4.9.2\nfrom: .*\nclusters:\n\tplatforms: [AWS]\n",
+            ),
             ("an open quote", "to: '4.9.2\nfrom: .*\n"),
-            ("an open bracket", "to: 4.9.2\nfrom: .*\nclusters: {platforms: [AWS\n"),
+            (
+                "an open bracket",
+                "to: 4.9.2\nfrom: .*\nclusters: {platforms: [AWS\n",
+            ),
             ("JSON inside", "{\"to\": \"4.9.2\", \"from\": \".*\"}\n"),
             ("an anchor", "to: &to 4.9.2\nfrom: .*\n"),
             ("an alias bomb", bomb),
@@ -729,8 +803,15 @@ fn whole_files() {
 #[test]
 fn raw_metadata() {
     let raw = |text: &'static str| {
-        let files = [("version", "1.1.0"), ("channels/c.yaml", CHANNEL), ("raw/metadata.json", text)];
-        (if text.is_empty() { "(nothing)" } else { text }, graph_data(&files))
+        let files = [
+            ("version", "1.1.0"),
+            ("channels/c.yaml", CHANNEL),
+            ("raw/metadata.json", text),
+        ];
+        (
+            if text.is_empty() { "(nothing)" } else { text },
+            graph_data(&files),
+        )
     };
     check(
         [
@@ -778,7 +859,10 @@ fn every_problem_of_every_file_is_reported_at_once() {
             "five files, all of them wrong",
             graph_data(&[
                 ("version", "2.0.0"),
-                ("channels/a.yaml", "channels: [{name: A}]\nversions: [{name: 4.9.1}, {start: now}]\n"),
+                (
+                    "channels/a.yaml",
+                    "channels: [{name: A}]\nversions: [{name: 4.9.1}, {start: now}]\n",
+                ),
                 ("blocked-edges/c.yaml", "from: (\nfixedIn: never\n"),
                 ("blocked-edges/b.txt", "to: 4.9.2\n"),
                 ("raw/metadata.json", "{}}"),
@@ -804,7 +888,12 @@ fn every_problem_of_every_file_is_reported_at_once() {
 fn releases_files() {
     check_edits(
         RELEASES,
-        |text| said(releases::read(&Place::file("releases.json"), text.as_bytes()).map(|(_, warnings)| warnings)),
+        |text| {
+            said(
+                releases::read(&Place::file("releases.json"), text.as_bytes())
+                    .map(|(_, warnings)| warnings),
+            )
+        },
         &[
             (RELEASES, ""),
             (RELEASES, "[]"),
@@ -888,7 +977,10 @@ fn releases_files() {
 #[test]
 fn platforms_files() {
     let file = |text: &str| {
-        (format!("{text:?}"), said(platforms::read(&Place::file("platforms.csv"), text.as_bytes()).map(|_| vec![])))
+        (
+            format!("{text:?}"),
+            said(platforms::read(&Place::file("platforms.csv"), text.as_bytes()).map(|_| vec![])),
+        )
     };
     check(
         [
@@ -906,7 +998,10 @@ fn platforms_files() {
         .into_iter()
         .chain([(
             "not UTF-8".to_owned(),
-            said(platforms::read(&Place::file("platforms.csv"), b"0f3a,AWS\n\xff,AWS\n").map(|_| vec![])),
+            said(
+                platforms::read(&Place::file("platforms.csv"), b"0f3a,AWS\n\xff,AWS\n")
+                    .map(|_| vec![]),
+            ),
         )]),
         expect![[r##"
             "# clusters\n\n0f3a,AWS\n0f3b , Azure\r\n"
@@ -942,9 +1037,19 @@ type Said = Result<Vec<Finding>, Vec<Finding>>;
 fn check_edits(good: &str, read: impl Fn(&str) -> Said, edits: &[(&str, &str)], expected: Expect) {
     assert_eq!(read(good), Ok(vec![]), "the file before the edits is good");
     let rows = edits.iter().map(|(before, after)| {
-        assert!(good.contains(before), "{before:?} does not stand in the good file");
-        let whole = if *before == good { "(all)".to_owned() } else { shown(before) };
-        (format!("{whole} => {}", shown(after)), read(&good.replacen(before, after, 1)))
+        assert!(
+            good.contains(before),
+            "{before:?} does not stand in the good file"
+        );
+        let whole = if *before == good {
+            "(all)".to_owned()
+        } else {
+            shown(before)
+        };
+        (
+            format!("{whole} => {}", shown(after)),
+            read(&good.replacen(before, after, 1)),
+        )
     });
     check(rows, expected);
 }
@@ -989,13 +1094,25 @@ fn block(text: &str) -> Said {
 }
 
 fn blocks_in_bytes(bytes: &[u8]) -> Said {
-    let file = |path: &str, bytes: &[u8]| SourceFile { path: path.into(), bytes: bytes.into() };
-    let (version, channel) = (file("version", b"1.1.0\n"), file("channels/c.yaml", CHANNEL.as_bytes()));
-    said(graph_data::read(&[version, channel, file("blocked-edges/b.yaml", bytes)]).map(|(_, warnings)| warnings))
+    let file = |path: &str, bytes: &[u8]| SourceFile {
+        path: path.into(),
+        bytes: bytes.into(),
+    };
+    let (version, channel) = (
+        file("version", b"1.1.0\n"),
+        file("channels/c.yaml", CHANNEL.as_bytes()),
+    );
+    said(
+        graph_data::read(&[version, channel, file("blocked-edges/b.yaml", bytes)])
+            .map(|(_, warnings)| warnings),
+    )
 }
 
 fn graph_data(files: &[(&str, &str)]) -> Said {
-    let file = |(path, text): &(&str, &str)| SourceFile { path: (*path).into(), bytes: text.as_bytes().into() };
+    let file = |(path, text): &(&str, &str)| SourceFile {
+        path: (*path).into(),
+        bytes: text.as_bytes().into(),
+    };
     let files: Vec<SourceFile> = files.iter().map(file).collect();
     said(graph_data::read(&files).map(|(_, warnings)| warnings))
 }
@@ -1013,16 +1130,29 @@ fn said(result: Said) -> Said {
 #[test]
 fn what_looks_harmless_and_is_not() {
     let said = |path: &str, text: &str| {
-        let file = |path: &str, text: &str| SourceFile { path: path.into(), bytes: text.as_bytes().into() };
+        let file = |path: &str, text: &str| SourceFile {
+            path: path.into(),
+            bytes: text.as_bytes().into(),
+        };
         let good = "channels: [{name: c}]\nversions: [{name: 4.9.1, start: '2020-01-01T00:00Z'}]";
-        let files = [file("version", "2.0.0"), file("channels/good.yaml", good), file(path, text)];
-        graph_data::read(&files).map_or_else(|findings| findings[0].to_string(), |_| "is taken".to_owned())
+        let files = [
+            file("version", "2.0.0"),
+            file("channels/good.yaml", good),
+            file(path, text),
+        ];
+        graph_data::read(&files).map_or_else(
+            |findings| findings[0].to_string(),
+            |_| "is taken".to_owned(),
+        )
     };
     let table: Vec<String> = [
         ("blocked-edges/b.yaml", "to: 4.9.1\nfrom: |\n  4[.]9\n"),
         ("blocked-edges/b.yaml", "to: 4.9.1\nfrom: ' 4[.]9'\n"),
         ("blocked-edges", "to: 4.9.1\nfrom: .*\n"),
-        ("channels/b.yaml", "channels:\n- name: b\n  phasedRollouts:\n  # - duration: P2D\n"),
+        (
+            "channels/b.yaml",
+            "channels:\n- name: b\n  phasedRollouts:\n  # - duration: P2D\n",
+        ),
         ("channels/b.yaml", "channels: [{name: b}]\nversions:\n"),
         ("channels/b.yaml", "channels:\n"),
     ]
@@ -1035,8 +1165,10 @@ fn what_looks_harmless_and_is_not() {
         channels/b.yaml:3:17: `phasedRollouts` has nothing in it; list something, or write `[]`
         channels/b.yaml:2:9: `versions` has nothing in it; list something, or write `[]`
         channels/b.yaml: the file has no `channels`; add `channels:` with a list of names; schema 2.0.0 has no `name` at the top"#]].assert_eq(&table.join("\n"));
-    let platforms =
-        |text: &str| towpath_formats::platforms::read(&Place::file("p"), text.as_bytes()).map_err(|f| f[0].to_string());
+    let platforms = |text: &str| {
+        towpath_formats::platforms::read(&Place::file("p"), text.as_bytes())
+            .map_err(|f| f[0].to_string())
+    };
     expect![[r#"
         Err(
             "p: the last line has no end, so it may be cut short; end it with a line break; write the file elsewhere, then rename it",
@@ -1047,10 +1179,24 @@ fn what_looks_harmless_and_is_not() {
 /// Wherever only some findings are shown, the reason why nothing was loaded is among them.
 #[test]
 fn errors_come_before_warnings() {
-    let file = |path: String, text: &str| SourceFile { path, bytes: text.as_bytes().into() };
-    let mut files = vec![file("version".into(), "1.1.0"), file("channels/c.yaml".into(), "name: c\nversions:\n")];
-    files.extend((0..60).map(|n| file(format!("blocked-edges/{n}.yaml"), "to: 4.9.1\nfrom: .*\nnote: x\n")));
+    let file = |path: String, text: &str| SourceFile {
+        path,
+        bytes: text.as_bytes().into(),
+    };
+    let mut files = vec![
+        file("version".into(), "1.1.0"),
+        file("channels/c.yaml".into(), "name: c\nversions:\n"),
+    ];
+    files.extend((0..60).map(|n| {
+        file(
+            format!("blocked-edges/{n}.yaml"),
+            "to: 4.9.1\nfrom: .*\nnote: x\n",
+        )
+    }));
     let findings = graph_data::read(&files).unwrap_err();
     let errors: Vec<bool> = findings.iter().map(Finding::is_error).collect();
-    assert_eq!((errors.len(), errors[0], errors[1..].contains(&true)), (61, true, false));
+    assert_eq!(
+        (errors.len(), errors[0], errors[1..].contains(&true)),
+        (61, true, false)
+    );
 }

@@ -28,15 +28,39 @@ const LIST: &str = r#"{
 fn a_good_list() {
     let (list, findings) = read(LIST);
     assert_eq!(findings, vec![]);
-    let ids: Vec<&str> = list.clusters.iter().map(|cluster| cluster.id.as_str()).collect();
+    let ids: Vec<&str> = list
+        .clusters
+        .iter()
+        .map(|cluster| cluster.id.as_str())
+        .collect();
     assert_eq!(ids, ["1", "2"], "by organisation and id");
-    let [one, two] = &list.clusters[..] else { panic!("two clusters") };
-    assert_eq!((&*one.name, one.last_seen, one.version_since), ("1", now(), now()));
-    let offers: Vec<String> = one.offers.iter().map(|offer| offer.version.to_string()).collect();
+    let [one, two] = &list.clusters[..] else {
+        panic!("two clusters")
+    };
+    assert_eq!(
+        (&*one.name, one.last_seen, one.version_since),
+        ("1", now(), now())
+    );
+    let offers: Vec<String> = one
+        .offers
+        .iter()
+        .map(|offer| offer.version.to_string())
+        .collect();
     assert_eq!(offers, ["4.12.2", "4.13.2"]);
-    assert!(!two.health.is_healthy() && two.sts == Fact::Known(true) && two.acknowledged_gates.contains("g"));
-    assert_eq!((&two.wif, &one.sts), (&Fact::Unknown, &Fact::Unknown), "what is not said is not known");
-    assert_eq!(list.upgrades[0].start_at.to_string(), "2026-05-12T02:00:00Z");
+    assert!(
+        !two.health.is_healthy()
+            && two.sts == Fact::Known(true)
+            && two.acknowledged_gates.contains("g")
+    );
+    assert_eq!(
+        (&two.wif, &one.sts),
+        (&Fact::Unknown, &Fact::Unknown),
+        "what is not said is not known"
+    );
+    assert_eq!(
+        list.upgrades[0].start_at.to_string(),
+        "2026-05-12T02:00:00Z"
+    );
     assert_eq!(list.soak[0].seconds, 129_600);
     assert_eq!(list.inherited["o"].of_workload["web"].to_string(), "4.12.1");
     assert_eq!(list.origins[1].to_string(), "list:4:3");
@@ -46,10 +70,18 @@ fn a_good_list() {
 fn the_same_in_yaml_and_as_a_bare_list() {
     let yaml = "clusters:\n- {id: x, organisation: o, version: 4.12.1}\nsoak:\n- {organisation: o, workload: w, version: 4.12.1, days: 2}\n";
     let (list, findings) = read(yaml);
-    assert_eq!((findings, list.clusters.len(), list.soak[0].seconds), (vec![], 1, 172_800));
+    assert_eq!(
+        (findings, list.clusters.len(), list.soak[0].seconds),
+        (vec![], 1, 172_800)
+    );
     let bare = r#" [{"id": "x", "organisation": "o", "version": "4.12.1"}]"#;
     assert_eq!(read(bare).0.clusters, list.clusters);
-    assert_eq!(read("- {id: x, organisation: o, version: 4.12.1}").0.clusters, list.clusters);
+    assert_eq!(
+        read("- {id: x, organisation: o, version: 4.12.1}")
+            .0
+            .clusters,
+        list.clusters
+    );
 }
 
 #[test]
@@ -57,11 +89,17 @@ fn what_is_wrong_is_left_out() {
     check_edits(
         &[
             (r#""id": "2", "#, ""),
-            (r#""version": "4.12.1", "channel""#, r#""version": "4.12", "channel""#),
+            (
+                r#""version": "4.12.1", "channel""#,
+                r#""version": "4.12", "channel""#,
+            ),
             (r#""healthy": false"#, r#""healthy": "no""#),
             (r#""channel": "stable-4.12""#, r#""channel": "Stable 4.12""#),
             (r#""platform": "AWS""#, r#""platform": "A W S""#),
-            (r#""lastSeen": "2026-05-11T00:00:00Z""#, r#""lastSeen": "yesterday""#),
+            (
+                r#""lastSeen": "2026-05-11T00:00:00Z""#,
+                r#""lastSeen": "yesterday""#,
+            ),
             (r#"{"tier": "dev"}"#, r#"{"tier": 1}"#),
             (r#"{"id": "1""#, r#"{"id": "2""#),
             (r#"["4.13.2", "4.12.2"]"#, r#"["4.13.2", "4.12"]"#),
@@ -185,16 +223,32 @@ clusters:
     assert!(organisation.inherits_from.contains("q"));
     assert_eq!(organisation.sectors["prod"].depends_on, ["stage".into()]);
     let prod = &organisation.clusters[0];
-    assert_eq!((&*prod.name, prod.policy.soak_days, prod.policy.mutexes.len()), ("prod-1", Some(3), 2));
+    assert_eq!(
+        (
+            &*prod.name,
+            prod.policy.soak_days,
+            prod.policy.mutexes.len()
+        ),
+        ("prod-1", Some(3), 2)
+    );
     let prod_of_labels = prod.policy.clone();
     // Where there is a file too, the file counts; and what is wrong there holds back those with labels.
-    let file = SourceFile { path: "p.yml".into(), bytes: ORGANISATION.as_bytes().into() };
+    let file = SourceFile {
+        path: "p.yml".into(),
+        bytes: ORGANISATION.as_bytes().into(),
+    };
     let (policy, findings) = with("", &[file]);
     let organisation = &policy.organisations["p"];
-    let names: Vec<(&str, bool)> =
-        organisation.clusters.iter().map(|entry| (&*entry.name, entry.problems.is_empty())).collect();
+    let names: Vec<(&str, bool)> = organisation
+        .clusters
+        .iter()
+        .map(|entry| (&*entry.name, entry.problems.is_empty()))
+        .collect();
     assert_eq!(names, [("prod-1", false), ("stage-1", false)]);
-    assert_eq!(organisation.clusters[0].policy, prod_of_labels, "labels mean the same as files");
+    assert_eq!(
+        organisation.clusters[0].policy, prod_of_labels,
+        "labels mean the same as files"
+    );
     expect![[r#"
         it says
             [unknown-workload] list:10:3: there is no workload "batch" in this organisation; correct its name, or allow it; there are: web
@@ -213,8 +267,12 @@ clusters:
 ";
     let (policy, findings) = with(bad, &[]);
     assert_eq!(&*policy.organisations["new"].clusters[0].name, "4");
-    let held: Vec<&str> =
-        policy.organisations["p"].clusters.iter().filter(|c| !c.problems.is_empty()).map(|c| &*c.name).collect();
+    let held: Vec<&str> = policy.organisations["p"]
+        .clusters
+        .iter()
+        .filter(|c| !c.problems.is_empty())
+        .map(|c| &*c.name)
+        .collect();
     assert_eq!(held, ["3"]);
     expect![[r#"
         it says
@@ -269,19 +327,38 @@ fn read(text: &str) -> (ClusterList, Vec<Finding>) {
 fn check_edits(edits: &[(&str, &str)], expected: Expect) {
     let mut table = String::new();
     for (before, after) in edits {
-        assert!(LIST.contains(before), "{before:?} does not stand in the good list");
-        let before_shown = if *before == LIST { "(all)" } else { before.trim() };
+        assert!(
+            LIST.contains(before),
+            "{before:?} does not stand in the good list"
+        );
+        let before_shown = if *before == LIST {
+            "(all)"
+        } else {
+            before.trim()
+        };
         let after_shown = if after.is_empty() { "(nothing)" } else { after };
         let _ = writeln!(table, "{before_shown} => {after_shown}");
         let (list, findings) = read(&LIST.replacen(before, after, 1));
         table += &said(&findings);
-        let clusters: Vec<&str> = list.clusters.iter().map(|cluster| cluster.id.as_str()).collect();
-        let _ = writeln!(table, "    clusters [{}], {} upgrades", clusters.join(", "), list.upgrades.len());
+        let clusters: Vec<&str> = list
+            .clusters
+            .iter()
+            .map(|cluster| cluster.id.as_str())
+            .collect();
+        let _ = writeln!(
+            table,
+            "    clusters [{}], {} upgrades",
+            clusters.join(", "),
+            list.upgrades.len()
+        );
     }
     expected.assert_eq(&table);
 }
 
 fn said(findings: &[Finding]) -> String {
     let severity = |finding: &Finding| if finding.is_error() { "" } else { "warning: " };
-    findings.iter().map(|finding| format!("    [{}] {}{finding}\n", finding.code, severity(finding))).collect()
+    findings
+        .iter()
+        .map(|finding| format!("    [{}] {}{finding}\n", finding.code, severity(finding)))
+        .collect()
 }

@@ -19,23 +19,42 @@ fn documents_lists_and_json_are_the_same() {
     let one = |path: &str, text: &str| read(&[(path, text)]).unwrap().facts;
     let documents = one("a.yaml", &format!("# two\n---\n{NODE}---\n{POOL}"));
     let indented = |text: &str| text.replace('\n', "\n  ").trim_end().to_owned();
-    let list = one("a.yaml", &format!("kind: List\nitems:\n- {}\n- {}\n", indented(NODE), indented(POOL)));
+    let list = one(
+        "a.yaml",
+        &format!(
+            "kind: List\nitems:\n- {}\n- {}\n",
+            indented(NODE),
+            indented(POOL)
+        ),
+    );
     let json = r#"{"kind": "List", "items": [
         {"kind": "Node", "metadata": {"name": "w1", "labels": {"node-role.kubernetes.io/worker": ""}}, "status": {"nodeInfo": {"kubeletVersion": "v1.29.6+aba1e8d"}}},
         {"kind": "MachineConfigPool", "metadata": {"name": "worker"}, "spec": {"paused": true, "nodeSelector": {"matchLabels": {"node-role.kubernetes.io/worker": ""}}}}]}"#;
     assert_eq!(documents, list);
     assert_eq!(documents, one("a.json", json));
-    assert_eq!(documents, one("a.yaml", &format!("--- # a node\n{NODE}---\t# its pool\n{POOL}")));
-    assert_eq!(documents, read(&[("nodes.yaml", NODE), ("pools/worker.yml", POOL)]).unwrap().facts);
-    let Fact::Known(nodes) = documents.nodes else { panic!("nodes were given") };
+    assert_eq!(
+        documents,
+        one(
+            "a.yaml",
+            &format!("--- # a node\n{NODE}---\t# its pool\n{POOL}")
+        )
+    );
+    assert_eq!(
+        documents,
+        read(&[("nodes.yaml", NODE), ("pools/worker.yml", POOL)])
+            .unwrap()
+            .facts
+    );
+    let Fact::Known(nodes) = documents.nodes else {
+        panic!("nodes were given")
+    };
     assert_eq!(nodes[0].pool, Fact::Known("worker".into()));
 }
 
 #[test]
 fn a_field_that_stands_there_twice_is_an_error() {
     let pool = "kind: MachineConfigPool\nmetadata: {name: worker}\nspec:\n  paused: true\n  paused: false\n";
-    let json =
-        r#"{"kind": "MachineConfigPool", "metadata": {"name": "worker"}, "spec": {"paused": true, "paused": false}}"#;
+    let json = r#"{"kind": "MachineConfigPool", "metadata": {"name": "worker"}, "spec": {"paused": true, "paused": false}}"#;
     check_findings(
         &[("a.yaml", pool)],
         expect![[r#"
@@ -53,15 +72,18 @@ fn a_field_that_stands_there_twice_is_an_error() {
 #[test]
 fn a_list_with_its_items_twice_is_an_error() {
     let indented = |text: &str| text.replace('\n', "\n  ").trim_end().to_owned();
-    let list = format!("kind: List\nitems:\n- {}\nitems:\n- {}\n", indented(NODE), indented(POOL));
+    let list = format!(
+        "kind: List\nitems:\n- {}\nitems:\n- {}\n",
+        indented(NODE),
+        indented(POOL)
+    );
     check_findings(
         &[("a.yaml", &list)],
         expect![[r#"
         a.yaml:6:1: `items` stands here twice: which of them is meant?; print the object anew, with `oc get -o yaml`
     "#]],
     );
-    let json =
-        r#"{"kind": "NodeList", "items": [], "metadata": {}, "items": [{"metadata": {"name": "w1", "name": "w2"}}]}"#;
+    let json = r#"{"kind": "NodeList", "items": [], "metadata": {}, "items": [{"metadata": {"name": "w1", "name": "w2"}}]}"#;
     check_findings(
         &[("b.json", json)],
         expect![[r#"
@@ -93,10 +115,17 @@ fn how_a_cluster_stands() {
     let standing = read(&[("a.json", version)]).unwrap().standing;
     assert_eq!(standing.opt_in, OptIn::Wanted);
     assert_eq!(standing.current().unwrap().to_string(), "4.20.1");
-    assert_eq!(standing.last_completed().unwrap().to_string(), "2026-11-06T11:00:00Z");
+    assert_eq!(
+        standing.last_completed().unwrap().to_string(),
+        "2026-11-06T11:00:00Z"
+    );
     assert_eq!(standing.open_request(), None);
     assert_eq!(standing.conditions.len(), 1);
-    let offers: Vec<_> = standing.offers.iter().map(|offer| format!("{} {:?}", offer.version, offer.advice)).collect();
+    let offers: Vec<_> = standing
+        .offers
+        .iter()
+        .map(|offer| format!("{} {:?}", offer.version, offer.advice))
+        .collect();
     let expected = [
         "4.20.2 Recommended",
         r#"4.20.3 NotRecommended { reason: "SlowStart", message: "it applies" }"#,
@@ -109,10 +138,20 @@ fn how_a_cluster_stands() {
 #[test]
 fn an_offer_that_is_none_is_left_out_and_told() {
     let version = "kind: ClusterVersion\nmetadata: {name: version}\nstatus:\n  availableUpdates:\n  - {version: oops, image: a}\n  - {version: 4.20.2}\n";
-    let file = SourceFile { path: "a.yaml".into(), bytes: version.as_bytes().into() };
-    let (objects, warnings) = cluster_objects::read(&[file], "2022-08-01T08:30Z".parse().unwrap()).unwrap();
-    let told: Vec<_> = warnings.iter().map(|warning| (warning.code, warning.place.line)).collect();
-    assert_eq!((objects.standing.offers, told), (vec![], vec![("bad-offer", 5), ("bad-offer", 6)]));
+    let file = SourceFile {
+        path: "a.yaml".into(),
+        bytes: version.as_bytes().into(),
+    };
+    let (objects, warnings) =
+        cluster_objects::read(&[file], "2022-08-01T08:30Z".parse().unwrap()).unwrap();
+    let told: Vec<_> = warnings
+        .iter()
+        .map(|warning| (warning.code, warning.place.line))
+        .collect();
+    assert_eq!(
+        (objects.standing.offers, told),
+        (vec![], vec![("bad-offer", 5), ("bad-offer", 6)])
+    );
 }
 
 #[test]
@@ -133,7 +172,11 @@ fn the_property_counts_before_the_annotation_and_nothing_is_no() {
     ] {
         assert_eq!(opt_in(spec, annotation), expected, "{spec} {annotation}");
     }
-    let silent = read(&[("a.yaml", "kind: ClusterVersion\nmetadata: {name: version}\n")]).unwrap();
+    let silent = read(&[(
+        "a.yaml",
+        "kind: ClusterVersion\nmetadata: {name: version}\n",
+    )])
+    .unwrap();
     assert_eq!(silent.standing.opt_in, OptIn::NotWanted);
 }
 
@@ -146,19 +189,43 @@ fn what_was_not_given_is_unknown() {
 #[test]
 fn an_empty_list_is_known_by_its_kind_or_its_file() {
     let operators = |path: &str, text: &str| read(&[(path, text)]).unwrap().facts.operators;
-    assert_eq!(operators("a.yaml", "kind: List\nitems: []\n"), Fact::Unknown);
-    assert_eq!(operators("csv.yaml", "kind: List\nitems: []\n"), Fact::Known(vec![]));
-    assert_eq!(operators("a.yaml", "kind: ClusterServiceVersionList\nitems: []\n"), Fact::Known(vec![]));
-    assert_eq!(operators("nodes.yaml", "kind: List\nitems: []\n"), Fact::Unknown);
+    assert_eq!(
+        operators("a.yaml", "kind: List\nitems: []\n"),
+        Fact::Unknown
+    );
+    assert_eq!(
+        operators("csv.yaml", "kind: List\nitems: []\n"),
+        Fact::Known(vec![])
+    );
+    assert_eq!(
+        operators("a.yaml", "kind: ClusterServiceVersionList\nitems: []\n"),
+        Fact::Known(vec![])
+    );
+    assert_eq!(
+        operators("nodes.yaml", "kind: List\nitems: []\n"),
+        Fact::Unknown
+    );
 }
 
 #[test]
 fn history_counts_back_to_the_last_that_completed() {
     let version = "kind: ClusterVersion\nmetadata: {name: version}\nstatus:\n  history:\n  - {state: Partial, version: 4.7.9}\n  - {state: Partial, version: 4.7.5}\n  - {state: Completed, version: 4.6.8}\n  - {state: Completed, version: ''}\n";
-    let Fact::Known(history) = read(&[("a.yaml", version)]).unwrap().facts.history else { panic!("it was given") };
-    let told: Vec<_> = history.iter().map(|entry| (entry.version.to_string(), entry.progress)).collect();
-    let expected = [("4.7.9", Progress::Partial), ("4.7.5", Progress::Partial), ("4.6.8", Progress::Completed)];
-    assert_eq!(told, expected.map(|(version, progress)| (version.to_owned(), progress)));
+    let Fact::Known(history) = read(&[("a.yaml", version)]).unwrap().facts.history else {
+        panic!("it was given")
+    };
+    let told: Vec<_> = history
+        .iter()
+        .map(|entry| (entry.version.to_string(), entry.progress))
+        .collect();
+    let expected = [
+        ("4.7.9", Progress::Partial),
+        ("4.7.5", Progress::Partial),
+        ("4.6.8", Progress::Completed),
+    ];
+    assert_eq!(
+        told,
+        expected.map(|(version, progress)| (version.to_owned(), progress))
+    );
 }
 
 #[test]
@@ -175,21 +242,38 @@ fn a_cluster_version_need_not_repeat_its_operators() {
     };
     let objections = |files: &[(&str, &str)]| {
         let facts = read(files).unwrap().facts;
-        let told = [facts.objections, facts.operator_objections].into_iter().flat_map(|objections| match objections {
-            Fact::Known(objections) => objections.iter().map(|one| format!("{}: {}", one.by, one.reason)).collect(),
-            Fact::Unknown => vec!["unknown".to_owned()],
-        });
+        let told = [facts.objections, facts.operator_objections]
+            .into_iter()
+            .flat_map(|objections| match objections {
+                Fact::Known(objections) => objections
+                    .iter()
+                    .map(|one| format!("{}: {}", one.by, one.reason))
+                    .collect(),
+                Fact::Unknown => vec!["unknown".to_owned()],
+            });
         told.collect::<Vec<_>>()
     };
     let repeating = version("Cluster operator etcd should not be upgraded: Busy");
     let (no, unsure, yes) = (operator("False"), operator("Unknown"), operator("True"));
-    assert_eq!(objections(&[("cv.yaml", &repeating)]), ["ClusterVersion: R", "unknown"]);
-    assert_eq!(objections(&[("cv.yaml", &repeating), ("co.yaml", &no)]), ["ClusterOperator etcd: Busy"]);
-    assert_eq!(objections(&[("cv.yaml", &repeating), ("co.yaml", &yes)]), ["ClusterVersion: R"]);
+    assert_eq!(
+        objections(&[("cv.yaml", &repeating)]),
+        ["ClusterVersion: R", "unknown"]
+    );
+    assert_eq!(
+        objections(&[("cv.yaml", &repeating), ("co.yaml", &no)]),
+        ["ClusterOperator etcd: Busy"]
+    );
+    assert_eq!(
+        objections(&[("cv.yaml", &repeating), ("co.yaml", &yes)]),
+        ["ClusterVersion: R"]
+    );
     let own = version("An administrator has to acknowledge");
     let both = ["ClusterVersion: R", "ClusterOperator etcd: Unknown Busy"];
     assert_eq!(objections(&[("cv.yaml", &own), ("co.yaml", &unsure)]), both);
-    assert_eq!(objections(&[("co.yaml", &no)]), ["unknown", "ClusterOperator etcd: Busy"]);
+    assert_eq!(
+        objections(&[("co.yaml", &no)]),
+        ["unknown", "ClusterOperator etcd: Busy"]
+    );
 }
 
 #[test]
@@ -201,8 +285,11 @@ fn a_node_belongs_to_master_then_to_its_own_pool_then_to_worker() {
     };
     let pools = ["worker", "infra", "master"].map(pool).concat();
     let of = |labels: &str, more: &str| {
-        let node = format!("kind: Node\nmetadata: {{name: n, labels: {{{labels}}}}}\n{pools}{more}");
-        let Fact::Known(nodes) = read(&[("a.yaml", &node)]).unwrap().facts.nodes else { panic!("it was given") };
+        let node =
+            format!("kind: Node\nmetadata: {{name: n, labels: {{{labels}}}}}\n{pools}{more}");
+        let Fact::Known(nodes) = read(&[("a.yaml", &node)]).unwrap().facts.nodes else {
+            panic!("it was given")
+        };
         match &nodes[0].pool {
             Fact::Known(pool) => pool.to_string(),
             Fact::Unknown => "unknown".to_owned(),
@@ -220,17 +307,38 @@ fn a_node_belongs_to_master_then_to_its_own_pool_then_to_worker() {
 fn an_operators_limits_are_minor_versions() {
     for (properties, expected) in [
         (r#"[]"#, "any"),
-        (r#"[{"type":"olm.package","value":{"packageName":"a"}}]"#, "any"),
-        (r#"[{"type":"olm.maxOpenShiftVersion","value":"4.10"}]"#, "openshift to 4.10"),
-        (r#"[{"type":"olm.maxOpenShiftVersion","value":4.10}]"#, "openshift to 4.10"),
-        (r#"[{"type":"olm.maxOpenShiftVersion","value":"4.9.0"}]"#, "openshift to 4.9"),
-        (r#"[{"type":"olm.maxOpenShiftVersion","value":" v4.9"}]"#, "openshift to 4.9"),
-        (r#"[{"type":"olm.maxOpenShiftVersion","value":"4"}]"#, "openshift to 4.0"),
+        (
+            r#"[{"type":"olm.package","value":{"packageName":"a"}}]"#,
+            "any",
+        ),
+        (
+            r#"[{"type":"olm.maxOpenShiftVersion","value":"4.10"}]"#,
+            "openshift to 4.10",
+        ),
+        (
+            r#"[{"type":"olm.maxOpenShiftVersion","value":4.10}]"#,
+            "openshift to 4.10",
+        ),
+        (
+            r#"[{"type":"olm.maxOpenShiftVersion","value":"4.9.0"}]"#,
+            "openshift to 4.9",
+        ),
+        (
+            r#"[{"type":"olm.maxOpenShiftVersion","value":" v4.9"}]"#,
+            "openshift to 4.9",
+        ),
+        (
+            r#"[{"type":"olm.maxOpenShiftVersion","value":"4"}]"#,
+            "openshift to 4.0",
+        ),
         (
             r#"[{"type":"olm.maxOpenShiftVersion","value":"4.9.0.0"}]"#,
             "olm.maxOpenShiftVersion is \"4.9.0.0\", which is no minor version",
         ),
-        (r#"[{"type":"towpath.minOpenShiftVersion","value":"4.6"}]"#, "openshift from 4.6"),
+        (
+            r#"[{"type":"towpath.minOpenShiftVersion","value":"4.6"}]"#,
+            "openshift from 4.6",
+        ),
         (
             r#"[{"type":"towpath.minKubeVersion","value":"1.19"},{"type":"towpath.maxKubeVersion","value":"1.22"}]"#,
             "kubernetes from 1.19 to 1.22",
@@ -239,12 +347,18 @@ fn an_operators_limits_are_minor_versions() {
             r#"[{"type":"olm.maxOpenShiftVersion","value":"4.10.3"}]"#,
             "olm.maxOpenShiftVersion is \"4.10.3\", which is no minor version",
         ),
-        (r#"[{"type":"olm.maxOpenShiftVersion"}]"#, "olm.maxOpenShiftVersion is , which is no minor version"),
+        (
+            r#"[{"type":"olm.maxOpenShiftVersion"}]"#,
+            "olm.maxOpenShiftVersion is , which is no minor version",
+        ),
         (
             r#"[{"type":"olm.maxOpenShiftVersion","value":"4.9"},{"type":"olm.maxOpenShiftVersion","value":"4.9"}]"#,
             "olm.maxOpenShiftVersion twice",
         ),
-        (r#"{"type":1}"#, "something in olm.properties that cannot be read"),
+        (
+            r#"{"type":1}"#,
+            "something in olm.properties that cannot be read",
+        ),
     ] {
         let told = limits_told(serde_json::json!({ "olm.properties": properties }));
         assert_eq!(told, expected, "{properties}");
@@ -257,7 +371,9 @@ fn the_annotation_that_olm_reads_counts_as_well() {
     let max = |minor: &str| format!(r#"[{{"type":"olm.maxOpenShiftVersion","value":"{minor}"}}]"#);
     let projected = |minor: &str| format!(r#"{{"properties":{}}}"#, max(minor));
     let told = |of_olm: &str, of_author: &str| {
-        limits_told(serde_json::json!({"operatorframework.io/properties": of_olm, "olm.properties": of_author}))
+        limits_told(
+            serde_json::json!({"operatorframework.io/properties": of_olm, "olm.properties": of_author}),
+        )
     };
     assert_eq!(
         limits_told(serde_json::json!({"operatorframework.io/properties": projected("4.9")})),
@@ -267,26 +383,45 @@ fn the_annotation_that_olm_reads_counts_as_well() {
     assert_eq!(told(&projected("4.9"), &max("4.10")), "openshift to 4.9");
     assert_eq!(told(&projected("4.10"), &max("4.9")), "openshift to 4.9");
     assert_eq!(told("{}", "[]"), "any");
-    assert_eq!(told("{\"properties\":1}", "[]"), "something in operatorframework.io/properties that cannot be read");
+    assert_eq!(
+        told("{\"properties\":1}", "[]"),
+        "something in operatorframework.io/properties that cannot be read"
+    );
 }
 
 /// What an operator with such annotations allows.
 fn limits_told(annotations: serde_json::Value) -> String {
     let object = serde_json::json!({"kind": "ClusterServiceVersion",
         "metadata": {"name": "a.v1", "namespace": "a", "annotations": annotations}});
-    let Fact::Known(operators) = read(&[("a.json", &object.to_string())]).unwrap().facts.operators else {
+    let Fact::Known(operators) = read(&[("a.json", &object.to_string())])
+        .unwrap()
+        .facts
+        .operators
+    else {
         panic!("it was given")
     };
     let range = |of: &str, range: towpath_core::domain::readiness::Range| {
-        let end =
-            |word: &str, minor: Option<_>| minor.map(|minor: towpath_core::domain::Minor| format!(" {word} {minor}"));
-        let ends: String = end("from", range.min).into_iter().chain(end("to", range.max)).collect();
+        let end = |word: &str, minor: Option<_>| {
+            minor.map(|minor: towpath_core::domain::Minor| format!(" {word} {minor}"))
+        };
+        let ends: String = end("from", range.min)
+            .into_iter()
+            .chain(end("to", range.max))
+            .collect();
         (!ends.is_empty()).then(|| format!("{of}{ends}"))
     };
     let operator = &operators[0];
-    let told = range("openshift", operator.openshift).into_iter().chain(range("kubernetes", operator.kubernetes));
-    let told: Vec<String> = told.chain(operator.problems.iter().map(ToString::to_string)).collect();
-    if told.is_empty() { "any".to_owned() } else { told.join(", ") }
+    let told = range("openshift", operator.openshift)
+        .into_iter()
+        .chain(range("kubernetes", operator.kubernetes));
+    let told: Vec<String> = told
+        .chain(operator.problems.iter().map(ToString::to_string))
+        .collect();
+    if told.is_empty() {
+        "any".to_owned()
+    } else {
+        told.join(", ")
+    }
 }
 
 #[test]
@@ -296,9 +431,15 @@ fn copies_of_an_operator_are_left_out() {
             "---\nkind: ClusterServiceVersion\nmetadata: {{name: mesh.v2, namespace: {namespace}, labels: {{{label}}}}}\n"
         )
     };
-    let all = copy("a", "olm.copiedFrom: mesh") + &copy("mesh", "") + &copy("b", "olm.copiedFrom: mesh");
-    let Fact::Known(operators) = read(&[("a.yaml", &all)]).unwrap().facts.operators else { panic!("it was given") };
-    let namespaces: Vec<&str> = operators.iter().map(|operator| &*operator.namespace).collect();
+    let all =
+        copy("a", "olm.copiedFrom: mesh") + &copy("mesh", "") + &copy("b", "olm.copiedFrom: mesh");
+    let Fact::Known(operators) = read(&[("a.yaml", &all)]).unwrap().facts.operators else {
+        panic!("it was given")
+    };
+    let namespaces: Vec<&str> = operators
+        .iter()
+        .map(|operator| &*operator.namespace)
+        .collect();
     assert_eq!(namespaces, ["mesh"]);
 }
 
@@ -312,14 +453,28 @@ fn the_hours_of_the_last_day_find_their_dates() {
             "kind: APIRequestCount\nmetadata: {{name: ingresses.v1beta1.extensions}}\nstatus:\n  requestCount: 5\n  last24h: [{}]\n",
             hours.join(", ")
         );
-        let Fact::Known(apis) = read(&[("a.yaml", &text)]).unwrap().facts.apis else { panic!("it was given") };
+        let Fact::Known(apis) = read(&[("a.yaml", &text)]).unwrap().facts.apis else {
+            panic!("it was given")
+        };
         let user = &apis[0].users[0];
-        assert_eq!((apis[0].api.to_string().as_str(), apis[0].unnamed_requests), ("ingresses.v1beta1.extensions", 2));
+        assert_eq!(
+            (apis[0].api.to_string().as_str(), apis[0].unnamed_requests),
+            ("ingresses.v1beta1.extensions", 2)
+        );
         format!("{user}")
     };
-    assert_eq!(hour(8), "ada (curl), 3 requests in a day, last in the hour from 2022-08-01 08:00Z");
-    assert_eq!(hour(0), "ada (curl), 3 requests in a day, last in the hour from 2022-08-01 00:00Z");
-    assert_eq!(hour(9), "ada (curl), 3 requests in a day, last in the hour from 2022-07-31 09:00Z");
+    assert_eq!(
+        hour(8),
+        "ada (curl), 3 requests in a day, last in the hour from 2022-08-01 08:00Z"
+    );
+    assert_eq!(
+        hour(0),
+        "ada (curl), 3 requests in a day, last in the hour from 2022-08-01 00:00Z"
+    );
+    assert_eq!(
+        hour(9),
+        "ada (curl), 3 requests in a day, last in the hour from 2022-07-31 09:00Z"
+    );
 }
 
 #[test]
@@ -337,7 +492,10 @@ fn what_is_wrong_fails_the_load_with_its_place() {
     "#]],
     );
     check_findings(
-        &[("a.yaml", "kind: Pod\n---\nkind: Node\nmetadata: {name: n}\nstatus: {nodeInfo: {kubeletVersion: new}}\n")],
+        &[(
+            "a.yaml",
+            "kind: Pod\n---\nkind: Node\nmetadata: {name: n}\nstatus: {nodeInfo: {kubeletVersion: new}}\n",
+        )],
         expect![[r#"
             a.yaml:5:37: "new" is not a kubelet's version; print the object anew, with `oc get -o yaml`
         "#]],
@@ -377,7 +535,13 @@ fn what_is_wrong_fails_the_load_with_its_place() {
 
 #[test]
 fn files_that_may_hold_objects() {
-    for (path, expected) in [("a.yaml", true), ("a/b.json", true), ("a/", true), ("a.txt", false), (".git/", false)] {
+    for (path, expected) in [
+        ("a.yaml", true),
+        ("a/b.json", true),
+        ("a/", true),
+        ("a.txt", false),
+        (".git/", false),
+    ] {
         assert_eq!(cluster_objects::is_part(path), expected, "{path}");
     }
 }
@@ -432,21 +596,34 @@ fn word() -> impl Strategy<Value = String> {
 fn read(files: &[(&str, &str)]) -> Result<ClusterObjects, Vec<Finding>> {
     let files: Vec<SourceFile> = files
         .iter()
-        .map(|(path, text)| SourceFile { path: (*path).to_owned(), bytes: text.as_bytes().into() })
+        .map(|(path, text)| SourceFile {
+            path: (*path).to_owned(),
+            bytes: text.as_bytes().into(),
+        })
         .collect();
-    cluster_objects::read(&files, "2022-08-01T08:30Z".parse().unwrap()).map(|(objects, findings)| {
-        assert_eq!(findings, vec![]);
-        objects
-    })
+    cluster_objects::read(&files, "2022-08-01T08:30Z".parse().unwrap()).map(
+        |(objects, findings)| {
+            assert_eq!(findings, vec![]);
+            objects
+        },
+    )
 }
 
 fn check_findings(files: &[(&str, &str)], expected: Expect) {
     let findings = read(files).unwrap_err();
-    expected.assert_eq(&findings.iter().map(|finding| format!("{finding}\n")).collect::<String>());
+    expected.assert_eq(
+        &findings
+            .iter()
+            .map(|finding| format!("{finding}\n"))
+            .collect::<String>(),
+    );
 }
 
 #[test]
 fn objects_are_counted_by_kind() {
     let objects = read(&[("a.yaml", NODE), ("b.yaml", POOL)]).unwrap();
-    assert_eq!(objects.counts.into_iter().collect::<Vec<_>>(), [(Kind::Node, 1), (Kind::MachineConfigPool, 1)]);
+    assert_eq!(
+        objects.counts.into_iter().collect::<Vec<_>>(),
+        [(Kind::Node, 1), (Kind::MachineConfigPool, 1)]
+    );
 }

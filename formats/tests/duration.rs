@@ -13,15 +13,23 @@ use towpath_formats::update_history::{self, Histories, LeftOut};
 use towpath_formats::{SourceFile, cluster_shape};
 
 fn lines(findings: &[Finding]) -> String {
-    findings.iter().map(|finding| format!("{finding}\n")).collect()
+    findings
+        .iter()
+        .map(|finding| format!("{finding}\n"))
+        .collect()
 }
 
 fn wrong_shape(text: &str, expected: Expect) {
-    expected.assert_eq(&lines(&cluster_shape::read(&Place::file("shape.yaml"), text.as_bytes()).unwrap_err()));
+    expected.assert_eq(&lines(
+        &cluster_shape::read(&Place::file("shape.yaml"), text.as_bytes()).unwrap_err(),
+    ));
 }
 
 fn histories(text: &str) -> Histories {
-    update_history::read(&[SourceFile { path: "cv.yaml".to_owned(), bytes: text.as_bytes().into() }])
+    update_history::read(&[SourceFile {
+        path: "cv.yaml".to_owned(),
+        bytes: text.as_bytes().into(),
+    }])
 }
 
 #[test]
@@ -40,13 +48,30 @@ daemonSets:
   - {name: node-ca}
 ";
     let shape = cluster_shape::read(&Place::file("shape.yaml"), text.as_bytes()).unwrap();
-    assert_eq!((shape.control_plane.nodes, shape.control_plane.machines.ground), (5, Ground::Cloud));
-    let [worker, infra] = &shape.pools[..] else { panic!("two pools") };
-    assert_eq!((worker.machines.ground, worker.max_unavailable), (Ground::Metal, MaxUnavailable::Percent(10)));
+    assert_eq!(
+        (
+            shape.control_plane.nodes,
+            shape.control_plane.machines.ground
+        ),
+        (5, Ground::Cloud)
+    );
+    let [worker, infra] = &shape.pools[..] else {
+        panic!("two pools")
+    };
+    assert_eq!(
+        (worker.machines.ground, worker.max_unavailable),
+        (Ground::Metal, MaxUnavailable::Percent(10))
+    );
     assert_eq!(worker.machines.drain, Some(Spread::new(300, 600, 3_600)));
-    assert_eq!((infra.rollout, infra.machines.reboot), (Rollout::Paused, Some(Spread::exactly(90))));
+    assert_eq!(
+        (infra.rollout, infra.machines.reboot),
+        (Rollout::Paused, Some(Spread::exactly(90)))
+    );
     let sets = shape.daemon_sets.as_ref().unwrap();
-    assert_eq!((sets[0].nodes, sets[1].nodes, sets[1].max_unavailable), (Some(43), None, MaxUnavailable::Count(1)));
+    assert_eq!(
+        (sets[0].nodes, sets[1].nodes, sets[1].max_unavailable),
+        (Some(43), None, MaxUnavailable::Count(1))
+    );
     assert_eq!(shape.nodes(), 48);
 }
 
@@ -54,7 +79,14 @@ daemonSets:
 fn json_is_a_shape_too() {
     let text = r#"{"pools": [{"name": "worker", "nodes": 7, "maxUnavailable": "50%"}]}"#;
     let shape = cluster_shape::read(&Place::file("shape.json"), text.as_bytes()).unwrap();
-    assert_eq!((shape.control_plane.nodes, shape.pools[0].at_once(), shape.daemon_sets), (3, 3, None));
+    assert_eq!(
+        (
+            shape.control_plane.nodes,
+            shape.pools[0].at_once(),
+            shape.daemon_sets
+        ),
+        (3, 3, None)
+    );
 }
 
 #[test]
@@ -126,7 +158,12 @@ fn told(histories: &Histories) -> String {
     let mut text: String = histories
         .updates
         .iter()
-        .map(|update| format!("{} {} to {} in {}s\n", update.cluster, update.from, update.to, update.seconds))
+        .map(|update| {
+            format!(
+                "{} {} to {} in {}s\n",
+                update.cluster, update.from, update.to, update.seconds
+            )
+        })
         .collect();
     for (reason, count) in &histories.counts.left_out {
         text.push_str(&format!("left out: {count} {}\n", reason.noun(*count)));
@@ -162,27 +199,52 @@ fn only_completed_updates_that_follow_a_completed_one_count() {
 
 #[test]
 fn lists_documents_and_other_objects() {
-    let one =
-        cluster_version("a", &[("4.16.1", "Completed", "18:00", "19:30"), ("4.15.9", "Completed", "16:00", "17:00")]);
+    let one = cluster_version(
+        "a",
+        &[
+            ("4.16.1", "Completed", "18:00", "19:30"),
+            ("4.15.9", "Completed", "16:00", "17:00"),
+        ],
+    );
     let two = one.replace("clusterID: a", "clusterID: b");
     let json = r#"{"kind": "List", "items": [{"kind": "Node"}, {"kind": "ClusterVersion", "spec": {"clusterID": "c"},
         "status": {"history": [
           {"state": "Completed", "startedTime": "2026-05-02T10:00:00Z", "completionTime": "2026-05-02T11:00:00Z", "version": "4.16.2"},
           {"state": "Completed", "startedTime": "2026-05-01T10:00:00Z", "completionTime": "2026-05-01T11:00:00Z", "version": "4.16.1"}]}}]}"#;
-    let file = |path: &str, text: &str| SourceFile { path: path.to_owned(), bytes: text.as_bytes().into() };
+    let file = |path: &str, text: &str| SourceFile {
+        path: path.to_owned(),
+        bytes: text.as_bytes().into(),
+    };
     let documents = format!("---\n{one}---\nkind: Node\n--- # another\n{two}");
-    let all = update_history::read(&[file("a.yaml", &documents), file("b.json", json), file("c.yaml", &one)]);
+    let all = update_history::read(&[
+        file("a.yaml", &documents),
+        file("b.json", json),
+        file("c.yaml", &one),
+    ]);
     assert_eq!((all.counts.cluster_versions, all.updates.len()), (4, 3));
-    assert_eq!(all.counts.left_out[&LeftOut::Again], 1, "a cluster that is there twice counts once");
+    assert_eq!(
+        all.counts.left_out[&LeftOut::Again],
+        1,
+        "a cluster that is there twice counts once"
+    );
     assert!(all.findings.is_empty(), "{:?}", all.findings);
 }
 
 #[test]
 fn what_cannot_be_read_is_told_with_its_place() {
-    let good =
-        cluster_version("a", &[("4.16.1", "Completed", "18:00", "19:30"), ("4.15.9", "Completed", "16:00", "17:00")]);
-    let bad = good.replace("18:00", "25:00").replace("clusterID: a", "clusterID: b");
-    let backwards = good.replace("19:30", "17:30").replace("clusterID: a", "clusterID: c");
+    let good = cluster_version(
+        "a",
+        &[
+            ("4.16.1", "Completed", "18:00", "19:30"),
+            ("4.15.9", "Completed", "16:00", "17:00"),
+        ],
+    );
+    let bad = good
+        .replace("18:00", "25:00")
+        .replace("clusterID: a", "clusterID: b");
+    let backwards = good
+        .replace("19:30", "17:30")
+        .replace("clusterID: a", "clusterID: c");
     expect![[r#"
         a 4.15.9 to 4.16.1 in 5400s
         left out: 3 installations
@@ -203,10 +265,23 @@ fn parameters_come_back_as_they_were_written() {
         spread: Spread::new(seconds, seconds + 59, seconds * 3),
         origin: Origin::new(OriginKind::Fitted, "12 \"completed\" updates: a\\b"),
     };
-    parameters.steps.insert(MinorStep { from: (4, 9), to: (4, 10) }, figure(3_000));
-    parameters.pairs.insert(("4.9.1".parse().unwrap(), "4.10.0-rc.1".parse().unwrap()), figure(90_061));
+    parameters.steps.insert(
+        MinorStep {
+            from: (4, 9),
+            to: (4, 10),
+        },
+        figure(3_000),
+    );
+    parameters.pairs.insert(
+        ("4.9.1".parse().unwrap(), "4.10.0-rc.1".parse().unwrap()),
+        figure(90_061),
+    );
     let text = write_parameters(&parameters);
-    assert_eq!(read_parameters(&Place::file("p.yaml"), text.as_bytes()), Ok(parameters), "{text}");
+    assert_eq!(
+        read_parameters(&Place::file("p.yaml"), text.as_bytes()),
+        Ok(parameters),
+        "{text}"
+    );
 }
 
 #[test]
@@ -214,7 +289,10 @@ fn what_parameters_leave_out_is_as_usual() {
     let read = read_parameters(&Place::file("p.yaml"), b"nodes: {cloud: {drain: 20m}}\n").unwrap();
     let usual = Parameters::usual();
     assert_eq!(read.cloud.drain.spread, Spread::exactly(1_200));
-    assert_eq!((read.cloud.reboot, read.patch, read.wave), (usual.cloud.reboot, usual.patch, usual.wave));
+    assert_eq!(
+        (read.cloud.reboot, read.patch, read.wave),
+        (usual.cloud.reboot, usual.patch, usual.wave)
+    );
 }
 
 #[test]

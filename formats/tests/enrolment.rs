@@ -29,7 +29,11 @@ fn files_say_what_unknown_clusters_see_and_hold_wins() {
     let (hold, serve) = (Some(UnknownClusters::Hold), Some(UnknownClusters::Serve));
     check(&["", ""], None, expect![[""]]);
     check(&["unknownClusters: serve", ""], serve, expect![[""]]);
-    check(&["unknownClusters: serve", "unknownClusters: serve"], serve, expect![[""]]);
+    check(
+        &["unknownClusters: serve", "unknownClusters: serve"],
+        serve,
+        expect![[""]],
+    );
     check(&["unknownClusters: hold"], hold, expect![[""]]);
     check(
         &["unknownClusters: serve", "unknownClusters: hold"],
@@ -39,7 +43,11 @@ fn files_say_what_unknown_clusters_see_and_hold_wins() {
         ],
     );
     check(
-        &["unknownClusters: hold", "unknownClusters: serve", "unknownClusters: serve"],
+        &[
+            "unknownClusters: hold",
+            "unknownClusters: serve",
+            "unknownClusters: serve",
+        ],
         hold,
         expect![[r#"
         org-1.yaml:2:18: `unknownClusters` is serve here and hold at org-0.yaml:2:18; hold counts; write the same in all files
@@ -61,35 +69,65 @@ fn files_say_what_unknown_clusters_see_and_hold_wins() {
 
 #[test]
 fn an_entry_that_lacks_its_name_still_holds_the_cluster_with_its_id() {
-    let entry = "upgradePolicyClusters: [{id: a, upgradePolicy: {workloads: [w], schedule: '* * * * *'}}]";
+    let entry =
+        "upgradePolicyClusters: [{id: a, upgradePolicy: {workloads: [w], schedule: '* * * * *'}}]";
     let read = read(&[entry]);
-    assert_eq!(read.policy.named_ids().map(|id| id.as_str()).collect::<Vec<_>>(), ["a"]);
-    assert!(!read.policy.organisations["org-0"].clusters[0].problems.is_empty());
+    assert_eq!(
+        read.policy
+            .named_ids()
+            .map(|id| id.as_str())
+            .collect::<Vec<_>>(),
+        ["a"]
+    );
+    assert!(
+        !read.policy.organisations["org-0"].clusters[0]
+            .problems
+            .is_empty()
+    );
 }
 
 #[test]
 fn a_cluster_file_without_an_organisation_that_exists_still_names_its_id() {
     let text = "name: shop\nspec: {external_id: a}\nocm: {orgId: nobody}\nupgradePolicy: {workloads: [w], schedule: '* * * * *'}\n";
-    let read = fleet_policy::read(&[SourceFile { path: "shop.yaml".into(), bytes: text.as_bytes().into() }]);
-    assert_eq!(read.strays.iter().map(|id| id.as_str()).collect::<Vec<_>>(), ["a"]);
+    let read = fleet_policy::read(&[SourceFile {
+        path: "shop.yaml".into(),
+        bytes: text.as_bytes().into(),
+    }]);
+    assert_eq!(
+        read.strays.iter().map(|id| id.as_str()).collect::<Vec<_>>(),
+        ["a"]
+    );
 }
 
 #[test]
 fn a_list_names_also_the_clusters_that_it_fails_to_describe() {
     let list = |text: &str| {
-        let (list, _) =
-            cluster_list::read(&Place::file("list"), text.as_bytes(), "2026-11-16T12:00:00Z".parse().unwrap());
+        let (list, _) = cluster_list::read(
+            &Place::file("list"),
+            text.as_bytes(),
+            "2026-11-16T12:00:00Z".parse().unwrap(),
+        );
         let ids: Vec<String> = list.left_out.iter().map(ToString::to_string).collect();
         (ids.join(" "), list.unread)
     };
     let good = "{\"id\": \"a\", \"organisation\": \"o\", \"version\": \"4.20.1\"}";
     assert_eq!(list(&format!("[{good}]")), (String::new(), 0));
-    assert_eq!(list(&format!("[{good}, {{\"id\": \"b\", \"version\": \"4.20.1\"}}]")), ("b".into(), 0));
     assert_eq!(
-        list(&format!("[{good}, {{\"id\": \"b\", \"organisation\": \"o\", \"version\": \"x\"}}]")),
+        list(&format!(
+            "[{good}, {{\"id\": \"b\", \"version\": \"4.20.1\"}}]"
+        )),
         ("b".into(), 0)
     );
-    assert_eq!(list(&format!("[{good}, {{\"organisation\": \"o\"}}]")), (String::new(), 1));
+    assert_eq!(
+        list(&format!(
+            "[{good}, {{\"id\": \"b\", \"organisation\": \"o\", \"version\": \"x\"}}]"
+        )),
+        ("b".into(), 0)
+    );
+    assert_eq!(
+        list(&format!("[{good}, {{\"organisation\": \"o\"}}]")),
+        (String::new(), 1)
+    );
     assert_eq!(list(&format!("[{good}")), (String::new(), 1));
     assert_eq!(list("{\"clusters\": 1}"), (String::new(), 1));
 }

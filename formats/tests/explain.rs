@@ -16,9 +16,23 @@ use towpath_formats::explain::{Told, json, text};
 use graphs::{HOURS, any_cluster, any_graph, at};
 
 /// Whether a client that asks for its graph then is shown the edge.
-fn is_shown(graph: &Graph, cluster: &Cluster, now: Timestamp, from: ReleaseId, to: ReleaseId) -> bool {
-    let view = recommend(&Policy::graph(), &Situation { graph, cluster, now });
-    view.offered().any(|(edge, _)| (edge.from, edge.to) == (from, to))
+fn is_shown(
+    graph: &Graph,
+    cluster: &Cluster,
+    now: Timestamp,
+    from: ReleaseId,
+    to: ReleaseId,
+) -> bool {
+    let view = recommend(
+        &Policy::graph(),
+        &Situation {
+            graph,
+            cluster,
+            now,
+        },
+    );
+    view.offered()
+        .any(|(edge, _)| (edge.from, edge.to) == (from, to))
 }
 
 proptest! {

@@ -46,9 +46,18 @@ fn parts_that_do_not_belong() {
     let rest = parts[0].1.as_slice();
     for (parts, expected) in [
         (vec![], "the part \"rest\" is missing"),
-        (vec![("rest", rest), ("rest", rest)], "the part \"rest\" is there twice"),
-        (vec![("rest", rest), ("other", rest)], "there is no part \"other\""),
-        (vec![("rest", &b"{"[..])], "rest: EOF while parsing an object at line 1 column 1"),
+        (
+            vec![("rest", rest), ("rest", rest)],
+            "the part \"rest\" is there twice",
+        ),
+        (
+            vec![("rest", rest), ("other", rest)],
+            "there is no part \"other\"",
+        ),
+        (
+            vec![("rest", &b"{"[..])],
+            "rest: EOF while parsing an object at line 1 column 1",
+        ),
     ] {
         assert_eq!(fleet_input::from_parts(parts), Err(expected.to_owned()));
     }
@@ -57,22 +66,44 @@ fn parts_that_do_not_belong() {
 // Any input
 
 fn any_input() -> impl Strategy<Value = FleetInput> {
-    let lists = (vec(any_upgrade(), 0..4), vec(any_soak(), 0..4), vec(any_gate(), 0..3), vec(any_approval(), 0..3));
-    let rest = (vec(any_pause(), 0..3), btree_map(any_name(), any_minimum(), 0..3));
+    let lists = (
+        vec(any_upgrade(), 0..4),
+        vec(any_soak(), 0..4),
+        vec(any_gate(), 0..3),
+        vec(any_approval(), 0..3),
+    );
+    let rest = (
+        vec(any_pause(), 0..3),
+        btree_map(any_name(), any_minimum(), 0..3),
+    );
     let organisations = vec(any_organisation(), 0..3);
     (organisations, vec(any_cluster(), 0..6), lists, rest).prop_map(
         |(organisations, clusters, (upgrades, soak, gates, approvals), (pauses, inherited))| {
-            let organisations = organisations.into_iter().map(|o| (o.id.clone(), o)).collect();
-            let unique: BTreeMap<ClusterId, ClusterState> = clusters.into_iter().map(|c| (c.id.clone(), c)).collect();
+            let organisations = organisations
+                .into_iter()
+                .map(|o| (o.id.clone(), o))
+                .collect();
+            let unique: BTreeMap<ClusterId, ClusterState> =
+                clusters.into_iter().map(|c| (c.id.clone(), c)).collect();
             let clusters = unique.into_values().rev().collect();
             let policy = FleetPolicy { organisations };
-            FleetInput { policy, clusters, upgrades, soak, gates, approvals, pauses, inherited }
+            FleetInput {
+                policy,
+                clusters,
+                upgrades,
+                soak,
+                gates,
+                approvals,
+                pauses,
+                inherited,
+            }
         },
     )
 }
 
 fn any_name() -> impl Strategy<Value = Name> {
-    prop_oneof![4 => "[a-d]", 1 => "\\PC{1,8}", 1 => Just("quote\" \\ \n".to_owned())].prop_map(Name::from)
+    prop_oneof![4 => "[a-d]", 1 => "\\PC{1,8}", 1 => Just("quote\" \\ \n".to_owned())]
+        .prop_map(Name::from)
 }
 
 fn names() -> impl Strategy<Value = BTreeSet<Name>> {
@@ -80,7 +111,8 @@ fn names() -> impl Strategy<Value = BTreeSet<Name>> {
 }
 
 fn any_version() -> impl Strategy<Value = Version> {
-    select(vec!["4.12.1", "4.12.19", "4.13.0-rc.1", "4.14.0"]).prop_map(|text| text.parse().expect("good"))
+    select(vec!["4.12.1", "4.12.19", "4.13.0-rc.1", "4.14.0"])
+        .prop_map(|text| text.parse().expect("good"))
 }
 
 fn any_time() -> impl Strategy<Value = Timestamp> {
@@ -92,7 +124,11 @@ fn any_time() -> impl Strategy<Value = Timestamp> {
 }
 
 fn any_patterns() -> impl Strategy<Value = Vec<Pattern>> {
-    vec(select(vec!["", ".*", r"^4\.13\.1$", "x|y"]).prop_map(|text| Pattern::new(text).expect("good")), 0..3)
+    vec(
+        select(vec!["", ".*", r"^4\.13\.1$", "x|y"])
+            .prop_map(|text| Pattern::new(text).expect("good")),
+        0..3,
+    )
 }
 
 fn any_place() -> impl Strategy<Value = Place> {
@@ -100,41 +136,75 @@ fn any_place() -> impl Strategy<Value = Place> {
 }
 
 fn any_finding() -> impl Strategy<Value = Finding> {
-    let code = select(vec!["bad-pattern", "duplicate-cluster", "sector-loop", "policy", "wrong-kind"]);
-    (code, any_place(), any_name(), any::<bool>()).prop_map(|(code, place, text, error)| match error {
-        true => Finding::error(code, place, &*text, "r"),
-        false => Finding::warning(code, place, &*text, "r"),
-    })
+    let code = select(vec![
+        "bad-pattern",
+        "duplicate-cluster",
+        "sector-loop",
+        "policy",
+        "wrong-kind",
+    ]);
+    (code, any_place(), any_name(), any::<bool>()).prop_map(
+        |(code, place, text, error)| match error {
+            true => Finding::error(code, place, &*text, "r"),
+            false => Finding::warning(code, place, &*text, "r"),
+        },
+    )
 }
 
 fn any_schedule() -> impl Strategy<Value = Schedule> {
-    select(vec!["* * * * *", "0 22 * * 1-5", "0 0 31 2 *"]).prop_map(|text| text.parse().expect("good"))
+    select(vec!["* * * * *", "0 22 * * 1-5", "0 0 31 2 *"])
+        .prop_map(|text| text.parse().expect("good"))
 }
 
 fn any_zone() -> impl Strategy<Value = Zone> {
-    select(vec!["UTC", "Europe/Berlin", "america/new_york"]).prop_map(|text| text.parse().expect("good"))
+    select(vec!["UTC", "Europe/Berlin", "america/new_york"])
+        .prop_map(|text| text.parse().expect("good"))
 }
 
 fn any_policy() -> impl Strategy<Value = UpgradePolicy> {
-    let window = (any_schedule(), 1i64..1_000_000, 0i32..1_000_000_000, any_zone()).prop_map(
-        |(begins, seconds, nanos, time_zone)| MaintenanceWindow {
+    let window = (
+        any_schedule(),
+        1i64..1_000_000,
+        0i32..1_000_000_000,
+        any_zone(),
+    )
+        .prop_map(|(begins, seconds, nanos, time_zone)| MaintenanceWindow {
             begins,
             lasts: SignedDuration::new(seconds, nanos),
             time_zone,
-        },
-    );
-    let exclusion = (select(vec!["2026-12-20T00:00", "2026-12-20T23:59:59.5"]), any_zone(), of(any_name())).prop_map(
-        |(from, time_zone, why)| Exclusion {
+        });
+    let exclusion = (
+        select(vec!["2026-12-20T00:00", "2026-12-20T23:59:59.5"]),
+        any_zone(),
+        of(any_name()),
+    )
+        .prop_map(|(from, time_zone, why)| Exclusion {
             from: from.parse().expect("good"),
             until: "2027-01-03T00:00".parse().expect("good"),
             time_zone,
             why,
-        },
+        });
+    let conditions = (
+        of(any_schedule()),
+        of(0u32..9),
+        names(),
+        of(any_name()),
+        any_patterns(),
     );
-    let conditions = (of(any_schedule()), of(0u32..9), names(), of(any_name()), any_patterns());
-    let beyond = (vec(window, 0..2), vec(exclusion, 0..2), any::<bool>(), of(any_version()), names());
+    let beyond = (
+        vec(window, 0..2),
+        vec(exclusion, 0..2),
+        any::<bool>(),
+        of(any_version()),
+        names(),
+    );
     (names(), conditions, names(), beyond).prop_map(
-        |(workloads, (schedule, soak_days, mutexes, sector, blocked_versions), gate_approvals, beyond)| {
+        |(
+            workloads,
+            (schedule, soak_days, mutexes, sector, blocked_versions),
+            gate_approvals,
+            beyond,
+        )| {
             let (windows, exclusions, needs_approval, pin, accepted_risks) = beyond;
             UpgradePolicy {
                 workloads,
@@ -159,46 +229,102 @@ fn any_labels() -> impl Strategy<Value = Labels> {
 }
 
 fn any_sector() -> impl Strategy<Value = Sector> {
-    let parallel = prop_oneof![(0u32..5).prop_map(Parallel::Count), (1u32..101).prop_map(Parallel::Percent)];
-    (any_name(), vec(any_name(), 0..3), of(parallel), of(1u32..9), of(1u32..9), any_place()).prop_map(
-        |(name, depends_on, max_parallel, max_failures, straggler_days, origin)| Sector {
-            name,
-            depends_on,
-            max_parallel,
-            max_failures,
-            straggler_days,
-            origin,
-        },
+    let parallel = prop_oneof![
+        (0u32..5).prop_map(Parallel::Count),
+        (1u32..101).prop_map(Parallel::Percent)
+    ];
+    (
+        any_name(),
+        vec(any_name(), 0..3),
+        of(parallel),
+        of(1u32..9),
+        of(1u32..9),
+        any_place(),
     )
+        .prop_map(
+            |(name, depends_on, max_parallel, max_failures, straggler_days, origin)| Sector {
+                name,
+                depends_on,
+                max_parallel,
+                max_failures,
+                straggler_days,
+                origin,
+            },
+        )
 }
 
 fn any_organisation() -> impl Strategy<Value = Organisation> {
     let id = of("[a-z]{1,4}".prop_map(|id| ClusterId::new(&id).expect("good")));
-    let left_alone = of((any_name(), any_place()).prop_map(|(integration, origin)| LeftAlone { integration, origin }));
-    let cluster = (any_name(), id, any_policy(), left_alone, vec(any_finding(), 0..2), any_place()).prop_map(
-        |(name, id, policy, left_alone, problems, origin)| ClusterPolicy {
-            name,
-            id,
-            policy,
-            left_alone,
-            problems,
+    let left_alone = of(
+        (any_name(), any_place()).prop_map(|(integration, origin)| LeftAlone {
+            integration,
             origin,
-        },
+        }),
     );
-    let default = (any_name(), any_labels(), any_policy(), vec(any_finding(), 0..2), any_place()).prop_map(
-        |(name, match_labels, policy, problems, origin)| PolicyDefault { name, match_labels, policy, problems, origin },
+    let cluster = (
+        any_name(),
+        id,
+        any_policy(),
+        left_alone,
+        vec(any_finding(), 0..2),
+        any_place(),
+    )
+        .prop_map(
+            |(name, id, policy, left_alone, problems, origin)| ClusterPolicy {
+                name,
+                id,
+                policy,
+                left_alone,
+                problems,
+                origin,
+            },
+        );
+    let default = (
+        any_name(),
+        any_labels(),
+        any_policy(),
+        vec(any_finding(), 0..2),
+        any_place(),
+    )
+        .prop_map(
+            |(name, match_labels, policy, problems, origin)| PolicyDefault {
+                name,
+                match_labels,
+                policy,
+                problems,
+                origin,
+            },
+        );
+    let head = (
+        any_name(),
+        any_name(),
+        of(any_name()),
+        any_patterns(),
+        any::<bool>(),
+        any_place(),
     );
-    let head = (any_name(), any_name(), of(any_name()), any_patterns(), any::<bool>(), any_place());
-    let entries = (vec(any_sector(), 0..3), vec(cluster, 0..4), vec(default, 0..2));
+    let entries = (
+        vec(any_sector(), 0..3),
+        vec(cluster, 0..4),
+        vec(default, 0..2),
+    );
     (head, entries, names(), names()).prop_map(
-        |((id, name, environment, blocked_versions, disabled, origin), entries, inherits_from, shared_mutexes)| {
+        |(
+            (id, name, environment, blocked_versions, disabled, origin),
+            entries,
+            inherits_from,
+            shared_mutexes,
+        )| {
             let (sectors, clusters, defaults) = entries;
             Organisation {
                 id,
                 name,
                 environment,
                 blocked_versions,
-                sectors: sectors.into_iter().map(|sector| (sector.name.clone(), sector)).collect(),
+                sectors: sectors
+                    .into_iter()
+                    .map(|sector| (sector.name.clone(), sector))
+                    .collect(),
                 clusters,
                 defaults,
                 inherits_from,
@@ -211,88 +337,199 @@ fn any_organisation() -> impl Strategy<Value = Organisation> {
 }
 
 fn any_offers() -> impl Strategy<Value = Arc<[Offer]>> {
-    let objection = (any_name(), any_name()).prop_map(|(code, sentence)| Objection { code, sentence });
-    let hold = (of(any_time()), names(), btree_set(objection, 0..2))
-        .prop_map(|(until, risks, reasons)| Box::new(OfferHold { until, risks, reasons }));
-    vec((any_version(), of(hold)).prop_map(|(version, hold)| Offer { version, hold }), 0..3).prop_map(Arc::from)
+    let objection =
+        (any_name(), any_name()).prop_map(|(code, sentence)| Objection { code, sentence });
+    let hold = (of(any_time()), names(), btree_set(objection, 0..2)).prop_map(
+        |(until, risks, reasons)| {
+            Box::new(OfferHold {
+                until,
+                risks,
+                reasons,
+            })
+        },
+    );
+    vec(
+        (any_version(), of(hold)).prop_map(|(version, hold)| Offer { version, hold }),
+        0..3,
+    )
+    .prop_map(Arc::from)
 }
 
 fn any_cluster() -> impl Strategy<Value = ClusterState> {
-    let health = prop_oneof![Just(Health::Healthy), any_name().prop_map(|why| Health::Unhealthy { why })];
+    let health = prop_oneof![
+        Just(Health::Healthy),
+        any_name().prop_map(|why| Health::Unhealthy { why })
+    ];
     let pool = (any_name(), any_version()).prop_map(|(id, version)| Pool { id, version });
-    let product =
-        prop_oneof![Just(Product::Standalone), vec(pool, 0..3).prop_map(|pools| Product::HostedControlPlane { pools })];
+    let product = prop_oneof![
+        Just(Product::Standalone),
+        vec(pool, 0..3).prop_map(|pools| Product::HostedControlPlane { pools })
+    ];
     let who = ("[a-z]{1,3}", any_name(), any_name());
-    let what = (any_version(), of(any_version()), any_time(), any_time(), health);
-    let about = (any::<bool>(), select(vec!["amd64", "arm64"]), of(select(vec!["AWS", "azure"])), any_labels());
-    (who, what, about, product, (of(any::<bool>()), of(any::<bool>())), any_offers(), names()).prop_map(
-        |((id, name, organisation), what, about, product, (sts, wif), offers, acknowledged_gates)| {
-            let (version, going_to, version_since, last_seen, health) = what;
-            let (channel, arch, platform, labels) = about;
-            ClusterState {
-                id: ClusterId::new(&id).expect("good"),
-                name,
-                organisation,
-                binding: Binding::Bound,
-                version,
-                going_to,
-                version_since,
-                last_seen,
-                health,
-                channel: channel.then(|| ChannelName::new("stable-4.12").expect("good")),
-                arch: Arch::new(arch),
-                platform: Fact::from(platform.and_then(Platform::new)),
-                labels,
+    let what = (
+        any_version(),
+        of(any_version()),
+        any_time(),
+        any_time(),
+        health,
+    );
+    let about = (
+        any::<bool>(),
+        select(vec!["amd64", "arm64"]),
+        of(select(vec!["AWS", "azure"])),
+        any_labels(),
+    );
+    (
+        who,
+        what,
+        about,
+        product,
+        (of(any::<bool>()), of(any::<bool>())),
+        any_offers(),
+        names(),
+    )
+        .prop_map(
+            |(
+                (id, name, organisation),
+                what,
+                about,
                 product,
-                sts: sts.into(),
-                wif: wif.into(),
+                (sts, wif),
                 offers,
                 acknowledged_gates,
-            }
-        },
-    )
+            )| {
+                let (version, going_to, version_since, last_seen, health) = what;
+                let (channel, arch, platform, labels) = about;
+                ClusterState {
+                    id: ClusterId::new(&id).expect("good"),
+                    name,
+                    organisation,
+                    binding: Binding::Bound,
+                    version,
+                    going_to,
+                    version_since,
+                    last_seen,
+                    health,
+                    channel: channel.then(|| ChannelName::new("stable-4.12").expect("good")),
+                    arch: Arch::new(arch),
+                    platform: Fact::from(platform.and_then(Platform::new)),
+                    labels,
+                    product,
+                    sts: sts.into(),
+                    wif: wif.into(),
+                    offers,
+                    acknowledged_gates,
+                }
+            },
+        )
 }
 
 fn any_upgrade() -> impl Strategy<Value = Upgrade> {
-    let state = select(vec![UpgradeState::Planned, UpgradeState::Started, UpgradeState::Failed]);
-    let how = (state, select(vec![Owner::Towpath, Owner::Other]), any_time(), any_time(), 0u32..9, of(any_name()));
-    (any::<i64>(), "[a-z]{1,3}", of(any_name()), any_version(), any_version(), how).prop_map(
-        |(id, cluster, pool, from, to, (state, owner, start_at, changed_at, failures, note))| Upgrade {
-            id: UpgradeId(id),
-            cluster: ClusterId::new(&cluster).expect("good"),
-            pool,
-            from,
-            to,
-            state,
-            owner,
-            start_at,
-            changed_at,
-            failures,
-            note,
+    let state = select(vec![
+        UpgradeState::Planned,
+        UpgradeState::Started,
+        UpgradeState::Failed,
+    ]);
+    let how = (
+        state,
+        select(vec![Owner::Towpath, Owner::Other]),
+        any_time(),
+        any_time(),
+        0u32..9,
+        of(any_name()),
+    );
+    (
+        any::<i64>(),
+        "[a-z]{1,3}",
+        of(any_name()),
+        any_version(),
+        any_version(),
+        how,
+    )
+        .prop_map(
+            |(
+                id,
+                cluster,
+                pool,
+                from,
+                to,
+                (state, owner, start_at, changed_at, failures, note),
+            )| Upgrade {
+                id: UpgradeId(id),
+                cluster: ClusterId::new(&cluster).expect("good"),
+                pool,
+                from,
+                to,
+                state,
+                owner,
+                start_at,
+                changed_at,
+                failures,
+                note,
+            },
+        )
+}
+
+fn any_soak() -> impl Strategy<Value = SoakSum> {
+    (any_name(), any_name(), any_version(), any::<i64>()).prop_map(
+        |(organisation, workload, version, seconds)| SoakSum {
+            organisation,
+            workload,
+            version,
+            seconds,
         },
     )
 }
 
-fn any_soak() -> impl Strategy<Value = SoakSum> {
-    (any_name(), any_name(), any_version(), any::<i64>())
-        .prop_map(|(organisation, workload, version, seconds)| SoakSum { organisation, workload, version, seconds })
-}
-
 fn any_gate() -> impl Strategy<Value = Gate> {
-    (any_name(), any_name(), any_name()).prop_map(|(id, version_prefix, label)| Gate { id, version_prefix, label })
+    (any_name(), any_name(), any_name()).prop_map(|(id, version_prefix, label)| Gate {
+        id,
+        version_prefix,
+        label,
+    })
 }
 
 fn any_approval() -> impl Strategy<Value = Approval> {
-    (any_name(), of(any_name()), any_version(), any_name(), any_time())
-        .prop_map(|(organisation, cluster, version, by, at)| Approval { organisation, cluster, version, by, at })
+    (
+        any_name(),
+        of(any_name()),
+        any_version(),
+        any_name(),
+        any_time(),
+    )
+        .prop_map(|(organisation, cluster, version, by, at)| Approval {
+            organisation,
+            cluster,
+            version,
+            by,
+            at,
+        })
 }
 
 fn any_pause() -> impl Strategy<Value = Pause> {
-    (of(any_name()), of(any_name()), any_name(), any_time(), any_name())
-        .prop_map(|(organisation, sector, by, at, why)| Pause { organisation, sector, by, at, why })
+    (
+        of(any_name()),
+        of(any_name()),
+        any_name(),
+        any_time(),
+        any_name(),
+    )
+        .prop_map(|(organisation, sector, by, at, why)| Pause {
+            organisation,
+            sector,
+            by,
+            at,
+            why,
+        })
 }
 
 fn any_minimum() -> impl Strategy<Value = Minimum> {
-    (of(any_version()), btree_map(any_name(), any_version(), 0..3))
-        .prop_map(|(version, of_workload)| Minimum { version, of_workload })
+    (
+        of(any_version()),
+        btree_map(any_name(), any_version(), 0..3),
+    )
+        .prop_map(|(version, of_workload)| Minimum {
+            version,
+            of_workload,
+        })
 }

@@ -86,15 +86,32 @@ upgradePolicy:
 
 #[test]
 fn a_good_organisation() {
-    let read = read_all(&[("data/ocm/one.yml", ORGANISATION), ("data/clusters/prod-2.yml", CLUSTER)]);
+    let read = read_all(&[
+        ("data/ocm/one.yml", ORGANISATION),
+        ("data/clusters/prod-2.yml", CLUSTER),
+    ]);
     assert_eq!((read.findings, read.unreadable), (vec![], vec![]));
     let organisation = &read.policy.organisations["org-1"];
-    assert_eq!((&*organisation.name, organisation.environment.as_deref()), ("one", Some("production")));
-    assert_eq!(organisation.sectors["prod"].max_parallel, Some(Parallel::Percent(50)));
+    assert_eq!(
+        (&*organisation.name, organisation.environment.as_deref()),
+        ("one", Some("production"))
+    );
+    assert_eq!(
+        organisation.sectors["prod"].max_parallel,
+        Some(Parallel::Percent(50))
+    );
     assert_eq!(organisation.sectors["prod"].depends_on, ["stage".into()]);
-    let names: Vec<&str> = organisation.clusters.iter().map(|cluster| &*cluster.name).collect();
+    let names: Vec<&str> = organisation
+        .clusters
+        .iter()
+        .map(|cluster| &*cluster.name)
+        .collect();
     assert_eq!(names, ["prod-1", "prod-2", "stage-1"]);
-    let ids: Vec<Option<&str>> = organisation.clusters.iter().map(|c| c.id.as_ref().map(|id| id.as_str())).collect();
+    let ids: Vec<Option<&str>> = organisation
+        .clusters
+        .iter()
+        .map(|c| c.id.as_ref().map(|id| id.as_str()))
+        .collect();
     assert_eq!(ids, [None, Some("0f3a"), None]);
     expect![[r#"
         UpgradePolicy {
@@ -182,7 +199,9 @@ fn numbers_may_be_in_quotes() {
 
 #[test]
 fn the_order_of_files_does_not_matter() {
-    let other = ORGANISATION.replace("org-1", "org-2").replace("name: one", "name: two");
+    let other = ORGANISATION
+        .replace("org-1", "org-2")
+        .replace("name: one", "name: two");
     let twice = CLUSTER.replace("/ocm/one.yml", "/ocm/two.yml");
     let files = [
         ("ocm/one.yml", ORGANISATION),
@@ -198,7 +217,10 @@ fn the_order_of_files_does_not_matter() {
         let mut files = files.to_vec();
         files.rotate_left(shift);
         let read = read_all(&files);
-        assert_eq!((read.policy, read.findings), (expected.policy.clone(), expected.findings.clone()));
+        assert_eq!(
+            (read.policy, read.findings),
+            (expected.policy.clone(), expected.findings.clone())
+        );
     }
 }
 
@@ -214,7 +236,10 @@ fn organisations_that_are_switched_off() {
         let text = format!("{ORGANISATION}disable:\n  integrations: [{integration}]\n");
         let read = read_all(&[("o.yml", &text)]);
         assert_eq!(read.findings, vec![]);
-        assert_eq!(read.policy.organisations["org-1"].disabled, expected, "{integration}");
+        assert_eq!(
+            read.policy.organisations["org-1"].disabled, expected,
+            "{integration}"
+        );
     }
 }
 
@@ -224,11 +249,22 @@ fn a_cluster_whose_file_disables_the_scheduler_is_left_alone() {
         let text = format!("{CLUSTER}disable: {disable}\n");
         let read = read_all(&[("ocm/one.yml", ORGANISATION), ("c/prod-2.yml", &text)]);
         let clusters = &read.policy.organisations["org-1"].clusters;
-        let entry = clusters.iter().find(|entry| &*entry.name == "prod-2").expect("it is there");
-        let left = entry.left_alone.as_ref().map(|left| (left.integration.to_string(), left.origin.to_string()));
+        let entry = clusters
+            .iter()
+            .find(|entry| &*entry.name == "prod-2")
+            .expect("it is there");
+        let left = entry
+            .left_alone
+            .as_ref()
+            .map(|left| (left.integration.to_string(), left.origin.to_string()));
         (left, entry.problems.len())
     };
-    for name in ["ocm-upgrade-scheduler", "ocm-upgrade-scheduler-org", "advanced-upgrade-scheduler", "aus-cluster"] {
+    for name in [
+        "ocm-upgrade-scheduler",
+        "ocm-upgrade-scheduler-org",
+        "advanced-upgrade-scheduler",
+        "aus-cluster",
+    ] {
         let (left, problems) = left_alone(&format!("{{integrations: [ocm-clusters, {name}]}}"));
         assert_eq!((left.expect("left alone").0.as_str(), problems), (name, 0));
     }
@@ -236,7 +272,11 @@ fn a_cluster_whose_file_disables_the_scheduler_is_left_alone() {
     assert!(left.is_some_and(|(_, place)| place.starts_with("c/prod-2.yml:")));
     assert_eq!(left_alone("{integrations: [ocm-clusters]}"), (None, 0));
     assert_eq!(left_alone("{}"), (None, 0));
-    assert_eq!(left_alone("[ocm-upgrade-scheduler]"), (None, 1), "what is not understood holds the cluster back");
+    assert_eq!(
+        left_alone("[ocm-upgrade-scheduler]"),
+        (None, 1),
+        "what is not understood holds the cluster back"
+    );
 }
 
 #[test]
@@ -244,23 +284,55 @@ fn a_cluster_that_is_left_alone_needs_no_policy_and_gets_no_default() {
     let organisation = "name: one\norgId: org-1\nupgradePolicyDefaults:\n- name: all\n  matchLabels: {tier: prod}\n  \
                         upgradePolicy: {workloads: [web], schedule: '* * * * *', conditions: {soakDays: 0}}\n";
     let entries = |cluster: &str| {
-        let read = read_all(&[("one.yml", organisation), ("c.yml", &format!("name: c\nocm: org-1\n{cluster}"))]);
+        let read = read_all(&[
+            ("one.yml", organisation),
+            ("c.yml", &format!("name: c\nocm: org-1\n{cluster}")),
+        ]);
         let entries = read.policy.organisations["org-1"].clusters.clone();
-        entries.iter().map(|entry| (entry.left_alone.is_some(), entry.problems.is_empty())).collect::<Vec<_>>()
+        entries
+            .iter()
+            .map(|entry| (entry.left_alone.is_some(), entry.problems.is_empty()))
+            .collect::<Vec<_>>()
     };
-    assert_eq!(entries("disable: {integrations: [ocm-upgrade-scheduler]}\n"), [(true, true)]);
-    assert_eq!(entries("disable: [ocm-upgrade-scheduler]\n"), [(false, false)], "not understood, so it is held");
-    assert_eq!(entries("disable: {integrations: [ocm-clusters]}\n"), [], "none of our business");
+    assert_eq!(
+        entries("disable: {integrations: [ocm-upgrade-scheduler]}\n"),
+        [(true, true)]
+    );
+    assert_eq!(
+        entries("disable: [ocm-upgrade-scheduler]\n"),
+        [(false, false)],
+        "not understood, so it is held"
+    );
+    assert_eq!(
+        entries("disable: {integrations: [ocm-clusters]}\n"),
+        [],
+        "none of our business"
+    );
     assert_eq!(entries(""), []);
 }
 
 #[test]
 fn files_in_folders_are_part_and_those_of_tools_are_not() {
-    for path in ["a.yaml", "a.yml", "a.json", "teams/", "teams/a/", "teams/a/b.yaml"] {
+    for path in [
+        "a.yaml",
+        "a.yml",
+        "a.json",
+        "teams/",
+        "teams/a/",
+        "teams/a/b.yaml",
+    ] {
         assert!(fleet_policy::is_part(path), "{path}");
     }
-    for path in ["README.md", ".git/", ".git/x.yaml", "teams/.x/", "teams/.x/a.yaml", ".a.yaml", "lost+found/", "yaml"]
-    {
+    for path in [
+        "README.md",
+        ".git/",
+        ".git/x.yaml",
+        "teams/.x/",
+        "teams/.x/a.yaml",
+        ".a.yaml",
+        "lost+found/",
+        "yaml",
+    ] {
         assert!(!fleet_policy::is_part(path), "{path}");
     }
 }
@@ -272,7 +344,11 @@ fn version_data_is_inherited_where_both_sides_say_so() {
     let two = organisation("b", "publishVersionData:\n- orgId: a\n- orgId: c\n");
     let three = organisation("c", "publishVersionData: [{$ref: /x/a.yml}]\n");
     let read = read_all(&[("x/a.yml", &one), ("x/b.yml", &two), ("x/c.yml", &three)]);
-    let inherits: Vec<&str> = read.policy.organisations["a"].inherits_from.iter().map(|id| &**id).collect();
+    let inherits: Vec<&str> = read.policy.organisations["a"]
+        .inherits_from
+        .iter()
+        .map(|id| &**id)
+        .collect();
     assert_eq!(inherits, ["b", "c"]);
     assert!(read.policy.organisations["c"].inherits_from.is_empty());
     expect![[r#"
@@ -295,10 +371,22 @@ fn entries_of_clusters() {
             ("    - web\n", "    - 12\n"),
             ("    - web\n", "    - \"\"\n"),
             ("    - web\n    schedule: 0 10 * * 1-5\n", "    - web\n"),
-            ("    - web\n    schedule: 0 10 * * 1-5\n", "    - web\n    schedule: 0 10 * *\n"),
-            ("    - web\n    schedule: 0 10 * * 1-5\n", "    - web\n    schedule: 0 25 * * *\n"),
-            ("    - web\n    schedule: 0 10 * * 1-5\n", "    - web\n    schedule: 0 0 31 2 *\n"),
-            ("    - web\n    schedule: 0 10 * * 1-5\n", "    - web\n    schedule: 5\n"),
+            (
+                "    - web\n    schedule: 0 10 * * 1-5\n",
+                "    - web\n    schedule: 0 10 * *\n",
+            ),
+            (
+                "    - web\n    schedule: 0 10 * * 1-5\n",
+                "    - web\n    schedule: 0 25 * * *\n",
+            ),
+            (
+                "    - web\n    schedule: 0 10 * * 1-5\n",
+                "    - web\n    schedule: 0 0 31 2 *\n",
+            ),
+            (
+                "    - web\n    schedule: 0 10 * * 1-5\n",
+                "    - web\n    schedule: 5\n",
+            ),
             ("soakDays: 3", "soakDays: -1"),
             ("soakDays: 3", "soakDays: 1.5"),
             ("soakDays: 3", "soakDays: three"),
@@ -466,15 +554,27 @@ fn sectors() {
             ("maxParallelUpgrades: 50%", "stragglerDays: -1"),
             ("  - name: stage\nupgrade", "  - name: stge\nupgrade"),
             ("  - name: stage\nupgrade", "  - name: prod\nupgrade"),
-            ("- name: stage\n- name", "- name: stage\n  dependencies: [{name: prod}]\n- name"),
-            ("- name: stage\n- name", "- name: stage\n  dependencies: [{name: dev}]\n- name"),
+            (
+                "- name: stage\n- name",
+                "- name: stage\n  dependencies: [{name: prod}]\n- name",
+            ),
+            (
+                "- name: stage\n- name",
+                "- name: stage\n  dependencies: [{name: dev}]\n- name",
+            ),
             (
                 "- name: stage\n- name",
                 "- name: stage\n  dependencies: [{name: a}]\n- {name: a, dependencies: [b]}\n- {name: b, dependencies: [a]}\n- name",
             ),
-            ("- name: stage\n- name", "- name: stage\n- name: stage\n- name"),
+            (
+                "- name: stage\n- name",
+                "- name: stage\n- name: stage\n- name",
+            ),
             ("- name: stage\n- name", "- name: stage\n- {}\n- name"),
-            ("- name: stage\n- name", "- name: stage\n- name: dev\n- name"),
+            (
+                "- name: stage\n- name",
+                "- name: stage\n- name: dev\n- name",
+            ),
             ("mutexes: [m1]", "mutexes: []"),
             ("soakDays: 0", "soakDays: 1"),
         ],
@@ -544,7 +644,10 @@ fn organisations() {
             ("environment:", "enviroment:"),
             ("environment: production", "orgId: org-2"),
             ("[web, batch]\nupgrade", "web\nupgrade"),
-            ("upgradePolicyDefaults:", "upgradePolicyDefaults: {}\nother:"),
+            (
+                "upgradePolicyDefaults:",
+                "upgradePolicyDefaults: {}\nother:",
+            ),
             ("name: one\n", "name: one\n  - x"),
             (ORGANISATION, "hello: there\n"),
             (ORGANISATION, "- a list\n"),
@@ -631,7 +734,11 @@ fn several_files() {
         ),
         (
             "one id, two names",
-            vec![one, ("c/a.yml", CLUSTER), ("c/b.yml", &*file(CLUSTER, "prod-2", "prod-3"))],
+            vec![
+                one,
+                ("c/a.yml", CLUSTER),
+                ("c/b.yml", &*file(CLUSTER, "prod-2", "prod-3")),
+            ],
             expect![[r#"
                 one id, two names
                     [duplicate-cluster] c/a.yml:1:1: the id "0f3a" stands here and at c/b.yml:1:1; keep one of them
@@ -651,7 +758,10 @@ fn several_files() {
         ),
         (
             "an organisation that is not there",
-            vec![one, ("c/a.yml", &*file(CLUSTER, "/ocm/one.yml", "/ocm/two.yml"))],
+            vec![
+                one,
+                ("c/a.yml", &*file(CLUSTER, "/ocm/one.yml", "/ocm/two.yml")),
+            ],
             expect![[r#"
                 an organisation that is not there
                     [unknown-organisation] c/a.yml:5:3: there is no organisation "/ocm/two.yml", or there are several; correct it, or add the organisation's file
@@ -659,7 +769,13 @@ fn several_files() {
         ),
         (
             "no organisation",
-            vec![one, ("c/a.yml", &*file(CLUSTER, "ocm:\n  $ref: /ocm/one.yml\n", ""))],
+            vec![
+                one,
+                (
+                    "c/a.yml",
+                    &*file(CLUSTER, "ocm:\n  $ref: /ocm/one.yml\n", ""),
+                ),
+            ],
             expect![[r#"
             no organisation
                 [missing-field] c/a.yml:1:1: the cluster has a policy or is disabled, and has no organisation; add `ocm:` with the organisation's id, name or file
@@ -675,7 +791,10 @@ fn several_files() {
         ),
         (
             "a cluster whose file is not right",
-            vec![one, ("c/a.yml", &*file(CLUSTER, "sector: prod", "sector: prd"))],
+            vec![
+                one,
+                ("c/a.yml", &*file(CLUSTER, "sector: prod", "sector: prd")),
+            ],
             expect![[r#"
                 a cluster whose file is not right
                     [unknown-sector] c/a.yml:15:13: there is no sector "prd" in this organisation; correct its name, or declare it; there are: prod, stage
@@ -699,7 +818,13 @@ fn many_schedules_that_never_fire_take_no_longer_than_a_few() {
         let _ = writeln!(text, "- name: c{number}\n  upgradePolicy: {policy}");
     }
     let read = read_all(&[("o.yml", &text)]);
-    assert_eq!(read.findings.iter().filter(|finding| finding.code == "bad-schedule").count(), 3_000);
+    assert_eq!(
+        read.findings
+            .iter()
+            .filter(|finding| finding.code == "bad-schedule")
+            .count(),
+        3_000
+    );
 }
 
 #[test]
@@ -721,7 +846,10 @@ fn a_hundred_thousand_clusters_in_one_file() {
 // Helpers
 
 fn read_all(files: &[(&str, &str)]) -> PolicyRead {
-    let file = |(path, text): &(&str, &str)| SourceFile { path: (*path).into(), bytes: text.as_bytes().into() };
+    let file = |(path, text): &(&str, &str)| SourceFile {
+        path: (*path).into(),
+        bytes: text.as_bytes().into(),
+    };
     fleet_policy::read(&files.iter().map(file).collect::<Vec<_>>())
 }
 
@@ -729,10 +857,20 @@ fn read_all(files: &[(&str, &str)]) -> PolicyRead {
 fn check_edits(edits: &[(&str, &str)], expected: Expect) {
     let mut table = String::new();
     for (before, after) in edits {
-        assert!(ORGANISATION.contains(before), "{before:?} does not stand in the good file");
-        let whole = if *before == ORGANISATION { "(all)".to_owned() } else { shown(before) };
+        assert!(
+            ORGANISATION.contains(before),
+            "{before:?} does not stand in the good file"
+        );
+        let whole = if *before == ORGANISATION {
+            "(all)".to_owned()
+        } else {
+            shown(before)
+        };
         let _ = writeln!(table, "{whole} => {}", shown(after));
-        table += &said(&read_all(&[("one.yml", &ORGANISATION.replacen(before, after, 1))]));
+        table += &said(&read_all(&[(
+            "one.yml",
+            &ORGANISATION.replacen(before, after, 1),
+        )]));
     }
     expected.assert_eq(&table);
 }
@@ -748,9 +886,18 @@ fn said(read: &PolicyRead) -> String {
         let _ = writeln!(said, "    {path} is not read");
     }
     for organisation in read.policy.organisations.values() {
-        let clusters = organisation.clusters.iter().map(|entry| (&entry.name, entry.problems.is_empty()));
-        let defaults = organisation.defaults.iter().map(|entry| (&entry.name, entry.problems.is_empty()));
-        let held = clusters.chain(defaults).filter(|(_, is_well)| !is_well).map(|(name, _)| &**name);
+        let clusters = organisation
+            .clusters
+            .iter()
+            .map(|entry| (&entry.name, entry.problems.is_empty()));
+        let defaults = organisation
+            .defaults
+            .iter()
+            .map(|entry| (&entry.name, entry.problems.is_empty()));
+        let held = clusters
+            .chain(defaults)
+            .filter(|(_, is_well)| !is_well)
+            .map(|(name, _)| &**name);
         let held: Vec<&str> = held.collect();
         if !held.is_empty() {
             let _ = writeln!(said, "    held back: {}", held.join(", "));

@@ -41,7 +41,10 @@ versions:
 const INTO_MAY: &str = "4.8.5 -> 4.9.8; 4.9.7 -> 4.9.8";
 
 /// No rollouts: everything has always been there.
-const STABLE: (&str, &str) = ("channels/stable-4.9.yaml", "{name: stable-4.9, versions: [4.8.5, 4.9.6, 4.9.7, 4.9.8]}");
+const STABLE: (&str, &str) = (
+    "channels/stable-4.9.yaml",
+    "{name: stable-4.9, versions: [4.8.5, 4.9.6, 4.9.7, 4.9.8]}",
+);
 const TO_498: &str = "4.8.5 -> 4.9.8; 4.9.6 -> 4.9.8; 4.9.7 -> 4.9.8";
 
 /// Of this cluster docs/positions.md says that it stands at 0.0785 of the queue for 4.9.8, at 0.4605 for 4.9.7.
@@ -144,11 +147,16 @@ fn a_client_without_an_id_sees_edges_at_the_end() {
 
 #[test]
 fn a_ramp_says_how_many_see_an_edge() {
-    let linear = MAY.1.replace("duration: P2D", "duration: P2D, ramp: linear");
-    let exponential = MAY.1.replace("duration: P2D", "duration: P2D, ramp: exponential");
+    let linear = MAY
+        .1
+        .replace("duration: P2D", "duration: P2D, ramp: linear");
+    let exponential = MAY
+        .1
+        .replace("duration: P2D", "duration: P2D, ramp: exponential");
     let mut table = "             none linear exponential\n".to_owned();
     for hours in [0, 6, 12, 24, 36, 42, 47, 48] {
-        let now = "2020-05-12T12:00Z".parse::<Timestamp>().unwrap() + SignedDuration::from_hours(hours);
+        let now =
+            "2020-05-12T12:00Z".parse::<Timestamp>().unwrap() + SignedDuration::from_hours(hours);
         let [no_ramp, linear, exponential] = [MAY.1, &linear, &exponential].map(|channels| {
             let graph = graph(&[PHASED, (MAY.0, channels)], INTO_MAY);
             let sees = |n: &u32| {
@@ -179,7 +187,10 @@ fn a_locked_release_is_there_for_everybody_from_its_start() {
     check(
         &[PHASED, (MAY.0, &locked)],
         INTO_MAY,
-        &["2020-05-12T11:59:59Z stable-4.9", "2020-05-12T12:00Z stable-4.9"],
+        &[
+            "2020-05-12T11:59:59Z stable-4.9",
+            "2020-05-12T12:00Z stable-4.9",
+        ],
         expect![[r#"
             2020-05-12T11:59:59Z stable-4.9
                 has 4.8.5, 4.9.7
@@ -193,11 +204,18 @@ fn a_locked_release_is_there_for_everybody_from_its_start() {
 
 #[test]
 fn an_edge_waits_for_both_its_ends() {
-    let later = MAY.1.replace("4.9.7, start: 2020-01-01T00:00Z", "4.9.7, start: 2020-05-13T12:00Z");
+    let later = MAY.1.replace(
+        "4.9.7, start: 2020-01-01T00:00Z",
+        "4.9.7, start: 2020-05-13T12:00Z",
+    );
     check(
         &[PHASED, (MAY.0, &later)],
         INTO_MAY,
-        &["2020-05-13T11:00Z fast-4.9", "2020-05-13T12:00Z fast-4.9", "2020-05-15T11:59Z stable-4.9 why"],
+        &[
+            "2020-05-13T11:00Z fast-4.9",
+            "2020-05-13T12:00Z fast-4.9",
+            "2020-05-15T11:59Z stable-4.9 why",
+        ],
         expect![[r#"
             2020-05-13T11:00Z fast-4.9
                 has 4.8.5, 4.9.8
@@ -218,7 +236,10 @@ fn an_edge_waits_for_both_its_ends() {
 
 #[test]
 fn who_got_the_bad_release_gets_its_fix_first() {
-    let replaced = format!("{}- {{name: 4.9.9, start: 2020-05-13T00:00Z, replaces: 4.9.8}}\n", MAY.1);
+    let replaced = format!(
+        "{}- {{name: 4.9.9, start: 2020-05-13T00:00Z, replaces: 4.9.8}}\n",
+        MAY.1
+    );
     let edges = "4.9.7 -> 4.9.9; 4.9.8 -> 4.9.9";
     let question = format!("2020-05-13T00:00Z stable-4.9 id={EARLY} why");
     check(
@@ -253,7 +274,14 @@ fn who_got_the_bad_release_gets_its_fix_first() {
 #[test]
 fn a_block_holds_during_a_window_and_after_it() {
     check(
-        &[PHASED, MAY, ("blocked-edges/4.9.8.yaml", "{to: 4.9.8, from: '4[.]9[.].*'}")],
+        &[
+            PHASED,
+            MAY,
+            (
+                "blocked-edges/4.9.8.yaml",
+                "{to: 4.9.8, from: '4[.]9[.].*'}",
+            ),
+        ],
         INTO_MAY,
         &[
             &format!("2020-05-13T12:00Z stable-4.9 id={EARLY} platform=AWS why"),
@@ -324,7 +352,14 @@ fn every_file_with_the_same_target_applies() {
 #[test]
 fn a_hard_block_with_fixed_in_is_a_hard_block() {
     check(
-        &[PLAIN, STABLE, ("blocked-edges/a.yaml", "{to: 4.9.8, from: .*, fixedIn: 4.9.9}")],
+        &[
+            PLAIN,
+            STABLE,
+            (
+                "blocked-edges/a.yaml",
+                "{to: 4.9.8, from: .*, fixedIn: 4.9.9}",
+            ),
+        ],
         TO_498,
         &["2020-05-12T00:00Z stable-4.9"],
         expect![[r#"
@@ -342,7 +377,16 @@ fn patterns_are_found_anywhere_in_the_version_with_its_architecture() {
         let seen = offered(&graph, &cluster(&["stable-4.9"]), Timestamp::UNIX_EPOCH);
         format!("{pattern:<18} leaves {}\n", or_nothing(seen))
     };
-    let patterns = [r"4\.9", r"^4\.9\.7$", r"^4\.9\.7\+amd64$", "amd64", "arm64", r"9\.6", "^$", ".*"];
+    let patterns = [
+        r"4\.9",
+        r"^4\.9\.7$",
+        r"^4\.9\.7\+amd64$",
+        "amd64",
+        "arm64",
+        r"9\.6",
+        "^$",
+        ".*",
+    ];
     expect![[r#"
         4\.9               leaves 4.8.5 -> 4.9.8
         ^4\.9\.7$          leaves 4.8.5 -> 4.9.8, 4.9.6 -> 4.9.8, 4.9.7 -> 4.9.8
@@ -362,12 +406,21 @@ fn a_name_with_an_architecture_means_that_one_alone() {
     check(
         &[
             PLAIN,
-            ("channels/a.yaml", "{name: stable-4.9, versions: [4.9.6, 4.9.7, 4.9.8, 4.9.9+arm64]}"),
+            (
+                "channels/a.yaml",
+                "{name: stable-4.9, versions: [4.9.6, 4.9.7, 4.9.8, 4.9.9+arm64]}",
+            ),
             ("blocked-edges/hard.yaml", "{to: 4.9.7+amd64, from: .*}"),
-            ("blocked-edges/risk.yaml", &format!("{{to: 4.9.8+amd64, from: .*, {risk}}}")),
+            (
+                "blocked-edges/risk.yaml",
+                &format!("{{to: 4.9.8+amd64, from: .*, {risk}}}"),
+            ),
         ],
         "4.9.6+amd64 -> 4.9.7+amd64 4.9.8+amd64 4.9.9+amd64; 4.9.6+arm64 -> 4.9.7+arm64 4.9.8+arm64 4.9.9+arm64",
-        &["2020-05-12T00:00Z stable-4.9 arch=amd64", "2020-05-12T00:00Z stable-4.9 arch=arm64"],
+        &[
+            "2020-05-12T00:00Z stable-4.9 arch=amd64",
+            "2020-05-12T00:00Z stable-4.9 arch=arm64",
+        ],
         expect![[r#"
             2020-05-12T00:00Z stable-4.9 arch=amd64
                 has 4.9.6, 4.9.7, 4.9.8
@@ -419,7 +472,14 @@ fn a_risk_is_for_the_cluster_to_weigh_unless_the_edge_is_blocked_anyway() {
 #[test]
 fn a_targeted_block_stops_listed_and_unknown_platforms() {
     check(
-        &[PLAIN, STABLE, ("blocked-edges/a.yaml", "{to: 4.9.8, from: 4.9.7, clusters: {platforms: [AWS, Azure]}}")],
+        &[
+            PLAIN,
+            STABLE,
+            (
+                "blocked-edges/a.yaml",
+                "{to: 4.9.8, from: 4.9.7, clusters: {platforms: [AWS, Azure]}}",
+            ),
+        ],
         "4.9.7 -> 4.9.8",
         &[
             "2020-05-12T00:00Z stable-4.9 platform=AWS why",
@@ -449,11 +509,20 @@ fn a_targeted_block_stops_listed_and_unknown_platforms() {
 
 #[test]
 fn clusters_described_in_unknown_words_are_all_clusters() {
-    for clusters in ["{platforms: [AWS], regions: [eu]}", "{regions: [eu]}", "{}", "{platforms: []}"] {
+    for clusters in [
+        "{platforms: [AWS], regions: [eu]}",
+        "{regions: [eu]}",
+        "{}",
+        "{platforms: []}",
+    ] {
         let block = format!("{{to: 4.9.8, from: .*, clusters: {clusters}}}");
         let graph = graph(&[PLAIN, STABLE, ("blocked-edges/a.yaml", &block)], TO_498);
         for who in ["platform=AWS", "platform=GCP", ""] {
-            let seen = offered(&graph, &cluster(&["stable-4.9", who]), Timestamp::UNIX_EPOCH);
+            let seen = offered(
+                &graph,
+                &cluster(&["stable-4.9", who]),
+                Timestamp::UNIX_EPOCH,
+            );
             assert_eq!(seen, BTreeSet::new(), "{clusters} for {who}");
         }
     }
@@ -548,11 +617,18 @@ fn what_is_removed_by_anyone_stays_removed() {
 fn what_a_release_says_and_nobody_understands_removes_its_edges() {
     let graph = r#"{"nodes":[{"version":"4.9.7","payload":"a"},
         {"version":"4.9.8","payload":"b","metadata":{"io.openshift.upgrades.graph.previous.remove_regex":"("}}],"edges":[[0,1]]}"#;
-    let (releases, _) = towpath_formats::releases::read(&Place::file("r"), graph.as_bytes()).unwrap();
+    let (releases, _) =
+        towpath_formats::releases::read(&Place::file("r"), graph.as_bytes()).unwrap();
     let (graph, warnings) = Graph::build(towpath_core::domain::GraphData::default(), releases);
     assert_eq!(graph.edges(), []);
     assert_eq!(warnings.len(), 1);
-    assert!(warnings[0].problem.contains("previous.remove_regex of 4.9.8+amd64"), "{}", warnings[0]);
+    assert!(
+        warnings[0]
+            .problem
+            .contains("previous.remove_regex of 4.9.8+amd64"),
+        "{}",
+        warnings[0]
+    );
 }
 
 fn check_metadata(files: &[&str], expected: Expect) {
@@ -560,9 +636,15 @@ fn check_metadata(files: &[&str], expected: Expect) {
     for metadata in files {
         let keys = ["previous", "next", "release"];
         let raw = keys.iter().fold((*metadata).to_owned(), |raw, key| {
-            raw.replace(&format!("\"{key}."), &format!("\"io.openshift.upgrades.graph.{key}."))
+            raw.replace(
+                &format!("\"{key}."),
+                &format!("\"io.openshift.upgrades.graph.{key}."),
+            )
         });
-        let graph = graph(&[PLAIN, STABLE, ("raw/metadata.json", &raw)], "4.8.5 -> 4.9.8; 4.9.7 -> 4.9.8; 4.9.6");
+        let graph = graph(
+            &[PLAIN, STABLE, ("raw/metadata.json", &raw)],
+            "4.8.5 -> 4.9.8; 4.9.7 -> 4.9.8; 4.9.6",
+        );
         let seen = offered(&graph, &cluster(&["stable-4.9"]), Timestamp::UNIX_EPOCH);
         table += &format!("{metadata}\n    leaves {}\n", or_nothing(seen));
     }
@@ -605,7 +687,10 @@ fn a_channel_that_does_not_exist_holds_nothing() {
     check(
         &[PLAIN, STABLE],
         TO_498,
-        &["2020-05-12T00:00Z stable-5.0", "2020-05-12T00:00Z stable-4.9 arch=s390x"],
+        &[
+            "2020-05-12T00:00Z stable-5.0",
+            "2020-05-12T00:00Z stable-4.9 arch=s390x",
+        ],
         expect![[r#"
             2020-05-12T00:00Z stable-5.0
                 has nothing
@@ -670,10 +755,17 @@ fn any_data() -> impl Strategy<Value = Vec<(String, String)>> {
     let rollouts = (rule.clone(), rule, ramp).prop_map(|(patch, other, ramp)| {
         format!("[{{fromVersion: patch, duration: {patch}, ramp: {ramp}}}, {{duration: {other}}}]")
     });
-    let channels = (rollouts, ["4.8.5", "4.9.6", "4.9.7", "4.9.8"].map(member)).prop_map(|(rollouts, members)| {
-        let channels = format!("channels: [{{name: fast-4.9}}, {{name: stable-4.9, phasedRollouts: {rollouts}}}]\n");
-        ("channels/4.9.yaml".to_owned(), format!("{channels}versions:\n{}", members.concat()))
-    });
+    let channels = (rollouts, ["4.8.5", "4.9.6", "4.9.7", "4.9.8"].map(member)).prop_map(
+        |(rollouts, members)| {
+            let channels = format!(
+                "channels: [{{name: fast-4.9}}, {{name: stable-4.9, phasedRollouts: {rollouts}}}]\n"
+            );
+            (
+                "channels/4.9.yaml".to_owned(),
+                format!("{channels}versions:\n{}", members.concat()),
+            )
+        },
+    );
     let blocks = proptest::collection::vec(any_block(), 0..6).prop_map(|blocks| {
         let file = |(n, text): (usize, String)| (format!("blocked-edges/{n}.yaml"), text);
         blocks.into_iter().enumerate().map(file).collect::<Vec<_>>()
@@ -686,7 +778,13 @@ fn any_data() -> impl Strategy<Value = Vec<(String, String)>> {
 }
 
 fn any_block() -> impl Strategy<Value = String> {
-    let to = proptest::sample::select(vec!["4.9.6", "4.9.7", "4.9.8", "4.9.8+amd64", "4.9.8+arm64"]);
+    let to = proptest::sample::select(vec![
+        "4.9.6",
+        "4.9.7",
+        "4.9.8",
+        "4.9.8+amd64",
+        "4.9.8+arm64",
+    ]);
     let from = proptest::sample::select(vec!["4[.]8", "4.9.6", "[67][+]", "arm64"]);
     let about = proptest::sample::select(vec![
         "",
@@ -704,7 +802,8 @@ fn any_id() -> impl Strategy<Value = String> {
 }
 
 fn any_cluster() -> impl Strategy<Value = Cluster> {
-    let platform = proptest::sample::select(vec!["", "platform=AWS", "platform=Azure", "platform=GCP"]);
+    let platform =
+        proptest::sample::select(vec!["", "platform=AWS", "platform=Azure", "platform=GCP"]);
     let id = prop_oneof![Just(String::new()), any_id()];
     let channel = proptest::sample::select(vec!["fast-4.9", "stable-4.9"]);
     (channel, id, platform).prop_map(|(channel, id, platform)| cluster(&[channel, &id, platform]))
@@ -713,13 +812,22 @@ fn any_cluster() -> impl Strategy<Value = Cluster> {
 /// Somewhere in May and June, often at a round hour.
 fn any_instant() -> impl Strategy<Value = Timestamp> {
     let may: Timestamp = "2020-05-01T00:00Z".parse().expect("a time");
-    let within = prop_oneof![(0..61 * 24i64).prop_map(|hours| hours * 3600), 0..61 * 24 * 3600i64];
+    let within = prop_oneof![
+        (0..61 * 24i64).prop_map(|hours| hours * 3600),
+        0..61 * 24 * 3600i64
+    ];
     within.prop_map(move |seconds| may + SignedDuration::from_secs(seconds))
 }
 
 fn graph_of(files: &[(String, String)]) -> Graph {
-    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
-    graph(&files, "4.8.5 -> 4.9.6 4.9.7 4.9.8; 4.9.6 -> 4.9.7 4.9.8; 4.9.7 -> 4.9.8")
+    let files: Vec<(&str, &str)> = files
+        .iter()
+        .map(|(path, text)| (path.as_str(), text.as_str()))
+        .collect();
+    graph(
+        &files,
+        "4.8.5 -> 4.9.6 4.9.7 4.9.8; 4.9.6 -> 4.9.7 4.9.8; 4.9.7 -> 4.9.8",
+    )
 }
 
 // How questions are asked
@@ -731,11 +839,21 @@ fn check(files: Files<'_>, releases: &str, questions: &[&str], expected: Expect)
         let (now, cluster_and_why) = question.split_once(' ').expect("an instant and a channel");
         let words: Vec<&str> = cluster_and_why.split(' ').collect();
         let view = ask(&graph, &cluster(&words), now.parse().expect("an instant"));
-        answers += &format!("{question}\n    has {}\n", or_nothing(shown_nodes(&graph, &view)));
-        for (edge, verdict) in view.judged.iter().filter(|(_, v)| v.is_offered() || words.contains(&"why")) {
+        answers += &format!(
+            "{question}\n    has {}\n",
+            or_nothing(shown_nodes(&graph, &view))
+        );
+        for (edge, verdict) in view
+            .judged
+            .iter()
+            .filter(|(_, v)| v.is_offered() || words.contains(&"why"))
+        {
             answers += &format!("    {}\n", shown(&graph, *edge, verdict));
             if words.contains(&"why") {
-                verdict.reasons.iter().for_each(|reason| answers += &format!("        {reason}\n"));
+                verdict
+                    .reasons
+                    .iter()
+                    .for_each(|reason| answers += &format!("        {reason}\n"));
             }
         }
     }
@@ -755,7 +873,10 @@ fn shown(graph: &Graph, edge: Edge, verdict: &Verdict) -> String {
     match &verdict.answer {
         Answer::Recommend => edge,
         Answer::RecommendUnless(risks) => {
-            let names: Vec<&str> = risks.iter().map(|id| graph.risk(*id).name.as_str()).collect();
+            let names: Vec<&str> = risks
+                .iter()
+                .map(|id| graph.risk(*id).name.as_str())
+                .collect();
             format!("{edge} unless {}", names.join(" or "))
         }
         Answer::Wait { .. } => format!("{edge} not yet"),
@@ -764,7 +885,10 @@ fn shown(graph: &Graph, edge: Edge, verdict: &Verdict) -> String {
 }
 
 fn shown_nodes(graph: &Graph, view: &View) -> BTreeSet<String> {
-    view.releases.iter().map(|id| graph.release(*id).version.to_string()).collect()
+    view.releases
+        .iter()
+        .map(|id| graph.release(*id).version.to_string())
+        .collect()
 }
 
 fn nodes(graph: &Graph, cluster: &Cluster, now: Timestamp) -> BTreeSet<String> {
@@ -773,18 +897,32 @@ fn nodes(graph: &Graph, cluster: &Cluster, now: Timestamp) -> BTreeSet<String> {
 
 /// The edges that the cluster is shown. An edge with risks is another than one without.
 fn offered(graph: &Graph, cluster: &Cluster, now: Timestamp) -> BTreeSet<String> {
-    ask(graph, cluster, now).offered().map(|(edge, verdict)| shown(graph, *edge, verdict)).collect()
+    ask(graph, cluster, now)
+        .offered()
+        .map(|(edge, verdict)| shown(graph, *edge, verdict))
+        .collect()
 }
 
 /// All that is said, with every reason.
 fn answer(graph: &Graph, cluster: &Cluster, now: Timestamp) -> String {
     let view = ask(graph, cluster, now);
-    let judged: Vec<_> = view.judged.iter().map(|(edge, v)| (shown(graph, *edge, v), &v.reasons)).collect();
+    let judged: Vec<_> = view
+        .judged
+        .iter()
+        .map(|(edge, v)| (shown(graph, *edge, v), &v.reasons))
+        .collect();
     format!("{:?} {judged:?}", shown_nodes(graph, &view))
 }
 
 fn ask(graph: &Graph, cluster: &Cluster, now: Timestamp) -> View {
-    recommend(&Policy::graph(), &Situation { graph, cluster, now })
+    recommend(
+        &Policy::graph(),
+        &Situation {
+            graph,
+            cluster,
+            now,
+        },
+    )
 }
 
 /// A channel, then what is known: `arch=`, `id=`, `platform=`.
@@ -792,30 +930,44 @@ fn cluster(words: &[&str]) -> Cluster {
     let known = |key: &str| words.iter().find_map(|word| word.strip_prefix(key));
     Cluster {
         id: Fact::from(known("id=").map(|id| ClusterId::new(id).expect("an id"))),
-        platform: Fact::from(known("platform=").map(|platform| Platform::new(platform).expect("a platform"))),
+        platform: Fact::from(
+            known("platform=").map(|platform| Platform::new(platform).expect("a platform")),
+        ),
         channel: ChannelName::new(words[0]).expect("a channel"),
         arch: known("arch=").map(Arch::new).unwrap_or_default(),
     }
 }
 
 fn graph(files: Files<'_>, releases: &str) -> Graph {
-    let file = |(path, text): &(&str, &str)| SourceFile { path: (*path).into(), bytes: text.as_bytes().into() };
+    let file = |(path, text): &(&str, &str)| SourceFile {
+        path: (*path).into(),
+        bytes: text.as_bytes().into(),
+    };
     let files: Vec<SourceFile> = files.iter().map(file).collect();
     let (data, _) = graph_data::read(&files).unwrap_or_else(|findings| panic!("{findings:#?}"));
     let json = releases_file(releases);
-    let (releases, _) = releases::read(&Place::file("releases.json"), json.as_bytes()).expect("good releases");
+    let (releases, _) =
+        releases::read(&Place::file("releases.json"), json.as_bytes()).expect("good releases");
     Graph::build(data, releases).0
 }
 
 /// Writes a releases file: `4.9.1 -> 4.9.2 4.9.3; 4.9.2 -> 4.9.3 unless Risk`. `(4.9.0)` has no payload.
 fn releases_file(text: &str) -> String {
-    let statements: Vec<Vec<&str>> = text.split(';').map(|part| part.split_whitespace().collect()).collect();
-    let names: BTreeSet<&str> =
-        statements.iter().flat_map(|words| words.iter().take_while(|word| **word != "unless")).copied().collect();
+    let statements: Vec<Vec<&str>> = text
+        .split(';')
+        .map(|part| part.split_whitespace().collect())
+        .collect();
+    let names: BTreeSet<&str> = statements
+        .iter()
+        .flat_map(|words| words.iter().take_while(|word| **word != "unless"))
+        .copied()
+        .collect();
     let names: Vec<&str> = names.into_iter().filter(|name| *name != "->").collect();
     let node = |name: &&str| match name.strip_prefix('(') {
         Some(name) => serde_json::json!({"version": name.trim_end_matches(')')}),
-        None => serde_json::json!({"version": name, "payload": format!("registry.example.com/release@{name}")}),
+        None => {
+            serde_json::json!({"version": name, "payload": format!("registry.example.com/release@{name}")})
+        }
     };
     let number = |name: &str| names.iter().position(|known| *known == name);
     let (mut edges, mut conditional) = (Vec::new(), Vec::new());
@@ -840,13 +992,19 @@ fn rollouts_are_listed_while_they_are_open_and_not_for_edges_that_nobody_gets() 
         ("version", "2.0.0"),
         ("channels/c.yaml", channels),
         ("blocked-edges/b.yaml", "to: 4.9.8\nfrom: 4[.]9[.]7\n"),
-        ("blocked-edges/p.yaml", "to: 4.9.8\nfrom: .*\nclusters: {platforms: [AWS]}\n"),
+        (
+            "blocked-edges/p.yaml",
+            "to: 4.9.8\nfrom: .*\nclusters: {platforms: [AWS]}\n",
+        ),
     ];
     let graph = graph(&files, "4.9.6 -> 4.9.8; 4.9.7 -> 4.9.8; 4.9.6 -> 4.9.7");
     let listed = |now: &str| -> Vec<String> {
         let version = |id| graph.release(id).version.to_string();
         let rollouts = towpath_core::decide::rollouts(&graph, now.parse().unwrap());
-        rollouts.iter().map(|r| format!("{} {} -> {}", r.channel, version(r.from), version(r.to))).collect()
+        rollouts
+            .iter()
+            .map(|r| format!("{} {} -> {}", r.channel, version(r.from), version(r.to)))
+            .collect()
     };
     assert_eq!(listed("2020-05-13T00:00Z"), ["c 4.9.6 -> 4.9.8"]);
     assert_eq!(listed("2020-05-14T00:00Z"), Vec::<String>::new());

@@ -59,18 +59,26 @@ fn graph(digests: [&str; 2], others: &[(&str, &[&str])]) -> Graph {
     let (versions, mut releases) = (["4.14.0", "4.15.1", "4.16.2-rc.1"], Releases::default());
     for (arch, digest) in ["amd64", "arm64"].into_iter().zip(digests) {
         let first = releases.releases.len() as u32;
-        releases.releases.extend(versions.iter().map(|version| DeclaredRelease {
-            version: version.parse().unwrap(),
-            arch: Arch::new(arch),
-            payload: match digest.starts_with('@') {
-                true => format!("registry/release{digest}{:0>63}", version.len()),
-                false => format!("registry/release{digest}"),
-            },
-            metadata: [].into(),
-            declares: None,
-            trust: Trust::Unverified,
-        }));
-        releases.edges.extend((first..first + 2).map(|from| DeclaredEdge { from, to: from + 1, risks: None }));
+        releases
+            .releases
+            .extend(versions.iter().map(|version| DeclaredRelease {
+                version: version.parse().unwrap(),
+                arch: Arch::new(arch),
+                payload: match digest.starts_with('@') {
+                    true => format!("registry/release{digest}{:0>63}", version.len()),
+                    false => format!("registry/release{digest}"),
+                },
+                metadata: [].into(),
+                declares: None,
+                trust: Trust::Unverified,
+            }));
+        releases
+            .edges
+            .extend((first..first + 2).map(|from| DeclaredEdge {
+                from,
+                to: from + 1,
+                risks: None,
+            }));
     }
     let member = |version: &&str| Member {
         name: ReleaseName::parse(version).unwrap(),
@@ -85,8 +93,19 @@ fn graph(digests: [&str; 2], others: &[(&str, &[&str])]) -> Graph {
         members: versions.iter().map(member).collect(),
         origin: Place::file("c"),
     };
-    let channels = [("4.16", &versions[..])].into_iter().chain(others.iter().copied()).map(channel).collect();
-    Graph::build(GraphData { channels, ..GraphData::default() }, releases).0
+    let channels = [("4.16", &versions[..])]
+        .into_iter()
+        .chain(others.iter().copied())
+        .map(channel)
+        .collect();
+    Graph::build(
+        GraphData {
+            channels,
+            ..GraphData::default()
+        },
+        releases,
+    )
+    .0
 }
 
 fn wish(from: &[(&str, &str)]) -> Wish {
@@ -111,16 +130,31 @@ fn wish(from: &[(&str, &str)]) -> Wish {
 fn told<T>(graph: &Graph, wish: &Wish, tell: impl Fn(&Told<'_>) -> T) -> T {
     let now = "2026-11-16T03:00Z".parse().unwrap();
     let mirror = mirror(graph, wish, now).unwrap();
-    tell(&Told { graph, wish, mirror: &mirror, graph_data: None, completeness: Completeness::Whole, now })
+    tell(&Told {
+        graph,
+        wish,
+        mirror: &mirror,
+        graph_data: None,
+        completeness: Completeness::Whole,
+        now,
+    })
 }
 
 fn entry(name: &str, version: &str) -> ChannelPart {
-    ChannelPart { name: name.into(), r#type: "ocp".into(), min_version: version.into(), max_version: version.into() }
+    ChannelPart {
+        name: name.into(),
+        r#type: "ocp".into(),
+        min_version: version.into(),
+        max_version: version.into(),
+    }
 }
 
 #[test]
 fn what_is_written_is_read_back_with_one_entry_for_each_hop() {
-    let graph = graph(["@sha256:a", "@sha256:b"], &[("stable-4.15", &["4.14.0", "4.15.1"])]);
+    let graph = graph(
+        ["@sha256:a", "@sha256:b"],
+        &[("stable-4.15", &["4.14.0", "4.15.1"])],
+    );
     let wish = wish(&[("4.14.0", "amd64"), ("4.14.0", "arm64")]);
     for (version, api_version) in [
         (ImageSetVersion::V1Alpha2, "mirror.openshift.io/v1alpha2"),
@@ -128,29 +162,56 @@ fn what_is_written_is_read_back_with_one_entry_for_each_hop() {
     ] {
         let text = told(&graph, &wish, |told| write(told, version)).unwrap();
         let read: ImageSetConfiguration = serde_saphyr::from_str(&text).unwrap();
-        assert_eq!((read.api_version.as_str(), read.kind.as_str()), (api_version, "ImageSetConfiguration"));
+        assert_eq!(
+            (read.api_version.as_str(), read.kind.as_str()),
+            (api_version, "ImageSetConfiguration")
+        );
         let state = read.storage_config.map(|config| config.local.path);
-        assert_eq!(state.is_some(), version == ImageSetVersion::V1Alpha2, "{state:?}");
+        assert_eq!(
+            state.is_some(),
+            version == ImageSetVersion::V1Alpha2,
+            "{state:?}"
+        );
         assert_eq!(read.mirror.platform.architectures, ["amd64", "arm64"]);
         assert!(read.mirror.platform.graph);
-        assert_eq!(read.mirror.platform.channels, [entry("stable-4.15", "4.15.1"), entry("4.16", "4.16.2-rc.1")]);
+        assert_eq!(
+            read.mirror.platform.channels,
+            [entry("stable-4.15", "4.15.1"), entry("4.16", "4.16.2-rc.1")]
+        );
     }
 }
 
 #[test]
 fn a_channel_is_named_once_in_a_document_and_the_rest_is_in_another() {
     let graph = graph(["@sha256:a", "@sha256:b"], &[]);
-    let text = told(&graph, &wish(&[("4.14.0", "amd64")]), |told| write(told, ImageSetVersion::V2Alpha1)).unwrap();
-    let read = text.split("---\n").map(|document| serde_saphyr::from_str::<ImageSetConfiguration>(document).unwrap());
+    let text = told(&graph, &wish(&[("4.14.0", "amd64")]), |told| {
+        write(told, ImageSetVersion::V2Alpha1)
+    })
+    .unwrap();
+    let read = text
+        .split("---\n")
+        .map(|document| serde_saphyr::from_str::<ImageSetConfiguration>(document).unwrap());
     let channels: Vec<Vec<ChannelPart>> = read.map(|read| read.mirror.platform.channels).collect();
-    assert_eq!(channels, [[entry("4.16", "4.15.1")], [entry("4.16", "4.16.2-rc.1")]]);
-    assert!(text.contains("save each of these 2 to a file of its own"), "{text}");
+    assert_eq!(
+        channels,
+        [[entry("4.16", "4.15.1")], [entry("4.16", "4.16.2-rc.1")]]
+    );
+    assert!(
+        text.contains("save each of these 2 to a file of its own"),
+        "{text}"
+    );
 }
 
 #[test]
 fn it_looks_like_this() {
-    let graph = graph(["@sha256:a", "@sha256:b"], &[("stable-4.15", &["4.14.0", "4.15.1"])]);
-    let text = told(&graph, &wish(&[("4.14.0", "amd64")]), |told| write(told, ImageSetVersion::V2Alpha1)).unwrap();
+    let graph = graph(
+        ["@sha256:a", "@sha256:b"],
+        &[("stable-4.15", &["4.14.0", "4.15.1"])],
+    );
+    let text = told(&graph, &wish(&[("4.14.0", "amd64")]), |told| {
+        write(told, ImageSetVersion::V2Alpha1)
+    })
+    .unwrap();
     expect![[r##"
         # 4.14.0 to 4.16.2-rc.1 on amd64: 2 hops
         #   4.14.0 -> 4.15.1 in 4.16
@@ -181,12 +242,20 @@ fn architectures_that_need_different_releases_need_files_of_their_own() {
     let graph = graph(["@sha256:a", "@sha256:b"], &[]);
     let wish = wish(&[("4.14.0", "amd64"), ("4.15.1", "arm64")]);
     let wrong = told(&graph, &wish, |told| write(told, ImageSetVersion::V2Alpha1)).unwrap_err();
-    assert_eq!(wrong, NoImageSet::DifferentArches(vec![Arch::new("amd64"), Arch::new("arm64")]));
+    assert_eq!(
+        wrong,
+        NoImageSet::DifferentArches(vec![Arch::new("amd64"), Arch::new("arm64")])
+    );
 }
 
 #[test]
 fn a_release_without_a_digest_is_an_error() {
     let graph = graph([":tag", "@sha256:b"], &[]);
-    let wrong = told(&graph, &wish(&[("4.14.0", "amd64")]), list).unwrap_err().to_string();
-    assert!(wrong.starts_with("4.15.1 of amd64 has no digest: registry/release:tag; name it by digest"), "{wrong}");
+    let wrong = told(&graph, &wish(&[("4.14.0", "amd64")]), list)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        wrong.starts_with("4.15.1 of amd64 has no digest: registry/release:tag; name it by digest"),
+        "{wrong}"
+    );
 }

@@ -2,8 +2,14 @@
 //!
 //! Each row is one edit of good files, shown above the tables: `file: what stood there => what stands there now`. Below it is
 //! everything that lint finds. Without an edit, it finds nothing.
-#![allow(clippy::unwrap_used, reason = "what a test writes is right, or the test is to fail")]
-#![allow(clippy::disallowed_methods, reason = "the sources are read to compare their codes with the catalogue")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "what a test writes is right, or the test is to fail"
+)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the sources are read to compare their codes with the catalogue"
+)]
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -40,8 +46,14 @@ const FILES: [(&str, &str); 8] = [
         "blocked-edges/4.9.2-SlowStart.yaml",
         "to: 4.9.2\nfrom: 4[.]8[.].*\nurl: https://example.com/1\nname: SlowStart\nmessage: Nodes may start slowly.\nfixedIn: 4.9.3\nmatchingRules:\n- type: PromQL\n  promql:\n    promql: |\n      up == 0\n- type: Always\n",
     ),
-    ("blocked-edges/4.9.3-data-loss.yaml", "to: 4.9.3\nfrom: ^4[.]8[.]1[+].*$\n"),
-    ("blocked-edges/4.9.4-aws.yaml", "to: 4.9.4\nfrom: .*\nclusters:\n  platforms: [AWS]\n"),
+    (
+        "blocked-edges/4.9.3-data-loss.yaml",
+        "to: 4.9.3\nfrom: ^4[.]8[.]1[+].*$\n",
+    ),
+    (
+        "blocked-edges/4.9.4-aws.yaml",
+        "to: 4.9.4\nfrom: .*\nclusters:\n  platforms: [AWS]\n",
+    ),
 ];
 
 const RELEASES: &str = r#"{"nodes": [
@@ -58,11 +70,23 @@ fn blocks() {
             // names and addresses
             ("4.9.1-SlowStart", "name: SlowStart", "name: Slow Start"),
             ("4.9.1-SlowStart", "name: SlowStart", "name: slow_start"),
-            ("4.9.1-SlowStart", "https://example.com/1", "http://example.com/1"),
+            (
+                "4.9.1-SlowStart",
+                "https://example.com/1",
+                "http://example.com/1",
+            ),
             ("4.9.1-SlowStart", "https://example.com/1", "https://"),
             // one name, one risk
-            ("4.9.1-SlowStart", "may start slowly.", "may start very slowly."),
-            ("4.9.1-SlowStart", "https://example.com/1", "https://example.com/2"),
+            (
+                "4.9.1-SlowStart",
+                "may start slowly.",
+                "may start very slowly.",
+            ),
+            (
+                "4.9.1-SlowStart",
+                "https://example.com/1",
+                "https://example.com/2",
+            ),
             ("4.9.1-SlowStart", "up == 0", "up == 1"),
             // rules
             (
@@ -70,9 +94,21 @@ fn blocks() {
                 "- type: PromQL\n  promql:\n    promql: |\n      up == 0\n- type: Always",
                 "- type: Telepathy",
             ),
-            ("4.9.1-SlowStart", "matchingRules:\n", "matchingRules:\n- type: Always\n"),
-            ("4.9.1-SlowStart", "- type: Always", "- type: Always\n  always: true"),
-            ("4.9.1-SlowStart", "promql: |\n      up == 0", "promql: up == 0\n    timeout: 3s"),
+            (
+                "4.9.1-SlowStart",
+                "matchingRules:\n",
+                "matchingRules:\n- type: Always\n",
+            ),
+            (
+                "4.9.1-SlowStart",
+                "- type: Always",
+                "- type: Always\n  always: true",
+            ),
+            (
+                "4.9.1-SlowStart",
+                "promql: |\n      up == 0",
+                "promql: up == 0\n    timeout: 3s",
+            ),
             ("4.9.1-SlowStart", "up == 0", "up == "),
             ("4.9.1-SlowStart", "up == 0", "group by (a (up)"),
             ("4.9.1-SlowStart", "up == 0", "nonsense(up)"),
@@ -90,7 +126,11 @@ fn blocks() {
             ("4.9.2-SlowStart", "fixedIn: 4.9.3", "fixedIn: 4.9.7"),
             ("4.9.2-SlowStart", "fixedIn: 4.9.3", "fixedIn: soon"),
             // hard and conditional
-            ("4.9.3-data-loss", "to: 4.9.3\nfrom: ^4[.]8[.]1[+].*$", "to: 4.9.2\nfrom: .*"),
+            (
+                "4.9.3-data-loss",
+                "to: 4.9.3\nfrom: ^4[.]8[.]1[+].*$",
+                "to: 4.9.2\nfrom: .*",
+            ),
         ],
         expect![[r#"
             4.9.1-SlowStart: name: SlowStart => name: Slow Start
@@ -169,15 +209,31 @@ fn channels() {
     check(
         &[
             ("candidate-4.9", "- 4.9.1\n- 4.9.2\n", "- 4.9.2\n- 4.9.1\n"),
-            ("candidate-4.9", "- 4.9.1\n", "- 4.9.1\n- 4.9.1-rc.1\n- 4.9.0-0.hotfix-2020-09-19-234758\n"),
+            (
+                "candidate-4.9",
+                "- 4.9.1\n",
+                "- 4.9.1\n- 4.9.1-rc.1\n- 4.9.0-0.hotfix-2020-09-19-234758\n",
+            ),
             ("stable-4.9", "- 4.9.2\n", "- 4.9.2\n- 4.9.2+amd64\n"),
             ("fast-4.9", "- 4.9.2\n", ""),
             ("fast-4.9", "- 4.9.2\n", "- 4.9.2+amd64\n"),
             ("fast-4.9", "- 4.9.3\n", "- 4.9.3\n- 4.9.4\n"),
             ("fast-4.9", "- 4.9.3\n", "- 4.9.3\n- 4.9.4+s390x\n"),
-            ("fast-4.9", "filter: 4[.][0-9]+[.].*", "filter: (4\n  delays: PT1H"),
-            ("fast-4.9", "errata: public", "errata: private\n  delay: soon"),
-            ("candidate-4.9", "- 4.9.4\nversions", "- 4.9.4\n- 4.9.5\n- soon\nversions"),
+            (
+                "fast-4.9",
+                "filter: 4[.][0-9]+[.].*",
+                "filter: (4\n  delays: PT1H",
+            ),
+            (
+                "fast-4.9",
+                "errata: public",
+                "errata: private\n  delay: soon",
+            ),
+            (
+                "candidate-4.9",
+                "- 4.9.4\nversions",
+                "- 4.9.4\n- 4.9.5\n- soon\nversions",
+            ),
             ("stable-4.9", "name: stable-4.9\n", "name: stable-4.10\n"),
             ("stable-4.9", "- 4.9.2\n", "- 4.9.2\n- 4.10.0\n"),
             ("stable-4.9", "- 4.9.2\n", "- 4.9\n"),
@@ -229,10 +285,18 @@ fn what_is_not_known_is_not_checked() {
     edit(&mut files, "stable-4.9", "- 4.9.2\n", "- 4.9.2\n- 4.10.0\n");
     let linted = lint(&files, None);
     assert_eq!(linted.left_out, [LeftOut::Releases]);
-    assert!(linted.findings.iter().all(|finding| finding.code != "unknown-release"));
+    assert!(
+        linted
+            .findings
+            .iter()
+            .all(|finding| finding.code != "unknown-release")
+    );
     assert_eq!((linted.channels, linted.blocks), (3, 4));
     edit(&mut files, "stable-4.9", "name: ", "nam: ");
-    assert_eq!(lint(&files, None).left_out, [LeftOut::AcrossFiles, LeftOut::Releases]);
+    assert_eq!(
+        lint(&files, None).left_out,
+        [LeftOut::AcrossFiles, LeftOut::Releases]
+    );
 }
 
 /// Schema 2.0.0: what the schema says MUST, and what is acceptable.
@@ -241,7 +305,11 @@ fn phased_rollouts() {
     const GOOD: &str = "channels:\n- name: fast-4.9\n- name: stable-4.9\n  phasedRollouts:\n  - fromVersion: patch\n    duration: P2D\n  - fromVersion: minor\n    duration: P14D\nversions:\n- name: 4.8.1\n  start: 2020-05-12T00:00Z\n- name: 4.9.1\n  start: 2020-06-12T00:00Z\n";
     const CANDIDATE: &str = "channels:\n- name: candidate-4.9\nversions:\n- name: 4.8.1\n  start: 2020-05-01T00:00Z\n- name: 4.9.1\n  start: 2020-06-01T00:00Z\n";
     let files = |version: &str, fast: &str| {
-        let files = [("version", version), ("channels/4.9.yaml", fast), ("channels/candidate.yaml", CANDIDATE)];
+        let files = [
+            ("version", version),
+            ("channels/4.9.yaml", fast),
+            ("channels/candidate.yaml", CANDIDATE),
+        ];
         files.map(|(path, text)| source(path, text)).to_vec()
     };
     let rows = [
@@ -280,12 +348,19 @@ fn phased_rollouts() {
 fn the_catalogue_has_every_code_once_in_order() {
     let codes: Vec<&str> = CATALOGUE.iter().map(|kind| kind.code).collect();
     assert!(codes.is_sorted_by(|a, b| a < b), "{codes:?}");
-    assert_eq!(catalogue::find("risk-ends").map(|kind| kind.code), Some("risk-ends"));
+    assert_eq!(
+        catalogue::find("risk-ends").map(|kind| kind.code),
+        Some("risk-ends")
+    );
     assert_eq!(catalogue::find("no-such-code"), None);
     let known: BTreeSet<String> = codes.iter().map(|code| (*code).to_owned()).collect();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let of =
-        |paths: &[&str]| -> BTreeSet<String> { paths.iter().flat_map(|path| literals(&root.join(path))).collect() };
+    let of = |paths: &[&str]| -> BTreeSet<String> {
+        paths
+            .iter()
+            .flat_map(|path| literals(&root.join(path)))
+            .collect()
+    };
     let mut used = of(&[
         "core/src/change",
         "core/src/lint",
@@ -304,13 +379,20 @@ fn the_catalogue_has_every_code_once_in_order() {
         "these codes are not in the catalogue"
     );
     let anywhere = of(&["core/src", "formats/src"]);
-    assert_eq!(known.difference(&anywhere).collect::<Vec<_>>(), Vec::<&String>::new(), "no finding has these codes");
+    assert_eq!(
+        known.difference(&anywhere).collect::<Vec<_>>(),
+        Vec::<&String>::new(),
+        "no finding has these codes"
+    );
 }
 
 /// Texts in the shape of a code, in the sources of a file or a folder, tests and catalogue aside.
 fn literals(path: &Path) -> BTreeSet<String> {
     if path.is_dir() {
-        return std::fs::read_dir(path).unwrap().flat_map(|entry| literals(&entry.unwrap().path())).collect();
+        return std::fs::read_dir(path)
+            .unwrap()
+            .flat_map(|entry| literals(&entry.unwrap().path()))
+            .collect();
     }
     if path.ends_with("catalogue.rs") {
         return BTreeSet::new();
@@ -319,17 +401,33 @@ fn literals(path: &Path) -> BTreeSet<String> {
     let code = text.split("#[cfg(test)]").next().unwrap_or_default();
     let part = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_lowercase());
     let is_code = |text: &&str| text.contains('-') && text.split('-').all(part);
-    code.lines().flat_map(|line| line.split('"').skip(1).step_by(2)).filter(is_code).map(str::to_owned).collect()
+    code.lines()
+        .flat_map(|line| line.split('"').skip(1).step_by(2))
+        .filter(is_code)
+        .map(str::to_owned)
+        .collect()
 }
 
 #[test]
 fn the_manual_has_the_catalogue() {
     let manual = include_str!("../../docs/lint.md");
-    let mut table = "| code | severity | what it means | what to do |\n|---|---|---|---|\n".to_owned();
+    let mut table =
+        "| code | severity | what it means | what to do |\n|---|---|---|---|\n".to_owned();
     for kind in CATALOGUE {
-        writeln!(table, "| `{}` | {} | {} | {} |", kind.code, kind.level.as_str(), kind.meaning, kind.remedy).unwrap();
+        writeln!(
+            table,
+            "| `{}` | {} | {} | {} |",
+            kind.code,
+            kind.level.as_str(),
+            kind.meaning,
+            kind.remedy
+        )
+        .unwrap();
     }
-    assert!(manual.contains(&table), "docs/lint.md should have this table:\n{table}");
+    assert!(
+        manual.contains(&table),
+        "docs/lint.md should have this table:\n{table}"
+    );
 }
 
 proptest! {
@@ -365,16 +463,30 @@ fn check(rows: &[(&str, &str, &str)], expected: Expect) {
     for (file, then, now) in rows {
         let mut files = files();
         edit(&mut files, file, then, now);
-        writeln!(shown, "{file}: {} => {}", then.escape_debug(), now.escape_debug()).unwrap();
+        writeln!(
+            shown,
+            "{file}: {} => {}",
+            then.escape_debug(),
+            now.escape_debug()
+        )
+        .unwrap();
         let found = found(&files, Some(known()));
-        shown += if found.is_empty() { "    nothing\n" } else { &found };
+        shown += if found.is_empty() {
+            "    nothing\n"
+        } else {
+            &found
+        };
     }
     expected.assert_eq(&shown);
 }
 
 fn found(files: &[SourceFile], releases: Option<Releases>) -> String {
     let line = |finding: &towpath_core::finding::Finding| {
-        let severity = if finding.is_error() { "error" } else { "warning" };
+        let severity = if finding.is_error() {
+            "error"
+        } else {
+            "warning"
+        };
         format!("    {severity} {}: {finding}\n", finding.code)
     };
     lint(files, releases).findings.iter().map(line).collect()
@@ -385,16 +497,24 @@ fn files() -> Vec<SourceFile> {
 }
 
 fn source(path: &str, text: &str) -> SourceFile {
-    SourceFile { path: path.to_owned(), bytes: text.as_bytes().into() }
+    SourceFile {
+        path: path.to_owned(),
+        bytes: text.as_bytes().into(),
+    }
 }
 
 fn edit(files: &mut [SourceFile], file: &str, then: &str, now: &str) {
-    let file = files.iter_mut().find(|known| known.path.contains(&format!("/{file}."))).expect("the file is there");
+    let file = files
+        .iter_mut()
+        .find(|known| known.path.contains(&format!("/{file}.")))
+        .expect("the file is there");
     let text = String::from_utf8(file.bytes.to_vec()).unwrap();
     assert!(text.contains(then), "{then:?} stands in {}", file.path);
     file.bytes = text.replacen(then, now, 1).into_bytes().into();
 }
 
 fn known() -> Releases {
-    releases::read(&Place::file("releases.json"), RELEASES.as_bytes()).unwrap().0
+    releases::read(&Place::file("releases.json"), RELEASES.as_bytes())
+        .unwrap()
+        .0
 }

@@ -23,8 +23,14 @@ const NOW: &str = "2026-11-16T12:00Z";
 fn fast_and_stable_come_to_share_a_file() {
     check(
         &[
-            ("channels/fast-4.9.yaml", "name: fast-4.9\nversions:\n- 4.9.1\n- 4.9.2\n"),
-            ("channels/stable-4.9.yaml", "name: stable-4.9\nversions:\n- 4.9.1\n- 4.9.2\n"),
+            (
+                "channels/fast-4.9.yaml",
+                "name: fast-4.9\nversions:\n- 4.9.1\n- 4.9.2\n",
+            ),
+            (
+                "channels/stable-4.9.yaml",
+                "name: stable-4.9\nversions:\n- 4.9.1\n- 4.9.2\n",
+            ),
         ],
         &["patch=P2D", "minor=P14D,exponential"],
         expect![[r#"
@@ -78,9 +84,18 @@ fn a_release_that_is_held_back_keeps_its_channels_apart() {
 }
 
 const HELD_BACK: Files<'static> = &[
-    ("channels/eus-4.8.yaml", "name: eus-4.8\nversions: [4.8.1]\n"),
-    ("channels/fast-4.8.yaml", "name: fast-4.8\nversions: [4.8.1, 4.8.2]\n"),
-    ("channels/stable-4.8.yaml", "name: stable-4.8\nversions: [4.8.1]\n"),
+    (
+        "channels/eus-4.8.yaml",
+        "name: eus-4.8\nversions: [4.8.1]\n",
+    ),
+    (
+        "channels/fast-4.8.yaml",
+        "name: fast-4.8\nversions: [4.8.1, 4.8.2]\n",
+    ),
+    (
+        "channels/stable-4.8.yaml",
+        "name: stable-4.8\nversions: [4.8.1]\n",
+    ),
 ];
 
 #[test]
@@ -108,7 +123,10 @@ fn what_a_person_promotes_joins_them_and_is_rolled_out_from_now_on() {
 /// A release starts once for all channels of a file: where it has been shown already, it would be taken back.
 #[test]
 fn what_is_promoted_is_not_phased_in_again_where_it_is_already() {
-    let fast_too = Wishes { phased: vec!["fast".into(), "stable".into()], ..wishes(&["P1D"], &["4.8.2"]) };
+    let fast_too = Wishes {
+        phased: vec!["fast".into(), "stable".into()],
+        ..wishes(&["P1D"], &["4.8.2"])
+    };
     let refused = migrated(HELD_BACK, &fast_too, &Stays::default()).unwrap_err();
     expect!["channels/fast-4.8.yaml: fast-4.8 has 4.8.2 already, and would phase it in again if it is promoted now; leave fast-4.8 out of --channels, or do not promote 4.8.2"]
         .assert_eq(&refused[0].to_string());
@@ -119,12 +137,27 @@ fn candidates_and_channels_of_no_version_are_never_joined() {
     let files = &[
         ("channels/fast.yaml", "name: fast\nversions: [4.9.1]\n"),
         ("channels/stable.yaml", "name: stable\nversions: [4.9.1]\n"),
-        ("channels/candidate-4.9.yaml", "name: candidate-4.9\nversions: [4.9.1]\n"),
-        ("channels/fast-4.9.yaml", "name: fast-4.9\nversions: [4.9.1]\n"),
+        (
+            "channels/candidate-4.9.yaml",
+            "name: candidate-4.9\nversions: [4.9.1]\n",
+        ),
+        (
+            "channels/fast-4.9.yaml",
+            "name: fast-4.9\nversions: [4.9.1]\n",
+        ),
     ];
     let migration = migrated(files, &wishes(&[], &[]), &Stays::default()).unwrap();
-    let paths: Vec<&str> = migration.channels.iter().map(|file| file.path.as_str()).collect();
-    let alone = ["channels/candidate-4.9.yaml", "channels/fast-4.9.yaml", "channels/fast.yaml", "channels/stable.yaml"];
+    let paths: Vec<&str> = migration
+        .channels
+        .iter()
+        .map(|file| file.path.as_str())
+        .collect();
+    let alone = [
+        "channels/candidate-4.9.yaml",
+        "channels/fast-4.9.yaml",
+        "channels/fast.yaml",
+        "channels/stable.yaml",
+    ];
     assert_eq!(paths, alone);
 }
 
@@ -132,7 +165,10 @@ fn candidates_and_channels_of_no_version_are_never_joined() {
 fn tombstones_are_never_lost() {
     let fast = "name: fast-4.9\nversions: [4.9.1]\n";
     let stable = "name: stable-4.9\ntombstones:\n- 4.9.0\nversions: [4.9.1]\n";
-    let files = &[("channels/fast-4.9.yaml", fast), ("channels/stable-4.9.yaml", stable)];
+    let files = &[
+        ("channels/fast-4.9.yaml", fast),
+        ("channels/stable-4.9.yaml", stable),
+    ];
     check(
         files,
         &[],
@@ -160,8 +196,14 @@ fn tombstones_are_never_lost() {
 fn a_path_that_is_taken_is_left_to_its_owner() {
     let files = &[
         ("channels/4.9.yaml", "name: special\nversions: [4.9.1]\n"),
-        ("channels/fast-4.9.yaml", "name: fast-4.9\nversions: [4.9.1]\n"),
-        ("channels/stable-4.9.yaml", "name: stable-4.9\nversions: [4.9.1]\n"),
+        (
+            "channels/fast-4.9.yaml",
+            "name: fast-4.9\nversions: [4.9.1]\n",
+        ),
+        (
+            "channels/stable-4.9.yaml",
+            "name: stable-4.9\nversions: [4.9.1]\n",
+        ),
     ];
     let migration = migrated(files, &wishes(&[], &[]), &Stays::default()).unwrap();
     assert_eq!(migration.channels.len(), 3);
@@ -176,16 +218,45 @@ fn starts_come_from_history_and_nobody_waits_again() {
     let list = |name: &str, releases: &str| format!("name: {name}\nversions: [{releases}]\n");
     let mut stays = Stays::default();
     for (at, path, text) in [
-        ("2026-01-01T00:00Z", "channels/fast-4.9.yaml", list("fast-4.9", "4.9.1")),
-        ("2026-02-01T00:00Z", "channels/fast-4.9.yaml", list("fast-4.9", "4.9.1, 4.9.2")),
-        ("2026-02-08T00:00Z", "channels/stable-4.9.yaml", list("stable-4.9", "4.9.1, 4.9.2")),
-        ("2026-11-06T00:00Z", "channels/fast-4.9.yaml", list("fast-4.9", "4.9.1, 4.9.2, 4.9.3")),
-        ("2026-11-13T00:00Z", "channels/stable-4.9.yaml", list("stable-4.9", "4.9.1, 4.9.2, 4.9.3")),
+        (
+            "2026-01-01T00:00Z",
+            "channels/fast-4.9.yaml",
+            list("fast-4.9", "4.9.1"),
+        ),
+        (
+            "2026-02-01T00:00Z",
+            "channels/fast-4.9.yaml",
+            list("fast-4.9", "4.9.1, 4.9.2"),
+        ),
+        (
+            "2026-02-08T00:00Z",
+            "channels/stable-4.9.yaml",
+            list("stable-4.9", "4.9.1, 4.9.2"),
+        ),
+        (
+            "2026-11-06T00:00Z",
+            "channels/fast-4.9.yaml",
+            list("fast-4.9", "4.9.1, 4.9.2, 4.9.3"),
+        ),
+        (
+            "2026-11-13T00:00Z",
+            "channels/stable-4.9.yaml",
+            list("stable-4.9", "4.9.1, 4.9.2, 4.9.3"),
+        ),
     ] {
-        stays.commit(at.parse().unwrap(), std::iter::once((path, Some(text.as_bytes()))));
+        stays.commit(
+            at.parse().unwrap(),
+            std::iter::once((path, Some(text.as_bytes()))),
+        );
     }
-    let (fast, stable) = (list("fast-4.9", "4.9.1, 4.9.2, 4.9.3"), list("stable-4.9", "4.9.1, 4.9.2, 4.9.3"));
-    let files = &[("channels/fast-4.9.yaml", fast.as_str()), ("channels/stable-4.9.yaml", stable.as_str())];
+    let (fast, stable) = (
+        list("fast-4.9", "4.9.1, 4.9.2, 4.9.3"),
+        list("stable-4.9", "4.9.1, 4.9.2, 4.9.3"),
+    );
+    let files = &[
+        ("channels/fast-4.9.yaml", fast.as_str()),
+        ("channels/stable-4.9.yaml", stable.as_str()),
+    ];
     let migration = migrated(files, &wishes(&["patch=P2D", "minor=P14D"], &[]), &stays).unwrap();
     expect![[r#"
         == channels/4.9.yaml
@@ -293,8 +364,7 @@ versions:
 
 #[test]
 fn lists_in_brackets_are_written_out() {
-    let text =
-        "---\nname: odd\nversions: [ 4.9.1, \"4.9.2\",  # two\n  # three\n  '4.9.3', # is it\n  4.9.4,\n]  # all\n";
+    let text = "---\nname: odd\nversions: [ 4.9.1, \"4.9.2\",  # two\n  # three\n  '4.9.3', # is it\n  4.9.4,\n]  # all\n";
     check(
         &[("channels/odd.yaml", text)],
         &[],
@@ -333,7 +403,8 @@ fn an_empty_channel_stays_one() {
 
 #[test]
 fn a_release_stands_once() {
-    let text = "name: a\nversions:\n# one\n- 4.9.1+amd64 # x\n- 4.9.1\n- 4.9.2\n# again\n- 4.9.2 # y\n";
+    let text =
+        "name: a\nversions:\n# one\n- 4.9.1+amd64 # x\n- 4.9.1\n- 4.9.2\n# again\n- 4.9.2 # y\n";
     check(
         &[("channels/a.yaml", text)],
         &[],
@@ -385,16 +456,30 @@ fn what_cannot_be_kept_is_refused() {
         ("name: a\nversions:\n- |-\n  4.9.1\n", "channels/a.yaml:3"),
         ("name: a\nversions:\n- !!str 4.9.1\n", "channels/a.yaml:3"),
         ("name: a\nversions:\n  [4.9.1]\n", "channels/a.yaml:3"),
-        ("name: a\nversions: [4.9.1\n  , 4.9.2]\n", "channels/a.yaml:3"),
+        (
+            "name: a\nversions: [4.9.1\n  , 4.9.2]\n",
+            "channels/a.yaml:3",
+        ),
         ("name: a\nversions: [4.9.1]\n...\n", "channels/a.yaml:3"),
-        ("name: a\nowner: me\nversions: [4.9.1]\n", "channels/a.yaml:2"),
+        (
+            "name: a\nowner: me\nversions: [4.9.1]\n",
+            "channels/a.yaml:2",
+        ),
         // These the reader does not take either.
         ("name: a\nversions: [&x 4.9.1]\n", "channels/a.yaml:2:15"),
         ("name: a\nversions: &x [4.9.1]\n", "channels/a.yaml:2:14"),
         ("name: a\nversions:\n", "channels/a.yaml"),
     ] {
-        let findings = migrated(&[("channels/a.yaml", text)], &wishes(&[], &[]), &Stays::default()).unwrap_err();
-        let places: Vec<String> = findings.iter().map(|finding| finding.place.to_string()).collect();
+        let findings = migrated(
+            &[("channels/a.yaml", text)],
+            &wishes(&[], &[]),
+            &Stays::default(),
+        )
+        .unwrap_err();
+        let places: Vec<String> = findings
+            .iter()
+            .map(|finding| finding.place.to_string())
+            .collect();
         assert_eq!(places, [place], "{text}{findings:?}");
     }
 }
@@ -419,8 +504,12 @@ fn wishes_that_cannot_be_met_are_told() {
     let refused = |wishes| migrated(files, &wishes, &Stays::default()).unwrap_err()[0].to_string();
     expect!["--channels: no channel is of stable, eus; name streams (stable) or channels (stable-4.9) that are there"]
         .assert_eq(&refused(wishes(&["P1D"], &[])));
-    let twice = Wishes { phased: vec!["a".into()], ..wishes(&["patch=P1D", "patch=P2D"], &[]) };
-    expect!["--rollout: there are two rules for patch edges; keep one of them"].assert_eq(&refused(twice));
+    let twice = Wishes {
+        phased: vec!["a".into()],
+        ..wishes(&["patch=P1D", "patch=P2D"], &[])
+    };
+    expect!["--rollout: there are two rules for patch edges; keep one of them"]
+        .assert_eq(&refused(twice));
     let migration = migrated(files, &wishes(&[], &["4.9.1"]), &Stays::default()).unwrap();
     assert_eq!(codes(&migration), ["nothing-to-promote"]);
 }
@@ -436,16 +525,46 @@ struct Line {
 }
 
 fn any_line() -> impl Strategy<Value = Line> {
-    let words = || proptest::option::weighted(0.3, "[a-z0-9:'\"\\[\\]{}#&*!|>-][ a-z0-9:'\"\\[\\]{}#,&*!|>-]{0,12}");
-    (words(), prop_oneof![Just(""), Just("'"), Just("\"")], 0u32..30, words())
-        .prop_map(|(above, quote, patch, beside)| Line { above, quote, patch, beside })
+    let words = || {
+        proptest::option::weighted(
+            0.3,
+            "[a-z0-9:'\"\\[\\]{}#&*!|>-][ a-z0-9:'\"\\[\\]{}#,&*!|>-]{0,12}",
+        )
+    };
+    (
+        words(),
+        prop_oneof![Just(""), Just("'"), Just("\"")],
+        0u32..30,
+        words(),
+    )
+        .prop_map(|(above, quote, patch, beside)| Line {
+            above,
+            quote,
+            patch,
+            beside,
+        })
 }
 
 fn block(name: &str, lines: &[Line]) -> String {
-    let mut text = format!("name: {name}\nversions:{}\n", if lines.is_empty() { " []" } else { "" });
-    for Line { above, quote, patch, beside } in lines {
-        text += &above.as_ref().map(|words| format!("# {words}\n")).unwrap_or_default();
-        let beside = beside.as_ref().map(|words| format!(" # {words}")).unwrap_or_default();
+    let mut text = format!(
+        "name: {name}\nversions:{}\n",
+        if lines.is_empty() { " []" } else { "" }
+    );
+    for Line {
+        above,
+        quote,
+        patch,
+        beside,
+    } in lines
+    {
+        text += &above
+            .as_ref()
+            .map(|words| format!("# {words}\n"))
+            .unwrap_or_default();
+        let beside = beside
+            .as_ref()
+            .map(|words| format!(" # {words}"))
+            .unwrap_or_default();
         text += &format!("- {quote}4.9.{patch}{quote}{beside}\n");
     }
     text
@@ -453,9 +572,21 @@ fn block(name: &str, lines: &[Line]) -> String {
 
 fn flow(name: &str, lines: &[Line]) -> String {
     let mut text = format!("name: {name}\nversions: [\n");
-    for Line { above, quote, patch, beside } in lines {
-        text += &above.as_ref().map(|words| format!("  # {words}\n")).unwrap_or_default();
-        let beside = beside.as_ref().map(|words| format!(" # {words}")).unwrap_or_default();
+    for Line {
+        above,
+        quote,
+        patch,
+        beside,
+    } in lines
+    {
+        text += &above
+            .as_ref()
+            .map(|words| format!("  # {words}\n"))
+            .unwrap_or_default();
+        let beside = beside
+            .as_ref()
+            .map(|words| format!(" # {words}"))
+            .unwrap_or_default();
         text += &format!("  {quote}4.9.{patch}{quote},{beside}\n");
     }
     text + "]\n"
@@ -502,19 +633,30 @@ proptest! {
 // The helpers
 
 fn source(path: &str, text: &str) -> SourceFile {
-    SourceFile { path: path.to_owned(), bytes: text.as_bytes().into() }
+    SourceFile {
+        path: path.to_owned(),
+        bytes: text.as_bytes().into(),
+    }
 }
 
 fn sources(files: Files<'_>) -> Vec<SourceFile> {
     let version = source("version", "1.1.0\n");
-    std::iter::once(version).chain(files.iter().map(|(path, text)| source(path, text))).collect()
+    std::iter::once(version)
+        .chain(files.iter().map(|(path, text)| source(path, text)))
+        .collect()
 }
 
 fn wishes(rollouts: &[&str], promote: &[&str]) -> Wishes {
     Wishes {
-        rollouts: rollouts.iter().map(|text| text.parse::<Rollout>().unwrap()).collect(),
+        rollouts: rollouts
+            .iter()
+            .map(|text| text.parse::<Rollout>().unwrap())
+            .collect(),
         phased: vec!["stable".into(), "eus".into()],
-        promote: promote.iter().map(|text| ReleaseName::parse(text).unwrap()).collect(),
+        promote: promote
+            .iter()
+            .map(|text| ReleaseName::parse(text).unwrap())
+            .collect(),
         now: NOW.parse::<Timestamp>().unwrap(),
     }
 }
@@ -536,13 +678,25 @@ fn check(files: Files<'_>, rollouts: &[&str], expected: Expect) {
 /// Each file of channels, and then what is said.
 fn shown(migration: &Migration) -> String {
     let mut text = String::new();
-    for file in migration.files.iter().filter(|file| file.path.starts_with("channels/")) {
+    for file in migration
+        .files
+        .iter()
+        .filter(|file| file.path.starts_with("channels/"))
+    {
         text += &format!("== {}\n{}", file.path, String::from_utf8_lossy(&file.bytes));
     }
-    let said: Vec<String> = migration.findings.iter().map(|finding| format!("!! {finding}\n")).collect();
+    let said: Vec<String> = migration
+        .findings
+        .iter()
+        .map(|finding| format!("!! {finding}\n"))
+        .collect();
     text + &said.concat()
 }
 
 fn codes(migration: &Migration) -> Vec<&'static str> {
-    migration.findings.iter().map(|finding| finding.code).collect()
+    migration
+        .findings
+        .iter()
+        .map(|finding| finding.code)
+        .collect()
 }

@@ -9,17 +9,19 @@ use proptest::sample::{Index, select};
 use proptest::test_runner::TestCaseResult;
 use towpath_core::decide::recommend;
 use towpath_core::domain::{
-    Arch, ChannelName, Cluster, ClusterId, Graph, Pattern, Platform, ReleaseName, RolloutRule, Situation, Version,
+    Arch, ChannelName, Cluster, ClusterId, Graph, Pattern, Platform, ReleaseName, RolloutRule,
+    Situation, Version,
 };
 use towpath_core::finding::{Finding, Place};
 use towpath_core::rules::Policy;
 use towpath_formats::graph_request::{ContentType, accepts_gzip};
 use towpath_formats::{
-    SourceFile, cincinnati, cluster_list, fleet_input, fleet_policy, graph_data, graph_request, platforms, releases,
-    report, stamp, token,
+    SourceFile, cincinnati, cluster_list, fleet_input, fleet_policy, graph_data, graph_request,
+    platforms, releases, report, stamp, token,
 };
 
-const CHANNEL: &str = "name: stable-4.9\nfeeder:\n  name: fast-4.9\nversions:\n- 4.9.1\n- 4.9.2+amd64\n";
+const CHANNEL: &str =
+    "name: stable-4.9\nfeeder:\n  name: fast-4.9\nversions:\n- 4.9.1\n- 4.9.2+amd64\n";
 const CHANNELS: &str = "\
 channels:
 - name: fast-4.9
@@ -86,8 +88,7 @@ upgradePolicyClusters:
 upgradePolicyDefaults:
 - {name: d, matchLabels: {x: y}, upgradePolicy: {workloads: [w], schedule: "* * * * *"}}
 "#;
-const CLUSTER: &str =
-    "name: c\nocm: {orgId: o}\nspec: {id: i}\nupgradePolicy:\n  workloads: [w]\n  schedule: 5 * * * *\n";
+const CLUSTER: &str = "name: c\nocm: {orgId: o}\nspec: {id: i}\nupgradePolicy:\n  workloads: [w]\n  schedule: 5 * * * *\n";
 const LIST: &str = r#"{"organisations": [{"id": "p", "labels": {"sre-capabilities.aus.sector-deps.prod": "stage"}}],
  "clusters": [{"id": "1", "name": "a", "organisation": "o", "version": "4.12.1", "availableUpgrades": ["4.12.2"]},
   {"id": "2", "organisation": "p", "version": "4.12.1", "healthy": false, "nodePools": [{"id": "n", "version": "4.12.0"}],
@@ -98,14 +99,16 @@ const LIST: &str = r#"{"organisations": [{"id": "p", "labels": {"sre-capabilitie
  "inherited": {"o": {"version": "4.12.1", "ofWorkload": {"w": "4.12.0"}}},
  "soak": [{"organisation": "o", "workload": "w", "version": "4.12.1", "days": 1.5}]}
 "#;
-const YAML_LIST: &str = "clusters:\n- id: x\n  organisation: o\n  version: 4.12.1\n  labels: {a: b}\nsoak: []\n";
+const YAML_LIST: &str =
+    "clusters:\n- id: x\n  organisation: o\n  version: 4.12.1\n  labels: {a: b}\nsoak: []\n";
 const REPORT: &str = r#"{"name": "c", "organisation": "o", "id": "r",
   "updates": [{"to": "4.16.3", "outcome": "failed", "why": "w", "startedAt": "2026-05-01T00:00Z", "tookSeconds": 3}], "version": "4.16.1", "desired": "4.16.2", "nodes": 3,
  "history": [{"version": "4.16.1", "state": "Completed", "completionTime": "2026-05-01T10:00:00Z"}],
  "conditions": [{"type": "Available", "status": "True"}], "labels": {"a": "b"}, "at": "2026-05-12T10:30:00Z"}"#;
 const PLATFORMS: &str = "# clusters\n0f3a,AWS\n0f3b , Azure\n";
 const QUERY: &str = "channel=stable-4.9&arch=amd64&version=4.9.1&id=0f3a-%41&platform=AWS&x=%zz";
-const ACCEPT: &str = "application/json;q=0.5, application/vnd.redhat.cincinnati.v1+json; q=1, */*;q=0.001";
+const ACCEPT: &str =
+    "application/json;q=0.5, application/vnd.redhat.cincinnati.v1+json; q=1, */*;q=0.001";
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1024))]
@@ -289,22 +292,35 @@ fn check_graph_data(files: &[SourceFile]) -> TestCaseResult {
     let mut memory = graph_data::Memory::default();
     for before in [good_files("2.0.0"), files.to_vec()] {
         let _ = memory.read(&before);
-        prop_assert_eq!(&format!("{:?}", memory.read(files)), &fresh, "what was read before does not matter");
+        prop_assert_eq!(
+            &format!("{:?}", memory.read(files)),
+            &fresh,
+            "what was read before does not matter"
+        );
     }
     match graph_data::read(files) {
         Err(findings) => {
-            let given: Vec<(&str, &[u8])> = files.iter().map(|f| (f.path.as_str(), &f.bytes[..])).collect();
+            let given: Vec<(&str, &[u8])> = files
+                .iter()
+                .map(|f| (f.path.as_str(), &f.bytes[..]))
+                .collect();
             check_refusal(&findings, &given)
         }
         Ok((data, findings)) => {
             prop_assert!(!findings.iter().any(Finding::is_error));
             let is_block = |file: &&SourceFile| {
                 let name = file.path.strip_prefix("blocked-edges/");
-                name.is_some_and(|name| !name.starts_with('.') || name.ends_with(".yaml") || name.ends_with(".yml"))
+                name.is_some_and(|name| {
+                    !name.starts_with('.') || name.ends_with(".yaml") || name.ends_with(".yml")
+                })
             };
-            prop_assert_eq!(data.blocks.len(), files.iter().filter(is_block).count(), "no block is lost");
-            let (releases, _) =
-                releases::read(&Place::file("releases.json"), RELEASES.as_bytes()).expect("good releases");
+            prop_assert_eq!(
+                data.blocks.len(),
+                files.iter().filter(is_block).count(),
+                "no block is lost"
+            );
+            let (releases, _) = releases::read(&Place::file("releases.json"), RELEASES.as_bytes())
+                .expect("good releases");
             check_graph(&Graph::build(data, releases).0)
         }
     }
@@ -312,13 +328,19 @@ fn check_graph_data(files: &[SourceFile]) -> TestCaseResult {
 
 /// A file that is not read has an error; what is read and wrong is held back.
 fn check_policy(files: &[SourceFile], read: &fleet_policy::PolicyRead) -> TestCaseResult {
-    let given: Vec<(&str, &[u8])> = files.iter().map(|f| (f.path.as_str(), &f.bytes[..])).collect();
+    let given: Vec<(&str, &[u8])> = files
+        .iter()
+        .map(|f| (f.path.as_str(), &f.bytes[..]))
+        .collect();
     if read.findings.iter().any(Finding::is_error) {
         check_refusal(&read.findings, &given)?;
     }
     for path in &read.unreadable {
         let is_about = |finding: &Finding| finding.is_error() && *finding.place.file == **path;
-        prop_assert!(read.findings.iter().any(is_about), "{path} is not read, and nothing says why");
+        prop_assert!(
+            read.findings.iter().any(is_about),
+            "{path} is not read, and nothing says why"
+        );
     }
     check_held_back(read)
 }
@@ -326,7 +348,10 @@ fn check_policy(files: &[SourceFile], read: &fleet_policy::PolicyRead) -> TestCa
 fn check_held_back(read: &fleet_policy::PolicyRead) -> TestCaseResult {
     for organisation in read.policy.organisations.values() {
         for entry in &organisation.clusters {
-            let told = entry.problems.iter().all(|problem| problem.is_error() && read.findings.contains(problem));
+            let told = entry
+                .problems
+                .iter()
+                .all(|problem| problem.is_error() && read.findings.contains(problem));
             prop_assert!(told, "{:?}", entry.problems);
             let is_whole = !entry.policy.workloads.is_empty() && entry.policy.schedule.is_some();
             prop_assert!(is_whole || !entry.problems.is_empty(), "{entry:?}");
@@ -340,30 +365,56 @@ fn check_graph(graph: &Graph) -> TestCaseResult {
     let now = "2020-06-13T00:00Z".parse().expect("a time");
     for channel in graph.channels().keys() {
         let cluster = Cluster::anonymous(channel.clone(), Arch::default());
-        let view = recommend(&Policy::graph(), &Situation { graph, cluster: &cluster, now });
-        let json: serde_json::Value = serde_json::from_str(&cincinnati::write(graph, &view, now)).expect("JSON");
-        prop_assert_eq!(json["nodes"].as_array().map(Vec::len), Some(view.releases.len()));
+        let view = recommend(
+            &Policy::graph(),
+            &Situation {
+                graph,
+                cluster: &cluster,
+                now,
+            },
+        );
+        let json: serde_json::Value =
+            serde_json::from_str(&cincinnati::write(graph, &view, now)).expect("JSON");
+        prop_assert_eq!(
+            json["nodes"].as_array().map(Vec::len),
+            Some(view.releases.len())
+        );
     }
     Ok(())
 }
 
 fn check_refusal(findings: &[Finding], files: &[(&str, &[u8])]) -> TestCaseResult {
-    prop_assert!(findings.iter().any(Finding::is_error), "a refusal has an error: {findings:?}");
+    prop_assert!(
+        findings.iter().any(Finding::is_error),
+        "a refusal has an error: {findings:?}"
+    );
     for finding in findings {
-        prop_assert!(!finding.problem.is_empty() && !finding.remedy.is_empty(), "{finding:?}");
+        prop_assert!(
+            !finding.problem.is_empty() && !finding.remedy.is_empty(),
+            "{finding:?}"
+        );
         let Place { file, line, column } = &finding.place;
         // What is missing, or too much as a whole, has no file of its own.
         if ["version", "channels", "blocked-edges", "."].contains(&file.as_ref()) && *line == 0 {
             continue;
         }
         let Some((_, bytes)) = files.iter().find(|(path, _)| **path == **file) else {
-            return Err(TestCaseError::fail(format!("{finding}: there is no such file")));
+            return Err(TestCaseError::fail(format!(
+                "{finding}: there is no such file"
+            )));
         };
         let text = String::from_utf8_lossy(bytes);
         let lines: Vec<&str> = text.split(['\n', '\r']).collect();
-        prop_assert!(*line as usize <= lines.len() + 1, "{finding}: there are {} lines in {text:?}", lines.len());
+        prop_assert!(
+            *line as usize <= lines.len() + 1,
+            "{finding}: there are {} lines in {text:?}",
+            lines.len()
+        );
         let longest = lines.iter().map(|line| line.len()).max().unwrap_or(0);
-        prop_assert!(*column as usize <= longest + 2, "{finding}: no line is that long in {text:?}");
+        prop_assert!(
+            *column as usize <= longest + 2,
+            "{finding}: no line is that long in {text:?}"
+        );
     }
     Ok(())
 }
@@ -378,12 +429,18 @@ fn good_files(schema: &str) -> Vec<SourceFile> {
         ("blocked-edges/b.yaml", BLOCK),
         ("raw/metadata.json", METADATA),
     ];
-    files.map(|(path, text)| SourceFile { path: path.into(), bytes: text.as_bytes().into() }).into()
+    files
+        .map(|(path, text)| SourceFile {
+            path: path.into(),
+            bytes: text.as_bytes().into(),
+        })
+        .into()
 }
 
 /// Any bytes, any words, or a good file with edits.
 fn any_input(good: &[&'static str]) -> impl Strategy<Value = Vec<u8>> {
-    let words = proptest::collection::vec(any_word(), 0..40).prop_map(|words| words.concat().into_bytes());
+    let words =
+        proptest::collection::vec(any_word(), 0..40).prop_map(|words| words.concat().into_bytes());
     prop_oneof![
         1 => proptest::collection::vec(any::<u8>(), 0..200),
         1 => any::<String>().prop_map(String::into_bytes),
@@ -393,7 +450,15 @@ fn any_input(good: &[&'static str]) -> impl Strategy<Value = Vec<u8>> {
 }
 
 fn any_path() -> impl Strategy<Value = String> {
-    let folder = select(vec!["blocked-edges/", "channels/", "raw/", "", "blocked-edges/sub/", "/", "channels//"]);
+    let folder = select(vec![
+        "blocked-edges/",
+        "channels/",
+        "raw/",
+        "",
+        "blocked-edges/sub/",
+        "/",
+        "channels//",
+    ]);
     let name = prop_oneof!["[a-z.]{0,6}", any::<String>()];
     let ending = select(vec![".yaml", ".yml", ".json", "", "~", ".YAML"]);
     (folder, name, ending).prop_map(|(folder, name, ending)| format!("{folder}{name}{ending}"))
@@ -470,16 +535,21 @@ impl Edit {
                 let at = line.index(count);
                 lines.insert(at, lines[at].clone());
             }),
-            Self::DropLine { line } => edit_lines(bytes, |lines, count| drop(lines.remove(line.index(count)))),
-            Self::SwapLines { one, other } => {
-                edit_lines(bytes, |lines, count| lines.swap(one.index(count), other.index(count)))
+            Self::DropLine { line } => {
+                edit_lines(bytes, |lines, count| drop(lines.remove(line.index(count))))
             }
+            Self::SwapLines { one, other } => edit_lines(bytes, |lines, count| {
+                lines.swap(one.index(count), other.index(count))
+            }),
         }
     }
 }
 
 fn edit_lines(bytes: &mut Vec<u8>, edit: impl Fn(&mut Vec<Vec<u8>>, usize)) {
-    let mut lines: Vec<Vec<u8>> = bytes.split_inclusive(|b| *b == b'\n').map(<[u8]>::to_vec).collect();
+    let mut lines: Vec<Vec<u8>> = bytes
+        .split_inclusive(|b| *b == b'\n')
+        .map(<[u8]>::to_vec)
+        .collect();
     let count = lines.len();
     edit(&mut lines, count);
     *bytes = lines.concat();

@@ -16,74 +16,127 @@ use towpath_formats::cluster_objects::ClusterObjects;
 use towpath_formats::report::{MAX_BYTES, MAX_ENTRIES, Report, Seen, platform_of, read, write};
 
 fn version() -> impl Strategy<Value = Version> {
-    (0..30_u64, 0..99_u64, prop::sample::select(vec!["", "-rc.1", "-multi", "-arm64", "-0.nightly-2026-01-01-000000"]))
+    (
+        0..30_u64,
+        0..99_u64,
+        prop::sample::select(vec![
+            "",
+            "-rc.1",
+            "-multi",
+            "-arm64",
+            "-0.nightly-2026-01-01-000000",
+        ]),
+    )
         .prop_map(|(minor, patch, end)| format!("4.{minor}.{patch}{end}").parse().unwrap())
 }
 
 fn time() -> impl Strategy<Value = Timestamp> {
-    (0..4_000_000_000_i64, prop::sample::select(vec![0, 1, 500_000_000]))
+    (
+        0..4_000_000_000_i64,
+        prop::sample::select(vec![0, 1, 500_000_000]),
+    )
         .prop_map(|(second, nanosecond)| Timestamp::new(second, nanosecond).unwrap())
 }
 
 fn text() -> impl Strategy<Value = String> {
-    prop_oneof!["[a-zA-Z]{0,20}", "\\PC{0,40}", "[\\x00-\\x20\"\\\\é]{0,3000}"]
+    prop_oneof![
+        "[a-zA-Z]{0,20}",
+        "\\PC{0,40}",
+        "[\\x00-\\x20\"\\\\é]{0,3000}"
+    ]
 }
 
 fn condition() -> impl Strategy<Value = Condition> {
     let status = prop::sample::select(vec![Status::True, Status::False, Status::Unknown]);
-    (status, text(), text(), option::of(time())).prop_map(|(status, reason, message, since)| Condition {
-        status,
-        reason: reason.into(),
-        message: message.into(),
-        since,
+    (status, text(), text(), option::of(time())).prop_map(|(status, reason, message, since)| {
+        Condition {
+            status,
+            reason: reason.into(),
+            message: message.into(),
+            since,
+        }
     })
 }
 
 fn past() -> impl Strategy<Value = Past> {
     let progress = prop::sample::select(vec![Progress::Completed, Progress::Partial]);
-    (version(), progress, option::of(time()), option::of(time())).prop_map(|(version, progress, started, ended)| Past {
-        version,
-        progress,
-        started,
-        ended,
-    })
-}
-
-fn update() -> impl Strategy<Value = AgentUpdate> {
-    let outcome = prop::sample::select(AgentOutcome::ALL.to_vec());
-    (version(), outcome, text(), time(), option::of(-5..5_000_000_000_i64), any::<bool>()).prop_map(
-        |(to, outcome, why, started_at, took, is_automatic)| AgentUpdate {
-            to,
-            outcome,
-            why: why.into(),
-            started_at,
-            took: took.map(SignedDuration::from_secs),
-            is_automatic,
+    (version(), progress, option::of(time()), option::of(time())).prop_map(
+        |(version, progress, started, ended)| Past {
+            version,
+            progress,
+            started,
+            ended,
         },
     )
 }
 
+fn update() -> impl Strategy<Value = AgentUpdate> {
+    let outcome = prop::sample::select(AgentOutcome::ALL.to_vec());
+    (
+        version(),
+        outcome,
+        text(),
+        time(),
+        option::of(-5..5_000_000_000_i64),
+        any::<bool>(),
+    )
+        .prop_map(
+            |(to, outcome, why, started_at, took, is_automatic)| AgentUpdate {
+                to,
+                outcome,
+                why: why.into(),
+                started_at,
+                took: took.map(SignedDuration::from_secs),
+                is_automatic,
+            },
+        )
+}
+
 fn objects() -> impl Strategy<Value = ClusterObjects> {
-    let names = prop_oneof!["[A-Z][a-z]{1,12}", Just("Failing".to_owned()), Just("Available".to_owned()), text()];
+    let names = prop_oneof![
+        "[A-Z][a-z]{1,12}",
+        Just("Failing".to_owned()),
+        Just("Available".to_owned()),
+        text()
+    ];
     let standing = (
         option::of(version()),
         btree_map(names, condition(), 0..90),
         vec(past(), 0..90),
-        past().prop_map(|past| Past { progress: Progress::Completed, ..past }),
+        past().prop_map(|past| Past {
+            progress: Progress::Completed,
+            ..past
+        }),
     );
     let channel = option::of(Just(ChannelName::new("stable-4.20").unwrap()));
-    let arch = option::of(prop::sample::select(vec![Arch::default(), Arch::new("arm64")]));
+    let arch = option::of(prop::sample::select(vec![
+        Arch::default(),
+        Arch::new("arm64"),
+    ]));
     (standing, channel, arch, option::of(0..5_usize)).prop_map(
         |((desired, conditions, mut past, installed), channel, arch, nodes)| {
             past.push(installed);
-            let node = Node { name: "n".into(), pool: Fact::Unknown, kubelet: Fact::Unknown };
+            let node = Node {
+                name: "n".into(),
+                pool: Fact::Unknown,
+                kubelet: Fact::Unknown,
+            };
             ClusterObjects {
                 id: Fact::Unknown,
                 channel: channel.into(),
-                facts: Facts { nodes: nodes.map(|count| vec![node; count]).into(), ..Facts::default() },
+                facts: Facts {
+                    nodes: nodes.map(|count| vec![node; count]).into(),
+                    ..Facts::default()
+                },
                 standing: Standing {
-                    desired: desired.map(|version| Asked { version: Some(version), ..Asked::default() }),
-                    conditions: conditions.into_iter().map(|(name, said)| (name.into(), said)).collect(),
+                    desired: desired.map(|version| Asked {
+                        version: Some(version),
+                        ..Asked::default()
+                    }),
+                    conditions: conditions
+                        .into_iter()
+                        .map(|(name, said)| (name.into(), said))
+                        .collect(),
                     past,
                     ..Standing::default()
                 },
@@ -96,10 +149,23 @@ fn objects() -> impl Strategy<Value = ClusterObjects> {
     )
 }
 
-fn seen<'a>(objects: &'a ClusterObjects, labels: &'a Labels, updates: &'a [AgentUpdate]) -> Seen<'a> {
+fn seen<'a>(
+    objects: &'a ClusterObjects,
+    labels: &'a Labels,
+    updates: &'a [AgentUpdate],
+) -> Seen<'a> {
     let (organisation, name) = ("acme", Some("shop"));
     let at = "2026-05-12T10:30:00Z".parse().unwrap();
-    Seen { id: "r-1", objects, organisation, name, labels, platform: Fact::Unknown, updates, at }
+    Seen {
+        id: "r-1",
+        objects,
+        organisation,
+        name,
+        labels,
+        platform: Fact::Unknown,
+        updates,
+        at,
+    }
 }
 
 proptest! {
@@ -129,8 +195,12 @@ proptest! {
 
 fn small() -> ClusterObjects {
     let at = |text: &str| Some(text.parse().unwrap());
-    let past =
-        |version: &str, progress, started, ended| Past { version: version.parse().unwrap(), progress, started, ended };
+    let past = |version: &str, progress, started, ended| Past {
+        version: version.parse().unwrap(),
+        progress,
+        started,
+        ended,
+    };
     let standing = Standing {
         desired: Some(Asked {
             version: Some("4.20.2".parse().unwrap()),
@@ -138,8 +208,18 @@ fn small() -> ClusterObjects {
             ..Asked::default()
         }),
         past: vec![
-            past("4.20.2", Progress::Partial, at("2026-05-12T10:00:00Z"), None),
-            past("4.20.1", Progress::Completed, at("2026-05-01T09:00:00Z"), at("2026-05-01T10:00:00Z")),
+            past(
+                "4.20.2",
+                Progress::Partial,
+                at("2026-05-12T10:00:00Z"),
+                None,
+            ),
+            past(
+                "4.20.1",
+                Progress::Completed,
+                at("2026-05-01T09:00:00Z"),
+                at("2026-05-01T10:00:00Z"),
+            ),
         ],
         ..Standing::default()
     };
@@ -158,7 +238,8 @@ fn small() -> ClusterObjects {
 #[test]
 fn what_is_not_known_is_left_out() {
     let (objects, labels) = (small(), Labels::new());
-    let written = String::from_utf8(write(&Report::of(&seen(&objects, &labels, &[])).unwrap())).unwrap();
+    let written =
+        String::from_utf8(write(&Report::of(&seen(&objects, &labels, &[])).unwrap())).unwrap();
     let expected: serde_json::Value = serde_json::json!({
         "id": "r-1", "name": "shop", "organisation": "acme", "version": "4.20.1", "desired": "4.20.2",
         "channel": "stable-4.20", "at": "2026-05-12T10:30:00Z",
@@ -167,7 +248,10 @@ fn what_is_not_known_is_left_out() {
             {"version": "4.20.1", "state": "Completed", "startedTime": "2026-05-01T09:00:00Z", "completionTime": "2026-05-01T10:00:00Z"},
         ],
     });
-    assert_eq!(serde_json::from_str::<serde_json::Value>(&written).unwrap(), expected);
+    assert_eq!(
+        serde_json::from_str::<serde_json::Value>(&written).unwrap(),
+        expected
+    );
 }
 
 #[test]
@@ -177,13 +261,46 @@ fn what_the_service_would_not_take_is_said_before_it_is_sent() {
     let good = seen(&objects, &labels, &[]);
     let many: Labels = (0..65).map(|n| (n.to_string(), String::new())).collect();
     let large: Labels = (0..64).map(|n| (n.to_string(), "x".repeat(1024))).collect();
-    let installing = ClusterObjects { standing: Standing::default(), ..small() };
+    let installing = ClusterObjects {
+        standing: Standing::default(),
+        ..small()
+    };
     for (error, expected) in [
-        (wrong(Seen { organisation: "", ..good.clone() }), "organisation is \"\""),
-        (wrong(Seen { id: "", ..good.clone() }), "the report's id"),
-        (wrong(Seen { labels: &many, ..good.clone() }), "65 labels; at most 64"),
-        (wrong(Seen { labels: &large, ..good.clone() }), "fewer labels"),
-        (wrong(Seen { objects: &installing, ..good.clone() }), "no update and no installation"),
+        (
+            wrong(Seen {
+                organisation: "",
+                ..good.clone()
+            }),
+            "organisation is \"\"",
+        ),
+        (
+            wrong(Seen {
+                id: "",
+                ..good.clone()
+            }),
+            "the report's id",
+        ),
+        (
+            wrong(Seen {
+                labels: &many,
+                ..good.clone()
+            }),
+            "65 labels; at most 64",
+        ),
+        (
+            wrong(Seen {
+                labels: &large,
+                ..good.clone()
+            }),
+            "fewer labels",
+        ),
+        (
+            wrong(Seen {
+                objects: &installing,
+                ..good.clone()
+            }),
+            "no update and no installation",
+        ),
     ] {
         assert!(error.contains(expected), "{error} / {expected}");
     }
@@ -198,7 +315,10 @@ fn a_platform_is_what_the_infrastructure_says() {
             known("AWS"),
         ),
         (r#"{"status": {"platform": "GCP"}}"#, known("GCP")),
-        (r#"{"status": {"platformStatus": {"type": "a b"}}}"#, Fact::Unknown),
+        (
+            r#"{"status": {"platformStatus": {"type": "a b"}}}"#,
+            Fact::Unknown,
+        ),
         (r#"{"spec": {}}"#, Fact::Unknown),
         ("", Fact::Unknown),
     ] {

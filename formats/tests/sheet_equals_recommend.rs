@@ -28,7 +28,11 @@ fn known<T>(fact: &Fact<T>) -> Option<&T> {
 }
 
 fn serve(sheet: &Sheet, cluster: &Cluster, now: Timestamp) -> (Vec<u8>, String) {
-    let answers = sheet.answers(Client { id: known(&cluster.id), platform: known(&cluster.platform), now });
+    let answers = sheet.answers(Client {
+        id: known(&cluster.id),
+        platform: known(&cluster.platform),
+        now,
+    });
     let body = sheet.body(&answers);
     let bytes = body.chunks.concat();
     assert_eq!(bytes.len() as u64, body.length);
@@ -37,21 +41,35 @@ fn serve(sheet: &Sheet, cluster: &Cluster, now: Timestamp) -> (Vec<u8>, String) 
 
 fn unzip(bytes: &[u8]) -> Vec<u8> {
     let mut text = Vec::new();
-    flate2::read::GzDecoder::new(bytes).read_to_end(&mut text).expect("valid gzip, with the right checksum and length");
+    flate2::read::GzDecoder::new(bytes)
+        .read_to_end(&mut text)
+        .expect("valid gzip, with the right checksum and length");
     text
 }
 
 /// Nodes, edges by name, and the edges of each set of risks.
-type Normal = (Vec<Value>, BTreeSet<(String, String)>, BTreeMap<String, BTreeSet<String>>);
+type Normal = (
+    Vec<Value>,
+    BTreeSet<(String, String)>,
+    BTreeMap<String, BTreeSet<String>>,
+);
 
 /// The graph with every list sorted, and edges by name instead of by number; and what clients rely on holds.
 fn normal(text: &[u8]) -> Normal {
     let graph: Value = serde_json::from_slice(text).expect("valid JSON");
     assert_eq!(graph["version"], 1);
     let nodes = graph["nodes"].as_array().unwrap();
-    let name = |index: &Value| nodes[index.as_u64().unwrap() as usize]["version"].as_str().unwrap().to_owned();
+    let name = |index: &Value| {
+        nodes[index.as_u64().unwrap() as usize]["version"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
     let edges = graph["edges"].as_array().unwrap();
-    let plain: BTreeSet<_> = edges.iter().map(|edge| (name(&edge[0]), name(&edge[1]))).collect();
+    let plain: BTreeSet<_> = edges
+        .iter()
+        .map(|edge| (name(&edge[0]), name(&edge[1])))
+        .collect();
     assert_eq!(plain.len(), edges.len(), "no edge stands twice");
     let mut groups: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut pairs = BTreeSet::new();
@@ -59,11 +77,20 @@ fn normal(text: &[u8]) -> Normal {
         let edges = group["edges"].as_array().unwrap();
         assert!(!edges.is_empty(), "no empty groups");
         for edge in edges {
-            let pair = (edge["from"].as_str().unwrap().to_owned(), edge["to"].as_str().unwrap().to_owned());
-            assert!(!plain.contains(&pair) && pairs.insert(pair), "a pair stands in one place only");
+            let pair = (
+                edge["from"].as_str().unwrap().to_owned(),
+                edge["to"].as_str().unwrap().to_owned(),
+            );
+            assert!(
+                !plain.contains(&pair) && pairs.insert(pair),
+                "a pair stands in one place only"
+            );
         }
         let names = edges.iter().map(Value::to_string).collect();
-        assert!(groups.insert(group["risks"].to_string(), names).is_none(), "one group for a set of risks");
+        assert!(
+            groups.insert(group["risks"].to_string(), names).is_none(),
+            "one group for a set of risks"
+        );
     }
     let mut nodes = nodes.clone();
     nodes.sort_by_key(Value::to_string);
@@ -131,13 +158,20 @@ proptest! {
 #[test]
 fn a_block_that_moves_to_another_platform_changes_the_tag() {
     let serve_with = |third: &str| {
-        let file = |path: &str, text: &str| SourceFile { path: path.into(), bytes: text.as_bytes().into() };
-        let targeted =
-            |to: &str, platform: &str| format!("to: {to}\nfrom: .*\nclusters: {{platforms: [{platform}]}}\n");
+        let file = |path: &str, text: &str| SourceFile {
+            path: path.into(),
+            bytes: text.as_bytes().into(),
+        };
+        let targeted = |to: &str, platform: &str| {
+            format!("to: {to}\nfrom: .*\nclusters: {{platforms: [{platform}]}}\n")
+        };
         let risk = "url: u\nname: R\nmessage: m\nmatchingRules: [{type: Always}]\n";
         let files = [
             file("version", "1.1.0"),
-            file("channels/c.yaml", "name: c\nversions: [4.9.0, 4.9.1, 4.9.2, 4.9.3]"),
+            file(
+                "channels/c.yaml",
+                "name: c\nversions: [4.9.0, 4.9.1, 4.9.2, 4.9.3]",
+            ),
             file("blocked-edges/1.yaml", &targeted("4.9.1", "AWS")),
             file("blocked-edges/2.yaml", &targeted("4.9.2", "Azure")),
             file("blocked-edges/3.yaml", &(targeted("4.9.3", third) + risk)),
@@ -146,7 +180,8 @@ fn a_block_that_moves_to_another_platform_changes_the_tag() {
         let nodes = (0..4).map(node).collect::<Vec<_>>().join(",");
         let releases = format!("{{\"nodes\":[{nodes}],\"edges\":[[0,1],[0,2],[0,3]]}}");
         let (data, _) = towpath_formats::graph_data::read(&files).unwrap();
-        let (releases, _) = towpath_formats::releases::read(&Place::file("r"), releases.as_bytes()).unwrap();
+        let (releases, _) =
+            towpath_formats::releases::read(&Place::file("r"), releases.as_bytes()).unwrap();
         let (graph, _) = Graph::build(data, releases);
         let sheet = sheet::compile(&graph, "c", &Arch::default(), at(0), Encoding::Identity);
         let platform = Platform::new("Azure");

@@ -11,7 +11,11 @@ use towpath_formats::{cluster_list, fleet_input};
 fuzz_target!(|data: &[u8]| {
     let now: jiff::Timestamp = "2026-05-12T10:00:00Z".parse().expect("a time");
     let (list, _) = cluster_list::read(&Place::file("clusters.json"), data, now);
-    let input = FleetInput { clusters: list.clusters, upgrades: list.upgrades, ..FleetInput::default() };
+    let input = FleetInput {
+        clusters: list.clusters,
+        upgrades: list.upgrades,
+        ..FleetInput::default()
+    };
     let written = fleet_input::write(&input);
     let read = fleet_input::read(&written).expect("what was written can be read");
     assert_eq!(fleet_input::write(&read), written, "and is the same");

@@ -11,7 +11,9 @@ fuzz_target!(|data: &[u8]| {
     let mut lines = text.splitn(3, '\n');
     match graph_request::read(lines.next().unwrap_or_default()) {
         Err(bad) => assert!(!bad.kind().is_empty() && bad.value().len() < 1000),
-        Ok(request) => assert!(ChannelName::new(&request.channel).is_some() && !request.arch.is_empty()),
+        Ok(request) => {
+            assert!(ChannelName::new(&request.channel).is_some() && !request.arch.is_empty())
+        }
     }
     ContentType::accepted(lines.next());
     accepts_gzip(lines.next());

@@ -9,7 +9,10 @@ use towpath_formats::platforms;
 
 fuzz_target!(|data: &[u8]| {
     match platforms::read(&Place::file("platforms.csv"), data) {
-        Err(findings) => assert!(findings.iter().any(Finding::is_error), "a refusal has a reason"),
+        Err(findings) => assert!(
+            findings.iter().any(Finding::is_error),
+            "a refusal has a reason"
+        ),
         Ok(platforms) => assert!(platforms.keys().all(|id| ClusterId::new(id).is_some())),
     }
 });

@@ -12,7 +12,10 @@ fuzz_target!(|data: &[u8]| {
         Err(problem) => assert!(!problem.is_empty(), "a refusal has a reason"),
         Ok(report) => {
             let state = report.state(ClusterId::new("c").expect("an id"), now);
-            assert!(state.last_seen <= now && state.version_since <= state.last_seen, "nobody comes from the future");
+            assert!(
+                state.last_seen <= now && state.version_since <= state.last_seen,
+                "nobody comes from the future"
+            );
         }
     }
 });

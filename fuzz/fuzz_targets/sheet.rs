@@ -45,7 +45,11 @@ fuzz_target!(|input: Input| {
     let now = hours(input.now.0) + Span::new().seconds(input.now.1 % 3600);
     let id = input.id.and_then(|id| ClusterId::new(&id.to_string()));
     let platform = input.platform.map(platform);
-    let client = Client { id: id.as_ref(), platform: platform.as_ref(), now };
+    let client = Client {
+        id: id.as_ref(),
+        platform: platform.as_ref(),
+        now,
+    };
     let (channel, arch) = (ChannelName::new("stable").unwrap(), Arch::default());
     let [identity, gzip] = [Encoding::Identity, Encoding::Gzip].map(|encoding| {
         let sheet = compile(&graph, "stable", &arch, now, encoding);
@@ -55,22 +59,49 @@ fuzz_target!(|input: Input| {
         bytes
     });
     let mut unzipped = Vec::new();
-    GzDecoder::new(gzip.as_slice()).read_to_end(&mut unzipped).expect("a gzip body, with the right checksum");
+    GzDecoder::new(gzip.as_slice())
+        .read_to_end(&mut unzipped)
+        .expect("a gzip body, with the right checksum");
     assert_eq!(unzipped, identity);
-    let cluster = Cluster { id: id.into(), platform: platform.into(), channel, arch };
-    let view = recommend(&Policy::graph(), &Situation { graph: &graph, cluster: &cluster, now });
-    assert_eq!(parts(&identity), parts(cincinnati::write(&graph, &view, now).as_bytes()));
+    let cluster = Cluster {
+        id: id.into(),
+        platform: platform.into(),
+        channel,
+        arch,
+    };
+    let view = recommend(
+        &Policy::graph(),
+        &Situation {
+            graph: &graph,
+            cluster: &cluster,
+            now,
+        },
+    );
+    assert_eq!(
+        parts(&identity),
+        parts(cincinnati::write(&graph, &view, now).as_bytes())
+    );
 });
 
 /// The nodes, and the edges and groups in an order of their own, for those are free.
 fn parts(body: &[u8]) -> (Value, BTreeSet<String>, BTreeSet<String>) {
     let body: Value = serde_json::from_slice(body).expect("valid JSON");
-    let texts = |list: &Value| list.as_array().unwrap().iter().map(Value::to_string).collect::<Vec<_>>();
+    let texts = |list: &Value| {
+        list.as_array()
+            .unwrap()
+            .iter()
+            .map(Value::to_string)
+            .collect::<Vec<_>>()
+    };
     let conditional = body["conditionalEdges"]
         .as_array()
         .unwrap()
         .iter()
-        .flat_map(|group| texts(&group["edges"]).into_iter().map(|edge| format!("{edge} {}", group["risks"])));
+        .flat_map(|group| {
+            texts(&group["edges"])
+                .into_iter()
+                .map(|edge| format!("{edge} {}", group["risks"]))
+        });
     let conditional: Vec<String> = conditional.collect();
     let sets = [texts(&body["edges"]), conditional].map(|list| {
         let set: BTreeSet<String> = list.iter().cloned().collect();
@@ -83,23 +114,41 @@ fn parts(body: &[u8]) -> (Value, BTreeSet<String>, BTreeSet<String>) {
 
 fn graph(input: &Input) -> Graph {
     let version = |n: usize| format!("4.{}.{n}", 8 + n / 3).parse::<Version>().unwrap();
-    let name = |n: usize| ReleaseName { version: version(n), arch: None };
+    let name = |n: usize| ReleaseName {
+        version: version(n),
+        arch: None,
+    };
     let node = |n: usize| json!({"version": version(n).to_string(), "payload": "p", "metadata": {"text": input.text}});
     let index = |n: u8| usize::from(n) % input.releases.len();
     let edge = |(from, to): &(u8, u8)| json!([index(*from), index(*to)]);
-    let members = input.releases.iter().enumerate().map(|(n, (start, locked))| Member {
-        name: name(n),
-        start: Some(hours(*start)),
-        locked: *locked,
-        replaces: None,
-        origin: Place::file("channels"),
-    });
-    let ramp = if input.exponential { Ramp::Exponential } else { Ramp::Linear };
+    let members = input
+        .releases
+        .iter()
+        .enumerate()
+        .map(|(n, (start, locked))| Member {
+            name: name(n),
+            start: Some(hours(*start)),
+            locked: *locked,
+            replaces: None,
+            origin: Place::file("channels"),
+        });
+    let ramp = if input.exponential {
+        Ramp::Exponential
+    } else {
+        Ramp::Linear
+    };
     let rule = |from_version, hours: u8| {
         let (duration, origin) = (Span::new().hours(hours), Place::file("channels"));
-        RolloutRule { from_version, duration, ramp, origin }
+        RolloutRule {
+            from_version,
+            duration,
+            ramp,
+            origin,
+        }
     };
-    let rollouts = input.durations.map(|(patch, rest)| vec![rule(Some(FromVersion::Patch), patch), rule(None, rest)]);
+    let rollouts = input
+        .durations
+        .map(|(patch, rest)| vec![rule(Some(FromVersion::Patch), patch), rule(None, rest)]);
     let channel = ChannelSpec {
         name: ChannelName::new("stable").unwrap(),
         rollouts: rollouts.unwrap_or_default(),
@@ -115,14 +164,31 @@ fn graph(input: &Input) -> Graph {
             Kind::Both(risk, on) => (Some(platforms(on)), Some(self::risk(*risk))),
         };
         let from = Pattern::new(&format!("[{}]\\+", from % 6)).unwrap();
-        Block { to: name(index(*to)), from, stops, risk, origin: Place::file(format!("blocked-edges/{n:04}")) }
+        Block {
+            to: name(index(*to)),
+            from,
+            stops,
+            risk,
+            origin: Place::file(format!("blocked-edges/{n:04}")),
+        }
     };
-    let blocks = input.blocks.iter().take(100).enumerate().map(block).collect();
-    let data = GraphData { channels: vec![channel], blocks, metadata: vec![] };
+    let blocks = input
+        .blocks
+        .iter()
+        .take(100)
+        .enumerate()
+        .map(block)
+        .collect();
+    let data = GraphData {
+        channels: vec![channel],
+        blocks,
+        metadata: vec![],
+    };
     let nodes: Vec<Value> = (0..input.releases.len()).map(node).collect();
     let edges: Vec<Value> = input.edges.iter().map(edge).collect();
     let file = json!({"nodes": nodes, "edges": edges}).to_string();
-    let (releases, _) = releases::read(&Place::file("releases.json"), file.as_bytes()).expect("good releases");
+    let (releases, _) =
+        releases::read(&Place::file("releases.json"), file.as_bytes()).expect("good releases");
     Graph::build(data, releases).0
 }
 
@@ -135,10 +201,21 @@ fn platform(number: u8) -> Platform {
 }
 
 fn platforms(numbers: &[u8]) -> Audience {
-    Audience::Platforms(numbers.iter().map(|n| platform(*n)).chain([platform(0)]).collect())
+    Audience::Platforms(
+        numbers
+            .iter()
+            .map(|n| platform(*n))
+            .chain([platform(0)])
+            .collect(),
+    )
 }
 
 fn risk(number: u8) -> Risk {
     let name = format!("R{}", number % 8);
-    Risk { name, url: "u".into(), message: "m".into(), matching_rules: vec![MatchingRule::Always] }
+    Risk {
+        name,
+        url: "u".into(),
+        message: "m".into(),
+        matching_rules: vec![MatchingRule::Always],
+    }
 }

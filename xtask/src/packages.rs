@@ -12,8 +12,11 @@ pub(crate) type Package = (&'static str, &'static str);
 
 /// Sees to it that these programs are there.
 pub(crate) fn install_missing(packages: &[Package]) -> anyhow::Result<()> {
-    let missing: Vec<&str> =
-        packages.iter().filter(|(name, _)| find(name).is_none()).map(|(_, package)| *package).collect();
+    let missing: Vec<&str> = packages
+        .iter()
+        .filter(|(name, _)| find(name).is_none())
+        .map(|(_, package)| *package)
+        .collect();
     if missing.is_empty() {
         return Ok(());
     }
@@ -30,8 +33,17 @@ pub(crate) fn install(packages: &[&str], files: &[&Path]) -> anyhow::Result<()> 
         return Ok(());
     }
     get(packages)?;
-    let missing: Vec<_> = files.iter().filter(|file| !file.exists()).map(|file| file.display().to_string()).collect();
-    ensure!(missing.is_empty(), "{} did not bring {}", packages.join(" "), missing.join(", "));
+    let missing: Vec<_> = files
+        .iter()
+        .filter(|file| !file.exists())
+        .map(|file| file.display().to_string())
+        .collect();
+    ensure!(
+        missing.is_empty(),
+        "{} did not bring {}",
+        packages.join(" "),
+        missing.join(", ")
+    );
     Ok(())
 }
 
@@ -44,7 +56,9 @@ fn find(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     // Servers are often not in the PATH of people.
     let folders = std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin")]);
-    folders.map(|folder| folder.join(name)).find(|file| file.is_file())
+    folders
+        .map(|folder| folder.join(name))
+        .find(|file| file.is_file())
 }
 
 fn get(packages: &[&str]) -> anyhow::Result<()> {
@@ -58,8 +72,15 @@ fn get(packages: &[&str]) -> anyhow::Result<()> {
 pub(crate) fn apt_get(arguments: &[&str]) -> anyhow::Result<()> {
     // Run level 1 keeps Debian from starting a server just because it was installed.
     let environment = [("DEBIAN_FRONTEND", "noninteractive"), ("RUNLEVEL", "1")];
-    let status = Command::new("apt-get").args(arguments).envs(environment).status();
+    let status = Command::new("apt-get")
+        .args(arguments)
+        .envs(environment)
+        .status();
     let status = status.context("apt-get cannot be run: this is not Debian")?;
-    ensure!(status.success(), "apt-get {} failed; see above", arguments.join(" "));
+    ensure!(
+        status.success(),
+        "apt-get {} failed; see above",
+        arguments.join(" ")
+    );
     Ok(())
 }

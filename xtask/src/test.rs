@@ -30,8 +30,12 @@ struct Step {
 }
 
 /// PostgreSQL is seen to by the tests that start it.
-const PACKAGES: [Package; 4] =
-    [("docker-registry", "docker-registry"), ("git", "git"), ("gpg", "gnupg"), ("promtool", "prometheus")];
+const PACKAGES: [Package; 4] = [
+    ("docker-registry", "docker-registry"),
+    ("git", "git"),
+    ("gpg", "gnupg"),
+    ("promtool", "prometheus"),
+];
 
 const STEPS: [Step; 7] = [
     Step {
@@ -41,7 +45,16 @@ const STEPS: [Step; 7] = [
     },
     Step {
         name: "cargo clippy --workspace --all-targets -- -D warnings",
-        run: || cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
+        run: || {
+            cargo(&[
+                "clippy",
+                "--workspace",
+                "--all-targets",
+                "--",
+                "-D",
+                "warnings",
+            ])
+        },
         remedy: "correct what clippy shows above",
     },
     Step {
@@ -49,7 +62,11 @@ const STEPS: [Step; 7] = [
         run: || cargo(&["check", "--quiet", "--manifest-path", "fuzz/Cargo.toml"]),
         remedy: "bring the fuzz targets along with what they fuzz",
     },
-    Step { name: "cargo xtask layers", run: layers::run, remedy: "correct the manifests shown above" },
+    Step {
+        name: "cargo xtask layers",
+        run: layers::run,
+        remedy: "correct the manifests shown above",
+    },
     Step {
         name: "the programs that tests need",
         run: || packages::install_missing(&PACKAGES).map(|()| Outcome::Good),
@@ -60,7 +77,11 @@ const STEPS: [Step; 7] = [
         run: kube_api::run,
         remedy: "correct what is shown above; it needs Debian 12, its mirror, and to be root",
     },
-    Step { name: "cargo test --workspace --no-fail-fast", run: tests, remedy: "correct what the tests show above" },
+    Step {
+        name: "cargo test --workspace --no-fail-fast",
+        run: tests,
+        remedy: "correct what the tests show above",
+    },
 ];
 
 fn tests() -> anyhow::Result<Outcome> {
@@ -79,5 +100,9 @@ fn cargo(arguments: &[&str]) -> anyhow::Result<Outcome> {
 
 fn outcome(command: &mut Command) -> anyhow::Result<Outcome> {
     let status = command.status().context("cargo cannot be run")?;
-    Ok(if status.success() { Outcome::Good } else { Outcome::Bad })
+    Ok(if status.success() {
+        Outcome::Good
+    } else {
+        Outcome::Bad
+    })
 }

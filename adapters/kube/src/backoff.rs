@@ -14,7 +14,11 @@ pub(crate) struct Backoff {
 
 impl Backoff {
     pub(crate) fn new(first: Duration, longest: Duration) -> Self {
-        Self { first, longest, next: first }
+        Self {
+            first,
+            longest,
+            next: first,
+        }
     }
 
     /// The next wait: between half of it and all of it.

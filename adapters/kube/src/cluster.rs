@@ -40,9 +40,20 @@ impl Cluster {
         let store = Store::new();
         let mut watches = JoinSet::new();
         for subject in Subject::ALL {
-            watches.spawn(watch(client.clone(), settings.clone(), subject, store.clone()));
+            watches.spawn(watch(
+                client.clone(),
+                settings.clone(),
+                subject,
+                store.clone(),
+            ));
         }
-        Ok(Self { client, settings, store, counter, _watches: watches })
+        Ok(Self {
+            client,
+            settings,
+            store,
+            counter,
+            _watches: watches,
+        })
     }
 
     /// What is known right now. Asks nothing of the API.
@@ -90,7 +101,9 @@ fn unread((subject, state): (Subject, State)) -> Option<(Subject, Option<KubeErr
 
 impl std::fmt::Debug for Cluster {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Cluster").field("store", &self.store).finish_non_exhaustive()
+        f.debug_struct("Cluster")
+            .field("store", &self.store)
+            .finish_non_exhaustive()
     }
 }
 

@@ -54,7 +54,11 @@ impl Default for Settings {
 }
 
 /// A client whose requests are counted.
-pub(crate) async fn client(access: &Access, settings: &Settings, counter: &Counter) -> Result<kube::Client, KubeError> {
+pub(crate) async fn client(
+    access: &Access,
+    settings: &Settings,
+    counter: &Counter,
+) -> Result<kube::Client, KubeError> {
     // Another provider may have been installed: then that one is used.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let place = place(access);
@@ -64,17 +68,26 @@ pub(crate) async fn client(access: &Access, settings: &Settings, counter: &Count
         remedy,
     };
     let mut config = match access {
-        Access::InCluster => kube::Config::incluster()
-            .map_err(|error| wrong(&error, "run it in a pod with a service account, or give a kubeconfig"))?,
+        Access::InCluster => kube::Config::incluster().map_err(|error| {
+            wrong(
+                &error,
+                "run it in a pod with a service account, or give a kubeconfig",
+            )
+        })?,
         Access::Kubeconfig { path, context } => {
             let file = match path {
                 Some(path) => Kubeconfig::read_from(path),
                 None => Kubeconfig::read(),
             };
-            let options = KubeConfigOptions { context: context.clone(), ..KubeConfigOptions::default() };
+            let options = KubeConfigOptions {
+                context: context.clone(),
+                ..KubeConfigOptions::default()
+            };
             let remedy = "give a kubeconfig that kubectl accepts";
             let file = file.map_err(|error| wrong(&error, remedy))?;
-            kube::Config::from_custom_kubeconfig(file, &options).await.map_err(|error| wrong(&error, remedy))?
+            kube::Config::from_custom_kubeconfig(file, &options)
+                .await
+                .map_err(|error| wrong(&error, remedy))?
         }
     };
     config.connect_timeout = Some(settings.request);
@@ -86,16 +99,27 @@ pub(crate) async fn client(access: &Access, settings: &Settings, counter: &Count
         (None, Some(path)) => Some(TokenFile::open(PathBuf::from(path))?),
         _ => None,
     };
-    let door = DoorLayer { counter: counter.clone(), token, answer_within: settings.request };
+    let door = DoorLayer {
+        counter: counter.clone(),
+        token,
+        answer_within: settings.request,
+    };
     let builder = ClientBuilder::try_from(config);
-    let builder = builder.map_err(|error| wrong(&error, "correct the certificates and credentials that it names"))?;
+    let builder = builder.map_err(|error| {
+        wrong(
+            &error,
+            "correct the certificates and credentials that it names",
+        )
+    })?;
     Ok(builder.with_layer(&door).build())
 }
 
 fn place(access: &Access) -> String {
     match access {
         Access::InCluster => "the pod's service account".to_owned(),
-        Access::Kubeconfig { path: Some(path), .. } => path.display().to_string(),
+        Access::Kubeconfig {
+            path: Some(path), ..
+        } => path.display().to_string(),
         Access::Kubeconfig { path: None, .. } => "the kubeconfig".to_owned(),
     }
 }

@@ -49,11 +49,19 @@ pub(crate) struct Counter(Arc<Mutex<Requests>>);
 impl Counter {
     pub(crate) fn add(&self, method: &Method, path: &str, query: &str) {
         let key = asked(method, path, query);
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default() += 1;
+        *self
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .entry(key)
+            .or_default() += 1;
     }
 
     pub(crate) fn so_far(&self) -> Requests {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 
@@ -94,13 +102,55 @@ mod tests {
     #[test]
     fn a_request_is_counted_by_what_it_asks() {
         for (method, path, query, verb, resource) in [
-            (Method::GET, "/api/v1/nodes", "limit=200", Verb::List, "nodes"),
-            (Method::GET, "/api/v1/nodes", "&watch=true&timeoutSeconds=290", Verb::Watch, "nodes"),
-            (Method::GET, "/api/v1/namespaces/a/configmaps", "", Verb::List, "configmaps"),
-            (Method::GET, "/apis/config.openshift.io/v1", "", Verb::Discover, "config.openshift.io"),
-            (Method::GET, "/apis/coordination.k8s.io/v1/namespaces/a/leases/b", "", Verb::Get, "leases"),
-            (Method::PUT, "/apis/coordination.k8s.io/v1/namespaces/a/leases/b", "", Verb::Update, "leases"),
-            (Method::PATCH, "/apis/config.openshift.io/v1/clusterversions/version", "", Verb::Patch, "clusterversions"),
+            (
+                Method::GET,
+                "/api/v1/nodes",
+                "limit=200",
+                Verb::List,
+                "nodes",
+            ),
+            (
+                Method::GET,
+                "/api/v1/nodes",
+                "&watch=true&timeoutSeconds=290",
+                Verb::Watch,
+                "nodes",
+            ),
+            (
+                Method::GET,
+                "/api/v1/namespaces/a/configmaps",
+                "",
+                Verb::List,
+                "configmaps",
+            ),
+            (
+                Method::GET,
+                "/apis/config.openshift.io/v1",
+                "",
+                Verb::Discover,
+                "config.openshift.io",
+            ),
+            (
+                Method::GET,
+                "/apis/coordination.k8s.io/v1/namespaces/a/leases/b",
+                "",
+                Verb::Get,
+                "leases",
+            ),
+            (
+                Method::PUT,
+                "/apis/coordination.k8s.io/v1/namespaces/a/leases/b",
+                "",
+                Verb::Update,
+                "leases",
+            ),
+            (
+                Method::PATCH,
+                "/apis/config.openshift.io/v1/clusterversions/version",
+                "",
+                Verb::Patch,
+                "clusterversions",
+            ),
             (
                 Method::PATCH,
                 "/apis/config.openshift.io/v1/clusteroperators/towpath/status",
@@ -108,11 +158,21 @@ mod tests {
                 Verb::Patch,
                 "clusteroperators/status",
             ),
-            (Method::POST, "/api/v1/namespaces/default/events", "", Verb::Create, "events"),
+            (
+                Method::POST,
+                "/api/v1/namespaces/default/events",
+                "",
+                Verb::Create,
+                "events",
+            ),
         ] {
             let counter = Counter::default();
             counter.add(&method, path, query);
-            assert_eq!(counter.so_far(), Requests::from([((verb, resource.to_owned()), 1)]), "{method} {path}?{query}");
+            assert_eq!(
+                counter.so_far(),
+                Requests::from([((verb, resource.to_owned()), 1)]),
+                "{method} {path}?{query}"
+            );
         }
     }
 }

@@ -30,7 +30,10 @@ impl<S> Layer<S> for DoorLayer {
     type Service = Door<S>;
 
     fn layer(&self, inner: S) -> Door<S> {
-        Door { inner, settings: self.clone() }
+        Door {
+            inner,
+            settings: self.clone(),
+        }
     }
 }
 
@@ -51,7 +54,11 @@ where
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
         let (uri, limit) = (request.uri(), self.settings.answer_within);
-        self.settings.counter.add(request.method(), uri.path(), uri.query().unwrap_or_default());
+        self.settings.counter.add(
+            request.method(),
+            uri.path(),
+            uri.query().unwrap_or_default(),
+        );
         if let Some(token) = &self.settings.token {
             request.headers_mut().insert(AUTHORIZATION, token.header());
         }

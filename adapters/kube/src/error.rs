@@ -16,7 +16,9 @@ pub enum KubeError {
         remedy: &'static str,
     },
     /// The API does not know who we are.
-    #[error("{call}: the API does not accept our credentials ({message}); renew the token or the certificate")]
+    #[error(
+        "{call}: the API does not accept our credentials ({message}); renew the token or the certificate"
+    )]
     Unauthorized {
         /// What was asked.
         call: String,
@@ -54,7 +56,9 @@ pub enum KubeError {
         message: String,
     },
     /// There was no answer. Whether a write was done is not known: look again.
-    #[error("{call}: no answer: {problem}; look whether the API server is there and can be reached")]
+    #[error(
+        "{call}: no answer: {problem}; look whether the API server is there and can be reached"
+    )]
     Unanswered {
         /// What was asked.
         call: String,
@@ -96,12 +100,25 @@ impl KubeError {
     pub(crate) fn answered(call: &Call<'_>, code: u16, message: &str) -> Self {
         let (said, call_text) = (shortened(message), call.to_string());
         match code {
-            401 => Self::Unauthorized { call: call_text, message: said },
-            403 => {
-                Self::Forbidden { call: call_text, verb: call.verb.as_str(), resource: call.target(), message: said }
-            }
-            404 => Self::NotFound { call: call_text, message: said },
-            code => Self::Answer { call: call_text, code, message: said },
+            401 => Self::Unauthorized {
+                call: call_text,
+                message: said,
+            },
+            403 => Self::Forbidden {
+                call: call_text,
+                verb: call.verb.as_str(),
+                resource: call.target(),
+                message: said,
+            },
+            404 => Self::NotFound {
+                call: call_text,
+                message: said,
+            },
+            code => Self::Answer {
+                call: call_text,
+                code,
+                message: said,
+            },
         }
     }
 
@@ -116,11 +133,17 @@ impl KubeError {
             }
             cause = error.source();
         }
-        Self::Unanswered { call: call.to_string(), problem: shortened(&words.join(": ")) }
+        Self::Unanswered {
+            call: call.to_string(),
+            problem: shortened(&words.join(": ")),
+        }
     }
 
     pub(crate) fn too_slow(call: &Call<'_>, seconds: u64) -> Self {
-        Self::Unanswered { call: call.to_string(), problem: format!("nothing came within {seconds} s") }
+        Self::Unanswered {
+            call: call.to_string(),
+            problem: format!("nothing came within {seconds} s"),
+        }
     }
 }
 
@@ -129,7 +152,9 @@ const MAX_CAUSES: usize = 8;
 const MAX_SAID: usize = 1_000;
 
 fn shortened(text: &str) -> String {
-    let plain = text.chars().map(|sign| if sign.is_control() { ' ' } else { sign });
+    let plain = text
+        .chars()
+        .map(|sign| if sign.is_control() { ' ' } else { sign });
     let short: String = plain.take(MAX_SAID).collect();
     short.trim().to_owned()
 }

@@ -70,11 +70,19 @@ impl Cluster {
             "lastTimestamp": time,
             "count": 1,
         });
-        let create = Call::new(Verb::Create, &EVENTS).of(&name).within(Some(NAMESPACE));
-        let object: DynamicObject =
-            serde_json::from_value(object).map_err(|error| KubeError::unanswered(&create, &error))?;
+        let create = Call::new(Verb::Create, &EVENTS)
+            .of(&name)
+            .within(Some(NAMESPACE));
+        let object: DynamicObject = serde_json::from_value(object)
+            .map_err(|error| KubeError::unanswered(&create, &error))?;
         let api = EVENTS.api(&self.client, Some(NAMESPACE));
-        match within(self.settings.request, &create, api.create(&PostParams::default(), &object)).await {
+        match within(
+            self.settings.request,
+            &create,
+            api.create(&PostParams::default(), &object),
+        )
+        .await
+        {
             Err(KubeError::Answer { code: 409, .. }) => self.count_again(&name, &time).await,
             other => other.map(|_| ()),
         }
@@ -84,10 +92,20 @@ impl Cluster {
         let api = EVENTS.api(&self.client, Some(NAMESPACE));
         let call = |verb| Call::new(verb, &EVENTS).of(name).within(Some(NAMESPACE));
         let there = within(self.settings.request, &call(Verb::Get), api.get(name)).await?;
-        let count = there.data.get("count").and_then(serde_json::Value::as_i64).unwrap_or(1);
+        let count = there
+            .data
+            .get("count")
+            .and_then(serde_json::Value::as_i64)
+            .unwrap_or(1);
         let patch = json!({ "count": count.saturating_add(1), "lastTimestamp": time });
         let (parameters, patch) = (PatchParams::default(), Patch::Merge(&patch));
-        within(self.settings.request, &call(Verb::Patch), api.patch(name, &parameters, &patch)).await.map(|_| ())
+        within(
+            self.settings.request,
+            &call(Verb::Patch),
+            api.patch(name, &parameters, &patch),
+        )
+        .await
+        .map(|_| ())
     }
 }
 
@@ -104,7 +122,11 @@ fn name(severity: &str, reason: &str, message: &str) -> String {
         hash.update(part);
     }
     let digest = hash.finalize();
-    let hex: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let hex: String = digest
+        .iter()
+        .take(8)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     format!("version.towpath.{hex}")
 }
 

@@ -69,11 +69,19 @@ pub struct Elector {
 impl Elector {
     /// An agent that has seen no Lease yet.
     pub fn new(terms: LeaseTerms) -> Self {
-        Self { terms, seen: None, written: None }
+        Self {
+            terms,
+            seen: None,
+            written: None,
+        }
     }
 
     /// Takes the Lease, or renews it, or waits for it: one or two requests. To be called a few times in each term.
-    pub async fn try_to_hold(&mut self, cluster: &Cluster, clock: Clock) -> Result<Leadership, KubeError> {
+    pub async fn try_to_hold(
+        &mut self,
+        cluster: &Cluster,
+        clock: Clock,
+    ) -> Result<Leadership, KubeError> {
         let api = LEASES.api(&cluster.client, Some(&self.terms.namespace));
         let limit = cluster.settings.request;
         if let Some(ours) = self.written.take() {
@@ -90,10 +98,28 @@ impl Elector {
             None => Lease::default(),
         };
         match self.judge(&lease, clock.running) {
-            Move::Wait => Ok(Leadership::Other { holder: lease.holder }),
-            Move::Create => self.write(&api, Verb::Create, limit, self.object(&lease, None, clock.now), clock).await,
+            Move::Wait => Ok(Leadership::Other {
+                holder: lease.holder,
+            }),
+            Move::Create => {
+                self.write(
+                    &api,
+                    Verb::Create,
+                    limit,
+                    self.object(&lease, None, clock.now),
+                    clock,
+                )
+                .await
+            }
             Move::Take | Move::Renew => {
-                self.write(&api, Verb::Update, limit, self.object(&lease, there.as_ref(), clock.now), clock).await
+                self.write(
+                    &api,
+                    Verb::Update,
+                    limit,
+                    self.object(&lease, there.as_ref(), clock.now),
+                    clock,
+                )
+                .await
             }
         }
     }
@@ -103,7 +129,10 @@ impl Elector {
         let api = LEASES.api(&cluster.client, Some(&self.terms.namespace));
         let limit = cluster.settings.request;
         let there = within(limit, &self.call(Verb::Get), api.get_opt(&self.terms.name)).await?;
-        let Some(object) = there.filter(|object| Lease::of(object).holder == self.terms.holder) else { return Ok(()) };
+        let Some(object) = there.filter(|object| Lease::of(object).holder == self.terms.holder)
+        else {
+            return Ok(());
+        };
         let mut free = self.object(&Lease::of(&object), Some(&object), clock.now);
         free["spec"]["holderIdentity"] = "".into();
         let given = self.write(&api, Verb::Update, limit, free, clock).await;
@@ -113,14 +142,19 @@ impl Elector {
 
     /// What to do about a Lease. Pure, but for remembering since when it has been the same.
     fn judge(&mut self, lease: &Lease, running: Duration) -> Move {
-        let is_same = self.seen.as_ref().is_some_and(|(version, _)| *version == lease.resource_version);
+        let is_same = self
+            .seen
+            .as_ref()
+            .is_some_and(|(version, _)| *version == lease.resource_version);
         if !is_same {
             self.seen = Some((lease.resource_version.clone(), running));
         }
         let since = self.seen.as_ref().map_or(running, |(_, since)| *since);
         let term = lease.term.unwrap_or(self.terms.term);
         match lease {
-            Lease { resource_version, .. } if resource_version.is_empty() => Move::Create,
+            Lease {
+                resource_version, ..
+            } if resource_version.is_empty() => Move::Create,
             Lease { holder, .. } if *holder == self.terms.holder => Move::Renew,
             Lease { holder, .. } if holder.is_empty() => Move::Take,
             _ if running.saturating_sub(since) > term => Move::Take,
@@ -141,16 +175,27 @@ impl Elector {
             serde_json::from_value(object).map_err(|error| KubeError::unanswered(&call, &error))?;
         let written = match verb {
             Verb::Create => within(limit, &call, api.create(&PostParams::default(), &object)).await,
-            _ => within(limit, &call, api.replace(&self.terms.name, &PostParams::default(), &object)).await,
+            _ => {
+                within(
+                    limit,
+                    &call,
+                    api.replace(&self.terms.name, &PostParams::default(), &object),
+                )
+                .await
+            }
         };
         match written {
             // Counted from before the request was sent: nobody can have seen it earlier.
             Ok(written) => {
                 self.written = Some(written);
-                Ok(Leadership::Held { until: clock.running + self.terms.term })
+                Ok(Leadership::Held {
+                    until: clock.running + self.terms.term,
+                })
             }
             // Somebody else was quicker; the next call sees who.
-            Err(KubeError::Answer { code: 409, .. }) => Ok(Leadership::Other { holder: String::new() }),
+            Err(KubeError::Answer { code: 409, .. }) => Ok(Leadership::Other {
+                holder: String::new(),
+            }),
             Err(problem) => Err(problem),
         }
     }
@@ -158,7 +203,11 @@ impl Elector {
     fn object(&self, lease: &Lease, there: Option<&DynamicObject>, now: Timestamp) -> Value {
         let is_ours = lease.holder == self.terms.holder;
         let time = micro_seconds(now);
-        let acquired = lease.acquired.clone().filter(|_| is_ours).unwrap_or_else(|| time.clone());
+        let acquired = lease
+            .acquired
+            .clone()
+            .filter(|_| is_ours)
+            .unwrap_or_else(|| time.clone());
         json!({
             "apiVersion": LEASES.api_version(),
             "kind": LEASES.kind,
@@ -178,7 +227,9 @@ impl Elector {
     }
 
     fn call(&self, verb: Verb) -> Call<'_> {
-        Call::new(verb, &LEASES).of(&self.terms.name).within(Some(&self.terms.namespace))
+        Call::new(verb, &LEASES)
+            .of(&self.terms.name)
+            .within(Some(&self.terms.namespace))
     }
 }
 
@@ -208,9 +259,13 @@ impl Lease {
         Self {
             resource_version: object.metadata.resource_version.clone().unwrap_or_default(),
             holder: text("holderIdentity").unwrap_or_default(),
-            term: spec("leaseDurationSeconds").and_then(Value::as_u64).map(Duration::from_secs),
+            term: spec("leaseDurationSeconds")
+                .and_then(Value::as_u64)
+                .map(Duration::from_secs),
             acquired: text("acquireTime"),
-            transitions: spec("leaseTransitions").and_then(Value::as_i64).unwrap_or(0),
+            transitions: spec("leaseTransitions")
+                .and_then(Value::as_i64)
+                .unwrap_or(0),
         }
     }
 }
@@ -227,11 +282,21 @@ mod tests {
     const TERM: Duration = Duration::from_secs(30);
 
     fn elector() -> Elector {
-        Elector::new(LeaseTerms { namespace: "n".into(), name: "l".into(), holder: "me".into(), term: TERM })
+        Elector::new(LeaseTerms {
+            namespace: "n".into(),
+            name: "l".into(),
+            holder: "me".into(),
+            term: TERM,
+        })
     }
 
     fn lease(version: &str, holder: &str) -> Lease {
-        Lease { resource_version: version.into(), holder: holder.into(), term: Some(TERM), ..Lease::default() }
+        Lease {
+            resource_version: version.into(),
+            holder: holder.into(),
+            term: Some(TERM),
+            ..Lease::default()
+        }
     }
 
     fn at(seconds: u64) -> Duration {
@@ -257,6 +322,9 @@ mod tests {
 
     #[test]
     fn times_have_six_digits() {
-        assert_eq!(micro_seconds(Timestamp::UNIX_EPOCH), "1970-01-01T00:00:00.000000Z");
+        assert_eq!(
+            micro_seconds(Timestamp::UNIX_EPOCH),
+            "1970-01-01T00:00:00.000000Z"
+        );
     }
 }

@@ -68,7 +68,11 @@ pub enum Published {
 impl Cluster {
     /// Lets our ClusterOperator say this. If it says so already, as far as the watch has told, nothing is asked of the API. A condition keeps the time of its last
     /// transition as long as its status stays the same.
-    pub async fn publish(&self, wanted: &OperatorStatus, now: Timestamp) -> Result<Published, KubeError> {
+    pub async fn publish(
+        &self,
+        wanted: &OperatorStatus,
+        now: Timestamp,
+    ) -> Result<Published, KubeError> {
         if self.is_published(wanted) {
             return Ok(Published::Unchanged);
         }
@@ -86,21 +90,35 @@ impl Cluster {
             "metadata": { "resourceVersion": there.metadata.resource_version },
             "status": status(&before, wanted, now),
         });
-        let call = Call::new(Verb::Patch, &CLUSTER_OPERATORS).of(OPERATOR_NAME).part("status");
-        let parameters = PatchParams { field_manager: Some("towpath-agent".to_owned()), ..PatchParams::default() };
+        let call = Call::new(Verb::Patch, &CLUSTER_OPERATORS)
+            .of(OPERATOR_NAME)
+            .part("status");
+        let parameters = PatchParams {
+            field_manager: Some("towpath-agent".to_owned()),
+            ..PatchParams::default()
+        };
         let patch = Patch::Merge(&patch);
-        within(self.settings.request, &call, api.patch_status(OPERATOR_NAME, &parameters, &patch)).await?;
+        within(
+            self.settings.request,
+            &call,
+            api.patch_status(OPERATOR_NAME, &parameters, &patch),
+        )
+        .await?;
         Ok(Published::Written)
     }
 
     /// Whether our ClusterOperator says this, as far as the watch has told.
     pub fn is_published(&self, wanted: &OperatorStatus) -> bool {
-        self.watched_operator().is_some_and(|object| says(&object["status"], wanted))
+        self.watched_operator()
+            .is_some_and(|object| says(&object["status"], wanted))
     }
 
     fn watched_operator(&self) -> Option<Value> {
         let shelves = self.store.shelves();
-        let kept = shelves.get(&Subject::ClusterOperators)?.objects.get(&(String::new(), OPERATOR_NAME.to_owned()))?;
+        let kept = shelves
+            .get(&Subject::ClusterOperators)?
+            .objects
+            .get(&(String::new(), OPERATOR_NAME.to_owned()))?;
         serde_json::from_str(&kept.json).ok()
     }
 
@@ -114,7 +132,12 @@ impl Cluster {
         let call = Call::new(Verb::Create, &CLUSTER_OPERATORS).of(OPERATOR_NAME);
         let object: DynamicObject =
             serde_json::from_value(object).map_err(|error| KubeError::unanswered(&call, &error))?;
-        within(self.settings.request, &call, api.create(&PostParams::default(), &object)).await
+        within(
+            self.settings.request,
+            &call,
+            api.create(&PostParams::default(), &object),
+        )
+        .await
     }
 }
 
@@ -125,15 +148,15 @@ fn says(status: &Value, wanted: &OperatorStatus) -> bool {
         && wanted.conditions.iter().all(|(name, condition)| {
             said.iter().any(|one| {
                 (text(one, "type"), text(one, "status")) == (name, condition.status.as_str())
-                    && (text(one, "reason"), text(one, "message")) == (&*condition.reason, &*condition.message)
+                    && (text(one, "reason"), text(one, "message"))
+                        == (&*condition.reason, &*condition.message)
             })
         });
     let versions = list(status, "versions");
     let same_versions = versions.len() == wanted.versions.len()
-        && versions
-            .iter()
-            .zip(&wanted.versions)
-            .all(|(one, wanted)| (text(one, "name"), text(one, "version")) == (&*wanted.name, &*wanted.version));
+        && versions.iter().zip(&wanted.versions).all(|(one, wanted)| {
+            (text(one, "name"), text(one, "version")) == (&*wanted.name, &*wanted.version)
+        });
     same_conditions && same_versions
 }
 
@@ -155,7 +178,10 @@ fn status(before: &Value, wanted: &OperatorStatus, now: Timestamp) -> Value {
             "lastTransitionTime": since(name, condition.status),
         })
     });
-    let versions = wanted.versions.iter().map(|one| json!({ "name": one.name, "version": one.version }));
+    let versions = wanted
+        .versions
+        .iter()
+        .map(|one| json!({ "name": one.name, "version": one.version }));
     json!({ "conditions": conditions.collect::<Vec<_>>(), "versions": versions.collect::<Vec<_>>() })
 }
 
@@ -165,7 +191,10 @@ pub(crate) fn whole_seconds(time: Timestamp) -> String {
 }
 
 fn list<'v>(value: &'v Value, name: &str) -> &'v [Value] {
-    value.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    value
+        .get(name)
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
 }
 
 fn text<'v>(value: &'v Value, name: &str) -> &'v str {

@@ -14,13 +14,30 @@ pub(crate) struct Resource {
     pub(crate) plural: &'static str,
 }
 
-pub(crate) const CLUSTER_VERSIONS: Resource =
-    Resource { group: "config.openshift.io", version: "v1", kind: "ClusterVersion", plural: "clusterversions" };
-pub(crate) const CLUSTER_OPERATORS: Resource =
-    Resource { group: "config.openshift.io", version: "v1", kind: "ClusterOperator", plural: "clusteroperators" };
-pub(crate) const INFRASTRUCTURES: Resource =
-    Resource { group: "config.openshift.io", version: "v1", kind: "Infrastructure", plural: "infrastructures" };
-pub(crate) const NODES: Resource = Resource { group: "", version: "v1", kind: "Node", plural: "nodes" };
+pub(crate) const CLUSTER_VERSIONS: Resource = Resource {
+    group: "config.openshift.io",
+    version: "v1",
+    kind: "ClusterVersion",
+    plural: "clusterversions",
+};
+pub(crate) const CLUSTER_OPERATORS: Resource = Resource {
+    group: "config.openshift.io",
+    version: "v1",
+    kind: "ClusterOperator",
+    plural: "clusteroperators",
+};
+pub(crate) const INFRASTRUCTURES: Resource = Resource {
+    group: "config.openshift.io",
+    version: "v1",
+    kind: "Infrastructure",
+    plural: "infrastructures",
+};
+pub(crate) const NODES: Resource = Resource {
+    group: "",
+    version: "v1",
+    kind: "Node",
+    plural: "nodes",
+};
 pub(crate) const MACHINE_CONFIG_POOLS: Resource = Resource {
     group: "machineconfiguration.openshift.io",
     version: "v1",
@@ -33,12 +50,30 @@ pub(crate) const CLUSTER_SERVICE_VERSIONS: Resource = Resource {
     kind: "ClusterServiceVersion",
     plural: "clusterserviceversions",
 };
-pub(crate) const API_REQUEST_COUNTS: Resource =
-    Resource { group: "apiserver.openshift.io", version: "v1", kind: "APIRequestCount", plural: "apirequestcounts" };
-pub(crate) const CONFIG_MAPS: Resource = Resource { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps" };
-pub(crate) const EVENTS: Resource = Resource { group: "", version: "v1", kind: "Event", plural: "events" };
-pub(crate) const LEASES: Resource =
-    Resource { group: "coordination.k8s.io", version: "v1", kind: "Lease", plural: "leases" };
+pub(crate) const API_REQUEST_COUNTS: Resource = Resource {
+    group: "apiserver.openshift.io",
+    version: "v1",
+    kind: "APIRequestCount",
+    plural: "apirequestcounts",
+};
+pub(crate) const CONFIG_MAPS: Resource = Resource {
+    group: "",
+    version: "v1",
+    kind: "ConfigMap",
+    plural: "configmaps",
+};
+pub(crate) const EVENTS: Resource = Resource {
+    group: "",
+    version: "v1",
+    kind: "Event",
+    plural: "events",
+};
+pub(crate) const LEASES: Resource = Resource {
+    group: "coordination.k8s.io",
+    version: "v1",
+    kind: "Lease",
+    plural: "leases",
+};
 
 impl Resource {
     /// `v1`, or `group/v1`.
@@ -86,11 +121,20 @@ pub(crate) struct Call<'a> {
 
 impl<'a> Call<'a> {
     pub(crate) fn new(verb: Verb, resource: &'a Resource) -> Self {
-        Self { verb, resource, part: "", namespace: None, name: None }
+        Self {
+            verb,
+            resource,
+            part: "",
+            namespace: None,
+            name: None,
+        }
     }
 
     pub(crate) fn of(self, name: &'a str) -> Self {
-        Self { name: Some(name), ..self }
+        Self {
+            name: Some(name),
+            ..self
+        }
     }
 
     pub(crate) fn within(self, namespace: Option<&'a str>) -> Self {
@@ -106,7 +150,11 @@ impl<'a> Call<'a> {
         let full = self.resource.full_name();
         match self.part {
             "" => full,
-            part => full.replacen(self.resource.plural, &format!("{}/{part}", self.resource.plural), 1),
+            part => full.replacen(
+                self.resource.plural,
+                &format!("{}/{part}", self.resource.plural),
+                1,
+            ),
         }
     }
 }

@@ -52,26 +52,42 @@ pub enum State {
 }
 
 pub(crate) fn of(shelves: &BTreeMap<Subject, Shelf>, now: Instant) -> Objects {
-    let was_read = |shelf: &Shelf| matches!(shelf.freshness, Freshness::Current | Freshness::Behind { .. });
+    let was_read = |shelf: &Shelf| {
+        matches!(
+            shelf.freshness,
+            Freshness::Current | Freshness::Behind { .. }
+        )
+    };
     let read = shelves.iter().filter(|(_, shelf)| was_read(shelf));
-    let has_none = |shelf: &Shelf| shelf.objects.is_empty() && !matches!(shelf.freshness, Freshness::NotRead(_));
+    let has_none = |shelf: &Shelf| {
+        shelf.objects.is_empty() && !matches!(shelf.freshness, Freshness::NotRead(_))
+    };
     let none = shelves.iter().filter(|(_, shelf)| has_none(shelf));
     Objects {
         files: read.map(|(subject, shelf)| file(*subject, shelf)).collect(),
         none: none.map(|(subject, _)| *subject).collect(),
-        version: shelves.get(&Subject::ClusterVersion).and_then(|shelf| shelf.objects.values().next()).map(seen),
+        version: shelves
+            .get(&Subject::ClusterVersion)
+            .and_then(|shelf| shelf.objects.values().next())
+            .map(seen),
         states: states(shelves, now),
     }
 }
 
 pub(crate) fn states(shelves: &BTreeMap<Subject, Shelf>, now: Instant) -> BTreeMap<Subject, State> {
-    shelves.iter().map(|(subject, shelf)| (*subject, state(&shelf.freshness, now))).collect()
+    shelves
+        .iter()
+        .map(|(subject, shelf)| (*subject, state(&shelf.freshness, now)))
+        .collect()
 }
 
 fn file(subject: Subject, shelf: &Shelf) -> SourceFile {
     let is_ours = |name: &str| subject == Subject::ClusterOperators && name == OPERATOR_NAME;
     let objects = shelf.objects.iter().filter(|((_, name), _)| !is_ours(name));
-    let mut text = format!("{{\"kind\":\"{}List\",\"items\":[", subject.selection().resource.kind);
+    let mut text = format!(
+        "{{\"kind\":\"{}List\",\"items\":[",
+        subject.selection().resource.kind
+    );
     for (place, (_, kept)) in objects.enumerate() {
         if place > 0 {
             text.push_str(",\n");
@@ -79,12 +95,17 @@ fn file(subject: Subject, shelf: &Shelf) -> SourceFile {
         text.push_str(&kept.json);
     }
     text.push_str("]}\n");
-    SourceFile { path: format!("{}.json", subject.as_str()), bytes: text.into_bytes().into() }
+    SourceFile {
+        path: format!("{}.json", subject.as_str()),
+        bytes: text.into_bytes().into(),
+    }
 }
 
 fn seen(kept: &Kept) -> SeenVersion {
     let object: Value = serde_json::from_str(&kept.json).unwrap_or_default();
-    let record = object.pointer("/metadata/annotations").and_then(|all| all.get(RECORD_ANNOTATION));
+    let record = object
+        .pointer("/metadata/annotations")
+        .and_then(|all| all.get(RECORD_ANNOTATION));
     SeenVersion {
         resource_version: kept.resource_version.clone(),
         json: kept.json.clone(),
@@ -97,6 +118,8 @@ fn state(freshness: &Freshness, now: Instant) -> State {
         Freshness::Current => State::Current,
         Freshness::Absent => State::Absent,
         Freshness::NotRead(problem) => State::NotRead(problem.clone()),
-        Freshness::Behind { since, problem } => State::Behind(now.saturating_duration_since(*since), problem.clone()),
+        Freshness::Behind { since, problem } => {
+            State::Behind(now.saturating_duration_since(*since), problem.clone())
+        }
     }
 }

@@ -64,8 +64,16 @@ pub(crate) struct Store {
 
 impl Store {
     pub(crate) fn new() -> Self {
-        let empty =
-            |subject| (subject, Shelf { objects: BTreeMap::new(), freshness: Freshness::NotRead(None), bytes: 0 });
+        let empty = |subject| {
+            (
+                subject,
+                Shelf {
+                    objects: BTreeMap::new(),
+                    freshness: Freshness::NotRead(None),
+                    bytes: 0,
+                },
+            )
+        };
         Self {
             shelves: Arc::new(Mutex::new(Subject::ALL.into_iter().map(empty).collect())),
             changes: watch::Sender::new(0),
@@ -83,7 +91,8 @@ impl Store {
     /// A list was read to its end: it takes the place of what was there.
     pub(crate) fn replace(&self, subject: Subject, listing: Listing) {
         self.change(subject, |shelf| {
-            let is_new = !matches!(shelf.freshness, Freshness::Current) || !same(&shelf.objects, &listing.objects);
+            let is_new = !matches!(shelf.freshness, Freshness::Current)
+                || !same(&shelf.objects, &listing.objects);
             (shelf.objects, shelf.bytes) = (listing.objects, listing.bytes);
             shelf.freshness = Freshness::Current;
             is_new
@@ -96,8 +105,11 @@ impl Store {
         let mut full = None;
         self.change(subject, |shelf| {
             let before = shelf.objects.get(&key).cloned();
-            shelf.bytes = shelf.bytes - before.as_ref().map_or(0, |kept| kept.json.len()) + kept.json.len();
-            let is_new = before.as_ref().is_none_or(|before| before.json != kept.json);
+            shelf.bytes =
+                shelf.bytes - before.as_ref().map_or(0, |kept| kept.json.len()) + kept.json.len();
+            let is_new = before
+                .as_ref()
+                .is_none_or(|before| before.json != kept.json);
             shelf.objects.insert(key, kept);
             full = check(shelf.objects.len(), shelf.bytes).err();
             is_new
@@ -139,10 +151,25 @@ impl Store {
     pub(crate) fn failed(&self, subject: Subject, problem: KubeError) {
         self.change(subject, |shelf| {
             let (next, is_new) = match &shelf.freshness {
-                Freshness::Current => (Freshness::Behind { since: Instant::now(), problem }, true),
-                Freshness::Behind { since, problem: before } => {
+                Freshness::Current => (
+                    Freshness::Behind {
+                        since: Instant::now(),
+                        problem,
+                    },
+                    true,
+                ),
+                Freshness::Behind {
+                    since,
+                    problem: before,
+                } => {
                     let is_new = *before != problem;
-                    (Freshness::Behind { since: *since, problem }, is_new)
+                    (
+                        Freshness::Behind {
+                            since: *since,
+                            problem,
+                        },
+                        is_new,
+                    )
                 }
                 Freshness::NotRead(before) if before.as_ref() == Some(&problem) => {
                     (Freshness::NotRead(Some(problem)), false)
@@ -160,7 +187,8 @@ impl Store {
     fn change(&self, subject: Subject, change: impl FnOnce(&mut Shelf) -> bool) {
         let is_new = self.shelves().get_mut(&subject).is_some_and(change);
         if is_new {
-            self.changes.send_modify(|count| *count = count.wrapping_add(1));
+            self.changes
+                .send_modify(|count| *count = count.wrapping_add(1));
         }
     }
 }
@@ -178,21 +206,36 @@ impl Listing {
 
 fn keep(subject: Subject, object: DynamicObject) -> (Key, Kept) {
     let metadata = &object.metadata;
-    let key = (metadata.namespace.clone().unwrap_or_default(), metadata.name.clone().unwrap_or_default());
+    let key = (
+        metadata.namespace.clone().unwrap_or_default(),
+        metadata.name.clone().unwrap_or_default(),
+    );
     let resource_version = metadata.resource_version.clone().unwrap_or_default();
     let json = trimmed(subject, object).to_string();
-    (key, Kept { json: json.into(), resource_version })
+    (
+        key,
+        Kept {
+            json: json.into(),
+            resource_version,
+        },
+    )
 }
 
 fn same(one: &BTreeMap<Key, Kept>, other: &BTreeMap<Key, Kept>) -> bool {
-    one.len() == other.len() && one.iter().zip(other).all(|((a, x), (b, y))| a == b && x.json == y.json)
+    one.len() == other.len()
+        && one
+            .iter()
+            .zip(other)
+            .all(|((a, x), (b, y))| a == b && x.json == y.json)
 }
 
 fn check(objects: usize, bytes: usize) -> Result<(), Full> {
     match (objects > MAX_OBJECTS, bytes > MAX_BYTES) {
         (false, false) => Ok(()),
         (true, _) => Err(Full(format!("there are more than {MAX_OBJECTS} objects"))),
-        (false, true) => Err(Full(format!("there are more than {MAX_BYTES} bytes of objects"))),
+        (false, true) => Err(Full(format!(
+            "there are more than {MAX_BYTES} bytes of objects"
+        ))),
     }
 }
 
@@ -210,7 +253,10 @@ mod tests {
     }
 
     fn broken() -> KubeError {
-        KubeError::Unanswered { call: "watch nodes".into(), problem: "gone".into() }
+        KubeError::Unanswered {
+            call: "watch nodes".into(),
+            problem: "gone".into(),
+        }
     }
 
     #[test]
@@ -223,12 +269,21 @@ mod tests {
             changes.has_changed().unwrap()
         };
         assert!(woken(&|| store.replace(Subject::Nodes, Listing::default())));
-        assert!(!woken(&|| store.replace(Subject::Nodes, Listing::default())), "the same list");
+        assert!(
+            !woken(&|| store.replace(Subject::Nodes, Listing::default())),
+            "the same list"
+        );
         assert!(woken(&|| store.put(Subject::Nodes, node(1, "a")).unwrap()));
-        assert!(!woken(&|| store.put(Subject::Nodes, node(2, "a")).unwrap()), "a heartbeat");
+        assert!(
+            !woken(&|| store.put(Subject::Nodes, node(2, "a")).unwrap()),
+            "a heartbeat"
+        );
         assert!(woken(&|| store.put(Subject::Nodes, node(3, "b")).unwrap()));
         assert!(woken(&|| store.failed(Subject::Nodes, broken())));
-        assert!(!woken(&|| store.failed(Subject::Nodes, broken())), "it is known already");
+        assert!(
+            !woken(&|| store.failed(Subject::Nodes, broken())),
+            "it is known already"
+        );
         assert!(woken(&|| store.resumed(Subject::Nodes)));
         assert!(!woken(&|| store.resumed(Subject::Nodes)));
         assert!(woken(&|| store.remove(Subject::Nodes, node(4, "b"))));
@@ -248,7 +303,13 @@ mod tests {
             other => panic!("{other:?}"),
         };
         let first = since(&store);
-        store.failed(Subject::Nodes, KubeError::TooLarge { call: String::new(), problem: String::new() });
+        store.failed(
+            Subject::Nodes,
+            KubeError::TooLarge {
+                call: String::new(),
+                problem: String::new(),
+            },
+        );
         assert_eq!(since(&store), first, "the first failure counts");
         assert_eq!(store.shelves()[&Subject::Nodes].objects.len(), 1);
     }

@@ -67,13 +67,28 @@ impl Subject {
     }
 
     pub(crate) fn selection(self) -> Selection {
-        let all = |resource| Selection { resource, namespace: None, name: None, labels: None, page: 200 };
-        let config_map =
-            |namespace, name| Selection { namespace: Some(namespace), name: Some(name), ..all(&resource::CONFIG_MAPS) };
+        let all = |resource| Selection {
+            resource,
+            namespace: None,
+            name: None,
+            labels: None,
+            page: 200,
+        };
+        let config_map = |namespace, name| Selection {
+            namespace: Some(namespace),
+            name: Some(name),
+            ..all(&resource::CONFIG_MAPS)
+        };
         match self {
-            Self::ClusterVersion => Selection { name: Some("version"), ..all(&resource::CLUSTER_VERSIONS) },
+            Self::ClusterVersion => Selection {
+                name: Some("version"),
+                ..all(&resource::CLUSTER_VERSIONS)
+            },
             Self::ClusterOperators => all(&resource::CLUSTER_OPERATORS),
-            Self::Infrastructure => Selection { name: Some("cluster"), ..all(&resource::INFRASTRUCTURES) },
+            Self::Infrastructure => Selection {
+                name: Some("cluster"),
+                ..all(&resource::INFRASTRUCTURES)
+            },
             Self::Nodes => all(&resource::NODES),
             Self::MachineConfigPools => all(&resource::MACHINE_CONFIG_POOLS),
             Self::ClusterServiceVersions => Selection {
@@ -83,7 +98,10 @@ impl Subject {
                 ..all(&resource::CLUSTER_SERVICE_VERSIONS)
             },
             // A day of requests by node and user: up to hundreds of kilobytes each.
-            Self::ApiRequestCounts => Selection { page: 50, ..all(&resource::API_REQUEST_COUNTS) },
+            Self::ApiRequestCounts => Selection {
+                page: 50,
+                ..all(&resource::API_REQUEST_COUNTS)
+            },
             Self::AdminGates => config_map("openshift-config-managed", "admin-gates"),
             Self::AdminAcks => config_map("openshift-config", "admin-acks"),
         }

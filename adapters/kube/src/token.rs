@@ -34,7 +34,10 @@ impl TokenFile {
             problem,
             remedy: "put the token there, or correct the path",
         })?;
-        Ok(Self { path, last: Arc::new(Mutex::new(read)) })
+        Ok(Self {
+            path,
+            last: Arc::new(Mutex::new(read)),
+        })
     }
 
     /// The value of the `Authorization` header.
@@ -49,19 +52,30 @@ impl TokenFile {
 }
 
 fn read(path: &std::path::Path) -> Result<Read, String> {
-    let data = std::fs::metadata(path).map_err(|error| format!("the token cannot be read: {error}"))?;
+    let data =
+        std::fs::metadata(path).map_err(|error| format!("the token cannot be read: {error}"))?;
     let is_too_large = data.len() > MAX_TOKEN_BYTES;
     let text = match is_too_large {
-        true => return Err(format!("a token has at most {MAX_TOKEN_BYTES} bytes, and this file has {}", data.len())),
-        false => std::fs::read_to_string(path).map_err(|error| format!("the token cannot be read: {error}"))?,
+        true => {
+            return Err(format!(
+                "a token has at most {MAX_TOKEN_BYTES} bytes, and this file has {}",
+                data.len()
+            ));
+        }
+        false => std::fs::read_to_string(path)
+            .map_err(|error| format!("the token cannot be read: {error}"))?,
     };
     let token = match text.trim() {
         "" => return Err("the file is empty".to_owned()),
         token => token,
     };
-    let mut header = HeaderValue::from_str(&format!("Bearer {token}")).map_err(|_| "this is no token".to_owned())?;
+    let mut header = HeaderValue::from_str(&format!("Bearer {token}"))
+        .map_err(|_| "this is no token".to_owned())?;
     header.set_sensitive(true);
-    Ok(Read { stamp: stamp(&data), header })
+    Ok(Read {
+        stamp: stamp(&data),
+        header,
+    })
 }
 
 fn stamp(data: &std::fs::Metadata) -> Option<(SystemTime, u64)> {
@@ -70,7 +84,9 @@ fn stamp(data: &std::fs::Metadata) -> Option<(SystemTime, u64)> {
 
 impl std::fmt::Debug for TokenFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TokenFile").field("path", &self.path).finish_non_exhaustive()
+        f.debug_struct("TokenFile")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
     }
 }
 
@@ -98,13 +114,21 @@ mod tests {
     fn a_missing_or_senseless_token_is_a_finding() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("token");
-        for content in [None, Some("".to_owned()), Some("x".repeat(70_000)), Some("two\nlines".to_owned())] {
+        for content in [
+            None,
+            Some("".to_owned()),
+            Some("x".repeat(70_000)),
+            Some("two\nlines".to_owned()),
+        ] {
             if let Some(content) = &content {
                 std::fs::write(&path, content).unwrap();
             }
             let error = TokenFile::open(path.clone()).unwrap_err();
             assert_eq!(error.kind(), "configuration", "{content:?}");
-            assert!(error.to_string().starts_with(&path.display().to_string()), "{error}");
+            assert!(
+                error.to_string().starts_with(&path.display().to_string()),
+                "{error}"
+            );
         }
     }
 }

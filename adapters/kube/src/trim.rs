@@ -19,7 +19,10 @@ pub(crate) fn trimmed(subject: Subject, object: DynamicObject) -> Value {
     let mut kept = Map::new();
     kept.insert("kind".to_owned(), subject.selection().resource.kind.into());
     let mut name = Map::new();
-    name.insert("name".to_owned(), metadata.name.clone().unwrap_or_default().into());
+    name.insert(
+        "name".to_owned(),
+        metadata.name.clone().unwrap_or_default().into(),
+    );
     if let Some(namespace) = &metadata.namespace {
         name.insert("namespace".to_owned(), namespace.as_str().into());
     }
@@ -31,18 +34,45 @@ pub(crate) fn trimmed(subject: Subject, object: DynamicObject) -> Value {
         Subject::ClusterVersion => {
             name.insert("uid".to_owned(), metadata.uid.into());
             name.insert("generation".to_owned(), metadata.generation.into());
-            name.insert("annotations".to_owned(), json!(metadata.annotations.unwrap_or_default()));
+            name.insert(
+                "annotations".to_owned(),
+                json!(metadata.annotations.unwrap_or_default()),
+            );
             kept.append(&mut data);
         }
-        Subject::ClusterOperators => keep(&mut kept, &mut data, "status", &["conditions", "versions"]),
-        Subject::Infrastructure => keep(&mut kept, &mut data, "status", &["platform", "platformStatus"]),
+        Subject::ClusterOperators => {
+            keep(&mut kept, &mut data, "status", &["conditions", "versions"])
+        }
+        Subject::Infrastructure => keep(
+            &mut kept,
+            &mut data,
+            "status",
+            &["platform", "platformStatus"],
+        ),
         Subject::Nodes => {
-            name.insert("labels".to_owned(), json!(metadata.labels.unwrap_or_default()));
+            name.insert(
+                "labels".to_owned(),
+                json!(metadata.labels.unwrap_or_default()),
+            );
             keep(&mut kept, &mut data, "status", &["nodeInfo"]);
         }
         Subject::MachineConfigPools => {
-            keep(&mut kept, &mut data, "spec", &["paused", "nodeSelector", "maxUnavailable"]);
-            keep(&mut kept, &mut data, "status", &["machineCount", "updatedMachineCount", "degradedMachineCount"]);
+            keep(
+                &mut kept,
+                &mut data,
+                "spec",
+                &["paused", "nodeSelector", "maxUnavailable"],
+            );
+            keep(
+                &mut kept,
+                &mut data,
+                "status",
+                &[
+                    "machineCount",
+                    "updatedMachineCount",
+                    "degradedMachineCount",
+                ],
+            );
         }
         Subject::ClusterServiceVersions => {
             let mut annotations = metadata.annotations.unwrap_or_default();
@@ -50,15 +80,24 @@ pub(crate) fn trimmed(subject: Subject, object: DynamicObject) -> Value {
             name.insert("annotations".to_owned(), json!(annotations));
         }
         // Nobody asks who uses an API that stays; and that is most of what there is.
-        Subject::ApiRequestCounts if !may_go(metadata.name.as_deref().unwrap_or_default(), &data) => {}
+        Subject::ApiRequestCounts
+            if !may_go(metadata.name.as_deref().unwrap_or_default(), &data) => {}
         Subject::ApiRequestCounts => {
-            keep(&mut kept, &mut data, "status", &["removedInRelease", "requestCount", "currentHour", "last24h"]);
+            keep(
+                &mut kept,
+                &mut data,
+                "status",
+                &["removedInRelease", "requestCount", "currentHour", "last24h"],
+            );
             if let Some(status) = kept.get_mut("status") {
                 drop_verbs(status);
             }
         }
         Subject::AdminGates | Subject::AdminAcks => {
-            kept.insert("data".to_owned(), data.remove("data").unwrap_or_else(|| json!({})));
+            kept.insert(
+                "data".to_owned(),
+                data.remove("data").unwrap_or_else(|| json!({})),
+            );
         }
     }
     kept.insert("metadata".to_owned(), Value::Object(name));
@@ -67,9 +106,14 @@ pub(crate) fn trimmed(subject: Subject, object: DynamicObject) -> Value {
 
 /// Whether an API may go one day: its cluster says so, or it is an early version (`flowschemas.v1beta3.flowcontrol.apiserver.k8s.io`).
 fn may_go(name: &str, data: &Map<String, Value>) -> bool {
-    let removed = data.get("status").and_then(|status| status.get("removedInRelease")).and_then(Value::as_str);
+    let removed = data
+        .get("status")
+        .and_then(|status| status.get("removedInRelease"))
+        .and_then(Value::as_str);
     let version = name.split('.').nth(1).unwrap_or_default();
-    removed.is_some_and(|removed| !removed.is_empty()) || version.contains("beta") || version.contains("alpha")
+    removed.is_some_and(|removed| !removed.is_empty())
+        || version.contains("beta")
+        || version.contains("alpha")
 }
 
 /// Keeps these fields of a part of an object.
@@ -90,8 +134,18 @@ fn drop_verbs(status: &mut Value) {
 }
 
 fn drop_verbs_of_hour(hour: &mut Value) {
-    for node in hour.get_mut("byNode").and_then(Value::as_array_mut).into_iter().flatten() {
-        for user in node.get_mut("byUser").and_then(Value::as_array_mut).into_iter().flatten() {
+    for node in hour
+        .get_mut("byNode")
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
+    {
+        for user in node
+            .get_mut("byUser")
+            .and_then(Value::as_array_mut)
+            .into_iter()
+            .flatten()
+        {
             if let Value::Object(fields) = user {
                 fields.retain(|field, _| OF_USER.contains(&field.as_str()));
             }
@@ -122,7 +176,10 @@ mod tests {
                 },
             })
         };
-        assert_eq!(kept(Subject::Nodes, node("1")), kept(Subject::Nodes, node("2")));
+        assert_eq!(
+            kept(Subject::Nodes, node("1")),
+            kept(Subject::Nodes, node("2"))
+        );
         assert_eq!(
             kept(Subject::Nodes, node("1")),
             json!({

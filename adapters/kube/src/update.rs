@@ -56,7 +56,11 @@ impl Cluster {
     /// Asks for an update, if the ClusterVersion is still as it was seen. What a person once forced is not forced again, and the architecture that they once asked for, which an image may not stand beside, is that of the image.
     ///
     /// After [`KubeError::Unanswered`] nobody knows whether it was done; doing it again with the same resource version cannot do it twice.
-    pub async fn start_update(&self, seen_resource_version: &str, update: Update<'_>) -> Result<Started, KubeError> {
+    pub async fn start_update(
+        &self,
+        seen_resource_version: &str,
+        update: Update<'_>,
+    ) -> Result<Started, KubeError> {
         check(update.record)?;
         let patch = json!({
             "metadata": {
@@ -68,13 +72,21 @@ impl Cluster {
         match self.patch_version(&patch).await {
             Ok(()) => Ok(Started::Started),
             Err(KubeError::Answer { code: 409, .. }) => Ok(Started::Conflict),
-            Err(KubeError::Answer { code: 400 | 422, message, .. }) => Ok(Started::Refused(message)),
+            Err(KubeError::Answer {
+                code: 400 | 422,
+                message,
+                ..
+            }) => Ok(Started::Refused(message)),
             Err(other) => Err(other),
         }
     }
 
     /// Writes a record down, if the ClusterVersion is still as it was seen.
-    pub async fn remember(&self, seen_resource_version: &str, record: &str) -> Result<Remembered, KubeError> {
+    pub async fn remember(
+        &self,
+        seen_resource_version: &str,
+        record: &str,
+    ) -> Result<Remembered, KubeError> {
         check(record)?;
         let patch = json!({
             "metadata": { "resourceVersion": seen_resource_version, "annotations": { RECORD_ANNOTATION: record } },
@@ -88,9 +100,18 @@ impl Cluster {
 
     async fn patch_version(&self, patch: &Value) -> Result<(), KubeError> {
         let api = CLUSTER_VERSIONS.api(&self.client, None);
-        let parameters = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+        let parameters = PatchParams {
+            field_manager: Some(FIELD_MANAGER.to_owned()),
+            ..PatchParams::default()
+        };
         let patch = Patch::Merge(patch);
-        within(self.settings.request, &call(), api.patch(VERSION, &parameters, &patch)).await.map(|_| ())
+        within(
+            self.settings.request,
+            &call(),
+            api.patch(VERSION, &parameters, &patch),
+        )
+        .await
+        .map(|_| ())
     }
 }
 
@@ -103,7 +124,10 @@ fn check(record: &str) -> Result<(), KubeError> {
         true => Ok(()),
         false => Err(KubeError::TooLarge {
             call: call().to_string(),
-            problem: format!("a record has at most {MAX_RECORD_BYTES} bytes, and this one has {}", record.len()),
+            problem: format!(
+                "a record has at most {MAX_RECORD_BYTES} bytes, and this one has {}",
+                record.len()
+            ),
         }),
     }
 }

@@ -25,8 +25,19 @@ const SHORTEST: Duration = Duration::from_millis(900);
 const SLACK: Duration = Duration::from_secs(10);
 
 /// Watches a subject until the task is dropped.
-pub(crate) async fn watch(client: kube::Client, settings: Settings, subject: Subject, store: Store) {
-    let watcher = Watcher { client, settings, subject, selection: subject.selection(), store };
+pub(crate) async fn watch(
+    client: kube::Client,
+    settings: Settings,
+    subject: Subject,
+    store: Store,
+) {
+    let watcher = Watcher {
+        client,
+        settings,
+        subject,
+        selection: subject.selection(),
+        store,
+    };
     let mut backoff = Backoff::new(watcher.settings.first_wait, watcher.settings.longest_wait);
     let mut from = None;
     loop {
@@ -96,7 +107,12 @@ impl Watcher {
             return Ok(true);
         }
         let (call, version) = (self.call(Verb::Discover), resource.api_version());
-        let found = within(self.settings.request, &call, self.client.list_api_group_resources(&version)).await;
+        let found = within(
+            self.settings.request,
+            &call,
+            self.client.list_api_group_resources(&version),
+        )
+        .await;
         match found {
             Ok(list) => Ok(list.resources.iter().any(|one| one.name == resource.plural)),
             Err(KubeError::NotFound { .. }) => Ok(false),
@@ -106,8 +122,16 @@ impl Watcher {
 
     /// Reads all of them, page by page.
     async fn list(&self) -> Next {
-        let (api, call) = (self.selection.resource.api(&self.client, self.selection.namespace), self.call(Verb::List));
-        let mut parameters = ListParams { limit: Some(self.selection.page), ..ListParams::default() };
+        let (api, call) = (
+            self.selection
+                .resource
+                .api(&self.client, self.selection.namespace),
+            self.call(Verb::List),
+        );
+        let mut parameters = ListParams {
+            limit: Some(self.selection.page),
+            ..ListParams::default()
+        };
         parameters.field_selector = self.field_selector();
         parameters.label_selector = self.selection.labels.map(str::to_owned);
         let mut listing = Listing::default();
@@ -128,13 +152,22 @@ impl Watcher {
                 return Next::Follow(page.metadata.resource_version.unwrap_or_default());
             }
         }
-        Next::Failed(too_large(&call, Full(format!("the list has more than {MAX_PAGES} pages"))), None)
+        Next::Failed(
+            too_large(
+                &call,
+                Full(format!("the list has more than {MAX_PAGES} pages")),
+            ),
+            None,
+        )
     }
 
     /// Follows changes until the watch ends or breaks.
     async fn follow(&self, mut moment: String) -> Next {
         let call = self.call(Verb::Watch);
-        let api = self.selection.resource.api(&self.client, self.selection.namespace);
+        let api = self
+            .selection
+            .resource
+            .api(&self.client, self.selection.namespace);
         let parameters = WatchParams {
             timeout: Some(u32::try_from(self.settings.watch.as_secs()).unwrap_or(u32::MAX)),
             field_selector: self.field_selector(),
@@ -142,7 +175,13 @@ impl Watcher {
             bookmarks: true,
             send_initial_events: false,
         };
-        let stream = match within(self.settings.request, &call, api.watch(&parameters, &moment)).await {
+        let stream = match within(
+            self.settings.request,
+            &call,
+            api.watch(&parameters, &moment),
+        )
+        .await
+        {
             Ok(stream) => stream,
             Err(problem) => return broken(problem, moment),
         };
@@ -156,7 +195,12 @@ impl Watcher {
                 Ok(Ok(None)) if began.elapsed() < SHORTEST => return Next::EndedSoon(moment),
                 Ok(Ok(None)) => return Next::Follow(moment),
                 Ok(Err(error)) => return broken(KubeError::of(&call, error), moment),
-                Err(_) => return Next::Failed(KubeError::too_slow(&call, self.settings.watch.as_secs()), Some(moment)),
+                Err(_) => {
+                    return Next::Failed(
+                        KubeError::too_slow(&call, self.settings.watch.as_secs()),
+                        Some(moment),
+                    );
+                }
             };
             let put = match event {
                 WatchEvent::Added(object) | WatchEvent::Modified(object) => {
@@ -173,7 +217,10 @@ impl Watcher {
                     Ok(())
                 }
                 WatchEvent::Error(status) => {
-                    return broken(KubeError::answered(&call, status.code, &status.message), moment);
+                    return broken(
+                        KubeError::answered(&call, status.code, &status.message),
+                        moment,
+                    );
                 }
             };
             if let Err(full) = put {
@@ -183,11 +230,16 @@ impl Watcher {
     }
 
     fn field_selector(&self) -> Option<String> {
-        self.selection.name.map(|name| format!("metadata.name={name}"))
+        self.selection
+            .name
+            .map(|name| format!("metadata.name={name}"))
     }
 
     fn call(&self, verb: Verb) -> Call<'_> {
-        Call { name: self.selection.name, ..Call::new(verb, self.selection.resource).within(self.selection.namespace) }
+        Call {
+            name: self.selection.name,
+            ..Call::new(verb, self.selection.resource).within(self.selection.namespace)
+        }
     }
 }
 
@@ -202,5 +254,8 @@ fn broken(problem: KubeError, moment: String) -> Next {
 }
 
 fn too_large(call: &Call<'_>, full: Full) -> KubeError {
-    KubeError::TooLarge { call: call.to_string(), problem: full.0 }
+    KubeError::TooLarge {
+        call: call.to_string(),
+        problem: full.0,
+    }
 }

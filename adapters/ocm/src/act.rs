@@ -84,11 +84,17 @@ impl Ocm {
         next_run: Timestamp,
     ) -> Result<Created, OcmError> {
         let what = || match pool {
-            Some(pool) => format!("upgrade of node pool {pool} of cluster {} to {version}", cluster.id),
+            Some(pool) => format!(
+                "upgrade of node pool {pool} of cluster {} to {version}",
+                cluster.id
+            ),
             None => format!("upgrade of cluster {} to {version}", cluster.id),
         };
         if let Some(there) = self.in_the_way(&what(), cluster, pool, version).await? {
-            return Ok(Created::AlreadyThere { next_run: there.next_run, policy: there.at });
+            return Ok(Created::AlreadyThere {
+                next_run: there.next_run,
+                policy: there.at,
+            });
         }
         // The API takes whole seconds; up, so that it is never earlier than asked.
         let next_run = whole_seconds_up(next_run);
@@ -102,7 +108,10 @@ impl Ocm {
         if let Some(pool) = pool {
             body["node_pool_id"] = pool.into();
         }
-        let made = self.http.post::<wire::Policy>(&policies::path(cluster, pool)?, &body).await;
+        let made = self
+            .http
+            .post::<wire::Policy>(&policies::path(cluster, pool)?, &body)
+            .await;
         let lost = match made {
             Ok(wire::Policy { id: Some(id), .. }) => {
                 return Ok(Created::New(PolicyRef {
@@ -111,18 +120,29 @@ impl Ocm {
                     id: id.into(),
                 }));
             }
-            Ok(_) => OcmError::BadAnswer { what: what(), problem: "the new policy has no id".to_owned() },
+            Ok(_) => OcmError::BadAnswer {
+                what: what(),
+                problem: "the new policy has no id".to_owned(),
+            },
             Err(error) => error,
         };
         let conflict = matches!(lost, OcmError::Conflict { .. });
         if !conflict && !lost.leaves_a_doubt() {
             return Err(lost);
         }
-        let unconfirmed = OcmError::Unconfirmed { what: what(), lost: lost.kind() };
+        let unconfirmed = OcmError::Unconfirmed {
+            what: what(),
+            lost: lost.kind(),
+        };
         match self.in_the_way(&what(), cluster, pool, version).await {
             // Nobody else would have chosen the same second since we looked.
-            Ok(Some(there)) if !conflict && there.next_run == Some(next_run) => Ok(Created::New(there.at)),
-            Ok(Some(there)) => Ok(Created::AlreadyThere { next_run: there.next_run, policy: there.at }),
+            Ok(Some(there)) if !conflict && there.next_run == Some(next_run) => {
+                Ok(Created::New(there.at))
+            }
+            Ok(Some(there)) => Ok(Created::AlreadyThere {
+                next_run: there.next_run,
+                policy: there.at,
+            }),
             Ok(None) if conflict => Err(lost),
             Ok(None) => Err(unconfirmed),
             Err(error @ OcmError::Conflict { .. }) => Err(error),
@@ -133,14 +153,22 @@ impl Ocm {
 
     /// Calls an upgrade off, if it has not begun.
     pub async fn cancel(&self, policy: &PolicyRef) -> Result<Cancelled, OcmError> {
-        let what = || format!("cancelling upgrade policy {} of cluster {}", policy.id, policy.cluster.id);
+        let what = || {
+            format!(
+                "cancelling upgrade policy {} of cluster {}",
+                policy.id, policy.cluster.id
+            )
+        };
         let Some(there) = policies::find(&self.http, policy).await? else {
             return Ok(Cancelled::AlreadyGone);
         };
         match there.state {
             UpgradeState::Planned => {}
             UpgradeState::Started => {
-                return Err(OcmError::AlreadyStarted { what: what(), state: there.state_word });
+                return Err(OcmError::AlreadyStarted {
+                    what: what(),
+                    state: there.state_word,
+                });
             }
             ended => return Ok(Cancelled::Ended(ended)),
         }
@@ -153,10 +181,14 @@ impl Ocm {
         match policies::find(&self.http, policy).await {
             Ok(None) => Ok(Cancelled::Now),
             // It began after we looked.
-            Ok(Some(now)) if now.state == UpgradeState::Started => {
-                Err(OcmError::AlreadyStarted { what: what(), state: now.state_word })
-            }
-            _ if error.leaves_a_doubt() => Err(OcmError::Unconfirmed { what: what(), lost: error.kind() }),
+            Ok(Some(now)) if now.state == UpgradeState::Started => Err(OcmError::AlreadyStarted {
+                what: what(),
+                state: now.state_word,
+            }),
+            _ if error.leaves_a_doubt() => Err(OcmError::Unconfirmed {
+                what: what(),
+                lost: error.kind(),
+            }),
             _ => Err(error),
         }
     }
@@ -167,7 +199,11 @@ impl Ocm {
             return Ok(Agreed::Before);
         }
         let body = json!({ "version_gate": { "id": gate } });
-        let error = match self.http.post::<serde_json::Value>(&agreements(cluster)?, &body).await {
+        let error = match self
+            .http
+            .post::<serde_json::Value>(&agreements(cluster)?, &body)
+            .await
+        {
             Ok(_) => return Ok(Agreed::Now),
             Err(error) => error,
         };
@@ -181,7 +217,10 @@ impl Ocm {
             (_, true) => Err(error),
             (_, false) => {
                 let what = format!("agreeing to gate {gate} for cluster {}", cluster.id);
-                Err(OcmError::Unconfirmed { what, lost: error.kind() })
+                Err(OcmError::Unconfirmed {
+                    what,
+                    lost: error.kind(),
+                })
             }
         }
     }
@@ -195,8 +234,10 @@ impl Ocm {
         version: &Version,
     ) -> Result<Option<Policy>, OcmError> {
         let there = policies::list(&self.http, cluster, pool).await?;
-        let (same, other): (Vec<_>, Vec<_>) =
-            there.into_iter().filter(|p| p.state.is_active()).partition(|p| p.version.as_ref() == Some(version));
+        let (same, other): (Vec<_>, Vec<_>) = there
+            .into_iter()
+            .filter(|p| p.state.is_active())
+            .partition(|p| p.version.as_ref() == Some(version));
         match (same.into_iter().next(), other.into_iter().next()) {
             (Some(same), _) => Ok(Some(same)),
             (None, None) => Ok(None),
@@ -204,7 +245,10 @@ impl Ocm {
                 what: what.to_owned(),
                 there: match &other.version {
                     Some(version) => format!("an upgrade to {version} ({})", other.state_word),
-                    None => format!("an upgrade to a version that is not known ({})", other.state_word),
+                    None => format!(
+                        "an upgrade to a version that is not known ({})",
+                        other.state_word
+                    ),
                 },
                 policy: Some(other.at.id.to_string()),
                 version: other.version,
@@ -213,15 +257,25 @@ impl Ocm {
     }
 
     async fn has_agreed(&self, cluster: &ClusterRef, gate: &str) -> Result<bool, OcmError> {
-        Ok(self.agreed_gates(cluster).await?.iter().any(|agreed| &**agreed == gate))
+        Ok(self
+            .agreed_gates(cluster)
+            .await?
+            .iter()
+            .any(|agreed| &**agreed == gate))
     }
 
     /// The gates that were agreed to for a cluster.
     pub(crate) async fn agreed_gates(&self, cluster: &ClusterRef) -> Result<Vec<Name>, OcmError> {
-        let items = self.http.list::<wire::GateAgreement>(&agreements(cluster)?, &[]).await?;
+        let items = self
+            .http
+            .list::<wire::GateAgreement>(&agreements(cluster)?, &[])
+            .await?;
         // One that cannot be read is one that was not given.
         let gate = |agreement: wire::GateAgreement| agreement.version_gate?.id.map(Name::from);
-        Ok(items.into_iter().filter_map(|item| item.content.ok().and_then(gate)).collect())
+        Ok(items
+            .into_iter()
+            .filter_map(|item| item.content.ok().and_then(gate))
+            .collect())
     }
 }
 

@@ -96,17 +96,30 @@ impl OcmConfig {
             problem: problem.to_owned(),
             remedy: remedy.to_owned(),
         };
-        let url = Url::parse(&self.base_url)
-            .map_err(|e| wrong(&format!("is not an address: {e}"), "write it as in https://api.openshift.com"))?;
+        let url = Url::parse(&self.base_url).map_err(|e| {
+            wrong(
+                &format!("is not an address: {e}"),
+                "write it as in https://api.openshift.com",
+            )
+        })?;
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(wrong("has credentials in it", "put a token into token_file"));
+            return Err(wrong(
+                "has credentials in it",
+                "put a token into token_file",
+            ));
         }
         if url.query().is_some() || url.fragment().is_some() {
-            return Err(wrong("has a query or a fragment", "leave off what follows the path"));
+            return Err(wrong(
+                "has a query or a fragment",
+                "leave off what follows the path",
+            ));
         }
         match (url.scheme(), self.allow_http) {
             ("https", _) | ("http", true) => Ok(url),
-            ("http", false) => Err(wrong("would send the token in the clear", "use https, or set allow_http")),
+            ("http", false) => Err(wrong(
+                "would send the token in the clear",
+                "use https, or set allow_http",
+            )),
             _ => Err(wrong("is not an address of the web", "use https")),
         }
     }
@@ -132,7 +145,9 @@ impl Default for Limits {
 
 impl Sleep {
     /// That way of waiting.
-    pub fn new<F: Future<Output = ()> + Send + 'static>(wait: impl Fn(Duration) -> F + Send + Sync + 'static) -> Self {
+    pub fn new<F: Future<Output = ()> + Send + 'static>(
+        wait: impl Fn(Duration) -> F + Send + Sync + 'static,
+    ) -> Self {
         Self(Arc::new(move |time| Box::pin(wait(time))))
     }
 

@@ -39,7 +39,9 @@ pub enum OcmError {
         what: String,
     },
     /// The token does not reach so far.
-    #[error("{what}: not allowed to us (403: {reason}); give the token's account the role it needs")]
+    #[error(
+        "{what}: not allowed to us (403: {reason}); give the token's account the role it needs"
+    )]
     Forbidden {
         /// What was asked.
         what: String,
@@ -55,7 +57,9 @@ pub enum OcmError {
         reason: String,
     },
     /// The API does not want it so.
-    #[error("{what}: refused ({status}: {reason}); the same request will be refused again, so change what it says")]
+    #[error(
+        "{what}: refused ({status}: {reason}); the same request will be refused again, so change what it says"
+    )]
     Refused {
         /// What was asked.
         what: String,
@@ -111,7 +115,9 @@ pub enum OcmError {
         limit: Duration,
     },
     /// No connection.
-    #[error("{what}: no connection ({problem}); check the address, the network and the certificates")]
+    #[error(
+        "{what}: no connection ({problem}); check the address, the network and the certificates"
+    )]
     Unreachable {
         /// What was asked.
         what: String,
@@ -137,7 +143,9 @@ pub enum OcmError {
         unit: &'static str,
     },
     /// A list that moved while it was read.
-    #[error("{what}: the list has {total} items, and {seen} came; it changed while it was read, so read it again")]
+    #[error(
+        "{what}: the list has {total} items, and {seen} came; it changed while it was read, so read it again"
+    )]
     IncompleteList {
         /// What was asked.
         what: String,
@@ -155,7 +163,9 @@ pub enum OcmError {
         to: String,
     },
     /// An answer that does not mean anything to us.
-    #[error("{what}: the answer is not what this API gives ({problem}); check that base_url is an OCM-style API")]
+    #[error(
+        "{what}: the answer is not what this API gives ({problem}); check that base_url is an OCM-style API"
+    )]
     BadAnswer {
         /// What was asked.
         what: String,
@@ -244,11 +254,17 @@ impl OcmError {
     pub(crate) fn is_about_us(&self) -> bool {
         matches!(
             self,
-            Self::BadConfig { .. } | Self::TokenFile { .. } | Self::Unauthorised { .. } | Self::Redirected { .. }
+            Self::BadConfig { .. }
+                | Self::TokenFile { .. }
+                | Self::Unauthorised { .. }
+                | Self::Redirected { .. }
         )
     }
 }
 
 fn later(retry_after: Option<Duration>) -> String {
-    retry_after.map_or_else(|| "later".to_owned(), |wait| format!("in {} s", wait.as_secs()))
+    retry_after.map_or_else(
+        || "later".to_owned(),
+        |wait| format!("in {} s", wait.as_secs()),
+    )
 }

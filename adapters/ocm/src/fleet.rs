@@ -10,7 +10,9 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use jiff::Timestamp;
 use towpath_core::domain::ClusterId;
-use towpath_core::domain::fleet::{ClusterState, Gate, Health, Labels, Name, Owner, Pool, Product, Upgrade, UpgradeId};
+use towpath_core::domain::fleet::{
+    ClusterState, Gate, Health, Labels, Name, Owner, Pool, Product, Upgrade, UpgradeId,
+};
 use towpath_core::finding::{Finding, Place};
 
 use crate::http::{Item, Path};
@@ -57,14 +59,30 @@ impl Ocm {
     /// Reads the fleet. `ours` are the ids of policies that we made; all others are somebody else's.
     pub async fn fleet(&self, now: Timestamp, ours: &BTreeSet<Name>) -> Result<OcmFleet, OcmError> {
         let limit = self.http.limits.fleet_timeout;
-        let late = |_| OcmError::Timeout { what: "reading the fleet".to_owned(), limit };
-        tokio::time::timeout(limit, self.read_fleet(now, ours)).await.map_err(late)?
+        let late = |_| OcmError::Timeout {
+            what: "reading the fleet".to_owned(),
+            limit,
+        };
+        tokio::time::timeout(limit, self.read_fleet(now, ours))
+            .await
+            .map_err(late)?
     }
 
-    async fn read_fleet(&self, now: Timestamp, ours: &BTreeSet<Name>) -> Result<OcmFleet, OcmError> {
-        let (clusters, subscriptions, labels, gates) =
-            tokio::try_join!(self.clusters(), self.subscriptions(), self.organisation_labels(), self.gates())?;
-        let mut fleet = OcmFleet { organisations: labels, ..OcmFleet::default() };
+    async fn read_fleet(
+        &self,
+        now: Timestamp,
+        ours: &BTreeSet<Name>,
+    ) -> Result<OcmFleet, OcmError> {
+        let (clusters, subscriptions, labels, gates) = tokio::try_join!(
+            self.clusters(),
+            self.subscriptions(),
+            self.organisation_labels(),
+            self.gates()
+        )?;
+        let mut fleet = OcmFleet {
+            organisations: labels,
+            ..OcmFleet::default()
+        };
         for gate in gates {
             match gate.content.and_then(read::gate) {
                 Ok(gate) => fleet.gates.push(gate),
@@ -82,15 +100,23 @@ impl Ocm {
             .buffer_unordered(self.http.limits.concurrency.max(1));
         let mut answers = Vec::new();
         while let Some(answer) = asked.next().await {
-            failures += usize::from(matches!(&answer.answer, Err(e) if !matches!(e, OcmError::NotFound { .. })));
+            failures += usize::from(
+                matches!(&answer.answer, Err(e) if !matches!(e, OcmError::NotFound { .. })),
+            );
             match answer.answer {
-                Err(error) if error.is_about_us() || failures > self.http.limits.failed_clusters => return Err(error),
+                Err(error)
+                    if error.is_about_us() || failures > self.http.limits.failed_clusters =>
+                {
+                    return Err(error);
+                }
                 _ => answers.push(answer),
             }
         }
         drop(asked);
         answers.sort_by(|a, b| a.state.id.cmp(&b.state.id));
-        answers.into_iter().for_each(|answer| fleet.take(answer, now, ours));
+        answers
+            .into_iter()
+            .for_each(|answer| fleet.take(answer, now, ours));
         fleet.findings.sort();
         Ok(fleet)
     }
@@ -105,14 +131,26 @@ impl Ocm {
 
     /// What it means that a part of a cluster is not there: whether the cluster is.
     async fn missing(&self, at: &ClusterRef, what: String) -> OcmError {
-        let itself = async { self.http.get::<wire::Cluster>(&Path::clusters_mgmt(&["clusters", &at.id])?, &[]).await };
+        let itself = async {
+            self.http
+                .get::<wire::Cluster>(&Path::clusters_mgmt(&["clusters", &at.id])?, &[])
+                .await
+        };
         match itself.await {
-            Ok(_) => OcmError::BadAnswer { what, problem: "not there, where the cluster is".to_owned() },
+            Ok(_) => OcmError::BadAnswer {
+                what,
+                problem: "not there, where the cluster is".to_owned(),
+            },
             Err(error) => error,
         }
     }
 
-    async fn details(&self, state: &ClusterState, at: &ClusterRef, gates: &[Gate]) -> Result<Details, OcmError> {
+    async fn details(
+        &self,
+        state: &ClusterState,
+        at: &ClusterRef,
+        gates: &[Gate],
+    ) -> Result<Details, OcmError> {
         let mut policies = policies::list(&self.http, at, None).await?;
         let listed = match at.hosted {
             true => self.pools(at).await?,
@@ -132,43 +170,74 @@ impl Ocm {
             true => self.agreed_gates(at).await?,
             false => Vec::new(),
         };
-        Ok(Details { pools, policies, agreed })
+        Ok(Details {
+            pools,
+            policies,
+            agreed,
+        })
     }
 
     async fn pools(&self, at: &ClusterRef) -> Result<Vec<Pool>, OcmError> {
         let path = Path::clusters_mgmt(&["clusters", &at.id, "node_pools"])?;
-        let bad = |problem| OcmError::BadAnswer { what: format!("node pools of cluster {}", at.id), problem };
+        let bad = |problem| OcmError::BadAnswer {
+            what: format!("node pools of cluster {}", at.id),
+            problem,
+        };
         let items = self.http.list::<wire::NodePool>(&path, &[]).await?;
-        let mut pools: Vec<_> =
-            items.into_iter().map(|item| item.content.and_then(read::pool)).collect::<Result<_, _>>().map_err(bad)?;
+        let mut pools: Vec<_> = items
+            .into_iter()
+            .map(|item| item.content.and_then(read::pool))
+            .collect::<Result<_, _>>()
+            .map_err(bad)?;
         pools.sort();
         Ok(pools)
     }
 
     async fn clusters(&self) -> Result<Vec<Item<wire::Cluster>>, OcmError> {
         let query = [("search", "managed = 'true'"), ("order", "id asc")];
-        self.http.list(&Path::clusters_mgmt(&["clusters"])?, &query).await
+        self.http
+            .list(&Path::clusters_mgmt(&["clusters"])?, &query)
+            .await
     }
 
     async fn gates(&self) -> Result<Vec<Item<wire::VersionGate>>, OcmError> {
-        self.http.list(&Path::clusters_mgmt(&["version_gates"])?, &[]).await
+        self.http
+            .list(&Path::clusters_mgmt(&["version_gates"])?, &[])
+            .await
     }
 
     async fn subscriptions(&self) -> Result<BTreeMap<String, Subscription>, OcmError> {
         let query = [
-            ("search", "managed = 'true' and status in ('Active', 'Reserved')"),
+            (
+                "search",
+                "managed = 'true' and status in ('Active', 'Reserved')",
+            ),
             ("fetchLabels", "true"),
             ("orderBy", "id asc"),
         ];
-        let items = self.http.list::<wire::Subscription>(&Path::accounts_mgmt(&["subscriptions"])?, &query).await?;
+        let items = self
+            .http
+            .list::<wire::Subscription>(&Path::accounts_mgmt(&["subscriptions"])?, &query)
+            .await?;
         // One that cannot be read leaves its cluster without an organisation, and that is said there.
-        let read = |item: Item<wire::Subscription>| Some((item.id?, read::subscription(item.content.ok()?)?));
+        let read = |item: Item<wire::Subscription>| {
+            Some((item.id?, read::subscription(item.content.ok()?)?))
+        };
         Ok(items.into_iter().filter_map(read).collect())
     }
 
     async fn organisation_labels(&self) -> Result<BTreeMap<Name, Labels>, OcmError> {
-        let query = [("search", "type = 'Organization' and key like 'sre-capabilities.aus.%'"), ("orderBy", "id asc")];
-        let items = self.http.list::<wire::Label>(&Path::accounts_mgmt(&["labels"])?, &query).await?;
+        let query = [
+            (
+                "search",
+                "type = 'Organization' and key like 'sre-capabilities.aus.%'",
+            ),
+            ("orderBy", "id asc"),
+        ];
+        let items = self
+            .http
+            .list::<wire::Label>(&Path::accounts_mgmt(&["labels"])?, &query)
+            .await?;
         let mut organisations = BTreeMap::<Name, Labels>::new();
         for label in items.into_iter().filter_map(|item| item.content.ok()) {
             if let (Some(organisation), Some(key)) = (label.organization_id, label.key) {
@@ -182,7 +251,11 @@ impl Ocm {
 
 impl OcmFleet {
     fn take(&mut self, asked: Asked, now: Timestamp, ours: &BTreeSet<Name>) {
-        let Asked { mut state, at, answer } = asked;
+        let Asked {
+            mut state,
+            at,
+            answer,
+        } = asked;
         let place = read::place(&state.name);
         match answer {
             Ok(details) => {
@@ -195,13 +268,19 @@ impl OcmFleet {
             }
             Err(error @ OcmError::NotFound { .. }) => {
                 let problem = format!("it went away while the fleet was read: {error}");
-                self.findings.push(Finding::warning("ocm-gone", place, problem, "nothing, if it was deleted"));
+                self.findings.push(Finding::warning(
+                    "ocm-gone",
+                    place,
+                    problem,
+                    "nothing, if it was deleted",
+                ));
                 return;
             }
             Err(error) => {
                 let why = format!("its upgrades could not be read: {error}");
                 let remedy = "nothing is started on it until they can be; look at the API";
-                self.findings.push(Finding::error("ocm-unread", place, &*why, remedy));
+                self.findings
+                    .push(Finding::error("ocm-unread", place, &*why, remedy));
                 state.health = Health::Unhealthy { why: why.into() };
                 self.unread.insert(state.id.clone());
             }
@@ -223,11 +302,21 @@ impl OcmFleet {
             if let Some(problem) = &policy.problem {
                 let problem = format!("upgrade policy {}: {problem}", policy.at.id);
                 let remedy = "it counts as an upgrade under way; correct or delete it";
-                self.findings.push(Finding::warning("ocm-policy", place.clone(), problem, remedy));
+                self.findings.push(Finding::warning(
+                    "ocm-policy",
+                    place.clone(),
+                    problem,
+                    remedy,
+                ));
             }
             let id = UpgradeId(self.upgrades.len() as i64);
-            let owner = if ours.contains(&policy.at.id) { Owner::Towpath } else { Owner::Other };
-            self.upgrades.push(read::upgrade(id, state, &policy, owner, now));
+            let owner = if ours.contains(&policy.at.id) {
+                Owner::Towpath
+            } else {
+                Owner::Other
+            };
+            self.upgrades
+                .push(read::upgrade(id, state, &policy, owner, now));
             self.policies.insert(id, policy.at);
         }
     }
@@ -244,9 +333,17 @@ fn understand(
     for item in items {
         let wrong = |problem| {
             let place = read::place(item.id.as_deref().unwrap_or("without an id"));
-            Reading::Wrong(Finding::error("ocm-cluster", place, problem, "ask whoever runs the API"))
+            Reading::Wrong(Finding::error(
+                "ocm-cluster",
+                place,
+                problem,
+                "ask whoever runs the API",
+            ))
         };
-        match item.content.map_or_else(wrong, |wire| read::cluster(wire, subscriptions, now)) {
+        match item
+            .content
+            .map_or_else(wrong, |wire| read::cluster(wire, subscriptions, now))
+        {
             Reading::Cluster(state, at, odd) => {
                 findings.extend(odd);
                 by_id.entry(state.id.clone()).or_default().push((state, at));
@@ -262,7 +359,12 @@ fn understand(
             (Some((state, _)), false) => {
                 let problem = format!("{} clusters say that they are {id}", same.len() + 1);
                 let remedy = "delete those that are not; all of them are left out until then";
-                findings.push(Finding::error("ocm-same-id", read::place(&state.name), problem, remedy));
+                findings.push(Finding::error(
+                    "ocm-same-id",
+                    read::place(&state.name),
+                    problem,
+                    remedy,
+                ));
             }
             (None, _) => {}
         }
@@ -271,6 +373,14 @@ fn understand(
 }
 
 fn bad_gate(id: Option<String>, problem: String) -> Finding {
-    let place = Place::file(format!("ocm: version gate {}", id.as_deref().unwrap_or("without an id")));
-    Finding::error("ocm-gate", place, problem, "ask whoever runs the API; the gate does not count until then")
+    let place = Place::file(format!(
+        "ocm: version gate {}",
+        id.as_deref().unwrap_or("without an id")
+    ));
+    Finding::error(
+        "ocm-gate",
+        place,
+        problem,
+        "ask whoever runs the API; the gate does not count until then",
+    )
 }

@@ -64,7 +64,9 @@ impl Http {
         let mut readings = 1;
         loop {
             match self.list_once(path, query).await {
-                Err(OcmError::IncompleteList { .. }) if readings < self.limits.attempts => readings += 1,
+                Err(OcmError::IncompleteList { .. }) if readings < self.limits.attempts => {
+                    readings += 1
+                }
                 end => return end,
             }
         }
@@ -87,26 +89,46 @@ impl Http {
             let (got, before) = (page.items.len(), items.len());
             if got > size {
                 let problem = format!("a page of {got} items, where {size} were asked for");
-                return Err(OcmError::BadAnswer { what: what(), problem });
+                return Err(OcmError::BadAnswer {
+                    what: what(),
+                    problem,
+                });
             }
             // Where one is added, those behind it move down, and one of them is seen twice.
-            items.extend(page.items.into_iter().map(Item::read).filter(|item| item.is_new(&mut seen)));
+            items.extend(
+                page.items
+                    .into_iter()
+                    .map(Item::read)
+                    .filter(|item| item.is_new(&mut seen)),
+            );
             most = most.max(page.total);
             match most {
                 Some(total) if items.len() >= total => return Ok(items),
                 None if got < size => return Ok(items),
                 _ if items.len() == before => {
                     let total = most.unwrap_or(before + 1);
-                    return Err(OcmError::IncompleteList { what: what(), total, seen: before });
+                    return Err(OcmError::IncompleteList {
+                        what: what(),
+                        total,
+                        seen: before,
+                    });
                 }
                 _ => {}
             }
         }
-        Err(OcmError::TooLarge { what: what(), limit: self.limits.pages, unit: "pages" })
+        Err(OcmError::TooLarge {
+            what: what(),
+            limit: self.limits.pages,
+            unit: "pages",
+        })
     }
 
     /// Reads one thing, more than once if need be.
-    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &Path, query: &[(&str, &str)]) -> Result<T, OcmError> {
+    pub(crate) async fn get<T: DeserializeOwned>(
+        &self,
+        path: &Path,
+        query: &[(&str, &str)],
+    ) -> Result<T, OcmError> {
         let mut attempt = 0;
         loop {
             let error = match self.once(Method::GET, path, query, None).await {
@@ -122,7 +144,11 @@ impl Http {
     }
 
     /// Makes something, in one attempt.
-    pub(crate) async fn post<T: DeserializeOwned>(&self, path: &Path, body: &Value) -> Result<T, OcmError> {
+    pub(crate) async fn post<T: DeserializeOwned>(
+        &self,
+        path: &Path,
+        body: &Value,
+    ) -> Result<T, OcmError> {
         let answer = self.once(Method::POST, path, &[], Some(body)).await?;
         decode(&format!("POST {}", path.0), &answer)
     }
@@ -143,7 +169,9 @@ impl Http {
         let what = format!("{method} {}", path.0);
         let url = self.url(path, query);
         let token = self.token.header();
-        let first = self.exchange(&what, method.clone(), url.clone(), &token, body).await;
+        let first = self
+            .exchange(&what, method.clone(), url.clone(), &token, body)
+            .await;
         match first {
             Err(OcmError::Unauthorised { .. }) => match self.token.renewed(&token)? {
                 Some(fresh) => self.exchange(&what, method, url, &fresh, body).await,
@@ -161,15 +189,26 @@ impl Http {
         token: &HeaderValue,
         body: Option<&Value>,
     ) -> Result<Vec<u8>, OcmError> {
-        let mut request = self.client.request(method, url).header(AUTHORIZATION, token);
+        let mut request = self
+            .client
+            .request(method, url)
+            .header(AUTHORIZATION, token);
         if let Some(body) = body {
-            request = request.header(CONTENT_TYPE, "application/json").body(body.to_string());
+            request = request
+                .header(CONTENT_TYPE, "application/json")
+                .body(body.to_string());
         }
         let answer = request.send().await.map_err(|e| self.failed(what, &e))?;
         let (status, headers) = (answer.status(), answer.headers().clone());
         if status.is_redirection() {
-            let to = headers.get(LOCATION).and_then(|to| to.to_str().ok()).unwrap_or("somewhere");
-            return Err(OcmError::Redirected { what: what.to_owned(), to: clip(to) });
+            let to = headers
+                .get(LOCATION)
+                .and_then(|to| to.to_str().ok())
+                .unwrap_or("somewhere");
+            return Err(OcmError::Redirected {
+                what: what.to_owned(),
+                to: clip(to),
+            });
         }
         let retry_after = headers
             .get(RETRY_AFTER)
@@ -179,14 +218,26 @@ impl Http {
         match status.is_success() {
             true => body,
             // What it says of a failure is welcome, but it is a failure without it too.
-            false => Err(refusal(what, status, retry_after, &body.unwrap_or_default())),
+            false => Err(refusal(
+                what,
+                status,
+                retry_after,
+                &body.unwrap_or_default(),
+            )),
         }
     }
 
     async fn body(&self, what: &str, mut answer: Response) -> Result<Vec<u8>, OcmError> {
         let limit = self.limits.response_bytes;
-        let too_large = || OcmError::TooLarge { what: what.to_owned(), limit, unit: "bytes" };
-        if answer.content_length().is_some_and(|told| told > limit as u64) {
+        let too_large = || OcmError::TooLarge {
+            what: what.to_owned(),
+            limit,
+            unit: "bytes",
+        };
+        if answer
+            .content_length()
+            .is_some_and(|told| told > limit as u64)
+        {
             return Err(too_large());
         }
         let mut body = Vec::new();
@@ -202,16 +253,32 @@ impl Http {
     fn failed(&self, what: &str, error: &reqwest::Error) -> OcmError {
         let what = what.to_owned();
         match (error.is_timeout(), error.is_connect()) {
-            (true, true) => OcmError::Timeout { what, limit: self.limits.connect_timeout },
-            (true, false) => OcmError::Timeout { what, limit: self.limits.request_timeout },
-            (false, true) => OcmError::Unreachable { what, problem: innermost(error) },
-            (false, false) => OcmError::CutShort { what, problem: innermost(error) },
+            (true, true) => OcmError::Timeout {
+                what,
+                limit: self.limits.connect_timeout,
+            },
+            (true, false) => OcmError::Timeout {
+                what,
+                limit: self.limits.request_timeout,
+            },
+            (false, true) => OcmError::Unreachable {
+                what,
+                problem: innermost(error),
+            },
+            (false, false) => OcmError::CutShort {
+                what,
+                problem: innermost(error),
+            },
         }
     }
 
     fn url(&self, path: &Path, query: &[(&str, &str)]) -> Url {
         let mut url = self.base.clone();
-        url.set_path(&format!("{}{}", self.base.path().trim_end_matches('/'), path.0));
+        url.set_path(&format!(
+            "{}{}",
+            self.base.path().trim_end_matches('/'),
+            path.0
+        ));
         if !query.is_empty() {
             url.query_pairs_mut().extend_pairs(query);
         }
@@ -251,7 +318,10 @@ impl Path {
 impl<T: DeserializeOwned> Item<T> {
     fn read(item: Value) -> Self {
         let id = item.get("id").and_then(Value::as_str).map(str::to_owned);
-        Self { id, content: serde_json::from_value(item).map_err(|e| clip(&e.to_string())) }
+        Self {
+            id,
+            content: serde_json::from_value(item).map_err(|e| clip(&e.to_string())),
+        }
     }
 
     fn is_new(&self, seen: &mut BTreeSet<String>) -> bool {
@@ -302,24 +372,46 @@ fn certificates(file: &std::path::Path) -> Result<Vec<Certificate>, OcmError> {
     }
 }
 
-fn refusal(what: &str, status: StatusCode, retry_after: Option<std::time::Duration>, body: &[u8]) -> OcmError {
+fn refusal(
+    what: &str,
+    status: StatusCode,
+    retry_after: Option<std::time::Duration>,
+    body: &[u8],
+) -> OcmError {
     let what = what.to_owned();
-    let told = serde_json::from_slice::<wire::Failure>(body).ok().and_then(|failure| failure.reason);
+    let told = serde_json::from_slice::<wire::Failure>(body)
+        .ok()
+        .and_then(|failure| failure.reason);
     let reason = clip(told.as_deref().unwrap_or("no reason given"));
     match status.as_u16() {
         401 => OcmError::Unauthorised { what },
         403 => OcmError::Forbidden { what, reason },
         404 => OcmError::NotFound { what, reason },
-        409 => OcmError::Conflict { what, there: reason, policy: None, version: None },
+        409 => OcmError::Conflict {
+            what,
+            there: reason,
+            policy: None,
+            version: None,
+        },
         429 => OcmError::Busy { what, retry_after },
-        status @ 500.. => OcmError::Server { what, status, reason },
-        status => OcmError::Refused { what, status, reason },
+        status @ 500.. => OcmError::Server {
+            what,
+            status,
+            reason,
+        },
+        status => OcmError::Refused {
+            what,
+            status,
+            reason,
+        },
     }
 }
 
 fn decode<T: DeserializeOwned>(what: &str, body: &[u8]) -> Result<T, OcmError> {
-    serde_json::from_slice(body)
-        .map_err(|e| OcmError::BadAnswer { what: what.to_owned(), problem: clip(&e.to_string()) })
+    serde_json::from_slice(body).map_err(|e| OcmError::BadAnswer {
+        what: what.to_owned(),
+        problem: clip(&e.to_string()),
+    })
 }
 
 /// What went wrong first, without the address (which is said already).
@@ -333,5 +425,8 @@ fn innermost(error: &dyn Error) -> String {
 
 /// Foreign text for people: one line, not too long.
 fn clip(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_REASON_CHARS).collect()
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .take(MAX_REASON_CHARS)
+        .collect()
 }

@@ -38,6 +38,9 @@ impl Ocm {
     /// The client, if the configuration can be one. Asks nothing of the API yet, but reads the token and the certificates.
     pub fn new(config: OcmConfig) -> Result<Self, OcmError> {
         let organisations = config.organisations.clone();
-        Ok(Self { http: http::Http::new(config)?, organisations })
+        Ok(Self {
+            http: http::Http::new(config)?,
+            organisations,
+        })
     }
 }

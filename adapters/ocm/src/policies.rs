@@ -30,18 +30,32 @@ pub(crate) struct Policy {
 }
 
 /// The policies of a cluster, or of one of its node pools, each with its state.
-pub(crate) async fn list(http: &Http, cluster: &ClusterRef, pool: Option<&str>) -> Result<Vec<Policy>, OcmError> {
+pub(crate) async fn list(
+    http: &Http,
+    cluster: &ClusterRef,
+    pool: Option<&str>,
+) -> Result<Vec<Policy>, OcmError> {
     let path = path(cluster, pool)?;
     let mut policies = Vec::new();
     for item in http.list::<wire::Policy>(&path, &[]).await? {
-        let bad = |problem: String| OcmError::BadAnswer { what: "an upgrade policy".to_owned(), problem };
+        let bad = |problem: String| OcmError::BadAnswer {
+            what: "an upgrade policy".to_owned(),
+            problem,
+        };
         let policy = item.content.map_err(bad)?;
         // Add-ons have upgrades of their own, which are no concern of the cluster's version.
         if policy.upgrade_type.as_deref() == Some("ADDON") {
             continue;
         }
-        let id = policy.id.as_deref().ok_or_else(|| bad("it has no id".to_owned()))?;
-        let at = PolicyRef { cluster: cluster.clone(), pool: pool.map(Name::from), id: id.into() };
+        let id = policy
+            .id
+            .as_deref()
+            .ok_or_else(|| bad("it has no id".to_owned()))?;
+        let at = PolicyRef {
+            cluster: cluster.clone(),
+            pool: pool.map(Name::from),
+            id: id.into(),
+        };
         policies.extend(with_state(http, at, policy).await?);
     }
     Ok(policies)
@@ -60,8 +74,16 @@ pub(crate) async fn find(http: &Http, at: &PolicyRef) -> Result<Option<Policy>, 
 /// Where the policies of a cluster, or of one of its node pools, stand.
 pub(crate) fn path(cluster: &ClusterRef, pool: Option<&str>) -> Result<Path, OcmError> {
     match (pool, cluster.hosted) {
-        (Some(pool), _) => Path::clusters_mgmt(&["clusters", &cluster.id, "node_pools", pool, "upgrade_policies"]),
-        (None, true) => Path::clusters_mgmt(&["clusters", &cluster.id, "control_plane", "upgrade_policies"]),
+        (Some(pool), _) => Path::clusters_mgmt(&[
+            "clusters",
+            &cluster.id,
+            "node_pools",
+            pool,
+            "upgrade_policies",
+        ]),
+        (None, true) => {
+            Path::clusters_mgmt(&["clusters", &cluster.id, "control_plane", "upgrade_policies"])
+        }
         (None, false) => Path::clusters_mgmt(&["clusters", &cluster.id, "upgrade_policies"]),
     }
 }
@@ -75,14 +97,32 @@ pub(crate) fn upgrade_type(cluster: &ClusterRef, pool: Option<&str>) -> &'static
     }
 }
 
-async fn with_state(http: &Http, at: PolicyRef, policy: wire::Policy) -> Result<Option<Policy>, OcmError> {
-    let inside = policy.state.as_ref().is_some_and(|state| state.value.is_some());
+async fn with_state(
+    http: &Http,
+    at: PolicyRef,
+    policy: wire::Policy,
+) -> Result<Option<Policy>, OcmError> {
+    let inside = policy
+        .state
+        .as_ref()
+        .is_some_and(|state| state.value.is_some());
     if inside {
         return Ok(Some(read(at, policy)));
     }
     let itself = path(&at.cluster, at.pool.as_deref())?.join(&at.id)?;
-    match http.get::<wire::PolicyState>(&itself.join("state")?, &[]).await {
-        Ok(state) => return Ok(Some(read(at, wire::Policy { state: Some(state), ..policy }))),
+    match http
+        .get::<wire::PolicyState>(&itself.join("state")?, &[])
+        .await
+    {
+        Ok(state) => {
+            return Ok(Some(read(
+                at,
+                wire::Policy {
+                    state: Some(state),
+                    ..policy
+                },
+            )));
+        }
         Err(OcmError::NotFound { .. }) => {}
         Err(error) => return Err(error),
     }
@@ -95,22 +135,30 @@ async fn with_state(http: &Http, at: PolicyRef, policy: wire::Policy) -> Result<
 }
 
 fn read(at: PolicyRef, policy: wire::Policy) -> Policy {
-    let (word, note) = policy.state.map_or((None, None), |state| (state.value, state.description));
+    let (word, note) = policy
+        .state
+        .map_or((None, None), |state| (state.value, state.description));
     let word = word.unwrap_or_default();
     let known = state(&word);
-    let version = policy.version.as_deref().filter(|text| !text.is_empty()).map(str::parse::<Version>);
+    let version = policy
+        .version
+        .as_deref()
+        .filter(|text| !text.is_empty())
+        .map(str::parse::<Version>);
     let automatic = policy.schedule_type.as_deref() == Some("automatic");
     let next_run = policy.next_run.as_deref().map(str::parse::<Timestamp>);
     let problem = match (&known, &version, &next_run) {
-        (None, ..) => Some(format!("its state {word:?} is not known, so it is taken to be under way")),
+        (None, ..) => Some(format!(
+            "its state {word:?} is not known, so it is taken to be under way"
+        )),
         (_, Some(Err(error)), _) => Some(error.to_string()),
         (_, None, _) if !automatic => Some("it has no version".to_owned()),
         (_, _, Some(Err(error))) => Some(format!("its next_run is no time: {error}")),
         _ => None,
     };
     let note = note.filter(|text| !text.is_empty());
-    let automatic_note =
-        (automatic && version.is_none()).then(|| "automatic; it has not chosen a version yet".to_owned());
+    let automatic_note = (automatic && version.is_none())
+        .then(|| "automatic; it has not chosen a version yet".to_owned());
     Policy {
         at,
         version: version.and_then(Result::ok),
@@ -118,7 +166,9 @@ fn read(at: PolicyRef, policy: wire::Policy) -> Policy {
         // What is not understood is left alone and holds its mutexes.
         state: known.unwrap_or(UpgradeState::Started),
         state_word: word,
-        changed_at: policy.last_update_timestamp.and_then(|text| text.parse().ok()),
+        changed_at: policy
+            .last_update_timestamp
+            .and_then(|text| text.parse().ok()),
         note: note.or(automatic_note),
         problem,
     }
@@ -142,27 +192,61 @@ mod tests {
     use serde_json::json;
 
     fn policy(json: serde_json::Value) -> Policy {
-        let cluster = ClusterRef { id: "c".into(), hosted: false };
-        read(PolicyRef { cluster, pool: None, id: "p".into() }, serde_json::from_value(json).unwrap())
+        let cluster = ClusterRef {
+            id: "c".into(),
+            hosted: false,
+        };
+        read(
+            PolicyRef {
+                cluster,
+                pool: None,
+                id: "p".into(),
+            },
+            serde_json::from_value(json).unwrap(),
+        )
     }
 
     #[test]
     fn an_automatic_policy_without_a_version_is_planned_and_no_problem() {
         let got = policy(json!({"schedule_type": "automatic", "state": {"value": "pending"}}));
-        assert_eq!((got.version, got.state, got.problem), (None, UpgradeState::Planned, None));
-        assert_eq!(got.note.as_deref(), Some("automatic; it has not chosen a version yet"));
+        assert_eq!(
+            (got.version, got.state, got.problem),
+            (None, UpgradeState::Planned, None)
+        );
+        assert_eq!(
+            got.note.as_deref(),
+            Some("automatic; it has not chosen a version yet")
+        );
     }
 
     #[test]
     fn what_cannot_be_read_is_said_and_holds() {
         for (json, problem) in [
-            (json!({"version": "4.9.1", "state": {"value": "dreaming"}}), "its state \"dreaming\" is not known"),
-            (json!({"version": "4.9", "state": {"value": "pending"}}), "\"4.9\" is not a version"),
-            (json!({"schedule_type": "manual", "state": {"value": "pending"}}), "it has no version"),
-            (json!({"version": "4.9.1", "next_run": "noon", "state": {"value": "pending"}}), "its next_run is no time"),
+            (
+                json!({"version": "4.9.1", "state": {"value": "dreaming"}}),
+                "its state \"dreaming\" is not known",
+            ),
+            (
+                json!({"version": "4.9", "state": {"value": "pending"}}),
+                "\"4.9\" is not a version",
+            ),
+            (
+                json!({"schedule_type": "manual", "state": {"value": "pending"}}),
+                "it has no version",
+            ),
+            (
+                json!({"version": "4.9.1", "next_run": "noon", "state": {"value": "pending"}}),
+                "its next_run is no time",
+            ),
         ] {
             let got = policy(json);
-            assert!(got.problem.as_deref().unwrap_or_default().starts_with(problem), "{got:?}");
+            assert!(
+                got.problem
+                    .as_deref()
+                    .unwrap_or_default()
+                    .starts_with(problem),
+                "{got:?}"
+            );
             assert!(got.state.is_active());
         }
     }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use towpath_core::domain::fleet::{
-    Binding, ClusterState, Gate, Health, Labels, Name, Offer, Owner, Pool, Product, Upgrade, UpgradeId, UpgradeState,
+    Binding, ClusterState, Gate, Health, Labels, Name, Offer, Owner, Pool, Product, Upgrade,
+    UpgradeId, UpgradeState,
 };
 use towpath_core::domain::{Arch, ChannelName, ClusterId, Minor, Platform, Version};
 use towpath_core::finding::{Finding, Place};
@@ -31,16 +32,30 @@ pub(crate) struct Subscription {
 }
 
 /// Reads a cluster, but for what must be asked separately: node pools, and gates that were agreed to.
-pub(crate) fn cluster(wire: wire::Cluster, subscriptions: &BTreeMap<String, Subscription>, now: Timestamp) -> Reading {
+pub(crate) fn cluster(
+    wire: wire::Cluster,
+    subscriptions: &BTreeMap<String, Subscription>,
+    now: Timestamp,
+) -> Reading {
     let health = match health(wire.state.as_deref(), wire.health_state.as_deref()) {
         Some(health) => health,
         None => return Reading::InBetween,
     };
-    let label = wire.name.as_deref().or(wire.id.as_deref()).unwrap_or("without a name").to_owned();
+    let label = wire
+        .name
+        .as_deref()
+        .or(wire.id.as_deref())
+        .unwrap_or("without a name")
+        .to_owned();
     match understand(wire, health, subscriptions, now) {
         Ok((state, at, odd)) => {
             let odd = odd.into_iter().map(|problem| {
-                Finding::warning("ocm-offer", place(&label), problem, "ask whoever runs the API; the offer is left out")
+                Finding::warning(
+                    "ocm-offer",
+                    place(&label),
+                    problem,
+                    "ask whoever runs the API; the offer is left out",
+                )
             });
             Reading::Cluster(Box::new(state), at, odd.collect())
         }
@@ -68,19 +83,30 @@ fn understand(
     let external_id = text(wire.external_id).ok_or("it has no external_id")?;
     let id = ClusterId::new(&external_id).ok_or("its external_id is too long")?;
     let name = text(wire.name).ok_or("it has no name")?;
-    let subscription = wire.subscription.and_then(|link| subscriptions.get(&link.id?));
+    let subscription = wire
+        .subscription
+        .and_then(|link| subscriptions.get(&link.id?));
     let organisation = subscription
         .map(|subscription| subscription.organisation.clone())
-        .or_else(|| wire.organization.and_then(|link| text(link.id)).map(Name::from))
+        .or_else(|| {
+            wire.organization
+                .and_then(|link| text(link.id))
+                .map(Name::from)
+        })
         .ok_or("it has no subscription that tells its organisation")?;
     let told = wire.version.ok_or("it tells no version")?;
     let version = version(&told)?;
     let (offers, odd) = offers(told.available_upgrades.unwrap_or_default(), &version);
-    let hosted = wire.hypershift.and_then(|switch| switch.enabled).unwrap_or(false);
+    let hosted = wire
+        .hypershift
+        .and_then(|switch| switch.enabled)
+        .unwrap_or(false);
     let channel = told
         .channel_group
         .filter(|group| !group.is_empty())
-        .and_then(|group| ChannelName::new(&format!("{group}-{}.{}", version.major(), version.minor())));
+        .and_then(|group| {
+            ChannelName::new(&format!("{group}-{}.{}", version.major(), version.minor()))
+        });
     let state = ClusterState {
         id,
         name: name.into(),
@@ -92,20 +118,39 @@ fn understand(
         last_seen: now,
         health,
         channel,
-        arch: if wire.multi_arch_enabled == Some(true) { Arch::new("multi") } else { Arch::default() },
-        platform: wire.cloud_provider.and_then(|link| Platform::new(&link.id?)).into(),
-        labels: subscription.map(|subscription| subscription.labels.clone()).unwrap_or_default(),
+        arch: if wire.multi_arch_enabled == Some(true) {
+            Arch::new("multi")
+        } else {
+            Arch::default()
+        },
+        platform: wire
+            .cloud_provider
+            .and_then(|link| Platform::new(&link.id?))
+            .into(),
+        labels: subscription
+            .map(|subscription| subscription.labels.clone())
+            .unwrap_or_default(),
         product: match hosted {
             true => Product::HostedControlPlane { pools: Vec::new() },
             false => Product::Standalone,
         },
         // What the API does not say is not known; a gate that asks for it holds.
         sts: wire.aws.and_then(|aws| aws.sts?.enabled).into(),
-        wif: wire.gcp.and_then(|gcp| Some(gcp.authentication?.kind? == "WifConfig")).into(),
+        wif: wire
+            .gcp
+            .and_then(|gcp| Some(gcp.authentication?.kind? == "WifConfig"))
+            .into(),
         offers: offers.into(),
         acknowledged_gates: BTreeSet::new(),
     };
-    Ok((state, ClusterRef { id: ocm_id.into(), hosted }, odd))
+    Ok((
+        state,
+        ClusterRef {
+            id: ocm_id.into(),
+            hosted,
+        },
+        odd,
+    ))
 }
 
 /// How the cluster is; none if it is not a cluster now. What the API does not know of its health is held against nobody, as AUS
@@ -126,30 +171,57 @@ fn offers(available: Vec<String>, current: &Version) -> (Vec<Offer>, Vec<String>
     for text in available {
         match text.parse::<Version>() {
             Ok(version) if version > *current => drop(versions.insert(version)),
-            Ok(version) => odd.push(format!("{version} is offered to it, which is not above {current}")),
+            Ok(version) => odd.push(format!(
+                "{version} is offered to it, which is not above {current}"
+            )),
             Err(error) => odd.push(format!("an offer cannot be read: {error}")),
         }
     }
-    (versions.into_iter().map(|version| Offer { version, hold: None }).collect(), odd)
+    (
+        versions
+            .into_iter()
+            .map(|version| Offer {
+                version,
+                hold: None,
+            })
+            .collect(),
+        odd,
+    )
 }
 
 /// A version, from its plain form, or from `openshift-v4.14.1-candidate`.
 fn version(told: &wire::Version) -> Result<Version, String> {
     let from_id = || {
         let id = told.id.as_deref()?.strip_prefix("openshift-v")?;
-        let suffix = told.channel_group.as_deref().map(|group| format!("-{group}")).unwrap_or_default();
+        let suffix = told
+            .channel_group
+            .as_deref()
+            .map(|group| format!("-{group}"))
+            .unwrap_or_default();
         Some(id.strip_suffix(&*suffix).unwrap_or(id))
     };
-    let plain = told.raw_id.as_deref().filter(|raw| !raw.is_empty()).or_else(from_id).ok_or("it tells no version")?;
-    plain.parse().map_err(|e: towpath_core::domain::version::NotAVersion| e.to_string())
+    let plain = told
+        .raw_id
+        .as_deref()
+        .filter(|raw| !raw.is_empty())
+        .or_else(from_id)
+        .ok_or("it tells no version")?;
+    plain
+        .parse()
+        .map_err(|e: towpath_core::domain::version::NotAVersion| e.to_string())
 }
 
 /// Reads a node pool.
 pub(crate) fn pool(wire: wire::NodePool) -> Result<Pool, String> {
     let id = text(wire.id).ok_or("a node pool has no id")?;
-    let told = wire.version.ok_or_else(|| format!("node pool {id} tells no version"))?;
+    let told = wire
+        .version
+        .ok_or_else(|| format!("node pool {id} tells no version"))?;
     let version = version(&told).map_err(|problem| format!("node pool {id}: {problem}"))?;
-    Ok(Pool { id: id.into(), version })
+    Ok(Pool {
+        id: id.into(),
+        version,
+    })
 }
 
 /// Reads a gate.
@@ -162,7 +234,11 @@ pub(crate) fn gate(wire: wire::VersionGate) -> Result<Gate, String> {
         Some(true) => "api.openshift.com/gate-sts".to_owned(),
         _ => "api.openshift.com/gate-ocp".to_owned(),
     });
-    Ok(Gate { id: id.into(), version_prefix: version_prefix.into(), label: label.into() })
+    Ok(Gate {
+        id: id.into(),
+        version_prefix: version_prefix.into(),
+        label: label.into(),
+    })
 }
 
 /// Reads a subscription; none if it does not tell whose it is.
@@ -170,32 +246,57 @@ pub(crate) fn subscription(wire: wire::Subscription) -> Option<Subscription> {
     let label = |label: wire::Label| Some((label.key?, label.value.unwrap_or_default()));
     Some(Subscription {
         organisation: text(wire.organization_id)?.into(),
-        labels: wire.labels.unwrap_or_default().into_iter().filter_map(label).collect(),
+        labels: wire
+            .labels
+            .unwrap_or_default()
+            .into_iter()
+            .filter_map(label)
+            .collect(),
     })
 }
 
 /// Whether agreements of this cluster matter now: it is offered a minor version with a gate before it.
 pub(crate) fn has_gate_ahead(cluster: &ClusterState, gates: &[Gate]) -> bool {
-    cluster.offers.iter().filter(|offer| !offer.version.same_minor(&cluster.version)).any(|offer| {
-        let minor = Minor::of(&offer.version);
-        gates.iter().any(|gate| gate.before().is_none_or(|before| before == minor))
-    })
+    cluster
+        .offers
+        .iter()
+        .filter(|offer| !offer.version.same_minor(&cluster.version))
+        .any(|offer| {
+            let minor = Minor::of(&offer.version);
+            gates
+                .iter()
+                .any(|gate| gate.before().is_none_or(|before| before == minor))
+        })
 }
 
 /// Where these policies say that the cluster itself is going right now.
 pub(crate) fn going_to(policies: &[Policy]) -> Option<Version> {
     let runs = |policy: &&Policy| policy.at.pool.is_none() && policy.state == UpgradeState::Started;
-    policies.iter().find(runs).and_then(|policy| policy.version.clone())
+    policies
+        .iter()
+        .find(runs)
+        .and_then(|policy| policy.version.clone())
 }
 
 /// A policy as an upgrade of that cluster. Where its version is not known, it is taken to go as far as it could: so it is not
 /// thought to be there already, and holds what it must.
-pub(crate) fn upgrade(id: UpgradeId, cluster: &ClusterState, policy: &Policy, owner: Owner, now: Timestamp) -> Upgrade {
+pub(crate) fn upgrade(
+    id: UpgradeId,
+    cluster: &ClusterState,
+    policy: &Policy,
+    owner: Owner,
+    now: Timestamp,
+) -> Upgrade {
     let pool = match (&policy.at.pool, &cluster.product) {
-        (Some(id), Product::HostedControlPlane { pools }) => pools.iter().find(|pool| pool.id == *id),
+        (Some(id), Product::HostedControlPlane { pools }) => {
+            pools.iter().find(|pool| pool.id == *id)
+        }
         _ => None,
     };
-    let furthest = match (pool, cluster.offers.iter().map(|offer| &offer.version).max()) {
+    let furthest = match (
+        pool,
+        cluster.offers.iter().map(|offer| &offer.version).max(),
+    ) {
         (None, Some(offer)) => offer,
         _ => &cluster.version,
     };
@@ -210,7 +311,11 @@ pub(crate) fn upgrade(id: UpgradeId, cluster: &ClusterState, policy: &Policy, ow
         start_at: policy.next_run.unwrap_or(now),
         changed_at: policy.changed_at.unwrap_or(now),
         failures: u32::from(policy.state == UpgradeState::Failed),
-        note: policy.problem.as_deref().or(policy.note.as_deref()).map(Name::from),
+        note: policy
+            .problem
+            .as_deref()
+            .or(policy.note.as_deref())
+            .map(Name::from),
     }
 }
 
@@ -226,9 +331,15 @@ mod tests {
     #[test]
     fn a_version_is_found_in_its_long_id_too() {
         for (told, expected) in [
-            (json!({"raw_id": "4.14.1", "id": "openshift-v4.14.2"}), Some("4.14.1")),
+            (
+                json!({"raw_id": "4.14.1", "id": "openshift-v4.14.2"}),
+                Some("4.14.1"),
+            ),
             (json!({"id": "openshift-v4.14.1"}), Some("4.14.1")),
-            (json!({"id": "openshift-v4.14.0-rc.1-candidate", "channel_group": "candidate"}), Some("4.14.0-rc.1")),
+            (
+                json!({"id": "openshift-v4.14.0-rc.1-candidate", "channel_group": "candidate"}),
+                Some("4.14.0-rc.1"),
+            ),
             (json!({"id": "4.14.1"}), None),
             (json!({}), None),
         ] {
@@ -257,9 +368,16 @@ mod tests {
 
     #[test]
     fn an_offer_that_is_none_is_left_out_and_said() {
-        let (offers, odd) =
-            offers(["4.9.3", "4.9.2", "4.9", "4.9.1"].map(str::to_owned).to_vec(), &"4.9.1".parse().unwrap());
-        let versions: Vec<_> = offers.iter().map(|offer| offer.version.to_string()).collect();
+        let (offers, odd) = offers(
+            ["4.9.3", "4.9.2", "4.9", "4.9.1"]
+                .map(str::to_owned)
+                .to_vec(),
+            &"4.9.1".parse().unwrap(),
+        );
+        let versions: Vec<_> = offers
+            .iter()
+            .map(|offer| offer.version.to_string())
+            .collect();
         assert_eq!((&*versions.join(" "), odd.len()), ("4.9.2 4.9.3", 2));
     }
 }

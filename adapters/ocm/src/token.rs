@@ -44,7 +44,10 @@ impl Token {
 }
 
 fn read(file: &PathBuf) -> Result<HeaderValue, OcmError> {
-    let wrong = |problem: String| OcmError::TokenFile { file: file.display().to_string(), problem };
+    let wrong = |problem: String| OcmError::TokenFile {
+        file: file.display().to_string(),
+        problem,
+    };
     let mut text = String::new();
     File::open(file)
         .and_then(|opened| opened.take(MAX_BYTES + 1).read_to_string(&mut text))
@@ -61,7 +64,8 @@ fn read(file: &PathBuf) -> Result<HeaderValue, OcmError> {
     if !token.bytes().all(well_formed) {
         return Err(wrong("has characters that no token has".to_owned()));
     }
-    let mut header = HeaderValue::from_str(&format!("Bearer {token}")).map_err(|e| wrong(e.to_string()))?;
+    let mut header =
+        HeaderValue::from_str(&format!("Bearer {token}")).map_err(|e| wrong(e.to_string()))?;
     header.set_sensitive(true);
     Ok(header)
 }

@@ -26,7 +26,9 @@ async fn passing_faults_pass() {
         Fault::Busy(None),
         Fault::Status(500),
         Fault::Status(503),
-        Fault::Stall { takes_effect: false },
+        Fault::Stall {
+            takes_effect: false,
+        },
         Fault::AnswerLost,
         Fault::CutShort,
     ] {
@@ -40,7 +42,10 @@ async fn passing_faults_pass() {
             _ => {
                 let bounds = [(125, 250), (250, 500)];
                 for (wait, (least, most)) in waits.iter().zip(bounds) {
-                    assert!((least..=most).contains(&wait.as_millis()), "{fault:?}: {waits:?}");
+                    assert!(
+                        (least..=most).contains(&wait.as_millis()),
+                        "{fault:?}: {waits:?}"
+                    );
                 }
                 assert_eq!(waits.len(), 2, "{fault:?}");
             }
@@ -54,14 +59,34 @@ async fn lasting_faults_end_with_a_kind() {
         (Fault::Busy(Some("60")), 4, "busy"),
         (Fault::Busy(Some("61")), 1, "busy"),
         (Fault::Status(500), 4, "server"),
-        (Fault::Stall { takes_effect: false }, 4, "timeout"),
+        (
+            Fault::Stall {
+                takes_effect: false,
+            },
+            4,
+            "timeout",
+        ),
         (Fault::AnswerLost, 4, "cut-short"),
         (Fault::CutShort, 4, "cut-short"),
         (Fault::LongerThanTold, 1, "bad-answer"),
         (Fault::Instead("<html>Sign in</html>"), 1, "bad-answer"),
         (Fault::Instead(r#"{"items": 7}"#), 1, "bad-answer"),
-        (Fault::TooLarge { bytes: (1 << 20) + 1, told: true }, 1, "too-large"),
-        (Fault::TooLarge { bytes: (1 << 20) + 1, told: false }, 1, "too-large"),
+        (
+            Fault::TooLarge {
+                bytes: (1 << 20) + 1,
+                told: true,
+            },
+            1,
+            "too-large",
+        ),
+        (
+            Fault::TooLarge {
+                bytes: (1 << 20) + 1,
+                told: false,
+            },
+            1,
+            "too-large",
+        ),
         (Fault::Status(403), 1, "forbidden"),
         (Fault::Status(404), 1, "not-found"),
         (Fault::Status(418), 1, "refused"),
@@ -69,24 +94,41 @@ async fn lasting_faults_end_with_a_kind() {
         let world = world_with(|config| patience(config, &fault));
         world.double.fail("GET", "/v1/clusters", 100, fault.clone());
         let error = world.fleet().await.unwrap_err();
-        assert_eq!((error.kind(), world.double.count("GET", "/v1/clusters")), (kind, attempts), "{fault:?}: {error}");
-        assert!(error.to_string().contains("; "), "a problem and a remedy: {error}");
+        assert_eq!(
+            (error.kind(), world.double.count("GET", "/v1/clusters")),
+            (kind, attempts),
+            "{fault:?}: {error}"
+        );
+        assert!(
+            error.to_string().contains("; "),
+            "a problem and a remedy: {error}"
+        );
     }
 }
 
 #[tokio::test]
 async fn a_page_with_more_than_was_asked_for_is_not_taken() {
     let world = world_with(|config| config.limits.page_size = 1);
-    world.double.fail("GET", "/v1/clusters", 1, Fault::Instead(r#"{"total": 2, "items": [{"id": "a"}, {"id": "b"}]}"#));
+    world.double.fail(
+        "GET",
+        "/v1/clusters",
+        1,
+        Fault::Instead(r#"{"total": 2, "items": [{"id": "a"}, {"id": "b"}]}"#),
+    );
     assert_eq!(world.fleet().await.unwrap_err().kind(), "bad-answer");
 }
 
 #[tokio::test]
 async fn no_redirect_is_followed_least_of_all_with_the_token() {
     let elsewhere = Double::start(now());
-    for to in [format!("{}/api/clusters_mgmt/v1/clusters", elsewhere.url()), "/elsewhere".to_owned()] {
+    for to in [
+        format!("{}/api/clusters_mgmt/v1/clusters", elsewhere.url()),
+        "/elsewhere".to_owned(),
+    ] {
         let world = world();
-        world.double.fail("GET", "/v1/clusters", 1, Fault::Redirect(to.clone()));
+        world
+            .double
+            .fail("GET", "/v1/clusters", 1, Fault::Redirect(to.clone()));
         let error = world.fleet().await.unwrap_err();
         assert_eq!(error.kind(), "redirected");
         assert!(error.to_string().contains(&to), "{error}");
@@ -102,7 +144,13 @@ async fn a_renewed_token_is_read_when_the_old_one_is_refused() {
     world.double.set_token("next-token");
     let error = world.fleet().await.unwrap_err();
     assert_eq!(error.kind(), "unauthorised");
-    assert!(world.double.asked().iter().all(|asked| asked.token.as_deref() == Some(TOKEN)));
+    assert!(
+        world
+            .double
+            .asked()
+            .iter()
+            .all(|asked| asked.token.as_deref() == Some(TOKEN))
+    );
     let before = world.double.count("GET", "/v1/clusters");
     assert!(before <= 1, "the same token is not tried again");
 
@@ -116,16 +164,30 @@ async fn a_token_that_is_never_taken_is_tried_once_after_it_changed() {
     world.double.set_token("another");
     std::fs::write(world.token.path(), "still-wrong").unwrap();
     let to = "4.12.2".parse().unwrap();
-    let error = world.ocm.create(&support::classic("a"), None, &to, support::at("13:00:00")).await.unwrap_err();
-    assert_eq!((error.kind(), world.double.asked().len()), ("unauthorised", 2));
+    let error = world
+        .ocm
+        .create(&support::classic("a"), None, &to, support::at("13:00:00"))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        (error.kind(), world.double.asked().len()),
+        ("unauthorised", 2)
+    );
     for secret in [TOKEN, "still-wrong"] {
-        assert!(!format!("{error} {error:?} {:?}", world.ocm).contains(secret), "the token is in no message");
+        assert!(
+            !format!("{error} {error:?} {:?}", world.ocm).contains(secret),
+            "the token is in no message"
+        );
     }
 }
 
 #[tokio::test]
 async fn nobody_there() {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
     let world = world_with(|config| config.base_url = format!("http://127.0.0.1:{port}"));
     assert_eq!(world.fleet().await.unwrap_err().kind(), "unreachable");
 }
@@ -133,9 +195,19 @@ async fn nobody_there() {
 #[tokio::test]
 async fn the_whole_reading_has_an_end() {
     let world = world_with(|config| config.limits.fleet_timeout = Duration::from_millis(100));
-    world.double.fail("GET", "/version_gates", 1, Fault::Stall { takes_effect: false });
+    world.double.fail(
+        "GET",
+        "/version_gates",
+        1,
+        Fault::Stall {
+            takes_effect: false,
+        },
+    );
     let error = world.fleet().await.unwrap_err();
-    assert_eq!(error.to_string().split(';').next(), Some("reading the fleet: no answer in 100 ms"));
+    assert_eq!(
+        error.to_string().split(';').next(),
+        Some("reading the fleet: no answer in 100 ms")
+    );
 }
 
 #[tokio::test]
@@ -143,9 +215,13 @@ async fn eight_clusters_are_asked_about_at_a_time() {
     // Answers come only when eight have asked: so at least eight do, and no more are ever seen together.
     let world = world();
     for number in 0..24 {
-        world.double.add("org", &[], cluster(&format!("c{number}"), "4.12.1", &[]));
+        world
+            .double
+            .add("org", &[], cluster(&format!("c{number}"), "4.12.1", &[]));
     }
-    world.double.fail("GET", "/upgrade_policies", 24, Fault::Together(8));
+    world
+        .double
+        .fail("GET", "/upgrade_policies", 24, Fault::Together(8));
     assert_eq!(world.fleet().await.unwrap().clusters.len(), 24);
     assert_eq!(world.double.most_at_once(), 8);
 }
@@ -154,7 +230,13 @@ async fn eight_clusters_are_asked_about_at_a_time() {
 async fn a_prefix_of_the_address_is_kept() {
     let world = world_with(|config| config.base_url += "/ocm/");
     assert_eq!(world.fleet().await.unwrap_err().kind(), "not-found");
-    assert!(world.double.asked().iter().all(|asked| asked.path.starts_with("/ocm/api/")));
+    assert!(
+        world
+            .double
+            .asked()
+            .iter()
+            .all(|asked| asked.path.starts_with("/ocm/api/"))
+    );
 }
 
 #[tokio::test]
@@ -170,19 +252,40 @@ async fn configurations_that_cannot_work_say_so() {
         ("https://api.example/?x=1", "has a query"),
     ] {
         let error = new(OcmConfig::new(url, token.path()));
-        assert!(error.kind() == "bad-config" && error.to_string().contains(problem), "{error}");
+        assert!(
+            error.kind() == "bad-config" && error.to_string().contains(problem),
+            "{error}"
+        );
         assert!(!error.to_string().contains("secret"), "{error}");
     }
-    for text in ["no certificate", "-----BEGIN CERTIFICATE-----\n%\n-----END CERTIFICATE-----"] {
+    for text in [
+        "no certificate",
+        "-----BEGIN CERTIFICATE-----\n%\n-----END CERTIFICATE-----",
+    ] {
         let ca = token_file(text);
-        let error = new(OcmConfig { ca_file: Some(ca.path().into()), ..config("https://api.example", &token) });
+        let error = new(OcmConfig {
+            ca_file: Some(ca.path().into()),
+            ..config("https://api.example", &token)
+        });
         assert_eq!(error.kind(), "bad-config", "{error}");
     }
     for text in ["", "two words", "line\nbreak", &"x".repeat(70_000)] {
         let file = token_file(text);
-        assert_eq!(new(config("http://api.example", &file)).kind(), "token-file", "{:?}", text.get(..20));
+        assert_eq!(
+            new(config("http://api.example", &file)).kind(),
+            "token-file",
+            "{:?}",
+            text.get(..20)
+        );
     }
-    assert_eq!(new(OcmConfig { token_file: "/nowhere".into(), ..config("http://a", &token) }).kind(), "token-file");
+    assert_eq!(
+        new(OcmConfig {
+            token_file: "/nowhere".into(),
+            ..config("http://a", &token)
+        })
+        .kind(),
+        "token-file"
+    );
 }
 
 #[tokio::test]
@@ -198,21 +301,38 @@ async fn tls_is_checked_against_the_given_certificates() {
         .unwrap();
     let server = Arc::new(server);
     let double = Double::start_with(now(), move |socket| {
-        let connection = rustls::ServerConnection::new(Arc::clone(&server)).map_err(std::io::Error::other)?;
+        let connection =
+            rustls::ServerConnection::new(Arc::clone(&server)).map_err(std::io::Error::other)?;
         Ok(Box::new(rustls::StreamOwned::new(connection, socket)))
     });
     double.add("org", &[], cluster("a", "4.12.1", &[]));
-    let (token, url) = (token_file(TOKEN), format!("https://localhost:{}", double.address().port()));
+    let (token, url) = (
+        token_file(TOKEN),
+        format!("https://localhost:{}", double.address().port()),
+    );
     let fleet = async |pem: String| {
         let ca = token_file(&pem);
-        let mut config = OcmConfig { ca_file: Some(ca.path().into()), ..config(&url, &token) };
+        let mut config = OcmConfig {
+            ca_file: Some(ca.path().into()),
+            ..config(&url, &token)
+        };
         config.allow_http = false;
         config.limits.attempts = 1;
-        Ocm::new(config).unwrap().fleet(now(), &Default::default()).await
+        Ocm::new(config)
+            .unwrap()
+            .fleet(now(), &Default::default())
+            .await
     };
     assert_eq!(names(&fleet(made.cert.pem()).await.unwrap()), "a");
     let strange = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let before = double.asked().len();
-    assert_eq!(fleet(strange.cert.pem()).await.unwrap_err().kind(), "unreachable");
-    assert_eq!(double.asked().len(), before, "nothing was said to a stranger");
+    assert_eq!(
+        fleet(strange.cert.pem()).await.unwrap_err().kind(),
+        "unreachable"
+    );
+    assert_eq!(
+        double.asked().len(),
+        before,
+        "nothing was said to a stranger"
+    );
 }

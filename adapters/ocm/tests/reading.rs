@@ -18,23 +18,53 @@ async fn a_cluster_as_it_is_told() {
     let world = world();
     let mut told = cluster("a", "4.12.1", &["4.13.0", "4.12.2"]);
     told["aws"]["sts"]["enabled"] = true.into();
-    world.double.add("org-1", &[("sre-capabilities.aus.workloads", "web")], told);
-    world.double.label_organisation("org-1", "sre-capabilities.aus.blocked-versions", "rc");
-    world.double.label_organisation("org-1", "something.else", "x");
+    world
+        .double
+        .add("org-1", &[("sre-capabilities.aus.workloads", "web")], told);
+    world
+        .double
+        .label_organisation("org-1", "sre-capabilities.aus.blocked-versions", "rc");
+    world
+        .double
+        .label_organisation("org-1", "something.else", "x");
 
     let fleet = world.fleet().await.unwrap();
-    let [a] = &*fleet.clusters else { panic!("{fleet:?}") };
-    assert_eq!((a.id.as_str(), &*a.name, &*a.organisation), ("uuid-a", "a", "org-1"));
-    assert_eq!((a.version.to_string(), a.channel.as_ref().unwrap().as_str()), ("4.12.1".to_owned(), "stable-4.12"));
-    assert_eq!((a.version_since, a.last_seen, &a.health), (now(), now(), &Health::Healthy));
-    assert_eq!((a.arch.as_str(), &a.sts, &a.product), ("amd64", &Fact::Known(true), &Product::Standalone));
+    let [a] = &*fleet.clusters else {
+        panic!("{fleet:?}")
+    };
+    assert_eq!(
+        (a.id.as_str(), &*a.name, &*a.organisation),
+        ("uuid-a", "a", "org-1")
+    );
+    assert_eq!(
+        (a.version.to_string(), a.channel.as_ref().unwrap().as_str()),
+        ("4.12.1".to_owned(), "stable-4.12")
+    );
+    assert_eq!(
+        (a.version_since, a.last_seen, &a.health),
+        (now(), now(), &Health::Healthy)
+    );
+    assert_eq!(
+        (a.arch.as_str(), &a.sts, &a.product),
+        ("amd64", &Fact::Known(true), &Product::Standalone)
+    );
     assert!(matches!(&a.platform, Fact::Known(platform) if platform.is_named("AWS")));
     assert_eq!(a.labels["sre-capabilities.aus.workloads"], "web");
-    let offers: Vec<_> = a.offers.iter().map(|offer| (offer.version.to_string(), offer.hold.is_none())).collect();
-    assert_eq!(offers, [("4.12.2".to_owned(), true), ("4.13.0".to_owned(), true)]);
+    let offers: Vec<_> = a
+        .offers
+        .iter()
+        .map(|offer| (offer.version.to_string(), offer.hold.is_none()))
+        .collect();
+    assert_eq!(
+        offers,
+        [("4.12.2".to_owned(), true), ("4.13.0".to_owned(), true)]
+    );
     assert_eq!(fleet.handles[&a.id], classic("a"));
     assert_eq!(fleet.organisations["org-1"].len(), 1);
-    assert_eq!(fleet.organisations["org-1"]["sre-capabilities.aus.blocked-versions"], "rc");
+    assert_eq!(
+        fleet.organisations["org-1"]["sre-capabilities.aus.blocked-versions"],
+        "rc"
+    );
     assert_eq!((findings(&fleet), fleet.upgrades.len()), (String::new(), 0));
 }
 
@@ -48,11 +78,23 @@ async fn what_the_api_does_not_say_of_sts_and_wif_is_not_known() {
     };
     told("a", json!({"sts": {"enabled": false}}), Value::Null);
     told("b", json!({}), Value::Null);
-    told("c", Value::Null, json!({"authentication": {"kind": "WifConfig", "id": "w"}}));
-    told("d", Value::Null, json!({"authentication": {"kind": "ServiceAccount"}}));
+    told(
+        "c",
+        Value::Null,
+        json!({"authentication": {"kind": "WifConfig", "id": "w"}}),
+    );
+    told(
+        "d",
+        Value::Null,
+        json!({"authentication": {"kind": "ServiceAccount"}}),
+    );
     told("e", Value::Null, json!({"project_id": "p"}));
     let fleet = world.fleet().await.unwrap();
-    let facts: Vec<_> = fleet.clusters.iter().map(|cluster| (cluster.sts.clone(), cluster.wif.clone())).collect();
+    let facts: Vec<_> = fleet
+        .clusters
+        .iter()
+        .map(|cluster| (cluster.sts.clone(), cluster.wif.clone()))
+        .collect();
     let (yes, no, unknown) = (Fact::Known(true), Fact::Known(false), Fact::Unknown);
     let expected = [
         (no.clone(), unknown.clone()),
@@ -91,24 +133,36 @@ const MOVING: &str = r#"{"page":1,"size":1,"total":3,"items":[{"id":"x"}]}"#;
 async fn a_list_that_moves_while_it_is_read_is_read_again() {
     let world = world();
     world.double.add("org", &[], cluster("a", "4.12.1", &[]));
-    world.double.fail("GET", "order=id+asc&page=1", 1, Fault::Instead(MOVING));
+    world
+        .double
+        .fail("GET", "order=id+asc&page=1", 1, Fault::Instead(MOVING));
     assert_eq!(names(&world.fleet().await.unwrap()), "a");
 }
 
 #[tokio::test]
 async fn a_list_that_always_moves_is_not_taken_for_the_fleet() {
     let world = world();
-    world.double.fail("GET", "order=id+asc&page=1", 100, Fault::Instead(MOVING));
+    world
+        .double
+        .fail("GET", "order=id+asc&page=1", 100, Fault::Instead(MOVING));
     let error = world.fleet().await.unwrap_err();
-    assert_eq!((error.kind(), world.double.count("GET", "/v1/clusters")), ("incomplete-list", 8));
+    assert_eq!(
+        (error.kind(), world.double.count("GET", "/v1/clusters")),
+        ("incomplete-list", 8)
+    );
 }
 
 #[tokio::test]
 async fn a_list_that_goes_in_circles_has_an_end() {
     let world = world();
-    world.double.fail("GET", "/v1/clusters", 1_000, Fault::Instead(MOVING));
+    world
+        .double
+        .fail("GET", "/v1/clusters", 1_000, Fault::Instead(MOVING));
     let error = world.fleet().await.unwrap_err();
-    assert_eq!((error.kind(), world.double.count("GET", "/v1/clusters")), ("incomplete-list", 8));
+    assert_eq!(
+        (error.kind(), world.double.count("GET", "/v1/clusters")),
+        ("incomplete-list", 8)
+    );
 }
 
 #[tokio::test]
@@ -137,7 +191,11 @@ async fn what_cannot_be_understood_is_a_finding_and_the_rest_goes_on() {
     broken("no-org", "/subscription", json!({"id": null}));
     broken("twin-1", "/external_id", json!("uuid-twin"));
     broken("twin-2", "/external_id", json!("uuid-twin"));
-    broken("odd-offer", "/version/available_upgrades", json!(["4.12.2", "next"]));
+    broken(
+        "odd-offer",
+        "/version/available_upgrades",
+        json!(["4.12.2", "next"]),
+    );
     broken("installing", "/state", json!("installing"));
     broken("asleep", "/state", json!("hibernating"));
     broken("not-ours", "/managed", json!(false));
@@ -152,10 +210,16 @@ async fn what_cannot_be_understood_is_a_finding_and_the_rest_goes_on() {
         ("ocm-cluster", "no-uuid: it has no external_id"),
         ("ocm-cluster", "ocm-odd-type: invalid type"),
         ("ocm-cluster", "no-org: it has no subscription"),
-        ("ocm-same-id", "twin-2: 2 clusters say that they are uuid-twin"),
+        (
+            "ocm-same-id",
+            "twin-2: 2 clusters say that they are uuid-twin",
+        ),
         ("ocm-offer", "odd-offer: an offer cannot be read"),
     ] {
-        assert!(told.contains(&format!("{code}: ocm: cluster {place}")), "{place} is not in\n{told}");
+        assert!(
+            told.contains(&format!("{code}: ocm: cluster {place}")),
+            "{place} is not in\n{told}"
+        );
     }
     assert_eq!(fleet.findings.len(), 6, "{told}");
 }
@@ -163,8 +227,12 @@ async fn what_cannot_be_understood_is_a_finding_and_the_rest_goes_on() {
 #[tokio::test]
 async fn policies_are_upgrades_and_follow_their_states() {
     let world = world();
-    world.double.add("org", &[], cluster("a", "4.12.1", &["4.12.2"]));
-    let id = world.double.add_policy("ocm-a", None, "pending", policy("4.12.2"));
+    world
+        .double
+        .add("org", &[], cluster("a", "4.12.1", &["4.12.2"]));
+    let id = world
+        .double
+        .add_policy("ocm-a", None, "pending", policy("4.12.2"));
     for (word, state, going) in [
         ("pending", UpgradeState::Planned, false),
         ("scheduled", UpgradeState::Planned, false),
@@ -176,59 +244,134 @@ async fn policies_are_upgrades_and_follow_their_states() {
     ] {
         world.double.advance(&id, word);
         let fleet = world.fleet().await.unwrap();
-        let [upgrade] = &*fleet.upgrades else { panic!("{word}: {fleet:?}") };
-        assert_eq!((upgrade.state, upgrade.owner, upgrade.start_at), (state, Owner::Other, at("13:00:00")), "{word}");
-        assert_eq!((upgrade.cluster.as_str(), upgrade.to.to_string()), ("uuid-a", "4.12.2".to_owned()));
+        let [upgrade] = &*fleet.upgrades else {
+            panic!("{word}: {fleet:?}")
+        };
+        assert_eq!(
+            (upgrade.state, upgrade.owner, upgrade.start_at),
+            (state, Owner::Other, at("13:00:00")),
+            "{word}"
+        );
+        assert_eq!(
+            (upgrade.cluster.as_str(), upgrade.to.to_string()),
+            ("uuid-a", "4.12.2".to_owned())
+        );
         assert_eq!(fleet.clusters[0].going_to.is_some(), going, "{word}");
         assert_eq!(*fleet.policies[&upgrade.id].id, *id);
     }
-    assert_eq!(world.fleet().await.unwrap().clusters[0].version.to_string(), "4.12.2", "it is there");
+    assert_eq!(
+        world.fleet().await.unwrap().clusters[0].version.to_string(),
+        "4.12.2",
+        "it is there"
+    );
 }
 
 #[tokio::test]
 async fn only_what_we_made_is_ours() {
     let world = world();
     for name in ["a", "b"] {
-        world.double.add("org", &[], cluster(name, "4.12.1", &["4.12.2"]));
-        world.double.add_policy(&format!("ocm-{name}"), None, "pending", policy("4.12.2"));
+        world
+            .double
+            .add("org", &[], cluster(name, "4.12.1", &["4.12.2"]));
+        world
+            .double
+            .add_policy(&format!("ocm-{name}"), None, "pending", policy("4.12.2"));
     }
     let fleet = world.fleet_with(&[&"policy-2".into()]).await;
-    let owners: Vec<_> = fleet.upgrades.iter().map(|upgrade| (upgrade.cluster.as_str(), upgrade.owner)).collect();
-    assert_eq!(owners, [("uuid-a", Owner::Other), ("uuid-b", Owner::Towpath)]);
+    let owners: Vec<_> = fleet
+        .upgrades
+        .iter()
+        .map(|upgrade| (upgrade.cluster.as_str(), upgrade.owner))
+        .collect();
+    assert_eq!(
+        owners,
+        [("uuid-a", Owner::Other), ("uuid-b", Owner::Towpath)]
+    );
 }
 
 #[tokio::test]
 async fn hosted_clusters_have_node_pools_with_upgrades_of_their_own() {
     let world = world();
-    world.double.add("org", &[], cluster("h", "4.14.2", &["4.14.3"]));
-    world.double.host("ocm-h", &[("workers-2", "4.14.1"), ("workers-1", "4.14.2")]);
-    world.double.add_policy("ocm-h", None, "scheduled", policy("4.14.3"));
-    world.double.add_policy("ocm-h", Some("workers-2"), "started", policy("4.14.2"));
+    world
+        .double
+        .add("org", &[], cluster("h", "4.14.2", &["4.14.3"]));
+    world
+        .double
+        .host("ocm-h", &[("workers-2", "4.14.1"), ("workers-1", "4.14.2")]);
+    world
+        .double
+        .add_policy("ocm-h", None, "scheduled", policy("4.14.3"));
+    world
+        .double
+        .add_policy("ocm-h", Some("workers-2"), "started", policy("4.14.2"));
 
     let fleet = world.fleet().await.unwrap();
     assert_eq!(fleet.handles[&fleet.clusters[0].id], hosted("h"));
-    let Product::HostedControlPlane { pools } = &fleet.clusters[0].product else { panic!("{fleet:?}") };
-    let pools: Vec<_> = pools.iter().map(|pool| format!("{} {}", pool.id, pool.version)).collect();
+    let Product::HostedControlPlane { pools } = &fleet.clusters[0].product else {
+        panic!("{fleet:?}")
+    };
+    let pools: Vec<_> = pools
+        .iter()
+        .map(|pool| format!("{} {}", pool.id, pool.version))
+        .collect();
     assert_eq!(pools, ["workers-1 4.14.2", "workers-2 4.14.1"]);
     let upgrades: Vec<_> = fleet
         .upgrades
         .iter()
-        .map(|u| format!("{:?} {} -> {} {}", u.pool.as_deref(), u.from, u.to, u.state.code()))
+        .map(|u| {
+            format!(
+                "{:?} {} -> {} {}",
+                u.pool.as_deref(),
+                u.from,
+                u.to,
+                u.state.code()
+            )
+        })
         .collect();
-    assert_eq!(upgrades, ["None 4.14.2 -> 4.14.3 planned", "Some(\"workers-2\") 4.14.1 -> 4.14.2 started"]);
-    assert_eq!(fleet.clusters[0].going_to, None, "a node pool's way is not the cluster's");
-    assert_eq!(world.double.count("GET", "/state"), 0, "hosted ones have the state inside");
+    assert_eq!(
+        upgrades,
+        [
+            "None 4.14.2 -> 4.14.3 planned",
+            "Some(\"workers-2\") 4.14.1 -> 4.14.2 started"
+        ]
+    );
+    assert_eq!(
+        fleet.clusters[0].going_to, None,
+        "a node pool's way is not the cluster's"
+    );
+    assert_eq!(
+        world.double.count("GET", "/state"),
+        0,
+        "hosted ones have the state inside"
+    );
 }
 
 #[tokio::test]
 async fn an_automatic_policy_counts_before_it_has_chosen() {
     let world = world();
-    world.double.add("org", &[], cluster("a", "4.12.1", &["4.12.2", "4.12.3"]));
-    world.double.add_policy("ocm-a", None, "pending", json!({"schedule_type": "automatic", "schedule": "0 3 * * *"}));
-    world.double.add_policy("ocm-a", None, "pending", json!({"upgrade_type": "ADDON", "version": "1.0.0"}));
+    world
+        .double
+        .add("org", &[], cluster("a", "4.12.1", &["4.12.2", "4.12.3"]));
+    world.double.add_policy(
+        "ocm-a",
+        None,
+        "pending",
+        json!({"schedule_type": "automatic", "schedule": "0 3 * * *"}),
+    );
+    world.double.add_policy(
+        "ocm-a",
+        None,
+        "pending",
+        json!({"upgrade_type": "ADDON", "version": "1.0.0"}),
+    );
     let fleet = world.fleet().await.unwrap();
-    let [upgrade] = &*fleet.upgrades else { panic!("{fleet:?}") };
-    assert_eq!((upgrade.state, upgrade.to.to_string()), (UpgradeState::Planned, "4.12.3".to_owned()));
+    let [upgrade] = &*fleet.upgrades else {
+        panic!("{fleet:?}")
+    };
+    assert_eq!(
+        (upgrade.state, upgrade.to.to_string()),
+        (UpgradeState::Planned, "4.12.3".to_owned())
+    );
     assert_eq!(upgrade.note.as_deref(), Some("Upgrade is pending."));
     assert_eq!(findings(&fleet), "");
 }
@@ -236,23 +379,44 @@ async fn an_automatic_policy_counts_before_it_has_chosen() {
 #[tokio::test]
 async fn a_policy_that_cannot_be_read_counts_and_is_a_finding() {
     let world = world();
-    world.double.add("org", &[], cluster("a", "4.12.1", &["4.12.2"]));
-    world.double.add_policy("ocm-a", None, "meditating", policy("4.12.2"));
+    world
+        .double
+        .add("org", &[], cluster("a", "4.12.1", &["4.12.2"]));
+    world
+        .double
+        .add_policy("ocm-a", None, "meditating", policy("4.12.2"));
     let fleet = world.fleet().await.unwrap();
     assert_eq!(fleet.upgrades[0].state, UpgradeState::Started);
-    assert!(findings(&fleet).contains("its state \"meditating\" is not known"), "{}", findings(&fleet));
+    assert!(
+        findings(&fleet).contains("its state \"meditating\" is not known"),
+        "{}",
+        findings(&fleet)
+    );
 }
 
 #[tokio::test]
 async fn a_policy_without_a_state_counts_unless_it_is_gone() {
     for (missing, upgrades) in [("policy-1/state", 1), ("policy-1", 0)] {
         let world = world();
-        world.double.add("org", &[], cluster("a", "4.12.1", &["4.12.2"]));
-        world.double.add_policy("ocm-a", None, "pending", policy("4.12.2"));
+        world
+            .double
+            .add("org", &[], cluster("a", "4.12.1", &["4.12.2"]));
+        world
+            .double
+            .add_policy("ocm-a", None, "pending", policy("4.12.2"));
         world.double.fail("GET", missing, 2, Fault::Status(404));
         let fleet = world.fleet().await.unwrap();
-        assert_eq!((fleet.upgrades.len(), fleet.findings.len()), (upgrades, upgrades), "{missing}: {fleet:?}");
-        assert!(fleet.upgrades.iter().all(|upgrade| upgrade.state == UpgradeState::Started));
+        assert_eq!(
+            (fleet.upgrades.len(), fleet.findings.len()),
+            (upgrades, upgrades),
+            "{missing}: {fleet:?}"
+        );
+        assert!(
+            fleet
+                .upgrades
+                .iter()
+                .all(|upgrade| upgrade.state == UpgradeState::Started)
+        );
     }
 }
 
@@ -268,19 +432,48 @@ async fn other_organisations_are_not_asked_about() {
 #[tokio::test]
 async fn gates_and_who_has_agreed() {
     let world = world();
-    world.double.add_gate("gate-13", "4.13", "api.openshift.com/gate-ocp");
-    world.double.add_gate("sts-13", "4.13", "api.openshift.com/gate-sts");
-    world.double.add("org", &[], cluster("ahead", "4.12.1", &["4.13.0"]));
-    world.double.add("org", &[], cluster("patches", "4.12.1", &["4.12.2"]));
+    world
+        .double
+        .add_gate("gate-13", "4.13", "api.openshift.com/gate-ocp");
+    world
+        .double
+        .add_gate("sts-13", "4.13", "api.openshift.com/gate-sts");
+    world
+        .double
+        .add("org", &[], cluster("ahead", "4.12.1", &["4.13.0"]));
+    world
+        .double
+        .add("org", &[], cluster("patches", "4.12.1", &["4.12.2"]));
     world.ocm.agree(&classic("ahead"), "gate-13").await.unwrap();
     let before = world.double.count("GET", "/gate_agreements");
 
     let fleet = world.fleet().await.unwrap();
-    let gates: Vec<_> = fleet.gates.iter().map(|g| format!("{} {} {}", g.id, g.version_prefix, g.label)).collect();
-    assert_eq!(gates, ["gate-13 4.13 api.openshift.com/gate-ocp", "sts-13 4.13 api.openshift.com/gate-sts"]);
-    assert_eq!(fleet.clusters[0].acknowledged_gates.iter().map(|id| &**id).collect::<Vec<_>>(), ["gate-13"]);
+    let gates: Vec<_> = fleet
+        .gates
+        .iter()
+        .map(|g| format!("{} {} {}", g.id, g.version_prefix, g.label))
+        .collect();
+    assert_eq!(
+        gates,
+        [
+            "gate-13 4.13 api.openshift.com/gate-ocp",
+            "sts-13 4.13 api.openshift.com/gate-sts"
+        ]
+    );
+    assert_eq!(
+        fleet.clusters[0]
+            .acknowledged_gates
+            .iter()
+            .map(|id| &**id)
+            .collect::<Vec<_>>(),
+        ["gate-13"]
+    );
     assert!(fleet.clusters[1].acknowledged_gates.is_empty());
-    assert_eq!(world.double.count("GET", "/gate_agreements"), before + 1, "asked only where a gate stands ahead");
+    assert_eq!(
+        world.double.count("GET", "/gate_agreements"),
+        before + 1,
+        "asked only where a gate stands ahead"
+    );
 }
 
 #[tokio::test]
@@ -289,12 +482,21 @@ async fn a_cluster_whose_upgrades_cannot_be_read_stays_and_is_not_touched() {
     for name in ["a", "b"] {
         world.double.add("org", &[], cluster(name, "4.12.1", &[]));
     }
-    world.double.fail("GET", "ocm-a/upgrade_policies", 100, Fault::Status(500));
+    world
+        .double
+        .fail("GET", "ocm-a/upgrade_policies", 100, Fault::Status(500));
     let fleet = world.fleet().await.unwrap();
     assert_eq!(names(&fleet), "a b");
-    let unwell: Vec<_> = fleet.clusters.iter().filter(|c| !c.health.is_healthy()).map(|c| &*c.name).collect();
+    let unwell: Vec<_> = fleet
+        .clusters
+        .iter()
+        .filter(|c| !c.health.is_healthy())
+        .map(|c| &*c.name)
+        .collect();
     assert_eq!((unwell, fleet.unread.len()), (vec!["a"], 1));
-    assert!(findings(&fleet).starts_with("ocm-unread: ocm: cluster a: its upgrades could not be read"));
+    assert!(
+        findings(&fleet).starts_with("ocm-unread: ocm: cluster a: its upgrades could not be read")
+    );
 }
 
 #[tokio::test]
@@ -303,7 +505,9 @@ async fn when_many_clusters_fail_it_is_the_api() {
     for name in ["a", "b", "c", "d"] {
         world.double.add("org", &[], cluster(name, "4.12.1", &[]));
     }
-    world.double.fail("GET", "upgrade_policies", 100, Fault::Status(503));
+    world
+        .double
+        .fail("GET", "upgrade_policies", 100, Fault::Status(503));
     assert_eq!(world.fleet().await.unwrap_err().kind(), "server");
 }
 
@@ -315,16 +519,24 @@ async fn a_cluster_that_goes_away_meanwhile_is_left_out() {
     }
     world.double.fail("GET", "ocm-a", 2, Fault::Status(404));
     let fleet = world.fleet().await.unwrap();
-    assert_eq!((names(&fleet), fleet.findings[0].code), ("b".to_owned(), "ocm-gone"));
+    assert_eq!(
+        (names(&fleet), fleet.findings[0].code),
+        ("b".to_owned(), "ocm-gone")
+    );
 }
 
 #[tokio::test]
 async fn a_cluster_of_which_only_a_part_is_missing_stays() {
     let world = world();
     world.double.add("org", &[], cluster("a", "4.12.1", &[]));
-    world.double.fail("GET", "ocm-a/upgrade_policies", 1, Fault::Status(404));
+    world
+        .double
+        .fail("GET", "ocm-a/upgrade_policies", 1, Fault::Status(404));
     let fleet = world.fleet().await.unwrap();
-    assert_eq!((names(&fleet), fleet.findings[0].code), ("a".to_owned(), "ocm-unread"));
+    assert_eq!(
+        (names(&fleet), fleet.findings[0].code),
+        ("a".to_owned(), "ocm-unread")
+    );
     assert!(!fleet.clusters[0].health.is_healthy());
 }
 
@@ -332,17 +544,32 @@ async fn a_cluster_of_which_only_a_part_is_missing_stays() {
 async fn a_node_pool_that_goes_away_meanwhile_is_no_loss() {
     let world = world();
     world.double.add("org", &[], cluster("h", "4.14.2", &[]));
-    world.double.host("ocm-h", &[("old", "4.14.1"), ("new", "4.14.2")]);
-    world.double.fail("GET", "node_pools/old/upgrade_policies", 1, Fault::Status(404));
+    world
+        .double
+        .host("ocm-h", &[("old", "4.14.1"), ("new", "4.14.2")]);
+    world.double.fail(
+        "GET",
+        "node_pools/old/upgrade_policies",
+        1,
+        Fault::Status(404),
+    );
     let fleet = world.fleet().await.unwrap();
-    let Product::HostedControlPlane { pools } = &fleet.clusters[0].product else { panic!("{fleet:?}") };
-    assert_eq!((pools.len(), &*pools[0].id, findings(&fleet)), (1, "new", String::new()));
+    let Product::HostedControlPlane { pools } = &fleet.clusters[0].product else {
+        panic!("{fleet:?}")
+    };
+    assert_eq!(
+        (pools.len(), &*pools[0].id, findings(&fleet)),
+        (1, "new", String::new())
+    );
 }
 
 #[tokio::test]
 async fn reading_can_be_handed_to_another_thread() {
     let world = world();
     world.double.add("org", &[], cluster("a", "4.12.1", &[]));
-    let fleet = tokio::spawn(async move { world.fleet().await }).await.unwrap().unwrap();
+    let fleet = tokio::spawn(async move { world.fleet().await })
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(names(&fleet), "a");
 }

@@ -63,7 +63,12 @@ impl ServiceClient {
         let base = config.checked_url()?;
         Token::read(&config.token_file)?;
         let client = client(&config, base.scheme() == "https")?;
-        Ok(Self { client, base, token_file: config.token_file, limits: config.limits })
+        Ok(Self {
+            client,
+            base,
+            token_file: config.token_file,
+            limits: config.limits,
+        })
     }
 
     /// What the token says that is in the file now; nothing, if it is of the first version.
@@ -80,11 +85,20 @@ impl ServiceClient {
         let status = answer.status();
         let bytes = body(STAMP, answer, stamp::MAX_BYTES).await?;
         match status {
-            StatusCode::OK => stamp::read(&bytes, token.as_str(), cluster, nonce)
-                .map_err(|problem| ServiceError::BadAnswer { what: STAMP, problem }),
-            status => {
-                Err(ServiceError::Refused { what: STAMP, status: status.as_u16(), said: said(status, &bytes), after })
+            StatusCode::OK => {
+                stamp::read(&bytes, token.as_str(), cluster, nonce).map_err(|problem| {
+                    ServiceError::BadAnswer {
+                        what: STAMP,
+                        problem,
+                    }
+                })
             }
+            status => Err(ServiceError::Refused {
+                what: STAMP,
+                status: status.as_u16(),
+                said: said(status, &bytes),
+                after,
+            }),
         }
     }
 
@@ -92,33 +106,64 @@ impl ServiceClient {
     pub async fn report(&self, cluster: &ClusterId, report: &[u8]) -> Answered {
         match self.try_report(cluster, report).await {
             Ok(answered) => answered,
-            Err(error) => Answered::Later { why: error.to_string(), after: None },
+            Err(error) => Answered::Later {
+                why: error.to_string(),
+                after: None,
+            },
         }
     }
 
-    async fn try_report(&self, cluster: &ClusterId, report: &[u8]) -> Result<Answered, ServiceError> {
+    async fn try_report(
+        &self,
+        cluster: &ClusterId,
+        report: &[u8],
+    ) -> Result<Answered, ServiceError> {
         let token = Token::read(&self.token_file)?.of(cluster, &self.token_file)?;
         let request = self.client.post(self.url(cluster, "report"));
-        let request = request.header(CONTENT_TYPE, "application/json").body(report.to_vec());
+        let request = request
+            .header(CONTENT_TYPE, "application/json")
+            .body(report.to_vec());
         let (answer, after) = self.send(REPORT, &token, request).await?;
         let status = answer.status();
         let bytes = body(REPORT, answer, self.limits.answer_bytes).await;
-        let why = |bytes: &[u8]| format!("the service answers {}: {}", status.as_u16(), said(status, bytes));
+        let why = |bytes: &[u8]| {
+            format!(
+                "the service answers {}: {}",
+                status.as_u16(),
+                said(status, bytes)
+            )
+        };
         match status.as_u16() {
             // Whoever else answers for it has not taken the report.
-            200..=299 if told(bytes.as_deref().unwrap_or_default()).is_some_and(|told| told.kind == "accepted") => {
+            200..=299
+                if told(bytes.as_deref().unwrap_or_default())
+                    .is_some_and(|told| told.kind == "accepted") =>
+            {
                 Ok(Answered::Sent)
             }
             200..=299 => {
-                let problem = "the answer is not that of a Towpath service; check its address".to_owned();
-                bytes.and(Err(ServiceError::BadAnswer { what: REPORT, problem }))
+                let problem =
+                    "the answer is not that of a Towpath service; check its address".to_owned();
+                bytes.and(Err(ServiceError::BadAnswer {
+                    what: REPORT,
+                    problem,
+                }))
             }
             // No token that the cluster will get makes this report right.
-            403 if told(bytes.as_deref().unwrap_or_default()).is_some_and(|told| told.kind == "not_as_bound") => {
-                Ok(Answered::Refused { why: why(&bytes.unwrap_or_default()) })
+            403 if told(bytes.as_deref().unwrap_or_default())
+                .is_some_and(|told| told.kind == "not_as_bound") =>
+            {
+                Ok(Answered::Refused {
+                    why: why(&bytes.unwrap_or_default()),
+                })
             }
-            400 | 413 | 415 | 422 => Ok(Answered::Refused { why: why(&bytes.unwrap_or_default()) }),
-            _ => Ok(Answered::Later { why: why(&bytes.unwrap_or_default()), after }),
+            400 | 413 | 415 | 422 => Ok(Answered::Refused {
+                why: why(&bytes.unwrap_or_default()),
+            }),
+            _ => Ok(Answered::Later {
+                why: why(&bytes.unwrap_or_default()),
+                after,
+            }),
         }
     }
 
@@ -131,7 +176,10 @@ impl ServiceClient {
     ) -> Result<(Response, Option<Duration>), ServiceError> {
         let sent = request.header(AUTHORIZATION, token.header()).send().await;
         let answer = sent.map_err(|error| ServiceError::away(what, &error))?;
-        let after = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+        let after = answer
+            .headers()
+            .get(RETRY_AFTER)
+            .and_then(|value| value.to_str().ok());
         let after = after.and_then(|value| retry_after(value, Timestamp::now()));
         Ok((answer, after))
     }
@@ -139,23 +187,37 @@ impl ServiceClient {
     fn url(&self, cluster: &ClusterId, last: &str) -> Url {
         let mut url = self.base.clone();
         if let Ok(mut parts) = url.path_segments_mut() {
-            parts.pop_if_empty().extend(["api", "v1", "clusters", cluster.as_str(), last]);
+            parts
+                .pop_if_empty()
+                .extend(["api", "v1", "clusters", cluster.as_str(), last]);
         }
         url
     }
 }
 
 /// An answer to its end, if it is no longer than it may be.
-async fn body(what: &'static str, mut answer: Response, limit: usize) -> Result<Vec<u8>, ServiceError> {
+async fn body(
+    what: &'static str,
+    mut answer: Response,
+    limit: usize,
+) -> Result<Vec<u8>, ServiceError> {
     let too_large = || {
-        let problem = format!("the answer is larger than {limit} bytes; check the service's address");
+        let problem =
+            format!("the answer is larger than {limit} bytes; check the service's address");
         ServiceError::BadAnswer { what, problem }
     };
-    if answer.content_length().is_some_and(|told| told > limit as u64) {
+    if answer
+        .content_length()
+        .is_some_and(|told| told > limit as u64)
+    {
         return Err(too_large());
     }
     let mut bytes = Vec::new();
-    while let Some(chunk) = answer.chunk().await.map_err(|error| ServiceError::away(what, &error))? {
+    while let Some(chunk) = answer
+        .chunk()
+        .await
+        .map_err(|error| ServiceError::away(what, &error))?
+    {
         if bytes.len() + chunk.len() > limit {
             return Err(too_large());
         }
@@ -171,7 +233,10 @@ fn told(bytes: &[u8]) -> Option<Told> {
 /// What the service says about it, in its words if they are ours.
 fn said(status: StatusCode, bytes: &[u8]) -> String {
     match (status.is_redirection(), told(bytes)) {
-        (true, _) => "it leads elsewhere, and a token goes nowhere else; give the address that it leads to".to_owned(),
+        (true, _) => {
+            "it leads elsewhere, and a token goes nowhere else; give the address that it leads to"
+                .to_owned()
+        }
         (false, Some(told)) => clip(&format!("{} ({})", told.value, told.kind)),
         (false, None) => "no reason given".to_owned(),
     }
@@ -213,7 +278,8 @@ fn certificates(file: &Path) -> Result<Vec<Certificate>, ServiceError> {
         remedy: "name a file with certificates in PEM form".to_owned(),
     };
     let pem = std::fs::read(file).map_err(|error| wrong(format!("cannot be read: {error}")))?;
-    let certificates = Certificate::from_pem_bundle(&pem).map_err(|error| wrong(innermost(&error)))?;
+    let certificates =
+        Certificate::from_pem_bundle(&pem).map_err(|error| wrong(innermost(&error)))?;
     match certificates.is_empty() {
         true => Err(wrong("has no certificate in it".to_owned())),
         false => Ok(certificates),

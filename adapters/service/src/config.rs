@@ -60,18 +60,31 @@ impl ServiceConfig {
             problem: problem.to_owned(),
             remedy: remedy.to_owned(),
         };
-        let url = Url::parse(&self.url)
-            .map_err(|e| wrong(&format!("is no address: {e}"), "write it as in https://updates.example.com"))?;
+        let url = Url::parse(&self.url).map_err(|e| {
+            wrong(
+                &format!("is no address: {e}"),
+                "write it as in https://updates.example.com",
+            )
+        })?;
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(wrong("has credentials in it", "put the token into the token file"));
+            return Err(wrong(
+                "has credentials in it",
+                "put the token into the token file",
+            ));
         }
         if url.query().is_some() || url.fragment().is_some() {
-            return Err(wrong("has a query or a fragment", "leave off what follows the path"));
+            return Err(wrong(
+                "has a query or a fragment",
+                "leave off what follows the path",
+            ));
         }
         let is_near = url.host_str().is_some_and(is_loopback);
         match (url.scheme(), self.allow_http || is_near) {
             ("https", _) | ("http", true) => Ok(url),
-            ("http", false) => Err(wrong("would send the token in the clear", "use https, or allow plain http")),
+            ("http", false) => Err(wrong(
+                "would send the token in the clear",
+                "use https, or allow plain http",
+            )),
             _ => Err(wrong("is not an address of the web", "use https")),
         }
     }
@@ -90,7 +103,10 @@ impl Default for Limits {
 /// Whether a host is this machine.
 fn is_loopback(host: &str) -> bool {
     let address = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    host == "localhost"
+        || address
+            .parse::<IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]
@@ -100,7 +116,12 @@ mod tests {
     #[test]
     fn a_token_goes_in_the_clear_to_this_machine_alone() {
         let checked = |url: &str| ServiceConfig::new(url, "token").checked_url();
-        for url in ["https://a.example", "http://127.0.0.1:8080", "http://[::1]:8080/towpath", "http://localhost"] {
+        for url in [
+            "https://a.example",
+            "http://127.0.0.1:8080",
+            "http://[::1]:8080/towpath",
+            "http://localhost",
+        ] {
             assert!(checked(url).is_ok(), "{url}");
         }
         for (url, expected) in [
@@ -112,9 +133,15 @@ mod tests {
             ("https://me:secret@a.example", "has credentials"),
         ] {
             let error = checked(url).unwrap_err().to_string();
-            assert!(error.contains(expected) && !error.contains("secret"), "{url}: {error}");
+            assert!(
+                error.contains(expected) && !error.contains("secret"),
+                "{url}: {error}"
+            );
         }
-        let allowed = ServiceConfig { allow_http: true, ..ServiceConfig::new("http://a.example", "token") };
+        let allowed = ServiceConfig {
+            allow_http: true,
+            ..ServiceConfig::new("http://a.example", "token")
+        };
         assert!(allowed.checked_url().is_ok());
     }
 }

@@ -72,5 +72,8 @@ pub(crate) fn innermost(error: &dyn Error) -> String {
 
 /// Foreign text for people: one line, not too long.
 pub(crate) fn clip(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_CHARS).collect()
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .take(MAX_CHARS)
+        .collect()
 }

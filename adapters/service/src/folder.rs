@@ -53,17 +53,32 @@ impl Folder {
     /// Opens the folder, and makes it if need be.
     pub(crate) fn open(path: &Path) -> Result<Self, Finding> {
         let unusable = |error: io::Error| {
-            let (place, problem) = (Place::file(path.display().to_string()), format!("it cannot be used: {error}"));
-            Finding::error("bad-queue", place, problem, "give the queue of reports a folder of its own")
+            let (place, problem) = (
+                Place::file(path.display().to_string()),
+                format!("it cannot be used: {error}"),
+            );
+            Finding::error(
+                "bad-queue",
+                place,
+                problem,
+                "give the queue of reports a folder of its own",
+            )
         };
         fs::create_dir_all(path).map_err(unusable)?;
-        let lock =
-            File::options().create(true).append(true).mode(OURS_ALONE).open(path.join(LOCK)).map_err(unusable)?;
+        let lock = File::options()
+            .create(true)
+            .append(true)
+            .mode(OURS_ALONE)
+            .open(path.join(LOCK))
+            .map_err(unusable)?;
         lock.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => unusable(io::Error::other("another towpath uses it")),
             TryLockError::Error(error) => unusable(error),
         })?;
-        Ok(Self { path: path.to_owned(), lock })
+        Ok(Self {
+            path: path.to_owned(),
+            lock,
+        })
     }
 
     /// What waits there, by number. What is broken is set aside, and told; what was never finished is removed: nobody was told that it waits.
@@ -73,7 +88,14 @@ impl Folder {
             Ok(entries) => entries,
             Err(error) => {
                 let problem = format!("what waits there cannot be listed: {error}");
-                return (found, vec![self.warning("unreadable-queue", problem, "check the folder's permissions")]);
+                return (
+                    found,
+                    vec![self.warning(
+                        "unreadable-queue",
+                        problem,
+                        "check the folder's permissions",
+                    )],
+                );
             }
         };
         for entry in entries.flatten().take(MAX_FILES) {
@@ -81,7 +103,9 @@ impl Folder {
             if name.ends_with(UNFINISHED) {
                 let _ = fs::remove_file(entry.path());
             } else if name.ends_with(REPORT) {
-                match named(&name).and_then(|number| read(&entry.path()).map(|(id, bytes)| (number, id, bytes))) {
+                match named(&name)
+                    .and_then(|number| read(&entry.path()).map(|(id, bytes)| (number, id, bytes)))
+                {
                     Ok(report) => found.push(report),
                     Err(problem) => findings.push(self.set_aside(&name, &problem)),
                 }
@@ -92,7 +116,11 @@ impl Folder {
         if findings.len() > MAX_TOLD {
             let more = findings.len() - MAX_TOLD;
             findings.truncate(MAX_TOLD);
-            findings.push(self.warning("broken-report", format!("{more} more are broken"), "check the disk"));
+            findings.push(self.warning(
+                "broken-report",
+                format!("{more} more are broken"),
+                "check the disk",
+            ));
         }
         (found, findings)
     }
@@ -101,7 +129,12 @@ impl Folder {
     pub(crate) fn write(&self, number: u64, id: &str, bytes: &[u8]) -> Result<(), Finding> {
         let write = || {
             let temporary = self.path.join(format!("{number:020}{UNFINISHED}"));
-            let mut file = File::options().write(true).create(true).truncate(true).mode(OURS_ALONE).open(&temporary)?;
+            let mut file = File::options()
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .mode(OURS_ALONE)
+                .open(&temporary)?;
             file.write_all(&written(id, bytes))?;
             file.sync_all()?;
             fs::rename(&temporary, self.file(number))?;
@@ -109,7 +142,11 @@ impl Folder {
         };
         write().map_err(|error: io::Error| {
             let problem = format!("a report cannot be written, and waits in memory alone: {error}");
-            self.warning("unwritable-queue", problem, "make room, or check the folder's permissions")
+            self.warning(
+                "unwritable-queue",
+                problem,
+                "make room, or check the folder's permissions",
+            )
         })
     }
 
@@ -129,10 +166,19 @@ impl Folder {
     fn set_aside(&self, name: &str, problem: &str) -> Finding {
         let aside = format!("{}{BROKEN}", name.trim_end_matches(REPORT));
         let renamed = fs::rename(self.path.join(name), self.path.join(&aside));
-        let kept = if renamed.is_ok() { aside.as_str() } else { name };
+        let kept = if renamed.is_ok() {
+            aside.as_str()
+        } else {
+            name
+        };
         let place = Place::file(self.path.join(kept).display().to_string());
         let problem = format!("a report is broken and will not be sent: {problem}");
-        Finding::warning("broken-report", place, problem, "look at it, then remove it; check the disk")
+        Finding::warning(
+            "broken-report",
+            place,
+            problem,
+            "look at it, then remove it; check the disk",
+        )
     }
 
     fn warning(&self, code: &'static str, problem: String, remedy: &str) -> Finding {
@@ -142,9 +188,13 @@ impl Folder {
 
 /// The number that a file is named after, in the one way in which we write it; some are left for those to come.
 fn named(name: &str) -> Result<u64, String> {
-    let number = name.strip_suffix(REPORT).and_then(|digits| digits.parse::<u64>().ok());
+    let number = name
+        .strip_suffix(REPORT)
+        .and_then(|digits| digits.parse::<u64>().ok());
     let is_ours = |number: &u64| *number < u64::MAX / 2 && name == file_name(*number);
-    number.filter(is_ours).ok_or_else(|| "its name is none of ours".to_owned())
+    number
+        .filter(is_ours)
+        .ok_or_else(|| "its name is none of ours".to_owned())
 }
 
 fn file_name(number: u64) -> String {
@@ -164,9 +214,17 @@ fn read(path: &Path) -> Result<(String, Arc<[u8]>), String> {
     if whole.len() as u64 > MAX_FILE_BYTES {
         return Err(format!("it is larger than {MAX_FILE_BYTES} bytes"));
     }
-    let line_end = whole.iter().position(|byte| *byte == b'\n').ok_or("it has no first line")?;
-    let (line, bytes) = (std::str::from_utf8(&whole[..line_end]).ok(), &whole[line_end + 1..]);
-    let (told, id) = line.and_then(|line| line.split_once(' ')).ok_or("its first line is not ours")?;
+    let line_end = whole
+        .iter()
+        .position(|byte| *byte == b'\n')
+        .ok_or("it has no first line")?;
+    let (line, bytes) = (
+        std::str::from_utf8(&whole[..line_end]).ok(),
+        &whole[line_end + 1..],
+    );
+    let (told, id) = line
+        .and_then(|line| line.split_once(' '))
+        .ok_or("its first line is not ours")?;
     match is_name(id) && told == digest(id, bytes) {
         true => Ok((id.to_owned(), bytes.into())),
         false => Err("it is not what was written".to_owned()),
@@ -174,6 +232,10 @@ fn read(path: &Path) -> Result<(String, Arc<[u8]>), String> {
 }
 
 fn digest(id: &str, bytes: &[u8]) -> String {
-    let digest = Sha256::new().chain_update(id).chain_update("\n").chain_update(bytes).finalize();
+    let digest = Sha256::new()
+        .chain_update(id)
+        .chain_update("\n")
+        .chain_update(bytes)
+        .finalize();
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }

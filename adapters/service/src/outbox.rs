@@ -17,7 +17,10 @@ pub struct Outbox {
 impl Outbox {
     /// With this queue.
     pub fn new(queue: Queue) -> Arc<Self> {
-        Arc::new(Self { queue: Mutex::new(queue), news: Notify::new() })
+        Arc::new(Self {
+            queue: Mutex::new(queue),
+            news: Notify::new(),
+        })
     }
 
     /// Adds a report ([`Queue::push`]). It is on disk when this returns, if there is a folder for it.

@@ -45,13 +45,24 @@ impl Default for Pace {
 
 impl Beat {
     pub(crate) fn new(pace: Pace) -> Self {
-        Self { pace, due: Duration::ZERO, failures: 0, not_before: Duration::ZERO }
+        Self {
+            pace,
+            due: Duration::ZERO,
+            failures: 0,
+            not_before: Duration::ZERO,
+        }
     }
 
     /// How long the next one has to wait.
     pub(crate) fn wait(&self, now: Duration) -> Duration {
-        let early = self.pace.interval.saturating_mul(self.pace.burst.saturating_sub(1));
-        self.due.saturating_sub(early).max(self.not_before).saturating_sub(now)
+        let early = self
+            .pace
+            .interval
+            .saturating_mul(self.pace.burst.saturating_sub(1));
+        self.due
+            .saturating_sub(early)
+            .max(self.not_before)
+            .saturating_sub(now)
     }
 
     /// One goes out.
@@ -60,16 +71,23 @@ impl Beat {
     }
 
     /// What became of it; how long it is put off, if it is.
-    pub(crate) fn answered(&mut self, answered: &Answered, now: Duration, jitter: &Jitter) -> Option<Duration> {
+    pub(crate) fn answered(
+        &mut self,
+        answered: &Answered,
+        now: Duration,
+        jitter: &Jitter,
+    ) -> Option<Duration> {
         match answered {
             Answered::Sent | Answered::Refused { .. } => {
                 (self.failures, self.not_before) = (0, Duration::ZERO);
                 None
             }
             Answered::Later { after, .. } => {
-                let backoff = jitter.backoff(self.pace.backoff, self.pace.longest_backoff, self.failures);
+                let backoff =
+                    jitter.backoff(self.pace.backoff, self.pace.longest_backoff, self.failures);
                 // All who were asked to wait so long do not come back at once.
-                let asked = after.map(|asked| asked.min(self.pace.longest_asked) + jitter.of(self.pace.backoff));
+                let asked = after
+                    .map(|asked| asked.min(self.pace.longest_asked) + jitter.of(self.pace.backoff));
                 let wait = asked.map_or(backoff, |asked| asked.max(backoff));
                 self.failures = self.failures.saturating_add(1);
                 self.not_before = now + wait;
@@ -86,7 +104,10 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     fn later(after: Option<u64>) -> Answered {
-        Answered::Later { why: String::new(), after: after.map(Duration::from_secs) }
+        Answered::Later {
+            why: String::new(),
+            after: after.map(Duration::from_secs),
+        }
     }
 
     #[test]
@@ -111,22 +132,42 @@ mod tests {
     fn ever_more_slowly_while_it_is_away_and_at_once_when_it_is_back() {
         let (mut beat, jitter) = (Beat::new(Pace::default()), Jitter::new(7));
         for whole in [5, 10, 20, 40, 80, 160, 300, 300] {
-            let wait = beat.answered(&later(None), Duration::ZERO, &jitter).unwrap();
-            assert!((SECOND * whole / 2..=SECOND * whole).contains(&wait), "{whole}: {wait:?}");
+            let wait = beat
+                .answered(&later(None), Duration::ZERO, &jitter)
+                .unwrap();
+            assert!(
+                (SECOND * whole / 2..=SECOND * whole).contains(&wait),
+                "{whole}: {wait:?}"
+            );
             assert_eq!(beat.wait(Duration::ZERO), wait);
         }
-        assert_eq!(beat.answered(&Answered::Sent, Duration::ZERO, &jitter), None);
+        assert_eq!(
+            beat.answered(&Answered::Sent, Duration::ZERO, &jitter),
+            None
+        );
         assert_eq!(beat.wait(Duration::ZERO), Duration::ZERO);
-        let wait = beat.answered(&later(None), Duration::ZERO, &jitter).unwrap();
+        let wait = beat
+            .answered(&later(None), Duration::ZERO, &jitter)
+            .unwrap();
         assert!(wait <= 5 * SECOND, "it begins anew: {wait:?}");
     }
 
     #[test]
     fn what_the_service_asks_for_is_obeyed_up_to_a_limit() {
         let jitter = Jitter::new(7);
-        for (asked, least, most) in [(60, 60, 65), (900, 900, 905), (1_000_000, 900, 905), (0, 2, 5)] {
-            let wait = Beat::new(Pace::default()).answered(&later(Some(asked)), Duration::ZERO, &jitter).unwrap();
-            assert!((SECOND * least..=SECOND * most).contains(&wait), "{asked}: {wait:?}");
+        for (asked, least, most) in [
+            (60, 60, 65),
+            (900, 900, 905),
+            (1_000_000, 900, 905),
+            (0, 2, 5),
+        ] {
+            let wait = Beat::new(Pace::default())
+                .answered(&later(Some(asked)), Duration::ZERO, &jitter)
+                .unwrap();
+            assert!(
+                (SECOND * least..=SECOND * most).contains(&wait),
+                "{asked}: {wait:?}"
+            );
         }
     }
 }

@@ -51,14 +51,23 @@ pub struct Queue {
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { reports: 1_000, bytes: 16 << 20 }
+        Self {
+            reports: 1_000,
+            bytes: 16 << 20,
+        }
     }
 }
 
 impl Queue {
     /// One that is lost with the process.
     pub fn in_memory(bounds: Bounds) -> Self {
-        Self { waiting: BTreeMap::new(), next: 0, bytes: 0, bounds, folder: None }
+        Self {
+            waiting: BTreeMap::new(),
+            next: 0,
+            bytes: 0,
+            bounds,
+            folder: None,
+        }
     }
 
     /// The queue of a folder that nobody else uses; it is made if need be. What waits there is taken up again; what is broken is set aside, and told.
@@ -80,8 +89,16 @@ impl Queue {
             return Vec::new();
         }
         if bytes.len() > report::MAX_BYTES || !is_name(id) {
-            let problem = format!("report {:?} is too large, or has no name, and cannot be sent", clip(id));
-            return vec![Finding::error("bad-report", self.place(), problem, "this is a mistake of ours: report it")];
+            let problem = format!(
+                "report {:?} is too large, or has no name, and cannot be sent",
+                clip(id)
+            );
+            return vec![Finding::error(
+                "bad-report",
+                self.place(),
+                problem,
+                "this is a mistake of ours: report it",
+            )];
         }
         let number = self.next;
         self.add(number, Queued::new(id, bytes.into()));
@@ -100,7 +117,11 @@ impl Queue {
 
     /// It was taken or refused. One that has been dropped meanwhile is not missed.
     pub fn done(&mut self, id: &str) {
-        let found = self.waiting.iter().find(|(_, waiting)| &*waiting.id == id).map(|(number, _)| *number);
+        let found = self
+            .waiting
+            .iter()
+            .find(|(_, waiting)| &*waiting.id == id)
+            .map(|(number, _)| *number);
         if let Some(number) = found {
             self.remove(number);
         }
@@ -123,7 +144,9 @@ impl Queue {
     }
 
     fn remove(&mut self, number: u64) {
-        let Some(removed) = self.waiting.remove(&number) else { return };
+        let Some(removed) = self.waiting.remove(&number) else {
+            return;
+        };
         self.bytes -= removed.bytes.len();
         if let Some(folder) = &self.folder {
             folder.remove(number);
@@ -134,12 +157,21 @@ impl Queue {
     fn make_room(&mut self) -> Option<Finding> {
         let mut dropped: Vec<Queued> = Vec::new();
         while self.waiting.len() > self.bounds.reports || self.bytes > self.bounds.bytes {
-            let least = self.waiting.iter().min_by_key(|(number, queued)| (queued.worth, **number));
-            let Some((number, queued)) = least.map(|(number, queued)| (*number, queued.clone())) else { break };
+            let least = self
+                .waiting
+                .iter()
+                .min_by_key(|(number, queued)| (queued.worth, **number));
+            let Some((number, queued)) = least.map(|(number, queued)| (*number, queued.clone()))
+            else {
+                break;
+            };
             dropped.push(queued);
             self.remove(number);
         }
-        let outcomes = dropped.iter().filter(|queued| queued.worth == Worth::Outcome).count();
+        let outcomes = dropped
+            .iter()
+            .filter(|queued| queued.worth == Worth::Outcome)
+            .count();
         let told = |first: &Queued| {
             let problem = format!(
                 "{} reports that nobody took were dropped for newer ones, {outcomes} of them with an update's outcome; the first is {}",
@@ -163,13 +195,22 @@ impl Queue {
 impl Queued {
     fn new(id: &str, bytes: Arc<[u8]>) -> Self {
         let has_outcome = report::read(&bytes).is_ok_and(|report| !report.updates.is_empty());
-        Self { id: id.into(), bytes, worth: if has_outcome { Worth::Outcome } else { Worth::State } }
+        Self {
+            id: id.into(),
+            bytes,
+            worth: if has_outcome {
+                Worth::Outcome
+            } else {
+                Worth::State
+            },
+        }
     }
 }
 
 /// Whether a report can have that name.
 pub(crate) fn is_name(id: &str) -> bool {
-    (1..=report::MAX_ID_CHARACTERS).contains(&id.chars().count()) && !id.chars().any(char::is_control)
+    (1..=report::MAX_ID_CHARACTERS).contains(&id.chars().count())
+        && !id.chars().any(char::is_control)
 }
 
 fn clip(id: &str) -> String {

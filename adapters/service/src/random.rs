@@ -5,7 +5,9 @@ use crate::ServiceError;
 /// Thirty-two of them, from the system.
 pub fn random() -> Result<[u8; 32], ServiceError> {
     let mut bytes = [0; 32];
-    let filled = rustls::crypto::ring::default_provider().secure_random.fill(&mut bytes);
+    let filled = rustls::crypto::ring::default_provider()
+        .secure_random
+        .fill(&mut bytes);
     filled.map(|()| bytes).map_err(|_| ServiceError::BadConfig {
         place: "this system".to_owned(),
         problem: "gives no random bytes".to_owned(),

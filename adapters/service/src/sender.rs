@@ -89,7 +89,13 @@ pub struct Sender<D, C = SystemClock> {
 impl<D: Door, C: Clock> Sender<D, C> {
     /// One for this outbox. Agents should differ in their seeds.
     pub fn new(outbox: Arc<Outbox>, door: D, clock: C, pace: Pace, seed: u64) -> Self {
-        Self { outbox, door, clock, beat: Beat::new(pace), jitter: Jitter::new(seed) }
+        Self {
+            outbox,
+            door,
+            clock,
+            beat: Beat::new(pace),
+            jitter: Jitter::new(seed),
+        }
     }
 
     /// Sends for ever. To be dropped at any moment: what was not taken stays in the outbox.
@@ -101,7 +107,9 @@ impl<D: Door, C: Clock> Sender<D, C> {
             let report = self.outbox.oldest().await;
             self.beat.sending(self.clock.now());
             let answered = self.door.bring(&report.bytes).await;
-            let wait = self.beat.answered(&answered, self.clock.now(), &self.jitter);
+            let wait = self
+                .beat
+                .answered(&answered, self.clock.now(), &self.jitter);
             let id = report.id;
             tell(match answered {
                 Answered::Sent => {
@@ -112,7 +120,11 @@ impl<D: Door, C: Clock> Sender<D, C> {
                     self.outbox.done(&id);
                     Event::Refused { id, why }
                 }
-                Answered::Later { why, .. } => Event::PutOff { id, why, wait: wait.unwrap_or_default() },
+                Answered::Later { why, .. } => Event::PutOff {
+                    id,
+                    why,
+                    wait: wait.unwrap_or_default(),
+                },
             });
         }
     }
@@ -150,15 +162,25 @@ mod tests {
 
     impl Door for Script {
         async fn bring(&self, report: &[u8]) -> Answered {
-            let came = (self.clock.now().as_secs(), String::from_utf8_lossy(report).into_owned());
+            let came = (
+                self.clock.now().as_secs(),
+                String::from_utf8_lossy(report).into_owned(),
+            );
             self.came.lock().unwrap().push(came);
             let mut answers = self.answers.lock().unwrap();
-            if answers.is_empty() { Answered::Sent } else { answers.remove(0) }
+            if answers.is_empty() {
+                Answered::Sent
+            } else {
+                answers.remove(0)
+            }
         }
     }
 
     fn later(seconds: u64) -> Answered {
-        Answered::Later { why: "away".to_owned(), after: Some(Duration::from_secs(seconds)) }
+        Answered::Later {
+            why: "away".to_owned(),
+            after: Some(Duration::from_secs(seconds)),
+        }
     }
 
     /// Pushes these and sends until all are gone; what came when, and what was told.
@@ -167,10 +189,20 @@ mod tests {
         for report in reports {
             assert_eq!(outbox.push(report, report.as_bytes()), []);
         }
-        let (clock, came) = (Hurried::default(), Arc::<Mutex<Vec<(u64, String)>>>::default());
-        let door = Script { answers: Mutex::new(answers), came: came.clone(), clock: clock.clone() };
+        let (clock, came) = (
+            Hurried::default(),
+            Arc::<Mutex<Vec<(u64, String)>>>::default(),
+        );
+        let door = Script {
+            answers: Mutex::new(answers),
+            came: came.clone(),
+            clock: clock.clone(),
+        };
         let (told, mut events) = tokio::sync::mpsc::unbounded_channel();
-        let pace = Pace { backoff: Duration::ZERO, ..Pace::default() };
+        let pace = Pace {
+            backoff: Duration::ZERO,
+            ..Pace::default()
+        };
         let sender = Sender::new(outbox.clone(), door, clock, pace, 7);
         let running = tokio::spawn(sender.run(move |event| told.send(event).unwrap()));
         let mut seen = Vec::new();
@@ -189,7 +221,10 @@ mod tests {
     #[tokio::test]
     async fn reports_go_in_order_at_their_pace() {
         let (came, told) = sent(&["a", "b", "c", "d", "e"], vec![]).await;
-        assert_eq!(came, [at(0, "a"), at(0, "b"), at(0, "c"), at(10, "d"), at(20, "e")]);
+        assert_eq!(
+            came,
+            [at(0, "a"), at(0, "b"), at(0, "c"), at(10, "d"), at(20, "e")]
+        );
         assert_eq!(told[0], Event::Sent { id: "a".into() });
     }
 
@@ -197,15 +232,27 @@ mod tests {
     async fn one_that_is_put_off_is_sent_again_before_the_next() {
         let (came, told) = sent(&["a", "b"], vec![later(60), later(60)]).await;
         assert_eq!(came, [at(0, "a"), at(60, "a"), at(120, "a"), at(120, "b")]);
-        let put_off = Event::PutOff { id: "a".into(), why: "away".into(), wait: Duration::from_secs(60) };
+        let put_off = Event::PutOff {
+            id: "a".into(),
+            why: "away".into(),
+            wait: Duration::from_secs(60),
+        };
         assert_eq!(told[0], put_off);
     }
 
     #[tokio::test]
     async fn one_that_is_refused_holds_up_nobody() {
-        let refused = Answered::Refused { why: "no version".to_owned() };
+        let refused = Answered::Refused {
+            why: "no version".to_owned(),
+        };
         let (came, told) = sent(&["a", "b"], vec![refused]).await;
         assert_eq!(came, [at(0, "a"), at(0, "b")]);
-        assert_eq!(told[0], Event::Refused { id: "a".into(), why: "no version".into() });
+        assert_eq!(
+            told[0],
+            Event::Refused {
+                id: "a".into(),
+                why: "no version".into()
+            }
+        );
     }
 }

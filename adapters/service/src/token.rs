@@ -24,10 +24,12 @@ pub(crate) struct Token {
 impl Token {
     /// The token that is in the file now.
     pub(crate) fn read(file: &Path) -> Result<Self, ServiceError> {
-        let wrong = |problem: String| ServiceError::BadConfig {
+        let wrong = |problem: String| {
+            ServiceError::BadConfig {
             place: format!("the token file {}", file.display()),
             problem,
             remedy: "put the token that `towpath fleet token --cluster ID --org ID --name NAME` makes there".to_owned(),
+        }
         };
         let mut text = String::new();
         File::open(file)
@@ -38,13 +40,22 @@ impl Token {
         }
         let token = token::bearer(&text).map_err(|problem| wrong(problem.to_owned()))?;
         let claims = match token.starts_with(token::PREFIX) {
-            true => Some(token::Token::parse(token).map_err(|problem| wrong(format!("has no token: {problem}")))?),
+            true => Some(
+                token::Token::parse(token)
+                    .map_err(|problem| wrong(format!("has no token: {problem}")))?,
+            ),
             false => None,
         };
         let claims = claims.map(|token| token.claims().clone());
         match claims.as_ref().map(|claims| &claims.grant) {
-            Some(Grant::Cluster(_)) | None => Ok(Self { text: token.to_owned(), claims }),
-            Some(other) => Err(wrong(format!("has a token of role {}, not a cluster's", other.role()))),
+            Some(Grant::Cluster(_)) | None => Ok(Self {
+                text: token.to_owned(),
+                claims,
+            }),
+            Some(other) => Err(wrong(format!(
+                "has a token of role {}, not a cluster's",
+                other.role()
+            ))),
         }
     }
 
@@ -56,13 +67,18 @@ impl Token {
     /// The token, if it is this cluster's as far as it says whose it is.
     pub(crate) fn of(self, cluster: &ClusterId, file: &Path) -> Result<Self, ServiceError> {
         match self.claims().map(|claims| &claims.grant) {
-            Some(Grant::Cluster(enrolment)) if enrolment.id != *cluster => Err(ServiceError::BadConfig {
-                place: format!("the token file {}", file.display()),
-                problem: format!("has the token of cluster {}, and this is {cluster}", enrolment.id),
-                remedy: format!(
-                    "put the token that `towpath fleet token --cluster {cluster} --org ID --name NAME` makes there"
-                ),
-            }),
+            Some(Grant::Cluster(enrolment)) if enrolment.id != *cluster => {
+                Err(ServiceError::BadConfig {
+                    place: format!("the token file {}", file.display()),
+                    problem: format!(
+                        "has the token of cluster {}, and this is {cluster}",
+                        enrolment.id
+                    ),
+                    remedy: format!(
+                        "put the token that `towpath fleet token --cluster {cluster} --org ID --name NAME` makes there"
+                    ),
+                })
+            }
             _ => Ok(self),
         }
     }

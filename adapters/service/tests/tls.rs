@@ -27,7 +27,10 @@ fn serve(folder: &Path, name: &str) -> (u16, Arc<Mutex<Vec<u8>>>) {
         .unwrap();
     let server = Arc::new(server);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let (port, seen) = (listener.local_addr().unwrap().port(), Arc::<Mutex<Vec<u8>>>::default());
+    let (port, seen) = (
+        listener.local_addr().unwrap().port(),
+        Arc::<Mutex<Vec<u8>>>::default(),
+    );
     let log = seen.clone();
     std::thread::spawn(move || {
         for socket in listener.incoming().flatten() {
@@ -43,7 +46,10 @@ fn serve(folder: &Path, name: &str) -> (u16, Arc<Mutex<Vec<u8>>>) {
             }
             log.lock().unwrap().extend_from_slice(&request);
             let body = r#"{"kind":"accepted"}"#;
-            let head = format!("HTTP/1.1 202 Accepted\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", body.len());
+            let head = format!(
+                "HTTP/1.1 202 Accepted\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+                body.len()
+            );
             let _ = stream.write_all(format!("{head}{body}").as_bytes());
             stream.conn.send_close_notify();
             let _ = stream.flush();
@@ -66,9 +72,21 @@ async fn a_token_goes_to_whom_the_ca_file_vouches_for() {
     let (port, seen) = serve(folder.path(), "ours");
     let (strange_port, strange_seen) = serve(folder.path(), "strange");
     let id = ClusterId::new("a").unwrap();
-    assert_eq!(client(folder.path(), port, "ours").report(&id, b"{}").await, Answered::Sent);
+    assert_eq!(
+        client(folder.path(), port, "ours").report(&id, b"{}").await,
+        Answered::Sent
+    );
     assert!(String::from_utf8_lossy(&seen.lock().unwrap()).contains("Bearer tpc_secret"));
-    let answered = client(folder.path(), strange_port, "ours").report(&id, b"{}").await;
-    assert!(matches!(&answered, Answered::Later { why, .. } if why.contains("cannot be reached")), "{answered:?}");
-    assert_eq!(*strange_seen.lock().unwrap(), b"", "not a byte of the request");
+    let answered = client(folder.path(), strange_port, "ours")
+        .report(&id, b"{}")
+        .await;
+    assert!(
+        matches!(&answered, Answered::Later { why, .. } if why.contains("cannot be reached")),
+        "{answered:?}"
+    );
+    assert_eq!(
+        *strange_seen.lock().unwrap(),
+        b"",
+        "not a byte of the request"
+    );
 }

@@ -3,7 +3,11 @@
 //! Against a real `docker-registry` on the loopback. Beside it, the plain download of the very same manifests and blobs by the same HTTP library and with as
 //! many at once, into nothing: what the registry itself takes.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "it measures, and tells")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "it measures, and tells"
+)]
 
 #[path = "../tests/support/mod.rs"]
 mod support;
@@ -25,19 +29,31 @@ const ROUNDS: usize = 3;
 #[tokio::main]
 async fn main() {
     let server = Arc::new(DockerRegistry::start(Door::Plain));
-    let images: Vec<Image> = (0..RELEASES).map(|at| release(&name(at), &previous(at))).collect();
+    let images: Vec<Image> = (0..RELEASES)
+        .map(|at| release(&name(at), &previous(at)))
+        .collect();
     let begun = Instant::now();
     server.push(PATH, Some("first"), &images[0]).await;
     let (pushed, pushing) = (images.clone(), server.clone());
     each((0..RELEASES).collect(), move |at| {
         let (server, image) = (pushing.clone(), pushed[at].clone());
-        async move { server.push(PATH, Some(&name(at).replace('+', "-")), &image).await }
+        async move {
+            server
+                .push(PATH, Some(&name(at).replace('+', "-")), &image)
+                .await
+        }
     })
     .await;
-    println!("{RELEASES} releases pushed in {:.1} s", begun.elapsed().as_secs_f64());
+    println!(
+        "{RELEASES} releases pushed in {:.1} s",
+        begun.elapsed().as_secs_f64()
+    );
 
     for _ in 0..ROUNDS {
-        println!("plain download of the same: {:.2} s", download(&server, &images).await.as_secs_f64());
+        println!(
+            "plain download of the same: {:.2} s",
+            download(&server, &images).await.as_secs_f64()
+        );
         let folder = tempfile::tempdir().unwrap();
         for temperature in ["cold", "warm"] {
             let (took, asked) = scraped(&server, folder.path()).await;
@@ -45,7 +61,10 @@ async fn main() {
         }
     }
     let peak = std::fs::read_to_string("/proc/self/status").unwrap();
-    println!("{}", peak.lines().find(|line| line.starts_with("VmHWM")).unwrap());
+    println!(
+        "{}",
+        peak.lines().find(|line| line.starts_with("VmHWM")).unwrap()
+    );
 }
 
 fn name(at: usize) -> String {
@@ -54,32 +73,53 @@ fn name(at: usize) -> String {
 
 /// Those before it in its minor version.
 fn previous(at: usize) -> String {
-    (0..at % 50).map(|patch| format!("4.{}.{patch}", at / 50)).collect::<Vec<_>>().join(" ")
+    (0..at % 50)
+        .map(|patch| format!("4.{}.{patch}", at / 50))
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// A process that has just been started: new connections, the cache from disk.
 async fn scraped(server: &DockerRegistry, cache: &std::path::Path) -> (Duration, String) {
     let begun = Instant::now();
-    let registry = Registry::new(RegistryOptions { plain_http: true, ..RegistryOptions::default() }).unwrap();
-    let wish = Scrape { cache: Some(Arc::new(Cache::at(cache))), ..Scrape::of(server.repository(PATH)) };
+    let registry = Registry::new(RegistryOptions {
+        plain_http: true,
+        ..RegistryOptions::default()
+    })
+    .unwrap();
+    let wish = Scrape {
+        cache: Some(Arc::new(Cache::at(cache))),
+        ..Scrape::of(server.repository(PATH))
+    };
     let (file, findings) = scrape(&registry, &wish).await.unwrap();
     let took = begun.elapsed();
     assert_eq!(findings, []);
     let asked = registry.requests();
-    let told = format!("{} manifests, {} blobs, {} bytes of file", asked.manifests, asked.blobs, file.bytes.len());
+    let told = format!(
+        "{} manifests, {} blobs, {} bytes of file",
+        asked.manifests,
+        asked.blobs,
+        file.bytes.len()
+    );
     (took, told)
 }
 
 /// All that a cold scrape reads, by its digest: the manifest, the newest layer, the configuration.
 async fn download(server: &DockerRegistry, images: &[Image]) -> Duration {
-    let http = reqwest::Client::builder().no_proxy().tls_certs_only([]).build().unwrap();
+    let http = reqwest::Client::builder()
+        .no_proxy()
+        .tls_certs_only([])
+        .build()
+        .unwrap();
     let base = format!("http://{}/v2/{PATH}", server.host);
     let begun = Instant::now();
     each(images.to_vec(), move |image| {
         let (http, base) = (http.clone(), base.clone());
         async move {
             let manifest = format!("{base}/manifests/{}", image.digest());
-            let blobs = image.blobs[1..].iter().map(|blob| format!("{base}/blobs/{}", Digest::of(blob)));
+            let blobs = image.blobs[1..]
+                .iter()
+                .map(|blob| format!("{base}/blobs/{}", Digest::of(blob)));
             for url in [manifest].into_iter().chain(blobs) {
                 let answer = http.get(url).header("accept", ACCEPT).send().await.unwrap();
                 assert_eq!(answer.status().as_u16(), 200);

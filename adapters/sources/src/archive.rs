@@ -20,10 +20,23 @@ const MAX_RATIO: u64 = 200;
 
 /// The wanted files of an archive.
 pub fn unpack(place: &str, archive: &[u8], wanted: fn(&str) -> bool) -> Result<Contents, Finding> {
-    let limit = MAX_UNPACKED_BYTES.min((archive.len() as u64).saturating_mul(MAX_RATIO).max(1 << 20));
+    let limit = MAX_UNPACKED_BYTES.min(
+        (archive.len() as u64)
+            .saturating_mul(MAX_RATIO)
+            .max(1 << 20),
+    );
     let (plain, in_folder) = (Contents::default(), Contents::default());
-    let mut unpacked = Unpacked { place, wanted, plain, in_folder, top: Top::Unseen };
-    let mut bytes = Counted { inner: MultiGzDecoder::new(archive), left: limit };
+    let mut unpacked = Unpacked {
+        place,
+        wanted,
+        plain,
+        in_folder,
+        top: Top::Unseen,
+    };
+    let mut bytes = Counted {
+        inner: MultiGzDecoder::new(archive),
+        left: limit,
+    };
     unpacked.read(&mut tar::Archive::new(&mut bytes))?;
     // To its end, where the checksum is: an archive that was cut short must not pass for a smaller one.
     io::copy(&mut bytes, &mut io::sink()).map_err(|error| broken(place, &error))?;
@@ -53,15 +66,26 @@ impl Unpacked<'_> {
     fn read<R: Read>(&mut self, archive: &mut tar::Archive<R>) -> Result<(), Finding> {
         let place = self.place;
         let mut bytes = 0;
-        for (number, entry) in archive.entries().map_err(|error| broken(place, &error))?.enumerate() {
+        for (number, entry) in archive
+            .entries()
+            .map_err(|error| broken(place, &error))?
+            .enumerate()
+        {
             let mut entry = entry.map_err(|error| broken(place, &error))?;
             if number >= MAX_ENTRIES {
-                return Err(too_large(place, format!("it has more than {MAX_ENTRIES} entries")));
+                return Err(too_large(
+                    place,
+                    format!("it has more than {MAX_ENTRIES} entries"),
+                ));
             }
             let kind = entry.header().entry_type();
             let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
             let Some(path) = plain_path(&path) else {
-                self.plain.unread.push(unsafe_entry(place, &path, "its path leads out of the archive"));
+                self.plain.unread.push(unsafe_entry(
+                    place,
+                    &path,
+                    "its path leads out of the archive",
+                ));
                 continue;
             };
             let is_description = kind.is_pax_global_extensions() || kind.is_pax_local_extensions();
@@ -79,7 +103,9 @@ impl Unpacked<'_> {
                 _ => (&mut self.plain, path),
             };
             if !kind.is_file() {
-                contents.unread.push(unsafe_entry(place, &name, "it is a link or no plain file"));
+                contents
+                    .unread
+                    .push(unsafe_entry(place, &name, "it is a link or no plain file"));
                 continue;
             }
             bytes = entry.size().saturating_add(bytes);
@@ -90,8 +116,13 @@ impl Unpacked<'_> {
                 ));
             }
             let mut content = Vec::new();
-            entry.read_to_end(&mut content).map_err(|error| broken(place, &error))?;
-            contents.files.push(SourceFile { path: name, bytes: content.into() });
+            entry
+                .read_to_end(&mut content)
+                .map_err(|error| broken(place, &error))?;
+            contents.files.push(SourceFile {
+                path: name,
+                bytes: content.into(),
+            });
         }
         Ok(())
     }
@@ -101,7 +132,9 @@ impl Unpacked<'_> {
         let (top, below) = path.split_once('/').unwrap_or((path, ""));
         self.top = match &self.top {
             Top::Unseen => Top::One(top.to_owned()),
-            Top::One(first) if first == top => return (!below.is_empty()).then(|| below.to_owned()),
+            Top::One(first) if first == top => {
+                return (!below.is_empty()).then(|| below.to_owned());
+            }
             Top::One(_) | Top::Many => Top::Many,
         };
         (matches!(self.top, Top::One(_)) && !below.is_empty()).then(|| below.to_owned())
@@ -111,7 +144,10 @@ impl Unpacked<'_> {
     fn contents(mut self) -> Contents {
         let mut contents = match (self.plain.files.is_empty(), self.top) {
             (true, Top::One(_)) => self.in_folder,
-            _ => Contents { files: self.plain.files, unread: Vec::new() },
+            _ => Contents {
+                files: self.plain.files,
+                unread: Vec::new(),
+            },
         };
         contents.unread.append(&mut self.plain.unread);
         contents.files.sort_by(|a, b| a.path.cmp(&b.path));
@@ -142,25 +178,47 @@ impl<R: Read> Read for Counted<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
         self.left = self.left.checked_sub(read as u64).ok_or_else(|| {
-            io::Error::new(io::ErrorKind::FileTooLarge, "it unpacks to much more than an archive of its size should")
+            io::Error::new(
+                io::ErrorKind::FileTooLarge,
+                "it unpacks to much more than an archive of its size should",
+            )
         })?;
         Ok(read)
     }
 }
 
 fn broken(place: &str, error: &io::Error) -> Finding {
-    let code = if error.kind() == io::ErrorKind::FileTooLarge { "too-large" } else { "bad-archive" };
+    let code = if error.kind() == io::ErrorKind::FileTooLarge {
+        "too-large"
+    } else {
+        "bad-archive"
+    };
     let problem = format!("the archive cannot be read to its end: {error}");
-    Finding::error(code, Place::file(place), problem, "write it anew, with `tar czf`")
+    Finding::error(
+        code,
+        Place::file(place),
+        problem,
+        "write it anew, with `tar czf`",
+    )
 }
 
 fn too_large(place: &str, problem: String) -> Finding {
-    Finding::error("too-large", Place::file(place), problem, "put the graph data alone into it")
+    Finding::error(
+        "too-large",
+        Place::file(place),
+        problem,
+        "put the graph data alone into it",
+    )
 }
 
 fn unsafe_entry(place: &str, path: &str, problem: &str) -> Finding {
     let remedy = "put the files themselves into the archive, by their names below its folder";
-    Finding::error("bad-archive", Place::file(place), format!("{path:?}: {problem}"), remedy)
+    Finding::error(
+        "bad-archive",
+        Place::file(place),
+        format!("{path:?}: {problem}"),
+        remedy,
+    )
 }
 
 #[cfg(test)]
@@ -196,7 +254,13 @@ mod tests {
     }
 
     fn paths(archive: &[u8]) -> Vec<String> {
-        unpack("x", archive, wanted).unwrap().whole().unwrap().into_iter().map(|file| file.path).collect()
+        unpack("x", archive, wanted)
+            .unwrap()
+            .whole()
+            .unwrap()
+            .into_iter()
+            .map(|file| file.path)
+            .collect()
     }
 
     #[test]
@@ -204,10 +268,19 @@ mod tests {
         for prefix in ["", "./", "graph-data-main/", "./graph-data-main/"] {
             let bytes = archive(|archive| {
                 for path in ["version", "README.md", "channels/b.yaml", "channels/a.yaml"] {
-                    add(archive, &format!("{prefix}{path}"), EntryType::Regular, path.as_bytes());
+                    add(
+                        archive,
+                        &format!("{prefix}{path}"),
+                        EntryType::Regular,
+                        path.as_bytes(),
+                    );
                 }
             });
-            assert_eq!(paths(&bytes), ["channels/a.yaml", "channels/b.yaml", "version"], "{prefix}");
+            assert_eq!(
+                paths(&bytes),
+                ["channels/a.yaml", "channels/b.yaml", "version"],
+                "{prefix}"
+            );
         }
         let two = archive(|archive| {
             add(archive, "a/version", EntryType::Regular, b"1");
@@ -226,44 +299,86 @@ mod tests {
                 .map_err(|finding| finding.code)
         };
         assert_eq!(code("../version", EntryType::Regular), Err("bad-archive"));
-        assert_eq!(code("channels/../../x", EntryType::Regular), Err("bad-archive"));
+        assert_eq!(
+            code("channels/../../x", EntryType::Regular),
+            Err("bad-archive")
+        );
         assert_eq!(code("/version", EntryType::Regular), Err("bad-archive"));
         assert_eq!(code("version", EntryType::Symlink), Err("bad-archive"));
         assert_eq!(code("channels/x", EntryType::Link), Err("bad-archive"));
         assert_eq!(code("channels/x", EntryType::Fifo), Err("bad-archive"));
-        assert_eq!(code("docs/link", EntryType::Symlink), Ok(0), "what is not wanted may be anything");
+        assert_eq!(
+            code("docs/link", EntryType::Symlink),
+            Ok(0),
+            "what is not wanted may be anything"
+        );
     }
 
     #[test]
     fn beside_a_link_the_other_files_are_read() {
-        for (prefix, link) in [("", "channels/x"), ("graph-data-main/", "channels/x"), ("", "../version")] {
+        for (prefix, link) in [
+            ("", "channels/x"),
+            ("graph-data-main/", "channels/x"),
+            ("", "../version"),
+        ] {
             let bytes = archive(|archive| {
-                add(archive, &format!("{prefix}channels/a.yaml"), EntryType::Regular, b"a");
+                add(
+                    archive,
+                    &format!("{prefix}channels/a.yaml"),
+                    EntryType::Regular,
+                    b"a",
+                );
                 add(archive, &format!("{prefix}{link}"), EntryType::Symlink, b"");
-                add(archive, &format!("{prefix}version"), EntryType::Regular, b"1");
+                add(
+                    archive,
+                    &format!("{prefix}version"),
+                    EntryType::Regular,
+                    b"1",
+                );
             });
             let contents = unpack("x", &bytes, wanted).unwrap();
-            let paths: Vec<_> = contents.files.iter().map(|file| file.path.as_str()).collect();
-            assert_eq!((paths, contents.unread.len()), (vec!["channels/a.yaml", "version"], 1), "{prefix}{link}");
+            let paths: Vec<_> = contents
+                .files
+                .iter()
+                .map(|file| file.path.as_str())
+                .collect();
+            assert_eq!(
+                (paths, contents.unread.len()),
+                (vec!["channels/a.yaml", "version"], 1),
+                "{prefix}{link}"
+            );
         }
     }
 
     #[test]
     fn half_an_archive_is_none() {
-        let noise: Vec<u8> = (0u32..20_000).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        let noise: Vec<u8> = (0u32..20_000)
+            .map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8)
+            .collect();
         let bytes = archive(|archive| {
             add(archive, "version", EntryType::Regular, b"1.0.0");
             add(archive, "channels/a.yaml", EntryType::Regular, &noise);
         });
         assert_eq!(paths(&bytes).len(), 2);
         for cut in [0, 1, 10, bytes.len() / 2, bytes.len() - 9, bytes.len() - 1] {
-            assert_eq!(unpack("x", &bytes[..cut], wanted).unwrap_err().code, "bad-archive", "{cut}");
+            assert_eq!(
+                unpack("x", &bytes[..cut], wanted).unwrap_err().code,
+                "bad-archive",
+                "{cut}"
+            );
         }
     }
 
     #[test]
     fn a_bomb_is_not_unpacked() {
-        let bytes = archive(|archive| add(archive, "docs/zeros", EntryType::Regular, &vec![0; 32 << 20]));
+        let bytes = archive(|archive| {
+            add(
+                archive,
+                "docs/zeros",
+                EntryType::Regular,
+                &vec![0; 32 << 20],
+            )
+        });
         assert!(bytes.len() < 200_000);
         assert_eq!(unpack("x", &bytes, wanted).unwrap_err().code, "too-large");
     }

@@ -62,7 +62,13 @@ impl Cache {
     /// The same, with at most so many entries and bytes.
     pub fn bounded(directory: &Path, max_entries: usize, max_bytes: u64) -> Self {
         let (used, findings) = (Mutex::default(), Mutex::default());
-        Self { directory: directory.join(LAYOUT), max_entries, max_bytes, used, findings }
+        Self {
+            directory: directory.join(LAYOUT),
+            max_entries,
+            max_bytes,
+            used,
+            findings,
+        }
     }
 
     /// What is kept under a key; none if nothing is, or nothing that can be trusted.
@@ -103,9 +109,12 @@ impl Cache {
         let path = self.path(key);
         let entry = [key.sum(content).hex().as_bytes(), b"\n", content].concat();
         if entry.len() as u64 > MAX_ENTRY_BYTES {
-            let problem = format!("what is known of it takes more than {MAX_ENTRY_BYTES} bytes, and is not kept");
+            let problem = format!(
+                "what is known of it takes more than {MAX_ENTRY_BYTES} bytes, and is not kept"
+            );
             let place = Place::file(key.to_string());
-            let remedy = "look whether it is what it should be; until then it is read again each time";
+            let remedy =
+                "look whether it is what it should be; until then it is read again each time";
             return self.say(Finding::warning("cache-unwritable", place, problem, remedy));
         }
         match write(&path, &entry) {
@@ -113,7 +122,12 @@ impl Cache {
             Err(error) => {
                 let problem = format!("it cannot be written: {error}");
                 let remedy = "make room, or name another directory; until then images are read again each time";
-                self.say(Finding::warning("cache-unwritable", self.place(&self.directory), problem, remedy));
+                self.say(Finding::warning(
+                    "cache-unwritable",
+                    self.place(&self.directory),
+                    problem,
+                    remedy,
+                ));
             }
         }
     }
@@ -123,8 +137,14 @@ impl Cache {
         let used = std::mem::take(&mut *locked(&self.used));
         let (mut entries, mut bytes) = (Vec::new(), 0_u64);
         let kinds = children(&self.directory);
-        for path in kinds.iter().flat_map(|kind| children(kind)).flat_map(|folder| children(&folder)) {
-            let Ok(metadata) = fs::metadata(&path) else { continue };
+        for path in kinds
+            .iter()
+            .flat_map(|kind| children(kind))
+            .flat_map(|folder| children(&folder))
+        {
+            let Ok(metadata) = fs::metadata(&path) else {
+                continue;
+            };
             let written = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
             if path.extension().is_some() {
                 remove_abandoned(&path, written);
@@ -155,17 +175,29 @@ impl Cache {
             CacheKey::Image(digest) => ("images", digest.clone()),
             CacheKey::Tags(repository) => ("tags", Digest::of(repository.to_string().as_bytes())),
         };
-        self.directory.join(kind).join(&name.hex()[..2]).join(name.hex())
+        self.directory
+            .join(kind)
+            .join(&name.hex()[..2])
+            .join(name.hex())
     }
 
     fn damaged(&self, path: &Path, problem: &str) {
         let remedy = "nothing is lost: it is read anew; if it comes again, look at the disk";
-        self.say(Finding::warning("cache-damaged", self.place(path), problem, remedy));
+        self.say(Finding::warning(
+            "cache-damaged",
+            self.place(path),
+            problem,
+            remedy,
+        ));
     }
 
     fn say(&self, finding: Finding) {
         let mut findings = locked(&self.findings);
-        if findings.iter().filter(|said| said.code == finding.code).count() < MAX_FINDINGS
+        if findings
+            .iter()
+            .filter(|said| said.code == finding.code)
+            .count()
+            < MAX_FINDINGS
             && !findings.contains(&finding)
         {
             findings.push(finding);
@@ -198,7 +230,9 @@ impl fmt::Display for CacheKey<'_> {
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
-    File::open(path)?.take(MAX_ENTRY_BYTES + 1).read_to_end(&mut content)?;
+    File::open(path)?
+        .take(MAX_ENTRY_BYTES + 1)
+        .read_to_end(&mut content)?;
     Ok(content)
 }
 
@@ -216,11 +250,15 @@ fn write(path: &Path, entry: &[u8]) -> io::Result<()> {
     let number = TEMPORARY.fetch_add(1, Ordering::Relaxed);
     let temporary = path.with_extension(format!("{}-{number}", std::process::id()));
     let written = crate::private::create(&temporary).and_then(|mut file| file.write_all(entry));
-    written.and_then(|()| fs::rename(&temporary, path)).inspect_err(|_| _ = fs::remove_file(&temporary))
+    written
+        .and_then(|()| fs::rename(&temporary, path))
+        .inspect_err(|_| _ = fs::remove_file(&temporary))
 }
 
 fn remove_abandoned(path: &Path, written: SystemTime) {
-    let age = SystemTime::now().duration_since(written).unwrap_or_default();
+    let age = SystemTime::now()
+        .duration_since(written)
+        .unwrap_or_default();
     if age.as_secs() > ABANDONED_SECONDS {
         // Another process may have been quicker.
         let _ = fs::remove_file(path);

@@ -54,20 +54,25 @@ impl Copies {
             Err(error) if is_unwritable(&error) => None,
             Err(error) => return Err(unusable(error)),
         };
-        Ok(Self { folder: folder.to_owned(), whole: BTreeSet::new(), lock })
+        Ok(Self {
+            folder: folder.to_owned(),
+            whole: BTreeSet::new(),
+            lock,
+        })
     }
 
     /// Where a source may keep what it can do without; none while nothing can be written there.
     pub fn scratch(&self, source: &str) -> Option<PathBuf> {
-        self.lock.as_ref().map(|_| self.folder.join("scratch").join(source))
+        self.lock
+            .as_ref()
+            .map(|_| self.folder.join("scratch").join(source))
     }
 
     /// What was kept. What is damaged is told, and left out.
     pub fn load(&mut self) -> (Vec<Copy>, Vec<Finding>) {
         let list = match self.read(&self.folder.join("current")) {
-            Ok(Some(bytes)) => {
-                source_copy::read_list(&bytes).ok_or_else(|| self.damaged("current", "the list of copies"))
-            }
+            Ok(Some(bytes)) => source_copy::read_list(&bytes)
+                .ok_or_else(|| self.damaged("current", "the list of copies")),
             Ok(None) => return (Vec::new(), Vec::new()),
             Err(error) => Err(self.unreadable("current", &error)),
         };
@@ -97,7 +102,12 @@ impl Copies {
         let place = self.place("current");
         let unwritable = |error: io::Error| {
             let problem = format!("the copies cannot be kept: {error}");
-            Finding::error("unwritable", place.clone(), problem, "make room, or check the folder's permissions")
+            Finding::error(
+                "unwritable",
+                place.clone(),
+                problem,
+                "make room, or check the folder's permissions",
+            )
         };
         if self.lock.is_none() {
             self.lock = Some(lock(&self.folder).map_err(unwritable)?);
@@ -107,7 +117,8 @@ impl Copies {
         }
         sync_folder(&self.folder.join("copies")).map_err(unwritable)?;
         let list: Vec<KeptCopy> = copies.iter().map(|copy| copy.kept.clone()).collect();
-        self.replace("current", &source_copy::write_list(&list)).map_err(unwritable)?;
+        self.replace("current", &source_copy::write_list(&list))
+            .map_err(unwritable)?;
         self.clear_away(&list);
         Ok(())
     }
@@ -126,13 +137,19 @@ impl Copies {
                 Ok(())
             }
             // Whoever keeps copies need not have all of their files in memory for ever.
-            false => Err(io::Error::other(format!("that of {} has been removed", copy.kept.source))),
+            false => Err(io::Error::other(format!(
+                "that of {} has been removed",
+                copy.kept.source
+            ))),
         }
     }
 
     /// Writes a file as a whole, or not at all.
     fn replace(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        let (path, temporary) = (self.folder.join(name), self.folder.join(format!("{name}.new")));
+        let (path, temporary) = (
+            self.folder.join(name),
+            self.folder.join(format!("{name}.new")),
+        );
         let mut file = private::create(&temporary)?;
         file.write_all(bytes)?;
         file.sync_all()?;
@@ -144,8 +161,16 @@ impl Copies {
     fn clear_away(&mut self, list: &[KeptCopy]) {
         let named: BTreeSet<&str> = list.iter().map(|kept| kept.digest.as_str()).collect();
         self.whole.retain(|digest| named.contains(digest.as_str()));
-        for entry in fs::read_dir(self.folder.join("copies")).into_iter().flatten().flatten() {
-            if !entry.file_name().to_str().is_some_and(|name| named.contains(name)) {
+        for entry in fs::read_dir(self.folder.join("copies"))
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
+            if !entry
+                .file_name()
+                .to_str()
+                .is_some_and(|name| named.contains(name))
+            {
                 let _ = fs::remove_file(entry.path());
             }
         }
@@ -154,14 +179,19 @@ impl Copies {
     fn files(&self, kept: &KeptCopy) -> Result<Vec<SourceFile>, Finding> {
         let name = format!("copies/{}", kept.digest);
         let path = self.folder.join(&name);
-        let bytes = self.read(&path).map_err(|error| self.unreadable(&name, &error))?.unwrap_or_default();
+        let bytes = self
+            .read(&path)
+            .map_err(|error| self.unreadable(&name, &error))?
+            .unwrap_or_default();
         let files = source_copy::read_files(&bytes, &kept.digest);
         files.ok_or_else(|| self.damaged(&name, &format!("the copy of {}", kept.source)))
     }
 
     fn read(&self, path: &Path) -> io::Result<Option<Vec<u8>>> {
         match fs::metadata(path) {
-            Ok(metadata) if metadata.len() > MAX_COPY_BYTES => Err(io::Error::other("it is too large")),
+            Ok(metadata) if metadata.len() > MAX_COPY_BYTES => {
+                Err(io::Error::other("it is too large"))
+            }
             Ok(_) => fs::read(path).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
@@ -184,7 +214,12 @@ impl Copies {
 
     fn unreadable(&self, name: &str, error: &io::Error) -> Finding {
         let problem = format!("it cannot be read: {error}");
-        Finding::warning("damaged-copy", self.place(name), problem, "check the folder's permissions, and the disk")
+        Finding::warning(
+            "damaged-copy",
+            self.place(name),
+            problem,
+            "check the folder's permissions, and the disk",
+        )
     }
 }
 
@@ -212,7 +247,10 @@ fn lock(folder: &Path) -> io::Result<File> {
 /// Whether nothing can be written, now or here, though the folder may be the right one.
 fn is_unwritable(error: &io::Error) -> bool {
     use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
-    matches!(error.kind(), PermissionDenied | QuotaExceeded | ReadOnlyFilesystem | StorageFull)
+    matches!(
+        error.kind(),
+        PermissionDenied | QuotaExceeded | ReadOnlyFilesystem | StorageFull
+    )
 }
 
 fn sync_folder(folder: &Path) -> io::Result<()> {
@@ -225,7 +263,10 @@ mod tests {
     use towpath_core::intake::{Highs, Vanished};
 
     fn copy(source: &str, text: &str) -> Copy {
-        let files = vec![SourceFile { path: "version".into(), bytes: text.as_bytes().into() }];
+        let files = vec![SourceFile {
+            path: "version".into(),
+            bytes: text.as_bytes().into(),
+        }];
         let digest = source_copy::digest_of(&source_copy::write_files(&files));
         let last_good = jiff::Timestamp::UNIX_EPOCH;
         let kept = KeptCopy {
@@ -244,8 +285,12 @@ mod tests {
     }
 
     fn names(folder: &Path) -> Vec<String> {
-        let names = fs::read_dir(folder.join("copies")).unwrap().map(|entry| entry.unwrap().file_name());
-        names.map(|name| name.to_string_lossy().into_owned()).collect()
+        let names = fs::read_dir(folder.join("copies"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name());
+        names
+            .map(|name| name.to_string_lossy().into_owned())
+            .collect()
     }
 
     #[test]
@@ -267,10 +312,17 @@ mod tests {
         let mut copies = Copies::open(folder.path()).unwrap();
         let both = vec![copy("a", "one"), copy("b", "two")];
         copies.keep(&both).unwrap();
-        fs::write(folder.path().join("copies").join(&both[0].kept.digest), "damaged").unwrap();
+        fs::write(
+            folder.path().join("copies").join(&both[0].kept.digest),
+            "damaged",
+        )
+        .unwrap();
         let (loaded, findings) = copies.load();
         assert_eq!((loaded, findings.len()), (both[1..].to_vec(), 1));
-        assert!(findings[0].problem.contains("the copy of a is damaged"), "{findings:?}");
+        assert!(
+            findings[0].problem.contains("the copy of a is damaged"),
+            "{findings:?}"
+        );
         copies.keep(&both).unwrap();
         assert_eq!(copies.load(), (both, vec![]));
         fs::write(folder.path().join("current"), "damaged").unwrap();
@@ -285,7 +337,12 @@ mod tests {
         Copies::open(folder.path()).unwrap().keep(&one).unwrap();
         let path = folder.path().join("copies").join(&one[0].kept.digest);
         // As if the disk gave nothing back: too large to be read.
-        File::options().write(true).open(&path).unwrap().set_len(MAX_COPY_BYTES + 1).unwrap();
+        File::options()
+            .write(true)
+            .open(&path)
+            .unwrap()
+            .set_len(MAX_COPY_BYTES + 1)
+            .unwrap();
         let mut copies = Copies::open(folder.path()).unwrap();
         let (loaded, findings) = copies.load();
         assert_eq!((loaded.len(), findings[0].code), (0, "damaged-copy"));
@@ -293,8 +350,17 @@ mod tests {
         assert_eq!(copies.load(), (one.clone(), vec![]));
         // Removed by somebody while it is in use, and its bytes are in memory no more.
         fs::remove_file(&path).unwrap();
-        let without_bytes = vec![Copy { files: vec![], ..one[0].clone() }];
-        assert!(copies.keep(&without_bytes).unwrap_err().problem.contains("that of a has been removed"));
+        let without_bytes = vec![Copy {
+            files: vec![],
+            ..one[0].clone()
+        }];
+        assert!(
+            copies
+                .keep(&without_bytes)
+                .unwrap_err()
+                .problem
+                .contains("that of a has been removed")
+        );
         copies.keep(&one).unwrap();
         copies.keep(&without_bytes).unwrap();
         assert_eq!(copies.load(), (one, vec![]));
@@ -308,32 +374,55 @@ mod tests {
         let state = folder.path().join("state");
         let one = vec![copy("a", "one")];
         Copies::open(&state).unwrap().keep(&one).unwrap();
-        let files = [state.join("lock"), state.join("current"), state.join("copies").join(&one[0].kept.digest)];
+        let files = [
+            state.join("lock"),
+            state.join("current"),
+            state.join("copies").join(&one[0].kept.digest),
+        ];
         let modes = || files.each_ref().map(|file| mode(file));
         assert_eq!((modes(), mode(&state)), ([0o600; 3], 0o700));
         for file in &files {
             fs::set_permissions(file, fs::Permissions::from_mode(0o644)).unwrap();
         }
         Copies::open(&state).unwrap();
-        assert_eq!(modes(), [0o600; 3], "also what a version before has written");
+        assert_eq!(
+            modes(),
+            [0o600; 3],
+            "also what a version before has written"
+        );
     }
 
     #[test]
     fn a_folder_that_cannot_be_written_to_prevents_no_start() {
         // Nobody, root neither, makes a folder there.
         let mut copies = Copies::open(Path::new("/sys/towpath")).unwrap();
-        assert_eq!((copies.load(), copies.scratch("a")), ((vec![], vec![]), None));
-        assert_eq!(copies.keep(&[copy("a", "one")]).unwrap_err().code, "unwritable");
+        assert_eq!(
+            (copies.load(), copies.scratch("a")),
+            ((vec![], vec![]), None)
+        );
+        assert_eq!(
+            copies.keep(&[copy("a", "one")]).unwrap_err().code,
+            "unwritable"
+        );
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("file"), "").unwrap();
-        assert_eq!(Copies::open(&folder.path().join("file")).unwrap_err().code, "bad-state", "that is a mistake");
+        assert_eq!(
+            Copies::open(&folder.path().join("file")).unwrap_err().code,
+            "bad-state",
+            "that is a mistake"
+        );
     }
 
     #[test]
     fn a_folder_is_used_by_one() {
         let folder = tempfile::tempdir().unwrap();
         let first = Copies::open(folder.path()).unwrap();
-        assert!(Copies::open(folder.path()).unwrap_err().problem.contains("another towpath uses it"));
+        assert!(
+            Copies::open(folder.path())
+                .unwrap_err()
+                .problem
+                .contains("another towpath uses it")
+        );
         drop(first);
         Copies::open(folder.path()).unwrap();
     }

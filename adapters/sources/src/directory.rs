@@ -76,7 +76,11 @@ pub fn read_directory(root: &Path, wanted: fn(&str) -> bool) -> Result<Vec<Sourc
 impl Directory {
     /// The directory, nothing of which has been read.
     pub fn new(root: &Path, wanted: fn(&str) -> bool) -> Self {
-        Self { root: root.to_owned(), wanted, known: BTreeMap::new() }
+        Self {
+            root: root.to_owned(),
+            wanted,
+            known: BTreeMap::new(),
+        }
     }
 
     /// Reads the wanted files, all at one instant.
@@ -90,7 +94,9 @@ impl Directory {
         for tries_left in (0..MAX_TRIES).rev() {
             match self.read_once() {
                 Ok(Some((contents, _))) if tries_left == 0 => return Ok(contents),
-                Ok(Some((contents, youngest))) if contents.unread.is_empty() && !is_within(QUIET, youngest) => {
+                Ok(Some((contents, youngest)))
+                    if contents.unread.is_empty() && !is_within(QUIET, youngest) =>
+                {
                     return Ok(contents);
                 }
                 Ok(_) => last = None,
@@ -104,7 +110,12 @@ impl Directory {
         let keeps_changing = || {
             let place = Place::file(self.root.display().to_string());
             let problem = "the directory keeps changing while it is read";
-            Finding::error("keeps-changing", place, problem, "write elsewhere, then rename it into place")
+            Finding::error(
+                "keeps-changing",
+                place,
+                problem,
+                "write elsewhere, then rename it into place",
+            )
         };
         Err(last.unwrap_or_else(keeps_changing))
     }
@@ -114,10 +125,15 @@ impl Directory {
         let before = Walk::of(&self.root, self.wanted)?;
         let (mut known, mut unread) = (BTreeMap::new(), before.unread.clone());
         for stamp in &before.stamps {
-            let kept = self.known.get(stamp).filter(|(read_at, _)| is_settled(stamp, *read_at)).cloned();
+            let kept = self
+                .known
+                .get(stamp)
+                .filter(|(read_at, _)| is_settled(stamp, *read_at))
+                .cloned();
             let entry = match kept {
                 Some(entry) => Ok(entry),
-                None => read_stamped(&self.root, &before.root, stamp).map(|file| (SystemTime::now(), file)),
+                None => read_stamped(&self.root, &before.root, stamp)
+                    .map(|file| (SystemTime::now(), file)),
             };
             match entry {
                 Ok(entry) => drop(known.insert(stamp.clone(), entry)),
@@ -128,21 +144,36 @@ impl Directory {
         let after = Walk::of(&self.root, self.wanted)?;
         let unchanged = (&before.stamps, &before.unread) == (&after.stamps, &after.unread);
         let files = || self.known.values().map(|(_, file)| file.clone()).collect();
-        Ok(unchanged.then(|| (Contents { files: files(), unread }, before.youngest)))
+        Ok(unchanged.then(|| {
+            (
+                Contents {
+                    files: files(),
+                    unread,
+                },
+                before.youngest,
+            )
+        }))
     }
 }
 
 /// Whether a stamp that was read then would be another after a change since.
 fn is_settled(stamp: &Stamp, read_at: SystemTime) -> bool {
-    read_at.duration_since(time(stamp.changed)).is_ok_and(|age| age >= COARSE)
+    read_at
+        .duration_since(time(stamp.changed))
+        .is_ok_and(|age| age >= COARSE)
 }
 
 fn is_within(span: Duration, time: SystemTime) -> bool {
-    SystemTime::now().duration_since(time).is_ok_and(|age| age < span)
+    SystemTime::now()
+        .duration_since(time)
+        .is_ok_and(|age| age < span)
 }
 
 fn time((seconds, nanoseconds): (i64, i64)) -> SystemTime {
-    let since = Duration::new(u64::try_from(seconds).unwrap_or(0), u32::try_from(nanoseconds).unwrap_or(0));
+    let since = Duration::new(
+        u64::try_from(seconds).unwrap_or(0),
+        u32::try_from(nanoseconds).unwrap_or(0),
+    );
     SystemTime::UNIX_EPOCH + since
 }
 
@@ -167,9 +198,14 @@ pub fn read_file(path: &Path, max_bytes: u64) -> Result<Vec<u8>, Finding> {
 /// Opens a regular file. What has become another thing since somebody looked is not waited for.
 fn open(path: &Path, flags: OFlags) -> Result<fs::File, Finding> {
     let flags = flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| unreadable(path, &error.into()))?;
+    let file = rustix::fs::open(path, flags, Mode::empty())
+        .map_err(|error| unreadable(path, &error.into()))?;
     let file = fs::File::from(file);
-    match file.metadata().map_err(|error| unreadable(path, &error))?.is_file() {
+    match file
+        .metadata()
+        .map_err(|error| unreadable(path, &error))?
+        .is_file()
+    {
         true => Ok(file),
         false => Err(unreadable(path, &std::io::Error::other("it is not a file"))),
     }
@@ -177,9 +213,14 @@ fn open(path: &Path, flags: OFlags) -> Result<fs::File, Finding> {
 
 fn read_open(path: &Path, file: fs::File, max_bytes: u64) -> Result<Vec<u8>, Finding> {
     let mut bytes = Vec::new();
-    file.take(max_bytes + 1).read_to_end(&mut bytes).map_err(|error| unreadable(path, &error))?;
+    file.take(max_bytes + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| unreadable(path, &error))?;
     match bytes.len() as u64 > max_bytes {
-        true => Err(too_large(path, &format!("it is larger than {max_bytes} bytes"))),
+        true => Err(too_large(
+            path,
+            &format!("it is larger than {max_bytes} bytes"),
+        )),
         false => Ok(bytes),
     }
 }
@@ -195,13 +236,19 @@ fn file_stamp(path: &Path) -> Result<Stamp, Finding> {
 /// Reads a file where a walk has found it. A folder on the way may have become a link since: what counts is where the open file is.
 fn read_stamped(root: &Path, real_root: &Path, stamp: &Stamp) -> Result<SourceFile, Finding> {
     let shown = root.join(&stamp.path);
-    let file = open(&stamp.at, OFlags::NOFOLLOW).map_err(|finding| Finding { place: place(&shown), ..finding })?;
+    let file = open(&stamp.at, OFlags::NOFOLLOW).map_err(|finding| Finding {
+        place: place(&shown),
+        ..finding
+    })?;
     let descriptor = format!("/proc/self/fd/{}", file.as_raw_fd());
     let is_at = fs::read_link(descriptor).map_err(|error| unreadable(&shown, &error))?;
     if !is_at.starts_with(real_root) {
         return Err(outside(&shown));
     }
-    Ok(SourceFile { path: stamp.path.clone(), bytes: read_open(&shown, file, MAX_DIRECTORY_BYTES)?.into() })
+    Ok(SourceFile {
+        path: stamp.path.clone(),
+        bytes: read_open(&shown, file, MAX_DIRECTORY_BYTES)?.into(),
+    })
 }
 
 /// A walk over everything wanted below a directory.
@@ -249,10 +296,15 @@ impl Walk {
     fn folder(&mut self, folder: &Path, prefix: &str, depth: usize) -> Result<(), Finding> {
         let shown = self.shown(prefix);
         if depth > MAX_DEPTH {
-            return Err(too_large(&shown, &format!("there are more than {MAX_DEPTH} folders in each other")));
+            return Err(too_large(
+                &shown,
+                &format!("there are more than {MAX_DEPTH} folders in each other"),
+            ));
         }
         let metadata = fs::metadata(folder).map_err(|error| unreadable(&shown, &error))?;
-        self.youngest = self.youngest.max(time((metadata.ctime(), metadata.ctime_nsec())));
+        self.youngest = self
+            .youngest
+            .max(time((metadata.ctime(), metadata.ctime_nsec())));
         for entry in fs::read_dir(folder).map_err(|error| unreadable(&shown, &error))? {
             let entry = entry.map_err(|error| unreadable(&shown, &error))?;
             let name = entry.file_name();
@@ -263,9 +315,16 @@ impl Walk {
             }
             self.entries += 1;
             if self.entries > MAX_ENTRIES {
-                return Err(too_large(&shown, &format!("there are more than {MAX_ENTRIES} files")));
+                return Err(too_large(
+                    &shown,
+                    &format!("there are more than {MAX_ENTRIES} files"),
+                ));
             }
-            let path = if prefix.is_empty() { name.into_owned() } else { format!("{prefix}/{name}") };
+            let path = if prefix.is_empty() {
+                name.into_owned()
+            } else {
+                format!("{prefix}/{name}")
+            };
             self.entry(entry.path(), path, depth)?;
         }
         Ok(())
@@ -305,7 +364,9 @@ impl Walk {
         }
         let real = fs::canonicalize(&at).map_err(failed)?;
         match real.starts_with(&self.root) {
-            true => fs::symlink_metadata(&real).map(|metadata| (real, metadata)).map_err(failed),
+            true => fs::symlink_metadata(&real)
+                .map(|metadata| (real, metadata))
+                .map_err(failed),
             false => Err(outside(&self.shown(path))),
         }
     }
@@ -339,11 +400,21 @@ fn outside(path: &Path) -> Finding {
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Finding {
     let place = Place::file(path.display().to_string());
-    Finding::error("unreadable", place, format!("it cannot be read: {error}"), "check the path and its permissions")
+    Finding::error(
+        "unreadable",
+        place,
+        format!("it cannot be read: {error}"),
+        "check the path and its permissions",
+    )
 }
 
 fn too_large(path: &Path, problem: &str) -> Finding {
-    Finding::error("too-large", Place::file(path.display().to_string()), problem, "point at the graph data alone")
+    Finding::error(
+        "too-large",
+        Place::file(path.display().to_string()),
+        problem,
+        "point at the graph data alone",
+    )
 }
 
 #[cfg(test)]
@@ -355,10 +426,19 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("b")).unwrap();
         fs::create_dir(folder.path().join(".git")).unwrap();
-        for path in ["b/2.yaml", "b/1.yaml", "version", "README.md", ".git/version"] {
+        for path in [
+            "b/2.yaml",
+            "b/1.yaml",
+            "version",
+            "README.md",
+            ".git/version",
+        ] {
             fs::write(folder.path().join(path), path).unwrap();
         }
-        let files = read_directory(folder.path(), |path| path != "README.md" && !path.starts_with(".git")).unwrap();
+        let files = read_directory(folder.path(), |path| {
+            path != "README.md" && !path.starts_with(".git")
+        })
+        .unwrap();
         let paths: Vec<_> = files.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(paths, ["b/1.yaml", "b/2.yaml", "version"]);
         assert_eq!(&*files[2].bytes, b"version");
@@ -372,7 +452,12 @@ mod tests {
         write("b", "two");
         let mut directory = Directory::new(folder.path(), |_| true);
         let texts = |directory: &mut Directory| -> Vec<Vec<u8>> {
-            directory.read().unwrap().iter().map(|file| file.bytes.to_vec()).collect()
+            directory
+                .read()
+                .unwrap()
+                .iter()
+                .map(|file| file.bytes.to_vec())
+                .collect()
         };
         assert_eq!(texts(&mut directory), [b"one", b"two"]);
         // Same length, another file under the same name: as `git checkout` and editors write.
@@ -389,7 +474,10 @@ mod tests {
         let file = folder.path().join("a");
         let write = |text: &str| {
             fs::write(&file, text).unwrap();
-            fs::File::open(&file).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
+            fs::File::open(&file)
+                .unwrap()
+                .set_modified(SystemTime::UNIX_EPOCH)
+                .unwrap();
         };
         let mut directory = Directory::new(folder.path(), |_| true);
         for text in ["one", "two", "six"] {
@@ -409,7 +497,10 @@ mod tests {
         fs::create_dir(folder.path().join("..2026/b")).unwrap();
         fs::write(folder.path().join("..2026/b/c.yaml"), "c").unwrap();
         std::os::unix::fs::symlink("..data/b", folder.path().join("b")).unwrap();
-        let (parent, absolute) = (tempfile::tempdir().unwrap(), folder.path().join("..2026/a.yaml"));
+        let (parent, absolute) = (
+            tempfile::tempdir().unwrap(),
+            folder.path().join("..2026/a.yaml"),
+        );
         std::os::unix::fs::symlink(absolute, folder.path().join("d.yaml")).unwrap();
         let itself_a_link = parent.path().join("current");
         std::os::unix::fs::symlink(folder.path(), &itself_a_link).unwrap();
@@ -425,7 +516,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let socket = folder.path().join("x.yaml");
         let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
-        assert_eq!(read_directory(folder.path(), |_| true).unwrap_err().code, "unreadable");
+        assert_eq!(
+            read_directory(folder.path(), |_| true).unwrap_err().code,
+            "unreadable"
+        );
         assert_eq!(read_file(&socket, 10).unwrap_err().code, "unreadable");
     }
 
@@ -452,13 +546,32 @@ mod tests {
             std::os::unix::fs::symlink(&target, &link).unwrap();
             let mut directory = Directory::new(&root, |path| !path.starts_with("pipe"));
             let Contents { files, unread } = directory.read_partly().unwrap();
-            assert_eq!(files.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(), ["a.yaml"], "{target:?}");
+            assert_eq!(
+                files
+                    .iter()
+                    .map(|file| file.path.as_str())
+                    .collect::<Vec<_>>(),
+                ["a.yaml"],
+                "{target:?}"
+            );
             assert_eq!((unread.len(), unread[0].code), (1, expected), "{target:?}");
-            assert_eq!(&*unread[0].place.file, link.to_str().unwrap(), "it does not say where the link leads");
-            assert_eq!(directory.read().unwrap_err().code, expected, "half a directory is none");
+            assert_eq!(
+                &*unread[0].place.file,
+                link.to_str().unwrap(),
+                "it does not say where the link leads"
+            );
+            assert_eq!(
+                directory.read().unwrap_err().code,
+                expected,
+                "half a directory is none"
+            );
             fs::remove_file(&link).unwrap();
         }
-        assert_eq!(read_directory(&root, |_| true).unwrap_err().code, "unreadable", "the pipe itself");
+        assert_eq!(
+            read_directory(&root, |_| true).unwrap_err().code,
+            "unreadable",
+            "the pipe itself"
+        );
     }
 
     #[test]
@@ -479,21 +592,32 @@ mod tests {
     #[test]
     fn what_is_not_there_says_so() {
         let error = read_directory(Path::new("/nowhere/at/all"), |_| true).unwrap_err();
-        assert!(error.to_string().starts_with("/nowhere/at/all: it cannot be read"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .starts_with("/nowhere/at/all: it cannot be read"),
+            "{error}"
+        );
     }
 
     #[test]
     fn a_dangling_link_is_an_error_and_not_a_file_less() {
         let folder = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink("gone", folder.path().join("x.yaml")).unwrap();
-        assert_eq!(read_directory(folder.path(), |_| true).unwrap_err().code, "unreadable");
+        assert_eq!(
+            read_directory(folder.path(), |_| true).unwrap_err().code,
+            "unreadable"
+        );
     }
 
     #[test]
     fn a_file_over_its_limit_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("x"), [0; 11]).unwrap();
-        assert_eq!(read_file(&folder.path().join("x"), 10).unwrap_err().code, "too-large");
+        assert_eq!(
+            read_file(&folder.path().join("x"), 10).unwrap_err().code,
+            "too-large"
+        );
         assert_eq!(read_file(&folder.path().join("x"), 11).unwrap().len(), 11);
     }
 }

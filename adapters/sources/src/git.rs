@@ -61,7 +61,9 @@ pub struct Commit {
 impl Git {
     /// The repository that the folder is in.
     pub fn at(folder: &Path) -> Result<Self, Finding> {
-        let git = Self { folder: folder.to_owned() };
+        let git = Self {
+            folder: folder.to_owned(),
+        };
         git.run(&["rev-parse", "--git-dir"])?;
         Ok(git)
     }
@@ -69,15 +71,31 @@ impl Git {
     /// The commit that a name stands for.
     pub fn commit(&self, revision: &str) -> Result<String, Finding> {
         let name = format!("{revision}^{{commit}}");
-        let found = self.run(&["rev-parse", "--verify", "--quiet", "--end-of-options", &name]).map_err(|finding| {
-            let problem = format!("{revision:?} is no revision of this repository");
-            Finding { problem, remedy: "name a commit, a branch or a tag; fetch it first".into(), ..finding }
-        })?;
+        let found = self
+            .run(&[
+                "rev-parse",
+                "--verify",
+                "--quiet",
+                "--end-of-options",
+                &name,
+            ])
+            .map_err(|finding| {
+                let problem = format!("{revision:?} is no revision of this repository");
+                Finding {
+                    problem,
+                    remedy: "name a commit, a branch or a tag; fetch it first".into(),
+                    ..finding
+                }
+            })?;
         Ok(String::from_utf8_lossy(&found).trim().to_owned())
     }
 
     /// The wanted files below the folder as they were in that revision.
-    pub fn read(&self, revision: &str, wanted: fn(&str) -> bool) -> Result<Vec<SourceFile>, Finding> {
+    pub fn read(
+        &self,
+        revision: &str,
+        wanted: fn(&str) -> bool,
+    ) -> Result<Vec<SourceFile>, Finding> {
         let commit = self.commit(revision)?;
         let listed = self.run(&["ls-tree", "-r", "-z", "--long", &commit, "--", "."])?;
         self.listed(revision, &listed, wanted)?.whole()
@@ -91,23 +109,45 @@ impl Git {
         wanted: fn(&str) -> bool,
     ) -> Result<Contents, Finding> {
         let tree = format!("{commit}:{folder}");
-        let listed = self.run(&["ls-tree", "-r", "-z", "--long", "--end-of-options", &tree]).map_err(|finding| {
-            let problem = format!("there is no folder {folder:?} in {commit}");
-            Finding { problem, remedy: "name the folder that holds the graph data".into(), ..finding }
-        })?;
+        let listed = self
+            .run(&["ls-tree", "-r", "-z", "--long", "--end-of-options", &tree])
+            .map_err(|finding| {
+                let problem = format!("there is no folder {folder:?} in {commit}");
+                Finding {
+                    problem,
+                    remedy: "name the folder that holds the graph data".into(),
+                    ..finding
+                }
+            })?;
         self.listed(commit, &listed, wanted)
     }
 
     /// When a commit was made.
     pub(crate) fn committed_at(&self, commit: &str) -> Result<Timestamp, Finding> {
-        let seconds = self.run(&["log", "--max-count=1", "--format=%ct", "--end-of-options", commit])?;
+        let seconds = self.run(&[
+            "log",
+            "--max-count=1",
+            "--format=%ct",
+            "--end-of-options",
+            commit,
+        ])?;
         let seconds = String::from_utf8_lossy(&seconds).trim().parse().ok();
-        seconds.and_then(|seconds| Timestamp::from_second(seconds).ok()).ok_or_else(|| self.odd("log"))
+        seconds
+            .and_then(|seconds| Timestamp::from_second(seconds).ok())
+            .ok_or_else(|| self.odd("log"))
     }
 
-    fn listed(&self, revision: &str, listed: &[u8], wanted: fn(&str) -> bool) -> Result<Contents, Finding> {
+    fn listed(
+        &self,
+        revision: &str,
+        listed: &[u8],
+        wanted: fn(&str) -> bool,
+    ) -> Result<Contents, Finding> {
         let (mut files, mut unread, mut bytes) = (Vec::new(), Vec::new(), 0u64);
-        for entry in listed.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()) {
+        for entry in listed
+            .split(|byte| *byte == 0)
+            .filter(|entry| !entry.is_empty())
+        {
             let entry = String::from_utf8_lossy(entry);
             let (about, path) = entry.split_once('\t').ok_or_else(|| self.odd("ls-tree"))?;
             let [mode, kind, blob, size] = fields(about).ok_or_else(|| self.odd("ls-tree"))?;
@@ -123,25 +163,46 @@ impl Git {
             }
         }
         if bytes > MAX_DIRECTORY_BYTES || files.len() + unread.len() > MAX_ENTRIES {
-            let problem = format!("{revision} has {} files with {bytes} bytes", files.len() + unread.len());
-            return Err(Finding::error("too-large", self.place(), problem, "point at the graph data alone"));
+            let problem = format!(
+                "{revision} has {} files with {bytes} bytes",
+                files.len() + unread.len()
+            );
+            return Err(Finding::error(
+                "too-large",
+                self.place(),
+                problem,
+                "point at the graph data alone",
+            ));
         }
         let blobs = self.blobs(files.iter().map(|(_, blob)| blob))?;
         let content = |blob: &BlobId| blobs.get(blob).cloned().ok_or_else(|| self.odd("cat-file"));
-        let files: Result<_, Finding> =
-            files.into_iter().map(|(path, blob)| Ok(SourceFile { bytes: content(&blob)?, path })).collect();
-        Ok(Contents { files: files?, unread })
+        let files: Result<_, Finding> = files
+            .into_iter()
+            .map(|(path, blob)| {
+                Ok(SourceFile {
+                    bytes: content(&blob)?,
+                    path,
+                })
+            })
+            .collect();
+        Ok(Contents {
+            files: files?,
+            unread,
+        })
     }
 
     /// The size of a file that can be read; or why it cannot.
     fn readable(&self, revision: &str, mode: &str, path: &str, size: &str) -> Result<u64, Finding> {
-        let refused = |problem: String, remedy: &str| Err(Finding::error("git", self.place(), problem, remedy));
+        let refused = |problem: String, remedy: &str| {
+            Err(Finding::error("git", self.place(), problem, remedy))
+        };
         if !is_plain(path) {
             let problem = format!("{path:?} of {revision} is no path below the folder");
             return refused(problem, "do not use this repository as it is");
         }
         if mode == "120000" {
-            let problem = format!("{path} of {revision} is a link, which only a working tree can follow");
+            let problem =
+                format!("{path} of {revision} is a link, which only a working tree can follow");
             return refused(problem, "commit the file itself");
         }
         size.parse().or_else(|_| {
@@ -156,26 +217,52 @@ impl Git {
         let commit = self.commit(revision)?;
         let limit = format!("--max-count={MAX_COMMITS}");
         let format = "--format=%x01%H %ct";
-        let mut arguments =
-            vec!["log", "--first-parent", "-m", "--raw", "-z", "--no-abbrev", "--no-renames", "--relative"];
+        let mut arguments = vec![
+            "log",
+            "--first-parent",
+            "-m",
+            "--raw",
+            "-z",
+            "--no-abbrev",
+            "--no-renames",
+            "--relative",
+        ];
         arguments.extend([&limit, format, &commit, "--"]);
         arguments.extend(paths);
-        let mut commits = self.commits(&self.run(&arguments)?).ok_or_else(|| self.odd("log"))?;
+        let mut commits = self
+            .commits(&self.run(&arguments)?)
+            .ok_or_else(|| self.odd("log"))?;
         if commits.len() == MAX_COMMITS
-            || commits.iter().map(|commit| commit.changes.len()).sum::<usize>() > MAX_CHANGES
+            || commits
+                .iter()
+                .map(|commit| commit.changes.len())
+                .sum::<usize>()
+                > MAX_CHANGES
         {
-            let problem = format!("the history has more than {MAX_COMMITS} commits or {MAX_CHANGES} changes");
-            return Err(Finding::error("too-large", self.place(), problem, "look at a shorter history"));
+            let problem =
+                format!("the history has more than {MAX_COMMITS} commits or {MAX_CHANGES} changes");
+            return Err(Finding::error(
+                "too-large",
+                self.place(),
+                problem,
+                "look at a shorter history",
+            ));
         }
         commits.reverse();
         Ok(commits)
     }
 
     /// The contents of these names.
-    pub fn blobs<'a>(&self, wanted: impl Iterator<Item = &'a BlobId>) -> Result<BTreeMap<BlobId, Arc<[u8]>>, Finding> {
+    pub fn blobs<'a>(
+        &self,
+        wanted: impl Iterator<Item = &'a BlobId>,
+    ) -> Result<BTreeMap<BlobId, Arc<[u8]>>, Finding> {
         let wanted: std::collections::BTreeSet<&BlobId> = wanted.collect();
-        let mut child =
-            self.command(&["cat-file", "--batch"]).stdin(Stdio::piped()).spawn().map_err(|e| self.no_git(&e))?;
+        let mut child = self
+            .command(&["cat-file", "--batch"])
+            .stdin(Stdio::piped())
+            .spawn()
+            .map_err(|e| self.no_git(&e))?;
         let (mut asks, answers) = (child.stdin.take(), child.stdout.take());
         let found = std::thread::scope(|scope| {
             let names = wanted.clone();
@@ -196,13 +283,20 @@ impl Git {
     /// What `git log --raw -z` prints: `\x01<commit> <time>`, and then for each file `:<modes> <blobs> <status>`, its path.
     fn commits(&self, bytes: &[u8]) -> Option<Vec<Commit>> {
         let mut commits: Vec<Commit> = Vec::new();
-        let mut tokens = bytes.split(|byte| *byte == 0).map(|token| token.trim_ascii_start()).filter(|t| !t.is_empty());
+        let mut tokens = bytes
+            .split(|byte| *byte == 0)
+            .map(|token| token.trim_ascii_start())
+            .filter(|t| !t.is_empty());
         while let Some(token) = tokens.next() {
             let text = String::from_utf8_lossy(token);
             if let Some(head) = text.strip_prefix('\x01') {
                 let [id, seconds] = fields(head)?;
                 let at = Timestamp::from_second(seconds.parse().ok()?).ok()?;
-                commits.push(Commit { id: id.to_owned(), at, changes: Vec::new() });
+                commits.push(Commit {
+                    id: id.to_owned(),
+                    at,
+                    changes: Vec::new(),
+                });
             } else {
                 let [_, _, _, blob, status] = fields(text.strip_prefix(':')?)?;
                 let path = String::from_utf8_lossy(tokens.next()?).into_owned();
@@ -226,15 +320,29 @@ impl Git {
             // It would print on; whether it has ended by itself does not matter.
             let _ = child.kill();
             let _ = child.wait();
-            let problem = format!("git {} prints more than {MAX_PRINTED_BYTES} bytes", arguments[0]);
-            return Err(Finding::error("too-large", self.place(), problem, "point at the graph data alone"));
+            let problem = format!(
+                "git {} prints more than {MAX_PRINTED_BYTES} bytes",
+                arguments[0]
+            );
+            return Err(Finding::error(
+                "too-large",
+                self.place(),
+                problem,
+                "point at the graph data alone",
+            ));
         }
         self.end(child, arguments[0]).map(|()| printed)
     }
 
     fn end(&self, child: Child, what: &str) -> Result<(), Finding> {
-        let output = child.wait_with_output().map_err(|error| self.no_git(&error))?;
-        if output.status.success() { Ok(()) } else { Err(self.failed(what, &output.stderr)) }
+        let output = child
+            .wait_with_output()
+            .map_err(|error| self.no_git(&error))?;
+        if output.status.success() {
+            Ok(())
+        } else {
+            Err(self.failed(what, &output.stderr))
+        }
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
@@ -244,10 +352,20 @@ impl Git {
     /// git as we run it: nothing asks, nothing is run, and nothing is fetched but what the caller allows.
     pub(crate) fn command_in(folder: &Path, arguments: &[&str]) -> Command {
         let mut command = Command::new("git");
-        command.arg("-C").arg(folder).args(["--no-pager", "--literal-pathspecs"]);
-        command.args(SETTINGS.iter().flat_map(|setting| ["-c", setting])).args(arguments);
+        command
+            .arg("-C")
+            .arg(folder)
+            .args(["--no-pager", "--literal-pathspecs"]);
+        command
+            .args(SETTINGS.iter().flat_map(|setting| ["-c", setting]))
+            .args(arguments);
         // The repository that the folder is in, whoever calls us; and no questions.
-        for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"] {
+        for name in [
+            "GIT_DIR",
+            "GIT_WORK_TREE",
+            "GIT_INDEX_FILE",
+            "GIT_OBJECT_DIRECTORY",
+        ] {
             command.env_remove(name);
         }
         command
@@ -265,14 +383,28 @@ impl Git {
 
     fn no_git(&self, error: &std::io::Error) -> Finding {
         let problem = format!("the `git` command cannot be run: {error}");
-        Finding::error("git", self.place(), problem, "install git, or point at a directory instead of a revision")
+        Finding::error(
+            "git",
+            self.place(),
+            problem,
+            "install git, or point at a directory instead of a revision",
+        )
     }
 
     fn failed(&self, what: &str, said: &[u8]) -> Finding {
         let said = String::from_utf8_lossy(said);
-        let said = said.lines().next().unwrap_or("it did not say why").trim_start_matches("fatal: ");
+        let said = said
+            .lines()
+            .next()
+            .unwrap_or("it did not say why")
+            .trim_start_matches("fatal: ");
         let problem = format!("git {what} failed: {said}");
-        Finding::error("git", self.place(), problem, "point at a folder of a git repository")
+        Finding::error(
+            "git",
+            self.place(),
+            problem,
+            "point at a folder of a git repository",
+        )
     }
 
     fn odd(&self, what: &str) -> Finding {
@@ -297,7 +429,11 @@ fn read_blobs(
             return None;
         }
         let mut content = Vec::new();
-        answers.by_ref().take(bytes).read_to_end(&mut content).ok()?;
+        answers
+            .by_ref()
+            .take(bytes)
+            .read_to_end(&mut content)
+            .ok()?;
         answers.read_exact(&mut [0]).ok()?;
         found.insert((*blob).clone(), content.into());
     }

@@ -70,7 +70,8 @@ pub struct GitMirror {
 impl GitMirror {
     /// A mirror in a folder that is its own, whatever is in there.
     pub fn new(remote: GitRemote, folder: &Path, ca_file: Option<&Path>) -> Self {
-        let ca_file = ca_file.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
+        let ca_file =
+            ca_file.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
         Self {
             remote,
             folder: folder.to_owned(),
@@ -91,10 +92,18 @@ impl GitMirror {
     pub fn temporary(remote: GitRemote, ca_file: Option<&Path>) -> Result<Self, Finding> {
         let temporary = tempfile::tempdir().map_err(|error| {
             let problem = format!("there is no place for a mirror: {error}");
-            Finding::error("unwritable", Place::file("temporary files"), problem, "set TMPDIR, or give --state")
+            Finding::error(
+                "unwritable",
+                Place::file("temporary files"),
+                problem,
+                "set TMPDIR, or give --state",
+            )
         })?;
         let mirror = Self::new(remote, &temporary.path().join("mirror"), ca_file);
-        Ok(Self { _temporary: Some(temporary), ..mirror })
+        Ok(Self {
+            _temporary: Some(temporary),
+            ..mirror
+        })
     }
 
     /// Fetches, and reads what is wanted of the revision.
@@ -113,7 +122,14 @@ impl GitMirror {
         }
         self.fetches += 1;
         let what = format!("+{}:{FETCHED}", self.remote.revision);
-        let arguments = ["fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--end-of-options"];
+        let arguments = [
+            "fetch",
+            "--quiet",
+            "--depth=1",
+            "--no-tags",
+            "--no-recurse-submodules",
+            "--end-of-options",
+        ];
         let mut command = Git::command_in(&self.folder, &arguments);
         command.args(["source", &what]);
         self.run(command, "fetch")?;
@@ -123,13 +139,26 @@ impl GitMirror {
     fn make_anew(&mut self) -> Result<(), Finding> {
         let unusable = |error: std::io::Error| {
             let place = Place::file(self.folder.display().to_string());
-            Finding::error("unwritable", place, format!("it cannot be written: {error}"), "check the path of --state")
+            Finding::error(
+                "unwritable",
+                place,
+                format!("it cannot be written: {error}"),
+                "check the path of --state",
+            )
         };
         match fs::remove_dir_all(&self.folder) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(unusable(error)),
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(unusable(error));
+            }
             _ => fs::create_dir_all(&self.folder).map_err(unusable)?,
         }
-        self.run(Git::command_in(&self.folder, &["init", "--quiet", "--bare", "--template=", "."]), "init")?;
+        self.run(
+            Git::command_in(
+                &self.folder,
+                &["init", "--quiet", "--bare", "--template=", "."],
+            ),
+            "init",
+        )?;
         self.fetches = 0;
         Ok(())
     }
@@ -141,7 +170,11 @@ impl GitMirror {
         }
         let committed_at = git.committed_at(&commit)?;
         let contents = git.read_folder(&commit, &self.remote.folder, wanted)?;
-        let fetch = Fetch { commit, committed_at, contents };
+        let fetch = Fetch {
+            commit,
+            committed_at,
+            contents,
+        };
         self.known = Some(fetch.clone());
         Ok(fetch)
     }
@@ -149,12 +182,20 @@ impl GitMirror {
     /// Runs git to its end, or to the end of our patience.
     fn run(&self, mut command: Command, what: &str) -> Result<(), Finding> {
         self.configure(&mut command);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
-        let mut child =
-            command.spawn().map_err(|error| self.failed(format!("the `git` command cannot be run: {error}")))?;
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        let mut child = command
+            .spawn()
+            .map_err(|error| self.failed(format!("the `git` command cannot be run: {error}")))?;
         let group = Pid::from_child(&child);
         // Its helpers, which do the writing, inherit the limit.
-        let limit = Rlimit { current: Some(MAX_PACK_BYTES), maximum: Some(MAX_PACK_BYTES) };
+        let limit = Rlimit {
+            current: Some(MAX_PACK_BYTES),
+            maximum: Some(MAX_PACK_BYTES),
+        };
         if let Err(error) = prlimit(Some(group), Resource::Fsize, limit) {
             tracing::debug!(%error, "what git writes could not be limited");
         }
@@ -169,11 +210,19 @@ impl GitMirror {
         // The helpers too, however git ended: one that waits for a server would wait on, and hold the pipe that we read.
         let _ = kill_process_group(group, Signal::KILL);
         let _ = child.wait();
-        let complaint = complaint.and_then(|reading| reading.join().ok()).unwrap_or_default();
+        let complaint = complaint
+            .and_then(|reading| reading.join().ok())
+            .unwrap_or_default();
         match ended {
             Some(true) => Ok(()),
-            Some(false) => Err(self.failed(format!("git {what} failed: {}", said(&complaint, &self.remote)))),
-            None => Err(self.failed(format!("git {what} did not end within {} s", self.patience.as_secs_f32()))),
+            Some(false) => Err(self.failed(format!(
+                "git {what} failed: {}",
+                said(&complaint, &self.remote)
+            ))),
+            None => Err(self.failed(format!(
+                "git {what} did not end within {} s",
+                self.patience.as_secs_f32()
+            ))),
         }
     }
 
@@ -199,9 +248,14 @@ impl GitMirror {
         }
         command.env("GIT_CONFIG_COUNT", settings.len().to_string());
         for (number, (key, value)) in settings.into_iter().enumerate() {
-            command.env(format!("GIT_CONFIG_KEY_{number}"), key).env(format!("GIT_CONFIG_VALUE_{number}"), value);
+            command
+                .env(format!("GIT_CONFIG_KEY_{number}"), key)
+                .env(format!("GIT_CONFIG_VALUE_{number}"), value);
         }
-        command.env_remove("GIT_ALLOW_PROTOCOL").env_remove("GIT_PROTOCOL_FROM_USER").env_remove("GIT_ASKPASS");
+        command
+            .env_remove("GIT_ALLOW_PROTOCOL")
+            .env_remove("GIT_PROTOCOL_FROM_USER")
+            .env_remove("GIT_ASKPASS");
     }
 
     fn failed(&self, problem: String) -> Finding {
@@ -226,8 +280,17 @@ fn wait(child: &mut Child, patience: Duration) -> Option<bool> {
 
 /// The line that says most, without what is secret.
 fn said(complaint: &str, remote: &GitRemote) -> String {
-    let lines = || complaint.lines().map(str::trim).filter(|line| !line.is_empty());
-    let line = lines().find(|line| line.starts_with("fatal: ")).or_else(|| lines().next());
-    let line = line.map_or("it did not say why", |line| line.trim_start_matches("fatal: "));
+    let lines = || {
+        complaint
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+    };
+    let line = lines()
+        .find(|line| line.starts_with("fatal: "))
+        .or_else(|| lines().next());
+    let line = line.map_or("it did not say why", |line| {
+        line.trim_start_matches("fatal: ")
+    });
     hide_secrets(line, &remote.url)
 }

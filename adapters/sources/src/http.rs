@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use reqwest::header::{
-    ACCEPT, AUTHORIZATION, ETAG, HeaderMap, HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED,
+    ACCEPT, AUTHORIZATION, ETAG, HeaderMap, HeaderName, HeaderValue, IF_MODIFIED_SINCE,
+    IF_NONE_MATCH, LAST_MODIFIED,
 };
 use reqwest::{Client, Response, Url};
 use towpath_core::finding::{Finding, Place};
@@ -71,12 +72,17 @@ impl Validators {
     /// When the answer was last modified, as far as the server tells.
     pub fn made_at(&self) -> Option<Timestamp> {
         let text = self.last_modified.as_deref()?;
-        jiff::fmt::rfc2822::parse(text).ok().map(|at| at.timestamp())
+        jiff::fmt::rfc2822::parse(text)
+            .ok()
+            .map(|at| at.timestamp())
     }
 
     fn of(headers: &HeaderMap) -> Self {
         let text = |name: HeaderName| Some(headers.get(name)?.to_str().ok()?.to_owned());
-        Self { etag: text(ETAG), last_modified: text(LAST_MODIFIED) }
+        Self {
+            etag: text(ETAG),
+            last_modified: text(LAST_MODIFIED),
+        }
     }
 }
 
@@ -89,25 +95,41 @@ impl Http {
         };
         let plain_http = access.plain_http;
         let certificates = match &access.ca {
-            Some(pem) => reqwest::Certificate::from_pem_bundle(pem).map_err(|error| wrong(innermost(&error)))?,
+            Some(pem) => reqwest::Certificate::from_pem_bundle(pem)
+                .map_err(|error| wrong(innermost(&error)))?,
             None => Vec::new(),
         };
         if access.ca.is_some() && certificates.is_empty() {
             return Err(wrong("there is no certificate in it".into()));
         }
         let careful = || builder().read_timeout(READ_TIMEOUT);
-        let trusting = || certificates.iter().cloned().fold(careful(), |builder, ca| builder.tls_certs_merge([ca]));
+        let trusting = || {
+            certificates
+                .iter()
+                .cloned()
+                .fold(careful(), |builder, ca| builder.tls_certs_merge([ca]))
+        };
         let clients = Clients::new(trusting).or_else(|error| match access.ca {
             // Without the system's certificates plain HTTP still works; TLS says then what is missing.
             None => Clients::new(|| careful().tls_certs_only([])).map_err(|_| error),
             Some(_) => Err(error),
         });
-        Ok(Self { clients: clients.map_err(|error| wrong(innermost(&error)))?, plain_http })
+        Ok(Self {
+            clients: clients.map_err(|error| wrong(innermost(&error)))?,
+            plain_http,
+        })
     }
 
     /// Gets what is at an address, up to so many bytes, unless it is what it was.
-    pub async fn get(&self, url: &str, accept: &str, known: &Validators, max_bytes: usize) -> Result<Got, Finding> {
-        self.get_within(url, accept, known, max_bytes, &Allowance::new(max_bytes)).await
+    pub async fn get(
+        &self,
+        url: &str,
+        accept: &str,
+        known: &Validators,
+        max_bytes: usize,
+    ) -> Result<Got, Finding> {
+        self.get_within(url, accept, known, max_bytes, &Allowance::new(max_bytes))
+            .await
     }
 
     /// The same, where several answers share what they may take.
@@ -131,7 +153,10 @@ impl Http {
             headers.extend(self::headers(IF_MODIFIED_SINCE, last_modified));
         }
         let may_go = |url: &Url| may_go(url, self.plain_http);
-        let answer = self.clients.get(parsed, &headers, MAX_REDIRECTS, may_go).await;
+        let answer = self
+            .clients
+            .get(parsed, &headers, MAX_REDIRECTS, may_go)
+            .await;
         let response = answer.map_err(|why| failed(sentence(why)))?;
         match response.status().as_u16() {
             304 if *known != Validators::default() => Ok(Got::Unchanged),
@@ -140,7 +165,9 @@ impl Http {
                 let bytes = body(response, max_bytes, together).await.map_err(failed)?;
                 Ok(Got::Body { bytes, validators })
             }
-            status @ (401 | 403) => Err(failed(format!("the server answered {status}: it wants other credentials"))),
+            status @ (401 | 403) => Err(failed(format!(
+                "the server answered {status}: it wants other credentials"
+            ))),
             status => Err(failed(format!("the server answered {status}"))),
         }
     }
@@ -158,12 +185,18 @@ fn may_go(url: &Url, plain_http: bool) -> bool {
 /// Whether a host is this machine.
 pub fn is_loopback(host: &str) -> bool {
     let address = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || address.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    host == "localhost"
+        || address
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
 }
 
 /// One header, unless it cannot be sent: what a server said of itself may be anything.
 fn headers(name: HeaderName, value: &str) -> HeaderMap {
-    HeaderValue::from_str(value).map(|value| (name, value)).into_iter().collect()
+    HeaderValue::from_str(value)
+        .map(|value| (name, value))
+        .into_iter()
+        .collect()
 }
 
 fn sentence(why: NoAnswer) -> String {
@@ -182,19 +215,36 @@ pub(crate) struct Allowance {
 
 impl Allowance {
     pub(crate) fn new(bytes: usize) -> Self {
-        Self { bytes, left: AtomicUsize::new(bytes) }
+        Self {
+            bytes,
+            left: AtomicUsize::new(bytes),
+        }
     }
 
     /// Takes so much of it, or says that it is used up.
     pub(crate) fn take(&self, bytes: usize) -> Result<(), String> {
-        let taken = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes));
-        taken.map(|_| ()).map_err(|_| format!("the answers are longer than {} bytes together", self.bytes))
+        let taken = self
+            .left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                left.checked_sub(bytes)
+            });
+        taken
+            .map(|_| ())
+            .map_err(|_| format!("the answers are longer than {} bytes together", self.bytes))
     }
 }
 
-async fn body(mut response: Response, max_bytes: usize, together: &Allowance) -> Result<Vec<u8>, String> {
+async fn body(
+    mut response: Response,
+    max_bytes: usize,
+    together: &Allowance,
+) -> Result<Vec<u8>, String> {
     let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|error| innermost(&error.without_url()))? {
+    while let Some(chunk) = response
+        .chunk()
+        .await
+        .map_err(|error| innermost(&error.without_url()))?
+    {
         if body.len().saturating_add(chunk.len()) > max_bytes {
             return Err(format!("the answer is longer than {max_bytes} bytes"));
         }
@@ -216,7 +266,12 @@ fn plain(url: &str) -> Finding {
 
 fn failed(url: &str, problem: String) -> Finding {
     let remedy = "check the address, and that the service is up";
-    Finding::error("http", Place::file(without_credentials(url)), problem, remedy)
+    Finding::error(
+        "http",
+        Place::file(without_credentials(url)),
+        problem,
+        remedy,
+    )
 }
 
 /// Gets what is at an address, up to so many bytes. A token goes to that address alone: no redirect is followed with one, and it is sent in the clear to this
@@ -232,7 +287,8 @@ pub async fn fetch(url: &str, token: Option<&str>, max_bytes: usize) -> Result<F
             return Err(Finding::error("plain-http", place, problem, "use https://"));
         }
         let bearer = HeaderValue::from_str(&format!("Bearer {token}"));
-        let mut bearer = bearer.map_err(|_| failed("the token cannot be sent in a header".to_owned()))?;
+        let mut bearer =
+            bearer.map_err(|_| failed("the token cannot be sent in a header".to_owned()))?;
         bearer.set_sensitive(true);
         headers.insert(AUTHORIZATION, bearer);
     }
@@ -241,7 +297,12 @@ pub async fn fetch(url: &str, token: Option<&str>, max_bytes: usize) -> Result<F
     let answer = clients.get(parsed, &headers, max_redirects, |_| true).await;
     let response = answer.map_err(|why| failed(sentence(why)))?;
     let status = response.status().as_u16();
-    Ok(Fetched { status, body: body(response, max_bytes, &Allowance::new(max_bytes)).await.map_err(failed)? })
+    Ok(Fetched {
+        status,
+        body: body(response, max_bytes, &Allowance::new(max_bytes))
+            .await
+            .map_err(failed)?,
+    })
 }
 
 fn clients(is_tls: bool) -> Result<Clients, reqwest::Error> {
@@ -280,15 +341,31 @@ pub(crate) mod tests {
     /// An error of the HTTP library that has nothing to tell but its address, with this in its query.
     pub(crate) fn error_with_its_address(secret: &str) -> reqwest::Error {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}/?X-Amz-Signature={secret}", listener.local_addr().unwrap());
+        let url = format!(
+            "http://{}/?X-Amz-Signature={secret}",
+            listener.local_addr().unwrap()
+        );
         let answering = std::thread::spawn(move || {
             let (mut asked, _) = listener.accept().unwrap();
             let _ = asked.read(&mut [0; 4096]).unwrap();
-            asked.write_all(b"HTTP/1.1 403 x\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").unwrap();
+            asked
+                .write_all(b"HTTP/1.1 403 x\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+                .unwrap();
         });
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let answer =
-            runtime.block_on(async { builder().tls_certs_only([]).build().unwrap().get(url).send().await.unwrap() });
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let answer = runtime.block_on(async {
+            builder()
+                .tls_certs_only([])
+                .build()
+                .unwrap()
+                .get(url)
+                .send()
+                .await
+                .unwrap()
+        });
         answering.join().unwrap();
         answer.error_for_status().unwrap_err()
     }
@@ -305,7 +382,11 @@ pub(crate) mod tests {
             ("ftp://example.com/", false, false),
         ] {
             let url = Url::parse(url).unwrap();
-            assert_eq!((may_go(&url, false), may_go(&url, true)), (anyway, allowed), "{url}");
+            assert_eq!(
+                (may_go(&url, false), may_go(&url, true)),
+                (anyway, allowed),
+                "{url}"
+            );
         }
     }
 }

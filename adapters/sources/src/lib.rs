@@ -25,8 +25,8 @@ pub use git::{BlobId, Commit, Git};
 pub use git_remote::{Fetch, GitMirror, GitRemote};
 pub use http::{Fetched, Got, Http, HttpAccess, Validators, fetch, is_loopback};
 pub use registry::{
-    LeastRate, Progress, Registry, RegistryLimits, RegistryOptions, Requests, Scrape, Step, graph_data_image,
-    release_image, scrape,
+    LeastRate, Progress, Registry, RegistryLimits, RegistryOptions, Requests, Scrape, Step,
+    graph_data_image, release_image, scrape,
 };
 pub use shown::without_credentials;
 pub use signature_store::{SignatureStore, StoreAccess};

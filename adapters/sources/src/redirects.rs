@@ -30,7 +30,10 @@ impl Clients {
     /// Both, made alike.
     pub(crate) fn new(builder: impl Fn() -> ClientBuilder) -> Result<Self, reqwest::Error> {
         let plain = || builder().redirect(reqwest::redirect::Policy::none());
-        Ok(Self { own: plain().build()?, elsewhere: plain().dns_resolver(WorldOnly).build()? })
+        Ok(Self {
+            own: plain().build()?,
+            elsewhere: plain().dns_resolver(WorldOnly).build()?,
+        })
     }
 
     /// Asks, and goes where it is sent, so often and to such addresses at most.
@@ -43,16 +46,34 @@ impl Clients {
     ) -> Result<Response, NoAnswer> {
         let mut url = first.clone();
         for _ in 0..=max_redirects {
-            let is_sent_elsewhere = Reach::of(&first) == Reach::World && url.host_str() != first.host_str();
-            let client = if is_sent_elsewhere { &self.elsewhere } else { &self.own };
-            let answer = client.get(url.clone()).headers(headers.clone()).send().await.map_err(NoAnswer::Failed)?;
+            let is_sent_elsewhere =
+                Reach::of(&first) == Reach::World && url.host_str() != first.host_str();
+            let client = if is_sent_elsewhere {
+                &self.elsewhere
+            } else {
+                &self.own
+            };
+            let answer = client
+                .get(url.clone())
+                .headers(headers.clone())
+                .send()
+                .await
+                .map_err(NoAnswer::Failed)?;
             if !matches!(answer.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
                 return Ok(answer);
             }
-            let to = answer.headers().get(LOCATION).and_then(|to| to.to_str().ok());
-            let to = to.and_then(|to| url.join(to).ok()).ok_or(NoAnswer::Misled("it redirects to no address"))?;
+            let to = answer
+                .headers()
+                .get(LOCATION)
+                .and_then(|to| to.to_str().ok());
+            let to = to
+                .and_then(|to| url.join(to).ok())
+                .ok_or(NoAnswer::Misled("it redirects to no address"))?;
             let next = with_credentials_of(&first, to);
-            match (may_lead(&url, &next) && may_lead(&first, &next), may_go(&next)) {
+            match (
+                may_lead(&url, &next) && may_lead(&first, &next),
+                may_go(&next),
+            ) {
                 (true, true) => url = next,
                 (false, _) if next.scheme() == "http" && url.scheme() == "https" => {
                     return Err(NoAnswer::Misled("it redirects to plain HTTP"));
@@ -67,7 +88,13 @@ impl Clients {
 
 /// On its own host a server may send us around without asking again who we are; nobody else is told.
 fn with_credentials_of(first: &Url, mut to: Url) -> Url {
-    let origin = |url: &Url| (url.scheme().to_owned(), url.host_str().map(str::to_owned), url.port_or_known_default());
+    let origin = |url: &Url| {
+        (
+            url.scheme().to_owned(),
+            url.host_str().map(str::to_owned),
+            url.port_or_known_default(),
+        )
+    };
     if origin(first) == origin(&to) && to.username().is_empty() {
         // Both fail for addresses without a host alone, and this one has the host of the first.
         let _ = to.set_username(first.username());
@@ -93,7 +120,9 @@ mod tests {
                 let head = String::from_utf8_lossy(&head[..length]).into_owned();
                 let target = head.split(' ').nth(1).unwrap_or_default();
                 let answer = match target.strip_prefix("/to?") {
-                    Some(to) => format!("HTTP/1.1 302 x\r\nlocation: {to}\r\ncontent-length: 0\r\n"),
+                    Some(to) => {
+                        format!("HTTP/1.1 302 x\r\nlocation: {to}\r\ncontent-length: 0\r\n")
+                    }
                     None => "HTTP/1.1 204 x\r\n".to_owned(),
                 };
                 let _ = stream.write_all(format!("{answer}connection: close\r\n\r\n").as_bytes());
@@ -108,8 +137,13 @@ mod tests {
         let address = server();
         let port = address.port();
         // In the world, by their names.
-        let builder =
-            || Client::builder().no_proxy().tls_certs_only([]).resolve("a.io", address).resolve("b.io", address);
+        let builder = || {
+            Client::builder()
+                .no_proxy()
+                .tls_certs_only([])
+                .resolve("a.io", address)
+                .resolve("b.io", address)
+        };
         let clients = Clients::new(builder).unwrap();
         let ask = async |first: &str, to: &str| {
             let to = to.replace("PORT", &port.to_string());
@@ -120,7 +154,12 @@ mod tests {
                 Err(NoAnswer::Failed(error)) => panic!("{error:?}"),
             }
         };
-        for to in ["/x", "http://a.io:PORT/x", "http://b.io:PORT/x", "http://b.io:PORT/to?http://a.io:PORT/x"] {
+        for to in [
+            "/x",
+            "http://a.io:PORT/x",
+            "http://b.io:PORT/x",
+            "http://b.io:PORT/to?http://a.io:PORT/x",
+        ] {
             assert_eq!(ask("a.io", to).await, "204 No Content", "{to}");
         }
         for to in [
@@ -134,9 +173,17 @@ mod tests {
             "http://b.io:PORT/to?http://127.0.0.1:PORT/x",
             "file:///etc/passwd",
         ] {
-            assert_eq!(ask("a.io", to).await, "it redirects to where we do not go", "{to}");
+            assert_eq!(
+                ask("a.io", to).await,
+                "it redirects to where we do not go",
+                "{to}"
+            );
         }
-        assert_eq!(ask("127.0.0.1", "http://localhost:PORT/x").await, "204 No Content", "who is here may stay here");
+        assert_eq!(
+            ask("127.0.0.1", "http://localhost:PORT/x").await,
+            "204 No Content",
+            "who is here may stay here"
+        );
         let metadata = ask("127.0.0.1", "http://169.254.169.254/latest").await;
         assert_eq!(metadata, "it redirects to where we do not go");
     }
@@ -151,7 +198,10 @@ mod tests {
             ("https://i.io/b", "https://i.io/b"),
         ] {
             let first = Url::parse("https://u:p@h.io/a").unwrap();
-            assert_eq!(with_credentials_of(&first, Url::parse(to).unwrap()).as_str(), expected);
+            assert_eq!(
+                with_credentials_of(&first, Url::parse(to).unwrap()).as_str(),
+                expected
+            );
         }
     }
 }

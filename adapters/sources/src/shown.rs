@@ -7,19 +7,42 @@ const MIN_SECRET_BYTES: usize = 3;
 
 /// An address without what admits to it: whatever stands before an `@` in the host, and the values of the query.
 pub fn without_credentials(url: &str) -> String {
-    let Some(parts) = Parts::of(url) else { return url.to_owned() };
+    let Some(parts) = Parts::of(url) else {
+        return url.to_owned();
+    };
     let user = if parts.user.is_some() { "…@" } else { "" };
-    let pairs: Vec<String> = parts.pairs().map(|(key, value)| shown(key, value)).collect();
-    let query = if parts.query.is_some() { format!("?{}", pairs.join("&")) } else { String::new() };
-    format!("{}://{user}{}{query}{}", parts.scheme, parts.place, parts.fragment)
+    let pairs: Vec<String> = parts
+        .pairs()
+        .map(|(key, value)| shown(key, value))
+        .collect();
+    let query = if parts.query.is_some() {
+        format!("?{}", pairs.join("&"))
+    } else {
+        String::new()
+    };
+    format!(
+        "{}://{user}{}{query}{}",
+        parts.scheme, parts.place, parts.fragment
+    )
 }
 
 /// What somebody else said about an address, without what admits to it.
 pub(crate) fn hide_secrets(said: &str, url: &str) -> String {
-    let Some(parts) = Parts::of(url) else { return said.to_owned() };
-    let of_user = parts.user.into_iter().flat_map(|user| [Some(user), user.split_once(':').map(|(_, secret)| secret)]);
-    let of_query = parts.pairs().filter(|(key, _)| !PLAIN.contains(key)).map(|(key, value)| value.or(Some(key)));
-    let secrets = of_user.chain(of_query).flatten().filter(|secret| secret.len() >= MIN_SECRET_BYTES);
+    let Some(parts) = Parts::of(url) else {
+        return said.to_owned();
+    };
+    let of_user = parts
+        .user
+        .into_iter()
+        .flat_map(|user| [Some(user), user.split_once(':').map(|(_, secret)| secret)]);
+    let of_query = parts
+        .pairs()
+        .filter(|(key, _)| !PLAIN.contains(key))
+        .map(|(key, value)| value.or(Some(key)));
+    let secrets = of_user
+        .chain(of_query)
+        .flatten()
+        .filter(|secret| secret.len() >= MIN_SECRET_BYTES);
     let said = said.replace(url, &without_credentials(url));
     secrets.fold(said, |said, secret| said.replace(secret, "…"))
 }
@@ -46,18 +69,33 @@ impl<'a> Parts<'a> {
     fn of(url: &'a str) -> Option<Self> {
         let (scheme, rest) = url.split_once("://")?;
         let (rest, fragment) = rest.find('#').map_or((rest, ""), |at| rest.split_at(at));
-        let (rest, query) = rest.split_once('?').map_or((rest, None), |(rest, query)| (rest, Some(query)));
+        let (rest, query) = rest
+            .split_once('?')
+            .map_or((rest, None), |(rest, query)| (rest, Some(query)));
         let host_bytes = rest.find('/').unwrap_or(rest.len());
         let (user, place) = match rest[..host_bytes].rfind('@') {
             Some(at) => (Some(&rest[..at]), &rest[at + 1..]),
             None => (None, rest),
         };
-        Some(Self { scheme, user, place, query, fragment })
+        Some(Self {
+            scheme,
+            user,
+            place,
+            query,
+            fragment,
+        })
     }
 
     fn pairs(&self) -> impl Iterator<Item = (&'a str, Option<&'a str>)> {
-        let parts = self.query.into_iter().flat_map(|query| query.split('&')).filter(|part| !part.is_empty());
-        parts.map(|part| part.split_once('=').map_or((part, None), |(key, value)| (key, Some(value))))
+        let parts = self
+            .query
+            .into_iter()
+            .flat_map(|query| query.split('&'))
+            .filter(|part| !part.is_empty());
+        parts.map(|part| {
+            part.split_once('=')
+                .map_or((part, None), |(key, value)| (key, Some(value)))
+        })
     }
 }
 
@@ -72,13 +110,19 @@ mod tests {
             ("https://user:pass@host/x", "https://…@host/x"),
             ("https://us@er:p@ss@host?q=a@b", "https://…@host?q=…"),
             ("https://host/a@b", "https://host/a@b"),
-            ("https://host/x?token=a/b@c&X-Amz-Signature=d#e=f", "https://host/x?token=…&X-Amz-Signature=…#e=f"),
+            (
+                "https://host/x?token=a/b@c&X-Amz-Signature=d#e=f",
+                "https://host/x?token=…&X-Amz-Signature=…#e=f",
+            ),
             ("https://host?sig", "https://host?…"),
             (
                 "https://host/graph?channel=stable-4.20&arch=amd64&key=k",
                 "https://host/graph?channel=stable-4.20&arch=amd64&key=…",
             ),
-            ("git+https://t0k3n@host/r.git#main:a", "git+https://…@host/r.git#main:a"),
+            (
+                "git+https://t0k3n@host/r.git#main:a",
+                "git+https://…@host/r.git#main:a",
+            ),
             ("/srv/a@b?c=d", "/srv/a@b?c=d"),
         ] {
             assert_eq!(without_credentials(url), shown);
@@ -95,7 +139,12 @@ mod tests {
             "wrong password s3cret for user:s3cret".to_owned(),
         ] {
             let told = hide_secrets(&said, url);
-            assert!(["s3cret", "t0k3n", "bare"].iter().all(|secret| !told.contains(secret)), "{told}");
+            assert!(
+                ["s3cret", "t0k3n", "bare"]
+                    .iter()
+                    .all(|secret| !told.contains(secret)),
+                "{told}"
+            );
         }
         assert_eq!(hide_secrets("no such host", url), "no such host");
     }

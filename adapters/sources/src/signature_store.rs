@@ -73,12 +73,18 @@ impl SignatureStore {
             true => http(name, access)?,
             false => StorePlace::Directory(name.into()),
         };
-        Ok(Self { place, access: access.clone() })
+        Ok(Self {
+            place,
+            access: access.clone(),
+        })
     }
 
     /// A store of our own, which is made when something is kept there.
     pub fn cache(directory: &Path) -> Self {
-        Self { place: StorePlace::Cache(directory.to_owned()), access: StoreAccess::default() }
+        Self {
+            place: StorePlace::Cache(directory.to_owned()),
+            access: StoreAccess::default(),
+        }
     }
 
     /// Its name, as it was given.
@@ -90,18 +96,32 @@ impl SignatureStore {
     }
 
     /// The bytes of a payload's signature of that number (from 1); none if there is none. Else it is not known.
-    pub async fn signature(&self, digest: PayloadDigest, number: usize) -> Result<Option<Vec<u8>>, Finding> {
+    pub async fn signature(
+        &self,
+        digest: PayloadDigest,
+        number: usize,
+    ) -> Result<Option<Vec<u8>>, Finding> {
         match &self.place {
             StorePlace::Directory(directory) if !directory.is_dir() => {
-                let remedy = "name a directory, or an address: https://mirror.example.org/signatures";
-                Err(Finding::error("no-signature-store", Place::file(self.name()), "it is not a directory", remedy))
+                let remedy =
+                    "name a directory, or an address: https://mirror.example.org/signatures";
+                Err(Finding::error(
+                    "no-signature-store",
+                    Place::file(self.name()),
+                    "it is not a directory",
+                    remedy,
+                ))
             }
             StorePlace::Directory(directory) | StorePlace::Cache(directory) => {
                 self.read(&file(directory, digest, number))
             }
             StorePlace::Http { clients, base } => {
                 let mut url = base.clone();
-                let path = format!("{}/sha256={}/signature-{number}", base.path().trim_end_matches('/'), digest.hex());
+                let path = format!(
+                    "{}/sha256={}/signature-{number}",
+                    base.path().trim_end_matches('/'),
+                    digest.hex()
+                );
                 url.set_path(&path);
                 self.get(clients, &url).await
             }
@@ -112,12 +132,22 @@ impl SignatureStore {
     pub fn keep(&self, digest: PayloadDigest, bytes: &[u8]) -> Result<(), Finding> {
         let StorePlace::Cache(directory) = &self.place else {
             let problem = "signatures are kept in a store of our own only";
-            return Err(Finding::error("not-kept", Place::file(self.name()), problem, "name a directory for it"));
+            return Err(Finding::error(
+                "not-kept",
+                Place::file(self.name()),
+                problem,
+                "name a directory for it",
+            ));
         };
         let path = file(directory, digest, 1);
         write(&path, bytes).map_err(|error| {
             let place = Place::file(path.display().to_string());
-            Finding::warning("not-kept", place, format!("it cannot be written: {error}"), "make room, or allow it")
+            Finding::warning(
+                "not-kept",
+                place,
+                format!("it cannot be written: {error}"),
+                "make room, or allow it",
+            )
         })
     }
 
@@ -125,7 +155,12 @@ impl SignatureStore {
         let failed = |error: std::io::Error| {
             let place = Place::file(path.display().to_string());
             let remedy = "check the path and its permissions";
-            Err(Finding::error("signature-store", place, format!("it cannot be read: {error}"), remedy))
+            Err(Finding::error(
+                "signature-store",
+                place,
+                format!("it cannot be read: {error}"),
+                remedy,
+            ))
         };
         let open = std::fs::metadata(path).and_then(|metadata| match metadata.is_file() {
             true => File::open(path),
@@ -138,7 +173,10 @@ impl SignatureStore {
             Err(error) => return failed(error),
         };
         let mut bytes = Vec::new();
-        match file.take(self.access.max_bytes as u64 + 1).read_to_end(&mut bytes) {
+        match file
+            .take(self.access.max_bytes as u64 + 1)
+            .read_to_end(&mut bytes)
+        {
             Ok(_) => Ok(Some(bytes)),
             Err(error) => failed(error),
         }
@@ -153,7 +191,12 @@ impl SignatureStore {
             };
             if !failure.may_pass || attempt >= self.access.attempts {
                 let remedy = "check the address, and that the store is up";
-                return Err(Finding::error("signature-store", Place::file(url.as_str()), failure.problem, remedy));
+                return Err(Finding::error(
+                    "signature-store",
+                    Place::file(url.as_str()),
+                    failure.problem,
+                    remedy,
+                ));
             }
             tokio::time::sleep(self.access.backoff * (1 << (attempt - 1).min(8))).await;
             attempt += 1;
@@ -161,17 +204,25 @@ impl SignatureStore {
     }
 
     async fn get_once(&self, clients: &Clients, url: &Url) -> Result<Option<Vec<u8>>, Failure> {
-        let answer = clients.get(url.clone(), &HeaderMap::new(), MAX_REDIRECTS, |_| true).await;
+        let answer = clients
+            .get(url.clone(), &HeaderMap::new(), MAX_REDIRECTS, |_| true)
+            .await;
         let mut answer = answer.map_err(|why| match why {
             NoAnswer::Failed(error) => Failure::of(error),
-            NoAnswer::Misled(problem) => Failure { problem: problem.to_owned(), may_pass: false },
+            NoAnswer::Misled(problem) => Failure {
+                problem: problem.to_owned(),
+                may_pass: false,
+            },
         })?;
         match answer.status() {
             StatusCode::OK => {}
             StatusCode::NOT_FOUND | StatusCode::GONE => return Ok(None),
             status => {
                 let may_pass = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
-                return Err(Failure { problem: format!("it answers {status}"), may_pass });
+                return Err(Failure {
+                    problem: format!("it answers {status}"),
+                    may_pass,
+                });
             }
         }
         let (mut bytes, most) = (Vec::new(), self.access.max_bytes + 1);
@@ -199,12 +250,17 @@ impl Failure {
             true => "it does not answer in time".to_owned(),
             false => innermost(&error),
         };
-        Self { problem, may_pass: !error.is_redirect() && !error.is_builder() }
+        Self {
+            problem,
+            may_pass: !error.is_redirect() && !error.is_builder(),
+        }
     }
 }
 
 fn file(directory: &Path, digest: PayloadDigest, number: usize) -> PathBuf {
-    directory.join(format!("sha256={}", digest.hex())).join(format!("signature-{number}"))
+    directory
+        .join(format!("sha256={}", digest.hex()))
+        .join(format!("signature-{number}"))
 }
 
 /// Writes a file so that it is there whole or not at all.
@@ -223,20 +279,30 @@ fn http(name: &str, access: &StoreAccess) -> Result<StorePlace, Finding> {
     };
     let base = Url::parse(name).map_err(|error| wrong(error.to_string()))?;
     let has_credentials = !base.username().is_empty() || base.password().is_some();
-    match (has_credentials, base.query().is_some() || base.fragment().is_some()) {
+    match (
+        has_credentials,
+        base.query().is_some() || base.fragment().is_some(),
+    ) {
         (false, false) => {}
         (false, true) => return Err(wrong("there is more behind its path".to_owned())),
         (true, _) => {
             // Its name is not shown, for there is a secret in it.
             let place = Place::file(base.host_str().unwrap_or("a signature store"));
             let problem = "there are credentials in its address";
-            return Err(Finding::error("no-signature-store", place, problem, "take them out: signatures are for all"));
+            return Err(Finding::error(
+                "no-signature-store",
+                place,
+                problem,
+                "take them out: signatures are for all",
+            ));
         }
     }
     // Fails if there is one already, which will do as well.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let certificates = match &access.ca {
-        Some(pem) => Some(Certificate::from_pem_bundle(pem).map_err(|error| wrong(innermost(&error)))?),
+        Some(pem) => {
+            Some(Certificate::from_pem_bundle(pem).map_err(|error| wrong(innermost(&error)))?)
+        }
         None => None,
     };
     let builder = || {
@@ -272,6 +338,9 @@ mod tests {
     #[test]
     fn no_address_is_told() {
         let problem = Failure::of(crate::http::tests::error_with_its_address("s3cret")).problem;
-        assert!(problem.contains("403") && !problem.contains("s3cret"), "{problem}");
+        assert!(
+            problem.contains("403") && !problem.contains("s3cret"),
+            "{problem}"
+        );
     }
 }

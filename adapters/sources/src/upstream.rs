@@ -34,9 +34,20 @@ pub struct Upstream {
 impl Upstream {
     /// The service at an address (`…/graph`), to be asked for each channel and architecture.
     pub fn new(http: Http, url: &str, channels: &[String], arches: &[String]) -> Self {
-        let of = |channel: &String| arches.iter().map(|arch| (channel.clone(), arch.clone())).collect::<Vec<_>>();
+        let of = |channel: &String| {
+            arches
+                .iter()
+                .map(|arch| (channel.clone(), arch.clone()))
+                .collect::<Vec<_>>()
+        };
         let questions = channels.iter().flat_map(of).collect();
-        Self { http, url: url.to_owned(), questions, max_bytes: MAX_BYTES, known: BTreeMap::new() }
+        Self {
+            http,
+            url: url.to_owned(),
+            questions,
+            max_bytes: MAX_BYTES,
+            known: BTreeMap::new(),
+        }
     }
 
     /// The same, with answers of at most so many bytes together.
@@ -46,16 +57,27 @@ impl Upstream {
 
     /// Asks for everything. One answer that cannot be had, and none counts: half of them would be another graph.
     pub async fn read(&mut self) -> Result<Vec<SourceFile>, Finding> {
-        let (at_once, together) = (Arc::new(Semaphore::new(MAX_AT_ONCE)), Arc::new(Allowance::new(self.max_bytes)));
+        let (at_once, together) = (
+            Arc::new(Semaphore::new(MAX_AT_ONCE)),
+            Arc::new(Allowance::new(self.max_bytes)),
+        );
         let mut asking = JoinSet::new();
         for (channel, arch) in &self.questions {
             let name = upstream::file_name(channel, arch);
             let url = self.question(channel, arch)?;
-            let validators = self.known.get(&name).map(|(validators, _)| validators.clone()).unwrap_or_default();
+            let validators = self
+                .known
+                .get(&name)
+                .map(|(validators, _)| validators.clone())
+                .unwrap_or_default();
             let (http, at_once, together) = (self.http.clone(), at_once.clone(), together.clone());
             asking.spawn(async move {
                 let _turn = at_once.acquire().await;
-                (name, http.get_within(&url, ACCEPT, &validators, MAX_ANSWER_BYTES, &together).await)
+                (
+                    name,
+                    http.get_within(&url, ACCEPT, &validators, MAX_ANSWER_BYTES, &together)
+                        .await,
+                )
             });
         }
         let mut known = BTreeMap::new();
@@ -66,7 +88,9 @@ impl Upstream {
                 Got::Unchanged => {
                     let held = self.known.get(&name).cloned();
                     let bytes = held.as_ref().map_or(0, |(_, bytes)| bytes.len());
-                    together.take(bytes).map_err(|problem| self.failed(problem))?;
+                    together
+                        .take(bytes)
+                        .map_err(|problem| self.failed(problem))?;
                     held
                 }
             };
@@ -76,18 +100,29 @@ impl Upstream {
         Ok(self
             .known
             .iter()
-            .map(|(path, (_, bytes))| SourceFile { path: path.clone(), bytes: bytes.clone() })
+            .map(|(path, (_, bytes))| SourceFile {
+                path: path.clone(),
+                bytes: bytes.clone(),
+            })
             .collect())
     }
 
     fn question(&self, channel: &str, arch: &str) -> Result<String, Finding> {
-        let mut url = reqwest::Url::parse(&self.url).map_err(|error| self.failed(error.to_string()))?;
-        url.query_pairs_mut().append_pair("channel", channel).append_pair("arch", arch);
+        let mut url =
+            reqwest::Url::parse(&self.url).map_err(|error| self.failed(error.to_string()))?;
+        url.query_pairs_mut()
+            .append_pair("channel", channel)
+            .append_pair("arch", arch);
         Ok(url.into())
     }
 
     fn failed(&self, problem: String) -> Finding {
         let remedy = "check the address, and that the service is up";
-        Finding::error("http", Place::file(without_credentials(&self.url)), problem, remedy)
+        Finding::error(
+            "http",
+            Place::file(without_credentials(&self.url)),
+            problem,
+            remedy,
+        )
     }
 }

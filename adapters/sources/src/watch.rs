@@ -38,7 +38,14 @@ impl Watch {
         let (wake, woken) = channel();
         let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
         let paths = paths.iter().map(absolute).collect();
-        let mut watch = Self { paths, wake, woken, watcher: None, watched: Vec::new(), poll_every };
+        let mut watch = Self {
+            paths,
+            wake,
+            woken,
+            watcher: None,
+            watched: Vec::new(),
+            poll_every,
+        };
         watch.set_up();
         watch
     }
@@ -71,13 +78,18 @@ impl Watch {
     fn set_up(&mut self) {
         self.watched = inodes(&self.paths);
         let watcher = watcher(&self.paths, self.wake.clone());
-        self.watcher =
-            watcher.map_err(|error| tracing::warn!(%error, "changes on disk are found by polling alone")).ok();
+        self.watcher = watcher
+            .map_err(|error| tracing::warn!(%error, "changes on disk are found by polling alone"))
+            .ok();
     }
 }
 
 fn inodes(paths: &[PathBuf]) -> Vec<Option<Inode>> {
-    let inode = |path: &PathBuf| std::fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()));
+    let inode = |path: &PathBuf| {
+        std::fs::metadata(path)
+            .ok()
+            .map(|metadata| (metadata.dev(), metadata.ino()))
+    };
     paths.iter().map(inode).collect()
 }
 
@@ -86,7 +98,8 @@ fn watcher(paths: &[PathBuf], wake: Sender<()>) -> notify::Result<RecommendedWat
     let changed = move |event: notify::Result<notify::Event>| {
         let is_change = event.is_ok_and(|event| {
             !event.kind.is_access()
-                && (event.need_rescan() || event.paths.iter().any(|path| concerns(&of_interest, path)))
+                && (event.need_rescan()
+                    || event.paths.iter().any(|path| concerns(&of_interest, path)))
         });
         if is_change {
             let _ = wake.send(());
@@ -107,8 +120,12 @@ fn watcher(paths: &[PathBuf], wake: Sender<()>) -> notify::Result<RecommendedWat
 /// Whether a change at that path is one of ours; the folders around ours may be busy with other things.
 fn concerns(watched: &[PathBuf], changed: &Path) -> bool {
     // How a mounted config map is swapped: its `..data` beside our path is turned to a new folder.
-    let swaps = changed.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".."));
-    watched.iter().any(|path| changed.starts_with(path) || (swaps && changed.parent() == path.parent()))
+    let swaps = changed
+        .file_name()
+        .is_some_and(|name| name.as_encoded_bytes().starts_with(b".."));
+    watched
+        .iter()
+        .any(|path| changed.starts_with(path) || (swaps && changed.parent() == path.parent()))
 }
 
 #[cfg(test)]
@@ -171,7 +188,10 @@ mod tests {
 
     #[test]
     fn what_happens_beside_is_of_no_interest() {
-        let ours = [PathBuf::from("/srv/data"), PathBuf::from("/etc/config/releases.json")];
+        let ours = [
+            PathBuf::from("/srv/data"),
+            PathBuf::from("/etc/config/releases.json"),
+        ];
         for (path, expected) in [
             ("/srv/data/channels/x.yaml", true),
             ("/srv/data", true),

@@ -14,11 +14,21 @@ fn git(folder: &Path, seconds: i64, arguments: &[&str]) {
     let mut command = Command::new("git");
     command.arg("-C").arg(folder).args(arguments);
     let date = format!("@{seconds} +0000");
-    for (name, value) in [("NAME", "t"), ("EMAIL", "t@example.com"), ("DATE", date.as_str())] {
-        command.env(format!("GIT_AUTHOR_{name}"), value).env(format!("GIT_COMMITTER_{name}"), value);
+    for (name, value) in [
+        ("NAME", "t"),
+        ("EMAIL", "t@example.com"),
+        ("DATE", date.as_str()),
+    ] {
+        command
+            .env(format!("GIT_AUTHOR_{name}"), value)
+            .env(format!("GIT_COMMITTER_{name}"), value);
     }
     let output = command.output().unwrap();
-    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "git {arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 fn write(folder: &Path, path: &str, text: &str) {
@@ -41,7 +51,11 @@ fn repository() -> tempfile::TempDir {
     git(folder, 0, &["add", "."]);
     git(folder, 2_000, &["commit", "-q", "-m", "second"]);
     git(folder, 2_000, &["checkout", "-q", "main"]);
-    git(folder, 3_000, &["merge", "-q", "--no-ff", "-m", "merge", "side"]);
+    git(
+        folder,
+        3_000,
+        &["merge", "-q", "--no-ff", "-m", "merge", "side"],
+    );
     fs::remove_file(folder.join("data/channels/a.yaml")).unwrap();
     git(folder, 4_000, &["commit", "-q", "-a", "-m", "gone"]);
     root
@@ -52,10 +66,18 @@ fn a_revision_is_read_as_it_was() {
     let root = repository();
     let git = Git::at(&root.path().join("data")).unwrap();
     let read = |revision| -> Vec<(String, String)> {
-        let files = git.read(revision, |path| path.starts_with("channels/")).unwrap();
-        files.into_iter().map(|file| (file.path, String::from_utf8_lossy(&file.bytes).into_owned())).collect()
+        let files = git
+            .read(revision, |path| path.starts_with("channels/"))
+            .unwrap();
+        files
+            .into_iter()
+            .map(|file| (file.path, String::from_utf8_lossy(&file.bytes).into_owned()))
+            .collect()
     };
-    let (a, b) = (("channels/a.yaml".into(), "one\n".into()), ("channels/b c.yaml".into(), "two\n".into()));
+    let (a, b) = (
+        ("channels/a.yaml".into(), "one\n".into()),
+        ("channels/b c.yaml".into(), "two\n".into()),
+    );
     assert_eq!(read("HEAD"), std::slice::from_ref(&b));
     assert_eq!(read("HEAD~1"), [a.clone(), b]);
     assert_eq!(read("HEAD~2"), [a]);
@@ -69,15 +91,30 @@ fn a_merge_counts_when_it_was_made() {
     let told: Vec<_> = history
         .iter()
         .flat_map(|commit| {
-            commit.changes.iter().map(|(path, blob)| (commit.at.as_second(), path.as_str(), blob.is_some()))
+            commit
+                .changes
+                .iter()
+                .map(|(path, blob)| (commit.at.as_second(), path.as_str(), blob.is_some()))
         })
         .collect();
     assert_eq!(
         told,
-        [(1_000, "channels/a.yaml", true), (3_000, "channels/b c.yaml", true), (4_000, "channels/a.yaml", false)]
+        [
+            (1_000, "channels/a.yaml", true),
+            (3_000, "channels/b c.yaml", true),
+            (4_000, "channels/a.yaml", false)
+        ]
     );
-    let blobs = history.iter().flat_map(|commit| &commit.changes).filter_map(|(_, blob)| blob.as_ref());
-    let contents: Vec<Vec<u8>> = git.blobs(blobs).unwrap().into_values().map(|bytes| bytes.to_vec()).collect();
+    let blobs = history
+        .iter()
+        .flat_map(|commit| &commit.changes)
+        .filter_map(|(_, blob)| blob.as_ref());
+    let contents: Vec<Vec<u8>> = git
+        .blobs(blobs)
+        .unwrap()
+        .into_values()
+        .map(|bytes| bytes.to_vec())
+        .collect();
     assert_eq!(contents.len(), 2);
     assert!(contents.contains(&b"two\n".to_vec()));
 }
@@ -88,20 +125,43 @@ fn what_is_not_there_is_told() {
     let told = |finding: towpath_core::finding::Finding| (finding.code, finding.problem);
     let git = Git::at(root.path()).unwrap();
     let (code, problem) = told(git.read("nobody", |_| true).unwrap_err());
-    assert_eq!((code, problem.as_str()), ("git", "\"nobody\" is no revision of this repository"));
+    assert_eq!(
+        (code, problem.as_str()),
+        ("git", "\"nobody\" is no revision of this repository")
+    );
     // An option is not a revision.
-    assert_eq!(told(git.read("--all", |_| true).unwrap_err()).1, "\"--all\" is no revision of this repository");
+    assert_eq!(
+        told(git.read("--all", |_| true).unwrap_err()).1,
+        "\"--all\" is no revision of this repository"
+    );
     let elsewhere = tempfile::tempdir().unwrap();
-    assert!(told(Git::at(elsewhere.path()).unwrap_err()).1.starts_with("git rev-parse failed: not a git repository"));
+    assert!(
+        told(Git::at(elsewhere.path()).unwrap_err())
+            .1
+            .starts_with("git rev-parse failed: not a git repository")
+    );
 }
 
 /// Runs git and gives back what it printed.
 fn printed(folder: &Path, arguments: &[&str], input: &str) -> String {
     let mut child = Command::new("git");
-    child.arg("-C").arg(folder).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+    child
+        .arg("-C")
+        .arg(folder)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
     let mut child = child.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-    String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap().trim().to_owned()
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(input.as_bytes())
+        .unwrap();
+    String::from_utf8(child.wait_with_output().unwrap().stdout)
+        .unwrap()
+        .trim()
+        .to_owned()
 }
 
 #[test]
@@ -109,11 +169,34 @@ fn a_tree_that_leads_elsewhere_is_refused() {
     let root = repository();
     let folder = root.path();
     let blob = printed(folder, &["hash-object", "-w", "--stdin"], "x");
-    let inner = printed(folder, &["mktree"], &format!("100644 blob {blob}\tpwned.txt\n"));
+    let inner = printed(
+        folder,
+        &["mktree"],
+        &format!("100644 blob {blob}\tpwned.txt\n"),
+    );
     let outer = printed(folder, &["mktree"], &format!("040000 tree {inner}\t..\n"));
-    let commit = printed(folder, &["-c", "user.name=t", "-c", "user.email=t@e", "commit-tree", &outer, "-m", "x"], "");
-    let refused = Git::at(folder).unwrap().read(&commit, |_| true).unwrap_err();
-    assert!(refused.problem.contains("is no path below the folder"), "{refused}");
+    let commit = printed(
+        folder,
+        &[
+            "-c",
+            "user.name=t",
+            "-c",
+            "user.email=t@e",
+            "commit-tree",
+            &outer,
+            "-m",
+            "x",
+        ],
+        "",
+    );
+    let refused = Git::at(folder)
+        .unwrap()
+        .read(&commit, |_| true)
+        .unwrap_err();
+    assert!(
+        refused.problem.contains("is no path below the folder"),
+        "{refused}"
+    );
 }
 
 #[test]
@@ -135,13 +218,27 @@ fn a_repository_does_not_choose_what_is_run_or_how_its_history_is_told() {
     }
     // A commit that claims to be signed.
     let signed = printed(folder, &["cat-file", "commit", "HEAD"], "");
-    let signed =
-        signed.replacen("\n\n", "\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n -----END PGP SIGNATURE-----\n\n", 1);
-    let commit = printed(folder, &["hash-object", "-t", "commit", "-w", "--stdin"], &format!("{signed}\n"));
-    let told = Git::at(folder).unwrap().history(&commit, &["data"]).unwrap();
+    let signed = signed.replacen(
+        "\n\n",
+        "\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n -----END PGP SIGNATURE-----\n\n",
+        1,
+    );
+    let commit = printed(
+        folder,
+        &["hash-object", "-t", "commit", "-w", "--stdin"],
+        &format!("{signed}\n"),
+    );
+    let told = Git::at(folder)
+        .unwrap()
+        .history(&commit, &["data"])
+        .unwrap();
     assert!(!marker.exists(), "a program of the repository's was run");
-    let changes =
-        |history: &[towpath_sources::Commit]| history.iter().map(|one| one.changes.clone()).collect::<Vec<_>>();
+    let changes = |history: &[towpath_sources::Commit]| {
+        history
+            .iter()
+            .map(|one| one.changes.clone())
+            .collect::<Vec<_>>()
+    };
     assert_eq!(changes(&told), changes(&untouched));
 }
 
@@ -150,9 +247,18 @@ fn what_is_not_in_the_clone_is_told() {
     let root = repository();
     let folder = root.path();
     let blob = printed(folder, &["rev-parse", "HEAD:data/channels/b c.yaml"], "");
-    fs::remove_file(folder.join(".git/objects").join(&blob[..2]).join(&blob[2..])).unwrap();
+    fs::remove_file(
+        folder
+            .join(".git/objects")
+            .join(&blob[..2])
+            .join(&blob[2..]),
+    )
+    .unwrap();
     let refused = Git::at(folder).unwrap().read("HEAD", |_| true).unwrap_err();
-    assert!(refused.problem.contains("is not in this clone") || refused.code == "git", "{refused}");
+    assert!(
+        refused.problem.contains("is not in this clone") || refused.code == "git",
+        "{refused}"
+    );
 }
 
 #[test]
@@ -161,6 +267,9 @@ fn a_link_is_refused() {
     std::os::unix::fs::symlink("b c.yaml", root.path().join("data/channels/link.yaml")).unwrap();
     git(root.path(), 0, &["add", "."]);
     git(root.path(), 5_000, &["commit", "-q", "-m", "link"]);
-    let refused = Git::at(root.path()).unwrap().read("HEAD", |_| true).unwrap_err();
+    let refused = Git::at(root.path())
+        .unwrap()
+        .read("HEAD", |_| true)
+        .unwrap_err();
     assert!(refused.problem.contains("is a link"), "{refused}");
 }

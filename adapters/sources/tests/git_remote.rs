@@ -20,7 +20,10 @@ struct Repository {
 impl Repository {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let repository = Self { folder, seconds: 1_700_000_000 };
+        let repository = Self {
+            folder,
+            seconds: 1_700_000_000,
+        };
         fs::create_dir(repository.work()).unwrap();
         repository.git(&["init", "-q", "-b", "main"]);
         repository
@@ -41,8 +44,12 @@ impl Repository {
             "-c",
             "commit.gpgSign=false",
         ]);
-        let done =
-            command.args(arguments).env("GIT_COMMITTER_DATE", &date).env("GIT_AUTHOR_DATE", &date).output().unwrap();
+        let done = command
+            .args(arguments)
+            .env("GIT_COMMITTER_DATE", &date)
+            .env("GIT_AUTHOR_DATE", &date)
+            .output()
+            .unwrap();
         assert!(done.status.success(), "{arguments:?}: {done:?}");
     }
 
@@ -57,13 +64,34 @@ impl Repository {
 
     fn mirror(&self, revision: &str, folder: &str) -> GitMirror {
         let url = format!("file://{}", self.work().display());
-        let remote = GitRemote { url, revision: revision.into(), folder: folder.into() };
-        GitMirror::new(remote, &self.folder.path().join(format!("mirror-{revision}-{folder}")), None)
+        let remote = GitRemote {
+            url,
+            revision: revision.into(),
+            folder: folder.into(),
+        };
+        GitMirror::new(
+            remote,
+            &self
+                .folder
+                .path()
+                .join(format!("mirror-{revision}-{folder}")),
+            None,
+        )
     }
 }
 
 fn texts(fetch: &Fetch) -> Vec<(&str, &str)> {
-    fetch.contents.files.iter().map(|file| (file.path.as_str(), std::str::from_utf8(&file.bytes).unwrap())).collect()
+    fetch
+        .contents
+        .files
+        .iter()
+        .map(|file| {
+            (
+                file.path.as_str(),
+                std::str::from_utf8(&file.bytes).unwrap(),
+            )
+        })
+        .collect()
 }
 
 fn read(mirror: &mut GitMirror) -> Result<Fetch, Finding> {
@@ -103,7 +131,10 @@ fn a_branch_a_tag_a_commit_and_a_folder() {
     let commit = of("v1", "").commit;
     assert_eq!(of(&commit, "").commit, commit);
     let wrong = read(&mut repository.mirror("main", "nowhere")).unwrap_err();
-    assert!(wrong.problem.contains("there is no folder \"nowhere\""), "{wrong}");
+    assert!(
+        wrong.problem.contains("there is no folder \"nowhere\""),
+        "{wrong}"
+    );
 }
 
 #[test]
@@ -115,10 +146,18 @@ fn what_is_not_there_is_told_and_read_when_it_is_back() {
     let away = repository.folder.path().join("away");
     fs::rename(repository.work(), &away).unwrap();
     let wrong = read(&mut mirror).unwrap_err();
-    assert!(wrong.problem.starts_with("git fetch failed: ") && wrong.place.file.starts_with("file:///"), "{wrong}");
+    assert!(
+        wrong.problem.starts_with("git fetch failed: ") && wrong.place.file.starts_with("file:///"),
+        "{wrong}"
+    );
     fs::rename(&away, repository.work()).unwrap();
     assert_eq!(texts(&read(&mut mirror).unwrap()), [("version", "1")]);
-    assert!(read(&mut repository.mirror("nope", "")).unwrap_err().problem.contains("nope"));
+    assert!(
+        read(&mut repository.mirror("nope", ""))
+            .unwrap_err()
+            .problem
+            .contains("nope")
+    );
 }
 
 #[test]
@@ -130,16 +169,36 @@ fn what_a_killed_git_left_behind_is_not_in_the_way() {
     for lock in ["shallow.lock", "HEAD.lock", "config.lock"] {
         fs::write(leftover.join(lock), "").unwrap();
     }
-    assert_eq!(texts(&read(&mut repository.mirror("main", "")).unwrap()), [("version", "1")]);
+    assert_eq!(
+        texts(&read(&mut repository.mirror("main", "")).unwrap()),
+        [("version", "1")]
+    );
 }
 
 #[test]
 fn other_ways_than_those_allowed_are_not_taken() {
     let folder = tempfile::tempdir().unwrap();
-    for url in ["ext::sh -c id", "ssh://host/repo", "git://host/repo", "http::x"] {
-        let remote = GitRemote { url: url.into(), revision: "HEAD".into(), folder: String::new() };
-        let wrong = read(&mut GitMirror::new(remote, Path::new(&folder.path().join("m")), None)).unwrap_err();
-        assert!(wrong.problem.contains("not allowed") || wrong.problem.contains("http"), "{url}: {wrong}");
+    for url in [
+        "ext::sh -c id",
+        "ssh://host/repo",
+        "git://host/repo",
+        "http::x",
+    ] {
+        let remote = GitRemote {
+            url: url.into(),
+            revision: "HEAD".into(),
+            folder: String::new(),
+        };
+        let wrong = read(&mut GitMirror::new(
+            remote,
+            Path::new(&folder.path().join("m")),
+            None,
+        ))
+        .unwrap_err();
+        assert!(
+            wrong.problem.contains("not allowed") || wrong.problem.contains("http"),
+            "{url}: {wrong}"
+        );
     }
 }
 
@@ -147,17 +206,38 @@ fn other_ways_than_those_allowed_are_not_taken() {
 fn a_fetch_that_does_not_end_is_ended_with_its_helpers() {
     // Somebody who takes connections and never answers: git's helper waits for it.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://user:s3cret@{}/r.git?token=t0k3n", listener.local_addr().unwrap());
+    let url = format!(
+        "http://user:s3cret@{}/r.git?token=t0k3n",
+        listener.local_addr().unwrap()
+    );
     let folder = tempfile::tempdir().unwrap();
-    let remote = GitRemote { url, revision: "main".into(), folder: String::new() };
+    let remote = GitRemote {
+        url,
+        revision: "main".into(),
+        folder: String::new(),
+    };
     let mirror = GitMirror::new(remote, &folder.path().join("mirror"), None);
-    let finding = read(&mut mirror.with_patience(Duration::from_secs(2))).unwrap_err().to_string();
-    assert!(finding.contains("git fetch did not end within 2 s"), "{finding}");
-    assert!(!finding.contains("s3cret") && !finding.contains("t0k3n"), "{finding}");
+    let finding = read(&mut mirror.with_patience(Duration::from_secs(2)))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        finding.contains("git fetch did not end within 2 s"),
+        "{finding}"
+    );
+    assert!(
+        !finding.contains("s3cret") && !finding.contains("t0k3n"),
+        "{finding}"
+    );
     // Whoever was killed hangs up: the connections end, though nobody has answered.
     let (mut stream, _) = listener.accept().unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(60)))
+        .unwrap();
     let mut asked = Vec::new();
     stream.read_to_end(&mut asked).unwrap();
-    assert!(asked.starts_with(b"GET /r.git"), "{}", String::from_utf8_lossy(&asked));
+    assert!(
+        asked.starts_with(b"GET /r.git"),
+        "{}",
+        String::from_utf8_lossy(&asked)
+    );
 }

@@ -3,7 +3,11 @@
 //! Batches of 500 into a PostgreSQL of its own, with fsync as in production, then into an SQLite file. Each cluster reports
 //! again and again, with a body of one kilobyte; one report in fifty changes the cluster's version.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "it measures, and tells")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "it measures, and tells"
+)]
 
 #[path = "../tests/support/mod.rs"]
 mod support;
@@ -35,7 +39,10 @@ async fn measure(what: &str, url: &str, writers: usize) {
     let (mut first, mut later) = (0.0, 0.0);
     for hour in 0..ROUNDS {
         let reports: Vec<Reported> = (0..CLUSTERS).map(|n| report(n, hour, &body)).collect();
-        let shares: Vec<Vec<Reported>> = reports.chunks(CLUSTERS.div_ceil(writers)).map(<[_]>::to_vec).collect();
+        let shares: Vec<Vec<Reported>> = reports
+            .chunks(CLUSTERS.div_ceil(writers))
+            .map(<[_]>::to_vec)
+            .collect();
         let began = Instant::now();
         let mut tasks = tokio::task::JoinSet::new();
         for share in shares {
@@ -50,14 +57,21 @@ async fn measure(what: &str, url: &str, writers: usize) {
             done.unwrap();
         }
         let seconds = began.elapsed().as_secs_f64();
-        if hour == 0 { first = seconds } else { later += seconds }
+        if hour == 0 {
+            first = seconds
+        } else {
+            later += seconds
+        }
     }
     let clusters = CLUSTERS as f64;
     let (new, known) = (clusters / first, clusters * (ROUNDS - 1) as f64 / later);
-    println!("{what}, {writers} writer(s): {new:.0} new clusters/s, {known:.0} reports/s of known ones");
-    for (name, seconds) in
-        [("clusters", timed(store.clusters()).await), ("soak_totals", timed(store.soak_totals()).await)]
-    {
+    println!(
+        "{what}, {writers} writer(s): {new:.0} new clusters/s, {known:.0} reports/s of known ones"
+    );
+    for (name, seconds) in [
+        ("clusters", timed(store.clusters()).await),
+        ("soak_totals", timed(store.soak_totals()).await),
+    ] {
         println!("    {name} of {CLUSTERS}: {:.0} ms", seconds * 1000.0);
     }
 }

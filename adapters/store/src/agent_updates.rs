@@ -21,11 +21,19 @@ impl Store {
     /// What became of the cluster's updates by its reports up to that time, in its agent's words, newest first.
     ///
     /// Who shows a state of the cluster gives the time of that state: then no update is newer than the version beside it.
-    pub async fn agent_updates(&self, cluster: &ClusterId, until: Timestamp) -> Result<Vec<AgentUpdate>> {
+    pub async fn agent_updates(
+        &self,
+        cluster: &ClusterId,
+        until: Timestamp,
+    ) -> Result<Vec<AgentUpdate>> {
         let text = "SELECT to_version, outcome, why, started_at, took_seconds, automatic FROM agent_updates \
                     WHERE cluster = $1 AND reported_at <= $2 ORDER BY started_at DESC, to_version, outcome";
         let until = nanoseconds(until)?;
-        let rows = sqlx::query(text).bind(cluster.as_str()).bind(until).fetch_all(&self.inner.reader).await?;
+        let rows = sqlx::query(text)
+            .bind(cluster.as_str())
+            .bind(until)
+            .fetch_all(&self.inner.reader)
+            .await?;
         rows.iter().map(update).collect()
     }
 }
@@ -35,7 +43,8 @@ fn update(row: &sqlx::any::AnyRow) -> Result<AgentUpdate> {
     let automatic: i64 = row.try_get(5)?;
     Ok(AgentUpdate {
         to: rows::version(&rows::text(row, 0)?)?,
-        outcome: AgentOutcome::of_code(&outcome).ok_or_else(|| damaged("the outcome of an update", &outcome))?,
+        outcome: AgentOutcome::of_code(&outcome)
+            .ok_or_else(|| damaged("the outcome of an update", &outcome))?,
         why: rows::text(row, 2)?.into(),
         started_at: time(row.try_get(3)?),
         took: took.map(SignedDuration::from_secs),
@@ -62,22 +71,34 @@ pub(crate) struct Told<'a> {
 impl<'a> Told<'a> {
     /// Reads which reports are known. Most fleets have none with a name, and then nothing is asked.
     pub(crate) async fn read(tx: &mut Tx, reports: &[&'a Reported]) -> Result<Self, Failed> {
-        let named = reports.iter().filter(|report| report.id.is_some()).map(|report| report.state.id.as_str());
-        let mut last: BTreeMap<&str, VecDeque<String>> = named.map(|cluster| (cluster, VecDeque::new())).collect();
+        let named = reports
+            .iter()
+            .filter(|report| report.id.is_some())
+            .map(|report| report.state.id.as_str());
+        let mut last: BTreeMap<&str, VecDeque<String>> =
+            named.map(|cluster| (cluster, VecDeque::new())).collect();
         if !last.is_empty() {
             let clusters: Vec<[&str; 1]> = last.keys().map(|cluster| [*cluster]).collect();
             let select = tx.sql(
                 "SELECT cluster, ids FROM report_ids WHERE cluster IN (SELECT value->>0 FROM {rows}) ORDER BY cluster",
             );
-            for row in sqlx::query(select).bind(json!(clusters).to_string()).fetch_all(tx.on()).await? {
+            for row in sqlx::query(select)
+                .bind(json!(clusters).to_string())
+                .fetch_all(tx.on())
+                .await?
+            {
                 let (cluster, ids) = (rows::text(&row, 0)?, rows::text(&row, 1)?);
-                let ids = serde_json::from_str(&ids).map_err(|error| damaged("the names of reports", error))?;
+                let ids = serde_json::from_str(&ids)
+                    .map_err(|error| damaged("the names of reports", error))?;
                 if let Some(known) = last.get_mut(cluster.as_str()) {
                     *known = ids;
                 }
             }
         }
-        Ok(Self { last, ..Self::default() })
+        Ok(Self {
+            last,
+            ..Self::default()
+        })
     }
 
     /// Takes a report in, unless it is known: then nothing of it counts again.
@@ -93,20 +114,29 @@ impl<'a> Told<'a> {
             }
             self.is_new.insert(cluster);
         }
-        self.updates.extend(report.updates.iter().map(|update| (report, update)));
+        self.updates
+            .extend(report.updates.iter().map(|update| (report, update)));
         Arrival::First
     }
 
     /// Writes it down. The outcomes that nobody knew of.
     pub(crate) async fn write(&self, tx: &mut Tx) -> Result<Vec<AgentOutcome>, Failed> {
-        let of_new = self.last.iter().filter(|(cluster, _)| self.is_new.contains(**cluster));
-        let ids: Vec<(&str, String)> = of_new.map(|(cluster, ids)| (*cluster, json!(ids).to_string())).collect();
+        let of_new = self
+            .last
+            .iter()
+            .filter(|(cluster, _)| self.is_new.contains(**cluster));
+        let ids: Vec<(&str, String)> = of_new
+            .map(|(cluster, ids)| (*cluster, json!(ids).to_string()))
+            .collect();
         if !ids.is_empty() {
             let upsert = tx.sql(
                 "INSERT INTO report_ids (cluster, ids) SELECT value->>0, value->>1 FROM {rows} WHERE true \
                  ON CONFLICT (cluster) DO UPDATE SET ids = excluded.ids",
             );
-            sqlx::query(upsert).bind(json!(ids).to_string()).execute(tx.on()).await?;
+            sqlx::query(upsert)
+                .bind(json!(ids).to_string())
+                .execute(tx.on())
+                .await?;
         }
         match self.updates.is_empty() {
             true => Ok(Vec::new()),
@@ -134,25 +164,37 @@ impl<'a> Told<'a> {
              CAST(value->>6 AS BIGINT), CAST(value->>7 AS BIGINT) FROM {rows} WHERE true \
              ON CONFLICT (cluster, to_version, started_at, outcome) DO NOTHING RETURNING outcome",
         );
-        let rows = sqlx::query(insert).bind(json!(list).to_string()).fetch_all(tx.on()).await?;
+        let rows = sqlx::query(insert)
+            .bind(json!(list).to_string())
+            .fetch_all(tx.on())
+            .await?;
         let outcome = |row: &sqlx::any::AnyRow| -> Result<AgentOutcome> {
             let code = rows::text(row, 0)?;
             AgentOutcome::of_code(&code).ok_or_else(|| damaged("the outcome of an update", code))
         };
         let outcomes = rows.iter().map(outcome).collect::<Result<Vec<_>>>()?;
-        let clusters: BTreeSet<[&str; 1]> = self.updates.iter().map(|(report, _)| [report.state.id.as_str()]).collect();
+        let clusters: BTreeSet<[&str; 1]> = self
+            .updates
+            .iter()
+            .map(|(report, _)| [report.state.id.as_str()])
+            .collect();
         let clear_away = tx.sql(&format!(
             "DELETE FROM agent_updates WHERE (cluster, to_version, started_at, outcome) IN \
              (SELECT cluster, to_version, started_at, outcome FROM (SELECT cluster, to_version, started_at, outcome, \
              ROW_NUMBER() OVER (PARTITION BY cluster ORDER BY started_at DESC, to_version, outcome) AS place \
              FROM agent_updates WHERE cluster IN (SELECT value->>0 FROM {{rows}})) AS placed WHERE place > {MAX_UPDATES})"
         ));
-        sqlx::query(clear_away).bind(json!(clusters).to_string()).execute(tx.on()).await?;
+        sqlx::query(clear_away)
+            .bind(json!(clusters).to_string())
+            .execute(tx.on())
+            .await?;
         Ok(outcomes)
     }
 }
 
 /// Whether these can be stored.
 pub(crate) fn are_fit(updates: &[AgentUpdate]) -> bool {
-    updates.iter().all(|update| rows::storable(&update.why) && nanoseconds(update.started_at).is_ok())
+    updates
+        .iter()
+        .all(|update| rows::storable(&update.why) && nanoseconds(update.started_at).is_ok())
 }

@@ -29,8 +29,7 @@ const POSTGRES_SESSION: &str = "SET statement_timeout = '25s'; SET lock_timeout 
      SET tcp_keepalives_count = 3; SET client_min_messages = 'warning'; SET synchronous_commit = 'on'; \
      SET plan_cache_mode = 'force_custom_plan'";
 /// An acknowledged commit is on disk.
-const SQLITE_SESSION: &str =
-    "PRAGMA busy_timeout = 10000; PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL; PRAGMA cache_size = -32000";
+const SQLITE_SESSION: &str = "PRAGMA busy_timeout = 10000; PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL; PRAGMA cache_size = -32000";
 
 /// Which database keeps the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -78,14 +77,19 @@ impl Backend {
                 "CAST(CAST(pg_current_xact_id() AS TEXT) AS BIGINT)",
             ],
         };
-        let text = text.replace("{rows}", rows).replace("{lock}", lock).replace("{now_ms}", now_ms);
+        let text = text
+            .replace("{rows}", rows)
+            .replace("{lock}", lock)
+            .replace("{now_ms}", now_ms);
         AssertSqlSafe(text.replace("{change}", change))
     }
 
     /// A table's definition in this database's words: `KEY` is a text that is compared by its bytes.
     pub(crate) fn definition(self, text: &str) -> AssertSqlSafe<String> {
         AssertSqlSafe(match self {
-            Self::Sqlite => text.replace(" KEY", " TEXT").replace("PRIMARY TEXT", "PRIMARY KEY"),
+            Self::Sqlite => text
+                .replace(" KEY", " TEXT")
+                .replace("PRIMARY TEXT", "PRIMARY KEY"),
             Self::Postgres => text
                 .replace(" KEY", " TEXT COLLATE \"C\"")
                 .replace("PRIMARY TEXT COLLATE \"C\"", "PRIMARY KEY")
@@ -105,7 +109,9 @@ impl Backend {
         match self {
             Self::Sqlite => "BEGIN",
             // Reading a million clusters takes longer than a short call may.
-            Self::Postgres => "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; SET LOCAL statement_timeout = '5min'",
+            Self::Postgres => {
+                "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; SET LOCAL statement_timeout = '5min'"
+            }
         }
     }
 }
@@ -122,7 +128,10 @@ pub(crate) enum Place {
     /// In a file that is only read: a backup.
     ReadOnlyFile(PathBuf),
     /// In a server, whose password may be in a file.
-    Postgres { url: String, password_file: Option<PathBuf> },
+    Postgres {
+        url: String,
+        password_file: Option<PathBuf>,
+    },
 }
 
 impl TryFrom<StoreAddress> for Place {
@@ -132,14 +141,20 @@ impl TryFrom<StoreAddress> for Place {
         let is_postgres = url.starts_with("postgres://") || url.starts_with("postgresql://");
         if let (false, Some(file)) = (is_postgres, &password_file) {
             let problem = format!("{} is given as the store's password file", file.display());
-            return Err(StoreError::Bad(format!("{problem}, but only postgres://… has a password; leave it out")));
+            return Err(StoreError::Bad(format!(
+                "{problem}, but only postgres://… has a password; leave it out"
+            )));
         }
         match url.strip_prefix("sqlite:") {
             Some(":memory:") => Ok(Self::Memory),
-            Some(path) if !path.is_empty() => Ok(Self::File(path.strip_prefix("//").unwrap_or(path).into())),
+            Some(path) if !path.is_empty() => {
+                Ok(Self::File(path.strip_prefix("//").unwrap_or(path).into()))
+            }
             None if is_postgres => Ok(Self::Postgres { url, password_file }),
             // The text may hold a password: it is not repeated.
-            _ => Err(StoreError::Bad("a store is \"sqlite:PATH\" or \"postgres://USER@HOST/DATABASE\"".into())),
+            _ => Err(StoreError::Bad(
+                "a store is \"sqlite:PATH\" or \"postgres://USER@HOST/DATABASE\"".into(),
+            )),
         }
     }
 }
@@ -158,14 +173,25 @@ impl Place {
         DRIVERS.call_once(sqlx::any::install_default_drivers);
         match self {
             Self::Postgres { .. } => {
-                let pool = pool(self.options()?, POSTGRES_CONNECTIONS, POSTGRES_SESSION.into(), Stuck::Dropped).await?;
+                let pool = pool(
+                    self.options()?,
+                    POSTGRES_CONNECTIONS,
+                    POSTGRES_SESSION.into(),
+                    Stuck::Dropped,
+                )
+                .await?;
                 Ok((pool.clone(), pool))
             }
             // Its data would go with the connection.
             Self::Memory => one_for_both(self.options()?, "", Stuck::Kept).await,
             Self::BackupFile(path) => {
                 private::prepare(path)?;
-                one_for_both(self.options()?, "PRAGMA journal_mode = DELETE", Stuck::Dropped).await
+                one_for_both(
+                    self.options()?,
+                    "PRAGMA journal_mode = DELETE",
+                    Stuck::Dropped,
+                )
+                .await
             }
             Self::ReadOnlyFile(_) => one_for_both(self.options()?, "", Stuck::Dropped).await,
             Self::File(path) => {
@@ -174,14 +200,26 @@ impl Place {
                 let writing = session("PRAGMA journal_mode = WAL");
                 let writer = pool(self.options()?, 1, writing, Stuck::Dropped).await?;
                 let reading = session("PRAGMA query_only = ON");
-                let reader = pool(options_of(&url_of(path, "rw"))?, SQLITE_READERS, reading, Stuck::Dropped).await?;
+                let reader = pool(
+                    options_of(&url_of(path, "rw"))?,
+                    SQLITE_READERS,
+                    reading,
+                    Stuck::Dropped,
+                )
+                .await?;
                 Ok((writer, reader))
             }
         }
     }
 
     pub(crate) fn has_password_file(&self) -> bool {
-        matches!(self, Self::Postgres { password_file: Some(_), .. })
+        matches!(
+            self,
+            Self::Postgres {
+                password_file: Some(_),
+                ..
+            }
+        )
     }
 
     /// How one connects, with the password as its file has it now.
@@ -190,15 +228,22 @@ impl Place {
             Self::Memory => options_of("sqlite::memory:"),
             Self::File(path) | Self::BackupFile(path) => options_of(&url_of(path, "rwc")),
             Self::ReadOnlyFile(path) => options_of(&url_of(path, "ro")),
-            Self::Postgres { url, password_file: None } => options_of(url),
-            Self::Postgres { url, password_file: Some(file) } => password::add(options_of(url)?, file),
+            Self::Postgres {
+                url,
+                password_file: None,
+            } => options_of(url),
+            Self::Postgres {
+                url,
+                password_file: Some(file),
+            } => password::add(options_of(url)?, file),
         }
     }
 }
 
 fn options_of(url: &str) -> Result<AnyConnectOptions> {
-    let options = AnyConnectOptions::from_str(url)
-        .map_err(|error| StoreError::Bad(format!("the address of the store cannot be read: {error}")))?;
+    let options = AnyConnectOptions::from_str(url).map_err(|error| {
+        StoreError::Bad(format!("the address of the store cannot be read: {error}"))
+    })?;
     Ok(options.disable_statement_logging())
 }
 
@@ -213,12 +258,21 @@ enum Stuck {
 }
 
 /// One connection that is never given up, for writing and reading.
-async fn one_for_both(options: AnyConnectOptions, more: &str, stuck: Stuck) -> Result<(AnyPool, AnyPool)> {
+async fn one_for_both(
+    options: AnyConnectOptions,
+    more: &str,
+    stuck: Stuck,
+) -> Result<(AnyPool, AnyPool)> {
     let pool = pool(options, 1, format!("{SQLITE_SESSION}; {more}"), stuck).await?;
     Ok((pool.clone(), pool))
 }
 
-async fn pool(options: AnyConnectOptions, connections: u32, session: String, stuck: Stuck) -> Result<AnyPool> {
+async fn pool(
+    options: AnyConnectOptions,
+    connections: u32,
+    session: String,
+    stuck: Stuck,
+) -> Result<AnyPool> {
     try_connection(&options, &session).await?;
     Ok(AnyPoolOptions::new()
         .max_connections(connections)
@@ -245,16 +299,24 @@ async fn try_connection(options: &AnyConnectOptions, session: &str) -> Result<()
     };
     match tokio::time::timeout(ACQUIRE_LIMIT, attempt).await {
         Ok(result) => Ok(result?),
-        Err(_) => Err(StoreError::Unavailable(format!("no connection within {ACQUIRE_LIMIT:?}"))),
+        Err(_) => Err(StoreError::Unavailable(format!(
+            "no connection within {ACQUIRE_LIMIT:?}"
+        ))),
     }
 }
 
 /// SQLite does not wait for its busy timeout when others turn the same new file to WAL: whoever loses tries again.
 async fn begin_session(connection: &mut AnyConnection, session: &str) -> sqlx::Result<()> {
     let give_up = tokio::time::Instant::now() + ACQUIRE_LIMIT;
-    for statement in session.split(';').filter(|statement| !statement.trim().is_empty()) {
+    for statement in session
+        .split(';')
+        .filter(|statement| !statement.trim().is_empty())
+    {
         loop {
-            match connection.execute(AssertSqlSafe(statement.to_owned())).await {
+            match connection
+                .execute(AssertSqlSafe(statement.to_owned()))
+                .await
+            {
                 Err(error) if is_busy(&error) && tokio::time::Instant::now() < give_up => {
                     tokio::time::sleep(BUSY_PAUSE).await;
                 }
@@ -271,7 +333,9 @@ fn url_of(path: &Path, mode: &str) -> String {
     let mut url = String::from("sqlite:");
     for &byte in path.as_os_str().as_encoded_bytes() {
         match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'_' | b'-' => url.push(char::from(byte)),
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'_' | b'-' => {
+                url.push(char::from(byte))
+            }
             _ => {
                 let _ = write!(url, "%{byte:02X}");
             }
@@ -291,20 +355,36 @@ mod tests {
             ("sqlite:/a/b.db", Some(Place::File("/a/b.db".into()))),
             ("sqlite:///a/b.db", Some(Place::File("/a/b.db".into()))),
             ("sqlite:b.db", Some(Place::File("b.db".into()))),
-            ("postgres://h/d", Some(Place::Postgres { url: "postgres://h/d".into(), password_file: None })),
+            (
+                "postgres://h/d",
+                Some(Place::Postgres {
+                    url: "postgres://h/d".into(),
+                    password_file: None,
+                }),
+            ),
             ("sqlite:", None),
             ("mysql://h/d", None),
             ("", None),
         ] {
-            assert_eq!(Place::try_from(StoreAddress::from(url)).ok(), expected, "{url}");
+            assert_eq!(
+                Place::try_from(StoreAddress::from(url)).ok(),
+                expected,
+                "{url}"
+            );
         }
-        let address = StoreAddress { url: "sqlite:b.db".into(), password_file: Some("secret".into()) };
+        let address = StoreAddress {
+            url: "sqlite:b.db".into(),
+            password_file: Some("secret".into()),
+        };
         let error = Place::try_from(address).unwrap_err().to_string();
         assert!(error.contains("only postgres://"), "{error}");
     }
 
     #[test]
     fn a_path_is_only_a_path() {
-        assert_eq!(url_of(Path::new("/a b/x?mode=ro#%.db"), "rwc"), "sqlite:/a%20b/x%3Fmode%3Dro%23%25.db?mode=rwc");
+        assert_eq!(
+            url_of(Path::new("/a b/x?mode=ro#%.db"), "rwc"),
+            "sqlite:/a%20b/x%3Fmode%3Dro%23%25.db?mode=rwc"
+        );
     }
 }

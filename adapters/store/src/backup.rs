@@ -23,7 +23,10 @@ impl Store {
     pub async fn backup(&self, to: &Path) -> Result<()> {
         refuse_existing(to)?;
         let partial = partial_of(to)?;
-        let result = self.write_backup(&partial).await.and_then(|()| publish(&partial, to));
+        let result = self
+            .write_backup(&partial)
+            .await
+            .and_then(|()| publish(&partial, to));
         // Gone already if all went well.
         let _ = fs::remove_file(&partial);
         let _ = fs::remove_file(with_suffix(&partial, "-journal"));
@@ -33,17 +36,27 @@ impl Store {
     /// Fills an empty store from a backup, which is checked first.
     pub async fn restore(from: &Path, to: impl Into<StoreAddress>) -> Result<()> {
         if !from.is_file() {
-            return Err(StoreError::Bad(format!("{}: there is no such file", from.display())));
+            return Err(StoreError::Bad(format!(
+                "{}: there is no such file",
+                from.display()
+            )));
         }
         let backup = Self::connect(Place::ReadOnlyFile(from.to_owned())).await?;
         let mut source = backup.snapshot().await?;
         let found = schema::found(&mut source).await?;
         if found > schema::KNOWN {
-            return Err(StoreError::NewerSchema { found, known: schema::KNOWN });
+            return Err(StoreError::NewerSchema {
+                found,
+                known: schema::KNOWN,
+            });
         }
         let problems = check::check(&mut source).await?;
         if let Some(first) = problems.first() {
-            let problem = format!("{} has {} problem(s), the first: {first}", from.display(), problems.len());
+            let problem = format!(
+                "{} has {} problem(s), the first: {first}",
+                from.display(),
+                problems.len()
+            );
             return Err(StoreError::Corrupt(problem));
         }
         let store = Self::open(to).await?;
@@ -60,8 +73,12 @@ impl Store {
     async fn write_backup(&self, partial: &Path) -> Result<()> {
         let mut source = self.snapshot().await?;
         if source.backend == Backend::Postgres {
-            sqlx::query("SET LOCAL statement_timeout = 0").execute(source.on()).await?;
-            sqlx::query("SET LOCAL idle_in_transaction_session_timeout = 0").execute(source.on()).await?;
+            sqlx::query("SET LOCAL statement_timeout = 0")
+                .execute(source.on())
+                .await?;
+            sqlx::query("SET LOCAL idle_in_transaction_session_timeout = 0")
+                .execute(source.on())
+                .await?;
         }
         let backup = Self::connect(Place::BackupFile(partial.to_owned())).await?;
         schema::migrate(&backup).await?;
@@ -76,9 +93,13 @@ impl Store {
 /// Copies all tables into empty ones.
 async fn copy(source: &mut Tx, target: &mut Tx) -> Result<()> {
     if target.backend == Backend::Postgres {
-        sqlx::query("SET LOCAL idle_in_transaction_session_timeout = 0").execute(target.on()).await?;
+        sqlx::query("SET LOCAL idle_in_transaction_session_timeout = 0")
+            .execute(target.on())
+            .await?;
     }
-    sqlx::query("DELETE FROM counters").execute(target.on()).await?;
+    sqlx::query("DELETE FROM counters")
+        .execute(target.on())
+        .await?;
     // An old backup has fewer tables and columns. Tables that came since stay empty, columns have their defaults.
     let found = schema::found(source).await?;
     for (table, columns) in schema::tables_of(found) {
@@ -99,19 +120,32 @@ async fn copy(source: &mut Tx, target: &mut Tx) -> Result<()> {
         }
     }
     if found < schema::since("bindings", "cluster") {
-        sqlx::query(schema::BIND_LISTED).execute(target.on()).await?;
+        sqlx::query(schema::BIND_LISTED)
+            .execute(target.on())
+            .await?;
     }
     // Changes are numbered by each database in its own way; a lease is nobody's, but its token goes on.
-    sqlx::query("UPDATE clusters SET changed = 0").execute(target.on()).await?;
-    sqlx::query("UPDATE leases SET owner = '', expires_ms = 0").execute(target.on()).await?;
+    sqlx::query("UPDATE clusters SET changed = 0")
+        .execute(target.on())
+        .await?;
+    sqlx::query("UPDATE leases SET owner = '', expires_ms = 0")
+        .execute(target.on())
+        .await?;
     Ok(())
 }
 
-async fn insert(target: &mut Tx, table: &str, columns: &[(&str, Kind)], rows: &[AnyRow]) -> Result<()> {
+async fn insert(
+    target: &mut Tx,
+    table: &str,
+    columns: &[(&str, Kind)],
+    rows: &[AnyRow],
+) -> Result<()> {
     let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
     let mut text = format!("INSERT INTO {table} ({}) VALUES ", names.join(", "));
     for row in 0..rows.len() {
-        let values: Vec<String> = (1..=columns.len()).map(|at| format!("${}", row * columns.len() + at)).collect();
+        let values: Vec<String> = (1..=columns.len())
+            .map(|at| format!("${}", row * columns.len() + at))
+            .collect();
         text += if row == 0 { "(" } else { ", (" };
         text += &values.join(", ");
         text += ")";
@@ -142,7 +176,10 @@ async fn refuse_filled(target: &mut Tx) -> Result<()> {
     crate::claims::lock_starts(target).await?;
     for (table, _) in TABLES.iter().filter(|(table, _)| *table != "counters") {
         let text = format!("SELECT COUNT(*) FROM {table}");
-        let count: i64 = sqlx::query(AssertSqlSafe(text)).fetch_one(target.on()).await?.try_get(0)?;
+        let count: i64 = sqlx::query(AssertSqlSafe(text))
+            .fetch_one(target.on())
+            .await?
+            .try_get(0)?;
         if count > 0 {
             return Err(StoreError::Bad(format!(
                 "the store is not empty (it has {count} {table}); restore into a new one"
@@ -154,14 +191,19 @@ async fn refuse_filled(target: &mut Tx) -> Result<()> {
 
 fn refuse_existing(to: &Path) -> Result<()> {
     match to.symlink_metadata() {
-        Ok(_) => Err(StoreError::Bad(format!("{} exists already; a backup overwrites nothing", to.display()))),
+        Ok(_) => Err(StoreError::Bad(format!(
+            "{} exists already; a backup overwrites nothing",
+            to.display()
+        ))),
         Err(_) => Ok(()),
     }
 }
 
 /// The file under which a backup is written until it is whole: beside it, and known by its process.
 fn partial_of(to: &Path) -> Result<PathBuf> {
-    let name = to.file_name().ok_or_else(|| StoreError::Bad(format!("{} names no file", to.display())))?;
+    let name = to
+        .file_name()
+        .ok_or_else(|| StoreError::Bad(format!("{} names no file", to.display())))?;
     let mut partial = std::ffi::OsString::from(".");
     partial.push(name);
     partial.push(format!(".{}.partial", std::process::id()));
@@ -173,14 +215,22 @@ fn partial_of(to: &Path) -> Result<PathBuf> {
 
 /// Puts the finished file in its place: on disk first, and never over another.
 fn publish(partial: &Path, to: &Path) -> Result<()> {
-    let failed = |error: io::Error| StoreError::Bad(format!("{} cannot be written: {error}", to.display()));
-    File::open(partial).and_then(|file| file.sync_all()).map_err(failed)?;
+    let failed =
+        |error: io::Error| StoreError::Bad(format!("{} cannot be written: {error}", to.display()));
+    File::open(partial)
+        .and_then(|file| file.sync_all())
+        .map_err(failed)?;
     match fs::hard_link(partial, to) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(failed(error)),
         // Not every file system has links; then nothing but the look before it keeps two backups apart.
         Err(_) => refuse_existing(to).and_then(|()| fs::rename(partial, to).map_err(failed))?,
         Ok(()) => {}
     }
-    let directory = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(directory).and_then(|directory| directory.sync_all()).map_err(failed)
+    let directory = to
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    File::open(directory)
+        .and_then(|directory| directory.sync_all())
+        .map_err(failed)
 }

@@ -39,11 +39,17 @@ impl Store {
         let mut tx = self.snapshot().await?;
         let next = match tx.backend {
             Backend::Sqlite => "SELECT value + 1 FROM counters WHERE name = 'changes'",
-            Backend::Postgres => "SELECT CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS TEXT) AS BIGINT)",
+            Backend::Postgres => {
+                "SELECT CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS TEXT) AS BIGINT)"
+            }
         };
         let next = ChangeMark(sqlx::query(next).fetch_one(tx.on()).await?.try_get(0)?);
         let since = if mark.0 > next.0 { 0 } else { mark.0 };
         let (clusters, forgotten) = changed_since(&mut tx, Some(since)).await?;
-        Ok(Changes { clusters, forgotten, mark: next })
+        Ok(Changes {
+            clusters,
+            forgotten,
+            mark: next,
+        })
     }
 }

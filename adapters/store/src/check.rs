@@ -22,8 +22,14 @@ const NEVER: &[(&str, &str)] = &[
         "SELECT DISTINCT cluster FROM (SELECT cluster, from_at, MAX(until_at) OVER (PARTITION BY cluster ORDER BY from_at, \
          until_at ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM all_spans) AS s WHERE before > from_at",
     ),
-    ("a span of the cluster ends before it begins", "SELECT DISTINCT cluster FROM all_spans WHERE until_at < from_at"),
-    ("the cluster has no span", "SELECT id FROM clusters WHERE span_from IS NULL"),
+    (
+        "a span of the cluster ends before it begins",
+        "SELECT DISTINCT cluster FROM all_spans WHERE until_at < from_at",
+    ),
+    (
+        "the cluster has no span",
+        "SELECT id FROM clusters WHERE span_from IS NULL",
+    ),
     (
         "the cluster has more than one active upgrade",
         "SELECT cluster FROM upgrades WHERE state IN ('planned', 'started') GROUP BY cluster HAVING COUNT(*) > 1",
@@ -61,7 +67,9 @@ pub(crate) async fn check(tx: &mut Tx) -> Result<Vec<String>> {
     }
     if tx.backend == Backend::Postgres {
         // A large fleet may take its time here, and nobody waits for it.
-        sqlx::query("SET LOCAL statement_timeout = 0").execute(tx.on()).await?;
+        sqlx::query("SET LOCAL statement_timeout = 0")
+            .execute(tx.on())
+            .await?;
     }
     let found = schema::found(tx).await?;
     // A backup may be older; what came since is not looked at here.
@@ -69,7 +77,9 @@ pub(crate) async fn check(tx: &mut Tx) -> Result<Vec<String>> {
         problems.push(format!("the schema is {found}, not {}", schema::KNOWN));
         return Ok(problems);
     }
-    let is_there = |query: &str| found >= schema::since("soak_sums", "cluster") || !query.contains("soak_sums");
+    let is_there = |query: &str| {
+        found >= schema::since("soak_sums", "cluster") || !query.contains("soak_sums")
+    };
     for (what, query) in NEVER.iter().filter(|(_, query)| is_there(query)) {
         let rows = sqlx::query(*query).fetch_all(tx.on()).await?;
         for row in rows.iter().take(MAX_PROBLEMS) {
@@ -88,11 +98,33 @@ async fn readable(tx: &mut Tx, found: i64, problems: &mut Vec<String>) -> Result
         rows::cluster(row, &mut names)?;
         rows::names(&rows::text(row, 9)?, &mut Interner::default()).map(drop)
     };
-    let columns = if found < schema::since("bindings", "cluster") { CLUSTER_BEFORE_BINDINGS } else { CLUSTER };
-    read_all(tx, &format!("SELECT {columns}, workloads FROM clusters WHERE gone = 0"), problems, cluster).await?;
+    let columns = if found < schema::since("bindings", "cluster") {
+        CLUSTER_BEFORE_BINDINGS
+    } else {
+        CLUSTER
+    };
+    read_all(
+        tx,
+        &format!("SELECT {columns}, workloads FROM clusters WHERE gone = 0"),
+        problems,
+        cluster,
+    )
+    .await?;
     let upgrade = |row: &AnyRow| rows::upgrade(row).map(drop);
-    read_all(tx, &format!("SELECT {UPGRADE} FROM upgrades"), problems, upgrade).await?;
-    read_all(tx, &format!("SELECT {SPAN} FROM all_spans"), problems, |row: &AnyRow| rows::span(row).map(drop)).await
+    read_all(
+        tx,
+        &format!("SELECT {UPGRADE} FROM upgrades"),
+        problems,
+        upgrade,
+    )
+    .await?;
+    read_all(
+        tx,
+        &format!("SELECT {SPAN} FROM all_spans"),
+        problems,
+        |row: &AnyRow| rows::span(row).map(drop),
+    )
+    .await
 }
 
 async fn read_all(
@@ -117,13 +149,19 @@ async fn read_all(
 
 /// SQLite looks at its own file.
 async fn integrity(tx: &mut Tx, problems: &mut Vec<String>) -> Result<()> {
-    for row in sqlx::query("PRAGMA integrity_check(100)").fetch_all(tx.on()).await? {
+    for row in sqlx::query("PRAGMA integrity_check(100)")
+        .fetch_all(tx.on())
+        .await?
+    {
         let line: String = row.try_get(0)?;
         problems.extend((line != "ok").then(|| format!("integrity: {line}")));
     }
     let foreign = "SELECT \"table\" FROM pragma_foreign_key_check LIMIT 100";
     for row in sqlx::query(foreign).fetch_all(tx.on()).await? {
-        problems.push(format!("integrity: a row of {} has no row it belongs to", row.try_get::<String, _>(0)?));
+        problems.push(format!(
+            "integrity: a row of {} has no row it belongs to",
+            row.try_get::<String, _>(0)?
+        ));
     }
     Ok(())
 }

@@ -125,10 +125,18 @@ impl Store {
     /// Claims starts, in order, each if everything it needs still holds.
     ///
     /// The version of a node pool is not looked at; what the control plane is on is not where the pool starts from.
-    pub async fn claim(&self, lease: &Lease, claims: &[Claim], now: Timestamp) -> Result<Vec<Claimed>> {
+    pub async fn claim(
+        &self,
+        lease: &Lease,
+        claims: &[Claim],
+        now: Timestamp,
+    ) -> Result<Vec<Claimed>> {
         claims.iter().try_for_each(Claim::check)?;
         if claims.len() > MAX_CLAIMS {
-            return Err(StoreError::Bad(format!("{} claims at once; {MAX_CLAIMS} is the limit", claims.len())));
+            return Err(StoreError::Bad(format!(
+                "{} claims at once; {MAX_CLAIMS} is the limit",
+                claims.len()
+            )));
         }
         bounded(async {
             let mut tx = self.act(lease).await?;
@@ -148,8 +156,10 @@ impl Store {
                 });
             }
             if !new.is_empty() {
-                let list: Vec<_> =
-                    new.iter().map(|(claim, upgrade)| (&claim.start, upgrade, claim.takes.as_slice())).collect();
+                let list: Vec<_> = new
+                    .iter()
+                    .map(|(claim, upgrade)| (&claim.start, upgrade, claim.takes.as_slice()))
+                    .collect();
                 put(&mut tx, number, &list).await?;
                 tx.commit().await?;
             }
@@ -162,10 +172,18 @@ impl Store {
 impl Claim {
     fn check(&self) -> Result<()> {
         if self.takes.len() > MAX_LOCKS || self.needs.len() > MAX_LOCKS {
-            return Err(StoreError::Bad(format!("a claim has more than {MAX_LOCKS} locks")));
+            return Err(StoreError::Bad(format!(
+                "a claim has more than {MAX_LOCKS} locks"
+            )));
         }
-        let names = self.takes.iter().flat_map(|lock| [Some(&lock.mutex), lock.sector.as_ref()]);
-        names.chain([self.start.pool.as_ref()]).flatten().try_for_each(|name| checked(name).map(drop))
+        let names = self
+            .takes
+            .iter()
+            .flat_map(|lock| [Some(&lock.mutex), lock.sector.as_ref()]);
+        names
+            .chain([self.start.pool.as_ref()])
+            .flatten()
+            .try_for_each(|name| checked(name).map(drop))
     }
 
     fn planned(&self, id: UpgradeId, now: Timestamp) -> Upgrade {
@@ -196,26 +214,54 @@ struct Present {
 
 impl Present {
     async fn read(tx: &mut Tx, claims: &[Claim]) -> Result<Self> {
-        let ids: BTreeSet<[&str; 1]> = claims.iter().map(|claim| [claim.start.cluster.as_str()]).collect();
+        let ids: BTreeSet<[&str; 1]> = claims
+            .iter()
+            .map(|claim| [claim.start.cluster.as_str()])
+            .collect();
         let ids = json!(ids).to_string();
-        let mutexes: BTreeSet<[&str; 1]> = claims.iter().flat_map(|c| &c.needs).map(|need| [&*need.mutex]).collect();
-        let mut present =
-            Self { pauses: read_pauses(tx).await?, active: [].into(), versions: [].into(), holders: [].into() };
+        let mutexes: BTreeSet<[&str; 1]> = claims
+            .iter()
+            .flat_map(|c| &c.needs)
+            .map(|need| [&*need.mutex])
+            .collect();
+        let mut present = Self {
+            pauses: read_pauses(tx).await?,
+            active: [].into(),
+            versions: [].into(),
+            holders: [].into(),
+        };
         let text = tx.sql(
             "SELECT cluster, id FROM upgrades WHERE state IN ('planned', 'started') \
              AND cluster IN (SELECT value->>0 FROM {rows})",
         );
-        for row in sqlx::query(text).bind(ids.as_str()).fetch_all(tx.on()).await? {
-            present.active.insert(rows::id(&rows::text(&row, 0)?)?, UpgradeId(row.try_get(1)?));
+        for row in sqlx::query(text)
+            .bind(ids.as_str())
+            .fetch_all(tx.on())
+            .await?
+        {
+            present
+                .active
+                .insert(rows::id(&rows::text(&row, 0)?)?, UpgradeId(row.try_get(1)?));
         }
         let text = tx.sql("SELECT id, version FROM clusters WHERE gone = 0 AND id IN (SELECT value->>0 FROM {rows})");
         for row in sqlx::query(text).bind(ids).fetch_all(tx.on()).await? {
-            present.versions.insert(rows::id(&rows::text(&row, 0)?)?, rows::version(&rows::text(&row, 1)?)?);
+            present.versions.insert(
+                rows::id(&rows::text(&row, 0)?)?,
+                rows::version(&rows::text(&row, 1)?)?,
+            );
         }
         let text = tx.sql("SELECT mutex, cluster, sector FROM locks WHERE mutex IN (SELECT value->>0 FROM {rows})");
-        for row in sqlx::query(text).bind(json!(mutexes).to_string()).fetch_all(tx.on()).await? {
+        for row in sqlx::query(text)
+            .bind(json!(mutexes).to_string())
+            .fetch_all(tx.on())
+            .await?
+        {
             let holder = (rows::id(&rows::text(&row, 1)?)?, rows::optional(&row, 2)?);
-            present.holders.entry(rows::text(&row, 0)?.into()).or_default().insert(holder);
+            present
+                .holders
+                .entry(rows::text(&row, 0)?.into())
+                .or_default()
+                .insert(holder);
         }
         Ok(present)
     }
@@ -232,7 +278,9 @@ impl Present {
         match self.versions.get(cluster) {
             None => return Some(Refusal::Unknown),
             Some(version) if claim.start.pool.is_none() && *version != claim.start.from => {
-                return Some(Refusal::Moved { version: version.clone() });
+                return Some(Refusal::Moved {
+                    version: version.clone(),
+                });
             }
             Some(_) => {}
         }
@@ -240,7 +288,8 @@ impl Present {
     }
 
     fn held(&self, need: &Need, cluster: &ClusterId) -> Option<Refusal> {
-        let counts = |sector: &Option<Name>| need.within_sector.is_none() || *sector == need.within_sector;
+        let counts =
+            |sector: &Option<Name>| need.within_sector.is_none() || *sector == need.within_sector;
         let others: BTreeSet<&ClusterId> = self
             .holders
             .get(&need.mutex)
@@ -251,14 +300,21 @@ impl Present {
             .collect();
         let holders = u32::try_from(others.len()).unwrap_or(u32::MAX);
         let holder = others.first().filter(|_| holders > need.at_most)?;
-        Some(Refusal::Held { mutex: need.mutex.clone(), holders, holder: (*holder).clone() })
+        Some(Refusal::Held {
+            mutex: need.mutex.clone(),
+            holders,
+            holder: (*holder).clone(),
+        })
     }
 
     fn add(&mut self, claim: &Claim, id: UpgradeId) {
         let cluster = &claim.start.cluster;
         self.active.insert(cluster.clone(), id);
         for lock in &claim.takes {
-            self.holders.entry(lock.mutex.clone()).or_default().insert((cluster.clone(), lock.sector.clone()));
+            self.holders
+                .entry(lock.mutex.clone())
+                .or_default()
+                .insert((cluster.clone(), lock.sector.clone()));
         }
     }
 }
@@ -288,7 +344,12 @@ pub(crate) async fn put(tx: &mut Tx, last: i64, new: &[(&Start, &Upgrade, &[Lock
             upgrade.note.as_deref().map(checked).transpose()?,
         ]));
         for lock in *takes {
-            let row = json!([upgrade.id.0, &*lock.mutex, start.cluster.as_str(), lock.sector.as_deref()]);
+            let row = json!([
+                upgrade.id.0,
+                &*lock.mutex,
+                start.cluster.as_str(),
+                lock.sector.as_deref()
+            ]);
             locks.insert((upgrade.id, lock.mutex.clone()), row);
         }
     }
@@ -299,7 +360,10 @@ pub(crate) async fn put(tx: &mut Tx, last: i64, new: &[(&Start, &Upgrade, &[Lock
          FROM upgrades u WHERE u.cluster = j.value->>1 AND COALESCE(u.pool, '') = COALESCE(j.value->>2, '') \
          AND u.to_version = j.value->>4 ORDER BY u.id DESC LIMIT 1), 0), value->>10 FROM {rows}",
     );
-    sqlx::query(insert).bind(json!(upgrades).to_string()).execute(tx.on()).await?;
+    sqlx::query(insert)
+        .bind(json!(upgrades).to_string())
+        .execute(tx.on())
+        .await?;
     if !locks.is_empty() {
         let insert = tx.sql(
             "INSERT INTO locks (upgrade, mutex, cluster, sector) \
@@ -308,6 +372,9 @@ pub(crate) async fn put(tx: &mut Tx, last: i64, new: &[(&Start, &Upgrade, &[Lock
         let list = json!(locks.into_values().collect::<Vec<_>>()).to_string();
         sqlx::query(insert).bind(list).execute(tx.on()).await?;
     }
-    sqlx::query("UPDATE counters SET value = $1 WHERE name = 'upgrades'").bind(last).execute(tx.on()).await?;
+    sqlx::query("UPDATE counters SET value = $1 WHERE name = 'upgrades'")
+        .bind(last)
+        .execute(tx.on())
+        .await?;
     Ok(())
 }

@@ -43,20 +43,35 @@ impl Store {
     pub async fn cluster(&self, id: &ClusterId) -> Result<Option<StoredCluster>> {
         let mut names = Interner::default();
         let text = format!("SELECT {CLUSTER}, workloads FROM clusters WHERE id = $1 AND gone = 0");
-        let row = sqlx::query(AssertSqlSafe(text)).bind(id.as_str()).fetch_optional(&self.inner.reader).await?;
+        let row = sqlx::query(AssertSqlSafe(text))
+            .bind(id.as_str())
+            .fetch_optional(&self.inner.reader)
+            .await?;
         let Some(row) = row else { return Ok(None) };
         let mut state = rows::cluster(&row, &mut names)?;
         let gates = "SELECT gate FROM acknowledgements WHERE cluster = $1";
-        for gate in sqlx::query(gates).bind(id.as_str()).fetch_all(&self.inner.reader).await? {
-            state.acknowledged_gates.insert(rows::text(&gate, 0)?.into());
+        for gate in sqlx::query(gates)
+            .bind(id.as_str())
+            .fetch_all(&self.inner.reader)
+            .await?
+        {
+            state
+                .acknowledged_gates
+                .insert(rows::text(&gate, 0)?.into());
         }
-        Ok(Some(StoredCluster { state, workloads: rows::names(&rows::text(&row, 9)?, &mut names)? }))
+        Ok(Some(StoredCluster {
+            state,
+            workloads: rows::names(&rows::text(&row, 9)?, &mut names)?,
+        }))
     }
 
     /// The cluster's last report, as it came.
     pub async fn last_report(&self, id: &ClusterId) -> Result<Option<String>> {
         let text = "SELECT body FROM clusters WHERE id = $1 AND gone = 0";
-        let row = sqlx::query(text).bind(id.as_str()).fetch_optional(&self.inner.reader).await?;
+        let row = sqlx::query(text)
+            .bind(id.as_str())
+            .fetch_optional(&self.inner.reader)
+            .await?;
         row.map(|row| rows::text(&row, 0)).transpose()
     }
 
@@ -65,11 +80,19 @@ impl Store {
         let mut tx = self.snapshot().await?;
         let mut names = Interner::default();
         let text = "SELECT id, organisation, workloads FROM clusters WHERE gone <> 0 ORDER BY id";
-        sqlx::query(text).fetch_all(tx.on()).await?.iter().map(|row| departed(row, &mut names)).collect()
+        sqlx::query(text)
+            .fetch_all(tx.on())
+            .await?
+            .iter()
+            .map(|row| departed(row, &mut names))
+            .collect()
     }
 
     /// Remembers what runs on clusters, for the time when no policy says so any more. Unknown clusters are passed over.
-    pub async fn remember_workloads(&self, workloads: &[(ClusterId, BTreeSet<Name>)]) -> Result<()> {
+    pub async fn remember_workloads(
+        &self,
+        workloads: &[(ClusterId, BTreeSet<Name>)],
+    ) -> Result<()> {
         let mut list = BTreeMap::new();
         for (id, workloads) in workloads {
             checked(id.as_str())?;
@@ -102,7 +125,10 @@ impl Store {
     /// The cluster's spans that are kept one by one, oldest first, also if it was forgotten. Of older ones only sums are left.
     pub async fn spans(&self, cluster: &ClusterId) -> Result<Vec<Span>> {
         let text = format!("SELECT {SPAN} FROM all_spans WHERE cluster = $1 ORDER BY from_at");
-        let rows = sqlx::query(AssertSqlSafe(text)).bind(cluster.as_str()).fetch_all(&self.inner.reader).await?;
+        let rows = sqlx::query(AssertSqlSafe(text))
+            .bind(cluster.as_str())
+            .fetch_all(&self.inner.reader)
+            .await?;
         rows.iter().map(rows::span).collect()
     }
 
@@ -119,11 +145,17 @@ impl Store {
     }
 
     /// The same for these clusters alone.
-    pub async fn soak_totals_of(&self, clusters: &[ClusterId]) -> Result<Vec<(ClusterId, Version, i64)>> {
+    pub async fn soak_totals_of(
+        &self,
+        clusters: &[ClusterId],
+    ) -> Result<Vec<(ClusterId, Version, i64)>> {
         let ids: BTreeSet<[&str; 1]> = clusters.iter().map(|id| [id.as_str()]).collect();
         let text = totals("WHERE cluster IN (SELECT value->>0 FROM {rows})");
         let text = self.backend().sql(&text);
-        let rows = sqlx::query(text).bind(json!(ids).to_string()).fetch_all(&self.inner.reader).await?;
+        let rows = sqlx::query(text)
+            .bind(json!(ids).to_string())
+            .fetch_all(&self.inner.reader)
+            .await?;
         rows.iter().map(total).collect()
     }
 
@@ -148,23 +180,43 @@ impl Store {
 }
 
 /// The clusters that were changed since, or all; and those that were forgotten since, or none.
-pub(crate) async fn changed_since(tx: &mut Tx, since: Option<i64>) -> Result<(Vec<StoredCluster>, Vec<Departed>)> {
+pub(crate) async fn changed_since(
+    tx: &mut Tx,
+    since: Option<i64>,
+) -> Result<(Vec<StoredCluster>, Vec<Departed>)> {
     let mut names = Interner::default();
     let mut gates: BTreeMap<String, Vec<Name>> = BTreeMap::new();
     let acknowledged = "SELECT cluster, gate FROM acknowledgements";
     for row in sqlx::query(acknowledged).fetch_all(tx.on()).await? {
-        gates.entry(rows::text(&row, 0)?).or_default().push(names.name(&rows::text(&row, 1)?));
+        gates
+            .entry(rows::text(&row, 0)?)
+            .or_default()
+            .push(names.name(&rows::text(&row, 1)?));
     }
-    let filter = if since.is_some() { "changed >= $1" } else { "gone = 0 AND changed > $1" };
-    let text = format!("SELECT {CLUSTER}, workloads, gone FROM clusters WHERE {filter} ORDER BY id");
-    let mut rows = sqlx::query(AssertSqlSafe(text)).bind(since.unwrap_or(-1)).fetch(tx.on());
+    let filter = if since.is_some() {
+        "changed >= $1"
+    } else {
+        "gone = 0 AND changed > $1"
+    };
+    let text =
+        format!("SELECT {CLUSTER}, workloads, gone FROM clusters WHERE {filter} ORDER BY id");
+    let mut rows = sqlx::query(AssertSqlSafe(text))
+        .bind(since.unwrap_or(-1))
+        .fetch(tx.on());
     let (mut clusters, mut gone) = (Vec::new(), Vec::new());
     while let Some(row) = rows.try_next().await? {
         let is_gone: i64 = row.try_get(10)?;
         let workloads = rows::names(&rows::text(&row, 9)?, &mut names)?;
         if is_gone != 0 {
-            let (id, organisation) = (rows::id(&rows::text(&row, 0)?)?, names.name(&rows::text(&row, 1)?));
-            gone.push(Departed { id, organisation, workloads });
+            let (id, organisation) = (
+                rows::id(&rows::text(&row, 0)?)?,
+                names.name(&rows::text(&row, 1)?),
+            );
+            gone.push(Departed {
+                id,
+                organisation,
+                workloads,
+            });
             continue;
         }
         let mut state = rows::cluster(&row, &mut names)?;
@@ -193,5 +245,9 @@ fn totals(filter: &str) -> String {
 }
 
 fn total(row: &sqlx::any::AnyRow) -> Result<(ClusterId, Version, i64)> {
-    Ok((rows::id(&rows::text(row, 0)?)?, rows::version(&rows::text(row, 1)?)?, row.try_get(2)?))
+    Ok((
+        rows::id(&rows::text(row, 0)?)?,
+        rows::version(&rows::text(row, 1)?)?,
+        row.try_get(2)?,
+    ))
 }

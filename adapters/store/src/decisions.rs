@@ -101,7 +101,13 @@ pub struct ChainState {
 
 impl Store {
     /// Appends a decision; its number.
-    pub async fn append_decision(&self, lease: &Lease, at: Timestamp, input: &[InputPart], body: &[u8]) -> Result<i64> {
+    pub async fn append_decision(
+        &self,
+        lease: &Lease,
+        at: Timestamp,
+        input: &[InputPart],
+        body: &[u8],
+    ) -> Result<i64> {
         check_parts(input, body)?;
         let at_ns = nanoseconds(at)?;
         // What is slow comes before the locks are taken.
@@ -109,21 +115,40 @@ impl Store {
         let packed = pack(body.into()).await?;
         bounded(async {
             let mut tx = self.act(lease).await?;
-            let next = "UPDATE counters SET value = value + 1 WHERE name = 'decisions' RETURNING value";
+            let next =
+                "UPDATE counters SET value = value + 1 WHERE name = 'decisions' RETURNING value";
             let seq: i64 = sqlx::query(next).fetch_one(tx.on()).await?.try_get(0)?;
             let last = sqlx::query("SELECT hash FROM decisions WHERE seq = $1").bind(seq - 1);
             let prev = match last.fetch_optional(tx.on()).await? {
                 Some(row) => digest_of(&row.try_get::<Vec<u8>, _>(0)?)?,
                 None if seq == 1 => NO_HASH,
-                None => return Err(damaged("the decision log", format!("decision {} is missing", seq - 1))),
+                None => {
+                    return Err(damaged(
+                        "the decision log",
+                        format!("decision {} is missing", seq - 1),
+                    ));
+                }
             };
-            let named: Vec<(String, [u8; 32])> = input.iter().map(|part| (part.name.clone(), part.digest)).collect();
+            let named: Vec<(String, [u8; 32])> = input
+                .iter()
+                .map(|part| (part.name.clone(), part.digest))
+                .collect();
             let hash = entry_hash(&prev, seq, at_ns, &named, body);
-            let inputs: Vec<_> = named.iter().map(|(name, digest)| (name, hex(digest))).collect();
+            let inputs: Vec<_> = named
+                .iter()
+                .map(|(name, digest)| (name, hex(digest)))
+                .collect();
             let text = "INSERT INTO decisions (seq, at, inputs, bytes, body, prev, hash) \
                         VALUES ($1, $2, $3, $4, $5, $6, $7)";
-            let query = sqlx::query(text).bind(seq).bind(at_ns).bind(json!(inputs).to_string());
-            let query = query.bind(length(body)).bind(packed).bind(prev.to_vec()).bind(hash.to_vec());
+            let query = sqlx::query(text)
+                .bind(seq)
+                .bind(at_ns)
+                .bind(json!(inputs).to_string());
+            let query = query
+                .bind(length(body))
+                .bind(packed)
+                .bind(prev.to_vec())
+                .bind(hash.to_vec());
             query.execute(tx.on()).await?;
             tx.commit().await?;
             Ok(seq)
@@ -134,30 +159,46 @@ impl Store {
     /// The decision of that number.
     pub async fn decision(&self, seq: i64) -> Result<Option<StoredDecision>> {
         let text = format!("SELECT {DECISION} FROM decisions WHERE seq = $1");
-        let row = sqlx::query(AssertSqlSafe(text)).bind(seq).fetch_optional(&self.inner.reader).await?;
+        let row = sqlx::query(AssertSqlSafe(text))
+            .bind(seq)
+            .fetch_optional(&self.inner.reader)
+            .await?;
         row.as_ref().map(decision).transpose()
     }
 
     /// The decisions after that number, oldest first, up to a limit (a thousand at most).
     pub async fn decisions(&self, after: i64, limit: u32) -> Result<Vec<StoredDecision>> {
-        page(&mut self.snapshot().await?, after, limit).await?.iter().map(decision).collect()
+        page(&mut self.snapshot().await?, after, limit)
+            .await?
+            .iter()
+            .map(decision)
+            .collect()
     }
 
     /// The number of the newest decision; 0 if there is none.
     pub async fn newest_decision(&self) -> Result<i64> {
         let text = "SELECT COALESCE(MAX(seq), 0) FROM decisions";
-        Ok(sqlx::query(text).fetch_one(&self.inner.reader).await?.try_get(0)?)
+        Ok(sqlx::query(text)
+            .fetch_one(&self.inner.reader)
+            .await?
+            .try_get(0)?)
     }
 
     /// An input of a decision, by its digest.
     pub async fn part(&self, digest: &[u8; 32]) -> Result<Option<Vec<u8>>> {
         let text = "SELECT bytes, body FROM parts WHERE digest = $1";
-        let row = sqlx::query(text).bind(hex(digest)).fetch_optional(&self.inner.reader).await?;
+        let row = sqlx::query(text)
+            .bind(hex(digest))
+            .fetch_optional(&self.inner.reader)
+            .await?;
         let Some(row) = row else { return Ok(None) };
         let body = unpack(&row.try_get::<Vec<u8>, _>(1)?, row.try_get(0)?)?;
         match <[u8; 32]>::from(Sha256::digest(&body)) == *digest {
             true => Ok(Some(body)),
-            false => Err(damaged("an input of a decision", format!("its digest is not {}", hex(digest)))),
+            false => Err(damaged(
+                "an input of a decision",
+                format!("its digest is not {}", hex(digest)),
+            )),
         }
     }
 
@@ -175,7 +216,8 @@ impl Store {
     async fn put_parts(&self, input: &[InputPart]) -> Result<()> {
         for part in input {
             let digest = hex(&part.digest);
-            let known = sqlx::query("SELECT bytes FROM parts WHERE digest = $1").bind(digest.as_str());
+            let known =
+                sqlx::query("SELECT bytes FROM parts WHERE digest = $1").bind(digest.as_str());
             if known.fetch_optional(&self.inner.reader).await?.is_some() {
                 continue;
             }
@@ -196,7 +238,10 @@ impl Store {
 
 /// Follows the chain as this transaction sees it.
 pub(crate) async fn verify(tx: &mut Tx) -> Result<ChainState> {
-    let mut state = ChainState { checkpoint: read_checkpoint(tx).await?, ..ChainState::default() };
+    let mut state = ChainState {
+        checkpoint: read_checkpoint(tx).await?,
+        ..ChainState::default()
+    };
     let (mut expected, mut prev) = beginning(state.checkpoint.as_ref());
     loop {
         let rows = page(tx, expected - 1, MAX_PAGE).await?;
@@ -214,10 +259,15 @@ pub(crate) async fn verify(tx: &mut Tx) -> Result<ChainState> {
         }
     }
     state.head = (state.entries > 0).then_some(prev);
-    let counted: i64 =
-        sqlx::query("SELECT value FROM counters WHERE name = 'decisions'").fetch_one(tx.on()).await?.try_get(0)?;
+    let counted: i64 = sqlx::query("SELECT value FROM counters WHERE name = 'decisions'")
+        .fetch_one(tx.on())
+        .await?
+        .try_get(0)?;
     if counted != expected - 1 {
-        state.problems.push(format!("{counted} decisions were made, the newest there is {}", expected - 1));
+        state.problems.push(format!(
+            "{counted} decisions were made, the newest there is {}",
+            expected - 1
+        ));
     }
     verify_parts(tx, &mut state.problems).await?;
     state.problems.truncate(MAX_PROBLEMS);
@@ -230,14 +280,22 @@ pub(crate) async fn read_checkpoint(tx: &mut Tx) -> Result<Option<ChainCheckpoin
         return Ok(None);
     }
     let text = "SELECT seq, hash, at FROM checkpoints WHERE name = 'decisions'";
-    let Some(row) = sqlx::query(text).fetch_optional(tx.on()).await? else { return Ok(None) };
+    let Some(row) = sqlx::query(text).fetch_optional(tx.on()).await? else {
+        return Ok(None);
+    };
     let hash = digest_of(&row.try_get::<Vec<u8>, _>(1)?)?;
-    Ok(Some(ChainCheckpoint { seq: row.try_get(0)?, hash, at: time(row.try_get(2)?) }))
+    Ok(Some(ChainCheckpoint {
+        seq: row.try_get(0)?,
+        hash,
+        at: time(row.try_get(2)?),
+    }))
 }
 
 /// The number that comes first, and the hash that it must name.
 fn beginning(checkpoint: Option<&ChainCheckpoint>) -> (i64, [u8; 32]) {
-    checkpoint.map_or((1, NO_HASH), |checkpoint| (checkpoint.seq + 1, checkpoint.hash))
+    checkpoint.map_or((1, NO_HASH), |checkpoint| {
+        (checkpoint.seq + 1, checkpoint.hash)
+    })
 }
 
 /// The beginning of a chain, followed.
@@ -266,7 +324,9 @@ pub(crate) async fn follow_stretch(
         }
         prev = entry.follow(expected, &prev, &mut stretch.problems);
         expected = entry.seq + 1;
-        stretch.named.extend(entry.input.iter().map(|(_, digest)| hex(digest)));
+        stretch
+            .named
+            .extend(entry.input.iter().map(|(_, digest)| hex(digest)));
         stretch.last = Some((entry.seq, prev));
     }
     Ok(stretch)
@@ -302,7 +362,8 @@ async fn verify_parts(tx: &mut Tx, problems: &mut Vec<String>) -> Result<()> {
     let named = sqlx::query(text).fetch_all(tx.on()).await?;
     for row in &named {
         let digest = rows::text(row, 0)?;
-        let query = sqlx::query("SELECT bytes, body FROM parts WHERE digest = $1").bind(digest.as_str());
+        let query =
+            sqlx::query("SELECT bytes, body FROM parts WHERE digest = $1").bind(digest.as_str());
         let problem = match query.fetch_optional(tx.on()).await? {
             None => Some("is missing"),
             Some(row) => match unpack(&row.try_get::<Vec<u8>, _>(1)?, row.try_get(0)?) {
@@ -310,7 +371,8 @@ async fn verify_parts(tx: &mut Tx, problems: &mut Vec<String>) -> Result<()> {
                 _ => Some("was changed"),
             },
         };
-        problems.extend(problem.map(|problem| format!("the input {digest} of a decision {problem}")));
+        problems
+            .extend(problem.map(|problem| format!("the input {digest} of a decision {problem}")));
         if problems.len() > MAX_PROBLEMS {
             break;
         }
@@ -319,18 +381,27 @@ async fn verify_parts(tx: &mut Tx, problems: &mut Vec<String>) -> Result<()> {
 }
 
 async fn page(tx: &mut Tx, after: i64, limit: u32) -> Result<Vec<AnyRow>> {
-    let text = format!("SELECT {DECISION} FROM decisions WHERE seq > $1 ORDER BY seq LIMIT {}", limit.min(MAX_PAGE));
-    Ok(sqlx::query(AssertSqlSafe(text)).bind(after).fetch_all(tx.on()).await?)
+    let text = format!(
+        "SELECT {DECISION} FROM decisions WHERE seq > $1 ORDER BY seq LIMIT {}",
+        limit.min(MAX_PAGE)
+    );
+    Ok(sqlx::query(AssertSqlSafe(text))
+        .bind(after)
+        .fetch_all(tx.on())
+        .await?)
 }
 
 fn decision(row: &AnyRow) -> Result<StoredDecision> {
-    let inputs: Vec<(String, String)> =
-        serde_json::from_str(&rows::text(row, 2)?).map_err(|error| damaged("the inputs of a decision", error))?;
+    let inputs: Vec<(String, String)> = serde_json::from_str(&rows::text(row, 2)?)
+        .map_err(|error| damaged("the inputs of a decision", error))?;
     let blob = |column: usize| Ok::<Vec<u8>, StoreError>(row.try_get(column)?);
     Ok(StoredDecision {
         seq: row.try_get(0)?,
         at: time(row.try_get(1)?),
-        input: inputs.into_iter().map(|(name, digest)| Ok((name, of_hex(&digest)?))).collect::<Result<_>>()?,
+        input: inputs
+            .into_iter()
+            .map(|(name, digest)| Ok((name, of_hex(&digest)?)))
+            .collect::<Result<_>>()?,
         body: unpack(&blob(4)?, row.try_get(3)?)?,
         prev: digest_of(&blob(5)?)?,
         hash: digest_of(&blob(6)?)?,
@@ -338,7 +409,11 @@ fn decision(row: &AnyRow) -> Result<StoredDecision> {
 }
 
 fn check_parts(input: &[InputPart], body: &[u8]) -> Result<()> {
-    let too_large = input.iter().map(|part| part.body.len()).chain([body.len()]).any(|len| len > MAX_PART_BYTES);
+    let too_large = input
+        .iter()
+        .map(|part| part.body.len())
+        .chain([body.len()])
+        .any(|len| len > MAX_PART_BYTES);
     if too_large || input.len() > MAX_PARTS {
         return Err(StoreError::Bad(format!(
             "a decision has more than {MAX_PARTS} inputs, or one of more than {MAX_PART_BYTES} bytes"
@@ -346,12 +421,21 @@ fn check_parts(input: &[InputPart], body: &[u8]) -> Result<()> {
     }
     let wrong = |part: &&InputPart| <[u8; 32]>::from(Sha256::digest(&part.body)) != part.digest;
     match input.iter().find(wrong) {
-        Some(part) => Err(StoreError::Bad(format!("the digest of the input {:?} is not its SHA-256", part.name))),
+        Some(part) => Err(StoreError::Bad(format!(
+            "the digest of the input {:?} is not its SHA-256",
+            part.name
+        ))),
         None => Ok(()),
     }
 }
 
-fn entry_hash(prev: &[u8; 32], seq: i64, at: i64, input: &[(String, [u8; 32])], body: &[u8]) -> [u8; 32] {
+fn entry_hash(
+    prev: &[u8; 32],
+    seq: i64,
+    at: i64,
+    input: &[(String, [u8; 32])],
+    body: &[u8],
+) -> [u8; 32] {
     let mut hash = Sha256::new();
     let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX).to_be_bytes();
     hash.update(TAG);
@@ -376,20 +460,32 @@ async fn pack(body: Arc<[u8]>) -> Result<Vec<u8>> {
         encoder.write_all(&body)?;
         encoder.finish()
     };
-    let packed = tokio::task::spawn_blocking(work).await.map_err(|error| StoreError::Bad(error.to_string()))?;
+    let packed = tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|error| StoreError::Bad(error.to_string()))?;
     packed.map_err(|error| StoreError::Bad(format!("it cannot be compressed: {error}")))
 }
 
 /// Never more than it should be, whatever the bytes say.
 fn unpack(packed: &[u8], bytes: i64) -> Result<Vec<u8>> {
-    let expected = usize::try_from(bytes).ok().filter(|&bytes| bytes <= MAX_PART_BYTES);
+    let expected = usize::try_from(bytes)
+        .ok()
+        .filter(|&bytes| bytes <= MAX_PART_BYTES);
     let expected = expected.ok_or_else(|| damaged("a body", format!("{bytes} bytes")))?;
     let mut body = Vec::with_capacity(expected.min(1 << 20));
-    let limit = u64::try_from(expected).unwrap_or(u64::MAX).saturating_add(1);
-    ZlibDecoder::new(packed).take(limit).read_to_end(&mut body).map_err(|error| damaged("a body", error))?;
+    let limit = u64::try_from(expected)
+        .unwrap_or(u64::MAX)
+        .saturating_add(1);
+    ZlibDecoder::new(packed)
+        .take(limit)
+        .read_to_end(&mut body)
+        .map_err(|error| damaged("a body", error))?;
     match body.len() == expected {
         true => Ok(body),
-        false => Err(damaged("a body", format!("it has not the {expected} bytes that it should have"))),
+        false => Err(damaged(
+            "a body",
+            format!("it has not the {expected} bytes that it should have"),
+        )),
     }
 }
 
@@ -398,7 +494,9 @@ fn length(body: &[u8]) -> i64 {
 }
 
 fn digest_of(bytes: &[u8]) -> Result<[u8; 32]> {
-    bytes.try_into().map_err(|_| damaged("a hash", format!("it has {} bytes", bytes.len())))
+    bytes
+        .try_into()
+        .map_err(|_| damaged("a hash", format!("it has {} bytes", bytes.len())))
 }
 
 fn hex(digest: &[u8; 32]) -> String {
@@ -406,9 +504,15 @@ fn hex(digest: &[u8; 32]) -> String {
 }
 
 fn of_hex(text: &str) -> Result<[u8; 32]> {
-    let byte = |at: usize| text.get(2 * at..2 * at + 2).and_then(|two| u8::from_str_radix(two, 16).ok());
+    let byte = |at: usize| {
+        text.get(2 * at..2 * at + 2)
+            .and_then(|two| u8::from_str_radix(two, 16).ok())
+    };
     let bytes: Option<Vec<u8>> = (0..32).map(byte).collect();
-    bytes.filter(|_| text.len() == 64).and_then(|bytes| bytes.try_into().ok()).ok_or_else(|| damaged("a digest", text))
+    bytes
+        .filter(|_| text.len() == 64)
+        .and_then(|bytes| bytes.try_into().ok())
+        .ok_or_else(|| damaged("a digest", text))
 }
 
 #[cfg(test)]
@@ -420,7 +524,10 @@ mod tests {
     fn the_hash_of_an_entry_is_what_the_page_says() {
         let input = vec![("policy".to_owned(), [7; 32])];
         let hash = entry_hash(&NO_HASH, 1, 1_000_000_000, &input, b"start");
-        assert_eq!(hex(&hash), "b84554999c3c4d5bdba7583a20364a1c1c780220f1ae7d96154eef4facd94d7c");
+        assert_eq!(
+            hex(&hash),
+            "b84554999c3c4d5bdba7583a20364a1c1c780220f1ae7d96154eef4facd94d7c"
+        );
         assert_eq!(of_hex(&hex(&hash)).unwrap(), hash);
     }
 }

@@ -18,7 +18,9 @@ pub enum StoreError {
     #[error("the store is damaged: {0}; run a check, and restore a backup if need be")]
     Corrupt(String),
     /// A newer program has changed the schema: use that one.
-    #[error("the store has schema {found}, this program knows up to {known}; use the newer program")]
+    #[error(
+        "the store has schema {found}, this program knows up to {known}; use the newer program"
+    )]
     NewerSchema {
         /// The schema of the store.
         found: i64,
@@ -65,25 +67,35 @@ impl From<Error> for StoreError {
 
 /// Whether a transaction only lost a race and may be tried again at once: a deadlock, a serialisation failure.
 pub(crate) fn is_race(error: &Error) -> bool {
-    let code = error.as_database_error().and_then(|database| database.code());
+    let code = error
+        .as_database_error()
+        .and_then(|database| database.code());
     matches!(code.as_deref(), Some("40001" | "40P01"))
 }
 
 /// Whether somebody else holds an SQLite file: SQLITE_BUSY, in all its kinds.
 pub(crate) fn is_busy(error: &Error) -> bool {
-    let code = error.as_database_error().and_then(|database| database.code());
-    code.as_deref().is_some_and(|code| sqlite_kind(code) == Some(5))
+    let code = error
+        .as_database_error()
+        .and_then(|database| database.code());
+    code.as_deref()
+        .is_some_and(|code| sqlite_kind(code) == Some(5))
 }
 
 /// Whether PostgreSQL did not take the password.
 pub(crate) fn is_refused_password(error: &Error) -> bool {
-    let code = error.as_database_error().and_then(|database| database.code());
+    let code = error
+        .as_database_error()
+        .and_then(|database| database.code());
     code.is_some_and(|code| code.starts_with("28"))
 }
 
 /// SQLite's codes are numbers, of which the low byte is the kind. PostgreSQL's have five characters.
 fn sqlite_kind(code: &str) -> Option<u32> {
-    (code.len() < 5).then(|| code.parse::<u32>().ok()).flatten().map(|code| code & 0xff)
+    (code.len() < 5)
+        .then(|| code.parse::<u32>().ok())
+        .flatten()
+        .map(|code| code & 0xff)
 }
 
 fn of_code(code: &str, text: String) -> StoreError {
@@ -94,7 +106,9 @@ fn of_code(code: &str, text: String) -> StoreError {
         (Some(11 | 26), _) => StoreError::Corrupt(text),
         (Some(_), _) => StoreError::Bad(text),
         // connections, authorisation, rollbacks, resources, limits, locks, the operator's doing, the system's
-        (None, Some("08" | "28" | "3D" | "40" | "53" | "55" | "57" | "58")) => StoreError::Unavailable(text),
+        (None, Some("08" | "28" | "3D" | "40" | "53" | "55" | "57" | "58")) => {
+            StoreError::Unavailable(text)
+        }
         // PostgreSQL found its data or indexes damaged
         (None, Some("XX")) => StoreError::Corrupt(text),
         // a session or transaction that was killed or timed out idle; a transaction that cannot write on a standby

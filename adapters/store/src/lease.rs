@@ -37,7 +37,8 @@ impl Store {
             return Err(StoreError::Bad("a lease needs a name and an owner".into()));
         }
         let (name, owner) = (checked(name)?, checked(owner)?);
-        let ttl_ms = i64::try_from(ttl.as_millis()).map_err(|_| StoreError::Bad("the lease is too long".into()))?;
+        let ttl_ms = i64::try_from(ttl.as_millis())
+            .map_err(|_| StoreError::Bad("the lease is too long".into()))?;
         bounded(async {
             let mut tx = self.write().await?;
             let taken_ahead = ahead_of_terms(&mut tx, name, owner, ttl_ms).await?;
@@ -79,16 +80,28 @@ impl Store {
             "SELECT owner, token FROM leases WHERE name = $1 AND expires_ms > {{now_ms}} \
              AND (term_ms = 0 OR expires_ms - {{now_ms}} <= {TERMS_AHEAD} * term_ms)"
         ));
-        let row = sqlx::query(text).bind(name).fetch_optional(&self.inner.reader).await?;
+        let row = sqlx::query(text)
+            .bind(name)
+            .fetch_optional(&self.inner.reader)
+            .await?;
         let Some(row) = row else { return Ok(None) };
-        Ok(Some(Lease { name: name.to_owned(), owner: row.try_get(0)?, token: row.try_get(1)?, taken_ahead: None }))
+        Ok(Some(Lease {
+            name: name.to_owned(),
+            owner: row.try_get(0)?,
+            token: row.try_get(1)?,
+            taken_ahead: None,
+        }))
     }
 
     /// A transaction that only the holder of the lease gets, and in which nobody can take it away.
     pub(crate) async fn act(&self, lease: &Lease) -> Result<Tx> {
         let mut tx = self.write().await?;
-        let text = tx.sql("SELECT token FROM leases WHERE name = $1 AND owner = $2 AND token = $3 {lock}");
-        let query = sqlx::query(text).bind(lease.name.as_str()).bind(lease.owner.as_str()).bind(lease.token);
+        let text =
+            tx.sql("SELECT token FROM leases WHERE name = $1 AND owner = $2 AND token = $3 {lock}");
+        let query = sqlx::query(text)
+            .bind(lease.name.as_str())
+            .bind(lease.owner.as_str())
+            .bind(lease.token);
         match query.fetch_optional(tx.on()).await? {
             Some(_) => Ok(tx),
             None => Err(StoreError::Fenced),
@@ -98,11 +111,23 @@ impl Store {
 
 /// How far ahead another's lease ends, if that is further than its term can reach. The row is locked if there is one. An older program
 /// kept no term: then ours counts.
-async fn ahead_of_terms(tx: &mut Tx, name: &str, owner: &str, ttl_ms: i64) -> Result<Option<Duration>> {
-    let text = tx.sql("SELECT owner, expires_ms - {now_ms}, term_ms FROM leases WHERE name = $1 {lock}");
-    let Some(row) = sqlx::query(text).bind(name).fetch_optional(tx.on()).await? else { return Ok(None) };
-    let (holder, ahead_ms, term_ms): (String, i64, i64) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+async fn ahead_of_terms(
+    tx: &mut Tx,
+    name: &str,
+    owner: &str,
+    ttl_ms: i64,
+) -> Result<Option<Duration>> {
+    let text =
+        tx.sql("SELECT owner, expires_ms - {now_ms}, term_ms FROM leases WHERE name = $1 {lock}");
+    let Some(row) = sqlx::query(text).bind(name).fetch_optional(tx.on()).await? else {
+        return Ok(None);
+    };
+    let (holder, ahead_ms, term_ms): (String, i64, i64) =
+        (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
     let term_ms = if term_ms > 0 { term_ms } else { ttl_ms };
     let is_ahead = holder != owner && ahead_ms > term_ms.saturating_mul(TERMS_AHEAD);
-    Ok(u64::try_from(ahead_ms).ok().filter(|_| is_ahead).map(Duration::from_millis))
+    Ok(u64::try_from(ahead_ms)
+        .ok()
+        .filter(|_| is_ahead)
+        .map(Duration::from_millis))
 }

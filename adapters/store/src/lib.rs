@@ -108,24 +108,34 @@ impl Store {
         self.inner.reader.close().await;
         if let Place::File(_) = self.inner.place {
             // What cannot be written back now stays in the journal, and is read from there.
-            let _ = sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&self.inner.writer).await;
+            let _ = sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)")
+                .execute(&self.inner.writer)
+                .await;
         }
         self.inner.writer.close().await;
     }
 
     async fn connect(place: Place) -> Result<Self> {
         let (writer, reader) = place.pools().await?;
-        Ok(Self { inner: Arc::new(Inner { place, writer, reader }) })
+        Ok(Self {
+            inner: Arc::new(Inner {
+                place,
+                writer,
+                reader,
+            }),
+        })
     }
 
     /// A transaction that writes.
     async fn write(&self) -> Result<Tx> {
-        self.transaction(&self.inner.writer, self.backend().begin_write()).await
+        self.transaction(&self.inner.writer, self.backend().begin_write())
+            .await
     }
 
     /// A transaction that sees one state of everything.
     async fn snapshot(&self) -> Result<Tx> {
-        self.transaction(&self.inner.reader, self.backend().begin_read()).await
+        self.transaction(&self.inner.reader, self.backend().begin_read())
+            .await
     }
 
     async fn transaction(&self, pool: &AnyPool, statement: &'static str) -> Result<Tx> {
@@ -137,7 +147,10 @@ impl Store {
             }
             begun => begun?,
         };
-        Ok(Tx { inner, backend: self.backend() })
+        Ok(Tx {
+            inner,
+            backend: self.backend(),
+        })
     }
 }
 
@@ -160,7 +173,9 @@ impl Tx {
 async fn bounded<T>(call: impl Future<Output = Result<T>>) -> Result<T> {
     match tokio::time::timeout(CALL_LIMIT, call).await {
         Ok(result) => result,
-        Err(_) => Err(StoreError::Unavailable(format!("no answer from the database within {CALL_LIMIT:?}"))),
+        Err(_) => Err(StoreError::Unavailable(format!(
+            "no answer from the database within {CALL_LIMIT:?}"
+        ))),
     }
 }
 
@@ -183,7 +198,12 @@ mod tests {
     #[tokio::test]
     async fn a_full_disk_is_over_when_there_is_room_again() {
         let directory = tempfile::tempdir().unwrap();
-        let store = Store::open(&format!("sqlite:{}", directory.path().join("full.db").display())).await.unwrap();
+        let store = Store::open(&format!(
+            "sqlite:{}",
+            directory.path().join("full.db").display()
+        ))
+        .await
+        .unwrap();
         let everywhere = |at: i64| Pause {
             organisation: None,
             sector: None,
@@ -193,11 +213,20 @@ mod tests {
         };
         for round in 0..3 {
             // No more pages than there are; the limit lasts as long as the connection does.
-            sqlx::query("PRAGMA max_page_count = 1").execute(&store.inner.writer).await.unwrap();
+            sqlx::query("PRAGMA max_page_count = 1")
+                .execute(&store.inner.writer)
+                .await
+                .unwrap();
             let full = write_much(&store).await.unwrap_err();
             assert_eq!(full.code(), "unavailable", "{full}");
             store.pause(&everywhere(round)).await.unwrap();
-            assert!(store.acquire("scheduler", "me", Duration::from_secs(60)).await.unwrap().is_some());
+            assert!(
+                store
+                    .acquire("scheduler", "me", Duration::from_secs(60))
+                    .await
+                    .unwrap()
+                    .is_some()
+            );
             write_much(&store).await.unwrap();
             assert_eq!(store.pauses().await.unwrap(), [everywhere(round)]);
         }
@@ -210,22 +239,31 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("closed.db");
         let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
-        let store = Store::open(&format!("sqlite:{}", path.display())).await.unwrap();
+        let store = Store::open(&format!("sqlite:{}", path.display()))
+            .await
+            .unwrap();
         write_much(&store).await.unwrap();
         let journal = private::with_suffix(&path, "-wal");
         assert_eq!([mode(&path), mode(&journal)], [0o600; 2]);
         assert!(journal.metadata().unwrap().len() > 0);
         store.close().await;
-        let left: Vec<_> = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let left: Vec<_> = std::fs::read_dir(directory.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
         assert_eq!(left, std::slice::from_ref(&path));
         // One that an earlier version made.
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
-        let store = Store::open(&format!("sqlite:{}", path.display())).await.unwrap();
+        let store = Store::open(&format!("sqlite:{}", path.display()))
+            .await
+            .unwrap();
         assert_eq!(mode(&path), 0o600);
         // A group was let in on purpose.
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o660)).unwrap();
         store.close().await;
-        let store = Store::open(&format!("sqlite:{}", path.display())).await.unwrap();
+        let store = Store::open(&format!("sqlite:{}", path.display()))
+            .await
+            .unwrap();
         assert_eq!(mode(&path), 0o660);
         let backup = directory.path().join("backup.db");
         store.backup(&backup).await.unwrap();

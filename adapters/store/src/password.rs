@@ -24,7 +24,10 @@ pub struct StoreAddress {
 
 impl<U: AsRef<str> + ?Sized> From<&U> for StoreAddress {
     fn from(url: &U) -> Self {
-        Self { url: url.as_ref().to_owned(), password_file: None }
+        Self {
+            url: url.as_ref().to_owned(),
+            password_file: None,
+        }
     }
 }
 
@@ -33,7 +36,9 @@ pub(crate) fn add(mut options: AnyConnectOptions, file: &Path) -> Result<AnyConn
     let url = &mut options.database_url;
     if url.password().is_some() || url.query_pairs().any(|(name, _)| name == "password") {
         let problem = "the store's address has a password, and a password file is given";
-        return Err(StoreError::Bad(format!("{problem}; take the password out of the address")));
+        return Err(StoreError::Bad(format!(
+            "{problem}; take the password out of the address"
+        )));
     }
     url.query_pairs_mut().append_pair("password", &read(file)?);
     Ok(options)
@@ -41,16 +46,28 @@ pub(crate) fn add(mut options: AnyConnectOptions, file: &Path) -> Result<AnyConn
 
 /// What the file holds, without the line break at its end.
 fn read(file: &Path) -> Result<String> {
-    let bad = |problem: &str| StoreError::Bad(format!("{}: the store's password {problem}", file.display()));
+    let bad = |problem: &str| {
+        StoreError::Bad(format!(
+            "{}: the store's password {problem}",
+            file.display()
+        ))
+    };
     let mut text = String::new();
-    let mut open = File::open(file).map_err(|error| bad(&format!("cannot be read: {error}")))?.take(MAX_BYTES + 1);
-    open.read_to_string(&mut text).map_err(|error| bad(&format!("cannot be read: {error}")))?;
+    let mut open = File::open(file)
+        .map_err(|error| bad(&format!("cannot be read: {error}")))?
+        .take(MAX_BYTES + 1);
+    open.read_to_string(&mut text)
+        .map_err(|error| bad(&format!("cannot be read: {error}")))?;
     let password = text.strip_suffix('\n').unwrap_or(&text);
     let password = password.strip_suffix('\r').unwrap_or(password);
     match password {
         "" => Err(bad("is empty; write it into the file")),
-        _ if text.len() as u64 > MAX_BYTES => Err(bad("is longer than 4096 bytes; is this the right file?")),
-        _ if password.contains(['\n', '\0']) => Err(bad("has several lines; the file holds the password alone")),
+        _ if text.len() as u64 > MAX_BYTES => {
+            Err(bad("is longer than 4096 bytes; is this the right file?"))
+        }
+        _ if password.contains(['\n', '\0']) => {
+            Err(bad("has several lines; the file holds the password alone"))
+        }
         _ => Ok(password.to_owned()),
     }
 }
@@ -68,15 +85,24 @@ mod tests {
         std::fs::write(&file, content).unwrap();
         let options = add(AnyConnectOptions::from_str(url).unwrap(), &file)?;
         let pairs = options.database_url.query_pairs();
-        Ok(pairs.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" "))
+        Ok(pairs
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect::<Vec<_>>()
+            .join(" "))
     }
 
     #[test]
     fn a_password_is_the_files_one_line() {
         for content in ["a b+&#%ü", "a b+&#%ü\n", "a b+&#%ü\r\n"] {
-            assert_eq!(options("postgres://me@host/db", content).unwrap(), "password=a b+&#%ü");
+            assert_eq!(
+                options("postgres://me@host/db", content).unwrap(),
+                "password=a b+&#%ü"
+            );
         }
-        assert_eq!(options("postgres:///db?host=/tmp#x", "p").unwrap(), "host=/tmp password=p");
+        assert_eq!(
+            options("postgres:///db?host=/tmp#x", "p").unwrap(),
+            "host=/tmp password=p"
+        );
     }
 
     #[test]
@@ -86,13 +112,27 @@ mod tests {
             ("postgres://host/db", "\n", "is empty"),
             ("postgres://host/db", "one\ntwo\n", "has several lines"),
             ("postgres://host/db", &"x".repeat(5000), "longer than 4096"),
-            ("postgres://me:secret@host/db", "p", "take the password out of the address"),
-            ("postgres://host/db?password=secret", "p", "take the password out of the address"),
+            (
+                "postgres://me:secret@host/db",
+                "p",
+                "take the password out of the address",
+            ),
+            (
+                "postgres://host/db?password=secret",
+                "p",
+                "take the password out of the address",
+            ),
         ] {
             let error = options(url, content).unwrap_err().to_string();
-            assert!(error.contains(expected) && !error.contains("secret") && !error.contains("two"), "{error}");
+            assert!(
+                error.contains(expected) && !error.contains("secret") && !error.contains("two"),
+                "{error}"
+            );
         }
         let missing = read(Path::new("/no/such/file")).unwrap_err().to_string();
-        assert!(missing.starts_with("/no/such/file: the store's password cannot be read"), "{missing}");
+        assert!(
+            missing.starts_with("/no/such/file: the store's password cannot be read"),
+            "{missing}"
+        );
     }
 }

@@ -27,8 +27,15 @@ pub struct Acknowledgement {
 impl Store {
     /// Stops new starts. Once this has returned, no claim there succeeds. A pause of the same place is replaced.
     pub async fn pause(&self, pause: &Pause) -> Result<()> {
-        let (organisation, sector) = (place(pause.organisation.as_deref())?, place(pause.sector.as_deref())?);
-        let (by, why, at) = (checked(&pause.by)?, checked(&pause.why)?, nanoseconds(pause.at)?);
+        let (organisation, sector) = (
+            place(pause.organisation.as_deref())?,
+            place(pause.sector.as_deref())?,
+        );
+        let (by, why, at) = (
+            checked(&pause.by)?,
+            checked(&pause.why)?,
+            nanoseconds(pause.at)?,
+        );
         bounded(async {
             let mut tx = self.write().await?;
             // A claim that has the lock commits first; the next one sees this pause.
@@ -50,7 +57,12 @@ impl Store {
             let mut tx = self.write().await?;
             lock_starts(&mut tx).await?;
             let text = "DELETE FROM pauses WHERE organisation = $1 AND sector = $2";
-            let lifted = sqlx::query(text).bind(organisation).bind(sector).execute(tx.on()).await?.rows_affected();
+            let lifted = sqlx::query(text)
+                .bind(organisation)
+                .bind(sector)
+                .execute(tx.on())
+                .await?
+                .rows_affected();
             tx.commit().await?;
             Ok(lifted)
         })
@@ -72,7 +84,12 @@ impl Store {
             let text = "INSERT INTO approvals (organisation, cluster, version, by_whom, at) \
                         VALUES ($1, $2, $3, $4, $5) ON CONFLICT (organisation, cluster, version) \
                         DO UPDATE SET by_whom = excluded.by_whom, at = excluded.at";
-            let query = sqlx::query(text).bind(organisation).bind(cluster).bind(version).bind(by).bind(at);
+            let query = sqlx::query(text)
+                .bind(organisation)
+                .bind(cluster)
+                .bind(version)
+                .bind(by)
+                .bind(at);
             query.execute(tx.on()).await?;
             tx.commit().await
         })
@@ -81,8 +98,7 @@ impl Store {
 
     /// The approvals, by place and version.
     pub async fn approvals(&self) -> Result<Vec<Approval>> {
-        let text =
-            "SELECT organisation, cluster, version, by_whom, at FROM approvals ORDER BY organisation, cluster, version";
+        let text = "SELECT organisation, cluster, version, by_whom, at FROM approvals ORDER BY organisation, cluster, version";
         let rows = sqlx::query(text).fetch_all(&self.inner.reader).await?;
         let approval = |row: &AnyRow| {
             Ok(Approval {
@@ -97,8 +113,19 @@ impl Store {
     }
 
     /// Keeps that somebody has acknowledged a gate for a cluster. The first to do so is remembered.
-    pub async fn acknowledge_gate(&self, cluster: &ClusterId, gate: &str, by: &str, at: Timestamp) -> Result<()> {
-        let (id, gate, by, at) = (checked(cluster.as_str())?, checked(gate)?, checked(by)?, nanoseconds(at)?);
+    pub async fn acknowledge_gate(
+        &self,
+        cluster: &ClusterId,
+        gate: &str,
+        by: &str,
+        at: Timestamp,
+    ) -> Result<()> {
+        let (id, gate, by, at) = (
+            checked(cluster.as_str())?,
+            checked(gate)?,
+            checked(by)?,
+            nanoseconds(at)?,
+        );
         bounded(async {
             let mut tx = self.write().await?;
             let text = "INSERT INTO acknowledgements (cluster, gate, by_whom, at) VALUES ($1, $2, $3, $4) \
@@ -129,7 +156,8 @@ impl Store {
 }
 
 pub(crate) async fn read_pauses(tx: &mut Tx) -> Result<Vec<Pause>> {
-    let text = "SELECT organisation, sector, by_whom, at, why FROM pauses ORDER BY organisation, sector";
+    let text =
+        "SELECT organisation, sector, by_whom, at, why FROM pauses ORDER BY organisation, sector";
     let rows = sqlx::query(text).fetch_all(tx.on()).await?;
     let pause = |row: &AnyRow| {
         Ok(Pause {
@@ -146,7 +174,9 @@ pub(crate) async fn read_pauses(tx: &mut Tx) -> Result<Vec<Pause>> {
 /// A place in its column: everywhere is an empty text, so nothing may be named so.
 fn place(name: Option<&str>) -> Result<&str> {
     match name {
-        Some("") => Err(StoreError::Bad("an organisation, sector or cluster needs a name".into())),
+        Some("") => Err(StoreError::Bad(
+            "an organisation, sector or cluster needs a name".into(),
+        )),
         Some(name) => checked(name),
         None => Ok(""),
     }

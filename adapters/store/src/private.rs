@@ -17,13 +17,23 @@ const OTHERS: u32 = 0o007;
 ///
 /// A file that is there is never opened here: closing it would end SQLite's locks of this process.
 pub(crate) fn prepare(path: &Path) -> Result<()> {
-    match OpenOptions::new().write(true).create_new(true).mode(OWNERS).open(path) {
+    match OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(OWNERS)
+        .open(path)
+    {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            ["", "-wal", "-shm", "-journal"].iter().for_each(|suffix| close_to_others(&with_suffix(path, suffix)));
+            ["", "-wal", "-shm", "-journal"]
+                .iter()
+                .for_each(|suffix| close_to_others(&with_suffix(path, suffix)));
             Ok(())
         }
-        Err(error) => Err(StoreError::Unavailable(format!("{} cannot be made: {error}", path.display()))),
+        Err(error) => Err(StoreError::Unavailable(format!(
+            "{} cannot be made: {error}",
+            path.display()
+        ))),
     }
 }
 

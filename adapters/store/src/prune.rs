@@ -64,23 +64,40 @@ impl Store {
             None => 0,
         };
         let (decisions, checkpoint) = bounded(self.drop_old_decisions(lease, keep)).await?;
-        Ok(Pruned { spans, sums, decisions, checkpoint })
+        Ok(Pruned {
+            spans,
+            sums,
+            decisions,
+            checkpoint,
+        })
     }
 
     async fn sum_up_old_spans(&self, lease: &Lease, keep: &Retention) -> Result<u64> {
         let before = nanoseconds(keep.before)?;
         let mut tx = self.act(lease).await?;
-        let text =
-            format!("SELECT DISTINCT cluster FROM spans WHERE until_at < $1 ORDER BY cluster LIMIT {CLUSTERS_AT_ONCE}");
-        let found = sqlx::query(AssertSqlSafe(text)).bind(before).fetch_all(tx.on()).await?;
-        let ids: Vec<[String; 1]> = found.iter().map(|row| Ok([rows::text(row, 0)?])).collect::<Result<_>>()?;
+        let text = format!(
+            "SELECT DISTINCT cluster FROM spans WHERE until_at < $1 ORDER BY cluster LIMIT {CLUSTERS_AT_ONCE}"
+        );
+        let found = sqlx::query(AssertSqlSafe(text))
+            .bind(before)
+            .fetch_all(tx.on())
+            .await?;
+        let ids: Vec<[String; 1]> = found
+            .iter()
+            .map(|row| Ok([rows::text(row, 0)?]))
+            .collect::<Result<_>>()?;
         if ids.is_empty() {
             return Ok(0);
         }
         let ids = json!(ids).to_string();
         // Reports lock their clusters in this order, too, before they sum up spans.
-        let lock = tx.sql("SELECT id FROM clusters WHERE id IN (SELECT value->>0 FROM {rows}) ORDER BY id {lock}");
-        sqlx::query(lock).bind(ids.as_str()).fetch_all(tx.on()).await?;
+        let lock = tx.sql(
+            "SELECT id FROM clusters WHERE id IN (SELECT value->>0 FROM {rows}) ORDER BY id {lock}",
+        );
+        sqlx::query(lock)
+            .bind(ids.as_str())
+            .fetch_all(tx.on())
+            .await?;
         let old = format!(
             "SELECT cluster, from_at FROM spans WHERE cluster IN (SELECT value->>0 FROM {{rows}}) AND until_at < {before}"
         );
@@ -89,7 +106,12 @@ impl Store {
         Ok(summed_up)
     }
 
-    async fn drop_sums_below(&self, lease: &Lease, oldest: &Version, keep: &Retention) -> Result<u64> {
+    async fn drop_sums_below(
+        &self,
+        lease: &Lease,
+        oldest: &Version,
+        keep: &Retention,
+    ) -> Result<u64> {
         let before = nanoseconds(keep.before)?;
         let mut tx = self.act(lease).await?;
         let text = "SELECT DISTINCT version FROM soak_sums WHERE until_at < $1";
@@ -103,34 +125,67 @@ impl Store {
         if below.is_empty() {
             return Ok(0);
         }
-        let text =
-            format!("DELETE FROM soak_sums WHERE until_at < {before} AND version IN (SELECT value->>0 FROM {{rows}})");
+        let text = format!(
+            "DELETE FROM soak_sums WHERE until_at < {before} AND version IN (SELECT value->>0 FROM {{rows}})"
+        );
         let text = tx.sql(&text);
-        let dropped = sqlx::query(text).bind(json!(below).to_string()).execute(tx.on()).await?.rows_affected();
+        let dropped = sqlx::query(text)
+            .bind(json!(below).to_string())
+            .execute(tx.on())
+            .await?
+            .rows_affected();
         tx.commit().await?;
         Ok(dropped)
     }
 
-    async fn drop_old_decisions(&self, lease: &Lease, keep: &Retention) -> Result<(u64, Option<ChainCheckpoint>)> {
+    async fn drop_old_decisions(
+        &self,
+        lease: &Lease,
+        keep: &Retention,
+    ) -> Result<(u64, Option<ChainCheckpoint>)> {
         let (before, now) = (nanoseconds(keep.before)?, nanoseconds(keep.now)?);
         let mut tx = self.act(lease).await?;
         let kept = "SELECT COALESCE(MIN(seq), 0) FROM decisions WHERE at >= $1 AND at <= $2";
         let latest = now.saturating_add(now.saturating_sub(before));
-        let kept: i64 = sqlx::query(kept).bind(before).bind(latest).fetch_one(tx.on()).await?.try_get(0)?;
-        let newest: i64 =
-            sqlx::query("SELECT COALESCE(MAX(seq), 0) FROM decisions").fetch_one(tx.on()).await?.try_get(0)?;
+        let kept: i64 = sqlx::query(kept)
+            .bind(before)
+            .bind(latest)
+            .fetch_one(tx.on())
+            .await?
+            .try_get(0)?;
+        let newest: i64 = sqlx::query("SELECT COALESCE(MAX(seq), 0) FROM decisions")
+            .fetch_one(tx.on())
+            .await?
+            .try_get(0)?;
         let last = if kept > 0 { kept } else { newest } - 1;
         let known = decisions::read_checkpoint(&mut tx).await?;
-        let stretch = decisions::follow_stretch(&mut tx, known.as_ref(), last, DECISIONS_AT_ONCE).await?;
+        let stretch =
+            decisions::follow_stretch(&mut tx, known.as_ref(), last, DECISIONS_AT_ONCE).await?;
         if let Some(problem) = stretch.problems.first() {
-            return Err(StoreError::Corrupt(format!("{problem}, so no decision is pruned")));
+            return Err(StoreError::Corrupt(format!(
+                "{problem}, so no decision is pruned"
+            )));
         }
-        let Some((seq, hash)) = stretch.last else { return Ok((0, None)) };
-        let checkpoint = ChainCheckpoint { seq, hash, at: keep.now };
+        let Some((seq, hash)) = stretch.last else {
+            return Ok((0, None));
+        };
+        let checkpoint = ChainCheckpoint {
+            seq,
+            hash,
+            at: keep.now,
+        };
         let text = "INSERT INTO checkpoints (name, seq, hash, at) VALUES ('decisions', $1, $2, $3) \
                     ON CONFLICT (name) DO UPDATE SET seq = excluded.seq, hash = excluded.hash, at = excluded.at";
-        sqlx::query(text).bind(seq).bind(hash.to_vec()).bind(now).execute(tx.on()).await?;
-        let gone = sqlx::query("DELETE FROM decisions WHERE seq <= $1").bind(seq).execute(tx.on()).await?;
+        sqlx::query(text)
+            .bind(seq)
+            .bind(hash.to_vec())
+            .bind(now)
+            .execute(tx.on())
+            .await?;
+        let gone = sqlx::query("DELETE FROM decisions WHERE seq <= $1")
+            .bind(seq)
+            .execute(tx.on())
+            .await?;
         drop_parts(&mut tx, &stretch.named).await?;
         tx.commit().await?;
         Ok((gone.rows_affected(), Some(checkpoint)))
@@ -149,7 +204,10 @@ async fn drop_parts(tx: &mut Tx, named: &BTreeSet<String>) -> Result<()> {
         "DELETE FROM parts WHERE digest IN (SELECT value->>0 FROM {{rows}}) AND digest NOT IN ({still})"
     ));
     let list: Vec<[&str; 1]> = named.iter().map(|digest| [digest.as_str()]).collect();
-    sqlx::query(text).bind(json!(list).to_string()).execute(tx.on()).await?;
+    sqlx::query(text)
+        .bind(json!(list).to_string())
+        .execute(tx.on())
+        .await?;
     Ok(())
 }
 
@@ -160,11 +218,17 @@ pub(crate) async fn limit_spans(tx: &mut Tx, ids: &BTreeSet<[&str; 1]>) -> Resul
          GROUP BY cluster HAVING COUNT(*) > {} ORDER BY cluster",
         MAX_SPANS + SPANS_SLACK
     ));
-    let found = sqlx::query(text).bind(json!(ids).to_string()).fetch_all(tx.on()).await?;
+    let found = sqlx::query(text)
+        .bind(json!(ids).to_string())
+        .fetch_all(tx.on())
+        .await?;
     if found.is_empty() {
         return Ok(());
     }
-    let ids: Vec<[String; 1]> = found.iter().map(|row| Ok([rows::text(row, 0)?])).collect::<Result<_>>()?;
+    let ids: Vec<[String; 1]> = found
+        .iter()
+        .map(|row| Ok([rows::text(row, 0)?]))
+        .collect::<Result<_>>()?;
     let ids = json!(ids).to_string();
     let excess = format!(
         "SELECT cluster, from_at FROM (SELECT cluster, from_at, ROW_NUMBER() OVER (PARTITION BY cluster \
@@ -194,6 +258,12 @@ async fn sum_up(tx: &mut Tx, ids: &str, chosen: &str) -> Result<u64, sqlx::Error
          nanoseconds = soak_sums.nanoseconds + excluded.nanoseconds"
     ));
     sqlx::query(text).bind(ids).execute(tx.on()).await?;
-    let text = tx.sql(&format!("DELETE FROM spans WHERE (cluster, from_at) IN ({chosen})"));
-    Ok(sqlx::query(text).bind(ids).execute(tx.on()).await?.rows_affected())
+    let text = tx.sql(&format!(
+        "DELETE FROM spans WHERE (cluster, from_at) IN ({chosen})"
+    ));
+    Ok(sqlx::query(text)
+        .bind(ids)
+        .execute(tx.on())
+        .await?
+        .rows_affected())
 }

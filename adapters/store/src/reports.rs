@@ -16,8 +16,8 @@ use sqlx::Row;
 use towpath_core::domain::ClusterId;
 use towpath_core::domain::Version;
 use towpath_core::domain::fleet::{
-    AgentOutcome, AgentUpdate, Authority, ClusterState, Identity, Name, NotAsBound, Observation, Observed, Span,
-    observe, observe_late,
+    AgentOutcome, AgentUpdate, Authority, ClusterState, Identity, Name, NotAsBound, Observation,
+    Observed, Span, observe, observe_late,
 };
 
 use crate::agent_updates::{Arrival, Told, are_fit};
@@ -76,18 +76,32 @@ impl Store {
     /// Records reports, in order, all or none. Time between two reports of a cluster counts up to the allowance.
     ///
     /// The same report again changes nothing.
-    pub async fn record(&self, reports: &[Reported], allowance: SignedDuration) -> Result<Vec<Recorded>> {
+    pub async fn record(
+        &self,
+        reports: &[Reported],
+        allowance: SignedDuration,
+    ) -> Result<Vec<Recorded>> {
         Ok(self.record_all(reports, allowance).await?.recorded)
     }
 
     /// The same, and says which outcomes of updates are new.
-    pub async fn record_all(&self, reports: &[Reported], allowance: SignedDuration) -> Result<Written> {
+    pub async fn record_all(
+        &self,
+        reports: &[Reported],
+        allowance: SignedDuration,
+    ) -> Result<Written> {
         if reports.len() > MAX_BATCH {
-            return Err(StoreError::Bad(format!("{} reports at once; {MAX_BATCH} is the limit", reports.len())));
+            return Err(StoreError::Bad(format!(
+                "{} reports at once; {MAX_BATCH} is the limit",
+                reports.len()
+            )));
         }
         let fit: Vec<&Reported> = reports.iter().filter(|report| report.is_fit()).collect();
         if fit.is_empty() {
-            return Ok(Written { recorded: vec![Recorded::Unfit; reports.len()], outcomes: Vec::new() });
+            return Ok(Written {
+                recorded: vec![Recorded::Unfit; reports.len()],
+                outcomes: Vec::new(),
+            });
         }
         let written = bounded(self.record_fit(&fit, allowance)).await?;
         let mut recorded = written.recorded.into_iter();
@@ -95,15 +109,24 @@ impl Store {
             true => recorded.next().unwrap_or(Recorded::Nothing),
             false => Recorded::Unfit,
         };
-        Ok(Written { recorded: reports.iter().map(outcome).collect(), outcomes: written.outcomes })
+        Ok(Written {
+            recorded: reports.iter().map(outcome).collect(),
+            outcomes: written.outcomes,
+        })
     }
 
-    async fn record_fit(&self, reports: &[&Reported], allowance: SignedDuration) -> Result<Written> {
+    async fn record_fit(
+        &self,
+        reports: &[&Reported],
+        allowance: SignedDuration,
+    ) -> Result<Written> {
         let (mut tries, mut all_known) = (1, true);
         loop {
             match self.try_record(reports, allowance, all_known).await {
                 Err(Failed::NewClusters) if all_known => all_known = false,
-                Err(Failed::NewClusters) => return Err(rows::damaged("a locked cluster", "it is gone")),
+                Err(Failed::NewClusters) => {
+                    return Err(rows::damaged("a locked cluster", "it is gone"));
+                }
                 Err(Failed::Race(_)) if tries < MAX_TRIES => tries += 1,
                 Err(Failed::Race(error)) => return Err(error.into()),
                 Err(Failed::Other(error)) => return Err(error),
@@ -118,7 +141,10 @@ impl Store {
         allowance: SignedDuration,
         all_known: bool,
     ) -> Result<Written, Failed> {
-        let ids: BTreeSet<[&str; 1]> = reports.iter().map(|report| [report.state.id.as_str()]).collect();
+        let ids: BTreeSet<[&str; 1]> = reports
+            .iter()
+            .map(|report| [report.state.id.as_str()])
+            .collect();
         let ids = json!(ids).to_string();
         let mut tx = self.write().await?;
         if !all_known {
@@ -147,7 +173,11 @@ impl Store {
         }
         if !closed.is_empty() {
             keep(&mut tx, &closed).await?;
-            limit_spans(&mut tx, &closed.iter().map(|span| [span.cluster.as_str()]).collect()).await?;
+            limit_spans(
+                &mut tx,
+                &closed.iter().map(|span| [span.cluster.as_str()]).collect(),
+            )
+            .await?;
         }
         let outcomes = told.write(&mut tx).await?;
         tx.inner.commit().await?;
@@ -159,21 +189,41 @@ impl Reported {
     /// From a list that somebody in charge keeps: without a name, and it tells of no update.
     pub fn listed(state: ClusterState) -> Self {
         let (body, updates) = ("{}".into(), Vec::new());
-        Self { state, authority: Authority::List, body, id: None, updates, counts_from: None }
+        Self {
+            state,
+            authority: Authority::List,
+            body,
+            id: None,
+            updates,
+            counts_from: None,
+        }
     }
 
     /// Who it says the cluster is. A token always says a name; otherwise one without a name has its cluster's id for one.
     fn identity(&self) -> Identity {
-        let is_said = self.authority == Authority::Token || *self.state.name != *self.state.id.as_str();
+        let is_said =
+            self.authority == Authority::Token || *self.state.name != *self.state.id.as_str();
         let name = is_said.then(|| self.state.name.clone());
-        Identity { organisation: self.state.organisation.clone(), name }
+        Identity {
+            organisation: self.state.organisation.clone(),
+            name,
+        }
     }
 
     fn is_fit(&self) -> bool {
         let state = &self.state;
-        [state.id.as_str(), &state.organisation, &state.name, &self.body].into_iter().all(storable)
+        [
+            state.id.as_str(),
+            &state.organisation,
+            &state.name,
+            &self.body,
+        ]
+        .into_iter()
+        .all(storable)
             && are_fit(&self.updates)
-            && [state.version_since, state.last_seen].into_iter().all(|time| nanoseconds(time).is_ok())
+            && [state.version_since, state.last_seen]
+                .into_iter()
+                .all(|time| nanoseconds(time).is_ok())
     }
 }
 
@@ -197,21 +247,34 @@ impl<'a> Known<'a> {
         let said = report.identity();
         let binding = report.authority.bind(self.bound_to.as_ref(), &said)?;
         // What only the cluster called itself is worth nothing once somebody in charge speaks.
-        let known =
-            Some(&self.name).filter(|name| !name.is_empty() && (self.bound_to.is_some() || !binding.is_bound()));
-        let name = said.name.or_else(|| known.cloned()).unwrap_or_else(|| report.state.id.as_str().into());
+        let known = Some(&self.name)
+            .filter(|name| !name.is_empty() && (self.bound_to.is_some() || !binding.is_bound()));
+        let name = said
+            .name
+            .or_else(|| known.cloned())
+            .unwrap_or_else(|| report.state.id.as_str().into());
         if binding.is_bound() && self.bound_to.is_none() {
             // Time that was reported before counts for nobody, even if this report is older.
-            let newest = self.newest.as_ref().map_or(report.state.last_seen, |newest| newest.until);
+            let newest = self
+                .newest
+                .as_ref()
+                .map_or(report.state.last_seen, |newest| newest.until);
             self.bound_from = Some(newest.max(report.state.last_seen));
         }
-        self.bound_to =
-            binding.is_bound().then(|| Identity { organisation: said.organisation, name: Some(name.clone()) });
+        self.bound_to = binding.is_bound().then(|| Identity {
+            organisation: said.organisation,
+            name: Some(name.clone()),
+        });
         self.name = name;
         Ok(())
     }
 
-    fn join(&mut self, report: &'a Reported, allowance: SignedDuration, closed: &mut Vec<Span>) -> Recorded {
+    fn join(
+        &mut self,
+        report: &'a Reported,
+        allowance: SignedDuration,
+        closed: &mut Vec<Span>,
+    ) -> Recorded {
         let state = &report.state;
         let seen = Observation {
             cluster: state.id.clone(),
@@ -232,11 +295,18 @@ impl<'a> Known<'a> {
             Observed::Extended(span) => (span, Recorded::Extended),
             Observed::Began(span) => {
                 // One report alone lasts for no time. They come in flocks: late ones, and those of a cluster that flaps.
-                closed.extend(self.newest.clone().filter(|newest| newest.from < newest.until));
+                closed.extend(
+                    self.newest
+                        .clone()
+                        .filter(|newest| newest.from < newest.until),
+                );
                 (span, Recorded::Began)
             }
         };
-        let stays = self.newest.as_ref().is_some_and(|newest| newest.version == state.version);
+        let stays = self
+            .newest
+            .as_ref()
+            .is_some_and(|newest| newest.version == state.version);
         self.version_since = match self.version_since {
             Some(since) if stays => Some(since),
             _ => Some(state.version_since.min(state.last_seen)),
@@ -265,28 +335,55 @@ async fn lock<'a>(tx: &mut Tx, ids: String) -> Result<BTreeMap<ClusterId, Known<
         "SELECT id, version, healthy, span_from, last_seen, version_since, organisation, name FROM clusters \
          WHERE id IN (SELECT value->>0 FROM {rows}) ORDER BY id {lock}",
     );
-    let rows = sqlx::query(select).bind(ids.as_str()).fetch_all(tx.on()).await?;
+    let rows = sqlx::query(select)
+        .bind(ids.as_str())
+        .fetch_all(tx.on())
+        .await?;
     // Asked for once the rows are locked: whoever had them may just have bound some.
     let select =
         tx.sql("SELECT cluster FROM bindings WHERE until_at IS NULL AND cluster IN (SELECT value->>0 FROM {rows})");
     let bound = sqlx::query(select).bind(ids).fetch_all(tx.on()).await?;
-    let bound: BTreeSet<String> = bound.iter().map(|row| rows::text(row, 0)).collect::<Result<_>>()?;
+    let bound: BTreeSet<String> = bound
+        .iter()
+        .map(|row| rows::text(row, 0))
+        .collect::<Result<_>>()?;
     let mut known = BTreeMap::new();
     for row in &rows {
         let id = rows::id(&rows::text(row, 0)?)?;
         let from: Option<i64> = row.try_get(3)?;
-        let (organisation, name): (Name, Name) = (rows::text(row, 6)?.into(), rows::text(row, 7)?.into());
-        let identity = || Identity { organisation, name: Some(name.clone()) };
+        let (organisation, name): (Name, Name) =
+            (rows::text(row, 6)?.into(), rows::text(row, 7)?.into());
+        let identity = || Identity {
+            organisation,
+            name: Some(name.clone()),
+        };
         let bound_to = bound.contains(id.as_str()).then(identity);
-        let unknown = Known { newest: None, version_since: None, name, bound_to, bound_from: None, report: None };
+        let unknown = Known {
+            newest: None,
+            version_since: None,
+            name,
+            bound_to,
+            bound_from: None,
+            report: None,
+        };
         let entry = match from {
             None => unknown,
             Some(from) => {
-                let (healthy, until, since): (i64, i64, i64) = (row.try_get(2)?, row.try_get(4)?, row.try_get(5)?);
+                let (healthy, until, since): (i64, i64, i64) =
+                    (row.try_get(2)?, row.try_get(4)?, row.try_get(5)?);
                 let version: Version = rows::version(&rows::text(row, 1)?)?;
-                let newest =
-                    Span { cluster: id.clone(), version, healthy: healthy != 0, from: time(from), until: time(until) };
-                Known { newest: Some(newest), version_since: Some(time(since)), ..unknown }
+                let newest = Span {
+                    cluster: id.clone(),
+                    version,
+                    healthy: healthy != 0,
+                    from: time(from),
+                    until: time(until),
+                };
+                Known {
+                    newest: Some(newest),
+                    version_since: Some(time(since)),
+                    ..unknown
+                }
             }
         };
         known.insert(id, entry);
@@ -297,7 +394,9 @@ async fn lock<'a>(tx: &mut Tx, ids: String) -> Result<BTreeMap<ClusterId, Known<
 /// Numbers the running transaction among those that change clusters. PostgreSQL numbers its transactions itself.
 pub(crate) async fn number_change(tx: &mut Tx) -> Result<(), sqlx::Error> {
     if tx.backend == Backend::Sqlite {
-        sqlx::query("UPDATE counters SET value = value + 1 WHERE name = 'changes'").execute(tx.on()).await?;
+        sqlx::query("UPDATE counters SET value = value + 1 WHERE name = 'changes'")
+            .execute(tx.on())
+            .await?;
     }
     Ok(())
 }
@@ -306,7 +405,9 @@ pub(crate) async fn number_change(tx: &mut Tx) -> Result<(), sqlx::Error> {
 async fn update(tx: &mut Tx, known: &BTreeMap<ClusterId, Known<'_>>) -> Result<(), Failed> {
     let mut list = Vec::with_capacity(known.len());
     for known in known.values() {
-        let (Some(report), Some(span), Some(since)) = (known.report, &known.newest, known.version_since) else {
+        let (Some(report), Some(span), Some(since)) =
+            (known.report, &known.newest, known.version_since)
+        else {
             continue;
         };
         let state = &report.state;
@@ -319,7 +420,8 @@ async fn update(tx: &mut Tx, known: &BTreeMap<ClusterId, Known<'_>>) -> Result<(
             nanoseconds(span.until)?,
             i64::from(span.healthy),
             nanoseconds(span.from)?,
-            serde_json::to_string(&Facts::of(state)).map_err(|error| StoreError::Bad(error.to_string()))?,
+            serde_json::to_string(&Facts::of(state))
+                .map_err(|error| StoreError::Bad(error.to_string()))?,
             &*report.body,
         ));
     }
@@ -343,7 +445,12 @@ async fn bind(tx: &mut Tx, known: &BTreeMap<ClusterId, Known<'_>>) -> Result<(),
     let mut list = Vec::new();
     for (id, known) in known {
         if let (Some(from), Some(bound_to)) = (known.bound_from, &known.bound_to) {
-            list.push((id.as_str(), nanoseconds(from)?, &*bound_to.organisation, &*known.name));
+            list.push((
+                id.as_str(),
+                nanoseconds(from)?,
+                &*bound_to.organisation,
+                &*known.name,
+            ));
         }
     }
     if list.is_empty() {
@@ -353,7 +460,10 @@ async fn bind(tx: &mut Tx, known: &BTreeMap<ClusterId, Known<'_>>) -> Result<(),
     let insert = tx.sql(
         "INSERT INTO bindings (cluster, since, until_at) SELECT value->>0, CAST(value->>1 AS BIGINT), NULL FROM {rows}",
     );
-    sqlx::query(insert).bind(list.as_str()).execute(tx.on()).await?;
+    sqlx::query(insert)
+        .bind(list.as_str())
+        .execute(tx.on())
+        .await?;
     let update = tx.sql(
         "UPDATE clusters SET organisation = r.organisation, name = r.name, changed = {change} \
          FROM (SELECT value->>0 AS id, value->>2 AS organisation, value->>3 AS name FROM {rows}) AS r \
@@ -368,14 +478,23 @@ async fn keep(tx: &mut Tx, closed: &[Span]) -> Result<(), Failed> {
     let mut list = Vec::with_capacity(closed.len());
     for span in closed {
         let (from, until) = (nanoseconds(span.from)?, nanoseconds(span.until)?);
-        list.push(json!([span.cluster.as_str(), from, until, span.version.to_string(), i64::from(span.healthy)]));
+        list.push(json!([
+            span.cluster.as_str(),
+            from,
+            until,
+            span.version.to_string(),
+            i64::from(span.healthy)
+        ]));
     }
     let insert = tx.sql(
         "INSERT INTO spans (cluster, from_at, until_at, version, healthy) \
          SELECT value->>0, CAST(value->>1 AS BIGINT), CAST(value->>2 AS BIGINT), value->>3, CAST(value->>4 AS BIGINT) \
          FROM {rows}",
     );
-    sqlx::query(insert).bind(json!(list).to_string()).execute(tx.on()).await?;
+    sqlx::query(insert)
+        .bind(json!(list).to_string())
+        .execute(tx.on())
+        .await?;
     Ok(())
 }
 

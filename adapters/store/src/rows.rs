@@ -52,7 +52,10 @@ impl Facts {
                 Health::Healthy => None,
                 Health::Unhealthy { why } => Some(why.to_string()),
             },
-            channel: state.channel.as_ref().map(|channel| channel.as_str().to_owned()),
+            channel: state
+                .channel
+                .as_ref()
+                .map(|channel| channel.as_str().to_owned()),
             arch: state.arch.as_str().to_owned(),
             platform: match &state.platform {
                 Fact::Known(platform) => Some(platform.as_str().to_owned()),
@@ -61,14 +64,21 @@ impl Facts {
             labels: state.labels.clone(),
             pools: match &state.product {
                 Product::Standalone => None,
-                Product::HostedControlPlane { pools } => {
-                    Some(pools.iter().map(|pool| (pool.id.to_string(), pool.version.to_string())).collect())
-                }
+                Product::HostedControlPlane { pools } => Some(
+                    pools
+                        .iter()
+                        .map(|pool| (pool.id.to_string(), pool.version.to_string()))
+                        .collect(),
+                ),
             },
             sts: false,
             uses_sts: known(&state.sts),
             uses_wif: known(&state.wif),
-            gates: state.acknowledged_gates.iter().map(|gate| gate.to_string()).collect(),
+            gates: state
+                .acknowledged_gates
+                .iter()
+                .map(|gate| gate.to_string())
+                .collect(),
         }
     }
 }
@@ -91,19 +101,26 @@ pub(crate) const CLUSTER_BEFORE_BINDINGS: &str =
 /// A cluster's state. Names that many share are taken from the interner.
 pub(crate) fn cluster(row: &AnyRow, names: &mut Interner) -> Result<ClusterState> {
     let facts: String = row.try_get(7)?;
-    let facts: Facts = serde_json::from_str(&facts).map_err(|error| damaged("the facts of a cluster", error))?;
+    let facts: Facts =
+        serde_json::from_str(&facts).map_err(|error| damaged("the facts of a cluster", error))?;
     let (healthy, bindings): (i64, i64) = (row.try_get(6)?, row.try_get(8)?);
     Ok(ClusterState {
         id: id(&text(row, 0)?)?,
         organisation: names.name(&text(row, 1)?),
         name: text(row, 2)?.into(),
-        binding: if bindings > 0 { Binding::Bound } else { Binding::Unbound },
+        binding: if bindings > 0 {
+            Binding::Bound
+        } else {
+            Binding::Unbound
+        },
         version: version(&text(row, 3)?)?,
         going_to: facts.going_to.as_deref().map(version).transpose()?,
         version_since: time(row.try_get(4)?),
         last_seen: time(row.try_get(5)?),
         health: match healthy {
-            0 => Health::Unhealthy { why: names.name(facts.unhealthy.as_deref().unwrap_or_default()) },
+            0 => Health::Unhealthy {
+                why: names.name(facts.unhealthy.as_deref().unwrap_or_default()),
+            },
             _ => Health::Healthy,
         },
         channel: match facts.channel {
@@ -113,7 +130,9 @@ pub(crate) fn cluster(row: &AnyRow, names: &mut Interner) -> Result<ClusterState
         arch: Arch::new(names.name(&facts.arch)),
         platform: match facts.platform {
             None => Fact::Unknown,
-            Some(name) => Fact::Known(Platform::new(&name).ok_or_else(|| damaged("a platform", &name))?),
+            Some(name) => {
+                Fact::Known(Platform::new(&name).ok_or_else(|| damaged("a platform", &name))?)
+            }
         },
         labels: facts.labels,
         product: match facts.pools {
@@ -121,7 +140,12 @@ pub(crate) fn cluster(row: &AnyRow, names: &mut Interner) -> Result<ClusterState
             Some(pools) => Product::HostedControlPlane {
                 pools: pools
                     .into_iter()
-                    .map(|(id, on)| Ok(Pool { id: id.into(), version: version(&on)? }))
+                    .map(|(id, on)| {
+                        Ok(Pool {
+                            id: id.into(),
+                            version: version(&on)?,
+                        })
+                    })
                     .collect::<Result<_>>()?,
             },
         },
@@ -133,8 +157,7 @@ pub(crate) fn cluster(row: &AnyRow, names: &mut Interner) -> Result<ClusterState
 }
 
 /// The columns that [`upgrade`] reads, in its order.
-pub(crate) const UPGRADE: &str =
-    "id, cluster, pool, from_version, to_version, state, owner, start_at, changed_at, failures, note";
+pub(crate) const UPGRADE: &str = "id, cluster, pool, from_version, to_version, state, owner, start_at, changed_at, failures, note";
 
 pub(crate) fn upgrade(row: &AnyRow) -> Result<Upgrade> {
     let (state, owner) = (text(row, 5)?, text(row, 6)?);
@@ -145,11 +168,13 @@ pub(crate) fn upgrade(row: &AnyRow) -> Result<Upgrade> {
         pool: optional(row, 2)?,
         from: version(&text(row, 3)?)?,
         to: version(&text(row, 4)?)?,
-        state: UpgradeState::of_code(&state).ok_or_else(|| damaged("the state of an upgrade", &state))?,
+        state: UpgradeState::of_code(&state)
+            .ok_or_else(|| damaged("the state of an upgrade", &state))?,
         owner: Owner::of_code(&owner).ok_or_else(|| damaged("the owner of an upgrade", &owner))?,
         start_at: time(row.try_get(7)?),
         changed_at: time(row.try_get(8)?),
-        failures: u32::try_from(failures).map_err(|_| damaged("the failures of an upgrade", failures))?,
+        failures: u32::try_from(failures)
+            .map_err(|_| damaged("the failures of an upgrade", failures))?,
         note: optional(row, 10)?,
     })
 }
@@ -170,7 +195,8 @@ pub(crate) fn span(row: &AnyRow) -> Result<Span> {
 
 /// A set of names, as JSON.
 pub(crate) fn names(text: &str, names: &mut Interner) -> Result<BTreeSet<Name>> {
-    let list: Vec<String> = serde_json::from_str(text).map_err(|error| damaged("a list of names", error))?;
+    let list: Vec<String> =
+        serde_json::from_str(text).map_err(|error| damaged("a list of names", error))?;
     Ok(list.iter().map(|name| names.name(name)).collect())
 }
 
@@ -202,8 +228,11 @@ pub(crate) fn time(nanoseconds: i64) -> Timestamp {
 
 /// The other way about, for the years 1678 to 2262.
 pub(crate) fn nanoseconds(time: Timestamp) -> Result<i64> {
-    i64::try_from(time.as_nanosecond())
-        .map_err(|_| StoreError::Bad(format!("{time} cannot be stored; times must lie between 1678 and 2262")))
+    i64::try_from(time.as_nanosecond()).map_err(|_| {
+        StoreError::Bad(format!(
+            "{time} cannot be stored; times must lie between 1678 and 2262"
+        ))
+    })
 }
 
 /// PostgreSQL keeps no NUL, and an SQLite that kept one could not be moved there.
@@ -215,7 +244,9 @@ pub(crate) fn storable(text: &str) -> bool {
 pub(crate) fn checked(text: &str) -> Result<&str> {
     match storable(text) {
         true => Ok(text),
-        false => Err(StoreError::Bad(format!("{text:?} has a NUL in it and cannot be stored"))),
+        false => Err(StoreError::Bad(format!(
+            "{text:?} has a NUL in it and cannot be stored"
+        ))),
     }
 }
 

@@ -91,8 +91,7 @@ const BOUNDS: &[&str] = &[
 ];
 
 /// Clusters of a store that had no bindings yet: those that a list spoke of last are bound, with all their time. No report has such a body.
-pub(crate) const BIND_LISTED: &str =
-    "INSERT INTO bindings (cluster, since, until_at) SELECT id, 0, NULL FROM clusters WHERE gone = 0 AND body = '{}'";
+pub(crate) const BIND_LISTED: &str = "INSERT INTO bindings (cluster, since, until_at) SELECT id, 0, NULL FROM clusters WHERE gone = 0 AND body = '{}'";
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,7 +123,16 @@ pub(crate) const TABLES: &[(&str, &[(&str, Kind)])] = {
                 ("changed", Int),
             ],
         ),
-        ("spans", &[("cluster", Text), ("from_at", Int), ("until_at", Int), ("version", Text), ("healthy", Int)]),
+        (
+            "spans",
+            &[
+                ("cluster", Text),
+                ("from_at", Int),
+                ("until_at", Int),
+                ("version", Text),
+                ("healthy", Int),
+            ],
+        ),
         (
             "upgrades",
             &[
@@ -141,11 +149,54 @@ pub(crate) const TABLES: &[(&str, &[(&str, Kind)])] = {
                 ("note", Text),
             ],
         ),
-        ("locks", &[("upgrade", Int), ("mutex", Text), ("cluster", Text), ("sector", Text)]),
-        ("pauses", &[("organisation", Text), ("sector", Text), ("by_whom", Text), ("at", Int), ("why", Text)]),
-        ("approvals", &[("organisation", Text), ("cluster", Text), ("version", Text), ("by_whom", Text), ("at", Int)]),
-        ("acknowledgements", &[("cluster", Text), ("gate", Text), ("by_whom", Text), ("at", Int)]),
-        ("leases", &[("name", Text), ("owner", Text), ("token", Int), ("expires_ms", Int), ("term_ms", Int)]),
+        (
+            "locks",
+            &[
+                ("upgrade", Int),
+                ("mutex", Text),
+                ("cluster", Text),
+                ("sector", Text),
+            ],
+        ),
+        (
+            "pauses",
+            &[
+                ("organisation", Text),
+                ("sector", Text),
+                ("by_whom", Text),
+                ("at", Int),
+                ("why", Text),
+            ],
+        ),
+        (
+            "approvals",
+            &[
+                ("organisation", Text),
+                ("cluster", Text),
+                ("version", Text),
+                ("by_whom", Text),
+                ("at", Int),
+            ],
+        ),
+        (
+            "acknowledgements",
+            &[
+                ("cluster", Text),
+                ("gate", Text),
+                ("by_whom", Text),
+                ("at", Int),
+            ],
+        ),
+        (
+            "leases",
+            &[
+                ("name", Text),
+                ("owner", Text),
+                ("token", Int),
+                ("expires_ms", Int),
+                ("term_ms", Int),
+            ],
+        ),
         (
             "decisions",
             &[
@@ -176,26 +227,48 @@ pub(crate) const TABLES: &[(&str, &[(&str, Kind)])] = {
         ("report_ids", &[("cluster", Text), ("ids", Text)]),
         (
             "soak_sums",
-            &[("cluster", Text), ("version", Text), ("from_at", Int), ("until_at", Int), ("nanoseconds", Int)],
+            &[
+                ("cluster", Text),
+                ("version", Text),
+                ("from_at", Int),
+                ("until_at", Int),
+                ("nanoseconds", Int),
+            ],
         ),
-        ("bindings", &[("cluster", Text), ("since", Int), ("until_at", Int)]),
-        ("checkpoints", &[("name", Text), ("seq", Int), ("hash", Blob), ("at", Int)]),
+        (
+            "bindings",
+            &[("cluster", Text), ("since", Int), ("until_at", Int)],
+        ),
+        (
+            "checkpoints",
+            &[("name", Text), ("seq", Int), ("hash", Blob), ("at", Int)],
+        ),
     ]
 };
 
 /// The tables of an older schema, with the columns that they had.
-pub(crate) fn tables_of(schema: i64) -> impl Iterator<Item = (&'static str, Vec<(&'static str, Kind)>)> {
+pub(crate) fn tables_of(
+    schema: i64,
+) -> impl Iterator<Item = (&'static str, Vec<(&'static str, Kind)>)> {
     let of_then = move |(table, columns): &(&'static str, &[(&'static str, Kind)])| {
         let had = |(column, _): &&(&'static str, Kind)| since(table, column) <= schema;
-        (*table, columns.iter().filter(had).copied().collect::<Vec<_>>())
+        (
+            *table,
+            columns.iter().filter(had).copied().collect::<Vec<_>>(),
+        )
     };
-    TABLES.iter().map(of_then).filter(|(_, columns)| !columns.is_empty())
+    TABLES
+        .iter()
+        .map(of_then)
+        .filter(|(_, columns)| !columns.is_empty())
 }
 
 /// The first schema that has the column.
 pub(crate) fn since(table: &str, column: &str) -> i64 {
     match (table, column) {
-        ("agent_updates", "reported_at") | ("leases", "term_ms") | ("soak_sums" | "bindings" | "checkpoints", _) => 3,
+        ("agent_updates", "reported_at")
+        | ("leases", "term_ms")
+        | ("soak_sums" | "bindings" | "checkpoints", _) => 3,
         ("agent_updates" | "report_ids", _) => 2,
         _ => 1,
     }
@@ -209,37 +282,58 @@ pub(crate) async fn migrate(store: &Store) -> Result<()> {
     }
     let mut tx = store.write().await?;
     if tx.backend == Backend::Postgres {
-        sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(MIGRATION_LOCK).execute(tx.on()).await?;
+        sqlx::query("SELECT pg_advisory_xact_lock($1)")
+            .bind(MIGRATION_LOCK)
+            .execute(tx.on())
+            .await?;
     }
     let found = found(&mut tx).await?;
     if found > KNOWN {
-        return Err(StoreError::NewerSchema { found, known: KNOWN });
+        return Err(StoreError::NewerSchema {
+            found,
+            known: KNOWN,
+        });
     }
     if found == 0 {
-        sqlx::query("CREATE TABLE towpath_schema (version BIGINT NOT NULL)").execute(tx.on()).await?;
-        sqlx::query("INSERT INTO towpath_schema (version) VALUES (0)").execute(tx.on()).await?;
+        sqlx::query("CREATE TABLE towpath_schema (version BIGINT NOT NULL)")
+            .execute(tx.on())
+            .await?;
+        sqlx::query("INSERT INTO towpath_schema (version) VALUES (0)")
+            .execute(tx.on())
+            .await?;
     }
-    for migration in MIGRATIONS.iter().skip(usize::try_from(found).unwrap_or_default()) {
+    for migration in MIGRATIONS
+        .iter()
+        .skip(usize::try_from(found).unwrap_or_default())
+    {
         for statement in *migration {
             let statement = tx.backend.definition(statement);
             sqlx::query(statement).execute(tx.on()).await?;
         }
     }
-    sqlx::query("UPDATE towpath_schema SET version = $1").bind(KNOWN).execute(tx.on()).await?;
+    sqlx::query("UPDATE towpath_schema SET version = $1")
+        .bind(KNOWN)
+        .execute(tx.on())
+        .await?;
     tx.commit().await
 }
 
 /// The schema that the store has; 0 if it has none.
 pub(crate) async fn found(tx: &mut Tx) -> Result<i64> {
     let exists = match tx.backend {
-        Backend::Sqlite => "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = 'towpath_schema'",
+        Backend::Sqlite => {
+            "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = 'towpath_schema'"
+        }
         Backend::Postgres => "SELECT COUNT(*) WHERE to_regclass('towpath_schema') IS NOT NULL",
     };
     let exists: i64 = sqlx::query(exists).fetch_one(tx.on()).await?.try_get(0)?;
     match exists {
         0 => Ok(0),
         // Another replica may be making the table: PostgreSQL shows the table at once, and its row only to later snapshots.
-        _ => match sqlx::query("SELECT version FROM towpath_schema").fetch_optional(tx.on()).await? {
+        _ => match sqlx::query("SELECT version FROM towpath_schema")
+            .fetch_optional(tx.on())
+            .await?
+        {
             Some(row) => Ok(row.try_get(0)?),
             None => Ok(0),
         },
@@ -255,8 +349,13 @@ mod tests {
         let store = Store::open("sqlite::memory:").await.unwrap();
         let mut tx = store.snapshot().await.unwrap();
         let names = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY rowid";
-        let made: Vec<String> =
-            sqlx::query(names).fetch_all(tx.on()).await.unwrap().iter().map(|row| row.get(0)).collect();
+        let made: Vec<String> = sqlx::query(names)
+            .fetch_all(tx.on())
+            .await
+            .unwrap()
+            .iter()
+            .map(|row| row.get(0))
+            .collect();
         let listed: Vec<&str> = TABLES.iter().map(|(name, _)| *name).collect();
         let mut sorted = (made[1..].to_vec(), listed.clone());
         sorted.0.sort();
@@ -264,9 +363,16 @@ mod tests {
         assert_eq!(sorted.0, sorted.1);
         for (table, columns) in TABLES {
             let text = format!("SELECT name FROM pragma_table_info('{table}') ORDER BY cid");
-            let rows = sqlx::query(sqlx::AssertSqlSafe(text)).fetch_all(tx.on()).await.unwrap();
+            let rows = sqlx::query(sqlx::AssertSqlSafe(text))
+                .fetch_all(tx.on())
+                .await
+                .unwrap();
             let made: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
-            assert_eq!(made, columns.iter().map(|(name, _)| *name).collect::<Vec<_>>(), "{table}");
+            assert_eq!(
+                made,
+                columns.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
+                "{table}"
+            );
         }
     }
 }

@@ -34,24 +34,42 @@ impl Store {
     pub async fn upgrades(&self, which: &Which) -> Result<Vec<Upgrade>> {
         let before;
         let (rest, cluster, limit) = match which {
-            Which::Active => ("WHERE $1 = '' AND state IN ('planned', 'started') ORDER BY id", "", 0),
+            Which::Active => (
+                "WHERE $1 = '' AND state IN ('planned', 'started') ORDER BY id",
+                "",
+                0,
+            ),
             Which::Of(cluster) => ("WHERE cluster = $1 ORDER BY id", cluster.as_str(), 0),
-            Which::Recent(limit) => ("WHERE $1 = '' ORDER BY id DESC", "", (*limit).min(MAX_RECENT)),
+            Which::Recent(limit) => (
+                "WHERE $1 = '' ORDER BY id DESC",
+                "",
+                (*limit).min(MAX_RECENT),
+            ),
             Which::Before(id, limit) => {
                 before = format!("WHERE $1 = '' AND id < {} ORDER BY id DESC", id.0);
                 (before.as_str(), "", (*limit).clamp(1, MAX_RECENT))
             }
         };
-        let limit = if limit > 0 { format!(" LIMIT {limit}") } else { String::new() };
+        let limit = if limit > 0 {
+            format!(" LIMIT {limit}")
+        } else {
+            String::new()
+        };
         let text = format!("SELECT {UPGRADE} FROM upgrades {rest}{limit}");
-        let rows = sqlx::query(AssertSqlSafe(text)).bind(cluster).fetch_all(&self.inner.reader).await?;
+        let rows = sqlx::query(AssertSqlSafe(text))
+            .bind(cluster)
+            .fetch_all(&self.inner.reader)
+            .await?;
         rows.iter().map(rows::upgrade).collect()
     }
 
     /// The upgrade of that number.
     pub async fn upgrade(&self, id: UpgradeId) -> Result<Option<Upgrade>> {
         let text = format!("SELECT {UPGRADE} FROM upgrades WHERE id = $1");
-        let row = sqlx::query(AssertSqlSafe(text)).bind(id.0).fetch_optional(&self.inner.reader).await?;
+        let row = sqlx::query(AssertSqlSafe(text))
+            .bind(id.0)
+            .fetch_optional(&self.inner.reader)
+            .await?;
         row.as_ref().map(rows::upgrade).transpose()
     }
 
@@ -61,7 +79,9 @@ impl Store {
             "SELECT {UPGRADE} FROM upgrades WHERE state = 'failed' AND id IN \
              (SELECT MAX(id) FROM upgrades WHERE state IN ('failed', 'finished') GROUP BY cluster) ORDER BY id"
         );
-        let rows = sqlx::query(AssertSqlSafe(text)).fetch_all(&self.inner.reader).await?;
+        let rows = sqlx::query(AssertSqlSafe(text))
+            .fetch_all(&self.inner.reader)
+            .await?;
         rows.iter().map(rows::upgrade).collect()
     }
 
@@ -89,10 +109,13 @@ impl Store {
     ) -> Result<bool> {
         use UpgradeState::{Cancelled, Failed, Finished, Planned, Refused, Started};
         match (expected, to) {
-            (Planned, Started | Finished | Failed | Cancelled | Refused) | (Started, Finished | Failed) => {}
+            (Planned, Started | Finished | Failed | Cancelled | Refused)
+            | (Started, Finished | Failed) => {}
             _ => {
                 let (from, to) = (expected.code(), to.code());
-                return Err(StoreError::Bad(format!("an upgrade that is {from} cannot become {to}")));
+                return Err(StoreError::Bad(format!(
+                    "an upgrade that is {from} cannot become {to}"
+                )));
             }
         }
         let note = note.map(checked).transpose()?;
@@ -109,12 +132,25 @@ impl Store {
                 "UPDATE upgrades SET state = $1, changed_at = $2, note = $3, failures = {failures} \
                  WHERE id = $4 AND state = $5"
             );
-            let query = sqlx::query(AssertSqlSafe(text)).bind(to.code()).bind(at).bind(note).bind(id.0);
-            if query.bind(expected.code()).execute(tx.on()).await?.rows_affected() == 0 {
+            let query = sqlx::query(AssertSqlSafe(text))
+                .bind(to.code())
+                .bind(at)
+                .bind(note)
+                .bind(id.0);
+            if query
+                .bind(expected.code())
+                .execute(tx.on())
+                .await?
+                .rows_affected()
+                == 0
+            {
                 return Ok(false);
             }
             if !to.is_active() {
-                sqlx::query("DELETE FROM locks WHERE upgrade = $1").bind(id.0).execute(tx.on()).await?;
+                sqlx::query("DELETE FROM locks WHERE upgrade = $1")
+                    .bind(id.0)
+                    .execute(tx.on())
+                    .await?;
             }
             tx.commit().await?;
             Ok(true)
@@ -153,10 +189,16 @@ impl Store {
         bounded(async {
             let mut tx = self.act(lease).await?;
             let number = lock_starts(&mut tx).await? + 1;
-            let active = "SELECT id FROM upgrades WHERE cluster = $1 AND state IN ('planned', 'started')";
-            let active = sqlx::query(active).bind(upgrade.cluster.as_str()).fetch_optional(tx.on()).await?;
+            let active =
+                "SELECT id FROM upgrades WHERE cluster = $1 AND state IN ('planned', 'started')";
+            let active = sqlx::query(active)
+                .bind(upgrade.cluster.as_str())
+                .fetch_optional(tx.on())
+                .await?;
             if let Some(row) = active.filter(|_| upgrade.state.is_active()) {
-                return Ok(Claimed::Refused(Refusal::UnderWay(UpgradeId(row.try_get(0)?))));
+                return Ok(Claimed::Refused(Refusal::UnderWay(UpgradeId(
+                    row.try_get(0)?,
+                ))));
             }
             let start = Start {
                 cluster: upgrade.cluster.clone(),
@@ -165,7 +207,10 @@ impl Store {
                 to: upgrade.to.clone(),
                 start_at: upgrade.start_at,
             };
-            let new = Upgrade { id: UpgradeId(number), ..upgrade.clone() };
+            let new = Upgrade {
+                id: UpgradeId(number),
+                ..upgrade.clone()
+            };
             let takes = if new.state.is_active() { takes } else { &[] };
             put(&mut tx, number, &[(&start, &new, takes)]).await?;
             tx.commit().await?;

@@ -1,6 +1,10 @@
 //! What agents tell of updates is kept once; a report that comes again, or late, takes nothing back and adds no time.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test that cannot go on says so")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test that cannot go on says so"
+)]
 
 mod support;
 
@@ -39,13 +43,24 @@ fn an_outcome_is_kept_once_however_often_it_is_told() {
         let completed = update("4.9.2", AgentOutcome::Completed, 0);
         let given_up = update("4.9.9", AgentOutcome::GivenUp, 5);
         let first = telling(seen("a", "4.9.1", 1), "r1", std::slice::from_ref(&failed));
-        let written = store.record_all(&[first.clone(), first.clone()], TWO_HOURS).await.unwrap();
-        assert_eq!(written.recorded, [Recorded::Began, Recorded::Nothing], "the same report twice in a batch");
+        let written = store
+            .record_all(&[first.clone(), first.clone()], TWO_HOURS)
+            .await
+            .unwrap();
+        assert_eq!(
+            written.recorded,
+            [Recorded::Began, Recorded::Nothing],
+            "the same report twice in a batch"
+        );
         assert_eq!(written.outcomes, [AgentOutcome::Failed]);
         let both_told = [failed.clone(), completed.clone(), given_up.clone()];
         let second = telling(seen("a", "4.9.2", 2), "r2", &both_told);
         let written = store.record_all(&[second, first], TWO_HOURS).await.unwrap();
-        assert_eq!(written.recorded, [Recorded::Began, Recorded::Nothing], "the one before is still known");
+        assert_eq!(
+            written.recorded,
+            [Recorded::Began, Recorded::Nothing],
+            "the one before is still known"
+        );
         let mut outcomes = written.outcomes;
         outcomes.sort();
         assert_eq!(
@@ -54,9 +69,20 @@ fn an_outcome_is_kept_once_however_often_it_is_told() {
             "a failure that was told before is not new"
         );
         let told_anew = telling(seen("a", "4.9.2", 3), "r3", &both_told);
-        assert_eq!(store.record_all(&[told_anew], TWO_HOURS).await.unwrap().outcomes, []);
+        assert_eq!(
+            store
+                .record_all(&[told_anew], TWO_HOURS)
+                .await
+                .unwrap()
+                .outcomes,
+            []
+        );
         let expected = [given_up, completed, failed];
-        assert_eq!(store.agent_updates(&id("a"), at(1_000)).await.unwrap(), expected, "newest first, then as it went");
+        assert_eq!(
+            store.agent_updates(&id("a"), at(1_000)).await.unwrap(),
+            expected,
+            "newest first, then as it went"
+        );
         assert_eq!(store.agent_updates(&id("b"), at(1_000)).await.unwrap(), []);
     });
 }
@@ -66,13 +92,30 @@ fn no_update_is_newer_than_the_state_beside_it() {
     both(async |place| {
         let store = place.open().await;
         let done = update("4.9.2", AgentOutcome::Completed, 1);
-        store.record(&[seen("a", "4.9.1", 1)], TWO_HOURS).await.unwrap();
+        store
+            .record(&[seen("a", "4.9.1", 1)], TWO_HOURS)
+            .await
+            .unwrap();
         let before = store.cluster(&id("a")).await.unwrap().unwrap().state;
         let report = telling(seen("a", "4.9.2", 2), "r", std::slice::from_ref(&done));
         store.record(&[report], TWO_HOURS).await.unwrap();
         let after = store.cluster(&id("a")).await.unwrap().unwrap().state;
-        assert_eq!(store.agent_updates(&id("a"), before.last_seen).await.unwrap(), [], "as of 4.9.1");
-        assert_eq!(store.agent_updates(&id("a"), after.last_seen).await.unwrap(), [done], "as of 4.9.2");
+        assert_eq!(
+            store
+                .agent_updates(&id("a"), before.last_seen)
+                .await
+                .unwrap(),
+            [],
+            "as of 4.9.1"
+        );
+        assert_eq!(
+            store
+                .agent_updates(&id("a"), after.last_seen)
+                .await
+                .unwrap(),
+            [done],
+            "as of 4.9.2"
+        );
     });
 }
 
@@ -83,13 +126,28 @@ fn a_report_that_is_known_extends_nothing() {
         let named = |name: &str, hour| telling(seen("a", "4.9.1", hour), name, &[]);
         let record = async |report| store.record(&[report], TWO_HOURS).await.unwrap()[0];
         assert_eq!(record(named("r0", 0)).await, Recorded::Began);
-        assert_eq!(record(named("r0", 1)).await, Recorded::Nothing, "by its name, whatever time it is given");
+        assert_eq!(
+            record(named("r0", 1)).await,
+            Recorded::Nothing,
+            "by its name, whatever time it is given"
+        );
         assert_eq!(record(named("r1", 1)).await, Recorded::Extended);
         for number in 2..40 {
-            assert_eq!(record(named(&format!("r{number}"), number)).await, Recorded::Extended);
+            assert_eq!(
+                record(named(&format!("r{number}"), number)).await,
+                Recorded::Extended
+            );
         }
-        assert_eq!(record(named("r30", 50)).await, Recorded::Nothing, "one of the last sixteen");
-        assert_eq!(record(seen("b", "4.9.1", 0)).await, Recorded::Began, "names are not needed");
+        assert_eq!(
+            record(named("r30", 50)).await,
+            Recorded::Nothing,
+            "one of the last sixteen"
+        );
+        assert_eq!(
+            record(seen("b", "4.9.1", 0)).await,
+            Recorded::Began,
+            "names are not needed"
+        );
     });
 }
 
@@ -104,19 +162,51 @@ fn what_was_queued_through_an_outage_is_taken_and_counts_no_time() {
         let done = update("4.9.2", AgentOutcome::Completed, 3);
         for hour in 2..=6 {
             let on = if hour < 4 { "4.9.1" } else { "4.9.2" };
-            let updates = if hour == 4 { std::slice::from_ref(&done) } else { &[] };
+            let updates = if hour == 4 {
+                std::slice::from_ref(&done)
+            } else {
+                &[]
+            };
             let report = telling(seen("a", on, hour), &format!("r{hour}"), updates);
             assert_eq!(record(received(report, 8)).await, Recorded::Began);
         }
         let known = store.cluster(&id("a")).await.unwrap().unwrap().state;
-        assert_eq!((known.version, known.last_seen, known.version_since), (version("4.9.2"), at(6), at(4)));
-        let soaked = [(id("a"), version("4.9.1"), 3600), (id("a"), version("4.9.2"), 0)];
-        assert_eq!(store.soak_totals().await.unwrap(), soaked, "no time of the outage");
-        assert_eq!(store.agent_updates(&id("a"), at(1_000)).await.unwrap(), [done]);
-        assert_eq!(store.spans(&id("a")).await.unwrap().len(), 2, "those that last, and the newest");
-        assert_eq!(record(received(seen("a", "4.9.2", 7), 8)).await, Recorded::Extended, "and on it goes");
-        assert_eq!(record(received(seen("a", "4.9.2", 8), 8)).await, Recorded::Extended);
-        assert_eq!(store.soak_totals().await.unwrap()[1].2, 2 * 3600, "no more than the allowance");
+        assert_eq!(
+            (known.version, known.last_seen, known.version_since),
+            (version("4.9.2"), at(6), at(4))
+        );
+        let soaked = [
+            (id("a"), version("4.9.1"), 3600),
+            (id("a"), version("4.9.2"), 0),
+        ];
+        assert_eq!(
+            store.soak_totals().await.unwrap(),
+            soaked,
+            "no time of the outage"
+        );
+        assert_eq!(
+            store.agent_updates(&id("a"), at(1_000)).await.unwrap(),
+            [done]
+        );
+        assert_eq!(
+            store.spans(&id("a")).await.unwrap().len(),
+            2,
+            "those that last, and the newest"
+        );
+        assert_eq!(
+            record(received(seen("a", "4.9.2", 7), 8)).await,
+            Recorded::Extended,
+            "and on it goes"
+        );
+        assert_eq!(
+            record(received(seen("a", "4.9.2", 8), 8)).await,
+            Recorded::Extended
+        );
+        assert_eq!(
+            store.soak_totals().await.unwrap()[1].2,
+            2 * 3600,
+            "no more than the allowance"
+        );
         assert_eq!(store.check().await.unwrap(), [""; 0]);
     });
 }
@@ -125,14 +215,27 @@ fn what_was_queued_through_an_outage_is_taken_and_counts_no_time() {
 fn a_late_report_never_takes_the_place_of_a_newer_one() {
     both(async |place| {
         let store = place.open().await;
-        store.record(&[seen("a", "4.9.2", 5)], TWO_HOURS).await.unwrap();
+        store
+            .record(&[seen("a", "4.9.2", 5)], TWO_HOURS)
+            .await
+            .unwrap();
         let told = update("4.9.1", AgentOutcome::Completed, 1);
         let report = telling(seen("a", "4.9.1", 2), "r", std::slice::from_ref(&told));
-        let written = store.record_all(&[received(report, 8)], TWO_HOURS).await.unwrap();
-        assert_eq!((written.recorded, written.outcomes), (vec![Recorded::Nothing], vec![AgentOutcome::Completed]));
+        let written = store
+            .record_all(&[received(report, 8)], TWO_HOURS)
+            .await
+            .unwrap();
+        assert_eq!(
+            (written.recorded, written.outcomes),
+            (vec![Recorded::Nothing], vec![AgentOutcome::Completed])
+        );
         let known = store.cluster(&id("a")).await.unwrap().unwrap().state;
         assert_eq!((known.version, known.last_seen), (version("4.9.2"), at(5)));
-        assert_eq!(store.agent_updates(&id("a"), at(1_000)).await.unwrap(), [told], "what it tells of updates is kept");
+        assert_eq!(
+            store.agent_updates(&id("a"), at(1_000)).await.unwrap(),
+            [told],
+            "what it tells of updates is kept"
+        );
     });
 }
 
@@ -141,12 +244,18 @@ fn a_cluster_fills_no_disk() {
     both(async |place| {
         let store = place.open().await;
         for number in 0..6 {
-            let updates: Vec<_> = (0..64).map(|n| update("4.9.2", AgentOutcome::Failed, number * 64 + n)).collect();
+            let updates: Vec<_> = (0..64)
+                .map(|n| update("4.9.2", AgentOutcome::Failed, number * 64 + n))
+                .collect();
             let report = telling(seen("a", "4.9.1", number), &number.to_string(), &updates);
             store.record(&[report], TWO_HOURS).await.unwrap();
         }
         let kept = store.agent_updates(&id("a"), at(1_000)).await.unwrap();
-        assert_eq!((kept.len(), kept[0].started_at), (256, at(6 * 64 - 1)), "the newest");
+        assert_eq!(
+            (kept.len(), kept[0].started_at),
+            (256, at(6 * 64 - 1)),
+            "the newest"
+        );
     });
 }
 
@@ -156,8 +265,14 @@ fn what_cannot_be_stored_holds_up_nobody() {
         let store = place.open().await;
         let mut nul = update("4.9.2", AgentOutcome::Failed, 0);
         nul.why = "\u{0}".into();
-        let batch = [telling(seen("a", "4.9.1", 0), "r", &[nul]), seen("b", "4.9.1", 0)];
-        assert_eq!(store.record(&batch, TWO_HOURS).await.unwrap(), [Recorded::Unfit, Recorded::Began]);
+        let batch = [
+            telling(seen("a", "4.9.1", 0), "r", &[nul]),
+            seen("b", "4.9.1", 0),
+        ];
+        assert_eq!(
+            store.record(&batch, TWO_HOURS).await.unwrap(),
+            [Recorded::Unfit, Recorded::Began]
+        );
     });
 }
 
@@ -184,7 +299,10 @@ fn a_store_and_a_backup_of_schema_two_keep_their_updates() {
         let target = format!("sqlite:{}", folder.path().join("restored.db").display());
         Store::restore(&file, &target).await.unwrap();
         let restored = Store::open(&target).await.unwrap();
-        assert_eq!(restored.agent_updates(&id("a"), at(0)).await.unwrap(), [told]);
+        assert_eq!(
+            restored.agent_updates(&id("a"), at(0)).await.unwrap(),
+            [told]
+        );
     });
 }
 
@@ -192,13 +310,20 @@ fn a_store_and_a_backup_of_schema_two_keep_their_updates() {
 fn a_store_from_before_agents_is_brought_up_to_date_and_so_is_its_backup() {
     both(async |place| {
         let store = place.open().await;
-        store.record(&[rich("a", "4.9.1", 0)], TWO_HOURS).await.unwrap();
+        store
+            .record(&[rich("a", "4.9.1", 0)], TWO_HOURS)
+            .await
+            .unwrap();
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("old.db");
         store.backup(&file).await.unwrap();
         store.close().await;
         let backup = format!("sqlite:{}", file.display());
-        let schema_one = ["DROP TABLE agent_updates", "DROP TABLE report_ids", "UPDATE towpath_schema SET version = 1"];
+        let schema_one = [
+            "DROP TABLE agent_updates",
+            "DROP TABLE report_ids",
+            "UPDATE towpath_schema SET version = 1",
+        ];
         for url in [&place.url, &backup] {
             execute(url, SCHEMA_TWO).await;
             execute(url, &schema_one).await;
@@ -207,12 +332,27 @@ fn a_store_from_before_agents_is_brought_up_to_date_and_so_is_its_backup() {
         let told = update("4.9.2", AgentOutcome::Completed, 1);
         let report = telling(seen("a", "4.9.2", 1), "r", std::slice::from_ref(&told));
         again.record(&[report], TWO_HOURS).await.unwrap();
-        assert_eq!(again.agent_updates(&id("a"), at(1_000)).await.unwrap(), [told]);
+        assert_eq!(
+            again.agent_updates(&id("a"), at(1_000)).await.unwrap(),
+            [told]
+        );
         let target = format!("sqlite:{}", folder.path().join("restored.db").display());
         Store::restore(&file, &target).await.unwrap();
         let restored = Store::open(&target).await.unwrap();
-        assert_eq!(restored.cluster(&id("a")).await.unwrap().unwrap().state.version, version("4.9.1"));
-        assert_eq!(restored.agent_updates(&id("a"), at(1_000)).await.unwrap(), []);
+        assert_eq!(
+            restored
+                .cluster(&id("a"))
+                .await
+                .unwrap()
+                .unwrap()
+                .state
+                .version,
+            version("4.9.1")
+        );
+        assert_eq!(
+            restored.agent_updates(&id("a"), at(1_000)).await.unwrap(),
+            []
+        );
     });
 }
 

@@ -1,6 +1,10 @@
 //! Who a cluster is bound to be, on whose word, and which of its time counts.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test that cannot go on says so")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test that cannot go on says so"
+)]
 
 mod support;
 
@@ -16,16 +20,39 @@ fn on_word(authority: Authority, mut report: Reported, organisation: &str, name:
 }
 
 fn claimed(cluster: &str, hour: i64) -> Reported {
-    on_word(Authority::Claim, seen(cluster, "4.9.1", hour), "acme", "shop")
+    on_word(
+        Authority::Claim,
+        seen(cluster, "4.9.1", hour),
+        "acme",
+        "shop",
+    )
 }
 
 fn enrolled(cluster: &str, hour: i64) -> Reported {
-    on_word(Authority::Token, seen(cluster, "4.9.1", hour), "acme", "shop")
+    on_word(
+        Authority::Token,
+        seen(cluster, "4.9.1", hour),
+        "acme",
+        "shop",
+    )
 }
 
 async fn hours(store: &Store, cluster: &str) -> i64 {
-    let all: i64 = store.soak_totals().await.unwrap().iter().filter(|one| one.0 == id(cluster)).map(|one| one.2).sum();
-    let own: i64 = store.soak_totals_of(&[id(cluster)]).await.unwrap().iter().map(|one| one.2).sum();
+    let all: i64 = store
+        .soak_totals()
+        .await
+        .unwrap()
+        .iter()
+        .filter(|one| one.0 == id(cluster))
+        .map(|one| one.2)
+        .sum();
+    let own: i64 = store
+        .soak_totals_of(&[id(cluster)])
+        .await
+        .unwrap()
+        .iter()
+        .map(|one| one.2)
+        .sum();
     assert_eq!(all, own);
     all / 3600
 }
@@ -36,7 +63,11 @@ async fn record(store: &Store, report: Reported) -> Recorded {
 
 async fn who(store: &Store, cluster: &str) -> (String, String, Binding) {
     let state = store.cluster(&id(cluster)).await.unwrap().unwrap().state;
-    (state.organisation.to_string(), state.name.to_string(), state.binding)
+    (
+        state.organisation.to_string(),
+        state.name.to_string(),
+        state.binding,
+    )
 }
 
 fn is(organisation: &str, name: &str, binding: Binding) -> (String, String, Binding) {
@@ -51,11 +82,19 @@ fn only_time_that_was_observed_while_bound_counts() {
             record(&store, claimed("a", hour)).await;
         }
         assert_eq!(who(&store, "a").await, is("acme", "shop", Binding::Unbound));
-        assert_eq!(store.spans(&id("a")).await.unwrap()[0].until, at(4), "its time is kept");
+        assert_eq!(
+            store.spans(&id("a")).await.unwrap()[0].until,
+            at(4),
+            "its time is kept"
+        );
         assert_eq!(hours(&store, "a").await, 0, "and counts for nobody");
         assert_eq!(record(&store, enrolled("a", 5)).await, Recorded::Extended);
         assert_eq!(who(&store, "a").await, is("acme", "shop", Binding::Bound));
-        assert_eq!(hours(&store, "a").await, 0, "nor does it once the cluster is bound");
+        assert_eq!(
+            hours(&store, "a").await,
+            0,
+            "nor does it once the cluster is bound"
+        );
         for hour in 6..9 {
             record(&store, enrolled("a", hour)).await;
         }
@@ -66,7 +105,11 @@ fn only_time_that_was_observed_while_bound_counts() {
         assert_eq!(who(&store, "a").await.2, Binding::Bound);
         record(&store, enrolled("a", 11)).await;
         record(&store, enrolled("a", 12)).await;
-        assert_eq!(hours(&store, "a").await, 5, "from the last time that somebody looked");
+        assert_eq!(
+            hours(&store, "a").await,
+            5,
+            "from the last time that somebody looked"
+        );
         assert_eq!(store.check().await.unwrap(), [""; 0]);
     });
 }
@@ -78,12 +121,22 @@ fn a_report_that_binds_late_makes_no_earlier_time_count() {
         for hour in 0..5 {
             record(&store, claimed("a", hour)).await;
         }
-        let mark = store.clusters_changed_since(Default::default()).await.unwrap().mark;
+        let mark = store
+            .clusters_changed_since(Default::default())
+            .await
+            .unwrap()
+            .mark;
         assert_eq!(record(&store, enrolled("a", 2)).await, Recorded::Nothing);
         assert_eq!(who(&store, "a").await.2, Binding::Bound);
         assert_eq!(hours(&store, "a").await, 0);
         let changed = store.clusters_changed_since(mark).await.unwrap().clusters;
-        assert_eq!(changed.iter().map(|stored| stored.state.binding).collect::<Vec<_>>(), [Binding::Bound]);
+        assert_eq!(
+            changed
+                .iter()
+                .map(|stored| stored.state.binding)
+                .collect::<Vec<_>>(),
+            [Binding::Bound]
+        );
     });
 }
 
@@ -96,16 +149,28 @@ fn a_report_for_another_organisation_or_name_changes_nothing() {
         for authority in [Authority::Token, Authority::Claim] {
             for (organisation, name) in [("beta", "shop"), ("acme", "bank"), ("beta", "a")] {
                 let report = on_word(authority, seen("a", "4.9.2", 1), organisation, name);
-                assert_eq!(record(&store, report).await, Recorded::NotAsBound, "{authority:?} {organisation} {name}");
+                assert_eq!(
+                    record(&store, report).await,
+                    Recorded::NotAsBound,
+                    "{authority:?} {organisation} {name}"
+                );
             }
         }
         assert_eq!(store.cluster(&id("a")).await.unwrap(), before);
         let nameless = on_word(Authority::Claim, seen("a", "4.9.1", 1), "acme", "a");
-        assert_eq!(record(&store, nameless).await, Recorded::Began, "a name may be left out, and no time counts");
+        assert_eq!(
+            record(&store, nameless).await,
+            Recorded::Began,
+            "a name may be left out, and no time counts"
+        );
         assert_eq!(who(&store, "a").await, is("acme", "shop", Binding::Bound));
         let mut listed = seen("a", "4.9.1", 2);
         (listed.state.organisation, listed.state.name) = ("beta".into(), "bank".into());
-        assert_eq!(record(&store, listed).await, Recorded::Extended, "a list has the last word");
+        assert_eq!(
+            record(&store, listed).await,
+            Recorded::Extended,
+            "a list has the last word"
+        );
         assert_eq!(who(&store, "a").await, is("beta", "bank", Binding::Bound));
     });
 }
@@ -115,8 +180,14 @@ fn within_a_batch_too() {
     both(async |place| {
         let store = place.open().await;
         let foreign = on_word(Authority::Claim, seen("a", "4.9.2", 1), "beta", "shop");
-        let recorded = store.record(&[enrolled("a", 0), foreign, enrolled("a", 2)], TWO_HOURS).await.unwrap();
-        assert_eq!(recorded, [Recorded::Began, Recorded::NotAsBound, Recorded::Extended]);
+        let recorded = store
+            .record(&[enrolled("a", 0), foreign, enrolled("a", 2)], TWO_HOURS)
+            .await
+            .unwrap();
+        assert_eq!(
+            recorded,
+            [Recorded::Began, Recorded::NotAsBound, Recorded::Extended]
+        );
         assert_eq!(hours(&store, "a").await, 2);
     });
 }
@@ -125,11 +196,24 @@ fn within_a_batch_too() {
 fn what_a_cluster_called_itself_is_worth_nothing_once_it_is_listed() {
     both(async |place| {
         let store = place.open().await;
-        record(&store, on_word(Authority::Claim, seen("a", "4.9.1", 0), "victim", "production")).await;
+        record(
+            &store,
+            on_word(
+                Authority::Claim,
+                seen("a", "4.9.1", 0),
+                "victim",
+                "production",
+            ),
+        )
+        .await;
         let mut listed = seen("a", "4.9.1", 1);
         (listed.state.organisation, listed.state.name) = ("acme".into(), "a".into());
         record(&store, listed).await;
-        assert_eq!(who(&store, "a").await, is("acme", "a", Binding::Bound), "a list without a name");
+        assert_eq!(
+            who(&store, "a").await,
+            is("acme", "a", Binding::Bound),
+            "a list without a name"
+        );
     });
 }
 
@@ -142,12 +226,24 @@ fn a_cluster_that_was_forgotten_keeps_its_soak_and_has_to_be_bound_again() {
         assert!(store.forget(&id("a")).await.unwrap());
         assert_eq!(hours(&store, "a").await, 2);
         for hour in 3..6 {
-            record(&store, on_word(Authority::Claim, seen("a", "4.9.1", hour), "victim", "p1")).await;
+            record(
+                &store,
+                on_word(Authority::Claim, seen("a", "4.9.1", hour), "victim", "p1"),
+            )
+            .await;
         }
         assert_eq!(who(&store, "a").await, is("victim", "p1", Binding::Unbound));
         assert_eq!(hours(&store, "a").await, 2);
-        record(&store, on_word(Authority::Token, seen("a", "4.9.1", 6), "victim", "p1")).await;
-        record(&store, on_word(Authority::Token, seen("a", "4.9.1", 7), "victim", "p1")).await;
+        record(
+            &store,
+            on_word(Authority::Token, seen("a", "4.9.1", 6), "victim", "p1"),
+        )
+        .await;
+        record(
+            &store,
+            on_word(Authority::Token, seen("a", "4.9.1", 7), "victim", "p1"),
+        )
+        .await;
         assert_eq!(hours(&store, "a").await, 3, "from the second binding on");
         assert_eq!(store.check().await.unwrap(), [""; 0]);
     });
@@ -164,10 +260,15 @@ fn of_a_store_from_before_there_were_bindings_listed_clusters_are_bound() {
         let file = place.directory.path().join("old.db");
         store.backup(&file).await.unwrap();
         store.close().await;
-        let restored = format!("sqlite:{}", place.directory.path().join("restored.db").display());
+        let restored = format!(
+            "sqlite:{}",
+            place.directory.path().join("restored.db").display()
+        );
         for url in [place.url.clone(), format!("sqlite:{}", file.display())] {
             sqlx::any::install_default_drivers();
-            let pool = sqlx::AnyPool::connect(&url.replace(' ', "%20")).await.unwrap();
+            let pool = sqlx::AnyPool::connect(&url.replace(' ', "%20"))
+                .await
+                .unwrap();
             for text in SCHEMA_TWO {
                 sqlx::query(*text).execute(&pool).await.unwrap();
             }
@@ -176,8 +277,17 @@ fn of_a_store_from_before_there_were_bindings_listed_clusters_are_bound() {
         Store::restore(&file, &restored).await.unwrap();
         for url in [&place.url, &restored] {
             let store = Store::open(url).await.unwrap();
-            assert_eq!((who(&store, "listed").await.2, hours(&store, "listed").await), (Binding::Bound, 1));
-            assert_eq!((who(&store, "reported").await.2, hours(&store, "reported").await), (Binding::Unbound, 0));
+            assert_eq!(
+                (who(&store, "listed").await.2, hours(&store, "listed").await),
+                (Binding::Bound, 1)
+            );
+            assert_eq!(
+                (
+                    who(&store, "reported").await.2,
+                    hours(&store, "reported").await
+                ),
+                (Binding::Unbound, 0)
+            );
             record(&store, enrolled("reported", 2)).await;
             record(&store, enrolled("reported", 3)).await;
             assert_eq!(hours(&store, "reported").await, 1);

@@ -1,6 +1,10 @@
 //! What a store does, the same for every kind: reports, time, upgrades, people's word, decisions.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test that cannot go on says so")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test that cannot go on says so"
+)]
 
 mod support;
 
@@ -11,7 +15,8 @@ use support::*;
 use towpath_core::domain::Fact;
 use towpath_core::domain::fleet::{Approval, Owner, Upgrade, UpgradeId, UpgradeState};
 use towpath_store::{
-    Backend, ChangeMark, Claimed, InputPart, Lease, Lock, Need, Recorded, Refusal, Store, StoreError, Which,
+    Backend, ChangeMark, Claimed, InputPart, Lease, Lock, Need, Recorded, Refusal, Store,
+    StoreError, Which,
 };
 
 #[test]
@@ -20,12 +25,21 @@ fn a_report_comes_back_as_it_was() {
         let store = place.open().await;
         assert_eq!(store.backend(), place.backend);
         let report = rich("a", "4.9.1", 3);
-        assert_eq!(store.record(std::slice::from_ref(&report), TWO_HOURS).await.unwrap(), [Recorded::Began]);
+        assert_eq!(
+            store
+                .record(std::slice::from_ref(&report), TWO_HOURS)
+                .await
+                .unwrap(),
+            [Recorded::Began]
+        );
         let known = store.clusters().await.unwrap();
         assert_eq!(known.len(), 1);
         assert_eq!(known[0].state, report.state);
         assert_eq!(store.cluster(&id("a")).await.unwrap().unwrap(), known[0]);
-        assert_eq!(store.last_report(&id("a")).await.unwrap().unwrap(), *report.body);
+        assert_eq!(
+            store.last_report(&id("a")).await.unwrap().unwrap(),
+            *report.body
+        );
         assert_eq!(store.cluster(&id("b")).await.unwrap(), None);
     });
 }
@@ -37,8 +51,14 @@ fn the_smallest_part_of_a_second_is_kept() {
         let mut report = seen("a", "4.9.1", 0);
         report.state.last_seen = "2026-01-05T00:00:00.123456789Z".parse().unwrap();
         let again = [report.clone(), report.clone()];
-        assert_eq!(store.record(&again, TWO_HOURS).await.unwrap(), [Recorded::Began, Recorded::Nothing]);
-        assert_eq!(store.clusters().await.unwrap()[0].state.last_seen, report.state.last_seen);
+        assert_eq!(
+            store.record(&again, TWO_HOURS).await.unwrap(),
+            [Recorded::Began, Recorded::Nothing]
+        );
+        assert_eq!(
+            store.clusters().await.unwrap()[0].state.last_seen,
+            report.state.last_seen
+        );
     });
 }
 
@@ -49,19 +69,45 @@ fn time_counts_from_report_to_report() {
         let record = async |reports: &[_]| store.record(reports, TWO_HOURS).await.unwrap();
         assert_eq!(record(&[seen("a", "4.9.1", 0)]).await, [Recorded::Began]);
         assert_eq!(record(&[seen("a", "4.9.1", 2)]).await, [Recorded::Extended]);
-        assert_eq!(record(&[seen("a", "4.9.1", 2)]).await, [Recorded::Nothing], "the same report twice");
-        assert_eq!(record(&[seen("a", "4.9.0", 1)]).await, [Recorded::Nothing], "a clock that goes back");
-        assert_eq!(record(&[seen("a", "4.9.1", 5)]).await, [Recorded::Began], "more than the allowance");
         assert_eq!(
-            record(&[seen("a", "4.9.1", 6), unwell(seen("a", "4.9.1", 7)), unwell(seen("a", "4.9.1", 8))]).await,
+            record(&[seen("a", "4.9.1", 2)]).await,
+            [Recorded::Nothing],
+            "the same report twice"
+        );
+        assert_eq!(
+            record(&[seen("a", "4.9.0", 1)]).await,
+            [Recorded::Nothing],
+            "a clock that goes back"
+        );
+        assert_eq!(
+            record(&[seen("a", "4.9.1", 5)]).await,
+            [Recorded::Began],
+            "more than the allowance"
+        );
+        assert_eq!(
+            record(&[
+                seen("a", "4.9.1", 6),
+                unwell(seen("a", "4.9.1", 7)),
+                unwell(seen("a", "4.9.1", 8))
+            ])
+            .await,
             [Recorded::Extended, Recorded::Began, Recorded::Extended],
             "several of one cluster in a batch, in order"
         );
-        assert_eq!(record(&[seen("a", "4.9.2", 9), seen("a", "4.9.2", 10)]).await[1], Recorded::Extended);
+        assert_eq!(
+            record(&[seen("a", "4.9.2", 9), seen("a", "4.9.2", 10)]).await[1],
+            Recorded::Extended
+        );
 
         let spans = store.spans(&id("a")).await.unwrap();
-        let told: Vec<_> = spans.iter().map(|s| (s.version.to_string(), s.healthy, s.from, s.until)).collect();
-        let told: Vec<_> = told.iter().map(|(v, healthy, from, until)| (v.as_str(), *healthy, *from, *until)).collect();
+        let told: Vec<_> = spans
+            .iter()
+            .map(|s| (s.version.to_string(), s.healthy, s.from, s.until))
+            .collect();
+        let told: Vec<_> = told
+            .iter()
+            .map(|(v, healthy, from, until)| (v.as_str(), *healthy, *from, *until))
+            .collect();
         assert_eq!(
             told,
             [
@@ -71,9 +117,15 @@ fn time_counts_from_report_to_report() {
                 ("4.9.2", true, at(9), at(10)),
             ]
         );
-        let totals = [(id("a"), version("4.9.1"), 3 * 3600), (id("a"), version("4.9.2"), 3600)];
+        let totals = [
+            (id("a"), version("4.9.1"), 3 * 3600),
+            (id("a"), version("4.9.2"), 3600),
+        ];
         assert_eq!(store.soak_totals().await.unwrap(), totals);
-        assert_eq!(store.soak_totals_of(&[id("a"), id("z")]).await.unwrap(), totals);
+        assert_eq!(
+            store.soak_totals_of(&[id("a"), id("z")]).await.unwrap(),
+            totals
+        );
         assert_eq!(store.soak_totals_of(&[id("z")]).await.unwrap(), []);
         assert_eq!(store.check().await.unwrap(), [""; 0]);
     });
@@ -85,8 +137,14 @@ fn whole_seconds_of_soak_are_rounded_down() {
         let store = place.open().await;
         let mut late = seen("a", "4.9.1", 0);
         late.state.last_seen += jiff::SignedDuration::from_millis(1_999);
-        store.record(&[seen("a", "4.9.1", 0), late], TWO_HOURS).await.unwrap();
-        assert_eq!(store.soak_totals().await.unwrap(), [(id("a"), version("4.9.1"), 1)]);
+        store
+            .record(&[seen("a", "4.9.1", 0), late], TWO_HOURS)
+            .await
+            .unwrap();
+        assert_eq!(
+            store.soak_totals().await.unwrap(),
+            [(id("a"), version("4.9.1"), 1)]
+        );
     });
 }
 
@@ -105,7 +163,11 @@ fn the_time_of_the_first_sight_of_a_version_is_kept_while_it_stays() {
         let mut told = seen("a", "4.9.3", 12);
         told.state.version_since = at(11);
         record(told).await;
-        assert_eq!(since().await, at(11), "the cluster's own history knows better");
+        assert_eq!(
+            since().await,
+            at(11),
+            "the cluster's own history knows better"
+        );
     });
 }
 
@@ -113,17 +175,39 @@ fn the_time_of_the_first_sight_of_a_version_is_kept_while_it_stays() {
 fn five_hundred_at_once() {
     both(async |place| {
         let store = place.open().await;
-        let batch = |hour| (0..500).map(|n| seen(&format!("c{n:03}"), "4.9.1", hour)).collect::<Vec<_>>();
-        assert_eq!(store.record(&batch(0), TWO_HOURS).await.unwrap(), [Recorded::Began; 500]);
-        assert_eq!(store.record(&batch(1), TWO_HOURS).await.unwrap(), [Recorded::Extended; 500]);
-        assert_eq!(store.record(&batch(1), TWO_HOURS).await.unwrap(), [Recorded::Nothing; 500]);
+        let batch = |hour| {
+            (0..500)
+                .map(|n| seen(&format!("c{n:03}"), "4.9.1", hour))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            store.record(&batch(0), TWO_HOURS).await.unwrap(),
+            [Recorded::Began; 500]
+        );
+        assert_eq!(
+            store.record(&batch(1), TWO_HOURS).await.unwrap(),
+            [Recorded::Extended; 500]
+        );
+        assert_eq!(
+            store.record(&batch(1), TWO_HOURS).await.unwrap(),
+            [Recorded::Nothing; 500]
+        );
         let mut backwards = batch(2);
         backwards.reverse();
         store.record(&backwards, TWO_HOURS).await.unwrap();
         let known = store.clusters().await.unwrap();
         assert_eq!(known.len(), 500);
         assert!(known.iter().all(|cluster| cluster.state.last_seen == at(2)));
-        assert_eq!(store.soak_totals().await.unwrap().iter().map(|(_, _, seconds)| seconds).sum::<i64>(), 500 * 7200);
+        assert_eq!(
+            store
+                .soak_totals()
+                .await
+                .unwrap()
+                .iter()
+                .map(|(_, _, seconds)| seconds)
+                .sum::<i64>(),
+            500 * 7200
+        );
         assert_eq!(store.record(&[], TWO_HOURS).await.unwrap(), []);
     });
 }
@@ -135,7 +219,10 @@ fn what_cannot_be_stored_does_not_stop_the_others() {
         let mut unfit = seen("a", "4.9.1", 0);
         unfit.state.name = "x\0y".into();
         let batch = [unfit, seen("b", "4.9.1", 0)];
-        assert_eq!(store.record(&batch, TWO_HOURS).await.unwrap(), [Recorded::Unfit, Recorded::Began]);
+        assert_eq!(
+            store.record(&batch, TWO_HOURS).await.unwrap(),
+            [Recorded::Unfit, Recorded::Began]
+        );
         assert_eq!(store.clusters().await.unwrap().len(), 1);
     });
 }
@@ -150,7 +237,9 @@ fn the_same_clusters_from_many_sides_count_once() {
             tasks.spawn(async move {
                 for hour in 0..10 {
                     // Each side has its own order, and all clusters are new at first.
-                    let mut batch: Vec<_> = (0..50).map(|n| seen(&format!("c{n:02}"), "4.9.1", hour)).collect();
+                    let mut batch: Vec<_> = (0..50)
+                        .map(|n| seen(&format!("c{n:02}"), "4.9.1", hour))
+                        .collect();
                     batch.rotate_left(side * 6);
                     store.record(&batch, TWO_HOURS).await.unwrap();
                 }
@@ -161,7 +250,10 @@ fn the_same_clusters_from_many_sides_count_once() {
         }
         let totals = store.soak_totals().await.unwrap();
         assert_eq!(totals.len(), 50);
-        assert!(totals.iter().all(|(_, _, seconds)| *seconds == 9 * 3600), "{totals:?}");
+        assert!(
+            totals.iter().all(|(_, _, seconds)| *seconds == 9 * 3600),
+            "{totals:?}"
+        );
         assert_eq!(store.check().await.unwrap(), [""; 0]);
     });
 }
@@ -171,27 +263,52 @@ fn changes_are_told_once_they_are_there() {
     both(async |place| {
         let store = place.open().await;
         let mark = ChangeMark::default();
-        store.record(&[seen("a", "4.9.1", 0), seen("b", "4.9.1", 0)], TWO_HOURS).await.unwrap();
+        store
+            .record(&[seen("a", "4.9.1", 0), seen("b", "4.9.1", 0)], TWO_HOURS)
+            .await
+            .unwrap();
         let changes = store.clusters_changed_since(mark).await.unwrap();
         assert_eq!(ids(&changes.clusters), ["a", "b"]);
         let mark = settle(&store, changes.mark).await;
-        store.record(&[seen("b", "4.9.1", 1)], TWO_HOURS).await.unwrap();
+        store
+            .record(&[seen("b", "4.9.1", 1)], TWO_HOURS)
+            .await
+            .unwrap();
         let changes = store.clusters_changed_since(mark).await.unwrap();
         assert_eq!(ids(&changes.clusters), ["b"]);
         let mark = settle(&store, changes.mark).await;
-        store.acknowledge_gate(&id("a"), "gate", "ann", at(1)).await.unwrap();
-        store.remember_workloads(&[(id("b"), set(&["web"])), (id("z"), set(&["db"]))]).await.unwrap();
+        store
+            .acknowledge_gate(&id("a"), "gate", "ann", at(1))
+            .await
+            .unwrap();
+        store
+            .remember_workloads(&[(id("b"), set(&["web"])), (id("z"), set(&["db"]))])
+            .await
+            .unwrap();
         let changes = store.clusters_changed_since(mark).await.unwrap();
         assert_eq!(ids(&changes.clusters), ["a", "b"]);
         assert_eq!(changes.clusters[0].state.acknowledged_gates, set(&["gate"]));
         assert_eq!(changes.clusters[1].workloads, set(&["web"]));
         let mark = settle(&store, changes.mark).await;
-        store.remember_workloads(&[(id("b"), set(&["web"]))]).await.unwrap();
+        store
+            .remember_workloads(&[(id("b"), set(&["web"]))])
+            .await
+            .unwrap();
         let changes = store.clusters_changed_since(mark).await.unwrap();
-        assert_eq!(ids(&changes.clusters), [""; 0], "what is the same is no change");
+        assert_eq!(
+            ids(&changes.clusters),
+            [""; 0],
+            "what is the same is no change"
+        );
         store.forget(&id("b")).await.unwrap();
         let changes = store.clusters_changed_since(changes.mark).await.unwrap();
-        assert_eq!((ids(&changes.clusters).len(), changes.forgotten[0].id.as_str()), (0, "b"));
+        assert_eq!(
+            (
+                ids(&changes.clusters).len(),
+                changes.forgotten[0].id.as_str()
+            ),
+            (0, "b")
+        );
     });
 }
 
@@ -200,16 +317,29 @@ fn changes_are_told_once_they_are_there() {
 fn a_late_commit_is_not_missed() {
     on(Backend::Postgres, async |place| {
         let store = place.open().await;
-        store.record(&[seen("a", "4.9.1", 0), seen("b", "4.9.1", 0)], TWO_HOURS).await.unwrap();
+        store
+            .record(&[seen("a", "4.9.1", 0), seen("b", "4.9.1", 0)], TWO_HOURS)
+            .await
+            .unwrap();
         let pool = sqlx::AnyPool::connect(&place.url).await.unwrap();
         let mut slow = pool.begin().await.unwrap();
         let touch = "UPDATE clusters SET changed = CAST(CAST(pg_current_xact_id() AS TEXT) AS BIGINT) WHERE id = 'a'";
         sqlx::query(touch).execute(&mut *slow).await.unwrap();
-        store.record(&[seen("b", "4.9.1", 1)], TWO_HOURS).await.unwrap();
-        let changes = store.clusters_changed_since(ChangeMark::default()).await.unwrap();
+        store
+            .record(&[seen("b", "4.9.1", 1)], TWO_HOURS)
+            .await
+            .unwrap();
+        let changes = store
+            .clusters_changed_since(ChangeMark::default())
+            .await
+            .unwrap();
         slow.commit().await.unwrap();
         let changes = store.clusters_changed_since(changes.mark).await.unwrap();
-        assert!(ids(&changes.clusters).contains(&"a"), "{:?}", ids(&changes.clusters));
+        assert!(
+            ids(&changes.clusters).contains(&"a"),
+            "{:?}",
+            ids(&changes.clusters)
+        );
         settle(&store, changes.mark).await;
     });
 }
@@ -218,21 +348,42 @@ fn a_late_commit_is_not_missed() {
 fn who_is_forgotten_leaves_its_time_behind() {
     both(async |place| {
         let store = place.open().await;
-        store.record(&[seen("a", "4.9.1", 0), seen("a", "4.9.1", 1)], TWO_HOURS).await.unwrap();
-        store.remember_workloads(&[(id("a"), set(&["db", "web"]))]).await.unwrap();
+        store
+            .record(&[seen("a", "4.9.1", 0), seen("a", "4.9.1", 1)], TWO_HOURS)
+            .await
+            .unwrap();
+        store
+            .remember_workloads(&[(id("a"), set(&["db", "web"]))])
+            .await
+            .unwrap();
         assert!(store.forget(&id("a")).await.unwrap());
         assert!(!store.forget(&id("a")).await.unwrap());
         assert_eq!(store.clusters().await.unwrap(), []);
         assert_eq!(store.last_report(&id("a")).await.unwrap(), None);
-        assert_eq!(store.soak_totals().await.unwrap(), [(id("a"), version("4.9.1"), 3600)]);
+        assert_eq!(
+            store.soak_totals().await.unwrap(),
+            [(id("a"), version("4.9.1"), 3600)]
+        );
         assert_eq!(store.spans(&id("a")).await.unwrap().len(), 1);
         let departed = store.departed().await.unwrap();
-        assert_eq!((&*departed[0].organisation, &departed[0].workloads), ("acme", &set(&["db", "web"])));
+        assert_eq!(
+            (&*departed[0].organisation, &departed[0].workloads),
+            ("acme", &set(&["db", "web"]))
+        );
         // It comes back, and nothing is counted twice.
         let again = [seen("a", "4.9.1", 1), seen("a", "4.9.1", 2)];
-        assert_eq!(store.record(&again, TWO_HOURS).await.unwrap(), [Recorded::Nothing, Recorded::Extended]);
-        assert_eq!(store.clusters().await.unwrap()[0].workloads, set(&["db", "web"]));
-        assert_eq!(store.soak_totals().await.unwrap(), [(id("a"), version("4.9.1"), 7200)]);
+        assert_eq!(
+            store.record(&again, TWO_HOURS).await.unwrap(),
+            [Recorded::Nothing, Recorded::Extended]
+        );
+        assert_eq!(
+            store.clusters().await.unwrap()[0].workloads,
+            set(&["db", "web"])
+        );
+        assert_eq!(
+            store.soak_totals().await.unwrap(),
+            [(id("a"), version("4.9.1"), 7200)]
+        );
         assert_eq!(store.departed().await.unwrap(), []);
     });
 }
@@ -241,8 +392,13 @@ fn who_is_forgotten_leaves_its_time_behind() {
 fn an_upgrade_from_plan_to_end() {
     both(async |place| {
         let (store, lease) = fleet(place).await;
-        let claimed = store.claim(&lease, &[claim("a", "4.9.1", "4.9.2", &["prod"])], at(1)).await.unwrap();
-        let [Claimed::Started(first)] = claimed[..] else { panic!("{claimed:?}") };
+        let claimed = store
+            .claim(&lease, &[claim("a", "4.9.1", "4.9.2", &["prod"])], at(1))
+            .await
+            .unwrap();
+        let [Claimed::Started(first)] = claimed[..] else {
+            panic!("{claimed:?}")
+        };
         let planned = Upgrade {
             id: first,
             cluster: id("a"),
@@ -256,15 +412,46 @@ fn an_upgrade_from_plan_to_end() {
             failures: 0,
             note: None,
         };
-        assert_eq!(store.upgrades(&Which::Active).await.unwrap(), std::slice::from_ref(&planned));
-        let step = async |from, to, hour, note| store.transition(&lease, first, from, to, at(hour), note).await;
-        assert!(!step(UpgradeState::Started, UpgradeState::Finished, 2, None).await.unwrap(), "it has not started");
-        assert!(step(UpgradeState::Planned, UpgradeState::Started, 2, None).await.unwrap());
-        assert!(!step(UpgradeState::Planned, UpgradeState::Cancelled, 2, None).await.unwrap(), "it runs");
-        assert!(matches!(step(UpgradeState::Started, UpgradeState::Cancelled, 2, None).await, Err(StoreError::Bad(_))));
-        assert!(step(UpgradeState::Started, UpgradeState::Failed, 3, Some("etcd")).await.unwrap());
+        assert_eq!(
+            store.upgrades(&Which::Active).await.unwrap(),
+            std::slice::from_ref(&planned)
+        );
+        let step = async |from, to, hour, note| {
+            store
+                .transition(&lease, first, from, to, at(hour), note)
+                .await
+        };
+        assert!(
+            !step(UpgradeState::Started, UpgradeState::Finished, 2, None)
+                .await
+                .unwrap(),
+            "it has not started"
+        );
+        assert!(
+            step(UpgradeState::Planned, UpgradeState::Started, 2, None)
+                .await
+                .unwrap()
+        );
+        assert!(
+            !step(UpgradeState::Planned, UpgradeState::Cancelled, 2, None)
+                .await
+                .unwrap(),
+            "it runs"
+        );
+        assert!(matches!(
+            step(UpgradeState::Started, UpgradeState::Cancelled, 2, None).await,
+            Err(StoreError::Bad(_))
+        ));
+        assert!(
+            step(UpgradeState::Started, UpgradeState::Failed, 3, Some("etcd"))
+                .await
+                .unwrap()
+        );
         let failed = store.upgrade(first).await.unwrap().unwrap();
-        assert_eq!((failed.state, failed.failures, failed.note.as_deref()), (UpgradeState::Failed, 1, Some("etcd")));
+        assert_eq!(
+            (failed.state, failed.failures, failed.note.as_deref()),
+            (UpgradeState::Failed, 1, Some("etcd"))
+        );
         assert_eq!(store.upgrades(&Which::Active).await.unwrap(), []);
         assert_eq!(store.newest_failures().await.unwrap(), [failed]);
 
@@ -276,16 +463,35 @@ fn an_upgrade_from_plan_to_end() {
             (UpgradeState::Finished, 0),
             (UpgradeState::Failed, 1),
         ] {
-            let claimed = store.claim(&lease, &[claim("a", "4.9.1", "4.9.2", &["prod"])], at(1)).await.unwrap();
-            let [Claimed::Started(next)] = claimed[..] else { panic!("{claimed:?}") };
-            store.transition(&lease, next, UpgradeState::Planned, end, at(4), None).await.unwrap();
-            assert_eq!(store.upgrade(next).await.unwrap().unwrap().failures, failures, "{end:?}");
+            let claimed = store
+                .claim(&lease, &[claim("a", "4.9.1", "4.9.2", &["prod"])], at(1))
+                .await
+                .unwrap();
+            let [Claimed::Started(next)] = claimed[..] else {
+                panic!("{claimed:?}")
+            };
+            store
+                .transition(&lease, next, UpgradeState::Planned, end, at(4), None)
+                .await
+                .unwrap();
+            assert_eq!(
+                store.upgrade(next).await.unwrap().unwrap().failures,
+                failures,
+                "{end:?}"
+            );
         }
         assert_eq!(store.upgrades(&Which::Of(id("a"))).await.unwrap().len(), 6);
         let recent = store.upgrades(&Which::Recent(2)).await.unwrap();
         assert_eq!((recent.len(), recent[0].id > recent[1].id), (2, true));
-        let before = store.upgrades(&Which::Before(recent[0].id, 2)).await.unwrap();
-        assert_eq!((before.len(), &before[0]), (2, &recent[1]), "a page goes on where the last one ended");
+        let before = store
+            .upgrades(&Which::Before(recent[0].id, 2))
+            .await
+            .unwrap();
+        assert_eq!(
+            (before.len(), &before[0]),
+            (2, &recent[1]),
+            "a page goes on where the last one ended"
+        );
         assert_eq!(store.upgrade(UpgradeId(999)).await.unwrap(), None);
         assert_eq!(store.check().await.unwrap(), [""; 0]);
     });
@@ -296,18 +502,37 @@ fn refusals_are_remembered_and_are_no_failures() {
     both(async |place| {
         let (store, lease) = fleet(place).await;
         for (hour, failures) in [(1, 1), (2, 2)] {
-            let claimed = store.claim(&lease, &[claim("a", "4.9.1", "4.9.2", &["prod"])], at(hour)).await.unwrap();
-            let [Claimed::Started(id)] = claimed[..] else { panic!("{claimed:?}") };
+            let claimed = store
+                .claim(&lease, &[claim("a", "4.9.1", "4.9.2", &["prod"])], at(hour))
+                .await
+                .unwrap();
+            let [Claimed::Started(id)] = claimed[..] else {
+                panic!("{claimed:?}")
+            };
             let (planned, refused) = (UpgradeState::Planned, UpgradeState::Refused);
-            assert!(store.transition(&lease, id, planned, refused, at(hour), Some("a gate")).await.unwrap());
+            assert!(
+                store
+                    .transition(&lease, id, planned, refused, at(hour), Some("a gate"))
+                    .await
+                    .unwrap()
+            );
             let kept = store.upgrade(id).await.unwrap().unwrap();
-            assert_eq!((kept.state, kept.failures, kept.note.as_deref()), (refused, failures, Some("a gate")));
+            assert_eq!(
+                (kept.state, kept.failures, kept.note.as_deref()),
+                (refused, failures, Some("a gate"))
+            );
         }
         let since = async |hour| {
             let refusals = store.refusals(at(hour)).await.unwrap();
-            refusals.iter().map(|upgrade| upgrade.failures).collect::<Vec<_>>()
+            refusals
+                .iter()
+                .map(|upgrade| upgrade.failures)
+                .collect::<Vec<_>>()
         };
-        assert_eq!((since(0).await, since(1).await, since(2).await), (vec![1, 2], vec![2], vec![]));
+        assert_eq!(
+            (since(0).await, since(1).await, since(2).await),
+            (vec![1, 2], vec![2], vec![])
+        );
         assert_eq!(store.newest_failures().await.unwrap(), []);
         assert_eq!(store.upgrades(&Which::Active).await.unwrap(), []);
         assert_eq!(store.check().await.unwrap(), [""; 0]);
@@ -318,11 +543,18 @@ fn refusals_are_remembered_and_are_no_failures() {
 fn a_store_of_before_does_not_know_who_uses_no_sts() {
     both(async |place| {
         let store = place.open().await;
-        store.record(&[seen("a", "4.9.1", 0), seen("b", "4.9.1", 0)], TWO_HOURS).await.unwrap();
+        store
+            .record(&[seen("a", "4.9.1", 0), seen("b", "4.9.1", 0)], TWO_HOURS)
+            .await
+            .unwrap();
         store.close().await;
         for (id, sts) in [("a", "false"), ("b", "true")] {
             let facts = format!("{{\"arch\": \"amd64\", \"sts\": {sts}}}");
-            place.tamper(&format!("UPDATE clusters SET facts = '{facts}' WHERE id = '{id}'")).await;
+            place
+                .tamper(&format!(
+                    "UPDATE clusters SET facts = '{facts}' WHERE id = '{id}'"
+                ))
+                .await;
         }
         for statement in SCHEMA_TWO {
             place.tamper(statement).await;
@@ -348,10 +580,29 @@ fn claims_are_checked_against_what_is_true_now() {
             claim("d", "4.9.1", "4.9.2", &["b"]),
         ];
         let claimed = store.claim(&lease, &many, at(1)).await.unwrap();
-        assert_eq!(words(&claimed), ["started", "under-way", "held", "moved", "unknown", "started"]);
-        let held = Refusal::Held { mutex: "prod".into(), holders: 1, holder: id("a") };
+        assert_eq!(
+            words(&claimed),
+            [
+                "started",
+                "under-way",
+                "held",
+                "moved",
+                "unknown",
+                "started"
+            ]
+        );
+        let held = Refusal::Held {
+            mutex: "prod".into(),
+            holders: 1,
+            holder: id("a"),
+        };
         assert_eq!(claimed[2], Claimed::Refused(held));
-        assert_eq!(claimed[3], Claimed::Refused(Refusal::Moved { version: version("4.9.1") }));
+        assert_eq!(
+            claimed[3],
+            Claimed::Refused(Refusal::Moved {
+                version: version("4.9.1")
+            })
+        );
         // Again, in another call: the locks are in the store.
         many.remove(0);
         assert_eq!(
@@ -368,15 +619,32 @@ fn a_limit_counts_the_holders_of_its_sector() {
         let (store, lease) = fleet(place).await;
         let in_sector = |cluster: &str, sector: &str, at_most| {
             let mut claim = claim(cluster, "4.9.1", "4.9.2", &[]);
-            claim.takes = vec![Lock { mutex: "m".into(), sector: Some(sector.into()) }];
-            claim.needs = vec![Need { mutex: "m".into(), within_sector: Some(sector.into()), at_most }];
+            claim.takes = vec![Lock {
+                mutex: "m".into(),
+                sector: Some(sector.into()),
+            }];
+            claim.needs = vec![Need {
+                mutex: "m".into(),
+                within_sector: Some(sector.into()),
+                at_most,
+            }];
             claim
         };
-        let claims =
-            [in_sector("a", "blue", 1), in_sector("b", "blue", 1), in_sector("c", "blue", 1), in_sector("d", "red", 0)];
+        let claims = [
+            in_sector("a", "blue", 1),
+            in_sector("b", "blue", 1),
+            in_sector("c", "blue", 1),
+            in_sector("d", "red", 0),
+        ];
         let claimed = store.claim(&lease, &claims, at(1)).await.unwrap();
         assert_eq!(words(&claimed), ["started", "started", "held", "started"]);
-        let claimed = store.claim(&lease, &[in_sector("c", "blue", 1), in_sector("c", "blue", 2)], at(1)).await;
+        let claimed = store
+            .claim(
+                &lease,
+                &[in_sector("c", "blue", 1), in_sector("c", "blue", 2)],
+                at(1),
+            )
+            .await;
         assert_eq!(words(&claimed.unwrap()), ["held", "started"]);
     });
 }
@@ -398,16 +666,41 @@ fn what_others_have_started_counts() {
             failures: 0,
             note: Some("by hand".into()),
         };
-        let takes = [Lock { mutex: "prod".into(), sector: None }];
-        let Claimed::Started(adopted) = store.adopt(&lease, &other, &takes).await.unwrap() else { panic!() };
-        assert_eq!(store.upgrades(&Which::Active).await.unwrap(), [Upgrade { id: adopted, ..other.clone() }]);
+        let takes = [Lock {
+            mutex: "prod".into(),
+            sector: None,
+        }];
+        let Claimed::Started(adopted) = store.adopt(&lease, &other, &takes).await.unwrap() else {
+            panic!()
+        };
+        assert_eq!(
+            store.upgrades(&Which::Active).await.unwrap(),
+            [Upgrade {
+                id: adopted,
+                ..other.clone()
+            }]
+        );
         let again = store.adopt(&lease, &other, &takes).await.unwrap();
         assert_eq!(again, Claimed::Refused(Refusal::UnderWay(adopted)));
-        let claims = [claim("a", "4.9.1", "4.9.2", &[]), claim("b", "4.9.1", "4.9.2", &["prod"])];
-        assert_eq!(words(&store.claim(&lease, &claims, at(1)).await.unwrap()), ["under-way", "held"]);
+        let claims = [
+            claim("a", "4.9.1", "4.9.2", &[]),
+            claim("b", "4.9.1", "4.9.2", &["prod"]),
+        ];
+        assert_eq!(
+            words(&store.claim(&lease, &claims, at(1)).await.unwrap()),
+            ["under-way", "held"]
+        );
         let (started, finished) = (UpgradeState::Started, UpgradeState::Finished);
-        assert!(store.transition(&lease, adopted, started, finished, at(2), None).await.unwrap());
-        assert_eq!(words(&store.claim(&lease, &claims, at(3)).await.unwrap()), ["started", "started"]);
+        assert!(
+            store
+                .transition(&lease, adopted, started, finished, at(2), None)
+                .await
+                .unwrap()
+        );
+        assert_eq!(
+            words(&store.claim(&lease, &claims, at(3)).await.unwrap()),
+            ["started", "started"]
+        );
     });
 }
 
@@ -415,14 +708,21 @@ fn what_others_have_started_counts() {
 fn people_are_heard() {
     both(async |place| {
         let (store, lease) = fleet(place).await;
-        let places = [pause(None, None), pause(Some("acme"), None), pause(Some("acme"), Some("blue"))];
+        let places = [
+            pause(None, None),
+            pause(Some("acme"), None),
+            pause(Some("acme"), Some("blue")),
+        ];
         for (number, place) in places.iter().enumerate() {
             store.pause(place).await.unwrap();
             store.pause(place).await.unwrap();
             assert_eq!(store.pauses().await.unwrap().len(), number + 1);
         }
         assert_eq!(store.pauses().await.unwrap(), places);
-        let claimed = store.claim(&lease, &[claim("a", "4.9.1", "4.9.2", &[])], at(1)).await.unwrap();
+        let claimed = store
+            .claim(&lease, &[claim("a", "4.9.1", "4.9.2", &[])], at(1))
+            .await
+            .unwrap();
         assert_eq!(words(&claimed), ["paused"]);
         assert_eq!(store.resume(Some("acme"), Some("red")).await.unwrap(), 0);
         assert_eq!(store.resume(None, None).await.unwrap(), 1);
@@ -430,8 +730,14 @@ fn people_are_heard() {
         let mut blue = claim("a", "4.9.1", "4.9.2", &[]);
         blue.sector = Some("blue".into());
         let claims = [blue, claim("b", "4.9.1", "4.9.2", &[])];
-        assert_eq!(words(&store.claim(&lease, &claims, at(1)).await.unwrap()), ["paused", "started"]);
-        assert!(matches!(store.pause(&pause(Some(""), None)).await, Err(StoreError::Bad(_))));
+        assert_eq!(
+            words(&store.claim(&lease, &claims, at(1)).await.unwrap()),
+            ["paused", "started"]
+        );
+        assert!(matches!(
+            store.pause(&pause(Some(""), None)).await,
+            Err(StoreError::Bad(_))
+        ));
 
         let approval = |cluster: Option<&str>| Approval {
             organisation: "acme".into(),
@@ -443,16 +749,37 @@ fn people_are_heard() {
         for cluster in [None, Some("a"), None] {
             store.approve(&approval(cluster)).await.unwrap();
         }
-        assert_eq!(store.approvals().await.unwrap(), [approval(None), approval(Some("a"))]);
+        assert_eq!(
+            store.approvals().await.unwrap(),
+            [approval(None), approval(Some("a"))]
+        );
 
         for by in ["ann", "bob"] {
-            store.acknowledge_gate(&id("a"), "gate-2", by, at(1)).await.unwrap();
+            store
+                .acknowledge_gate(&id("a"), "gate-2", by, at(1))
+                .await
+                .unwrap();
         }
         let acknowledged = store.acknowledgements().await.unwrap();
         assert_eq!((acknowledged.len(), &*acknowledged[0].by), (1, "ann"));
-        assert_eq!(store.cluster(&id("a")).await.unwrap().unwrap().state.acknowledged_gates, set(&["gate-2"]));
-        store.record(&[rich("a", "4.9.1", 9)], TWO_HOURS).await.unwrap();
-        assert_eq!(store.clusters().await.unwrap()[0].state.acknowledged_gates, set(&["gate-1", "gate-2"]));
+        assert_eq!(
+            store
+                .cluster(&id("a"))
+                .await
+                .unwrap()
+                .unwrap()
+                .state
+                .acknowledged_gates,
+            set(&["gate-2"])
+        );
+        store
+            .record(&[rich("a", "4.9.1", 9)], TWO_HOURS)
+            .await
+            .unwrap();
+        assert_eq!(
+            store.clusters().await.unwrap()[0].state.acknowledged_gates,
+            set(&["gate-1", "gate-2"])
+        );
     });
 }
 
@@ -461,25 +788,67 @@ fn a_decision_can_be_read_again_with_all_it_was_made_on() {
     both(async |place| {
         let (store, lease) = fleet(place).await;
         let large: Arc<[u8]> = (0..3_000_000u32).flat_map(|n| n.to_le_bytes()).collect();
-        let parts = [part("policy", b"soak: 4".as_slice().into()), part("fleet", large)];
-        assert_eq!(store.append_decision(&lease, at(1), &parts, b"start a").await.unwrap(), 1);
-        assert_eq!(store.append_decision(&lease, at(2), &parts[..1], b"").await.unwrap(), 2);
-        assert_eq!(store.append_decision(&lease, at(3), &[], b"wait").await.unwrap(), 3);
+        let parts = [
+            part("policy", b"soak: 4".as_slice().into()),
+            part("fleet", large),
+        ];
+        assert_eq!(
+            store
+                .append_decision(&lease, at(1), &parts, b"start a")
+                .await
+                .unwrap(),
+            1
+        );
+        assert_eq!(
+            store
+                .append_decision(&lease, at(2), &parts[..1], b"")
+                .await
+                .unwrap(),
+            2
+        );
+        assert_eq!(
+            store
+                .append_decision(&lease, at(3), &[], b"wait")
+                .await
+                .unwrap(),
+            3
+        );
         let first = store.decision(1).await.unwrap().unwrap();
-        assert_eq!((first.at, first.body.as_slice(), first.prev), (at(1), b"start a".as_slice(), [0; 32]));
+        assert_eq!(
+            (first.at, first.body.as_slice(), first.prev),
+            (at(1), b"start a".as_slice(), [0; 32])
+        );
         for (part, (name, digest)) in parts.iter().zip(&first.input) {
             assert_eq!((name, digest), (&part.name, &part.digest));
             assert_eq!(store.part(digest).await.unwrap().unwrap(), *part.body);
         }
         let rest = store.decisions(1, 9).await.unwrap();
-        assert_eq!(rest.iter().map(|entry| entry.seq).collect::<Vec<_>>(), [2, 3]);
+        assert_eq!(
+            rest.iter().map(|entry| entry.seq).collect::<Vec<_>>(),
+            [2, 3]
+        );
         assert_eq!(rest[0].prev, first.hash);
         assert_eq!(store.newest_decision().await.unwrap(), 3);
-        assert_eq!((store.decision(4).await.unwrap(), store.part(&[0; 32]).await.unwrap()), (None, None));
+        assert_eq!(
+            (
+                store.decision(4).await.unwrap(),
+                store.part(&[0; 32]).await.unwrap()
+            ),
+            (None, None)
+        );
         let chain = store.verify_chain().await.unwrap();
-        assert_eq!((chain.entries, chain.head, chain.problems), (3, Some(rest[1].hash), vec![]));
-        let wrong = InputPart { digest: [1; 32], ..parts[0].clone() };
-        assert!(matches!(store.append_decision(&lease, at(4), &[wrong], b"").await, Err(StoreError::Bad(_))));
+        assert_eq!(
+            (chain.entries, chain.head, chain.problems),
+            (3, Some(rest[1].hash), vec![])
+        );
+        let wrong = InputPart {
+            digest: [1; 32],
+            ..parts[0].clone()
+        };
+        assert!(matches!(
+            store.append_decision(&lease, at(4), &[wrong], b"").await,
+            Err(StoreError::Bad(_))
+        ));
     });
 }
 
@@ -494,7 +863,10 @@ fn a_report_without_a_name_leaves_the_name() {
         };
         let mut names = Vec::new();
         for (name, minutes) in [("a", 0), ("shop", 1), ("a", 2), ("bank", 3)] {
-            store.record(&[called(name, minutes)], TWO_HOURS).await.unwrap();
+            store
+                .record(&[called(name, minutes)], TWO_HOURS)
+                .await
+                .unwrap();
             names.push(store.clusters().await.unwrap()[0].state.name.to_string());
         }
         assert_eq!(names, ["a", "shop", "shop", "bank"]);
@@ -507,7 +879,10 @@ fn everything_is_there_after_a_restart() {
         let (store, _) = fleet(place).await;
         let before = store.clusters().await.unwrap();
         store.close().await;
-        assert!(matches!(store.clusters().await, Err(StoreError::Unavailable(_))));
+        assert!(matches!(
+            store.clusters().await,
+            Err(StoreError::Unavailable(_))
+        ));
         assert_eq!(place.open().await.clusters().await.unwrap(), before);
     });
 }
@@ -533,35 +908,60 @@ fn a_newer_schema_is_refused() {
         place.open().await.close().await;
         place.tamper("UPDATE towpath_schema SET version = 99").await;
         let refused = Store::open(&place.url).await.unwrap_err();
-        assert_eq!(refused, StoreError::NewerSchema { found: 99, known: 3 });
+        assert_eq!(
+            refused,
+            StoreError::NewerSchema {
+                found: 99,
+                known: 3
+            }
+        );
     });
 }
 
 #[test]
 fn a_store_in_memory_is_a_store() {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     runtime.block_on(async {
         let store = Store::open("sqlite::memory:").await.unwrap();
-        store.record(&[seen("a", "4.9.1", 0)], TWO_HOURS).await.unwrap();
+        store
+            .record(&[seen("a", "4.9.1", 0)], TWO_HOURS)
+            .await
+            .unwrap();
         assert_eq!(store.clusters().await.unwrap().len(), 1);
         assert_eq!(store.check().await.unwrap(), [""; 0]);
-        assert!(matches!(Store::open("mysql://x").await, Err(StoreError::Bad(_))));
+        assert!(matches!(
+            Store::open("mysql://x").await,
+            Err(StoreError::Bad(_))
+        ));
     });
 }
 
 /// Four clusters on 4.9.1, and the lease.
 async fn fleet(place: &Place) -> (Store, Lease) {
     let store = place.open().await;
-    let reports: Vec<_> = ["a", "b", "c", "d"].iter().map(|cluster| seen(cluster, "4.9.1", 0)).collect();
+    let reports: Vec<_> = ["a", "b", "c", "d"]
+        .iter()
+        .map(|cluster| seen(cluster, "4.9.1", 0))
+        .collect();
     store.record(&reports, TWO_HOURS).await.unwrap();
     let lease = lease(&store).await;
     (store, lease)
 }
 
 fn part(name: &str, body: Arc<[u8]>) -> InputPart {
-    InputPart { name: name.into(), digest: Sha256::digest(&body).into(), body }
+    InputPart {
+        name: name.into(),
+        digest: Sha256::digest(&body).into(),
+        body,
+    }
 }
 
 fn ids(clusters: &[towpath_store::StoredCluster]) -> Vec<&str> {
-    clusters.iter().map(|cluster| cluster.state.id.as_str()).collect()
+    clusters
+        .iter()
+        .map(|cluster| cluster.state.id.as_str())
+        .collect()
 }

@@ -1,6 +1,10 @@
 //! One scheduler acts at a time, and no interleaving starts more than may be started.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test that cannot go on says so")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test that cannot go on says so"
+)]
 
 mod support;
 
@@ -18,22 +22,54 @@ use towpath_store::{Backend, Claim, Claimed, Lease, Need, Store, StoreError, Whi
 fn one_holds_the_lease() {
     both(async |place| {
         let store = place.open().await;
-        let first = store.acquire("scheduler", "one", A_MINUTE).await.unwrap().unwrap();
-        assert_eq!(store.acquire("scheduler", "two", A_MINUTE).await.unwrap(), None);
-        assert_eq!(store.holder("scheduler").await.unwrap(), Some(first.clone()));
-        let renewed = store.acquire("scheduler", "one", A_MINUTE).await.unwrap().unwrap();
+        let first = store
+            .acquire("scheduler", "one", A_MINUTE)
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(
+            store.acquire("scheduler", "two", A_MINUTE).await.unwrap(),
+            None
+        );
+        assert_eq!(
+            store.holder("scheduler").await.unwrap(),
+            Some(first.clone())
+        );
+        let renewed = store
+            .acquire("scheduler", "one", A_MINUTE)
+            .await
+            .unwrap()
+            .unwrap();
         assert_eq!(renewed.token, first.token);
-        assert!(store.acquire("other", "two", A_MINUTE).await.unwrap().is_some(), "another lease is another's");
+        assert!(
+            store
+                .acquire("other", "two", A_MINUTE)
+                .await
+                .unwrap()
+                .is_some(),
+            "another lease is another's"
+        );
         assert!(store.release(&first).await.unwrap());
         assert!(!store.release(&first).await.unwrap());
         assert_eq!(store.holder("scheduler").await.unwrap(), None);
-        let second = store.acquire("scheduler", "two", A_MINUTE).await.unwrap().unwrap();
+        let second = store
+            .acquire("scheduler", "two", A_MINUTE)
+            .await
+            .unwrap()
+            .unwrap();
         assert!(second.token > first.token);
         // Who comes back is not who was there.
         store.release(&second).await.unwrap();
-        let third = store.acquire("scheduler", "one", A_MINUTE).await.unwrap().unwrap();
+        let third = store
+            .acquire("scheduler", "one", A_MINUTE)
+            .await
+            .unwrap()
+            .unwrap();
         assert!(third.token > second.token);
-        assert!(matches!(store.acquire("scheduler", "", A_MINUTE).await, Err(StoreError::Bad(_))));
+        assert!(matches!(
+            store.acquire("scheduler", "", A_MINUTE).await,
+            Err(StoreError::Bad(_))
+        ));
     });
 }
 
@@ -41,12 +77,26 @@ fn one_holds_the_lease() {
 fn a_lease_of_no_time_is_anybodys() {
     both(async |place| {
         let store = place.open().await;
-        let first = store.acquire("scheduler", "one", Duration::ZERO).await.unwrap().unwrap();
+        let first = store
+            .acquire("scheduler", "one", Duration::ZERO)
+            .await
+            .unwrap()
+            .unwrap();
         // It has run out, but nobody has taken it: what is done with it is still serial.
-        store.append_decision(&first, at(0), &[], b"").await.unwrap();
-        let second = store.acquire("scheduler", "two", A_MINUTE).await.unwrap().unwrap();
+        store
+            .append_decision(&first, at(0), &[], b"")
+            .await
+            .unwrap();
+        let second = store
+            .acquire("scheduler", "two", A_MINUTE)
+            .await
+            .unwrap()
+            .unwrap();
         assert!(second.token > first.token);
-        assert_eq!(store.append_decision(&first, at(0), &[], b"").await, Err(StoreError::Fenced));
+        assert_eq!(
+            store.append_decision(&first, at(0), &[], b"").await,
+            Err(StoreError::Fenced)
+        );
     });
 }
 
@@ -54,18 +104,49 @@ fn a_lease_of_no_time_is_anybodys() {
 fn a_deposed_scheduler_can_do_nothing() {
     both(async |place| {
         let store = fleet(place, 2).await;
-        let old = store.acquire("scheduler", "one", Duration::ZERO).await.unwrap().unwrap();
+        let old = store
+            .acquire("scheduler", "one", Duration::ZERO)
+            .await
+            .unwrap()
+            .unwrap();
         let claimed = store.claim(&old, &[take("c0", 0)], at(0)).await.unwrap();
-        let [Claimed::Started(upgrade)] = claimed[..] else { panic!("{claimed:?}") };
+        let [Claimed::Started(upgrade)] = claimed[..] else {
+            panic!("{claimed:?}")
+        };
         let running = store.upgrade(upgrade).await.unwrap().unwrap();
-        let new = store.acquire("scheduler", "two", A_MINUTE).await.unwrap().unwrap();
-        for forged in [old.clone(), Lease { token: new.token, ..old }, Lease { token: 99, ..new.clone() }] {
+        let new = store
+            .acquire("scheduler", "two", A_MINUTE)
+            .await
+            .unwrap()
+            .unwrap();
+        for forged in [
+            old.clone(),
+            Lease {
+                token: new.token,
+                ..old
+            },
+            Lease {
+                token: 99,
+                ..new.clone()
+            },
+        ] {
             let (planned, started) = (UpgradeState::Planned, UpgradeState::Started);
-            assert_eq!(store.claim(&forged, &[take("c1", 1)], at(0)).await, Err(StoreError::Fenced));
-            let moved = store.transition(&forged, upgrade, planned, started, at(0), None).await;
+            assert_eq!(
+                store.claim(&forged, &[take("c1", 1)], at(0)).await,
+                Err(StoreError::Fenced)
+            );
+            let moved = store
+                .transition(&forged, upgrade, planned, started, at(0), None)
+                .await;
             assert_eq!(moved, Err(StoreError::Fenced));
-            assert_eq!(store.adopt(&forged, &running, &[]).await, Err(StoreError::Fenced));
-            assert_eq!(store.append_decision(&forged, at(0), &[], b"").await, Err(StoreError::Fenced));
+            assert_eq!(
+                store.adopt(&forged, &running, &[]).await,
+                Err(StoreError::Fenced)
+            );
+            assert_eq!(
+                store.append_decision(&forged, at(0), &[], b"").await,
+                Err(StoreError::Fenced)
+            );
         }
         assert_eq!(store.upgrades(&Which::Active).await.unwrap(), [running]);
         assert_eq!(store.newest_decision().await.unwrap(), 0);
@@ -81,7 +162,8 @@ fn racing_schedulers_never_exceed_a_limit() {
         let mut tasks = tokio::task::JoinSet::new();
         for number in 0..4 {
             let url = place.url.clone();
-            tasks.spawn(async move { race(&Store::open(&url).await.unwrap(), number, LIMIT).await });
+            tasks
+                .spawn(async move { race(&Store::open(&url).await.unwrap(), number, LIMIT).await });
         }
         let mut started = 0;
         while let Some(done) = tasks.join_next().await {
@@ -90,7 +172,11 @@ fn racing_schedulers_never_exceed_a_limit() {
         let store = place.open().await;
         assert_eq!(store.check().await.unwrap(), [""; 0]);
         let all = store.upgrades(&Which::Recent(10_000)).await.unwrap();
-        assert_eq!(all.len(), started, "what was acknowledged is there, and nothing else");
+        assert_eq!(
+            all.len(),
+            started,
+            "what was acknowledged is there, and nothing else"
+        );
         assert!(started >= LIMIT);
     });
 }
@@ -100,20 +186,36 @@ async fn race(store: &Store, number: usize, limit: usize) -> usize {
     let mut started = 0;
     for step in 0..30 {
         // A lease of no time: the others may take it between any two calls.
-        let Some(lease) = store.acquire("scheduler", &format!("s{number}"), Duration::ZERO).await.unwrap() else {
+        let Some(lease) = store
+            .acquire("scheduler", &format!("s{number}"), Duration::ZERO)
+            .await
+            .unwrap()
+        else {
             continue;
         };
         let first = (step * 7 + number * 11) % 40;
-        let claims: Vec<Claim> = (0..5).map(|n| take(&format!("c{}", (first + n) % 40), limit as u32 - 1)).collect();
+        let claims: Vec<Claim> = (0..5)
+            .map(|n| take(&format!("c{}", (first + n) % 40), limit as u32 - 1))
+            .collect();
         match store.claim(&lease, &claims, at(0)).await {
             Err(StoreError::Fenced) => continue,
-            claimed => started += words(&claimed.unwrap()).iter().filter(|word| **word == "started").count(),
+            claimed => {
+                started += words(&claimed.unwrap())
+                    .iter()
+                    .filter(|word| **word == "started")
+                    .count()
+            }
         }
         let active = store.upgrades(&Which::Active).await.unwrap();
         assert!(active.len() <= limit, "{active:?}");
-        let Some(oldest) = active.first() else { continue };
+        let Some(oldest) = active.first() else {
+            continue;
+        };
         let (planned, failed) = (UpgradeState::Planned, UpgradeState::Failed);
-        match store.transition(&lease, oldest.id, planned, failed, at(1), None).await {
+        match store
+            .transition(&lease, oldest.id, planned, failed, at(1), None)
+            .await
+        {
             Ok(_) | Err(StoreError::Fenced) => {}
             Err(error) => panic!("{error}"),
         }
@@ -125,7 +227,11 @@ async fn race(store: &Store, number: usize, limit: usize) -> usize {
 fn after_a_pause_nothing_starts() {
     both(async |place| {
         let store = fleet(place, 200).await;
-        let lease = store.acquire("scheduler", "one", A_MINUTE).await.unwrap().unwrap();
+        let lease = store
+            .acquire("scheduler", "one", A_MINUTE)
+            .await
+            .unwrap()
+            .unwrap();
         let paused = Arc::new(AtomicBool::new(false));
         let (claimer, flag, other) = (store.clone(), paused.clone(), place.open().await);
         let claims = tokio::spawn(async move {
@@ -133,7 +239,10 @@ fn after_a_pause_nothing_starts() {
             for number in 0..200 {
                 // Looked at before the claim: if the pause was there, the claim must see it.
                 let was_paused = flag.load(Ordering::SeqCst);
-                let claimed = claimer.claim(&lease, &[take(&format!("c{number}"), 999)], at(0)).await.unwrap();
+                let claimed = claimer
+                    .claim(&lease, &[take(&format!("c{number}"), 999)], at(0))
+                    .await
+                    .unwrap();
                 outcomes.push((was_paused, words(&claimed)[0]));
             }
             outcomes
@@ -145,8 +254,16 @@ fn after_a_pause_nothing_starts() {
         paused.store(true, Ordering::SeqCst);
         let there_when_paused = other.upgrades(&Which::Active).await.unwrap().len();
         let outcomes = claims.await.unwrap();
-        assert!(outcomes.iter().all(|(was_paused, word)| !was_paused || *word == "paused"), "{outcomes:?}");
-        assert_eq!(other.upgrades(&Which::Active).await.unwrap().len(), there_when_paused);
+        assert!(
+            outcomes
+                .iter()
+                .all(|(was_paused, word)| !was_paused || *word == "paused"),
+            "{outcomes:?}"
+        );
+        assert_eq!(
+            other.upgrades(&Which::Active).await.unwrap().len(),
+            there_when_paused
+        );
     });
 }
 
@@ -162,9 +279,13 @@ fn a_claim_waits_for_a_pause_that_has_begun() {
         let insert = "INSERT INTO pauses (organisation, sector, by_whom, at, why) VALUES ('', '', 'ann', 0, '')";
         sqlx::query(insert).execute(&mut *pausing).await.unwrap();
         let claimer = store.clone();
-        let claim = tokio::spawn(async move { claimer.claim(&lease, &[take("c0", 0)], at(0)).await.unwrap() });
-        let waits =
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        let claim = tokio::spawn(async move {
+            claimer
+                .claim(&lease, &[take("c0", 0)], at(0))
+                .await
+                .unwrap()
+        });
+        let waits = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
         while Postgres::shared().sql(&place.url, waits) == "0" {
             assert!(!claim.is_finished(), "it did not wait");
         }
@@ -185,7 +306,8 @@ fn a_killed_connection_leaves_nothing_behind() {
         let lock = "SELECT value FROM counters WHERE name = 'upgrades' FOR UPDATE";
         sqlx::query(lock).execute(&mut *blocker).await.unwrap();
         let (claimer, held) = (store.clone(), lease.clone());
-        let claim = tokio::spawn(async move { claimer.claim(&held, &[take("c0", 0)], at(0)).await });
+        let claim =
+            tokio::spawn(async move { claimer.claim(&held, &[take("c0", 0)], at(0)).await });
         // It has the lease's row and waits for the counter's: kill it there.
         let kill = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
                     WHERE datname = current_database() AND wait_event_type = 'Lock'";
@@ -197,14 +319,20 @@ fn a_killed_connection_leaves_nothing_behind() {
         blocker.rollback().await.unwrap();
         assert_eq!(store.upgrades(&Which::Active).await.unwrap(), []);
         // The same lease goes on, on another connection.
-        assert_eq!(words(&store.claim(&lease, &[take("c0", 0)], at(0)).await.unwrap()), ["started"]);
+        assert_eq!(
+            words(&store.claim(&lease, &[take("c0", 0)], at(0)).await.unwrap()),
+            ["started"]
+        );
         // All connections at once, between two calls.
         server.sql(
             &place.url,
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
              WHERE datname = current_database() AND pid <> pg_backend_pid()",
         );
-        assert_eq!(words(&store.claim(&lease, &[take("c1", 1)], at(0)).await.unwrap()), ["started"]);
+        assert_eq!(
+            words(&store.claim(&lease, &[take("c1", 1)], at(0)).await.unwrap()),
+            ["started"]
+        );
         assert_eq!(store.check().await.unwrap(), [""; 0]);
     });
 }
@@ -216,7 +344,9 @@ fn the_database_itself_allows_one_active_upgrade_per_cluster() {
         let lease = lease(&store).await;
         store.claim(&lease, &[take("c0", 0)], at(0)).await.unwrap();
         sqlx::any::install_default_drivers();
-        let pool = sqlx::AnyPool::connect(&place.url.replace(' ', "%20")).await.unwrap();
+        let pool = sqlx::AnyPool::connect(&place.url.replace(' ', "%20"))
+            .await
+            .unwrap();
         let second = "INSERT INTO upgrades SELECT id + 1, cluster, pool, from_version, to_version, 'started', owner, \
                       start_at, changed_at, failures, note FROM upgrades";
         assert!(sqlx::query(second).execute(&pool).await.is_err());
@@ -236,8 +366,13 @@ fn calls_can_be_made_from_any_thread() {
         is_send(store.append_decision(&lease, at(0), &[], b""));
         is_send(store.backup(std::path::Path::new("x")));
         is_send(Store::restore(std::path::Path::new("x"), "x"));
-        let seen: BTreeMap<_, _> =
-            store.soak_totals().await.unwrap().into_iter().map(|(id, v, s)| (id, (v, s))).collect();
+        let seen: BTreeMap<_, _> = store
+            .soak_totals()
+            .await
+            .unwrap()
+            .into_iter()
+            .map(|(id, v, s)| (id, (v, s)))
+            .collect();
         assert!(seen.is_empty());
     });
 }
@@ -245,7 +380,9 @@ fn calls_can_be_made_from_any_thread() {
 /// So many clusters on 4.9.1.
 async fn fleet(place: &Place, clusters: usize) -> Store {
     let store = place.open().await;
-    let reports: Vec<_> = (0..clusters).map(|n| seen(&format!("c{n}"), "4.9.1", 0)).collect();
+    let reports: Vec<_> = (0..clusters)
+        .map(|n| seen(&format!("c{n}"), "4.9.1", 0))
+        .collect();
     store.record(&reports, TWO_HOURS).await.unwrap();
     store
 }
@@ -253,6 +390,10 @@ async fn fleet(place: &Place, clusters: usize) -> Store {
 /// A claim on the mutex that all share, of which so many others may have it.
 fn take(cluster: &str, others: u32) -> Claim {
     let mut claim = claim(cluster, "4.9.1", "4.9.2", &["prod"]);
-    claim.needs = vec![Need { mutex: "prod".into(), within_sector: None, at_most: others }];
+    claim.needs = vec![Need {
+        mutex: "prod".into(),
+        within_sector: None,
+        at_most: others,
+    }];
     claim
 }

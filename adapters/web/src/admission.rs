@@ -15,9 +15,9 @@ use crate::body::{self, AnswerBody};
 
 /// The most entries of forwarding headers that are looked at, from the last one on.
 const MAX_FORWARDED: usize = 32;
-const ONE_HOST: &str = "a request has one Host header with a host name or address in it, and a port if need be";
-const OTHER_HOST: &str =
-    "this service does not go by that name: use its address, or start it with --allowed-hosts and the name";
+const ONE_HOST: &str =
+    "a request has one Host header with a host name or address in it, and a port if need be";
+const OTHER_HOST: &str = "this service does not go by that name: use its address, or start it with --allowed-hosts and the name";
 
 /// What a head has to say to be let in.
 #[derive(Debug, Clone, Default)]
@@ -68,15 +68,26 @@ impl AllowedHosts {
         }
         let name = |name: &&str| match is_name(name) {
             true => Ok(canonical(name)),
-            false => Err(format!("{name:?} is not a host name; write names without scheme and port, or * for any")),
+            false => Err(format!(
+                "{name:?} is not a host name; write names without scheme and port, or * for any"
+            )),
         };
-        names.iter().map(name).collect::<Result<_, _>>().map(Self::Names)
+        names
+            .iter()
+            .map(name)
+            .collect::<Result<_, _>>()
+            .map(Self::Names)
     }
 
     fn allows(&self, host: &str) -> bool {
-        let Self::Names(names) = self else { return true };
+        let Self::Names(names) = self else {
+            return true;
+        };
         let name = without_port(host);
-        let address = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(name);
+        let address = name
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'))
+            .unwrap_or(name);
         if address.parse::<IpAddr>().is_ok() {
             return true;
         }
@@ -88,21 +99,35 @@ impl AllowedHosts {
 impl TrustedProxies {
     /// A list of addresses and networks (`10.0.0.0/8`) with commas. What is wrong with it, else.
     pub fn parse(list: &str) -> Result<Self, String> {
-        list.split(',').map(|network| network.trim().parse()).collect::<Result<_, _>>().map(Self)
+        list.split(',')
+            .map(|network| network.trim().parse())
+            .collect::<Result<_, _>>()
+            .map(Self)
     }
 
     /// Whether it is the address of such a proxy.
     pub(crate) fn contain(&self, address: IpAddr) -> bool {
-        self.0.iter().any(|network| network.contains(address.to_canonical()))
+        self.0
+            .iter()
+            .any(|network| network.contains(address.to_canonical()))
     }
 
     /// For whom a proxy asks: the last address that is not a trusted proxy's own. What stands before it, anybody may have written.
     /// Where `X-Forwarded-For` and `Forwarded` name two, one of them came from the client.
     pub(crate) fn forwarded(&self, headers: &HeaderMap) -> Forwarded {
-        let listed = headers.get_all("x-forwarded-for").iter().map(|value| value.to_str().unwrap_or("?"));
+        let listed = headers
+            .get_all("x-forwarded-for")
+            .iter()
+            .map(|value| value.to_str().unwrap_or("?"));
         let listed: Vec<&str> = listed.flat_map(|value| value.split(',')).collect();
-        let standard = headers.get_all(header::FORWARDED).iter().map(|value| value.to_str().unwrap_or("for=?"));
-        let standard: Vec<&str> = standard.flat_map(|value| value.split(',')).map(for_of).collect();
+        let standard = headers
+            .get_all(header::FORWARDED)
+            .iter()
+            .map(|value| value.to_str().unwrap_or("for=?"));
+        let standard: Vec<&str> = standard
+            .flat_map(|value| value.split(','))
+            .map(for_of)
+            .collect();
         match (self.last_stranger(&listed), self.last_stranger(&standard)) {
             (Forwarded::Unsaid, said) | (said, Forwarded::Unsaid) => said,
             (one, other) if one == other => one,
@@ -138,8 +163,17 @@ impl Admission {
             return Some(body::error(StatusCode::BAD_REQUEST, "bad_host", ONE_HOST));
         };
         let named = head.uri.authority().map(|authority| authority.as_str());
-        let allowed = [Some(host), named].into_iter().flatten().all(|host| self.hosts.allows(host));
-        (!allowed).then(|| body::error(StatusCode::MISDIRECTED_REQUEST, "host_not_allowed", OTHER_HOST))
+        let allowed = [Some(host), named]
+            .into_iter()
+            .flatten()
+            .all(|host| self.hosts.allows(host));
+        (!allowed).then(|| {
+            body::error(
+                StatusCode::MISDIRECTED_REQUEST,
+                "host_not_allowed",
+                OTHER_HOST,
+            )
+        })
     }
 }
 
@@ -151,7 +185,9 @@ impl Network {
                 (network.to_bits() ^ address.to_bits()) & mask == 0
             }
             (IpAddr::V6(network), IpAddr::V6(address)) => {
-                let mask = u128::MAX.checked_shl(128 - u32::from(self.bits)).unwrap_or(0);
+                let mask = u128::MAX
+                    .checked_shl(128 - u32::from(self.bits))
+                    .unwrap_or(0);
                 (network.to_bits() ^ address.to_bits()) & mask == 0
             }
             _ => false,
@@ -163,11 +199,18 @@ impl FromStr for Network {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?} is not a network; write an address, or one such as 10.0.0.0/8");
-        let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
+        let wrong =
+            || format!("{text:?} is not a network; write an address, or one such as 10.0.0.0/8");
+        let (address, bits) = text
+            .split_once('/')
+            .map_or((text, None), |(address, bits)| (address, Some(bits)));
         let address: IpAddr = address.parse().map_err(|_| wrong())?;
         let whole = if address.is_ipv4() { 32 } else { 128 };
-        let bits = bits.map_or(Ok(whole), str::parse).ok().filter(|bits| *bits <= whole).ok_or_else(wrong)?;
+        let bits = bits
+            .map_or(Ok(whole), str::parse)
+            .ok()
+            .filter(|bits| *bits <= whole)
+            .ok_or_else(wrong)?;
         Ok(Self { address, bits })
     }
 }
@@ -182,17 +225,37 @@ pub(crate) fn counted_address(address: IpAddr) -> IpAddr {
 
 /// `for=` of one hop of a `Forwarded` header (RFC 7239); empty if it has none, which is no address.
 fn for_of(hop: &str) -> &str {
-    let pairs = hop.split(';').filter_map(|pair| pair.trim().split_once('='));
-    let mut values = pairs.filter(|(name, _)| name.eq_ignore_ascii_case("for")).map(|(_, value)| value);
+    let pairs = hop
+        .split(';')
+        .filter_map(|pair| pair.trim().split_once('='));
+    let mut values = pairs
+        .filter(|(name, _)| name.eq_ignore_ascii_case("for"))
+        .map(|(_, value)| value);
     values.next().unwrap_or_default().trim_matches('"')
 }
 
 /// `192.0.2.7`, `192.0.2.7:80`, `2001:db8::7`, `[2001:db8::7]` or `[2001:db8::7]:80`.
 fn hop_address(hop: &str) -> Option<IpAddr> {
     let hop = hop.trim();
-    let bracketed = || hop.strip_prefix('[')?.split_once(']').map(|(address, _)| address)?.parse().ok();
-    let with_port = || hop.rsplit_once(':')?.0.parse::<std::net::Ipv4Addr>().ok().map(IpAddr::V4);
-    hop.parse().ok().or_else(bracketed).or_else(with_port).map(|address: IpAddr| address.to_canonical())
+    let bracketed = || {
+        hop.strip_prefix('[')?
+            .split_once(']')
+            .map(|(address, _)| address)?
+            .parse()
+            .ok()
+    };
+    let with_port = || {
+        hop.rsplit_once(':')?
+            .0
+            .parse::<std::net::Ipv4Addr>()
+            .ok()
+            .map(IpAddr::V4)
+    };
+    hop.parse()
+        .ok()
+        .or_else(bracketed)
+        .or_else(with_port)
+        .map(|address: IpAddr| address.to_canonical())
 }
 
 /// Without its port. An IPv6 address in brackets has colons of its own.
@@ -209,12 +272,19 @@ fn canonical(name: &str) -> String {
 }
 
 fn is_name(name: &str) -> bool {
-    !name.is_empty() && name.len() <= 253 && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
+    !name.is_empty()
+        && name.len() <= 253
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
 }
 
 /// What a host and a port are made of (RFC 3986), cheaply: every request has one.
 fn is_host(host: &str) -> bool {
-    !host.is_empty() && host.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~%!$&'()*+,;=[]:".contains(&b))
+    !host.is_empty()
+        && host
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"-._~%!$&'()*+,;=[]:".contains(&b))
 }
 
 #[cfg(test)]
@@ -223,23 +293,47 @@ mod tests {
 
     fn status(hosts: &AllowedHosts, request: http::request::Builder) -> Option<u16> {
         let (head, ()) = request.body(()).unwrap().into_parts();
-        let admission = Admission { hosts: hosts.clone(), ..Admission::default() };
-        admission.refusal(&head).map(|response| response.status().as_u16())
+        let admission = Admission {
+            hosts: hosts.clone(),
+            ..Admission::default()
+        };
+        admission
+            .refusal(&head)
+            .map(|response| response.status().as_u16())
     }
 
     fn get(hosts: &[&str]) -> http::request::Builder {
-        hosts.iter().fold(http::Request::get("/livez"), |request, host| request.header("host", *host))
+        hosts
+            .iter()
+            .fold(http::Request::get("/livez"), |request, host| {
+                request.header("host", *host)
+            })
     }
 
     #[test]
     fn there_is_one_host() {
         let any = AllowedHosts::Any;
         assert_eq!(status(&any, get(&["whatever.example:80"])), None);
-        for bad in [&[][..], &["a", "a"], &["a", "b"], &[""], &["a b"], &["user@a"], &["a/b"]] {
+        for bad in [
+            &[][..],
+            &["a", "a"],
+            &["a", "b"],
+            &[""],
+            &["a b"],
+            &["user@a"],
+            &["a/b"],
+        ] {
             assert_eq!(status(&any, get(bad)), Some(400), "{bad:?}");
         }
-        assert_eq!(status(&any, get(&[]).version(Version::HTTP_10)), None, "HTTP/1.0 has none");
-        assert_eq!(status(&any, get(&["a", "b"]).version(Version::HTTP_10)), Some(400));
+        assert_eq!(
+            status(&any, get(&[]).version(Version::HTTP_10)),
+            None,
+            "HTTP/1.0 has none"
+        );
+        assert_eq!(
+            status(&any, get(&["a", "b"]).version(Version::HTTP_10)),
+            Some(400)
+        );
     }
 
     #[test]
@@ -259,13 +353,22 @@ mod tests {
         ] {
             assert_eq!(status(&ours, get(&[host])), None, "{host}");
         }
-        for host in
-            ["evil.example", "updates.example.com.evil.example", "x.localhost", "2130706433", "0x7f000001", "[x]"]
-        {
+        for host in [
+            "evil.example",
+            "updates.example.com.evil.example",
+            "x.localhost",
+            "2130706433",
+            "0x7f000001",
+            "[x]",
+        ] {
             assert_eq!(status(&ours, get(&[host])), Some(421), "{host}");
         }
         let absolute = http::Request::get("http://evil.example/livez").header("host", "localhost");
-        assert_eq!(status(&ours, absolute), Some(421), "a target's own name counts too");
+        assert_eq!(
+            status(&ours, absolute),
+            Some(421),
+            "a target's own name counts too"
+        );
     }
 
     #[test]
@@ -278,7 +381,8 @@ mod tests {
 
     #[test]
     fn networks_have_ends() {
-        let proxies = TrustedProxies::parse("10.0.0.0/8, 192.0.2.7,2001:db8::/32, 0.0.0.0/32").unwrap();
+        let proxies =
+            TrustedProxies::parse("10.0.0.0/8, 192.0.2.7,2001:db8::/32, 0.0.0.0/32").unwrap();
         for (address, expected) in [
             ("10.255.255.255", true),
             ("11.0.0.0", false),
@@ -290,11 +394,27 @@ mod tests {
             ("2001:db9::", false),
             ("::1", false),
         ] {
-            assert_eq!(proxies.contain(address.parse().unwrap()), expected, "{address}");
+            assert_eq!(
+                proxies.contain(address.parse().unwrap()),
+                expected,
+                "{address}"
+            );
         }
-        assert!(TrustedProxies::parse("0.0.0.0/0").unwrap().contain("203.0.113.9".parse().unwrap()));
+        assert!(
+            TrustedProxies::parse("0.0.0.0/0")
+                .unwrap()
+                .contain("203.0.113.9".parse().unwrap())
+        );
         assert!(!TrustedProxies::default().contain("127.0.0.1".parse().unwrap()));
-        for wrong in ["", "10.0.0.0/33", "::/129", "10.0.0/8", "proxy", "10.0.0.0/-1", "10.0.0.0/8,"] {
+        for wrong in [
+            "",
+            "10.0.0.0/33",
+            "::/129",
+            "10.0.0/8",
+            "proxy",
+            "10.0.0.0/-1",
+            "10.0.0.0/8,",
+        ] {
             assert!(TrustedProxies::parse(wrong).is_err(), "{wrong}");
         }
     }
@@ -312,21 +432,49 @@ mod tests {
         let is = |text: &str| Forwarded::For(text.parse().unwrap());
         assert_eq!(of(&[]), Forwarded::Unsaid);
         assert_eq!(of(&[("x-forwarded-for", "192.0.2.1")]), is("192.0.2.1"));
-        assert_eq!(of(&[("x-forwarded-for", "1.1.1.1, 192.0.2.1, 10.0.0.3")]), is("192.0.2.1"));
-        assert_eq!(of(&[("x-forwarded-for", "1.1.1.1"), ("x-forwarded-for", "192.0.2.1:99")]), is("192.0.2.1"));
+        assert_eq!(
+            of(&[("x-forwarded-for", "1.1.1.1, 192.0.2.1, 10.0.0.3")]),
+            is("192.0.2.1")
+        );
+        assert_eq!(
+            of(&[
+                ("x-forwarded-for", "1.1.1.1"),
+                ("x-forwarded-for", "192.0.2.1:99")
+            ]),
+            is("192.0.2.1")
+        );
         assert_eq!(
             of(&[("x-forwarded-for", "nonsense, 192.0.2.1")]),
             is("192.0.2.1"),
             "what stands before is not read"
         );
-        assert_eq!(of(&[("x-forwarded-for", "192.0.2.1, nonsense")]), Forwarded::Disputed);
-        assert_eq!(of(&[("x-forwarded-for", "10.0.0.9")]), is("10.0.0.9"), "a proxy that asks for itself");
-        assert_eq!(of(&[("forwarded", "for=192.0.2.1;proto=https")]), is("192.0.2.1"));
-        assert_eq!(of(&[("forwarded", "proto=https;For=\"[2001:db8::7]:80\"")]), is("2001:db8::7"));
+        assert_eq!(
+            of(&[("x-forwarded-for", "192.0.2.1, nonsense")]),
+            Forwarded::Disputed
+        );
+        assert_eq!(
+            of(&[("x-forwarded-for", "10.0.0.9")]),
+            is("10.0.0.9"),
+            "a proxy that asks for itself"
+        );
+        assert_eq!(
+            of(&[("forwarded", "for=192.0.2.1;proto=https")]),
+            is("192.0.2.1")
+        );
+        assert_eq!(
+            of(&[("forwarded", "proto=https;For=\"[2001:db8::7]:80\"")]),
+            is("2001:db8::7")
+        );
         assert_eq!(of(&[("forwarded", "for=_hidden")]), Forwarded::Disputed);
-        let both = [("x-forwarded-for", "192.0.2.1"), ("forwarded", "for=192.0.2.1")];
+        let both = [
+            ("x-forwarded-for", "192.0.2.1"),
+            ("forwarded", "for=192.0.2.1"),
+        ];
         assert_eq!(of(&both), is("192.0.2.1"));
-        let two = [("x-forwarded-for", "192.0.2.1"), ("forwarded", "for=192.0.2.2")];
+        let two = [
+            ("x-forwarded-for", "192.0.2.1"),
+            ("forwarded", "for=192.0.2.2"),
+        ];
         assert_eq!(of(&two), Forwarded::Disputed, "a client wrote one of them");
     }
 

@@ -33,7 +33,13 @@ pub struct Chunks {
 impl AnswerBody {
     /// The chunks, which have so many bytes together.
     pub(crate) fn new(chunks: Arc<[Bytes]>, bytes: usize) -> Self {
-        Self((bytes > 0).then_some(Chunks { chunks, next: 0, consumed: 0, remaining: bytes, held: None }))
+        Self((bytes > 0).then_some(Chunks {
+            chunks,
+            next: 0,
+            consumed: 0,
+            remaining: bytes,
+            held: None,
+        }))
     }
 
     /// The same, which holds a place for as long as it is there.
@@ -56,7 +62,10 @@ impl Body for AnswerBody {
     type Data = Chunks;
     type Error = Infallible;
 
-    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Chunks>, Infallible>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Chunks>, Infallible>>> {
         Poll::Ready(self.0.take().map(|chunks| Ok(Frame::data(chunks))))
     }
 
@@ -75,14 +84,25 @@ impl Buf for Chunks {
     }
 
     fn chunk(&self) -> &[u8] {
-        self.chunks.get(self.next).map_or(&[], |chunk| &chunk[self.consumed..])
+        self.chunks
+            .get(self.next)
+            .map_or(&[], |chunk| &chunk[self.consumed..])
     }
 
     fn chunks_vectored<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
-        let rest = self.chunks.get(self.next + 1..).unwrap_or_default().iter().map(|chunk| &chunk[..]);
+        let rest = self
+            .chunks
+            .get(self.next + 1..)
+            .unwrap_or_default()
+            .iter()
+            .map(|chunk| &chunk[..]);
         let first = Some(self.chunk()).filter(|chunk| !chunk.is_empty());
         let chunks = first.into_iter().chain(rest);
-        slices.iter_mut().zip(chunks).map(|(slice, chunk)| *slice = IoSlice::new(chunk)).count()
+        slices
+            .iter_mut()
+            .zip(chunks)
+            .map(|(slice, chunk)| *slice = IoSlice::new(chunk))
+            .count()
     }
 
     fn advance(&mut self, mut count: usize) {
@@ -101,7 +121,10 @@ impl Buf for Chunks {
 
 /// An error answer: a stable kind and a sentence.
 pub(crate) fn error(status: StatusCode, kind: &str, value: &str) -> Response<AnswerBody> {
-    json(status, serde_json::json!({"kind": kind, "value": value}).to_string())
+    json(
+        status,
+        serde_json::json!({"kind": kind, "value": value}).to_string(),
+    )
 }
 
 /// A JSON answer.
@@ -109,7 +132,10 @@ pub(crate) fn json(status: StatusCode, text: String) -> Response<AnswerBody> {
     let mut response = Response::new(text.into());
     *response.status_mut() = status;
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/json"),
+    );
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }
@@ -126,16 +152,26 @@ pub(crate) struct RequestIds {
 impl RequestIds {
     pub(crate) fn new(started: Timestamp) -> Self {
         let prefix = format!("{:x}-", started.as_microsecond());
-        Self { prefix: prefix.into_bytes(), next: AtomicU64::new(1) }
+        Self {
+            prefix: prefix.into_bytes(),
+            next: AtomicU64::new(1),
+        }
     }
 
     pub(crate) fn of(&self, headers: &HeaderMap) -> HeaderValue {
-        let sane = |id: &&HeaderValue| id.len() <= 64 && id.as_bytes().iter().all(u8::is_ascii_graphic);
-        headers.get(&REQUEST_ID).filter(sane).cloned().unwrap_or_else(|| {
-            let number = self.next.fetch_add(1, Ordering::Relaxed);
-            HeaderValue::from_maybe_shared(Bytes::from([&*self.prefix, &hexadecimal(number)].concat()))
+        let sane =
+            |id: &&HeaderValue| id.len() <= 64 && id.as_bytes().iter().all(u8::is_ascii_graphic);
+        headers
+            .get(&REQUEST_ID)
+            .filter(sane)
+            .cloned()
+            .unwrap_or_else(|| {
+                let number = self.next.fetch_add(1, Ordering::Relaxed);
+                HeaderValue::from_maybe_shared(Bytes::from(
+                    [&*self.prefix, &hexadecimal(number)].concat(),
+                ))
                 .expect("digits fit a header")
-        })
+            })
     }
 }
 
@@ -152,13 +188,22 @@ mod tests {
     fn chunks_are_one_buffer() {
         let chunks: Arc<[Bytes]> = ["ab", "cde", "f"].into_iter().map(Bytes::from).collect();
         for first in 0..=6 {
-            let mut buffer = Chunks { chunks: chunks.clone(), next: 0, consumed: 0, remaining: 6, held: None };
+            let mut buffer = Chunks {
+                chunks: chunks.clone(),
+                next: 0,
+                consumed: 0,
+                remaining: 6,
+                held: None,
+            };
             buffer.advance(first);
             let mut slices = [IoSlice::new(&[]); 8];
             let count = buffer.chunks_vectored(&mut slices);
             let seen: usize = slices[..count].iter().map(|slice| slice.len()).sum();
             assert_eq!((seen, buffer.remaining()), (6 - first, 6 - first));
-            assert_eq!(buffer.copy_to_bytes(6 - first), Bytes::from("abcdef").slice(first..));
+            assert_eq!(
+                buffer.copy_to_bytes(6 - first),
+                Bytes::from("abcdef").slice(first..)
+            );
         }
     }
 }

@@ -34,7 +34,11 @@ impl Charts for ChartShelf {
     fn chart(&self, of: &ChartOf<'_>) -> Arc<Chart> {
         let kind = Kind {
             arch: of.arch.clone(),
-            channels: of.channels.iter().map(|channel| channel.name.clone()).collect(),
+            channels: of
+                .channels
+                .iter()
+                .map(|channel| channel.name.clone())
+                .collect(),
             platform: of.platform.clone(),
             risks: of.risks.clone(),
         };
@@ -88,13 +92,31 @@ mod tests {
     fn however_many_ways_to_ask_there_are_few_charts_are_kept() {
         let (shelf, graph, arch) = (ChartShelf::default(), Graph::default(), Arch::default());
         for number in 0..1_000 {
-            let (name, platform) = (format!("Risk{number}"), Platform::new(&format!("platform-{number}")));
+            let (name, platform) = (
+                format!("Risk{number}"),
+                Platform::new(&format!("platform-{number}")),
+            );
             let (risks, platform) = (RiskPolicy::Accepted([name].into()), Fact::from(platform));
-            let of = ChartOf { graph: &graph, arch: &arch, channels: &[], platform: &platform, risks: &risks };
+            let of = ChartOf {
+                graph: &graph,
+                arch: &arch,
+                channels: &[],
+                platform: &platform,
+                risks: &risks,
+            };
             let drawn = shelf.chart(&of);
-            assert!(Arc::ptr_eq(&drawn, &shelf.chart(&of)), "what was just asked for is not drawn again");
+            assert!(
+                Arc::ptr_eq(&drawn, &shelf.chart(&of)),
+                "what was just asked for is not drawn again"
+            );
         }
-        assert_eq!((shelf.charts.lock().unwrap().len(), shelf.tolls.lock().unwrap().len()), (MAX_CHARTS, MAX_TOLLS));
+        assert_eq!(
+            (
+                shelf.charts.lock().unwrap().len(),
+                shelf.tolls.lock().unwrap().len()
+            ),
+            (MAX_CHARTS, MAX_TOLLS)
+        );
     }
 
     #[test]

@@ -47,7 +47,10 @@ impl Peer {
             let mut looked_at = [PollFd::new(stream, closed)];
             // If the system cannot say, the client counts as there.
             let found = poll(&mut looked_at, Some(&Timespec::default())).unwrap_or(0);
-            self.has_left.store(found > 0 && looked_at[0].revents().intersects(closed), Ordering::Relaxed);
+            self.has_left.store(
+                found > 0 && looked_at[0].revents().intersects(closed),
+                Ordering::Relaxed,
+            );
         }
     }
 }
@@ -80,17 +83,32 @@ impl Patient {
         talk: Arc<Talk>,
         peer: Arc<Peer>,
     ) -> Self {
-        Self { stream, page_cache, patience, talk, last: Last::Nothing, peer, deadline: None }
+        Self {
+            stream,
+            page_cache,
+            patience,
+            talk,
+            last: Last::Nothing,
+            peer,
+            deadline: None,
+        }
     }
 
     /// Writes what comes before the first mirrored part, or that part from its file, or all of it.
-    fn poll_write_parts(&mut self, cx: &mut Context<'_>, parts: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
-        let mirrored = parts.iter().enumerate().find_map(|(at, part)| Some((at, self.page_cache.find(part)?)));
+    fn poll_write_parts(
+        &mut self,
+        cx: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let mirrored = parts
+            .iter()
+            .enumerate()
+            .find_map(|(at, part)| Some((at, self.page_cache.find(part)?)));
         match mirrored {
             None => Pin::new(&mut self.stream).poll_write_vectored(cx, parts),
-            Some((0, (file, offset))) => {
-                self.poll_io(cx, |stream| rustix::fs::sendfile(stream, &file, Some(&mut { offset }), parts[0].len()))
-            }
+            Some((0, (file, offset))) => self.poll_io(cx, |stream| {
+                rustix::fs::sendfile(stream, &file, Some(&mut { offset }), parts[0].len())
+            }),
             // More follows at once: one packet less than if this went alone.
             Some((at, _)) => self.poll_io(cx, |stream| {
                 rustix::net::sendmsg(
@@ -110,7 +128,10 @@ impl Patient {
     ) -> Poll<io::Result<usize>> {
         loop {
             ready!(self.stream.poll_write_ready(cx))?;
-            match self.stream.try_io(Interest::WRITABLE, || Ok(io(&self.stream)?)) {
+            match self
+                .stream
+                .try_io(Interest::WRITABLE, || Ok(io(&self.stream)?))
+            {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 done => return Poll::Ready(done),
             }
@@ -118,23 +139,36 @@ impl Patient {
     }
 
     /// Passes on what a write came to; one that waits gets a deadline, one that moves loses it.
-    fn watch<T>(&mut self, cx: &mut Context<'_>, progress: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+    fn watch<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        progress: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
         if progress.is_ready() {
             self.last = Last::Written;
             self.deadline = None;
             return progress;
         }
         let patience = self.patience;
-        let deadline = self.deadline.get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + patience)));
+        let deadline = self
+            .deadline
+            .get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + patience)));
         match deadline.as_mut().poll(cx) {
-            Poll::Ready(()) => Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read"))),
+            Poll::Ready(()) => Poll::Ready(Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                "the client does not read",
+            ))),
             Poll::Pending => Poll::Pending,
         }
     }
 }
 
 impl AsyncRead for Patient {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         let progress = Pin::new(&mut self.stream).poll_read(cx, buf);
         match (&progress, self.last) {
@@ -148,7 +182,11 @@ impl AsyncRead for Patient {
 }
 
 impl AsyncWrite for Patient {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
         let progress = Pin::new(&mut self.stream).poll_write(cx, buf);
         self.watch(cx, progress)
     }

@@ -38,7 +38,10 @@ pub(crate) struct Answering<'a>(&'a Talk);
 
 impl Default for Ending {
     fn default() -> Self {
-        Self { stage: AtomicU8::new(Stage::Serving as u8), stages: watch::Sender::new(Stage::Serving) }
+        Self {
+            stage: AtomicU8::new(Stage::Serving as u8),
+            stages: watch::Sender::new(Stage::Serving),
+        }
     }
 }
 
@@ -62,7 +65,10 @@ impl Ending {
 
 impl Talk {
     pub(crate) fn new(ending: Arc<Ending>) -> Self {
-        Self { ending, answering: AtomicBool::new(false) }
+        Self {
+            ending,
+            answering: AtomicBool::new(false),
+        }
     }
 
     pub(crate) fn begin(&self) -> Answering<'_> {

@@ -72,15 +72,24 @@ impl Enrolment {
 
     /// A pass begins. It sees everything that is in the store by now.
     pub fn pass_begins(&self) -> PassNumber {
-        self.change(|view| view.begun = PassNumber(view.begun.0 + 1)).begun
+        self.change(|view| view.begun = PassNumber(view.begun.0 + 1))
+            .begun
     }
 
     /// What a pass found. Clusters wait no longer if it has placed them, or if it began after they came.
     pub fn publish(&self, managed: Arc<Managed>, pass: PassNumber) {
         self.change(|view| {
-            if view.waiting.iter().any(|(id, waiting)| !waiting.is_still(pass, &managed, id)) {
-                let still = view.waiting.iter().filter(|(id, waiting)| waiting.is_still(pass, &managed, id));
-                view.waiting = Arc::new(still.map(|(id, waiting)| (id.clone(), *waiting)).collect());
+            if view
+                .waiting
+                .iter()
+                .any(|(id, waiting)| !waiting.is_still(pass, &managed, id))
+            {
+                let still = view
+                    .waiting
+                    .iter()
+                    .filter(|(id, waiting)| waiting.is_still(pass, &managed, id));
+                view.waiting =
+                    Arc::new(still.map(|(id, waiting)| (id.clone(), *waiting)).collect());
             }
             view.overflowed = view.overflowed.filter(|since| *since >= pass);
             view.state = FleetState::Read;
@@ -103,13 +112,23 @@ impl Enrolment {
         let _one_at_a_time = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut view = self.now();
         let managed = view.managed.clone();
-        let is_free = |id: &&ClusterId| matches!(managed.clusters.get(*id), None | Some(Placed::Unmanaged));
+        let is_free =
+            |id: &&ClusterId| matches!(managed.clusters.get(*id), None | Some(Placed::Unmanaged));
         let is_new = |id: &&ClusterId| !managed.clusters.contains_key(*id);
-        let new: Vec<&ClusterId> = by_policies.filter(is_free).chain(by_lists.filter(is_new)).collect();
+        let new: Vec<&ClusterId> = by_policies
+            .filter(is_free)
+            .chain(by_lists.filter(is_new))
+            .collect();
         if !new.is_empty() {
             let waiting = Arc::make_mut(&mut view.waiting);
             for id in new {
-                waiting.insert(id.clone(), Waiting { why: Unplaced::Named, since: view.begun });
+                waiting.insert(
+                    id.clone(),
+                    Waiting {
+                        why: Unplaced::Named,
+                        since: view.begun,
+                    },
+                );
             }
             self.view.store(Some(Arc::new(view)));
         }
@@ -118,7 +137,11 @@ impl Enrolment {
     /// These clusters have reported, and the store has their reports. Those that no pass has placed are held from now on.
     pub fn hold_reported<'a>(&self, ids: impl Iterator<Item = &'a ClusterId>) {
         let managed = self.view.load_full();
-        let placed = |id: &&ClusterId| managed.as_ref().is_some_and(|view| view.managed.clusters.contains_key(*id));
+        let placed = |id: &&ClusterId| {
+            managed
+                .as_ref()
+                .is_some_and(|view| view.managed.clusters.contains_key(*id))
+        };
         let new: Vec<&ClusterId> = ids.filter(|id| !placed(id)).collect();
         if new.is_empty() {
             return;
@@ -130,7 +153,10 @@ impl Enrolment {
                 match (waiting.entry(id.clone()), room) {
                     (Entry::Occupied(mut known), _) => known.get_mut().since = view.begun,
                     (Entry::Vacant(place), true) => {
-                        place.insert(Waiting { why: Unplaced::Reported, since: view.begun });
+                        place.insert(Waiting {
+                            why: Unplaced::Reported,
+                            since: view.begun,
+                        });
                     }
                     (Entry::Vacant(_), false) => view.overflowed = Some(view.begun),
                 }
@@ -149,7 +175,10 @@ impl Enrolment {
     }
 
     fn now(&self) -> View {
-        self.view.load().as_ref().map_or_else(View::unread, |view| (**view).clone())
+        self.view
+            .load()
+            .as_ref()
+            .map_or_else(View::unread, |view| (**view).clone())
     }
 
     fn change(&self, make: impl FnOnce(&mut View)) -> Arc<View> {
@@ -171,7 +200,10 @@ impl Waiting {
 impl View {
     fn unread() -> Self {
         Self {
-            managed: Arc::new(Managed { clusters: HashMap::new(), others: UnknownClusters::Hold }),
+            managed: Arc::new(Managed {
+                clusters: HashMap::new(),
+                others: UnknownClusters::Hold,
+            }),
             waiting: Arc::default(),
             overflowed: None,
             state: FleetState::Unread,
@@ -216,13 +248,20 @@ mod tests {
 
     fn managed(others: UnknownClusters, clusters: &[(&str, Placed)]) -> Arc<Managed> {
         Arc::new(Managed {
-            clusters: clusters.iter().map(|(name, placed)| (id(name), placed.clone())).collect(),
+            clusters: clusters
+                .iter()
+                .map(|(name, placed)| (id(name), placed.clone()))
+                .collect(),
             others,
         })
     }
 
     fn policy() -> Placed {
-        Placed::Managed(Allowed { from: "4.9.1".parse().unwrap(), to: [].into(), platform: None })
+        Placed::Managed(Allowed {
+            from: "4.9.1".parse().unwrap(),
+            to: [].into(),
+            platform: None,
+        })
     }
 
     /// What each of these ids sees.
@@ -241,15 +280,30 @@ mod tests {
         let enrolment = Enrolment::default();
         assert!(enrolment.load().is_none(), "without a fleet, nobody is");
         enrolment.start();
-        assert_eq!(seen(&enrolment, "a b c"), "a FleetUnread, b FleetUnread, c FleetUnread");
+        assert_eq!(
+            seen(&enrolment, "a b c"),
+            "a FleetUnread, b FleetUnread, c FleetUnread"
+        );
         let pass = enrolment.pass_begins();
-        enrolment.publish(managed(UnknownClusters::Serve, &[("a", policy()), ("b", Placed::Unmanaged)]), pass);
+        enrolment.publish(
+            managed(
+                UnknownClusters::Serve,
+                &[("a", policy()), ("b", Placed::Unmanaged)],
+            ),
+            pass,
+        );
         assert_eq!(seen(&enrolment, "a b c"), "a policy, b graph, c graph");
         enrolment.pass_begins();
         enrolment.fleet_is_unread();
-        assert_eq!(seen(&enrolment, "a b c"), "a policy, b graph, c FleetUnread");
+        assert_eq!(
+            seen(&enrolment, "a b c"),
+            "a policy, b graph, c FleetUnread"
+        );
         let pass = enrolment.pass_begins();
-        enrolment.publish(managed(UnknownClusters::Hold, &[("b", Placed::Unmanaged)]), pass);
+        enrolment.publish(
+            managed(UnknownClusters::Hold, &[("b", Placed::Unmanaged)]),
+            pass,
+        );
         assert_eq!(seen(&enrolment, "a b"), "a Unknown, b graph");
     }
 
@@ -258,18 +312,37 @@ mod tests {
         let enrolment = Enrolment::default();
         enrolment.start();
         let pass = enrolment.pass_begins();
-        enrolment.publish(managed(UnknownClusters::Serve, &[("a", policy()), ("b", Placed::Unmanaged)]), pass);
+        enrolment.publish(
+            managed(
+                UnknownClusters::Serve,
+                &[("a", policy()), ("b", Placed::Unmanaged)],
+            ),
+            pass,
+        );
         let pass = enrolment.pass_begins();
         let (by_policies, by_lists) = ([id("a"), id("b"), id("c")], [id("b"), id("d")]);
         enrolment.hold_named(by_policies.iter(), by_lists.iter());
-        assert_eq!(seen(&enrolment, "a b c d e"), "a policy, b Named, c Named, d Named, e graph");
+        assert_eq!(
+            seen(&enrolment, "a b c d e"),
+            "a policy, b Named, c Named, d Named, e graph"
+        );
         enrolment.hold_named([].iter(), [id("b")].iter());
         // The pass fails: what was named stays held, although the next pass begins.
         enrolment.fleet_is_unread();
-        assert_eq!(seen(&enrolment, "b c d e"), "b Named, c Named, d Named, e FleetUnread");
-        let placed = [("b", Placed::NotEnrolled), ("c", Placed::NotEnrolled), ("d", Placed::Unmanaged)];
+        assert_eq!(
+            seen(&enrolment, "b c d e"),
+            "b Named, c Named, d Named, e FleetUnread"
+        );
+        let placed = [
+            ("b", Placed::NotEnrolled),
+            ("c", Placed::NotEnrolled),
+            ("d", Placed::Unmanaged),
+        ];
         enrolment.publish(managed(UnknownClusters::Serve, &placed), pass);
-        assert_eq!(seen(&enrolment, "b c d e"), "b Named, c Named, d graph, e graph");
+        assert_eq!(
+            seen(&enrolment, "b c d e"),
+            "b Named, c Named, d graph, e graph"
+        );
         assert!(enrolment.load_full().unwrap().waiting.is_empty());
     }
 
@@ -277,7 +350,10 @@ mod tests {
     fn a_listed_cluster_without_a_policy_is_not_held_in_every_pass() {
         let enrolment = Enrolment::default();
         let pass = enrolment.pass_begins();
-        enrolment.publish(managed(UnknownClusters::Serve, &[("b", Placed::Unmanaged)]), pass);
+        enrolment.publish(
+            managed(UnknownClusters::Serve, &[("b", Placed::Unmanaged)]),
+            pass,
+        );
         enrolment.hold_named([].iter(), [id("b")].iter());
         assert_eq!(seen(&enrolment, "b"), "b graph");
     }
@@ -305,14 +381,23 @@ mod tests {
         let known = managed(UnknownClusters::Serve, &[("known", Placed::Unmanaged)]);
         let first = enrolment.pass_begins();
         enrolment.publish(known.clone(), first);
-        let ids: Vec<ClusterId> = (0..=MAX_REPORTED).map(|number| id(&number.to_string())).collect();
+        let ids: Vec<ClusterId> = (0..=MAX_REPORTED)
+            .map(|number| id(&number.to_string()))
+            .collect();
         enrolment.hold_reported(ids[..MAX_REPORTED].iter());
         assert_eq!(seen(&enrolment, "x"), "x graph");
         enrolment.hold_reported(ids.iter());
         assert_eq!(enrolment.load_full().unwrap().waiting.len(), MAX_REPORTED);
-        assert_eq!(seen(&enrolment, "10000 x known"), "10000 Reported, x Reported, known graph");
+        assert_eq!(
+            seen(&enrolment, "10000 x known"),
+            "10000 Reported, x Reported, known graph"
+        );
         enrolment.publish(known.clone(), first);
-        assert_eq!(seen(&enrolment, "10000 x"), "10000 Reported, x Reported", "that pass may have missed it");
+        assert_eq!(
+            seen(&enrolment, "10000 x"),
+            "10000 Reported, x Reported",
+            "that pass may have missed it"
+        );
         let second = enrolment.pass_begins();
         enrolment.publish(known, second);
         assert_eq!(seen(&enrolment, "10000 x"), "10000 graph, x graph");

@@ -46,16 +46,32 @@ fn let_in(place: &Place, head: &Parts) -> Result<Option<IpAddr>, NoPlace> {
     match (place, &head.method, head.uri.path()) {
         (Place::Full(place), _, _) => place.asks(&head.headers),
         (Place::Probe(_), &Method::GET | &Method::HEAD, "/livez" | "/readyz") => Ok(None),
-        (Place::Probe(place), &Method::GET | &Method::HEAD, "/metrics") => place.scrape().map(|()| None),
+        (Place::Probe(place), &Method::GET | &Method::HEAD, "/metrics") => {
+            place.scrape().map(|()| None)
+        }
         (Place::Probe(place), _, _) => Err(place.why),
     }
 }
 
 fn no_place(service: &Service, why: NoPlace) -> Response<AnswerBody> {
-    service.metrics.connections_closed.get_or_create(&ReasonLabels { reason: why.reason() }).inc();
-    let mut response = body::error(StatusCode::SERVICE_UNAVAILABLE, "too_many_connections", why.sentence());
-    response.headers_mut().insert(header::RETRY_AFTER, RETRY_AFTER);
-    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    service
+        .metrics
+        .connections_closed
+        .get_or_create(&ReasonLabels {
+            reason: why.reason(),
+        })
+        .inc();
+    let mut response = body::error(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "too_many_connections",
+        why.sentence(),
+    );
+    response
+        .headers_mut()
+        .insert(header::RETRY_AFTER, RETRY_AFTER);
+    response
+        .headers_mut()
+        .insert(header::CONNECTION, HeaderValue::from_static("close"));
     response
 }
 
@@ -71,7 +87,9 @@ impl NoPlace {
     fn sentence(self) -> &'static str {
         match self {
             Self::All => "try again in a few seconds",
-            Self::Address => "this address has too many connections: close some, or try again in a few seconds",
+            Self::Address => {
+                "this address has too many connections: close some, or try again in a few seconds"
+            }
         }
     }
 }

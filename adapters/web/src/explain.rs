@@ -37,9 +37,17 @@ pub(crate) struct Question {
 }
 
 /// Reads the question, or answers at once that it cannot be answered.
-pub(crate) fn question(service: &Service, request: &Parts) -> Result<Question, Box<Response<AnswerBody>>> {
-    let asked = format::read(request.uri.query().unwrap_or_default())
-        .map_err(|bad| Box::new(body::error(StatusCode::BAD_REQUEST, bad.kind(), bad.value())))?;
+pub(crate) fn question(
+    service: &Service,
+    request: &Parts,
+) -> Result<Question, Box<Response<AnswerBody>>> {
+    let asked = format::read(request.uri.query().unwrap_or_default()).map_err(|bad| {
+        Box::new(body::error(
+            StatusCode::BAD_REQUEST,
+            bad.kind(),
+            bad.value(),
+        ))
+    })?;
     let Some(snapshot) = service.snapshot() else {
         return Err(Box::new(not_ready()));
     };
@@ -55,7 +63,14 @@ pub(crate) fn question(service: &Service, request: &Parts) -> Result<Question, B
         }
         (Fact::Known(id), None) => fleet::sight_of(service, &request.headers, id),
     };
-    Ok(Question { snapshot, managed, asked, sight, form, now })
+    Ok(Question {
+        snapshot,
+        managed,
+        asked,
+        sight,
+        form,
+        now,
+    })
 }
 
 /// There is no graph to say anything about.
@@ -88,7 +103,11 @@ impl Rollouts {
             None => {
                 let told = graph_json::rollouts::rollouts(&timetable(snapshot.graph(), now), now);
                 let text = format!("{told:#}\n");
-                *kept = Some(Kept { digest: snapshot.digest.clone(), at: now, text: text.clone() });
+                *kept = Some(Kept {
+                    digest: snapshot.digest.clone(),
+                    at: now,
+                    text: text.clone(),
+                });
                 text
             }
         };
@@ -98,34 +117,70 @@ impl Rollouts {
 
 /// People ask for text; whoever does not say gets JSON.
 pub(crate) fn accepted(request: &Parts) -> Form {
-    let accept = request.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    if accept.trim_start().starts_with("text/plain") { Form::Text } else { Form::Json }
+    let accept = request
+        .headers
+        .get(header::ACCEPT)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    if accept.trim_start().starts_with("text/plain") {
+        Form::Text
+    } else {
+        Form::Json
+    }
 }
 
 impl Question {
     pub(crate) fn answer(self) -> Response<AnswerBody> {
-        let Self { snapshot, managed, asked, sight, form, now } = self;
-        let ExplainRequest { mut cluster, from, to, .. } = asked;
+        let Self {
+            snapshot,
+            managed,
+            asked,
+            sight,
+            form,
+            now,
+        } = self;
+        let ExplainRequest {
+            mut cluster,
+            from,
+            to,
+            ..
+        } = asked;
         let id = match &cluster.id {
             Fact::Known(id) => Some(id),
             Fact::Unknown => None,
         };
-        let allowed = managed.as_ref().zip(id).and_then(|(managed, id)| managed.allowed(id));
+        let allowed = managed
+            .as_ref()
+            .zip(id)
+            .and_then(|(managed, id)| managed.allowed(id));
         if cluster.platform == Fact::Unknown && sight == fleet::Sight::Whole {
             // As where its graph is asked for: what it reported, else what was looked up.
             let reported = allowed.and_then(|allowed| allowed.platform.as_ref());
             cluster.platform = Fact::from(reported.or_else(|| snapshot.platform_of(id)).cloned());
         }
-        let rule: Option<Box<dyn Rule>> = match managed.as_ref().zip(id).map(|(managed, id)| managed.sees(id)) {
+        let rule: Option<Box<dyn Rule>> = match managed
+            .as_ref()
+            .zip(id)
+            .map(|(managed, id)| managed.sees(id))
+        {
             None | Some(Sees::Graph) => None,
-            Some(Sees::Allowed(allowed)) => {
-                Some(Box::new(ManagedRule { from: Some(allowed.from.clone()), to: allowed.to.clone() }))
-            }
+            Some(Sees::Allowed(allowed)) => Some(Box::new(ManagedRule {
+                from: Some(allowed.from.clone()),
+                to: allowed.to.clone(),
+            })),
             Some(Sees::Nothing(unplaced)) => Some(Box::new(Enrolled { unplaced })),
         };
-        let at = Situation { graph: snapshot.graph(), cluster: &cluster, now };
+        let at = Situation {
+            graph: snapshot.graph(),
+            cluster: &cluster,
+            now,
+        };
         let explanation = explain(&at, &from, to.as_ref(), rule.as_deref());
-        let told = Told { at: &at, from: &from, explanation: &explanation };
+        let told = Told {
+            at: &at,
+            from: &from,
+            explanation: &explanation,
+        };
         match form {
             Form::Json => body::json(StatusCode::OK, format!("{:#}\n", format::json(&told))),
             Form::Text => plain(format::text(&told)),
@@ -136,6 +191,9 @@ impl Question {
 /// An answer for people.
 pub(crate) fn plain(text: String) -> Response<AnswerBody> {
     let mut response = Response::new(AnswerBody::from(text));
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response.headers_mut().insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("text/plain; charset=utf-8"),
+    );
     response
 }

@@ -48,10 +48,17 @@ enum Made {
 
 impl Missing {
     pub(crate) fn compile(self) -> Compiled {
-        let Self { snapshot, encoding, now, .. } = self;
+        let Self {
+            snapshot,
+            encoding,
+            now,
+            ..
+        } = self;
         let cell = snapshot.cell(&self.channel, &self.arch);
         let made = match (cell, self.shown) {
-            (Some(cell), Some(shown)) => Made::Managed(snapshot.make_managed(cell, encoding, now, shown)),
+            (Some(cell), Some(shown)) => {
+                Made::Managed(snapshot.make_managed(cell, encoding, now, shown))
+            }
             _ => Made::Sheet(snapshot.compile(cell, encoding, now)),
         };
         Compiled { made, now }
@@ -71,7 +78,9 @@ pub(crate) fn answer(
         None => (explain::not_ready(), None),
     };
     allow_origin(&request.headers, response.headers_mut());
-    service.metrics.graph_answered(cell, response.status(), started.elapsed());
+    service
+        .metrics
+        .graph_answered(cell, response.status(), started.elapsed());
     Ok(response)
 }
 
@@ -81,9 +90,14 @@ pub(crate) fn preflight(request: &Parts) -> Response<AnswerBody> {
     *response.status_mut() = StatusCode::NO_CONTENT;
     allow_origin(&request.headers, response.headers_mut());
     let headers = response.headers_mut();
-    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, HEAD"));
-    headers
-        .insert(header::ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("Accept, If-None-Match, X-Request-Id"));
+    headers.insert(
+        header::ACCESS_CONTROL_ALLOW_METHODS,
+        HeaderValue::from_static("GET, HEAD"),
+    );
+    headers.insert(
+        header::ACCESS_CONTROL_ALLOW_HEADERS,
+        HeaderValue::from_static("Accept, If-None-Match, X-Request-Id"),
+    );
     headers.insert(header::VARY, VARY);
     response
 }
@@ -100,26 +114,48 @@ fn answer_from<'a>(
     let headers = &request.headers;
     let Some(content_type) = accepted(headers) else {
         let sentence = "use Accept: application/json, or application/vnd.redhat.cincinnati.v1+json";
-        return Ok((body::error(StatusCode::NOT_ACCEPTABLE, "invalid_content_type", sentence), None));
+        return Ok((
+            body::error(StatusCode::NOT_ACCEPTABLE, "invalid_content_type", sentence),
+            None,
+        ));
     };
     let asked = match graph_request::read(request.uri.query().unwrap_or_default()) {
         Ok(asked) => asked,
         Err(bad) => {
-            return Ok((body::error(StatusCode::BAD_REQUEST, bad.kind(), bad.value()), None));
+            return Ok((
+                body::error(StatusCode::BAD_REQUEST, bad.kind(), bad.value()),
+                None,
+            ));
         }
     };
     let now = at_hand.map_or_else(|| service.now(), |compiled| compiled.now);
     let gzip = graph_request::accepts_gzip(joined(headers, header::ACCEPT_ENCODING).as_deref());
-    let encoding = if gzip { Encoding::Gzip } else { Encoding::Identity };
+    let encoding = if gzip {
+        Encoding::Gzip
+    } else {
+        Encoding::Identity
+    };
     let cell = snapshot.cell(&asked.channel, &asked.arch);
-    let platform = asked.platform.as_ref().or_else(|| snapshot.platform_of(asked.id.as_ref()));
-    let client = Client { id: asked.id.as_ref(), platform, now };
+    let platform = asked
+        .platform
+        .as_ref()
+        .or_else(|| snapshot.platform_of(asked.id.as_ref()));
+    let client = Client {
+        id: asked.id.as_ref(),
+        platform,
+        now,
+    };
     let from_sheet = |ready: &ReadySheet| ready.answer(ready.sheet.answers(client));
     let view = service.enrolment.load();
-    let sees = view.as_ref().zip(client.id).map_or(Sees::Graph, |(view, id)| view.sees(id));
+    let sees = view
+        .as_ref()
+        .zip(client.id)
+        .map_or(Sees::Graph, |(view, id)| view.sees(id));
     let shown = match (sees, cell) {
         (Sees::Graph, _) | (_, None) => None,
-        (Sees::Allowed(allowed), Some(cell)) => Some(managed::shown(snapshot.graph(), cell, allowed, client)),
+        (Sees::Allowed(allowed), Some(cell)) => {
+            Some(managed::shown(snapshot.graph(), cell, allowed, client))
+        }
         (Sees::Nothing(_), Some(_)) => Some(managed::Shown::new()),
     };
     let ready = match (at_hand.map(|compiled| &compiled.made), &shown, cell) {
@@ -133,7 +169,10 @@ fn answer_from<'a>(
             if let (Sees::Nothing(_), Some(_)) = (sees, cell) {
                 service.metrics.not_enrolled.inc();
             }
-            Ok((ready_response(headers, &ready, content_type, encoding), cell))
+            Ok((
+                ready_response(headers, &ready, content_type, encoding),
+                cell,
+            ))
         }
         None => Err(Missing {
             snapshot: snapshot.clone(),
@@ -158,7 +197,10 @@ fn ready_response(
     headers.reserve(10);
     if !known {
         headers.insert(header::CONTENT_LENGTH, ready.length.clone());
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type.as_str()));
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static(content_type.as_str()),
+        );
         if encoding == Encoding::Gzip {
             headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
         }
@@ -200,12 +242,18 @@ fn is_known(headers: &HeaderMap, tag: &HeaderValue) -> bool {
         let known = known.trim();
         known == "*" || known.strip_prefix("W/").unwrap_or(known).as_bytes() == tag.as_bytes()
     };
-    headers.get_all(header::IF_NONE_MATCH).iter().any(|line| line.to_str().is_ok_and(|line| line.split(',').any(same)))
+    headers
+        .get_all(header::IF_NONE_MATCH)
+        .iter()
+        .any(|line| line.to_str().is_ok_and(|line| line.split(',').any(same)))
 }
 
 fn allow_origin(request: &HeaderMap, response: &mut HeaderMap) {
     // An origin is text; what is not is not sent back.
-    if let Some(origin) = request.get(header::ORIGIN).filter(|origin| origin.to_str().is_ok()) {
+    if let Some(origin) = request
+        .get(header::ORIGIN)
+        .filter(|origin| origin.to_str().is_ok())
+    {
         response.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
     }
 }

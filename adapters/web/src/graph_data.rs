@@ -32,21 +32,33 @@ struct Archive {
 
 impl GraphDataFiles {
     pub(crate) fn new(files: Vec<SourceFile>, modified_at: Timestamp) -> Self {
-        Self { files, modified_at, archive: OnceLock::new() }
+        Self {
+            files,
+            modified_at,
+            archive: OnceLock::new(),
+        }
     }
 
     /// Made once; it takes some milliseconds, so not on a thread that answers graphs.
     fn archive(&self) -> Option<&Archive> {
-        self.archive.get_or_init(|| Archive::of(&self.files)).as_ref()
+        self.archive
+            .get_or_init(|| Archive::of(&self.files))
+            .as_ref()
     }
 }
 
 impl Archive {
     fn of(files: &[SourceFile]) -> Option<Self> {
         let bytes = tarball(files).ok()?;
-        let name: String = Sha256::digest(&bytes)[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+        let name: String = Sha256::digest(&bytes)[..16]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
         let entity_tag = HeaderValue::try_from(format!("\"{name}\"")).ok()?;
-        Some(Self { bytes: bytes.into(), entity_tag })
+        Some(Self {
+            bytes: bytes.into(),
+            entity_tag,
+        })
     }
 }
 
@@ -62,19 +74,27 @@ struct Known(String);
 
 impl Known {
     fn of(headers: &HeaderMap) -> Self {
-        let lists = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|list| list.to_str().ok());
+        let lists = headers
+            .get_all(header::IF_NONE_MATCH)
+            .iter()
+            .filter_map(|list| list.to_str().ok());
         Self(lists.collect::<Vec<_>>().join(","))
     }
 
     fn has(&self, entity_tag: &HeaderValue) -> bool {
         let tag = entity_tag.to_str().unwrap_or_default();
-        self.0.split(',').any(|known| [tag, "*"].contains(&known.trim().trim_start_matches("W/")))
+        self.0
+            .split(',')
+            .any(|known| [tag, "*"].contains(&known.trim().trim_start_matches("W/")))
     }
 }
 
 impl Question {
     pub(crate) fn new(snapshot: Arc<Snapshot>, request: &Parts) -> Self {
-        Self { snapshot, known: Known::of(&request.headers) }
+        Self {
+            snapshot,
+            known: Known::of(&request.headers),
+        }
     }
 
     pub(crate) fn answer(self) -> Response<AnswerBody> {
@@ -88,7 +108,8 @@ impl Question {
             return body::error(StatusCode::SERVICE_UNAVAILABLE, "source_stale", &sentence);
         }
         if files.files.is_empty() {
-            let sentence = "this service has no graph data of its own; ask the one in front of which it sits";
+            let sentence =
+                "this service has no graph data of its own; ask the one in front of which it sits";
             return body::error(StatusCode::NOT_FOUND, "does_not_exist", sentence);
         }
         let Some(archive) = files.archive() else {
@@ -101,17 +122,29 @@ impl Question {
         let is_known = self.known.has(&archive.entity_tag);
         let mut response = match is_known {
             true => Response::new(AnswerBody::default()),
-            false => Response::new(AnswerBody::new(Arc::new([archive.bytes.clone()]), archive.bytes.len())),
+            false => Response::new(AnswerBody::new(
+                Arc::new([archive.bytes.clone()]),
+                archive.bytes.len(),
+            )),
         };
-        *response.status_mut() = if is_known { StatusCode::NOT_MODIFIED } else { StatusCode::OK };
+        *response.status_mut() = if is_known {
+            StatusCode::NOT_MODIFIED
+        } else {
+            StatusCode::OK
+        };
         let headers = response.headers_mut();
         headers.insert(header::ETAG, archive.entity_tag.clone());
-        let modified = DateTimePrinter::new().timestamp_to_rfc9110_string(&files.modified_at).ok();
+        let modified = DateTimePrinter::new()
+            .timestamp_to_rfc9110_string(&files.modified_at)
+            .ok();
         if let Some(modified) = modified.and_then(|text| HeaderValue::try_from(text).ok()) {
             headers.insert(header::LAST_MODIFIED, modified);
         }
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/gzip"));
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/gzip"),
+        );
         let name = "attachment; filename=\"graph-data.tar.gz\"";
         headers.insert(header::CONTENT_DISPOSITION, HeaderValue::from_static(name));
         response

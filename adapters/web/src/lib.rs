@@ -47,8 +47,8 @@ pub use admission::{Admission, AllowedHosts, TrustedProxies};
 pub use body::AnswerBody;
 pub use enrolment::{Enrolment, PassNumber};
 pub use fleet::{
-    ClusterCount, Cursor, Filter, Fleet, FleetAnswer, FleetDesk, FleetHealth, FleetMetrics, FleetRequest, Reads,
-    RemainingSoak, TokenKeys,
+    ClusterCount, Cursor, Filter, Fleet, FleetAnswer, FleetDesk, FleetHealth, FleetMetrics,
+    FleetRequest, Reads, RemainingSoak, TokenKeys,
 };
 pub use managed::{Allowed, Managed, Placed};
 pub use metrics::{Metrics, ReloadResult};
@@ -134,7 +134,11 @@ pub struct Reload {
 impl Service {
     /// A service without a graph: alive, and not ready.
     pub fn new(clock: Clock, version: &str) -> Arc<Self> {
-        let reload = Reload { at: clock(), result: ReloadResult::Pending, findings: Vec::new() };
+        let reload = Reload {
+            at: clock(),
+            result: ReloadResult::Pending,
+            findings: Vec::new(),
+        };
         Arc::new(Self {
             metrics: Metrics::new(version),
             snapshot: ArcSwapOption::empty(),
@@ -191,7 +195,11 @@ impl Service {
 
     fn reloaded(&self, result: ReloadResult, findings: Vec<Finding>) {
         self.metrics.reloaded(result, self.now());
-        self.reload.store(Arc::new(Reload { at: self.now(), result, findings }));
+        self.reload.store(Arc::new(Reload {
+            at: self.now(),
+            result,
+            findings,
+        }));
     }
 
     /// Compiles ahead what will be asked for soon; to be called about once a second.
@@ -215,9 +223,15 @@ impl Service {
     pub(crate) fn graph_age_seconds(&self) -> Option<i64> {
         let now = self.now();
         let sources = self.sources.load();
-        let oldest = sources.iter().flat_map(|sources| sources.iter()).filter_map(|source| source.last_success).min();
+        let oldest = sources
+            .iter()
+            .flat_map(|sources| sources.iter())
+            .filter_map(|source| source.last_success)
+            .min();
         let age = |at: Timestamp| now.as_second().saturating_sub(at.as_second()).max(0);
-        self.metrics.graph_age_seconds(now).map(|confirmed| oldest.map_or(confirmed, age))
+        self.metrics
+            .graph_age_seconds(now)
+            .map(|confirmed| oldest.map_or(confirmed, age))
     }
 
     /// Lets those who may wake the readers of the sources.
@@ -236,13 +250,21 @@ impl Service {
 
     /// Takes so many reports of one cluster in a minute; 0 is no limit.
     pub fn limit_reports(&self, per_minute: u32) {
-        *self.report_rates.lock().unwrap_or_else(PoisonError::into_inner) = report_rates(per_minute);
+        *self
+            .report_rates
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = report_rates(per_minute);
     }
 
     /// Counts a report of a cluster. How long it has to wait, if it reports too often.
     pub(crate) fn count_report(&self, cluster: &ClusterId) -> Result<(), Duration> {
-        let mut rates = self.report_rates.lock().unwrap_or_else(PoisonError::into_inner);
-        rates.as_mut().map_or(Ok(()), |rates| rates.take(cluster, self.started.elapsed()))
+        let mut rates = self
+            .report_rates
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        rates
+            .as_mut()
+            .map_or(Ok(()), |rates| rates.take(cluster, self.started.elapsed()))
     }
 
     /// Serves the fleet from the next request on; again, to change its keys.
@@ -283,12 +305,19 @@ impl Service {
         client: Option<IpAddr>,
     ) -> Response<AnswerBody> {
         let id = self.request_ids.of(&request.headers);
-        let (method, path, status) = (&request.method, request.uri.path(), response.status().as_u16());
+        let (method, path, status) = (
+            &request.method,
+            request.uri.path(),
+            response.status().as_u16(),
+        );
         let client = client.map(tracing::field::display);
         tracing::debug!(request_id = ?id, %method, path, status, client, "answered");
         let headers = response.headers_mut();
         headers.insert(body::REQUEST_ID, id);
-        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        headers.insert(
+            header::X_CONTENT_TYPE_OPTIONS,
+            HeaderValue::from_static("nosniff"),
+        );
         if self.ending.has_come_to(ending::Stage::Draining) {
             headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
@@ -313,14 +342,22 @@ impl Service {
             Later::Compile(missing) => self.compile(request, missing).await,
             Later::Metrics(sight) => {
                 let service = self.clone();
-                let written = around.scrapes.ask(move |_| operations::metrics(&service, sight));
-                Box::pin(written).await.unwrap_or_else(questions::Unanswered::response)
+                let written = around
+                    .scrapes
+                    .ask(move |_| operations::metrics(&service, sight));
+                Box::pin(written)
+                    .await
+                    .unwrap_or_else(questions::Unanswered::response)
             }
             Later::Work(work) => Box::pin(self.work(work, around)).await,
         }
     }
 
-    async fn compile(self: &Arc<Self>, request: &Parts, missing: graph::Missing) -> Response<AnswerBody> {
+    async fn compile(
+        self: &Arc<Self>,
+        request: &Parts,
+        missing: graph::Missing,
+    ) -> Response<AnswerBody> {
         let response = match tokio::task::spawn_blocking(move || missing.compile()).await {
             Ok(compiled) => graph::answer(self, request, Some(&compiled)).ok(),
             Err(error) => {
@@ -328,8 +365,13 @@ impl Service {
                 None
             }
         };
-        let failed =
-            || body::error(StatusCode::INTERNAL_SERVER_ERROR, "failed_compile", "the answer could not be prepared");
+        let failed = || {
+            body::error(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "failed_compile",
+                "the answer could not be prepared",
+            )
+        };
         response.unwrap_or_else(failed)
     }
 
@@ -358,12 +400,18 @@ impl Service {
                 .path_and_query()
                 .is_some_and(|target| target.as_str().len() > server::MAX_TARGET_BYTES) =>
             {
-                body::error(StatusCode::URI_TOO_LONG, "uri_too_long", "the request's target is too long")
+                body::error(
+                    StatusCode::URI_TOO_LONG,
+                    "uri_too_long",
+                    "the request's target is too long",
+                )
             }
             graph::PATH | graph::PATH_V1 if get => {
                 return graph::answer(self, request, None).map_err(Later::Compile);
             }
-            graph::PATH | graph::PATH_V1 if request.method == Method::OPTIONS => graph::preflight(request),
+            graph::PATH | graph::PATH_V1 if request.method == Method::OPTIONS => {
+                graph::preflight(request)
+            }
             explain::PATH if get => match explain::question(self, request) {
                 Ok(question) => return Err(Later::Work(Work::Explain(Box::new(question)))),
                 Err(response) => *response,
@@ -378,7 +426,9 @@ impl Service {
             },
             graph_data::PATH if get => match self.snapshot() {
                 Some(snapshot) => {
-                    return Err(Later::Work(Work::GraphData(graph_data::Question::new(snapshot, request))));
+                    return Err(Later::Work(Work::GraphData(graph_data::Question::new(
+                        snapshot, request,
+                    ))));
                 }
                 None => explain::not_ready(),
             },
@@ -400,8 +450,14 @@ impl Service {
             | "/livez"
             | "/readyz"
             | "/metrics" => {
-                let mut response = body::error(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "use GET or HEAD");
-                response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
+                let mut response = body::error(
+                    StatusCode::METHOD_NOT_ALLOWED,
+                    "method_not_allowed",
+                    "use GET or HEAD",
+                );
+                response
+                    .headers_mut()
+                    .insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
                 response
             }
             _ => body::error(

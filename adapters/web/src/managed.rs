@@ -19,8 +19,8 @@ use sha2::{Digest, Sha256};
 use towpath_core::decide::View;
 use towpath_core::domain::fleet::UnknownClusters;
 use towpath_core::domain::{
-    Answer, Arch, ChannelName, Cluster, ClusterId, Edge, Graph, Platform, ReleaseId, RiskId, Situation, Verdict,
-    Version,
+    Answer, Arch, ChannelName, Cluster, ClusterId, Edge, Graph, Platform, ReleaseId, RiskId,
+    Situation, Verdict, Version,
 };
 use towpath_core::rules::{Policy, Rule};
 use towpath_formats::cincinnati;
@@ -84,24 +84,49 @@ type Kind = Vec<(ReleaseId, ReleaseId, Option<Vec<RiskId>>)>;
 
 /// What a cluster is shown: of the edges that it may take, those that it would be offered anyway.
 pub(crate) fn shown(graph: &Graph, cell: &Cell, allowed: &Allowed, client: Client<'_>) -> Shown {
-    let (Some(name), Some(channel)) = (ChannelName::new(cell.channel()), graph.channel(cell.channel())) else {
+    let (Some(name), Some(channel)) = (
+        ChannelName::new(cell.channel()),
+        graph.channel(cell.channel()),
+    ) else {
         return Shown::new();
     };
-    let Some(from) = graph.find(&allowed.from, cell.arch()).filter(|_| !allowed.to.is_empty()) else {
+    let Some(from) = graph
+        .find(&allowed.from, cell.arch())
+        .filter(|_| !allowed.to.is_empty())
+    else {
         return Shown::new();
     };
     let cluster = Cluster {
         id: client.id.cloned().into(),
-        platform: client.platform.or(allowed.platform.as_ref()).cloned().into(),
+        platform: client
+            .platform
+            .or(allowed.platform.as_ref())
+            .cloned()
+            .into(),
         channel: name,
         arch: cell.arch().clone(),
     };
-    let at = Situation { graph, cluster: &cluster, now: client.now };
-    let entered = |id: ReleaseId| channel.membership(id).is_some_and(|place| place.start <= client.now);
+    let at = Situation {
+        graph,
+        cluster: &cluster,
+        now: client.now,
+    };
+    let entered = |id: ReleaseId| {
+        channel
+            .membership(id)
+            .is_some_and(|place| place.start <= client.now)
+    };
     let to = |edge: &Edge| graph.release(edge.to);
-    let inside = |edge: &&Edge| entered(edge.from) && entered(edge.to) && to(edge).arch == *cell.arch();
-    let may = graph.edges_from(from).iter().filter(inside).filter(|edge| allowed.to.contains(&to(edge).version));
-    may.map(|edge| (*edge, POLICY.judge(*edge, &at))).filter(|(_, verdict)| verdict.is_offered()).collect()
+    let inside =
+        |edge: &&Edge| entered(edge.from) && entered(edge.to) && to(edge).arch == *cell.arch();
+    let may = graph
+        .edges_from(from)
+        .iter()
+        .filter(inside)
+        .filter(|edge| allowed.to.contains(&to(edge).version));
+    may.map(|edge| (*edge, POLICY.judge(*edge, &at)))
+        .filter(|(_, verdict)| verdict.is_offered())
+        .collect()
 }
 
 /// The fronts of one channel, architecture and encoding: that of now and its neighbour in time.
@@ -133,34 +158,58 @@ pub(crate) struct Front {
 
 impl Snapshot {
     /// The answer with these edges, if it is ready.
-    pub(crate) fn managed(&self, cell: &Cell, encoding: Encoding, now: Timestamp, shown: &Shown) -> Option<Arc<Ready>> {
+    pub(crate) fn managed(
+        &self,
+        cell: &Cell,
+        encoding: Encoding,
+        now: Timestamp,
+        shown: &Shown,
+    ) -> Option<Arc<Ready>> {
         let fronts = cell.fronts(encoding);
-        fronts.last_used.store(now.as_millisecond(), Ordering::Relaxed);
+        fronts
+            .last_used
+            .store(now.as_millisecond(), Ordering::Relaxed);
         let loaded = fronts.fronts.load();
         let front = loaded.iter().find(|front| front.covers(now))?;
         front.kinds.load().get(&kind(shown)).cloned()
     }
 
     /// Makes the answer with these edges ready; takes milliseconds if nobody has asked for that channel.
-    pub(crate) fn make_managed(&self, cell: &Cell, encoding: Encoding, now: Timestamp, shown: Shown) -> Arc<Ready> {
-        self.front(cell, encoding, now).answer(self.graph(), shown, now)
+    pub(crate) fn make_managed(
+        &self,
+        cell: &Cell,
+        encoding: Encoding,
+        now: Timestamp,
+        shown: Shown,
+    ) -> Arc<Ready> {
+        self.front(cell, encoding, now)
+            .answer(self.graph(), shown, now)
     }
 
     /// The front that is good then; written now unless somebody has.
     pub(crate) fn front(&self, cell: &Cell, encoding: Encoding, now: Timestamp) -> Arc<Front> {
         let fronts = cell.fronts(encoding);
-        let _one_at_a_time = fronts.building.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = fronts
+            .building
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let old = fronts.fronts.load_full();
         if let Some(known) = old.iter().find(|front| front.covers(now)) {
             return known.clone();
         }
         let front = Arc::new(Front::write(self, cell, encoding, now));
         if self.managed_bytes.load(Ordering::Relaxed) > MAX_BYTES {
-            self.all_fronts().for_each(|others| others.fronts.store(Arc::default()));
+            self.all_fronts()
+                .for_each(|others| others.fronts.store(Arc::default()));
         }
         // Requests on both sides of an instant find theirs.
-        let neighbour = old.iter().find(|old| old.until == front.from || old.from == front.until).cloned();
-        fronts.fronts.store(Arc::new(std::iter::once(front.clone()).chain(neighbour).collect()));
+        let neighbour = old
+            .iter()
+            .find(|old| old.until == front.from || old.from == front.until)
+            .cloned();
+        fronts.fronts.store(Arc::new(
+            std::iter::once(front.clone()).chain(neighbour).collect(),
+        ));
         front
     }
 }
@@ -168,7 +217,11 @@ impl Snapshot {
 impl Fronts {
     /// When the front of now ends, if there is one.
     pub(crate) fn until(&self, now: Timestamp) -> Option<Timestamp> {
-        self.fronts.load().iter().find(|front| front.covers(now)).map(|front| front.until)
+        self.fronts
+            .load()
+            .iter()
+            .find(|front| front.covers(now))
+            .map(|front| front.until)
     }
 }
 
@@ -180,9 +233,14 @@ impl Front {
     fn write(snapshot: &Snapshot, cell: &Cell, encoding: Encoding, now: Timestamp) -> Self {
         let graph = snapshot.graph();
         let (releases, (from, until)) = entered(graph, cell.channel(), cell.arch(), now);
-        let view = View { releases, judged: Vec::new() };
+        let view = View {
+            releases,
+            judged: Vec::new(),
+        };
         let whole = cincinnati::write(graph, &view, now);
-        let text = whole.strip_suffix(NO_EDGES).expect("a graph without edges ends like that");
+        let text = whole
+            .strip_suffix(NO_EDGES)
+            .expect("a graph without edges ends like that");
         let mut checksum = crc32fast::Hasher::new();
         let bytes = match encoding {
             Encoding::Identity => Bytes::from(text.as_bytes().to_vec()),
@@ -192,7 +250,11 @@ impl Front {
             }
         };
         let mirrored = bytes.len() >= page_cache::MIN_BYTES;
-        let bytes = if mirrored { snapshot.page_cache.mirror(bytes) } else { bytes };
+        let bytes = if mirrored {
+            snapshot.page_cache.mirror(bytes)
+        } else {
+            bytes
+        };
         let front = Self {
             from,
             until,
@@ -215,12 +277,19 @@ impl Front {
         if let Some(ready) = self.kinds.load().get(&kind) {
             return ready.clone();
         }
-        let view = View { releases: self.releases.clone(), judged: shown };
+        let view = View {
+            releases: self.releases.clone(),
+            judged: shown,
+        };
         let text = cincinnati::write(graph, &view, now);
         let ready = Arc::new(self.ended_with(&text[self.text_bytes..]));
         let room = self.budget.load(Ordering::Relaxed) + own_bytes(&ready) <= MAX_BYTES;
         self.kinds.rcu(|kinds| {
-            let mut kinds = if room && kinds.len() < MAX_KINDS { (**kinds).clone() } else { HashMap::new() };
+            let mut kinds = if room && kinds.len() < MAX_KINDS {
+                (**kinds).clone()
+            } else {
+                HashMap::new()
+            };
             kinds.insert(kind.clone(), ready.clone());
             kinds
         });
@@ -235,7 +304,8 @@ impl Front {
             Encoding::Gzip => {
                 let mut checksum = self.checksum.clone();
                 checksum.update(text.as_bytes());
-                let length = u32::try_from(self.text_bytes + text.len()).expect("a body is smaller than 4 GiB");
+                let length = u32::try_from(self.text_bytes + text.len())
+                    .expect("a body is smaller than 4 GiB");
                 let mut end = compressed(Vec::new(), text.as_bytes(), true);
                 end.extend(checksum.finalize().to_le_bytes());
                 end.extend(length.to_le_bytes());
@@ -243,7 +313,11 @@ impl Front {
             }
         };
         let digest = self.digest.clone().chain_update(&end).finalize();
-        let tag: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        let tag: String = digest
+            .iter()
+            .take(16)
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
         let bytes = self.bytes.len() + end.len();
         Ready {
             tag: HeaderValue::from_str(&format!("\"{tag}\"")).expect("a tag fits a header"),
@@ -255,8 +329,17 @@ impl Front {
 
     /// Counts anew what is kept, so that a race between two threads leaves no error behind.
     fn hold(&self) {
-        let mirrored = if self.bytes.len() >= page_cache::MIN_BYTES { self.bytes.len() } else { 0 };
-        let kinds: usize = self.kinds.load().values().map(|ready| own_bytes(ready)).sum();
+        let mirrored = if self.bytes.len() >= page_cache::MIN_BYTES {
+            self.bytes.len()
+        } else {
+            0
+        };
+        let kinds: usize = self
+            .kinds
+            .load()
+            .values()
+            .map(|ready| own_bytes(ready))
+            .sum();
         self.hold_bytes(self.bytes.len() + mirrored + kinds);
     }
 
@@ -283,12 +366,22 @@ fn kind(shown: &Shown) -> Kind {
         Answer::RecommendUnless(risks) => Some(risks.iter().copied().collect()),
         _ => None,
     };
-    shown.iter().map(|(edge, verdict)| (edge.from, edge.to, risks(verdict))).collect()
+    shown
+        .iter()
+        .map(|(edge, verdict)| (edge.from, edge.to, risks(verdict)))
+        .collect()
 }
 
 /// The releases of a channel that have entered, and from when until when nodes are written alike.
-fn entered(graph: &Graph, channel: &str, arch: &Arch, now: Timestamp) -> (Vec<ReleaseId>, (Timestamp, Timestamp)) {
-    let members = graph.channel(channel).map_or(&[][..], |channel| graph.members(channel, arch));
+fn entered(
+    graph: &Graph,
+    channel: &str,
+    arch: &Arch,
+    now: Timestamp,
+) -> (Vec<ReleaseId>, (Timestamp, Timestamp)) {
+    let members = graph
+        .channel(channel)
+        .map_or(&[][..], |channel| graph.members(channel, arch));
     let (mut from, mut until) = (Timestamp::MIN, Timestamp::MAX);
     for (id, place) in members {
         // A node also lists the other channels that it has entered.
@@ -300,7 +393,11 @@ fn entered(graph: &Graph, channel: &str, arch: &Arch, now: Timestamp) -> (Vec<Re
             }
         }
     }
-    let releases = members.iter().filter(|(_, place)| place.start <= now).map(|(id, _)| *id).collect();
+    let releases = members
+        .iter()
+        .filter(|(_, place)| place.start <= now)
+        .map(|(id, _)| *id)
+        .collect();
     (releases, (from, until))
 }
 

@@ -29,7 +29,11 @@ const MAX_ROLLOUT_SERIES: usize = 20_000;
 const MAX_CHANNELS: usize = 1_000;
 
 /// How the fleet, the sources and the signature stores are.
-type Health = (Option<(Arc<FleetMetrics>, Sight)>, Option<Arc<Vec<SourceHealth>>>, Option<Arc<SignatureHealth>>);
+type Health = (
+    Option<(Arc<FleetMetrics>, Sight)>,
+    Option<Arc<Vec<SourceHealth>>>,
+    Option<Arc<SignatureHealth>>,
+);
 
 /// How an attempt to load a graph ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,8 +135,14 @@ impl Metrics {
             not_enrolled: Counter::default(),
             questions: Results::default(),
         };
-        for result in [ReloadResult::Changed, ReloadResult::Unchanged, ReloadResult::Failed] {
-            drop(metrics.reloads.get_or_create(&ReloadLabels { result: result.as_str() }));
+        for result in [
+            ReloadResult::Changed,
+            ReloadResult::Unchanged,
+            ReloadResult::Failed,
+        ] {
+            drop(metrics.reloads.get_or_create(&ReloadLabels {
+                result: result.as_str(),
+            }));
         }
         metrics.registered(version)
     }
@@ -150,7 +160,11 @@ impl Metrics {
             Unit::Seconds,
             self.durations.clone(),
         );
-        r.register("towpath_reloads", "Attempts to load the graph, by result", self.reloads.clone());
+        r.register(
+            "towpath_reloads",
+            "Attempts to load the graph, by result",
+            self.reloads.clone(),
+        );
         r.register(
             "towpath_last_reload_success",
             "1 if the last attempt to load the graph was good",
@@ -161,7 +175,11 @@ impl Metrics {
             "When the graph was last attempted to be loaded",
             self.last_reload_at.clone(),
         );
-        r.register("towpath_connections", "Open connections", self.connections.clone());
+        r.register(
+            "towpath_connections",
+            "Open connections",
+            self.connections.clone(),
+        );
         r.register(
             "towpath_connections_closed",
             "Connections that we closed on our side, by reason",
@@ -180,7 +198,11 @@ impl Metrics {
         );
         // A gauge, where OpenMetrics has a type of its own for this: older parsers know no other.
         let build = Family::<BuildLabels, Gauge>::default();
-        build.get_or_create(&BuildLabels { version: version.to_owned() }).set(1);
+        build
+            .get_or_create(&BuildLabels {
+                version: version.to_owned(),
+            })
+            .set(1);
         r.register("towpath_build_info", "The build that is running", build);
         self
     }
@@ -209,12 +231,22 @@ impl Metrics {
     }
 
     fn series(&self, channel: &str, status: StatusCode) -> (Counter, Histogram) {
-        let labels = RequestLabels { channel: channel.to_owned(), status: status.as_u16() };
-        (self.requests.get_or_create(&labels).clone(), self.durations.get_or_create(&labels).clone())
+        let labels = RequestLabels {
+            channel: channel.to_owned(),
+            status: status.as_u16(),
+        };
+        (
+            self.requests.get_or_create(&labels).clone(),
+            self.durations.get_or_create(&labels).clone(),
+        )
     }
 
     pub(crate) fn reloaded(&self, result: ReloadResult, now: Timestamp) {
-        self.reloads.get_or_create(&ReloadLabels { result: result.as_str() }).inc();
+        self.reloads
+            .get_or_create(&ReloadLabels {
+                result: result.as_str(),
+            })
+            .inc();
         let good = result != ReloadResult::Failed;
         self.last_reload_ok.set(i64::from(good));
         self.last_reload_at.set(now.as_second());
@@ -239,7 +271,11 @@ impl Metrics {
     ) -> Result<String, fmt::Error> {
         let mut of_graph = Registry::default();
         if let Some((metrics, sight)) = fleet {
-            of_graph.register_collector(Box::new(FleetCollector { metrics, sight, now }));
+            of_graph.register_collector(Box::new(FleetCollector {
+                metrics,
+                sight,
+                now,
+            }));
         }
         if let Some(sources) = sources {
             of_graph.register_collector(Box::new(SourcesCollector { sources, now }));
@@ -247,7 +283,11 @@ impl Metrics {
         if let Some(health) = signatures {
             of_graph.register_collector(Box::new(SignaturesCollector { health, now }));
         }
-        let snapshot = GraphCollector { age_seconds, snapshot, now };
+        let snapshot = GraphCollector {
+            age_seconds,
+            snapshot,
+            now,
+        };
         of_graph.register_collector(Box::new(snapshot));
         let mut text = String::new();
         prometheus_client::encoding::text::encode_registry(&mut text, &self.registry)?;
@@ -259,13 +299,20 @@ impl Metrics {
 /// OpenMetrics as the classic text format, which every scraper and every person's tool reads: a counter is described by
 /// the name that its samples have, and there are no units.
 fn classic(open_metrics: &str) -> String {
-    let counters: BTreeSet<&str> =
-        open_metrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.strip_suffix(" counter")).collect();
+    let counters: BTreeSet<&str> = open_metrics
+        .lines()
+        .filter_map(|line| line.strip_prefix("# TYPE ")?.strip_suffix(" counter"))
+        .collect();
     let mut text = String::with_capacity(open_metrics.len());
-    for line in open_metrics.lines().filter(|line| !line.starts_with("# UNIT ")) {
+    for line in open_metrics
+        .lines()
+        .filter(|line| !line.starts_with("# UNIT "))
+    {
         let described = ["# HELP ", "# TYPE "].iter().find_map(|mark| {
             let (name, rest) = line.strip_prefix(mark)?.split_once(' ')?;
-            counters.contains(name).then(|| format!("{mark}{name}_total {rest}"))
+            counters
+                .contains(name)
+                .then(|| format!("{mark}{name}_total {rest}"))
         });
         text.push_str(described.as_deref().unwrap_or(line));
         text.push('\n');
@@ -285,7 +332,9 @@ impl Count for (Counter, Histogram) {
 }
 
 fn histogram() -> Histogram {
-    Histogram::new([5e-6, 1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 5e-3, 2.5e-2, 0.1, 0.5])
+    Histogram::new([
+        5e-6, 1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 5e-3, 2.5e-2, 0.1, 0.5,
+    ])
 }
 
 /// What is known of the graph at the time of a scrape.
@@ -298,7 +347,9 @@ struct GraphCollector {
 
 impl fmt::Debug for Snapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Snapshot").field("digest", &self.digest).finish_non_exhaustive()
+        f.debug_struct("Snapshot")
+            .field("digest", &self.digest)
+            .finish_non_exhaustive()
     }
 }
 
@@ -309,7 +360,11 @@ impl prometheus_client::collector::Collector for GraphCollector {
             gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)
         };
         if let Some(age) = self.age_seconds {
-            gauge("towpath_graph_age_seconds", "Time since the graph's inputs were last found to be good", age)?;
+            gauge(
+                "towpath_graph_age_seconds",
+                "Time since the graph's inputs were last found to be good",
+                age,
+            )?;
         }
         let Some(snapshot) = &self.snapshot else {
             return Ok(());
@@ -321,19 +376,44 @@ impl prometheus_client::collector::Collector for GraphCollector {
             "When the graph that is served was loaded",
             snapshot.loaded_at.as_second(),
         )?;
-        gauge("towpath_graph_releases", "Releases in the graph, of all architectures", size(graph.releases().len()))?;
-        gauge("towpath_graph_edges", "Edges in the graph, of all architectures", size(graph.edges().len()))?;
-        gauge("towpath_graph_channels", "Channels in the graph", size(graph.channels().len()))?;
-        gauge("towpath_graph_blocks", "Blocks in the graph", size(graph.blocks().len()))?;
+        gauge(
+            "towpath_graph_releases",
+            "Releases in the graph, of all architectures",
+            size(graph.releases().len()),
+        )?;
+        gauge(
+            "towpath_graph_edges",
+            "Edges in the graph, of all architectures",
+            size(graph.edges().len()),
+        )?;
+        gauge(
+            "towpath_graph_channels",
+            "Channels in the graph",
+            size(graph.channels().len()),
+        )?;
+        gauge(
+            "towpath_graph_blocks",
+            "Blocks in the graph",
+            size(graph.blocks().len()),
+        )?;
         self.encode_rollouts(&mut encoder, snapshot)
     }
 }
 
 impl GraphCollector {
-    fn encode_rollouts(&self, encoder: &mut DescriptorEncoder<'_>, snapshot: &Snapshot) -> Result<(), fmt::Error> {
-        let open: Vec<_> = snapshot.rollouts().iter().filter(|rollout| rollout.window.is_open(self.now)).collect();
-        let left_out =
-            ConstGauge::new(i64::try_from(open.len().saturating_sub(MAX_ROLLOUT_SERIES)).unwrap_or(i64::MAX));
+    fn encode_rollouts(
+        &self,
+        encoder: &mut DescriptorEncoder<'_>,
+        snapshot: &Snapshot,
+    ) -> Result<(), fmt::Error> {
+        let open: Vec<_> = snapshot
+            .rollouts()
+            .iter()
+            .filter(|rollout| rollout.window.is_open(self.now))
+            .collect();
+        let left_out = ConstGauge::new(
+            i64::try_from(open.len().saturating_sub(MAX_ROLLOUT_SERIES)).unwrap_or(i64::MAX),
+        );
         let help = "Open rollouts that phased_update_rollout has no series for, because there are too many";
         left_out.encode(encoder.encode_descriptor(
             "towpath_rollouts_left_out",
@@ -342,12 +422,18 @@ impl GraphCollector {
             left_out.metric_type(),
         )?)?;
         let help = "The share of the fleet that an open rollout window has reached";
-        let mut family = encoder.encode_descriptor("phased_update_rollout", help, None, MetricType::Gauge)?;
+        let mut family =
+            encoder.encode_descriptor("phased_update_rollout", help, None, MetricType::Gauge)?;
         let version = |id| snapshot.graph().release(id).version.to_string();
         for rollout in open.into_iter().take(MAX_ROLLOUT_SERIES) {
-            let (channel, from, to) = (rollout.channel.to_string(), version(rollout.from), version(rollout.to));
+            let (channel, from, to) = (
+                rollout.channel.to_string(),
+                version(rollout.from),
+                version(rollout.to),
+            );
             let labels = RolloutLabels { channel, from, to };
-            ConstGauge::new(rollout.window.share(self.now).as_fraction()).encode(family.encode_family(&labels)?)?;
+            ConstGauge::new(rollout.window.share(self.now).as_fraction())
+                .encode(family.encode_family(&labels)?)?;
         }
         Ok(())
     }
@@ -360,17 +446,36 @@ mod tests {
     #[test]
     fn every_sample_is_described_under_the_name_it_has() {
         let metrics = Metrics::new("1.2.3");
-        metrics.reloaded(ReloadResult::Changed, Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_secs(60));
-        metrics.series("stable-4.9", StatusCode::OK).count(Duration::from_micros(7));
+        metrics.reloaded(
+            ReloadResult::Changed,
+            Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_secs(60),
+        );
+        metrics
+            .series("stable-4.9", StatusCode::OK)
+            .count(Duration::from_micros(7));
         let now = Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_secs(90);
-        let text = metrics.write(None, (None, None, None), metrics.graph_age_seconds(now), now).unwrap();
-        let described: BTreeSet<&str> =
-            text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
+        let text = metrics
+            .write(
+                None,
+                (None, None, None),
+                metrics.graph_age_seconds(now),
+                now,
+            )
+            .unwrap();
+        let described: BTreeSet<&str> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next())
+            .collect();
         for sample in text.lines().filter(|line| !line.starts_with('#')) {
             let name = sample.split(['{', ' ']).next().unwrap();
-            let base =
-                ["_bucket", "_sum", "_count"].iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name);
-            assert!(described.contains(name) || described.contains(base), "{sample}");
+            let base = ["_bucket", "_sum", "_count"]
+                .iter()
+                .find_map(|suffix| name.strip_suffix(suffix))
+                .unwrap_or(name);
+            assert!(
+                described.contains(name) || described.contains(base),
+                "{sample}"
+            );
         }
         for expected in [
             "towpath_graph_requests_total{channel=\"stable-4.9\",status=\"200\"} 1",
@@ -378,7 +483,10 @@ mod tests {
             "towpath_graph_age_seconds 30",
             "towpath_build_info{version=\"1.2.3\"} 1",
         ] {
-            assert!(text.lines().any(|line| line == expected), "{expected} is not in\n{text}");
+            assert!(
+                text.lines().any(|line| line == expected),
+                "{expected} is not in\n{text}"
+            );
         }
     }
 }

@@ -36,7 +36,11 @@ pub(crate) fn readiness(service: &Service, headers: &HeaderMap) -> Response<Answ
     });
     let is_draining = service.ending.has_come_to(Stage::Draining);
     let is_ready = graph.is_some() && !is_draining;
-    let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let status = if is_ready {
+        StatusCode::OK
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
+    };
     let health = service.sources.load();
     let health = health.as_deref().map(Vec::as_slice).unwrap_or_default();
     let complaint = sources::complaint(health, service.now()).filter(|_| graph.is_some());
@@ -109,13 +113,31 @@ fn last_reload(reload: &Reload) -> serde_json::Value {
 }
 
 pub(crate) fn metrics(service: &Service, sight: fleet::Sight) -> Response<AnswerBody> {
-    let fleet = service.fleet_metrics.load_full().map(|metrics| (metrics, sight));
-    let health = (fleet, service.sources.load_full(), service.signatures.load_full());
-    let Ok(text) = service.metrics.write(service.snapshot(), health, service.graph_age_seconds(), service.now()) else {
-        return body::error(StatusCode::INTERNAL_SERVER_ERROR, "failed_metrics", "the metrics could not be written");
+    let fleet = service
+        .fleet_metrics
+        .load_full()
+        .map(|metrics| (metrics, sight));
+    let health = (
+        fleet,
+        service.sources.load_full(),
+        service.signatures.load_full(),
+    );
+    let Ok(text) = service.metrics.write(
+        service.snapshot(),
+        health,
+        service.graph_age_seconds(),
+        service.now(),
+    ) else {
+        return body::error(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "failed_metrics",
+            "the metrics could not be written",
+        );
     };
     let mut response = Response::new(AnswerBody::from(text));
     let content_type = "text/plain; version=0.0.4; charset=utf-8";
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
 }

@@ -25,7 +25,10 @@ pub(crate) struct PageCache {
 
 impl Default for PageCache {
     fn default() -> Self {
-        Self { entries: ArcSwap::default(), most: AtomicUsize::new(usize::MAX) }
+        Self {
+            entries: ArcSwap::default(),
+            most: AtomicUsize::new(usize::MAX),
+        }
     }
 }
 
@@ -60,14 +63,21 @@ impl PageCache {
                 return bytes;
             }
         };
-        let entry = Mirrored { address: address(&bytes), length: bytes.len(), file };
+        let entry = Mirrored {
+            address: address(&bytes),
+            length: bytes.len(),
+            file,
+        };
         self.entries.rcu(|entries| {
             let mut entries = entries.to_vec();
             let place = entries.partition_point(|other| other.address < entry.address);
             entries.insert(place, entry.clone());
             entries
         });
-        Bytes::from_owner(Owner { bytes, cache: self.clone() })
+        Bytes::from_owner(Owner {
+            bytes,
+            cache: self.clone(),
+        })
     }
 
     /// The file that mirrors this memory, and where in it.
@@ -92,9 +102,13 @@ impl AsRef<[u8]> for Owner {
 impl Drop for Owner {
     fn drop(&mut self) {
         let gone = address(&self.bytes);
-        self.cache
-            .entries
-            .rcu(|entries| entries.iter().filter(|entry| entry.address != gone).cloned().collect::<Vec<_>>());
+        self.cache.entries.rcu(|entries| {
+            entries
+                .iter()
+                .filter(|entry| entry.address != gone)
+                .cloned()
+                .collect::<Vec<_>>()
+        });
     }
 }
 
@@ -116,14 +130,20 @@ mod tests {
     fn memory_is_found_in_its_file_for_as_long_as_it_lives() {
         let cache = Arc::new(PageCache::default());
         let text: Vec<u8> = (0..200_000u32).map(|n| n as u8).collect();
-        let (first, second) = (cache.mirror(Bytes::from(text.clone())), cache.mirror(Bytes::from(text.clone())));
+        let (first, second) = (
+            cache.mirror(Bytes::from(text.clone())),
+            cache.mirror(Bytes::from(text.clone())),
+        );
         let part = first.slice(1000..101_000);
         let (file, offset) = cache.find(&part).expect("mirrored");
         assert_eq!(offset, 1000);
         let mut read = vec![0; part.len()];
         rustix::io::pread(&file, &mut read, offset).unwrap();
         assert_eq!(read, part);
-        assert!(cache.find(&text).is_none(), "equal bytes elsewhere are other memory");
+        assert!(
+            cache.find(&text).is_none(),
+            "equal bytes elsewhere are other memory"
+        );
         drop(first);
         assert!(cache.find(&part).is_some(), "a part of it lives");
         drop(part);

@@ -29,37 +29,74 @@ pub(crate) struct Question {
 }
 
 /// Reads the question, or answers at once that it cannot be answered.
-pub(crate) fn question(service: &Service, request: &Parts) -> Result<Question, Box<Response<AnswerBody>>> {
-    let asked = format::read(request.uri.query().unwrap_or_default(), service.now())
-        .map_err(|bad| Box::new(body::error(StatusCode::BAD_REQUEST, bad.kind(), bad.value())))?;
+pub(crate) fn question(
+    service: &Service,
+    request: &Parts,
+) -> Result<Question, Box<Response<AnswerBody>>> {
+    let asked =
+        format::read(request.uri.query().unwrap_or_default(), service.now()).map_err(|bad| {
+            Box::new(body::error(
+                StatusCode::BAD_REQUEST,
+                bad.kind(),
+                bad.value(),
+            ))
+        })?;
     let Some(snapshot) = service.snapshot() else {
         let sentence = "no graph has been loaded; /readyz says why";
-        return Err(Box::new(body::error(StatusCode::SERVICE_UNAVAILABLE, "not_ready", sentence)));
+        return Err(Box::new(body::error(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "not_ready",
+            sentence,
+        )));
     };
     let form = asked.form.unwrap_or_else(|| explain::accepted(request));
     let sight = match &asked.request.asker.id {
         Fact::Known(id) => fleet::sight_of(service, &request.headers, id),
         Fact::Unknown => fleet::Sight::Whole,
     };
-    Ok(Question { snapshot, managed: service.enrolment.load_full(), asked, sight, form })
+    Ok(Question {
+        snapshot,
+        managed: service.enrolment.load_full(),
+        asked,
+        sight,
+        form,
+    })
 }
 
 impl Question {
     pub(crate) fn answer(self, is_gone: &dyn Fn() -> bool) -> Response<AnswerBody> {
-        let Self { snapshot, managed, asked: PathRequest { mut request, shape, .. }, sight, form } = self;
+        let Self {
+            snapshot,
+            managed,
+            asked: PathRequest {
+                mut request, shape, ..
+            },
+            sight,
+            form,
+        } = self;
         if request.asker.platform == Fact::Unknown && sight == fleet::Sight::Whole {
             let id = match &request.asker.id {
                 Fact::Known(id) => Some(id),
                 Fact::Unknown => None,
             };
             // As where its graph is asked for: what it reported, else what was looked up.
-            let allowed = managed.as_ref().zip(id).and_then(|(managed, id)| managed.allowed(id));
+            let allowed = managed
+                .as_ref()
+                .zip(id)
+                .and_then(|(managed, id)| managed.allowed(id));
             let reported = allowed.and_then(|allowed| allowed.platform.as_ref());
-            request.asker.platform = Fact::from(reported.or_else(|| snapshot.platform_of(id)).cloned());
+            request.asker.platform =
+                Fact::from(reported.or_else(|| snapshot.platform_of(id)).cloned());
         }
         let graph = snapshot.graph();
         let (pace, shape) = match shape {
-            Some(shape) => (Pace { shape, ..Pace::usual() }, ShapeIs::Given),
+            Some(shape) => (
+                Pace {
+                    shape,
+                    ..Pace::usual()
+                },
+                ShapeIs::Given,
+            ),
             None => (Pace::usual(), ShapeIs::Assumed),
         };
         let budget = Budget::new(Budget::OF_A_QUESTION, is_gone);
@@ -67,7 +104,14 @@ impl Question {
             Ok(answer) => answer,
             Err(unfinished) => return gave_up(unfinished),
         };
-        let told = Told { graph, request: &request, answer: &answer, pace: &pace, shape, cluster: None };
+        let told = Told {
+            graph,
+            request: &request,
+            answer: &answer,
+            pace: &pace,
+            shape,
+            cluster: None,
+        };
         match form {
             Form::Json => body::json(StatusCode::OK, format!("{:#}\n", format::json(&told))),
             Form::Text => explain::plain(format::text(&told)),
@@ -81,9 +125,17 @@ fn gave_up(unfinished: Unfinished) -> Response<AnswerBody> {
         Unfinished::NoStepsLeft { most } => {
             let remedy = "ask for fewer alternatives, through fewer channels (via), or prefer fewest; `towpath path` has no such limit";
             let sentence = format!("this question takes more than {most} steps; {remedy}");
-            body::error(StatusCode::UNPROCESSABLE_ENTITY, "too_many_steps", &sentence)
+            body::error(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "too_many_steps",
+                &sentence,
+            )
         }
         // Nobody reads this.
-        Unfinished::CalledOff => body::error(StatusCode::SERVICE_UNAVAILABLE, "abandoned", "nobody waits any more"),
+        Unfinished::CalledOff => body::error(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "abandoned",
+            "nobody waits any more",
+        ),
     }
 }

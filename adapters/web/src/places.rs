@@ -102,11 +102,21 @@ struct Counted {
 
 impl Places {
     /// So many in all, and for one address.
-    pub(crate) fn new(all: usize, for_one_address: Option<usize>, admission: Arc<Admission>) -> Self {
+    pub(crate) fn new(
+        all: usize,
+        for_one_address: Option<usize>,
+        admission: Arc<Admission>,
+    ) -> Self {
         Self {
             all: Arc::new(Semaphore::new(all)),
-            addresses: Arc::new(Addresses { most: for_one_address, taken: Mutex::default() }),
-            reserve: Arc::new(Reserve { permits: Arc::new(Semaphore::new(RESERVE_PLACES)), state: Mutex::default() }),
+            addresses: Arc::new(Addresses {
+                most: for_one_address,
+                taken: Mutex::default(),
+            }),
+            reserve: Arc::new(Reserve {
+                permits: Arc::new(Semaphore::new(RESERVE_PLACES)),
+                state: Mutex::default(),
+            }),
             admission,
         }
     }
@@ -118,8 +128,13 @@ impl Places {
             Ok(place) => return Some(Place::Full(place)),
             Err(why) => why,
         };
-        let permit = tokio::time::timeout(RESERVE_WAIT, self.reserve.permits.clone().acquire_owned()).await;
-        Some(Place::Probe(self.probe_place(permit.ok()?.ok()?, address, why)))
+        let permit =
+            tokio::time::timeout(RESERVE_WAIT, self.reserve.permits.clone().acquire_owned()).await;
+        Some(Place::Probe(self.probe_place(
+            permit.ok()?.ok()?,
+            address,
+            why,
+        )))
     }
 
     /// The same without waiting.
@@ -135,15 +150,34 @@ impl Places {
 
     fn full_place(&self, address: IpAddr) -> Result<FullPlace, NoPlace> {
         let holder = match self.admission.proxies.contain(address) {
-            true => Holder::Proxy { own: address, asked_for: Mutex::default() },
-            false => Holder::Peer { _counted: self.addresses.take(address).ok_or(NoPlace::Address)? },
+            true => Holder::Proxy {
+                own: address,
+                asked_for: Mutex::default(),
+            },
+            false => Holder::Peer {
+                _counted: self.addresses.take(address).ok_or(NoPlace::Address)?,
+            },
         };
-        let permit = self.all.clone().try_acquire_owned().map_err(|_| NoPlace::All)?;
+        let permit = self
+            .all
+            .clone()
+            .try_acquire_owned()
+            .map_err(|_| NoPlace::All)?;
         let (addresses, admission) = (self.addresses.clone(), self.admission.clone());
-        Ok(FullPlace { _permit: permit, addresses, admission, holder })
+        Ok(FullPlace {
+            _permit: permit,
+            addresses,
+            admission,
+            holder,
+        })
     }
 
-    fn probe_place(&self, permit: OwnedSemaphorePermit, address: IpAddr, why: NoPlace) -> ProbePlace {
+    fn probe_place(
+        &self,
+        permit: OwnedSemaphorePermit,
+        address: IpAddr,
+        why: NoPlace,
+    ) -> ProbePlace {
         let sent_away = Arc::new(Notify::new());
         let mut state = locked(&self.reserve.state);
         let number = state.next;
@@ -156,14 +190,24 @@ impl Places {
         }
         drop(state);
         let (address, reserve) = (counted_address(address), self.reserve.clone());
-        ProbePlace { _permit: permit, why, number, address, scrapes: AtomicBool::new(false), sent_away, reserve }
+        ProbePlace {
+            _permit: permit,
+            why,
+            number,
+            address,
+            scrapes: AtomicBool::new(false),
+            sent_away,
+            reserve,
+        }
     }
 }
 
 impl FullPlace {
     /// Counts a request for whom it was forwarded, and says for whom that is; none if that address has all its places.
     pub(crate) fn asks(&self, headers: &http::HeaderMap) -> Result<Option<IpAddr>, NoPlace> {
-        let Holder::Proxy { own, asked_for } = &self.holder else { return Ok(None) };
+        let Holder::Proxy { own, asked_for } = &self.holder else {
+            return Ok(None);
+        };
         let address = match self.admission.proxies.forwarded(headers) {
             Forwarded::Unsaid => None,
             Forwarded::For(address) => Some(address),
@@ -171,11 +215,14 @@ impl FullPlace {
             Forwarded::Disputed => Some(*own),
         };
         let mut asked_for = locked(asked_for);
-        let is_same = address.map(counted_address) == asked_for.as_ref().map(|counted| counted.address);
+        let is_same =
+            address.map(counted_address) == asked_for.as_ref().map(|counted| counted.address);
         if !is_same {
             // The place that it had before is free for others, whatever becomes of this.
             *asked_for = None;
-            *asked_for = address.map(|address| self.addresses.take(address).ok_or(NoPlace::Address)).transpose()?;
+            *asked_for = address
+                .map(|address| self.addresses.take(address).ok_or(NoPlace::Address))
+                .transpose()?;
         }
         Ok(address)
     }
@@ -218,7 +265,10 @@ impl Addresses {
             return None;
         }
         *count += 1;
-        Some(Counted { addresses: self.clone(), address })
+        Some(Counted {
+            addresses: self.clone(),
+            address,
+        })
     }
 }
 
@@ -246,7 +296,14 @@ mod tests {
 
     fn places(all: usize, for_one_address: Option<usize>) -> Places {
         let proxies = TrustedProxies::parse("10.0.0.0/8").unwrap();
-        Places::new(all, for_one_address, Arc::new(Admission { proxies, ..Admission::default() }))
+        Places::new(
+            all,
+            for_one_address,
+            Arc::new(Admission {
+                proxies,
+                ..Admission::default()
+            }),
+        )
     }
 
     fn address(text: &str) -> IpAddr {
@@ -269,16 +326,27 @@ mod tests {
     }
 
     fn for_whom(text: &str) -> http::HeaderMap {
-        [(http::HeaderName::from_static("x-forwarded-for"), text.parse().unwrap())].into_iter().collect()
+        [(
+            http::HeaderName::from_static("x-forwarded-for"),
+            text.parse().unwrap(),
+        )]
+        .into_iter()
+        .collect()
     }
 
     #[test]
     fn one_address_gets_so_many_and_others_the_rest() {
         let places = places(4, Some(2));
         let (_one, two) = (full(&places, "192.0.2.1"), full(&places, "192.0.2.1"));
-        assert_eq!(said(&places.take_at_once(address("192.0.2.1"))), Err(Some(NoPlace::Address)));
+        assert_eq!(
+            said(&places.take_at_once(address("192.0.2.1"))),
+            Err(Some(NoPlace::Address))
+        );
         let _others = (full(&places, "192.0.2.2"), full(&places, "192.0.2.3"));
-        assert_eq!(said(&places.take_at_once(address("192.0.2.4"))), Err(Some(NoPlace::All)));
+        assert_eq!(
+            said(&places.take_at_once(address("192.0.2.4"))),
+            Err(Some(NoPlace::All))
+        );
         drop(two);
         full(&places, "192.0.2.1");
     }
@@ -287,24 +355,51 @@ mod tests {
     fn without_a_limit_one_address_gets_all() {
         let places = places(3, None);
         let _all: Vec<_> = (0..3).map(|_| full(&places, "192.0.2.1")).collect();
-        assert_eq!(said(&places.take_at_once(address("192.0.2.1"))), Err(Some(NoPlace::All)));
+        assert_eq!(
+            said(&places.take_at_once(address("192.0.2.1"))),
+            Err(Some(NoPlace::All))
+        );
     }
 
     #[test]
     fn a_proxys_connections_count_for_whom_they_asked_last() {
         let places = places(10, Some(2));
         let held: Vec<_> = (0..5).map(|_| full(&places, "10.0.0.1")).collect();
-        let asks = |at: usize, of: &str| held[at].asks(&for_whom(of)).map(|who| who.map(|who| who.to_string()));
+        let asks = |at: usize, of: &str| {
+            held[at]
+                .asks(&for_whom(of))
+                .map(|who| who.map(|who| who.to_string()))
+        };
         assert_eq!(asks(0, "192.0.2.1"), Ok(Some("192.0.2.1".to_owned())));
         assert_eq!(asks(1, "192.0.2.1"), Ok(Some("192.0.2.1".to_owned())));
-        assert_eq!(asks(1, "192.0.2.1"), Ok(Some("192.0.2.1".to_owned())), "the same again takes no more");
+        assert_eq!(
+            asks(1, "192.0.2.1"),
+            Ok(Some("192.0.2.1".to_owned())),
+            "the same again takes no more"
+        );
         assert_eq!(asks(2, "192.0.2.1"), Err(NoPlace::Address));
-        assert_eq!(said(&places.take_at_once(address("192.0.2.1"))), Err(Some(NoPlace::Address)), "directly, too");
-        assert_eq!(asks(1, "192.0.2.2"), Ok(Some("192.0.2.2".to_owned())), "its place is free again");
+        assert_eq!(
+            said(&places.take_at_once(address("192.0.2.1"))),
+            Err(Some(NoPlace::Address)),
+            "directly, too"
+        );
+        assert_eq!(
+            asks(1, "192.0.2.2"),
+            Ok(Some("192.0.2.2".to_owned())),
+            "its place is free again"
+        );
         assert_eq!(asks(2, "192.0.2.1"), Ok(Some("192.0.2.1".to_owned())));
-        assert_eq!(held[3].asks(&http::HeaderMap::new()), Ok(None), "who says nothing is not counted");
+        assert_eq!(
+            held[3].asks(&http::HeaderMap::new()),
+            Ok(None),
+            "who says nothing is not counted"
+        );
         let own = Ok(Some("10.0.0.1".to_owned()));
-        assert_eq!((asks(3, "nonsense"), asks(4, "nonsense")), (own.clone(), own), "who cannot be known is the proxy");
+        assert_eq!(
+            (asks(3, "nonsense"), asks(4, "nonsense")),
+            (own.clone(), own),
+            "who cannot be known is the proxy"
+        );
         assert_eq!(asks(0, "nonsense"), Err(NoPlace::Address));
         drop(held);
         assert!(locked(&places.addresses.taken).is_empty());
@@ -318,21 +413,30 @@ mod tests {
         for _ in 0..RESERVE {
             held.push(places.take_at_once(address("192.0.2.1")));
         }
-        let Some(Place::Probe(oldest)) = &held[0] else { panic!("a place of the reserve") };
+        let Some(Place::Probe(oldest)) = &held[0] else {
+            panic!("a place of the reserve")
+        };
         let mut sent_away = Box::pin(oldest.sent_away());
         let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
         assert!(sent_away.as_mut().poll(&mut cx).is_pending());
         let probe = places.take_at_once(address("192.0.2.9"));
         assert_eq!(said(&probe), Err(Some(NoPlace::All)));
-        assert!(sent_away.as_mut().poll(&mut cx).is_ready(), "the oldest goes");
+        assert!(
+            sent_away.as_mut().poll(&mut cx).is_ready(),
+            "the oldest goes"
+        );
     }
 
     #[test]
     fn the_reserve_has_a_bound_even_if_nobody_goes() {
         let places = places(1, None);
         let _full = full(&places, "192.0.2.1");
-        let held: Vec<_> = (0..RESERVE_PLACES).map(|_| places.take_at_once(address("192.0.2.1"))).collect();
-        assert!(held.iter().all(Option::is_some) && places.take_at_once(address("192.0.2.1")).is_none());
+        let held: Vec<_> = (0..RESERVE_PLACES)
+            .map(|_| places.take_at_once(address("192.0.2.1")))
+            .collect();
+        assert!(
+            held.iter().all(Option::is_some) && places.take_at_once(address("192.0.2.1")).is_none()
+        );
     }
 
     #[test]
@@ -344,9 +448,15 @@ mod tests {
             other => panic!("{:?}", said(&other)),
         };
         let (one, again, other) = (probe("192.0.2.1"), probe("192.0.2.1"), probe("192.0.2.2"));
-        assert_eq!((one.scrape(), again.scrape(), other.scrape()), (Ok(()), Err(NoPlace::All), Ok(())));
+        assert_eq!(
+            (one.scrape(), again.scrape(), other.scrape()),
+            (Ok(()), Err(NoPlace::All), Ok(()))
+        );
         drop(again);
-        assert!(probe("192.0.2.1").scrape().is_err(), "the first still reads");
+        assert!(
+            probe("192.0.2.1").scrape().is_err(),
+            "the first still reads"
+        );
         drop(one);
         assert_eq!(probe("192.0.2.1").scrape(), Ok(()));
     }

@@ -62,7 +62,10 @@ impl Probes {
         address: SocketAddr,
         answerer: impl Fn(Probe) -> ProbeAnswer + Send + Sync + 'static,
     ) -> io::Result<Self> {
-        Ok(Self { listener: TcpListener::bind(address).await?, answerer: Arc::new(answerer) })
+        Ok(Self {
+            listener: TcpListener::bind(address).await?,
+            answerer: Arc::new(answerer),
+        })
     }
 
     /// Where it listens; of interest where the port was left to the system.
@@ -82,9 +85,14 @@ impl Probes {
     pub async fn serve(self) {
         let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let (mut failures, began) = (Repeats::default(), Instant::now());
-        let admission = Arc::new(Admission { hosts: self.hosts(), ..Admission::default() });
+        let admission = Arc::new(Admission {
+            hosts: self.hosts(),
+            ..Admission::default()
+        });
         loop {
-            let Ok(place) = places.clone().acquire_owned().await else { return };
+            let Ok(place) = places.clone().acquire_owned().await else {
+                return;
+            };
             match self.listener.accept().await {
                 Ok((stream, _)) => {
                     if let Some(more) = failures.ended(began.elapsed()) {
@@ -111,9 +119,13 @@ impl Probes {
 async fn talk(stream: TcpStream, answerer: Answerer, admission: &Admission) {
     let service = service_fn(move |request: Request<Incoming>| {
         let (head, _) = request.into_parts();
-        let mut answer = admission.refusal(&head).unwrap_or_else(|| answer(&head, &answerer));
+        let mut answer = admission
+            .refusal(&head)
+            .unwrap_or_else(|| answer(&head, &answerer));
         let nosniff = header::HeaderValue::from_static("nosniff");
-        answer.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, nosniff);
+        answer
+            .headers_mut()
+            .insert(header::X_CONTENT_TYPE_OPTIONS, nosniff);
         async move { Ok::<_, Infallible>(answer) }
     });
     let talk = http1::Builder::new()
@@ -131,7 +143,13 @@ fn answer(head: &Parts, answerer: &Answerer) -> Response<AnswerBody> {
         (&Method::GET | &Method::HEAD, "/livez") => Probe::Alive,
         (&Method::GET | &Method::HEAD, "/readyz") => Probe::Ready,
         (&Method::GET | &Method::HEAD, "/metrics") => Probe::Metrics,
-        _ => return text(StatusCode::NOT_FOUND, PLAIN, "there are /livez, /readyz and /metrics\n".to_owned()),
+        _ => {
+            return text(
+                StatusCode::NOT_FOUND,
+                PLAIN,
+                "there are /livez, /readyz and /metrics\n".to_owned(),
+            );
+        }
     };
     match answerer(probe) {
         ProbeAnswer::Yes(said) => text(StatusCode::OK, PLAIN, said),
@@ -146,6 +164,8 @@ const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset
 fn text(status: StatusCode, kind: &'static str, said: String) -> Response<AnswerBody> {
     let mut response = Response::new(AnswerBody::from(said));
     *response.status_mut() = status;
-    response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(kind));
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, header::HeaderValue::from_static(kind));
     response
 }

@@ -64,7 +64,11 @@ impl Queue {
             let thread = std::thread::Builder::new().name(format!("{name}-{number}"));
             thread.spawn(move || work(&taken, urgency))?;
         }
-        let queue = Self { name, jobs, results: results.clone() };
+        let queue = Self {
+            name,
+            jobs,
+            results: results.clone(),
+        };
         for result in ["answered", "turned_away", "abandoned", "failed"] {
             drop(queue.result(result));
         }
@@ -85,7 +89,11 @@ impl Queue {
                 return;
             }
             let made = work(&|| waiting.is_closed());
-            let counted = if waiting.send(made).is_ok() { answered } else { abandoned };
+            let counted = if waiting.send(made).is_ok() {
+                answered
+            } else {
+                abandoned
+            };
             counted.inc();
         };
         if self.jobs.try_send(Box::new(job)).is_err() {
@@ -99,7 +107,9 @@ impl Queue {
     }
 
     fn result(&self, result: &'static str) -> Counter {
-        self.results.get_or_create(&[("queue", self.name), ("result", result)]).clone()
+        self.results
+            .get_or_create(&[("queue", self.name), ("result", result)])
+            .clone()
     }
 }
 
@@ -126,12 +136,18 @@ impl Unanswered {
             Self::Full => {
                 let sentence = "too many questions wait to be answered; try again in a few seconds";
                 let mut response = body::error(StatusCode::SERVICE_UNAVAILABLE, "busy", sentence);
-                response.headers_mut().insert(header::RETRY_AFTER, RETRY_AFTER);
+                response
+                    .headers_mut()
+                    .insert(header::RETRY_AFTER, RETRY_AFTER);
                 response
             }
             Self::Failed => {
                 let sentence = "the answer could not be prepared; the log says why";
-                body::error(StatusCode::INTERNAL_SERVER_ERROR, "failed_question", sentence)
+                body::error(
+                    StatusCode::INTERNAL_SERVER_ERROR,
+                    "failed_question",
+                    sentence,
+                )
             }
         }
     }

@@ -39,7 +39,12 @@ pub(crate) struct ReadySheet {
 
 impl ReadySheet {
     pub(crate) fn new(sheet: Sheet, budget: Arc<AtomicUsize>) -> Self {
-        Self { sheet, kinds: ArcSwap::default(), held: AtomicUsize::new(0), budget }
+        Self {
+            sheet,
+            kinds: ArcSwap::default(),
+            held: AtomicUsize::new(0),
+            budget,
+        }
     }
 
     /// The answer for clusters of this kind.
@@ -55,7 +60,8 @@ impl ReadySheet {
     fn put_together(&self, answers: &Answers) -> Ready {
         let body = self.sheet.body(answers);
         Ready {
-            tag: HeaderValue::from_str(&self.sheet.entity_tag(answers)).expect("a tag fits a header"),
+            tag: HeaderValue::from_str(&self.sheet.entity_tag(answers))
+                .expect("a tag fits a header"),
             length: HeaderValue::from(body.length),
             chunks: body.chunks.into(),
             bytes: usize::try_from(body.length).expect("a body fits into memory"),
@@ -65,12 +71,22 @@ impl ReadySheet {
     fn keep(&self, answers: Answers, ready: &Arc<Ready>) {
         let room = self.budget.load(Ordering::Relaxed) + self.own_bytes(ready) <= MAX_BYTES;
         self.kinds.rcu(|kinds| {
-            let mut kinds = if room && kinds.len() < MAX_KINDS { (**kinds).clone() } else { HashMap::new() };
+            let mut kinds = if room && kinds.len() < MAX_KINDS {
+                (**kinds).clone()
+            } else {
+                HashMap::new()
+            };
             kinds.insert(answers.clone(), ready.clone());
             kinds
         });
         // Counted anew from what is kept, so that a race between two threads leaves no error behind.
-        self.hold(self.kinds.load().values().map(|ready| self.own_bytes(ready)).sum());
+        self.hold(
+            self.kinds
+                .load()
+                .values()
+                .map(|ready| self.own_bytes(ready))
+                .sum(),
+        );
     }
 
     fn hold(&self, bytes: usize) {
@@ -102,16 +118,34 @@ mod tests {
 
     /// A channel with ten open windows.
     fn sheet(now: Timestamp) -> Sheet {
-        let versions: String =
-            (0..10).map(|n| format!("- {{name: 4.9.{n}, start: '2026-01-01T{n:02}:00Z'}}\n")).collect();
-        let channels = format!("channels: [{{name: c, phasedRollouts: [{{duration: P9D}}]}}]\nversions:\n{versions}");
-        let file = |path: &str, text: &str| SourceFile { path: path.into(), bytes: text.as_bytes().into() };
-        let (data, _) = graph_data::read(&[file("version", "2.0.0"), file("channels/c.yaml", &channels)]).unwrap();
-        let nodes: Vec<String> = (0..10).map(|n| format!("{{\"version\":\"4.9.{n}\",\"payload\":\"p\"}}")).collect();
-        let graph =
-            format!("{{\"nodes\":[{}],\"edges\":[[0,1],[0,2],[0,3],[0,4],[0,5],[0,6],[0,7],[0,8]]}}", nodes.join(","));
+        let versions: String = (0..10)
+            .map(|n| format!("- {{name: 4.9.{n}, start: '2026-01-01T{n:02}:00Z'}}\n"))
+            .collect();
+        let channels = format!(
+            "channels: [{{name: c, phasedRollouts: [{{duration: P9D}}]}}]\nversions:\n{versions}"
+        );
+        let file = |path: &str, text: &str| SourceFile {
+            path: path.into(),
+            bytes: text.as_bytes().into(),
+        };
+        let (data, _) =
+            graph_data::read(&[file("version", "2.0.0"), file("channels/c.yaml", &channels)])
+                .unwrap();
+        let nodes: Vec<String> = (0..10)
+            .map(|n| format!("{{\"version\":\"4.9.{n}\",\"payload\":\"p\"}}"))
+            .collect();
+        let graph = format!(
+            "{{\"nodes\":[{}],\"edges\":[[0,1],[0,2],[0,3],[0,4],[0,5],[0,6],[0,7],[0,8]]}}",
+            nodes.join(",")
+        );
         let (releases, _) = releases::read(&Place::file("r"), graph.as_bytes()).unwrap();
-        compile(&Graph::build(data, releases).0, "c", &Arch::default(), now, Encoding::Identity)
+        compile(
+            &Graph::build(data, releases).0,
+            "c",
+            &Arch::default(),
+            now,
+            Encoding::Identity,
+        )
     }
 
     #[test]
@@ -121,10 +155,17 @@ mod tests {
         let ready = ReadySheet::new(sheet(now), budget.clone());
         for number in 0..2000 {
             let id = ClusterId::new(&format!("cluster-{number}")).unwrap();
-            let answers = ready.sheet.answers(Client { id: Some(&id), platform: None, now });
+            let answers = ready.sheet.answers(Client {
+                id: Some(&id),
+                platform: None,
+                now,
+            });
             let expected = ready.sheet.body(&answers).chunks.concat();
             let answer = ready.answer(answers);
-            assert_eq!((answer.chunks.concat(), answer.bytes), (expected.clone(), expected.len()));
+            assert_eq!(
+                (answer.chunks.concat(), answer.bytes),
+                (expected.clone(), expected.len())
+            );
         }
         let kinds = ready.kinds.load().len();
         assert!(
@@ -142,7 +183,11 @@ mod tests {
         let ready = ReadySheet::new(sheet(now), Arc::new(AtomicUsize::new(MAX_BYTES)));
         for number in 0..100 {
             let id = ClusterId::new(&format!("cluster-{number}")).unwrap();
-            ready.answer(ready.sheet.answers(Client { id: Some(&id), platform: None, now }));
+            ready.answer(ready.sheet.answers(Client {
+                id: Some(&id),
+                platform: None,
+                now,
+            }));
             assert_eq!(ready.kinds.load().len(), 1);
         }
     }

@@ -76,14 +76,21 @@ async fn answered(
     around: &Surroundings,
 ) -> Result<Response<AnswerBody>, Box<Response<AnswerBody>>> {
     if request.method != Method::POST {
-        let mut response = body::error(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "use POST");
-        response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("POST"));
+        let mut response = body::error(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "method_not_allowed",
+            "use POST",
+        );
+        response
+            .headers_mut()
+            .insert(header::ALLOW, HeaderValue::from_static("POST"));
         return Err(Box::new(response));
     }
     let door = service.reload_door.load_full();
     let keys = door.as_ref().and_then(|door| door.keys.as_ref());
     let (Some(door), Some(keys)) = (&door, keys) else {
-        let sentence = "no key is configured to check tokens with; start the service with --token-keys";
+        let sentence =
+            "no key is configured to check tokens with; start the service with --token-keys";
         return Err(refused(StatusCode::FORBIDDEN, "no_token_key", sentence));
     };
     let now = service.now();
@@ -94,18 +101,23 @@ async fn answered(
             .await
             .map_err(|why| refused(why.status(), why.kind(), why.sentence()))?,
     };
-    let wanted = read(&text).map_err(|sentence| refused(StatusCode::BAD_REQUEST, "invalid_body", &sentence))?;
+    let wanted = read(&text)
+        .map_err(|sentence| refused(StatusCode::BAD_REQUEST, "invalid_body", &sentence))?;
     let only_wakes = wanted.allow.is_empty() && wanted.discard.is_empty();
     if !only_wakes && keys.permits(&token, Purpose::Admin, now).is_err() {
         let sentence = "to allow what was refused, or to discard a block, takes the administrator's token: this one only wakes readers";
         return Err(refused(StatusCode::FORBIDDEN, "wrong_token", sentence));
     }
     if let Some(name) = unknown_part(service, &wanted) {
-        let sentence = format!("there is no stricter part {name:?} of that source; /readyz lists them");
+        let sentence =
+            format!("there is no stricter part {name:?} of that source; /readyz lists them");
         return Err(refused(StatusCode::NOT_FOUND, "not_found", &sentence));
     }
     match (door.wake)(&wanted) {
-        Woken::Sources(names) => Ok(body::json(StatusCode::ACCEPTED, json!({ "woken": names }).to_string())),
+        Woken::Sources(names) => Ok(body::json(
+            StatusCode::ACCEPTED,
+            json!({ "woken": names }).to_string(),
+        )),
         Woken::NoSuchSource(names) => {
             let sentence = format!("there is no such source; there are {}", names.join(", "));
             Err(refused(StatusCode::NOT_FOUND, "not_found", &sentence))
@@ -118,33 +130,56 @@ fn unknown_part<'a>(service: &Service, wanted: &'a ReloadRequest) -> Option<&'a 
     let sources = service.sources.load();
     let sources = sources.iter().flat_map(|sources| sources.iter());
     let meant = sources.filter(|source| wanted.source.as_deref() == Some(&*source.name));
-    let names: Vec<&String> = meant.flat_map(|source| &source.stricter).map(|part| &part.name).collect();
+    let names: Vec<&String> = meant
+        .flat_map(|source| &source.stricter)
+        .map(|part| &part.name)
+        .collect();
     wanted.discard.iter().find(|name| !names.contains(name))
 }
 
-fn permitted(keys: &TokenKeys, token: Option<Token>, now: Timestamp) -> Result<Token, Box<Response<AnswerBody>>> {
+fn permitted(
+    keys: &TokenKeys,
+    token: Option<Token>,
+    now: Timestamp,
+) -> Result<Token, Box<Response<AnswerBody>>> {
     let Some(token) = token else {
-        return Err(refused(StatusCode::UNAUTHORIZED, "no_token", "send Authorization: Bearer and a token"));
+        return Err(refused(
+            StatusCode::UNAUTHORIZED,
+            "no_token",
+            "send Authorization: Bearer and a token",
+        ));
     };
     match keys.permits(&token, Purpose::Reload, now) {
         Ok(()) => Ok(token),
         Err(TokenProblem::WrongRole) => {
-            let sentence = "this token is not for this; `towpath fleet token --reload` makes one that is";
+            let sentence =
+                "this token is not for this; `towpath fleet token --reload` makes one that is";
             Err(refused(StatusCode::FORBIDDEN, "wrong_token", sentence))
         }
-        Err(problem) => Err(refused(problem.status(), problem.kind(), &problem.to_string())),
+        Err(problem) => Err(refused(
+            problem.status(),
+            problem.kind(),
+            &problem.to_string(),
+        )),
     }
 }
 
 fn read(text: &str) -> Result<ReloadRequest, String> {
-    let body: Body = serde_json::from_str(text).map_err(|error| format!("the body cannot be understood: {error}"))?;
+    let body: Body = serde_json::from_str(text)
+        .map_err(|error| format!("the body cannot be understood: {error}"))?;
     let allow = body.allow.iter().map(|name| {
-        Objection::named(name).ok_or_else(|| format!("{name:?} cannot be allowed; empty, shrink, back and payload can"))
+        Objection::named(name).ok_or_else(|| {
+            format!("{name:?} cannot be allowed; empty, shrink, back and payload can")
+        })
     });
     let allow: Vec<Objection> = allow.collect::<Result<_, _>>()?;
     match (allow.is_empty() && body.discard.is_empty(), &body.source) {
         (false, None) => Err("say which source is meant, with \"source\"".to_owned()),
-        _ => Ok(ReloadRequest { source: body.source, allow, discard: body.discard }),
+        _ => Ok(ReloadRequest {
+            source: body.source,
+            allow,
+            discard: body.discard,
+        }),
     }
 }
 
@@ -152,7 +187,9 @@ fn refused(status: StatusCode, kind: &str, sentence: &str) -> Box<Response<Answe
     let mut response = body::error(status, kind, sentence);
     if status == StatusCode::UNAUTHORIZED {
         let wanted = HeaderValue::from_static("Bearer realm=\"towpath\"");
-        response.headers_mut().insert(header::WWW_AUTHENTICATE, wanted);
+        response
+            .headers_mut()
+            .insert(header::WWW_AUTHENTICATE, wanted);
     }
     Box::new(response)
 }
@@ -166,10 +203,24 @@ mod tests {
         assert_eq!(read("{}"), Ok(ReloadRequest::default()));
         let both = read(r#"{"source":"releases","allow":["shrink","back"]}"#);
         let allow = vec![Objection::Shrink, Objection::Back];
-        assert_eq!(both, Ok(ReloadRequest { source: Some("releases".into()), allow, discard: vec![] }));
+        assert_eq!(
+            both,
+            Ok(ReloadRequest {
+                source: Some("releases".into()),
+                allow,
+                discard: vec![]
+            })
+        );
         let discard = vec!["blocked-edges/a.yaml".to_owned()];
-        let wanted = ReloadRequest { source: Some("data".into()), allow: vec![], discard };
-        assert_eq!(read(r#"{"source":"data","discard":["blocked-edges/a.yaml"]}"#), Ok(wanted));
+        let wanted = ReloadRequest {
+            source: Some("data".into()),
+            allow: vec![],
+            discard,
+        };
+        assert_eq!(
+            read(r#"{"source":"data","discard":["blocked-edges/a.yaml"]}"#),
+            Ok(wanted)
+        );
         for (text, expected) in [
             (r#"{"allow":["shrink"]}"#, "say which source"),
             (r#"{"discard":["a"]}"#, "say which source"),

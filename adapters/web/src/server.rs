@@ -89,15 +89,27 @@ struct Gate {
 
 impl Server {
     /// Listens.
-    pub async fn bind(address: SocketAddr, service: Arc<Service>, limits: Limits) -> io::Result<Self> {
+    pub async fn bind(
+        address: SocketAddr,
+        service: Arc<Service>,
+        limits: Limits,
+    ) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
         service.page_cache.limit(limits.mirrored_pieces);
-        Ok(Self { listener, service, limits, admission: Arc::default() })
+        Ok(Self {
+            listener,
+            service,
+            limits,
+            admission: Arc::default(),
+        })
     }
 
     /// Lets in who says what it has to say.
     pub fn admitting(self, admission: Admission) -> Self {
-        Self { admission: Arc::new(admission), ..self }
+        Self {
+            admission: Arc::new(admission),
+            ..self
+        }
     }
 
     /// Where it listens; of interest where the port was left to the system.
@@ -151,7 +163,11 @@ impl Server {
         let (open, gone) = channel(1);
         let gate = Gate {
             workers: Workers::start(&self.service, limits, &self.admission)?,
-            places: Places::new(limits.connections, limits.connections_per_address, self.admission.clone()),
+            places: Places::new(
+                limits.connections,
+                limits.connections_per_address,
+                self.admission.clone(),
+            ),
             lingering: Arc::new(Semaphore::new(MAX_LINGERING)),
             open,
             failures: Mutex::default(),
@@ -190,11 +206,17 @@ impl Server {
         let deadline = tokio::time::Instant::now() + self.limits.shutdown_timeout;
         self.service.ending.enter(Stage::ClosingKept);
         let first_requests = FIRST_REQUEST.min(self.limits.shutdown_timeout);
-        if tokio::time::timeout(first_requests, gone.recv()).await.is_ok() {
+        if tokio::time::timeout(first_requests, gone.recv())
+            .await
+            .is_ok()
+        {
             return Ok(());
         }
         self.service.ending.enter(Stage::ClosingAll);
-        if tokio::time::timeout_at(deadline, gone.recv()).await.is_err() {
+        if tokio::time::timeout_at(deadline, gone.recv())
+            .await
+            .is_err()
+        {
             tracing::warn!("some requests did not end in time");
         }
         Ok(())
@@ -202,7 +224,13 @@ impl Server {
 
     /// Tells a connection over the limit to come back, and closes it once it has heard that.
     fn turn_away(&self, stream: TcpStream, lingering: &Arc<Semaphore>) {
-        self.service.metrics.connections_closed.get_or_create(&ReasonLabels { reason: NoPlace::All.reason() }).inc();
+        self.service
+            .metrics
+            .connections_closed
+            .get_or_create(&ReasonLabels {
+                reason: NoPlace::All.reason(),
+            })
+            .inc();
         if let Ok(place) = lingering.clone().try_acquire_owned() {
             tokio::spawn(async move {
                 let farewell = say_and_close(stream);
@@ -219,7 +247,10 @@ impl Gate {
     /// Takes what the kernel has already connected. Their clients have sent requests, or are about to.
     fn take_waiting(&self, listener: &std::net::TcpListener) {
         while let Ok((stream, peer)) = listener.accept() {
-            if let (Ok(()), Some(place)) = (stream.set_nonblocking(true), self.places.take_at_once(peer.ip())) {
+            if let (Ok(()), Some(place)) = (
+                stream.set_nonblocking(true),
+                self.places.take_at_once(peer.ip()),
+            ) {
                 self.workers.take_std(stream, place, self.open.clone());
             }
         }

@@ -12,7 +12,11 @@ use serde_json::{Value, json};
 use crate::sources::{SourceProblem, gauges};
 
 /// What can be wrong with a store, as a label.
-const STORE_KINDS: [&str; 3] = ["no-signature-store", "signature-store", "signature-store-slow"];
+const STORE_KINDS: [&str; 3] = [
+    "no-signature-store",
+    "signature-store",
+    "signature-store-slow",
+];
 
 /// All that verifies releases. Shown to anybody: it must hold no secret.
 #[derive(Debug, Clone)]
@@ -47,17 +51,24 @@ pub struct StoreHealth {
 
 impl StoreHealth {
     fn age_seconds(&self, now: Timestamp) -> Option<i64> {
-        self.last_success.map(|at| now.duration_since(at).as_secs().max(0))
+        self.last_success
+            .map(|at| now.duration_since(at).as_secs().max(0))
     }
 
     fn kind(&self) -> Option<&'static str> {
-        self.problem.as_ref()?.findings.first().map(|finding| finding.code)
+        self.problem
+            .as_ref()?
+            .findings
+            .first()
+            .map(|finding| finding.code)
     }
 }
 
 /// For `/readyz`; null where nobody has to verify.
 pub(crate) fn told(health: Option<&SignatureHealth>, now: Timestamp) -> Value {
-    let Some(SignatureHealth { keyring, stores }) = health else { return Value::Null };
+    let Some(SignatureHealth { keyring, stores }) = health else {
+        return Value::Null;
+    };
     let store = |store: &StoreHealth| {
         json!({
             "name": *store.name,
@@ -89,16 +100,38 @@ impl Collector for SignaturesCollector {
         };
         let keys = i64::try_from(keyring.keys).unwrap_or(i64::MAX);
         gauge("towpath_keyring_keys", "Keys whose signatures count", keys)?;
-        let help = "1 if the keyring was read again and is broken, so that the old one stays in use";
-        gauge("towpath_keyring_broken", help, i64::from(keyring.problem.is_some()))?;
-        let ages = stores.iter().filter_map(|store| Some(([("store", &*store.name)], store.age_seconds(self.now)?)));
+        let help =
+            "1 if the keyring was read again and is broken, so that the old one stays in use";
+        gauge(
+            "towpath_keyring_broken",
+            help,
+            i64::from(keyring.problem.is_some()),
+        )?;
+        let ages = stores
+            .iter()
+            .filter_map(|store| Some(([("store", &*store.name)], store.age_seconds(self.now)?)));
         let help = "Time since a signature store last answered, or was not needed";
-        gauges(&mut encoder, "towpath_signature_store_age_seconds", help, ages)?;
+        gauges(
+            &mut encoder,
+            "towpath_signature_store_age_seconds",
+            help,
+            ages,
+        )?;
         let failing = stores.iter().flat_map(|store| {
-            STORE_KINDS.map(|kind| ([("store", &*store.name), ("kind", kind)], i64::from(store.kind() == Some(kind))))
+            STORE_KINDS.map(|kind| {
+                (
+                    [("store", &*store.name), ("kind", kind)],
+                    i64::from(store.kind() == Some(kind)),
+                )
+            })
         });
         let help = "1 if a signature store failed in this way in the last round";
-        gauges(&mut encoder, "towpath_signature_store_failing", help, failing)
+        gauges(
+            &mut encoder,
+            "towpath_signature_store_failing",
+            help,
+            failing,
+        )
     }
 }
 
@@ -111,8 +144,16 @@ mod tests {
     fn health() -> SignatureHealth {
         let at = Timestamp::from_second(60).unwrap();
         let problem = |code| {
-            let findings = vec![Finding::error(code, Place::file("there"), "it is wrong", "mend it")];
-            Some(SourceProblem { since: at, findings })
+            let findings = vec![Finding::error(
+                code,
+                Place::file("there"),
+                "it is wrong",
+                "mend it",
+            )];
+            Some(SourceProblem {
+                since: at,
+                findings,
+            })
         };
         let store = |name: &str, last_success, problem| StoreHealth {
             name: name.into(),
@@ -121,7 +162,10 @@ mod tests {
             problem,
         };
         SignatureHealth {
-            keyring: KeyringHealth { keys: 2, problem: problem("bad-keyring") },
+            keyring: KeyringHealth {
+                keys: 2,
+                problem: problem("bad-keyring"),
+            },
             stores: vec![
                 store("signatures", Some(at), None),
                 store("signatures-2", None, problem("signature-store-slow")),
@@ -137,7 +181,10 @@ mod tests {
         assert_eq!(told["stores"][0]["ageSeconds"], 30);
         assert_eq!(told["stores"][0]["problem"], Value::Null);
         assert_eq!(told["stores"][1]["ageSeconds"], Value::Null);
-        assert_eq!(told["stores"][1]["problem"]["sentence"], "there: it is wrong; mend it");
+        assert_eq!(
+            told["stores"][1]["problem"]["sentence"],
+            "there: it is wrong; mend it"
+        );
         assert_eq!(super::told(None, Timestamp::UNIX_EPOCH), Value::Null);
     }
 
@@ -145,7 +192,10 @@ mod tests {
     fn labels_come_from_a_closed_set() {
         let mut registry = prometheus_client::registry::Registry::default();
         let now = Timestamp::from_second(90).unwrap();
-        registry.register_collector(Box::new(SignaturesCollector { health: Arc::new(health()), now }));
+        registry.register_collector(Box::new(SignaturesCollector {
+            health: Arc::new(health()),
+            now,
+        }));
         let mut text = String::new();
         prometheus_client::encoding::text::encode_registry(&mut text, &registry).unwrap();
         let samples: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();

@@ -92,7 +92,9 @@ impl Snapshot {
     pub fn new(graph: Graph, platforms: Platforms, digest: String, now: Timestamp) -> Self {
         let mut cells: HashMap<Box<str>, Vec<(Arch, Cell)>> = HashMap::new();
         for channel in graph.channels().values() {
-            let arches = graph.arches().filter(|arch| !graph.members(channel, arch).is_empty());
+            let arches = graph
+                .arches()
+                .filter(|arch| !graph.members(channel, arch).is_empty());
             let cell = |arch: &Arch| Cell {
                 channel: channel.name.as_str().into(),
                 arch: arch.clone(),
@@ -100,7 +102,10 @@ impl Snapshot {
                 fronts: Default::default(),
                 metrics: OnceLock::new(),
             };
-            cells.insert(channel.name.as_str().into(), arches.map(|arch| (arch.clone(), cell(arch))).collect());
+            cells.insert(
+                channel.name.as_str().into(),
+                arches.map(|arch| (arch.clone(), cell(arch))).collect(),
+            );
         }
         let rollouts = rollouts(&graph, now);
         let nothing = [Slot::new(), Slot::new()];
@@ -123,7 +128,10 @@ impl Snapshot {
 
     /// With the graph data that it was made of, to be given to whoever asks.
     pub fn with_graph_data(self, files: Vec<SourceFile>, modified_at: Timestamp) -> Self {
-        Self { graph_data: GraphDataFiles::new(files, modified_at), ..self }
+        Self {
+            graph_data: GraphDataFiles::new(files, modified_at),
+            ..self
+        }
     }
 
     /// The graph.
@@ -143,7 +151,10 @@ impl Snapshot {
 
     pub(crate) fn cell(&self, channel: &str, arch: &str) -> Option<&Cell> {
         let arches = self.cells.get(channel)?;
-        arches.iter().find(|(known, _)| known.as_str() == arch).map(|(_, cell)| cell)
+        arches
+            .iter()
+            .find(|(known, _)| known.as_str() == arch)
+            .map(|(_, cell)| cell)
     }
 
     /// Reads the sheet of a cell that is good now; none if nobody has compiled it.
@@ -155,8 +166,13 @@ impl Snapshot {
         read: impl FnOnce(&ReadySheet) -> T,
     ) -> Option<T> {
         let slot = self.slot(cell, encoding);
-        slot.last_used.store(now.as_millisecond(), Ordering::Relaxed);
-        slot.sheets.load().iter().find(|ready| ready.sheet.covers(now)).map(|ready| read(ready))
+        slot.last_used
+            .store(now.as_millisecond(), Ordering::Relaxed);
+        slot.sheets
+            .load()
+            .iter()
+            .find(|ready| ready.sheet.covers(now))
+            .map(|ready| read(ready))
     }
 
     fn slot<'a>(&'a self, cell: Option<&'a Cell>, encoding: Encoding) -> &'a Slot {
@@ -167,23 +183,43 @@ impl Snapshot {
     /// Compiles the sheets that an older snapshot has been asked for lately, the latest first, as far as they fit.
     pub(crate) fn warm_like(&self, old: &Self, now: Timestamp) {
         let encodings = [Encoding::Gzip, Encoding::Identity];
-        let slots = old.all_cells().flat_map(|cell| encodings.map(|encoding| (cell, encoding)));
-        let used = slots
-            .map(|(cell, encoding)| (old.slot(Some(cell), encoding).last_used.load(Ordering::Relaxed), cell, encoding));
+        let slots = old
+            .all_cells()
+            .flat_map(|cell| encodings.map(|encoding| (cell, encoding)));
+        let used = slots.map(|(cell, encoding)| {
+            (
+                old.slot(Some(cell), encoding)
+                    .last_used
+                    .load(Ordering::Relaxed),
+                cell,
+                encoding,
+            )
+        });
         let mut in_use: Vec<_> = used.filter(|(used, _, _)| is_in_use(*used, now)).collect();
-        in_use.sort_by_key(|(used, cell, encoding)| (std::cmp::Reverse(*used), *encoding, &cell.channel, &cell.arch));
+        in_use.sort_by_key(|(used, cell, encoding)| {
+            (
+                std::cmp::Reverse(*used),
+                *encoding,
+                &cell.channel,
+                &cell.arch,
+            )
+        });
         for (used, cell, encoding) in in_use {
             if self.sheet_bytes.load(Ordering::Relaxed) > MAX_WARM_BYTES {
                 break;
             }
             let same = self.cell(&cell.channel, cell.arch.as_str());
-            self.slot(same, encoding).last_used.store(used, Ordering::Relaxed);
+            self.slot(same, encoding)
+                .last_used
+                .store(used, Ordering::Relaxed);
             self.compile(same, encoding, now);
         }
         for (cell, encoding) in old.fronts_in_use(now) {
             if let Some(same) = self.cell(&cell.channel, cell.arch.as_str()) {
                 let used = cell.fronts(encoding).last_used.load(Ordering::Relaxed);
-                same.fronts(encoding).last_used.store(used, Ordering::Relaxed);
+                same.fronts(encoding)
+                    .last_used
+                    .store(used, Ordering::Relaxed);
                 self.front(same, encoding, now);
             }
         }
@@ -197,8 +233,12 @@ impl Snapshot {
                 if !is_in_use(slot.last_used.load(Ordering::Relaxed), now) {
                     continue;
                 }
-                let until =
-                    slot.sheets.load().iter().find(|ready| ready.sheet.covers(now)).map(|ready| ready.sheet.until);
+                let until = slot
+                    .sheets
+                    .load()
+                    .iter()
+                    .find(|ready| ready.sheet.covers(now))
+                    .map(|ready| ready.sheet.until);
                 if let Some(next) = until.filter(|until| until.duration_since(now) <= AHEAD) {
                     self.compile(Some(cell), encoding, next);
                 }
@@ -213,9 +253,15 @@ impl Snapshot {
     }
 
     fn fronts_in_use(&self, now: Timestamp) -> impl Iterator<Item = (&Cell, Encoding)> {
-        let all =
-            self.all_cells().flat_map(|cell| [Encoding::Gzip, Encoding::Identity].map(|encoding| (cell, encoding)));
-        all.filter(move |(cell, encoding)| is_in_use(cell.fronts(*encoding).last_used.load(Ordering::Relaxed), now))
+        let all = self
+            .all_cells()
+            .flat_map(|cell| [Encoding::Gzip, Encoding::Identity].map(|encoding| (cell, encoding)));
+        all.filter(move |(cell, encoding)| {
+            is_in_use(
+                cell.fronts(*encoding).last_used.load(Ordering::Relaxed),
+                now,
+            )
+        })
     }
 
     pub(crate) fn all_fronts(&self) -> impl Iterator<Item = &Fronts> {
@@ -227,13 +273,29 @@ impl Snapshot {
     }
 
     /// Compiles the sheet that is good then, unless somebody has.
-    pub(crate) fn compile(&self, cell: Option<&Cell>, encoding: Encoding, now: Timestamp) -> Arc<ReadySheet> {
+    pub(crate) fn compile(
+        &self,
+        cell: Option<&Cell>,
+        encoding: Encoding,
+        now: Timestamp,
+    ) -> Arc<ReadySheet> {
         let slot = self.slot(cell, encoding);
-        let _one_at_a_time = slot.compiling.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = slot.sheets.load().iter().find(|ready| ready.sheet.covers(now)) {
+        let _one_at_a_time = slot
+            .compiling
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = slot
+            .sheets
+            .load()
+            .iter()
+            .find(|ready| ready.sheet.covers(now))
+        {
             return known.clone();
         }
-        let (channel, arch) = cell.map_or_else(|| ("", Arch::default()), |cell| (&*cell.channel, cell.arch.clone()));
+        let (channel, arch) = cell.map_or_else(
+            || ("", Arch::default()),
+            |cell| (&*cell.channel, cell.arch.clone()),
+        );
         let mut sheet = sheet::compile(&self.graph, channel, &arch, now, encoding);
         let common = sheet.common_piece();
         if common.len() >= page_cache::MIN_BYTES {
@@ -253,14 +315,17 @@ impl Snapshot {
     /// Keeps a sheet beside its neighbour in time, so that requests on both sides of an instant find theirs.
     fn keep(&self, slot: &Slot, ready: Arc<ReadySheet>) {
         let old = slot.sheets.load_full();
-        let neighbour =
-            |old: &&Arc<ReadySheet>| old.sheet.until == ready.sheet.from || old.sheet.from == ready.sheet.until;
+        let neighbour = |old: &&Arc<ReadySheet>| {
+            old.sheet.until == ready.sheet.from || old.sheet.from == ready.sheet.until
+        };
         let neighbour = old.iter().find(neighbour).cloned();
         let sheets: Vec<_> = std::iter::once(ready).chain(neighbour).collect();
-        self.sheet_bytes.fetch_add(total(&sheets), Ordering::Relaxed);
+        self.sheet_bytes
+            .fetch_add(total(&sheets), Ordering::Relaxed);
         // What is really replaced counts: another slot's compile may have emptied this one meanwhile.
         let replaced = slot.sheets.swap(Arc::new(sheets));
-        self.sheet_bytes.fetch_sub(total(&replaced), Ordering::Relaxed);
+        self.sheet_bytes
+            .fetch_sub(total(&replaced), Ordering::Relaxed);
     }
 
     /// Drops sheets that were not used for longest until the rest fits the budget. The slot in hand stays.
@@ -269,15 +334,17 @@ impl Snapshot {
             return;
         }
         let slots = self.all_cells().flat_map(|cell| &cell.slots);
-        let mut filled: Vec<&Slot> =
-            slots.filter(|slot| !std::ptr::eq(*slot, in_hand) && !slot.sheets.load().is_empty()).collect();
+        let mut filled: Vec<&Slot> = slots
+            .filter(|slot| !std::ptr::eq(*slot, in_hand) && !slot.sheets.load().is_empty())
+            .collect();
         filled.sort_by_key(|slot| slot.last_used.load(Ordering::Relaxed));
         for slot in filled {
             if self.sheet_bytes.load(Ordering::Relaxed) <= MAX_SHEET_BYTES {
                 break;
             }
             let dropped = slot.sheets.swap(Arc::default());
-            self.sheet_bytes.fetch_sub(total(&dropped), Ordering::Relaxed);
+            self.sheet_bytes
+                .fetch_sub(total(&dropped), Ordering::Relaxed);
         }
     }
 }
@@ -290,13 +357,26 @@ impl Charts for Snapshot {
 
 impl Slot {
     fn new() -> Self {
-        Self { sheets: ArcSwap::default(), compiling: Mutex::new(()), last_used: AtomicI64::new(0) }
+        Self {
+            sheets: ArcSwap::default(),
+            compiling: Mutex::new(()),
+            last_used: AtomicI64::new(0),
+        }
     }
 }
 
 fn total(sheets: &[Arc<ReadySheet>]) -> usize {
-    let mirrored = |common: usize| if common >= page_cache::MIN_BYTES { common } else { 0 };
-    sheets.iter().map(|ready| ready.sheet.size() + mirrored(ready.sheet.common_bytes())).sum()
+    let mirrored = |common: usize| {
+        if common >= page_cache::MIN_BYTES {
+            common
+        } else {
+            0
+        }
+    };
+    sheets
+        .iter()
+        .map(|ready| ready.sheet.size() + mirrored(ready.sheet.common_bytes()))
+        .sum()
 }
 
 fn is_in_use(last_used: i64, now: Timestamp) -> bool {
@@ -311,26 +391,41 @@ mod tests {
     const START: &str = "2026-01-01T00:00Z";
 
     fn snapshot() -> Snapshot {
-        let file = |path: &str, text: &str| SourceFile { path: path.into(), bytes: text.as_bytes().into() };
+        let file = |path: &str, text: &str| SourceFile {
+            path: path.into(),
+            bytes: text.as_bytes().into(),
+        };
         let channels = format!(
             "channels: [{{name: fast-4.9}}]\nversions: [{{name: 4.9.1, start: '2025-01-01T00:00Z'}}, {{name: 4.9.2, start: '{START}'}}]"
         );
-        let (data, _): (GraphData, _) =
-            towpath_formats::graph_data::read(&[file("version", "2.0.0"), file("channels/4.9.yaml", &channels)])
-                .unwrap();
-        let graph =
-            r#"{"nodes":[{"version":"4.9.1","payload":"a"},{"version":"4.9.2","payload":"b"}],"edges":[[0,1]]}"#;
-        let (releases, _): (Releases, _) =
-            towpath_formats::releases::read(&towpath_core::finding::Place::file("r"), graph.as_bytes()).unwrap();
+        let (data, _): (GraphData, _) = towpath_formats::graph_data::read(&[
+            file("version", "2.0.0"),
+            file("channels/4.9.yaml", &channels),
+        ])
+        .unwrap();
+        let graph = r#"{"nodes":[{"version":"4.9.1","payload":"a"},{"version":"4.9.2","payload":"b"}],"edges":[[0,1]]}"#;
+        let (releases, _): (Releases, _) = towpath_formats::releases::read(
+            &towpath_core::finding::Place::file("r"),
+            graph.as_bytes(),
+        )
+        .unwrap();
         let (graph, _) = Graph::build(data, releases);
-        Snapshot::new(graph, Platforms::new(), String::new(), START.parse().unwrap())
+        Snapshot::new(
+            graph,
+            Platforms::new(),
+            String::new(),
+            START.parse().unwrap(),
+        )
     }
 
     fn span(snapshot: &Snapshot, now: Timestamp) -> (Timestamp, Timestamp) {
         let cell = snapshot.cell("fast-4.9", "amd64");
         let compiled = snapshot.compile(cell, Encoding::Gzip, now);
         let span = |ready: &ReadySheet| (ready.sheet.from, ready.sheet.until);
-        assert_eq!(snapshot.with_sheet(cell, Encoding::Gzip, now, span), Some(span(&compiled)));
+        assert_eq!(
+            snapshot.with_sheet(cell, Encoding::Gzip, now, span),
+            Some(span(&compiled))
+        );
         span(&compiled)
     }
 
@@ -340,14 +435,23 @@ mod tests {
         let start: Timestamp = START.parse().unwrap();
         let before = start - SignedDuration::from_secs(5);
         assert_eq!(span(&snapshot, before).1, start);
-        let kept = || snapshot.cell("fast-4.9", "amd64").unwrap().slots[Encoding::Gzip as usize].sheets.load().len();
+        let kept = || {
+            snapshot.cell("fast-4.9", "amd64").unwrap().slots[Encoding::Gzip as usize]
+                .sheets
+                .load()
+                .len()
+        };
         assert_eq!(kept(), 1);
         snapshot.prepare(before - SignedDuration::from_secs(60));
         assert_eq!(kept(), 1, "not a minute ahead");
         snapshot.prepare(before);
         assert_eq!(kept(), 2);
         assert_eq!(span(&snapshot, start).0, start);
-        assert_eq!(span(&snapshot, before).1, start, "the old one is kept for clocks that are a little behind");
+        assert_eq!(
+            span(&snapshot, before).1,
+            start,
+            "the old one is kept for clocks that are a little behind"
+        );
     }
 
     #[test]
@@ -367,6 +471,9 @@ mod tests {
     #[test]
     fn what_does_not_exist_is_empty() {
         let snapshot = snapshot();
-        assert!(snapshot.cell("fast-4.9", "s390x").is_none() && snapshot.cell("nope", "amd64").is_none());
+        assert!(
+            snapshot.cell("fast-4.9", "s390x").is_none()
+                && snapshot.cell("nope", "amd64").is_none()
+        );
     }
 }

@@ -77,7 +77,8 @@ const MAX_PARTS: usize = 100;
 impl SourceHealth {
     /// How good the copy in use is; none if there never was one.
     pub fn freshness(&self, now: Timestamp) -> Option<Freshness> {
-        self.last_success.map(|at| Freshness::of(at, now, &self.ages))
+        self.last_success
+            .map(|at| Freshness::of(at, now, &self.ages))
     }
 
     fn state(&self, now: Timestamp) -> &'static str {
@@ -85,7 +86,8 @@ impl SourceHealth {
     }
 
     fn age_seconds(&self, now: Timestamp) -> Option<i64> {
-        self.last_success.map(|at| now.duration_since(at).as_secs().max(0))
+        self.last_success
+            .map(|at| now.duration_since(at).as_secs().max(0))
     }
 
     fn json(&self, now: Timestamp) -> Value {
@@ -129,15 +131,24 @@ pub(crate) fn told(sources: &[SourceHealth], now: Timestamp) -> Value {
 /// What the status says of sources that are old; none while all are as they should be.
 pub(crate) fn complaint(sources: &[SourceHealth], now: Timestamp) -> Option<String> {
     let of = |wanted: Freshness| -> Vec<String> {
-        let old = sources.iter().filter(|source| source.freshness(now) == Some(wanted));
-        let since = |source: &SourceHealth| source.last_success.map(|at| at.to_string()).unwrap_or_default();
-        old.map(|source| format!("{} was last good at {}", source.name, since(source))).collect()
+        let old = sources
+            .iter()
+            .filter(|source| source.freshness(now) == Some(wanted));
+        let since = |source: &SourceHealth| {
+            source
+                .last_success
+                .map(|at| at.to_string())
+                .unwrap_or_default()
+        };
+        old.map(|source| format!("{} was last good at {}", source.name, since(source)))
+            .collect()
     };
     let (closed, degraded) = (of(Freshness::Closed), of(Freshness::Degraded));
     match (closed.is_empty(), degraded.is_empty()) {
-        (false, _) => {
-            Some(format!("ready, closed: nothing is recommended, {}", [closed, degraded].concat().join(", ")))
-        }
+        (false, _) => Some(format!(
+            "ready, closed: nothing is recommended, {}",
+            [closed, degraded].concat().join(", ")
+        )),
         (true, false) => Some(format!("ready, degraded: {}", degraded.join(", "))),
         (true, true) => None,
     }
@@ -153,22 +164,58 @@ pub(crate) struct SourcesCollector {
 impl Collector for SourcesCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let name = |source: &SourceHealth| [("source", source.name.to_string())];
-        let ages = self.sources.iter().filter_map(|source| Some((name(source), source.age_seconds(self.now)?)));
+        let ages = self
+            .sources
+            .iter()
+            .filter_map(|source| Some((name(source), source.age_seconds(self.now)?)));
         let help = "Time since a source was last found to be good";
         gauges(&mut encoder, "towpath_source_age_seconds", help, ages)?;
-        let successes = self.sources.iter().filter_map(|source| Some((name(source), source.last_success?.as_second())));
+        let successes = self
+            .sources
+            .iter()
+            .filter_map(|source| Some((name(source), source.last_success?.as_second())));
         let help = "When a source was last found to be good";
-        gauges(&mut encoder, "towpath_source_last_success_timestamp_seconds", help, successes)?;
-        let parts = |source: &SourceHealth| i64::try_from(source.stricter.len()).unwrap_or(i64::MAX);
-        let stricter = self.sources.iter().map(|source| (name(source), parts(source)));
+        gauges(
+            &mut encoder,
+            "towpath_source_last_success_timestamp_seconds",
+            help,
+            successes,
+        )?;
+        let parts =
+            |source: &SourceHealth| i64::try_from(source.stricter.len()).unwrap_or(i64::MAX);
+        let stricter = self
+            .sources
+            .iter()
+            .map(|source| (name(source), parts(source)));
         let help = "Blocks of copies that were not taken, which hold all the same";
-        gauges(&mut encoder, "towpath_source_stricter_parts", help, stricter)?;
+        gauges(
+            &mut encoder,
+            "towpath_source_stricter_parts",
+            help,
+            stricter,
+        )?;
         let count = |state| {
-            let in_state = self.sources.iter().filter(|source| source.state(self.now) == state).count();
-            ([("state", state)], i64::try_from(in_state).unwrap_or(i64::MAX))
+            let in_state = self
+                .sources
+                .iter()
+                .filter(|source| source.state(self.now) == state)
+                .count();
+            (
+                [("state", state)],
+                i64::try_from(in_state).unwrap_or(i64::MAX),
+            )
         };
-        let states = Freshness::ALL.map(Freshness::name).into_iter().chain(["never read"]).map(count);
-        gauges(&mut encoder, "towpath_sources_state", "Sources by how good the copy in use is", states)?;
+        let states = Freshness::ALL
+            .map(Freshness::name)
+            .into_iter()
+            .chain(["never read"])
+            .map(count);
+        gauges(
+            &mut encoder,
+            "towpath_sources_state",
+            "Sources by how good the copy in use is",
+            states,
+        )?;
         self.encode_reads(&mut encoder)
     }
 }
@@ -176,12 +223,26 @@ impl Collector for SourcesCollector {
 impl SourcesCollector {
     fn encode_reads(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let help = "Reads of a source, by result";
-        let mut family = encoder.encode_descriptor("towpath_source_reads", help, None, MetricType::Counter)?;
+        let mut family =
+            encoder.encode_descriptor("towpath_source_reads", help, None, MetricType::Counter)?;
         for source in self.sources.iter() {
-            let SourceReads { changed, unchanged, failed, refused } = source.reads;
-            let results = [("changed", changed), ("unchanged", unchanged), ("failed", failed), ("refused", refused)];
+            let SourceReads {
+                changed,
+                unchanged,
+                failed,
+                refused,
+            } = source.reads;
+            let results = [
+                ("changed", changed),
+                ("unchanged", unchanged),
+                ("failed", failed),
+                ("refused", refused),
+            ];
             for (result, count) in results {
-                let labels = [("source", source.name.to_string()), ("result", result.to_owned())];
+                let labels = [
+                    ("source", source.name.to_string()),
+                    ("result", result.to_owned()),
+                ];
                 ConstCounter::new(count).encode(family.encode_family(&labels)?)?;
             }
         }

@@ -73,27 +73,56 @@ pub(crate) struct Surroundings {
 
 impl Workers {
     /// Starts them; what is not theirs to do is done on the runtime this is called from.
-    pub(crate) fn start(service: &Arc<Service>, limits: Limits, admission: &Arc<Admission>) -> io::Result<Self> {
+    pub(crate) fn start(
+        service: &Arc<Service>,
+        limits: Limits,
+        admission: &Arc<Admission>,
+    ) -> io::Result<Self> {
         let cores = std::thread::available_parallelism()?.get();
         let results = &service.metrics.questions;
-        let questions =
-            Arc::new(Queue::start("question", Urgency::AfterGraphs, QUESTION_THREADS, MAX_QUESTIONS, results)?);
-        let scrapes = Arc::new(Queue::start("scrape", Urgency::LikeGraphs, 1, MAX_SCRAPES, results)?);
+        let questions = Arc::new(Queue::start(
+            "question",
+            Urgency::AfterGraphs,
+            QUESTION_THREADS,
+            MAX_QUESTIONS,
+            results,
+        )?);
+        let scrapes = Arc::new(Queue::start(
+            "scrape",
+            Urgency::LikeGraphs,
+            1,
+            MAX_SCRAPES,
+            results,
+        )?);
         let start = |number: usize| {
             let (sender, connections) = unbounded_channel();
             // The one blocking thread compiles sheets, and does nothing else.
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(1).build()?;
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .max_blocking_threads(1)
+                .build()?;
             let service = service.clone();
             let (questions, scrapes) = (questions.clone(), scrapes.clone());
             let (body_timeout, runtime_beside) = (limits.head_timeout, Handle::current());
-            let around =
-                Surroundings { body_timeout, runtime: runtime_beside, questions, scrapes, peer: Arc::default() };
+            let around = Surroundings {
+                body_timeout,
+                runtime: runtime_beside,
+                questions,
+                scrapes,
+                peer: Arc::default(),
+            };
             let admission = admission.clone();
-            let work = move || runtime.block_on(work(connections, service, limits, around, admission));
-            std::thread::Builder::new().name(format!("worker-{number}")).spawn(work)?;
+            let work =
+                move || runtime.block_on(work(connections, service, limits, around, admission));
+            std::thread::Builder::new()
+                .name(format!("worker-{number}"))
+                .spawn(work)?;
             Ok(sender)
         };
-        Ok(Self { queues: (0..cores).map(start).collect::<io::Result<_>>()?, next: AtomicUsize::new(0) })
+        Ok(Self {
+            queues: (0..cores).map(start).collect::<io::Result<_>>()?,
+            next: AtomicUsize::new(0),
+        })
     }
 
     /// Gives a connection to the next worker.
@@ -107,7 +136,11 @@ impl Workers {
     /// The same for a stream that does not block.
     pub(crate) fn take_std(&self, stream: std::net::TcpStream, place: Place, open: Open) {
         let turn = self.next.fetch_add(1, Ordering::Relaxed) % self.queues.len();
-        drop(self.queues[turn].send(Connection { stream, place, open }));
+        drop(self.queues[turn].send(Connection {
+            stream,
+            place,
+            open,
+        }));
     }
 }
 
@@ -119,7 +152,13 @@ async fn work(
     admission: Arc<Admission>,
 ) {
     while let Some(connection) = connections.recv().await {
-        tokio::spawn(serve(connection, service.clone(), limits, around.clone(), admission.clone()));
+        tokio::spawn(serve(
+            connection,
+            service.clone(),
+            limits,
+            around.clone(),
+            admission.clone(),
+        ));
     }
     // No more will come; those that are open may end.
     std::future::pending::<()>().await;
@@ -132,7 +171,11 @@ async fn serve(
     around: Surroundings,
     admission: Arc<Admission>,
 ) {
-    let Connection { stream, place, open } = connection;
+    let Connection {
+        stream,
+        place,
+        open,
+    } = connection;
     let _counted = Counted::new(&service.metrics.connections);
     let stream = match TcpStream::from_std(stream) {
         Ok(stream) => stream,
@@ -147,13 +190,21 @@ async fn serve(
 }
 
 /// A connection of the reserve does not stay: not for long, and not while there are many newer ones.
-async fn within_the_reserve(talking: impl Future<Output = ()>, place: &ProbePlace, service: &Service) {
+async fn within_the_reserve(
+    talking: impl Future<Output = ()>,
+    place: &ProbePlace,
+    service: &Service,
+) {
     let reason = tokio::select! {
         () = talking => return,
         () = place.sent_away() => place.why.reason(),
         () = tokio::time::sleep(PROBE_TIMEOUT) => "timeout",
     };
-    service.metrics.connections_closed.get_or_create(&ReasonLabels { reason }).inc();
+    service
+        .metrics
+        .connections_closed
+        .get_or_create(&ReasonLabels { reason })
+        .inc();
 }
 
 /// Counts a connection for as long as it is open, however it ends.
@@ -185,20 +236,30 @@ async fn serve_stream(
         tracing::debug!(%error, "TCP_NODELAY could not be set");
     }
     let talk = Arc::new(Talk::new(service.ending.clone()));
-    let around = &Surroundings { peer: Arc::default(), ..around.clone() };
+    let around = &Surroundings {
+        peer: Arc::default(),
+        ..around.clone()
+    };
     let answering = service_fn(|request: Request<Incoming>| {
         let talk = &talk;
         async move {
             let _answering = talk.begin();
-            Ok::<_, Infallible>(entrance::answer(service, request.into_parts(), around, admission, place).await)
+            Ok::<_, Infallible>(
+                entrance::answer(service, request.into_parts(), around, admission, place).await,
+            )
         }
     });
     let (keep_alive, head_timeout) = match place {
         Place::Full(_) => (true, limits.head_timeout),
         Place::Probe(_) => (false, limits.head_timeout.min(PROBE_HEAD_TIMEOUT)),
     };
-    let patient =
-        Patient::new(stream, service.page_cache.clone(), limits.write_timeout, talk.clone(), around.peer.clone());
+    let patient = Patient::new(
+        stream,
+        service.page_cache.clone(),
+        limits.write_timeout,
+        talk.clone(),
+        around.peer.clone(),
+    );
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(head_timeout)
@@ -221,7 +282,13 @@ async fn serve_stream(
         }
     };
     if let Err(error) = ended {
-        service.metrics.connections_closed.get_or_create(&ReasonLabels { reason: reason(&error) }).inc();
+        service
+            .metrics
+            .connections_closed
+            .get_or_create(&ReasonLabels {
+                reason: reason(&error),
+            })
+            .inc();
         tracing::debug!(%error, "a connection ended early");
     }
 }

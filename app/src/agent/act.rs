@@ -10,7 +10,8 @@ use towpath_core::domain::{Answer, Reason, Verdict, Version};
 use towpath_core::finding::Finding;
 use towpath_formats::agent::{upgradeable, write_record};
 use towpath_kube::{
-    Cluster, Condition, KubeError, OperatorStatus, OperatorVersion, Remembered, Started as Answered, Status, Update,
+    Cluster, Condition, KubeError, OperatorStatus, OperatorVersion, Remembered,
+    Started as Answered, Status, Update,
 };
 
 use super::pass::{Judged, Seen};
@@ -47,14 +48,22 @@ pub(super) struct Actor {
 
 impl Actor {
     /// Starts an update, or writes down what must not be forgotten, or does nothing.
-    pub(super) async fn act(&mut self, cluster: &Cluster, judged: &Judged) -> Result<Done, KubeError> {
+    pub(super) async fn act(
+        &mut self,
+        cluster: &Cluster,
+        judged: &Judged,
+    ) -> Result<Done, KubeError> {
         let seen = &judged.seen.look.resource_version;
         if self.written_over.as_ref() == Some(seen) {
             return Ok(Done::Nothing);
         }
         let done = match judged.choice.takes() {
             Some(offer) => start(cluster, judged, offer).await?,
-            None if judged.seen.memory.is_worth_writing_over(&judged.seen.look.memory) => {
+            None if judged
+                .seen
+                .memory
+                .is_worth_writing_over(&judged.seen.look.memory) =>
+            {
                 remember(cluster, seen, &judged.seen.memory).await?
             }
             None => Done::Nothing,
@@ -68,18 +77,41 @@ impl Actor {
 
 async fn start(cluster: &Cluster, judged: &Judged, offer: &Offer) -> Result<Done, KubeError> {
     let seen = &judged.seen.look.resource_version;
-    let started = Started { version: offer.version.clone(), at: judged.seen.now, course: Course::Running };
-    let record = write_record(&Memory { started: Some(started), ..judged.seen.memory.clone() });
+    let started = Started {
+        version: offer.version.clone(),
+        at: judged.seen.now,
+        course: Course::Running,
+    };
+    let record = write_record(&Memory {
+        started: Some(started),
+        ..judged.seen.memory.clone()
+    });
     let version = offer.version.to_string();
-    let update = Update { version: &version, image: &offer.image, record: &record };
+    let update = Update {
+        version: &version,
+        image: &offer.image,
+        record: &record,
+    };
     match cluster.start_update(seen, update).await? {
         Answered::Started => Ok(Done::Started(offer.version.clone())),
         Answered::Conflict => Ok(Done::Conflict),
         Answered::Refused(why) => {
             let failures = judged.seen.memory.failures.saturating_add(1);
             let failed = Some((offer.version.clone(), judged.seen.now));
-            remember(cluster, seen, &Memory { failures, failed, ..judged.seen.memory.clone() }).await?;
-            Ok(Done::Refused { version: offer.version.clone(), why })
+            remember(
+                cluster,
+                seen,
+                &Memory {
+                    failures,
+                    failed,
+                    ..judged.seen.memory.clone()
+                },
+            )
+            .await?;
+            Ok(Done::Refused {
+                version: offer.version.clone(),
+                why,
+            })
         }
     }
 }
@@ -93,14 +125,34 @@ async fn remember(cluster: &Cluster, seen: &str, memory: &Memory) -> Result<Done
 
 /// What our ClusterOperator says after a pass.
 pub(super) fn status_of(seen: &Seen) -> OperatorStatus {
-    let unheard: Vec<&Finding> = seen.warnings.iter().filter(|finding| finding.code == "not-heard").collect();
-    let wrong: Vec<&Finding> = seen.problems.iter().filter(|finding| finding.is_error()).collect();
+    let unheard: Vec<&Finding> = seen
+        .warnings
+        .iter()
+        .filter(|finding| finding.code == "not-heard")
+        .collect();
+    let wrong: Vec<&Finding> = seen
+        .problems
+        .iter()
+        .filter(|finding| finding.is_error())
+        .collect();
     let upgradeable = match &seen.gate {
         Some(gate) => {
             let said = upgradeable(gate);
-            condition(if said.is_so { Status::True } else { Status::False }, &said.reason, said.message)
+            condition(
+                if said.is_so {
+                    Status::True
+                } else {
+                    Status::False
+                },
+                &said.reason,
+                said.message,
+            )
         }
-        None => condition(Status::Unknown, "CurrentUnknown", "what the cluster runs is not known yet".to_owned()),
+        None => condition(
+            Status::Unknown,
+            "CurrentUnknown",
+            "what the cluster runs is not known yet".to_owned(),
+        ),
     };
     let degraded = match (wrong.as_slice(), unheard.as_slice()) {
         ([], []) => as_expected(Status::False, "everything that is looked at can be read"),
@@ -112,21 +164,39 @@ pub(super) fn status_of(seen: &Seen) -> OperatorStatus {
 
 /// What it says when nothing can be judged.
 pub(super) fn status_without(findings: &[Finding]) -> OperatorStatus {
-    let why = condition(Status::True, "NotUnderstood", sentences(&findings.iter().collect::<Vec<_>>()));
-    let unknown =
-        "what towpath looks at cannot be understood, so nobody knows what stands in the way of the next minor version";
-    status(condition(Status::False, "NotUnderstood", unknown.to_owned()), why)
+    let why = condition(
+        Status::True,
+        "NotUnderstood",
+        sentences(&findings.iter().collect::<Vec<_>>()),
+    );
+    let unknown = "what towpath looks at cannot be understood, so nobody knows what stands in the way of the next minor version";
+    status(
+        condition(Status::False, "NotUnderstood", unknown.to_owned()),
+        why,
+    )
 }
 
 fn status(upgradeable: Condition, degraded: Condition) -> OperatorStatus {
     let conditions = BTreeMap::from([
-        ("Available".to_owned(), as_expected(Status::True, "the agent looks after the cluster")),
-        ("Progressing".to_owned(), as_expected(Status::False, "nothing is being rolled out")),
+        (
+            "Available".to_owned(),
+            as_expected(Status::True, "the agent looks after the cluster"),
+        ),
+        (
+            "Progressing".to_owned(),
+            as_expected(Status::False, "nothing is being rolled out"),
+        ),
         ("Degraded".to_owned(), degraded),
         ("Upgradeable".to_owned(), upgradeable),
     ]);
-    let versions = vec![OperatorVersion { name: "operator".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() }];
-    OperatorStatus { conditions, versions }
+    let versions = vec![OperatorVersion {
+        name: "operator".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    }];
+    OperatorStatus {
+        conditions,
+        versions,
+    }
 }
 
 fn as_expected(status: Status, message: &str) -> Condition {
@@ -134,7 +204,11 @@ fn as_expected(status: Status, message: &str) -> Condition {
 }
 
 fn condition(status: Status, reason: &str, message: String) -> Condition {
-    Condition { status, reason: reason.to_owned(), message }
+    Condition {
+        status,
+        reason: reason.to_owned(),
+        message,
+    }
 }
 
 /// Findings, as far as there is room.
@@ -154,7 +228,11 @@ fn sentences(findings: &[&Finding]) -> String {
 /// Whether something waits for the service to say how old its graph is.
 pub(super) fn lacks_stamp(judged: &Judged) -> bool {
     let unknown = Reason::Automatic(Box::new(AutomaticReason::GraphAgeUnknown));
-    judged.choice.judged.iter().any(|(_, verdict)| verdict.reasons.contains(&unknown))
+    judged
+        .choice
+        .judged
+        .iter()
+        .any(|(_, verdict)| verdict.reasons.contains(&unknown))
 }
 
 /// When the next pass has something new to find, if nothing changes until then.
@@ -163,5 +241,11 @@ pub(super) fn next_look(judged: &Judged) -> Option<Timestamp> {
         Answer::Wait { until } => *until,
         _ => None,
     };
-    judged.choice.judged.iter().filter_map(until).filter(|until| *until > judged.seen.now).min()
+    judged
+        .choice
+        .judged
+        .iter()
+        .filter_map(until)
+        .filter(|until| *until > judged.seen.now)
+        .min()
 }

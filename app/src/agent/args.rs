@@ -48,10 +48,20 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_enum, default_value_t = Output::Text, requires = "once")]
     pub(super) output: Output,
     /// Answer /livez, /readyz and /metrics here.
-    #[arg(long, env = "TOWPATH_LISTEN", default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
+    #[arg(
+        long,
+        env = "TOWPATH_LISTEN",
+        default_value = "127.0.0.1:8080",
+        value_name = "ADDRESS"
+    )]
     pub(super) listen: SocketAddr,
     /// The namespace of the Lease that makes one of several agents the one that acts.
-    #[arg(long, env = "POD_NAMESPACE", default_value = "towpath-agent", value_name = "NAMESPACE")]
+    #[arg(
+        long,
+        env = "POD_NAMESPACE",
+        default_value = "towpath-agent",
+        value_name = "NAMESPACE"
+    )]
     namespace: String,
     /// Who this agent is; no two may have the same name. [default: the machine's name and the process's number]
     #[arg(long, env = "POD_NAME", value_name = "NAME")]
@@ -60,7 +70,12 @@ pub(crate) struct AgentArgs {
     #[arg(long, default_value_t = 300, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(15..=3_600))]
     lease_seconds: u64,
     /// What to log: error, warn, info, debug, trace.
-    #[arg(long, env = "TOWPATH_LOG", default_value = "info", value_name = "LEVEL")]
+    #[arg(
+        long,
+        env = "TOWPATH_LOG",
+        default_value = "info",
+        value_name = "LEVEL"
+    )]
     pub(super) log: String,
     /// How to log.
     #[arg(long, env = "TOWPATH_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
@@ -71,10 +86,20 @@ pub(crate) struct AgentArgs {
 #[derive(Debug, Args)]
 struct TrustArgs {
     /// The OpenPGP public keys whose signatures count. Without them nothing is believed, and nothing is started. May be given more than once.
-    #[arg(long, env = "TOWPATH_KEYRING", value_name = "FILE", value_delimiter = ',')]
+    #[arg(
+        long,
+        env = "TOWPATH_KEYRING",
+        value_name = "FILE",
+        value_delimiter = ','
+    )]
     keyring: Vec<PathBuf>,
     /// Look for signatures here: a directory or an address with sha256=<digest>/signature-1, … May be given more than once.
-    #[arg(long, env = "TOWPATH_SIGNATURES", value_name = "STORE", value_delimiter = ',')]
+    #[arg(
+        long,
+        env = "TOWPATH_SIGNATURES",
+        value_name = "STORE",
+        value_delimiter = ','
+    )]
     signatures: Vec<String>,
     /// Look for release images in this repository before the one that is named in the offer: a mirror. May be given more than once.
     #[arg(long, env = "TOWPATH_MIRROR", value_name = "REPOSITORY", value_delimiter = ',', value_parser = Repository::parse)]
@@ -96,18 +121,27 @@ impl AgentArgs {
         let is_pod = std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
         match (&self.kubeconfig, &self.context) {
             (None, None) if is_pod => Access::InCluster,
-            (path, context) => Access::Kubeconfig { path: path.clone(), context: context.clone() },
+            (path, context) => Access::Kubeconfig {
+                path: path.clone(),
+                context: context.clone(),
+            },
         }
     }
 
     /// The time that was given, if one was.
     pub(super) fn now(&self) -> anyhow::Result<Option<Timestamp>> {
-        self.now.as_deref().map(|text| parse_time(text).map_err(|problem| anyhow!("--now: {problem}"))).transpose()
+        self.now
+            .as_deref()
+            .map(|text| parse_time(text).map_err(|problem| anyhow!("--now: {problem}")))
+            .transpose()
     }
 
     pub(super) fn lease(&self) -> LeaseTerms {
         let machine = || std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-        let holder = self.holder.clone().unwrap_or_else(|| format!("{}-{}", machine().trim(), std::process::id()));
+        let holder = self
+            .holder
+            .clone()
+            .unwrap_or_else(|| format!("{}-{}", machine().trim(), std::process::id()));
         LeaseTerms {
             namespace: self.namespace.clone(),
             name: "towpath-agent".to_owned(),
@@ -119,13 +153,19 @@ impl AgentArgs {
     /// Who looks for proof, with warnings.
     /// The files with secrets in them.
     pub(super) fn secret_files(&self) -> impl Iterator<Item = &Path> {
-        self.service.token_file.iter().chain(&self.trust.registry_auth_file).map(PathBuf::as_path)
+        self.service
+            .token_file
+            .iter()
+            .chain(&self.trust.registry_auth_file)
+            .map(PathBuf::as_path)
     }
 
     pub(super) fn prover(&self) -> anyhow::Result<(Prover, Vec<Finding>)> {
         let trust = &self.trust;
         if trust.keyring.is_empty() != trust.signatures.is_empty() {
-            bail!("--keyring and --signatures belong together: whose signatures count, and where they are");
+            bail!(
+                "--keyring and --signatures belong together: whose signatures count, and where they are"
+            );
         }
         Prover::new(super::proof::Trust {
             keyring: &trust.keyring,
@@ -140,9 +180,12 @@ impl AgentArgs {
 
     /// The folder for what outlives the process, if there is one; made if it is not there.
     pub(super) fn state_folder(&self, name: &str) -> anyhow::Result<Option<PathBuf>> {
-        let Some(state) = &self.state else { return Ok(None) };
+        let Some(state) = &self.state else {
+            return Ok(None);
+        };
         let folder = state.join(name);
-        std::fs::create_dir_all(&folder).with_context(|| format!("{}: cannot be made", folder.display()))?;
+        std::fs::create_dir_all(&folder)
+            .with_context(|| format!("{}: cannot be made", folder.display()))?;
         Ok(Some(folder))
     }
 }

@@ -24,7 +24,9 @@ impl Bulletin {
         for news in news(&judged.told(), judged.seen.outcome.as_ref()) {
             self.tell_once(cluster, news, judged).await;
         }
-        let Some(gate) = &judged.seen.gate else { return };
+        let Some(gate) = &judged.seen.gate else {
+            return;
+        };
         // How it was when we came is no news.
         let before = self.gate_was_open.replace(gate.is_open());
         if before.is_some_and(|was_open| was_open != gate.is_open()) {
@@ -35,10 +37,17 @@ impl Bulletin {
     /// Tells what was done.
     pub(super) async fn of_done(&mut self, cluster: &Cluster, done: &Done, judged: &Judged) {
         match done {
-            Done::Started(version) => self.tell_once(cluster, of_start(version, judged.seen.now), judged).await,
+            Done::Started(version) => {
+                self.tell_once(cluster, of_start(version, judged.seen.now), judged)
+                    .await
+            }
             Done::Refused { version, why } => {
                 let message = format!("the API does not want the update to {version}: {why}");
-                let refused = News { weight: Weight::Warning, reason: "AutomaticUpdateRefused", message };
+                let refused = News {
+                    weight: Weight::Warning,
+                    reason: "AutomaticUpdateRefused",
+                    message,
+                };
                 self.tell_once(cluster, refused, judged).await;
             }
             Done::Nothing | Done::Remembered | Done::Conflict => {}
@@ -74,7 +83,11 @@ async fn tell(cluster: &Cluster, news: &News, judged: &Judged) -> Heard {
             Severity::Warning
         }
     };
-    let event = Event { severity, reason: news.reason.to_owned(), message: news.message.clone() };
+    let event = Event {
+        severity,
+        reason: news.reason.to_owned(),
+        message: news.message.clone(),
+    };
     match cluster.tell(&event, judged.seen.now).await {
         Ok(()) => Heard::Yes,
         Err(problem) => {

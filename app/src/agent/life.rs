@@ -10,7 +10,9 @@ use anyhow::Context;
 use jiff::Timestamp;
 use towpath_core::domain::ClusterId;
 use towpath_core::finding::Finding;
-use towpath_kube::{Changes, Clock, Cluster, Elector, Leadership, LeaseTerms, OperatorStatus, Settings, State};
+use towpath_kube::{
+    Changes, Clock, Cluster, Elector, Leadership, LeaseTerms, OperatorStatus, Settings, State,
+};
 use towpath_web::Probes;
 
 use super::act::{Actor, Done, lacks_stamp, next_look, status_of, status_without};
@@ -69,12 +71,21 @@ struct Life {
 }
 
 /// Runs until told to stop.
-pub(super) async fn run(args: &AgentArgs, judge: Judge, service: Option<Service>) -> anyhow::Result<()> {
+pub(super) async fn run(
+    args: &AgentArgs,
+    judge: Judge,
+    service: Option<Service>,
+) -> anyhow::Result<()> {
     let cluster = connect(args).await?;
     let metrics = Arc::new(AgentMetrics::new());
     let at_door = metrics.clone();
     let probes = Probes::bind(args.listen, move |probe| at_door.answer(probe)).await;
-    let probes = probes.with_context(|| format!("cannot listen on {}; choose another with --listen", args.listen))?;
+    let probes = probes.with_context(|| {
+        format!(
+            "cannot listen on {}; choose another with --listen",
+            args.listen
+        )
+    })?;
     tracing::info!(address = %probes.address()?, version = env!("CARGO_PKG_VERSION"), "the agent looks after its cluster");
     tokio::spawn(probes.serve());
     let terms = args.lease();
@@ -138,15 +149,26 @@ pub(super) async fn once(
     }
     let seen = judge.look(&cluster, service.as_mut(), now).await;
     let seen = seen.map_err(|findings| crate::graph::inputs::all(&findings))?;
-    seen.warnings.iter().chain(&seen.problems).for_each(|finding| tracing::warn!("{finding}"));
+    seen.warnings
+        .iter()
+        .chain(&seen.problems)
+        .for_each(|finding| tracing::warn!("{finding}"));
     let judged = judge.judge(seen, Proofs::Some).await;
     if args.dry_run {
         return Ok((judged, Done::Nothing));
     }
-    let (terms, clock) = (args.lease(), Clock { now, running: Duration::ZERO });
+    let (terms, clock) = (
+        args.lease(),
+        Clock {
+            now,
+            running: Duration::ZERO,
+        },
+    );
     let mut elector = Elector::new(terms.clone());
     if let Leadership::Other { holder } = elector.try_to_hold(&cluster, clock).await? {
-        let LeaseTerms { namespace, name, .. } = terms;
+        let LeaseTerms {
+            namespace, name, ..
+        } = terms;
         anyhow::bail!(
             "the agent {holder:?} looks after this cluster; ask with --dry-run, or stop it; if it is gone, `kubectl delete lease {name} --namespace {namespace}`"
         );
@@ -158,8 +180,15 @@ pub(super) async fn once(
     Ok((judged, done?))
 }
 
-async fn act_once(cluster: &Cluster, judged: &Judged, service: Option<&mut Service>) -> anyhow::Result<Done> {
-    if let Err(problem) = cluster.publish(&status_of(&judged.seen), judged.seen.now).await {
+async fn act_once(
+    cluster: &Cluster,
+    judged: &Judged,
+    service: Option<&mut Service>,
+) -> anyhow::Result<Done> {
+    if let Err(problem) = cluster
+        .publish(&status_of(&judged.seen), judged.seen.now)
+        .await
+    {
         tracing::warn!("the gate could not be published: {problem}");
     }
     if let Some(service) = service {
@@ -183,7 +212,10 @@ impl Life {
     }
 
     fn clock(&self) -> Clock {
-        Clock { now: Timestamp::now(), running: self.running() }
+        Clock {
+            now: Timestamp::now(),
+            running: self.running(),
+        }
     }
 
     /// Waits until something is due, or something has changed.
@@ -209,12 +241,14 @@ impl Life {
             false => AT_LEAST_EVERY,
         };
         let reporting = self.service.as_ref().map(Service::reporting);
-        self.metrics.turned(&self.cluster, self.is_leading(), reporting);
+        self.metrics
+            .turned(&self.cluster, self.is_leading(), reporting);
         self.running() + wait
     }
 
     fn is_leading(&self) -> bool {
-        self.leads_until.is_some_and(|until| self.running() + MARGIN < until)
+        self.leads_until
+            .is_some_and(|until| self.running() + MARGIN < until)
     }
 
     async fn renew(&mut self) {
@@ -245,7 +279,11 @@ impl Life {
     /// Looks, judges, acts. How long until there is something new, if nothing changes.
     async fn pass(&mut self) -> Duration {
         let now = Timestamp::now();
-        let seen = match self.judge.look(&self.cluster, self.service.as_mut(), now).await {
+        let seen = match self
+            .judge
+            .look(&self.cluster, self.service.as_mut(), now)
+            .await
+        {
             Ok(seen) => seen,
             Err(findings) => {
                 self.metrics.not_passed();
@@ -255,10 +293,18 @@ impl Life {
                 return self.back_off();
             }
         };
-        let odd: Vec<Finding> = seen.problems.iter().chain(&seen.warnings).cloned().collect();
+        let odd: Vec<Finding> = seen
+            .problems
+            .iter()
+            .chain(&seen.warnings)
+            .cloned()
+            .collect();
         self.tell_odd(&odd);
         let is_published = self.publish(&status_of(&seen), now).await;
-        let judged = self.judge.judge(seen, std::mem::replace(&mut self.proofs, Proofs::Some)).await;
+        let judged = self
+            .judge
+            .judge(seen, std::mem::replace(&mut self.proofs, Proofs::Some))
+            .await;
         self.metrics.passed(&judged);
         if judged.proving > STALE {
             // What was seen may be old by now. The next pass acts on what was found, before more is looked for: so nobody's offers can keep us busy for ever.
@@ -272,7 +318,11 @@ impl Life {
             return AT_LEAST_EVERY;
         }
         let wait = self.carry_out(&judged).await;
-        if is_published { wait } else { wait.min(self.back_off()) }
+        if is_published {
+            wait
+        } else {
+            wait.min(self.back_off())
+        }
     }
 
     /// Whether our ClusterOperator says this now.
@@ -289,7 +339,8 @@ impl Life {
     /// What is odd is told when it is new, and not with every look.
     fn tell_odd(&mut self, findings: &[Finding]) {
         let now: BTreeSet<Finding> = findings.iter().cloned().collect();
-        now.difference(&self.odd).for_each(|finding| tracing::warn!("{finding}"));
+        now.difference(&self.odd)
+            .for_each(|finding| tracing::warn!("{finding}"));
         self.odd = now;
     }
 
@@ -324,22 +375,34 @@ impl Life {
             wait = wait.min(LATER);
         }
         let until_due = next_look(judged).map(|due| due.duration_since(Timestamp::now()));
-        let until_due = until_due.and_then(|wait| Duration::try_from(wait).ok()).unwrap_or(wait);
+        let until_due = until_due
+            .and_then(|wait| Duration::try_from(wait).ok())
+            .unwrap_or(wait);
         wait.min(until_due.max(SETTLE))
     }
 
     /// Whether something has never been read, and may be in a moment: an agent that has just come says nothing about it.
     fn is_still_reading(&self) -> bool {
-        let is_unread = self.cluster.states().values().any(|state| matches!(state, State::NotRead(_)));
+        let is_unread = self
+            .cluster
+            .states()
+            .values()
+            .any(|state| matches!(state, State::NotRead(_)));
         is_unread && self.running() < STILL_READING
     }
 
     /// Sends what waits, whoever acts.
     fn send_what_waits(&mut self) {
-        let Some(service) = &mut self.service else { return };
+        let Some(service) = &mut self.service else {
+            return;
+        };
         let seen = self.cluster.objects().version;
-        let object = seen.and_then(|seen| serde_json::from_str::<serde_json::Value>(&seen.json).ok());
-        let id = object.as_ref().and_then(|object| object.pointer("/spec/clusterID")).and_then(|id| id.as_str());
+        let object =
+            seen.and_then(|seen| serde_json::from_str::<serde_json::Value>(&seen.json).ok());
+        let id = object
+            .as_ref()
+            .and_then(|object| object.pointer("/spec/clusterID"))
+            .and_then(|id| id.as_str());
         if let Some(id) = id.and_then(ClusterId::new) {
             service.send_as(&id);
             self.sends = true;
@@ -350,7 +413,8 @@ impl Life {
     async fn farewell(&mut self) {
         if self.leads_until.is_some() {
             let clock = self.clock();
-            let given = tokio::time::timeout(FAREWELL, self.elector.give_back(&self.cluster, clock)).await;
+            let given =
+                tokio::time::timeout(FAREWELL, self.elector.give_back(&self.cluster, clock)).await;
             if let Ok(Err(problem)) = given {
                 tracing::warn!("the lease could not be given back: {problem}");
             }

@@ -39,15 +39,26 @@ pub(super) struct Look {
 
 /// Looks. What cannot be understood is an error as a whole: an object less would be a reason less.
 pub(super) fn look(seen: Objects, now: Timestamp) -> Result<Look, Vec<Finding>> {
-    let mut warnings: Vec<Finding> =
-        seen.states.iter().filter_map(|(subject, state)| unheard(*subject, state)).collect();
+    let mut warnings: Vec<Finding> = seen
+        .states
+        .iter()
+        .filter_map(|(subject, state)| unheard(*subject, state))
+        .collect();
     let is_believed = is_believed(&seen, Subject::ClusterVersion, BELIEVED);
     let Some(version) = seen.version.clone().filter(|_| is_believed) else {
         let nothing = || {
             let problem = "the cluster has no ClusterVersion";
-            Finding::error("no-cluster-version", subject_place(Subject::ClusterVersion), problem, "is it OpenShift?")
+            Finding::error(
+                "no-cluster-version",
+                subject_place(Subject::ClusterVersion),
+                problem,
+                "is it OpenShift?",
+            )
         };
-        let why = seen.states.get(&Subject::ClusterVersion).and_then(|state| unheard(Subject::ClusterVersion, state));
+        let why = seen
+            .states
+            .get(&Subject::ClusterVersion)
+            .and_then(|state| unheard(Subject::ClusterVersion, state));
         return Err(vec![why.map_or_else(nothing, as_error)]);
     };
     let memory = read_record(version.record.as_deref()).map_err(|problem| {
@@ -58,14 +69,28 @@ pub(super) fn look(seen: Objects, now: Timestamp) -> Result<Look, Vec<Finding>> 
     })?;
     let platform = platform(&seen);
     let (objects, more) = cluster_objects::read(&files(&seen, BELIEVED), now)?;
-    let is_certain = !seen.states.values().any(|state| matches!(state, State::Behind(..)));
+    let is_certain = !seen
+        .states
+        .values()
+        .any(|state| matches!(state, State::Behind(..)));
     let certain = match is_certain {
         true => objects.facts.clone(),
-        false => cluster_objects::read(&files(&seen, Duration::ZERO), now)?.0.facts,
+        false => {
+            cluster_objects::read(&files(&seen, Duration::ZERO), now)?
+                .0
+                .facts
+        }
     };
     warnings.extend(more);
     warnings.sort();
-    Ok(Look { objects, certain, platform, resource_version: version.resource_version, memory, warnings })
+    Ok(Look {
+        objects,
+        certain,
+        platform,
+        resource_version: version.resource_version,
+        memory,
+        warnings,
+    })
 }
 
 /// Whether what is known of a subject is no older than that.
@@ -75,11 +100,24 @@ fn is_believed(seen: &Objects, subject: Subject, age: Duration) -> bool {
 
 /// The files to be read: without what is too old, and with what there is none of. The ClusterVersion is there in any case: a write names the state it was seen in.
 fn files(seen: &Objects, age: Duration) -> Vec<SourceFile> {
-    let is_believed = |subject: Subject| subject == Subject::ClusterVersion || is_believed(seen, subject, age);
-    let named = |file: &SourceFile| Subject::ALL.into_iter().find(|subject| file.path == path(*subject));
+    let is_believed =
+        |subject: Subject| subject == Subject::ClusterVersion || is_believed(seen, subject, age);
+    let named = |file: &SourceFile| {
+        Subject::ALL
+            .into_iter()
+            .find(|subject| file.path == path(*subject))
+    };
     let is_empty = |subject: Subject| seen.none.contains(&subject);
-    let read = seen.files.iter().filter(|file| named(file).is_some_and(|one| is_believed(one) && !is_empty(one)));
-    let none = seen.none.iter().copied().filter(|subject| is_believed(*subject)).filter_map(empty);
+    let read = seen
+        .files
+        .iter()
+        .filter(|file| named(file).is_some_and(|one| is_believed(one) && !is_empty(one)));
+    let none = seen
+        .none
+        .iter()
+        .copied()
+        .filter(|subject| is_believed(*subject))
+        .filter_map(empty);
     read.cloned().chain(none).collect()
 }
 
@@ -97,23 +135,39 @@ fn empty(subject: Subject) -> Option<SourceFile> {
         Subject::ApiRequestCounts => list(Kind::ApiRequestCount),
         Subject::AdminGates => config_map("openshift-config-managed", "admin-gates"),
         Subject::AdminAcks => config_map("openshift-config", "admin-acks"),
-        Subject::ClusterVersion | Subject::ClusterOperators | Subject::Infrastructure | Subject::Nodes => return None,
+        Subject::ClusterVersion
+        | Subject::ClusterOperators
+        | Subject::Infrastructure
+        | Subject::Nodes => return None,
     };
-    Some(SourceFile { path: path(subject), bytes: text.into_bytes().into() })
+    Some(SourceFile {
+        path: path(subject),
+        bytes: text.into_bytes().into(),
+    })
 }
 
 fn platform(seen: &Objects) -> Fact<Platform> {
-    let file = seen.files.iter().find(|file| file.path == path(Subject::Infrastructure));
+    let file = seen
+        .files
+        .iter()
+        .find(|file| file.path == path(Subject::Infrastructure));
     let list = file.and_then(|file| serde_json::from_slice::<serde_json::Value>(&file.bytes).ok());
     let object = list.as_ref().and_then(|list| list.pointer("/items/0"));
-    object.map_or(Fact::Unknown, |object| platform_of(object.to_string().as_bytes()))
+    object.map_or(Fact::Unknown, |object| {
+        platform_of(object.to_string().as_bytes())
+    })
 }
 
 /// What is to be said of a subject that nothing is heard of.
 fn unheard(subject: Subject, state: &State) -> Option<Finding> {
     let warn = |problem: String| {
         let remedy = "until then what depends on it waits; `kubectl auth can-i --list` as the agent's service account says what it may do";
-        Some(Finding::warning("not-heard", subject_place(subject), problem, remedy))
+        Some(Finding::warning(
+            "not-heard",
+            subject_place(subject),
+            problem,
+            remedy,
+        ))
     };
     match state {
         State::Current | State::Absent => None,
@@ -153,7 +207,10 @@ mod tests {
         let behind = |seconds: u64| match seconds {
             0 => State::Current,
             seconds => {
-                let problem = KubeError::Unanswered { call: "watch".to_owned(), problem: "gone".to_owned() };
+                let problem = KubeError::Unanswered {
+                    call: "watch".to_owned(),
+                    problem: "gone".to_owned(),
+                };
                 State::Behind(Duration::from_secs(seconds), problem)
             }
         };
@@ -167,18 +224,33 @@ mod tests {
             path: path(subject),
             bytes: format!(
                 "{{\"kind\":\"{}List\",\"items\":[{item}]}}",
-                if item.is_empty() { "Node" } else { "ClusterVersion" }
+                if item.is_empty() {
+                    "Node"
+                } else {
+                    "ClusterVersion"
+                }
             )
             .into_bytes()
             .into(),
         };
-        let others =
-            Subject::ALL.into_iter().filter(|subject| !matches!(subject, Subject::ClusterVersion | Subject::Nodes));
+        let others = Subject::ALL
+            .into_iter()
+            .filter(|subject| !matches!(subject, Subject::ClusterVersion | Subject::Nodes));
         Objects {
-            files: vec![file(Subject::ClusterVersion, VERSION), file(Subject::Nodes, "")],
+            files: vec![
+                file(Subject::ClusterVersion, VERSION),
+                file(Subject::Nodes, ""),
+            ],
             none: others.collect::<BTreeSet<_>>(),
-            version: Some(SeenVersion { resource_version: "7".to_owned(), json: VERSION.into(), record: None }),
-            states: Subject::ALL.into_iter().map(|subject| (subject, state(subject))).collect::<BTreeMap<_, _>>(),
+            version: Some(SeenVersion {
+                resource_version: "7".to_owned(),
+                json: VERSION.into(),
+                record: None,
+            }),
+            states: Subject::ALL
+                .into_iter()
+                .map(|subject| (subject, state(subject)))
+                .collect::<BTreeMap<_, _>>(),
         }
     }
 
@@ -197,13 +269,27 @@ mod tests {
     #[test]
     fn what_is_not_heard_of_is_unknown_at_once_for_a_start_and_later_for_the_gate() {
         let known = |fact: &Fact<Vec<_>>| matches!(fact, Fact::Known(_));
-        for (behind, certain, gate, told) in
-            [(0, true, true, 0), (30, false, true, 0), (90, false, true, 1), (301, false, false, 1)]
-        {
+        for (behind, certain, gate, told) in [
+            (0, true, true, 0),
+            (30, false, true, 0),
+            (90, false, true, 1),
+            (301, false, false, 1),
+        ] {
             let look = look(seen(0, behind), now()).unwrap();
             let (at_once, later) = (known(&look.certain.nodes), known(&look.objects.facts.nodes));
-            assert_eq!((at_once, later, look.warnings.len()), (certain, gate, told), "{behind} s");
-            assert_eq!(look.objects.standing.current().map(ToString::to_string).as_deref(), Some("4.20.1"));
+            assert_eq!(
+                (at_once, later, look.warnings.len()),
+                (certain, gate, told),
+                "{behind} s"
+            );
+            assert_eq!(
+                look.objects
+                    .standing
+                    .current()
+                    .map(ToString::to_string)
+                    .as_deref(),
+                Some("4.20.1")
+            );
         }
     }
 
@@ -213,7 +299,11 @@ mod tests {
         let facts = &look.objects.facts;
         assert_eq!(
             (&facts.pools, &facts.operators, &facts.apis),
-            (&Fact::Known(vec![]), &Fact::Known(vec![]), &Fact::Known(vec![]))
+            (
+                &Fact::Known(vec![]),
+                &Fact::Known(vec![]),
+                &Fact::Known(vec![])
+            )
         );
         assert!(
             matches!((&facts.gates, &facts.acks), (Fact::Known(gates), Fact::Known(acks)) if gates.is_empty() && acks.is_empty())

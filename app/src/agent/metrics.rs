@@ -85,22 +85,56 @@ impl AgentMetrics {
             started: Counter::default(),
             ended: Family::default(),
             passes: Family::default(),
-            health: Mutex::new(Health { turned: Instant::now(), waits_for: Some("the cluster's objects".to_owned()) }),
+            health: Mutex::new(Health {
+                turned: Instant::now(),
+                waits_for: Some("the cluster's objects".to_owned()),
+            }),
         };
         let (registry, gauges) = (&mut metrics.registry, &metrics.gauges);
         let info = Family::<VersionLabel, Gauge>::default();
-        info.get_or_create(&VersionLabel { version: env!("CARGO_PKG_VERSION") }).set(1);
+        info.get_or_create(&VersionLabel {
+            version: env!("CARGO_PKG_VERSION"),
+        })
+        .set(1);
         registry.register("build_info", "the agent's version", info);
-        registry.register("is_leader", "whether this agent is the one that acts", gauges.is_leader.clone());
-        registry.register("opted_in", "whether automatic updates are wanted", gauges.opted_in.clone());
-        registry.register("upgradeable", "whether the minor version may change", gauges.upgradeable.clone());
+        registry.register(
+            "is_leader",
+            "whether this agent is the one that acts",
+            gauges.is_leader.clone(),
+        );
+        registry.register(
+            "opted_in",
+            "whether automatic updates are wanted",
+            gauges.opted_in.clone(),
+        );
+        registry.register(
+            "upgradeable",
+            "whether the minor version may change",
+            gauges.upgradeable.clone(),
+        );
         let help = "when the update that is under way was started by the agent; 0 if none is";
-        registry.register("update_started_timestamp_seconds", help, gauges.update_started.clone());
+        registry.register(
+            "update_started_timestamp_seconds",
+            help,
+            gauges.update_started.clone(),
+        );
         let help = "automatic updates in a row that have failed";
         registry.register("failed_attempts", help, gauges.failed_attempts.clone());
-        registry.register("last_pass_timestamp_seconds", "when the cluster was last judged", gauges.last_pass.clone());
-        registry.register("offers", "updates that the cluster is offered", gauges.offers.clone());
-        registry.register("holds", "offers that are not taken, by reason", gauges.holds.clone());
+        registry.register(
+            "last_pass_timestamp_seconds",
+            "when the cluster was last judged",
+            gauges.last_pass.clone(),
+        );
+        registry.register(
+            "offers",
+            "updates that the cluster is offered",
+            gauges.offers.clone(),
+        );
+        registry.register(
+            "holds",
+            "offers that are not taken, by reason",
+            gauges.holds.clone(),
+        );
         let help = "what stands in the way of the next minor version, by reason";
         registry.register("objections", help, gauges.objections.clone());
         let help = "APIs in use that are removed on the way to the target";
@@ -109,39 +143,90 @@ impl AgentMetrics {
         registry.register("behind_seconds", help, gauges.behind.clone());
         let help = "requests to the cluster's API since the start, by verb and resource";
         registry.register("api_requests", help, gauges.requests.clone());
-        registry.register("reports_waiting", "reports that wait to be sent", gauges.reports_waiting.clone());
-        registry.register("reports", "reports since the start, by what became of them", gauges.reports.clone());
-        registry.register("updates_started", "automatic updates that were started", metrics.started.clone());
-        registry.register("updates_ended", "automatic updates by what became of them", metrics.ended.clone());
-        registry.register("passes", "looks at the cluster, by result", metrics.passes.clone());
+        registry.register(
+            "reports_waiting",
+            "reports that wait to be sent",
+            gauges.reports_waiting.clone(),
+        );
+        registry.register(
+            "reports",
+            "reports since the start, by what became of them",
+            gauges.reports.clone(),
+        );
+        registry.register(
+            "updates_started",
+            "automatic updates that were started",
+            metrics.started.clone(),
+        );
+        registry.register(
+            "updates_ended",
+            "automatic updates by what became of them",
+            metrics.ended.clone(),
+        );
+        registry.register(
+            "passes",
+            "looks at the cluster, by result",
+            metrics.passes.clone(),
+        );
         metrics
     }
 
     /// A pass has been made.
     pub(super) fn passed(&self, judged: &Judged) {
         let gauges = &self.gauges;
-        self.passes.get_or_create(&ResultLabel { result: "judged" }).inc();
+        self.passes
+            .get_or_create(&ResultLabel { result: "judged" })
+            .inc();
         gauges.last_pass.set(seconds(judged.seen.now));
-        gauges.opted_in.set((judged.seen.look.objects.standing.opt_in == OptIn::Wanted).into());
-        gauges.failed_attempts.set(judged.seen.memory.failures.into());
-        gauges.update_started.set(judged.seen.memory.started.as_ref().map_or(0.0, |started| seconds(started.at)));
-        gauges.upgradeable.set(judged.seen.gate.as_ref().is_some_and(Gate::is_open).into());
+        gauges
+            .opted_in
+            .set((judged.seen.look.objects.standing.opt_in == OptIn::Wanted).into());
+        gauges
+            .failed_attempts
+            .set(judged.seen.memory.failures.into());
+        gauges.update_started.set(
+            judged
+                .seen
+                .memory
+                .started
+                .as_ref()
+                .map_or(0.0, |started| seconds(started.at)),
+        );
+        gauges
+            .upgradeable
+            .set(judged.seen.gate.as_ref().is_some_and(Gate::is_open).into());
         gauges.offers.set(count(judged.choice.judged.len()));
-        let against =
-            judged.choice.judged.iter().flat_map(|(_, verdict)| &verdict.reasons).filter(|one| !one.is_note());
+        let against = judged
+            .choice
+            .judged
+            .iter()
+            .flat_map(|(_, verdict)| &verdict.reasons)
+            .filter(|one| !one.is_note());
         by_code(&gauges.holds, against);
-        by_code(&gauges.objections, judged.seen.gate.iter().flat_map(Gate::objections));
+        by_code(
+            &gauges.objections,
+            judged.seen.gate.iter().flat_map(Gate::objections),
+        );
         gauges.removed_apis.clear();
         if let (Some(target), Some(gate)) = (judged.seen.policy.target, &judged.seen.gate) {
             let all = gate.next.reasons.iter().chain(&gate.later);
             let removed = all.filter_map(removed_api).collect::<BTreeSet<_>>().len();
-            gauges.removed_apis.get_or_create(&TargetLabel { target: target.to_string() }).set(count(removed));
+            gauges
+                .removed_apis
+                .get_or_create(&TargetLabel {
+                    target: target.to_string(),
+                })
+                .set(count(removed));
         }
     }
 
     /// Nothing could be judged.
     pub(super) fn not_passed(&self) {
-        self.passes.get_or_create(&ResultLabel { result: "not_understood" }).inc();
+        self.passes
+            .get_or_create(&ResultLabel {
+                result: "not_understood",
+            })
+            .inc();
     }
 
     /// Something was written. What became of an update counts once that is written down.
@@ -181,19 +266,35 @@ impl AgentMetrics {
                 State::Behind(since, _) => since.as_secs_f64(),
                 State::NotRead(_) => -1.0,
             };
-            gauges.behind.get_or_create(&SubjectLabel { subject: subject.as_str() }).set(behind);
+            gauges
+                .behind
+                .get_or_create(&SubjectLabel {
+                    subject: subject.as_str(),
+                })
+                .set(behind);
         }
         for ((verb, resource), sent) in cluster.requests() {
-            let label = RequestLabel { verb: verb.as_str(), resource };
-            gauges.requests.get_or_create(&label).set(i64::try_from(sent).unwrap_or(i64::MAX));
+            let label = RequestLabel {
+                verb: verb.as_str(),
+                resource,
+            };
+            gauges
+                .requests
+                .get_or_create(&label)
+                .set(i64::try_from(sent).unwrap_or(i64::MAX));
         }
         if let Some(reporting) = reporting {
             gauges.reports_waiting.set(count(reporting.waiting));
             for (result, number) in reporting.results {
-                gauges.reports.get_or_create(&ResultLabel { result }).set(i64::try_from(number).unwrap_or(i64::MAX));
+                gauges
+                    .reports
+                    .get_or_create(&ResultLabel { result })
+                    .set(i64::try_from(number).unwrap_or(i64::MAX));
             }
         }
-        let unread = states.iter().find(|(_, state)| matches!(state, State::NotRead(_)));
+        let unread = states
+            .iter()
+            .find(|(_, state)| matches!(state, State::NotRead(_)));
         let mut health = self.health();
         health.turned = Instant::now();
         health.waits_for = unread.map(|(subject, state)| match state {
@@ -206,9 +307,10 @@ impl AgentMetrics {
     pub(super) fn answer(&self, probe: Probe) -> ProbeAnswer {
         let health = self.health();
         match probe {
-            Probe::Alive if health.turned.elapsed() > STUCK => {
-                ProbeAnswer::No(format!("the loop has not turned for {} s\n", health.turned.elapsed().as_secs()))
-            }
+            Probe::Alive if health.turned.elapsed() > STUCK => ProbeAnswer::No(format!(
+                "the loop has not turned for {} s\n",
+                health.turned.elapsed().as_secs()
+            )),
             Probe::Alive => ProbeAnswer::Yes("alive\n".to_owned()),
             Probe::Ready => match &health.waits_for {
                 None => ProbeAnswer::Yes("ready\n".to_owned()),
@@ -233,14 +335,18 @@ fn by_code<'a>(family: &Family<CodeLabel, Gauge>, reasons: impl Iterator<Item = 
     let mut counts: BTreeMap<&'static str, i64> = BTreeMap::new();
     reasons.for_each(|reason| *counts.entry(reason.code()).or_default() += 1);
     family.clear();
-    counts.into_iter().for_each(|(code, number)| _ = family.get_or_create(&CodeLabel { code }).set(number));
+    counts
+        .into_iter()
+        .for_each(|(code, number)| _ = family.get_or_create(&CodeLabel { code }).set(number));
 }
 
 /// An API that goes on the way; each step tells of it.
 fn removed_api(reason: &Reason) -> Option<&ApiName> {
     match reason {
         Reason::Ready(reason) => match &**reason {
-            ReadyReason::ApiRemoved(removed) | ReadyReason::ApiRemovedLater { removed, .. } => Some(&removed.api),
+            ReadyReason::ApiRemoved(removed) | ReadyReason::ApiRemovedLater { removed, .. } => {
+                Some(&removed.api)
+            }
             _ => None,
         },
         _ => None,
@@ -251,7 +357,10 @@ fn count(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-#[allow(clippy::cast_precision_loss, reason = "seconds of this millennium are exact")]
+#[allow(
+    clippy::cast_precision_loss,
+    reason = "seconds of this millennium are exact"
+)]
 fn seconds(at: Timestamp) -> f64 {
     at.as_second() as f64
 }

@@ -30,11 +30,17 @@ use service::Service;
 
 /// Runs, or looks once.
 pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<ExitCode> {
-    let level = if args.once && args.log == "info" { "warn" } else { &args.log };
+    let level = if args.once && args.log == "info" {
+        "warn"
+    } else {
+        &args.log
+    };
     // What cannot be reached is told by us, once, with its place and a remedy.
     crate::log::start(&format!("{level},kube_client=off"), args.log_format)?;
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("the runtime cannot be started")?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("the runtime cannot be started")?;
     runtime.block_on(async {
         crate::serve::outlive_file_size_limit()?;
         let policy = PolicyFile::open(args.policy.as_deref()).map_err(|findings| inputs::all(&findings))?;
@@ -63,10 +69,16 @@ pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<ExitCode> {
 fn tell(args: &AgentArgs, judged: &Judged, done: &Done) -> anyhow::Result<()> {
     let done = match done {
         Done::Nothing => None,
-        Done::Remembered => Some("What became of the last update has been written down.".to_owned()),
+        Done::Remembered => {
+            Some("What became of the last update has been written down.".to_owned())
+        }
         Done::Started(version) => Some(format!("The update to {version} has been started.")),
-        Done::Conflict => Some("The cluster has changed meanwhile, and nothing was done; look again.".to_owned()),
-        Done::Refused { version, why } => Some(format!("The API does not want the update to {version}: {why}")),
+        Done::Conflict => {
+            Some("The cluster has changed meanwhile, and nothing was done; look again.".to_owned())
+        }
+        Done::Refused { version, why } => Some(format!(
+            "The API does not want the update to {version}: {why}"
+        )),
     };
     match args.output {
         Output::Text => {

@@ -75,7 +75,11 @@ pub(super) struct Judged {
 
 impl Judge {
     pub(super) fn new(policy: PolicyFile, prover: Prover) -> Self {
-        Self { policy, prover, graph_good_at: None }
+        Self {
+            policy,
+            prover,
+            graph_good_at: None,
+        }
     }
 
     /// Looks; or says why nothing can be judged. Asks nobody but the service.
@@ -97,13 +101,28 @@ impl Judge {
             }
             _ => Fact::Unknown,
         };
-        let known = Memory { graph_good_at: look.memory.graph_good_at.max(self.graph_good_at), ..look.memory.clone() };
+        let known = Memory {
+            graph_good_at: look.memory.graph_good_at.max(self.graph_good_at),
+            ..look.memory.clone()
+        };
         let (memory, outcome) = follow(&known, standing, &stamp, now);
         self.graph_good_at = memory.graph_good_at;
         let max_skew = policy.automatic.max_skew;
-        let gate = standing.current().map(|current| gate(current, policy.target, &look.objects.facts, max_skew));
+        let gate = standing
+            .current()
+            .map(|current| gate(current, policy.target, &look.objects.facts, max_skew));
         let warnings = std::mem::take(&mut look.warnings);
-        Ok(Seen { memory, outcome, gate, stamp, policy, warnings, problems, now, look })
+        Ok(Seen {
+            memory,
+            outcome,
+            gate,
+            stamp,
+            policy,
+            warnings,
+            problems,
+            now,
+            look,
+        })
     }
 
     /// Judges every offer, and has those proved that nothing else speaks against; or does with what is proved already.
@@ -127,7 +146,10 @@ impl Judge {
                 now,
             };
             let choice = choose(&moment);
-            match choice.unproved().filter(|_| proofs < most && began.elapsed() < PROOFS_WITHIN) {
+            match choice
+                .unproved()
+                .filter(|_| proofs < most && began.elapsed() < PROOFS_WITHIN)
+            {
                 None => break choice,
                 Some(offer) => {
                     proofs += 1;
@@ -136,7 +158,11 @@ impl Judge {
                 }
             }
         };
-        Judged { choice, proving: began.elapsed(), seen }
+        Judged {
+            choice,
+            proving: began.elapsed(),
+            seen,
+        }
     }
 }
 

@@ -82,9 +82,17 @@ mod tests {
         let write = |text: &str| std::fs::write(&path, text).unwrap();
         write("maxFailures: 2\n");
         let mut file = PolicyFile::open(Some(&path)).unwrap();
-        let in_force = |file: &PolicyFile| (file.in_force().automatic.max_failures, file.problems().len());
+        let in_force = |file: &PolicyFile| {
+            (
+                file.in_force().automatic.max_failures,
+                file.problems().len(),
+            )
+        };
         assert_eq!(in_force(&file), (2, 0));
-        for (text, expected) in [("maxFailures: none\n", (2, 1)), ("maxFailures: 4\n", (4, 0))] {
+        for (text, expected) in [
+            ("maxFailures: none\n", (2, 1)),
+            ("maxFailures: 4\n", (4, 0)),
+        ] {
             write(text);
             file.refresh();
             assert_eq!(in_force(&file), expected, "{text}");
@@ -95,7 +103,10 @@ mod tests {
         write("maxFailures: 4\n");
         file.refresh();
         assert_eq!(in_force(&file), (4, 0));
-        assert_eq!(PolicyFile::open(None).unwrap().in_force(), &AgentPolicy::default());
+        assert_eq!(
+            PolicyFile::open(None).unwrap().in_force(),
+            &AgentPolicy::default()
+        );
         assert!(PolicyFile::open(Some(&folder.path().join("none"))).is_err());
     }
 }

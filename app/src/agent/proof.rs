@@ -14,7 +14,9 @@ use towpath_core::domain::{Fact, PayloadDigest, ReleaseName, SignatureVerdict};
 use towpath_core::finding::Finding;
 use towpath_formats::oci::{ImageName, Reference, Repository};
 use towpath_formats::release_images::ReleaseImage;
-use towpath_sources::{Cache, Registry, RegistryLimits, RegistryOptions, StoreAccess, read_file, release_image};
+use towpath_sources::{
+    Cache, Registry, RegistryLimits, RegistryOptions, StoreAccess, read_file, release_image,
+};
 
 use crate::graph::inputs;
 use crate::signatures::{Go, Verifier};
@@ -61,13 +63,25 @@ struct Known {
 impl Prover {
     /// Reads the keyring, with warnings.
     pub(super) fn new(trust: Trust<'_>) -> anyhow::Result<(Self, Vec<Finding>)> {
-        let ca = trust.ca_file.as_deref().map(|path| read_file(path, MAX_CA_BYTES)).transpose();
-        let access = StoreAccess { ca: ca.map_err(|finding| anyhow!("{finding}"))?, ..StoreAccess::default() };
+        let ca = trust
+            .ca_file
+            .as_deref()
+            .map(|path| read_file(path, MAX_CA_BYTES))
+            .transpose();
+        let access = StoreAccess {
+            ca: ca.map_err(|finding| anyhow!("{finding}"))?,
+            ..StoreAccess::default()
+        };
         let folder = |name: &str| trust.state.map(|state| state.join(name));
         let (verifier, warnings) = match trust.keyring {
             [] => (None, Vec::new()),
             keyring => {
-                let made = Verifier::new(keyring, trust.signatures, folder("signatures").as_deref(), &access);
+                let made = Verifier::new(
+                    keyring,
+                    trust.signatures,
+                    folder("signatures").as_deref(),
+                    &access,
+                );
                 let (verifier, warnings) = made.map_err(|findings| inputs::all(&findings))?;
                 (Some(verifier), warnings)
             }
@@ -76,12 +90,31 @@ impl Prover {
             auth_file: trust.auth_file,
             ca_file: trust.ca_file,
             plain_http: trust.plain_http,
-            limits: RegistryLimits { whole_timeout: PATIENCE, ..RegistryLimits::default() },
+            limits: RegistryLimits {
+                whole_timeout: PATIENCE,
+                ..RegistryLimits::default()
+            },
         });
-        let registry = registry.map_err(|finding| anyhow!("{finding}")).context("registries cannot be asked")?;
-        let cache = folder("images").map(|folder| Cache::bounded(&folder, MAX_CACHE.0, MAX_CACHE.1));
-        let keyring = verifier.as_ref().map(Verifier::keyring_digest).unwrap_or_default();
-        Ok((Self { verifier, registry, mirrors: trust.mirrors, cache, known: BTreeMap::new(), keyring }, warnings))
+        let registry = registry
+            .map_err(|finding| anyhow!("{finding}"))
+            .context("registries cannot be asked")?;
+        let cache =
+            folder("images").map(|folder| Cache::bounded(&folder, MAX_CACHE.0, MAX_CACHE.1));
+        let keyring = verifier
+            .as_ref()
+            .map(Verifier::keyring_digest)
+            .unwrap_or_default();
+        Ok((
+            Self {
+                verifier,
+                registry,
+                mirrors: trust.mirrors,
+                cache,
+                known: BTreeMap::new(),
+                keyring,
+            },
+            warnings,
+        ))
     }
 
     /// What is known of these offers. What is too old is forgotten, and so is what is no longer offered.
@@ -91,18 +124,25 @@ impl Prover {
         source: Option<&Name>,
         now: Timestamp,
     ) -> BTreeMap<Name, Evidence> {
-        let is_wanted = |image: &Name| Some(image) == source || offers.iter().any(|offer| offer.image == *image);
+        let is_wanted = |image: &Name| {
+            Some(image) == source || offers.iter().any(|offer| offer.image == *image)
+        };
         // What lies further ahead was written by a clock that was wrong.
         let is_fresh = |known: &Known| now < known.ask_again && known.ask_again <= now + LOOK_AGAIN;
-        self.known.retain(|image, known| is_wanted(image) && is_fresh(known));
+        self.known
+            .retain(|image, known| is_wanted(image) && is_fresh(known));
         // Without what the cluster runs there is no evidence: it is asked for again with the offer.
         if source.is_some_and(|image| !self.known.contains_key(image)) {
             return BTreeMap::new();
         }
         let witness = |image: &Name| self.known.get(image).map(|known| known.witness.clone());
-        let of_source = source.map_or_else(no_source, |image| witness(image).unwrap_or_else(no_source));
+        let of_source =
+            source.map_or_else(no_source, |image| witness(image).unwrap_or_else(no_source));
         let of = |offer: &Offer| {
-            let evidence = Evidence { target: witness(&offer.image)?, source: of_source.clone() };
+            let evidence = Evidence {
+                target: witness(&offer.image)?,
+                source: of_source.clone(),
+            };
             Some((offer.image.clone(), evidence))
         };
         offers.iter().filter_map(of).collect()
@@ -110,7 +150,9 @@ impl Prover {
 
     /// Reads the keyring again; if it has changed, nothing is known any more. What is wrong with it.
     pub(super) fn refresh(&mut self, now: Timestamp) -> Vec<Finding> {
-        let Some(verifier) = &mut self.verifier else { return Vec::new() };
+        let Some(verifier) = &mut self.verifier else {
+            return Vec::new();
+        };
         let findings = verifier.read_keyring_again(now);
         let keyring = verifier.keyring_digest();
         if keyring != self.keyring {
@@ -120,7 +162,12 @@ impl Prover {
     }
 
     /// Finds out about an offer, and about what the cluster runs.
-    pub(super) async fn prove(&mut self, offer: &Offer, source: Option<&Name>, now: Timestamp) -> Evidence {
+    pub(super) async fn prove(
+        &mut self,
+        offer: &Offer,
+        source: Option<&Name>,
+        now: Timestamp,
+    ) -> Evidence {
         let target = self.witness(&offer.image, now).await;
         let source = match source {
             Some(image) => self.witness(image, now).await,
@@ -148,28 +195,49 @@ impl Prover {
             SignatureVerdict::Verified(signer) => signer.until,
             _ => None,
         };
-        let witness = Witness { signature, declared };
-        let lasts = if witness.signed().is_some() { LOOK_AGAIN } else { ASK_AGAIN };
+        let witness = Witness {
+            signature,
+            declared,
+        };
+        let lasts = if witness.signed().is_some() {
+            LOOK_AGAIN
+        } else {
+            ASK_AGAIN
+        };
         let ask_again = until.map_or(now + lasts, |until| until.min(now + lasts));
         if self.known.len() < MAX_KNOWN {
-            self.known.insert(image.clone(), Known { witness: witness.clone(), ask_again });
+            self.known.insert(
+                image.clone(),
+                Known {
+                    witness: witness.clone(),
+                    ask_again,
+                },
+            );
         }
         witness
     }
 
     async fn signature(&mut self, image: &Name, now: Timestamp) -> SignatureVerdict {
         let not_known = |problem: &str| SignatureVerdict::NotKnown(problem.to_owned());
-        let Some(digest) = PayloadDigest::of_pull_spec(image) else { return not_known("its image has no digest") };
+        let Some(digest) = PayloadDigest::of_pull_spec(image) else {
+            return not_known("its image has no digest");
+        };
         let Some(verifier) = &mut self.verifier else {
             return not_known("nobody's signature counts here: give --keyring and --signatures");
         };
         let wanted = BTreeSet::from([digest]);
-        let looking = tokio::time::timeout(PATIENCE, async { verifier.verdicts(&wanted, now, &mut |_| Go::On).await });
+        let looking = tokio::time::timeout(PATIENCE, async {
+            verifier.verdicts(&wanted, now, &mut |_| Go::On).await
+        });
         match looking.await {
             Err(_) => not_known("the signature stores did not answer in time"),
             Ok((mut verdicts, warnings)) => {
-                warnings.iter().for_each(|finding| tracing::warn!("{finding}"));
-                verdicts.remove(&digest).unwrap_or_else(|| not_known("the signature stores said nothing"))
+                warnings
+                    .iter()
+                    .for_each(|finding| tracing::warn!("{finding}"));
+                verdicts
+                    .remove(&digest)
+                    .unwrap_or_else(|| not_known("the signature stores said nothing"))
             }
         }
     }
@@ -183,8 +251,13 @@ impl Prover {
                 return Fact::Unknown;
             }
         };
-        let Reference::Digest(_) = &offered.reference else { return Fact::Unknown };
-        let elsewhere = self.mirrors.iter().map(|mirror| ImageName { repository: mirror.clone(), ..offered.clone() });
+        let Reference::Digest(_) = &offered.reference else {
+            return Fact::Unknown;
+        };
+        let elsewhere = self.mirrors.iter().map(|mirror| ImageName {
+            repository: mirror.clone(),
+            ..offered.clone()
+        });
         for place in elsewhere.chain([offered.clone()]) {
             match release_image(&self.registry, self.cache.as_ref(), &place).await {
                 Ok(release) => return Fact::Known(declared(&release)),
@@ -202,7 +275,11 @@ fn no_source() -> Witness {
 /// What it says of releases for the same machines.
 fn declared(release: &ReleaseImage) -> Declared {
     let of_same = |names: &[ReleaseName]| {
-        names.iter().filter(|name| name.means(&release.arch)).map(|name| name.version.clone()).collect()
+        names
+            .iter()
+            .filter(|name| name.means(&release.arch))
+            .map(|name| name.version.clone())
+            .collect()
     };
     Declared {
         version: release.version.to_string().into(),

@@ -18,7 +18,9 @@ use towpath_core::domain::{ClusterId, Fact};
 use towpath_formats::report::{Report, Seen, write};
 use towpath_formats::stamp::Nonce;
 use towpath_formats::token::{Claims, Grant};
-use towpath_service::{Bounds, Event, Outbox, Pace, Queue, Sender, ServiceClient, ServiceConfig, SystemClock};
+use towpath_service::{
+    Bounds, Event, Outbox, Pace, Queue, Sender, ServiceClient, ServiceConfig, SystemClock,
+};
 
 use super::pass::Judged;
 
@@ -94,21 +96,33 @@ pub(super) struct Reporting {
 
 impl Service {
     /// Looks at address and token, and takes up what waits to be sent; asks nobody.
-    pub(super) fn start(options: &ServiceOptions, folder: Option<PathBuf>) -> anyhow::Result<Option<Self>> {
+    pub(super) fn start(
+        options: &ServiceOptions,
+        folder: Option<PathBuf>,
+    ) -> anyhow::Result<Option<Self>> {
         let (Some(url), Some(token_file), Some(organisation)) =
             (&options.url, &options.token_file, &options.organisation)
         else {
             return Ok(None);
         };
-        let config = ServiceConfig { ca_file: options.service_ca_file.clone(), ..ServiceConfig::new(url, token_file) };
+        let config = ServiceConfig {
+            ca_file: options.service_ca_file.clone(),
+            ..ServiceConfig::new(url, token_file)
+        };
         let client = ServiceClient::new(config).context("--service")?;
-        check_token(client.claims().context("--token-file")?.as_ref(), organisation, options.cluster_name.as_deref())?;
+        check_token(
+            client.claims().context("--token-file")?.as_ref(),
+            organisation,
+            options.cluster_name.as_deref(),
+        )?;
         let queue = match folder {
             None => Queue::in_memory(Bounds::default()),
             Some(folder) => {
-                let (queue, findings) =
-                    Queue::open(&folder, Bounds::default()).map_err(|finding| anyhow!("{finding}"))?;
-                findings.iter().for_each(|finding| tracing::warn!("{finding}"));
+                let (queue, findings) = Queue::open(&folder, Bounds::default())
+                    .map_err(|finding| anyhow!("{finding}"))?;
+                findings
+                    .iter()
+                    .for_each(|finding| tracing::warn!("{finding}"));
                 queue
             }
         };
@@ -135,7 +149,11 @@ impl Service {
             return Fact::Known(stamp.clone());
         }
         let stamp = match towpath_service::random().map(Nonce::of) {
-            Ok(nonce) => self.client.stamp(cluster, &nonce).await.map_err(|error| error.to_string()),
+            Ok(nonce) => self
+                .client
+                .stamp(cluster, &nonce)
+                .await
+                .map_err(|error| error.to_string()),
             Err(error) => Err(format!("there is no randomness: {error}")),
         };
         match stamp {
@@ -153,7 +171,9 @@ impl Service {
 
     /// Puts a report into the outbox, if there is something to report.
     pub(super) fn report(&mut self, judged: &Judged) {
-        let Fact::Known(cluster) = &judged.seen.look.objects.id else { return };
+        let Fact::Known(cluster) = &judged.seen.look.objects.id else {
+            return;
+        };
         let started = judged.seen.look.memory.started.as_ref();
         let update = judged
             .seen
@@ -162,7 +182,9 @@ impl Service {
             .zip(started)
             .map(|(outcome, started)| update(outcome, started, judged.seen.now));
         let state = state(judged);
-        let is_due = self.reported.is_none_or(|(last, at)| last != state || at.elapsed() >= self.every);
+        let is_due = self
+            .reported
+            .is_none_or(|(last, at)| last != state || at.elapsed() >= self.every);
         if update.is_none() && !is_due {
             return;
         }
@@ -170,7 +192,12 @@ impl Service {
             Some(update) => id_of(update),
             None => {
                 self.number += 1;
-                format!("{}-{:016x}-{}", judged.seen.now.as_second(), self.seed, self.number)
+                format!(
+                    "{}-{:016x}-{}",
+                    judged.seen.now.as_second(),
+                    self.seed,
+                    self.number
+                )
             }
         };
         let seen = Seen {
@@ -186,7 +213,9 @@ impl Service {
         match Report::of(&seen) {
             Ok(report) => {
                 let findings = self.outbox.push(&id, &write(&report));
-                findings.iter().for_each(|finding| tracing::warn!("{finding}"));
+                findings
+                    .iter()
+                    .for_each(|finding| tracing::warn!("{finding}"));
                 self.reported = Some((state, Instant::now()));
             }
             Err(problem) => tracing::warn!("there is no report: {problem}"),
@@ -208,13 +237,22 @@ impl Service {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         if self.outbox.waiting() > 0 {
-            tracing::warn!("{} reports could not be sent; with --state they wait there", self.outbox.waiting());
+            tracing::warn!(
+                "{} reports could not be sent; with --state they wait there",
+                self.outbox.waiting()
+            );
         }
     }
 
     fn send(&self, cluster: ClusterId) -> tokio::task::JoinHandle<()> {
         let door = (self.client.clone(), cluster);
-        let sender = Sender::new(self.outbox.clone(), door, SystemClock::default(), Pace::default(), self.seed);
+        let sender = Sender::new(
+            self.outbox.clone(),
+            door,
+            SystemClock::default(),
+            Pace::default(),
+            self.seed,
+        );
         let results = self.results.clone();
         tokio::spawn(sender.run(move |event| match event {
             Event::Sent { id } => {
@@ -249,8 +287,17 @@ impl Service {
 
 /// The token must be for the organisation and name that are reported: the service would refuse every report. Whether the id is the
 /// cluster's is looked at for each request, once the cluster has told its id.
-fn check_token(claims: Option<&Claims>, organisation: &str, name: Option<&str>) -> anyhow::Result<()> {
-    let Some(Claims { grant: Grant::Cluster(enrolment), end, .. }) = claims else {
+fn check_token(
+    claims: Option<&Claims>,
+    organisation: &str,
+    name: Option<&str>,
+) -> anyhow::Result<()> {
+    let Some(Claims {
+        grant: Grant::Cluster(enrolment),
+        end,
+        ..
+    }) = claims
+    else {
         tracing::warn!(
             "the token is of the first version: the service credits no soak for it, and may refuse it; make one with `towpath fleet token`"
         );
@@ -258,14 +305,20 @@ fn check_token(claims: Option<&Claims>, organisation: &str, name: Option<&str>) 
     };
     if enrolment.organisation != organisation {
         let of = &enrolment.organisation;
-        bail!("--organisation is {organisation}, and the token is for {of}; use one of them in both places");
+        bail!(
+            "--organisation is {organisation}, and the token is for {of}; use one of them in both places"
+        );
     }
     if let Some(name) = name.filter(|name| *name != enrolment.name) {
         let of = &enrolment.name;
-        bail!("--cluster-name is {name}, and the token is for {of}; leave it off, or make another token");
+        bail!(
+            "--cluster-name is {name}, and the token is for {of}; leave it off, or make another token"
+        );
     }
     match Timestamp::now().duration_until(*end) < TOKEN_ENDS_SOON {
-        true => tracing::warn!(%end, "the token ends soon; make a new one with `towpath fleet token`"),
+        true => {
+            tracing::warn!(%end, "the token ends soon; make a new one with `towpath fleet token`")
+        }
         false => tracing::info!(%end, "the token is good until then"),
     }
     Ok(())
@@ -287,21 +340,41 @@ fn update(outcome: &Outcome, started: &Started, now: Timestamp) -> AgentUpdate {
         Outcome::GivenUp { .. } => (AgentOutcome::GivenUp, "", None),
     };
     let (to, started_at) = (started.version.clone(), started.at);
-    AgentUpdate { to, outcome, why: why.into(), started_at, took, is_automatic: true }
+    AgentUpdate {
+        to,
+        outcome,
+        why: why.into(),
+        started_at,
+        took,
+        is_automatic: true,
+    }
 }
 
 /// The same for the same outcome, whoever reports it: the service counts it once.
 fn id_of(update: &AgentUpdate) -> String {
-    let text = format!("{}\n{}\n{}", update.started_at, update.to, update.outcome.code());
+    let text = format!(
+        "{}\n{}\n{}",
+        update.started_at,
+        update.to,
+        update.outcome.code()
+    );
     let digest = Sha256::digest(text.as_bytes());
-    let hex: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    let hex: String = digest
+        .iter()
+        .take(16)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     format!("update-{hex}")
 }
 
 /// What is worth a report when it changes: not the words of conditions, which change all the time.
 fn state(judged: &Judged) -> [u8; 32] {
     let standing = &judged.seen.look.objects.standing;
-    let conditions: BTreeMap<_, _> = standing.conditions.iter().map(|(name, one)| (name, &one.status)).collect();
+    let conditions: BTreeMap<_, _> = standing
+        .conditions
+        .iter()
+        .map(|(name, one)| (name, &one.status))
+        .collect();
     let nodes = match &judged.seen.look.objects.facts.nodes {
         Fact::Known(nodes) => Some(nodes.len()),
         Fact::Unknown => None,
@@ -309,7 +382,14 @@ fn state(judged: &Judged) -> [u8; 32] {
     let channel = &judged.seen.look.objects.channel;
     let text = format!(
         "{:?}",
-        (standing.current(), &standing.desired, conditions, nodes, channel, &judged.seen.look.platform)
+        (
+            standing.current(),
+            &standing.desired,
+            conditions,
+            nodes,
+            channel,
+            &judged.seen.look.platform
+        )
     );
     Sha256::digest(text.as_bytes()).into()
 }

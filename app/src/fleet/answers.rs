@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use anyhow::bail;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use towpath_core::decide::{CandidateWhy, Decision, Desk, HistoryRow, OfferBook, Start, StatusRow, history, status};
+use towpath_core::decide::{
+    CandidateWhy, Decision, Desk, HistoryRow, OfferBook, Start, StatusRow, history, status,
+};
 use towpath_core::domain::fleet::{ClusterState, FleetInput, HoldCode, Name, NameClash};
 use towpath_core::domain::{Answer, Graph, Version};
 use towpath_core::simulate::{Assumptions, Forecast, forecast};
@@ -21,7 +23,10 @@ pub(crate) const MAX_DAYS: u32 = 366;
 pub(crate) fn check(filter: &Filter) -> anyhow::Result<()> {
     match &filter.held_by {
         Some(rule) if HoldCode::ALL.iter().all(|code| code.name() != rule) => {
-            bail!("there is no rule {rule:?}; the rules are {}", super::text::rule_names())
+            bail!(
+                "there is no rule {rule:?}; the rules are {}",
+                super::text::rule_names()
+            )
         }
         _ => Ok(()),
     }
@@ -30,12 +35,28 @@ pub(crate) fn check(filter: &Filter) -> anyhow::Result<()> {
 /// Whether a cluster is among those asked about.
 pub(crate) fn is_meant(desk: &Desk, member: u32, filter: &Filter, now: Timestamp) -> bool {
     let (state, policy) = (desk.roster().cluster(member), desk.roster().policy(member));
-    let organisation = filter.organisation.as_ref().is_none_or(|only| *state.organisation == **only);
-    let sector = filter.sector.as_ref().is_none_or(|only| policy.sector.as_deref() == Some(only.as_str()));
-    let workload = filter.workload.as_ref().is_none_or(|only| policy.workloads.contains(only.as_str()));
-    let cluster = filter.cluster.as_ref().is_none_or(|only| is_called(state, only));
+    let organisation = filter
+        .organisation
+        .as_ref()
+        .is_none_or(|only| *state.organisation == **only);
+    let sector = filter
+        .sector
+        .as_ref()
+        .is_none_or(|only| policy.sector.as_deref() == Some(only.as_str()));
+    let workload = filter
+        .workload
+        .as_ref()
+        .is_none_or(|only| policy.workloads.contains(only.as_str()));
+    let cluster = filter
+        .cluster
+        .as_ref()
+        .is_none_or(|only| is_called(state, only));
     let held = || {
-        let holds = |only: &String| desk.held_by(member, now).iter().any(|code| code.name() == only);
+        let holds = |only: &String| {
+            desk.held_by(member, now)
+                .iter()
+                .any(|code| code.name() == only)
+        };
         filter.held_by.as_ref().is_none_or(holds)
     };
     organisation && sector && workload && cluster && held()
@@ -51,14 +72,24 @@ pub(crate) fn starts<'a>(desk: &Desk, decision: &'a Decision, filter: &Filter) -
 }
 
 /// Clusters that could go further and do not start, each with the candidate that is expected first, else held least.
-pub(crate) fn waiting(desk: &Desk, decision: &Decision, filter: &Filter) -> Vec<(u32, CandidateWhy)> {
-    let starting: BTreeSet<&str> = decision.starts.iter().map(|start| start.cluster.as_str()).collect();
+pub(crate) fn waiting(
+    desk: &Desk,
+    decision: &Decision,
+    filter: &Filter,
+) -> Vec<(u32, CandidateWhy)> {
+    let starting: BTreeSet<&str> = decision
+        .starts
+        .iter()
+        .map(|start| start.cluster.as_str())
+        .collect();
     let members = desk.roster().in_order().iter().copied();
     let meant = members.filter(|member| {
         let id = desk.roster().cluster(*member).id.as_str();
         !starting.contains(id) && is_meant(desk, *member, filter, decision.at)
     });
-    meant.filter_map(|member| best(desk, member, decision.at).map(|best| (member, best))).collect()
+    meant
+        .filter_map(|member| best(desk, member, decision.at).map(|best| (member, best)))
+        .collect()
 }
 
 /// The candidate that is expected first, else held least.
@@ -69,16 +100,27 @@ pub(crate) fn best(desk: &Desk, member: u32, now: Timestamp) -> Option<Candidate
         Answer::Wait { until: None } => (2, Timestamp::MIN, candidate.verdict.reasons.len()),
         Answer::Refuse => (3, Timestamp::MIN, candidate.verdict.reasons.len()),
     };
-    desk.why(member, now).candidates.into_iter().min_by_key(rank)
+    desk.why(member, now)
+        .candidates
+        .into_iter()
+        .min_by_key(rank)
 }
 
 /// The whole plan as JSON.
 pub(crate) fn plan_json(desk: &Desk, decision: &Decision, filter: &Filter) -> Value {
     let mut plan = fleet_json::decision(decision);
     let limit = filter.limit.unwrap_or(usize::MAX);
-    plan["starts"] = starts(desk, decision, filter).into_iter().take(limit).map(fleet_json::start).collect();
+    plan["starts"] = starts(desk, decision, filter)
+        .into_iter()
+        .take(limit)
+        .map(fleet_json::start)
+        .collect();
     let waits = waiting(desk, decision, filter);
-    plan["waiting"] = waits.iter().take(limit).map(|(member, best)| wait_json(desk, *member, best)).collect();
+    plan["waiting"] = waits
+        .iter()
+        .take(limit)
+        .map(|(member, best)| wait_json(desk, *member, best))
+        .collect();
     plan
 }
 
@@ -94,7 +136,12 @@ pub(crate) fn wait_json(desk: &Desk, member: u32, best: &CandidateWhy) -> Value 
 /// How many clusters each rule holds, of those asked about.
 pub(crate) fn holds(desk: &Desk, filter: &Filter, now: Timestamp) -> Value {
     let mut counts = std::collections::BTreeMap::<&str, u64>::new();
-    for member in desk.roster().in_order().iter().filter(|member| is_meant(desk, **member, filter, now)) {
+    for member in desk
+        .roster()
+        .in_order()
+        .iter()
+        .filter(|member| is_meant(desk, **member, filter, now))
+    {
         for code in desk.held_by(*member, now) {
             *counts.entry(code.name()).or_default() += 1;
         }
@@ -108,17 +155,36 @@ pub(crate) fn find(desk: &Desk, name: &str) -> anyhow::Result<u32> {
     let named = members.filter(|member| is_called(desk.roster().cluster(*member), name));
     // Who only says that it has another's name is found by its id.
     let only_says_so = |member: u32| {
-        let is_taken = matches!(desk.roster().name_clash(member), Some(NameClash::Taken { .. }));
+        let is_taken = matches!(
+            desk.roster().name_clash(member),
+            Some(NameClash::Taken { .. })
+        );
         is_taken && desk.roster().cluster(member).id.as_str() != name
     };
     let named: Vec<u32> = named.filter(|member| !only_says_so(*member)).collect();
-    match (&*named, desk.roster().unmanaged().any(|state| is_called(state, name))) {
+    match (
+        &*named,
+        desk.roster()
+            .unmanaged()
+            .any(|state| is_called(state, name)),
+    ) {
         ([one], _) => Ok(*one),
-        ([], true) => bail!("{name} is known, but no policy is about it; name it in its organisation's file"),
-        ([], false) => bail!("there is no cluster {name}; `towpath fleet status` shows which there are"),
+        ([], true) => {
+            bail!("{name} is known, but no policy is about it; name it in its organisation's file")
+        }
+        ([], false) => {
+            bail!("there is no cluster {name}; `towpath fleet status` shows which there are")
+        }
         (several, _) => {
-            let ids: Vec<&str> = several.iter().map(|member| desk.roster().cluster(*member).id.as_str()).collect();
-            bail!("{name} is the name of {} clusters; use an id: {}", several.len(), ids.join(", "))
+            let ids: Vec<&str> = several
+                .iter()
+                .map(|member| desk.roster().cluster(*member).id.as_str())
+                .collect();
+            bail!(
+                "{name} is the name of {} clusters; use an id: {}",
+                several.len(),
+                ids.join(", ")
+            )
         }
     }
 }
@@ -146,8 +212,15 @@ pub(crate) fn candidates(
 
 /// The rows of the status that were asked for.
 pub(crate) fn status_rows(desk: &Desk, decision: &Decision, filter: &Filter) -> Vec<StatusRow> {
-    let mut rows = status(desk, decision, &|member| is_meant(desk, member, filter, decision.at));
-    rows.retain(|row| filter.workload.as_ref().is_none_or(|only| *row.workload == **only));
+    let mut rows = status(desk, decision, &|member| {
+        is_meant(desk, member, filter, decision.at)
+    });
+    rows.retain(|row| {
+        filter
+            .workload
+            .as_ref()
+            .is_none_or(|only| *row.workload == **only)
+    });
     rows
 }
 
@@ -157,10 +230,17 @@ pub(crate) fn history_rows(desk: &Desk, filter: &Filter, now: Timestamp) -> Vec<
     let chosen = filter.sector.is_some() || filter.cluster.is_some() || filter.held_by.is_some();
     let meant = chosen.then(|| meant_names(desk, filter, now));
     rows.retain_mut(|row| {
-        let organisation = filter.organisation.as_ref().is_none_or(|only| *row.organisation == **only);
-        let workload = filter.workload.as_ref().is_none_or(|only| *row.workload == **only);
+        let organisation = filter
+            .organisation
+            .as_ref()
+            .is_none_or(|only| *row.organisation == **only);
+        let workload = filter
+            .workload
+            .as_ref()
+            .is_none_or(|only| *row.workload == **only);
         if let Some(meant) = &meant {
-            row.clusters.retain(|name| meant.contains(&(row.organisation.clone(), name.clone())));
+            row.clusters
+                .retain(|name| meant.contains(&(row.organisation.clone(), name.clone())));
         }
         organisation && workload && (meant.is_none() || !row.clusters.is_empty())
     });
@@ -170,7 +250,11 @@ pub(crate) fn history_rows(desk: &Desk, filter: &Filter, now: Timestamp) -> Vec<
 
 /// The clusters that were asked about, by organisation and name.
 pub(crate) fn meant_names(desk: &Desk, filter: &Filter, now: Timestamp) -> BTreeSet<(Name, Name)> {
-    let meant = desk.roster().in_order().iter().filter(|member| is_meant(desk, **member, filter, now));
+    let meant = desk
+        .roster()
+        .in_order()
+        .iter()
+        .filter(|member| is_meant(desk, **member, filter, now));
     let name = |member: &u32| {
         let state = desk.roster().cluster(*member);
         (state.organisation.clone(), state.name.clone())
@@ -191,8 +275,17 @@ pub(crate) fn forecast_for(
         bail!("a forecast is for 1 to {MAX_DAYS} days");
     }
     let until = now + SignedDuration::from_hours(24 * i64::from(days));
-    let offers = |state: &ClusterState, at: Timestamp| graph.map(|graph| OfferBook::new(graph, at).offers(state));
-    let mut forecasts = forecast(input, now, until, &Assumptions::default(), &offers, progress);
+    let offers = |state: &ClusterState, at: Timestamp| {
+        graph.map(|graph| OfferBook::new(graph, at).offers(state))
+    };
+    let mut forecasts = forecast(
+        input,
+        now,
+        until,
+        &Assumptions::default(),
+        &offers,
+        progress,
+    );
     forecasts.retain(|one| meant.contains(&(one.organisation.clone(), one.cluster.clone())));
     Ok(forecasts)
 }

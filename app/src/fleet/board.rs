@@ -32,7 +32,9 @@ impl Outcomes {
 
     /// How many there were.
     pub(crate) fn all(&self) -> BTreeMap<AgentOutcome, u64> {
-        AgentOutcome::ALL.map(|outcome| (outcome, self.0[outcome as usize].load(Ordering::Relaxed))).into()
+        AgentOutcome::ALL
+            .map(|outcome| (outcome, self.0[outcome as usize].load(Ordering::Relaxed)))
+            .into()
     }
 }
 
@@ -113,13 +115,19 @@ impl GraphSource {
 impl Board {
     /// What was last decided.
     pub(crate) fn published(&self) -> Option<Arc<RwLock<Published>>> {
-        self.published.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.published
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Puts up a new one.
     pub(crate) fn publish(&self, published: Published) -> Arc<RwLock<Published>> {
         let published = Arc::new(RwLock::new(published));
-        *self.published.write().unwrap_or_else(PoisonError::into_inner) = Some(published.clone());
+        *self
+            .published
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = Some(published.clone());
         published
     }
 }
@@ -143,7 +151,15 @@ pub(crate) struct Outcome {
 
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { planned, begun, ended, cancelled, refused, overdue, .. } = self;
+        let Self {
+            planned,
+            begun,
+            ended,
+            cancelled,
+            refused,
+            overdue,
+            ..
+        } = self;
         if let Some(ahead) = self.lease_taken_ahead {
             let hours = ahead.as_secs_f64() / 3600.0;
             writeln!(
@@ -151,7 +167,11 @@ impl fmt::Display for Outcome {
                 "The lease would have ended in {hours:.1} hours, later than any lease can: a clock was ahead. It was taken over."
             )?;
         }
-        write!(f, "A pass over {}: ", crate::words::count(self.clusters, "cluster"))?;
+        write!(
+            f,
+            "A pass over {}: ",
+            crate::words::count(self.clusters, "cluster")
+        )?;
         match self.is_scheduler {
             true => writeln!(
                 f,

@@ -24,7 +24,8 @@ const MAX_WAITING: usize = 20_000;
 const BATCH: usize = 500;
 /// Questions about the fleet that are worked on at once; one more is told to come back.
 const MAX_QUESTIONS: usize = 8;
-const BUSY: &str = "too many questions about the fleet are being answered; try again in a few seconds";
+const BUSY: &str =
+    "too many questions about the fleet are being answered; try again in a few seconds";
 
 /// The desk's place: somebody may not be there yet.
 #[derive(Default)]
@@ -42,7 +43,9 @@ impl FleetDesk for Place {
     fn answer(&self, request: FleetRequest) -> Pin<Box<dyn Future<Output = FleetAnswer> + Send>> {
         match self.0.get() {
             Some(counter) => counter.answer(request),
-            None => Box::pin(std::future::ready(FleetAnswer::Unavailable("the store has not been reached yet".into()))),
+            None => Box::pin(std::future::ready(FleetAnswer::Unavailable(
+                "the store has not been reached yet".into(),
+            ))),
         }
     }
 }
@@ -76,25 +79,51 @@ impl Counter {
         let (reports, waiting) = mpsc::channel(MAX_WAITING);
         let waiting = Arc::new(tokio::sync::Mutex::new(waiting));
         for _ in 0..store.backend().writers() {
-            tokio::spawn(write(store.clone(), waiting.clone(), allowance, board.clone(), graph.clone()));
+            tokio::spawn(write(
+                store.clone(),
+                waiting.clone(),
+                allowance,
+                board.clone(),
+                graph.clone(),
+            ));
         }
-        let (forecasts, questions) = (Arc::new(Semaphore::new(1)), Arc::new(Semaphore::new(MAX_QUESTIONS)));
-        Arc::new(Self { store, board, graph, clock, allowance, forecasts, questions, reports })
+        let (forecasts, questions) = (
+            Arc::new(Semaphore::new(1)),
+            Arc::new(Semaphore::new(MAX_QUESTIONS)),
+        );
+        Arc::new(Self {
+            store,
+            board,
+            graph,
+            clock,
+            allowance,
+            forecasts,
+            questions,
+            reports,
+        })
     }
 
     async fn report(reports: mpsc::Sender<Waiting>, report: Reported) -> FleetAnswer {
         let (done, written) = oneshot::channel();
         if reports.try_send(Waiting { report, done }).is_err() {
-            return FleetAnswer::Unavailable("too many reports wait to be written; try again".into());
+            return FleetAnswer::Unavailable(
+                "too many reports wait to be written; try again".into(),
+            );
         }
         match written.await {
             Ok(Ok(Recorded::Unfit)) => {
                 let sentence = "the report has a name or a time that cannot be kept".to_owned();
-                FleetAnswer::Refused { kind: "unfit_report", sentence }
+                FleetAnswer::Refused {
+                    kind: "unfit_report",
+                    sentence,
+                }
             }
             Ok(Ok(Recorded::NotAsBound)) => {
                 let sentence = "the cluster is bound to another organisation or name than the report says; list it anew, or `towpath fleet forget` it and report again".to_owned();
-                FleetAnswer::Forbidden { kind: "not_as_bound", sentence }
+                FleetAnswer::Forbidden {
+                    kind: "not_as_bound",
+                    sentence,
+                }
             }
             Ok(Ok(recorded)) => {
                 let recorded = match recorded {
@@ -124,13 +153,19 @@ async fn write(
         if waiting.lock().await.recv_many(&mut batch, BATCH).await == 0 {
             return;
         }
-        let (reports, done): (Vec<Reported>, Vec<_>) = batch.into_iter().map(|one| (one.report, one.done)).unzip();
+        let (reports, done): (Vec<Reported>, Vec<_>) =
+            batch.into_iter().map(|one| (one.report, one.done)).unzip();
         match store.record_all(&reports, allowance).await {
             Ok(written) => {
-                written.outcomes.iter().for_each(|outcome| board.outcomes.count(*outcome));
+                written
+                    .outcomes
+                    .iter()
+                    .for_each(|outcome| board.outcomes.count(*outcome));
                 if let Some(enrolment) = graph.enrolment() {
-                    let kept =
-                        reports.iter().zip(&written.recorded).filter(|(_, recorded)| **recorded != Recorded::Unfit);
+                    let kept = reports
+                        .iter()
+                        .zip(&written.recorded)
+                        .filter(|(_, recorded)| **recorded != Recorded::Unfit);
                     enrolment.hold_reported(kept.map(|(report, _)| &report.state.id));
                 }
                 for (done, recorded) in done.into_iter().zip(written.recorded) {
@@ -154,67 +189,132 @@ async fn write(
 fn covered(published: &RwLock<Published>, pause: &Pause) -> usize {
     let published = published.read().unwrap_or_else(PoisonError::into_inner);
     let roster = published.desk.roster();
-    let is_covered =
-        |member: &&u32| pause.covers(&roster.cluster(**member).organisation, roster.policy(**member).sector.as_deref());
+    let is_covered = |member: &&u32| {
+        pause.covers(
+            &roster.cluster(**member).organisation,
+            roster.policy(**member).sector.as_deref(),
+        )
+    };
     roster.in_order().iter().filter(is_covered).count()
 }
 
 impl FleetDesk for Counter {
     fn answer(&self, request: FleetRequest) -> Pin<Box<dyn Future<Output = FleetAnswer> + Send>> {
-        let (store, board, graph, now) = (self.store.clone(), self.board.clone(), self.graph.clone(), (self.clock)());
+        let (store, board, graph, now) = (
+            self.store.clone(),
+            self.board.clone(),
+            self.graph.clone(),
+            (self.clock)(),
+        );
         match request {
-            FleetRequest::Report { cluster, authority, report, body, received } => {
+            FleetRequest::Report {
+                cluster,
+                authority,
+                report,
+                body,
+                received,
+            } => {
                 let state = report.state(cluster, received);
                 // A report may come late, and says when it was made. It cannot make a time count that nobody watched: else a
                 // cluster could make up days of soak within a minute.
                 let counts_from = received.checked_sub(self.allowance).ok();
                 let Report { id, updates, .. } = *report;
-                let reported = Reported { state, authority, body, id, updates, counts_from };
+                let reported = Reported {
+                    state,
+                    authority,
+                    body,
+                    id,
+                    updates,
+                    counts_from,
+                };
                 Box::pin(Self::report(self.reports.clone(), reported))
             }
             FleetRequest::Why { cluster, version } => {
                 let turns = self.questions.clone();
                 Box::pin(async move {
                     let asked = worked(&turns, BUSY, move || {
-                        looked(&board, |published| why(published, &cluster, version.as_ref(), now))
+                        looked(&board, |published| {
+                            why(published, &cluster, version.as_ref(), now)
+                        })
                     });
                     match asked.await {
                         Ok((id, last_seen, mut told)) => {
                             // Where the store is away, the rest is told all the same. What came after the pass waits for the next.
                             let updates = store.agent_updates(&id, last_seen).await.ok();
-                            told["updates"] = json!(updates.as_deref().map(fleet_json::agent_updates));
+                            told["updates"] =
+                                json!(updates.as_deref().map(fleet_json::agent_updates));
                             FleetAnswer::Json(told.to_string())
                         }
                         Err(answer) => answer,
                     }
                 })
             }
-            FleetRequest::Pause { organisation, sector, by, why } => Box::pin(async move {
+            FleetRequest::Pause {
+                organisation,
+                sector,
+                by,
+                why,
+            } => Box::pin(async move {
                 let (organisation, sector) = (organisation.map(Into::into), sector.map(Into::into));
-                let pause = Pause { organisation, sector, by: by.into(), at: now, why: why.into() };
-                let clusters = board.published().map(|published| covered(&published, &pause));
-                done(store.pause(&pause).await.map(|()| json!({"kind": "paused", "clusters": clusters})))
+                let pause = Pause {
+                    organisation,
+                    sector,
+                    by: by.into(),
+                    at: now,
+                    why: why.into(),
+                };
+                let clusters = board
+                    .published()
+                    .map(|published| covered(&published, &pause));
+                done(
+                    store
+                        .pause(&pause)
+                        .await
+                        .map(|()| json!({"kind": "paused", "clusters": clusters})),
+                )
             }),
-            FleetRequest::Resume { organisation, sector } => Box::pin(async move {
-                let resumed = store.resume(organisation.as_deref(), sector.as_deref()).await;
+            FleetRequest::Resume {
+                organisation,
+                sector,
+            } => Box::pin(async move {
+                let resumed = store
+                    .resume(organisation.as_deref(), sector.as_deref())
+                    .await;
                 match resumed {
                     Ok(0) => FleetAnswer::NotFound("there is no such pause".into()),
                     other => done(other.map(|pauses| json!({"kind": "resumed", "pauses": pauses}))),
                 }
             }),
-            FleetRequest::Approve { organisation, cluster, version, by } => Box::pin(async move {
+            FleetRequest::Approve {
+                organisation,
+                cluster,
+                version,
+                by,
+            } => Box::pin(async move {
                 let (organisation, cluster) = (organisation.into(), cluster.map(Into::into));
-                let approval = Approval { organisation, cluster, version, by: by.into(), at: now };
-                done(store.approve(&approval).await.map(|()| json!({"kind": "approved"})))
+                let approval = Approval {
+                    organisation,
+                    cluster,
+                    version,
+                    by: by.into(),
+                    at: now,
+                };
+                done(
+                    store
+                        .approve(&approval)
+                        .await
+                        .map(|()| json!({"kind": "approved"})),
+                )
             }),
             FleetRequest::Upgrades(filter) => {
                 let turns = self.questions.clone();
                 Box::pin(async move {
-                    let which = match checked(&filter).and_then(|()| pages::upgrades_before(&filter)) {
-                        Ok(Some(id)) => Which::Before(id, pages::UPGRADES_LOOKED_AT),
-                        Ok(None) => Which::Recent(pages::UPGRADES_LOOKED_AT),
-                        Err(error) => return bad_filter(&error),
-                    };
+                    let which =
+                        match checked(&filter).and_then(|()| pages::upgrades_before(&filter)) {
+                            Ok(Some(id)) => Which::Before(id, pages::UPGRADES_LOOKED_AT),
+                            Ok(None) => Which::Recent(pages::UPGRADES_LOOKED_AT),
+                            Err(error) => return bad_filter(&error),
+                        };
                     let upgrades = match store.upgrades(&which).await {
                         Ok(upgrades) => upgrades,
                         Err(error) => return FleetAnswer::Unavailable(error.to_string()),
@@ -225,7 +325,8 @@ impl FleetDesk for Counter {
                             Ok(pages::upgrades(&published.desk, &upgrades, &filter, at))
                         })
                     });
-                    told.await.map_or_else(|answer| answer, |told| FleetAnswer::Json(told.to_string()))
+                    told.await
+                        .map_or_else(|answer| answer, |told| FleetAnswer::Json(told.to_string()))
                 })
             }
             FleetRequest::Forecast { days, filter } => {
@@ -233,7 +334,9 @@ impl FleetDesk for Counter {
                 Box::pin(async move {
                     // Each takes a processor for a while; one at a time is enough.
                     let busy = "another forecast is being made; try again";
-                    let made = worked(&turns, busy, move || Ok(forecast(&board, &graph.now(), days, &filter, now)));
+                    let made = worked(&turns, busy, move || {
+                        Ok(forecast(&board, &graph.now(), days, &filter, now))
+                    });
                     made.await.unwrap_or_else(|answer| answer)
                 })
             }
@@ -266,14 +369,23 @@ async fn worked<T: Send + 'static>(
         let _until_it_is_done = turn;
         work()
     });
-    made.await.unwrap_or_else(|_| Err(FleetAnswer::Unavailable("the answer could not be prepared".into())))
+    made.await.unwrap_or_else(|_| {
+        Err(FleetAnswer::Unavailable(
+            "the answer could not be prepared".into(),
+        ))
+    })
 }
 
 /// Looks at what was last decided, and lets go of it.
-fn looked<T>(board: &Board, look: impl FnOnce(&Published) -> Result<T, FleetAnswer>) -> Result<T, FleetAnswer> {
+fn looked<T>(
+    board: &Board,
+    look: impl FnOnce(&Published) -> Result<T, FleetAnswer>,
+) -> Result<T, FleetAnswer> {
     match board.published() {
         Some(published) => look(&published.read().unwrap_or_else(PoisonError::into_inner)),
-        None => Err(FleetAnswer::Unavailable("the fleet has not been read yet".into())),
+        None => Err(FleetAnswer::Unavailable(
+            "the fleet has not been read yet".into(),
+        )),
     }
 }
 
@@ -282,26 +394,41 @@ fn checked(filter: &Filter) -> anyhow::Result<()> {
 }
 
 fn bad_filter(error: &anyhow::Error) -> FleetAnswer {
-    FleetAnswer::Refused { kind: "bad_filter", sentence: error.to_string() }
+    FleetAnswer::Refused {
+        kind: "bad_filter",
+        sentence: error.to_string(),
+    }
 }
 
 fn done(result: Result<serde_json::Value, StoreError>) -> FleetAnswer {
     match result {
         Ok(value) => FleetAnswer::Json(value.to_string()),
-        Err(StoreError::Bad(sentence)) => FleetAnswer::Refused { kind: "bad_request", sentence },
+        Err(StoreError::Bad(sentence)) => FleetAnswer::Refused {
+            kind: "bad_request",
+            sentence,
+        },
         Err(error) => FleetAnswer::Unavailable(error.to_string()),
     }
 }
 
 /// What will start. The fleet is copied first, so that no pass waits for a forecast.
-fn forecast(board: &Board, graph: &Held, days: u32, filter: &Filter, now: Timestamp) -> FleetAnswer {
+fn forecast(
+    board: &Board,
+    graph: &Held,
+    days: u32,
+    filter: &Filter,
+    now: Timestamp,
+) -> FleetAnswer {
     let Some(published) = board.published() else {
         return FleetAnswer::Unavailable("the fleet has not been read yet".into());
     };
     let (meant, input, at) = {
         let published = published.read().unwrap_or_else(PoisonError::into_inner);
         let at = instant(&published, now);
-        let input = published.desk.roster().input(&published.policy, &published.inherited);
+        let input = published
+            .desk
+            .roster()
+            .input(&published.policy, &published.inherited);
         (answers::meant_names(&published.desk, filter, at), input, at)
     };
     let forecasts = answers::check(filter)
@@ -309,7 +436,10 @@ fn forecast(board: &Board, graph: &Held, days: u32, filter: &Filter, now: Timest
         .and_then(|forecasts| pages::forecast(forecasts, filter));
     match forecasts {
         Ok(page) => FleetAnswer::Json(page.to_string()),
-        Err(error) => FleetAnswer::Refused { kind: "bad_forecast", sentence: error.to_string() },
+        Err(error) => FleetAnswer::Refused {
+            kind: "bad_forecast",
+            sentence: error.to_string(),
+        },
     }
 }
 
@@ -324,25 +454,43 @@ fn why(
     let told = answers::find(desk, cluster).and_then(|member| {
         let why = answers::candidates(desk, member, version, at)?;
         let state = desk.roster().cluster(member);
-        Ok((state.id.clone(), state.last_seen, fleet_json::why(desk, member, &why)))
+        Ok((
+            state.id.clone(),
+            state.last_seen,
+            fleet_json::why(desk, member, &why),
+        ))
     });
     told.map_err(|error| FleetAnswer::NotFound(error.to_string()))
 }
 
 /// Verdicts are those of the decision's instant; without one yet, of now.
 fn instant(published: &Published, now: Timestamp) -> Timestamp {
-    if published.decision.at == Timestamp::default() { now } else { published.decision.at }
+    if published.decision.at == Timestamp::default() {
+        now
+    } else {
+        published.decision.at
+    }
 }
 
 /// Answers a question from what was last decided: a page of it.
-fn ask(published: &Published, question: FleetRequest, now: Timestamp) -> Result<Value, FleetAnswer> {
+fn ask(
+    published: &Published,
+    question: FleetRequest,
+    now: Timestamp,
+) -> Result<Value, FleetAnswer> {
     let Published { desk, decision, .. } = published;
     let at = instant(published, now);
     let answered = match &question {
-        FleetRequest::Status(filter) => checked(filter).and_then(|()| pages::status(desk, decision, filter)),
-        FleetRequest::Plan(filter) => checked(filter).and_then(|()| pages::plan(desk, decision, filter)),
+        FleetRequest::Status(filter) => {
+            checked(filter).and_then(|()| pages::status(desk, decision, filter))
+        }
+        FleetRequest::Plan(filter) => {
+            checked(filter).and_then(|()| pages::plan(desk, decision, filter))
+        }
         FleetRequest::Holds(filter) => checked(filter).map(|()| answers::holds(desk, filter, at)),
-        FleetRequest::History(filter) => checked(filter).and_then(|()| pages::history(desk, filter, at)),
+        FleetRequest::History(filter) => {
+            checked(filter).and_then(|()| pages::history(desk, filter, at))
+        }
         FleetRequest::Report { .. }
         | FleetRequest::Why { .. }
         | FleetRequest::Pause { .. }
@@ -371,7 +519,12 @@ mod tests {
     async fn a_turn_is_over_when_the_work_is_and_not_when_the_asker_has_gone() {
         let turns = Arc::new(Semaphore::new(1));
         let (end, ended) = std::sync::mpsc::channel::<()>();
-        leave(worked(&turns, BUSY, move || ended.recv().map_err(|_| FleetAnswer::Unavailable("ended".into())))).await;
+        leave(worked(&turns, BUSY, move || {
+            ended
+                .recv()
+                .map_err(|_| FleetAnswer::Unavailable("ended".into()))
+        }))
+        .await;
         let refused = worked(&turns, BUSY, || Ok(())).await;
         assert_eq!(refused, Err(FleetAnswer::Unavailable(BUSY.to_owned())));
         end.send(()).expect("it is being waited for");

@@ -8,7 +8,9 @@ use anyhow::{Context, anyhow};
 use jiff::Timestamp;
 use towpath_core::decide::{Ledger, OfferBook, Tenure};
 use towpath_core::domain::fleet::upgrade::REFUSAL_MEMORY;
-use towpath_core::domain::fleet::{Approval, ClusterState, FleetInput, FleetPolicy, Pause, UnknownClusters, Upgrade};
+use towpath_core::domain::fleet::{
+    Approval, ClusterState, FleetInput, FleetPolicy, Pause, UnknownClusters, Upgrade,
+};
 use towpath_core::domain::{ClusterId, Graph};
 use towpath_core::finding::{Finding, Place};
 use towpath_formats::SourceFile;
@@ -72,14 +74,25 @@ impl Raw {
 
     /// The ids that the list names, also those of entries that could not be read.
     pub(crate) fn named_by_list(&self) -> impl Iterator<Item = &ClusterId> {
-        self.list.clusters.iter().map(|state| &state.id).chain(&self.list.left_out)
+        self.list
+            .clusters
+            .iter()
+            .map(|state| &state.id)
+            .chain(&self.list.left_out)
     }
 
     /// With what the labels of listed clusters and organisations say.
     pub(crate) fn finish(mut self) -> Read {
-        self.findings.extend(labels::policies(&self.list, &mut self.read));
+        self.findings
+            .extend(labels::policies(&self.list, &mut self.read));
         let is_partial = !self.read.unreadable.is_empty();
-        let PolicyRead { policy, findings: of_policy, unknown_clusters, strays, .. } = self.read;
+        let PolicyRead {
+            policy,
+            findings: of_policy,
+            unknown_clusters,
+            strays,
+            ..
+        } = self.read;
         // Whoever is named where nothing could be read looks like an unknown cluster.
         let unknown_clusters = match is_partial || self.list.unread > 0 {
             true => UnknownClusters::Hold,
@@ -89,7 +102,8 @@ impl Raw {
         if let (true, Some(directory)) = (policy.organisations.is_empty(), self.directory) {
             let problem = "no file in this directory is a policy, so no cluster has one";
             let remedy = "put an organisation's file (`orgId: …`) there, or correct --fleet";
-            self.findings.push(Finding::error("no-policy", directory, problem, remedy));
+            self.findings
+                .push(Finding::error("no-policy", directory, problem, remedy));
         }
         self.findings.sort();
         self.findings.dedup();
@@ -118,13 +132,24 @@ pub(crate) struct Known {
 impl Files {
     /// Files on disk.
     pub(crate) fn new(policy: &Path, list: Option<&Path>) -> Self {
-        let policy = Some((policy.to_owned(), Directory::new(policy, fleet_policy::is_part)));
-        Self { policy, list: list.map(Path::to_owned), last_good: BTreeMap::new() }
+        let policy = Some((
+            policy.to_owned(),
+            Directory::new(policy, fleet_policy::is_part),
+        ));
+        Self {
+            policy,
+            list: list.map(Path::to_owned),
+            last_good: BTreeMap::new(),
+        }
     }
 
     /// The built-in example.
     pub(crate) fn example() -> Self {
-        Self { policy: None, list: None, last_good: BTreeMap::new() }
+        Self {
+            policy: None,
+            list: None,
+            last_good: BTreeMap::new(),
+        }
     }
 
     /// Reads what is there now, labels included.
@@ -137,15 +162,21 @@ impl Files {
     pub(crate) fn read_raw(&mut self, now: Timestamp) -> Result<Raw, Finding> {
         let (files, list) = match &mut self.policy {
             None => (vec![example::fleet_policy()], Some(example::clusters())),
-            Some((_, directory)) => (directory.read()?, self.list.as_deref().map(list_file).transpose()?),
+            Some((_, directory)) => (
+                directory.read()?,
+                self.list.as_deref().map(list_file).transpose()?,
+            ),
         };
         let mut read = fleet_policy::read(&files);
         if !read.unreadable.is_empty() {
             read = self.read_with_last_good(&files, read);
         }
         let broken: BTreeSet<&str> = read.unreadable.iter().map(String::as_str).collect();
-        let good = files.iter().filter(|file| !broken.contains(file.path.as_str()));
-        let fresh: Vec<(String, SourceFile)> = good.map(|file| (file.path.clone(), file.clone())).collect();
+        let good = files
+            .iter()
+            .filter(|file| !broken.contains(file.path.as_str()));
+        let fresh: Vec<(String, SourceFile)> =
+            good.map(|file| (file.path.clone(), file.clone())).collect();
         let gone = |path: &String| !files.iter().any(|file| file.path == *path);
         self.last_good.retain(|path, _| !gone(path));
         self.last_good.extend(fresh);
@@ -153,18 +184,37 @@ impl Files {
             Some(file) => cluster_list::read(&Place::file(file.path.as_str()), &file.bytes, now),
             None => (ClusterList::default(), Vec::new()),
         };
-        let directory = self.policy.as_ref().map(|(path, _)| Place::file(path.display().to_string()));
-        Ok(Raw { read, list, findings, directory })
+        let directory = self
+            .policy
+            .as_ref()
+            .map(|(path, _)| Place::file(path.display().to_string()));
+        Ok(Raw {
+            read,
+            list,
+            findings,
+            directory,
+        })
     }
 
     /// Reads again with broken files as they were when they were last good.
     fn read_with_last_good(&self, files: &[SourceFile], first: PolicyRead) -> PolicyRead {
         let broken = |file: &&SourceFile| first.unreadable.contains(&file.path);
-        let old = files.iter().filter(broken).filter_map(|file| self.last_good.get(&file.path)).cloned();
+        let old = files
+            .iter()
+            .filter(broken)
+            .filter_map(|file| self.last_good.get(&file.path))
+            .cloned();
         let good = files.iter().filter(|file| !broken(file)).cloned();
         let mut second = fleet_policy::read(&good.chain(old).collect::<Vec<_>>());
-        let about_broken = |finding: &Finding| first.unreadable.iter().any(|path| **path == *finding.place.file);
-        second.findings.extend(first.findings.into_iter().filter(about_broken));
+        let about_broken = |finding: &Finding| {
+            first
+                .unreadable
+                .iter()
+                .any(|path| **path == *finding.place.file)
+        };
+        second
+            .findings
+            .extend(first.findings.into_iter().filter(about_broken));
         second.unreadable = first.unreadable;
         second
     }
@@ -172,7 +222,10 @@ impl Files {
 
 fn list_file(path: &Path) -> Result<SourceFile, Finding> {
     let bytes = read_file(path, cluster_list::MAX_BYTES as u64)?;
-    Ok(SourceFile { path: path.display().to_string(), bytes: bytes.into() })
+    Ok(SourceFile {
+        path: path.display().to_string(),
+        bytes: bytes.into(),
+    })
 }
 
 impl Known {
@@ -183,7 +236,10 @@ impl Known {
             known.note(stored);
         }
         for departed in store.departed().await? {
-            let tenure = Tenure { organisation: departed.organisation, workloads: departed.workloads };
+            let tenure = Tenure {
+                organisation: departed.organisation,
+                workloads: departed.workloads,
+            };
             known.tenures.insert(departed.id, tenure);
         }
         for (cluster, version, seconds) in store.soak_totals().await? {
@@ -208,18 +264,31 @@ impl Known {
     /// Takes note of a cluster.
     pub(crate) fn note(&mut self, stored: towpath_store::StoredCluster) {
         let organisation = stored.state.organisation.clone();
-        self.tenures.insert(stored.state.id.clone(), Tenure { organisation, workloads: stored.workloads });
+        self.tenures.insert(
+            stored.state.id.clone(),
+            Tenure {
+                organisation,
+                workloads: stored.workloads,
+            },
+        );
         self.clusters.insert(stored.state.id.clone(), stored.state);
     }
 }
 
 /// Brings everything together. Clusters of the list win over what the store last heard of them.
-pub(crate) fn input(read: &Read, known: &Known, graph: Option<&Graph>, now: Timestamp) -> FleetInput {
+pub(crate) fn input(
+    read: &Read,
+    known: &Known,
+    graph: Option<&Graph>,
+    now: Timestamp,
+) -> FleetInput {
     let mut clusters = known.clusters.clone();
     for state in &read.list.clusters {
         let mut state = state.clone();
         if let Some(old) = known.clusters.get(&state.id) {
-            state.acknowledged_gates.extend(old.acknowledged_gates.iter().cloned());
+            state
+                .acknowledged_gates
+                .extend(old.acknowledged_gates.iter().cloned());
             if old.version == state.version {
                 state.version_since = old.version_since.min(state.version_since);
             }
@@ -230,11 +299,22 @@ pub(crate) fn input(read: &Read, known: &Known, graph: Option<&Graph>, now: Time
     for state in clusters.values_mut() {
         offer(state, book.as_mut());
     }
-    let mut soak = known.ledger.sums(&read.policy, clusters.values(), &known.tenures);
+    let mut soak = known
+        .ledger
+        .sums(&read.policy, clusters.values(), &known.tenures);
     soak.extend(read.list.soak.iter().cloned());
-    let running = known.upgrades.iter().filter(|upgrade| upgrade.state.is_active());
-    let active = running.map(|upgrade| (&upgrade.cluster, &upgrade.pool)).collect::<BTreeSet<_>>();
-    let others = read.list.upgrades.iter().filter(|upgrade| !active.contains(&(&upgrade.cluster, &upgrade.pool)));
+    let running = known
+        .upgrades
+        .iter()
+        .filter(|upgrade| upgrade.state.is_active());
+    let active = running
+        .map(|upgrade| (&upgrade.cluster, &upgrade.pool))
+        .collect::<BTreeSet<_>>();
+    let others = read
+        .list
+        .upgrades
+        .iter()
+        .filter(|upgrade| !active.contains(&(&upgrade.cluster, &upgrade.pool)));
     let mut input = FleetInput {
         policy: (*read.policy).clone(),
         clusters: clusters.into_values().collect(),
@@ -257,7 +337,10 @@ pub(crate) fn offer(state: &mut ClusterState, book: Option<&mut OfferBook<'_>>) 
 }
 
 /// A graph from files, for commands that look at a fleet once.
-pub(crate) fn graph(settings: &crate::config::Settings, now: Timestamp) -> anyhow::Result<Option<Graph>> {
+pub(crate) fn graph(
+    settings: &crate::config::Settings,
+    now: Timestamp,
+) -> anyhow::Result<Option<Graph>> {
     if settings.sources.is_example() {
         return Ok(None);
     }
@@ -266,7 +349,9 @@ pub(crate) fn graph(settings: &crate::config::Settings, now: Timestamp) -> anyho
         let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
         anyhow!("{}", lines.join("\n"))
     };
-    Ok(Some(graph.map_err(told).context("the graph cannot be used")?))
+    Ok(Some(
+        graph.map_err(told).context("the graph cannot be used")?,
+    ))
 }
 
 /// A cluster's name or id, as a person types it.

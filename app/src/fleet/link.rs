@@ -27,13 +27,24 @@ impl Link {
         let mut config = OcmConfig::new(url, token);
         config.allow_http = is_loopback(url);
         let ocm = Ocm::new(config).context("the OCM-style API cannot be used")?;
-        Ok(Self { ocm, handles: BTreeMap::new(), policies: BTreeMap::new() })
+        Ok(Self {
+            ocm,
+            handles: BTreeMap::new(),
+            policies: BTreeMap::new(),
+        })
     }
 
     /// Reads the fleet from the API into a list.
-    pub(crate) async fn read(&mut self, now: Timestamp, list: &mut ClusterList) -> anyhow::Result<()> {
-        let fleet =
-            self.ocm.fleet(now, &BTreeSet::new()).await.context("the fleet cannot be read from the OCM-style API")?;
+    pub(crate) async fn read(
+        &mut self,
+        now: Timestamp,
+        list: &mut ClusterList,
+    ) -> anyhow::Result<()> {
+        let fleet = self
+            .ocm
+            .fleet(now, &BTreeSet::new())
+            .await
+            .context("the fleet cannot be read from the OCM-style API")?;
         for finding in fleet.findings.iter().take(20) {
             tracing::warn!(place = %finding.place, code = finding.code, "{}", finding.problem);
         }
@@ -50,14 +61,22 @@ impl Link {
         list.clusters = fleet.clusters;
         list.gates = fleet.gates;
         list.upgrades = fleet.upgrades.into_iter().filter(active).collect();
-        let known: BTreeSet<Name> = list.organisations.iter().map(|organisation| organisation.id.clone()).collect();
-        let new = fleet.organisations.into_iter().filter(|(id, _)| !known.contains(id));
-        list.organisations.extend(new.map(|(id, labels)| ListedOrganisation {
-            name: id.clone(),
-            id,
-            labels,
-            origin: Place::file("ocm"),
-        }));
+        let known: BTreeSet<Name> = list
+            .organisations
+            .iter()
+            .map(|organisation| organisation.id.clone())
+            .collect();
+        let new = fleet
+            .organisations
+            .into_iter()
+            .filter(|(id, _)| !known.contains(id));
+        list.organisations
+            .extend(new.map(|(id, labels)| ListedOrganisation {
+                name: id.clone(),
+                id,
+                labels,
+                origin: Place::file("ocm"),
+            }));
         Ok(())
     }
 
@@ -71,28 +90,51 @@ impl Link {
         gates: &BTreeMap<UpgradeId, Vec<Name>>,
         now: Timestamp,
     ) -> anyhow::Result<()> {
-        let planned = |upgrade: &&Upgrade| upgrade.state == UpgradeState::Planned && upgrade.owner == Owner::Towpath;
+        let planned = |upgrade: &&Upgrade| {
+            upgrade.state == UpgradeState::Planned && upgrade.owner == Owner::Towpath
+        };
         for upgrade in upgrades.iter().filter(planned) {
-            if self.policies.contains_key(&(upgrade.cluster.clone(), upgrade.pool.clone())) {
+            if self
+                .policies
+                .contains_key(&(upgrade.cluster.clone(), upgrade.pool.clone()))
+            {
                 continue;
             }
             let gates = gates.get(&upgrade.id).map_or(&[][..], Vec::as_slice);
             let created = match self.handles.get(&upgrade.cluster) {
                 Some(handle) => self.create(handle, upgrade, gates).await.map_err(|error| {
-                    let ended = if error.is_refusal() { upgrade.after_refusal() } else { UpgradeState::Failed };
+                    let ended = if error.is_refusal() {
+                        upgrade.after_refusal()
+                    } else {
+                        UpgradeState::Failed
+                    };
                     (ended, error.to_string())
                 }),
-                None => Err((UpgradeState::Failed, "the API does not know the cluster".to_owned())),
+                None => Err((
+                    UpgradeState::Failed,
+                    "the API does not know the cluster".to_owned(),
+                )),
             };
             if let Err((ended, problem)) = created {
-                tracing::error!(upgrade = upgrade.id.0, problem, "an upgrade could not be scheduled");
-                store.transition(lease, upgrade.id, upgrade.state, ended, now, Some(&problem)).await?;
+                tracing::error!(
+                    upgrade = upgrade.id.0,
+                    problem,
+                    "an upgrade could not be scheduled"
+                );
+                store
+                    .transition(lease, upgrade.id, upgrade.state, ended, now, Some(&problem))
+                    .await?;
             }
         }
         Ok(())
     }
 
-    async fn create(&self, handle: &ClusterRef, upgrade: &Upgrade, gates: &[Name]) -> Result<(), OcmError> {
+    async fn create(
+        &self,
+        handle: &ClusterRef,
+        upgrade: &Upgrade,
+        gates: &[Name],
+    ) -> Result<(), OcmError> {
         if upgrade.pool.is_none() {
             for gate in gates {
                 match self.ocm.agree(handle, gate).await {
@@ -102,15 +144,29 @@ impl Link {
                 }
             }
         }
-        self.ocm.create(handle, upgrade.pool.as_deref(), &upgrade.to, upgrade.start_at).await.map(drop)
+        self.ocm
+            .create(
+                handle,
+                upgrade.pool.as_deref(),
+                &upgrade.to,
+                upgrade.start_at,
+            )
+            .await
+            .map(drop)
     }
 
     /// Cancels a plan of ours.
     pub(crate) async fn cancel(&self, upgrade: &Upgrade) -> anyhow::Result<()> {
         // One to another version is somebody else's, who has replaced ours.
-        match self.policies.get(&(upgrade.cluster.clone(), upgrade.pool.clone())) {
+        match self
+            .policies
+            .get(&(upgrade.cluster.clone(), upgrade.pool.clone()))
+        {
             Some((to, policy)) if *to == upgrade.to => {
-                self.ocm.cancel(policy).await.context("a plan cannot be cancelled")?;
+                self.ocm
+                    .cancel(policy)
+                    .await
+                    .context("a plan cannot be cancelled")?;
             }
             Some(_) | None => {}
         }
@@ -120,5 +176,7 @@ impl Link {
 
 /// Plain HTTP is for tests on this machine alone.
 fn is_loopback(url: &str) -> bool {
-    ["http://127.0.0.1", "http://localhost", "http://[::1]"].iter().any(|prefix| url.starts_with(prefix))
+    ["http://127.0.0.1", "http://localhost", "http://[::1]"]
+        .iter()
+        .any(|prefix| url.starts_with(prefix))
 }

@@ -53,10 +53,14 @@ pub(crate) enum Fleet {
     /// Say what would start now, and why others wait. Nothing is carried out.
     ///
     /// Without --fleet it looks at the built-in example.
-    #[command(after_help = "Example:\n  towpath fleet plan --fleet ./fleet --clusters clusters.json --held-by soak")]
+    #[command(
+        after_help = "Example:\n  towpath fleet plan --fleet ./fleet --clusters clusters.json --held-by soak"
+    )]
     Plan(Look),
     /// Show each organisation, sector and workload: versions, what soaks, what is under way, what is next.
-    #[command(after_help = "Example:\n  towpath fleet status --fleet ./fleet --store sqlite:towpath.db --sector prod")]
+    #[command(
+        after_help = "Example:\n  towpath fleet status --fleet ./fleet --store sqlite:towpath.db --sector prod"
+    )]
     Status(Look),
     /// Explain one cluster: each candidate, each rule, what it has, what it needs, and when.
     ///
@@ -113,7 +117,9 @@ pub(crate) enum Fleet {
         look: Look,
     },
     /// Stop new starts at once: everywhere, in an organisation, or in a sector. What runs goes on.
-    #[command(after_help = "Example:\n  towpath fleet pause --org acme --sector prod --why INC-1234")]
+    #[command(
+        after_help = "Example:\n  towpath fleet pause --org acme --sector prod --why INC-1234"
+    )]
     Pause(people::PauseArgs),
     /// Allow new starts again where they were stopped.
     #[command(after_help = "Example:\n  towpath fleet resume --org acme --sector prod")]
@@ -127,7 +133,9 @@ pub(crate) enum Fleet {
     )]
     Acknowledge(people::AcknowledgeArgs),
     /// Record the clusters of a list as if they had reported.
-    #[command(after_help = "Example:\n  towpath fleet import clusters.json --store sqlite:towpath.db")]
+    #[command(
+        after_help = "Example:\n  towpath fleet import clusters.json --store sqlite:towpath.db"
+    )]
     Import(people::ImportArgs),
     /// Forget a cluster that is gone: it holds nobody back any more, and its soak days stay.
     #[command(after_help = "Example:\n  towpath fleet forget 11111111-0000-4000-8000-000000000005")]
@@ -142,10 +150,14 @@ pub(crate) enum Fleet {
     #[command(after_help = "Example:\n  towpath fleet check --store sqlite:towpath.db")]
     Check(people::StoreArgs),
     /// Back up the store, while it is in use, to one SQLite file.
-    #[command(after_help = "Example:\n  towpath fleet backup fleet-backup.db --store sqlite:towpath.db")]
+    #[command(
+        after_help = "Example:\n  towpath fleet backup fleet-backup.db --store sqlite:towpath.db"
+    )]
     Backup(people::BackupArgs),
     /// Restore a backup into an empty store.
-    #[command(after_help = "Example:\n  towpath fleet restore fleet-backup.db --store sqlite:restored.db")]
+    #[command(
+        after_help = "Example:\n  towpath fleet restore fleet-backup.db --store sqlite:restored.db"
+    )]
     Restore(people::BackupArgs),
     /// Make a token: for a cluster that is enrolled by it, an administrator, a reader, or a pipeline.
     #[command(
@@ -265,7 +277,9 @@ impl Look {
         let settings = self.settings()?;
         let now = settings.now.unwrap_or_else(Timestamp::now);
         let mut files = files(&settings);
-        let read = files.read(now).map_err(|finding| anyhow::anyhow!("{finding}"))?;
+        let read = files
+            .read(now)
+            .map_err(|finding| anyhow::anyhow!("{finding}"))?;
         let known = match self.store_at_hand(&settings) {
             Some(address) => Known::read(&*open(address).await?, now).await?,
             None => Known::default(),
@@ -277,13 +291,22 @@ impl Look {
         let mut findings = read.findings;
         findings.extend(coverage(&input.policy, &input.clusters));
         findings.sort();
-        Ok(Picture { desk, decision, input, graph, findings })
+        Ok(Picture {
+            desk,
+            decision,
+            input,
+            graph,
+            findings,
+        })
     }
 
     /// What became of a cluster's updates, as far as it had told the store when it was in this state.
     async fn agent_updates(&self, state: &ClusterState) -> anyhow::Result<Vec<AgentUpdate>> {
         match self.store_at_hand(&self.settings()?) {
-            Some(address) => Ok(open(address).await?.agent_updates(&state.id, state.last_seen).await?),
+            Some(address) => Ok(open(address)
+                .await?
+                .agent_updates(&state.id, state.last_seen)
+                .await?),
             None => Ok(Vec::new()),
         }
     }
@@ -323,12 +346,17 @@ impl Drop for OpenStore {
 }
 
 async fn open(address: impl Into<StoreAddress>) -> anyhow::Result<OpenStore> {
-    Store::open(address).await.map(OpenStore).context("the store cannot be opened")
+    Store::open(address)
+        .await
+        .map(OpenStore)
+        .context("the store cannot be opened")
 }
 
 /// Runs a command of the fleet.
 pub(crate) fn execute(command: Fleet) -> anyhow::Result<ExitCode> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
     runtime.block_on(async {
         crate::serve::outlive_file_size_limit()?;
         answer(command).await
@@ -342,13 +370,21 @@ async fn answer(command: Fleet) -> anyhow::Result<ExitCode> {
             let (picture, filter) = (look.picture().await?, look.filter()?);
             warn(&picture.findings)?;
             let Picture { desk, decision, .. } = &picture;
-            show(&look, || answers::plan_json(desk, decision, &filter), |_| text::plan(desk, decision, &filter))
+            show(
+                &look,
+                || answers::plan_json(desk, decision, &filter),
+                |_| text::plan(desk, decision, &filter),
+            )
         }
         Fleet::Status(look) => {
             let (picture, filter) = (look.picture().await?, look.filter()?);
             let rows = answers::status_rows(&picture.desk, &picture.decision, &filter);
             let shown = &rows[..filter.limit.unwrap_or(rows.len()).min(rows.len())];
-            show(&look, || fleet_json::status(shown), |_| text::status(&rows, &filter))
+            show(
+                &look,
+                || fleet_json::status(shown),
+                |_| text::status(&rows, &filter),
+            )
         }
         Fleet::Why { cluster, to, look } => {
             let picture = look.picture().await?;
@@ -366,13 +402,24 @@ async fn answer(command: Fleet) -> anyhow::Result<ExitCode> {
                 json
             };
             show(&look, json, |_| told())?;
-            let starts = why.candidates.iter().any(|candidate| candidate.verdict.is_offered());
-            Ok(if to.is_some() && !starts { ExitCode::from(1) } else { ExitCode::SUCCESS })
+            let starts = why
+                .candidates
+                .iter()
+                .any(|candidate| candidate.verdict.is_offered());
+            Ok(if to.is_some() && !starts {
+                ExitCode::from(1)
+            } else {
+                ExitCode::SUCCESS
+            })
         }
         Fleet::History(look) => {
             let (picture, filter) = (look.picture().await?, look.filter()?);
             let rows = answers::history_rows(&picture.desk, &filter, picture.decision.at);
-            show(&look, || fleet_json::history(&rows), |output| text::history(&rows, output == Output::Markdown))
+            show(
+                &look,
+                || fleet_json::history(&rows),
+                |output| text::history(&rows, output == Output::Markdown),
+            )
         }
         Fleet::Forecast { days, look } => {
             let (picture, filter) = (look.picture().await?, look.filter()?);
@@ -381,11 +428,25 @@ async fn answer(command: Fleet) -> anyhow::Result<ExitCode> {
             let mut progress = Progress::new(now, days);
             let mut tell = |at| progress.tell(at);
             let graph = picture.graph.as_ref();
-            let forecasts = answers::forecast_for(&meant, picture.input, graph, now, days, &mut tell)?;
+            let forecasts =
+                answers::forecast_for(&meant, picture.input, graph, now, days, &mut tell)?;
             progress.end();
-            show(&look, || fleet_json::forecast(&forecasts), |_| text::forecast(&forecasts, days, &filter))
+            show(
+                &look,
+                || fleet_json::forecast(&forecasts),
+                |_| text::forecast(&forecasts, days, &filter),
+            )
         }
-        Fleet::Run { once, every, ocm, ocm_token, keep_days, log, log_format, look } => {
+        Fleet::Run {
+            once,
+            every,
+            ocm,
+            ocm_token,
+            keep_days,
+            log,
+            log_format,
+            look,
+        } => {
             let settings = look.settings_with(ServeOptions {
                 ocm,
                 ocm_token,
@@ -416,25 +477,47 @@ async fn answer(command: Fleet) -> anyhow::Result<ExitCode> {
 async fn lint(look: &Look) -> anyhow::Result<ExitCode> {
     let settings = look.settings()?;
     let now = settings.now.unwrap_or_else(Timestamp::now);
-    let mut read = files(&settings).read(now).map_err(|finding| anyhow::anyhow!("{finding}"))?;
+    let mut read = files(&settings)
+        .read(now)
+        .map_err(|finding| anyhow::anyhow!("{finding}"))?;
     let known = match look.store_at_hand(&settings) {
         Some(address) => Known::read(&*open(address).await?, now).await?,
         None => Known::default(),
     };
     let input = facts::input(&read, &known, None, now);
-    read.findings.extend(coverage(&input.policy, &input.clusters));
+    read.findings
+        .extend(coverage(&input.policy, &input.clusters));
     read.findings.sort();
-    let errors = read.findings.iter().filter(|finding| finding.is_error()).count();
+    let errors = read
+        .findings
+        .iter()
+        .filter(|finding| finding.is_error())
+        .count();
     let summary = || {
         let organisations = read.policy.organisations.len();
-        let clusters = read.policy.organisations.values().map(|organisation| organisation.clusters.len()).sum();
-        let (organisations, clusters) = (count(organisations, "organisation"), count(clusters, "cluster"));
+        let clusters = read
+            .policy
+            .organisations
+            .values()
+            .map(|organisation| organisation.clusters.len())
+            .sum();
+        let (organisations, clusters) = (
+            count(organisations, "organisation"),
+            count(clusters, "cluster"),
+        );
         let warnings = read.findings.len() - errors;
         let (errors, warnings) = (count(errors, "error"), count(warnings, "warning"));
-        format!("{}{organisations}, {clusters}: {errors}, {warnings}\n", text::findings(&read.findings))
+        format!(
+            "{}{organisations}, {clusters}: {errors}, {warnings}\n",
+            text::findings(&read.findings)
+        )
     };
     show(look, || fleet_json::findings(&read.findings), |_| summary())?;
-    Ok(if errors > 0 { ExitCode::from(1) } else { ExitCode::SUCCESS })
+    Ok(if errors > 0 {
+        ExitCode::from(1)
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
 /// What is wrong with the files, and whom no policy finds, is said beside the answer.
@@ -444,7 +527,10 @@ fn warn(findings: &[Finding]) -> anyhow::Result<()> {
     let (first, rest) = all.split_at(all.len().min(MAX_WARNINGS));
     let mut told = text::findings(first);
     if !rest.is_empty() {
-        told.push_str(&format!("… and {} more; `towpath fleet lint` shows them\n", rest.len()));
+        told.push_str(&format!(
+            "… and {} more; `towpath fleet lint` shows them\n",
+            rest.len()
+        ));
     }
     Ok(write!(std::io::stderr(), "{told}")?)
 }
@@ -465,6 +551,8 @@ fn show(
 fn needed(settings: &Settings) -> anyhow::Result<config::FleetSettings> {
     match settings.fleet.clone() {
         Some(fleet) => Ok(fleet),
-        None => bail!("there is no policy to follow; add --fleet DIR (`towpath example DIR` writes one to start from)"),
+        None => bail!(
+            "there is no policy to follow; add --fleet DIR (`towpath example DIR` writes one to start from)"
+        ),
     }
 }

@@ -34,12 +34,16 @@ pub(crate) fn entries(filter: &Filter) -> usize {
 
 /// The names that the page before ended with: so many, or there was none.
 fn after<const N: usize>(filter: &Filter) -> anyhow::Result<Option<[&str; N]>> {
-    let Some(cursor) = &filter.after else { return Ok(None) };
+    let Some(cursor) = &filter.after else {
+        return Ok(None);
+    };
     let names: Vec<&str> = cursor.names().iter().map(String::as_str).collect();
     match names.try_into() {
         Ok(names) => Ok(Some(names)),
         Err(_) => {
-            bail!("`after` is not the `next` of an answer of this path; leave it out to begin with the first page")
+            bail!(
+                "`after` is not the `next` of an answer of this path; leave it out to begin with the first page"
+            )
         }
     }
 }
@@ -65,11 +69,27 @@ pub(crate) fn plan(desk: &Desk, decision: &Decision, filter: &Filter) -> anyhow:
         let state = roster.cluster(member);
         ((&*state.organisation, state.id.as_str()), Some(member))
     };
-    let gone = acts.by_cluster.keys().filter(|id| roster.find(id).is_none()).map(|id| (("", *id), None));
+    let gone = acts
+        .by_cluster
+        .keys()
+        .filter(|id| roster.find(id).is_none())
+        .map(|id| (("", *id), None));
     let all = (0..roster.len() as u32).map(member).chain(gone);
     let (looked_at, are_all) = first(all.filter(|(key, _)| after.is_none_or(|after| *key > after)));
-    let everybody = *filter == Filter { limit: filter.limit, after: filter.after.clone(), ..Filter::default() };
-    let (mut told, mut waiting, mut count) = (Decision { at: decision.at, ..Decision::default() }, Vec::new(), 0);
+    let everybody = *filter
+        == Filter {
+            limit: filter.limit,
+            after: filter.after.clone(),
+            ..Filter::default()
+        };
+    let (mut told, mut waiting, mut count) = (
+        Decision {
+            at: decision.at,
+            ..Decision::default()
+        },
+        Vec::new(),
+        0,
+    );
     let mut last: Option<Key<'_>> = None;
     for (key, member) in &looked_at {
         if count >= entries(filter) {
@@ -82,14 +102,18 @@ pub(crate) fn plan(desk: &Desk, decision: &Decision, filter: &Filter) -> anyhow:
         }
         count += acts.add(key.1, &mut told);
         let starts = acts.starts.contains_key(key.1);
-        let best = member.filter(|_| !starts).and_then(|member| answers::best(desk, member, decision.at));
+        let best = member
+            .filter(|_| !starts)
+            .and_then(|member| answers::best(desk, member, decision.at));
         if let (Some(member), Some(best)) = (member, best) {
             waiting.push(answers::wait_json(desk, *member, &best));
             count += 1;
         }
     }
     let is_last = are_all && last == looked_at.last().map(|(key, _)| *key);
-    let next = last.filter(|_| !is_last).map(|(organisation, id)| cursor([organisation, id]));
+    let next = last
+        .filter(|_| !is_last)
+        .map(|(organisation, id)| cursor([organisation, id]));
     let mut plan = fleet_json::decision(&told);
     plan["waiting"] = Value::Array(waiting);
     plan["next"] = json!(next.map(|cursor| cursor.to_string()));
@@ -97,7 +121,9 @@ pub(crate) fn plan(desk: &Desk, decision: &Decision, filter: &Filter) -> anyhow:
 }
 
 /// The first in order, as many as are looked at for one page, and whether those are all.
-fn first<'a>(all: impl Iterator<Item = (Key<'a>, Option<u32>)>) -> (Vec<(Key<'a>, Option<u32>)>, bool) {
+fn first<'a>(
+    all: impl Iterator<Item = (Key<'a>, Option<u32>)>,
+) -> (Vec<(Key<'a>, Option<u32>)>, bool) {
     let mut all: Vec<(Key<'_>, Option<u32>)> = all.collect();
     let are_all = all.len() <= MAX_LOOKED_AT;
     if !are_all {
@@ -126,27 +152,63 @@ enum Act {
 
 impl<'a> Acts<'a> {
     fn of(desk: &'a Desk, decision: &'a Decision) -> Self {
-        let of: BTreeMap<UpgradeId, &str> =
-            desk.roster().upgrades().iter().map(|upgrade| (upgrade.id, upgrade.cluster.as_str())).collect();
+        let of: BTreeMap<UpgradeId, &str> = desk
+            .roster()
+            .upgrades()
+            .iter()
+            .map(|upgrade| (upgrade.id, upgrade.cluster.as_str()))
+            .collect();
         let mut by_cluster: BTreeMap<&str, Vec<Act>> = BTreeMap::new();
         let mut note = |upgrade: UpgradeId, act: Act| {
             // What nobody knows the cluster of still belongs to a page: the first.
-            by_cluster.entry(of.get(&upgrade).copied().unwrap_or_default()).or_default().push(act);
+            by_cluster
+                .entry(of.get(&upgrade).copied().unwrap_or_default())
+                .or_default()
+                .push(act);
         };
-        decision.cancels.iter().enumerate().for_each(|(at, cancel)| note(cancel.upgrade, Act::Cancel(at)));
-        decision.begins.iter().enumerate().for_each(|(at, upgrade)| note(*upgrade, Act::Begin(at)));
-        decision.ended.iter().enumerate().for_each(|(at, ended)| note(ended.upgrade, Act::End(at)));
-        decision.overdue.iter().enumerate().for_each(|(at, overdue)| note(overdue.upgrade, Act::Overdue(at)));
+        decision
+            .cancels
+            .iter()
+            .enumerate()
+            .for_each(|(at, cancel)| note(cancel.upgrade, Act::Cancel(at)));
+        decision
+            .begins
+            .iter()
+            .enumerate()
+            .for_each(|(at, upgrade)| note(*upgrade, Act::Begin(at)));
+        decision
+            .ended
+            .iter()
+            .enumerate()
+            .for_each(|(at, ended)| note(ended.upgrade, Act::End(at)));
+        decision
+            .overdue
+            .iter()
+            .enumerate()
+            .for_each(|(at, overdue)| note(overdue.upgrade, Act::Overdue(at)));
         let mut starts: BTreeMap<&str, Vec<&Start>> = BTreeMap::new();
-        decision.starts.iter().for_each(|start| starts.entry(start.cluster.as_str()).or_default().push(start));
-        Self { starts, by_cluster, decision }
+        decision.starts.iter().for_each(|start| {
+            starts
+                .entry(start.cluster.as_str())
+                .or_default()
+                .push(start)
+        });
+        Self {
+            starts,
+            by_cluster,
+            decision,
+        }
     }
 
     /// Adds what is done about a cluster, and says how many entries that was.
     fn add(&self, id: &str, told: &mut Decision) -> usize {
         let starts = self.starts.get(id).map(Vec::as_slice).unwrap_or_default();
         told.starts.extend(starts.iter().copied().cloned());
-        let acts = self.by_cluster.get(id).map(Vec::as_slice).unwrap_or_default();
+        let acts = self
+            .by_cluster
+            .get(id)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         for act in acts {
             match *act {
                 Act::Cancel(at) => told.cancels.push(self.decision.cancels[at].clone()),
@@ -168,18 +230,25 @@ pub(crate) fn status(desk: &Desk, decision: &Decision, filter: &Filter) -> anyho
     // Sectors are written with a mark, so that none is not the same as one without a name.
     let is_after = |(organisation, sector, workload): &(Name, Option<Name>, Name)| {
         let sector = sector_text(sector.as_ref());
-        after.is_none_or(|after| (&**organisation, &*sector, &**workload) > (after[0], after[1], after[2]))
+        after.is_none_or(|after| {
+            (&**organisation, &*sector, &**workload) > (after[0], after[1], after[2])
+        })
     };
     let limit = entries(filter);
     let mut rows: BTreeSet<(Name, Option<Name>, Name)> = BTreeSet::new();
-    let by_place = Filter { held_by: None, ..filter.clone() };
+    let by_place = Filter {
+        held_by: None,
+        ..filter.clone()
+    };
     for member in 0..desk.roster().len() as u32 {
         let (state, policy) = (desk.roster().cluster(member), desk.roster().policy(member));
         if !answers::is_meant(desk, member, &by_place, decision.at) {
             continue;
         }
-        for workload in
-            policy.workloads.iter().filter(|one| filter.workload.as_ref().is_none_or(|only| ***one == **only))
+        for workload in policy
+            .workloads
+            .iter()
+            .filter(|one| filter.workload.as_ref().is_none_or(|only| ***one == **only))
         {
             let key = key(&state.organisation, &policy.sector, workload);
             if is_after(&key) && !rows.contains(&key) {
@@ -197,16 +266,22 @@ pub(crate) fn status(desk: &Desk, decision: &Decision, filter: &Filter) -> anyho
     let next = rows
         .last()
         .filter(|_| more)
-        .map(|(organisation, sector, workload)| cursor([organisation, &sector_text(sector.as_ref()), workload]));
+        .map(|(organisation, sector, workload)| {
+            cursor([organisation, &sector_text(sector.as_ref()), workload])
+        });
     let is_meant = |member: u32| {
         let (state, policy) = (desk.roster().cluster(member), desk.roster().policy(member));
-        let on_page = |workload: &Name| rows.contains(&key(&state.organisation, &policy.sector, workload));
+        let on_page =
+            |workload: &Name| rows.contains(&key(&state.organisation, &policy.sector, workload));
         policy.workloads.iter().any(on_page) && answers::is_meant(desk, member, filter, decision.at)
     };
     let mut told: Vec<StatusRow> = towpath_core::decide::status(desk, decision, &is_meant);
     told.retain(|row| rows.contains(&key(&row.organisation, &row.sector, &row.workload)));
     let left_out: Vec<usize> = told.iter_mut().map(|row| cut(&mut row.under_way)).collect();
-    Ok(page(counted(fleet_json::status(&told), "underWayLeftOut", &left_out), next))
+    Ok(page(
+        counted(fleet_json::status(&told), "underWayLeftOut", &left_out),
+        next,
+    ))
 }
 
 fn sector_text(sector: Option<&Name>) -> String {
@@ -222,11 +297,21 @@ pub(crate) fn history(desk: &Desk, filter: &Filter, now: Timestamp) -> anyhow::R
             Err(problem) => bail!("`after` is not the `next` of an answer of this path: {problem}"),
         },
     };
-    let mut rows = answers::history_rows(desk, &Filter { limit: None, ..filter.clone() }, now);
+    let mut rows = answers::history_rows(
+        desk,
+        &Filter {
+            limit: None,
+            ..filter.clone()
+        },
+        now,
+    );
     let is_after = |row: &HistoryRow| {
-        after.as_ref().is_none_or(|(organisation, version, workload)| {
-            (&*row.organisation, &row.version, &*row.workload) > (*organisation, version, *workload)
-        })
+        after
+            .as_ref()
+            .is_none_or(|(organisation, version, workload)| {
+                (&*row.organisation, &row.version, &*row.workload)
+                    > (*organisation, version, *workload)
+            })
     };
     rows.retain(is_after);
     let (mut names, mut left_out) = (0, Vec::new());
@@ -241,20 +326,27 @@ pub(crate) fn history(desk: &Desk, filter: &Filter, now: Timestamp) -> anyhow::R
     rows.truncate(left_out.len());
     let next = rows.last().filter(|_| rows.len() < before);
     let next = next.map(|row| cursor([&row.organisation, &row.version.to_string(), &row.workload]));
-    Ok(page(counted(fleet_json::history(&rows), "clustersLeftOut", &left_out), next))
+    Ok(page(
+        counted(fleet_json::history(&rows), "clustersLeftOut", &left_out),
+        next,
+    ))
 }
 
 /// What will start, cluster by cluster: by organisation and name, then by time.
 pub(crate) fn forecast(mut forecasts: Vec<Forecast>, filter: &Filter) -> anyhow::Result<Value> {
     let after = after::<2>(filter)?;
     let place = |one: &Forecast| (one.organisation.clone(), one.cluster.clone());
-    forecasts.retain(|one| after.is_none_or(|after| (&*one.organisation, &*one.cluster) > (after[0], after[1])));
-    forecasts.sort_by(|a, b| (place(a), a.at, &a.to, &a.pool).cmp(&(place(b), b.at, &b.to, &b.pool)));
+    forecasts.retain(|one| {
+        after.is_none_or(|after| (&*one.organisation, &*one.cluster) > (after[0], after[1]))
+    });
+    forecasts
+        .sort_by(|a, b| (place(a), a.at, &a.to, &a.pool).cmp(&(place(b), b.at, &b.to, &b.pool)));
     let full = forecasts.get(entries(filter).saturating_sub(1)).map(place);
     // All of a cluster is on one page.
     let end = full.and_then(|last| forecasts.iter().position(|one| place(one) > last));
-    let next =
-        end.and_then(|end| forecasts.get(end.checked_sub(1)?)).map(|one| cursor([&one.organisation, &one.cluster]));
+    let next = end
+        .and_then(|end| forecasts.get(end.checked_sub(1)?))
+        .map(|one| cursor([&one.organisation, &one.cluster]));
     forecasts.truncate(end.unwrap_or(forecasts.len()));
     Ok(page(fleet_json::forecast(&forecasts), next))
 }
@@ -264,16 +356,25 @@ pub(crate) const UPGRADES_LOOKED_AT: u32 = 1_000;
 
 /// Before which upgrade the page begins; none for the newest.
 pub(crate) fn upgrades_before(filter: &Filter) -> anyhow::Result<Option<UpgradeId>> {
-    let Some([id]) = after::<1>(filter)? else { return Ok(None) };
+    let Some([id]) = after::<1>(filter)? else {
+        return Ok(None);
+    };
     match id.parse() {
         Ok(id) => Ok(Some(UpgradeId(id))),
-        Err(_) => bail!("`after` is not the `next` of an answer of this path; leave it out to begin with the newest"),
+        Err(_) => bail!(
+            "`after` is not the `next` of an answer of this path; leave it out to begin with the newest"
+        ),
     }
 }
 
 /// Of the upgrades that were read, newest first, those of the clusters that were asked about.
 pub(crate) fn upgrades(desk: &Desk, read: &[Upgrade], filter: &Filter, at: Timestamp) -> Value {
-    let everybody = *filter == Filter { limit: filter.limit, after: filter.after.clone(), ..Filter::default() };
+    let everybody = *filter
+        == Filter {
+            limit: filter.limit,
+            after: filter.after.clone(),
+            ..Filter::default()
+        };
     let (mut told, mut last) = (Vec::new(), None);
     for upgrade in read {
         if told.len() == entries(filter) {
@@ -290,8 +391,11 @@ pub(crate) fn upgrades(desk: &Desk, read: &[Upgrade], filter: &Filter, at: Times
             None => {}
         }
     }
-    let was_all = last == read.last().map(|upgrade| upgrade.id) && (read.len() as u32) < UPGRADES_LOOKED_AT;
-    let next = last.filter(|_| !was_all).map(|id| cursor([&id.0.to_string()]));
+    let was_all =
+        last == read.last().map(|upgrade| upgrade.id) && (read.len() as u32) < UPGRADES_LOOKED_AT;
+    let next = last
+        .filter(|_| !was_all)
+        .map(|id| cursor([&id.0.to_string()]));
     page(fleet_json::upgrades(told), next)
 }
 

@@ -38,7 +38,10 @@ pub(crate) struct StoreArgs {
 
 impl From<&StoreArgs> for StoreAddress {
     fn from(args: &StoreArgs) -> Self {
-        Self { url: args.store.clone(), password_file: args.store_password_file.clone() }
+        Self {
+            url: args.store.clone(),
+            password_file: args.store_password_file.clone(),
+        }
     }
 }
 
@@ -206,15 +209,26 @@ pub(super) async fn pause(args: PauseArgs) -> anyhow::Result<ExitCode> {
     let store = open(&args.store).await?;
     store.pause(&pause).await?;
     print(&said)?;
-    let known: BTreeSet<Name> = store.clusters().await?.into_iter().map(|stored| stored.state.organisation).collect();
-    let sectors = args.fleet.as_deref().map(|policy| sectors(policy, pause.organisation.as_deref())).transpose()?;
+    let known: BTreeSet<Name> = store
+        .clusters()
+        .await?
+        .into_iter()
+        .map(|stored| stored.state.organisation)
+        .collect();
+    let sectors = args
+        .fleet
+        .as_deref()
+        .map(|policy| sectors(policy, pause.organisation.as_deref()))
+        .transpose()?;
     let nobody = match (&pause.organisation, &pause.sector, sectors) {
-        (Some(organisation), ..) if !known.contains(organisation) => {
-            Some(format!("no cluster that is known here is in {organisation}; there are: {}", listed(&known)))
-        }
-        (_, Some(sector), Some(sectors)) if !sectors.contains(sector) => {
-            Some(format!("the policy has no sector {sector} there; there are: {}", listed(&sectors)))
-        }
+        (Some(organisation), ..) if !known.contains(organisation) => Some(format!(
+            "no cluster that is known here is in {organisation}; there are: {}",
+            listed(&known)
+        )),
+        (_, Some(sector), Some(sectors)) if !sectors.contains(sector) => Some(format!(
+            "the policy has no sector {sector} there; there are: {}",
+            listed(&sectors)
+        )),
         _ => None,
     };
     match nobody {
@@ -228,33 +242,54 @@ pub(super) async fn pause(args: PauseArgs) -> anyhow::Result<ExitCode> {
 
 /// The sectors that the policy has, in one organisation or in all of them.
 fn sectors(policy: &Path, organisation: Option<&str>) -> anyhow::Result<BTreeSet<Name>> {
-    let read = Files::new(policy, None).read(Timestamp::now()).map_err(|finding| anyhow::anyhow!("{finding}"))?;
-    let meant = read.policy.organisations.iter().filter(|(id, _)| organisation.is_none_or(|only| ***id == *only));
-    Ok(meant.flat_map(|(_, organisation)| organisation.sectors.keys().cloned()).collect())
+    let read = Files::new(policy, None)
+        .read(Timestamp::now())
+        .map_err(|finding| anyhow::anyhow!("{finding}"))?;
+    let meant = read
+        .policy
+        .organisations
+        .iter()
+        .filter(|(id, _)| organisation.is_none_or(|only| ***id == *only));
+    Ok(meant
+        .flat_map(|(_, organisation)| organisation.sectors.keys().cloned())
+        .collect())
 }
 
 fn listed(names: &BTreeSet<Name>) -> String {
-    names.iter().map(|name| &**name).collect::<Vec<_>>().join(", ")
+    names
+        .iter()
+        .map(|name| &**name)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 pub(super) async fn resume(args: ResumeArgs) -> anyhow::Result<ExitCode> {
     let store = open(&args.store).await?;
     let place = place(args.org.as_deref(), args.sector.as_deref());
-    if store.resume(args.org.as_deref(), args.sector.as_deref()).await? > 0 {
+    if store
+        .resume(args.org.as_deref(), args.sector.as_deref())
+        .await?
+        > 0
+    {
         return yes(&format!("New upgrades may start again {place}.\n"));
     }
     let mut said = format!("Nothing was paused {place}.\n");
     for pause in store.pauses().await? {
         let of = self::place(pause.organisation.as_deref(), pause.sector.as_deref());
-        said.push_str(&format!("  paused {of} since {} by {}: {}\n", pause.at, pause.by, pause.why));
+        said.push_str(&format!(
+            "  paused {of} since {} by {}: {}\n",
+            pause.at, pause.by, pause.why
+        ));
     }
     print(&said)?;
     Ok(ExitCode::from(1))
 }
 
 pub(super) async fn approve(args: ApproveArgs) -> anyhow::Result<ExitCode> {
-    let whom =
-        args.cluster.as_ref().map_or_else(|| format!("all of {}", args.org), |name| format!("{name} of {}", args.org));
+    let whom = args.cluster.as_ref().map_or_else(
+        || format!("all of {}", args.org),
+        |name| format!("{name} of {}", args.org),
+    );
     let said = format!("{} is approved for {whom}.\n", args.to);
     let approval = Approval {
         organisation: args.org.into(),
@@ -270,8 +305,13 @@ pub(super) async fn approve(args: ApproveArgs) -> anyhow::Result<ExitCode> {
 pub(super) async fn acknowledge(args: AcknowledgeArgs) -> anyhow::Result<ExitCode> {
     let cluster = cluster_id(&args.cluster)?;
     let store = open(&args.store).await?;
-    store.acknowledge_gate(&cluster, &args.gate, &args.by, Timestamp::now()).await?;
-    yes(&format!("Gate {} is acknowledged for {}.\n", args.gate, args.cluster))
+    store
+        .acknowledge_gate(&cluster, &args.gate, &args.by, Timestamp::now())
+        .await?;
+    yes(&format!(
+        "Gate {} is acknowledged for {}.\n",
+        args.gate, args.cluster
+    ))
 }
 
 fn cluster_id(text: &str) -> anyhow::Result<ClusterId> {
@@ -279,17 +319,24 @@ fn cluster_id(text: &str) -> anyhow::Result<ClusterId> {
 }
 
 pub(super) async fn import(args: ImportArgs) -> anyhow::Result<ExitCode> {
-    let bytes =
-        read_file(&args.list, cluster_list::MAX_BYTES as u64).map_err(|finding| anyhow::anyhow!("{finding}"))?;
+    let bytes = read_file(&args.list, cluster_list::MAX_BYTES as u64)
+        .map_err(|finding| anyhow::anyhow!("{finding}"))?;
     let place = Place::file(args.list.display().to_string());
     let (list, findings) = cluster_list::read(&place, &bytes, Timestamp::now());
     let store = open(&args.store).await?;
     let (mut new, mut known) = (0, 0);
     for batch in list.clusters.chunks(BATCH) {
         let reports = batch.iter().map(|state| Reported::listed(state.clone()));
-        let recorded =
-            store.record(&reports.collect::<Vec<_>>(), SignedDuration::from_secs(args.allowance.into())).await?;
-        new += recorded.iter().filter(|one| **one == Recorded::Began).count();
+        let recorded = store
+            .record(
+                &reports.collect::<Vec<_>>(),
+                SignedDuration::from_secs(args.allowance.into()),
+            )
+            .await?;
+        new += recorded
+            .iter()
+            .filter(|one| **one == Recorded::Began)
+            .count();
         known += recorded.len();
     }
     let errors = findings.iter().any(|finding| finding.is_error());
@@ -298,24 +345,44 @@ pub(super) async fn import(args: ImportArgs) -> anyhow::Result<ExitCode> {
         text::findings(&findings),
         count(known, "cluster")
     ))?;
-    Ok(if errors { ExitCode::from(1) } else { ExitCode::SUCCESS })
+    Ok(if errors {
+        ExitCode::from(1)
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
 pub(super) async fn forget(args: ForgetArgs) -> anyhow::Result<ExitCode> {
-    let known = open(&args.store).await?.forget(&cluster_id(&args.cluster)?).await?;
+    let known = open(&args.store)
+        .await?
+        .forget(&cluster_id(&args.cluster)?)
+        .await?;
     print(&match known {
-        true => format!("{} is forgotten. If it reports again, it is known again.\n", args.cluster),
+        true => format!(
+            "{} is forgotten. If it reports again, it is known again.\n",
+            args.cluster
+        ),
         false => format!("There is no cluster {}.\n", args.cluster),
     })?;
-    Ok(if known { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(if known {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(1)
+    })
 }
 
 pub(super) async fn upgrades(args: UpgradesArgs) -> anyhow::Result<ExitCode> {
     let store = open(&args.store).await?;
     let upgrades = store.upgrades(&Which::Recent(args.limit)).await?;
-    let names: std::collections::BTreeMap<ClusterId, _> =
-        store.clusters().await?.into_iter().map(|stored| (stored.state.id, stored.state.name)).collect();
-    let named = upgrades.iter().map(|upgrade| (upgrade, names.get(&upgrade.cluster)));
+    let names: std::collections::BTreeMap<ClusterId, _> = store
+        .clusters()
+        .await?
+        .into_iter()
+        .map(|stored| (stored.state.id, stored.state.name))
+        .collect();
+    let named = upgrades
+        .iter()
+        .map(|upgrade| (upgrade, names.get(&upgrade.cluster)));
     match args.json {
         true => yes(&format!("{:#}\n", fleet_json::upgrades(named))),
         false => yes(&text::upgrades(named)),
@@ -327,7 +394,12 @@ pub(super) async fn check(args: StoreArgs) -> anyhow::Result<ExitCode> {
     if problems.is_empty() {
         return yes("The store is in order.\n");
     }
-    print(&problems.iter().map(|problem| format!("{problem}\n")).collect::<String>())?;
+    print(
+        &problems
+            .iter()
+            .map(|problem| format!("{problem}\n"))
+            .collect::<String>(),
+    )?;
     Ok(ExitCode::from(1))
 }
 
@@ -345,24 +417,52 @@ pub(super) async fn restore(args: BackupArgs) -> anyhow::Result<ExitCode> {
 pub(super) fn token(args: &TokenArgs) -> anyhow::Result<ExitCode> {
     crate::secrets::tell_of_open_file(&args.keys);
     let keys = super::run::token_keys(&args.keys, None)?;
-    let now = args.now.as_deref().map(parse_time).transpose().map_err(|problem| anyhow::anyhow!("--now: {problem}"))?;
-    let end = now.unwrap_or_else(Timestamp::now).checked_add(SignedDuration::from_hours(24 * i64::from(args.days)));
-    let end = end.context("--days: there is no such time; take fewer")?.round(jiff::Unit::Second)?;
-    let random = towpath_service::random().context("there is no randomness for the token's serial")?;
+    let now = args
+        .now
+        .as_deref()
+        .map(parse_time)
+        .transpose()
+        .map_err(|problem| anyhow::anyhow!("--now: {problem}"))?;
+    let end = now
+        .unwrap_or_else(Timestamp::now)
+        .checked_add(SignedDuration::from_hours(24 * i64::from(args.days)));
+    let end = end
+        .context("--days: there is no such time; take fewer")?
+        .round(jiff::Unit::Second)?;
+    let random =
+        towpath_service::random().context("there is no randomness for the token's serial")?;
     let serial = token::serial(&random);
     let (grant, whose) = match (&args.cluster, &args.org, &args.name) {
         (Some(id), Some(organisation), Some(name)) => {
             let whose = format!("cluster {name} of organisation {organisation} ({id})");
             let (organisation, name) = (organisation.clone(), name.clone());
-            (Grant::Cluster(Enrolment { organisation, name, id: cluster_id(id)? }), whose)
+            (
+                Grant::Cluster(Enrolment {
+                    organisation,
+                    name,
+                    id: cluster_id(id)?,
+                }),
+                whose,
+            )
         }
         _ if args.admin => (Grant::Admin, "an administrator".to_owned()),
-        _ if args.reload => (Grant::Reload, "a pipeline that says when a source has changed".to_owned()),
+        _ if args.reload => (
+            Grant::Reload,
+            "a pipeline that says when a source has changed".to_owned(),
+        ),
         _ if args.read => (Grant::Read, "somebody who looks at the fleet".to_owned()),
-        _ => bail!("name a cluster with --cluster ID --org ID --name NAME, or ask for --admin, --read or --reload"),
+        _ => bail!(
+            "name a cluster with --cluster ID --org ID --name NAME, or ask for --admin, --read or --reload"
+        ),
     };
     let claims = Claims { grant, end, serial };
-    let token = keys.issue(&claims).map_err(|problem| anyhow::anyhow!("there is no such token: {problem}"))?;
-    writeln!(std::io::stderr(), "A token for {whose}. It ends at {end}. Its serial is {}.", claims.serial)?;
+    let token = keys
+        .issue(&claims)
+        .map_err(|problem| anyhow::anyhow!("there is no such token: {problem}"))?;
+    writeln!(
+        std::io::stderr(),
+        "A token for {whose}. It ends at {end}. Its serial is {}.",
+        claims.serial
+    )?;
     yes(&format!("{token}\n"))
 }

@@ -14,7 +14,12 @@ pub(super) struct Progress {
 
 impl Progress {
     pub(super) fn new(from: Timestamp, days: u32) -> Self {
-        Self { from, days, shown: None, on_terminal: std::io::stderr().is_terminal() }
+        Self {
+            from,
+            days,
+            shown: None,
+            on_terminal: std::io::stderr().is_terminal(),
+        }
     }
 
     pub(super) fn tell(&mut self, at: Timestamp) {

@@ -45,7 +45,9 @@ pub(super) async fn replay(args: ReplayArgs) -> anyhow::Result<ExitCode> {
     let (mut same, mut different) = (0, 0);
     let mut after = args.decision.map_or(0, |seq| seq - 1);
     loop {
-        let page = store.decisions(after, if args.decision.is_some() { 1 } else { PAGE }).await?;
+        let page = store
+            .decisions(after, if args.decision.is_some() { 1 } else { PAGE })
+            .await?;
         for decision in &page {
             if args.decision.is_some_and(|seq| seq != decision.seq) {
                 bail!(
@@ -62,29 +64,43 @@ pub(super) async fn replay(args: ReplayArgs) -> anyhow::Result<ExitCode> {
         match page.last() {
             Some(last) if args.decision.is_none() => after = last.seq,
             Some(_) => break,
-            None if args.decision.is_some() && same + different == 0 => bail!("there is no such decision"),
+            None if args.decision.is_some() && same + different == 0 => {
+                bail!("there is no such decision")
+            }
             None => break,
         }
     }
-    let pruned =
-        chain.checkpoint.as_ref().map(|checkpoint| format!(", from its checkpoint after decision {}", checkpoint.seq));
+    let pruned = chain
+        .checkpoint
+        .as_ref()
+        .map(|checkpoint| format!(", from its checkpoint after decision {}", checkpoint.seq));
     print(&format!(
         "{} made again: {same} bit for bit the same, {different} different; the chain of {} is {}{}.\n",
         count(same + different, "decision"),
         chain.entries,
-        if chain.problems.is_empty() { "whole" } else { "broken" },
+        if chain.problems.is_empty() {
+            "whole"
+        } else {
+            "broken"
+        },
         pruned.unwrap_or_default(),
     ))?;
     let good = different == 0 && chain.problems.is_empty();
-    Ok(if good { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(if good {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(1)
+    })
 }
 
 /// Makes a decision again; whether it came out the same.
 async fn again(store: &Store, stored: &StoredDecision, why: Option<&str>) -> anyhow::Result<bool> {
     let mut parts = Vec::with_capacity(stored.input.len());
     for (name, digest) in &stored.input {
-        let body =
-            store.part(digest).await?.with_context(|| format!("decision {}: its input {name} is gone", stored.seq))?;
+        let body = store
+            .part(digest)
+            .await?
+            .with_context(|| format!("decision {}: its input {name} is gone", stored.seq))?;
         parts.push((name.as_str(), body));
     }
     let input = fleet_input::from_parts(parts.iter().map(|(name, body)| (*name, &**body)))
@@ -102,7 +118,13 @@ async fn again(store: &Store, stored: &StoredDecision, why: Option<&str>) -> any
     if let Some(name) = why {
         let member = answers::find(&desk, name)?;
         let why = answers::candidates(&desk, member, None, stored.at)?;
-        print(&text::why(&desk, &decision, member, &why.candidates, &why.cluster))?;
+        print(&text::why(
+            &desk,
+            &decision,
+            member,
+            &why.candidates,
+            &why.cluster,
+        ))?;
     }
     Ok(same)
 }

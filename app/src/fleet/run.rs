@@ -14,7 +14,8 @@ use towpath_core::domain::fleet::{ClusterState, FleetReason, UpgradeState, name_
 use towpath_core::domain::{Fact, Reason};
 use towpath_store::{Store, StoreAddress};
 use towpath_web::{
-    Allowed, Clock, ClusterCount, Fleet, FleetHealth, FleetMetrics, Managed, Placed, RemainingSoak, Service, TokenKeys,
+    Allowed, Clock, ClusterCount, Fleet, FleetHealth, FleetMetrics, Managed, Placed, RemainingSoak,
+    Service, TokenKeys,
 };
 
 use super::board::{Board, GraphSource, Outcome, Published};
@@ -37,9 +38,16 @@ pub(crate) async fn run(settings: Settings, once: bool, every: u64) -> anyhow::R
     let mut fleet = needed(&settings)?;
     fleet.pass_every = Duration::from_secs(every.max(1));
     let now = settings.now.unwrap_or_else(Timestamp::now);
-    let graph = facts::graph(&settings, now)?.map_or(GraphSource::None, |graph| GraphSource::Fixed(Arc::new(graph)));
+    let graph = facts::graph(&settings, now)?.map_or(GraphSource::None, |graph| {
+        GraphSource::Fixed(Arc::new(graph))
+    });
     let store = open(fleet.store_address()).await?;
-    let mut scheduler = Scheduler::new(store.clone(), fleet.clone(), graph, Arc::new(Board::default()))?;
+    let mut scheduler = Scheduler::new(
+        store.clone(),
+        fleet.clone(),
+        graph,
+        Arc::new(Board::default()),
+    )?;
     let mut stop = std::pin::pin!(crate::serve::stop_signal()?);
     let mut ticks = tokio::time::interval(fleet.pass_every);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -71,8 +79,19 @@ pub(crate) async fn run(settings: Settings, once: bool, every: u64) -> anyhow::R
 }
 
 fn tell(outcome: &Outcome) {
-    let acted = outcome.planned + outcome.begun + outcome.cancelled + outcome.ended + outcome.refused > 0;
-    let Outcome { planned, begun, refused, cancelled, ended, overdue, clusters, is_scheduler, .. } = outcome;
+    let acted =
+        outcome.planned + outcome.begun + outcome.cancelled + outcome.ended + outcome.refused > 0;
+    let Outcome {
+        planned,
+        begun,
+        refused,
+        cancelled,
+        ended,
+        overdue,
+        clusters,
+        is_scheduler,
+        ..
+    } = outcome;
     let took_ms = u64::try_from(outcome.took.as_millis()).unwrap_or(u64::MAX);
     match acted {
         true => tracing::info!(
@@ -102,24 +121,43 @@ impl Beside {
     pub(crate) async fn stop(self) {
         self.stop.notify_one();
         if tokio::time::timeout(FAREWELL, self.work).await.is_err() {
-            tracing::warn!("the fleet's pass did not end in time; another replica takes over when the lease ends");
+            tracing::warn!(
+                "the fleet's pass did not end in time; another replica takes over when the lease ends"
+            );
         }
     }
 }
 
 /// The keys in a file. Tokens of the first version are taken until the time that is given, if one is.
-pub(crate) fn token_keys(path: &Path, unbound_until: Option<Timestamp>) -> anyhow::Result<TokenKeys> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
-    let keys = TokenKeys::parse(&text).map_err(|problem| anyhow::anyhow!("{}: {problem}", path.display()))?;
+pub(crate) fn token_keys(
+    path: &Path,
+    unbound_until: Option<Timestamp>,
+) -> anyhow::Result<TokenKeys> {
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("{} cannot be read", path.display()))?;
+    let keys = TokenKeys::parse(&text)
+        .map_err(|problem| anyhow::anyhow!("{}: {problem}", path.display()))?;
     Ok(keys.accepting_unbound_until(unbound_until))
 }
 
 /// Looks after a fleet beside the graph service, whose graph it follows.
-pub(crate) fn beside(service: Arc<Service>, fleet: FleetSettings, clock: Clock) -> anyhow::Result<Beside> {
-    let keys = fleet.token_keys.as_deref().map(|path| token_keys(path, fleet.unbound_until)).transpose()?;
+pub(crate) fn beside(
+    service: Arc<Service>,
+    fleet: FleetSettings,
+    clock: Clock,
+) -> anyhow::Result<Beside> {
+    let keys = fleet
+        .token_keys
+        .as_deref()
+        .map(|path| token_keys(path, fleet.unbound_until))
+        .transpose()?;
     let address = fleet.store_address();
     let desk = Arc::new(Place::default());
-    service.fleet(Fleet { desk: desk.clone(), keys, reads: fleet.reads });
+    service.fleet(Fleet {
+        desk: desk.clone(),
+        keys,
+        reads: fleet.reads,
+    });
     // Until the fleet has been read once, nobody knows who is managed: too many blocks can be undone.
     service.enrolment().start();
     let stop = Arc::new(Notify::new());
@@ -131,7 +169,13 @@ pub(crate) fn beside(service: Arc<Service>, fleet: FleetSettings, clock: Clock) 
         };
         let board = Arc::new(Board::default());
         let graph = GraphSource::Served(service.clone());
-        desk.take(Counter::new(store.clone(), board.clone(), graph.clone(), clock.clone(), fleet.allowance));
+        desk.take(Counter::new(
+            store.clone(),
+            board.clone(),
+            graph.clone(),
+            clock.clone(),
+            fleet.allowance,
+        ));
         let every = fleet.pass_every;
         match Scheduler::new(store.clone(), fleet, graph, board) {
             Ok(scheduler) => pass_until(scheduler, &service, &clock, every, &stopped).await,
@@ -160,7 +204,13 @@ async fn open_at_last(address: &StoreAddress, service: &Service, clock: &Clock) 
     }
 }
 
-async fn pass_until(mut scheduler: Scheduler, service: &Service, clock: &Clock, every: Duration, stopped: &Notify) {
+async fn pass_until(
+    mut scheduler: Scheduler,
+    service: &Service,
+    clock: &Clock,
+    every: Duration,
+    stopped: &Notify,
+) {
     let (mut last_pass, mut decisions) = (None, 0);
     let mut ticks = tokio::time::interval(every);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -183,11 +233,17 @@ async fn pass_until(mut scheduler: Scheduler, service: &Service, clock: &Clock, 
                 decisions += 1;
                 let findings = scheduler.findings();
                 let is_scheduler = outcome.is_scheduler;
-                service.fleet_health(FleetHealth { findings, is_scheduler, ..health(clock(), None, last_pass) });
+                service.fleet_health(FleetHealth {
+                    findings,
+                    is_scheduler,
+                    ..health(clock(), None, last_pass)
+                });
                 if let Some(published) = scheduler.board.published() {
                     let published = published.read().unwrap_or_else(PoisonError::into_inner);
                     tokio::task::block_in_place(|| {
-                        service.enrolment().publish(Arc::new(managed(&published)), number);
+                        service
+                            .enrolment()
+                            .publish(Arc::new(managed(&published)), number);
                         told = metrics(&published, &outcome, decisions);
                         told.agent_updates = scheduler.board.outcomes.all();
                         service.fleet_metrics(Arc::new(told.clone()));
@@ -199,7 +255,10 @@ async fn pass_until(mut scheduler: Scheduler, service: &Service, clock: &Clock, 
                 tracing::error!("a pass could not be made; nothing starts: {error:#}");
                 let findings = scheduler.findings();
                 let problem = Some(format!("{error:#}"));
-                service.fleet_health(FleetHealth { findings, ..health(clock(), problem, last_pass) });
+                service.fleet_health(FleetHealth {
+                    findings,
+                    ..health(clock(), problem, last_pass)
+                });
                 told.is_scheduler = false;
                 service.fleet_metrics(Arc::new(told.clone()));
             }
@@ -207,8 +266,18 @@ async fn pass_until(mut scheduler: Scheduler, service: &Service, clock: &Clock, 
     }
 }
 
-fn health(now: Timestamp, store_problem: Option<String>, last_pass: Option<Timestamp>) -> FleetHealth {
-    FleetHealth { store_problem, checked_at: now, last_pass, is_scheduler: false, findings: Vec::new() }
+fn health(
+    now: Timestamp,
+    store_problem: Option<String>,
+    last_pass: Option<Timestamp>,
+) -> FleetHealth {
+    FleetHealth {
+        store_problem,
+        checked_at: now,
+        last_pass,
+        is_scheduler: false,
+        findings: Vec::new(),
+    }
 }
 
 /// What each managed cluster may take now: where its upgrade goes that has started. A cluster whose organisation's policy is not
@@ -216,38 +285,63 @@ fn health(now: Timestamp, store_problem: Option<String>, last_pass: Option<Times
 /// a policy names for an organisation in which it is not known.
 fn managed(published: &Published) -> Managed {
     let roster = published.desk.roster();
-    let started =
-        roster.upgrades().iter().filter(|upgrade| upgrade.state == UpgradeState::Started && upgrade.pool.is_none());
-    let started: HashMap<&str, _> = started.map(|upgrade| (upgrade.cluster.as_str(), upgrade)).collect();
+    let started = roster
+        .upgrades()
+        .iter()
+        .filter(|upgrade| upgrade.state == UpgradeState::Started && upgrade.pool.is_none());
+    let started: HashMap<&str, _> = started
+        .map(|upgrade| (upgrade.cluster.as_str(), upgrade))
+        .collect();
     let known = roster.clusters().map(|(state, _)| state);
     let is_lost = |state: &&ClusterState| {
-        published.is_partial || !published.policy.organisations.contains_key(&state.organisation)
+        published.is_partial
+            || !published
+                .policy
+                .organisations
+                .contains_key(&state.organisation)
     };
     let (lost, free): (Vec<_>, Vec<_>) = roster.unmanaged().partition(is_lost);
-    let mut clusters: HashMap<_, _> = free.into_iter().map(|state| (state.id.clone(), Placed::Unmanaged)).collect();
+    let mut clusters: HashMap<_, _> = free
+        .into_iter()
+        .map(|state| (state.id.clone(), Placed::Unmanaged))
+        .collect();
     let named = published.policy.named_ids().chain(&published.strays);
     clusters.extend(named.map(|id| (id.clone(), Placed::NotEnrolled)));
     let allowed = known.chain(lost).map(|state| {
-        let to = started.get(state.id.as_str()).map(|upgrade| upgrade.to.clone());
+        let to = started
+            .get(state.id.as_str())
+            .map(|upgrade| upgrade.to.clone());
         let platform = match &state.platform {
             Fact::Known(platform) => Some(platform.clone()),
             Fact::Unknown => None,
         };
-        let allowed = Allowed { from: state.version.clone(), to: to.into_iter().collect(), platform };
+        let allowed = Allowed {
+            from: state.version.clone(),
+            to: to.into_iter().collect(),
+            platform,
+        };
         (state.id.clone(), Placed::Managed(allowed))
     });
     clusters.extend(allowed);
     for id in &published.left_out {
         clusters.entry(id.clone()).or_insert(Placed::NotEnrolled);
     }
-    Managed { clusters, others: published.unknown_clusters }
+    Managed {
+        clusters,
+        others: published.unknown_clusters,
+    }
 }
 
 fn metrics(published: &Published, outcome: &Outcome, decisions: u64) -> FleetMetrics {
     let (desk, at) = (&published.desk, outcome.at);
     let mut clusters: BTreeMap<(&str, &str), u64> = BTreeMap::new();
     for (state, policy) in desk.roster().clusters() {
-        *clusters.entry((&*state.organisation, policy.sector.as_deref().unwrap_or_default())).or_default() += 1;
+        *clusters
+            .entry((
+                &*state.organisation,
+                policy.sector.as_deref().unwrap_or_default(),
+            ))
+            .or_default() += 1;
     }
     let mut upgrades = BTreeMap::new();
     for upgrade in desk.roster().upgrades() {
@@ -258,10 +352,18 @@ fn metrics(published: &Published, outcome: &Outcome, decisions: u64) -> FleetMet
         sector: sector.into(),
         clusters,
     };
-    let known = || desk.roster().clusters().map(|(state, _)| state).chain(desk.roster().unmanaged());
+    let known = || {
+        desk.roster()
+            .clusters()
+            .map(|(state, _)| state)
+            .chain(desk.roster().unmanaged())
+    };
     let reports_lately = |state: &&ClusterState| state.last_seen.duration_until(at) <= LATELY;
     FleetMetrics {
-        unbound_clusters: known().filter(|state| !state.binding.is_bound()).filter(reports_lately).count() as u64,
+        unbound_clusters: known()
+            .filter(|state| !state.binding.is_bound())
+            .filter(reports_lately)
+            .count() as u64,
         name_clashes: name_clashes(known()).len() as u64,
         clusters: clusters.into_iter().map(count).collect(),
         upgrades,
@@ -285,15 +387,22 @@ fn remaining_soak(published: &Published, at: Timestamp) -> Vec<RemainingSoak> {
         }
         let state = desk.roster().cluster(*member);
         for candidate in desk.why(*member, at).candidates {
-            let soaks = candidate.own.reasons.iter().filter_map(|reason| match reason {
-                Reason::Fleet(reason) => match &**reason {
-                    FleetReason::Soak { workload, have_seconds, need_seconds, .. } => {
-                        Some((workload, need_seconds - have_seconds))
-                    }
+            let soaks = candidate
+                .own
+                .reasons
+                .iter()
+                .filter_map(|reason| match reason {
+                    Reason::Fleet(reason) => match &**reason {
+                        FleetReason::Soak {
+                            workload,
+                            have_seconds,
+                            need_seconds,
+                            ..
+                        } => Some((workload, need_seconds - have_seconds)),
+                        _ => None,
+                    },
                     _ => None,
-                },
-                _ => None,
-            });
+                });
             series.extend(soaks.map(|(workload, seconds)| RemainingSoak {
                 organisation: state.organisation.clone(),
                 cluster: state.name.clone(),
@@ -303,6 +412,8 @@ fn remaining_soak(published: &Published, at: Timestamp) -> Vec<RemainingSoak> {
             }));
         }
     }
-    series.sort_by(|a, b| (&a.organisation, &a.cluster, &a.version).cmp(&(&b.organisation, &b.cluster, &b.version)));
+    series.sort_by(|a, b| {
+        (&a.organisation, &a.cluster, &a.version).cmp(&(&b.organisation, &b.cluster, &b.version))
+    });
     series
 }

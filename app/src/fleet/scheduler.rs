@@ -15,7 +15,9 @@ use towpath_core::domain::ClusterId;
 use towpath_core::domain::fleet::{FleetInput, Name, Upgrade, UpgradeId, UpgradeState};
 use towpath_core::finding::Finding;
 use towpath_formats::{fleet_input, fleet_json};
-use towpath_store::{ChangeMark, Claim, Claimed, InputPart, Lease, Lock, Need, Reported, Retention, Store};
+use towpath_store::{
+    ChangeMark, Claim, Claimed, InputPart, Lease, Lock, Need, Reported, Retention, Store,
+};
 
 use super::board::{Board, GraphSource, Held, Outcome, Published};
 use super::facts::{self, Files, Known, Read};
@@ -65,8 +67,16 @@ impl Scheduler {
         board: Arc<Board>,
     ) -> anyhow::Result<Self> {
         let files = Files::new(&settings.policy, settings.clusters.as_deref());
-        let link = settings.ocm.as_ref().map(|(url, token)| Link::new(url, token)).transpose()?;
-        let owner = format!("{}-{}", std::process::id(), Timestamp::now().as_nanosecond());
+        let link = settings
+            .ocm
+            .as_ref()
+            .map(|(url, token)| Link::new(url, token))
+            .transpose()?;
+        let owner = format!(
+            "{}-{}",
+            std::process::id(),
+            Timestamp::now().as_nanosecond()
+        );
         Ok(Self {
             store,
             board,
@@ -100,7 +110,11 @@ impl Scheduler {
         // Before the store is asked for anything: whom a policy names is held also while the store is away.
         let policy_changed = self.read_files(now).await?;
         let ttl = (self.settings.pass_every * 3).max(SHORTEST_LEASE);
-        let lease = self.store.acquire(LEASE, &self.owner, ttl).await.context("the lease cannot be had")?;
+        let lease = self
+            .store
+            .acquire(LEASE, &self.owner, ttl)
+            .await
+            .context("the lease cannot be had")?;
         self.lease.clone_from(&lease);
         let lease_taken_ahead = lease.as_ref().and_then(|lease| lease.taken_ahead);
         if let Some(ahead) = lease_taken_ahead {
@@ -122,7 +136,14 @@ impl Scheduler {
             decision
         });
         if let (Some(lease), Some(link)) = (&lease, &self.link) {
-            link.schedule(&self.store, lease, &self.known.upgrades, &gates_to_agree_to(&published), now).await?;
+            link.schedule(
+                &self.store,
+                lease,
+                &self.known.upgrades,
+                &gates_to_agree_to(&published),
+                now,
+            )
+            .await?;
         }
         let mut outcome = Outcome {
             at: now,
@@ -132,10 +153,16 @@ impl Scheduler {
             ..Outcome::default()
         };
         if let Some(lease) = lease {
-            self.act(&lease, &published, &decision, &mut outcome).await?;
+            self.act(&lease, &published, &decision, &mut outcome)
+                .await?;
             self.prune(&lease, now).await;
         }
-        outcome.clusters = published.read().unwrap_or_else(PoisonError::into_inner).desk.roster().len();
+        outcome.clusters = published
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .desk
+            .roster()
+            .len();
         outcome.took = begun.elapsed();
         Ok(outcome)
     }
@@ -143,30 +170,54 @@ impl Scheduler {
     /// Clears away what nobody needs any more, now and then, and a bounded part of it. What fails here is tried again later.
     async fn prune(&mut self, lease: &Lease, now: Timestamp) {
         let is_due = self.pruned.is_none_or(|last| last.elapsed() >= PRUNE_EVERY);
-        let Some(before) = self.settings.keep_for.filter(|_| is_due).and_then(|keep| now.checked_sub(keep).ok()) else {
+        let Some(before) = self
+            .settings
+            .keep_for
+            .filter(|_| is_due)
+            .and_then(|keep| now.checked_sub(keep).ok())
+        else {
             return;
         };
         self.pruned = Some(Instant::now());
         let clusters = self.known.clusters.values().chain(&self.read.list.clusters);
-        let keep = Retention { now, before, oldest_needed: oldest_needed(clusters).cloned() };
+        let keep = Retention {
+            now,
+            before,
+            oldest_needed: oldest_needed(clusters).cloned(),
+        };
         for _ in 0..PRUNE_STEPS {
             match self.store.prune(lease, &keep).await {
                 Ok(pruned) if (pruned.spans, pruned.sums, pruned.decisions) == (0, 0, 0) => return,
                 Ok(pruned) => {
                     let (spans, sums, decisions) = (pruned.spans, pruned.sums, pruned.decisions);
                     // Whoever keeps the log can tell whether somebody else has cut the chain.
-                    let checkpoint =
-                        pruned.checkpoint.map(|checkpoint| format!("{} {}", checkpoint.seq, checkpoint.hex()));
-                    tracing::info!(spans, sums, decisions, checkpoint, "what is older than --keep-days was pruned");
+                    let checkpoint = pruned
+                        .checkpoint
+                        .map(|checkpoint| format!("{} {}", checkpoint.seq, checkpoint.hex()));
+                    tracing::info!(
+                        spans,
+                        sums,
+                        decisions,
+                        checkpoint,
+                        "what is older than --keep-days was pruned"
+                    );
                 }
-                Err(error) => return tracing::error!(%error, "what is older than --keep-days could not be pruned"),
+                Err(error) => {
+                    return tracing::error!(%error, "what is older than --keep-days could not be pruned");
+                }
             }
         }
     }
 
     /// What is wrong with the files, and with whom they select; errors first.
     pub(crate) fn findings(&self) -> Vec<Finding> {
-        let mut findings: Vec<Finding> = self.read.findings.iter().chain(&self.coverage).cloned().collect();
+        let mut findings: Vec<Finding> = self
+            .read
+            .findings
+            .iter()
+            .chain(&self.coverage)
+            .cloned()
+            .collect();
         findings.sort();
         findings
     }
@@ -200,7 +251,11 @@ impl Scheduler {
         let changed = read.policy != self.read.policy
             || read.list != self.read.list
             || (read.is_partial, read.unknown_clusters, &read.strays)
-                != (self.read.is_partial, self.read.unknown_clusters, &self.read.strays);
+                != (
+                    self.read.is_partial,
+                    self.read.unknown_clusters,
+                    &self.read.strays,
+                );
         if read.findings != self.read.findings {
             tell(&read.findings);
         }
@@ -212,7 +267,10 @@ impl Scheduler {
     async fn record_list(&mut self) -> anyhow::Result<()> {
         let list = &self.read.list.clusters;
         for batch in list.chunks(BATCH) {
-            let reports: Vec<Reported> = batch.iter().map(|state| Reported::listed(state.clone())).collect();
+            let reports: Vec<Reported> = batch
+                .iter()
+                .map(|state| Reported::listed(state.clone()))
+                .collect();
             self.store.record(&reports, self.settings.allowance).await?;
         }
         Ok(())
@@ -226,7 +284,10 @@ impl Scheduler {
     ) -> anyhow::Result<Arc<RwLock<Published>>> {
         let held = self.graph.now();
         let stale = |made: &Timestamp| made.duration_until(now).abs() >= REREAD;
-        let same = self.made_of.as_ref().is_some_and(|(graph, made)| graph == held.name() && !stale(made));
+        let same = self
+            .made_of
+            .as_ref()
+            .is_some_and(|(graph, made)| graph == held.name() && !stale(made));
         let followable = same && !policy_changed && self.link.is_none();
         if let (true, Some(published)) = (followable, self.board.published())
             && self.follow(&published, &held, now).await?
@@ -234,11 +295,18 @@ impl Scheduler {
             return Ok(published);
         }
         // The mark first: what changes while everything is read is then told again.
-        self.mark = self.store.clusters_changed_since(ChangeMark::default()).await.map(|changes| changes.mark)?;
+        self.mark = self
+            .store
+            .clusters_changed_since(ChangeMark::default())
+            .await
+            .map(|changes| changes.mark)?;
         self.known = Known::read(&self.store, now).await?;
         let (desk, input_size, found) = tokio::task::block_in_place(|| {
             let input = facts::input(&self.read, &self.known, held.graph(), now);
-            let (size, found) = (input.clusters.len(), coverage(&input.policy, &input.clusters));
+            let (size, found) = (
+                input.clusters.len(),
+                coverage(&input.policy, &input.clusters),
+            );
             (Desk::new(input), size, found)
         });
         if found != self.coverage {
@@ -273,8 +341,13 @@ impl Scheduler {
         if !changes.forgotten.is_empty() {
             return Ok(false);
         }
-        let ids: Vec<ClusterId> = changes.clusters.iter().map(|stored| stored.state.id.clone()).collect();
-        let mut credits: BTreeMap<ClusterId, Vec<(towpath_core::domain::Version, i64)>> = BTreeMap::new();
+        let ids: Vec<ClusterId> = changes
+            .clusters
+            .iter()
+            .map(|stored| stored.state.id.clone())
+            .collect();
+        let mut credits: BTreeMap<ClusterId, Vec<(towpath_core::domain::Version, i64)>> =
+            BTreeMap::new();
         for (cluster, version, seconds) in self.store.soak_totals_of(&ids).await? {
             let more = self.known.ledger.set(&cluster, &version, seconds);
             if more != 0 {
@@ -284,14 +357,25 @@ impl Scheduler {
         let before = std::mem::take(&mut self.known.upgrades);
         self.known.read_small(&self.store, now).await?;
         let ended = self.ended_since(&before).await?;
-        let (upgrades, pauses, approvals) = (&self.known.upgrades, &self.known.pauses, &self.known.approvals);
-        let listed: BTreeSet<&ClusterId> = self.read.list.clusters.iter().map(|state| &state.id).collect();
+        let (upgrades, pauses, approvals) = (
+            &self.known.upgrades,
+            &self.known.pauses,
+            &self.known.approvals,
+        );
+        let listed: BTreeSet<&ClusterId> = self
+            .read
+            .list
+            .clusters
+            .iter()
+            .map(|state| &state.id)
+            .collect();
         tokio::task::block_in_place(|| {
             let mut published = published.write().unwrap_or_else(PoisonError::into_inner);
             let mut book = held.graph().map(|graph| OfferBook::new(graph, now));
             for stored in changes.clusters {
                 let mut state = stored.state;
-                if self.known.clusters.get(&state.id) == Some(&state) || listed.contains(&state.id) {
+                if self.known.clusters.get(&state.id) == Some(&state) || listed.contains(&state.id)
+                {
                     continue;
                 }
                 self.known.clusters.insert(state.id.clone(), state.clone());
@@ -302,14 +386,18 @@ impl Scheduler {
                     return Ok(false);
                 }
             }
-            let new = upgrades.iter().filter(|upgrade| !before.contains(upgrade)).chain(&ended).cloned();
+            let new = upgrades
+                .iter()
+                .filter(|upgrade| !before.contains(upgrade))
+                .chain(&ended)
+                .cloned();
             for upgrade in new.collect::<Vec<Upgrade>>() {
                 if !published.desk.upgrade_changed(upgrade) {
                     return Ok(false);
                 }
             }
-            let people =
-                published.desk.pauses_changed(pauses.clone()) && published.desk.approvals_changed(approvals.clone());
+            let people = published.desk.pauses_changed(pauses.clone())
+                && published.desk.approvals_changed(approvals.clone());
             // What was credited to a cluster that has not changed itself cannot be followed.
             Ok(people && credits.is_empty())
         })
@@ -317,9 +405,17 @@ impl Scheduler {
 
     /// How upgrades ended that were active before and no longer are.
     async fn ended_since(&self, before: &[Upgrade]) -> anyhow::Result<Vec<Upgrade>> {
-        let active: BTreeSet<_> = self.known.upgrades.iter().map(|upgrade| upgrade.id).collect();
+        let active: BTreeSet<_> = self
+            .known
+            .upgrades
+            .iter()
+            .map(|upgrade| upgrade.id)
+            .collect();
         let mut ended = Vec::new();
-        for upgrade in before.iter().filter(|upgrade| upgrade.state.is_active() && !active.contains(&upgrade.id)) {
+        for upgrade in before
+            .iter()
+            .filter(|upgrade| upgrade.state.is_active() && !active.contains(&upgrade.id))
+        {
             ended.extend(self.store.upgrade(upgrade.id).await?);
         }
         Ok(ended)
@@ -329,7 +425,11 @@ impl Scheduler {
     async fn remember_workloads(&mut self, desk: &Desk) -> anyhow::Result<()> {
         let mut news = Vec::new();
         for (state, policy) in desk.roster().clusters() {
-            let known = self.known.tenures.get(&state.id).map(|tenure| &tenure.workloads);
+            let known = self
+                .known
+                .tenures
+                .get(&state.id)
+                .map(|tenure| &tenure.workloads);
             if known.is_some_and(|known| *known != policy.workloads) {
                 news.push((state.id.clone(), policy.workloads.clone()));
             }
@@ -358,37 +458,75 @@ impl Scheduler {
         self.write_down(lease, published, decision).await?;
         let at = decision.at;
         for cancel in &decision.cancels {
-            let why: Vec<String> = cancel.verdict.reasons.iter().map(ToString::to_string).collect();
+            let why: Vec<String> = cancel
+                .verdict
+                .reasons
+                .iter()
+                .map(ToString::to_string)
+                .collect();
             if let (Some(link), Some(upgrade)) = (&self.link, self.active(cancel.upgrade))
                 && let Err(error) = link.cancel(upgrade).await
             {
                 // It may have started there. Others must not wait for it; the next pass sees how it is.
-                tracing::error!(upgrade = cancel.upgrade.0, "a plan could not be called off: {error:#}");
+                tracing::error!(
+                    upgrade = cancel.upgrade.0,
+                    "a plan could not be called off: {error:#}"
+                );
                 continue;
             }
             let (planned, cancelled) = (UpgradeState::Planned, UpgradeState::Cancelled);
-            let done =
-                self.store.transition(lease, cancel.upgrade, planned, cancelled, at, Some(&why.join("; "))).await?;
+            let done = self
+                .store
+                .transition(
+                    lease,
+                    cancel.upgrade,
+                    planned,
+                    cancelled,
+                    at,
+                    Some(&why.join("; ")),
+                )
+                .await?;
             outcome.cancelled += usize::from(done);
-            tracing::info!(upgrade = cancel.upgrade.0, why = why.join("; "), "a plan was called off");
+            tracing::info!(
+                upgrade = cancel.upgrade.0,
+                why = why.join("; "),
+                "a plan was called off"
+            );
         }
         for begin in &decision.begins {
             let place = self.active(*begin).and_then(|upgrade| {
                 let published = published.read().unwrap_or_else(PoisonError::into_inner);
                 let roster = published.desk.roster();
                 let member = roster.find(upgrade.cluster.as_str())?;
-                Some((roster.cluster(member).organisation.clone(), roster.policy(member).sector.clone()))
+                Some((
+                    roster.cluster(member).organisation.clone(),
+                    roster.policy(member).sector.clone(),
+                ))
             });
             if let Some((organisation, sector)) = place {
-                let began = self.store.begin(lease, *begin, &organisation, sector.as_deref(), at).await?;
+                let began = self
+                    .store
+                    .begin(lease, *begin, &organisation, sector.as_deref(), at)
+                    .await?;
                 outcome.begun += usize::from(began);
                 tracing::info!(upgrade = begin.0, began, "a plan's time has come");
             }
         }
         for ended in &decision.ended {
-            let before = self.active(ended.upgrade).map_or(UpgradeState::Started, |upgrade| upgrade.state);
-            let done =
-                self.store.transition(lease, ended.upgrade, before, ended.state, at, ended.note.as_deref()).await?;
+            let before = self
+                .active(ended.upgrade)
+                .map_or(UpgradeState::Started, |upgrade| upgrade.state);
+            let done = self
+                .store
+                .transition(
+                    lease,
+                    ended.upgrade,
+                    before,
+                    ended.state,
+                    at,
+                    ended.note.as_deref(),
+                )
+                .await?;
             outcome.ended += usize::from(done);
             tracing::info!(
                 upgrade = ended.upgrade.0,
@@ -418,7 +556,8 @@ impl Scheduler {
         match &self.link {
             Some(link) => {
                 let gates = gates_to_agree_to(published);
-                link.schedule(&self.store, lease, &self.known.upgrades, &gates, at).await
+                link.schedule(&self.store, lease, &self.known.upgrades, &gates, at)
+                    .await
             }
             None => Ok(()),
         }
@@ -429,11 +568,21 @@ impl Scheduler {
     }
 
     /// The desk knows at once what this pass has done.
-    async fn follow_own_acts(&mut self, published: &Arc<RwLock<Published>>, now: Timestamp) -> anyhow::Result<()> {
+    async fn follow_own_acts(
+        &mut self,
+        published: &Arc<RwLock<Published>>,
+        now: Timestamp,
+    ) -> anyhow::Result<()> {
         let before = std::mem::take(&mut self.known.upgrades);
         self.known.read_small(&self.store, now).await?;
         let ended = self.ended_since(&before).await?;
-        let news = self.known.upgrades.iter().filter(|upgrade| !before.contains(upgrade)).chain(&ended).cloned();
+        let news = self
+            .known
+            .upgrades
+            .iter()
+            .filter(|upgrade| !before.contains(upgrade))
+            .chain(&ended)
+            .cloned();
         let mut published = published.write().unwrap_or_else(PoisonError::into_inner);
         for upgrade in news.collect::<Vec<_>>() {
             if !published.desk.upgrade_changed(upgrade) {
@@ -452,10 +601,21 @@ impl Scheduler {
     ) -> anyhow::Result<()> {
         let (parts, body) = tokio::task::block_in_place(|| {
             let published = published.read().unwrap_or_else(PoisonError::into_inner);
-            let mut input = published.desk.roster().input(&published.policy, &published.inherited);
-            (input_parts(&mut input), fleet_json::logged(decision, &published.desk).to_string().into_bytes())
+            let mut input = published
+                .desk
+                .roster()
+                .input(&published.policy, &published.inherited);
+            (
+                input_parts(&mut input),
+                fleet_json::logged(decision, &published.desk)
+                    .to_string()
+                    .into_bytes(),
+            )
         });
-        let seq = self.store.append_decision(lease, decision.at, &parts, &body).await?;
+        let seq = self
+            .store
+            .append_decision(lease, decision.at, &parts, &body)
+            .await?;
         tracing::debug!(seq, "a decision was written down");
         Ok(())
     }
@@ -472,10 +632,16 @@ fn tell(findings: &[Finding]) {
 fn gates_to_agree_to(published: &RwLock<Published>) -> BTreeMap<UpgradeId, Vec<Name>> {
     let published = published.read().unwrap_or_else(PoisonError::into_inner);
     let roster = published.desk.roster();
-    let planned = roster.upgrades().iter().filter(|upgrade| upgrade.state == UpgradeState::Planned);
+    let planned = roster
+        .upgrades()
+        .iter()
+        .filter(|upgrade| upgrade.state == UpgradeState::Planned);
     let gates = planned.filter_map(|upgrade| {
         let member = roster.find(upgrade.cluster.as_str())?;
-        Some((upgrade.id, roster.gates_approved_by_policy(member, &upgrade.to)))
+        Some((
+            upgrade.id,
+            roster.gates_approved_by_policy(member, &upgrade.to),
+        ))
     });
     gates.collect()
 }
@@ -485,12 +651,21 @@ pub(crate) fn input_parts(input: &mut FleetInput) -> Vec<InputPart> {
     use sha2::{Digest, Sha256};
     fleet_input::sort(input);
     let parts = fleet_input::parts(input).into_iter();
-    parts.map(|(name, body)| InputPart { name, digest: Sha256::digest(&body).into(), body: body.into() }).collect()
+    parts
+        .map(|(name, body)| InputPart {
+            name,
+            digest: Sha256::digest(&body).into(),
+            body: body.into(),
+        })
+        .collect()
 }
 
 /// A start as the store wants it: what it takes, and what others may hold.
 pub(crate) fn claim(start: &Start) -> Claim {
-    let sector = start.sector.as_ref().map(|sector| sector_key(&start.organisation, sector));
+    let sector = start
+        .sector
+        .as_ref()
+        .map(|sector| sector_key(&start.organisation, sector));
     Claim {
         start: towpath_store::Start {
             cluster: start.cluster.clone(),
@@ -501,7 +676,14 @@ pub(crate) fn claim(start: &Start) -> Claim {
         },
         organisation: start.organisation.clone(),
         sector: start.sector.clone(),
-        takes: start.locks.iter().map(|lock| Lock { mutex: lock.mutex.clone(), sector: sector.clone() }).collect(),
+        takes: start
+            .locks
+            .iter()
+            .map(|lock| Lock {
+                mutex: lock.mutex.clone(),
+                sector: sector.clone(),
+            })
+            .collect(),
         needs: start
             .locks
             .iter()

@@ -22,7 +22,10 @@ const MAX_AGENT_UPDATES: usize = 5;
 /// A table without lines: columns that a person can read and `awk` can cut.
 fn table(head: &[&str]) -> Table {
     let mut table = Table::new();
-    table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_header(head);
+    table
+        .load_style(NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_header(head);
     table
 }
 
@@ -38,7 +41,10 @@ pub(crate) fn plan(desk: &Desk, decision: &Decision, filter: &Filter) -> String 
     if !starts.is_empty() {
         let mut rows = table(&["STARTS", "CLUSTER", "ORGANISATION", "SECTOR", "FROM", "TO"]);
         for start in starts.iter().take(filter.limit.unwrap_or(MAX_ROWS)) {
-            let name = start.pool().map_or_else(|| start.name.to_string(), |pool| format!("{}/{pool}", start.name));
+            let name = start.pool().map_or_else(
+                || start.name.to_string(),
+                |pool| format!("{}/{pool}", start.name),
+            );
             rows.add_row([
                 minute(start.at),
                 name,
@@ -52,12 +58,22 @@ pub(crate) fn plan(desk: &Desk, decision: &Decision, filter: &Filter) -> String 
         more(&mut text, starts.len(), filter);
     }
     for cancel in &decision.cancels {
-        writeln!(text, "upgrade {} is called off: {}", cancel.upgrade.0, sentences(&cancel.verdict).join("; "))
-            .expect("fits");
+        writeln!(
+            text,
+            "upgrade {} is called off: {}",
+            cancel.upgrade.0,
+            sentences(&cancel.verdict).join("; ")
+        )
+        .expect("fits");
     }
     for overdue in &decision.overdue {
-        writeln!(text, "upgrade {} is overdue: under way since {}", overdue.upgrade.0, minute(overdue.since))
-            .expect("fits");
+        writeln!(
+            text,
+            "upgrade {} is overdue: under way since {}",
+            overdue.upgrade.0,
+            minute(overdue.since)
+        )
+        .expect("fits");
     }
     text + &waits(desk, decision, filter)
 }
@@ -68,7 +84,10 @@ fn waits(desk: &Desk, decision: &Decision, filter: &Filter) -> String {
         return String::new();
     }
     let wait = if waiting.len() == 1 { "waits" } else { "wait" };
-    let mut text = format!("\n{} could go further, and {wait}:\n\n", count(waiting.len(), "cluster"));
+    let mut text = format!(
+        "\n{} could go further, and {wait}:\n\n",
+        count(waiting.len(), "cluster")
+    );
     let mut rows = table(&["CLUSTER", "FROM", "TO", "EXPECTED", "WHY"]);
     for (member, best) in waiting.iter().take(filter.limit.unwrap_or(MAX_ROWS)) {
         let state = desk.roster().cluster(*member);
@@ -106,20 +125,38 @@ pub(crate) fn why(
     cluster: &Verdict,
 ) -> String {
     let (state, policy) = (desk.roster().cluster(member), desk.roster().policy(member));
-    let sector = policy.sector.as_ref().map_or_else(String::new, |sector| format!(", sector {sector}"));
+    let sector = policy
+        .sector
+        .as_ref()
+        .map_or_else(String::new, |sector| format!(", sector {sector}"));
     let workloads: Vec<&str> = policy.workloads.iter().map(|name| &**name).collect();
     let mut text = format!(
         "{} ({}{sector}) runs {} with {}\n",
         state.name,
         state.organisation,
         state.version,
-        if workloads.is_empty() { "no workload".to_owned() } else { workloads.join(", ") },
+        if workloads.is_empty() {
+            "no workload".to_owned()
+        } else {
+            workloads.join(", ")
+        },
     );
-    let start = decision.starts.iter().find(|start| start.cluster == state.id);
+    let start = decision
+        .starts
+        .iter()
+        .find(|start| start.cluster == state.id);
     match (start, cluster.is_offered()) {
         (Some(start), _) => {
-            let what = start.pool().map_or_else(String::new, |pool| format!("node pool {pool} "));
-            writeln!(text, "  starts {what}to {} at {}", start.to, minute(start.at)).expect("fits");
+            let what = start
+                .pool()
+                .map_or_else(String::new, |pool| format!("node pool {pool} "));
+            writeln!(
+                text,
+                "  starts {what}to {} at {}",
+                start.to,
+                minute(start.at)
+            )
+            .expect("fits");
         }
         (None, true) => {}
         (None, false) => {
@@ -133,10 +170,15 @@ pub(crate) fn why(
         text.push_str("  there is no newer version for it\n");
         return text;
     }
-    let width = candidates.iter().map(|candidate| candidate.to.to_string().len()).max().unwrap_or(0);
+    let width = candidates
+        .iter()
+        .map(|candidate| candidate.to.to_string().len())
+        .max()
+        .unwrap_or(0);
     text.push('\n');
     for candidate in candidates {
-        let is_start = start.is_some_and(|start| start.pool().is_none() && start.to == candidate.to);
+        let is_start =
+            start.is_some_and(|start| start.pool().is_none() && start.to == candidate.to);
         let answer = match (&candidate.own.answer, is_start) {
             (_, true) => "starts",
             (Answer::Refuse, _) => "no",
@@ -148,8 +190,15 @@ pub(crate) fn why(
             told.push(format!("expected {}", minute(until)));
         }
         let mut told = told.into_iter();
-        let first = told.next().unwrap_or_else(|| ready(answer, start.is_some(), cluster).to_owned());
-        writeln!(text, "  {:width$}  {answer:6}  {first}", candidate.to.to_string()).expect("fits");
+        let first = told
+            .next()
+            .unwrap_or_else(|| ready(answer, start.is_some(), cluster).to_owned());
+        writeln!(
+            text,
+            "  {:width$}  {answer:6}  {first}",
+            candidate.to.to_string()
+        )
+        .expect("fits");
         for sentence in told {
             writeln!(text, "  {:width$}          {sentence}", "").expect("fits");
         }
@@ -161,16 +210,38 @@ pub(crate) fn why(
 pub(crate) fn agent_updates(updates: &[AgentUpdate]) -> String {
     let mut text = String::new();
     let shown = &updates[..updates.len().min(MAX_AGENT_UPDATES)];
-    let width = shown.iter().map(|update| update.to.to_string().len()).max().unwrap_or(0);
+    let width = shown
+        .iter()
+        .map(|update| update.to.to_string().len())
+        .max()
+        .unwrap_or(0);
     for update in shown {
         if text.is_empty() {
             text.push_str("\n  its last updates, as its agent tells:\n");
         }
-        let took = update.took.map_or_else(String::new, |took| format!(", {} min", took.as_mins()));
-        let by = if update.is_automatic { ", by the agent" } else { "" };
-        let why = if update.why.is_empty() { String::new() } else { format!(": {}", update.why) };
-        let (to, outcome, began) = (update.to.to_string(), update.outcome.code(), minute(update.started_at));
-        writeln!(text, "  {to:width$}  {outcome:9}  began {began}{took}{by}{why}").expect("fits");
+        let took = update
+            .took
+            .map_or_else(String::new, |took| format!(", {} min", took.as_mins()));
+        let by = if update.is_automatic {
+            ", by the agent"
+        } else {
+            ""
+        };
+        let why = if update.why.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", update.why)
+        };
+        let (to, outcome, began) = (
+            update.to.to_string(),
+            update.outcome.code(),
+            minute(update.started_at),
+        );
+        writeln!(
+            text,
+            "  {to:width$}  {outcome:9}  began {began}{took}{by}{why}"
+        )
+        .expect("fits");
     }
     text
 }
@@ -187,18 +258,38 @@ fn ready(answer: &str, starts: bool, cluster: &Verdict) -> &'static str {
 
 /// The status as a table.
 pub(crate) fn status(rows: &[StatusRow], filter: &Filter) -> String {
-    let mut text = table(&["ORGANISATION", "SECTOR", "WORKLOAD", "RUNS", "SOAKING", "UNDER WAY", "NEXT", "HELD BY"]);
+    let mut text = table(&[
+        "ORGANISATION",
+        "SECTOR",
+        "WORKLOAD",
+        "RUNS",
+        "SOAKING",
+        "UNDER WAY",
+        "NEXT",
+        "HELD BY",
+    ]);
     for row in rows.iter().take(filter.limit.unwrap_or(MAX_ROWS)) {
-        let versions = row.versions.iter().rev().map(|(version, count)| format!("{count} × {version}"));
+        let versions = row
+            .versions
+            .iter()
+            .rev()
+            .map(|(version, count)| format!("{count} × {version}"));
         let soaking = row.soaking.iter().rev().take(4);
-        let soaking = soaking.map(|(version, (have, need))| format!("{version} {}/{} d", Days(*have), Days(*need)));
-        let under_way =
-            row.under_way.iter().take(5).map(|(cluster, to, state)| format!("{cluster} → {to} {}", state.code()));
+        let soaking = soaking
+            .map(|(version, (have, need))| format!("{version} {}/{} d", Days(*have), Days(*need)));
+        let under_way = row
+            .under_way
+            .iter()
+            .take(5)
+            .map(|(cluster, to, state)| format!("{cluster} → {to} {}", state.code()));
         let next = row.next.as_ref().map(|next| {
             let sure = if next.starts { "" } else { "about " };
             format!("{} → {} {sure}{}", next.cluster, next.to, minute(next.at))
         });
-        let held = row.held.iter().map(|(code, count)| format!("{} {count}", code.name()));
+        let held = row
+            .held
+            .iter()
+            .map(|(code, count)| format!("{} {count}", code.name()));
         text.add_row([
             row.organisation.to_string(),
             optional(row.sector.as_ref()),
@@ -217,13 +308,24 @@ pub(crate) fn status(rows: &[StatusRow], filter: &Filter) -> String {
 
 /// The version history as a table, for a terminal or as markdown.
 pub(crate) fn history(rows: &[HistoryRow], markdown: bool) -> String {
-    let mut text = table(&["ORGANISATION", "VERSION", "WORKLOAD", "SOAK DAYS", "CLUSTERS"]);
+    let mut text = table(&[
+        "ORGANISATION",
+        "VERSION",
+        "WORKLOAD",
+        "SOAK DAYS",
+        "CLUSTERS",
+    ]);
     if markdown {
-        text.load_style(ASCII_MARKDOWN).set_content_arrangement(ContentArrangement::Disabled);
+        text.load_style(ASCII_MARKDOWN)
+            .set_content_arrangement(ContentArrangement::Disabled);
     }
     for row in rows {
         let clusters: Vec<&str> = row.clusters.iter().map(|name| &**name).collect();
-        let clusters = if clusters.is_empty() { "-".to_owned() } else { clusters.join(", ") };
+        let clusters = if clusters.is_empty() {
+            "-".to_owned()
+        } else {
+            clusters.join(", ")
+        };
         text.add_row([
             row.organisation.to_string(),
             row.version.to_string(),
@@ -238,11 +340,17 @@ pub(crate) fn history(rows: &[HistoryRow], markdown: bool) -> String {
 /// What will start, if nothing fails.
 pub(crate) fn forecast(forecasts: &[Forecast], days: u32, filter: &Filter) -> String {
     if forecasts.is_empty() {
-        return format!("Nothing will start within {}.\n", count(days as usize, "day"));
+        return format!(
+            "Nothing will start within {}.\n",
+            count(days as usize, "day")
+        );
     }
     let mut rows = table(&["STARTS", "CLUSTER", "ORGANISATION", "SECTOR", "FROM", "TO"]);
     for one in forecasts.iter().take(filter.limit.unwrap_or(MAX_ROWS)) {
-        let name = one.pool.as_ref().map_or_else(|| one.cluster.to_string(), |pool| format!("{}/{pool}", one.cluster));
+        let name = one.pool.as_ref().map_or_else(
+            || one.cluster.to_string(),
+            |pool| format!("{}/{pool}", one.cluster),
+        );
         rows.add_row([
             minute(one.at),
             name,
@@ -258,11 +366,18 @@ pub(crate) fn forecast(forecasts: &[Forecast], days: u32, filter: &Filter) -> St
 }
 
 /// Upgrades, one a row.
-pub(crate) fn upgrades<'a>(upgrades: impl IntoIterator<Item = (&'a Upgrade, Option<&'a Name>)>) -> String {
-    let mut rows = table(&["ID", "CLUSTER", "FROM", "TO", "STATE", "STARTS", "CHANGED", "NOTE"]);
+pub(crate) fn upgrades<'a>(
+    upgrades: impl IntoIterator<Item = (&'a Upgrade, Option<&'a Name>)>,
+) -> String {
+    let mut rows = table(&[
+        "ID", "CLUSTER", "FROM", "TO", "STATE", "STARTS", "CHANGED", "NOTE",
+    ]);
     for (upgrade, name) in upgrades {
         let name = name.map_or_else(|| upgrade.cluster.as_str().to_owned(), ToString::to_string);
-        let name = upgrade.pool.as_ref().map_or_else(|| name.clone(), |pool| format!("{name}/{pool}"));
+        let name = upgrade
+            .pool
+            .as_ref()
+            .map_or_else(|| name.clone(), |pool| format!("{name}/{pool}"));
         rows.add_row([
             upgrade.id.0.to_string(),
             name,
@@ -280,9 +395,16 @@ pub(crate) fn upgrades<'a>(upgrades: impl IntoIterator<Item = (&'a Upgrade, Opti
 /// Findings, one a line.
 pub(crate) fn findings(findings: &[Finding]) -> String {
     let line = |finding: &Finding| {
-        let severity = if finding.is_error() { "error" } else { "warning" };
+        let severity = if finding.is_error() {
+            "error"
+        } else {
+            "warning"
+        };
         let (problem, remedy) = (escaped(&finding.problem), escaped(&finding.remedy));
-        format!("{}: {severity}: {problem}; {remedy} [{}]\n", finding.place, finding.code)
+        format!(
+            "{}: {severity}: {problem}; {remedy} [{}]\n",
+            finding.place, finding.code
+        )
     };
     findings.iter().map(line).collect()
 }
@@ -305,7 +427,11 @@ fn optional(name: Option<&Name>) -> String {
 
 fn joined(parts: impl Iterator<Item = String>) -> String {
     let parts: Vec<String> = parts.collect();
-    if parts.is_empty() { "-".to_owned() } else { parts.join(", ") }
+    if parts.is_empty() {
+        "-".to_owned()
+    } else {
+        parts.join(", ")
+    }
 }
 
 /// The rules that can be filtered by.

@@ -26,7 +26,10 @@ pub(crate) enum Source {
     /// In a directory.
     Directory(PathBuf),
     /// In a revision of the repository that a directory is in.
-    Revision { directory: PathBuf, revision: String },
+    Revision {
+        directory: PathBuf,
+        revision: String,
+    },
     /// In the binary.
     Example,
 }
@@ -36,7 +39,10 @@ impl Source {
     pub(crate) fn named(text: &str, beside: &Path) -> Self {
         match Path::new(text).is_dir() {
             true => Self::Directory(text.into()),
-            false => Self::Revision { directory: beside.to_owned(), revision: text.to_owned() },
+            false => Self::Revision {
+                directory: beside.to_owned(),
+                revision: text.to_owned(),
+            },
         }
     }
 
@@ -45,9 +51,13 @@ impl Source {
         match self {
             Self::Directory(directory) => {
                 let remedy = "fetch it first, with `git clone` or by unpacking the archive, and name the directory";
-                a_path(directory, remedy).and_then(|directory| read_directory(directory, graph_data::is_part))
+                a_path(directory, remedy)
+                    .and_then(|directory| read_directory(directory, graph_data::is_part))
             }
-            Self::Revision { directory, revision } => Git::at(directory)?.read(revision, graph_data::is_part),
+            Self::Revision {
+                directory,
+                revision,
+            } => Git::at(directory)?.read(revision, graph_data::is_part),
             Self::Example => example::graph_data(now),
         }
     }
@@ -57,10 +67,22 @@ impl Source {
 #[derive(Debug, Args)]
 pub(crate) struct GraphArgs {
     /// Look at this graph data. [default: the built-in example]
-    #[arg(long, env = "TOWPATH_GRAPH_DATA", value_name = "DIR", requires = "releases", conflicts_with = "graph")]
+    #[arg(
+        long,
+        env = "TOWPATH_GRAPH_DATA",
+        value_name = "DIR",
+        requires = "releases",
+        conflicts_with = "graph"
+    )]
     graph_data: Option<PathBuf>,
     /// The releases behind the graph data.
-    #[arg(long, env = "TOWPATH_RELEASES", value_name = "FILE", requires = "graph_data", conflicts_with = "graph")]
+    #[arg(
+        long,
+        env = "TOWPATH_RELEASES",
+        value_name = "FILE",
+        requires = "graph_data",
+        conflicts_with = "graph"
+    )]
     releases: Option<PathBuf>,
     /// Look at graphs that a service answered, CHANNEL.json each. May be given more than once.
     #[arg(long, value_name = "FILE")]
@@ -71,15 +93,25 @@ impl GraphArgs {
     /// The graph.
     pub(crate) fn graph(&self, now: Timestamp) -> anyhow::Result<Graph> {
         if self.graph.is_empty() {
-            let source = self.graph_data.clone().map_or(Source::Example, Source::Directory);
+            let source = self
+                .graph_data
+                .clone()
+                .map_or(Source::Example, Source::Directory);
             return graph(&source, releases(self.releases.as_deref())?, now);
         }
         if self.graph.len() > Request::MAX_VIA {
-            bail!("--graph was given {} times; at most {} are taken", self.graph.len(), Request::MAX_VIA);
+            bail!(
+                "--graph was given {} times; at most {} are taken",
+                self.graph.len(),
+                Request::MAX_VIA
+            );
         }
         let read = |path: &PathBuf| {
             let bytes = read_file(path, MAX_GRAPH_BYTES).map_err(|finding| anyhow!("{finding}"))?;
-            Ok(SourceFile { path: path.display().to_string(), bytes: bytes.into() })
+            Ok(SourceFile {
+                path: path.display().to_string(),
+                bytes: bytes.into(),
+            })
         };
         let files: Vec<SourceFile> = self.graph.iter().map(read).collect::<anyhow::Result<_>>()?;
         read_graphs(&files).map_err(|findings| all(&findings))
@@ -95,23 +127,36 @@ impl GraphArgs {
 pub(crate) fn releases(file: Option<&Path>) -> anyhow::Result<Releases> {
     let file = match file {
         Some(path) => {
-            let remedy = "write a file with `towpath releases scrape REPOSITORY --out FILE`, and name that";
+            let remedy =
+                "write a file with `towpath releases scrape REPOSITORY --out FILE`, and name that";
             let bytes = a_path(path, remedy).and_then(|path| read_file(path, MAX_RELEASES_BYTES));
             let bytes = bytes.map_err(|finding| anyhow!("{finding}"))?;
-            SourceFile { path: path.display().to_string(), bytes: bytes.into() }
+            SourceFile {
+                path: path.display().to_string(),
+                bytes: bytes.into(),
+            }
         }
         None => example::releases(),
     };
-    let (releases, _) = releases::read(&Place::file(file.path.as_str()), &file.bytes).map_err(|f| all(&f))?;
+    let (releases, _) =
+        releases::read(&Place::file(file.path.as_str()), &file.bytes).map_err(|f| all(&f))?;
     Ok(releases)
 }
 
 /// Whoever has an address at hand, from a service's configuration, is told what to do with it.
 fn a_path<'a>(path: &'a Path, remedy: &str) -> Result<&'a Path, Finding> {
-    match path.to_str().filter(|text| text.contains("://") && !path.exists()) {
+    match path
+        .to_str()
+        .filter(|text| text.contains("://") && !path.exists())
+    {
         Some(address) => {
             let problem = "this is an address; this command reads paths, and only `towpath serve` reads addresses";
-            Err(Finding::error("not-a-path", Place::file(without_credentials(address)), problem, remedy))
+            Err(Finding::error(
+                "not-a-path",
+                Place::file(without_credentials(address)),
+                problem,
+                remedy,
+            ))
         }
         None => Ok(path),
     }
@@ -131,7 +176,12 @@ pub(crate) fn graph(source: &Source, releases: Releases, now: Timestamp) -> anyh
 
 /// All errors, as one.
 pub(crate) fn all(findings: &[Finding]) -> anyhow::Error {
-    let lines: Vec<String> = findings.iter().filter(|f| f.is_error()).take(10).map(ToString::to_string).collect();
+    let lines: Vec<String> = findings
+        .iter()
+        .filter(|f| f.is_error())
+        .take(10)
+        .map(ToString::to_string)
+        .collect();
     anyhow!("{}", lines.join("\n"))
 }
 
@@ -142,10 +192,21 @@ mod tests {
     #[test]
     fn an_address_where_a_path_belongs_is_told_with_what_to_do() {
         let address = PathBuf::from("git+https://u:secret@host/graph-data.git?token=t0k3n");
-        let told = Source::Directory(address.clone()).files(Timestamp::UNIX_EPOCH).expect_err("not read").to_string();
+        let told = Source::Directory(address.clone())
+            .files(Timestamp::UNIX_EPOCH)
+            .expect_err("not read")
+            .to_string();
         let start = "git+https://…@host/graph-data.git?token=…: this is an address; this command reads paths";
-        assert!(told.starts_with(start) && told.contains("`git clone`"), "{told}");
-        let told = releases(Some(Path::new("oci://quay.io/a/b"))).expect_err("not read").to_string();
-        assert!(told.contains("this is an address") && told.contains("towpath releases scrape"), "{told}");
+        assert!(
+            told.starts_with(start) && told.contains("`git clone`"),
+            "{told}"
+        );
+        let told = releases(Some(Path::new("oci://quay.io/a/b")))
+            .expect_err("not read")
+            .to_string();
+        assert!(
+            told.contains("this is an address") && told.contains("towpath releases scrape"),
+            "{told}"
+        );
     }
 }

@@ -55,17 +55,25 @@ enum Format {
 }
 
 pub(super) fn lint(args: LintArgs) -> anyhow::Result<ExitCode> {
-    let root = args.directory.as_ref().map_or_else(String::new, |directory| directory.display().to_string());
+    let root = args
+        .directory
+        .as_ref()
+        .map_or_else(String::new, |directory| directory.display().to_string());
     let releases = match (&args.releases, &args.directory) {
         (None, Some(_)) => None,
         (file, _) => Some(releases(file.as_deref())?),
     };
     let now = args.now.unwrap_or_else(Timestamp::now);
-    let directory = args.directory.clone().unwrap_or_else(|| Path::new(".").to_owned());
+    let directory = args
+        .directory
+        .clone()
+        .unwrap_or_else(|| Path::new(".").to_owned());
     let source = args.directory.map_or(Source::Example, Source::Directory);
     let files = source.files(now).map_err(|finding| anyhow!("{finding}"))?;
     let mut linted = graph_lint::lint(&files, releases.clone());
-    linted.findings.extend(args.presubmit.findings(&directory, &files, releases, now)?);
+    linted
+        .findings
+        .extend(args.presubmit.findings(&directory, &files, releases, now)?);
     linted.findings.sort();
     let shown = match args.all {
         true => Shown::All,
@@ -78,7 +86,11 @@ pub(super) fn lint(args: LintArgs) -> anyhow::Result<ExitCode> {
         Format::Github => print(&findings::annotations(&linted.findings, &root))?,
     }
     let refused = |finding: &Finding| finding.is_error() || args.warnings_as_errors;
-    Ok(if linted.findings.iter().any(refused) { ExitCode::from(1) } else { ExitCode::SUCCESS })
+    Ok(if linted.findings.iter().any(refused) {
+        ExitCode::from(1)
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
 /// The findings, what was not checked, and how much was.
@@ -90,10 +102,22 @@ fn text(linted: &Linted, shown: Shown) -> String {
     if !text.is_empty() {
         text.push('\n');
     }
-    text.extend(linted.left_out.iter().map(|left| format!("note: {}\n", left.sentence())));
+    text.extend(
+        linted
+            .left_out
+            .iter()
+            .map(|left| format!("note: {}\n", left.sentence())),
+    );
     let (errors, warnings) = counts(linted);
-    let (channels, blocks) = (count(linted.channels, "channel"), count(linted.blocks, "block"));
-    text + &format!("{channels}, {blocks}: {}, {}\n", count(errors, "error"), count(warnings, "warning"))
+    let (channels, blocks) = (
+        count(linted.channels, "channel"),
+        count(linted.blocks, "block"),
+    );
+    text + &format!(
+        "{channels}, {blocks}: {}, {}\n",
+        count(errors, "error"),
+        count(warnings, "warning")
+    )
 }
 
 fn as_json(linted: &Linted) -> serde_json::Value {
@@ -109,15 +133,23 @@ fn as_json(linted: &Linted) -> serde_json::Value {
 }
 
 fn counts(linted: &Linted) -> (usize, usize) {
-    let errors = linted.findings.iter().filter(|finding| finding.is_error()).count();
+    let errors = linted
+        .findings
+        .iter()
+        .filter(|finding| finding.is_error())
+        .count();
     (errors, linted.findings.len() - errors)
 }
 
 /// `1 block`, `1,717 blocks`.
 fn count(number: usize, noun: &str) -> String {
     let digits = number.to_string();
-    let grouped: Vec<&str> =
-        digits.as_bytes().rchunks(3).rev().filter_map(|group| std::str::from_utf8(group).ok()).collect();
+    let grouped: Vec<&str> = digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .filter_map(|group| std::str::from_utf8(group).ok())
+        .collect();
     match number {
         1 => format!("1 {noun}"),
         _ => format!("{} {noun}s", grouped.join(",")),
@@ -130,7 +162,12 @@ mod tests {
 
     #[test]
     fn large_numbers_are_grouped() {
-        for (number, expected) in [(0, "0 blocks"), (1, "1 block"), (999, "999 blocks"), (1717, "1,717 blocks")] {
+        for (number, expected) in [
+            (0, "0 blocks"),
+            (1, "1 block"),
+            (999, "999 blocks"),
+            (1717, "1,717 blocks"),
+        ] {
             assert_eq!(count(number, "block"), expected);
         }
         assert_eq!(count(1_234_567, "block"), "1,234,567 blocks");

@@ -33,7 +33,12 @@ pub(crate) struct MigrateArgs {
     #[arg(long, value_name = "RULE")]
     rollout: Vec<Rollout>,
     /// The streams or channels that edges are phased into.
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "stable,eus")]
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        default_value = "stable,eus"
+    )]
     channels: Vec<String>,
     /// Releases that stable and eus may have from now on, where these are all that keeps them apart from fast.
     #[arg(long, value_name = "RELEASES", value_delimiter = ',', value_parser = ReleaseName::parse)]
@@ -57,7 +62,8 @@ pub(super) fn migrate(args: MigrateArgs) -> anyhow::Result<ExitCode> {
     if let Some(out) = out {
         target::check(out)?;
     }
-    let files = read(&args.directory, args.revision.as_deref()).map_err(|finding| anyhow!("{finding}"))?;
+    let files =
+        read(&args.directory, args.revision.as_deref()).map_err(|finding| anyhow!("{finding}"))?;
     let (stays, no_history) = history(&args.directory, args.revision.as_deref())?;
     let wishes = Wishes {
         rollouts: args.rollout,
@@ -96,14 +102,20 @@ fn history(directory: &Path, revision: Option<&str>) -> anyhow::Result<(Stays, O
     let read = || {
         let git = Git::at(directory)?;
         let commits = git.history(revision.unwrap_or("HEAD"), &["channels"])?;
-        let changed = commits.iter().flat_map(|commit| &commit.changes).filter_map(|(_, blob)| blob.as_ref());
+        let changed = commits
+            .iter()
+            .flat_map(|commit| &commit.changes)
+            .filter_map(|(_, blob)| blob.as_ref());
         let blobs = git.blobs(changed)?;
         let mut stays = Stays::default();
         for commit in &commits {
             let content = |blob| blobs.get(blob).map(|bytes| &**bytes);
             stays.commit(
                 commit.at,
-                commit.changes.iter().map(|(path, blob)| (path.as_str(), blob.as_ref().and_then(content))),
+                commit
+                    .changes
+                    .iter()
+                    .map(|(path, blob)| (path.as_str(), blob.as_ref().and_then(content))),
             );
         }
         Ok(stays)
@@ -115,7 +127,10 @@ fn history(directory: &Path, revision: Option<&str>) -> anyhow::Result<(Stays, O
         (Err(Finding { place, problem, .. }), None) => {
             let problem = format!("there is no history to take starts from: {problem}");
             let remedy = "migrate a clone of the repository; else each release is said to have always been there";
-            Ok((Stays::default(), Some(Finding::warning("no-history", place, problem, remedy))))
+            Ok((
+                Stays::default(),
+                Some(Finding::warning("no-history", place, problem, remedy)),
+            ))
         }
     }
 }

@@ -16,7 +16,9 @@ use clap::{Subcommand, ValueEnum};
 #[derive(Debug, Subcommand)]
 pub(crate) enum GraphCommand {
     /// Can every release get on? Its way to the newest release, or the blocks that strand it.
-    #[command(after_help = "Example:\n  towpath graph audit ./graph-data --releases releases.json --base main")]
+    #[command(
+        after_help = "Example:\n  towpath graph audit ./graph-data --releases releases.json --base main"
+    )]
     Audit(audit::AuditArgs),
     /// Say what a change means for clients: releases and edges that come, go, or become conditional, for whom and when.
     #[command(
@@ -34,7 +36,9 @@ pub(crate) enum GraphCommand {
     )]
     Migrate(migrate::MigrateArgs),
     /// Show every window that is running or to come: whom it has reached, when it reaches the others, what is blocked.
-    #[command(after_help = "Example:\n  towpath graph rollouts --graph-data ./graph-data --releases releases.json")]
+    #[command(
+        after_help = "Example:\n  towpath graph rollouts --graph-data ./graph-data --releases releases.json"
+    )]
     Rollouts(rollouts::RolloutsArgs),
 }
 

@@ -47,8 +47,9 @@ impl PresubmitArgs {
             );
         };
         let source = Source::named(base, directory);
-        let base = inputs::graph(&source, releases.clone(), now)
-            .with_context(|| format!("the base {base:?} cannot be read, so nothing can be said about the change"))?;
+        let base = inputs::graph(&source, releases.clone(), now).with_context(|| {
+            format!("the base {base:?} cannot be read, so nothing can be said about the change")
+        })?;
         let Ok((data, _)) = graph_data::read(files) else {
             return Ok(Vec::new());
         };
@@ -67,15 +68,23 @@ impl PresubmitArgs {
 
 /// A share as people type it: `1`, `0.5`, `2.5%`.
 fn percent(text: &str) -> Result<Share, String> {
-    let wrong = || format!("{text:?} is no share; write percent from 0 to 100, with at most one decimal: 2.5");
+    let wrong = || {
+        format!("{text:?} is no share; write percent from 0 to 100, with at most one decimal: 2.5")
+    };
     let number = text.trim_end_matches('%').trim_end();
     let (whole, tenth) = number.split_once('.').unwrap_or((number, "0"));
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     if !(is_number(whole) && is_number(tenth) && tenth.len() == 1) {
         return Err(wrong());
     }
-    let thousandths = format!("{whole}{tenth}").parse::<u16>().map_err(|_| wrong())?;
-    if thousandths <= 1000 { Ok(Share::thousandths(thousandths)) } else { Err(wrong()) }
+    let thousandths = format!("{whole}{tenth}")
+        .parse::<u16>()
+        .map_err(|_| wrong())?;
+    if thousandths <= 1000 {
+        Ok(Share::thousandths(thousandths))
+    } else {
+        Err(wrong())
+    }
 }
 
 /// A duration as people type it: `4h`, `90m`, `PT4H`, `1d`. A day has 24 hours.
@@ -84,7 +93,11 @@ fn latency(text: &str) -> Result<SignedDuration, String> {
     let span: jiff::Span = text.parse().map_err(|_| wrong())?;
     let reference = jiff::SpanRelativeTo::days_are_24_hours();
     let duration = span.to_duration(reference).map_err(|_| wrong())?;
-    if duration.is_negative() { Err(wrong()) } else { Ok(duration) }
+    if duration.is_negative() {
+        Err(wrong())
+    } else {
+        Ok(duration)
+    }
 }
 
 #[cfg(test)]

@@ -29,32 +29,67 @@ pub(super) struct Who {
 impl Who {
     /// One cluster.
     pub(super) fn one(version: Version, arch: Arch) -> Self {
-        let travellers = vec![Traveller { arch, version, name: String::new() }];
-        Self { travellers, streams: [USUAL_STREAM.to_owned()].into() }
+        let travellers = vec![Traveller {
+            arch,
+            version,
+            name: String::new(),
+        }];
+        Self {
+            travellers,
+            streams: [USUAL_STREAM.to_owned()].into(),
+        }
     }
 
     /// All clusters of a list, or of the example's; only those of an architecture if one is named.
-    pub(super) fn listed(file: Option<&Path>, arch: Option<&Arch>, now: Timestamp) -> anyhow::Result<Self> {
+    pub(super) fn listed(
+        file: Option<&Path>,
+        arch: Option<&Arch>,
+        now: Timestamp,
+    ) -> anyhow::Result<Self> {
         let file = match file {
             None => example::clusters(),
             Some(path) => {
-                let bytes = read_file(path, cluster_list::MAX_BYTES as u64).map_err(|finding| anyhow!("{finding}"))?;
-                SourceFile { path: path.display().to_string(), bytes: bytes.into() }
+                let bytes = read_file(path, cluster_list::MAX_BYTES as u64)
+                    .map_err(|finding| anyhow!("{finding}"))?;
+                SourceFile {
+                    path: path.display().to_string(),
+                    bytes: bytes.into(),
+                }
             }
         };
-        let (list, findings) = cluster_list::read(&Place::file(file.path.as_str()), &file.bytes, now);
+        let (list, findings) =
+            cluster_list::read(&Place::file(file.path.as_str()), &file.bytes, now);
         wrong(&findings)?;
-        let clusters = list.clusters.into_iter().filter(|cluster| arch.is_none_or(|arch| cluster.arch == *arch));
+        let clusters = list
+            .clusters
+            .into_iter()
+            .filter(|cluster| arch.is_none_or(|arch| cluster.arch == *arch));
         let (mut travellers, mut streams) = (Vec::new(), BTreeSet::new());
         for cluster in clusters {
-            streams.insert(cluster.channel.as_ref().map_or(USUAL_STREAM, |channel| stream(channel)).to_owned());
-            travellers.push(Traveller { arch: cluster.arch, version: cluster.version, name: cluster.name.to_string() });
+            streams.insert(
+                cluster
+                    .channel
+                    .as_ref()
+                    .map_or(USUAL_STREAM, |channel| stream(channel))
+                    .to_owned(),
+            );
+            travellers.push(Traveller {
+                arch: cluster.arch,
+                version: cluster.version,
+                name: cluster.name.to_string(),
+            });
         }
         if travellers.is_empty() {
-            bail!("{}: there are no clusters to get anywhere; list some, or name another --arch", file.path);
+            bail!(
+                "{}: there are no clusters to get anywhere; list some, or name another --arch",
+                file.path
+            );
         }
         travellers.sort();
-        Ok(Self { travellers, streams })
+        Ok(Self {
+            travellers,
+            streams,
+        })
     }
 }
 
@@ -65,8 +100,16 @@ fn stream(channel: &ChannelName) -> &str {
 }
 
 /// The channels that are meant. They are looked at together; their order says nothing.
-pub(super) fn channels(graph: &Graph, via: &[ChannelName], who: &Who) -> anyhow::Result<Vec<ChannelName>> {
-    let followed: Vec<ChannelName> = who.streams.iter().filter_map(|name| ChannelName::new(name)).collect();
+pub(super) fn channels(
+    graph: &Graph,
+    via: &[ChannelName],
+    who: &Who,
+) -> anyhow::Result<Vec<ChannelName>> {
+    let followed: Vec<ChannelName> = who
+        .streams
+        .iter()
+        .filter_map(|name| ChannelName::new(name))
+        .collect();
     let wanted = if via.is_empty() { &followed } else { via };
     let meant = towpath_core::plan::channels(graph, wanted).map_err(|name| {
         let streams: BTreeSet<&str> = graph.channels().keys().map(stream).collect();
@@ -95,16 +138,30 @@ pub(super) fn version(
         Goal::Newest => None,
     };
     let fits = |version: &&Version| {
-        version.pre_release().is_empty() && wanted.is_none_or(|wanted| wanted == (version.major(), version.minor()))
+        version.pre_release().is_empty()
+            && wanted.is_none_or(|wanted| wanted == (version.major(), version.minor()))
     };
     let of_arch = |arch: &Arch| -> BTreeSet<&Version> {
-        let channels = channels.iter().filter_map(|name| graph.channel(name.as_str()));
+        let channels = channels
+            .iter()
+            .filter_map(|name| graph.channel(name.as_str()));
         let members = channels.flat_map(|channel| graph.members(channel, arch));
         let entered = members.filter(|(_, place)| place.start <= now);
-        entered.map(|(id, _)| &graph.release(*id).version).filter(fits).collect()
+        entered
+            .map(|(id, _)| &graph.release(*id).version)
+            .filter(fits)
+            .collect()
     };
-    let arches: BTreeSet<&Arch> = who.travellers.iter().map(|traveller| &traveller.arch).collect();
-    let common = arches.into_iter().map(of_arch).reduce(|a, b| &a & &b).unwrap_or_default();
+    let arches: BTreeSet<&Arch> = who
+        .travellers
+        .iter()
+        .map(|traveller| &traveller.arch)
+        .collect();
+    let common = arches
+        .into_iter()
+        .map(of_arch)
+        .reduce(|a, b| &a & &b)
+        .unwrap_or_default();
     let what = wanted.map_or_else(String::new, |(major, minor)| format!("{major}.{minor} "));
     common.last().map(|version| (*version).clone()).with_context(|| {
         format!("these channels have no final {what}release for all architectures; name a version, or other channels with --via")
@@ -116,24 +173,35 @@ pub(super) fn arch(graph: &Graph, name: &str) -> anyhow::Result<Arch> {
     let known = graph.arches().find(|arch| arch.as_str() == name).cloned();
     known.with_context(|| {
         let known: Vec<&str> = graph.arches().map(Arch::as_str).collect();
-        format!("there are no releases for {name}; there are for {}", known.join(", "))
+        format!(
+            "there are no releases for {name}; there are for {}",
+            known.join(", ")
+        )
     })
 }
 
 pub(super) fn platform(name: Option<&str>) -> anyhow::Result<Fact<Platform>> {
-    let platform =
-        |name: &str| Platform::new(name).with_context(|| format!("--platform {name:?} is not the name of a platform"));
+    let platform = |name: &str| {
+        Platform::new(name)
+            .with_context(|| format!("--platform {name:?} is not the name of a platform"))
+    };
     Ok(Fact::from(name.map(platform).transpose()?))
 }
 
 /// What is there already.
 pub(super) fn have(path: &Path) -> anyhow::Result<Have> {
     let bytes = read_file(path, MAX_HAVE_BYTES).map_err(|finding| anyhow!("{finding}"))?;
-    let text = String::from_utf8(bytes).map_err(|_| anyhow!("{}: this is not text; list digests", path.display()))?;
-    mirror::read_have(&Place::file(path.display().to_string()), &text).map_err(|findings| all(&findings))
+    let text = String::from_utf8(bytes)
+        .map_err(|_| anyhow!("{}: this is not text; list digests", path.display()))?;
+    mirror::read_have(&Place::file(path.display().to_string()), &text)
+        .map_err(|findings| all(&findings))
 }
 
 /// A list that cannot be read whole would make an answer that is not.
 fn wrong(findings: &[Finding]) -> anyhow::Result<()> {
-    if findings.iter().any(Finding::is_error) { Err(all(findings)) } else { Ok(()) }
+    if findings.iter().any(Finding::is_error) {
+        Err(all(findings))
+    } else {
+        Ok(())
+    }
 }

@@ -87,12 +87,19 @@ enum Format {
 
 /// Says what to mirror. Exit 0: all of it. 1: somebody has no way.
 pub(crate) fn run(args: &MirrorArgs) -> anyhow::Result<ExitCode> {
-    let now = args.now.as_deref().map(|text| parse_time(text).map_err(|problem| anyhow!("--now: {problem}")));
+    let now = args
+        .now
+        .as_deref()
+        .map(|text| parse_time(text).map_err(|problem| anyhow!("--now: {problem}")));
     let now = now.transpose()?.unwrap_or_else(Timestamp::now);
     let graph = args.graph.graph(now)?;
     let wish = args.wish(&graph, now)?;
     let mirror = mirror(&graph, &wish, now)?;
-    let completeness = if args.partial { Completeness::Partial } else { Completeness::Whole };
+    let completeness = if args.partial {
+        Completeness::Partial
+    } else {
+        Completeness::Whole
+    };
     let told = Told {
         graph: &graph,
         wish: &wish,
@@ -109,17 +116,28 @@ pub(crate) fn run(args: &MirrorArgs) -> anyhow::Result<ExitCode> {
     };
     match (text.is_empty(), mirror.stuck.is_empty()) {
         (true, true) => {
-            eprintln!("{}towpath: there is nothing to mirror, so there is no configuration", comments(&told))
+            eprintln!(
+                "{}towpath: there is nothing to mirror, so there is no configuration",
+                comments(&told)
+            )
         }
         (true, false) => eprint!("{}", comments(&told)),
         (false, _) => print(&text)?,
     }
-    Ok(if mirror.stuck.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(if mirror.stuck.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(1)
+    })
 }
 
 impl MirrorArgs {
     fn wish(&self, graph: &Graph, now: Timestamp) -> anyhow::Result<Wish> {
-        let arch = self.arch.as_deref().map(|name| inputs::arch(graph, name)).transpose()?;
+        let arch = self
+            .arch
+            .as_deref()
+            .map(|name| inputs::arch(graph, name))
+            .transpose()?;
         let who = match &self.from {
             Some(version) => Who::one(version.clone(), arch.unwrap_or_else(Arch::default)),
             None => Who::listed(self.clusters.as_deref(), arch.as_ref(), now)?,
@@ -131,9 +149,21 @@ impl MirrorArgs {
             None => Vec::new(),
         };
         let channels = inputs::channels(graph, &via, &who)?;
-        let goal = self.goal.as_ref().or(self.to.as_ref()).unwrap_or(&Goal::Newest);
-        let choice = if self.from.is_some() { Choice::Best } else { Choice::Smallest };
-        let usual = if self.with_branches { RiskPolicy::Unknown } else { RiskPolicy::Never };
+        let goal = self
+            .goal
+            .as_ref()
+            .or(self.to.as_ref())
+            .unwrap_or(&Goal::Newest);
+        let choice = if self.from.is_some() {
+            Choice::Best
+        } else {
+            Choice::Smallest
+        };
+        let usual = if self.with_branches {
+            RiskPolicy::Unknown
+        } else {
+            RiskPolicy::Never
+        };
         Ok(Wish {
             target: inputs::version(goal, graph, &channels, &who, now)?,
             travellers: who.travellers,
@@ -141,9 +171,22 @@ impl MirrorArgs {
             platform: inputs::platform(self.platform.as_deref())?,
             taken: self.risks.clone().unwrap_or(usual),
             choice,
-            branching: if self.with_branches { Branching::WaysAround } else { Branching::Ways },
-            start: if self.with_start { Start::Included } else { Start::LeftOut },
-            have: self.have.as_deref().map(inputs::have).transpose()?.unwrap_or_default(),
+            branching: if self.with_branches {
+                Branching::WaysAround
+            } else {
+                Branching::Ways
+            },
+            start: if self.with_start {
+                Start::Included
+            } else {
+                Start::LeftOut
+            },
+            have: self
+                .have
+                .as_deref()
+                .map(inputs::have)
+                .transpose()?
+                .unwrap_or_default(),
         })
     }
 }

@@ -16,7 +16,9 @@ use towpath_core::intake::Recheck;
 use towpath_formats::findings::{self, Shown};
 use towpath_formats::oci::Repository;
 use towpath_formats::{SourceFile, releases};
-use towpath_sources::{Cache, Progress, Registry, RegistryOptions, Requests, Scrape, Step, scrape as scraped};
+use towpath_sources::{
+    Cache, Progress, Registry, RegistryOptions, Requests, Scrape, Step, scrape as scraped,
+};
 
 use crate::cli::print;
 use crate::graph::Output;
@@ -85,32 +87,58 @@ pub(super) fn scrape(args: &ScrapeArgs) -> anyhow::Result<ExitCode> {
     let registry = Registry::new(options).map_err(|finding| anyhow!("{finding}"))?;
     let bar = progress_bar();
     let wish = Scrape {
-        arches: args.arch.iter().map(|name| Arch::new(name.as_str())).collect(),
+        arches: args
+            .arch
+            .iter()
+            .map(|name| Arch::new(name.as_str()))
+            .collect(),
         concurrency: usize::from(args.concurrency),
-        cache: args.cache.as_deref().map(|directory| Arc::new(Cache::at(directory))),
-        recheck: if args.recheck { Recheck::All } else { Recheck::InTurn },
+        cache: args
+            .cache
+            .as_deref()
+            .map(|directory| Arc::new(Cache::at(directory))),
+        recheck: if args.recheck {
+            Recheck::All
+        } else {
+            Recheck::InTurn
+        },
         progress: bar.as_ref().map(told_to).unwrap_or_default(),
         ..Scrape::of(args.repository.clone())
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
     let end = runtime.block_on(scraped(&registry, &wish));
     if let Some(bar) = bar {
         bar.finish_and_clear();
     }
     let (file, findings) = end.map_err(|finding| anyhow!("{finding}"))?;
-    let (releases, _) = releases::read(&Place::file(file.path.as_str()), &file.bytes).map_err(|f| all(&f))?;
+    let (releases, _) =
+        releases::read(&Place::file(file.path.as_str()), &file.bytes).map_err(|f| all(&f))?;
 
-    let stops = |finding: &&Finding| finding.is_error() && !(args.partial && finding.code == "unreadable-image");
+    let stops = |finding: &&Finding| {
+        finding.is_error() && !(args.partial && finding.code == "unreadable-image")
+    };
     let is_written = !findings.iter().any(|finding| stops(&finding));
     if is_written {
         write(&args.out, &file)?;
     }
-    let told = Told { args, releases: &releases, findings: &findings, requests: registry.requests(), is_written };
+    let told = Told {
+        args,
+        releases: &releases,
+        findings: &findings,
+        requests: registry.requests(),
+        is_written,
+    };
     match args.output {
         Output::Text => print(&told.text())?,
         Output::Json => print(&format!("{:#}\n", told.json()))?,
     }
-    Ok(if findings.iter().any(Finding::is_error) { ExitCode::from(1) } else { ExitCode::SUCCESS })
+    Ok(if findings.iter().any(Finding::is_error) {
+        ExitCode::from(1)
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
 /// Whole or not at all: another name first, so that nobody reads half of it.
@@ -130,7 +158,9 @@ fn write(path: &Path, file: &SourceFile) -> anyhow::Result<()> {
 
 fn progress_bar() -> Option<ProgressBar> {
     let style = ProgressStyle::with_template("{msg:<6} {bar:40} {pos}/{len} {elapsed}").ok()?;
-    stderr().is_terminal().then(|| ProgressBar::new(0).with_style(style))
+    stderr()
+        .is_terminal()
+        .then(|| ProgressBar::new(0).with_style(style))
 }
 
 fn told_to(bar: &ProgressBar) -> Progress {
@@ -148,29 +178,54 @@ fn told_to(bar: &ProgressBar) -> Progress {
 
 impl Told<'_> {
     fn text(&self) -> String {
-        let shown = if self.args.all { Shown::All } else { Shown::FirstOfEachCode(SHOWN_OF_EACH_CODE) };
+        let shown = if self.args.all {
+            Shown::All
+        } else {
+            Shown::FirstOfEachCode(SHOWN_OF_EACH_CODE)
+        };
         let mut text = findings::text(self.findings, shown);
         if !text.is_empty() {
             text.push('\n');
         }
         let (releases, edges) = (self.releases.releases.len(), self.releases.edges.len());
-        text += &format!("{}: {}, {}\n", self.args.repository, count(releases, "release"), count(edges, "edge"));
+        text += &format!(
+            "{}: {}, {}\n",
+            self.args.repository,
+            count(releases, "release"),
+            count(edges, "edge")
+        );
         for (arch, (releases, edges)) in self.arches() {
-            text += &format!("  {arch:<8} {}, {}\n", count(releases, "release"), count(edges, "edge"));
+            text += &format!(
+                "  {arch:<8} {}, {}\n",
+                count(releases, "release"),
+                count(edges, "edge")
+            );
         }
         for (code, number) in self.codes() {
             text += &format!("  {code}: {number}\n");
         }
-        let Requests { tags, manifests, blobs, blob_bytes } = self.requests;
-        let [tags, manifests, blobs] =
-            [(tags, "page of tags"), (manifests, "manifest"), (blobs, "blob")].map(|(number, noun)| {
-                if noun == "page of tags" && number != 1 {
-                    format!("{number} pages of tags")
-                } else {
-                    count(number as usize, noun)
-                }
-            });
-        text += &format!("asked for {tags}, {manifests}, {blobs} ({} KiB)\n", blob_bytes.div_ceil(1024));
+        let Requests {
+            tags,
+            manifests,
+            blobs,
+            blob_bytes,
+        } = self.requests;
+        let [tags, manifests, blobs] = [
+            (tags, "page of tags"),
+            (manifests, "manifest"),
+            (blobs, "blob"),
+        ]
+        .map(|(number, noun)| {
+            if noun == "page of tags" && number != 1 {
+                format!("{number} pages of tags")
+            } else {
+                count(number as usize, noun)
+            }
+        });
+        text += &format!(
+            "asked for {tags}, {manifests}, {blobs} ({} KiB)\n",
+            blob_bytes.div_ceil(1024)
+        );
         let out = self.args.out.display();
         text + &match self.is_written {
             true => format!("written to {out}\n"),
@@ -186,7 +241,12 @@ impl Told<'_> {
             .into_iter()
             .map(|(arch, (releases, edges))| (arch, json!({"releases": releases, "edges": edges})))
             .collect();
-        let Requests { tags, manifests, blobs, blob_bytes } = self.requests;
+        let Requests {
+            tags,
+            manifests,
+            blobs,
+            blob_bytes,
+        } = self.requests;
         json!({
             "repository": self.args.repository.to_string(),
             "out": self.args.out.display().to_string(),
@@ -214,7 +274,9 @@ impl Told<'_> {
 
     fn codes(&self) -> BTreeMap<&'static str, usize> {
         let mut codes = BTreeMap::new();
-        self.findings.iter().for_each(|finding| *codes.entry(finding.code).or_default() += 1);
+        self.findings
+            .iter()
+            .for_each(|finding| *codes.entry(finding.code).or_default() += 1);
         codes
     }
 }

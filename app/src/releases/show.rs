@@ -29,7 +29,12 @@ pub(crate) struct ShowArgs {
     #[arg(long, env = "TOWPATH_RELEASES", value_name = "FILE")]
     releases: Option<PathBuf>,
     /// Graph data, to say which channels hold it. [default: with the example's releases, the example's]
-    #[arg(long, env = "TOWPATH_GRAPH_DATA", value_name = "DIR", requires = "releases")]
+    #[arg(
+        long,
+        env = "TOWPATH_GRAPH_DATA",
+        value_name = "DIR",
+        requires = "releases"
+    )]
     graph_data: Option<PathBuf>,
     /// How to answer.
     #[arg(long, value_enum, default_value_t = Output::Text)]
@@ -55,7 +60,11 @@ pub(super) fn show(args: &ShowArgs) -> anyhow::Result<ExitCode> {
     let releases = inputs::releases(args.releases.as_deref())?;
     let graph = args.graph(&releases)?;
     let is_meant = |release: &DeclaredRelease| {
-        release.version == args.release && args.arch.as_deref().is_none_or(|arch| arch == release.arch.as_str())
+        release.version == args.release
+            && args
+                .arch
+                .as_deref()
+                .is_none_or(|arch| arch == release.arch.as_str())
     };
     let mut shown: Vec<Shown<'_>> = (0_u32..)
         .zip(&releases.releases)
@@ -66,9 +75,16 @@ pub(super) fn show(args: &ShowArgs) -> anyhow::Result<ExitCode> {
     print(&match args.output {
         Output::Text if shown.is_empty() => format!("{}\n", args.nothing(&releases)),
         Output::Text => shown.iter().map(Shown::text).collect::<Vec<_>>().join("\n"),
-        Output::Json => format!("{:#}\n", json!({"releases": shown.iter().map(Shown::json).collect::<Vec<_>>()})),
+        Output::Json => format!(
+            "{:#}\n",
+            json!({"releases": shown.iter().map(Shown::json).collect::<Vec<_>>()})
+        ),
     })?;
-    Ok(if shown.is_empty() { ExitCode::from(1) } else { ExitCode::SUCCESS })
+    Ok(if shown.is_empty() {
+        ExitCode::from(1)
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
 impl ShowArgs {
@@ -83,42 +99,85 @@ impl ShowArgs {
 
     fn nothing(&self, releases: &Releases) -> String {
         let of_minor = |release: &&DeclaredRelease| release.version.same_minor(&self.release);
-        let newest = releases.releases.iter().filter(of_minor).map(|release| &release.version).max();
+        let newest = releases
+            .releases
+            .iter()
+            .filter(of_minor)
+            .map(|release| &release.version)
+            .max();
         let there = newest.map_or_else(String::new, |newest| {
-            format!("; the newest of {}.{} is {newest}", newest.major(), newest.minor())
+            format!(
+                "; the newest of {}.{} is {newest}",
+                newest.major(),
+                newest.minor()
+            )
         });
-        let arch = self.arch.as_deref().map_or_else(String::new, |arch| format!(" of {arch}"));
+        let arch = self
+            .arch
+            .as_deref()
+            .map_or_else(String::new, |arch| format!(" of {arch}"));
         format!("there is no release {}{arch}{there}", self.release)
     }
 }
 
 impl<'a> Shown<'a> {
-    fn new(number: u32, release: &'a DeclaredRelease, releases: &'a Releases, graph: Option<&Graph>) -> Self {
+    fn new(
+        number: u32,
+        release: &'a DeclaredRelease,
+        releases: &'a Releases,
+        graph: Option<&Graph>,
+    ) -> Self {
         let neighbour = |edge: &'a DeclaredEdge, at: u32| Neighbour {
             version: &releases.releases[at as usize].version,
-            risks: edge.risks.iter().flat_map(|risks| risks.iter()).map(|risk| risk.name.as_str()).collect(),
+            risks: edge
+                .risks
+                .iter()
+                .flat_map(|risks| risks.iter())
+                .map(|risk| risk.name.as_str())
+                .collect(),
         };
         let edges = || releases.edges.iter();
-        let mut from: Vec<_> =
-            edges().filter(|edge| edge.to == number).map(|edge| neighbour(edge, edge.from)).collect();
-        let mut to: Vec<_> = edges().filter(|edge| edge.from == number).map(|edge| neighbour(edge, edge.to)).collect();
+        let mut from: Vec<_> = edges()
+            .filter(|edge| edge.to == number)
+            .map(|edge| neighbour(edge, edge.from))
+            .collect();
+        let mut to: Vec<_> = edges()
+            .filter(|edge| edge.from == number)
+            .map(|edge| neighbour(edge, edge.to))
+            .collect();
         from.sort_by_key(|one| one.version);
         to.sort_by_key(|one| one.version);
         let channels = graph.map(|graph| channels(graph, &release.version, &release.arch));
-        Self { release, from, to, channels }
+        Self {
+            release,
+            from,
+            to,
+            channels,
+        }
     }
 
     fn text(&self) -> String {
         let release = self.release;
         let mut text = format!("{} {}\n", release.version, release.arch);
-        let mut line = |label: &str, value: &str| text += &format!("  {label:<width$} {value}\n", width = LABEL - 1);
+        let mut line = |label: &str, value: &str| {
+            text += &format!("  {label:<width$} {value}\n", width = LABEL - 1)
+        };
         line("payload", &release.payload);
-        release.metadata.iter().for_each(|(key, value)| line(key, value));
+        release
+            .metadata
+            .iter()
+            .for_each(|(key, value)| line(key, value));
         if let Some(channels) = &self.channels {
             line("channels", &listed(channels.clone(), "none"));
         }
-        line("from", &listed(self.from.iter().map(Neighbour::text).collect(), "nothing"));
-        line("to", &listed(self.to.iter().map(Neighbour::text).collect(), "nothing"));
+        line(
+            "from",
+            &listed(self.from.iter().map(Neighbour::text).collect(), "nothing"),
+        );
+        line(
+            "to",
+            &listed(self.to.iter().map(Neighbour::text).collect(), "nothing"),
+        );
         text
     }
 
@@ -152,7 +211,15 @@ impl Neighbour<'_> {
 
 fn channels(graph: &Graph, version: &Version, arch: &Arch) -> Vec<String> {
     let id = graph.find(version, arch);
-    id.map(|id| graph.release(id).channels.iter().map(|(name, _)| name.to_string()).collect()).unwrap_or_default()
+    id.map(|id| {
+        graph
+            .release(id)
+            .channels
+            .iter()
+            .map(|(name, _)| name.to_string())
+            .collect()
+    })
+    .unwrap_or_default()
 }
 
 /// Items behind commas, over as many lines as it takes.
@@ -161,13 +228,21 @@ fn listed(items: Vec<String>, nothing: &str) -> String {
     for (at, item) in items.iter().enumerate() {
         if at > 0 {
             let breaks = column + 2 + item.len() > WIDTH;
-            text += &if breaks { format!(",\n{}", " ".repeat(2 + LABEL)) } else { ", ".to_owned() };
+            text += &if breaks {
+                format!(",\n{}", " ".repeat(2 + LABEL))
+            } else {
+                ", ".to_owned()
+            };
             column = if breaks { 2 + LABEL } else { column + 2 };
         }
         text += item;
         column += item.len();
     }
-    if items.is_empty() { nothing.to_owned() } else { text }
+    if items.is_empty() {
+        nothing.to_owned()
+    } else {
+        text
+    }
 }
 
 #[cfg(test)]
@@ -177,8 +252,15 @@ mod tests {
     #[test]
     fn long_lists_are_broken_and_stay_within_the_width() {
         assert_eq!(listed(vec![], "nothing"), "nothing");
-        let text = format!("  {:<10}{}", "from", listed((0..40).map(|patch| format!("4.12.{patch}")).collect(), ""));
-        assert!(text.lines().count() == 4 && text.lines().all(|line| line.len() <= 101), "{text}");
+        let text = format!(
+            "  {:<10}{}",
+            "from",
+            listed((0..40).map(|patch| format!("4.12.{patch}")).collect(), "")
+        );
+        assert!(
+            text.lines().count() == 4 && text.lines().all(|line| line.len() <= 101),
+            "{text}"
+        );
         assert_eq!(text.matches("4.12.").count(), 40);
     }
 }

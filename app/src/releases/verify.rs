@@ -10,7 +10,9 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use towpath_core::domain::{DeclaredRelease, PayloadDigest, Releases, SignaturePolicy, SignatureVerdict, Version};
+use towpath_core::domain::{
+    DeclaredRelease, PayloadDigest, Releases, SignaturePolicy, SignatureVerdict, Version,
+};
 use towpath_core::signatures::{Verdicts, wanted};
 use towpath_formats::graph_data::parse_time;
 use towpath_sources::{StoreAccess, read_file};
@@ -54,24 +56,49 @@ pub(crate) struct VerifyArgs {
 
 /// Looks for the signatures of all releases, and tells of each.
 pub(crate) fn verify(args: &VerifyArgs) -> anyhow::Result<ExitCode> {
-    let now = args.now.as_deref().map(|text| parse_time(text).map_err(|problem| anyhow!("--now: {problem}")));
+    let now = args
+        .now
+        .as_deref()
+        .map(|text| parse_time(text).map_err(|problem| anyhow!("--now: {problem}")));
     let now = now.transpose()?.unwrap_or_else(Timestamp::now);
     let releases = args.releases()?;
-    let ca = args.ca_file.as_deref().map(|path| read_file(path, MAX_CA_BYTES)).transpose();
-    let access = StoreAccess { ca: ca.map_err(|finding| anyhow!("{finding}"))?, ..StoreAccess::default() };
-    let (mut verifier, mut warnings) =
-        Verifier::new(&args.keyring, &args.signatures, args.cache.as_deref(), &access).map_err(|f| inputs::all(&f))?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let ca = args
+        .ca_file
+        .as_deref()
+        .map(|path| read_file(path, MAX_CA_BYTES))
+        .transpose();
+    let access = StoreAccess {
+        ca: ca.map_err(|finding| anyhow!("{finding}"))?,
+        ..StoreAccess::default()
+    };
+    let (mut verifier, mut warnings) = Verifier::new(
+        &args.keyring,
+        &args.signatures,
+        args.cache.as_deref(),
+        &access,
+    )
+    .map_err(|f| inputs::all(&f))?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let wanted = wanted(SignaturePolicy::Require, &releases);
     let (verdicts, more) = runtime.block_on(verifier.verdicts(&wanted, now, &mut |_| Go::On));
     warnings.extend(more);
     warn(&warnings);
-    let judged: Vec<Judged<'_>> = releases.releases.iter().map(|release| Judged::new(release, &verdicts)).collect();
+    let judged: Vec<Judged<'_>> = releases
+        .releases
+        .iter()
+        .map(|release| Judged::new(release, &verdicts))
+        .collect();
     match args.output {
         Output::Text => print(&text(&judged))?,
         Output::Json => print(&format!("{:#}\n", json(&judged)))?,
     }
-    Ok(if judged.iter().all(Judged::is_verified) { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(if judged.iter().all(Judged::is_verified) {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(1)
+    })
 }
 
 impl VerifyArgs {
@@ -79,13 +106,23 @@ impl VerifyArgs {
     fn releases(&self) -> anyhow::Result<Releases> {
         let mut releases = inputs::releases(Some(&self.releases))?;
         for version in &self.versions {
-            if !releases.releases.iter().any(|release| release.version == *version) {
-                bail!("{}: there is no release {version}; look it up in the file", self.releases.display());
+            if !releases
+                .releases
+                .iter()
+                .any(|release| release.version == *version)
+            {
+                bail!(
+                    "{}: there is no release {version}; look it up in the file",
+                    self.releases.display()
+                );
             }
         }
-        releases.retain(|release| self.versions.is_empty() || self.versions.contains(&release.version));
+        releases
+            .retain(|release| self.versions.is_empty() || self.versions.contains(&release.version));
         releases.edges.clear();
-        releases.releases.sort_by(|a, b| (&a.arch, &a.version).cmp(&(&b.arch, &b.version)));
+        releases
+            .releases
+            .sort_by(|a, b| (&a.arch, &a.version).cmp(&(&b.arch, &b.version)));
         Ok(releases)
     }
 }
@@ -99,7 +136,10 @@ struct Judged<'a> {
 impl<'a> Judged<'a> {
     fn new(release: &'a DeclaredRelease, verdicts: &'a Verdicts) -> Self {
         let digest = PayloadDigest::of_pull_spec(&release.payload);
-        Self { release, verdict: digest.and_then(|digest| verdicts.get(&digest)) }
+        Self {
+            release,
+            verdict: digest.and_then(|digest| verdicts.get(&digest)),
+        }
     }
 
     fn is_verified(&self) -> bool {
@@ -113,7 +153,11 @@ impl<'a> Judged<'a> {
     fn sentence(&self) -> String {
         match self.verdict {
             Some(SignatureVerdict::Verified(signer)) => {
-                let user = if signer.user_id.is_empty() { &signer.fingerprint } else { &signer.user_id };
+                let user = if signer.user_id.is_empty() {
+                    &signer.fingerprint
+                } else {
+                    &signer.user_id
+                };
                 format!("signed {} by {user}", minute(signer.signed_at))
             }
             Some(verdict) => verdict.to_string(),
@@ -124,16 +168,28 @@ impl<'a> Judged<'a> {
 
 fn text(judged: &[Judged<'_>]) -> String {
     let mut table = Table::new();
-    table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table
+        .load_style(NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(["RELEASE", "VERDICT", "WHY"]);
     for one in judged {
         let release = format!("{}+{}", one.release.version, one.release.arch);
         table.add_row([release, one.code().to_owned(), one.sentence()]);
     }
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    judged.iter().for_each(|one| *counts.entry(one.code()).or_default() += 1);
-    let counts: Vec<String> = counts.iter().map(|(code, number)| format!("{number} {code}")).collect();
-    format!("{}\n{}: {}\n", shown(&table), count(judged.len(), "release"), counts.join(", "))
+    judged
+        .iter()
+        .for_each(|one| *counts.entry(one.code()).or_default() += 1);
+    let counts: Vec<String> = counts
+        .iter()
+        .map(|(code, number)| format!("{number} {code}"))
+        .collect();
+    format!(
+        "{}\n{}: {}\n",
+        shown(&table),
+        count(judged.len(), "release"),
+        counts.join(", ")
+    )
 }
 
 fn json(judged: &[Judged<'_>]) -> Value {

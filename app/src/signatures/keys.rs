@@ -30,7 +30,14 @@ impl Keys {
     /// Reads the files, with warnings; or says what is wrong with them.
     pub(super) fn read(files: &[PathBuf]) -> Result<(Self, Vec<Finding>), Vec<Finding>> {
         let (keyring, warnings) = read(files)?;
-        Ok((Self { files: files.to_vec(), keyring, problem: None }, warnings))
+        Ok((
+            Self {
+                files: files.to_vec(),
+                keyring,
+                problem: None,
+            },
+            warnings,
+        ))
     }
 
     pub(super) fn keyring(&self) -> &Keyring {
@@ -42,7 +49,10 @@ impl Keys {
         match read(&self.files) {
             Err(findings) => {
                 let since = self.problem.as_ref().map_or(now, |before| before.since);
-                self.problem = Some(SourceProblem { since, findings: findings.clone() });
+                self.problem = Some(SourceProblem {
+                    since,
+                    findings: findings.clone(),
+                });
                 Again::Broken(findings)
             }
             Ok((keyring, warnings)) => {
@@ -57,15 +67,24 @@ impl Keys {
     }
 
     pub(super) fn health(&self) -> KeyringHealth {
-        KeyringHealth { keys: self.keyring.keys().count(), problem: self.problem.clone() }
+        KeyringHealth {
+            keys: self.keyring.keys().count(),
+            problem: self.problem.clone(),
+        }
     }
 }
 
 fn read(files: &[PathBuf]) -> Result<(Keyring, Vec<Finding>), Vec<Finding>> {
     let file = |path: &PathBuf| {
         let bytes = read_file(path, MAX_KEYRING_BYTES).map_err(|finding| vec![finding])?;
-        Ok(SourceFile { path: path.display().to_string(), bytes: bytes.into() })
+        Ok(SourceFile {
+            path: path.display().to_string(),
+            bytes: bytes.into(),
+        })
     };
-    let files = files.iter().map(file).collect::<Result<Vec<_>, Vec<Finding>>>()?;
+    let files = files
+        .iter()
+        .map(file)
+        .collect::<Result<Vec<_>, Vec<Finding>>>()?;
     Keyring::read(&files)
 }

@@ -44,7 +44,11 @@ pub(crate) struct Patience {
 
 impl Default for Patience {
     fn default() -> Self {
-        Self { store: Duration::from_secs(120), round: Duration::from_secs(600), part: Duration::from_secs(5) }
+        Self {
+            store: Duration::from_secs(120),
+            round: Duration::from_secs(600),
+            part: Duration::from_secs(5),
+        }
     }
 }
 
@@ -78,7 +82,10 @@ struct Known {
 
 impl Known {
     fn new(signer: Signer, bytes: Vec<u8>) -> Self {
-        Self { signer, bytes: Some(bytes).filter(|bytes| bytes.len() <= MAX_REMEMBERED_BYTES) }
+        Self {
+            signer,
+            bytes: Some(bytes).filter(|bytes| bytes.len() <= MAX_REMEMBERED_BYTES),
+        }
     }
 
     fn verdict(&self) -> SignatureVerdict {
@@ -100,12 +107,23 @@ impl Verifier {
     ) -> Result<(Self, Vec<Finding>), Vec<Finding>> {
         let (keys, warnings) = Keys::read(keyring)?;
         let stores = stores.iter().enumerate();
-        let open =
-            |(number, name): (usize, &String)| Store::open(number, name, access).map_err(|finding| vec![finding]);
+        let open = |(number, name): (usize, &String)| {
+            Store::open(number, name, access).map_err(|finding| vec![finding])
+        };
         let stores = stores.map(open).collect::<Result<Vec<_>, _>>()?;
         let cache = cache.map(SignatureStore::cache);
         let (known, last, patience) = (BTreeMap::new(), Verdicts::new(), Patience::default());
-        Ok((Self { keys, stores, cache, patience, known, last }, warnings))
+        Ok((
+            Self {
+                keys,
+                stores,
+                cache,
+                patience,
+                known,
+                last,
+            },
+            warnings,
+        ))
     }
 
     /// Reads the keyring again. If it cannot be used the old one stays, and what is wrong is told; else what is known is judged by the new one.
@@ -120,7 +138,11 @@ impl Verifier {
                     let signer = verify(&bytes, keyring, *digest, now).ok()?;
                     Some((*digest, Known::new(signer, bytes)))
                 };
-                self.known = self.known.iter().filter_map(|(digest, known)| judged(digest, known)).collect();
+                self.known = self
+                    .known
+                    .iter()
+                    .filter_map(|(digest, known)| judged(digest, known))
+                    .collect();
                 self.last.clear();
                 warnings
             }
@@ -134,17 +156,28 @@ impl Verifier {
 
     /// Everything that was verified so far.
     pub(crate) fn known(&self) -> Verdicts {
-        self.known.iter().map(|(digest, known)| (*digest, known.verdict())).collect()
+        self.known
+            .iter()
+            .map(|(digest, known)| (*digest, known.verdict()))
+            .collect()
     }
 
     /// How the keyring and the stores are.
     pub(crate) fn health(&self) -> SignatureHealth {
-        SignatureHealth { keyring: self.keys.health(), stores: self.stores.iter().map(Store::health).collect() }
+        SignatureHealth {
+            keyring: self.keys.health(),
+            stores: self.stores.iter().map(Store::health).collect(),
+        }
     }
 
     /// What is known of these payloads by what is remembered, without asking any store.
-    pub(crate) async fn remembered(&mut self, wanted: &BTreeSet<PayloadDigest>, now: Timestamp) -> Verdicts {
-        self.known.retain(|digest, known| wanted.contains(digest) && known.is_current(now));
+    pub(crate) async fn remembered(
+        &mut self,
+        wanted: &BTreeSet<PayloadDigest>,
+        now: Timestamp,
+    ) -> Verdicts {
+        self.known
+            .retain(|digest, known| wanted.contains(digest) && known.is_current(now));
         if let Some(cache) = &self.cache {
             for digest in wanted {
                 if !self.known.contains_key(digest)
@@ -156,7 +189,9 @@ impl Verifier {
             }
         }
         let mut verdicts = self.last.clone();
-        verdicts.retain(|digest, verdict| wanted.contains(digest) && !matches!(verdict, SignatureVerdict::Verified(_)));
+        verdicts.retain(|digest, verdict| {
+            wanted.contains(digest) && !matches!(verdict, SignatureVerdict::Verified(_))
+        });
         verdicts.extend(self.known());
         verdicts
     }
@@ -169,16 +204,27 @@ impl Verifier {
         now: Timestamp,
         part: &mut dyn FnMut(Option<&Verdicts>) -> Go,
     ) -> (Verdicts, Vec<Finding>) {
-        self.known.retain(|digest, known| wanted.contains(digest) && known.is_current(now));
-        self.last
-            .retain(|digest, verdict| wanted.contains(digest) && !matches!(verdict, SignatureVerdict::Verified(_)));
+        self.known
+            .retain(|digest, known| wanted.contains(digest) && known.is_current(now));
+        self.last.retain(|digest, verdict| {
+            wanted.contains(digest) && !matches!(verdict, SignatureVerdict::Verified(_))
+        });
         let mut verdicts = std::mem::take(&mut self.last);
         let missing = self.missing(wanted, &verdicts);
         verdicts.extend(self.known());
-        let round = Round::new(self.keys.keyring(), &self.stores, self.cache.as_ref(), self.patience, now);
+        let round = Round::new(
+            self.keys.keyring(),
+            &self.stores,
+            self.cache.as_ref(),
+            self.patience,
+            now,
+        );
         let (found, mut warnings) = self.look_for(&round, missing, &mut verdicts, part).await;
         let heard = round.heard();
-        self.stores.iter_mut().zip(heard).for_each(|(store, heard)| store.heard(heard, now));
+        self.stores
+            .iter_mut()
+            .zip(heard)
+            .for_each(|(store, heard)| store.heard(heard, now));
         self.known.extend(found);
         self.last = verdicts.clone();
         warnings.sort();
@@ -196,12 +242,19 @@ impl Verifier {
         part: &mut dyn FnMut(Option<&Verdicts>) -> Go,
     ) -> (Vec<(PayloadDigest, Known)>, Vec<Finding>) {
         let (mut found, mut warnings, mut told) = (Vec::new(), Vec::new(), 0);
-        let looking = futures_util::stream::iter(missing).map(|one| round.look(one)).buffer_unordered(CONCURRENCY);
+        let looking = futures_util::stream::iter(missing)
+            .map(|one| round.look(one))
+            .buffer_unordered(CONCURRENCY);
         let (mut looking, mut part_at) = (pin!(looking), Instant::now() + self.patience.part);
         loop {
             match tokio::time::timeout_at(part_at, looking.next()).await {
                 Ok(None) => break,
-                Ok(Some(Looked { digest, verdict, bytes, warning })) => {
+                Ok(Some(Looked {
+                    digest,
+                    verdict,
+                    bytes,
+                    warning,
+                })) => {
                     if let (SignatureVerdict::Verified(signer), Some(bytes)) = (&verdict, bytes) {
                         found.push((digest, Known::new(signer.clone(), bytes)));
                     }
@@ -223,8 +276,13 @@ impl Verifier {
 
     /// What has to be looked for. What nobody could say anything about comes first: there may not be time for all.
     fn missing(&self, wanted: &BTreeSet<PayloadDigest>, last: &Verdicts) -> Vec<PayloadDigest> {
-        let unknown = |one: &PayloadDigest| matches!(last.get(one), None | Some(SignatureVerdict::NotKnown(_)));
-        let missing = wanted.iter().filter(|one| !self.known.contains_key(one)).copied();
+        let unknown = |one: &PayloadDigest| {
+            matches!(last.get(one), None | Some(SignatureVerdict::NotKnown(_)))
+        };
+        let missing = wanted
+            .iter()
+            .filter(|one| !self.known.contains_key(one))
+            .copied();
         let (mut first, then): (Vec<_>, Vec<_>) = missing.partition(unknown);
         first.extend(then);
         first

@@ -66,7 +66,14 @@ impl<'a> Round<'a> {
             answers: Cell::default(),
             failure: RefCell::default(),
         });
-        Self { keyring, cache, asked: asked.collect(), patience, began: Instant::now(), now }
+        Self {
+            keyring,
+            cache,
+            asked: asked.collect(),
+            patience,
+            began: Instant::now(),
+            now,
+        }
     }
 
     /// Looks for one that counts: in what is remembered, then in each store.
@@ -78,7 +85,8 @@ impl<'a> Round<'a> {
             warning,
         };
         if let Some(cache) = self.cache
-            && let Answer::Signed { signer, bytes } = ask(cache, self.keyring, digest, self.now).await
+            && let Answer::Signed { signer, bytes } =
+                ask(cache, self.keyring, digest, self.now).await
         {
             return verified(signer, bytes, None);
         }
@@ -86,11 +94,15 @@ impl<'a> Round<'a> {
         for asked in &self.asked {
             match self.ask(asked, digest).await {
                 Answer::Signed { signer, bytes } => {
-                    let warning = self.cache.and_then(|cache| cache.keep(digest, &bytes).err());
+                    let warning = self
+                        .cache
+                        .and_then(|cache| cache.keep(digest, &bytes).err());
                     return verified(signer, bytes, warning);
                 }
                 Answer::NotSigned(more) => refusals.extend(more),
-                Answer::NotKnown(finding) => failure = Some(format!("{}: {}", finding.place, finding.problem)),
+                Answer::NotKnown(finding) => {
+                    failure = Some(format!("{}: {}", finding.place, finding.problem))
+                }
             }
         }
         let verdict = match (failure, nearest(refusals)) {
@@ -99,7 +111,12 @@ impl<'a> Round<'a> {
             (None, Some(refusal)) => SignatureVerdict::Refused(refusal),
             (None, None) => SignatureVerdict::Missing,
         };
-        Looked { digest, verdict, bytes: None, warning: None }
+        Looked {
+            digest,
+            verdict,
+            bytes: None,
+            warning: None,
+        }
     }
 
     /// What was heard of each store.
@@ -122,7 +139,11 @@ impl<'a> Round<'a> {
             (true, _) => return Answer::NotKnown(given_up(asked.store)),
             (false, true) => Answer::NotKnown(slow(asked.store)),
             (false, false) => {
-                let answer = tokio::time::timeout_at(deadline, ask(asked.store, self.keyring, digest, self.now)).await;
+                let answer = tokio::time::timeout_at(
+                    deadline,
+                    ask(asked.store, self.keyring, digest, self.now),
+                )
+                .await;
                 answer.unwrap_or_else(|_| Answer::NotKnown(slow(asked.store)))
             }
         };
@@ -141,7 +162,12 @@ impl<'a> Round<'a> {
 }
 
 /// Looks at signature-1, -2, … until one counts, or there are no more.
-pub(super) async fn ask(store: &SignatureStore, keyring: &Keyring, digest: PayloadDigest, now: Timestamp) -> Answer {
+pub(super) async fn ask(
+    store: &SignatureStore,
+    keyring: &Keyring,
+    digest: PayloadDigest,
+    now: Timestamp,
+) -> Answer {
     let mut refusals = Vec::new();
     for number in 1..=MAX_SIGNATURES {
         match store.signature(digest, number).await {
@@ -157,8 +183,14 @@ pub(super) async fn ask(store: &SignatureStore, keyring: &Keyring, digest: Paylo
 }
 
 fn given_up(store: &SignatureStore) -> Finding {
-    let problem = format!("it failed {MAX_FAILURES} times in a row, and is asked again in the next round");
-    Finding::error("signature-store", Place::file(store.name()), problem, "see that it can be reached")
+    let problem =
+        format!("it failed {MAX_FAILURES} times in a row, and is asked again in the next round");
+    Finding::error(
+        "signature-store",
+        Place::file(store.name()),
+        problem,
+        "see that it can be reached",
+    )
 }
 
 fn slow(store: &SignatureStore) -> Finding {

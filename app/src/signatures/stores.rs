@@ -31,10 +31,23 @@ pub(super) enum Heard {
 
 impl Store {
     /// The store of that number, from 0.
-    pub(super) fn open(number: usize, location: &str, access: &StoreAccess) -> Result<Self, Finding> {
-        let name = if number == 0 { "signatures".to_owned() } else { format!("signatures-{}", number + 1) };
+    pub(super) fn open(
+        number: usize,
+        location: &str,
+        access: &StoreAccess,
+    ) -> Result<Self, Finding> {
+        let name = if number == 0 {
+            "signatures".to_owned()
+        } else {
+            format!("signatures-{}", number + 1)
+        };
         let place = SignatureStore::open(location, access)?;
-        Ok(Self { name: name.into(), place, last_success: None, problem: None })
+        Ok(Self {
+            name: name.into(),
+            place,
+            last_success: None,
+            problem: None,
+        })
     }
 
     pub(super) fn place(&self) -> &SignatureStore {
@@ -44,7 +57,12 @@ impl Store {
     /// Takes in what was heard of it.
     pub(super) fn heard(&mut self, heard: Heard, now: Timestamp) {
         let since = self.problem.as_ref().map_or(now, |before| before.since);
-        let problem = |finding: Finding| Some(SourceProblem { since, findings: vec![finding] });
+        let problem = |finding: Finding| {
+            Some(SourceProblem {
+                since,
+                findings: vec![finding],
+            })
+        };
         (self.last_success, self.problem) = match heard {
             Heard::Unasked => return,
             Heard::All => (Some(now), None),

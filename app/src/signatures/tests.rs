@@ -15,7 +15,10 @@ struct Site {
 impl Site {
     fn new() -> Self {
         // GnuPG's sockets are in there, and their paths must be short.
-        let folder = tempfile::Builder::new().prefix("gpg").tempdir_in("/tmp").unwrap();
+        let folder = tempfile::Builder::new()
+            .prefix("gpg")
+            .tempdir_in("/tmp")
+            .unwrap();
         let site = Self { folder };
         for name in ["ann", "bob"] {
             site.gpg(&["--quick-generate-key", name, "ed25519", "sign", "never"]);
@@ -25,9 +28,25 @@ impl Site {
 
     fn gpg(&self, args: &[&str]) -> Vec<u8> {
         let mut gpg = Command::new("gpg");
-        gpg.args(["--batch", "--quiet", "--pinentry-mode", "loopback", "--passphrase", "", "--homedir"]);
-        let done = gpg.arg(self.folder.path()).args(args).output().expect("gpg is needed, install gnupg");
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        gpg.args([
+            "--batch",
+            "--quiet",
+            "--pinentry-mode",
+            "loopback",
+            "--passphrase",
+            "",
+            "--homedir",
+        ]);
+        let done = gpg
+            .arg(self.folder.path())
+            .args(args)
+            .output()
+            .expect("gpg is needed, install gnupg");
+        assert!(
+            done.status.success(),
+            "{}",
+            String::from_utf8_lossy(&done.stderr)
+        );
         done.stdout
     }
 
@@ -36,7 +55,10 @@ impl Site {
     }
 
     fn keyring(&self, names: &[&str]) -> PathBuf {
-        let keys: Vec<u8> = names.iter().flat_map(|name| self.gpg(&["--armor", "--export", name])).collect();
+        let keys: Vec<u8> = names
+            .iter()
+            .flat_map(|name| self.gpg(&["--armor", "--export", name]))
+            .collect();
         std::fs::write(self.path("keys.asc"), keys).unwrap();
         self.path("keys.asc")
     }
@@ -51,12 +73,24 @@ impl Site {
         let (text, signature) = (self.path("statement"), folder.join("signature-1"));
         std::fs::write(&text, statement).unwrap();
         let [text, signature] = [text, signature].map(|path| path.to_str().unwrap().to_owned());
-        self.gpg(&["--local-user", "ann", "--output", &signature, "--sign", &text]);
+        self.gpg(&[
+            "--local-user",
+            "ann",
+            "--output",
+            &signature,
+            "--sign",
+            &text,
+        ]);
     }
 
     fn verifier(&self, stores: &[String]) -> Verifier {
-        let access = StoreAccess { request_timeout: Duration::from_secs(300), ..StoreAccess::default() };
-        Verifier::new(&[self.keyring(&["ann"])], stores, None, &access).unwrap().0
+        let access = StoreAccess {
+            request_timeout: Duration::from_secs(300),
+            ..StoreAccess::default()
+        };
+        Verifier::new(&[self.keyring(&["ann"])], stores, None, &access)
+            .unwrap()
+            .0
     }
 
     fn store(&self) -> String {
@@ -66,7 +100,11 @@ impl Site {
 
 impl Drop for Site {
     fn drop(&mut self) {
-        let _ = Command::new("gpgconf").arg("--homedir").arg(self.folder.path()).args(["--kill", "all"]).output();
+        let _ = Command::new("gpgconf")
+            .arg("--homedir")
+            .arg(self.folder.path())
+            .args(["--kill", "all"])
+            .output();
     }
 }
 
@@ -86,7 +124,9 @@ fn stalling(answers: fn(&str) -> bool) -> String {
                 }
             }
             if answers(&String::from_utf8_lossy(&head)) {
-                let _ = stream.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+                let _ = stream.write_all(
+                    b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
+                );
             } else {
                 held.push(stream);
             }
@@ -108,12 +148,18 @@ fn now() -> Timestamp {
 }
 
 fn run<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(future)
 }
 
 fn codes(verdicts: &Verdicts) -> BTreeMap<&'static str, usize> {
     let mut codes = BTreeMap::new();
-    verdicts.values().for_each(|verdict| *codes.entry(verdict.code()).or_default() += 1);
+    verdicts
+        .values()
+        .for_each(|verdict| *codes.entry(verdict.code()).or_default() += 1);
     codes
 }
 
@@ -122,16 +168,24 @@ fn a_store_that_stalls_now_and_then_has_its_time_and_no_more() {
     let site = Site::new();
     // It answers every other one, so that it never fails five times in a row.
     let mut verifier = site.verifier(&[stalling(|head| {
-        ["0/", "2/", "4/", "6/", "8/"].iter().any(|end| head.contains(&format!("{end}signature-1")))
+        ["0/", "2/", "4/", "6/", "8/"]
+            .iter()
+            .any(|end| head.contains(&format!("{end}signature-1")))
     })]);
     verifier.patience.store = Duration::from_secs(1);
     let wanted = digests(0..=255);
     let (verdicts, _) = run(verifier.verdicts(&wanted, now(), &mut |_| Go::On));
     let codes = codes(&verdicts);
     assert_eq!(codes.values().sum::<usize>(), 256, "{codes:?}");
-    assert!(codes["signature-not-known"] >= 16 && codes["no-signature"] >= 1, "{codes:?}");
+    assert!(
+        codes["signature-not-known"] >= 16 && codes["no-signature"] >= 1,
+        "{codes:?}"
+    );
     let health = verifier.health();
-    assert_eq!(health.stores[0].problem.as_ref().unwrap().findings[0].code, "signature-store-slow");
+    assert_eq!(
+        health.stores[0].problem.as_ref().unwrap().findings[0].code,
+        "signature-store-slow"
+    );
 }
 
 #[test]
@@ -139,11 +193,20 @@ fn the_round_has_an_end_however_many_stores_there_are() {
     let site = Site::new();
     let stores: Vec<String> = (0..4).map(|_| stalling(|_| false)).collect();
     let mut verifier = site.verifier(&stores);
-    verifier.patience =
-        Patience { store: Duration::from_secs(300), round: Duration::from_secs(1), ..verifier.patience };
+    verifier.patience = Patience {
+        store: Duration::from_secs(300),
+        round: Duration::from_secs(1),
+        ..verifier.patience
+    };
     let (verdicts, _) = run(verifier.verdicts(&digests(0..40), now(), &mut |_| Go::On));
     assert_eq!(codes(&verdicts), [("signature-not-known", 40)].into());
-    assert!(verifier.health().stores.iter().all(|store| store.last_success.is_none() && store.problem.is_some()));
+    assert!(
+        verifier
+            .health()
+            .stores
+            .iter()
+            .all(|store| store.last_success.is_none() && store.problem.is_some())
+    );
 }
 
 #[test]
@@ -151,8 +214,11 @@ fn what_is_verified_is_handed_over_while_others_are_looked_for() {
     let site = Site::new();
     (0..3).for_each(|of| site.sign(of));
     let mut verifier = site.verifier(&[site.store(), stalling(|_| false)]);
-    verifier.patience =
-        Patience { store: Duration::from_secs(300), round: Duration::from_secs(300), part: Duration::from_millis(50) };
+    verifier.patience = Patience {
+        store: Duration::from_secs(300),
+        round: Duration::from_secs(300),
+        part: Duration::from_millis(50),
+    };
     let mut parts = Vec::new();
     let (verdicts, _) = run(verifier.verdicts(&digests(0..9), now(), &mut |part| {
         parts.extend(part.cloned());
@@ -160,16 +226,30 @@ fn what_is_verified_is_handed_over_while_others_are_looked_for() {
         if parts.is_empty() { Go::On } else { Go::Stop }
     }));
     assert_eq!(parts.len(), 1);
-    assert_eq!(codes(&parts[0]), [("verified", 3)].into(), "of the others nothing is known yet");
-    assert_eq!((codes(&verdicts), verifier.known().len()), ([("verified", 3)].into(), 3));
+    assert_eq!(
+        codes(&parts[0]),
+        [("verified", 3)].into(),
+        "of the others nothing is known yet"
+    );
+    assert_eq!(
+        (codes(&verdicts), verifier.known().len()),
+        ([("verified", 3)].into(), 3)
+    );
 }
 
 #[test]
 fn what_nobody_could_say_anything_about_comes_first_in_the_next_round() {
     let site = Site::new();
     let verifier = site.verifier(&[site.store()]);
-    let last = [(digest(1), SignatureVerdict::Missing), (digest(2), SignatureVerdict::NotKnown("slow".into()))].into();
-    assert_eq!(verifier.missing(&digests(1..=3), &last), [digest(2), digest(3), digest(1)]);
+    let last = [
+        (digest(1), SignatureVerdict::Missing),
+        (digest(2), SignatureVerdict::NotKnown("slow".into())),
+    ]
+    .into();
+    assert_eq!(
+        verifier.missing(&digests(1..=3), &last),
+        [digest(2), digest(3), digest(1)]
+    );
 }
 
 #[test]
@@ -178,23 +258,41 @@ fn a_new_keyring_judges_what_is_known_and_a_broken_one_changes_nothing() {
     (0..2).for_each(|of| site.sign(of));
     let mut verifier = site.verifier(&[site.store()]);
     let wanted = digests(0..2);
-    let verified = |verifier: &Verifier| codes(&verifier.known()).get("verified").copied().unwrap_or(0);
+    let verified = |verifier: &Verifier| {
+        codes(&verifier.known())
+            .get("verified")
+            .copied()
+            .unwrap_or(0)
+    };
     run(verifier.verdicts(&wanted, now(), &mut |_| Go::On));
-    assert_eq!((verified(&verifier), verifier.health().keyring.keys), (2, 1));
+    assert_eq!(
+        (verified(&verifier), verifier.health().keyring.keys),
+        (2, 1)
+    );
     // From here on there is no store to be asked.
     std::fs::remove_dir_all(site.path("store")).unwrap();
 
     std::fs::write(site.path("keys.asc"), "hello").unwrap();
     assert_eq!(verifier.read_keyring_again(now())[0].code, "bad-keyring");
     let told = verifier.health().keyring;
-    assert_eq!((told.keys, told.problem.unwrap().findings[0].code, verified(&verifier)), (1, "bad-keyring", 2));
+    assert_eq!(
+        (
+            told.keys,
+            told.problem.unwrap().findings[0].code,
+            verified(&verifier)
+        ),
+        (1, "bad-keyring", 2)
+    );
     std::fs::remove_file(site.path("keys.asc")).unwrap();
     assert!(!verifier.read_keyring_again(now()).is_empty());
 
     site.keyring(&["bob", "ann"]);
     assert!(verifier.read_keyring_again(now()).is_empty());
     let told = verifier.health().keyring;
-    assert_eq!((told.keys, told.problem.is_none(), verified(&verifier)), (2, true, 2));
+    assert_eq!(
+        (told.keys, told.problem.is_none(), verified(&verifier)),
+        (2, true, 2)
+    );
 
     site.keyring(&["bob"]);
     verifier.read_keyring_again(now());

@@ -64,7 +64,10 @@ pub(crate) enum Images {
     /// One with graph data.
     GraphData(ImageName),
     /// Those of releases, of these architectures; of all if there are none.
-    Releases { repository: Repository, arches: Vec<String> },
+    Releases {
+        repository: Repository,
+        arches: Vec<String>,
+    },
 }
 
 /// How a registry is talked to.
@@ -114,23 +117,42 @@ impl SourceSpec {
     ) -> anyhow::Result<Self> {
         let parsed = || -> anyhow::Result<Self> {
             let Some((scheme, _)) = text.split_once("://") else {
-                return Ok(Self::new(role, Location::Path(text.into()), name, intervals.local, text));
+                return Ok(Self::new(
+                    role,
+                    Location::Path(text.into()),
+                    name,
+                    intervals.local,
+                    text,
+                ));
             };
             let (address, fragment) = text.split_once('#').unwrap_or((text, ""));
             let mut options = Options::parse(fragment)?;
             let location = location(role, scheme, address, &mut options)?;
             check_plain_http(address, plain_http)?;
-            let every = options.take("every").map(|text| seconds(&text)).transpose()?.unwrap_or(intervals.remote);
+            let every = options
+                .take("every")
+                .map(|text| seconds(&text))
+                .transpose()?
+                .unwrap_or(intervals.remote);
             let name = options.take("name").unwrap_or_else(|| name.to_owned());
             let edges = edges(&location, options.take("edges"))?;
             options.finish()?;
-            Ok(Self { edges, ..Self::new(role, location, &name, every, text) })
+            Ok(Self {
+                edges,
+                ..Self::new(role, location, &name, every, text)
+            })
         };
-        let spec = parsed().with_context(|| format!("{:?} cannot be used as a source", without_credentials(text)))?;
+        let spec = parsed().with_context(|| {
+            format!("{:?} cannot be used as a source", without_credentials(text))
+        })?;
         let well_formed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
-        match (1..=MAX_NAME_BYTES).contains(&spec.name.len()) && spec.name.bytes().all(well_formed) {
+        match (1..=MAX_NAME_BYTES).contains(&spec.name.len()) && spec.name.bytes().all(well_formed)
+        {
             true => Ok(spec),
-            false => bail!("{:?} cannot be a source's name; use lower-case letters, digits and -", spec.name),
+            false => bail!(
+                "{:?} cannot be a source's name; use lower-case letters, digits and -",
+                spec.name
+            ),
         }
     }
 
@@ -140,7 +162,14 @@ impl SourceSpec {
     }
 
     fn new(role: Role, location: Location, name: &str, every: Duration, text: &str) -> Self {
-        Self { name: name.into(), role, location, every, edges: Edges::Offered, text: text.to_owned() }
+        Self {
+            name: name.into(),
+            role,
+            location,
+            every,
+            edges: Edges::Offered,
+            text: text.to_owned(),
+        }
     }
 
     /// As it was written, without what is secret.
@@ -173,7 +202,10 @@ impl Location {
         };
         match url.split_once('?') {
             Some((_, query)) => {
-                let sum = Sha256::digest(query)[..8].iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+                let sum = Sha256::digest(query)[..8]
+                    .iter()
+                    .map(|byte| format!("{byte:02x}"))
+                    .collect::<String>();
                 format!("{self} query {sum}")
             }
             None => self.to_string(),
@@ -188,15 +220,34 @@ impl fmt::Display for Location {
             Self::Example => f.write_str("built in"),
             Self::Path(path) => write!(f, "{}", path.display()),
             Self::Git(remote) => {
-                write!(f, "git+{}#{}:{}", without_credentials(&remote.url), remote.revision, remote.folder)
+                write!(
+                    f,
+                    "git+{}#{}:{}",
+                    without_credentials(&remote.url),
+                    remote.revision,
+                    remote.folder
+                )
             }
             Self::Archive(url) => f.write_str(&without_credentials(url)),
-            Self::Upstream { url, channels, arches } => {
+            Self::Upstream {
+                url,
+                channels,
+                arches,
+            } => {
                 let url = without_credentials(url);
-                write!(f, "{url}#channels={}&arch={}", channels.join(","), arches.join(","))
+                write!(
+                    f,
+                    "{url}#channels={}&arch={}",
+                    channels.join(","),
+                    arches.join(",")
+                )
             }
             Self::Images { images, transport } => {
-                let scheme = if *transport == Transport::Plain { "oci+http" } else { "oci" };
+                let scheme = if *transport == Transport::Plain {
+                    "oci+http"
+                } else {
+                    "oci"
+                };
                 match images {
                     Images::GraphData(image) => write!(f, "{scheme}://{image}"),
                     Images::Releases { repository, arches } if arches.is_empty() => {
@@ -211,16 +262,32 @@ impl fmt::Display for Location {
     }
 }
 
-fn location(role: Role, scheme: &str, address: &str, options: &mut Options) -> anyhow::Result<Location> {
+fn location(
+    role: Role,
+    scheme: &str,
+    address: &str,
+    options: &mut Options,
+) -> anyhow::Result<Location> {
     Ok(match (scheme, role) {
-        ("git+https" | "git+http" | "git+file", Role::GraphData) => Location::Git(git(address, options)?),
+        ("git+https" | "git+http" | "git+file", Role::GraphData) => {
+            Location::Git(git(address, options)?)
+        }
         ("https" | "http", Role::GraphData) => Location::Archive(address.to_owned()),
         ("https" | "http", Role::Releases) => upstream(address, options)?,
         ("oci" | "oci+http", Role::GraphData | Role::Releases) => {
-            let transport = if scheme == "oci" { Transport::Tls } else { Transport::Plain };
-            Location::Images { images: images(role, address, options)?, transport }
+            let transport = if scheme == "oci" {
+                Transport::Tls
+            } else {
+                Transport::Plain
+            };
+            Location::Images {
+                images: images(role, address, options)?,
+                transport,
+            }
         }
-        (_, Role::GraphData) => bail!("name a path, git+https://…, git+file://…, https://… or oci://…"),
+        (_, Role::GraphData) => {
+            bail!("name a path, git+https://…, git+file://…, https://… or oci://…")
+        }
         (_, Role::Releases) => bail!("name a path, https://…/graph or oci://…"),
         (_, Role::Platforms) => bail!("name a path"),
     })
@@ -230,43 +297,78 @@ fn location(role: Role, scheme: &str, address: &str, options: &mut Options) -> a
 fn edges(location: &Location, wanted: Option<String>) -> anyhow::Result<Edges> {
     match (wanted.as_deref(), location) {
         (None, _) => Ok(Edges::Offered),
-        (Some("no"), Location::Images { images: Images::Releases { .. }, .. }) => Ok(Edges::LeftOut),
-        (Some(other), _) => bail!("edges={other}: it can be edges=no, for the release images of a registry"),
+        (
+            Some("no"),
+            Location::Images {
+                images: Images::Releases { .. },
+                ..
+            },
+        ) => Ok(Edges::LeftOut),
+        (Some(other), _) => {
+            bail!("edges={other}: it can be edges=no, for the release images of a registry")
+        }
     }
 }
 
 fn git(address: &str, options: &mut Options) -> anyhow::Result<GitRemote> {
     let url = address.trim_start_matches("git+").to_owned();
-    let (revision, folder) = options.bare.take().unwrap_or_default().split_once(':').map_or_else(
-        || (String::new(), String::new()),
-        |(revision, folder)| (revision.to_owned(), folder.trim_matches('/').to_owned()),
-    );
-    let revision = if revision.is_empty() { "HEAD".to_owned() } else { revision };
+    let (revision, folder) = options
+        .bare
+        .take()
+        .unwrap_or_default()
+        .split_once(':')
+        .map_or_else(
+            || (String::new(), String::new()),
+            |(revision, folder)| (revision.to_owned(), folder.trim_matches('/').to_owned()),
+        );
+    let revision = if revision.is_empty() {
+        "HEAD".to_owned()
+    } else {
+        revision
+    };
     let well_formed = |c: char| c.is_ascii_alphanumeric() || "._-/".contains(c);
     if revision.starts_with('-') || revision.contains("..") || !revision.chars().all(well_formed) {
         bail!("{revision:?} is not the name of a branch, a tag or a commit");
     }
-    Ok(GitRemote { url, revision, folder })
+    Ok(GitRemote {
+        url,
+        revision,
+        folder,
+    })
 }
 
 fn upstream(url: &str, options: &mut Options) -> anyhow::Result<Location> {
-    let channels =
-        options.take("channels").map(list).context("say which channels to ask for: #channels=stable-4.20,…")?;
-    let arches = options.take("arch").map_or_else(|| vec!["amd64".to_owned()], list);
+    let channels = options
+        .take("channels")
+        .map(list)
+        .context("say which channels to ask for: #channels=stable-4.20,…")?;
+    let arches = options
+        .take("arch")
+        .map_or_else(|| vec!["amd64".to_owned()], list);
     for channel in &channels {
-        ChannelName::new(channel).with_context(|| format!("{channel:?} cannot be a channel's name"))?;
+        ChannelName::new(channel)
+            .with_context(|| format!("{channel:?} cannot be a channel's name"))?;
     }
     check_arches(&arches)?;
     if channels.len() * arches.len() > MAX_ASKED {
-        bail!("that is {} questions; at most {MAX_ASKED} are asked", channels.len() * arches.len());
+        bail!(
+            "that is {} questions; at most {MAX_ASKED} are asked",
+            channels.len() * arches.len()
+        );
     }
-    Ok(Location::Upstream { url: url.to_owned(), channels, arches })
+    Ok(Location::Upstream {
+        url: url.to_owned(),
+        channels,
+        arches,
+    })
 }
 
 fn images(role: Role, address: &str, options: &mut Options) -> anyhow::Result<Images> {
     let name = address.split_once("://").map_or(address, |(_, name)| name);
     if role == Role::GraphData {
-        return ImageName::parse(name).map(Images::GraphData).map_err(|error| anyhow!("{error}"));
+        return ImageName::parse(name)
+            .map(Images::GraphData)
+            .map_err(|error| anyhow!("{error}"));
     }
     let repository = Repository::parse(name).map_err(|error| anyhow!("{error}"))?;
     let arches = options.take("arch").map_or_else(Vec::new, list);
@@ -279,7 +381,9 @@ fn list(text: String) -> Vec<String> {
 }
 
 fn check_arches(arches: &[String]) -> anyhow::Result<()> {
-    let is_arch = |arch: &&String| !arch.is_empty() && arch.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    let is_arch = |arch: &&String| {
+        !arch.is_empty() && arch.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+    };
     match arches.iter().find(|arch| !is_arch(arch)) {
         Some(wrong) => bail!("{wrong:?} is not an architecture"),
         None => Ok(()),
@@ -288,14 +392,20 @@ fn check_arches(arches: &[String]) -> anyhow::Result<()> {
 
 /// Plain HTTP is for this machine, or by leave.
 fn check_plain_http(address: &str, plain_http: bool) -> anyhow::Result<()> {
-    let address = address.trim_start_matches("git+").trim_start_matches("oci+");
+    let address = address
+        .trim_start_matches("git+")
+        .trim_start_matches("oci+");
     let Some(rest) = address.strip_prefix("http://") else {
         return Ok(());
     };
     let authority = rest.split('/').next().unwrap_or_default();
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    let host =
-        host.rsplit_once(':').filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit())).map_or(host, |(h, _)| h);
+    let host = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, host)| host);
+    let host = host
+        .rsplit_once(':')
+        .filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit()))
+        .map_or(host, |(h, _)| h);
     match plain_http || is_loopback(host) {
         true => Ok(()),
         false => bail!(
@@ -305,7 +415,9 @@ fn check_plain_http(address: &str, plain_http: bool) -> anyhow::Result<()> {
 }
 
 fn seconds(text: &str) -> anyhow::Result<Duration> {
-    let seconds: u64 = text.parse().with_context(|| format!("every={text} is not a number of seconds"))?;
+    let seconds: u64 = text
+        .parse()
+        .with_context(|| format!("every={text} is not a number of seconds"))?;
     match (1..=86_400).contains(&seconds) {
         true => Ok(Duration::from_secs(seconds)),
         false => bail!("every={seconds}: it can be 1 to 86400"),
@@ -321,12 +433,19 @@ struct Options {
 
 impl Options {
     fn parse(fragment: &str) -> anyhow::Result<Self> {
-        let mut options = Self { bare: None, named: Vec::new() };
+        let mut options = Self {
+            bare: None,
+            named: Vec::new(),
+        };
         for part in fragment.split('&').filter(|part| !part.is_empty()) {
             match part.split_once('=') {
                 Some((key, value)) => options.named.push((key.to_owned(), value.to_owned())),
                 None if options.bare.is_none() => {
-                    let with_folder = if part.contains(':') { part.to_owned() } else { format!("{part}:") };
+                    let with_folder = if part.contains(':') {
+                        part.to_owned()
+                    } else {
+                        format!("{part}:")
+                    };
                     options.bare = Some(with_folder);
                 }
                 None => bail!("{part:?}: an option has a key and a value, as in every=60"),

@@ -24,7 +24,10 @@ pub(crate) struct ImagesReader {
 
 enum Wish {
     Releases(Box<Scrape>),
-    GraphData { image: ImageName, known: Option<Box<(Digest, Read)>> },
+    GraphData {
+        image: ImageName,
+        known: Option<Box<(Digest, Read)>>,
+    },
 }
 
 impl ImagesReader {
@@ -42,7 +45,13 @@ impl ImagesReader {
             ..RegistryOptions::default()
         })?;
         let (wish, cache) = match images {
-            Images::GraphData(image) => (Wish::GraphData { image: image.clone(), known: None }, None),
+            Images::GraphData(image) => (
+                Wish::GraphData {
+                    image: image.clone(),
+                    known: None,
+                },
+                None,
+            ),
             Images::Releases { repository, arches } => {
                 let temporary = scratch.is_none().then(temporary).transpose()?;
                 let folder = scratch.or(temporary.as_ref().map(TempDir::path));
@@ -55,7 +64,12 @@ impl ImagesReader {
                 (Wish::Releases(Box::new(wish)), temporary)
             }
         };
-        Ok(Self { registry, wish, runtime: runtime()?, _cache: cache })
+        Ok(Self {
+            registry,
+            wish,
+            runtime: runtime()?,
+            _cache: cache,
+        })
     }
 
     /// Reads them, or says what cannot be read.
@@ -63,25 +77,37 @@ impl ImagesReader {
         match &mut self.wish {
             Wish::Releases(wish) => {
                 let (file, findings) = self.runtime.block_on(scrape(&self.registry, wish))?;
-                let is_fatal = |finding: &&Finding| finding.is_error() && finding.code != UNREADABLE;
+                let is_fatal =
+                    |finding: &&Finding| finding.is_error() && finding.code != UNREADABLE;
                 match findings.iter().find(is_fatal) {
                     Some(fatal) => Err(fatal.clone()),
                     None => {
                         let warnings = findings.into_iter().map(as_warning).collect();
-                        Ok(Read { warnings, ..Read::of(vec![file]) })
+                        Ok(Read {
+                            warnings,
+                            ..Read::of(vec![file])
+                        })
                     }
                 }
             }
             Wish::GraphData { image, known } => {
                 let digest = self.runtime.block_on(self.registry.image_digest(image))?;
-                let same = known.as_ref().filter(|known| known.0 == digest).map(|known| known.1.clone());
+                let same = known
+                    .as_ref()
+                    .filter(|known| known.0 == digest)
+                    .map(|known| known.1.clone());
                 let read = match same {
                     Some(read) => read,
                     None => {
                         let image = image.at(digest.clone());
-                        let contents = self.runtime.block_on(graph_data_image(&self.registry, &image))?;
+                        let contents = self
+                            .runtime
+                            .block_on(graph_data_image(&self.registry, &image))?;
                         let made_at = self.runtime.block_on(self.registry.image_created(&image))?;
-                        Read { made_at, ..Read::of_contents(contents) }
+                        Read {
+                            made_at,
+                            ..Read::of_contents(contents)
+                        }
                     }
                 };
                 *known = Some(Box::new((digest, read.clone())));

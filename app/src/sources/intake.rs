@@ -9,11 +9,13 @@ use std::fmt::Write as _;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use towpath_core::domain::{
-    Audience, Block, ChannelName, Graph, GraphData, PayloadDigest, Platform, Releases, SignaturePolicy, StaleSource,
+    Audience, Block, ChannelName, Graph, GraphData, PayloadDigest, Platform, Releases,
+    SignaturePolicy, StaleSource,
 };
 use towpath_core::finding::{Finding, Place};
 use towpath_core::intake::{
-    Allowances, Counting, Coverage, Freshness, Objection, Summary, Supply, next_change, stricter_edges, unite,
+    Allowances, Counting, Coverage, Freshness, Objection, Summary, Supply, next_change,
+    stricter_edges, unite,
 };
 use towpath_core::signatures::{Verdicts, leave_out, mark, verified_summary, wanted};
 use towpath_formats::platforms::Platforms;
@@ -42,26 +44,40 @@ impl Intake {
     pub(crate) fn new(settings: &SourceSettings) -> Self {
         let sources = settings.specs.iter().map(Source::new).collect();
         let memory = graph_data::Memory::default();
-        Self { sources, settings: settings.clone(), memory, verdicts: Verdicts::new() }
+        Self {
+            sources,
+            settings: settings.clone(),
+            memory,
+            verdicts: Verdicts::new(),
+        }
     }
 
     /// Takes up what was kept before a restart. What cannot be used any more is told.
     pub(crate) fn restore(&mut self, copies: Vec<Copy>, now: Timestamp) -> Vec<Finding> {
         let mut findings = Vec::new();
         for Copy { kept, files } in copies {
-            let is_it =
-                |source: &Source| *source.spec.name == *kept.source && source.spec.location.identity() == kept.location;
+            let is_it = |source: &Source| {
+                *source.spec.name == *kept.source
+                    && source.spec.location.identity() == kept.location
+            };
             // A source that is configured no more, or elsewhere, has no use for it.
-            let Some(at) = self.sources.iter().position(is_it) else { continue };
-            let read = Read { made_at: kept.made_at.map(|at| at.min(now)), ..Read::of(files) };
+            let Some(at) = self.sources.iter().position(is_it) else {
+                continue;
+            };
+            let read = Read {
+                made_at: kept.made_at.map(|at| at.min(now)),
+                ..Read::of(files)
+            };
             match self.parse(at, read, kept.digest, kept.last_good.min(now)) {
                 Ok(good) => {
                     let source = &mut self.sources[at];
                     (source.next, source.highs) = (Some(good), kept.highs);
                     (source.vanished, source.verified) = (kept.vanished, kept.verified);
                     let memory = &mut self.memory;
-                    let read = |file: &SourceFile| memory.read_blocks(std::slice::from_ref(file)).pop();
-                    let (stricter, wrong) = StricterParts::restored(kept.stricter, kept.discarded, read);
+                    let read =
+                        |file: &SourceFile| memory.read_blocks(std::slice::from_ref(file)).pop();
+                    let (stricter, wrong) =
+                        StricterParts::restored(kept.stricter, kept.discarded, read);
                     source.stricter = stricter;
                     findings.extend(wrong);
                 }
@@ -73,7 +89,10 @@ impl Intake {
 
     /// What becomes of releases that are not signed.
     fn policy(&self) -> SignaturePolicy {
-        self.settings.signatures.as_ref().map_or(SignaturePolicy::Off, |signatures| signatures.policy)
+        self.settings
+            .signatures
+            .as_ref()
+            .map_or(SignaturePolicy::Off, |signatures| signatures.policy)
     }
 
     /// The payloads whose signatures matter.
@@ -83,14 +102,20 @@ impl Intake {
             Parsed::Upstream(upstream) => wanted(self.policy(), &upstream.releases),
             Parsed::GraphData(_) | Parsed::Platforms(_) => BTreeSet::new(),
         };
-        self.sources.iter().filter_map(Source::newest).flat_map(of).collect()
+        self.sources
+            .iter()
+            .filter_map(Source::newest)
+            .flat_map(of)
+            .collect()
     }
 
     /// Takes in what is known of signatures now.
     pub(crate) fn verified(&mut self, verdicts: Verdicts, now: Timestamp) {
         self.verdicts = verdicts;
         let (policy, verdicts) = (self.policy(), &self.verdicts);
-        self.sources.iter_mut().for_each(|source| source.verified(|parsed| verified(policy, parsed, verdicts), now));
+        self.sources
+            .iter_mut()
+            .for_each(|source| source.verified(|parsed| verified(policy, parsed, verdicts), now));
     }
 
     /// Whether a copy of this source cannot be judged before somebody has looked at signatures: there is one that it would have to be compared with.
@@ -105,7 +130,12 @@ impl Intake {
     }
 
     /// Takes in what was read of a source.
-    pub(crate) fn take(&mut self, source: usize, outcome: Result<Read, Finding>, now: Timestamp) -> Taken {
+    pub(crate) fn take(
+        &mut self,
+        source: usize,
+        outcome: Result<Read, Finding>,
+        now: Timestamp,
+    ) -> Taken {
         let mut read = match outcome {
             Ok(read) => read,
             Err(finding) => return self.sources[source].failed(vec![finding], now),
@@ -131,7 +161,13 @@ impl Intake {
             Ok(copy) => {
                 let coverage = self.coverage(source, &copy.parsed);
                 let (policy, verdicts) = (self.policy(), &self.verdicts);
-                self.sources[source].judge(copy, allow, |parsed| verified(policy, parsed, verdicts), coverage, now)
+                self.sources[source].judge(
+                    copy,
+                    allow,
+                    |parsed| verified(policy, parsed, verdicts),
+                    coverage,
+                    now,
+                )
             }
             Err(findings) => self.sources[source].not_understood(digest, findings, now),
         };
@@ -148,18 +184,33 @@ impl Intake {
             (block, SourceFile { path, bytes })
         };
         let this = &self.sources[source];
-        let blocks: Vec<(Block, SourceFile)> = match (this.spec.role, this.in_use(), this.refused()) {
+        let blocks: Vec<(Block, SourceFile)> = match (this.spec.role, this.in_use(), this.refused())
+        {
             // What is compared with nothing takes the place of nothing.
             (_, None, _) | (Role::Platforms, ..) => return,
             (Role::GraphData, Some(_), _) => {
-                let bytes: BTreeMap<&str, _> = files.iter().map(|file| (file.path.as_str(), &file.bytes)).collect();
-                let with_file = |block: Block| Some((bytes.get(&*block.origin.file).copied()?.clone(), block));
-                let blocks = self.memory.read_blocks(files).into_iter().filter_map(with_file);
+                let bytes: BTreeMap<&str, _> = files
+                    .iter()
+                    .map(|file| (file.path.as_str(), &file.bytes))
+                    .collect();
+                let with_file =
+                    |block: Block| Some((bytes.get(&*block.origin.file).copied()?.clone(), block));
+                let blocks = self
+                    .memory
+                    .read_blocks(files)
+                    .into_iter()
+                    .filter_map(with_file);
                 blocks.map(|(bytes, block)| named(block, bytes)).collect()
             }
             (Role::Releases, Some(in_use), Some(refused)) => {
-                let (Some(in_use), Some(refused)) = (in_use.parsed.releases(), refused.releases()) else { return };
-                let (elsewhere, percent) = (self.offering(Some(source)), self.settings.max_shrink_percent);
+                let (Some(in_use), Some(refused)) = (in_use.parsed.releases(), refused.releases())
+                else {
+                    return;
+                };
+                let (elsewhere, percent) = (
+                    self.offering(Some(source)),
+                    self.settings.max_shrink_percent,
+                );
                 let blocks = match this.spec.edges {
                     Edges::Offered => stricter_edges(in_use, refused, &elsewhere, percent),
                     Edges::LeftOut => Vec::new(),
@@ -182,9 +233,15 @@ impl Intake {
 
     /// The newest copies of sources that offer edges, but for one source's.
     fn offering(&self, but: Option<usize>) -> Vec<&Releases> {
-        let others = self.sources.iter().enumerate().filter(|(number, _)| Some(*number) != but);
+        let others = self
+            .sources
+            .iter()
+            .enumerate()
+            .filter(|(number, _)| Some(*number) != but);
         let offering = others.filter(|(_, source)| source.spec.edges == Edges::Offered);
-        offering.filter_map(|(_, source)| source.newest()?.parsed.releases()).collect()
+        offering
+            .filter_map(|(_, source)| source.newest()?.parsed.releases())
+            .collect()
     }
 
     /// What the blocks of a copy do, beside those in force; none if it is no graph data, or the first.
@@ -192,7 +249,11 @@ impl Intake {
         let this = &self.sources[source];
         match (&this.in_use()?.parsed, after) {
             (Parsed::GraphData(before), Parsed::GraphData(after)) => {
-                let before: Vec<&Block> = before.blocks.iter().chain(this.parts_in_use().blocks()).collect();
+                let before: Vec<&Block> = before
+                    .blocks
+                    .iter()
+                    .chain(this.parts_in_use().blocks())
+                    .collect();
                 let after: Vec<&Block> = after.blocks.iter().collect();
                 Some(Coverage::of(&before, &after, &self.offering(None)))
             }
@@ -209,19 +270,41 @@ impl Intake {
         let after = blocks(source.newest()?)?;
         let before = source.good.as_ref().and_then(blocks);
         let after: Vec<&Block> = after.iter().collect();
-        let before: Vec<&Block> = before.as_ref().map_or_else(|| after.clone(), |before| before.iter().collect());
+        let before: Vec<&Block> = before
+            .as_ref()
+            .map_or_else(|| after.clone(), |before| before.iter().collect());
         Some(Coverage::of(&before, &after, &self.offering(None)))
     }
 
     /// What is always allowed.
     fn allowances(&self, source: usize) -> Allowances {
-        let allowed = self.settings.allow.get(&*self.sources[source].spec.name).cloned().unwrap_or_default();
-        Allowances { max_shrink_percent: self.settings.max_shrink_percent, allowed }
+        let allowed = self
+            .settings
+            .allow
+            .get(&*self.sources[source].spec.name)
+            .cloned()
+            .unwrap_or_default();
+        Allowances {
+            max_shrink_percent: self.settings.max_shrink_percent,
+            allowed,
+        }
     }
 
-    fn parse(&mut self, source: usize, read: Read, digest: String, last_good: Timestamp) -> Understood {
+    fn parse(
+        &mut self,
+        source: usize,
+        read: Read,
+        digest: String,
+        last_good: Timestamp,
+    ) -> Understood {
         let spec = &self.sources[source].spec;
-        let Read { files, made_at, warnings: told, answers, unread: _ } = read;
+        let Read {
+            files,
+            made_at,
+            warnings: told,
+            answers,
+            unread: _,
+        } = read;
         let (parsed, warnings) = match (&spec.location, spec.role, files.first()) {
             (Location::Upstream { .. }, ..) => {
                 let answers = answers.unwrap_or_else(|| upstream::read(&files));
@@ -236,20 +319,37 @@ impl Intake {
             }
             (_, Role::Releases, Some(file)) => {
                 let place = Place::file(file.path.as_str());
-                releases::read(&place, &file.bytes).map(|(read, warnings)| (Parsed::Releases(read), warnings))?
+                releases::read(&place, &file.bytes)
+                    .map(|(read, warnings)| (Parsed::Releases(read), warnings))?
             }
             (_, Role::Platforms, Some(file)) => {
                 let place = Place::file(file.path.as_str());
-                platforms::read(&place, &file.bytes).map(|read| (Parsed::Platforms(read), Vec::new()))?
+                platforms::read(&place, &file.bytes)
+                    .map(|read| (Parsed::Platforms(read), Vec::new()))?
             }
             (_, Role::Releases | Role::Platforms, None) => {
                 let place = Place::file(spec.name.clone());
-                return Err(vec![Finding::error("unreadable", place, "it has no file", "give it one")]);
+                return Err(vec![Finding::error(
+                    "unreadable",
+                    place,
+                    "it has no file",
+                    "give it one",
+                )]);
             }
         };
         let summary = parsed.summary().made_at(made_at);
         let (taken_at, counting) = (last_good, Counting::GoesOn);
-        Ok(Good { files, digest, parsed, warnings, told, summary, taken_at, last_good, counting })
+        Ok(Good {
+            files,
+            digest,
+            parsed,
+            warnings,
+            told,
+            summary,
+            taken_at,
+            last_good,
+            counting,
+        })
     }
 
     /// Whether there is a copy of every source.
@@ -272,15 +372,23 @@ impl Intake {
         let (mut data, mut channels, mut supplies, mut findings) =
             (GraphData::default(), Vec::new(), Vec::new(), Vec::new());
         for source in &self.sources {
-            let Some(good) = source.newest() else { continue };
+            let Some(good) = source.newest() else {
+                continue;
+            };
             findings.extend(good.told.iter().chain(&good.warnings).cloned());
             let supply = |releases: &Releases| {
                 let edges = match source.spec.edges {
                     Edges::Offered => releases.edges.clone(),
                     Edges::LeftOut => Vec::new(),
                 };
-                let releases = Releases { releases: releases.releases.clone(), edges };
-                Supply { source: source.spec.name.clone(), releases }
+                let releases = Releases {
+                    releases: releases.releases.clone(),
+                    edges,
+                };
+                Supply {
+                    source: source.spec.name.clone(),
+                    releases,
+                }
             };
             match &good.parsed {
                 Parsed::GraphData(declared) => {
@@ -299,9 +407,17 @@ impl Intake {
         data.blocks = self.with_stricter(data.blocks);
         findings.extend(mark(self.policy(), &mut supplies, &self.verdicts));
         let united = unite(supplies);
-        let mut known: BTreeSet<ChannelName> = data.channels.iter().map(|channel| channel.name.clone()).collect();
+        let mut known: BTreeSet<ChannelName> = data
+            .channels
+            .iter()
+            .map(|channel| channel.name.clone())
+            .collect();
         // A channel that we define ourselves is ours, whatever others hold in theirs; of two others', the first's.
-        data.channels.extend(channels.into_iter().filter(|channel| known.insert(channel.name.clone())));
+        data.channels.extend(
+            channels
+                .into_iter()
+                .filter(|channel| known.insert(channel.name.clone())),
+        );
         data.blocks.extend(united.blocks);
         findings.extend(united.findings);
         let (graph, built) = Graph::build(data, leave_out(self.policy(), united.releases));
@@ -316,7 +432,11 @@ impl Intake {
             _ => BTreeSet::new(),
         };
         let mut platforms: BTreeSet<Platform> = blocks.iter().flat_map(named).collect();
-        for block in self.sources.iter().flat_map(|source| source.stricter.blocks()) {
+        for block in self
+            .sources
+            .iter()
+            .flat_map(|source| source.stricter.blocks())
+        {
             let all: BTreeSet<Platform> = platforms.iter().cloned().chain(named(block)).collect();
             match all.len() <= graph_data::MAX_PLATFORMS {
                 true => {
@@ -324,8 +444,14 @@ impl Intake {
                     blocks.push(block.clone());
                 }
                 false => {
-                    let what = format!("all blocks name more than {} platforms", graph_data::MAX_PLATFORMS);
-                    blocks.push(Block { stops: Some(Audience::NotUnderstood(what)), ..block.clone() });
+                    let what = format!(
+                        "all blocks name more than {} platforms",
+                        graph_data::MAX_PLATFORMS
+                    );
+                    blocks.push(Block {
+                        stops: Some(Audience::NotUnderstood(what)),
+                        ..block.clone()
+                    });
                 }
             }
         }
@@ -336,11 +462,18 @@ impl Intake {
     pub(crate) fn snapshot(&self, now: Timestamp) -> (Snapshot, Vec<Finding>) {
         let (graph, warnings) = self.graph();
         let (mut lookup, mut files, mut modified_at) = (Platforms::new(), Vec::new(), now);
-        for (source, good) in self.sources.iter().filter_map(|source| Some((source, source.newest()?))) {
+        for (source, good) in self
+            .sources
+            .iter()
+            .filter_map(|source| Some((source, source.newest()?)))
+        {
             match &good.parsed {
                 Parsed::Platforms(platforms) => lookup = platforms.clone(),
                 Parsed::GraphData(_) => {
-                    (files, modified_at) = (good.files.clone(), good.summary.made_at.unwrap_or(good.taken_at));
+                    (files, modified_at) = (
+                        good.files.clone(),
+                        good.summary.made_at.unwrap_or(good.taken_at),
+                    );
                     // Who has us for a source gets what holds here.
                     files.extend(source.stricter.files());
                 }
@@ -348,26 +481,41 @@ impl Intake {
             }
         }
         let graph = graph.with_stale(self.stale(now));
-        (Snapshot::new(graph, lookup, self.digest(now), now).with_graph_data(files, modified_at), warnings)
+        (
+            Snapshot::new(graph, lookup, self.digest(now), now).with_graph_data(files, modified_at),
+            warnings,
+        )
     }
 
     /// A name for these very copies, and for whether anything is recommended by them.
     pub(crate) fn digest(&self, now: Timestamp) -> String {
         let mut hash = Sha256::new();
         for source in &self.sources {
-            let digest = source.newest().map(|good| good.digest.as_str()).unwrap_or_default();
-            for field in [&*source.spec.name, digest].into_iter().chain(source.stricter.digests()) {
+            let digest = source
+                .newest()
+                .map(|good| good.digest.as_str())
+                .unwrap_or_default();
+            for field in [&*source.spec.name, digest]
+                .into_iter()
+                .chain(source.stricter.digests())
+            {
                 hash.update((field.len() as u64).to_be_bytes());
                 hash.update(field.as_bytes());
             }
         }
-        for (payload, verdict) in self.verdicts.iter().filter(|_| self.policy() != SignaturePolicy::Off) {
+        for (payload, verdict) in self
+            .verdicts
+            .iter()
+            .filter(|_| self.policy() != SignaturePolicy::Off)
+        {
             hash.update(format!("{payload} {}\n", verdict.code()).as_bytes());
         }
-        let mut name = hash.finalize()[..16].iter().fold(String::new(), |mut text, byte| {
-            write!(text, "{byte:02x}").expect("writing to a string does not fail");
-            text
-        });
+        let mut name = hash.finalize()[..16]
+            .iter()
+            .fold(String::new(), |mut text, byte| {
+                write!(text, "{byte:02x}").expect("writing to a string does not fail");
+                text
+            });
         for stale in self.stale(now) {
             name.push_str("-without-");
             name.push_str(&stale.source);
@@ -380,7 +528,10 @@ impl Intake {
         let of = |source: &Source| {
             let last_good = source.newest()?.last_good;
             let is_closed = Freshness::of(last_good, now, &self.settings.ages) == Freshness::Closed;
-            is_closed.then(|| StaleSource { source: source.spec.name.clone(), last_good })
+            is_closed.then(|| StaleSource {
+                source: source.spec.name.clone(),
+                last_good,
+            })
         };
         self.sources.iter().filter_map(of).collect()
     }
@@ -388,13 +539,19 @@ impl Intake {
     /// When a source becomes too old, if nothing is read until then.
     pub(crate) fn next_change(&self, now: Timestamp) -> Option<Timestamp> {
         let ages = &self.settings.ages;
-        self.sources.iter().filter_map(|source| next_change(source.newest()?.last_good, now, ages)).min()
+        self.sources
+            .iter()
+            .filter_map(|source| next_change(source.newest()?.last_good, now, ages))
+            .min()
     }
 
     /// A graph was made of the newest copies, and is served.
     pub(crate) fn promote(&mut self, now: Timestamp) {
-        let coverages: Vec<Option<Coverage>> =
-            self.sources.iter().map(|source| self.promoted_coverage(source)).collect();
+        let coverages: Vec<Option<Coverage>> = self
+            .sources
+            .iter()
+            .map(|source| self.promoted_coverage(source))
+            .collect();
         let (policy, verdicts) = (self.policy(), &self.verdicts);
         for (source, coverage) in self.sources.iter_mut().zip(coverages) {
             source.promote(|parsed| verified(policy, parsed, verdicts), coverage, now);
@@ -404,7 +561,11 @@ impl Intake {
     /// No graph could be made of the newest copies, by a mistake of our own; those before stay.
     pub(crate) fn demote(&mut self, now: Timestamp) {
         self.memory = graph_data::Memory::default();
-        for source in self.sources.iter_mut().filter(|source| source.next.is_some()) {
+        for source in self
+            .sources
+            .iter_mut()
+            .filter(|source| source.next.is_some())
+        {
             source.demote(now);
         }
     }
@@ -432,21 +593,40 @@ impl Intake {
                 stricter,
                 discarded,
             };
-            Some(Copy { kept, files: good.files.clone() })
+            Some(Copy {
+                kept,
+                files: good.files.clone(),
+            })
         };
-        self.sources.iter().filter(|source| source.spec.location != Location::Example).filter_map(copy).collect()
+        self.sources
+            .iter()
+            .filter(|source| source.spec.location != Location::Example)
+            .filter_map(copy)
+            .collect()
     }
 
     /// Forgets the bytes that nobody will ask for: they can be larger than what was made of them.
     pub(crate) fn forget_bytes(&mut self) {
-        for source in self.sources.iter_mut().filter(|source| source.spec.role != Role::GraphData) {
-            source.good.iter_mut().for_each(|good| good.files = Vec::new());
+        for source in self
+            .sources
+            .iter_mut()
+            .filter(|source| source.spec.role != Role::GraphData)
+        {
+            source
+                .good
+                .iter_mut()
+                .for_each(|good| good.files = Vec::new());
         }
     }
 
     /// Everything that is wrong now.
     pub(crate) fn problems(&self) -> Vec<Finding> {
-        let of = |source: &Source| source.problem.as_ref().map(|problem| problem.findings.clone());
+        let of = |source: &Source| {
+            source
+                .problem
+                .as_ref()
+                .map(|problem| problem.findings.clone())
+        };
         let mut findings: Vec<Finding> = self.sources.iter().filter_map(of).flatten().collect();
         findings.sort();
         findings
@@ -471,7 +651,12 @@ impl Intake {
     pub(crate) fn stricter(&self) -> BTreeSet<(String, String)> {
         let of = |source: &Source| {
             let name = source.spec.name.to_string();
-            source.stricter.health().into_iter().map(move |part| (name.clone(), part.name)).collect::<Vec<_>>()
+            source
+                .stricter
+                .health()
+                .into_iter()
+                .map(move |part| (name.clone(), part.name))
+                .collect::<Vec<_>>()
         };
         self.sources.iter().flat_map(of).collect()
     }

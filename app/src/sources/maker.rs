@@ -77,7 +77,9 @@ impl Maker {
 
     /// Serves what was served before, before any source has been asked.
     fn restore(&mut self) {
-        let Some((copies, mut findings)) = self.copies.as_mut().map(Copies::load) else { return };
+        let Some((copies, mut findings)) = self.copies.as_mut().map(Copies::load) else {
+            return;
+        };
         findings.extend(self.intake.restore(copies, self.service.now()));
         log_findings(&findings);
         if self.intake.is_complete() {
@@ -108,8 +110,13 @@ impl Maker {
     /// Until a source becomes too old.
     fn patience(&self) -> Duration {
         let now = self.service.now();
-        let until = self.intake.next_change(now).map(|at| now.duration_until(at));
-        let until = until.and_then(|until| Duration::try_from(until).ok()).unwrap_or(MAX_WAIT);
+        let until = self
+            .intake
+            .next_change(now)
+            .map(|at| now.duration_until(at));
+        let until = until
+            .and_then(|until| Duration::try_from(until).ok())
+            .unwrap_or(MAX_WAIT);
         until.clamp(Duration::from_millis(1), MAX_WAIT)
     }
 
@@ -118,7 +125,9 @@ impl Maker {
         let began = Instant::now();
         let mut taken = self.take(first);
         while began.elapsed() < PATIENCE {
-            let Ok(message) = inbox.recv_timeout(TOGETHER) else { break };
+            let Ok(message) = inbox.recv_timeout(TOGETHER) else {
+                break;
+            };
             taken.extend(self.take(message));
         }
         taken
@@ -142,26 +151,37 @@ impl Maker {
             }
             Message::Discard { source, names } => {
                 let discarded = self.intake.discard_stricter(source, &names);
-                tracing::warn!(?names, discarded, "stricter parts of copies that were not taken were discarded");
+                tracing::warn!(
+                    ?names,
+                    discarded,
+                    "stricter parts of copies that were not taken were discarded"
+                );
                 Vec::new()
             }
             Message::Woken => {
-                self.verification.iter_mut().for_each(Verification::ask_again);
+                self.verification
+                    .iter_mut()
+                    .for_each(Verification::ask_again);
                 Vec::new()
             }
             Message::Verified(verified) => {
                 log_findings(&verified.warnings);
-                self.verification.iter_mut().for_each(Verification::answered);
+                self.verification
+                    .iter_mut()
+                    .for_each(Verification::answered);
                 self.intake.verified(verified.verdicts, self.service.now());
                 let held = std::mem::take(&mut self.held);
-                held.into_iter().map(|(source, read)| self.take_in(source, Ok(read))).collect()
+                held.into_iter()
+                    .map(|(source, read)| self.take_in(source, Ok(read)))
+                    .collect()
             }
         }
     }
 
     fn take_in(&mut self, source: usize, outcome: Result<Read, Finding>) -> Taken {
         let now = self.service.now();
-        let taken = std::panic::catch_unwind(AssertUnwindSafe(|| self.intake.take(source, outcome, now)));
+        let taken =
+            std::panic::catch_unwind(AssertUnwindSafe(|| self.intake.take(source, outcome, now)));
         taken.unwrap_or_else(|_| {
             self.intake.broke(source, now);
             Taken::Failed
@@ -170,7 +190,9 @@ impl Maker {
 
     /// Whether nobody has looked at signatures yet, and somebody has to.
     fn is_too_early(&self) -> bool {
-        self.verification.as_ref().is_some_and(|verification| !verification.has_answered())
+        self.verification
+            .as_ref()
+            .is_some_and(|verification| !verification.has_answered())
     }
 
     /// Serves what there is to serve now, keeps it, and says what has changed.
@@ -182,8 +204,12 @@ impl Maker {
             verification.ask(self.intake.payloads());
         }
         if self.intake.is_complete() && self.may_make() {
-            let served = self.service.snapshot().map(|snapshot| snapshot.digest.clone());
-            let is_new = self.intake.has_news() || served.as_deref() != Some(&*self.intake.digest(now));
+            let served = self
+                .service
+                .snapshot()
+                .map(|snapshot| snapshot.digest.clone());
+            let is_new =
+                self.intake.has_news() || served.as_deref() != Some(&*self.intake.digest(now));
             match is_new {
                 true => self.make(now),
                 false if taken.contains(&Taken::Unchanged) && self.intake.problems().is_empty() => {
@@ -195,7 +221,10 @@ impl Maker {
         }
         let problems = self.intake.problems();
         let has_asked = self.asked.len() == self.sources || self.service.snapshot().is_some();
-        if has_asked && !problems.is_empty() && (taken.contains(&Taken::Failed) || taken.contains(&Taken::Changed)) {
+        if has_asked
+            && !problems.is_empty()
+            && (taken.contains(&Taken::Failed) || taken.contains(&Taken::Changed))
+        {
             self.service.failed(problems.clone());
         }
         self.service.sources(self.intake.health());
@@ -215,9 +244,20 @@ impl Maker {
             return;
         };
         let graph = snapshot.graph();
-        let (releases, edges, channels) = (graph.releases().len(), graph.edges().len(), graph.channels().len());
+        let (releases, edges, channels) = (
+            graph.releases().len(),
+            graph.edges().len(),
+            graph.channels().len(),
+        );
         let (digest, warned) = (&snapshot.digest, warnings.len());
-        tracing::info!(releases, edges, channels, digest, warnings = warned, "a graph was loaded");
+        tracing::info!(
+            releases,
+            edges,
+            channels,
+            digest,
+            warnings = warned,
+            "a graph was loaded"
+        );
         log_findings(&warnings);
         self.service.replace(snapshot, warnings);
         self.intake.promote(now);
@@ -228,10 +268,16 @@ impl Maker {
         if !self.intake.is_promoted() {
             return;
         }
-        let is_due = is_new || self.kept_at.is_none_or(|kept_at| now.duration_since(kept_at) >= CONFIRM_EVERY);
+        let is_due = is_new
+            || self
+                .kept_at
+                .is_none_or(|kept_at| now.duration_since(kept_at) >= CONFIRM_EVERY);
         if let Some(copies) = self.copies.as_mut().filter(|_| is_due) {
             let kept = copies.keep(&self.intake.copies()).err();
-            if let Some(finding) = kept.as_ref().filter(|finding| self.told.keeping.as_ref() != Some(finding)) {
+            if let Some(finding) = kept
+                .as_ref()
+                .filter(|finding| self.told.keeping.as_ref() != Some(finding))
+            {
                 log_findings(std::slice::from_ref(finding));
             }
             self.kept_at = Some(now);
@@ -266,7 +312,11 @@ impl Maker {
         }
         let stricter = self.intake.stricter();
         for (source, name) in stricter.difference(&self.told.stricter) {
-            tracing::warn!(source, name, "a block of a copy that was not taken holds all the same");
+            tracing::warn!(
+                source,
+                name,
+                "a block of a copy that was not taken holds all the same"
+            );
         }
         for (source, name) in self.told.stricter.difference(&stricter) {
             tracing::info!(source, name, "the block is no stricter part any more");
@@ -274,7 +324,12 @@ impl Maker {
         self.told.stricter = stricter;
         let freshness = self.intake.freshness(now);
         for (source, state) in &freshness {
-            let before = self.told.freshness.get(source).copied().unwrap_or(Freshness::Fresh);
+            let before = self
+                .told
+                .freshness
+                .get(source)
+                .copied()
+                .unwrap_or(Freshness::Fresh);
             match (before == *state, state) {
                 (true, _) => {}
                 (false, Freshness::Fresh) => tracing::info!(source, "the source is fresh again"),
@@ -282,7 +337,10 @@ impl Maker {
                     tracing::warn!(source, "the source has not been read for long: degraded")
                 }
                 (false, Freshness::Closed) => {
-                    tracing::error!(source, "the source has not been read for too long: nothing is recommended");
+                    tracing::error!(
+                        source,
+                        "the source has not been read for too long: nothing is recommended"
+                    );
                 }
             }
         }

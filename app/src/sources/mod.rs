@@ -64,12 +64,16 @@ pub(crate) struct SignatureSettings {
 impl SourceSettings {
     /// Whether nothing was configured.
     pub(crate) fn is_example(&self) -> bool {
-        self.specs.iter().any(|spec| spec.location == Location::Example)
+        self.specs
+            .iter()
+            .any(|spec| spec.location == Location::Example)
     }
 
     /// Whether another service tells us of channels.
     pub(crate) fn has_upstream(&self) -> bool {
-        self.specs.iter().any(|spec| matches!(spec.location, Location::Upstream { .. }))
+        self.specs
+            .iter()
+            .any(|spec| matches!(spec.location, Location::Upstream { .. }))
     }
 }
 
@@ -77,12 +81,18 @@ impl SourceSettings {
 pub(crate) fn read_once(settings: &SourceSettings, now: Timestamp) -> Result<Graph, Vec<Finding>> {
     let mut intake = Intake::new(settings);
     for (number, spec) in settings.specs.iter().enumerate() {
-        let read = Reader::new(spec, &settings.access, None).and_then(|mut reader| reader.read(now));
+        let read =
+            Reader::new(spec, &settings.access, None).and_then(|mut reader| reader.read(now));
         intake.take(number, read, now);
     }
     if let Some(mut verifier) = verification::verifier(settings)? {
         let runtime = reader::runtime().map_err(|finding| vec![finding])?;
-        intake.verified(runtime.block_on(verifier.verdicts(&intake.payloads(), now, &mut |_| Go::On)).0, now);
+        intake.verified(
+            runtime
+                .block_on(verifier.verdicts(&intake.payloads(), now, &mut |_| Go::On))
+                .0,
+            now,
+        );
     }
     match intake.is_complete() {
         true => Ok(intake.graph().0),
@@ -127,7 +137,9 @@ impl Wakers {
     /// Lets those look who are meant.
     pub(crate) fn wake(&self, wanted: &ReloadRequest) -> Woken {
         let is_meant = |name: &String| wanted.source.as_ref().is_none_or(|source| source == name);
-        let meant: Vec<usize> = (0..self.names.len()).filter(|number| is_meant(&self.names[*number])).collect();
+        let meant: Vec<usize> = (0..self.names.len())
+            .filter(|number| is_meant(&self.names[*number]))
+            .collect();
         if meant.is_empty() {
             return Woken::NoSuchSource(self.names.clone());
         }
@@ -137,15 +149,26 @@ impl Wakers {
             if !wanted.allow.is_empty() {
                 tracing::warn!(source = self.names[*number], allowed = ?wanted.allow, "the next copy is allowed more");
                 // If nobody listens any more there is nobody to allow it.
-                let _ = self.messages.send(Message::Allow { source: *number, allowed: wanted.allow.clone() });
+                let _ = self.messages.send(Message::Allow {
+                    source: *number,
+                    allowed: wanted.allow.clone(),
+                });
             }
             if !wanted.discard.is_empty() {
                 // If nobody listens any more there is nothing to be discarded.
-                let _ = self.messages.send(Message::Discard { source: *number, names: wanted.discard.clone() });
+                let _ = self.messages.send(Message::Discard {
+                    source: *number,
+                    names: wanted.discard.clone(),
+                });
             }
             (self.wakers[*number])();
         }
-        Woken::Sources(meant.into_iter().map(|number| self.names[number].clone()).collect())
+        Woken::Sources(
+            meant
+                .into_iter()
+                .map(|number| self.names[number].clone())
+                .collect(),
+        )
     }
 }
 
@@ -155,8 +178,12 @@ pub(crate) fn start(
     service: Arc<Service>,
     first_load: Arc<tokio::sync::Notify>,
 ) -> anyhow::Result<Wakers> {
-    let copies =
-        settings.state.as_deref().map(Copies::open).transpose().map_err(|finding| anyhow::anyhow!("{finding}"))?;
+    let copies = settings
+        .state
+        .as_deref()
+        .map(Copies::open)
+        .transpose()
+        .map_err(|finding| anyhow::anyhow!("{finding}"))?;
     if copies.is_none() && !settings.is_example() {
         tracing::info!(
             "copies of the sources are kept in memory alone; --state DIR makes a restart independent of them"
@@ -172,19 +199,39 @@ pub(crate) fn start(
         };
         let watch = Watch::new(&paths, spec.every);
         wakers.push(Box::new(watch.waker()));
-        let scratch = copies.as_ref().and_then(|copies| copies.scratch(&spec.name));
-        readers.push(Reading { number, spec: spec.clone(), access: settings.access.clone(), scratch, watch });
+        let scratch = copies
+            .as_ref()
+            .and_then(|copies| copies.scratch(&spec.name));
+        readers.push(Reading {
+            number,
+            spec: spec.clone(),
+            access: settings.access.clone(),
+            scratch,
+            watch,
+        });
     }
     let verification = verification::start(settings, &messages, &service)?;
     let maker = Maker::new(settings, copies, verification, service.clone());
-    std::thread::Builder::new().name("reload".into()).spawn(move || maker.run(&inbox, &first_load))?;
+    std::thread::Builder::new()
+        .name("reload".into())
+        .spawn(move || maker.run(&inbox, &first_load))?;
     for reading in readers {
         let (messages, service) = (messages.clone(), service.clone());
         let name = format!("read {}", reading.spec.name);
-        std::thread::Builder::new().name(name).spawn(move || reading.run(&messages, &service))?;
+        std::thread::Builder::new()
+            .name(name)
+            .spawn(move || reading.run(&messages, &service))?;
     }
-    let names = settings.specs.iter().map(|spec| spec.name.to_string()).collect();
-    Ok(Wakers { names, wakers, messages })
+    let names = settings
+        .specs
+        .iter()
+        .map(|spec| spec.name.to_string())
+        .collect();
+    Ok(Wakers {
+        names,
+        wakers,
+        messages,
+    })
 }
 
 fn log_findings(findings: &[Finding]) {

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use towpath_core::finding::{Finding, Place};
 use towpath_formats::{SourceFile, graph_data};
-use towpath_sources::{Contents, Directory, GitMirror, Got, Http, HttpAccess, Upstream, Validators, read_file, unpack};
+use towpath_sources::{
+    Contents, Directory, GitMirror, Got, Http, HttpAccess, Upstream, Validators, read_file, unpack,
+};
 
 use super::address::{Location, Role, SourceSpec};
 use super::images::ImagesReader;
@@ -37,12 +39,21 @@ pub(crate) type Answers = Result<(towpath_formats::upstream::Upstream, Vec<Findi
 impl Read {
     /// What a source of files holds.
     pub(super) fn of_contents(contents: Contents) -> Self {
-        Self { unread: contents.unread, ..Self::of(contents.files) }
+        Self {
+            unread: contents.unread,
+            ..Self::of(contents.files)
+        }
     }
 
     /// These files, and nothing more.
     pub(crate) fn of(files: Vec<SourceFile>) -> Self {
-        Self { files, made_at: None, warnings: Vec::new(), answers: None, unread: Vec::new() }
+        Self {
+            files,
+            made_at: None,
+            warnings: Vec::new(),
+            answers: None,
+            unread: Vec::new(),
+        }
     }
 }
 
@@ -83,7 +94,11 @@ pub(crate) struct ArchiveReader {
 
 impl Reader {
     /// A reader that has read nothing. A scratch folder is for what it can do without.
-    pub(crate) fn new(spec: &SourceSpec, access: &Access, scratch: Option<&Path>) -> Result<Self, Finding> {
+    pub(crate) fn new(
+        spec: &SourceSpec,
+        access: &Access,
+        scratch: Option<&Path>,
+    ) -> Result<Self, Finding> {
         Ok(match &spec.location {
             Location::Example => Self::Example(spec.role),
             Location::Path(path) if spec.role == Role::GraphData => {
@@ -96,15 +111,28 @@ impl Reader {
             })),
             Location::Archive(url) => {
                 let (http, runtime) = (Http::new(&access.http)?, runtime()?);
-                Self::Archive(Box::new(ArchiveReader { http, url: url.clone(), known: None, runtime }))
+                Self::Archive(Box::new(ArchiveReader {
+                    http,
+                    url: url.clone(),
+                    known: None,
+                    runtime,
+                }))
             }
-            Location::Upstream { url, channels, arches } => {
+            Location::Upstream {
+                url,
+                channels,
+                arches,
+            } => {
                 let upstream = Upstream::new(Http::new(&access.http)?, url, channels, arches);
-                Self::Upstream(Box::new(UpstreamReader { upstream, known: Vec::new(), runtime: runtime()? }))
+                Self::Upstream(Box::new(UpstreamReader {
+                    upstream,
+                    known: Vec::new(),
+                    runtime: runtime()?,
+                }))
             }
-            Location::Images { images, transport } => {
-                Self::Images(Box::new(ImagesReader::new(images, *transport, access, scratch)?))
-            }
+            Location::Images { images, transport } => Self::Images(Box::new(ImagesReader::new(
+                images, *transport, access, scratch,
+            )?)),
         })
     }
 
@@ -118,7 +146,10 @@ impl Reader {
             Self::File(path) => Ok(undated(vec![source_file(path)?])),
             Self::Git(mirror) => {
                 let fetch = mirror.read(graph_data::is_part)?;
-                Ok(Read { made_at: Some(fetch.committed_at), ..Read::of_contents(fetch.contents) })
+                Ok(Read {
+                    made_at: Some(fetch.committed_at),
+                    ..Read::of_contents(fetch.contents)
+                })
             }
             Self::Archive(archive) => archive.read(),
             Self::Upstream(upstream) => upstream.read(),
@@ -130,29 +161,59 @@ impl Reader {
 impl UpstreamReader {
     fn read(&mut self) -> Result<Read, Finding> {
         let files = self.runtime.block_on(self.upstream.read())?;
-        let is_same = |(a, b): (&SourceFile, &SourceFile)| a.path == b.path && Arc::ptr_eq(&a.bytes, &b.bytes);
-        let is_known = files.len() == self.known.len() && files.iter().zip(&self.known).all(is_same);
+        let is_same = |(a, b): (&SourceFile, &SourceFile)| {
+            a.path == b.path && Arc::ptr_eq(&a.bytes, &b.bytes)
+        };
+        let is_known =
+            files.len() == self.known.len() && files.iter().zip(&self.known).all(is_same);
         self.known.clone_from(&files);
         // What was there before has been understood before.
-        let answers = if is_known { None } else { Some(towpath_formats::upstream::read(&files)) };
-        Ok(Read { answers, ..Read::of(files) })
+        let answers = if is_known {
+            None
+        } else {
+            Some(towpath_formats::upstream::read(&files))
+        };
+        Ok(Read {
+            answers,
+            ..Read::of(files)
+        })
     }
 }
 
 impl ArchiveReader {
     fn read(&mut self) -> Result<Read, Finding> {
-        let known = self.known.as_ref().map(|(validators, _)| validators.clone()).unwrap_or_default();
-        let got = self.runtime.block_on(self.http.get(&self.url, "*/*", &known, MAX_ARCHIVE_BYTES))?;
+        let known = self
+            .known
+            .as_ref()
+            .map(|(validators, _)| validators.clone())
+            .unwrap_or_default();
+        let got =
+            self.runtime
+                .block_on(self.http.get(&self.url, "*/*", &known, MAX_ARCHIVE_BYTES))?;
         if let Got::Body { bytes, validators } = got {
             let place = towpath_sources::without_credentials(&self.url);
             let contents = unpack(&place, &bytes, graph_data::is_part)?;
             let made_at = validators.made_at();
-            self.known = Some((validators, Read { made_at, ..Read::of_contents(contents) }));
+            self.known = Some((
+                validators,
+                Read {
+                    made_at,
+                    ..Read::of_contents(contents)
+                },
+            ));
         }
         let lost = || {
-            Finding::error("http", Place::file("archive"), "the server answered 304 to a first request", "report it")
+            Finding::error(
+                "http",
+                Place::file("archive"),
+                "the server answered 304 to a first request",
+                "report it",
+            )
         };
-        self.known.as_ref().map(|(_, read)| read.clone()).ok_or_else(lost)
+        self.known
+            .as_ref()
+            .map(|(_, read)| read.clone())
+            .ok_or_else(lost)
     }
 }
 
@@ -166,9 +227,15 @@ pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Finding> {
             "raise the limits of the process",
         )
     };
-    tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(wrong)
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(wrong)
 }
 
 fn source_file(path: &Path) -> Result<SourceFile, Finding> {
-    Ok(SourceFile { path: path.display().to_string(), bytes: read_file(path, MAX_FILE_BYTES)?.into() })
+    Ok(SourceFile {
+        path: path.display().to_string(),
+        bytes: read_file(path, MAX_FILE_BYTES)?.into(),
+    })
 }

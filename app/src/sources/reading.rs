@@ -32,16 +32,25 @@ impl Reading {
         let mut reader = None;
         let (mut failures, mut chance) = (0, seed(&self.spec));
         loop {
-            let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| self.read(&mut reader, service.now())));
+            let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| {
+                self.read(&mut reader, service.now())
+            }));
             let outcome = outcome.unwrap_or_else(|_| {
                 reader = None;
                 Err(own_mistake(&self.spec))
             });
             failures = if outcome.is_ok() { 0 } else { failures + 1 };
-            if messages.send(Message::Read { source: self.number, outcome }).is_err() {
+            if messages
+                .send(Message::Read {
+                    source: self.number,
+                    outcome,
+                })
+                .is_err()
+            {
                 return;
             }
-            self.watch.wait_at_most(pause(self.spec.every, failures, &mut chance));
+            self.watch
+                .wait_at_most(pause(self.spec.every, failures, &mut chance));
         }
     }
 
@@ -60,10 +69,16 @@ impl Reading {
 fn pause(every: Duration, failures: u32, chance: &mut u64) -> Duration {
     let wait = match failures {
         0 => every,
-        _ => FIRST_RETRY.saturating_mul(1 << (failures - 1).min(16)).min(every),
+        _ => FIRST_RETRY
+            .saturating_mul(1 << (failures - 1).min(16))
+            .min(every),
     };
-    *chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-    let tenth = u64::try_from(wait.as_micros() / 10).unwrap_or(u64::MAX).max(1);
+    *chance = chance
+        .wrapping_mul(6_364_136_223_846_793_005)
+        .wrapping_add(1_442_695_040_888_963_407);
+    let tenth = u64::try_from(wait.as_micros() / 10)
+        .unwrap_or(u64::MAX)
+        .max(1);
     wait - Duration::from_micros((*chance >> 33) % tenth)
 }
 
@@ -71,7 +86,9 @@ fn pause(every: Duration, failures: u32, chance: &mut u64) -> Duration {
 fn seed(spec: &SourceSpec) -> u64 {
     spec.name
         .bytes()
-        .fold(u64::from(std::process::id()), |seed, byte| seed.wrapping_mul(31).wrapping_add(u64::from(byte)))
+        .fold(u64::from(std::process::id()), |seed, byte| {
+            seed.wrapping_mul(31).wrapping_add(u64::from(byte))
+        })
 }
 
 fn own_mistake(spec: &SourceSpec) -> Finding {

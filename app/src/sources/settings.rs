@@ -20,28 +20,54 @@ const MAX_SOURCES: usize = 16;
 impl ServeOptions {
     pub(crate) fn intervals(&self) -> anyhow::Result<Intervals> {
         let local = within("pollSeconds", self.poll_seconds.unwrap_or(30), 1..=86_400)?;
-        let remote = within("refreshSeconds", self.refresh_seconds.unwrap_or(300), 1..=86_400)?;
-        Ok(Intervals { local: Duration::from_secs(local), remote: Duration::from_secs(remote) })
+        let remote = within(
+            "refreshSeconds",
+            self.refresh_seconds.unwrap_or(300),
+            1..=86_400,
+        )?;
+        Ok(Intervals {
+            local: Duration::from_secs(local),
+            remote: Duration::from_secs(remote),
+        })
     }
 
     pub(crate) fn source_settings(&self, intervals: Intervals) -> anyhow::Result<SourceSettings> {
-        let degraded = within("degradedAfterSeconds", self.degraded_after_seconds.unwrap_or(900), 1..=31_536_000)?;
-        let closed = within("closedAfterSeconds", self.closed_after_seconds.unwrap_or(86_400), 0..=31_536_000)?;
-        let span = |seconds: u64| SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX));
+        let degraded = within(
+            "degradedAfterSeconds",
+            self.degraded_after_seconds.unwrap_or(900),
+            1..=31_536_000,
+        )?;
+        let closed = within(
+            "closedAfterSeconds",
+            self.closed_after_seconds.unwrap_or(86_400),
+            0..=31_536_000,
+        )?;
+        let span =
+            |seconds: u64| SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX));
         let specs = self.specs(intervals)?;
         Ok(SourceSettings {
             allow: self.allowances(&specs)?,
             specs,
             state: self.state.clone(),
-            ages: Ages { degraded_after: span(degraded), closed_after: (closed > 0).then(|| span(closed)) },
-            max_shrink_percent: within("maxShrinkPercent", self.max_shrink_percent.unwrap_or(10), 0..=100)?,
+            ages: Ages {
+                degraded_after: span(degraded),
+                closed_after: (closed > 0).then(|| span(closed)),
+            },
+            max_shrink_percent: within(
+                "maxShrinkPercent",
+                self.max_shrink_percent.unwrap_or(10),
+                0..=100,
+            )?,
             access: self.access()?,
             signatures: self.signature_settings()?,
         })
     }
 
     fn signature_settings(&self) -> anyhow::Result<Option<SignatureSettings>> {
-        let (stores, keyring) = (self.signatures.clone().unwrap_or_default(), self.keyring.clone().unwrap_or_default());
+        let (stores, keyring) = (
+            self.signatures.clone().unwrap_or_default(),
+            self.keyring.clone().unwrap_or_default(),
+        );
         let policy = match (self.signature_policy, keyring.is_empty()) {
             (Some(SignatureOption::Off), _) | (None, true) => return Ok(None),
             (Some(_), true) => bail!("whose signatures count? Add --keyring FILE"),
@@ -51,38 +77,64 @@ impl ServeOptions {
         if stores.is_empty() {
             bail!("where are signatures looked for? Add --signatures STORE");
         }
-        Ok(Some(SignatureSettings { policy, stores, keyring }))
+        Ok(Some(SignatureSettings {
+            policy,
+            stores,
+            keyring,
+        }))
     }
 
     fn specs(&self, intervals: Intervals) -> anyhow::Result<Vec<SourceSpec>> {
         let plain_http = self.plain_http.unwrap_or(false);
-        let parse = |role, text: &str, name: &str| SourceSpec::parse(role, text, name, intervals, plain_http);
+        let parse = |role, text: &str, name: &str| {
+            SourceSpec::parse(role, text, name, intervals, plain_http)
+        };
         let releases = self.releases.clone().unwrap_or_default();
-        within("the number of sources of releases", releases.len(), 0..=MAX_SOURCES)?;
+        within(
+            "the number of sources of releases",
+            releases.len(),
+            0..=MAX_SOURCES,
+        )?;
         let mut specs = Vec::new();
         if let Some(text) = &self.graph_data {
             specs.push(parse(Role::GraphData, text, "graph-data")?);
         }
         for (number, text) in releases.iter().enumerate() {
-            let name = if number == 0 { "releases".to_owned() } else { format!("releases-{}", number + 1) };
+            let name = if number == 0 {
+                "releases".to_owned()
+            } else {
+                format!("releases-{}", number + 1)
+            };
             specs.push(parse(Role::Releases, text, &name)?);
         }
         let has_channels = |spec: &SourceSpec| matches!(spec.location, Location::Upstream { .. });
         match (self.graph_data.is_some(), releases.is_empty()) {
             (false, true) => {
-                specs.push(SourceSpec::example(Role::GraphData, "graph-data", intervals));
+                specs.push(SourceSpec::example(
+                    Role::GraphData,
+                    "graph-data",
+                    intervals,
+                ));
                 specs.push(SourceSpec::example(Role::Releases, "releases", intervals));
             }
             (true, true) => {
-                bail!("--graph-data says what is in which channel, and not what exists; add --releases FILE")
+                bail!(
+                    "--graph-data says what is in which channel, and not what exists; add --releases FILE"
+                )
             }
             (false, false) if !specs.iter().any(has_channels) => {
-                bail!("--releases says what exists, and not what is in which channel; add --graph-data DIR")
+                bail!(
+                    "--releases says what exists, and not what is in which channel; add --graph-data DIR"
+                )
             }
             (_, false) => {}
         }
         if let Some(path) = &self.platforms {
-            specs.push(parse(Role::Platforms, &path.display().to_string(), "platforms")?);
+            specs.push(parse(
+                Role::Platforms,
+                &path.display().to_string(),
+                "platforms",
+            )?);
         }
         let names: BTreeSet<&str> = specs.iter().map(|spec| &*spec.name).collect();
         match names.len() == specs.len() {
@@ -91,18 +143,29 @@ impl ServeOptions {
         }
     }
 
-    fn allowances(&self, specs: &[SourceSpec]) -> anyhow::Result<BTreeMap<String, BTreeSet<Objection>>> {
+    fn allowances(
+        &self,
+        specs: &[SourceSpec],
+    ) -> anyhow::Result<BTreeMap<String, BTreeSet<Objection>>> {
         let mut allow: BTreeMap<String, BTreeSet<Objection>> = BTreeMap::new();
         for text in self.allow.iter().flatten() {
-            let parts = text.split_once(':').and_then(|(what, source)| Some((Objection::named(what)?, source)));
+            let parts = text
+                .split_once(':')
+                .and_then(|(what, source)| Some((Objection::named(what)?, source)));
             let (objection, source) = parts.with_context(|| {
                 format!("--allow {text:?}: write empty:SOURCE, shrink:SOURCE, back:SOURCE or payload:SOURCE")
             })?;
-            allow.entry(source.to_owned()).or_default().insert(objection);
+            allow
+                .entry(source.to_owned())
+                .or_default()
+                .insert(objection);
             let is_example = specs.iter().any(|spec| spec.location == Location::Example);
             if !is_example && !specs.iter().any(|spec| *spec.name == *source) {
                 let names: Vec<&str> = specs.iter().map(|spec| &*spec.name).collect();
-                bail!("--allow {text:?}: there is no such source; there are {}", names.join(", "));
+                bail!(
+                    "--allow {text:?}: there is no such source; there are {}",
+                    names.join(", ")
+                );
             }
         }
         Ok(allow)
@@ -110,28 +173,59 @@ impl ServeOptions {
 
     fn access(&self) -> anyhow::Result<Access> {
         let ca = self.ca_file.as_ref().map(|path| {
-            std::fs::read(path).with_context(|| format!("--ca-file {}: it cannot be read", path.display()))
+            std::fs::read(path)
+                .with_context(|| format!("--ca-file {}: it cannot be read", path.display()))
         });
-        let http = HttpAccess { ca: ca.transpose()?, plain_http: self.plain_http.unwrap_or(false) };
-        Ok(Access { http, ca_file: self.ca_file.clone(), registry_auth_file: self.registry_auth_file.clone() })
+        let http = HttpAccess {
+            ca: ca.transpose()?,
+            plain_http: self.plain_http.unwrap_or(false),
+        };
+        Ok(Access {
+            http,
+            ca_file: self.ca_file.clone(),
+            registry_auth_file: self.registry_auth_file.clone(),
+        })
     }
 }
 
 impl fmt::Display for SignatureSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let stores: Vec<String> = self.stores.iter().map(|store| without_credentials(store)).collect();
-        let keyring: Vec<String> = self.keyring.iter().map(|path| path.display().to_string()).collect();
-        let policy = if self.policy == SignaturePolicy::Warn { "warn" } else { "require" };
-        writeln!(f, "signatures: {stores:?}\nkeyring: {keyring:?}\nsignaturePolicy: {policy}")
+        let stores: Vec<String> = self
+            .stores
+            .iter()
+            .map(|store| without_credentials(store))
+            .collect();
+        let keyring: Vec<String> = self
+            .keyring
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        let policy = if self.policy == SignaturePolicy::Warn {
+            "warn"
+        } else {
+            "require"
+        };
+        writeln!(
+            f,
+            "signatures: {stores:?}\nkeyring: {keyring:?}\nsignaturePolicy: {policy}"
+        )
     }
 }
 
 /// As lines of a file that would bring it about, without what is secret.
 impl fmt::Display for SourceSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let of = |role: Role| self.specs.iter().filter(move |spec| spec.role == role).map(SourceSpec::shown);
+        let of = |role: Role| {
+            self.specs
+                .iter()
+                .filter(move |spec| spec.role == role)
+                .map(SourceSpec::shown)
+        };
         if self.is_example() {
-            writeln!(f, "# graphData, releases: not given, so the built-in example is served")?;
+            writeln!(
+                f,
+                "# graphData, releases: not given, so the built-in example is served"
+            )?;
         } else {
             of(Role::GraphData).try_for_each(|text| writeln!(f, "graphData: {text:?}"))?;
             match of(Role::Releases).collect::<Vec<_>>().as_slice() {
@@ -140,23 +234,40 @@ impl fmt::Display for SourceSettings {
             }
         }
         of(Role::Platforms).try_for_each(|text| writeln!(f, "platforms: {text:?}"))?;
-        self.state.iter().try_for_each(|state| writeln!(f, "state: {:?}", state.display().to_string()))?;
-        writeln!(f, "degradedAfterSeconds: {}", self.ages.degraded_after.as_secs())?;
-        writeln!(f, "closedAfterSeconds: {}", self.ages.closed_after.map_or(0, |age| age.as_secs()))?;
+        self.state
+            .iter()
+            .try_for_each(|state| writeln!(f, "state: {:?}", state.display().to_string()))?;
+        writeln!(
+            f,
+            "degradedAfterSeconds: {}",
+            self.ages.degraded_after.as_secs()
+        )?;
+        writeln!(
+            f,
+            "closedAfterSeconds: {}",
+            self.ages.closed_after.map_or(0, |age| age.as_secs())
+        )?;
         writeln!(f, "maxShrinkPercent: {}", self.max_shrink_percent)?;
         let allowed = |(source, all): (&String, &BTreeSet<Objection>)| {
-            all.iter().map(|objection| format!("{}:{source}", objection.name())).collect::<Vec<_>>()
+            all.iter()
+                .map(|objection| format!("{}:{source}", objection.name()))
+                .collect::<Vec<_>>()
         };
         let allowed: Vec<String> = self.allow.iter().flat_map(allowed).collect();
         if !allowed.is_empty() {
             writeln!(f, "allow: {allowed:?}")?;
         }
-        self.access.ca_file.iter().try_for_each(|path| writeln!(f, "caFile: {:?}", path.display().to_string()))?;
+        self.access
+            .ca_file
+            .iter()
+            .try_for_each(|path| writeln!(f, "caFile: {:?}", path.display().to_string()))?;
         let auth_file = self.access.registry_auth_file.iter();
         auth_file
             .map(|path| path.display().to_string())
             .try_for_each(|path| writeln!(f, "registryAuthFile: {path:?}"))?;
-        self.signatures.iter().try_for_each(|signatures| signatures.fmt(f))?;
+        self.signatures
+            .iter()
+            .try_for_each(|signatures| signatures.fmt(f))?;
         writeln!(f, "plainHttp: {}", self.access.http.plain_http)
     }
 }

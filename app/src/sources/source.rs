@@ -6,8 +6,8 @@ use jiff::{SignedDuration, Timestamp};
 use towpath_core::domain::{Block, GraphData, Releases};
 use towpath_core::finding::{Finding, Place};
 use towpath_core::intake::{
-    Allowances, AllowedOnce, Change, Comparison, Counting, Coverage, Highs, Judgement, Measure, Objection, Summary,
-    Vanished, judge,
+    Allowances, AllowedOnce, Change, Comparison, Counting, Coverage, Highs, Judgement, Measure,
+    Objection, Summary, Vanished, judge,
 };
 use towpath_formats::SourceFile;
 use towpath_formats::platforms::Platforms;
@@ -110,12 +110,21 @@ impl Source {
     /// What the copy that was refused is allowed, or the next one if none was.
     pub(super) fn allow_once(&mut self, allowed: &[Objection], now: Timestamp) {
         let every = SignedDuration::try_from(self.spec.every).unwrap_or(SignedDuration::MAX);
-        self.allowed_once = Some(AllowedOnce::new(allowed, self.refused.as_deref(), every, now));
+        self.allowed_once = Some(AllowedOnce::new(
+            allowed,
+            self.refused.as_deref(),
+            every,
+            now,
+        ));
     }
 
     /// Takes note that it is as it was, if these files are those of the newest copy.
     pub(super) fn confirm(&mut self, digest: &str, read: &Read, now: Timestamp) -> Option<Taken> {
-        let same = self.next.as_mut().or(self.good.as_mut()).filter(|newest| newest.digest == digest)?;
+        let same = self
+            .next
+            .as_mut()
+            .or(self.good.as_mut())
+            .filter(|newest| newest.digest == digest)?;
         same.last_good = now;
         if same.files.is_empty() {
             // Should what was kept of it be lost, here it is.
@@ -123,7 +132,11 @@ impl Source {
         }
         // The same files can come with other words: what a reader left out now, or what nobody has told us since a restart.
         if same.told != read.warnings {
-            let retold = Good { files: read.files.clone(), told: read.warnings.clone(), ..same.clone() };
+            let retold = Good {
+                files: read.files.clone(),
+                told: read.warnings.clone(),
+                ..same.clone()
+            };
             self.next = Some(retold);
         }
         if self.good.as_ref().is_some_and(|good| good.digest == digest) {
@@ -135,7 +148,12 @@ impl Source {
     }
 
     /// What is known of a copy that was read before and is not used.
-    pub(super) fn understood(&mut self, digest: &str, read: &Read, now: Timestamp) -> Option<Understood> {
+    pub(super) fn understood(
+        &mut self,
+        digest: &str,
+        read: &Read,
+        now: Timestamp,
+    ) -> Option<Understood> {
         let (_, understood) = self.unused.take_if(|(known, _)| known == digest)?;
         Some(understood.map(|copy| Good {
             files: read.files.clone(),
@@ -159,12 +177,20 @@ impl Source {
 
     /// What the newest copy says, if it was refused.
     pub(super) fn refused(&self) -> Option<&Parsed> {
-        self.unused.as_ref().and_then(|(_, understood)| understood.as_ref().ok()).map(|copy| &copy.parsed)
+        self.unused
+            .as_ref()
+            .and_then(|(_, understood)| understood.as_ref().ok())
+            .map(|copy| &copy.parsed)
     }
 
     /// Adds what a copy that was not taken blocks.
     pub(super) fn add_stricter(&mut self, refused: Vec<(Block, SourceFile)>, now: Timestamp) {
-        let in_force = match self.next.as_ref().or(self.good.as_ref()).map(|good| &good.parsed) {
+        let in_force = match self
+            .next
+            .as_ref()
+            .or(self.good.as_ref())
+            .map(|good| &good.parsed)
+        {
             Some(Parsed::GraphData(data)) => data.blocks.as_slice(),
             _ => &[],
         };
@@ -183,11 +209,18 @@ impl Source {
         coverage: Option<Coverage>,
         now: Timestamp,
     ) -> Taken {
-        allow.allowed.extend(self.allowed_once.iter().flat_map(|once| once.of(&copy.digest, now)));
+        allow.allowed.extend(
+            self.allowed_once
+                .iter()
+                .flat_map(|once| once.of(&copy.digest, now)),
+        );
         let largest = self.highs.largest(now);
         let in_use = self.good.as_ref().or(self.next.as_ref());
         let judgement = in_use.map_or(Judgement::Taken(Counting::GoesOn), |before| {
-            let change = before.parsed.with_blocks(self.parts_in_use().blocks()).change(&copy.parsed);
+            let change = before
+                .parsed
+                .with_blocks(self.parts_in_use().blocks())
+                .change(&copy.parsed);
             let measured = |copy: &Good| {
                 let mut summary = copy.summary.clone();
                 summary.counts.extend(verified(&copy.parsed).counts);
@@ -198,25 +231,45 @@ impl Source {
             if let Some(coverage) = coverage {
                 before = before.with_coverage(coverage.blocks_before, coverage.edges_before);
                 // Edges that are new under blocks do not make up for others that are not any more.
-                let stay = coverage.edges_before.saturating_sub(coverage.edges_loosened);
+                let stay = coverage
+                    .edges_before
+                    .saturating_sub(coverage.edges_loosened);
                 after = after.with_coverage(coverage.blocks_after, stay);
             }
             let (before, after) = (&before, &after);
-            judge(&self.spec.name, &Comparison { before, largest: &largest, after, change, coverage }, &allow)
+            judge(
+                &self.spec.name,
+                &Comparison {
+                    before,
+                    largest: &largest,
+                    after,
+                    change,
+                    coverage,
+                },
+                &allow,
+            )
         });
         match judgement {
             Judgement::Refused(findings) => {
                 self.reads.refused += 1;
                 self.refused = Some(copy.digest.clone());
-                self.unused = Some((copy.digest.clone(), Ok(Good { files: Vec::new(), ..copy })));
+                self.unused = Some((
+                    copy.digest.clone(),
+                    Ok(Good {
+                        files: Vec::new(),
+                        ..copy
+                    }),
+                ));
                 self.problem(findings, now);
                 Taken::Failed
             }
             Judgement::Taken(counting) => {
                 self.reads.changed += 1;
-                (self.problem, self.refused, self.unused, self.allowed_once) = (None, None, None, None);
+                (self.problem, self.refused, self.unused, self.allowed_once) =
+                    (None, None, None, None);
                 if let Some(before) = in_use {
-                    self.vanished.note(&before.summary.payloads, &copy.summary.payloads, now);
+                    self.vanished
+                        .note(&before.summary.payloads, &copy.summary.payloads, now);
                 }
                 self.next = Some(Good { counting, ..copy });
                 // They come back if no graph can be made of it.
@@ -236,21 +289,37 @@ impl Source {
     ) {
         if let (Some(good), Some(coverage)) = (&mut self.good, coverage) {
             // There are other edges than when it was counted.
-            let counted = good.summary.counts.get(&Measure::Covered).copied().unwrap_or(0);
-            self.highs.rescale(Measure::Covered, counted, coverage.edges_before);
-            good.summary = good.summary.clone().with_coverage(coverage.blocks_before, coverage.edges_before);
+            let counted = good
+                .summary
+                .counts
+                .get(&Measure::Covered)
+                .copied()
+                .unwrap_or(0);
+            self.highs
+                .rescale(Measure::Covered, counted, coverage.edges_before);
+            good.summary = good
+                .summary
+                .clone()
+                .with_coverage(coverage.blocks_before, coverage.edges_before);
         }
-        let Some(mut next) = self.next.take() else { return };
+        let Some(mut next) = self.next.take() else {
+            return;
+        };
         self.superseded = None;
         if let Some(coverage) = coverage {
-            next.summary = next.summary.with_coverage(coverage.blocks_after, coverage.edges_after);
+            next.summary = next
+                .summary
+                .with_coverage(coverage.blocks_after, coverage.edges_after);
         }
         if let Counting::StartsAnew(measures) = &next.counting {
             self.highs.forget(measures);
         }
         self.vanished.forget(&next.summary.payloads);
         self.verified = count_of(&verified(&next.parsed));
-        self.good = Some(Good { counting: Counting::GoesOn, ..next });
+        self.good = Some(Good {
+            counting: Counting::GoesOn,
+            ..next
+        });
         self.note(now);
     }
 
@@ -265,7 +334,9 @@ impl Source {
 
     /// Other signatures count now than before.
     pub(super) fn verified(&mut self, verified: impl Fn(&Parsed) -> Summary, now: Timestamp) {
-        let Some(in_use) = self.good.as_ref().or(self.next.as_ref()) else { return };
+        let Some(in_use) = self.good.as_ref().or(self.next.as_ref()) else {
+            return;
+        };
         let count = count_of(&verified(&in_use.parsed));
         if count < self.verified {
             // It is not the copy that has less: a key is gone. Later copies are not to be refused for it.
@@ -287,7 +358,12 @@ impl Source {
     }
 
     /// It could be read, and not be understood.
-    pub(super) fn not_understood(&mut self, digest: String, findings: Vec<Finding>, now: Timestamp) -> Taken {
+    pub(super) fn not_understood(
+        &mut self,
+        digest: String,
+        findings: Vec<Finding>,
+        now: Timestamp,
+    ) -> Taken {
         self.unused = Some((digest, Err(findings.clone())));
         self.failed(findings, now)
     }
@@ -303,7 +379,15 @@ impl Source {
     pub(super) fn broke(&mut self, now: Timestamp) {
         let problem = "making a graph of it ended in a mistake of towpath's own";
         let remedy = "the log has the details; please report them with the graph data";
-        self.failed(vec![Finding::error("internal", Place::file(self.spec.name.clone()), problem, remedy)], now);
+        self.failed(
+            vec![Finding::error(
+                "internal",
+                Place::file(self.spec.name.clone()),
+                problem,
+                remedy,
+            )],
+            now,
+        );
     }
 
     fn problem(&mut self, findings: Vec<Finding>, now: Timestamp) {
@@ -328,7 +412,10 @@ impl Parsed {
             Self::GraphData(data) => Summary::of_graph_data(data),
             Self::Releases(releases) => Summary::of_releases(releases),
             Self::Upstream(Upstream { releases, channels }) => {
-                let data = GraphData { channels: channels.clone(), ..GraphData::default() };
+                let data = GraphData {
+                    channels: channels.clone(),
+                    ..GraphData::default()
+                };
                 let mut summary = Summary::of_releases(releases);
                 summary.counts.extend(Summary::of_graph_data(&data).counts);
                 summary
@@ -352,11 +439,14 @@ impl Parsed {
     /// What another copy changes beside this one.
     fn change(&self, after: &Self) -> Change {
         match (self, after) {
-            (Self::GraphData(before), Self::GraphData(after)) => Change::of_graph_data(before, after),
-            (Self::Releases(before), Self::Releases(after)) => Change::of_releases(before, after),
-            (Self::Upstream(before), Self::Upstream(after)) => {
-                Change::of_service((&before.releases, &before.channels), (&after.releases, &after.channels))
+            (Self::GraphData(before), Self::GraphData(after)) => {
+                Change::of_graph_data(before, after)
             }
+            (Self::Releases(before), Self::Releases(after)) => Change::of_releases(before, after),
+            (Self::Upstream(before), Self::Upstream(after)) => Change::of_service(
+                (&before.releases, &before.channels),
+                (&after.releases, &after.channels),
+            ),
             _ => Change::UNKNOWN,
         }
     }

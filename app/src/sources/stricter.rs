@@ -44,13 +44,21 @@ impl StricterParts {
         let (mut parts, mut findings) = (Vec::new(), Vec::new());
         for (since, file) in kept {
             match read(&file) {
-                Some(block) => {
-                    parts.push(Part { digest: digest_of_files(std::slice::from_ref(&file)), file, block, since })
-                }
+                Some(block) => parts.push(Part {
+                    digest: digest_of_files(std::slice::from_ref(&file)),
+                    file,
+                    block,
+                    since,
+                }),
                 None => {
                     let problem = "a block of a copy that was not taken was kept, and cannot be understood any more";
                     let remedy = "see that the source has it in a copy that can be taken";
-                    findings.push(Finding::error("damaged-copy", Place::file(file.path), problem, remedy));
+                    findings.push(Finding::error(
+                        "damaged-copy",
+                        Place::file(file.path),
+                        problem,
+                        remedy,
+                    ));
                 }
             }
         }
@@ -66,7 +74,13 @@ impl StricterParts {
     ) -> Option<Finding> {
         let all: Vec<&Block> = in_force.iter().chain(self.blocks()).collect();
         let new = stricter_blocks(&all, refused);
-        let (mut bytes, mut left_out) = (self.parts.iter().map(|part| part.file.bytes.len()).sum::<usize>(), None);
+        let (mut bytes, mut left_out) = (
+            self.parts
+                .iter()
+                .map(|part| part.file.bytes.len())
+                .sum::<usize>(),
+            None,
+        );
         for (block, file) in new {
             let digest = digest_of_files(std::slice::from_ref(&file));
             if self.discarded.contains(&digest) {
@@ -74,21 +88,38 @@ impl StricterParts {
             }
             bytes += file.bytes.len();
             match self.parts.len() < MAX_PARTS && bytes <= MAX_BYTES {
-                true => self.parts.push(Part { digest, file, block, since: now }),
+                true => self.parts.push(Part {
+                    digest,
+                    file,
+                    block,
+                    since: now,
+                }),
                 false => left_out = left_out.or(Some(file.path)),
             }
         }
         left_out.map(|path| {
-            let problem = format!("copies that were not taken have more than {MAX_PARTS} new blocks, and not all hold");
+            let problem = format!(
+                "copies that were not taken have more than {MAX_PARTS} new blocks, and not all hold"
+            );
             let remedy = "see that a copy of the source can be taken";
-            Finding::error("too-many-stricter-parts", Place::file(path), problem, remedy)
+            Finding::error(
+                "too-many-stricter-parts",
+                Place::file(path),
+                problem,
+                remedy,
+            )
         })
     }
 
     /// Discards those of these names; says how many there were.
     pub(super) fn discard(&mut self, names: &[String]) -> usize {
         let is_meant = |part: &Part| names.contains(&part.file.path);
-        self.discarded.extend(self.parts.iter().filter(|part| is_meant(part)).map(|part| part.digest.clone()));
+        self.discarded.extend(
+            self.parts
+                .iter()
+                .filter(|part| is_meant(part))
+                .map(|part| part.digest.clone()),
+        );
         let before = self.parts.len();
         self.parts.retain(|part| !is_meant(part));
         before - self.parts.len()
@@ -106,7 +137,13 @@ impl StricterParts {
 
     /// To be kept: those that hold, and those that were discarded.
     pub(super) fn kept(&self) -> (Vec<KeptPart>, BTreeSet<String>) {
-        (self.parts.iter().map(|part| (part.since, part.file.clone())).collect(), self.discarded.clone())
+        (
+            self.parts
+                .iter()
+                .map(|part| (part.since, part.file.clone()))
+                .collect(),
+            self.discarded.clone(),
+        )
     }
 
     /// As files of graph data, under names that no other file has.
@@ -114,7 +151,10 @@ impl StricterParts {
         self.parts.iter().map(|part| {
             let name = part.file.path.rsplit('/').next().unwrap_or_default();
             let path = format!("blocked-edges/stricter-{}-{name}", &part.digest[..12]);
-            SourceFile { path, bytes: part.file.bytes.clone() }
+            SourceFile {
+                path,
+                bytes: part.file.bytes.clone(),
+            }
         })
     }
 

@@ -55,10 +55,23 @@ pub(super) struct Verified {
 
 /// Whoever can verify, if anybody has to.
 pub(super) fn verifier(settings: &SourceSettings) -> Result<Option<Verifier>, Vec<Finding>> {
-    let Some(signatures) = &settings.signatures else { return Ok(None) };
-    let access = StoreAccess { ca: settings.access.http.ca.clone(), ..StoreAccess::default() };
-    let cache = settings.state.as_ref().map(|state| state.join("signatures"));
-    let (verifier, warnings) = Verifier::new(&signatures.keyring, &signatures.stores, cache.as_deref(), &access)?;
+    let Some(signatures) = &settings.signatures else {
+        return Ok(None);
+    };
+    let access = StoreAccess {
+        ca: settings.access.http.ca.clone(),
+        ..StoreAccess::default()
+    };
+    let cache = settings
+        .state
+        .as_ref()
+        .map(|state| state.join("signatures"));
+    let (verifier, warnings) = Verifier::new(
+        &signatures.keyring,
+        &signatures.stores,
+        cache.as_deref(),
+        &access,
+    )?;
     super::log_findings(&warnings);
     Ok(Some(verifier))
 }
@@ -73,16 +86,38 @@ pub(super) fn start(
         let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
         anyhow!("{}", lines.join("\n"))
     };
-    let Some(verifier) = verifier(settings).map_err(told)? else { return Ok(None) };
+    let Some(verifier) = verifier(settings).map_err(told)? else {
+        return Ok(None);
+    };
     let runtime = reader::runtime().map_err(|finding| anyhow!("{finding}"))?;
     let (asks, inbox) = channel();
     service.signatures(verifier.health());
-    let looking = Looking { verifier, runtime, messages: messages.clone(), service: service.clone(), told: None };
-    std::thread::Builder::new().name("signatures".into()).spawn(move || looking.run(&inbox))?;
+    let looking = Looking {
+        verifier,
+        runtime,
+        messages: messages.clone(),
+        service: service.clone(),
+        told: None,
+    };
+    std::thread::Builder::new()
+        .name("signatures".into())
+        .spawn(move || looking.run(&inbox))?;
     // Whoever only warns has nothing to wait for.
-    let waits = settings.signatures.as_ref().is_some_and(|signatures| signatures.policy == SignaturePolicy::Require);
-    let progress = if waits { Progress::Waiting } else { Progress::Answered };
-    Ok(Some(Verification { asks, asked: None, keyring: KeyringUse::AsItIs, progress }))
+    let waits = settings
+        .signatures
+        .as_ref()
+        .is_some_and(|signatures| signatures.policy == SignaturePolicy::Require);
+    let progress = if waits {
+        Progress::Waiting
+    } else {
+        Progress::Answered
+    };
+    Ok(Some(Verification {
+        asks,
+        asked: None,
+        keyring: KeyringUse::AsItIs,
+        progress,
+    }))
 }
 
 impl Verification {
@@ -91,7 +126,10 @@ impl Verification {
         if self.asked.as_ref() != Some(&payloads) {
             // If nobody listens any more nothing more gets verified, and what is not is left out.
             let keyring = std::mem::replace(&mut self.keyring, KeyringUse::AsItIs);
-            let _ = self.asks.send(Ask { payloads: payloads.clone(), keyring });
+            let _ = self.asks.send(Ask {
+                payloads: payloads.clone(),
+                keyring,
+            });
             self.asked = Some(payloads);
         }
     }
@@ -100,7 +138,10 @@ impl Verification {
     pub(super) fn ask_again(&mut self) {
         match &self.asked {
             Some(payloads) => {
-                let _ = self.asks.send(Ask { payloads: payloads.clone(), keyring: KeyringUse::ReadAgain });
+                let _ = self.asks.send(Ask {
+                    payloads: payloads.clone(),
+                    keyring: KeyringUse::ReadAgain,
+                });
             }
             // An answer about nothing would be taken for one about everything.
             None => self.keyring = KeyringUse::ReadAgain,
@@ -136,11 +177,19 @@ impl Looking {
                 self.service.signatures(self.verifier.health());
             }
             // A mistake of ours, on bytes of a stranger, must not end the looking for good; nor keep anybody waiting for ever.
-            let looked = std::panic::catch_unwind(AssertUnwindSafe(|| self.look(&wanted.payloads, inbox)));
+            let looked =
+                std::panic::catch_unwind(AssertUnwindSafe(|| self.look(&wanted.payloads, inbox)));
             let looked = looked.unwrap_or_else(|_| {
                 let verdicts = self.verifier.known();
-                let is_heard = self.tell(Verified { verdicts, warnings: vec![own_mistake()] });
-                if is_heard { Looked::Over } else { Looked::NobodyListens }
+                let is_heard = self.tell(Verified {
+                    verdicts,
+                    warnings: vec![own_mistake()],
+                });
+                if is_heard {
+                    Looked::Over
+                } else {
+                    Looked::NobodyListens
+                }
             });
             self.service.signatures(self.verifier.health());
             wanted = match looked {
@@ -165,19 +214,29 @@ impl Looking {
             None => !verified.is_empty(),
             Some(told) => verified != *told,
         };
-        if is_of_use && !self.tell(Verified { verdicts: remembered, warnings: Vec::new() }) {
+        if is_of_use
+            && !self.tell(Verified {
+                verdicts: remembered,
+                warnings: Vec::new(),
+            })
+        {
             return Looked::NobodyListens;
         }
         let (messages, mut others) = (self.messages.clone(), None);
         let mut part = |verdicts: Option<&Verdicts>| {
             if let Some(verdicts) = verdicts {
                 // That nobody listens any more is noticed at the end of the round.
-                let _ = messages.send(Message::Verified(Verified { verdicts: verdicts.clone(), warnings: Vec::new() }));
+                let _ = messages.send(Message::Verified(Verified {
+                    verdicts: verdicts.clone(),
+                    warnings: Vec::new(),
+                }));
             }
             others = inbox.try_recv().ok();
             if others.is_some() { Go::Stop } else { Go::On }
         };
-        let (verdicts, warnings) = self.runtime.block_on(self.verifier.verdicts(wanted, now, &mut part));
+        let (verdicts, warnings) = self
+            .runtime
+            .block_on(self.verifier.verdicts(wanted, now, &mut part));
         // Nothing was said yet, and there is nothing to say: a graph would be empty.
         let would_be_empty = self.told.is_none() && self::verified(&verdicts).is_empty();
         match others {
@@ -198,7 +257,11 @@ impl Looking {
 
 fn verified(verdicts: &Verdicts) -> BTreeSet<PayloadDigest> {
     let is_verified = |verdict: &SignatureVerdict| matches!(verdict, SignatureVerdict::Verified(_));
-    verdicts.iter().filter(|(_, verdict)| is_verified(verdict)).map(|(digest, _)| *digest).collect()
+    verdicts
+        .iter()
+        .filter(|(_, verdict)| is_verified(verdict))
+        .map(|(digest, _)| *digest)
+        .collect()
 }
 
 /// How a look ended.
@@ -211,10 +274,18 @@ enum Looked {
 
 /// What is wanted last, and a new keyring if anybody wanted one.
 fn newest(first: Ask, inbox: &Receiver<Ask>) -> Ask {
-    inbox.try_iter().fold(first, |before, next| Ask { keyring: before.keyring.max(next.keyring), ..next })
+    inbox.try_iter().fold(first, |before, next| Ask {
+        keyring: before.keyring.max(next.keyring),
+        ..next
+    })
 }
 
 fn own_mistake() -> Finding {
     let problem = "looking for signatures ended in a mistake of towpath's own; nothing more is verified in this round";
-    Finding::error("internal", Place::file("signatures"), problem, "the log has the details; please report them")
+    Finding::error(
+        "internal",
+        Place::file("signatures"),
+        problem,
+        "the log has the details; please report them",
+    )
 }

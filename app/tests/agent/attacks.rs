@@ -12,7 +12,11 @@ async fn refused(site: &Site, to: &str, code: &str) {
     site.step().await;
     let told = site.dry_run(&[]);
     assert_eq!(told.code, 1, "{to}: {}{}", told.out, told.err);
-    assert!(told.out.contains(&format!("[{code}]")), "{to}: {}", told.out);
+    assert!(
+        told.out.contains(&format!("[{code}]")),
+        "{to}: {}",
+        told.out
+    );
     assert_eq!(site.asked().await, None);
 }
 
@@ -30,7 +34,10 @@ async fn no_offer_of_a_rogue_upstream_is_taken() {
     stranger.sign(&site.path("store"), image.digest().as_str());
     refused(&site, "4.20.5", "NotSigned").await;
     // The signature of another image, under this one's name.
-    let (good, bad) = (release("4.20.2+amd64", "4.20.1"), release("4.20.6+amd64", "4.20.1"));
+    let (good, bad) = (
+        release("4.20.2+amd64", "4.20.1"),
+        release("4.20.6+amd64", "4.20.1"),
+    );
     site.image("4.20.6", bad.clone(), Signed::No).await;
     let folder = |digest: &str| site.path("store").join(digest.replace(':', "="));
     std::fs::create_dir_all(folder(bad.digest().as_str())).unwrap();
@@ -38,10 +45,12 @@ async fn no_offer_of_a_rogue_upstream_is_taken() {
     std::fs::copy(folder(good.digest().as_str()).join("signature-1"), copied).unwrap();
     refused(&site, "4.20.6", "NotSigned").await;
     // Mix and match: an old release, rightly signed, under a new name.
-    site.image("4.20.9", release("4.20.0+amd64", "4.20.1"), Signed::Yes).await;
+    site.image("4.20.9", release("4.20.0+amd64", "4.20.1"), Signed::Yes)
+        .await;
     refused(&site, "4.20.9", "OtherRelease").await;
     // A release for other machines.
-    site.image("4.20.7", release("4.20.7+arm64", "4.20.1"), Signed::Yes).await;
+    site.image("4.20.7", release("4.20.7+arm64", "4.20.1"), Signed::Yes)
+        .await;
     refused(&site, "4.20.7", "OtherArch").await;
     // An edge that only the graph knows.
     site.release("4.20.8", "4.20.7", Signed::Yes).await;
@@ -53,9 +62,14 @@ async fn no_offer_of_a_rogue_upstream_is_taken() {
     refused(&site, "4.22.0", "SkipsMinor").await;
 
     // An agent that meets one of them says so to the cluster, and takes what is good beside it.
-    site.offer(&[("4.20.1", "4.20.4"), ("4.20.1", "4.20.3"), ("4.20.1", "4.20.9")]);
+    site.offer(&[
+        ("4.20.1", "4.20.4"),
+        ("4.20.1", "4.20.3"),
+        ("4.20.1", "4.20.9"),
+    ]);
     let _agent = site.agent(&[]);
-    site.until_history(&["4.20.3 Completed", "4.20.1 Completed"]).await;
+    site.until_history(&["4.20.3 Completed", "4.20.1 Completed"])
+        .await;
     let said = site.until_event("OfferNotTrusted").await;
     assert!(said.contains("4.20.4") || said.contains("4.20.9"), "{said}");
 }
@@ -68,7 +82,11 @@ async fn without_keys_nothing_is_believed_and_with_the_store_away_nothing_is_sta
     site.step().await;
     let without = crate::process::Agent::once(&site.kubeconfig(), &["--dry-run".to_owned()]);
     assert_eq!(without.code, 1, "{}", without.err);
-    assert!(without.out.contains("nobody's signature counts here"), "{}", without.out);
+    assert!(
+        without.out.contains("nobody's signature counts here"),
+        "{}",
+        without.out
+    );
     std::fs::rename(site.path("store"), site.path("away")).unwrap();
     let away = site.dry_run(&[]);
     assert_eq!(away.code, 1, "{}{}", away.out, away.err);
@@ -87,7 +105,9 @@ async fn a_key_that_is_taken_out_of_the_keyring_counts_no_more() {
     agent.hears("the one that acts");
     std::fs::write(site.path("keyring"), stranger.public_key()).unwrap();
     site.opt_in("true");
-    let held = || async { (agent.metric("towpath_agent_holds{code=\"NotSigned\"}")? == 1.0).then_some(()) };
+    let held = || async {
+        (agent.metric("towpath_agent_holds{code=\"NotSigned\"}")? == 1.0).then_some(())
+    };
     wait_for("the offer is not believed", held).await;
     assert_eq!(site.asked().await, None);
 }
@@ -98,14 +118,30 @@ async fn nobody_is_led_to_a_host_that_only_a_graph_names() {
     site.opt_in("true");
     let host = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     host.set_nonblocking(true).unwrap();
-    let evil = format!("{}/evil/release@sha256:{}", host.local_addr().unwrap(), "7".repeat(64));
-    let node =
-        |version: &str, payload: &str| serde_json::json!({"version": version, "payload": payload, "metadata": {}});
-    let nodes = [node("4.20.1", &site.pull_spec("4.20.1")), node("4.20.4", &evil)];
-    site.upstream.set_graph(Some(serde_json::json!({"nodes": nodes, "edges": [[0, 1]]})));
+    let evil = format!(
+        "{}/evil/release@sha256:{}",
+        host.local_addr().unwrap(),
+        "7".repeat(64)
+    );
+    let node = |version: &str, payload: &str| serde_json::json!({"version": version, "payload": payload, "metadata": {}});
+    let nodes = [
+        node("4.20.1", &site.pull_spec("4.20.1")),
+        node("4.20.4", &evil),
+    ];
+    site.upstream
+        .set_graph(Some(serde_json::json!({"nodes": nodes, "edges": [[0, 1]]})));
     site.step().await;
     let told = site.dry_run(&[]);
-    assert!(told.code == 1 && told.out.contains("[NotSigned]"), "{}{}", told.out, told.err);
+    assert!(
+        told.code == 1 && told.out.contains("[NotSigned]"),
+        "{}{}",
+        told.out,
+        told.err
+    );
     let came = host.accept().map(|_| ()).map_err(|error| error.kind());
-    assert_eq!(came, Err(std::io::ErrorKind::WouldBlock), "what nobody has signed is not read");
+    assert_eq!(
+        came,
+        Err(std::io::ErrorKind::WouldBlock),
+        "what nobody has signed is not read"
+    );
 }

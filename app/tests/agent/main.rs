@@ -1,6 +1,10 @@
 //! `towpath agent` on a real Kubernetes API, with a real registry and real signatures: the binary, as it runs in a cluster.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "in tests, what fails must be seen")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "in tests, what fails must be seen"
+)]
 
 mod alerts;
 mod asking;

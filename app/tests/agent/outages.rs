@@ -18,7 +18,8 @@ async fn a_restart_of_the_api_server_is_survived() {
     assert!(agent.get("/livez").starts_with("HTTP/1.1 200"));
     site.api.start_again().await;
     site.offer(&[("4.20.1", "4.20.2")]);
-    site.until_history(&["4.20.2 Completed", "4.20.1 Completed"]).await;
+    site.until_history(&["4.20.2 Completed", "4.20.1 Completed"])
+        .await;
 }
 
 // The proxy has to go on while we wait for the agent.
@@ -38,7 +39,8 @@ async fn an_answer_that_is_lost_is_no_second_start() {
     site.step().await;
     site.step().await;
     proxy.heal();
-    site.until_history(&["4.20.2 Completed", "4.20.1 Completed"]).await;
+    site.until_history(&["4.20.2 Completed", "4.20.1 Completed"])
+        .await;
     assert_eq!(site.history().await.len(), 2);
     drop(agent);
     let again = site.agent(&[]);
@@ -57,8 +59,18 @@ async fn a_token_that_ended_is_waited_out_and_a_new_one_is_used() {
     let kubeconfig = site.api.kubeconfig_with_token_file("worker", &file);
     let mut agent = Agent::start(&kubeconfig, &site.options(&[]));
     agent.hears("the lease could not be seen to");
-    assert!(agent.get("/readyz").starts_with("HTTP/1.1 503"), "{}", agent.get("/readyz"));
+    assert!(
+        agent.get("/readyz").starts_with("HTTP/1.1 503"),
+        "{}",
+        agent.get("/readyz")
+    );
     std::fs::write(&file, good).unwrap();
     agent.hears("the one that acts");
-    wait_for("it is ready", || async { agent.get("/readyz").starts_with("HTTP/1.1 200").then_some(()) }).await;
+    wait_for("it is ready", || async {
+        agent
+            .get("/readyz")
+            .starts_with("HTTP/1.1 200")
+            .then_some(())
+    })
+    .await;
 }

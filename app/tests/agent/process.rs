@@ -25,8 +25,16 @@ pub(crate) struct Said {
 
 fn command(kubeconfig: &Path, options: &[String]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_towpath"));
-    command.arg("agent").arg("--kubeconfig").arg(kubeconfig).args(options);
-    command.env_remove("KUBERNETES_SERVICE_HOST").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .arg("agent")
+        .arg("--kubeconfig")
+        .arg(kubeconfig)
+        .args(options);
+    command
+        .env_remove("KUBERNETES_SERVICE_HOST")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     command
 }
 
@@ -36,12 +44,31 @@ impl Agent {
         let mut command = command(kubeconfig, options);
         let mut child = command.args(["--listen", "127.0.0.1:0"]).spawn().unwrap();
         let said: Arc<Mutex<Vec<String>>> = Arc::default();
-        let (lines, kept) = (BufReader::new(child.stderr.take().unwrap()).lines(), said.clone());
-        std::thread::spawn(move || lines.map_while(Result::ok).for_each(|line| kept.lock().unwrap().push(line)));
-        let mut agent = Self { child, address: String::new(), said };
+        let (lines, kept) = (
+            BufReader::new(child.stderr.take().unwrap()).lines(),
+            said.clone(),
+        );
+        std::thread::spawn(move || {
+            lines
+                .map_while(Result::ok)
+                .for_each(|line| kept.lock().unwrap().push(line))
+        });
+        let mut agent = Self {
+            child,
+            address: String::new(),
+            said,
+        };
         agent.hears("looks after its cluster");
-        let first = agent.all().into_iter().find(|line| line.contains("address=")).unwrap();
-        let address = first.split("address=").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+        let first = agent
+            .all()
+            .into_iter()
+            .find(|line| line.contains("address="))
+            .unwrap();
+        let address = first
+            .split("address=")
+            .nth(1)
+            .and_then(|rest| rest.split(' ').next())
+            .unwrap();
         agent.address = address.to_owned();
         agent
     }
@@ -50,7 +77,11 @@ impl Agent {
     pub(crate) fn once(kubeconfig: &Path, options: &[String]) -> Said {
         let done = command(kubeconfig, options).arg("--once").output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        Said { code: done.status.code().unwrap_or(-1), out: text(done.stdout), err: text(done.stderr) }
+        Said {
+            code: done.status.code().unwrap_or(-1),
+            out: text(done.stdout),
+            err: text(done.stderr),
+        }
     }
 
     /// All lines so far.
@@ -63,9 +94,16 @@ impl Agent {
         let end = Instant::now() + PATIENCE;
         while !self.all().iter().any(|line| line.contains(words)) {
             if let Some(status) = self.child.try_wait().unwrap() {
-                panic!("it ended ({status}) before it said {words:?}:\n{}", self.all().join("\n"));
+                panic!(
+                    "it ended ({status}) before it said {words:?}:\n{}",
+                    self.all().join("\n")
+                );
             }
-            assert!(Instant::now() < end, "it never said {words:?}:\n{}", self.all().join("\n"));
+            assert!(
+                Instant::now() < end,
+                "it never said {words:?}:\n{}",
+                self.all().join("\n")
+            );
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -74,7 +112,11 @@ impl Agent {
     pub(crate) fn get(&self, path: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").unwrap();
+        write!(
+            stream,
+            "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
+        )
+        .unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         answer
@@ -83,7 +125,10 @@ impl Agent {
     /// A measurement.
     pub(crate) fn metric(&self, name: &str) -> Option<f64> {
         let answer = self.get("/metrics");
-        let line = answer.lines().find(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(' ')))?;
+        let line = answer.lines().find(|line| {
+            line.strip_prefix(name)
+                .is_some_and(|rest| rest.starts_with(' '))
+        })?;
         line.rsplit(' ').next()?.parse().ok()
     }
 

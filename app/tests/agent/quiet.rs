@@ -10,12 +10,23 @@ use crate::site::Site;
 /// Requests so far, by verb and resource.
 fn requests(agent: &Agent) -> BTreeMap<(String, String), u64> {
     let answer = agent.get("/metrics");
-    let lines = answer.lines().filter_map(|line| line.strip_prefix("towpath_agent_api_requests{"));
+    let lines = answer
+        .lines()
+        .filter_map(|line| line.strip_prefix("towpath_agent_api_requests{"));
     let part = |line: &str, name: &str| {
-        line.split(&format!("{name}=\"")).nth(1).and_then(|rest| rest.split('"').next()).unwrap().to_owned()
+        line.split(&format!("{name}=\""))
+            .nth(1)
+            .and_then(|rest| rest.split('"').next())
+            .unwrap()
+            .to_owned()
     };
     lines
-        .map(|line| ((part(line, "verb"), part(line, "resource")), line.rsplit(' ').next().unwrap().parse().unwrap()))
+        .map(|line| {
+            (
+                (part(line, "verb"), part(line, "resource")),
+                line.rsplit(' ').next().unwrap().parse().unwrap(),
+            )
+        })
         .collect()
 }
 
@@ -42,11 +53,18 @@ async fn a_quiet_cluster_is_left_in_peace() {
     let before = requests(&agent);
     let first = renewals(&agent);
     let generation = site.generation().await;
-    wait_for("three renewals", || async { (renewals(&agent) >= first + 3).then_some(()) }).await;
+    wait_for("three renewals", || async {
+        (renewals(&agent) >= first + 3).then_some(())
+    })
+    .await;
     let after = requests(&agent);
     for (what, count) in &after {
         let is_quiet = what.1 == "leases" || what.0 == "watch";
-        assert!(is_quiet || before.get(what) == Some(count), "{what:?}: {:?} and then {count}", before.get(what));
+        assert!(
+            is_quiet || before.get(what) == Some(count),
+            "{what:?}: {:?} and then {count}",
+            before.get(what)
+        );
     }
     assert_eq!(site.generation().await, generation);
     // So many an hour: nine watches every 290 s, and a renewal every 100 s of a lease of 300 s.

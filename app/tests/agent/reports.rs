@@ -22,21 +22,61 @@ impl<'a> Fleet<'a> {
         example(&site.path("data"));
         std::fs::create_dir(site.path("fleet")).unwrap();
         std::fs::write(site.path("fleet/org.yaml"), POLICY).unwrap();
-        std::fs::write(site.path("keys"), "0123456789abcdef0123456789abcdef0123456789abcdef\n").unwrap();
+        std::fs::write(
+            site.path("keys"),
+            "0123456789abcdef0123456789abcdef0123456789abcdef\n",
+        )
+        .unwrap();
         let keys = site.path("keys").display().to_string();
-        let token = ["fleet", "token", "--keys", &keys, "--cluster", CLUSTER, "--org", "demo", "--name", "shop"];
-        let made = Command::new(env!("CARGO_BIN_EXE_towpath")).args(token).output().unwrap();
+        let token = [
+            "fleet",
+            "token",
+            "--keys",
+            &keys,
+            "--cluster",
+            CLUSTER,
+            "--org",
+            "demo",
+            "--name",
+            "shop",
+        ];
+        let made = Command::new(env!("CARGO_BIN_EXE_towpath"))
+            .args(token)
+            .output()
+            .unwrap();
         std::fs::write(site.path("token"), made.stdout).unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        Self { site, address: format!("127.0.0.1:{port}") }
+        let port = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
+        Self {
+            site,
+            address: format!("127.0.0.1:{port}"),
+        }
     }
 
     fn serve(&self) -> Towpath {
         let path = |name: &str| self.site.path(name).display().to_string();
         let store = format!("sqlite:{}", path("fleet.db"));
         let (data, releases) = (path("data/graph-data"), path("data/releases.json"));
-        let options = ["--graph-data", &data, "--releases", &releases, "--store", &store, "--pass-seconds", "1"];
-        let more = ["--fleet", &path("fleet"), "--token-keys", &path("keys"), "--open-reads"];
+        let options = [
+            "--graph-data",
+            &data,
+            "--releases",
+            &releases,
+            "--store",
+            &store,
+            "--pass-seconds",
+            "1",
+        ];
+        let more = [
+            "--fleet",
+            &path("fleet"),
+            "--token-keys",
+            &path("keys"),
+            "--open-reads",
+        ];
         let towpath = Towpath::serve_at(&self.address, &[&options[..], &more].concat());
         towpath.until("it is ready", |t| t.get("/readyz").status == 200);
         towpath
@@ -55,7 +95,10 @@ impl<'a> Fleet<'a> {
             "--state",
             &path("state"),
         ];
-        own.iter().chain(&["--cluster-name", "shop", "--label", "tier=dev"]).map(|&one| one.to_owned()).collect()
+        own.iter()
+            .chain(&["--cluster-name", "shop", "--label", "tier=dev"])
+            .map(|&one| one.to_owned())
+            .collect()
     }
 }
 
@@ -64,15 +107,22 @@ async fn what_became_of_an_update_arrives_once_through_an_outage_and_a_death() {
     let site = Site::new().await;
     let fleet = Fleet::new(&site);
     let options = fleet.options();
-    let options: Vec<&str> = options.iter().map(String::as_str).chain(["--holder", "pod"]).collect();
+    let options: Vec<&str> = options
+        .iter()
+        .map(String::as_str)
+        .chain(["--holder", "pod"])
+        .collect();
     site.opt_in("true");
     site.offer(&[("4.20.1", "4.20.2")]);
     // The service is away: the update goes on without it, and what became of it waits.
     let mut agent = site.agent(&options);
-    site.until_history(&["4.20.2 Completed", "4.20.1 Completed"]).await;
+    site.until_history(&["4.20.2 Completed", "4.20.1 Completed"])
+        .await;
     site.until_event("AutomaticUpdateCompleted").await;
     wait_for("reports wait", || async {
-        agent.metric("towpath_agent_reports_waiting").filter(|waiting| *waiting >= 2.0)
+        agent
+            .metric("towpath_agent_reports_waiting")
+            .filter(|waiting| *waiting >= 2.0)
     })
     .await;
     agent.kill();
@@ -93,11 +143,20 @@ async fn what_became_of_an_update_arrives_once_through_an_outage_and_a_death() {
     let updates = told["updates"].as_array().unwrap();
     assert_eq!(updates.len(), 1, "{told}");
     assert_eq!(
-        (&updates[0]["to"], &updates[0]["outcome"], &updates[0]["automatic"]),
+        (
+            &updates[0]["to"],
+            &updates[0]["outcome"],
+            &updates[0]["automatic"]
+        ),
         (&"4.20.2".into(), &"completed".into(), &true.into())
     );
     assert_eq!(told["version"], "4.20.2");
-    assert!(service.get("/metrics").text().contains("towpath_fleet_agent_updates_total{outcome=\"completed\"} 1\n"));
+    assert!(
+        service
+            .get("/metrics")
+            .text()
+            .contains("towpath_fleet_agent_updates_total{outcome=\"completed\"} 1\n")
+    );
 }
 
 /// The fleet's policy names the cluster by its id. It has never reported, and no pass comes while the test runs.
@@ -107,19 +166,39 @@ async fn an_agent_whose_cluster_a_policy_names_takes_nothing_on_first_contact() 
     let fleet = Fleet::new(&site);
     let policy = |id: &str, unknown: &str| {
         let named = format!("- name: shop\n  id: {id}\n  upgradePolicy:");
-        let later = POLICY.replace("- name: shop\n  upgradePolicy:", &named).replace("soakDays: 0", "soakDays: 30");
-        std::fs::write(site.path("fleet/org.yaml"), format!("{later}unknownClusters: {unknown}\n")).unwrap();
+        let later = POLICY
+            .replace("- name: shop\n  upgradePolicy:", &named)
+            .replace("soakDays: 0", "soakDays: 30");
+        std::fs::write(
+            site.path("fleet/org.yaml"),
+            format!("{later}unknownClusters: {unknown}\n"),
+        )
+        .unwrap();
     };
     site.opt_in("true");
     let upstream = json!({"spec": {"upstream": format!("http://{}/api/upgrades_info/v1/graph", fleet.address)}});
-    site.api.kubectl(&["patch", "clusterversion", "version", "--type=merge", "-p", &upstream.to_string()]);
+    site.api.kubectl(&[
+        "patch",
+        "clusterversion",
+        "version",
+        "--type=merge",
+        "-p",
+        &upstream.to_string(),
+    ]);
     let offered = || async {
         site.step().await;
         let object = site.api.cluster_version().await;
-        let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
-        let is_retrieved = |condition: &Value| condition["type"] == "RetrievedUpdates" && condition["status"] == "True";
+        let conditions = object["status"]["conditions"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        let is_retrieved = |condition: &Value| {
+            condition["type"] == "RetrievedUpdates" && condition["status"] == "True"
+        };
         assert!(conditions.iter().any(is_retrieved), "{object}");
-        object["status"]["availableUpdates"].as_array().map_or(0, Vec::len)
+        object["status"]["availableUpdates"]
+            .as_array()
+            .map_or(0, Vec::len)
     };
     policy(CLUSTER, "serve");
     let service = fleet.serve();
@@ -127,7 +206,13 @@ async fn an_agent_whose_cluster_a_policy_names_takes_nothing_on_first_contact() 
     let options = fleet.options();
     let options: Vec<&str> = options.iter().map(String::as_str).collect();
     let took = site.once(&options);
-    assert_eq!((took.code, site.asked().await), (0, None), "{}{}", took.out, took.err);
+    assert_eq!(
+        (took.code, site.asked().await),
+        (0, None),
+        "{}{}",
+        took.out,
+        took.err
+    );
     assert_eq!(offered().await, 0, "it has reported");
     drop(service);
     // The same cluster, where nobody names it and unknown ones are served.
@@ -148,7 +233,12 @@ async fn a_graph_whose_age_nobody_can_prove_is_waited_for() {
     site.offer(&[("4.20.1", "4.20.2")]);
     site.step().await;
     let away = site.dry_run(&options);
-    assert!(away.code == 1 && away.out.contains("GraphAgeUnknown"), "{}{}", away.out, away.err);
+    assert!(
+        away.code == 1 && away.out.contains("GraphAgeUnknown"),
+        "{}{}",
+        away.out,
+        away.err
+    );
     let service = fleet.serve();
     let there = site.dry_run(&options);
     assert_eq!(there.code, 0, "{}{}", there.out, there.err);
@@ -157,6 +247,11 @@ async fn a_graph_whose_age_nobody_can_prove_is_waited_for() {
     let (payload, _) = token.split_once('.').unwrap();
     std::fs::write(site.path("token"), format!("{payload}.{}", "A".repeat(43))).unwrap();
     let other = site.dry_run(&options);
-    assert!(other.code == 1 && other.out.contains("GraphAgeUnknown"), "{}{}", other.out, other.err);
+    assert!(
+        other.code == 1 && other.out.contains("GraphAgeUnknown"),
+        "{}{}",
+        other.out,
+        other.err
+    );
     drop(service);
 }

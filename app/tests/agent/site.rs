@@ -33,13 +33,22 @@ impl Site {
         let signer = Signer::new(&folder.path().join("gpg"));
         let registry = DockerRegistry::start(Door::Plain);
         let operator = ClusterVersionOperator::new(api.admin().clone());
-        let mut site = Self { api, upstream, operator, folder, registry, signer, images: Vec::new() };
+        let mut site = Self {
+            api,
+            upstream,
+            operator,
+            folder,
+            registry,
+            signer,
+            images: Vec::new(),
+        };
         std::fs::write(site.path("keyring"), site.signer.public_key()).unwrap();
         std::fs::create_dir(site.path("store")).unwrap();
         site.release("4.20.1", "4.20.0", Signed::Yes).await;
         site.release("4.20.2", "4.20.1", Signed::Yes).await;
         site.release("4.20.3", "4.20.1 4.20.2", Signed::Yes).await;
-        site.release("4.21.0", "4.20.1 4.20.2 4.20.3", Signed::Yes).await;
+        site.release("4.21.0", "4.20.1 4.20.2 4.20.3", Signed::Yes)
+            .await;
         site.policy("atLeastBetween: PT0S\n");
         site.install().await;
         site
@@ -47,14 +56,20 @@ impl Site {
 
     /// Puts a release into the registry.
     pub(crate) async fn release(&mut self, version: &str, previous: &str, signed: Signed) {
-        self.image(version, release(&format!("{version}+amd64"), previous), signed).await;
+        self.image(
+            version,
+            release(&format!("{version}+amd64"), previous),
+            signed,
+        )
+        .await;
     }
 
     /// Puts an image into the registry; the upstream offers it as that version.
     pub(crate) async fn image(&mut self, version: &str, image: Image, signed: Signed) {
         self.registry.push(PATH, None, &image).await;
         if signed == Signed::Yes {
-            self.signer.sign(&self.path("store"), image.digest().as_str());
+            self.signer
+                .sign(&self.path("store"), image.digest().as_str());
         }
         self.images.retain(|(known, _)| known != version);
         self.images.push((version.to_owned(), image));
@@ -70,7 +85,11 @@ impl Site {
 
     /// The image of a release, by digest.
     pub(crate) fn pull_spec(&self, version: &str) -> String {
-        let (_, image) = self.images.iter().find(|(known, _)| known == version).expect("a release of this site");
+        let (_, image) = self
+            .images
+            .iter()
+            .find(|(known, _)| known == version)
+            .expect("a release of this site");
         format!("{}/{PATH}@{}", self.registry.host, image.digest())
     }
 
@@ -129,16 +148,31 @@ impl Site {
     /// Opts in, or out, by the annotation.
     pub(crate) fn opt_in(&self, wanted: &str) {
         let annotation = format!("towpath.dev/automatic-updates={wanted}");
-        self.api.kubectl(&["annotate", "--overwrite", "clusterversion", "version", &annotation]);
+        self.api.kubectl(&[
+            "annotate",
+            "--overwrite",
+            "clusterversion",
+            "version",
+            &annotation,
+        ]);
     }
 
     /// What the upstream offers from now on: edges between these versions. The operator sees it with its next step.
     pub(crate) fn offer(&self, edges: &[(&str, &str)]) {
         let node = |(version, _): &(String, Image)| json!({"version": version, "payload": self.pull_spec(version), "metadata": {}});
         let nodes: Vec<Value> = self.images.iter().map(node).collect();
-        let at = |version: &str| self.images.iter().position(|(known, _)| known == version).unwrap();
-        let edges: Vec<Value> = edges.iter().map(|(from, to)| json!([at(from), at(to)])).collect();
-        self.upstream.set_graph(Some(json!({"nodes": nodes, "edges": edges})));
+        let at = |version: &str| {
+            self.images
+                .iter()
+                .position(|(known, _)| known == version)
+                .unwrap()
+        };
+        let edges: Vec<Value> = edges
+            .iter()
+            .map(|(from, to)| json!([at(from), at(to)]))
+            .collect();
+        self.upstream
+            .set_graph(Some(json!({"nodes": nodes, "edges": edges})));
     }
 
     /// The version operator does what there is to do.
@@ -161,8 +195,16 @@ impl Site {
             &text("store"),
             "--plain-http",
         ];
-        let lease: &[&str] = if more.contains(&"--lease-seconds") { &[] } else { &["--lease-seconds", "15"] };
-        own.iter().chain(lease).chain(more).map(|&option| option.to_owned()).collect()
+        let lease: &[&str] = if more.contains(&"--lease-seconds") {
+            &[]
+        } else {
+            &["--lease-seconds", "15"]
+        };
+        own.iter()
+            .chain(lease)
+            .chain(more)
+            .map(|&option| option.to_owned())
+            .collect()
     }
 
     /// An agent that looks after this cluster.
@@ -172,7 +214,10 @@ impl Site {
 
     /// What an agent would do.
     pub(crate) fn dry_run(&self, more: &[&str]) -> Said {
-        Agent::once(&self.kubeconfig(), &self.options(&[&["--dry-run"], more].concat()))
+        Agent::once(
+            &self.kubeconfig(),
+            &self.options(&[&["--dry-run"], more].concat()),
+        )
     }
 
     /// One pass of an agent that acts.
@@ -184,15 +229,24 @@ impl Site {
     pub(crate) async fn history(&self) -> Vec<String> {
         let object = self.api.cluster_version().await;
         let entries = object["status"]["history"].as_array().unwrap().iter();
-        let one =
-            |entry: &Value| format!("{} {}", entry["version"].as_str().unwrap(), entry["state"].as_str().unwrap());
+        let one = |entry: &Value| {
+            format!(
+                "{} {}",
+                entry["version"].as_str().unwrap(),
+                entry["state"].as_str().unwrap()
+            )
+        };
         entries.map(one).collect()
     }
 
     /// What has been asked for: version and image.
     pub(crate) async fn asked(&self) -> Option<(String, String)> {
         let object = self.api.cluster_version().await;
-        let text = |name: &str| object["spec"]["desiredUpdate"][name].as_str().map(str::to_owned);
+        let text = |name: &str| {
+            object["spec"]["desiredUpdate"][name]
+                .as_str()
+                .map(str::to_owned)
+        };
         Some((text("version")?, text("image")?))
     }
 
@@ -201,36 +255,58 @@ impl Site {
         wait_for(&format!("a history of {wanted:?}"), || async {
             self.step().await;
             let history = self.history().await;
-            history.iter().map(String::as_str).take(wanted.len()).eq(wanted.iter().copied()).then_some(())
+            history
+                .iter()
+                .map(String::as_str)
+                .take(wanted.len())
+                .eq(wanted.iter().copied())
+                .then_some(())
         })
         .await;
     }
 
     /// Waits until an agent has said this about the cluster in an event.
     pub(crate) async fn until_event(&self, reason: &str) -> String {
-        wait_for(&format!("an event {reason}"), || async { self.event(reason) }).await
+        wait_for(&format!("an event {reason}"), || async {
+            self.event(reason)
+        })
+        .await
     }
 
     /// What an event of that reason says.
     pub(crate) fn event(&self, reason: &str) -> Option<String> {
         let path = format!("jsonpath={{.items[?(@.reason==\"{reason}\")].message}}");
-        let said = self.api.kubectl(&["get", "events", "--namespace", "default", "--output", &path]);
+        let said =
+            self.api
+                .kubectl(&["get", "events", "--namespace", "default", "--output", &path]);
         Some(said).filter(|said| !said.is_empty())
     }
 
     /// What our ClusterOperator says under that name: status, reason, message.
     pub(crate) fn condition(&self, name: &str) -> Option<(String, String, String)> {
-        let said = self.api.kubectl(&["get", "clusteroperators", "--output", "json"]);
+        let said = self
+            .api
+            .kubectl(&["get", "clusteroperators", "--output", "json"]);
         let list: Value = serde_json::from_str(&said).unwrap();
-        let ours = list["items"].as_array()?.iter().find(|item| item["metadata"]["name"] == "towpath")?.clone();
-        let found = ours["status"]["conditions"].as_array()?.iter().find(|one| one["type"] == name)?.clone();
+        let ours = list["items"]
+            .as_array()?
+            .iter()
+            .find(|item| item["metadata"]["name"] == "towpath")?
+            .clone();
+        let found = ours["status"]["conditions"]
+            .as_array()?
+            .iter()
+            .find(|one| one["type"] == name)?
+            .clone();
         let text = |field: &str| found[field].as_str().unwrap_or_default().to_owned();
         Some((text("status"), text("reason"), text("message")))
     }
 
     /// How often the ClusterVersion's specification was written.
     pub(crate) async fn generation(&self) -> i64 {
-        self.api.cluster_version().await["metadata"]["generation"].as_i64().unwrap()
+        self.api.cluster_version().await["metadata"]["generation"]
+            .as_i64()
+            .unwrap()
     }
 }
 

@@ -15,8 +15,12 @@ async fn b_is_offered_and_the_cluster_goes_there_by_itself_and_back_only_where_t
     site.step().await;
     // A, then B is offered: the cluster goes there by itself.
     site.offer(&[("4.20.1", "4.20.2")]);
-    site.until_history(&["4.20.2 Completed", "4.20.1 Completed"]).await;
-    assert_eq!(site.asked().await, Some(("4.20.2".to_owned(), site.pull_spec("4.20.2"))));
+    site.until_history(&["4.20.2 Completed", "4.20.1 Completed"])
+        .await;
+    assert_eq!(
+        site.asked().await,
+        Some(("4.20.2".to_owned(), site.pull_spec("4.20.2")))
+    );
     site.until_event("AutomaticUpdateCompleted").await;
     assert!(site.event("AutomaticUpdateStarted").is_some());
 
@@ -34,7 +38,8 @@ async fn b_is_offered_and_the_cluster_goes_there_by_itself_and_back_only_where_t
 
     // With downgrades allowed for this test alone, it goes back. Nobody signs a way back, so nothing is asked of signatures either.
     site.policy("atLeastBetween: PT0S\ndowngrades: allow\nproof: nothing\n");
-    site.until_history(&["4.20.1 Completed", "4.20.2 Completed", "4.20.1 Completed"]).await;
+    site.until_history(&["4.20.1 Completed", "4.20.2 Completed", "4.20.1 Completed"])
+        .await;
 }
 
 #[tokio::test]
@@ -44,7 +49,9 @@ async fn nobody_is_opted_in_by_saying_nothing_and_opting_out_counts_at_once() {
     let mut agent = site.agent(&[]);
     agent.hears("the one that acts");
     site.step().await;
-    let held = || async { (agent.metric("towpath_agent_holds{code=\"NotOptedIn\"}") == Some(1.0)).then_some(()) };
+    let held = || async {
+        (agent.metric("towpath_agent_holds{code=\"NotOptedIn\"}") == Some(1.0)).then_some(())
+    };
     wait_for("the agent has looked at the offer", held).await;
     assert_eq!(site.asked().await, None);
     assert_eq!(agent.metric("towpath_agent_opted_in"), Some(0.0));
@@ -66,13 +73,23 @@ async fn nobody_is_opted_in_by_saying_nothing_and_opting_out_counts_at_once() {
 #[tokio::test]
 async fn where_the_api_has_the_property_that_counts() {
     let site = Site::new().await;
-    let kind = CRDS.iter().find(|crd| crd.kind == "ClusterVersion").unwrap();
+    let kind = CRDS
+        .iter()
+        .find(|crd| crd.kind == "ClusterVersion")
+        .unwrap();
     site.api.add_kind(kind, AutomaticUpdates::Property).await;
     site.offer(&[("4.20.1", "4.20.2")]);
     site.step().await;
     let property = |wanted: bool| {
         let patch = json!({"spec": {"automaticUpdates": wanted}}).to_string();
-        site.api.kubectl(&["patch", "clusterversion", "version", "--type=merge", "--patch", &patch]);
+        site.api.kubectl(&[
+            "patch",
+            "clusterversion",
+            "version",
+            "--type=merge",
+            "--patch",
+            &patch,
+        ]);
     };
     property(true);
     assert_eq!(site.dry_run(&[]).code, 0);
@@ -93,18 +110,30 @@ async fn a_persons_own_choice_always_wins() {
     site.offer(&[("4.20.1", "4.20.2"), ("4.20.1", "4.20.3")]);
     site.step().await;
     let patch = json!({"spec": {"desiredUpdate": {"version": "4.20.2"}}}).to_string();
-    site.api.kubectl(&["patch", "clusterversion", "version", "--type=merge", "--patch", &patch]);
+    site.api.kubectl(&[
+        "patch",
+        "clusterversion",
+        "version",
+        "--type=merge",
+        "--patch",
+        &patch,
+    ]);
     // It has been asked for, and not begun: both offers wait for it.
     let agent = site.agent(&[]);
     wait_for("the agent waits for the person", || async {
         (agent.metric("towpath_agent_holds{code=\"UpdateAsked\"}") == Some(2.0)).then_some(())
     })
     .await;
-    site.until_history(&["4.20.2 Completed", "4.20.1 Completed"]).await;
-    assert_eq!(site.api.cluster_version().await["spec"]["desiredUpdate"], json!({"version": "4.20.2"}));
+    site.until_history(&["4.20.2 Completed", "4.20.1 Completed"])
+        .await;
+    assert_eq!(
+        site.api.cluster_version().await["spec"]["desiredUpdate"],
+        json!({"version": "4.20.2"})
+    );
     // Then it is the agent's turn.
     site.offer(&[("4.20.2", "4.20.3")]);
-    site.until_history(&["4.20.3 Completed", "4.20.2 Completed"]).await;
+    site.until_history(&["4.20.3 Completed", "4.20.2 Completed"])
+        .await;
 }
 
 #[tokio::test]
@@ -126,8 +155,16 @@ async fn after_so_many_failures_it_stops_and_says_so() {
     site.operator.set_behaviour(Behaviour::Completes);
     let patch =
         json!({"spec": {"desiredUpdate": {"version": "4.20.1", "image": site.pull_spec("4.20.1")}}}).to_string();
-    site.api.kubectl(&["patch", "clusterversion", "version", "--type=merge", "--patch", &patch]);
-    site.until_history(&["4.20.1 Completed", "4.20.2 Partial"]).await;
+    site.api.kubectl(&[
+        "patch",
+        "clusterversion",
+        "version",
+        "--type=merge",
+        "--patch",
+        &patch,
+    ]);
+    site.until_history(&["4.20.1 Completed", "4.20.2 Partial"])
+        .await;
     let said = site.until_event("AutomaticUpdatesStopped").await;
     assert!(said.contains("a person has to look"), "{said}");
     assert_eq!(site.asked().await.unwrap().0, "4.20.1");
@@ -144,11 +181,31 @@ async fn outside_of_its_windows_nothing_starts() {
     // Monday 11 January 2027: no window in January. 1 February: 10:00 in Berlin is 9:00 UTC. 28 March: the clocks go forward.
     for (now, code, said) in [
         ("2027-01-11T09:30:00Z", 1, "OutsideWindows"),
-        ("2027-02-01T08:59:59Z", 1, "the next opens at 2027-02-01T09:00:00Z"),
-        ("2027-02-01T09:00:00Z", 0, "It would now be updated to 4.20.2."),
-        ("2027-02-01T11:00:00Z", 1, "the next opens at 2027-02-01T13:00:00Z"),
-        ("2027-03-29T08:00:00Z", 0, "It would now be updated to 4.20.2."),
-        ("2027-03-27T09:30:00Z", 1, "the next opens at 2027-03-29T08:00:00Z"),
+        (
+            "2027-02-01T08:59:59Z",
+            1,
+            "the next opens at 2027-02-01T09:00:00Z",
+        ),
+        (
+            "2027-02-01T09:00:00Z",
+            0,
+            "It would now be updated to 4.20.2.",
+        ),
+        (
+            "2027-02-01T11:00:00Z",
+            1,
+            "the next opens at 2027-02-01T13:00:00Z",
+        ),
+        (
+            "2027-03-29T08:00:00Z",
+            0,
+            "It would now be updated to 4.20.2.",
+        ),
+        (
+            "2027-03-27T09:30:00Z",
+            1,
+            "the next opens at 2027-03-29T08:00:00Z",
+        ),
     ] {
         let told = site.dry_run(&["--now", now]);
         assert_eq!(told.code, code, "{now}: {}{}", told.out, told.err);

@@ -4,7 +4,11 @@
 //!
 //! `TOWPATH_SEED` repeats a choice of instants; the machine's timing remains its own.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test that cannot go on says so")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test that cannot go on says so"
+)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -49,9 +53,19 @@ fn killed_at_any_instant_nothing_is_exceeded_or_lost() {
     running.into_iter().for_each(|run| chaos.kill(run));
     let upgrades = chaos.look();
     chaos.replay();
-    let finished = upgrades.iter().filter(|upgrade| upgrade["state"] == "finished").count();
-    println!("{} upgrades, {finished} of them finished, {} told", upgrades.len(), chaos.told.len());
-    assert!(finished >= 3 && chaos.told.len() >= 10, "too little happened for this to mean anything");
+    let finished = upgrades
+        .iter()
+        .filter(|upgrade| upgrade["state"] == "finished")
+        .count();
+    println!(
+        "{} upgrades, {finished} of them finished, {} told",
+        upgrades.len(),
+        chaos.told.len()
+    );
+    assert!(
+        finished >= 3 && chaos.told.len() >= 10,
+        "too little happened for this to mean anything"
+    );
 }
 
 /// A process that schedules.
@@ -74,17 +88,24 @@ struct Chaos {
 
 impl Chaos {
     fn begin() -> Self {
-        let given = std::env::var("TOWPATH_SEED").ok().and_then(|text| text.parse().ok());
+        let given = std::env::var("TOWPATH_SEED")
+            .ok()
+            .and_then(|text| text.parse().ok());
         let seed = given.unwrap_or_else(|| Timestamp::now().as_microsecond().unsigned_abs());
         println!("TOWPATH_SEED={seed}");
         let chaos = Self {
             directory: tempfile::tempdir().unwrap(),
             seed,
             now: "2026-01-05T00:00:00Z".parse().unwrap(),
-            clusters: (0..CLUSTERS).map(|number| (format!("c{number:02}"), 1)).collect(),
+            clusters: (0..CLUSTERS)
+                .map(|number| (format!("c{number:02}"), 1))
+                .collect(),
             newest: 3,
             told: BTreeMap::new(),
-            runtime: tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap(),
+            runtime: tokio::runtime::Builder::new_multi_thread()
+                .enable_all()
+                .build()
+                .unwrap(),
         };
         fs::create_dir(chaos.path("fleet")).unwrap();
         let mut policy = POLICY.to_owned();
@@ -123,10 +144,27 @@ impl Chaos {
         let minutes = i64::try_from(self.below(10)).unwrap() - 2;
         self.now += SignedDuration::from_mins(minutes);
         let mut command = Command::new(env!("CARGO_BIN_EXE_towpath"));
-        command.args(["fleet", "run", "--every", "1", "--store", &self.store(), "--now", &self.now.to_string()]);
-        command.arg("--fleet").arg(self.path("fleet")).arg("--clusters").arg(self.path("clusters.json"));
+        command.args([
+            "fleet",
+            "run",
+            "--every",
+            "1",
+            "--store",
+            &self.store(),
+            "--now",
+            &self.now.to_string(),
+        ]);
+        command
+            .arg("--fleet")
+            .arg(self.path("fleet"))
+            .arg("--clusters")
+            .arg(self.path("clusters.json"));
         command.arg("--config").arg(self.path("towpath.yaml"));
-        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         let output = child.stderr.take().unwrap();
         Run { child, output }
     }
@@ -147,10 +185,15 @@ impl Chaos {
         run.output.read_to_end(&mut told).unwrap();
         for line in String::from_utf8_lossy(&told).lines() {
             // The last line may have been cut.
-            let Ok(line) = serde_json::from_str::<Value>(line) else { continue };
+            let Ok(line) = serde_json::from_str::<Value>(line) else {
+                continue;
+            };
             assert_ne!(line["level"], "ERROR", "{line}");
             if line["message"] == "an upgrade was planned" {
-                self.told.insert(line["upgrade"].as_i64().unwrap(), line["cluster"].as_str().unwrap().to_owned());
+                self.told.insert(
+                    line["upgrade"].as_i64().unwrap(),
+                    line["cluster"].as_str().unwrap().to_owned(),
+                );
             }
         }
         self.bury(run.child.id());
@@ -174,22 +217,38 @@ impl Chaos {
         let upgrades: Vec<Value> =
             serde_json::from_str(&self.fleet(&["upgrades", "--json", "--limit", "10000"])).unwrap();
         let mut holders: BTreeMap<(u64, &str), BTreeSet<&str>> = BTreeMap::new();
-        let is_active = |upgrade: &&Value| upgrade["state"] == "planned" || upgrade["state"] == "started";
+        let is_active =
+            |upgrade: &&Value| upgrade["state"] == "planned" || upgrade["state"] == "started";
         for upgrade in upgrades.iter().filter(is_active) {
             let name = upgrade["cluster"].as_str().unwrap();
-            let is_new = holders.entry((number(name) % 2, sector(name))).or_default().insert(name);
+            let is_new = holders
+                .entry((number(name) % 2, sector(name)))
+                .or_default()
+                .insert(name);
             assert!(is_new, "{name} has two active upgrades");
         }
         for ((mutex, sector), names) in &holders {
             let most = if *sector == "stage" { 2 } else { 1 };
-            assert!(names.len() <= most, "m{mutex} is held in {sector} by {names:?}");
+            assert!(
+                names.len() <= most,
+                "m{mutex} is held in {sector} by {names:?}"
+            );
         }
         let there: BTreeMap<i64, &str> = upgrades
             .iter()
-            .map(|upgrade| (upgrade["id"].as_i64().unwrap(), upgrade["cluster"].as_str().unwrap()))
+            .map(|upgrade| {
+                (
+                    upgrade["id"].as_i64().unwrap(),
+                    upgrade["cluster"].as_str().unwrap(),
+                )
+            })
             .collect();
         for (id, name) in &self.told {
-            assert_eq!(there.get(id), Some(&name.as_str()), "upgrade {id} of {name} was told and is lost");
+            assert_eq!(
+                there.get(id),
+                Some(&name.as_str()),
+                "upgrade {id} of {name} was told and is lost"
+            );
         }
         upgrades
     }
@@ -197,13 +256,21 @@ impl Chaos {
     /// Past decisions come out bit for bit.
     fn replay(&self) {
         let said = self.fleet(&["replay"]);
-        assert!(said.contains(" 0 different; the chain of ") && said.ends_with(" is whole.\n"), "{said}");
+        assert!(
+            said.contains(" 0 different; the chain of ") && said.ends_with(" is whole.\n"),
+            "{said}"
+        );
     }
 
     /// Runs a command that must succeed; what it said.
     fn fleet(&self, arguments: &[&str]) -> String {
         let mut command = Command::new(env!("CARGO_BIN_EXE_towpath"));
-        let output = command.arg("fleet").args(arguments).args(["--store", &self.store()]).output().unwrap();
+        let output = command
+            .arg("fleet")
+            .args(arguments)
+            .args(["--store", &self.store()])
+            .output()
+            .unwrap();
         let errors = String::from_utf8_lossy(&output.stderr);
         let said = String::from_utf8(output.stdout).unwrap();
         assert!(output.status.success(), "{arguments:?}: {said}{errors}");
@@ -212,11 +279,23 @@ impl Chaos {
 
     /// Time goes by, clusters get where they were sent, a version appears.
     fn world_goes_on(&mut self) {
-        let upgrades: Vec<Value> = serde_json::from_str(&self.fleet(&["upgrades", "--json", "--limit", "50"])).unwrap();
-        for upgrade in upgrades.iter().filter(|upgrade| upgrade["state"] == "started") {
-            let to = upgrade["to"].as_str().unwrap().rsplit('.').next().unwrap().parse().unwrap();
+        let upgrades: Vec<Value> =
+            serde_json::from_str(&self.fleet(&["upgrades", "--json", "--limit", "50"])).unwrap();
+        for upgrade in upgrades
+            .iter()
+            .filter(|upgrade| upgrade["state"] == "started")
+        {
+            let to = upgrade["to"]
+                .as_str()
+                .unwrap()
+                .rsplit('.')
+                .next()
+                .unwrap()
+                .parse()
+                .unwrap();
             if self.below(2) == 0 {
-                self.clusters.insert(upgrade["cluster"].as_str().unwrap().to_owned(), to);
+                self.clusters
+                    .insert(upgrade["cluster"].as_str().unwrap().to_owned(), to);
             }
         }
         self.newest += u64::from(self.below(4) == 0);
@@ -226,7 +305,9 @@ impl Chaos {
     /// The list is replaced in one go: nobody reads half of it.
     fn write_list(&self) {
         let cluster = |(name, patch): (&String, &u64)| {
-            let offers: Vec<String> = (patch + 1..=self.newest).map(|patch| format!("4.9.{patch}")).collect();
+            let offers: Vec<String> = (patch + 1..=self.newest)
+                .map(|patch| format!("4.9.{patch}"))
+                .collect();
             json!({"id": name, "name": name, "organisation": "acme", "version": format!("4.9.{patch}"), "availableUpgrades": offers})
         };
         let list = json!({"clusters": self.clusters.iter().map(cluster).collect::<Vec<_>>()});

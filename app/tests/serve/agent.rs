@@ -31,7 +31,8 @@ impl Ground {
         let policy = "name: demo\norgId: demo\nupgradePolicyClusters:\n- name: s1\n  upgradePolicy: {workloads: [web], schedule: \"* * * * *\", conditions: {soakDays: 0}}\n";
         std::fs::write(ground.path("policy/org.yaml"), policy).expect("it can be written");
         std::fs::write(ground.path("keys"), KEYS).expect("it can be written");
-        std::fs::write(ground.path("token"), token(&ground.path("keys"), ID, "s1")).expect("it can be written");
+        std::fs::write(ground.path("token"), token(&ground.path("keys"), ID, "s1"))
+            .expect("it can be written");
         ground
     }
 
@@ -51,13 +52,36 @@ impl Ground {
     }
 
     fn serve_at(&self, address: &str, more: &[&str]) -> Towpath {
-        let (policy, keys, data) = (self.path("policy"), self.path("keys"), self.path("data/graph-data"));
-        let (store, releases) =
-            (format!("sqlite:{}", self.path("fleet.db").display()), self.path("data/releases.json"));
-        let options = ["--fleet", text(&policy), "--store", &store, "--token-keys", text(&keys), "--pass-seconds", "1"];
-        let graph = ["--graph-data", text(&data), "--releases", text(&releases), "--open-reads"];
+        let (policy, keys, data) = (
+            self.path("policy"),
+            self.path("keys"),
+            self.path("data/graph-data"),
+        );
+        let (store, releases) = (
+            format!("sqlite:{}", self.path("fleet.db").display()),
+            self.path("data/releases.json"),
+        );
+        let options = [
+            "--fleet",
+            text(&policy),
+            "--store",
+            &store,
+            "--token-keys",
+            text(&keys),
+            "--pass-seconds",
+            "1",
+        ];
+        let graph = [
+            "--graph-data",
+            text(&data),
+            "--releases",
+            text(&releases),
+            "--open-reads",
+        ];
         let towpath = Towpath::serve_at(address, &[&options[..], &graph, more].concat());
-        towpath.until("a pass was made", |t| !t.get("/readyz").json()["fleet"]["lastPass"].is_null());
+        towpath.until("a pass was made", |t| {
+            !t.get("/readyz").json()["fleet"]["lastPass"].is_null()
+        });
         towpath
     }
 }
@@ -67,18 +91,39 @@ fn text(path: &Path) -> &str {
 }
 
 fn token(keys: &Path, id: &str, name: &str) -> String {
-    printed(&["fleet", "token", "--keys", text(keys), "--cluster", id, "--org", "demo", "--name", name])
+    printed(&[
+        "fleet",
+        "token",
+        "--keys",
+        text(keys),
+        "--cluster",
+        id,
+        "--org",
+        "demo",
+        "--name",
+        name,
+    ])
 }
 
 fn printed(arguments: &[&str]) -> String {
-    let done = Command::new(env!("CARGO_BIN_EXE_towpath")).args(arguments).output().expect("towpath runs");
+    let done = Command::new(env!("CARGO_BIN_EXE_towpath"))
+        .args(arguments)
+        .output()
+        .expect("towpath runs");
     assert!(done.status.success(), "{done:?}");
     String::from_utf8(done.stdout).expect("text")
 }
 
 fn run<T>(work: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    runtime.block_on(async { tokio::time::timeout(PATIENCE, work).await.expect("it ends in time") })
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    runtime.block_on(async {
+        tokio::time::timeout(PATIENCE, work)
+            .await
+            .expect("it ends in time")
+    })
 }
 
 fn id() -> ClusterId {
@@ -87,8 +132,7 @@ fn id() -> ClusterId {
 
 /// A report of that name and time, which tells that an update to that version completed.
 fn report(name: &str, at: &str, version: &str) -> Vec<u8> {
-    let updates =
-        json!([{"to": version, "outcome": "completed", "startedAt": at, "tookSeconds": 60, "automatic": true}]);
+    let updates = json!([{"to": version, "outcome": "completed", "startedAt": at, "tookSeconds": 60, "automatic": true}]);
     json!({"id": name, "at": at, "name": "s1", "organisation": "demo", "version": version, "updates": updates})
         .to_string()
         .into_bytes()
@@ -102,11 +146,17 @@ fn a_stamp_proves_how_old_the_graph_is_without_a_fleet() {
     let towpath = Towpath::serve_folder(&ground.path("data"), &["--token-keys", text(&keys)]);
     let client = ground.client(towpath.address);
     let stamp = run(client.stamp(&id(), &Nonce::of([7; 32]))).expect("a stamp");
-    assert!(before <= stamp.good_at && stamp.good_at <= stamp.stamped_at, "{before} / {stamp:?}");
+    assert!(
+        before <= stamp.good_at && stamp.good_at <= stamp.stamped_at,
+        "{before} / {stamp:?}"
+    );
     assert!(stamp.stamped_at <= Timestamp::now());
     let other = ClusterId::new("another").expect("an id");
     let refused = run(client.stamp(&other, &Nonce::of([7; 32]))).expect_err("it is not its token");
-    assert!(refused.to_string().contains("has the token of cluster"), "{refused}");
+    assert!(
+        refused.to_string().contains("has the token of cluster"),
+        "{refused}"
+    );
 }
 
 #[test]
@@ -119,20 +169,48 @@ fn a_report_of_the_agent_is_taken_once_and_shown() {
         assert_eq!(run(client.report(&id(), &sent)), Answered::Sent);
     }
     let refused = run(client.report(&id(), b"{}"));
-    assert!(matches!(&refused, Answered::Refused { why } if why.contains("missing field")), "{refused:?}");
-    towpath.until("it is shown", |t| t.get("/api/v1/clusters/s1/why").status == 200);
+    assert!(
+        matches!(&refused, Answered::Refused { why } if why.contains("missing field")),
+        "{refused:?}"
+    );
+    towpath.until("it is shown", |t| {
+        t.get("/api/v1/clusters/s1/why").status == 200
+    });
     let expected = json!([{
         "to": "4.20.1", "outcome": "completed", "why": "", "startedAt": "2026-11-16T11:59:00Z", "tookSeconds": 60,
         "automatic": true,
     }]);
-    assert_eq!(towpath.get("/api/v1/clusters/s1/why").json()["updates"], expected);
-    let (policy, store) = (ground.path("policy"), format!("sqlite:{}", ground.path("fleet.db").display()));
+    assert_eq!(
+        towpath.get("/api/v1/clusters/s1/why").json()["updates"],
+        expected
+    );
+    let (policy, store) = (
+        ground.path("policy"),
+        format!("sqlite:{}", ground.path("fleet.db").display()),
+    );
     let noon = "2026-11-16T12:00:00Z";
-    let told = printed(&["fleet", "why", "s1", "--fleet", text(&policy), "--store", &store, "--now", noon]);
+    let told = printed(&[
+        "fleet",
+        "why",
+        "s1",
+        "--fleet",
+        text(&policy),
+        "--store",
+        &store,
+        "--now",
+        noon,
+    ]);
     let line = "  4.20.1  completed  began 2026-11-16 11:59Z, 1 min, by the agent\n";
-    assert!(told.ends_with(&format!("\n  its last updates, as its agent tells:\n{line}")), "{told}");
+    assert!(
+        told.ends_with(&format!(
+            "\n  its last updates, as its agent tells:\n{line}"
+        )),
+        "{told}"
+    );
     towpath.until("it is counted once", |t| {
-        t.get("/metrics").text().contains("towpath_fleet_agent_updates_total{outcome=\"completed\"} 1\n")
+        t.get("/metrics")
+            .text()
+            .contains("towpath_fleet_agent_updates_total{outcome=\"completed\"} 1\n")
     });
 }
 
@@ -141,17 +219,27 @@ fn what_was_queued_through_an_outage_arrives_once_it_is_over() {
     let ground = Ground::new();
     // Nobody is there for six hours; the agent is killed once meanwhile.
     for hour in 4..=9 {
-        let (mut queue, findings) = Queue::open(&ground.path("queue"), Bounds::default()).expect("a queue");
+        let (mut queue, findings) =
+            Queue::open(&ground.path("queue"), Bounds::default()).expect("a queue");
         assert_eq!(findings, []);
         let version = if hour < 7 { "4.20.1" } else { "4.20.2" };
         let at = format!("2026-11-16T0{hour}:00:00Z");
-        assert_eq!(queue.push(&format!("r{hour}"), &report(&format!("r{hour}"), &at, version)), []);
+        assert_eq!(
+            queue.push(
+                &format!("r{hour}"),
+                &report(&format!("r{hour}"), &at, version)
+            ),
+            []
+        );
     }
     let (queue, _) = Queue::open(&ground.path("queue"), Bounds::default()).expect("a queue");
     let towpath = ground.serve(&["--now", "2026-11-16T12:00:00Z"]);
     let outbox = Outbox::new(queue);
     let door = (Arc::new(ground.client(towpath.address)), id());
-    let pace = Pace { burst: 100, ..Pace::default() };
+    let pace = Pace {
+        burst: 100,
+        ..Pace::default()
+    };
     let sender = Sender::new(outbox.clone(), door, SystemClock::default(), pace, 7);
     let events = run(async {
         let (told, mut events) = tokio::sync::mpsc::unbounded_channel();
@@ -168,21 +256,40 @@ fn what_was_queued_through_an_outage_arrives_once_it_is_over() {
             seen = watching => seen,
         }
     });
-    let expected: Vec<Event> = (4..=9).map(|hour| Event::Sent { id: format!("r{hour}").into() }).collect();
+    let expected: Vec<Event> = (4..=9)
+        .map(|hour| Event::Sent {
+            id: format!("r{hour}").into(),
+        })
+        .collect();
     assert_eq!(events, expected);
-    towpath.until("it is known", |t| t.get("/api/v1/clusters/s1/why").json()["version"] == "4.20.2");
+    towpath.until("it is known", |t| {
+        t.get("/api/v1/clusters/s1/why").json()["version"] == "4.20.2"
+    });
     let why = towpath.get("/api/v1/clusters/s1/why").json();
     assert_eq!(why["updates"].as_array().map(Vec::len), Some(6), "{why}");
     let history = towpath.get("/api/v1/fleet/history").json();
-    let soaked: i64 =
-        history["entries"].as_array().expect("rows").iter().filter_map(|row| row["soakSeconds"].as_i64()).sum();
+    let soaked: i64 = history["entries"]
+        .as_array()
+        .expect("rows")
+        .iter()
+        .filter_map(|row| row["soakSeconds"].as_i64())
+        .sum();
     assert_eq!(soaked, 0, "nobody watched: {history}");
     let late = report("r0", "2026-11-16T01:00:00Z", "4.20.0");
-    assert_eq!(run(ground.client(towpath.address).report(&id(), &late)), Answered::Sent);
+    assert_eq!(
+        run(ground.client(towpath.address).report(&id(), &late)),
+        Answered::Sent
+    );
     towpath.until("what is later than the newest is kept", |t| {
-        t.get("/api/v1/clusters/s1/why").json()["updates"].as_array().is_some_and(|updates| updates.len() == 7)
+        t.get("/api/v1/clusters/s1/why").json()["updates"]
+            .as_array()
+            .is_some_and(|updates| updates.len() == 7)
     });
-    assert_eq!(towpath.get("/api/v1/clusters/s1/why").json()["version"], "4.20.2", "and takes nothing back");
+    assert_eq!(
+        towpath.get("/api/v1/clusters/s1/why").json()["version"],
+        "4.20.2",
+        "and takes nothing back"
+    );
     drop(outbox);
     let (queue, _) = Queue::open(&ground.path("queue"), Bounds::default()).expect("a queue");
     assert!(queue.is_empty(), "each was sent once");
@@ -193,7 +300,8 @@ fn a_hundred_agents_report_through_a_death_of_the_service_and_each_outcome_count
     let ground = Ground::new();
     let name = |number: usize| format!("bbbbbbbb-0000-4000-8000-{number:012}");
     let entry = |number: usize| {
-        let policy = "upgradePolicy: {workloads: [web], schedule: \"* * * * *\", conditions: {soakDays: 0}}";
+        let policy =
+            "upgradePolicy: {workloads: [web], schedule: \"* * * * *\", conditions: {soakDays: 0}}";
         format!("- name: {}\n  {policy}\n", name(number))
     };
     let entries: String = (0..100).map(entry).collect();
@@ -205,19 +313,31 @@ fn a_hundred_agents_report_through_a_death_of_the_service_and_each_outcome_count
         .map(|number| {
             let name = name(number);
             let file = ground.path(&format!("token-{number}"));
-            std::fs::write(&file, token(&ground.path("keys"), &name, &name)).expect("it can be written");
+            std::fs::write(&file, token(&ground.path("keys"), &name, &name))
+                .expect("it can be written");
             let mut config = ServiceConfig::new(format!("http://{address}"), file);
             config.environment_proxy = false;
-            let queue = Queue::open(&ground.path(&format!("queue-{number}")), Bounds::default()).expect("a queue").0;
+            let queue = Queue::open(&ground.path(&format!("queue-{number}")), Bounds::default())
+                .expect("a queue")
+                .0;
             let client = Arc::new(ServiceClient::new(config).expect("a client"));
-            (client, ClusterId::new(&name).expect("an id"), Outbox::new(queue))
+            (
+                client,
+                ClusterId::new(&name).expect("an id"),
+                Outbox::new(queue),
+            )
         })
         .collect();
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .expect("a runtime");
     let sent = Arc::new(std::sync::atomic::AtomicUsize::new(0));
     for (number, (client, id, outbox)) in agents.iter().enumerate() {
-        let stamp = runtime.block_on(client.stamp(id, &Nonce::of([7; 32]))).expect("a stamp for each");
+        let stamp = runtime
+            .block_on(client.stamp(id, &Nonce::of([7; 32])))
+            .expect("a stamp for each");
         assert!(stamp.good_at <= stamp.stamped_at);
         // Five reports each; all tell of the same update, as an agent does that is killed before it has written down that it told.
         for report in 0..5 {
@@ -226,9 +346,19 @@ fn a_hundred_agents_report_through_a_death_of_the_service_and_each_outcome_count
             let body = json!({"id": name, "organisation": "demo", "version": "4.20.1", "updates": updates}).to_string();
             assert_eq!(outbox.push(&name, body.as_bytes()), []);
         }
-        let pace = Pace { burst: 100, backoff: Duration::from_millis(100), ..Pace::default() };
+        let pace = Pace {
+            burst: 100,
+            backoff: Duration::from_millis(100),
+            ..Pace::default()
+        };
         let door = (client.clone(), id.clone());
-        let sender = Sender::new(outbox.clone(), door, SystemClock::default(), pace, number as u64);
+        let sender = Sender::new(
+            outbox.clone(),
+            door,
+            SystemClock::default(),
+            pace,
+            number as u64,
+        );
         let sent = sent.clone();
         runtime.spawn(sender.run(move |event| {
             if let Event::Sent { .. } = event {
@@ -236,15 +366,23 @@ fn a_hundred_agents_report_through_a_death_of_the_service_and_each_outcome_count
             }
         }));
     }
-    first.until("some have arrived", |_| sent.load(std::sync::atomic::Ordering::SeqCst) > 50);
+    first.until("some have arrived", |_| {
+        sent.load(std::sync::atomic::Ordering::SeqCst) > 50
+    });
     // Without a word, in the midst of it.
     drop(first);
     let second = ground.serve_at(&address.to_string(), &[]);
-    second.until("all have arrived", |_| agents.iter().all(|(_, _, outbox)| outbox.waiting() == 0));
+    second.until("all have arrived", |_| {
+        agents.iter().all(|(_, _, outbox)| outbox.waiting() == 0)
+    });
     for (_, id, _) in &agents {
         let target = format!("/api/v1/clusters/{}/why", id.as_str());
         second.until("the cluster is known", |t| t.get(&target).status == 200);
         let why = second.get(&target).json();
-        assert_eq!(why["updates"].as_array().map(Vec::len), Some(1), "told five times, counted once: {why}");
+        assert_eq!(
+            why["updates"].as_array().map(Vec::len),
+            Some(1),
+            "told five times, counted once: {why}"
+        );
     }
 }

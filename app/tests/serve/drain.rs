@@ -9,7 +9,8 @@ use rustix::process::Signal;
 
 use crate::harness::{Response, Towpath};
 
-const REQUEST: &[u8] = b"GET /api/upgrades_info/graph?channel=stable-4.20 HTTP/1.1\r\nhost: localhost\r\n\r\n";
+const REQUEST: &[u8] =
+    b"GET /api/upgrades_info/graph?channel=stable-4.20 HTTP/1.1\r\nhost: localhost\r\n\r\n";
 const CLIENTS: usize = 10;
 /// Requests of each client before the signal, and after it.
 const BEFORE: usize = 5;
@@ -17,7 +18,9 @@ const AFTER: usize = 20;
 
 fn connect(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).expect("it still listens");
-    stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
+    stream
+        .set_read_timeout(Some(Duration::from_secs(60)))
+        .expect("a timeout");
     stream
 }
 
@@ -33,7 +36,8 @@ fn is_kept(stream: &mut TcpStream) -> bool {
 fn no_request_is_lost_on_new_and_on_kept_connections() {
     let mut towpath = Towpath::serve(&["--drain-seconds", "600"]);
     towpath.until("it is ready", |t| t.get("/readyz").status == 200);
-    let (address, is_draining, begun) = (towpath.address, AtomicBool::new(false), AtomicUsize::new(0));
+    let (address, is_draining, begun) =
+        (towpath.address, AtomicBool::new(false), AtomicUsize::new(0));
     let new_each_time = || {
         let mut left = AFTER;
         for asked in 1.. {
@@ -55,7 +59,10 @@ fn no_request_is_lost_on_new_and_on_kept_connections() {
             begun.fetch_add(usize::from(asked == BEFORE), Ordering::SeqCst);
             left -= usize::from(is_draining.load(Ordering::SeqCst));
             if left == 0 {
-                assert!(closed >= AFTER - 1, "each answer is the last of its connection: {closed}");
+                assert!(
+                    closed >= AFTER - 1,
+                    "each answer is the last of its connection: {closed}"
+                );
                 return;
             }
         }
@@ -65,13 +72,20 @@ fn no_request_is_lost_on_new_and_on_kept_connections() {
             scope.spawn(new_each_time);
             scope.spawn(kept);
         }
-        towpath.until("all clients have begun", |_| begun.load(Ordering::SeqCst) == 2 * CLIENTS);
+        towpath.until("all clients have begun", |_| {
+            begun.load(Ordering::SeqCst) == 2 * CLIENTS
+        });
         towpath.signal(Signal::TERM);
         towpath.log_line("draining");
         is_draining.store(true, Ordering::SeqCst);
         let ready = towpath.get("/readyz");
         assert_eq!(ready.status, 503);
-        assert!(ready.json()["status"].as_str().is_some_and(|status| status.contains("draining")), "{ready:?}");
+        assert!(
+            ready.json()["status"]
+                .as_str()
+                .is_some_and(|status| status.contains("draining")),
+            "{ready:?}"
+        );
         assert_eq!(towpath.get("/livez").status, 200, "it is not dead");
     });
     // The drain has long to go; a second signal ends it.
@@ -88,8 +102,14 @@ fn who_was_connected_before_the_end_may_still_ask_once() {
     assert!(is_kept(&mut kept));
     towpath.signal(Signal::TERM);
     towpath.log_line("stopping");
-    assert_eq!(kept.read(&mut [0]).expect("an idle one is closed in order"), 0);
-    assert!(TcpStream::connect(towpath.address).is_err(), "it listens no more");
+    assert_eq!(
+        kept.read(&mut [0]).expect("an idle one is closed in order"),
+        0
+    );
+    assert!(
+        TcpStream::connect(towpath.address).is_err(),
+        "it listens no more"
+    );
     assert!(!is_kept(&mut fresh), "it is answered, and closed");
     assert!(towpath.child.wait().expect("it ends").success());
 }

@@ -10,9 +10,15 @@ const NOON: &str = "2026-11-16T12:00:00Z";
 const ASKED: &str = "/api/v1/explain?channel=stable-4.20&from=4.20.1";
 
 fn towpath(arguments: &[&str]) -> (i32, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_towpath")).args(arguments).output().expect("it runs");
+    let output = Command::new(env!("CARGO_BIN_EXE_towpath"))
+        .args(arguments)
+        .output()
+        .expect("it runs");
     let told = [output.stdout, output.stderr].concat();
-    (output.status.code().expect("it ends"), String::from_utf8(told).expect("text"))
+    (
+        output.status.code().expect("it ends"),
+        String::from_utf8(told).expect("text"),
+    )
 }
 
 #[test]
@@ -21,26 +27,48 @@ fn a_service_explains_to_machines_and_to_people() {
     let told = service.get(&format!("{ASKED}&platform=AWS")).json();
     let candidate = |to: &str| {
         let all = told["candidates"].as_array().expect("candidates");
-        all.iter().find(|one| one["to"] == to).unwrap_or_else(|| panic!("{to} in {told}")).clone()
+        all.iter()
+            .find(|one| one["to"] == to)
+            .unwrap_or_else(|| panic!("{to} in {told}"))
+            .clone()
     };
-    assert_eq!((&told["standing"], &told["at"]), (&json!("inChannel"), &json!(NOON)));
+    assert_eq!(
+        (&told["standing"], &told["at"]),
+        (&json!("inChannel"), &json!(NOON))
+    );
     assert_eq!(candidate("4.20.2")["answer"], "refuse");
     assert_eq!(candidate("4.20.3")["reasons"][0]["code"], "PlatformBlocked");
     let origin = &candidate("4.20.3")["reasons"][0]["origin"];
-    assert_eq!(*origin, json!({"file": "blocked-edges/4.20.3-aws-load-balancer.yaml", "line": 1, "column": 0}));
+    assert_eq!(
+        *origin,
+        json!({"file": "blocked-edges/4.20.3-aws-load-balancer.yaml", "line": 1, "column": 0})
+    );
     let waits = candidate("4.20.4");
-    assert_eq!((&waits["answer"], &waits["offered"]), (&json!("wait"), &json!(false)));
+    assert_eq!(
+        (&waits["answer"], &waits["offered"]),
+        (&json!("wait"), &json!(false))
+    );
 
     // At the time that it names, the graph has the edge.
     let from = waits["offeredFrom"].as_str().expect("a time");
     drop(service);
     let service = Towpath::serve(&["--now", NOON]);
-    let then = service.get(&format!("{ASKED}&platform=AWS&to=4.20.4&at={from}")).json();
+    let then = service
+        .get(&format!("{ASKED}&platform=AWS&to=4.20.4&at={from}"))
+        .json();
     assert_eq!(then["candidates"][0]["offered"], true, "{then}");
 
-    let text = service.get_with(&format!("{ASKED}&platform=AWS"), &[("Accept", "text/plain")]);
+    let text = service.get_with(
+        &format!("{ASKED}&platform=AWS"),
+        &[("Accept", "text/plain")],
+    );
     assert_eq!(text.header("content-type"), "text/plain; charset=utf-8");
-    assert!(text.text().contains("4.20.3  no, as long as this stands:\n    Blocked on AWS.\n"), "{}", text.text());
+    assert!(
+        text.text()
+            .contains("4.20.3  no, as long as this stands:\n    Blocked on AWS.\n"),
+        "{}",
+        text.text()
+    );
     let head = service.request("HEAD", ASKED, &[]);
     assert_eq!(head.status, 200);
 }
@@ -61,15 +89,29 @@ fn what_cannot_be_answered_says_why() {
     for (target, status, kind) in [
         ("/api/v1/explain", 400, "missing_params"),
         ("/api/v1/explain?channel=stable-4.20", 400, "missing_params"),
-        ("/api/v1/explain?channel=stable-4.20&from=x", 400, "invalid_params"),
-        ("/api/v1/explain?channel=stable-4.20&from=4.20.1&plattform=AWS", 400, "invalid_params"),
+        (
+            "/api/v1/explain?channel=stable-4.20&from=x",
+            400,
+            "invalid_params",
+        ),
+        (
+            "/api/v1/explain?channel=stable-4.20&from=4.20.1&plattform=AWS",
+            400,
+            "invalid_params",
+        ),
     ] {
         let answer = service.get(target);
-        assert_eq!((answer.status, answer.kind().as_str()), (status, kind), "{target}");
+        assert_eq!(
+            (answer.status, answer.kind().as_str()),
+            (status, kind),
+            "{target}"
+        );
     }
     assert_eq!(service.request("POST", ASKED, &[]).status, 405);
     // What does not exist is an answer, too.
-    let nowhere = service.get("/api/v1/explain?channel=stable-9.9&from=4.20.1").json();
+    let nowhere = service
+        .get("/api/v1/explain?channel=stable-9.9&from=4.20.1")
+        .json();
     assert_eq!(nowhere["standing"], "noChannel");
 }
 
@@ -78,15 +120,33 @@ fn a_shell_asks_the_service_as_it_reads_files() {
     let service = Towpath::serve(&["--now", NOON]);
     let server = format!("http://{}", service.address);
     let ask = |more: &[&str]| {
-        let all = [&["explain", "--channel", "stable-4.20", "--from", "4.20.1", "--id", "x"], more].concat();
+        let all = [
+            &[
+                "explain",
+                "--channel",
+                "stable-4.20",
+                "--from",
+                "4.20.1",
+                "--id",
+                "x",
+            ],
+            more,
+        ]
+        .concat();
         towpath(&all)
     };
     assert_eq!(ask(&["--server", &server]), ask(&["--now", NOON]));
-    assert_eq!(ask(&["--server", &server, "--output", "json"]), ask(&["--now", NOON, "--output", "json"]));
+    assert_eq!(
+        ask(&["--server", &server, "--output", "json"]),
+        ask(&["--now", NOON, "--output", "json"])
+    );
     assert_eq!(ask(&["--server", &server, "--to", "4.20.2"]).0, 1);
     drop(service);
     let (code, told) = ask(&["--server", &server]);
-    assert!(code == 2 && told.contains("check the address, and that the service is up"), "{told}");
+    assert!(
+        code == 2 && told.contains("check the address, and that the service is up"),
+        "{told}"
+    );
 }
 
 #[test]

@@ -53,9 +53,20 @@ upgradePolicyClusters:
     /// The same, where only who has a token may look at the fleet.
     pub(crate) fn serve_closed(&self, store: &str, more: &[&str]) -> Towpath {
         let (policy, keys) = (self.path("policy"), self.path("keys"));
-        let options = ["--fleet", text(&policy), "--store", store, "--token-keys", text(&keys), "--pass-seconds", "1"];
+        let options = [
+            "--fleet",
+            text(&policy),
+            "--store",
+            store,
+            "--token-keys",
+            text(&keys),
+            "--pass-seconds",
+            "1",
+        ];
         let towpath = Towpath::serve_folder(&self.path("data"), &[&options, more].concat());
-        towpath.until("a pass was made", |t| !t.get("/readyz").json()["fleet"]["lastPass"].is_null());
+        towpath.until("a pass was made", |t| {
+            !t.get("/readyz").json()["fleet"]["lastPass"].is_null()
+        });
         towpath
     }
 
@@ -65,7 +76,9 @@ upgradePolicyClusters:
 
     pub(crate) fn token(&self, arguments: &[&str]) -> String {
         let keys = self.path("keys");
-        run(&[&["fleet", "token", "--keys", text(&keys)], arguments].concat()).trim().to_owned()
+        run(&[&["fleet", "token", "--keys", text(&keys)], arguments].concat())
+            .trim()
+            .to_owned()
     }
 
     pub(crate) fn cluster_token(&self, id: &str, name: &str) -> String {
@@ -74,7 +87,12 @@ upgradePolicyClusters:
 
     pub(crate) fn report(&self, towpath: &Towpath, id: &str, report: &Value) -> Response {
         let token = self.cluster_token(id, report["name"].as_str().expect("a name"));
-        post(towpath, &format!("/api/v1/clusters/{id}/report"), &token, report)
+        post(
+            towpath,
+            &format!("/api/v1/clusters/{id}/report"),
+            &token,
+            report,
+        )
     }
 }
 
@@ -83,7 +101,10 @@ pub(crate) fn text(path: &Path) -> &str {
 }
 
 pub(crate) fn run(arguments: &[&str]) -> String {
-    let done = Command::new(env!("CARGO_BIN_EXE_towpath")).args(arguments).output().expect("towpath runs");
+    let done = Command::new(env!("CARGO_BIN_EXE_towpath"))
+        .args(arguments)
+        .output()
+        .expect("towpath runs");
     assert!(done.status.success(), "{done:?}");
     String::from_utf8(done.stdout).expect("text")
 }
@@ -107,7 +128,10 @@ pub(crate) fn offered(towpath: &Towpath, id: &str) -> Vec<String> {
 }
 
 fn upgrade_state(towpath: &Towpath) -> String {
-    towpath.get("/api/v1/fleet/upgrades").json()["entries"][0]["state"].as_str().unwrap_or_default().to_owned()
+    towpath.get("/api/v1/fleet/upgrades").json()["entries"][0]["state"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned()
 }
 
 #[test]
@@ -115,14 +139,34 @@ fn a_cluster_reports_is_planned_sees_its_edge_and_finishes() {
     let fleet = Fleet::new();
     let noon = "2026-11-16T12:00:00Z";
     let towpath = fleet.serve(&fleet.sqlite(), &["--now", noon]);
-    assert_eq!(offered(&towpath, STAGE), [""; 0], "a policy that selects by name may be about it");
-    assert_eq!(fleet.report(&towpath, STAGE, &on("s1", "4.20.1")).status, 202);
-    assert_eq!(fleet.report(&towpath, PROD, &on("p1", "4.20.1")).status, 202);
-    towpath.until("the stage cluster is planned", |t| upgrade_state(t) == "planned");
-    assert_eq!(offered(&towpath, STAGE), [""; 0], "it may take nothing before its time");
+    assert_eq!(
+        offered(&towpath, STAGE),
+        [""; 0],
+        "a policy that selects by name may be about it"
+    );
+    assert_eq!(
+        fleet.report(&towpath, STAGE, &on("s1", "4.20.1")).status,
+        202
+    );
+    assert_eq!(
+        fleet.report(&towpath, PROD, &on("p1", "4.20.1")).status,
+        202
+    );
+    towpath.until("the stage cluster is planned", |t| {
+        upgrade_state(t) == "planned"
+    });
+    assert_eq!(
+        offered(&towpath, STAGE),
+        [""; 0],
+        "it may take nothing before its time"
+    );
     assert_eq!(offered(&towpath, PROD), [""; 0], "nor may production");
     towpath.until("the fleet says why", |t| {
-        let told = t.get(&format!("/api/v1/explain?channel=stable-4.20&from=4.20.1&id={PROD}&form=text")).text();
+        let told = t
+            .get(&format!(
+                "/api/v1/explain?channel=stable-4.20&from=4.20.1&id={PROD}&form=text"
+            ))
+            .text();
         told.contains("The fleet's policy does not let this cluster take")
     });
     let why = towpath.get("/api/v1/clusters/p1/why").json();
@@ -132,26 +176,41 @@ fn a_cluster_reports_is_planned_sees_its_edge_and_finishes() {
         .iter()
         .filter_map(|reason| reason["rule"].as_str())
         .collect();
-    assert!(codes.contains(&"sector") && codes.contains(&"soak"), "{why}");
-    let to = towpath.get("/api/v1/fleet/upgrades").json()["entries"][0]["to"].as_str().expect("a version").to_owned();
+    assert!(
+        codes.contains(&"sector") && codes.contains(&"soak"),
+        "{why}"
+    );
+    let to = towpath.get("/api/v1/fleet/upgrades").json()["entries"][0]["to"]
+        .as_str()
+        .expect("a version")
+        .to_owned();
     drop(towpath);
 
     // Ten minutes later, after a restart: it begins, and the cluster is shown exactly that edge.
     let towpath = fleet.serve(&fleet.sqlite(), &["--now", "2026-11-16T12:10:00Z"]);
     towpath.until("it began", |t| upgrade_state(t) == "started");
-    towpath.until("its edge is shown", |t| offered(t, STAGE) == [format!("4.20.1 -> {to}")]);
+    towpath.until("its edge is shown", |t| {
+        offered(t, STAGE) == [format!("4.20.1 -> {to}")]
+    });
     assert_eq!(offered(&towpath, PROD), [""; 0]);
     drop(towpath);
     let towpath = fleet.serve(&fleet.sqlite(), &["--now", "2026-11-16T13:00:00Z"]);
     assert_eq!(fleet.report(&towpath, STAGE, &on("s1", &to)).status, 202);
     towpath.until("it is done", |t| {
         let upgrades = t.get("/api/v1/fleet/upgrades").json();
-        upgrades["entries"].as_array().expect("a list").iter().any(|upgrade| upgrade["state"] == "finished")
+        upgrades["entries"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .any(|upgrade| upgrade["state"] == "finished")
     });
     drop(towpath);
     let store = fleet.sqlite();
     assert!(run(&["fleet", "replay", "--store", &store]).contains("0 different"));
-    assert_eq!(run(&["fleet", "check", "--store", &store]), "The store is in order.\n");
+    assert_eq!(
+        run(&["fleet", "check", "--store", &store]),
+        "The store is in order.\n"
+    );
 }
 
 #[test]
@@ -160,7 +219,10 @@ fn a_cluster_writes_only_its_own_and_only_administrators_change_things() {
     let towpath = fleet.serve(&fleet.sqlite(), &[]);
     let report = on("s1", "4.20.1");
     let target = format!("/api/v1/clusters/{STAGE}/report");
-    let (own, others) = (fleet.cluster_token(STAGE, "s1"), fleet.cluster_token(PROD, "p1"));
+    let (own, others) = (
+        fleet.cluster_token(STAGE, "s1"),
+        fleet.cluster_token(PROD, "p1"),
+    );
     let admin = fleet.token(&["--admin"]);
     assert_eq!(post(&towpath, &target, "", &report).status, 401);
     assert_eq!(post(&towpath, &target, &others, &report).status, 403);
@@ -171,18 +233,38 @@ fn a_cluster_writes_only_its_own_and_only_administrators_change_things() {
         &own,
         &json!({"at": "2020-01-01T00:00:00Z", "organisation": "demo", "version": "4.20.0"}),
     );
-    assert_eq!(again.json()["recorded"], "nothing", "what is older changes nothing");
+    assert_eq!(
+        again.json()["recorded"],
+        "nothing",
+        "what is older changes nothing"
+    );
     let pause = json!({"organisation": "demo", "by": "ada", "why": "INC-1"});
-    assert_eq!(post(&towpath, "/api/v1/fleet/pause", &own, &pause).status, 403);
+    assert_eq!(
+        post(&towpath, "/api/v1/fleet/pause", &own, &pause).status,
+        403
+    );
     towpath.until("the cluster is seen", |t| {
-        t.get("/api/v1/fleet/status").json()["entries"].as_array().is_some_and(|rows| !rows.is_empty())
+        t.get("/api/v1/fleet/status").json()["entries"]
+            .as_array()
+            .is_some_and(|rows| !rows.is_empty())
     });
     let paused = post(&towpath, "/api/v1/fleet/pause", &admin, &pause);
-    assert_eq!((paused.status, paused.json()["clusters"].clone()), (200, json!(1)));
+    assert_eq!(
+        (paused.status, paused.json()["clusters"].clone()),
+        (200, json!(1))
+    );
     let misspelt = json!({"organisation": "dmeo", "by": "ada", "why": "INC-1"});
-    assert_eq!(post(&towpath, "/api/v1/fleet/pause", &admin, &misspelt).json()["clusters"], 0);
-    towpath.until("the pause holds", |t| t.get("/api/v1/fleet/holds").json()["pause"] == 1);
-    assert_eq!(towpath.get("/api/v1/fleet/plan?heldBy=nonsense").status, 422);
+    assert_eq!(
+        post(&towpath, "/api/v1/fleet/pause", &admin, &misspelt).json()["clusters"],
+        0
+    );
+    towpath.until("the pause holds", |t| {
+        t.get("/api/v1/fleet/holds").json()["pause"] == 1
+    });
+    assert_eq!(
+        towpath.get("/api/v1/fleet/plan?heldBy=nonsense").status,
+        422
+    );
     assert_eq!(towpath.get("/api/v1/clusters/nobody/why").status, 404);
 }
 
@@ -191,14 +273,28 @@ fn a_store_that_is_away_stops_the_fleet_and_not_the_graph() {
     let fleet = Fleet::new();
     let (policy, data) = (fleet.path("policy"), fleet.path("data"));
     // Nobody listens there.
-    let options = ["--fleet", text(&policy), "--store", "postgres://towpath@127.0.0.1:9/towpath"];
+    let options = [
+        "--fleet",
+        text(&policy),
+        "--store",
+        "postgres://towpath@127.0.0.1:9/towpath",
+    ];
     let towpath = Towpath::serve_folder(&data, &options);
     towpath.until("it says that the store is away", |t| {
-        t.get("/readyz").json()["fleet"]["problem"].as_str().is_some_and(|problem| problem.contains("not available"))
+        t.get("/readyz").json()["fleet"]["problem"]
+            .as_str()
+            .is_some_and(|problem| problem.contains("not available"))
     });
     assert_eq!(towpath.get("/readyz").status, 200);
-    assert!(edges(&towpath.graph("channel=stable-4.20")).len() > 2, "graphs are served");
-    assert_eq!(offered(&towpath, STAGE), [""; 0], "a cluster that may be managed waits until that is known");
+    assert!(
+        edges(&towpath.graph("channel=stable-4.20")).len() > 2,
+        "graphs are served"
+    );
+    assert_eq!(
+        offered(&towpath, STAGE),
+        [""; 0],
+        "a cluster that may be managed waits until that is known"
+    );
     assert_eq!(towpath.get("/api/v1/fleet/plan").status, 503);
 }
 
@@ -206,14 +302,20 @@ fn a_store_that_is_away_stops_the_fleet_and_not_the_graph() {
 fn a_policy_that_breaks_keeps_its_last_meaning() {
     let fleet = Fleet::new();
     let towpath = fleet.serve(&fleet.sqlite(), &[]);
-    assert_eq!(fleet.report(&towpath, PROD, &on("p1", "4.20.1")).status, 202);
+    assert_eq!(
+        fleet.report(&towpath, PROD, &on("p1", "4.20.1")).status,
+        202
+    );
     towpath.until("production is managed", |t| offered(t, PROD).is_empty());
     fleet.write("policy/org.yaml", "name: [broken");
     let passes = |t: &Towpath| {
         let metrics = t.get("/metrics").text();
-        let line =
-            metrics.lines().find_map(|line| line.strip_prefix("towpath_fleet_decisions_total ")).map(str::to_owned);
-        line.and_then(|number| number.parse::<f64>().ok()).unwrap_or(0.0)
+        let line = metrics
+            .lines()
+            .find_map(|line| line.strip_prefix("towpath_fleet_decisions_total "))
+            .map(str::to_owned);
+        line.and_then(|number| number.parse::<f64>().ok())
+            .unwrap_or(0.0)
     };
     let before = passes(&towpath);
     towpath.until("two more passes were made", |t| passes(t) >= before + 2.0);
@@ -231,10 +333,14 @@ fn a_cluster_cannot_make_up_soak() {
         assert_eq!(fleet.report(&towpath, STAGE, &report).status, 202);
     }
     towpath.until("the history knows the cluster", |t| {
-        t.get("/api/v1/fleet/history").json()["entries"].as_array().is_some_and(|rows| !rows.is_empty())
+        t.get("/api/v1/fleet/history").json()["entries"]
+            .as_array()
+            .is_some_and(|rows| !rows.is_empty())
     });
     let history = towpath.get("/api/v1/fleet/history").json();
-    let seconds = history["entries"][0]["soakSeconds"].as_i64().expect("a number");
+    let seconds = history["entries"][0]["soakSeconds"]
+        .as_i64()
+        .expect("a number");
     assert!(seconds <= 3_600, "no more than the allowance: {history}");
 }
 
@@ -243,24 +349,42 @@ fn a_cluster_that_may_be_in_a_broken_file_is_held() {
     let fleet = Fleet::new();
     fleet.write("policy/p9.yaml", "name: [broken");
     let towpath = fleet.serve(&fleet.sqlite(), &[]);
-    assert_eq!(fleet.report(&towpath, PROD, &on("p9", "4.20.1")).status, 202);
+    assert_eq!(
+        fleet.report(&towpath, PROD, &on("p9", "4.20.1")).status,
+        202
+    );
     towpath.until("it is held", |t| offered(t, PROD).is_empty());
     std::fs::remove_file(fleet.path("policy/p9.yaml")).expect("it is there");
     fleet.write("policy/org.yaml", "name: demo\norgId: demo\n");
-    towpath.until("without a policy it is free", |t| offered(t, PROD).len() > 2);
+    towpath.until("without a policy it is free", |t| {
+        offered(t, PROD).len() > 2
+    });
 }
 
 #[test]
 fn a_policy_in_a_folder_manages_its_cluster_and_readyz_shows_whom_no_policy_finds() {
     let fleet = Fleet::new();
     std::fs::create_dir_all(fleet.path("policy/teams/web")).expect("a folder");
-    std::fs::rename(fleet.path("policy/org.yaml"), fleet.path("policy/teams/web/org.yaml")).expect("moved");
+    std::fs::rename(
+        fleet.path("policy/org.yaml"),
+        fleet.path("policy/teams/web/org.yaml"),
+    )
+    .expect("moved");
     let towpath = fleet.serve(&fleet.sqlite(), &["--now", "2026-11-16T12:00:00Z"]);
     let kinds = |t: &Towpath| t.get("/readyz").json()["fleet"]["findings"]["kinds"].clone();
-    towpath.until("nobody can say whom it matches", |t| kinds(t) == json!({"no-clusters": 1}));
-    assert_eq!(fleet.report(&towpath, STAGE, &on("s1", "4.20.1")).status, 202);
+    towpath.until("nobody can say whom it matches", |t| {
+        kinds(t) == json!({"no-clusters": 1})
+    });
+    assert_eq!(
+        fleet.report(&towpath, STAGE, &on("s1", "4.20.1")).status,
+        202
+    );
     towpath.until("its cluster is managed", |t| offered(t, STAGE).is_empty());
-    towpath.until("p1 is not known", |t| kinds(t) == json!({"matches-no-cluster": 1}));
+    towpath.until("p1 is not known", |t| {
+        kinds(t) == json!({"matches-no-cluster": 1})
+    });
     std::fs::remove_dir_all(fleet.path("policy/teams")).expect("it is there");
-    towpath.until("a directory without a policy is an error", |t| kinds(t) == json!({"no-policy": 1}));
+    towpath.until("a directory without a policy is an error", |t| {
+        kinds(t) == json!({"no-policy": 1})
+    });
 }

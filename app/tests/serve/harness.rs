@@ -33,7 +33,11 @@ impl Towpath {
 
     /// Starts `towpath serve` at that address.
     pub(crate) fn serve_at(address: &str, options: &[&str]) -> Self {
-        Self::serve_by(Command::new(env!("CARGO_BIN_EXE_towpath")), address, options)
+        Self::serve_by(
+            Command::new(env!("CARGO_BIN_EXE_towpath")),
+            address,
+            options,
+        )
     }
 
     /// Starts `serve` of a command that is towpath, or that becomes it.
@@ -56,17 +60,34 @@ impl Towpath {
             .expect("towpath starts");
         let stderr = BufReader::new(child.stderr.take().expect("stderr is piped"));
         let (sender, logs) = std::sync::mpsc::channel();
-        std::thread::spawn(move || stderr.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
-        let mut towpath = Self { child, address: SocketAddr::from(([127, 0, 0, 1], 0)), logs };
+        std::thread::spawn(move || {
+            stderr
+                .lines()
+                .map_while(Result::ok)
+                .try_for_each(|line| sender.send(line))
+        });
+        let mut towpath = Self {
+            child,
+            address: SocketAddr::from(([127, 0, 0, 1], 0)),
+            logs,
+        };
         let listening = towpath.log_line("listening");
-        towpath.address = listening["address"].as_str().and_then(|a| a.parse().ok()).expect("the log says where");
+        towpath.address = listening["address"]
+            .as_str()
+            .and_then(|a| a.parse().ok())
+            .expect("the log says where");
         towpath
     }
 
     /// Serves graph data and releases from a folder, and waits until it is ready.
     pub(crate) fn serve_folder(folder: &Path, options: &[&str]) -> Self {
         let (data, releases) = (folder.join("graph-data"), folder.join("releases.json"));
-        let paths = ["--graph-data", data.to_str().expect("UTF-8"), "--releases", releases.to_str().expect("UTF-8")];
+        let paths = [
+            "--graph-data",
+            data.to_str().expect("UTF-8"),
+            "--releases",
+            releases.to_str().expect("UTF-8"),
+        ];
         let towpath = Self::serve(&[&paths, options].concat());
         towpath.until("it is ready", |t| t.get("/readyz").status == 200);
         towpath
@@ -77,9 +98,16 @@ impl Towpath {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let line = self.logs.recv_timeout(left).unwrap_or_else(|e| panic!("no log line {message:?}: {e}"));
-            let line: serde_json::Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{line}: {e}"));
-            if line["message"].as_str().is_some_and(|m| m.contains(message)) {
+            let line = self
+                .logs
+                .recv_timeout(left)
+                .unwrap_or_else(|e| panic!("no log line {message:?}: {e}"));
+            let line: serde_json::Value =
+                serde_json::from_str(&line).unwrap_or_else(|e| panic!("{line}: {e}"));
+            if line["message"]
+                .as_str()
+                .is_some_and(|m| m.contains(message))
+            {
                 return line;
             }
         }
@@ -108,8 +136,13 @@ impl Towpath {
     }
 
     pub(crate) fn request(&self, method: &str, target: &str, headers: &[(&str, &str)]) -> Response {
-        let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
-        let request = format!("{method} {target} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{headers}\r\n");
+        let headers: String = headers
+            .iter()
+            .map(|(name, value)| format!("{name}: {value}\r\n"))
+            .collect();
+        let request = format!(
+            "{method} {target} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{headers}\r\n"
+        );
         Response::read(&mut self.send(request.as_bytes()), method == "HEAD")
     }
 
@@ -144,18 +177,37 @@ impl Drop for Towpath {
 impl Response {
     pub(crate) fn read(stream: &mut TcpStream, without_body: bool) -> Self {
         let mut line = read_line(stream);
-        let status =
-            line.split(' ').nth(1).and_then(|s| s.parse().ok()).unwrap_or_else(|| panic!("no answer: {line:?}"));
+        let status = line
+            .split(' ')
+            .nth(1)
+            .and_then(|s| s.parse().ok())
+            .unwrap_or_else(|| panic!("no answer: {line:?}"));
         let mut headers = BTreeMap::new();
         loop {
             line = read_line(stream);
-            let Some((name, value)) = line.trim_end().split_once(": ") else { break };
+            let Some((name, value)) = line.trim_end().split_once(": ") else {
+                break;
+            };
             headers.insert(name.to_owned(), value.to_owned());
         }
-        let length = headers.get("content-length").and_then(|l| l.parse().ok()).unwrap_or(0);
-        let mut body = vec![0; if without_body || status == 304 { 0 } else { length }];
+        let length = headers
+            .get("content-length")
+            .and_then(|l| l.parse().ok())
+            .unwrap_or(0);
+        let mut body = vec![
+            0;
+            if without_body || status == 304 {
+                0
+            } else {
+                length
+            }
+        ];
         stream.read_exact(&mut body).expect("the whole body");
-        Self { status, headers, body }
+        Self {
+            status,
+            headers,
+            body,
+        }
     }
 
     pub(crate) fn header(&self, name: &str) -> &str {
@@ -165,8 +217,14 @@ impl Response {
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         match self.header("content-encoding") {
-            "gzip" => flate2::read::GzDecoder::new(self.body.as_slice()).read_to_string(&mut text).expect("gzip"),
-            _ => self.body.as_slice().read_to_string(&mut text).expect("text"),
+            "gzip" => flate2::read::GzDecoder::new(self.body.as_slice())
+                .read_to_string(&mut text)
+                .expect("gzip"),
+            _ => self
+                .body
+                .as_slice()
+                .read_to_string(&mut text)
+                .expect("text"),
         };
         text
     }
@@ -195,21 +253,40 @@ fn read_line(stream: &mut TcpStream) -> String {
 /// `towpath serve` with at most so many open files.
 pub(crate) fn with_descriptors(limit: usize, options: &[&str]) -> Command {
     let mut command = Command::new("sh");
-    command.args(["-c", &format!("ulimit -n {limit} && exec \"$@\""), "sh", env!("CARGO_BIN_EXE_towpath")]);
-    command.args(["serve", "--listen", "127.0.0.1:0"]).args(options);
+    command.args([
+        "-c",
+        &format!("ulimit -n {limit} && exec \"$@\""),
+        "sh",
+        env!("CARGO_BIN_EXE_towpath"),
+    ]);
+    command
+        .args(["serve", "--listen", "127.0.0.1:0"])
+        .args(options);
     command
 }
 
 /// The example's files with dates around that time.
 pub(crate) fn example(folder: &Path) {
-    let done = Command::new(env!("CARGO_BIN_EXE_towpath")).arg("example").arg(folder).output().expect("towpath runs");
+    let done = Command::new(env!("CARGO_BIN_EXE_towpath"))
+        .arg("example")
+        .arg(folder)
+        .output()
+        .expect("towpath runs");
     assert!(done.status.success(), "{done:?}");
 }
 
 /// The edges of a graph by name, unconditional ones.
 pub(crate) fn edges(graph: &serde_json::Value) -> Vec<String> {
     let name = |index: &serde_json::Value| {
-        graph["nodes"][index.as_u64().expect("an index") as usize]["version"].as_str().expect("a version").to_owned()
+        graph["nodes"][index.as_u64().expect("an index") as usize]["version"]
+            .as_str()
+            .expect("a version")
+            .to_owned()
     };
-    graph["edges"].as_array().expect("edges").iter().map(|e| format!("{} -> {}", name(&e[0]), name(&e[1]))).collect()
+    graph["edges"]
+        .as_array()
+        .expect("edges")
+        .iter()
+        .map(|e| format!("{} -> {}", name(&e[0]), name(&e[1])))
+        .collect()
 }

@@ -20,7 +20,10 @@ fn write_turn(folder: &Path, turn: u64) {
     fs::create_dir_all(data.join("blocked-edges")).expect("a folder");
     let from = folder.join("graph-data");
     fs::copy(from.join("version"), data.join("version")).expect("a copy");
-    for file in fs::read_dir(from.join("channels")).expect("channels").flatten() {
+    for file in fs::read_dir(from.join("channels"))
+        .expect("channels")
+        .flatten()
+    {
         fs::copy(file.path(), data.join("channels").join(file.file_name())).expect("a copy");
     }
     let risk = format!(
@@ -37,10 +40,15 @@ fn write_turn(folder: &Path, turn: u64) {
 fn turns(towpath: &Towpath) -> BTreeSet<String> {
     let graph = towpath.graph("channel=fast-4.20");
     let nodes = graph["nodes"].as_array().expect("nodes");
-    let of_nodes = nodes.iter().filter_map(|node| node["metadata"]["turn"].as_str().map(str::to_owned));
+    let of_nodes = nodes
+        .iter()
+        .filter_map(|node| node["metadata"]["turn"].as_str().map(str::to_owned));
     let groups = graph["conditionalEdges"].as_array().expect("groups");
-    let names = groups.iter().flat_map(|group| group["risks"].as_array().expect("risks"));
-    let of_risks = names.filter_map(|risk| Some(risk["name"].as_str()?.strip_prefix("Turn")?.to_owned()));
+    let names = groups
+        .iter()
+        .flat_map(|group| group["risks"].as_array().expect("risks"));
+    let of_risks =
+        names.filter_map(|risk| Some(risk["name"].as_str()?.strip_prefix("Turn")?.to_owned()));
     of_nodes.chain(of_risks).collect()
 }
 
@@ -51,7 +59,16 @@ fn killed_a_hundred_times_it_never_serves_nothing_nor_a_mixture() {
     let at = |name: &str| folder.path().join(name);
     let text = |name: &str| at(name).to_str().expect("UTF-8").to_owned();
     let (data, releases, state) = (text("current"), text("releases.json"), text("state"));
-    let options = ["--graph-data", &data, "--releases", &releases, "--state", &state, "--poll-seconds", "3600"];
+    let options = [
+        "--graph-data",
+        &data,
+        "--releases",
+        &releases,
+        "--state",
+        &state,
+        "--poll-seconds",
+        "3600",
+    ];
     write_turn(folder.path(), 0);
     let first = Towpath::serve(&options);
     first.until("it is ready", |t| t.get("/readyz").status == 200);
@@ -64,11 +81,19 @@ fn killed_a_hundred_times_it_never_serves_nothing_nor_a_mixture() {
         fs::remove_file(at("current")).expect("the data goes");
         fs::rename(at("releases.json"), at("away.json")).expect("the releases go");
         let towpath = Towpath::serve(&options);
-        towpath.until("it serves what was kept", |t| t.get("/readyz").status == 200);
+        towpath.until("it serves what was kept", |t| {
+            t.get("/readyz").status == 200
+        });
         let served = turns(&towpath);
         assert_eq!(served.len(), 1, "turn {turn}: a mixture of {served:?}");
-        let served: u64 = served.first().and_then(|text| text.parse().ok()).expect("a number");
-        assert!(served == last || served == turn - 1, "turn {turn}: {served} is neither {last} nor the one before");
+        let served: u64 = served
+            .first()
+            .and_then(|text| text.parse().ok())
+            .expect("a number");
+        assert!(
+            served == last || served == turn - 1,
+            "turn {turn}: {served} is neither {last} nor the one before"
+        );
         moved += u64::from(served != last);
         last = served;
         // They come back with something new, and it is killed somewhere on the way.
@@ -76,10 +101,14 @@ fn killed_a_hundred_times_it_never_serves_nothing_nor_a_mixture() {
         write_turn(folder.path(), turn);
         towpath.signal(Signal::HUP);
         let began = Instant::now();
-        chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        chance = chance
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         let moment = Duration::from_micros((chance >> 33) % 600_000);
         match turn % 10 {
-            0 => towpath.until("the new graph is served", |t| turns(t).contains(&turn.to_string())),
+            0 => towpath.until("the new graph is served", |t| {
+                turns(t).contains(&turn.to_string())
+            }),
             1 => {}
             _ => {
                 while began.elapsed() < moment {
@@ -89,6 +118,8 @@ fn killed_a_hundred_times_it_never_serves_nothing_nor_a_mixture() {
         }
         towpath.signal(Signal::KILL);
     }
-    println!("killed {TIMES} times; the next start had the new graph {moved} times, and the one before otherwise");
+    println!(
+        "killed {TIMES} times; the next start had the new graph {moved} times, and the one before otherwise"
+    );
     assert!(moved > 0, "no kill came after a new graph was kept");
 }

@@ -23,7 +23,10 @@ fn large() -> Fleet {
             "availableUpgrades": ["4.20.2"], "labels": {"tier": "many"},
         })
     };
-    fleet.write("clusters.json", &json!((0..CLUSTERS).map(cluster).collect::<Vec<Value>>()).to_string());
+    fleet.write(
+        "clusters.json",
+        &json!((0..CLUSTERS).map(cluster).collect::<Vec<Value>>()).to_string(),
+    );
     fleet.write(
         "policy/org.yaml",
         r#"
@@ -42,26 +45,42 @@ upgradePolicyDefaults:
 fn serve(fleet: &Fleet) -> Towpath {
     let list = fleet.path("clusters.json");
     let towpath = fleet.serve(&fleet.sqlite(), &["--clusters", text(&list)]);
-    towpath.until("all are known", |t| clusters(&t.get("/api/v1/fleet/plan?limit=1").json()).len() == 1);
+    towpath.until("all are known", |t| {
+        clusters(&t.get("/api/v1/fleet/plan?limit=1").json()).len() == 1
+    });
     towpath
 }
 
 fn clusters(page: &Value) -> Vec<String> {
-    let lists = ["starts", "waiting"].map(|list| page[list].as_array().cloned().unwrap_or_default());
-    lists.iter().flatten().filter_map(|one| one["cluster"].as_str()).map(str::to_owned).collect()
+    let lists =
+        ["starts", "waiting"].map(|list| page[list].as_array().cloned().unwrap_or_default());
+    lists
+        .iter()
+        .flatten()
+        .filter_map(|one| one["cluster"].as_str())
+        .map(str::to_owned)
+        .collect()
 }
 
 /// As the harness asks, from another thread.
 fn get(address: SocketAddr, target: &str) -> Response {
     let mut stream = TcpStream::connect(address).expect("it listens");
-    stream.set_read_timeout(Some(Duration::from_secs(120))).expect("a timeout");
-    write!(stream, "GET {target} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").expect("it reads");
+    stream
+        .set_read_timeout(Some(Duration::from_secs(120)))
+        .expect("a timeout");
+    write!(
+        stream,
+        "GET {target} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
+    )
+    .expect("it reads");
     Response::read(&mut stream, false)
 }
 
 fn passes(towpath: &Towpath) -> u64 {
     let metrics = towpath.get("/metrics").text();
-    let count = metrics.lines().find_map(|line| line.strip_prefix("towpath_fleet_decisions_total "));
+    let count = metrics
+        .lines()
+        .find_map(|line| line.strip_prefix("towpath_fleet_decisions_total "));
     count.and_then(|count| count.parse().ok()).unwrap_or(0)
 }
 
@@ -85,7 +104,10 @@ fn its_plan_comes_in_pages_and_passes_go_on_beside_many_who_read_it() {
                 let page = answer.json();
                 let new = clusters(&page);
                 assert!((1..=500).contains(&new.len()), "{}", new.len());
-                assert!(new.into_iter().all(|id| seen.insert(id)), "no cluster is on two pages");
+                assert!(
+                    new.into_iter().all(|id| seen.insert(id)),
+                    "no cluster is on two pages"
+                );
                 match page["next"].as_str() {
                     Some(next) => target = format!("/api/v1/fleet/plan?limit=500&after={next}"),
                     None => break,
@@ -99,7 +121,12 @@ fn its_plan_comes_in_pages_and_passes_go_on_beside_many_who_read_it() {
         (0..CLIENTS).for_each(|_| drop(scope.spawn(walk)));
         let before = passes(&towpath);
         let deadline = Instant::now() + Duration::from_secs(300);
-        let so_far = || (passes(&towpath) >= before + 2, walked.load(Ordering::Relaxed) >= 2);
+        let so_far = || {
+            (
+                passes(&towpath) >= before + 2,
+                walked.load(Ordering::Relaxed) >= 2,
+            )
+        };
         while so_far() != (true, true) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(200));
         }
@@ -117,25 +144,67 @@ fn its_plan_comes_in_pages_and_passes_go_on_beside_many_who_read_it() {
 fn explain_and_path_show_the_service_a_token() {
     let fleet = Fleet::new();
     let towpath = fleet.serve_closed(&fleet.sqlite(), &[]);
-    let (keys, token_file, server) = (fleet.path("keys"), fleet.path("token"), format!("http://{}", towpath.address));
+    let (keys, token_file, server) = (
+        fleet.path("keys"),
+        fleet.path("token"),
+        format!("http://{}", towpath.address),
+    );
     let run = |arguments: &[&str]| {
-        let output = std::process::Command::new(env!("CARGO_BIN_EXE_towpath")).args(arguments).output().unwrap();
-        (output.status.code(), String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_towpath"))
+            .args(arguments)
+            .output()
+            .unwrap();
+        (
+            output.status.code(),
+            String::from_utf8(output.stdout).unwrap(),
+            String::from_utf8(output.stderr).unwrap(),
+        )
     };
     let made = run(&["fleet", "token", "--keys", text(&keys), "--read"]);
     std::fs::write(&token_file, &made.1).unwrap();
-    let explain = ["explain", "--channel", "stable-4.20", "--from", "4.20.1", "--id", PROD, "--server", &server];
-    let path = ["path", "4.20.1", "4.20.3", "--platform", "GCP", "--id", PROD, "--server", &server];
+    let explain = [
+        "explain",
+        "--channel",
+        "stable-4.20",
+        "--from",
+        "4.20.1",
+        "--id",
+        PROD,
+        "--server",
+        &server,
+    ];
+    let path = [
+        "path",
+        "4.20.1",
+        "4.20.3",
+        "--platform",
+        "GCP",
+        "--id",
+        PROD,
+        "--server",
+        &server,
+    ];
     for question in [&explain[..], &path] {
         let (code, _, error) = run(question);
         assert_eq!(code, Some(2), "{error}");
-        assert!(error.contains("401") && error.contains("--token-file"), "{error}");
+        assert!(
+            error.contains("401") && error.contains("--token-file"),
+            "{error}"
+        );
         let with_token = |file: &str| run(&[question, &["--token-file", file]].concat());
         let (code, answer, error) = with_token(text(&token_file));
-        assert!(matches!(code, Some(0 | 1)) && answer.contains("4.20.1"), "{answer}{error}");
+        assert!(
+            matches!(code, Some(0 | 1)) && answer.contains("4.20.1"),
+            "{answer}{error}"
+        );
         assert_eq!(with_token("/nowhere").0, Some(2));
     }
-    let away = ["--server", "http://updates.example", "--token-file", text(&token_file)];
+    let away = [
+        "--server",
+        "http://updates.example",
+        "--token-file",
+        text(&token_file),
+    ];
     let (code, _, error) = run(&[&explain[..7], &away].concat());
     assert!(code == Some(2) && error.contains("plain HTTP"), "{error}");
 }
@@ -144,20 +213,42 @@ fn explain_and_path_show_the_service_a_token() {
 fn who_may_not_read_the_fleet_learns_no_names_and_no_platform() {
     let fleet = Fleet::new();
     let towpath = fleet.serve_closed(&fleet.sqlite(), &[]);
-    assert_eq!(fleet.report(&towpath, PROD, &on("p1", "4.20.1")).status, 202);
-    let own = [fleet.token(&["--admin"]), fleet.cluster_token(PROD, "p1")].map(|token| format!("Bearer {token}"));
-    let [admin, cluster] = own.each_ref().map(|token| [("authorization", token.as_str())]);
+    assert_eq!(
+        fleet.report(&towpath, PROD, &on("p1", "4.20.1")).status,
+        202
+    );
+    let own = [fleet.token(&["--admin"]), fleet.cluster_token(PROD, "p1")]
+        .map(|token| format!("Bearer {token}"));
+    let [admin, cluster] = own
+        .each_ref()
+        .map(|token| [("authorization", token.as_str())]);
     let others = format!("Bearer {}", fleet.cluster_token("another", "x1"));
     let other = [("authorization", others.as_str())];
     towpath.until("the cluster is managed", |t| {
-        t.get_with("/metrics", &admin).text().contains("towpath_fleet_clusters{organisation=\"demo\"")
+        t.get_with("/metrics", &admin)
+            .text()
+            .contains("towpath_fleet_clusters{organisation=\"demo\"")
     });
-    assert!(towpath.get_with("/metrics", &admin).text().contains("towpath_fleet_metrics_hidden 0\n"));
+    assert!(
+        towpath
+            .get_with("/metrics", &admin)
+            .text()
+            .contains("towpath_fleet_metrics_hidden 0\n")
+    );
     for headers in [&[][..], &cluster, &other] {
         let metrics = towpath.get_with("/metrics", headers).text();
-        assert!(metrics.contains("towpath_fleet_metrics_hidden 1\n") && metrics.contains("towpath_fleet_holds{"));
-        assert!(!metrics.contains("demo") && !metrics.contains("p1"), "{metrics}");
-        assert_eq!(towpath.get_with("/api/v1/fleet/plan", headers).status, if headers.is_empty() { 401 } else { 403 });
+        assert!(
+            metrics.contains("towpath_fleet_metrics_hidden 1\n")
+                && metrics.contains("towpath_fleet_holds{")
+        );
+        assert!(
+            !metrics.contains("demo") && !metrics.contains("p1"),
+            "{metrics}"
+        );
+        assert_eq!(
+            towpath.get_with("/api/v1/fleet/plan", headers).status,
+            if headers.is_empty() { 401 } else { 403 }
+        );
     }
     assert_eq!(towpath.get_with("/api/v1/fleet/plan", &admin).status, 200);
 
@@ -169,9 +260,19 @@ fn who_may_not_read_the_fleet_learns_no_names_and_no_platform() {
         (&other, Value::Null, 403),
         (&[], Value::Null, 401),
     ] {
-        assert_eq!(towpath.get_with(&path, headers).json()["platform"], platform, "{headers:?}");
-        assert_eq!(towpath.get_with(&explain, headers).status, status, "{headers:?}");
-        let given = towpath.get_with(&format!("{path}&platform=AWS"), headers).json();
+        assert_eq!(
+            towpath.get_with(&path, headers).json()["platform"],
+            platform,
+            "{headers:?}"
+        );
+        assert_eq!(
+            towpath.get_with(&explain, headers).status,
+            status,
+            "{headers:?}"
+        );
+        let given = towpath
+            .get_with(&format!("{path}&platform=AWS"), headers)
+            .json();
         assert_eq!(given["platform"], "AWS", "what the question says counts");
     }
 }

@@ -7,20 +7,30 @@ use crate::harness::{self, Response, Towpath};
 use rustix::process::Signal;
 
 const REQUEST: &[u8] = b"GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n";
-const GRAPH: &[u8] = b"GET /api/upgrades_info/graph?channel=stable-4.20 HTTP/1.1\r\nhost: localhost\r\n\r\n";
+const GRAPH: &[u8] =
+    b"GET /api/upgrades_info/graph?channel=stable-4.20 HTTP/1.1\r\nhost: localhost\r\n\r\n";
 
 #[test]
 fn a_long_address_is_refused_with_an_answer() {
     let towpath = Towpath::serve(&[]);
-    let refused = towpath.get(&format!("/api/upgrades_info/graph?channel={}", "a".repeat(9000)));
-    assert_eq!((refused.status, refused.kind().as_str()), (414, "uri_too_long"));
+    let refused = towpath.get(&format!(
+        "/api/upgrades_info/graph?channel={}",
+        "a".repeat(9000)
+    ));
+    assert_eq!(
+        (refused.status, refused.kind().as_str()),
+        (414, "uri_too_long")
+    );
 }
 
 #[test]
 fn a_large_head_is_refused_with_an_answer() {
     let towpath = Towpath::serve(&[]);
     let large = "a".repeat(20_000);
-    assert_eq!(towpath.get_with("/livez", &[("x-large", &large)]).status, 431);
+    assert_eq!(
+        towpath.get_with("/livez", &[("x-large", &large)]).status,
+        431
+    );
     let names: Vec<String> = (0..100).map(|n| format!("x-{n}")).collect();
     let many: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "x")).collect();
     assert_eq!(towpath.get_with("/livez", &many).status, 431);
@@ -29,16 +39,27 @@ fn a_large_head_is_refused_with_an_answer() {
 #[test]
 fn what_is_not_http_is_refused_with_an_answer() {
     let towpath = Towpath::serve(&[]);
-    assert_eq!(Response::read(&mut towpath.send(b"nonsense\r\n\r\n"), false).status, 400);
+    assert_eq!(
+        Response::read(&mut towpath.send(b"nonsense\r\n\r\n"), false).status,
+        400
+    );
 }
 
 #[test]
 fn a_body_is_ignored() {
     let towpath = Towpath::serve(&[]);
     let request = b"GET /livez HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello";
-    assert_eq!(Response::read(&mut towpath.send(request), false).status, 200);
-    let huge = b"GET /livez HTTP/1.1\r\nhost: localhost\r\ncontent-length: 99999999999\r\n\r\nhello";
-    assert_eq!(Response::read(&mut towpath.send(huge), false).status, 200, "without waiting for it");
+    assert_eq!(
+        Response::read(&mut towpath.send(request), false).status,
+        200
+    );
+    let huge =
+        b"GET /livez HTTP/1.1\r\nhost: localhost\r\ncontent-length: 99999999999\r\n\r\nhello";
+    assert_eq!(
+        Response::read(&mut towpath.send(huge), false).status,
+        200,
+        "without waiting for it"
+    );
 }
 
 #[test]
@@ -46,7 +67,10 @@ fn a_client_that_does_not_finish_its_head_is_closed() {
     let towpath = Towpath::serve(&["--client-timeout-seconds", "1"]);
     for begun in [&b""[..], b"GET /livez HTTP/1.1\r\nhost: "] {
         let mut rest = Vec::new();
-        towpath.send(begun).read_to_end(&mut rest).expect("closed, and not left to wait");
+        towpath
+            .send(begun)
+            .read_to_end(&mut rest)
+            .expect("closed, and not left to wait");
         assert!(!String::from_utf8_lossy(&rest).contains("200 OK"));
     }
 }
@@ -68,7 +92,9 @@ fn a_client_that_does_not_read_is_closed() {
     assert!(refused, "the connection was not closed");
     // The client learns of it first.
     let counted = "towpath_connections_closed_total{reason=";
-    towpath.until("it is counted", |t| t.get("/metrics").text().contains(counted));
+    towpath.until("it is counted", |t| {
+        t.get("/metrics").text().contains(counted)
+    });
 }
 
 /// A connection with a full place: it stays open after its answer.
@@ -85,24 +111,45 @@ fn hold(towpath: &Towpath) -> TcpStream {
 
 #[test]
 fn one_connection_too_many_is_told_to_come_back() {
-    let towpath = Towpath::serve(&["--max-connections", "2", "--max-connections-per-address", "0"]);
+    let towpath = Towpath::serve(&[
+        "--max-connections",
+        "2",
+        "--max-connections-per-address",
+        "0",
+    ]);
     let held = [hold(&towpath), hold(&towpath)];
     for _ in 0..20 {
         let mut stream = towpath.send(GRAPH);
         let refused = Response::read(&mut stream, false);
-        assert_eq!((refused.status, refused.kind().as_str()), (503, "too_many_connections"));
-        assert_eq!((refused.header("retry-after"), refused.header("connection")), ("5", "close"));
+        assert_eq!(
+            (refused.status, refused.kind().as_str()),
+            (503, "too_many_connections")
+        );
+        assert_eq!(
+            (refused.header("retry-after"), refused.header("connection")),
+            ("5", "close")
+        );
         assert_eq!(stream.read(&mut [0]).expect("closed in order"), 0);
     }
     let mut rest = Vec::new();
-    towpath.send(b"").read_to_end(&mut rest).expect("one that asks nothing is closed");
+    towpath
+        .send(b"")
+        .read_to_end(&mut rest)
+        .expect("one that asks nothing is closed");
     drop(held);
-    towpath.until("there is room again", |t| Response::read(&mut t.send(GRAPH), false).header("connection") != "close");
+    towpath.until("there is room again", |t| {
+        Response::read(&mut t.send(GRAPH), false).header("connection") != "close"
+    });
 }
 
 #[test]
 fn with_all_places_taken_it_is_still_alive_and_ready_and_measured() {
-    let towpath = Towpath::serve(&["--max-connections", "2", "--max-connections-per-address", "0"]);
+    let towpath = Towpath::serve(&[
+        "--max-connections",
+        "2",
+        "--max-connections-per-address",
+        "0",
+    ]);
     towpath.until("it is ready", |t| t.get("/readyz").status == 200);
     let _held = [hold(&towpath), hold(&towpath)];
     let all_answer = || {
@@ -111,7 +158,13 @@ fn with_all_places_taken_it_is_still_alive_and_ready_and_measured() {
         }
     };
     all_answer();
-    assert!(towpath.get("/metrics").text().contains("towpath_connections 3\n"), "two, and the one that asks");
+    assert!(
+        towpath
+            .get("/metrics")
+            .text()
+            .contains("towpath_connections 3\n"),
+        "two, and the one that asks"
+    );
     // Somebody who takes every place of the reserve and says nothing does not keep probes out.
     let mut silent = Vec::new();
     for _ in 0..10 {
@@ -125,9 +178,23 @@ fn one_address_gets_half_of_all_places() {
     let towpath = Towpath::serve(&["--max-connections", "4"]);
     let _held = [hold(&towpath), hold(&towpath)];
     let refused = Response::read(&mut towpath.send(GRAPH), false);
-    assert_eq!((refused.status, refused.kind().as_str()), (503, "too_many_connections"));
-    assert!(refused.text().contains("this address has too many connections"), "{}", refused.text());
-    assert!(towpath.get("/metrics").text().contains("closed_total{reason=\"too_many_of_address\"} 1\n"));
+    assert_eq!(
+        (refused.status, refused.kind().as_str()),
+        (503, "too_many_connections")
+    );
+    assert!(
+        refused
+            .text()
+            .contains("this address has too many connections"),
+        "{}",
+        refused.text()
+    );
+    assert!(
+        towpath
+            .get("/metrics")
+            .text()
+            .contains("closed_total{reason=\"too_many_of_address\"} 1\n")
+    );
 }
 
 #[test]
@@ -135,16 +202,34 @@ fn behind_a_trusted_proxy_the_forwarded_address_counts() {
     let towpath = Towpath::serve(&["--max-connections", "6", "--trusted-proxies", "127.0.0.0/8"]);
     towpath.until("it is ready", |t| t.get("/readyz").status == 200);
     let ask = |stream: &mut TcpStream, address: &str| {
-        let request = format!("GET /livez HTTP/1.1\r\nhost: localhost\r\nx-forwarded-for: 1.1.1.1, {address}\r\n\r\n");
+        let request = format!(
+            "GET /livez HTTP/1.1\r\nhost: localhost\r\nx-forwarded-for: 1.1.1.1, {address}\r\n\r\n"
+        );
         stream.write_all(request.as_bytes()).expect("it reads");
         Response::read(stream, false).status
     };
     let mut held: Vec<TcpStream> = (0..5).map(|_| hold(&towpath)).collect();
-    let statuses: Vec<u16> = held.iter_mut().take(4).map(|stream| ask(stream, "192.0.2.1")).collect();
-    assert_eq!(statuses, [200, 200, 200, 503], "three of six for one address, and the proxy's own has no limit");
-    assert_eq!(ask(&mut held[4], "192.0.2.2"), 200, "another address has its own");
+    let statuses: Vec<u16> = held
+        .iter_mut()
+        .take(4)
+        .map(|stream| ask(stream, "192.0.2.1"))
+        .collect();
+    assert_eq!(
+        statuses,
+        [200, 200, 200, 503],
+        "three of six for one address, and the proxy's own has no limit"
+    );
+    assert_eq!(
+        ask(&mut held[4], "192.0.2.2"),
+        200,
+        "another address has its own"
+    );
     assert_eq!(ask(&mut held[0], "192.0.2.2"), 200);
-    assert_eq!(ask(&mut held[4], "192.0.2.1"), 200, "a connection counts for whom it asked last");
+    assert_eq!(
+        ask(&mut held[4], "192.0.2.1"),
+        200,
+        "a connection counts for whom it asked last"
+    );
 }
 
 #[test]
@@ -153,16 +238,32 @@ fn idle_connections_leave_descriptors_for_files() {
     harness::example(folder.path());
     let at = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
     let (data, releases) = (at("graph-data"), at("releases.json"));
-    let options = ["--graph-data", &data, "--releases", &releases, "--poll-seconds", "1"];
-    let towpath =
-        Towpath::serve_with_descriptors(300, &[&options[..], &["--max-connections-per-address", "0"]].concat());
+    let options = [
+        "--graph-data",
+        &data,
+        "--releases",
+        &releases,
+        "--poll-seconds",
+        "1",
+    ];
+    let towpath = Towpath::serve_with_descriptors(
+        300,
+        &[&options[..], &["--max-connections-per-address", "0"]].concat(),
+    );
     towpath.until("it is ready", |t| t.get("/readyz").status == 200);
-    let blocks = |towpath: &Towpath| towpath.get("/readyz").json()["graph"]["blocks"].as_u64().expect("a number");
+    let blocks = |towpath: &Towpath| {
+        towpath.get("/readyz").json()["graph"]["blocks"]
+            .as_u64()
+            .expect("a number")
+    };
     let before = blocks(&towpath);
     let idle: Vec<TcpStream> = (0..400).map(|_| towpath.send(b"")).collect();
-    let block =
-        "to: 4.20.1\nfrom: .*\nname: New\nurl: https://example.com\nmessage: m\nmatchingRules: [{type: Always}]\n";
-    std::fs::write(folder.path().join("graph-data/blocked-edges/new.yaml"), block).expect("a block");
+    let block = "to: 4.20.1\nfrom: .*\nname: New\nurl: https://example.com\nmessage: m\nmatchingRules: [{type: Always}]\n";
+    std::fs::write(
+        folder.path().join("graph-data/blocked-edges/new.yaml"),
+        block,
+    )
+    .expect("a block");
     towpath.until("the new block is read", |t| blocks(t) == before + 1);
     drop(idle);
 }
@@ -171,9 +272,14 @@ fn idle_connections_leave_descriptors_for_files() {
 fn what_there_are_no_descriptors_for_is_told_at_the_start() {
     let towpath = Towpath::serve_with_descriptors(300, &["--max-connections", "5000"]);
     towpath.log_line("connections at once instead of 5000: the limit of open files is 300");
-    let refused = harness::with_descriptors(64, &[]).output().expect("it ends");
+    let refused = harness::with_descriptors(64, &[])
+        .output()
+        .expect("it ends");
     let told = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(!refused.status.success() && told.contains("the limit of open files is 64"), "{told}");
+    assert!(
+        !refused.status.success() && told.contains("the limit of open files is 64"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -184,6 +290,7 @@ fn it_stops_quietly() {
     towpath.signal(Signal::TERM);
     assert!(towpath.child.wait().expect("it ends").success());
     let mut rest = Vec::new();
-    idle.read_to_end(&mut rest).expect("the idle connection was closed");
+    idle.read_to_end(&mut rest)
+        .expect("the idle connection was closed");
     towpath.log_line("stopped");
 }

@@ -10,9 +10,15 @@ const NOON: &str = "2026-11-16T12:00:00Z";
 const ASKED: &str = "/api/v1/path?from=4.19.16&to=4.20.3&platform=GCP";
 
 fn towpath(arguments: &[&str]) -> (i32, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_towpath")).args(arguments).output().expect("it runs");
+    let output = Command::new(env!("CARGO_BIN_EXE_towpath"))
+        .args(arguments)
+        .output()
+        .expect("it runs");
     let told = [output.stdout, output.stderr].concat();
-    (output.status.code().expect("it ends"), String::from_utf8(told).expect("text"))
+    (
+        output.status.code().expect("it ends"),
+        String::from_utf8(told).expect("text"),
+    )
 }
 
 #[test]
@@ -21,17 +27,35 @@ fn every_hop_is_in_the_graph_that_is_served_then() {
     let demo = folder.path().join("demo");
     let (code, told) = towpath(&["example", demo.to_str().expect("text")]);
     assert_eq!(code, 0, "{told}");
-    let told = Towpath::serve_folder(&demo, &[]).get(&format!("{ASKED}&id=x")).json();
-    assert_eq!((&told["found"], &told["noPath"]), (&json!(true), &json!(null)), "{told}");
+    let told = Towpath::serve_folder(&demo, &[])
+        .get(&format!("{ASKED}&id=x"))
+        .json();
+    assert_eq!(
+        (&told["found"], &told["noPath"]),
+        (&json!(true), &json!(null)),
+        "{told}"
+    );
     for hop in told["paths"][0]["hops"].as_array().expect("hops") {
-        let field = |name: &str| hop[name].as_str().unwrap_or_else(|| panic!("{name} in {hop}")).to_owned();
+        let field = |name: &str| {
+            hop[name]
+                .as_str()
+                .unwrap_or_else(|| panic!("{name} in {hop}"))
+                .to_owned()
+        };
         let then = Towpath::serve_folder(&demo, &["--now", &field("taken")]);
         let query = format!("channel={}&id=x&platform=GCP", field("channel"));
-        let graph = then.get(&format!("/api/upgrades_info/graph?{query}")).json();
+        let graph = then
+            .get(&format!("/api/upgrades_info/graph?{query}"))
+            .json();
         let nodes = graph["nodes"].as_array().expect("nodes");
-        let version = |index: &serde_json::Value| nodes[index.as_u64().expect("an index") as usize]["version"].clone();
+        let version = |index: &serde_json::Value| {
+            nodes[index.as_u64().expect("an index") as usize]["version"].clone()
+        };
         let mut edges = graph["edges"].as_array().expect("edges").iter();
-        assert!(edges.any(|edge| version(&edge[0]) == hop["from"] && version(&edge[1]) == hop["to"]), "{hop}");
+        assert!(
+            edges.any(|edge| version(&edge[0]) == hop["from"] && version(&edge[1]) == hop["to"]),
+            "{hop}"
+        );
     }
 }
 
@@ -42,27 +66,62 @@ fn what_cannot_be_answered_says_why() {
         ("/api/v1/path", 400, "missing_params"),
         ("/api/v1/path?from=4.19.16", 400, "missing_params"),
         ("/api/v1/path?from=4.19.16&to=latest", 400, "invalid_params"),
-        ("/api/v1/path?from=4.19.16&to=4.20&alternatives=100", 400, "invalid_params"),
-        ("/api/v1/path?from=4.19.16&to=4.20&plattform=AWS", 400, "invalid_params"),
+        (
+            "/api/v1/path?from=4.19.16&to=4.20&alternatives=100",
+            400,
+            "invalid_params",
+        ),
+        (
+            "/api/v1/path?from=4.19.16&to=4.20&plattform=AWS",
+            400,
+            "invalid_params",
+        ),
     ] {
         let answer = service.get(target);
-        assert_eq!((answer.status, answer.kind().as_str()), (status, kind), "{target}");
+        assert_eq!(
+            (answer.status, answer.kind().as_str()),
+            (status, kind),
+            "{target}"
+        );
     }
     assert_eq!(service.request("POST", ASKED, &[]).status, 405);
     // That there is no way is an answer, too.
-    let nowhere = service.get("/api/v1/path?from=4.19.16&to=4.20&via=nope").json();
-    assert_eq!((&nowhere["found"], &nowhere["noPath"]["code"]), (&json!(false), &json!("NoChannel")));
+    let nowhere = service
+        .get("/api/v1/path?from=4.19.16&to=4.20&via=nope")
+        .json();
+    assert_eq!(
+        (&nowhere["found"], &nowhere["noPath"]["code"]),
+        (&json!(false), &json!("NoChannel"))
+    );
 }
 
 #[test]
 fn a_shell_asks_the_service_as_it_reads_files() {
     let service = Towpath::serve(&["--now", NOON]);
     let server = format!("http://{}", service.address);
-    let ask =
-        |more: &[&str]| towpath(&[&["path", "4.19.16", "4.20.3", "--id", "x", "--platform", "GCP"], more].concat());
+    let ask = |more: &[&str]| {
+        towpath(
+            &[
+                &[
+                    "path",
+                    "4.19.16",
+                    "4.20.3",
+                    "--id",
+                    "x",
+                    "--platform",
+                    "GCP",
+                ],
+                more,
+            ]
+            .concat(),
+        )
+    };
     let (code, told) = ask(&["--server", &server]);
     assert_eq!((code, &told), (0, &ask(&["--now", NOON]).1));
-    assert_eq!(ask(&["--server", &server, "--output", "json"]), ask(&["--now", NOON, "--output", "json"]));
+    assert_eq!(
+        ask(&["--server", &server, "--output", "json"]),
+        ask(&["--now", NOON, "--output", "json"])
+    );
     assert_eq!(ask(&["--server", &server, "--via", "nope"]).0, 1);
     let text = service.get_with(&format!("{ASKED}&id=x"), &[("Accept", "text/plain")]);
     assert_eq!(text.header("content-type"), "text/plain; charset=utf-8");

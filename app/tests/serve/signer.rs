@@ -12,17 +12,42 @@ pub(crate) struct Signer {
 impl Signer {
     pub(crate) fn new(home: &Path) -> Self {
         fs::create_dir(home).expect("a home");
-        fs::set_permissions(home, std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("a home of one's own");
-        let signer = Self { home: home.to_owned() };
-        signer.gpg(&["--quick-generate-key", "releases@example.com", "rsa2048", "sign", "never"]);
+        fs::set_permissions(home, std::os::unix::fs::PermissionsExt::from_mode(0o700))
+            .expect("a home of one's own");
+        let signer = Self {
+            home: home.to_owned(),
+        };
+        signer.gpg(&[
+            "--quick-generate-key",
+            "releases@example.com",
+            "rsa2048",
+            "sign",
+            "never",
+        ]);
         signer
     }
 
     fn gpg(&self, arguments: &[&str]) -> Vec<u8> {
         let mut gpg = Command::new("gpg");
-        gpg.args(["--batch", "--quiet", "--pinentry-mode", "loopback", "--passphrase", "", "--homedir"]);
-        let done = gpg.arg(&self.home).args(arguments).output().expect("gpg runs; install gnupg");
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        gpg.args([
+            "--batch",
+            "--quiet",
+            "--pinentry-mode",
+            "loopback",
+            "--passphrase",
+            "",
+            "--homedir",
+        ]);
+        let done = gpg
+            .arg(&self.home)
+            .args(arguments)
+            .output()
+            .expect("gpg runs; install gnupg");
+        assert!(
+            done.status.success(),
+            "{}",
+            String::from_utf8_lossy(&done.stderr)
+        );
         done.stdout
     }
 
@@ -39,7 +64,8 @@ impl Signer {
         fs::create_dir_all(&folder).expect("a folder");
         let (text, signature) = (folder.join("statement"), folder.join("signature-1"));
         fs::write(&text, statement.to_string()).expect("a statement");
-        let [text, signature] = [text, signature].map(|path| path.to_str().expect("UTF-8").to_owned());
+        let [text, signature] =
+            [text, signature].map(|path| path.to_str().expect("UTF-8").to_owned());
         self.gpg(&["--output", &signature, "--sign", &text]);
     }
 }

@@ -42,9 +42,16 @@ impl Signed {
         fs::write(site.path("graph-data/channels/stable-4.1.yaml"), channel).expect("a channel");
         fs::write(site.path("graph-data/version"), "1.1.0\n").expect("a version");
         fs::write(site.path("releases.json"), releases([0, 1, 2])).expect("releases");
-        let (ann, bob) = (Signer::new(&site.path("ann")), Signer::new(&site.path("bob")));
+        let (ann, bob) = (
+            Signer::new(&site.path("ann")),
+            Signer::new(&site.path("bob")),
+        );
         let signed = Self { site, ann, bob };
-        (0..3).for_each(|of| signed.ann.sign(Path::new(&signed.site.text("store")), &digest(of)));
+        (0..3).for_each(|of| {
+            signed
+                .ann
+                .sign(Path::new(&signed.site.text("store")), &digest(of))
+        });
         signed.keyring(&signed.ann.public_key());
         signed
     }
@@ -57,7 +64,8 @@ impl Signed {
         let [data, releases, store, keyring] =
             ["graph-data", "releases.json", "store", "keys.asc"].map(|name| self.site.text(name));
         let own = ["--signatures", &store, "--keyring", &keyring];
-        self.site.serve(&data, &releases, &[&own[..], options].concat())
+        self.site
+            .serve(&data, &releases, &[&own[..], options].concat())
     }
 }
 
@@ -71,14 +79,31 @@ fn a_keyring_is_read_again_and_a_broken_one_keeps_the_old() {
     let towpath = signed.serve(&[]);
     assert_eq!(offered(&towpath), ALL);
     let keyring = |t: &Towpath| t.get("/readyz").json()["signatures"]["keyring"].clone();
-    assert_eq!((keyring(&towpath)["keys"].as_u64(), keyring(&towpath)["problem"].is_null()), (Some(1), true));
+    assert_eq!(
+        (
+            keyring(&towpath)["keys"].as_u64(),
+            keyring(&towpath)["problem"].is_null()
+        ),
+        (Some(1), true)
+    );
 
     signed.keyring(b"hello");
     towpath.signal(Signal::HUP);
-    towpath.until("the broken keyring is told of", |t| keyring(t)["problem"]["kind"] == "bad-keyring");
+    towpath.until("the broken keyring is told of", |t| {
+        keyring(t)["problem"]["kind"] == "bad-keyring"
+    });
     towpath.log_line("there is no armored block of public keys in it");
-    assert!(towpath.get("/metrics").text().lines().any(|line| line == "towpath_keyring_broken 1"));
-    assert_eq!((offered(&towpath), keyring(&towpath)["keys"].as_u64()), (ALL.map(String::from).to_vec(), Some(1)));
+    assert!(
+        towpath
+            .get("/metrics")
+            .text()
+            .lines()
+            .any(|line| line == "towpath_keyring_broken 1")
+    );
+    assert_eq!(
+        (offered(&towpath), keyring(&towpath)["keys"].as_u64()),
+        (ALL.map(String::from).to_vec(), Some(1))
+    );
 
     // Ann's key is taken away: what only she signed goes, with the webhook too.
     signed.keyring(&signed.bob.public_key());
@@ -91,8 +116,17 @@ fn a_keyring_is_read_again_and_a_broken_one_keeps_the_old() {
     towpath.until("all of it is back", |t| offered(t) == ALL);
     let ready = towpath.get("/readyz").json();
     let store = &ready["signatures"]["stores"][0];
-    assert_eq!((store["name"].as_str(), store["problem"].is_null()), (Some("signatures"), true), "{ready:#}");
-    assert!(towpath.get("/metrics").text().contains("towpath_signature_store_age_seconds{store=\"signatures\"} "));
+    assert_eq!(
+        (store["name"].as_str(), store["problem"].is_null()),
+        (Some("signatures"), true),
+        "{ready:#}"
+    );
+    assert!(
+        towpath
+            .get("/metrics")
+            .text()
+            .contains("towpath_signature_store_age_seconds{store=\"signatures\"} ")
+    );
 }
 
 #[test]
@@ -107,14 +141,25 @@ fn a_source_that_changes_its_digests_is_refused_and_one_beside_it_takes_nothing_
     let kind = |t: &Towpath, at: usize| t.get("/readyz").json()["sources"][at]["problem"].clone();
     towpath.until("it is refused", |t| kind(t, 1)["kind"] == "payload-changed");
     // All that is left after verification would be nothing, which is told of too.
-    assert!(kind(&towpath, 1)["more"].to_string().contains("no verified releases any more"), "{}", kind(&towpath, 1));
+    assert!(
+        kind(&towpath, 1)["more"]
+            .to_string()
+            .contains("no verified releases any more"),
+        "{}",
+        kind(&towpath, 1)
+    );
     assert_eq!(offered(&towpath), ALL);
     drop(towpath);
 
     // At a start there is no copy before: what is signed overrules what is not.
     let towpath = signed.serve(&["--releases", &other]);
     assert_eq!(offered(&towpath), ALL);
-    assert!(towpath.get("/readyz").text().contains("the signed one counts"));
+    assert!(
+        towpath
+            .get("/readyz")
+            .text()
+            .contains("the signed one counts")
+    );
 }
 
 #[test]
@@ -130,14 +175,25 @@ fn a_restart_waits_for_what_is_remembered_and_for_no_store_that_stalls() {
     fs::write(signed.site.path("releases.json"), more.to_string()).expect("releases");
     let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
     let store = format!("http://{}", silent.local_addr().expect("an address"));
-    let [data, releases, keyring] = ["graph-data", "releases.json", "keys.asc"].map(|name| signed.site.text(name));
-    let options = ["--state", &state, "--signatures", &store, "--keyring", &keyring];
+    let [data, releases, keyring] =
+        ["graph-data", "releases.json", "keys.asc"].map(|name| signed.site.text(name));
+    let options = [
+        "--state",
+        &state,
+        "--signatures",
+        &store,
+        "--keyring",
+        &keyring,
+    ];
     let towpath = signed.site.serve(&data, &releases, &options);
     assert_eq!(offered(&towpath), ALL);
     // The service asks a silent store three times before it gives up. It serves before that.
     silent.set_nonblocking(true).expect("a listener");
     let asked = std::iter::from_fn(|| silent.accept().ok()).count();
-    assert!(asked < 3, "it has asked {asked} times, so it waited for the store");
+    assert!(
+        asked < 3,
+        "it has asked {asked} times, so it waited for the store"
+    );
 }
 
 #[test]
@@ -145,7 +201,9 @@ fn after_a_restart_too_a_copy_that_nobody_has_signed_empties_nothing() {
     let signed = Signed::new();
     let state = signed.site.text("state");
     let towpath = signed.serve(&["--state", &state]);
-    towpath.until("a copy is kept", |_| signed.site.path("state").join("current").is_file());
+    towpath.until("a copy is kept", |_| {
+        signed.site.path("state").join("current").is_file()
+    });
     drop(towpath);
     // As many releases as before, each of them new, and none of them signed.
     let others = releases([7, 8, 9]).replace("4.1.", "4.1.1");
@@ -153,7 +211,13 @@ fn after_a_restart_too_a_copy_that_nobody_has_signed_empties_nothing() {
     let towpath = signed.serve(&["--state", &state]);
     let problem = |t: &Towpath| t.get("/readyz").json()["sources"][1]["problem"].clone();
     towpath.until("it is refused", |t| problem(t)["kind"] == "turned-empty");
-    assert!(problem(&towpath).to_string().contains("no verified releases any more"), "{}", problem(&towpath));
+    assert!(
+        problem(&towpath)
+            .to_string()
+            .contains("no verified releases any more"),
+        "{}",
+        problem(&towpath)
+    );
     assert_eq!(offered(&towpath), ALL);
 
     // One that has a release more is taken, as soon as there is something to compare it with.
@@ -163,6 +227,11 @@ fn after_a_restart_too_a_copy_that_nobody_has_signed_empties_nothing() {
     more["nodes"].as_array_mut().expect("nodes").push(new);
     fs::write(signed.site.path("releases.json"), more.to_string()).expect("releases");
     let towpath = signed.serve(&["--state", &state]);
-    towpath.until("it is taken", |t| crate::sources::reads(t, "releases", "changed") == 1);
-    assert_eq!((offered(&towpath), problem(&towpath).is_null()), (ALL.map(String::from).to_vec(), true));
+    towpath.until("it is taken", |t| {
+        crate::sources::reads(t, "releases", "changed") == 1
+    });
+    assert_eq!(
+        (offered(&towpath), problem(&towpath).is_null()),
+        (ALL.map(String::from).to_vec(), true)
+    );
 }

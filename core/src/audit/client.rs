@@ -34,7 +34,10 @@ impl ClientClass {
             Self::Unknown => Fact::Unknown,
         };
         let channel = ChannelName::new("audit").expect("a well-formed name");
-        Cluster { platform, ..Cluster::anonymous(channel, Arch::default()) }
+        Cluster {
+            platform,
+            ..Cluster::anonymous(channel, Arch::default())
+        }
     }
 }
 
@@ -50,15 +53,23 @@ impl fmt::Display for ClientClass {
 
 /// The kinds of clients that a graph tells apart.
 pub(super) fn classes(graph: &Graph) -> BTreeSet<ClientClass> {
-    let named = named(graph).into_iter().map(|platform| ClientClass::On(platform.clone()));
-    named.chain([ClientClass::OnAnother, ClientClass::Unknown]).collect()
+    let named = named(graph)
+        .into_iter()
+        .map(|platform| ClientClass::On(platform.clone()));
+    named
+        .chain([ClientClass::OnAnother, ClientClass::Unknown])
+        .collect()
 }
 
 fn named(graph: &Graph) -> BTreeSet<&Platform> {
-    let listed = graph.blocks().iter().filter_map(|block| match &block.stops {
-        Some(Audience::Platforms(platforms)) => Some(platforms),
-        Some(Audience::Everybody | Audience::NotUnderstood(_) | Audience::Disputed(_)) | None => None,
-    });
+    let listed = graph
+        .blocks()
+        .iter()
+        .filter_map(|block| match &block.stops {
+            Some(Audience::Platforms(platforms)) => Some(platforms),
+            Some(Audience::Everybody | Audience::NotUnderstood(_) | Audience::Disputed(_))
+            | None => None,
+        });
     listed.flatten().collect()
 }
 

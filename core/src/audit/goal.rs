@@ -32,10 +32,15 @@ impl Newest {
     /// Of the members from `begin` up to `end`, of which there is at least one where it is asked for.
     fn among(ground: &Ground<'_>, begin: u32, end: u32) -> Self {
         let is_final = |member: &u32| ground.version(*member).pre_release().is_empty();
-        Self { any: end.saturating_sub(1), last_final: (begin..end).rev().find(is_final) }
+        Self {
+            any: end.saturating_sub(1),
+            last_final: (begin..end).rev().find(is_final),
+        }
     }
 
     fn seen_from(&self, member: u32) -> u32 {
-        self.last_final.filter(|newest| *newest >= member).unwrap_or(self.any)
+        self.last_final
+            .filter(|newest| *newest >= member)
+            .unwrap_or(self.any)
     }
 }

@@ -23,7 +23,10 @@ pub(super) struct Ground<'a> {
 impl<'a> Ground<'a> {
     /// What is there at that time.
     pub(super) fn new(graph: &'a Graph, channel: &Channel, arch: &Arch, now: Timestamp) -> Self {
-        let entered = graph.members(channel, arch).iter().filter(|(_, place)| place.start <= now);
+        let entered = graph
+            .members(channel, arch)
+            .iter()
+            .filter(|(_, place)| place.start <= now);
         let members: Vec<ReleaseId> = entered.map(|(id, _)| *id).collect();
         let mut into = vec![Vec::new(); members.len()];
         let mut leaving = vec![0; members.len()];
@@ -37,7 +40,13 @@ impl<'a> Ground<'a> {
                 }
             }
         }
-        Self { graph, members, into, leaving, block_sets }
+        Self {
+            graph,
+            members,
+            into,
+            leaving,
+            block_sets,
+        }
     }
 
     /// The version of a member.

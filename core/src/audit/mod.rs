@@ -38,21 +38,38 @@ pub struct Scope {
 
 /// Looks at every release that has entered a channel by then.
 pub fn audit(graph: &Graph, scope: &Scope, now: Timestamp) -> Audit {
-    let clients: Vec<Passages> =
-        client::classes(graph).into_iter().map(|class| Passages::of(graph, class, now)).collect();
+    let clients: Vec<Passages> = client::classes(graph)
+        .into_iter()
+        .map(|class| Passages::of(graph, class, now))
+        .collect();
     let wanted = |name: &ChannelName| scope.channels.is_empty() || scope.channels.contains(name);
-    let mut channels: Vec<_> = graph.channels().values().filter(|channel| wanted(&channel.name)).collect();
+    let mut channels: Vec<_> = graph
+        .channels()
+        .values()
+        .filter(|channel| wanted(&channel.name))
+        .collect();
     channels.sort_by(|a, b| a.name.display_order().cmp(&b.name.display_order()));
     let mut sections = Vec::new();
     for channel in channels {
-        for arch in graph.arches().filter(|arch| scope.arch.as_ref().is_none_or(|only| only == *arch)) {
+        for arch in graph
+            .arches()
+            .filter(|arch| scope.arch.as_ref().is_none_or(|only| only == *arch))
+        {
             let ground = Ground::new(graph, channel, arch, now);
             let goals = goal::goals(&ground);
             for alike in alike(&ground, &clients) {
                 let releases = outlook::standings(&ground, &goals, alike[0]);
                 if !releases.is_empty() {
-                    let clients = alike.iter().map(|passages| passages.class.clone()).collect();
-                    sections.push(Section { channel: channel.name.clone(), arch: arch.clone(), clients, releases });
+                    let clients = alike
+                        .iter()
+                        .map(|passages| passages.class.clone())
+                        .collect();
+                    sections.push(Section {
+                        channel: channel.name.clone(),
+                        arch: arch.clone(),
+                        clients,
+                        releases,
+                    });
                 }
             }
         }
@@ -64,7 +81,11 @@ pub fn audit(graph: &Graph, scope: &Scope, now: Timestamp) -> Audit {
 fn alike<'a>(ground: &Ground<'_>, clients: &'a [Passages]) -> Vec<Vec<&'a Passages>> {
     let mut groups: BTreeMap<Vec<&Passage>, Vec<&Passages>> = BTreeMap::new();
     for passages in clients {
-        let here = ground.block_sets.iter().map(|set| passages.through(*set)).collect();
+        let here = ground
+            .block_sets
+            .iter()
+            .map(|set| passages.through(*set))
+            .collect();
         groups.entry(here).or_default().push(passages);
     }
     let mut groups: Vec<_> = groups.into_values().collect();

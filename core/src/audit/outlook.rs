@@ -159,7 +159,12 @@ impl Section {
     pub fn tally(&self) -> Tally {
         let mut tally = Tally::default();
         for standing in &self.releases {
-            match standing.minor.outcome.grade().max(standing.head.outcome.grade()) {
+            match standing
+                .minor
+                .outcome
+                .grade()
+                .max(standing.head.outcome.grade())
+            {
                 Grade::Plain => tally.plain += 1,
                 Grade::Conditional => tally.conditional += 1,
                 Grade::Stranded => tally.stranded += 1,
@@ -170,20 +175,37 @@ impl Section {
 }
 
 /// How every member of the ground stands.
-pub(super) fn standings(ground: &Ground<'_>, goals: &[[u32; 2]], passages: &Passages) -> Vec<Standing> {
+pub(super) fn standings(
+    ground: &Ground<'_>,
+    goals: &[[u32; 2]],
+    passages: &Passages,
+) -> Vec<Standing> {
     let mut found: BTreeMap<(u32, u32), Outlook> = BTreeMap::new();
     let mut by_goal: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
-    for (from, goal) in (0..).zip(goals).flat_map(|(from, goals)| goals.map(|goal| (from, goal))) {
+    for (from, goal) in (0..)
+        .zip(goals)
+        .flat_map(|(from, goals)| goals.map(|goal| (from, goal)))
+    {
         by_goal.entry(goal).or_default().insert(from);
     }
     for (goal, members) in by_goal {
         let plain = search::plain(ground, passages, goal);
         // Only where a plain way does not do.
         let any = members.iter().any(|from| plain[*from as usize].is_none());
-        let any = if any { search::any(ground, passages, goal) } else { Steps::new() };
+        let any = if any {
+            search::any(ground, passages, goal)
+        } else {
+            Steps::new()
+        };
         for from in members {
             let outcome = outcome(ground, passages, from, [&plain, &any]);
-            found.insert((from, goal), Outlook { goal: ground.members[goal as usize], outcome });
+            found.insert(
+                (from, goal),
+                Outlook {
+                    goal: ground.members[goal as usize],
+                    outcome,
+                },
+            );
         }
     }
     let outlook = |from: u32, goal: u32| found[&(from, goal)].clone();
@@ -195,18 +217,36 @@ pub(super) fn standings(ground: &Ground<'_>, goals: &[[u32; 2]], passages: &Pass
     (0..).zip(goals).map(standing).collect()
 }
 
-fn outcome(ground: &Ground<'_>, passages: &Passages, from: u32, [plain, any]: [&Steps; 2]) -> Outcome {
-    let releases = |way: &[u32]| way.iter().map(|member| ground.members[*member as usize]).collect();
+fn outcome(
+    ground: &Ground<'_>,
+    passages: &Passages,
+    from: u32,
+    [plain, any]: [&Steps; 2],
+) -> Outcome {
+    let releases = |way: &[u32]| {
+        way.iter()
+            .map(|member| ground.members[*member as usize])
+            .collect()
+    };
     if let Some(way) = search::way(plain, from) {
-        return Outcome::Way(Way { releases: releases(&way), risks: BTreeSet::new() });
+        return Outcome::Way(Way {
+            releases: releases(&way),
+            risks: BTreeSet::new(),
+        });
     }
     let Some(way) = search::way(any, from) else {
         let none_leaves = ground.leaving[from as usize] == 0;
-        return Outcome::Stranded(if none_leaves { Cause::NoEdgeLeaves } else { Cause::NoEdgeReaches });
+        return Outcome::Stranded(if none_leaves {
+            Cause::NoEdgeLeaves
+        } else {
+            Cause::NoEdgeReaches
+        });
     };
     let (mut blocks, mut risks) = (BTreeSet::new(), BTreeSet::new());
     for step in way.windows(2) {
-        let set = ground.blocks(step[0], step[1]).expect("a way goes along edges");
+        let set = ground
+            .blocks(step[0], step[1])
+            .expect("a way goes along edges");
         match passages.through(set) {
             Passage::Plain => {}
             Passage::Conditional(more) => risks.extend(more),
@@ -214,7 +254,13 @@ fn outcome(ground: &Ground<'_>, passages: &Passages, from: u32, [plain, any]: [&
         }
     }
     match blocks.is_empty() {
-        true => Outcome::Way(Way { releases: releases(&way), risks }),
-        false => Outcome::Stranded(Cause::Blocks { blocks, way: releases(&way) }),
+        true => Outcome::Way(Way {
+            releases: releases(&way),
+            risks,
+        }),
+        false => Outcome::Stranded(Cause::Blocks {
+            blocks,
+            way: releases(&way),
+        }),
     }
 }

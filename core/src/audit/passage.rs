@@ -35,7 +35,11 @@ impl Passages {
     /// Judges each set of blocks on one of the edges that have it.
     pub(super) fn of(graph: &Graph, class: ClientClass, now: Timestamp) -> Self {
         let cluster = class.cluster(graph);
-        let at = Situation { graph, cluster: &cluster, now };
+        let at = Situation {
+            graph,
+            cluster: &cluster,
+            now,
+        };
         let rules = Policy::standing();
         let mut by_set: Vec<Option<Passage>> = Vec::new();
         for edge in graph.edges() {
@@ -44,7 +48,13 @@ impl Passages {
             by_set[set].get_or_insert_with(|| passage(graph, *edge, &rules.judge(*edge, &at)));
         }
         // A number that no edge has is never asked about.
-        Self { class, by_set: by_set.into_iter().map(|passage| passage.unwrap_or(Passage::Plain)).collect() }
+        Self {
+            class,
+            by_set: by_set
+                .into_iter()
+                .map(|passage| passage.unwrap_or(Passage::Plain))
+                .collect(),
+        }
     }
 
     /// What this set of blocks means.
@@ -57,16 +67,27 @@ fn passage(graph: &Graph, edge: Edge, verdict: &Verdict) -> Passage {
     let refusing: BTreeSet<&Place> = verdict.reasons.iter().filter_map(refuses).collect();
     let risk = |block: &KeptBlock| block.risk.map(|risk| (risk, weight(graph.risk(risk))));
     let stops = |block: &KeptBlock| {
-        let for_everybody = risk(block).is_some_and(|(_, weight)| weight == Weight::NeverRecommended);
+        let for_everybody =
+            risk(block).is_some_and(|(_, weight)| weight == Weight::NeverRecommended);
         for_everybody || refusing.contains(&block.origin)
     };
     let on_edge = || graph.block_ids_on(edge).iter().zip(graph.blocks_on(edge));
-    let stopping: BTreeSet<BlockId> = on_edge().filter(|(_, block)| stops(block)).map(|(id, _)| *id).collect();
+    let stopping: BTreeSet<BlockId> = on_edge()
+        .filter(|(_, block)| stops(block))
+        .map(|(id, _)| *id)
+        .collect();
     if !stopping.is_empty() {
         return Passage::Stopped(stopping);
     }
-    assert!(verdict.is_offered(), "a standing rule refuses because of a block, and names it: {verdict:?}");
-    match on_edge().filter_map(|(_, block)| risk(block)).map(|(risk, _)| risk).collect::<BTreeSet<RiskId>>() {
+    assert!(
+        verdict.is_offered(),
+        "a standing rule refuses because of a block, and names it: {verdict:?}"
+    );
+    match on_edge()
+        .filter_map(|(_, block)| risk(block))
+        .map(|(risk, _)| risk)
+        .collect::<BTreeSet<RiskId>>()
+    {
         risks if risks.is_empty() => Passage::Plain,
         risks => Passage::Conditional(risks),
     }
@@ -93,7 +114,11 @@ enum Weight {
 }
 
 fn weight(risk: &Risk) -> Weight {
-    if risk.is_for_everybody() { Weight::NeverRecommended } else { Weight::Weighed }
+    if risk.is_for_everybody() {
+        Weight::NeverRecommended
+    } else {
+        Weight::Weighed
+    }
 }
 
 #[cfg(test)]
@@ -103,16 +128,35 @@ mod tests {
 
     #[test]
     fn the_first_rule_that_clients_know_decides() {
-        let (always, query, later) =
-            (MatchingRule::Always, MatchingRule::PromQl("x".into()), MatchingRule::Other("{}".into()));
+        let (always, query, later) = (
+            MatchingRule::Always,
+            MatchingRule::PromQl("x".into()),
+            MatchingRule::Other("{}".into()),
+        );
         let weight_of = |rules: &[&MatchingRule]| {
             let matching_rules = rules.iter().map(|rule| (*rule).clone()).collect();
-            weight(&Risk { name: "R".into(), url: String::new(), message: String::new(), matching_rules })
+            weight(&Risk {
+                name: "R".into(),
+                url: String::new(),
+                message: String::new(),
+                matching_rules,
+            })
         };
-        for weighed in [&[&query][..], &[&query, &always], &[&later, &query], &[&later, &query, &always]] {
+        for weighed in [
+            &[&query][..],
+            &[&query, &always],
+            &[&later, &query],
+            &[&later, &query, &always],
+        ] {
             assert_eq!(weight_of(weighed), Weight::Weighed, "{weighed:?}");
         }
-        for never in [&[][..], &[&always], &[&later], &[&later, &always], &[&always, &query]] {
+        for never in [
+            &[][..],
+            &[&always],
+            &[&later],
+            &[&later, &always],
+            &[&always, &query],
+        ] {
             assert_eq!(weight_of(never), Weight::NeverRecommended, "{never:?}");
         }
     }

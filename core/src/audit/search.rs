@@ -44,7 +44,11 @@ struct Cost {
 }
 
 impl Cost {
-    const NOTHING: Self = Self { blocks: 0, hops: 0, risky_hops: 0 };
+    const NOTHING: Self = Self {
+        blocks: 0,
+        hops: 0,
+        risky_hops: 0,
+    };
 
     fn with(self, passage: &Passage) -> Self {
         let (blocks, risky) = match passage {
@@ -52,7 +56,11 @@ impl Cost {
             Passage::Conditional(_) => (0, 1),
             Passage::Stopped(blocks) => (blocks.len() as u32, 0),
         };
-        Self { blocks: self.blocks + blocks, hops: self.hops + 1, risky_hops: self.risky_hops + risky }
+        Self {
+            blocks: self.blocks + blocks,
+            hops: self.hops + 1,
+            risky_hops: self.risky_hops + risky,
+        }
     }
 }
 
@@ -78,7 +86,9 @@ pub(super) fn any(ground: &Ground<'_>, passages: &Passages, goal: u32) -> Steps 
             }
         }
     }
-    best.into_iter().map(|best| best.map(|(_, Reverse(step))| step)).collect()
+    best.into_iter()
+        .map(|best| best.map(|(_, Reverse(step))| step))
+        .collect()
 }
 
 /// The way from a member to the goal.

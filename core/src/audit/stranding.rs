@@ -58,11 +58,23 @@ pub fn strandings(graph: &Graph, audit: &Audit, base: Option<&Baseline>) -> Vec<
     for (section, part) in audit.sections.iter().enumerate() {
         for standing in &part.releases {
             for (goal, outlook) in standing.outlooks() {
-                let Some(cause) = outlook.outcome.cause() else { continue };
+                let Some(cause) = outlook.outcome.cause() else {
+                    continue;
+                };
                 let version = &graph.release(standing.release).version;
-                let was = |class: &ClientClass| base.map(|base| base.of_client(part, class, version, goal));
-                let clients = part.clients.iter().filter(|class| was(class) != Some(Before::Stranded)).cloned();
-                let whose = Whose { section, goal: outlook.goal, clients: clients.collect() };
+                let was = |class: &ClientClass| {
+                    base.map(|base| base.of_client(part, class, version, goal))
+                };
+                let clients = part
+                    .clients
+                    .iter()
+                    .filter(|class| was(class) != Some(Before::Stranded))
+                    .cloned();
+                let whose = Whose {
+                    section,
+                    goal: outlook.goal,
+                    clients: clients.collect(),
+                };
                 if !whose.clients.is_empty() {
                     let spots = found.entry(Barrier::of(cause)).or_default();
                     spots.entry(whose).or_default().insert(standing.release);
@@ -82,7 +94,8 @@ pub fn strandings(graph: &Graph, audit: &Audit, base: Option<&Baseline>) -> Vec<
         spots: spots.into_iter().map(spot).collect(),
     };
     let mut strandings: Vec<Stranding> = found.into_iter().map(stranding).collect();
-    strandings.sort_by_key(|stranding| stranding.barrier.blocks().map_or(usize::MAX, BTreeSet::len));
+    strandings
+        .sort_by_key(|stranding| stranding.barrier.blocks().map_or(usize::MAX, BTreeSet::len));
     strandings
 }
 
@@ -143,9 +156,15 @@ impl Baseline {
             baseline.classes.extend(section.clients.iter().cloned());
             for standing in &section.releases {
                 let version = &graph.release(standing.release).version;
-                let stranded = standing.outlooks().into_iter().filter(|(_, outlook)| outlook.outcome.cause().is_some());
+                let stranded = standing
+                    .outlooks()
+                    .into_iter()
+                    .filter(|(_, outlook)| outlook.outcome.cause().is_some());
                 for (goal, _) in stranded {
-                    let keys = section.clients.iter().map(|class| key(section, class, version, goal));
+                    let keys = section
+                        .clients
+                        .iter()
+                        .map(|class| key(section, class, version, goal));
                     baseline.stranded.extend(keys);
                 }
             }
@@ -154,8 +173,18 @@ impl Baseline {
     }
 
     /// How a client stood. One on a platform that no block named then was among the others.
-    fn of_client(&self, section: &Section, class: &ClientClass, version: &Version, goal: Goal) -> Before {
-        let class = if self.classes.contains(class) { class } else { &ClientClass::OnAnother };
+    fn of_client(
+        &self,
+        section: &Section,
+        class: &ClientClass,
+        version: &Version,
+        goal: Goal,
+    ) -> Before {
+        let class = if self.classes.contains(class) {
+            class
+        } else {
+            &ClientClass::OnAnother
+        };
         match self.stranded.contains(&key(section, class, version, goal)) {
             true => Before::Stranded,
             false => Before::NotStranded,
@@ -167,5 +196,11 @@ impl Baseline {
 type Key = (ChannelName, Arch, ClientClass, Version, Goal);
 
 fn key(section: &Section, class: &ClientClass, version: &Version, goal: Goal) -> Key {
-    (section.channel.clone(), section.arch.clone(), class.clone(), version.clone(), goal)
+    (
+        section.channel.clone(),
+        section.arch.clone(),
+        class.clone(),
+        version.clone(),
+        goal,
+    )
 }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::domain::{Arch, Channel, ChannelName, Edge, Graph, Membership, ReleaseId, Version, Window};
+use crate::domain::{
+    Arch, Channel, ChannelName, Edge, Graph, Membership, ReleaseId, Version, Window,
+};
 
 /// Something before a change, and after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -13,7 +15,10 @@ pub(super) struct Pair<T> {
 
 impl<T> Pair<T> {
     pub(super) fn map<U>(self, mut f: impl FnMut(T) -> U) -> Pair<U> {
-        Pair { base: f(self.base), new: f(self.new) }
+        Pair {
+            base: f(self.base),
+            new: f(self.new),
+        }
     }
 }
 
@@ -59,11 +64,29 @@ impl<'a> Both<'a> {
     pub(super) fn new(base: &'a Graph, new: &'a Graph) -> Self {
         let graphs = Pair { base, new };
         let all = [base, new].into_iter().flat_map(Graph::releases);
-        let names: BTreeSet<(&Arch, &Version)> = all.map(|release| (&release.arch, &release.version)).collect();
+        let names: BTreeSet<(&Arch, &Version)> = all
+            .map(|release| (&release.arch, &release.version))
+            .collect();
         let names: Vec<(&Arch, &Version)> = names.into_iter().collect();
-        let number = |name: (&Arch, &Version)| names.binary_search(&name).expect("all releases were given a number");
-        let numbers = graphs.map(|graph| graph.releases().iter().map(|r| number((&r.arch, &r.version))).collect());
-        let mut both = Self { graphs, names, numbers, edges: Vec::new(), edges_from: Vec::new() };
+        let number = |name: (&Arch, &Version)| {
+            names
+                .binary_search(&name)
+                .expect("all releases were given a number")
+        };
+        let numbers = graphs.map(|graph| {
+            graph
+                .releases()
+                .iter()
+                .map(|r| number((&r.arch, &r.version)))
+                .collect()
+        });
+        let mut both = Self {
+            graphs,
+            names,
+            numbers,
+            edges: Vec::new(),
+            edges_from: Vec::new(),
+        };
         both.join_edges();
         both
     }
@@ -71,14 +94,39 @@ impl<'a> Both<'a> {
     /// Both lists are sorted, and common numbers keep their order: one walk joins them.
     fn join_edges(&mut self) {
         let sorted = |edges: &[Edge], numbers: &[Number]| -> Vec<((Number, Number), Edge)> {
-            edges.iter().map(|edge| ((numbers[edge.from.0 as usize], numbers[edge.to.0 as usize]), *edge)).collect()
+            edges
+                .iter()
+                .map(|edge| {
+                    (
+                        (numbers[edge.from.0 as usize], numbers[edge.to.0 as usize]),
+                        *edge,
+                    )
+                })
+                .collect()
         };
-        let mut base = sorted(self.graphs.base.edges(), &self.numbers.base).into_iter().peekable();
-        let mut new = sorted(self.graphs.new.edges(), &self.numbers.new).into_iter().peekable();
-        while let Some(ends) = [base.peek(), new.peek()].into_iter().flatten().map(|(ends, _)| *ends).min() {
-            let base = base.next_if(|(other, _)| *other == ends).map(|(_, edge)| edge);
-            let new = new.next_if(|(other, _)| *other == ends).map(|(_, edge)| edge);
-            self.edges.push(BothEdge { from: ends.0, to: ends.1, sides: Pair { base, new } });
+        let mut base = sorted(self.graphs.base.edges(), &self.numbers.base)
+            .into_iter()
+            .peekable();
+        let mut new = sorted(self.graphs.new.edges(), &self.numbers.new)
+            .into_iter()
+            .peekable();
+        while let Some(ends) = [base.peek(), new.peek()]
+            .into_iter()
+            .flatten()
+            .map(|(ends, _)| *ends)
+            .min()
+        {
+            let base = base
+                .next_if(|(other, _)| *other == ends)
+                .map(|(_, edge)| edge);
+            let new = new
+                .next_if(|(other, _)| *other == ends)
+                .map(|(_, edge)| edge);
+            self.edges.push(BothEdge {
+                from: ends.0,
+                to: ends.1,
+                sides: Pair { base, new },
+            });
         }
         let begin = |number: Number| self.edges.partition_point(|edge| edge.from < number);
         self.edges_from = (0..=self.names.len()).map(begin).collect();
@@ -99,12 +147,16 @@ impl<'a> Both<'a> {
 
     /// The architectures that either graph has releases for.
     pub(super) fn arches(&self) -> Vec<&'a Arch> {
-        self.names.chunk_by(|a, b| a.0 == b.0).map(|same| same[0].0).collect()
+        self.names
+            .chunk_by(|a, b| a.0 == b.0)
+            .map(|same| same[0].0)
+            .collect()
     }
 
     /// The releases of one architecture.
     pub(super) fn numbers_of(&self, arch: &Arch) -> std::ops::Range<Number> {
-        self.names.partition_point(|name| name.0 < arch)..self.names.partition_point(|name| name.0 <= arch)
+        self.names.partition_point(|name| name.0 < arch)
+            ..self.names.partition_point(|name| name.0 <= arch)
     }
 
     /// The release's number in the new graph.
@@ -115,8 +167,13 @@ impl<'a> Both<'a> {
 
     /// The channels of either graph, in the order in which they are listed.
     pub(super) fn channel_names(&self) -> Vec<&'a ChannelName> {
-        let names: BTreeSet<&ChannelName> =
-            self.graphs.base.channels().keys().chain(self.graphs.new.channels().keys()).collect();
+        let names: BTreeSet<&ChannelName> = self
+            .graphs
+            .base
+            .channels()
+            .keys()
+            .chain(self.graphs.new.channels().keys())
+            .collect();
         let mut names: Vec<&ChannelName> = names.into_iter().collect();
         names.sort_by(|a, b| a.display_order().cmp(&b.display_order()));
         names
@@ -132,17 +189,32 @@ impl<'a> Both<'a> {
             places
         };
         let base = places(channels.base, &self.numbers.base);
-        BothChannel { channels, places: Pair { base, new: places(channels.new, &self.numbers.new) } }
+        BothChannel {
+            channels,
+            places: Pair {
+                base,
+                new: places(channels.new, &self.numbers.new),
+            },
+        }
     }
 
     /// How an edge phases in: on each side on which the edge is there, and both its ends are in the channel.
-    pub(super) fn phases(&self, channel: &BothChannel<'a>, edge: &BothEdge) -> Pair<Option<Phase<'a>>> {
+    pub(super) fn phases(
+        &self,
+        channel: &BothChannel<'a>,
+        edge: &BothEdge,
+    ) -> Pair<Option<Phase<'a>>> {
         let (from, to) = (channel.places(edge.from), channel.places(edge.to));
-        let phase = |side: Option<Edge>, channel: Option<&Channel>, from: Option<&'a Membership>, to| {
-            let (Some(_), Some(channel), Some(from), Some(to)) = (side, channel, from, to) else { return None };
-            let window = channel.window((self.version(edge.from), from), (self.version(edge.to), to));
-            Some(Phase { window, from, to })
-        };
+        let phase =
+            |side: Option<Edge>, channel: Option<&Channel>, from: Option<&'a Membership>, to| {
+                let (Some(_), Some(channel), Some(from), Some(to)) = (side, channel, from, to)
+                else {
+                    return None;
+                };
+                let window =
+                    channel.window((self.version(edge.from), from), (self.version(edge.to), to));
+                Some(Phase { window, from, to })
+            };
         let Pair { base, new } = channel.channels;
         Pair {
             base: phase(edge.sides.base, base, from.base, to.base),
@@ -159,6 +231,9 @@ impl<'a> BothChannel<'a> {
 
     /// A release's place in the channel, on each side.
     pub(super) fn places(&self, release: Number) -> Pair<Option<&'a Membership>> {
-        Pair { base: self.places.base[release], new: self.places.new[release] }
+        Pair {
+            base: self.places.base[release],
+            new: self.places.new[release],
+        }
     }
 }

@@ -5,7 +5,9 @@ use std::fmt;
 
 use jiff::Timestamp;
 
-use crate::domain::{Answer, Arch, Audience, ChannelName, Cluster, Edge, Fact, Graph, Platform, Risk, Situation};
+use crate::domain::{
+    Answer, Arch, Audience, ChannelName, Cluster, Edge, Fact, Graph, Platform, Risk, Situation,
+};
 use crate::rules::{Policy, Rule};
 
 /// Clients that blocks cannot tell apart.
@@ -49,7 +51,11 @@ pub(super) struct Classes {
 
 impl Classes {
     pub(super) fn of(base: &Graph, new: &Graph) -> Self {
-        let stops = base.blocks().iter().chain(new.blocks()).filter_map(|block| block.stops.as_ref());
+        let stops = base
+            .blocks()
+            .iter()
+            .chain(new.blocks())
+            .filter_map(|block| block.stops.as_ref());
         let mut named: BTreeSet<Platform> = BTreeSet::new();
         for audience in stops {
             match audience {
@@ -58,12 +64,26 @@ impl Classes {
             }
         }
         let other = unnamed(&named);
-        let listed = named.into_iter().map(|platform| (Class::Platform(platform.clone()), Fact::Known(platform)));
-        let further = [(Class::OtherPlatforms, Fact::Known(other)), (Class::Unknown, Fact::Unknown)];
+        let listed = named
+            .into_iter()
+            .map(|platform| (Class::Platform(platform.clone()), Fact::Known(platform)));
+        let further = [
+            (Class::OtherPlatforms, Fact::Known(other)),
+            (Class::Unknown, Fact::Unknown),
+        ];
         let anywhere = ChannelName::new("any").expect("a well-formed name");
-        let client = |platform| Cluster { platform, ..Cluster::anonymous(anywhere.clone(), Arch::default()) };
-        let clients = listed.chain(further).map(|(class, platform)| (class, client(platform))).collect();
-        Self { policy: Policy::standing(), clients }
+        let client = |platform| Cluster {
+            platform,
+            ..Cluster::anonymous(anywhere.clone(), Arch::default())
+        };
+        let clients = listed
+            .chain(further)
+            .map(|(class, platform)| (class, client(platform)))
+            .collect();
+        Self {
+            policy: Policy::standing(),
+            clients,
+        }
     }
 
     /// Each class, with what its clients are offered of an edge in each graph; no edge is no offer.
@@ -83,25 +103,37 @@ impl Classes {
     pub(super) fn whom(&self, on: BTreeSet<Class>) -> Whom {
         let all = self.clients.iter().map(|(class, _)| class);
         let not_on: BTreeSet<Class> = all.filter(|class| !on.contains(*class)).cloned().collect();
-        if not_on.is_empty() { Whom::Everybody } else { Whom::Some { on, not_on } }
+        if not_on.is_empty() {
+            Whom::Everybody
+        } else {
+            Whom::Some { on, not_on }
+        }
     }
 }
 
 fn offer<'g>(policy: &Policy, graph: &'g Graph, edge: Edge, client: &Cluster) -> Offer<'g> {
     // Standing rules do not look at the time.
-    let at = Situation { graph, cluster: client, now: Timestamp::UNIX_EPOCH };
+    let at = Situation {
+        graph,
+        cluster: client,
+        now: Timestamp::UNIX_EPOCH,
+    };
     match policy.judge(edge, &at).answer {
         Answer::Recommend => Offer::Open,
-        Answer::RecommendUnless(risks) => Offer::Unless(risks.into_iter().map(|risk| graph.risk(risk)).collect()),
+        Answer::RecommendUnless(risks) => {
+            Offer::Unless(risks.into_iter().map(|risk| graph.risk(risk)).collect())
+        }
         Answer::Wait { .. } | Answer::Refuse => Offer::No,
     }
 }
 
 /// A platform that no block names.
 fn unnamed(named: &BTreeSet<Platform>) -> Platform {
-    let candidates = (0..=named.len()).filter_map(|number| Platform::new(&format!("other-{number}")));
+    let candidates =
+        (0..=named.len()).filter_map(|number| Platform::new(&format!("other-{number}")));
     let mut free = candidates.filter(|platform| !named.contains(platform));
-    free.next().expect("one of more names than there are platforms is free")
+    free.next()
+        .expect("one of more names than there are platforms is free")
 }
 
 impl<'a> Offer<'a> {

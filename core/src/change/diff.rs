@@ -129,15 +129,32 @@ pub struct Only {
 /// Everything that is different in `new`, as of `now`.
 pub fn diff(base: &Graph, new: &Graph, now: Timestamp, only: &Only) -> Diff {
     let both = Both::new(base, new);
-    let mut compare = Compare { classes: Classes::of(base, new), known: BTreeMap::new(), both: &both, now };
+    let mut compare = Compare {
+        classes: Classes::of(base, new),
+        known: BTreeMap::new(),
+        both: &both,
+        now,
+    };
     let mut channels = Vec::new();
     let wanted = |name: &&ChannelName| only.channels.is_empty() || only.channels.contains(*name);
     for name in both.channel_names().into_iter().filter(wanted) {
         let channel = both.channel(name);
-        for arch in both.arches().into_iter().filter(|arch| only.arch.as_ref().is_none_or(|only| only == *arch)) {
-            let (releases, edges) = (compare.releases(&channel, arch), compare.edges(&channel, arch));
+        for arch in both
+            .arches()
+            .into_iter()
+            .filter(|arch| only.arch.as_ref().is_none_or(|only| only == *arch))
+        {
+            let (releases, edges) = (
+                compare.releases(&channel, arch),
+                compare.edges(&channel, arch),
+            );
             if !releases.is_empty() || !edges.is_empty() {
-                channels.push(ChannelDiff { channel: name.clone(), arch: arch.clone(), releases, edges });
+                channels.push(ChannelDiff {
+                    channel: name.clone(),
+                    arch: arch.clone(),
+                    releases,
+                    edges,
+                });
             }
         }
     }
@@ -163,18 +180,34 @@ struct Delta {
 impl<'a> Compare<'a> {
     fn releases(&self, channel: &BothChannel<'a>, arch: &Arch) -> Vec<ReleaseChange> {
         let change = |number| {
-            let kind =
-                match channel.places(number).map(|place| place.map(|place| self.when(Window::instant(place.start)))) {
-                    Pair { base: None, new: Some(start) } => ReleaseKind::Appears(start),
-                    Pair { base: Some(_), new: None } => ReleaseKind::Disappears,
-                    Pair { base: Some(before), new: Some(after) } if before != after => {
-                        ReleaseKind::Moves { before, after }
-                    }
-                    _ => return None,
-                };
-            Some(ReleaseChange { version: self.both.version(number).clone(), kind })
+            let kind = match channel
+                .places(number)
+                .map(|place| place.map(|place| self.when(Window::instant(place.start))))
+            {
+                Pair {
+                    base: None,
+                    new: Some(start),
+                } => ReleaseKind::Appears(start),
+                Pair {
+                    base: Some(_),
+                    new: None,
+                } => ReleaseKind::Disappears,
+                Pair {
+                    base: Some(before),
+                    new: Some(after),
+                } if before != after => ReleaseKind::Moves { before, after },
+                _ => return None,
+            };
+            Some(ReleaseChange {
+                version: self.both.version(number).clone(),
+                kind,
+            })
         };
-        self.both.numbers_of(arch).rev().filter_map(change).collect()
+        self.both
+            .numbers_of(arch)
+            .rev()
+            .filter_map(change)
+            .collect()
     }
 
     fn edges(&mut self, channel: &BothChannel<'a>, arch: &Arch) -> Vec<EdgeChange> {
@@ -184,11 +217,17 @@ impl<'a> Compare<'a> {
         for edge in sources.flat_map(|from| both.edges_from(from)) {
             let Pair { base, new } = both.phases(channel, edge);
             let seen = |side: Option<Edge>, is_there: bool| side.filter(|_| is_there);
-            let sides = Pair { base: seen(edge.sides.base, base.is_some()), new: seen(edge.sides.new, new.is_some()) };
-            let [before, after] = [base, new].map(|phase| phase.map(|phase| self.when(phase.window)));
+            let sides = Pair {
+                base: seen(edge.sides.base, base.is_some()),
+                new: seen(edge.sides.new, new.is_some()),
+            };
+            let [before, after] =
+                [base, new].map(|phase| phase.map(|phase| self.when(phase.window)));
             for delta in self.deltas(sides).iter() {
                 let moves = (before != after).then_some(EdgeKind::Moves);
-                let Some(kind) = delta.kind.or(moves) else { continue };
+                let Some(kind) = delta.kind.or(moves) else {
+                    continue;
+                };
                 let change = EdgeChange {
                     to: both.version(edge.to).clone(),
                     kind,
@@ -198,18 +237,27 @@ impl<'a> Compare<'a> {
                     after: after.filter(|_| kind != EdgeKind::Disappears),
                     from: Vec::new(),
                 };
-                alike.entry(change).or_default().push(both.version(edge.from).clone());
+                alike
+                    .entry(change)
+                    .or_default()
+                    .push(both.version(edge.from).clone());
             }
         }
-        let mut changes: Vec<EdgeChange> =
-            alike.into_iter().map(|(change, from)| EdgeChange { from, ..change }).collect();
+        let mut changes: Vec<EdgeChange> = alike
+            .into_iter()
+            .map(|(change, from)| EdgeChange { from, ..change })
+            .collect();
         changes.sort_by(|a, b| b.to.cmp(&a.to).then_with(|| a.cmp(b)));
         changes
     }
 
     /// What is over is over, whenever that was.
     fn when(&self, window: Window) -> When {
-        if window.is_over(self.now) { When::Now } else { When::Over(window) }
+        if window.is_over(self.now) {
+            When::Now
+        } else {
+            When::Over(window)
+        }
     }
 
     /// What becomes of an edge for each class of clients; classes to which the same happens stand together.
@@ -220,14 +268,22 @@ impl<'a> Compare<'a> {
         }
         let graphs = self.both.graphs;
         let mut alike: BTreeMap<(Option<EdgeKind>, RiskNames), BTreeSet<Class>> = BTreeMap::new();
-        for (class, [base, new]) in self.classes.offers([(graphs.base, sides.base), (graphs.new, sides.new)]) {
+        for (class, [base, new]) in self
+            .classes
+            .offers([(graphs.base, sides.base), (graphs.new, sides.new)])
+        {
             let kind = match kind(&base, &new) {
                 // It was not offered, and is not: nothing becomes of it.
                 None if new == Offer::No => continue,
                 kind => kind,
             };
-            let risks = kind.map(|kind| risk_names(kind, &base, &new)).unwrap_or_default();
-            alike.entry((kind, risks)).or_default().insert(class.clone());
+            let risks = kind
+                .map(|kind| risk_names(kind, &base, &new))
+                .unwrap_or_default();
+            alike
+                .entry((kind, risks))
+                .or_default()
+                .insert(class.clone());
         }
         let delta = |((kind, risks), on): ((Option<EdgeKind>, RiskNames), BTreeSet<Class>)| Delta {
             kind,
@@ -256,8 +312,9 @@ fn risk_names(kind: EdgeKind, base: &Offer<'_>, new: &Offer<'_>) -> RiskNames {
         return RiskNames::default();
     }
     let (before, after) = (base.risks(), new.risks());
-    let names =
-        |risks: &BTreeSet<&Risk>| -> BTreeSet<Arc<str>> { risks.iter().map(|r| r.name.as_str().into()).collect() };
+    let names = |risks: &BTreeSet<&Risk>| -> BTreeSet<Arc<str>> {
+        risks.iter().map(|r| r.name.as_str().into()).collect()
+    };
     let (names_before, names_after) = (names(&before), names(&after));
     let changed: BTreeSet<&Risk> = before.symmetric_difference(&after).copied().collect();
     let in_both = |name: &&Arc<str>| names_before.contains(*name) && names_after.contains(*name);

@@ -9,6 +9,9 @@ mod refusal;
 mod touched;
 
 pub use classes::{Class, Whom};
-pub use diff::{ChannelDiff, Diff, EdgeChange, EdgeKind, Only, ReleaseChange, ReleaseKind, RiskNames, When, diff};
+pub use diff::{
+    ChannelDiff, Diff, EdgeChange, EdgeKind, Only, ReleaseChange, ReleaseKind, RiskNames, When,
+    diff,
+};
 pub use presubmit::{PresubmitOptions, presubmit, share_before_feedback};
 pub use touched::{Touched, touched};

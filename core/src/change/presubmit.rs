@@ -40,9 +40,19 @@ pub(super) const LATENCIES_PER_WINDOW: i32 = 4;
 
 /// Everything about the change from `base` to `new`, were it merged now: at most one finding for each release and
 /// channel, and one for each rule whose window is too short.
-pub fn presubmit(base: &Graph, new: &Graph, now: Timestamp, options: &PresubmitOptions) -> Vec<Finding> {
+pub fn presubmit(
+    base: &Graph,
+    new: &Graph,
+    now: Timestamp,
+    options: &PresubmitOptions,
+) -> Vec<Finding> {
     let both = Both::new(base, new);
-    let looks = both.channel_names().into_iter().map(|name| Look { both: &both, name, now, options });
+    let looks = both.channel_names().into_iter().map(|name| Look {
+        both: &both,
+        name,
+        now,
+        options,
+    });
     let mut findings: Vec<Finding> = looks.flat_map(|look| look.findings()).collect();
     findings.extend(short_windows(new, now, options.feedback_latency));
     findings.sort();
@@ -60,24 +70,35 @@ struct Look<'a> {
 impl<'a> Look<'a> {
     fn findings(&self) -> Vec<Finding> {
         let channel = self.both.channel(self.name);
-        let edges =
-            (0..self.both.len()).filter(|from| channel.holds(*from)).flat_map(|from| self.both.edges_from(from));
+        let edges = (0..self.both.len())
+            .filter(|from| channel.holds(*from))
+            .flat_map(|from| self.both.edges_from(from));
         let shifts = edges.filter_map(|edge| self.shift(&channel, edge));
         match channel.channels {
             // What is new has been shown to nobody.
             Pair { base: None, .. } => Vec::new(),
-            Pair { base: Some(gone), new: None } => {
-                refusal::channel_gone(gone, &shifts.map(|(_, shift)| shift).collect::<Vec<_>>())
-            }
-            Pair { base: Some(_), new: Some(channel) } => {
+            Pair {
+                base: Some(gone),
+                new: None,
+            } => refusal::channel_gone(gone, &shifts.map(|(_, shift)| shift).collect::<Vec<_>>()),
+            Pair {
+                base: Some(_),
+                new: Some(channel),
+            } => {
                 let mut worst: BTreeMap<&Version, (Number, Shift)> = BTreeMap::new();
                 for (release, shift) in shifts {
                     let join = |(_, known): &mut (Number, Shift)| known.join(shift.clone());
                     let version = self.both.version(release);
-                    worst.entry(version).and_modify(join).or_insert((release, shift));
+                    worst
+                        .entry(version)
+                        .and_modify(join)
+                        .or_insert((release, shift));
                 }
                 let finding = |(version, (release, shift)): (&Version, (Number, Shift))| {
-                    let listed = self.both.in_new(release).and_then(|id| channel.origin_of(id));
+                    let listed = self
+                        .both
+                        .in_new(release)
+                        .and_then(|id| channel.origin_of(id));
                     let place = listed.unwrap_or(&channel.origin).clone();
                     refusal::finding(place, version, self.name, &shift, self.options)
                 };
@@ -90,27 +111,50 @@ impl<'a> Look<'a> {
     fn shift(&self, channel: &BothChannel<'a>, edge: &BothEdge) -> Option<(Number, Shift)> {
         let phases = self.both.phases(channel, edge);
         let reach = |phase: Option<Phase<'_>>| {
-            phase.map_or(Reach::NOBODY, |phase| Reach::of(&phase.window, phase.to.rotation, self.now))
+            phase.map_or(Reach::NOBODY, |phase| {
+                Reach::of(&phase.window, phase.to.rotation, self.now)
+            })
         };
         let reaches = phases.map(reach);
-        let (lost, gained) = (reaches.base.without(reaches.new), reaches.new.without(reaches.base));
+        let (lost, gained) = (
+            reaches.base.without(reaches.new),
+            reaches.new.without(reaches.base),
+        );
         let was_shown = reaches.base.share > Share::NONE;
         // A window that was to come and is taken away, or moved into the past, jumps as well.
         let was_phased = phases.base.is_some_and(|base| is_phased(&base));
-        let opens = phases.new.is_some_and(|new| !new.to.locked && (was_shown || was_phased || is_phased(&new)));
+        let opens = phases
+            .new
+            .is_some_and(|new| !new.to.locked && (was_shown || was_phased || is_phased(&new)));
         let jumps = opens && gained > self.options.allowed_gain;
         if lost == Share::NONE && !jumps {
             return None;
         }
         let (release, cause) = cause(channel, edge, phases);
-        let allowed =
-            [release, edge.to].map(|number| self.options.allowed_releases.contains(self.both.version(number)));
+        let allowed = [release, edge.to].map(|number| {
+            self.options
+                .allowed_releases
+                .contains(self.both.version(number))
+        });
         if allowed.contains(&true) {
             return None;
         }
         let shares = reaches.map(|reach| reach.share);
-        let edges = [(self.both.version(edge.from).clone(), self.both.version(edge.to).clone())].into();
-        Some((release, Shift { lost, gained, shares, cause, edges }))
+        let edges = [(
+            self.both.version(edge.from).clone(),
+            self.both.version(edge.to).clone(),
+        )]
+        .into();
+        Some((
+            release,
+            Shift {
+                lost,
+                gained,
+                shares,
+                cause,
+                edges,
+            },
+        ))
     }
 }
 
@@ -120,19 +164,43 @@ fn is_phased(phase: &Phase<'_>) -> bool {
 }
 
 /// What has changed about an edge, and the release that it has changed about.
-fn cause(channel: &BothChannel<'_>, edge: &BothEdge, phases: Pair<Option<Phase<'_>>>) -> (Number, Cause) {
+fn cause(
+    channel: &BothChannel<'_>,
+    edge: &BothEdge,
+    phases: Pair<Option<Phase<'_>>>,
+) -> (Number, Cause) {
     let gone = |release: Number| channel.places(release).new.is_none();
     match phases {
         _ if gone(edge.to) => (edge.to, Cause::ReleaseGone),
         _ if gone(edge.from) => (edge.from, Cause::ReleaseGone),
-        Pair { base: Some(base), new: Some(new) } if base.to.rotation != new.to.rotation => (edge.to, Cause::Requeued),
-        Pair { base: Some(base), new: Some(new) } => {
-            let opens_later = new.from.start > new.to.start && base.window.start != new.window.start;
+        Pair {
+            base: Some(base),
+            new: Some(new),
+        } if base.to.rotation != new.to.rotation => (edge.to, Cause::Requeued),
+        Pair {
+            base: Some(base),
+            new: Some(new),
+        } => {
+            let opens_later =
+                new.from.start > new.to.start && base.window.start != new.window.start;
             let release = if opens_later { edge.from } else { edge.to };
-            (release, Cause::Window(Pair { base: base.window, new: new.window }))
+            (
+                release,
+                Cause::Window(Pair {
+                    base: base.window,
+                    new: new.window,
+                }),
+            )
         }
-        Pair { base: None, new: Some(new) } => {
-            let release = if new.from.start > new.to.start { edge.from } else { edge.to };
+        Pair {
+            base: None,
+            new: Some(new),
+        } => {
+            let release = if new.from.start > new.to.start {
+                edge.from
+            } else {
+                edge.to
+            };
             (release, Cause::Late(new.window))
         }
         Pair { new: None, .. } => (edge.to, Cause::EdgeGone),
@@ -141,18 +209,27 @@ fn cause(channel: &BothChannel<'_>, edge: &BothEdge, phases: Pair<Option<Phase<'
 
 /// Windows that are over, or nearly, before a block could arrive.
 fn short_windows(graph: &Graph, now: Timestamp, latency: SignedDuration) -> Vec<Finding> {
-    let rules = graph.channels().values().flat_map(|channel| channel.rollouts.iter().map(move |rule| (channel, rule)));
-    let matching = rules.filter(|(_, rule)| !matches!(rule.from_version, Some(FromVersion::Other(_))));
+    let rules = graph
+        .channels()
+        .values()
+        .flat_map(|channel| channel.rollouts.iter().map(move |rule| (channel, rule)));
+    let matching =
+        rules.filter(|(_, rule)| !matches!(rule.from_version, Some(FromVersion::Other(_))));
     let short = matching.filter(|(_, rule)| {
         let window = rule.window(now);
         window.end.duration_since(window.start) < latency.saturating_mul(LATENCIES_PER_WINDOW)
     });
-    short.map(|(channel, rule)| refusal::short_window(channel, rule, latency, now)).collect()
+    short
+        .map(|(channel, rule)| refusal::short_window(channel, rule, latency, now))
+        .collect()
 }
 
 /// The share of the fleet that has a release before a block can arrive.
 pub fn share_before_feedback(rule: &RolloutRule, latency: SignedDuration, now: Timestamp) -> Share {
     let window = rule.window(now);
-    let heard = window.start.saturating_add(latency).unwrap_or(Timestamp::MAX);
+    let heard = window
+        .start
+        .saturating_add(latency)
+        .unwrap_or(Timestamp::MAX);
     window.share(heard)
 }

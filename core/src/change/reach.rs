@@ -18,11 +18,17 @@ pub(super) struct Reach {
 
 impl Reach {
     /// Nobody.
-    pub(super) const NOBODY: Self = Self { begin: 0, share: Share::NONE };
+    pub(super) const NOBODY: Self = Self {
+        begin: 0,
+        share: Share::NONE,
+    };
 
     /// Whom a window has let through to a release of that rotation.
     pub(super) fn of(window: &Window, rotation: u64, now: Timestamp) -> Self {
-        Self { begin: rotation.wrapping_neg(), share: window.share(now) }
+        Self {
+            begin: rotation.wrapping_neg(),
+            share: window.share(now),
+        }
     }
 
     /// The share that is in this one and not in the other.
@@ -59,8 +65,16 @@ mod tests {
 
     fn any_arc() -> impl Strategy<Value = Reach> {
         let begin = prop_oneof![any::<u64>(), 0u64..4, Just(u64::MAX)];
-        let share = prop_oneof![0..=Share::WHOLE.0, 0u128..4, Just(Share::WHOLE.0), Just(Share::WHOLE.0 - 1)];
-        (begin, share).prop_map(|(begin, share)| Reach { begin, share: Share(share) })
+        let share = prop_oneof![
+            0..=Share::WHOLE.0,
+            0u128..4,
+            Just(Share::WHOLE.0),
+            Just(Share::WHOLE.0 - 1)
+        ];
+        (begin, share).prop_map(|(begin, share)| Reach {
+            begin,
+            share: Share(share),
+        })
     }
 
     proptest! {
@@ -80,10 +94,22 @@ mod tests {
     #[test]
     fn an_arc_may_come_round() {
         let quarter = 1u64 << 62;
-        let a = Reach { begin: 0, share: Share(1 << 63) };
-        let b = Reach { begin: quarter.wrapping_mul(3), share: Share(1 << 63) };
+        let a = Reach {
+            begin: 0,
+            share: Share(1 << 63),
+        };
+        let b = Reach {
+            begin: quarter.wrapping_mul(3),
+            share: Share(1 << 63),
+        };
         assert_eq!(a.without(b), Share(1 << 62));
         assert_eq!(a.without(Reach::NOBODY), a.share);
-        assert_eq!(a.without(Reach { begin: 7, share: Share::WHOLE }), Share::NONE);
+        assert_eq!(
+            a.without(Reach {
+                begin: 7,
+                share: Share::WHOLE
+            }),
+            Share::NONE
+        );
     }
 }

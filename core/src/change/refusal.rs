@@ -65,16 +65,26 @@ pub(super) fn finding(
     shift: &Shift,
     options: &PresubmitOptions,
 ) -> Finding {
-    let Shift { lost, gained, shares, .. } = shift;
+    let Shift {
+        lost,
+        gained,
+        shares,
+        ..
+    } = shift;
     let edges = counted(shift.edges.len(), "edge");
     let allow = format!("if it is meant, pass --allow-window-change {version}");
     let said = told(version, channel, &shift.cause);
     if *lost > Share::NONE {
         let becomes = match shares.new {
             Share::NONE => "would go".to_owned(),
-            new => format!("would be shown to {new}, and {lost} would lose what they have been shown"),
+            new => {
+                format!("would be shown to {new}, and {lost} would lose what they have been shown")
+            }
         };
-        let problem = format!("{said}: {edges} shown to {} of the fleet {becomes}", shares.base);
+        let problem = format!(
+            "{said}: {edges} shown to {} of the fleet {becomes}",
+            shares.base
+        );
         let remedy = format!("{}; {allow}", undo(version, shift));
         return Finding::error("rollout-loses", place, problem, remedy);
     }
@@ -93,7 +103,9 @@ pub(super) fn finding(
         "{said}: {edges} shown to {} of the fleet would be shown to {}, so {gained} would gain them at once, and {allowed} may",
         shares.base, shares.new,
     );
-    let remedy = format!("keep its window as it was, or mark {version} `locked: true` to end its rollout; {allow}");
+    let remedy = format!(
+        "keep its window as it was, or mark {version} `locked: true` to end its rollout; {allow}"
+    );
     Finding::error("rollout-jumps", place, problem, remedy)
 }
 
@@ -102,7 +114,9 @@ fn told(version: &Version, channel: &ChannelName, cause: &Cause) -> String {
     match cause {
         Cause::ReleaseGone => format!("{version} is no longer in {channel}"),
         Cause::EdgeGone => format!("edges to {version} in {channel} are no longer declared"),
-        Cause::Requeued => format!("what {version} `replaces` in {channel} has changed, and with it the queue"),
+        Cause::Requeued => {
+            format!("what {version} `replaces` in {channel} has changed, and with it the queue")
+        }
         Cause::Window(windows) => {
             let Pair { base, new } = windows.map(span);
             format!("the window of {version} in {channel} was {base} and becomes {new}")
@@ -113,14 +127,21 @@ fn told(version: &Version, channel: &ChannelName, cause: &Cause) -> String {
 
 fn undo(version: &Version, shift: &Shift) -> String {
     match &shift.cause {
-        Cause::ReleaseGone => format!("keep {version} in the channel, and block its edges if nobody should take them"),
-        Cause::EdgeGone => "declare them again, and block them if nobody should take them".to_owned(),
+        Cause::ReleaseGone => {
+            format!("keep {version} in the channel, and block its edges if nobody should take them")
+        }
+        Cause::EdgeGone => {
+            "declare them again, and block them if nobody should take them".to_owned()
+        }
         Cause::Requeued => "keep `replaces` as it was until its window is over".to_owned(),
         Cause::Window(_) if shift.shares.base == Share::WHOLE => {
             format!("mark {version} `locked: true`, since its rollout was over, and keep its start")
         }
         Cause::Window(Pair { base, .. }) => {
-            format!("keep start, rules and ramp as they were until {}; to stop a rollout, block its edges", base.end)
+            format!(
+                "keep start, rules and ramp as they were until {}; to stop a rollout, block its edges",
+                base.end
+            )
         }
         Cause::Late(_) => "set `start` to when the change goes live".to_owned(),
     }
@@ -131,25 +152,49 @@ fn span(window: Window) -> String {
     match (window.start == Timestamp::MIN, window.start == window.end) {
         (true, _) => "open since ever".to_owned(),
         (false, true) => format!("for everybody at {}", window.start),
-        (false, false) => format!("{} to {} ({})", window.start, window.end, window.ramp.name()),
+        (false, false) => format!(
+            "{} to {} ({})",
+            window.start,
+            window.end,
+            window.ramp.name()
+        ),
     }
 }
 
 /// What is said about a channel that is no more, if it has shown anything to anybody.
 pub(super) fn channel_gone(channel: &Channel, shifts: &[Shift]) -> Vec<Finding> {
-    let most = shifts.iter().map(|shift| shift.lost).max().unwrap_or(Share::NONE);
+    let most = shifts
+        .iter()
+        .map(|shift| shift.lost)
+        .max()
+        .unwrap_or(Share::NONE);
     if most == Share::NONE {
         return Vec::new();
     }
-    let edges: BTreeSet<&(Version, Version)> = shifts.iter().flat_map(|shift| &shift.edges).collect();
+    let edges: BTreeSet<&(Version, Version)> =
+        shifts.iter().flat_map(|shift| &shift.edges).collect();
     let edges = counted(edges.len(), "edge");
-    let problem = format!("{} is gone, and with it {edges} shown to {most} of the fleet", channel.name);
-    let remedy = "keep the channel; if nobody follows it any more, check this change without --base";
-    vec![Finding::error("rollout-loses", channel.origin.clone(), problem, remedy)]
+    let problem = format!(
+        "{} is gone, and with it {edges} shown to {most} of the fleet",
+        channel.name
+    );
+    let remedy =
+        "keep the channel; if nobody follows it any more, check this change without --base";
+    vec![Finding::error(
+        "rollout-loses",
+        channel.origin.clone(),
+        problem,
+        remedy,
+    )]
 }
 
 /// What is said about a rule whose windows are over before anybody can react.
-pub(super) fn short_window(channel: &Channel, rule: &RolloutRule, latency: SignedDuration, now: Timestamp) -> Finding {
+pub(super) fn short_window(
+    channel: &Channel,
+    rule: &RolloutRule,
+    latency: SignedDuration,
+    now: Timestamp,
+) -> Finding {
     let edges = match &rule.from_version {
         Some(FromVersion::Patch) => "patch updates",
         Some(FromVersion::Minor) => "minor updates",
@@ -170,7 +215,9 @@ pub(super) fn short_window(channel: &Channel, rule: &RolloutRule, latency: Signe
 /// A length of time: in days, if it is two of them or more.
 fn length(duration: SignedDuration) -> String {
     let days = duration.as_hours() / 24;
-    match duration == SignedDuration::from_hours(24).saturating_mul(i32::try_from(days).unwrap_or(0)) {
+    match duration
+        == SignedDuration::from_hours(24).saturating_mul(i32::try_from(days).unwrap_or(0))
+    {
         true if days >= 2 => format!("{days}d"),
         _ => format!("{duration:#}"),
     }

@@ -23,18 +23,33 @@ pub struct Touched {
 }
 
 /// What a change means for clusters now, by channel. Those that follow none are offered nothing by our graph, before and after.
-pub fn touched(base: &Graph, new: &Graph, clusters: &[ClusterState], now: Timestamp) -> BTreeMap<ChannelName, Touched> {
+pub fn touched(
+    base: &Graph,
+    new: &Graph,
+    clusters: &[ClusterState],
+    now: Timestamp,
+) -> BTreeMap<ChannelName, Touched> {
     let (mut before, mut after) = (OfferBook::new(base, now), OfferBook::new(new, now));
     let mut all: BTreeMap<ChannelName, Touched> = BTreeMap::new();
     for cluster in clusters {
-        let Some(channel) = &cluster.channel else { continue };
+        let Some(channel) = &cluster.channel else {
+            continue;
+        };
         let (before, after) = (before.offers(cluster), after.offers(cluster));
         let (before, after) = (offered(&before), offered(&after));
         let count = all.entry(channel.clone()).or_default();
         count.clusters += 1;
         count.touched += usize::from(before != after);
-        count.gain += usize::from(after.iter().any(|(to, risks)| !is_as_good(before.get(to), risks)));
-        count.lose += usize::from(before.iter().any(|(to, risks)| !is_as_good(after.get(to), risks)));
+        count.gain += usize::from(
+            after
+                .iter()
+                .any(|(to, risks)| !is_as_good(before.get(to), risks)),
+        );
+        count.lose += usize::from(
+            before
+                .iter()
+                .any(|(to, risks)| !is_as_good(after.get(to), risks)),
+        );
     }
     all
 }

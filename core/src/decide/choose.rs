@@ -13,8 +13,12 @@ pub struct Choice {
 
 /// Judges every offer.
 pub fn choose(at: &Moment<'_>) -> Choice {
-    let mut judged: Vec<(Offer, Verdict)> =
-        at.standing.offers.iter().map(|offer| (offer.clone(), judge(offer, at))).collect();
+    let mut judged: Vec<(Offer, Verdict)> = at
+        .standing
+        .offers
+        .iter()
+        .map(|offer| (offer.clone(), judge(offer, at)))
+        .collect();
     judged.sort_by(|(a, _), (b, _)| (&b.version, &b.image).cmp(&(&a.version, &a.image)));
     Choice { judged }
 }
@@ -34,7 +38,12 @@ impl Choice {
             let against = verdict.reasons.iter().filter(|reason| !reason.is_note());
             verdict.reasons.contains(&not_proved) && against.count() == 1
         };
-        let first = self.judged.iter().find(|(_, verdict)| verdict.answer == Answer::Recommend || lacks_proof(verdict));
-        first.filter(|(_, verdict)| lacks_proof(verdict)).map(|(offer, _)| offer)
+        let first = self
+            .judged
+            .iter()
+            .find(|(_, verdict)| verdict.answer == Answer::Recommend || lacks_proof(verdict));
+        first
+            .filter(|(_, verdict)| lacks_proof(verdict))
+            .map(|(offer, _)| offer)
     }
 }

@@ -5,12 +5,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::domain::fleet::roster::Entries;
-use crate::domain::fleet::{ClusterPolicy, ClusterState, FleetPolicy, UpgradePolicy, name_findings};
+use crate::domain::fleet::{
+    ClusterPolicy, ClusterState, FleetPolicy, UpgradePolicy, name_findings,
+};
 use crate::finding::{Finding, Place};
 
 /// The codes of these findings.
-pub const COVERAGE_CODES: [&str; 5] =
-    ["no-clusters", "matches-no-cluster", "name-disputed", "name-taken", "selected-twice"];
+pub const COVERAGE_CODES: [&str; 5] = [
+    "no-clusters",
+    "matches-no-cluster",
+    "name-disputed",
+    "name-taken",
+    "selected-twice",
+];
 
 /// Of each kind, so many findings are told one by one.
 const MAX_OF_A_KIND: usize = 50;
@@ -32,32 +39,74 @@ pub fn coverage(policy: &FleetPolicy, clusters: &[ClusterState]) -> Vec<Finding>
 }
 
 fn no_clusters(policy: &FleetPolicy) -> Finding {
-    let place = policy.organisations.values().map(|organisation| &organisation.origin).min();
+    let place = policy
+        .organisations
+        .values()
+        .map(|organisation| &organisation.origin)
+        .min();
     let problem = "no cluster is known, so nobody can say whether each policy matches one";
-    let remedy = "give a list of clusters (--clusters), or a store that clusters have reported to (--store)";
-    Finding::warning("no-clusters", place.cloned().unwrap_or_else(|| Place::file(".")), problem, remedy)
+    let remedy =
+        "give a list of clusters (--clusters), or a store that clusters have reported to (--store)";
+    Finding::warning(
+        "no-clusters",
+        place.cloned().unwrap_or_else(|| Place::file(".")),
+        problem,
+        remedy,
+    )
 }
 
 /// Entries and defaults that no cluster takes its policy from.
-fn matching_nobody(policy: &FleetPolicy, clusters: &[ClusterState], entries: &Entries<'_>) -> Vec<Finding> {
+fn matching_nobody(
+    policy: &FleetPolicy,
+    clusters: &[ClusterState],
+    entries: &Entries<'_>,
+) -> Vec<Finding> {
     let mut used: BTreeSet<*const UpgradePolicy> = BTreeSet::new();
     let mut homes: BTreeMap<&str, &str> = BTreeMap::new();
     for cluster in clusters {
         let selecting = [entries.of(cluster), entries.by_name(cluster)];
-        used.extend(selecting.into_iter().flatten().map(|wanted| std::ptr::from_ref(wanted.policy)));
+        used.extend(
+            selecting
+                .into_iter()
+                .flatten()
+                .map(|wanted| std::ptr::from_ref(wanted.policy)),
+        );
         homes.insert(&cluster.name, &cluster.organisation);
     }
     let is_unused = |policy: &UpgradePolicy| !used.contains(&std::ptr::from_ref(policy));
     let mut findings = Vec::new();
     for organisation in policy.organisations.values() {
-        for entry in organisation.clusters.iter().filter(|entry| is_unused(&entry.policy)) {
-            let (problem, remedy) = unmatched(entry, &organisation.id, homes.get(&*entry.name).copied());
-            findings.push(Finding::warning("matches-no-cluster", entry.origin.clone(), problem, remedy));
+        for entry in organisation
+            .clusters
+            .iter()
+            .filter(|entry| is_unused(&entry.policy))
+        {
+            let (problem, remedy) =
+                unmatched(entry, &organisation.id, homes.get(&*entry.name).copied());
+            findings.push(Finding::warning(
+                "matches-no-cluster",
+                entry.origin.clone(),
+                problem,
+                remedy,
+            ));
         }
-        for default in organisation.defaults.iter().filter(|default| is_unused(&default.policy)) {
-            let problem = format!("no cluster takes its policy from default {:?}", &*default.name);
-            let remedy = "correct its labels, or remove it; named clusters and earlier defaults come first";
-            findings.push(Finding::warning("matches-no-cluster", default.origin.clone(), problem, remedy));
+        for default in organisation
+            .defaults
+            .iter()
+            .filter(|default| is_unused(&default.policy))
+        {
+            let problem = format!(
+                "no cluster takes its policy from default {:?}",
+                &*default.name
+            );
+            let remedy =
+                "correct its labels, or remove it; named clusters and earlier defaults come first";
+            findings.push(Finding::warning(
+                "matches-no-cluster",
+                default.origin.clone(),
+                problem,
+                remedy,
+            ));
         }
     }
     findings
@@ -77,30 +126,49 @@ fn unmatched(entry: &ClusterPolicy, organisation: &str, home: Option<&str>) -> (
             "move the policy to the cluster's organisation".to_owned(),
         ),
         _ => (
-            format!("this policy matches no cluster: no cluster {name:?} is known in organisation {organisation:?}"),
+            format!(
+                "this policy matches no cluster: no cluster {name:?} is known in organisation {organisation:?}"
+            ),
             "correct its name, let the cluster report, or remove the policy".to_owned(),
         ),
     }
 }
 
 /// Clusters that one entry selects by id and another by name.
-fn selected_twice(policy: &FleetPolicy, clusters: &[ClusterState], entries: &Entries<'_>) -> Vec<Finding> {
+fn selected_twice(
+    policy: &FleetPolicy,
+    clusters: &[ClusterState],
+    entries: &Entries<'_>,
+) -> Vec<Finding> {
     let by_policy = by_policy(policy);
     let entry = |policy: &UpgradePolicy| by_policy.get(&std::ptr::from_ref(policy)).copied();
     let twice = clusters.iter().filter_map(|cluster| {
-        let (id, name) = (entry(entries.by_id(cluster)?.policy)?, entry(entries.by_name(cluster)?.policy)?);
+        let (id, name) = (
+            entry(entries.by_id(cluster)?.policy)?,
+            entry(entries.by_name(cluster)?.policy)?,
+        );
         let problem = format!(
             "cluster {:?} is selected twice: by its name here, and by its id at {}, which counts",
             &*cluster.name, id.origin
         );
-        Some(Finding::warning("selected-twice", name.origin.clone(), problem, "keep one of them"))
+        Some(Finding::warning(
+            "selected-twice",
+            name.origin.clone(),
+            problem,
+            "keep one of them",
+        ))
     });
     twice.collect()
 }
 
 fn by_policy(policy: &FleetPolicy) -> BTreeMap<*const UpgradePolicy, &ClusterPolicy> {
-    let entries = policy.organisations.values().flat_map(|organisation| &organisation.clusters);
-    entries.map(|entry| (std::ptr::from_ref(&entry.policy), entry)).collect()
+    let entries = policy
+        .organisations
+        .values()
+        .flat_map(|organisation| &organisation.clusters);
+    entries
+        .map(|entry| (std::ptr::from_ref(&entry.policy), entry))
+        .collect()
 }
 
 /// The first of them, and how many more there are.
@@ -110,7 +178,11 @@ fn few(mut findings: Vec<Finding>) -> Vec<Finding> {
     findings.truncate(MAX_OF_A_KIND);
     if let (Some(last), true) = (findings.last().cloned(), more > 0) {
         let problem = format!("there are {more} more like the {MAX_OF_A_KIND} above");
-        findings.push(Finding { problem, remedy: "correct those first".to_owned(), ..last });
+        findings.push(Finding {
+            problem,
+            remedy: "correct those first".to_owned(),
+            ..last
+        });
     }
     findings
 }

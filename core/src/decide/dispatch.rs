@@ -126,7 +126,9 @@ impl Desk {
         Self {
             ready: vec![false; roster.members.len()],
             again: Again::All,
-            volatile: classes.filter(|class| is_volatile(&roster, &roster.classes[*class as usize])).collect(),
+            volatile: classes
+                .filter(|class| is_volatile(&roster, &roster.classes[*class as usize]))
+                .collect(),
             wakes: BTreeSet::new(),
             next_starts: vec![None; roster.calendars.len()],
             last_pass: None,
@@ -183,7 +185,11 @@ impl Desk {
     pub fn pass(&mut self, now: Timestamp) -> Decision {
         self.judge(now);
         let starts = self.fold(now);
-        let mut decision = Decision { at: now, starts, ..Decision::default() };
+        let mut decision = Decision {
+            at: now,
+            starts,
+            ..Decision::default()
+        };
         plans::follow(&self.roster, now, &mut decision);
         self.last_pass = Some(now);
         decision
@@ -195,18 +201,23 @@ impl Desk {
         match std::mem::replace(&mut self.again, Again::These(BTreeSet::new())) {
             Again::These(these) if !back_in_time => {
                 let mut members = these;
-                while let Some((_, member)) = self.wakes.first().copied().filter(|(at, _)| *at <= now) {
+                while let Some((_, member)) =
+                    self.wakes.first().copied().filter(|(at, _)| *at <= now)
+                {
                     self.wakes.pop_first();
                     members.insert(member);
                 }
                 for class in &self.volatile {
                     members.extend(&self.roster.classes[*class as usize].members);
                 }
-                members.into_iter().for_each(|member| self.judge_member(member, now));
+                members
+                    .into_iter()
+                    .for_each(|member| self.judge_member(member, now));
             }
             _ => {
                 self.wakes.clear();
-                (0..self.roster.members.len() as u32).for_each(|member| self.judge_member(member, now));
+                (0..self.roster.members.len() as u32)
+                    .for_each(|member| self.judge_member(member, now));
             }
         }
     }
@@ -219,13 +230,23 @@ impl Desk {
             candidate.holds = bits.fold(0, |set, bit: u32| set | bit);
         }
         let behind = pool_behind(&post).is_some();
-        self.wakes.extend(refusals_end(&post).filter(|until| *until > now).map(|until| (until, number)));
+        self.wakes.extend(
+            refusals_end(&post)
+                .filter(|until| *until > now)
+                .map(|until| (until, number)),
+        );
         for offer in post.member.state.offers.iter() {
-            if let Some(until) = offer.hold.as_ref().and_then(|hold| hold.until).filter(|until| *until > now) {
+            if let Some(until) = offer
+                .hold
+                .as_ref()
+                .and_then(|hold| hold.until)
+                .filter(|until| *until > now)
+            {
                 self.wakes.insert((until, number));
             }
         }
-        self.ready[number as usize] = behind || candidates.iter().any(|candidate| candidate.is_free());
+        self.ready[number as usize] =
+            behind || candidates.iter().any(|candidate| candidate.is_free());
         self.roster.members[number as usize].candidates = candidates;
     }
 
@@ -259,9 +280,19 @@ impl Desk {
         if let Some((_, pool)) = pool_behind(&post) {
             let kind = StartKind::NodePool(pool.id.clone());
             let at = now.checked_add(NOTICE).ok()?;
-            return Some(new_start(&post, kind, &pool.version, &post.member.state.version, at));
+            return Some(new_start(
+                &post,
+                kind,
+                &pool.version,
+                &post.member.state.version,
+                at,
+            ));
         }
-        let candidate = *post.member.candidates.iter().find(|candidate| candidate.is_free())?;
+        let candidate = *post
+            .member
+            .candidates
+            .iter()
+            .find(|candidate| candidate.is_free())?;
         let calendar = post.class.calendar;
         let at = self.next_start(calendar, now)?;
         let post = Post::new(&self.roster, number, now);
@@ -269,7 +300,13 @@ impl Desk {
             crate::domain::fleet::Product::Standalone => StartKind::Cluster,
             crate::domain::fleet::Product::HostedControlPlane { .. } => StartKind::ControlPlane,
         };
-        Some(new_start(&post, kind, &post.member.state.version, self.roster.version(candidate.version), at))
+        Some(new_start(
+            &post,
+            kind,
+            &post.member.state.version,
+            self.roster.version(candidate.version),
+            at,
+        ))
     }
 
     /// The calendar's start, looked up again only when the last answer can no longer be right.
@@ -300,7 +337,10 @@ impl Desk {
     /// What a version's verdict is for a cluster, as [`Desk::why`] says it.
     pub fn verdict(&self, member: u32, to: &Version, now: Timestamp) -> Option<Verdict> {
         let why = self.why(member, now);
-        why.candidates.into_iter().find(|candidate| candidate.to == *to).map(|candidate| candidate.verdict)
+        why.candidates
+            .into_iter()
+            .find(|candidate| candidate.to == *to)
+            .map(|candidate| candidate.verdict)
     }
 
     /// How many clusters that could go somewhere are held, by what holds the one candidate that is held least; a cluster may
@@ -331,18 +371,37 @@ impl Desk {
     }
 }
 
-fn new_start(post: &Post<'_>, kind: StartKind, from: &Version, to: &Version, at: Timestamp) -> Start {
+fn new_start(
+    post: &Post<'_>,
+    kind: StartKind,
+    from: &Version,
+    to: &Version,
+    at: Timestamp,
+) -> Start {
     let (roster, state) = (post.roster, &post.member.state);
-    let sector = post.class.sector.map(|sector| sector_key(&state.organisation, &roster.sectors[sector as usize].name));
-    let limited = |mutex| post.class.sector.and_then(|sector| roster.limit(sector, mutex));
+    let sector = post
+        .class
+        .sector
+        .map(|sector| sector_key(&state.organisation, &roster.sectors[sector as usize].name));
+    let limited = |mutex| {
+        post.class
+            .sector
+            .and_then(|sector| roster.limit(sector, mutex))
+    };
     let locks = roster.mutexes_of(post.number).map(|mutex| {
         let entry = &roster.mutexes[mutex as usize];
-        let organisation = entry.organisation.map_or("*", |number| &roster.organisations[number as usize].id);
+        let organisation = entry
+            .organisation
+            .map_or("*", |number| &roster.organisations[number as usize].id);
         let (within_sector, at_most) = match limited(mutex) {
             Some(limit) => (sector.clone(), limit.saturating_sub(1)),
             None => (None, 0),
         };
-        LockNeed { mutex: format!("{organisation}/{}", entry.name).into(), within_sector, at_most }
+        LockNeed {
+            mutex: format!("{organisation}/{}", entry.name).into(),
+            within_sector,
+            at_most,
+        }
     });
     Start {
         cluster: state.id.clone(),

@@ -5,7 +5,10 @@
 
 use jiff::Timestamp;
 
-use crate::domain::{Answer, Channel, ChannelName, Edge, Reason, ReleaseId, Risk, RiskId, Situation, Verdict, Version};
+use crate::domain::{
+    Answer, Channel, ChannelName, Edge, Reason, ReleaseId, Risk, RiskId, Situation, Verdict,
+    Version,
+};
 use crate::rules::{Policy, Rule};
 
 /// What there is to say about one release, in one channel, to one cluster.
@@ -57,7 +60,9 @@ impl Candidate {
 
     /// What the cluster has to weigh.
     pub fn risks<'a>(&self, at: &Situation<'a>) -> Vec<&'a Risk> {
-        let risks = |ids: &std::collections::BTreeSet<RiskId>| ids.iter().map(|id| at.graph.risk(*id)).collect();
+        let risks = |ids: &std::collections::BTreeSet<RiskId>| {
+            ids.iter().map(|id| at.graph.risk(*id)).collect()
+        };
         match &self.verdict.answer {
             Answer::RecommendUnless(ids) => risks(ids),
             Answer::Recommend | Answer::Wait { .. } | Answer::Refuse => Vec::new(),
@@ -66,53 +71,98 @@ impl Candidate {
 }
 
 /// Explains every way out of a release, or the one to `to`. `more` is asked too: what else stands in this cluster's way.
-pub fn explain(at: &Situation<'_>, from: &Version, to: Option<&Version>, more: Option<&dyn Rule>) -> Explanation {
+pub fn explain(
+    at: &Situation<'_>,
+    from: &Version,
+    to: Option<&Version>,
+    more: Option<&dyn Rule>,
+) -> Explanation {
     let channel = at.graph.channel(at.cluster.channel.as_str());
     let release = at.graph.find(from, &at.cluster.arch);
     let standing = standing(at, channel, release);
     let edges = release.map_or(&[][..], |release| at.graph.edges_from(release));
-    let is_member = |edge: &&Edge| channel.is_some_and(|channel| channel.membership(edge.to).is_some());
+    let is_member =
+        |edge: &&Edge| channel.is_some_and(|channel| channel.membership(edge.to).is_some());
     let policy = Policy::anywhere();
     let judge = |edge: &Edge| Candidate {
         to: at.graph.release(edge.to).version.clone(),
         release: Some(edge.to),
-        verdict: more.map_or_else(Verdict::recommend, |rule| rule.judge(*edge, at)).and(policy.judge(*edge, at)),
+        verdict: more
+            .map_or_else(Verdict::recommend, |rule| rule.judge(*edge, at))
+            .and(policy.judge(*edge, at)),
     };
     let mut candidates: Vec<Candidate> = match to {
         None => edges.iter().filter(is_member).map(judge).collect(),
         Some(to) => {
-            let wanted = edges.iter().find(|edge| at.graph.release(edge.to).version == *to);
+            let wanted = edges
+                .iter()
+                .find(|edge| at.graph.release(edge.to).version == *to);
             vec![wanted.map_or_else(|| without_edge(at, channel, from, to), judge)]
         }
     };
     candidates.sort_by(|a, b| b.to.cmp(&a.to));
     let elsewhere = edges.len() - edges.iter().filter(is_member).count();
-    Explanation { standing, candidates, elsewhere }
+    Explanation {
+        standing,
+        candidates,
+        elsewhere,
+    }
 }
 
 fn standing(at: &Situation<'_>, channel: Option<&Channel>, release: Option<ReleaseId>) -> Standing {
-    let Some(channel) = channel else { return Standing::NoChannel };
-    let Some(release) = release else { return Standing::Unknown };
+    let Some(channel) = channel else {
+        return Standing::NoChannel;
+    };
+    let Some(release) = release else {
+        return Standing::Unknown;
+    };
     match channel.membership(release) {
         Some(place) if place.start <= at.now => Standing::InChannel,
         Some(place) => Standing::Enters(place.start),
         None => {
-            let entered = at.graph.release(release).channels.iter().filter(|(_, start)| *start <= at.now);
+            let entered = at
+                .graph
+                .release(release)
+                .channels
+                .iter()
+                .filter(|(_, start)| *start <= at.now);
             Standing::NotInChannel(entered.map(|(name, _)| name.clone()).collect())
         }
     }
 }
 
 /// A target to which no edge leads: because there is no such release, or nobody has declared the edge.
-fn without_edge(at: &Situation<'_>, channel: Option<&Channel>, from: &Version, to: &Version) -> Candidate {
+fn without_edge(
+    at: &Situation<'_>,
+    channel: Option<&Channel>,
+    from: &Version,
+    to: &Version,
+) -> Candidate {
     let release = at.graph.find(to, &at.cluster.arch);
-    let no_edge = Reason::NoEdge { from: from.clone(), to: to.clone() };
-    let unknown = || Reason::UnknownRelease { version: to.clone(), arch: at.cluster.arch.clone() };
-    let reason = if release.is_some() { no_edge } else { unknown() };
-    let absent = release.filter(|release| channel.is_none_or(|channel| channel.membership(*release).is_none()));
+    let no_edge = Reason::NoEdge {
+        from: from.clone(),
+        to: to.clone(),
+    };
+    let unknown = || Reason::UnknownRelease {
+        version: to.clone(),
+        arch: at.cluster.arch.clone(),
+    };
+    let reason = if release.is_some() {
+        no_edge
+    } else {
+        unknown()
+    };
+    let absent = release
+        .filter(|release| channel.is_none_or(|channel| channel.membership(*release).is_none()));
     let verdict = match absent {
-        Some(_) => Verdict::refuse(reason).and(Verdict::refuse(Reason::not_in_channel(to, at.cluster, channel))),
+        Some(_) => Verdict::refuse(reason).and(Verdict::refuse(Reason::not_in_channel(
+            to, at.cluster, channel,
+        ))),
         None => Verdict::refuse(reason),
     };
-    Candidate { to: to.clone(), release, verdict }
+    Candidate {
+        to: to.clone(),
+        release,
+        verdict,
+    }
 }

@@ -2,7 +2,9 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::domain::automatic::{Asked, Condition, Course, Memory, Past, Stamp, Standing, Started, Status};
+use crate::domain::automatic::{
+    Asked, Condition, Course, Memory, Past, Stamp, Standing, Started, Status,
+};
 use crate::domain::readiness::Progress;
 use crate::domain::{Fact, Version};
 
@@ -34,24 +36,48 @@ pub enum Outcome {
 }
 
 /// What is remembered from now on, and what happened.
-pub fn follow(memory: &Memory, standing: &Standing, stamp: &Fact<Stamp>, now: Timestamp) -> (Memory, Option<Outcome>) {
+pub fn follow(
+    memory: &Memory,
+    standing: &Standing,
+    stamp: &Fact<Stamp>,
+    now: Timestamp,
+) -> (Memory, Option<Outcome>) {
     let mut memory = set_right(memory.clone(), now);
     if let Fact::Known(stamp) = stamp
         && stamp.good_at.duration_since(now) <= CLOCK_MARGIN
     {
-        let known = memory.graph_good_at.filter(|known| known.duration_since(now) <= CLOCK_MARGIN);
+        let known = memory
+            .graph_good_at
+            .filter(|known| known.duration_since(now) <= CLOCK_MARGIN);
         memory.graph_good_at = known.max(Some(stamp.good_at));
     }
-    let outcome = memory.started.clone().and_then(|started| outcome(&started, standing, now));
+    let outcome = memory
+        .started
+        .clone()
+        .and_then(|started| outcome(&started, standing, now));
     match &outcome {
-        Some(Outcome::Completed { .. }) => memory = Memory { started: None, failures: 0, failed: None, ..memory },
+        Some(Outcome::Completed { .. }) => {
+            memory = Memory {
+                started: None,
+                failures: 0,
+                failed: None,
+                ..memory
+            }
+        }
         Some(Outcome::Failed { version, .. }) => {
-            memory.started = memory.started.map(|started| Started { course: Course::Failing, ..started });
-            (memory.failures, memory.failed) = (memory.failures.saturating_add(1), Some((version.clone(), now)));
+            memory.started = memory.started.map(|started| Started {
+                course: Course::Failing,
+                ..started
+            });
+            (memory.failures, memory.failed) = (
+                memory.failures.saturating_add(1),
+                Some((version.clone(), now)),
+            );
         }
         Some(Outcome::GivenUp { version }) => {
             // That it failed was counted when it did.
-            (memory.started, memory.taken_back) = (None, memory.taken_back.max(Some(version.clone())));
+            (memory.started, memory.taken_back) =
+                (None, memory.taken_back.max(Some(version.clone())));
         }
         None => {}
     }
@@ -59,9 +85,14 @@ pub fn follow(memory: &Memory, standing: &Standing, stamp: &Fact<Stamp>, now: Ti
     let is_there = |version: &Version| standing.current().is_some_and(|current| current >= version);
     memory.taken_back = memory.taken_back.filter(|version| !is_there(version));
     // Whoever brought the cluster there since, or further, has seen to it; who brought it back has not.
-    let newest = standing.past.first().filter(|past| past.progress == Progress::Completed);
+    let newest = standing
+        .past
+        .first()
+        .filter(|past| past.progress == Progress::Completed);
     let has_seen_to = |(version, failed_at): &(Version, Timestamp)| {
-        newest.is_some_and(|past| past.version >= *version && past.ended.is_some_and(|ended| ended > *failed_at))
+        newest.is_some_and(|past| {
+            past.version >= *version && past.ended.is_some_and(|ended| ended > *failed_at)
+        })
     };
     if memory.failed.as_ref().is_some_and(has_seen_to) {
         (memory.failures, memory.failed) = (0, None);
@@ -71,9 +102,18 @@ pub fn follow(memory: &Memory, standing: &Standing, stamp: &Fact<Stamp>, now: Ti
 
 /// What was written down in the future was written by a clock that has been set right since: it counts from now on, and not from then.
 fn set_right(memory: Memory, now: Timestamp) -> Memory {
-    let right = |at: Timestamp| if at.duration_since(now) > CLOCK_MARGIN { now } else { at };
+    let right = |at: Timestamp| {
+        if at.duration_since(now) > CLOCK_MARGIN {
+            now
+        } else {
+            at
+        }
+    };
     Memory {
-        started: memory.started.map(|started| Started { at: right(started.at), ..started }),
+        started: memory.started.map(|started| Started {
+            at: right(started.at),
+            ..started
+        }),
         failed: memory.failed.map(|(version, at)| (version, right(at))),
         ..memory
     }
@@ -83,16 +123,26 @@ fn outcome(started: &Started, standing: &Standing, now: Timestamp) -> Option<Out
     let version = started.version.clone();
     // Another may have been begun since.
     let is_ours = |past: &&Past| {
-        let is_since = past.ended.is_none_or(|ended| started.at.duration_since(ended) <= CLOCK_MARGIN);
+        let is_since = past
+            .ended
+            .is_none_or(|ended| started.at.duration_since(ended) <= CLOCK_MARGIN);
         past.version == version && past.progress == Progress::Completed && is_since
     };
     if let Some(ours) = standing.past.iter().find(is_ours) {
-        let took = ours.ended.unwrap_or(now).duration_since(started.at).max(SignedDuration::ZERO);
+        let took = ours
+            .ended
+            .unwrap_or(now)
+            .duration_since(started.at)
+            .max(SignedDuration::ZERO);
         return Some(Outcome::Completed { version, took });
     }
-    let is_for = |asked: Option<&Asked>| asked.is_some_and(|asked| asked.version.as_ref() == Some(&version));
+    let is_for =
+        |asked: Option<&Asked>| asked.is_some_and(|asked| asked.version.as_ref() == Some(&version));
     // What we see may be from just before our start: only another's choice counts at once.
-    let is_recent = standing.asked.as_ref().is_none_or(|asked| Some(asked) == standing.desired.as_ref())
+    let is_recent = standing
+        .asked
+        .as_ref()
+        .is_none_or(|asked| Some(asked) == standing.desired.as_ref())
         && now.duration_since(started.at) <= CLOCK_MARGIN;
     if !is_recent && !is_for(standing.asked.as_ref()) && !is_for(standing.desired.as_ref()) {
         return Some(Outcome::GivenUp { version });
@@ -111,12 +161,20 @@ fn outcome(started: &Started, standing: &Standing, now: Timestamp) -> Option<Out
 }
 
 /// What the cluster says since our start.
-fn against<'a>(standing: &'a Standing, name: &str, status: Status, since: Timestamp) -> Option<&'a Condition> {
+fn against<'a>(
+    standing: &'a Standing,
+    name: &str,
+    status: Status,
+    since: Timestamp,
+) -> Option<&'a Condition> {
     match standing.condition(name) {
         Fact::Known(condition) if condition.status == status => {
             // Its clock and ours differ; when we started, nothing of the kind was said.
-            Some(condition)
-                .filter(|condition| condition.since.is_none_or(|at| since.duration_since(at) <= CLOCK_MARGIN))
+            Some(condition).filter(|condition| {
+                condition
+                    .since
+                    .is_none_or(|at| since.duration_since(at) <= CLOCK_MARGIN)
+            })
         }
         _ => None,
     }

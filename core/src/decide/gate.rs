@@ -21,13 +21,24 @@ pub struct Gate {
 
 /// Judges the next minor version, and looks ahead to the target's.
 pub fn gate(current: &Version, target: Option<Minor>, facts: &Facts, max_skew: MaxSkew) -> Gate {
-    let facts =
-        Facts { objections: Fact::Known(Vec::new()), operator_objections: Fact::Known(Vec::new()), ..facts.clone() };
-    let verdict = |way: &Way| -> Verdict { way.steps().map(|step| judge(step, &facts, max_skew)).collect() };
+    let facts = Facts {
+        objections: Fact::Known(Vec::new()),
+        operator_objections: Fact::Known(Vec::new()),
+        ..facts.clone()
+    };
+    let verdict = |way: &Way| -> Verdict {
+        way.steps()
+            .map(|step| judge(step, &facts, max_skew))
+            .collect()
+    };
     let next = verdict(&Way::to_next_minor(current.clone()));
-    let ahead = target.and_then(|target| Way::through_every_minor(current.clone(), Stop::Minor(target)).ok());
+    let ahead = target
+        .and_then(|target| Way::through_every_minor(current.clone(), Stop::Minor(target)).ok());
     let later = ahead.map(|way| verdict(&way).reasons).unwrap_or_default();
-    let later = later.into_iter().filter(|reason| !next.reasons.contains(reason)).collect();
+    let later = later
+        .into_iter()
+        .filter(|reason| !next.reasons.contains(reason))
+        .collect();
     Gate { next, later }
 }
 

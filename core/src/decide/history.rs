@@ -28,14 +28,26 @@ pub fn history(roster: &Roster) -> Vec<HistoryRow> {
     }
     for (state, policy) in roster.clusters() {
         for workload in &policy.workloads {
-            rows.entry((&state.organisation, &state.version, workload)).or_default().1.push(state.name.clone());
+            rows.entry((&state.organisation, &state.version, workload))
+                .or_default()
+                .1
+                .push(state.name.clone());
         }
     }
-    let row =
-        |((organisation, version, workload), (seconds, mut clusters)): ((&Name, &Version, &Name), (i64, Vec<Name>))| {
-            clusters.sort();
-            let (organisation, version, workload) = (organisation.clone(), version.clone(), workload.clone());
-            HistoryRow { organisation, version, workload, seconds, clusters }
-        };
+    let row = |((organisation, version, workload), (seconds, mut clusters)): (
+        (&Name, &Version, &Name),
+        (i64, Vec<Name>),
+    )| {
+        clusters.sort();
+        let (organisation, version, workload) =
+            (organisation.clone(), version.clone(), workload.clone());
+        HistoryRow {
+            organisation,
+            version,
+            workload,
+            seconds,
+            clusters,
+        }
+    };
     rows.into_iter().map(row).collect()
 }

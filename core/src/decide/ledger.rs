@@ -27,14 +27,21 @@ pub struct Tenure {
 }
 
 /// The lowest version whose soak any of these clusters may still need: clusters go to versions above their own alone.
-pub fn oldest_needed<'a>(clusters: impl IntoIterator<Item = &'a ClusterState>) -> Option<&'a Version> {
+pub fn oldest_needed<'a>(
+    clusters: impl IntoIterator<Item = &'a ClusterState>,
+) -> Option<&'a Version> {
     clusters.into_iter().map(|cluster| &cluster.version).min()
 }
 
 impl Ledger {
     /// A cluster's whole time on a version is now this; says how much more that is.
     pub fn set(&mut self, cluster: &ClusterId, version: &Version, seconds: i64) -> i64 {
-        let known = self.seconds.entry(cluster.clone()).or_default().entry(version.clone()).or_default();
+        let known = self
+            .seconds
+            .entry(cluster.clone())
+            .or_default()
+            .entry(version.clone())
+            .or_default();
         seconds - std::mem::replace(known, seconds)
     }
 
@@ -50,19 +57,37 @@ impl Ledger {
         let mut current: BTreeMap<&ClusterId, (&Name, &BTreeSet<Name>)> = BTreeMap::new();
         let clusters: Vec<&ClusterState> = clusters.into_iter().collect();
         let clashes = name_clashes(clusters.iter().copied());
-        let counts = |cluster: &ClusterState| cluster.binding.is_bound() && !clashes.contains_key(&cluster.id);
-        let left_out: BTreeSet<&ClusterId> =
-            clusters.iter().filter(|cluster| !counts(cluster)).map(|cluster| &cluster.id).collect();
+        let counts = |cluster: &ClusterState| {
+            cluster.binding.is_bound() && !clashes.contains_key(&cluster.id)
+        };
+        let left_out: BTreeSet<&ClusterId> = clusters
+            .iter()
+            .filter(|cluster| !counts(cluster))
+            .map(|cluster| &cluster.id)
+            .collect();
         for cluster in clusters {
             if let Some(wanted) = entries.of(cluster) {
                 // The time of a cluster that is left alone is not credited.
-                let workloads = if wanted.left_alone.is_none() { &wanted.policy.workloads } else { &NO_WORKLOADS };
+                let workloads = if wanted.left_alone.is_none() {
+                    &wanted.policy.workloads
+                } else {
+                    &NO_WORKLOADS
+                };
                 current.insert(&cluster.id, (&cluster.organisation, workloads));
             }
         }
-        for (cluster, versions) in self.seconds.iter().filter(|(cluster, _)| !left_out.contains(cluster)) {
-            let last = || last_known.get(cluster).map(|tenure| (&tenure.organisation, &tenure.workloads));
-            let Some((organisation, workloads)) = current.get(cluster).copied().or_else(last) else {
+        for (cluster, versions) in self
+            .seconds
+            .iter()
+            .filter(|(cluster, _)| !left_out.contains(cluster))
+        {
+            let last = || {
+                last_known
+                    .get(cluster)
+                    .map(|tenure| (&tenure.organisation, &tenure.workloads))
+            };
+            let Some((organisation, workloads)) = current.get(cluster).copied().or_else(last)
+            else {
                 continue;
             };
             for (version, seconds) in versions {
@@ -71,12 +96,15 @@ impl Ledger {
                 }
             }
         }
-        let sum = |((organisation, workload, version), seconds): ((&Name, &Name, &Version), i64)| SoakSum {
-            organisation: organisation.clone(),
-            workload: workload.clone(),
-            version: version.clone(),
-            seconds,
-        };
+        let sum =
+            |((organisation, workload, version), seconds): ((&Name, &Name, &Version), i64)| {
+                SoakSum {
+                    organisation: organisation.clone(),
+                    workload: workload.clone(),
+                    version: version.clone(),
+                    seconds,
+                }
+            };
         sums.into_iter().map(sum).collect()
     }
 }

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::domain::fleet::{ClusterState, Objection, Offer, OfferHold};
-use crate::domain::{Answer, Arch, ChannelName, Cluster, Edge, Fact, Graph, Reason, Situation, Verdict, Version};
+use crate::domain::{
+    Answer, Arch, ChannelName, Cluster, Edge, Fact, Graph, Reason, Situation, Verdict, Version,
+};
 use crate::rules::{Policy, Rule};
 
 /// What most answers depend on: channel, architecture, platform and version.
@@ -28,7 +30,13 @@ pub struct OfferBook<'a> {
 impl<'a> OfferBook<'a> {
     /// A book that has answered nothing yet.
     pub fn new(graph: &'a Graph, now: Timestamp) -> Self {
-        Self { graph, policy: Policy::graph(), now, shared: BTreeMap::new(), nothing: Arc::new([]) }
+        Self {
+            graph,
+            policy: Policy::graph(),
+            now,
+            shared: BTreeMap::new(),
+            nothing: Arc::new([]),
+        }
     }
 
     /// What a cluster is offered. One that follows no channel is offered nothing.
@@ -40,7 +48,12 @@ impl<'a> OfferBook<'a> {
             Fact::Known(platform) => Some(platform.as_str().to_ascii_lowercase()),
             Fact::Unknown => None,
         };
-        let key = (channel.clone(), state.arch.clone(), platform, state.version.clone());
+        let key = (
+            channel.clone(),
+            state.arch.clone(),
+            platform,
+            state.version.clone(),
+        );
         let mut cluster = Cluster {
             id: Fact::Unknown,
             platform: state.platform.clone(),
@@ -60,11 +73,18 @@ impl<'a> OfferBook<'a> {
 
     /// The offers, and whether the cluster's id makes a difference.
     fn judge(&self, cluster: &Cluster, version: &Version) -> (Arc<[Offer]>, bool) {
-        let at = Situation { graph: self.graph, cluster, now: self.now };
+        let at = Situation {
+            graph: self.graph,
+            cluster,
+            now: self.now,
+        };
         let mut by_id = false;
         let offers = edges(&at, version).map(|edge| {
             let verdict = self.policy.judge(edge, &at);
-            by_id |= verdict.reasons.iter().any(|reason| matches!(reason, Reason::RolloutWithoutId { .. }));
+            by_id |= verdict
+                .reasons
+                .iter()
+                .any(|reason| matches!(reason, Reason::RolloutWithoutId { .. }));
             Offer {
                 version: self.graph.release(edge.to).version.clone(),
                 hold: hold(self.graph, &verdict).map(Box::new),
@@ -83,7 +103,9 @@ fn edges<'a>(at: &Situation<'a>, version: &Version) -> impl Iterator<Item = Edge
         let place = channel.and_then(|channel| channel.membership(release));
         place.is_some_and(|place| place.start <= now)
     };
-    let from = graph.find(version, &at.cluster.arch).filter(|from| entered(*from));
+    let from = graph
+        .find(version, &at.cluster.arch)
+        .filter(|from| entered(*from));
     let edges = from.map_or(&[][..], |from| graph.edges_from(from));
     edges.iter().copied().filter(move |edge| entered(edge.to))
 }
@@ -91,12 +113,23 @@ fn edges<'a>(at: &Situation<'a>, version: &Version) -> impl Iterator<Item = Edge
 fn hold(graph: &Graph, verdict: &Verdict) -> Option<OfferHold> {
     let (until, risks) = match &verdict.answer {
         Answer::Recommend => return None,
-        Answer::RecommendUnless(risks) => {
-            (None, risks.iter().map(|risk| graph.risk(*risk).name.as_str().into()).collect())
-        }
+        Answer::RecommendUnless(risks) => (
+            None,
+            risks
+                .iter()
+                .map(|risk| graph.risk(*risk).name.as_str().into())
+                .collect(),
+        ),
         Answer::Wait { until } => (*until, [].into()),
         Answer::Refuse => (None, [].into()),
     };
-    let told = |reason: &Reason| Objection { code: reason.code().into(), sentence: reason.to_string().into() };
-    Some(OfferHold { until, risks, reasons: verdict.reasons.iter().map(told).collect() })
+    let told = |reason: &Reason| Objection {
+        code: reason.code().into(),
+        sentence: reason.to_string().into(),
+    };
+    Some(OfferHold {
+        until,
+        risks,
+        reasons: verdict.reasons.iter().map(told).collect(),
+    })
 }

@@ -53,11 +53,18 @@ pub struct Overdue {
 
 /// Looks at every upgrade of ours that is planned or under way.
 pub(super) fn follow(roster: &Roster, now: Timestamp, decision: &mut Decision) {
-    for upgrade in roster.upgrades().iter().filter(|upgrade| upgrade.owner == Owner::Towpath) {
+    for upgrade in roster
+        .upgrades()
+        .iter()
+        .filter(|upgrade| upgrade.owner == Owner::Towpath)
+    {
         match upgrade.state {
             UpgradeState::Planned => follow_plan(roster, upgrade, now, decision),
             UpgradeState::Started => follow_run(roster, upgrade, now, decision),
-            UpgradeState::Finished | UpgradeState::Failed | UpgradeState::Cancelled | UpgradeState::Refused => {}
+            UpgradeState::Finished
+            | UpgradeState::Failed
+            | UpgradeState::Cancelled
+            | UpgradeState::Refused => {}
         }
     }
     // Upgrades are known in the order in which they were heard of; a decision is in that of their numbers.
@@ -72,13 +79,20 @@ fn follow_plan(roster: &Roster, upgrade: &Upgrade, now: Timestamp, decision: &mu
     let verdict = match member {
         None => why::no_longer_managed(),
         Some(member) if is_there(roster.member(member), upgrade) => {
-            decision.ended.push(Ended { upgrade: upgrade.id, state: UpgradeState::Finished, note: None });
+            decision.ended.push(Ended {
+                upgrade: upgrade.id,
+                state: UpgradeState::Finished,
+                note: None,
+            });
             return;
         }
         Some(member) => judge_plan(&Post::new(roster, member, now), upgrade),
     };
     match (verdict.is_offered(), upgrade.start_at <= now) {
-        (false, _) => decision.cancels.push(Cancel { upgrade: upgrade.id, verdict }),
+        (false, _) => decision.cancels.push(Cancel {
+            upgrade: upgrade.id,
+            verdict,
+        }),
         (true, true) => decision.begins.push(upgrade.id),
         (true, false) => {}
     }
@@ -86,7 +100,10 @@ fn follow_plan(roster: &Roster, upgrade: &Upgrade, now: Timestamp, decision: &mu
 
 /// What is held against a plan now.
 fn judge_plan(post: &Post<'_>, upgrade: &Upgrade) -> Verdict {
-    let of_cluster = PLAN_RULES.iter().filter_map(|rule| rule(post)).map(|hold| why::verdict(post, None, hold));
+    let of_cluster = PLAN_RULES
+        .iter()
+        .filter_map(|rule| rule(post))
+        .map(|hold| why::verdict(post, None, hold));
     let cluster: Verdict = of_cluster.collect();
     let cluster = cluster.and(judge_distance(upgrade, post.now));
     if upgrade.pool.is_some() {
@@ -94,10 +111,16 @@ fn judge_plan(post: &Post<'_>, upgrade: &Upgrade) -> Verdict {
     }
     let cluster = cluster.and(judge_time(post, upgrade));
     let version = post.roster.version_number(&upgrade.to);
-    match post.member.candidates.iter().find(|candidate| Some(candidate.version) == version) {
+    match post
+        .member
+        .candidates
+        .iter()
+        .find(|candidate| Some(candidate.version) == version)
+    {
         None => cluster.and(why::no_longer_offered()),
         Some(candidate) => {
-            let holds = candidate_holds(post, candidate).map(|hold| why::verdict(post, Some(candidate), hold));
+            let holds = candidate_holds(post, candidate)
+                .map(|hold| why::verdict(post, Some(candidate), hold));
             holds.fold(cluster, Verdict::and)
         }
     }
@@ -128,10 +151,17 @@ fn judge_time(post: &Post<'_>, upgrade: &Upgrade) -> Verdict {
 }
 
 fn follow_run(roster: &Roster, upgrade: &Upgrade, now: Timestamp, decision: &mut Decision) {
-    let Some(member) = roster.find(upgrade.cluster.as_str()).map(|number| roster.member(number)) else {
+    let Some(member) = roster
+        .find(upgrade.cluster.as_str())
+        .map(|number| roster.member(number))
+    else {
         // It left the fleet while it ran; nobody will tell how it ended.
         let note = Some("the cluster is no longer managed".into());
-        decision.ended.push(Ended { upgrade: upgrade.id, state: UpgradeState::Failed, note });
+        decision.ended.push(Ended {
+            upgrade: upgrade.id,
+            state: UpgradeState::Failed,
+            note,
+        });
         return;
     };
     let began = member.state.going_to.as_ref() == Some(&upgrade.to);
@@ -139,19 +169,40 @@ fn follow_run(roster: &Roster, upgrade: &Upgrade, now: Timestamp, decision: &mut
     let under_way = upgrade.start_at.duration_until(now);
     let is_ahead = lies_too_far_ahead(upgrade, now);
     if is_there(member, upgrade) {
-        decision.ended.push(Ended { upgrade: upgrade.id, state: UpgradeState::Finished, note: None });
+        decision.ended.push(Ended {
+            upgrade: upgrade.id,
+            state: UpgradeState::Finished,
+            note: None,
+        });
     } else if is_ahead && !began {
         // Else it would fail only when that time has come. One that runs goes on, and is overdue.
-        let note = Some("it was started by a clock that was ahead, and the cluster is not on its way".into());
-        decision.ended.push(Ended { upgrade: upgrade.id, state: UpgradeState::Failed, note });
+        let note = Some(
+            "it was started by a clock that was ahead, and the cluster is not on its way".into(),
+        );
+        decision.ended.push(Ended {
+            upgrade: upgrade.id,
+            state: UpgradeState::Failed,
+            note,
+        });
     } else if !began && heard_since && upgrade.pool.is_none() {
         let note = Some("the cluster did not begin in time".into());
-        decision.ended.push(Ended { upgrade: upgrade.id, state: UpgradeState::Failed, note });
+        decision.ended.push(Ended {
+            upgrade: upgrade.id,
+            state: UpgradeState::Failed,
+            note,
+        });
     } else if upgrade.pool.is_some() && under_way > POOL_LIMIT {
         let note = Some("the node pool was not there in time".into());
-        decision.ended.push(Ended { upgrade: upgrade.id, state: UpgradeState::Failed, note });
+        decision.ended.push(Ended {
+            upgrade: upgrade.id,
+            state: UpgradeState::Failed,
+            note,
+        });
     } else if under_way > EXPECTED || is_ahead {
-        decision.overdue.push(Overdue { upgrade: upgrade.id, since: upgrade.start_at });
+        decision.overdue.push(Overdue {
+            upgrade: upgrade.id,
+            since: upgrade.start_at,
+        });
     }
 }
 
@@ -159,9 +210,10 @@ fn follow_run(roster: &Roster, upgrade: &Upgrade, now: Timestamp, decision: &mut
 fn is_there(member: &Member, upgrade: &Upgrade) -> bool {
     match (&upgrade.pool, &member.state.product) {
         (None, _) => member.state.version >= upgrade.to,
-        (Some(id), Product::HostedControlPlane { pools }) => {
-            pools.iter().find(|pool| pool.id == *id).is_none_or(|pool| pool.version >= upgrade.to)
-        }
+        (Some(id), Product::HostedControlPlane { pools }) => pools
+            .iter()
+            .find(|pool| pool.id == *id)
+            .is_none_or(|pool| pool.version >= upgrade.to),
         (Some(_), Product::Standalone) => true,
     }
 }

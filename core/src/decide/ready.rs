@@ -38,17 +38,37 @@ pub struct ReadyHop {
 /// Judges every update of a way.
 pub fn ready(way: &Way, facts: &Facts, max_skew: MaxSkew) -> Readiness {
     let mut asked = BTreeSet::new();
-    let hops = way.steps().map(|step| hop(step, facts, max_skew, &mut asked)).collect();
-    Readiness { hops, paused_at_the_end: paused(way, facts) }
+    let hops = way
+        .steps()
+        .map(|step| hop(step, facts, max_skew, &mut asked))
+        .collect();
+    Readiness {
+        hops,
+        paused_at_the_end: paused(way, facts),
+    }
 }
 
 fn hop(step: Step<'_>, facts: &Facts, max_skew: MaxSkew, asked: &mut BTreeSet<String>) -> ReadyHop {
     let verdict = judge(step, facts, max_skew);
-    let reasons = verdict.reasons.iter().filter_map(ready_reason).filter(|reason| !reason.is_note());
-    let tasks = reasons.flat_map(ReadyReason::tasks).filter(|task| asked.insert(task.about.clone())).collect();
+    let reasons = verdict
+        .reasons
+        .iter()
+        .filter_map(ready_reason)
+        .filter(|reason| !reason.is_note());
+    let tasks = reasons
+        .flat_map(ReadyReason::tasks)
+        .filter(|task| asked.insert(task.about.clone()))
+        .collect();
     let pools = standings(step, facts, max_skew);
     let enters = step.is_minor().then(|| step.to_minor());
-    ReadyHop { from: step.begins_at(), to: step.to().to_string(), enters, verdict, tasks, pools }
+    ReadyHop {
+        from: step.begins_at(),
+        to: step.to().to_string(),
+        enters,
+        verdict,
+        tasks,
+        pools,
+    }
 }
 
 fn ready_reason(reason: &Reason) -> Option<&ReadyReason> {
@@ -63,7 +83,11 @@ fn paused(way: &Way, facts: &Facts) -> Vec<Name> {
     let has_minor = way.steps().any(Step::is_minor);
     let waits = |pool: &&Pool| pool.is_paused && !(has_minor && pool.is_of_control_plane());
     match &facts.pools {
-        Fact::Known(pools) => pools.iter().filter(waits).map(|pool| pool.name.clone()).collect(),
+        Fact::Known(pools) => pools
+            .iter()
+            .filter(waits)
+            .map(|pool| pool.name.clone())
+            .collect(),
         Fact::Unknown => Vec::new(),
     }
 }

@@ -45,18 +45,45 @@ pub struct Next {
 /// The status of those members of the fleet that are meant, after a decision.
 pub fn status(desk: &Desk, decision: &Decision, is_meant: &dyn Fn(u32) -> bool) -> Vec<StatusRow> {
     let mut rows: BTreeMap<(Name, Option<Name>, Name), StatusRow> = BTreeMap::new();
-    let starts: BTreeMap<&str, _> = decision.starts.iter().map(|start| (start.cluster.as_str(), start)).collect();
-    let active = desk.roster().upgrades().iter().filter(|upgrade| upgrade.state.is_active());
-    let active: BTreeMap<&str, _> = active.map(|upgrade| (upgrade.cluster.as_str(), upgrade)).collect();
-    for member in desk.roster().in_order().iter().filter(|member| is_meant(**member)) {
-        let (state, policy) = (desk.roster().cluster(*member), desk.roster().policy(*member));
+    let starts: BTreeMap<&str, _> = decision
+        .starts
+        .iter()
+        .map(|start| (start.cluster.as_str(), start))
+        .collect();
+    let active = desk
+        .roster()
+        .upgrades()
+        .iter()
+        .filter(|upgrade| upgrade.state.is_active());
+    let active: BTreeMap<&str, _> = active
+        .map(|upgrade| (upgrade.cluster.as_str(), upgrade))
+        .collect();
+    for member in desk
+        .roster()
+        .in_order()
+        .iter()
+        .filter(|member| is_meant(**member))
+    {
+        let (state, policy) = (
+            desk.roster().cluster(*member),
+            desk.roster().policy(*member),
+        );
         let held = desk.held_by(*member, decision.at);
         let next = match starts.get(state.id.as_str()) {
-            Some(start) => Some(Next { at: start.at, cluster: state.name.clone(), to: start.to.clone(), starts: true }),
+            Some(start) => Some(Next {
+                at: start.at,
+                cluster: state.name.clone(),
+                to: start.to.clone(),
+                starts: true,
+            }),
             None => expected(desk, *member, decision.at),
         };
         for workload in &policy.workloads {
-            let key = (state.organisation.clone(), policy.sector.clone(), workload.clone());
+            let key = (
+                state.organisation.clone(),
+                policy.sector.clone(),
+                workload.clone(),
+            );
             let row = rows.entry(key).or_insert_with(|| StatusRow {
                 organisation: state.organisation.clone(),
                 sector: policy.sector.clone(),
@@ -69,7 +96,8 @@ pub fn status(desk: &Desk, decision: &Decision, is_meant: &dyn Fn(u32) -> bool) 
             });
             *row.versions.entry(state.version.clone()).or_default() += 1;
             if let Some(upgrade) = active.get(state.id.as_str()) {
-                row.under_way.push((state.name.clone(), upgrade.to.clone(), upgrade.state));
+                row.under_way
+                    .push((state.name.clone(), upgrade.to.clone(), upgrade.state));
             }
             for (version, have, need) in desk.soak_of(*member, workload) {
                 let most = row.soaking.entry(version).or_insert((have, need));
@@ -92,11 +120,17 @@ fn count(counts: &mut BTreeMap<HoldCode, u32>, held: &BTreeSet<HoldCode>) {
 fn expected(desk: &Desk, member: u32, now: Timestamp) -> Option<Next> {
     let cluster = desk.roster().cluster(member).name.clone();
     let why = desk.why(member, now);
-    let opens = why.candidates.into_iter().filter_map(|candidate| match candidate.verdict.answer {
-        Answer::Wait { until: Some(at) } => {
-            Some(Next { at, cluster: cluster.clone(), to: candidate.to, starts: false })
-        }
-        _ => None,
-    });
+    let opens = why
+        .candidates
+        .into_iter()
+        .filter_map(|candidate| match candidate.verdict.answer {
+            Answer::Wait { until: Some(at) } => Some(Next {
+                at,
+                cluster: cluster.clone(),
+                to: candidate.to,
+                starts: false,
+            }),
+            _ => None,
+        });
     opens.min_by(|a, b| (a.at, &b.to).cmp(&(b.at, &a.to)))
 }

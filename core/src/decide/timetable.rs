@@ -39,7 +39,10 @@ pub struct Stop {
 pub fn timetable(graph: &Graph, now: Timestamp) -> Vec<TimetableRow> {
     let mut channels: Vec<&Channel> = graph.channels().values().collect();
     channels.sort_by(|a, b| a.name.display_order().cmp(&b.name.display_order()));
-    channels.into_iter().flat_map(|channel| rows(graph, channel, now)).collect()
+    channels
+        .into_iter()
+        .flat_map(|channel| rows(graph, channel, now))
+        .collect()
 }
 
 #[derive(Default)]
@@ -52,8 +55,13 @@ fn rows(graph: &Graph, channel: &Channel, now: Timestamp) -> Vec<TimetableRow> {
     let mut windows: BTreeMap<(Window, &Version), Edges<'_>> = BTreeMap::new();
     for (from, from_place) in &channel.members {
         for edge in graph.edges_from(*from) {
-            let Some(to_place) = channel.membership(edge.to) else { continue };
-            let (from, to) = (&graph.release(edge.from).version, &graph.release(edge.to).version);
+            let Some(to_place) = channel.membership(edge.to) else {
+                continue;
+            };
+            let (from, to) = (
+                &graph.release(edge.from).version,
+                &graph.release(edge.to).version,
+            );
             let window = channel.window((from, from_place), (to, to_place));
             if window.is_over(now) {
                 continue;
@@ -62,7 +70,10 @@ fn rows(graph: &Graph, channel: &Channel, now: Timestamp) -> Vec<TimetableRow> {
             edges.from.insert(from.clone());
             for block in graph.blocks_on(*edge) {
                 let Some(whom) = &block.stops else { continue };
-                let stopped = edges.stops.entry(&block.origin).or_insert((whom, BTreeSet::new()));
+                let stopped = edges
+                    .stops
+                    .entry(&block.origin)
+                    .or_insert((whom, BTreeSet::new()));
                 stopped.1.insert(from.clone());
             }
         }
@@ -79,5 +90,9 @@ fn rows(graph: &Graph, channel: &Channel, now: Timestamp) -> Vec<TimetableRow> {
 }
 
 fn stop((origin, (whom, from)): (&Place, (&Audience, BTreeSet<Version>))) -> Stop {
-    Stop { origin: origin.clone(), whom: whom.clone(), from }
+    Stop {
+        origin: origin.clone(),
+        whom: whom.clone(),
+        from,
+    }
 }

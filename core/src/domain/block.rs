@@ -65,7 +65,10 @@ pub enum MatchingRule {
 impl Risk {
     /// Whether clients find, without looking, that it applies: the first rule that they know says so, or they know none.
     pub fn is_for_everybody(&self) -> bool {
-        let known = self.matching_rules.iter().find(|rule| !matches!(rule, MatchingRule::Other(_)));
+        let known = self
+            .matching_rules
+            .iter()
+            .find(|rule| !matches!(rule, MatchingRule::Other(_)));
         matches!(known, None | Some(MatchingRule::Always))
     }
 }
@@ -100,11 +103,13 @@ impl Pattern {
     /// Compiles a pattern within its limits.
     pub fn new(text: &str) -> Result<Self, NotAPattern> {
         if text.len() > Self::MAX_BYTES {
-            return Err(NotAPattern(format!("it is longer than {} bytes", Self::MAX_BYTES)));
+            return Err(NotAPattern(format!(
+                "it is longer than {} bytes",
+                Self::MAX_BYTES
+            )));
         }
         if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
-            let problem =
-                "a version has no spaces or line breaks, so it would match nothing; write it in quotes, on one line";
+            let problem = "a version has no spaces or line breaks, so it would match nothing; write it in quotes, on one line";
             return Err(NotAPattern(problem.into()));
         }
         regex::bytes::RegexBuilder::new(text)
@@ -114,7 +119,10 @@ impl Pattern {
             .dfa_size_limit(Self::MAX_COMPILED_BYTES)
             .nest_limit(64)
             .build()
-            .map(|regex| Self { text: text.into(), regex: Arc::new(regex) })
+            .map(|regex| Self {
+                text: text.into(),
+                regex: Arc::new(regex),
+            })
             .map_err(|error| NotAPattern(last_line(&error.to_string())))
     }
 
@@ -163,7 +171,11 @@ impl fmt::Debug for Pattern {
 
 /// The regex crate draws the pattern with a caret and puts the sentence last; we have our own places.
 fn last_line(message: &str) -> String {
-    let sentence = message.lines().last().unwrap_or_default().trim_start_matches("error: ");
+    let sentence = message
+        .lines()
+        .last()
+        .unwrap_or_default()
+        .trim_start_matches("error: ");
     match sentence.starts_with("Compiled regex exceeds size limit") {
         true => "it is too large when compiled; use smaller repetitions".to_owned(),
         false => sentence.to_owned(),

@@ -96,7 +96,8 @@ impl ChannelName {
 
     /// The channel of that name, if it can be one.
     pub fn new(name: &str) -> Option<Self> {
-        let well_formed = |b: u8| b.is_ascii_digit() || b.is_ascii_lowercase() || b == b'-' || b == b'.';
+        let well_formed =
+            |b: u8| b.is_ascii_digit() || b.is_ascii_lowercase() || b == b'-' || b == b'.';
         let fits = (1..=Self::MAX_BYTES).contains(&name.len());
         (fits && name.bytes().all(well_formed)).then(|| Self(name.into()))
     }
@@ -109,7 +110,10 @@ impl ChannelName {
     /// The order in which channels are listed: by version (`4.9` before `4.10`), then by name.
     pub fn display_order(&self) -> impl Ord + '_ {
         let (stream, version) = self.0.rsplit_once('-').unwrap_or((&self.0, ""));
-        let numbers: Vec<u64> = version.split('.').map(|part| part.parse().unwrap_or(u64::MAX)).collect();
+        let numbers: Vec<u64> = version
+            .split('.')
+            .map(|part| part.parse().unwrap_or(u64::MAX))
+            .collect();
         (numbers, stream)
     }
 }
@@ -130,7 +134,13 @@ impl Channel {
     /// A channel that holds nothing.
     pub fn empty(name: ChannelName) -> Self {
         let origin = Place::file("channels");
-        Self { name, rollouts: Vec::new(), members: Vec::new(), origins: Vec::new(), origin }
+        Self {
+            name,
+            rollouts: Vec::new(),
+            members: Vec::new(),
+            origins: Vec::new(),
+            origin,
+        }
     }
 
     /// The release's place here, if it has one.
@@ -144,7 +154,9 @@ impl Channel {
     }
 
     fn find(&self, release: ReleaseId) -> Option<usize> {
-        self.members.binary_search_by_key(&release, |(id, _)| *id).ok()
+        self.members
+            .binary_search_by_key(&release, |(id, _)| *id)
+            .ok()
     }
 
     /// The span over which the edge between two members phases in.
@@ -165,8 +177,16 @@ impl Channel {
 
     /// The rule for an edge: the one that matches it, else the default, else none.
     pub fn rule(&self, from: &Version, to: &Version) -> Option<&RolloutRule> {
-        let kind = if from.same_minor(to) { FromVersion::Patch } else { FromVersion::Minor };
-        let matching = |wanted: Option<&FromVersion>| self.rollouts.iter().find(|r| r.from_version.as_ref() == wanted);
+        let kind = if from.same_minor(to) {
+            FromVersion::Patch
+        } else {
+            FromVersion::Minor
+        };
+        let matching = |wanted: Option<&FromVersion>| {
+            self.rollouts
+                .iter()
+                .find(|r| r.from_version.as_ref() == wanted)
+        };
         matching(Some(&kind)).or_else(|| matching(None))
     }
 }
@@ -174,9 +194,15 @@ impl Channel {
 impl RolloutRule {
     /// The window that opens at `start`. Days, weeks, months and years are counted by the calendar in UTC.
     pub fn window(&self, start: Timestamp) -> Window {
-        let end =
-            start.to_zoned(TimeZone::UTC).checked_add(self.duration).map_or(Timestamp::MAX, |end| end.timestamp());
-        Window { start, end: end.max(start), ramp: self.ramp }
+        let end = start
+            .to_zoned(TimeZone::UTC)
+            .checked_add(self.duration)
+            .map_or(Timestamp::MAX, |end| end.timestamp());
+        Window {
+            start,
+            end: end.max(start),
+            ramp: self.ramp,
+        }
     }
 
     /// The longest window that we take in; the arithmetic of shares is exact up to here.
@@ -195,13 +221,23 @@ mod tests {
             origin: Place::file("c"),
         };
         let rollouts = rules.iter().map(rule).collect();
-        Channel { rollouts, ..Channel::empty(ChannelName::new("c").unwrap()) }
+        Channel {
+            rollouts,
+            ..Channel::empty(ChannelName::new("c").unwrap())
+        }
     }
 
     fn hours(channel: &Channel, from: &str, to: &str) -> i64 {
         let start = "2020-05-12T00:00Z".parse().unwrap();
-        let place = Membership { start, locked: false, rotation: 0 };
-        let window = channel.window((&from.parse().unwrap(), &place), (&to.parse().unwrap(), &place));
+        let place = Membership {
+            start,
+            locked: false,
+            rotation: 0,
+        };
+        let window = channel.window(
+            (&from.parse().unwrap(), &place),
+            (&to.parse().unwrap(), &place),
+        );
         window.end.duration_since(window.start).as_hours()
     }
 
@@ -218,14 +254,35 @@ mod tests {
 
     #[test]
     fn no_matching_rule_means_no_delay() {
-        assert_eq!(hours(&channel(&[(Some(FromVersion::Patch), "P2D")]), "4.3.9", "4.4.3"), 0);
+        assert_eq!(
+            hours(
+                &channel(&[(Some(FromVersion::Patch), "P2D")]),
+                "4.3.9",
+                "4.4.3"
+            ),
+            0
+        );
         assert_eq!(hours(&channel(&[]), "4.3.9", "4.4.3"), 0);
     }
 
     #[test]
     fn a_step_to_another_major_version_is_at_least_a_minor_one() {
-        assert_eq!(hours(&channel(&[(Some(FromVersion::Minor), "P14D")]), "4.22.9", "5.0.0"), 14 * 24);
-        assert_eq!(hours(&channel(&[(Some(FromVersion::Minor), "P14D")]), "4.0.9", "5.0.0"), 14 * 24);
+        assert_eq!(
+            hours(
+                &channel(&[(Some(FromVersion::Minor), "P14D")]),
+                "4.22.9",
+                "5.0.0"
+            ),
+            14 * 24
+        );
+        assert_eq!(
+            hours(
+                &channel(&[(Some(FromVersion::Minor), "P14D")]),
+                "4.0.9",
+                "5.0.0"
+            ),
+            14 * 24
+        );
     }
 
     #[test]
@@ -235,11 +292,16 @@ mod tests {
 
     #[test]
     fn names_order_by_version_then_stream() {
-        let mut names: Vec<_> =
-            ["stable-4.10", "fast-4.9", "candidate-4.10", "plain"].iter().filter_map(|n| ChannelName::new(n)).collect();
+        let mut names: Vec<_> = ["stable-4.10", "fast-4.9", "candidate-4.10", "plain"]
+            .iter()
+            .filter_map(|n| ChannelName::new(n))
+            .collect();
         names.sort_by(|a, b| a.display_order().cmp(&b.display_order()));
         let shown: Vec<_> = names.iter().map(ChannelName::as_str).collect();
-        assert_eq!(shown, ["fast-4.9", "candidate-4.10", "stable-4.10", "plain"]);
+        assert_eq!(
+            shown,
+            ["fast-4.9", "candidate-4.10", "stable-4.10", "plain"]
+        );
         assert_eq!(ChannelName::new("Stable-4.9"), None);
     }
 }

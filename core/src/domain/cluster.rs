@@ -45,7 +45,12 @@ pub struct Cluster {
 impl Cluster {
     /// A cluster that tells nothing but its channel and architecture.
     pub fn anonymous(channel: ChannelName, arch: Arch) -> Self {
-        Self { id: Fact::Unknown, platform: Fact::Unknown, channel, arch }
+        Self {
+            id: Fact::Unknown,
+            platform: Fact::Unknown,
+            channel,
+            arch,
+        }
     }
 }
 

@@ -48,7 +48,10 @@ pub struct NotAnEdit {
 impl EdgeEdit {
     /// Reads a piece of metadata; none if it is not about edges.
     pub fn read(key: &str, value: &str) -> Option<Result<Self, NotAnEdit>> {
-        let (side, verb) = match key.strip_prefix("io.openshift.upgrades.graph.")?.split_once('.')? {
+        let (side, verb) = match key
+            .strip_prefix("io.openshift.upgrades.graph.")?
+            .split_once('.')?
+        {
             ("previous", verb) => (Side::Previous, verb),
             ("next", verb) => (Side::Next, verb),
             _ => return None,
@@ -57,17 +60,31 @@ impl EdgeEdit {
             "add" => list(value).map(Change::Add),
             "remove" if value.trim() == "*" => Ok(Change::RemoveAll),
             "remove" => list(value).map(Change::Remove),
-            "remove_regex" => Pattern::new(value).map(Change::RemoveMatching).map_err(|e| format!("{value:?}: {e}")),
+            "remove_regex" => Pattern::new(value)
+                .map(Change::RemoveMatching)
+                .map_err(|e| format!("{value:?}: {e}")),
             _ => return None,
         };
-        let instead = (verb != "add").then_some(Self { side, change: Change::RemoveAll });
-        Some(change.map(|change| Self { side, change }).map_err(|problem| NotAnEdit { problem, instead }))
+        let instead = (verb != "add").then_some(Self {
+            side,
+            change: Change::RemoveAll,
+        });
+        Some(
+            change
+                .map(|change| Self { side, change })
+                .map_err(|problem| NotAnEdit { problem, instead }),
+        )
     }
 }
 
 fn list(value: &str) -> Result<Vec<ReleaseName>, String> {
-    let names = value.split(',').map(str::trim).filter(|name| !name.is_empty());
-    names.map(|name| ReleaseName::parse(name).map_err(|e| e.to_string())).collect()
+    let names = value
+        .split(',')
+        .map(str::trim)
+        .filter(|name| !name.is_empty());
+    names
+        .map(|name| ReleaseName::parse(name).map_err(|e| e.to_string()))
+        .collect()
 }
 
 #[cfg(test)]
@@ -76,13 +93,40 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_removes_everything_and_adds_nothing() {
-        let read = |key: &str, value: &str| EdgeEdit::read(&format!("io.openshift.upgrades.graph.{key}"), value);
-        for (key, value) in [("previous.remove", "4.9.x"), ("next.remove", "4.9.1,?"), ("previous.remove_regex", "(")] {
+        let read = |key: &str, value: &str| {
+            EdgeEdit::read(&format!("io.openshift.upgrades.graph.{key}"), value)
+        };
+        for (key, value) in [
+            ("previous.remove", "4.9.x"),
+            ("next.remove", "4.9.1,?"),
+            ("previous.remove_regex", "("),
+        ] {
             let wrong = read(key, value).unwrap().unwrap_err();
-            assert!(matches!(wrong.instead, Some(EdgeEdit { change: Change::RemoveAll, .. })), "{key}");
+            assert!(
+                matches!(
+                    wrong.instead,
+                    Some(EdgeEdit {
+                        change: Change::RemoveAll,
+                        ..
+                    })
+                ),
+                "{key}"
+            );
         }
-        assert!(read("previous.add", "4.9.x").unwrap().unwrap_err().instead.is_none());
-        assert!(matches!(read("previous.remove", " * "), Some(Ok(EdgeEdit { change: Change::RemoveAll, .. }))));
+        assert!(
+            read("previous.add", "4.9.x")
+                .unwrap()
+                .unwrap_err()
+                .instead
+                .is_none()
+        );
+        assert!(matches!(
+            read("previous.remove", " * "),
+            Some(Ok(EdgeEdit {
+                change: Change::RemoveAll,
+                ..
+            }))
+        ));
         assert!(read("release.arch", "amd64").is_none() && EdgeEdit::read("url", "x").is_none());
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::{
-    Arch, Audience, Block, BlockId, Channel, ChannelName, ChannelSpec, Cluster, Provenance, Release, ReleaseId,
-    ReleaseName, Releases, Risk, RiskId, Version,
+    Arch, Audience, Block, BlockId, Channel, ChannelName, ChannelSpec, Cluster, Provenance,
+    Release, ReleaseId, ReleaseName, Releases, Risk, RiskId, Version,
 };
 use crate::finding::{Finding, Place};
 
@@ -118,7 +118,10 @@ impl Graph {
 
     /// The number of the release, if it exists.
     pub fn find(&self, version: &Version, arch: &Arch) -> Option<ReleaseId> {
-        let at = self.releases.binary_search_by(|r| (&r.arch, &r.version).cmp(&(arch, version))).ok()?;
+        let at = self
+            .releases
+            .binary_search_by(|r| (&r.arch, &r.version).cmp(&(arch, version)))
+            .ok()?;
         Some(ReleaseId(at as u32))
     }
 
@@ -144,21 +147,33 @@ impl Graph {
     }
 
     /// The members of a channel that are of one architecture.
-    pub fn members<'a>(&'a self, channel: &'a Channel, arch: &Arch) -> &'a [(ReleaseId, super::Membership)] {
+    pub fn members<'a>(
+        &'a self,
+        channel: &'a Channel,
+        arch: &Arch,
+    ) -> &'a [(ReleaseId, super::Membership)] {
         let arch_of = |(id, _): &(ReleaseId, super::Membership)| &self.release(*id).arch;
-        let begin = channel.members.partition_point(|member| arch_of(member) < arch);
-        let end = channel.members.partition_point(|member| arch_of(member) <= arch);
+        let begin = channel
+            .members
+            .partition_point(|member| arch_of(member) < arch);
+        let end = channel
+            .members
+            .partition_point(|member| arch_of(member) <= arch);
         &channel.members[begin..end]
     }
 
     /// The architectures there are releases for.
     pub fn arches(&self) -> impl Iterator<Item = &Arch> {
-        self.releases.chunk_by(|a, b| a.arch == b.arch).map(|same| &same[0].arch)
+        self.releases
+            .chunk_by(|a, b| a.arch == b.arch)
+            .map(|same| &same[0].arch)
     }
 
     /// The blocks on an edge.
     pub fn blocks_on(&self, edge: Edge) -> impl Iterator<Item = &KeptBlock> {
-        self.block_sets[edge.blocks.0 as usize].iter().map(|id| &self.blocks[id.0 as usize])
+        self.block_sets[edge.blocks.0 as usize]
+            .iter()
+            .map(|id| &self.blocks[id.0 as usize])
     }
 
     /// The numbers of the blocks on an edge, in the same order.

@@ -11,8 +11,9 @@ use super::edge_edit::{Change, EdgeEdit, Side};
 use super::graph::{BlockSetId, KeptBlock};
 use super::provenance::Witness;
 use super::{
-    Block, BlockId, Channel, ChannelSpec, DeclaredRelease, Declares, Edge, Graph, GraphData, Membership, Pattern,
-    PayloadDigest, Provenance, Release, ReleaseId, ReleaseName, Releases, Risk, RiskId, position,
+    Block, BlockId, Channel, ChannelSpec, DeclaredRelease, Declares, Edge, Graph, GraphData,
+    Membership, Pattern, PayloadDigest, Provenance, Release, ReleaseId, ReleaseName, Releases,
+    Risk, RiskId, position,
 };
 use crate::finding::{Finding, Place};
 
@@ -20,8 +21,12 @@ use crate::finding::{Finding, Place};
 const REMOVE_KEY: &str = "io.openshift.upgrades.graph.release.remove";
 
 pub(super) fn build(data: GraphData, declared: Releases) -> (Graph, Vec<Finding>) {
-    let mut build =
-        Build { graph: Graph::default(), findings: Vec::new(), edges: BTreeMap::new(), declares: Vec::new() };
+    let mut build = Build {
+        graph: Graph::default(),
+        findings: Vec::new(),
+        edges: BTreeMap::new(),
+        declares: Vec::new(),
+    };
     let numbers = build.add_releases(declared.releases, &data.metadata);
     build.add_declared_edges(&declared.edges, &numbers);
     build.edit_edges();
@@ -52,15 +57,27 @@ impl Build {
         let mut numbers = vec![None; declared.len()];
         let mut names = Interned::default();
         let mut extra_of: Extra<'_> = BTreeMap::new();
-        extra.iter().for_each(|(name, more)| extra_of.entry(&name.version).or_default().push((name, more)));
+        extra.iter().for_each(|(name, more)| {
+            extra_of
+                .entry(&name.version)
+                .or_default()
+                .push((name, more))
+        });
         let mut slots: Vec<Option<DeclaredRelease>> = declared.into_iter().map(Some).collect();
         for at in order {
-            let mut release = slots[at].take().expect("each index stands in the order once");
+            let mut release = slots[at]
+                .take()
+                .expect("each index stands in the order once");
             let declares = release.declares.take();
-            let same = |last: &Release| (&last.arch, &last.version) == (&release.arch, &release.version);
+            let same =
+                |last: &Release| (&last.arch, &last.version) == (&release.arch, &release.version);
             if !self.graph.releases.last().is_some_and(same) {
                 let release = into_release(release, &extra_of, &mut names);
-                if release.metadata.get(REMOVE_KEY).is_some_and(|value| &**value == "true") {
+                if release
+                    .metadata
+                    .get(REMOVE_KEY)
+                    .is_some_and(|value| &**value == "true")
+                {
                     continue;
                 }
                 self.graph.releases.push(release);
@@ -75,7 +92,11 @@ impl Build {
 
     /// Another source knows the same release. Of the same image, its word counts like the first one's.
     fn add_witness(&mut self, other: &DeclaredRelease, declares: Option<Declares>) {
-        let (Some(release), Some(known)) = (self.graph.releases.last_mut(), self.declares.last_mut()) else { return };
+        let (Some(release), Some(known)) =
+            (self.graph.releases.last_mut(), self.declares.last_mut())
+        else {
+            return;
+        };
         let digests = [&*release.payload, &*other.payload].map(PayloadDigest::of_pull_spec);
         if digests[0].is_some() && digests[0] == digests[1] {
             release.trust = release.trust.max(other.trust);
@@ -86,7 +107,10 @@ impl Build {
     fn add_declared_edges(&mut self, edges: &[super::DeclaredEdge], numbers: &[Option<ReleaseId>]) {
         let mut across = 0;
         for edge in edges {
-            let (Some(from), Some(to)) = (numbers[edge.from as usize], numbers[edge.to as usize]) else { continue };
+            let (Some(from), Some(to)) = (numbers[edge.from as usize], numbers[edge.to as usize])
+            else {
+                continue;
+            };
             if self.graph.release(from).arch == self.graph.release(to).arch {
                 let risks = self.edges.entry((to, from)).or_default();
                 *risks = both(risks.take(), edge.risks.clone());
@@ -104,7 +128,12 @@ impl Build {
     }
 
     fn warn(&mut self, code: &'static str, problem: String, remedy: &str) {
-        self.findings.push(Finding::warning(code, Place::file("releases"), problem, remedy));
+        self.findings.push(Finding::warning(
+            code,
+            Place::file("releases"),
+            problem,
+            remedy,
+        ));
     }
 
     /// Carries out what releases' metadata says about edges: first all that is added, then all that is removed.
@@ -112,16 +141,20 @@ impl Build {
         let edits = self.edits();
         for (here, edit) in &edits {
             if let Change::Add(names) = &edit.change {
-                let added: Vec<_> = self.found(*here, names).map(|other| pair(edit.side, *here, other)).collect();
+                let added: Vec<_> = self
+                    .found(*here, names)
+                    .map(|other| pair(edit.side, *here, other))
+                    .collect();
                 for edge in added {
                     self.edges.entry(edge).or_default();
                 }
             }
         }
-        let outgoing: BTreeSet<(ReleaseId, ReleaseId)> = match edits.iter().any(|(_, edit)| edit.side == Side::Next) {
-            true => self.edges.keys().map(|(to, from)| (*from, *to)).collect(),
-            false => BTreeSet::new(),
-        };
+        let outgoing: BTreeSet<(ReleaseId, ReleaseId)> =
+            match edits.iter().any(|(_, edit)| edit.side == Side::Next) {
+                true => self.edges.keys().map(|(to, from)| (*from, *to)).collect(),
+                false => BTreeSet::new(),
+            };
         let mut removed: BTreeSet<(ReleaseId, ReleaseId)> = BTreeSet::new();
         for (here, edit) in &edits {
             let edge = |other: ReleaseId| pair(edit.side, *here, other);
@@ -136,12 +169,15 @@ impl Build {
                 Change::Remove(names) => removed.extend(self.found(*here, names).map(edge)),
                 Change::RemoveAll => removed.extend(neighbours().into_iter().map(edge)),
                 Change::RemoveMatching(pattern) => {
-                    let matching = neighbours().into_iter().filter(|other| pattern.finds(&self.name(*other)));
+                    let matching = neighbours()
+                        .into_iter()
+                        .filter(|other| pattern.finds(&self.name(*other)));
                     removed.extend(matching.map(edge));
                 }
             }
         }
-        self.edges.retain(|edge, _| !removed.contains(edge) && edge.0 != edge.1);
+        self.edges
+            .retain(|edge, _| !removed.contains(edge) && edge.0 != edge.1);
     }
 
     fn edits(&mut self) -> Vec<(ReleaseId, EdgeEdit)> {
@@ -153,7 +189,10 @@ impl Build {
                     None => {}
                     Some(Ok(edit)) => edits.push((ReleaseId(number), edit)),
                     Some(Err(not)) => {
-                        wrong.push(format!("{key} of {}+{}: {}", release.version, release.arch, not.problem));
+                        wrong.push(format!(
+                            "{key} of {}+{}: {}",
+                            release.version, release.arch, not.problem
+                        ));
                         edits.extend(not.instead.map(|edit| (ReleaseId(number), edit)));
                     }
                 }
@@ -170,9 +209,16 @@ impl Build {
     }
 
     /// The releases of these names that exist for this release's architecture.
-    fn found<'a>(&'a self, here: ReleaseId, names: &'a [ReleaseName]) -> impl Iterator<Item = ReleaseId> + 'a {
+    fn found<'a>(
+        &'a self,
+        here: ReleaseId,
+        names: &'a [ReleaseName],
+    ) -> impl Iterator<Item = ReleaseId> + 'a {
         let arch = &self.graph.release(here).arch;
-        names.iter().filter(|name| name.means(arch)).filter_map(|name| self.graph.find(&name.version, arch))
+        names
+            .iter()
+            .filter(|name| name.means(arch))
+            .filter_map(|name| self.graph.find(&name.version, arch))
     }
 
     fn sources_of(&self, to: ReleaseId) -> impl Iterator<Item = ReleaseId> + '_ {
@@ -195,7 +241,11 @@ impl Build {
                 let place = Membership {
                     start: member.start.unwrap_or(Timestamp::MIN),
                     locked: member.locked,
-                    rotation: position::rotation(firsts.get(&member.name.version).unwrap_or(&&member.name.version)),
+                    rotation: position::rotation(
+                        firsts
+                            .get(&member.name.version)
+                            .unwrap_or(&&member.name.version),
+                    ),
                 };
                 for arch in arches.iter().filter(|arch| member.name.means(arch)) {
                     if let Some(id) = self.graph.find(&member.name.version, arch) {
@@ -204,12 +254,25 @@ impl Build {
                 }
             }
             for (id, (place, _)) in &members {
-                self.graph.releases[id.0 as usize].channels.push((spec.name.clone(), place.start));
+                self.graph.releases[id.0 as usize]
+                    .channels
+                    .push((spec.name.clone(), place.start));
             }
-            let origins = members.values().map(|(_, origin)| (*origin).clone()).collect();
-            let members = members.into_iter().map(|(id, (place, _))| (id, place)).collect();
-            let channel =
-                Channel { name: spec.name.clone(), rollouts: spec.rollouts, members, origins, origin: spec.origin };
+            let origins = members
+                .values()
+                .map(|(_, origin)| (*origin).clone())
+                .collect();
+            let members = members
+                .into_iter()
+                .map(|(id, (place, _))| (id, place))
+                .collect();
+            let channel = Channel {
+                name: spec.name.clone(),
+                rollouts: spec.rollouts,
+                members,
+                origins,
+                origin: spec.origin,
+            };
             self.graph.channels.insert(spec.name, channel);
         }
     }
@@ -227,20 +290,30 @@ impl Build {
                 }
             }
         }
-        let names: Vec<String> = (0..self.graph.releases.len() as u32).map(|n| self.name(ReleaseId(n))).collect();
+        let names: Vec<String> = (0..self.graph.releases.len() as u32)
+            .map(|n| self.name(ReleaseId(n)))
+            .collect();
         let any_release = Pattern::new(".*").expect("a valid pattern");
         let mut of_sources: BTreeMap<(ReleaseId, Risk), BlockId> = BTreeMap::new();
-        let mut sets: BTreeMap<Box<[BlockId]>, BlockSetId> = [(Box::default(), BlockSetId::NONE)].into();
+        let mut sets: BTreeMap<Box<[BlockId]>, BlockSetId> =
+            [(Box::default(), BlockSetId::NONE)].into();
         for ((to, from), risks) in declared {
             let candidates = by_target.get(&to).map_or(&[][..], Vec::as_slice);
             let from_name = &names[from.0 as usize];
-            let mut found: Vec<BlockId> =
-                candidates.iter().filter(|n| blocks[**n].from.finds(from_name)).map(|n| BlockId(*n as u32)).collect();
+            let mut found: Vec<BlockId> = candidates
+                .iter()
+                .filter(|n| blocks[**n].from.finds(from_name))
+                .map(|n| BlockId(*n as u32))
+                .collect();
             for risk in risks.iter().flat_map(|risks| risks.iter()) {
                 let next = BlockId(blocks.len() as u32);
                 let known = *of_sources.entry((to, risk.clone())).or_insert(next);
                 if known == next {
-                    blocks.push(risk_of_a_source(risk.clone(), self.graph.release(to), &any_release));
+                    blocks.push(risk_of_a_source(
+                        risk.clone(),
+                        self.graph.release(to),
+                        &any_release,
+                    ));
                 }
                 found.push(known);
             }
@@ -248,7 +321,11 @@ impl Build {
             found.dedup();
             let next = BlockSetId(sets.len() as u32);
             let set = *sets.entry(found.into_boxed_slice()).or_insert(next);
-            self.graph.edges.push(Edge { from, to, blocks: set });
+            self.graph.edges.push(Edge {
+                from,
+                to,
+                blocks: set,
+            });
         }
         self.graph.edges.sort_unstable();
         self.index_edges();
@@ -266,7 +343,11 @@ impl Build {
         let witness = |id: ReleaseId| {
             let release = self.graph.release(id);
             let declares = self.declares[id.0 as usize].as_ref();
-            Witness { version: &release.version, declares, trust: release.trust }
+            Witness {
+                version: &release.version,
+                declares,
+                trust: release.trust,
+            }
         };
         let of = |edge: &Edge| Provenance::of(witness(edge.from), witness(edge.to));
         self.graph.provenance = self.graph.edges.iter().map(of).collect();
@@ -274,16 +355,26 @@ impl Build {
 
     fn index_edges(&mut self) {
         let mut edges_from = vec![0u32; self.graph.releases.len() + 1];
-        self.graph.edges.iter().for_each(|edge| edges_from[edge.from.0 as usize + 1] += 1);
+        self.graph
+            .edges
+            .iter()
+            .for_each(|edge| edges_from[edge.from.0 as usize + 1] += 1);
         (1..edges_from.len()).for_each(|at| edges_from[at] += edges_from[at - 1]);
         self.graph.edges_from = edges_from;
     }
 
     fn number_risks(&mut self, blocks: Vec<Block>) {
-        let distinct: BTreeSet<&Risk> = blocks.iter().filter_map(|block| block.risk.as_ref()).collect();
+        let distinct: BTreeSet<&Risk> = blocks
+            .iter()
+            .filter_map(|block| block.risk.as_ref())
+            .collect();
         self.graph.risks = distinct.into_iter().cloned().collect();
         let number = |risk: &Risk| {
-            let at = self.graph.risks.binary_search(risk).expect("every block's risk was numbered");
+            let at = self
+                .graph
+                .risks
+                .binary_search(risk)
+                .expect("every block's risk was numbered");
             RiskId(at as u32)
         };
         let kept = blocks.into_iter().map(|block| KeptBlock {
@@ -313,16 +404,32 @@ impl Build {
     fn check_risk_names(&mut self) {
         let mut clashes: BTreeSet<&str> = BTreeSet::new();
         for set in &self.graph.block_sets {
-            let risks: BTreeSet<RiskId> =
-                set.iter().filter_map(|block| self.graph.blocks[block.0 as usize].risk).collect();
-            let names: Vec<&str> = risks.iter().map(|risk| self.graph.risk(*risk).name.as_str()).collect();
+            let risks: BTreeSet<RiskId> = set
+                .iter()
+                .filter_map(|block| self.graph.blocks[block.0 as usize].risk)
+                .collect();
+            let names: Vec<&str> = risks
+                .iter()
+                .map(|risk| self.graph.risk(*risk).name.as_str())
+                .collect();
             // Risks are numbered by name, so equal names stand together.
-            clashes.extend(names.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]));
+            clashes.extend(
+                names
+                    .windows(2)
+                    .filter(|pair| pair[0] == pair[1])
+                    .map(|pair| pair[0]),
+            );
         }
-        let problems: Vec<String> =
-            clashes.iter().map(|name| format!("risk {name} is declared in several ways for one edge")).collect();
+        let problems: Vec<String> = clashes
+            .iter()
+            .map(|name| format!("risk {name} is declared in several ways for one edge"))
+            .collect();
         for problem in problems {
-            self.warn("risk-name-clash", problem, "give both the same url, message and rules, or another name");
+            self.warn(
+                "risk-name-clash",
+                problem,
+                "give both the same url, message and rules, or another name",
+            );
         }
     }
 }
@@ -340,7 +447,10 @@ fn into_release(release: DeclaredRelease, extra: &Extra<'_>, names: &mut Interne
     }
     // It has become part of the release's identity.
     metadata.remove(DeclaredRelease::ARCH_KEY);
-    let metadata = metadata.into_iter().map(|(key, value)| (names.get(key), Arc::from(value))).collect();
+    let metadata = metadata
+        .into_iter()
+        .map(|(key, value)| (names.get(key), Arc::from(value)))
+        .collect();
     Release {
         version: release.version,
         arch: release.arch,
@@ -369,8 +479,11 @@ impl Interned {
 /// For each release that replaces another, the one at the beginning of the chain. A release replaces an earlier one of
 /// its file, so going by start, the chain before it is known already.
 fn first_replaced(spec: &ChannelSpec) -> BTreeMap<&super::Version, &super::Version> {
-    let mut replacing: Vec<_> =
-        spec.members.iter().filter_map(|m| Some((m.start, &m.name.version, m.replaces.as_ref()?))).collect();
+    let mut replacing: Vec<_> = spec
+        .members
+        .iter()
+        .filter_map(|m| Some((m.start, &m.name.version, m.replaces.as_ref()?)))
+        .collect();
     replacing.sort();
     let mut firsts: BTreeMap<&super::Version, &super::Version> = BTreeMap::new();
     for (_, version, replaced) in replacing {
@@ -394,6 +507,15 @@ fn pair(side: Side, here: ReleaseId, other: ReleaseId) -> (ReleaseId, ReleaseId)
 }
 
 fn risk_of_a_source(risk: Risk, to: &Release, from: &Pattern) -> Block {
-    let to = ReleaseName { version: to.version.clone(), arch: Some(to.arch.clone()) };
-    Block { to, from: from.clone(), stops: None, risk: Some(risk), origin: Place::file("releases") }
+    let to = ReleaseName {
+        version: to.version.clone(),
+        arch: Some(to.arch.clone()),
+    };
+    Block {
+        to,
+        from: from.clone(),
+        stops: None,
+        risk: Some(risk),
+        origin: Place::file("releases"),
+    }
 }

@@ -52,7 +52,10 @@ const MAX_MINOR: u64 = 9_999;
 
 fn number(digits: &str) -> Option<u64> {
     let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-    is_number.then(|| digits.parse().ok()).flatten().filter(|number| *number <= MAX_MINOR)
+    is_number
+        .then(|| digits.parse().ok())
+        .flatten()
+        .filter(|number| *number <= MAX_MINOR)
 }
 
 impl fmt::Display for Minor {
@@ -67,10 +70,19 @@ mod tests {
 
     #[test]
     fn openshift_ships_kubernetes() {
-        for (openshift, kubernetes) in
-            [("4.1", "1.13"), ("4.2", "1.14"), ("4.3", "1.16"), ("4.6", "1.19"), ("4.9", "1.22"), ("4.22", "1.35")]
-        {
-            assert_eq!(Minor::parse(openshift).unwrap().kubernetes(), Minor::parse(kubernetes), "{openshift}");
+        for (openshift, kubernetes) in [
+            ("4.1", "1.13"),
+            ("4.2", "1.14"),
+            ("4.3", "1.16"),
+            ("4.6", "1.19"),
+            ("4.9", "1.22"),
+            ("4.22", "1.35"),
+        ] {
+            assert_eq!(
+                Minor::parse(openshift).unwrap().kubernetes(),
+                Minor::parse(kubernetes),
+                "{openshift}"
+            );
         }
         for unknown in [Minor::new(4, 0), Minor::new(5, 0), Minor::new(3, 11)] {
             assert_eq!(unknown.kubernetes(), None, "{unknown}");
@@ -79,7 +91,9 @@ mod tests {
 
     #[test]
     fn nothing_else_passes_for_a_minor_version() {
-        for text in ["", "4", "4.", ".9", "4.9.7", "v4.9", "4.-9", "4.+9", " 4.9", "4.99999", "4.x"] {
+        for text in [
+            "", "4", "4.", ".9", "4.9.7", "v4.9", "4.-9", "4.+9", " 4.9", "4.99999", "4.x",
+        ] {
             assert_eq!(Minor::parse(text), None, "{text:?}");
         }
         assert_eq!(Minor::parse("4.10"), Some(Minor::new(4, 10)));

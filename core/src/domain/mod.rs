@@ -22,7 +22,9 @@ pub mod way;
 pub mod window;
 
 pub use block::{Audience, Block, BlockId, MatchingRule, Pattern, Risk, RiskId};
-pub use channel::{Channel, ChannelName, ChannelSpec, FromVersion, Member, Membership, RolloutRule};
+pub use channel::{
+    Channel, ChannelName, ChannelSpec, FromVersion, Member, Membership, RolloutRule,
+};
 pub use cluster::{Cluster, ClusterId, Fact, Platform};
 pub use edge_edit::EdgeEdit;
 pub use graph::{Edge, Graph, GraphData, KeptBlock, Situation, StaleSource};

@@ -49,16 +49,27 @@ pub fn base(cluster: &ClusterId) -> Position {
         hash.update(field);
     }
     let digest = hash.finalize();
-    Position(u64::from_be_bytes(digest[..8].try_into().expect("SHA-256 has 32 bytes")))
+    Position(u64::from_be_bytes(
+        digest[..8].try_into().expect("SHA-256 has 32 bytes"),
+    ))
 }
 
 /// How far a release rotates the fleet. Pre-releases step like patches, by their last number.
 pub fn rotation(version: &Version) -> u64 {
-    let minor = version.major().wrapping_mul(MINORS_PER_MAJOR).wrapping_add(version.minor());
-    let pre =
-        version.pre_release().rsplit('.').next().and_then(|n| n.parse::<u64>().ok()).map_or(0, |n| n.wrapping_add(1));
+    let minor = version
+        .major()
+        .wrapping_mul(MINORS_PER_MAJOR)
+        .wrapping_add(version.minor());
+    let pre = version
+        .pre_release()
+        .rsplit('.')
+        .next()
+        .and_then(|n| n.parse::<u64>().ok())
+        .map_or(0, |n| n.wrapping_add(1));
     let patch = version.patch().wrapping_add(pre);
-    patch.wrapping_mul(PER_PATCH).wrapping_add(minor.wrapping_mul(PER_MINOR))
+    patch
+        .wrapping_mul(PER_PATCH)
+        .wrapping_add(minor.wrapping_mul(PER_MINOR))
 }
 
 #[cfg(test)]
@@ -69,7 +80,11 @@ mod tests {
     const TENTH: u64 = u64::MAX / 10;
 
     fn id(n: u64) -> ClusterId {
-        ClusterId::new(&format!("{:08x}-0000-4000-8000-{n:012x}", n.wrapping_mul(2_654_435_761) as u32)).unwrap()
+        ClusterId::new(&format!(
+            "{:08x}-0000-4000-8000-{n:012x}",
+            n.wrapping_mul(2_654_435_761) as u32
+        ))
+        .unwrap()
     }
 
     #[test]
@@ -79,7 +94,10 @@ mod tests {
         let rows = vectors.lines().filter_map(|line| line.strip_prefix("| `"));
         let mut checked = 0;
         for row in rows {
-            let cells: Vec<&str> = row.split('|').map(|cell| cell.trim().trim_matches('`')).collect();
+            let cells: Vec<&str> = row
+                .split('|')
+                .map(|cell| cell.trim().trim_matches('`'))
+                .collect();
             let version: Version = cells[1].parse().unwrap();
             let position = Position::of(&ClusterId::new(cells[0]).unwrap(), rotation(&version));
             assert_eq!(format!("{:016x}", position.0), cells[2], "{row}");
@@ -101,20 +119,38 @@ mod tests {
         assert!(ks < 1.95, "KS statistic {ks}");
         // Chi-square over 1,000 bins; the 99.9 % quantile of 999 degrees of freedom is 1,142.8.
         let mut bins = vec![0u64; 1000];
-        positions.iter().for_each(|p| bins[((u128::from(*p) * 1000) >> 64) as usize] += 1);
+        positions
+            .iter()
+            .for_each(|p| bins[((u128::from(*p) * 1000) >> 64) as usize] += 1);
         let expected = IDS as f64 / 1000.0;
-        let chi2: f64 = bins.iter().map(|n| (*n as f64 - expected).powi(2) / expected).sum();
+        let chi2: f64 = bins
+            .iter()
+            .map(|n| (*n as f64 - expected).powi(2) / expected)
+            .sum();
         assert!((800.0..1142.8).contains(&chi2), "chi-square {chi2}");
     }
 
     /// How often a cluster at each starting point is in the first tenth, over consecutive releases.
     fn check_fairness(releases: impl Fn(u64) -> String) {
-        let rotations: Vec<u64> = (0..40).map(|n| rotation(&releases(n).parse().unwrap())).collect();
+        let rotations: Vec<u64> = (0..40)
+            .map(|n| rotation(&releases(n).parse().unwrap()))
+            .collect();
         for start in 0..10_000u64 {
             let base = Position(start.wrapping_mul(u64::MAX / 10_000));
-            let early: Vec<bool> = rotations.iter().map(|r| base.rotated(*r).0 < TENTH).collect();
-            assert!(early.windows(2).all(|pair| pair != [true, true]), "twice in a row from {start}");
-            assert!(early.windows(10).all(|ten| ten.iter().filter(|e| **e).count() <= 2), "thrice in ten from {start}");
+            let early: Vec<bool> = rotations
+                .iter()
+                .map(|r| base.rotated(*r).0 < TENTH)
+                .collect();
+            assert!(
+                early.windows(2).all(|pair| pair != [true, true]),
+                "twice in a row from {start}"
+            );
+            assert!(
+                early
+                    .windows(10)
+                    .all(|ten| ten.iter().filter(|e| **e).count() <= 2),
+                "thrice in ten from {start}"
+            );
         }
     }
 

@@ -39,18 +39,30 @@ pub(super) struct Witness<'a> {
 impl Graph {
     /// Who says that there is this edge. An edge that is not in the graph is nobody's but the asker's.
     pub fn provenance(&self, edge: Edge) -> Provenance {
-        let at = self.edges.binary_search_by(|known| (known.from, known.to).cmp(&(edge.from, edge.to)));
+        let at = self
+            .edges
+            .binary_search_by(|known| (known.from, known.to).cmp(&(edge.from, edge.to)));
         // Where no image declares anything, nothing is kept.
-        at.ok().and_then(|at| self.provenance.get(at)).copied().unwrap_or_default()
+        at.ok()
+            .and_then(|at| self.provenance.get(at))
+            .copied()
+            .unwrap_or_default()
     }
 }
 
 impl Provenance {
     /// The provenance of an edge between these two.
     pub(super) fn of(from: Witness<'_>, to: Witness<'_>) -> Self {
-        let source = from.declares.is_some_and(|declares| declares.next.contains(to.version));
-        let target = to.declares.is_some_and(|declares| declares.previous.contains(from.version));
-        let signed = (source && from.trust == Trust::Verified, target && to.trust == Trust::Verified);
+        let source = from
+            .declares
+            .is_some_and(|declares| declares.next.contains(to.version));
+        let target = to
+            .declares
+            .is_some_and(|declares| declares.previous.contains(from.version));
+        let signed = (
+            source && from.trust == Trust::Verified,
+            target && to.trust == Trust::Verified,
+        );
         match (End::of(signed), End::of((source, target))) {
             (Some(end), _) => Self::Signed(end),
             (None, Some(end)) => Self::Declared(end),

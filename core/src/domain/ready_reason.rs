@@ -183,25 +183,36 @@ pub struct Task {
 
 impl Task {
     fn new(about: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { about: about.into(), text: text.into(), command: None }
+        Self {
+            about: about.into(),
+            text: text.into(),
+            command: None,
+        }
     }
 
     fn by(self, command: impl Into<String>) -> Self {
-        Self { command: Some(command.into()), ..self }
+        Self {
+            command: Some(command.into()),
+            ..self
+        }
     }
 
     /// With a command that names something of the cluster's. A name that no such object can have may be meant for the shell that somebody pastes the
     /// command into, so there is no command then.
     fn by_naming(self, name: &str, command: impl Into<String>) -> Self {
         let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        let is_name = name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(is_part);
+        let is_name =
+            name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(is_part);
         if is_name { self.by(command) } else { self }
     }
 
     /// A paused pool lets its nodes be updated again.
     pub fn unpause(pool: &str) -> Self {
-        Self::new(format!("pool {pool}"), format!("unpause pool {pool}, so that its nodes follow"))
-            .by_naming(pool, unpausing(pool))
+        Self::new(
+            format!("pool {pool}"),
+            format!("unpause pool {pool}, so that its nodes follow"),
+        )
+        .by_naming(pool, unpausing(pool))
     }
 }
 
@@ -232,7 +243,10 @@ impl ReadyReason {
 
     /// Whether it only informs. Every other reason refuses.
     pub fn is_note(&self) -> bool {
-        matches!(self, Self::ApiRemovedLater { .. } | Self::ControlPlaneStays { .. })
+        matches!(
+            self,
+            Self::ApiRemovedLater { .. } | Self::ControlPlaneStays { .. }
+        )
     }
 
     /// What has to be done so that it stands in the way no longer.
@@ -307,7 +321,9 @@ impl ObjectKind {
             Self::ClusterVersion => "oc get clusterversions -o yaml > clusterversions.yaml",
             Self::ClusterOperator => "oc get clusteroperators -o yaml > clusteroperators.yaml",
             Self::Node => "oc get nodes -o yaml > nodes.yaml",
-            Self::MachineConfigPool => "oc get machineconfigpools -o yaml > machineconfigpools.yaml",
+            Self::MachineConfigPool => {
+                "oc get machineconfigpools -o yaml > machineconfigpools.yaml"
+            }
             Self::ClusterServiceVersion => {
                 "oc get clusterserviceversions --all-namespaces -o yaml > clusterserviceversions.yaml"
             }
@@ -335,18 +351,32 @@ impl fmt::Display for ObjectKind {
 
 impl RemovedApi {
     fn task(&self) -> Task {
-        let Self { api, replacement, .. } = self;
+        let Self {
+            api, replacement, ..
+        } = self;
         let instead = match replacement {
             Some(replacement) => format!(", to {replacement}"),
             None => "; nothing replaces it as it is".to_owned(),
         };
-        Task::new(format!("api {api}"), format!("move {} off {api}{instead}", self.who()))
-            .by_naming(&api.to_string(), format!("oc get apirequestcounts {api} -o yaml"))
+        Task::new(
+            format!("api {api}"),
+            format!("move {} off {api}{instead}", self.who()),
+        )
+        .by_naming(
+            &api.to_string(),
+            format!("oc get apirequestcounts {api} -o yaml"),
+        )
     }
 
     /// Who uses it, most requests first.
     fn who(&self) -> String {
-        let names = listed(&self.users.iter().map(|user| user.name.clone()).collect::<Vec<_>>());
+        let names = listed(
+            &self
+                .users
+                .iter()
+                .map(|user| user.name.clone())
+                .collect::<Vec<_>>(),
+        );
         match (self.users.is_empty(), self.unnamed_requests) {
             (false, 0) => names,
             (false, _) => format!("{names} and others"),
@@ -357,24 +387,47 @@ impl RemovedApi {
 
 impl fmt::Display for RemovedApi {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { api, removed_in, .. } = self;
+        let Self {
+            api, removed_in, ..
+        } = self;
         write!(f, "{api} goes in Kubernetes {removed_in} and is in use: ")?;
         let shown = self.users.iter().take(MAX_NAMES).map(ToString::to_string);
         let hidden = self.users.len().saturating_sub(MAX_NAMES);
         let more = (hidden > 0).then(|| format!("{} more", counted(hidden, "user")));
-        let unnamed = (self.unnamed_requests > 0)
-            .then(|| format!("{} of users whose names were not kept", counted_u64(self.unnamed_requests, "request")));
-        f.write_str(&shown.chain(more).chain(unnamed).collect::<Vec<_>>().join("; "))
+        let unnamed = (self.unnamed_requests > 0).then(|| {
+            format!(
+                "{} of users whose names were not kept",
+                counted_u64(self.unnamed_requests, "request")
+            )
+        });
+        f.write_str(
+            &shown
+                .chain(more)
+                .chain(unnamed)
+                .collect::<Vec<_>>()
+                .join("; "),
+        )
     }
 }
 
 impl fmt::Display for ApiUser {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, agent, requests, last } = self;
+        let Self {
+            name,
+            agent,
+            requests,
+            last,
+        } = self;
         f.write_str(name)?;
         agent.iter().try_for_each(|agent| write!(f, " ({agent})"))?;
         write!(f, ", {} in a day", counted_u64(*requests, "request"))?;
-        last.iter().try_for_each(|last| write!(f, ", last in the hour from {}", last.strftime("%Y-%m-%d %H:%MZ")))
+        last.iter().try_for_each(|last| {
+            write!(
+                f,
+                ", last in the hour from {}",
+                last.strftime("%Y-%m-%d %H:%MZ")
+            )
+        })
     }
 }
 
@@ -390,12 +443,16 @@ impl OperatorLimit {
         let has_range = operator.kubernetes != Range::default();
         let of_kubernetes = match (has_range, kubernetes) {
             (true, Some(minor)) => outside(operator.kubernetes, minor, "Kubernetes"),
-            (true, None) => Some("something about Kubernetes, and nobody knows which one that is".to_owned()),
+            (true, None) => {
+                Some("something about Kubernetes, and nobody knows which one that is".to_owned())
+            }
             (false, _) => None,
         };
         let problems = operator.problems.iter().map(ToString::to_string);
-        let says: Vec<String> =
-            problems.chain(outside(operator.openshift, to, "OpenShift")).chain(of_kubernetes).collect();
+        let says: Vec<String> = problems
+            .chain(outside(operator.openshift, to, "OpenShift"))
+            .chain(of_kubernetes)
+            .collect();
         (!says.is_empty()).then(|| Self {
             name: operator.name.clone(),
             namespace: operator.namespace.clone(),
@@ -404,17 +461,35 @@ impl OperatorLimit {
     }
 
     fn task(&self, to: Minor, goal: Minor) -> Task {
-        let Self { name, namespace, says } = self;
-        let further = if goal > to { format!(", or better {goal}, where the way ends") } else { String::new() };
-        let text = format!("update {name} in {namespace} (it says {says}) to a version for OpenShift {to}{further}");
+        let Self {
+            name,
+            namespace,
+            says,
+        } = self;
+        let further = if goal > to {
+            format!(", or better {goal}, where the way ends")
+        } else {
+            String::new()
+        };
+        let text = format!(
+            "update {name} in {namespace} (it says {says}) to a version for OpenShift {to}{further}"
+        );
         Task::new(format!("operator {namespace}/{name}"), text)
     }
 }
 
 impl From<&Objection> for ReadyReason {
     fn from(objection: &Objection) -> Self {
-        let Objection { by, reason, message } = objection.clone();
-        Self::NotUpgradeable { by, reason, message }
+        let Objection {
+            by,
+            reason,
+            message,
+        } = objection.clone();
+        Self::NotUpgradeable {
+            by,
+            reason,
+            message,
+        }
     }
 }
 
@@ -424,23 +499,51 @@ impl fmt::Display for ReadyReason {
             Self::NotGiven { kind } => write!(f, "nobody can tell without these objects: {kind}"),
             Self::UpdateInProgress { to, completed } => {
                 write!(f, "the update to {to} has not completed")?;
-                completed.iter().try_for_each(|completed| write!(f, "; the last that did is {completed}"))
+                completed
+                    .iter()
+                    .try_for_each(|completed| write!(f, "; the last that did is {completed}"))
             }
-            Self::NotUpgradeable { by, reason, message } => {
-                write!(f, "{by} is not upgradeable: {reason}: {}", first_line(message))
+            Self::NotUpgradeable {
+                by,
+                reason,
+                message,
+            } => {
+                write!(
+                    f,
+                    "{by} is not upgradeable: {reason}: {}",
+                    first_line(message)
+                )
             }
             Self::AckRequired { gate, description } => {
-                write!(f, "{gate} has not been acknowledged: {}", first_line(description))
+                write!(
+                    f,
+                    "{gate} has not been acknowledged: {}",
+                    first_line(description)
+                )
             }
-            Self::GateNotUnderstood { gate } => write!(f, "the gate {gate:?} does not say which updates it is for"),
+            Self::GateNotUnderstood { gate } => {
+                write!(f, "the gate {gate:?} does not say which updates it is for")
+            }
             Self::ApiRemoved(removed) => removed.fmt(f),
             Self::ApiRemovedLater { at, removed } => write!(f, "later, at {at}: {removed}"),
-            Self::KubeletTooOld { pool, lag, nodes, kubelet, api_server, limit, .. } => {
+            Self::KubeletTooOld {
+                pool,
+                lag,
+                nodes,
+                kubelet,
+                api_server,
+                limit,
+                ..
+            } => {
                 match (pool, lag) {
-                    (Some(pool), Lag::Paused) => {
-                        write!(f, "pool {pool} is paused and its {} at", counted(nodes.len(), "node"))?
+                    (Some(pool), Lag::Paused) => write!(
+                        f,
+                        "pool {pool} is paused and its {} at",
+                        counted(nodes.len(), "node")
+                    )?,
+                    (Some(pool), _) => {
+                        write!(f, "{} of pool {pool} at", counted(nodes.len(), "node"))?
                     }
-                    (Some(pool), _) => write!(f, "{} of pool {pool} at", counted(nodes.len(), "node"))?,
                     (None, _) => write!(f, "{} (in no pool that we know of) at", listed(nodes))?,
                 }
                 write!(
@@ -448,16 +551,34 @@ impl fmt::Display for ReadyReason {
                     " Kubernetes {kubelet} would be {} behind",
                     counted_u64(behind(*kubelet, *api_server), "minor version")
                 )?;
-                write!(f, " the API server's {api_server}; the limit there is {limit}")
+                write!(
+                    f,
+                    " the API server's {api_server}; the limit there is {limit}"
+                )
             }
-            Self::KubeletAhead { nodes, kubelet, api_server } => {
-                write!(f, "{} at Kubernetes {kubelet}, ahead of the API server's {api_server}", are(nodes))
+            Self::KubeletAhead {
+                nodes,
+                kubelet,
+                api_server,
+            } => {
+                write!(
+                    f,
+                    "{} at Kubernetes {kubelet}, ahead of the API server's {api_server}",
+                    are(nodes)
+                )
             }
             Self::KubeletUnknown { nodes } => {
-                write!(f, "nobody can tell how old the kubelets of {} are", listed(nodes))
+                write!(
+                    f,
+                    "nobody can tell how old the kubelets of {} are",
+                    listed(nodes)
+                )
             }
             Self::ControlPlanePaused { pool } => {
-                write!(f, "pool {pool} is paused, and the control plane's nodes must not skip a minor version")
+                write!(
+                    f,
+                    "pool {pool} is paused, and the control plane's nodes must not skip a minor version"
+                )
             }
             Self::ControlPlaneStays { pool } => {
                 write!(
@@ -466,12 +587,26 @@ impl fmt::Display for ReadyReason {
                 )
             }
             Self::Operators { to, operators, .. } => {
-                let all: Vec<String> =
-                    operators.iter().map(|one| format!("{} in {}: {}", one.name, one.namespace, one.says)).collect();
-                let are = if all.len() == 1 { "operator is" } else { "operators are" };
-                write!(f, "{} {are} not made for OpenShift {to}: {}", all.len(), all.join("; "))
+                let all: Vec<String> = operators
+                    .iter()
+                    .map(|one| format!("{} in {}: {}", one.name, one.namespace, one.says))
+                    .collect();
+                let are = if all.len() == 1 {
+                    "operator is"
+                } else {
+                    "operators are"
+                };
+                write!(
+                    f,
+                    "{} {are} not made for OpenShift {to}: {}",
+                    all.len(),
+                    all.join("; ")
+                )
             }
-            Self::KubernetesUnknown { minor } => write!(f, "nobody has told us which Kubernetes OpenShift {minor} has"),
+            Self::KubernetesUnknown { minor } => write!(
+                f,
+                "nobody has told us which Kubernetes OpenShift {minor} has"
+            ),
         }
     }
 }
@@ -491,12 +626,21 @@ fn are_behind(nodes: &[Name]) -> String {
 }
 
 fn are(nodes: &[Name]) -> String {
-    format!("{} {}", listed(nodes), if nodes.len() == 1 { "is" } else { "are" })
+    format!(
+        "{} {}",
+        listed(nodes),
+        if nodes.len() == 1 { "is" } else { "are" }
+    )
 }
 
 /// `a, b and 3 more`.
 fn listed(names: &[Name]) -> String {
-    let shown = names.iter().take(MAX_NAMES).map(|name| &**name).collect::<Vec<_>>().join(", ");
+    let shown = names
+        .iter()
+        .take(MAX_NAMES)
+        .map(|name| &**name)
+        .collect::<Vec<_>>()
+        .join(", ");
     match names.len().saturating_sub(MAX_NAMES) {
         0 => shown,
         more => format!("{shown} and {more} more"),
@@ -514,5 +658,8 @@ fn counted_u64(number: u64, noun: &str) -> String {
 
 /// Messages of operators can be pages long; the first line says what it is about.
 fn first_line(text: &str) -> &str {
-    text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("(it does not say why)")
+    text.lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())
+        .unwrap_or("(it does not say why)")
 }

@@ -201,9 +201,18 @@ impl Reason {
     }
 
     /// A release is not in the cluster's channel; the place is the channel's, if there is one.
-    pub(crate) fn not_in_channel(version: &Version, cluster: &Cluster, channel: Option<&Channel>) -> Self {
-        let origin = channel.map_or_else(|| Place::file("channels"), |channel| channel.origin.clone());
-        Self::NotInChannel { version: version.clone(), channel: cluster.channel.clone(), origin }
+    pub(crate) fn not_in_channel(
+        version: &Version,
+        cluster: &Cluster,
+        channel: Option<&Channel>,
+    ) -> Self {
+        let origin =
+            channel.map_or_else(|| Place::file("channels"), |channel| channel.origin.clone());
+        Self::NotInChannel {
+            version: version.clone(),
+            channel: cluster.channel.clone(),
+            origin,
+        }
     }
 }
 
@@ -219,26 +228,64 @@ impl fmt::Display for Reason {
             }
             Self::PlatformUnknown { platforms, origin } => {
                 let names: Vec<&str> = platforms.iter().map(Platform::as_str).collect();
-                write!(f, "blocked on {}, and this cluster's platform is unknown ({origin})", names.join(", "))
+                write!(
+                    f,
+                    "blocked on {}, and this cluster's platform is unknown ({origin})",
+                    names.join(", ")
+                )
             }
             Self::KnownRisk { name, url, origin } => {
                 write!(f, "recommended unless {name} applies, see {url} ({origin})")
             }
-            Self::RolloutNotReached { cluster, due, window: Window { start, end, .. }, origin, .. } => {
-                write!(f, "the rollout from {start} to {end} reaches {cluster} at {due} ({origin})")
+            Self::RolloutNotReached {
+                cluster,
+                due,
+                window: Window { start, end, .. },
+                origin,
+                ..
+            } => {
+                write!(
+                    f,
+                    "the rollout from {start} to {end} reaches {cluster} at {due} ({origin})"
+                )
             }
-            Self::RolloutWithoutId { window: Window { start, end, .. }, origin, .. } => {
-                write!(f, "the rollout from {start} to {end} reaches clusters without an id at its end ({origin})")
+            Self::RolloutWithoutId {
+                window: Window { start, end, .. },
+                origin,
+                ..
+            } => {
+                write!(
+                    f,
+                    "the rollout from {start} to {end} reaches clusters without an id at its end ({origin})"
+                )
             }
-            Self::NotInChannel { version, channel, origin } => write!(f, "{version} is not in {channel} ({origin})"),
-            Self::NotYetInChannel { version, channel, start, origin } => {
+            Self::NotInChannel {
+                version,
+                channel,
+                origin,
+            } => write!(f, "{version} is not in {channel} ({origin})"),
+            Self::NotYetInChannel {
+                version,
+                channel,
+                start,
+                origin,
+            } => {
                 write!(f, "{version} enters {channel} at {start} ({origin})")
             }
-            Self::NoEdge { from, to } => write!(f, "no release declares an update from {from} to {to}"),
-            Self::UnknownRelease { version, arch } => write!(f, "there is no release {version} for {arch}"),
-            Self::PayloadDisputed { what, origin } => write!(f, "not offered to anybody, because {what} ({origin})"),
+            Self::NoEdge { from, to } => {
+                write!(f, "no release declares an update from {from} to {to}")
+            }
+            Self::UnknownRelease { version, arch } => {
+                write!(f, "there is no release {version} for {arch}")
+            }
+            Self::PayloadDisputed { what, origin } => {
+                write!(f, "not offered to anybody, because {what} ({origin})")
+            }
             Self::SourceStale { source, last_good } => {
-                write!(f, "nothing is offered while {source} cannot be read; the last good copy is of {last_good}")
+                write!(
+                    f,
+                    "nothing is offered while {source} cannot be read; the last good copy is of {last_good}"
+                )
             }
             Self::FleetHolds { version } => {
                 write!(

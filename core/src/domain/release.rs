@@ -69,13 +69,14 @@ impl Releases {
             stays
         });
         let number = |at: u32| numbers.get(at as usize).copied().flatten();
-        self.edges.retain_mut(|edge| match (number(edge.from), number(edge.to)) {
-            (Some(from), Some(to)) => {
-                (edge.from, edge.to) = (from, to);
-                true
-            }
-            _ => false,
-        });
+        self.edges
+            .retain_mut(|edge| match (number(edge.from), number(edge.to)) {
+                (Some(from), Some(to)) => {
+                    (edge.from, edge.to) = (from, to);
+                    true
+                }
+                _ => false,
+            });
     }
 }
 

@@ -138,7 +138,10 @@ impl PayloadDigest {
     /// Reads `sha256:` and 64 hexadecimals in lower case.
     pub fn parse(text: &str) -> Option<Self> {
         let hex = text.strip_prefix("sha256:")?;
-        let is_plain = hex.len() == 64 && hex.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        let is_plain = hex.len() == 64
+            && hex
+                .bytes()
+                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
         if !is_plain {
             return None;
         }
@@ -151,7 +154,9 @@ impl PayloadDigest {
 
     /// The digest in a pull spec, `registry/release@sha256:…`; a tag may mean another image tomorrow.
     pub fn of_pull_spec(payload: &str) -> Option<Self> {
-        payload.rsplit_once('@').and_then(|(_, digest)| Self::parse(digest))
+        payload
+            .rsplit_once('@')
+            .and_then(|(_, digest)| Self::parse(digest))
     }
 
     /// The 64 hexadecimals.
@@ -192,8 +197,12 @@ impl SignatureVerdict {
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Verified(_) => "nothing",
-            Self::Refused(Refusal::UnknownKey { .. }) => "add the signer's key to the keyring if you trust it",
-            Self::Refused(_) => "find out who put this signature there, and do not install the release",
+            Self::Refused(Refusal::UnknownKey { .. }) => {
+                "add the signer's key to the keyring if you trust it"
+            }
+            Self::Refused(_) => {
+                "find out who put this signature there, and do not install the release"
+            }
             Self::Missing => "copy its signature into a store, or leave the release out",
             Self::NotKnown(_) => "see that the signature store can be reached",
         }
@@ -206,14 +215,21 @@ impl fmt::Display for SignatureVerdict {
             Self::Verified(signer) => write!(f, "signed by {signer}"),
             Self::Refused(refusal) => refusal.fmt(f),
             Self::Missing => f.write_str("there is no signature for it"),
-            Self::NotKnown(problem) => write!(f, "whether there is a signature is not known now: {problem}"),
+            Self::NotKnown(problem) => write!(
+                f,
+                "whether there is a signature is not known now: {problem}"
+            ),
         }
     }
 }
 
 impl fmt::Display for Signer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({}) at {}", self.fingerprint, self.user_id, self.signed_at)
+        write!(
+            f,
+            "{} ({}) at {}",
+            self.fingerprint, self.user_id, self.signed_at
+        )
     }
 }
 
@@ -244,21 +260,44 @@ impl Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooLarge { limit_bytes } => write!(f, "its signature is larger than {limit_bytes} bytes"),
-            Self::NotOpenPgp { problem } => write!(f, "its signature is not a signed OpenPGP message: {problem}"),
+            Self::TooLarge { limit_bytes } => {
+                write!(f, "its signature is larger than {limit_bytes} bytes")
+            }
+            Self::NotOpenPgp { problem } => write!(
+                f,
+                "its signature is not a signed OpenPGP message: {problem}"
+            ),
             Self::NotOfData => f.write_str("its signature is not a signature of data"),
-            Self::UnknownKey { issuer } => write!(f, "it was signed with {issuer}, which is not in the keyring"),
-            Self::NotUnderstood { what } => write!(f, "its signature demands what we do not understand: {what}"),
-            Self::WeakHash { hash } => write!(f, "its signature is made with {hash}, which can be forged"),
-            Self::BadSignature { key } => write!(f, "its signature is not by key {key}, as it says"),
-            Self::MayNotSign { key } => write!(f, "it was signed with key {key}, which is not for signing"),
-            Self::KeyNotYetValid { key, since } => write!(f, "it was signed before key {key} was made at {since}"),
-            Self::KeyExpired { key, at } => write!(f, "it was signed after key {key} expired at {at}"),
+            Self::UnknownKey { issuer } => write!(
+                f,
+                "it was signed with {issuer}, which is not in the keyring"
+            ),
+            Self::NotUnderstood { what } => {
+                write!(f, "its signature demands what we do not understand: {what}")
+            }
+            Self::WeakHash { hash } => {
+                write!(f, "its signature is made with {hash}, which can be forged")
+            }
+            Self::BadSignature { key } => {
+                write!(f, "its signature is not by key {key}, as it says")
+            }
+            Self::MayNotSign { key } => {
+                write!(f, "it was signed with key {key}, which is not for signing")
+            }
+            Self::KeyNotYetValid { key, since } => {
+                write!(f, "it was signed before key {key} was made at {since}")
+            }
+            Self::KeyExpired { key, at } => {
+                write!(f, "it was signed after key {key} expired at {at}")
+            }
             Self::KeyRevoked { key } => write!(f, "it was signed with key {key}, which is revoked"),
             Self::FromTheFuture { at } => write!(f, "its signature says it will be made at {at}"),
             Self::Expired { at } => write!(f, "its signature expired at {at}"),
             Self::NotAStatement { problem } => {
-                write!(f, "what is signed is not a statement about an image: {problem}")
+                write!(
+                    f,
+                    "what is signed is not a statement about an image: {problem}"
+                )
             }
             Self::OtherKind { kind } => write!(f, "what is signed is of another kind: {kind:?}"),
             Self::OtherDigest { digest } => write!(f, "what is signed is another image: {digest}"),
@@ -273,8 +312,12 @@ mod tests {
     #[test]
     fn a_digest_is_read_from_a_pull_spec() {
         let hex = "0da6316466d60a3a4535d5fed3589feb0391989982fba59d47d4c729912d6363";
-        let digest = PayloadDigest::of_pull_spec(&format!("quay.io/o/release@sha256:{hex}")).unwrap();
-        assert_eq!((digest.hex(), digest.to_string()), (hex.to_owned(), format!("sha256:{hex}")));
+        let digest =
+            PayloadDigest::of_pull_spec(&format!("quay.io/o/release@sha256:{hex}")).unwrap();
+        assert_eq!(
+            (digest.hex(), digest.to_string()),
+            (hex.to_owned(), format!("sha256:{hex}"))
+        );
         for wrong in [
             "quay.io/o/release:4.9.7".to_owned(),
             format!("quay.io/o/release@sha256:{}", &hex[1..]),

@@ -42,7 +42,9 @@ impl Answer {
                 a.extend(b);
                 Self::RecommendUnless(a)
             }
-            (Self::Wait { until: a }, Self::Wait { until: b }) => Self::Wait { until: a.zip(b).map(|(a, b)| a.max(b)) },
+            (Self::Wait { until: a }, Self::Wait { until: b }) => Self::Wait {
+                until: a.zip(b).map(|(a, b)| a.max(b)),
+            },
             (a, b) if a.strictness() >= b.strictness() => a,
             (_, b) => b,
         }
@@ -61,27 +63,42 @@ impl Answer {
 impl Verdict {
     /// Nothing stands in the way.
     pub fn recommend() -> Self {
-        Self { answer: Answer::Recommend, reasons: BTreeSet::new() }
+        Self {
+            answer: Answer::Recommend,
+            reasons: BTreeSet::new(),
+        }
     }
 
     /// The client has a risk to weigh.
     pub fn recommend_unless(risk: RiskId, reason: Reason) -> Self {
-        Self { answer: Answer::RecommendUnless([risk].into()), reasons: [reason].into() }
+        Self {
+            answer: Answer::RecommendUnless([risk].into()),
+            reasons: [reason].into(),
+        }
     }
 
     /// Not before then.
     pub fn wait_until(until: Timestamp, reason: Reason) -> Self {
-        Self { answer: Answer::Wait { until: Some(until) }, reasons: [reason].into() }
+        Self {
+            answer: Answer::Wait { until: Some(until) },
+            reasons: [reason].into(),
+        }
     }
 
     /// Not now, and nobody can say until when.
     pub fn wait(reason: Reason) -> Self {
-        Self { answer: Answer::Wait { until: None }, reasons: [reason].into() }
+        Self {
+            answer: Answer::Wait { until: None },
+            reasons: [reason].into(),
+        }
     }
 
     /// No.
     pub fn refuse(reason: Reason) -> Self {
-        Self { answer: Answer::Refuse, reasons: [reason].into() }
+        Self {
+            answer: Answer::Refuse,
+            reasons: [reason].into(),
+        }
     }
 
     /// Both verdicts at once.
@@ -112,13 +129,16 @@ mod tests {
     fn any_verdict() -> impl Strategy<Value = Verdict> {
         let answer = prop_oneof![
             Just(Answer::Recommend),
-            proptest::collection::btree_set((0u32..5).prop_map(RiskId), 0..4).prop_map(Answer::RecommendUnless),
+            proptest::collection::btree_set((0u32..5).prop_map(RiskId), 0..4)
+                .prop_map(Answer::RecommendUnless),
             proptest::option::of((0i64..5).prop_map(|s| Timestamp::from_second(s).unwrap()))
                 .prop_map(|until| Answer::Wait { until }),
             Just(Answer::Refuse),
         ];
         let reasons = proptest::collection::btree_set(
-            "[ab]".prop_map(|file| Reason::HardBlock { origin: Place::file(file) }),
+            "[ab]".prop_map(|file| Reason::HardBlock {
+                origin: Place::file(file),
+            }),
             0..3,
         );
         (answer, reasons).prop_map(|(answer, reasons)| Verdict { answer, reasons })

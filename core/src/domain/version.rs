@@ -104,14 +104,22 @@ impl fmt::Display for Arch {
 impl ReleaseName {
     /// Reads `4.9.7` or `4.9.7+amd64`.
     pub fn parse(text: &str) -> Result<Self, NotAVersion> {
-        let wrong = |problem: String| NotAVersion { text: text.chars().take(MAX_VERSION_BYTES).collect(), problem };
+        let wrong = |problem: String| NotAVersion {
+            text: text.chars().take(MAX_VERSION_BYTES).collect(),
+            problem,
+        };
         if text.len() > MAX_VERSION_BYTES {
-            return Err(wrong(format!("it is longer than {MAX_VERSION_BYTES} bytes")));
+            return Err(wrong(format!(
+                "it is longer than {MAX_VERSION_BYTES} bytes"
+            )));
         }
         let mut version = semver::Version::parse(text).map_err(|e| wrong(e.to_string()))?;
         let build = std::mem::take(&mut version.build);
         let arch = (!build.is_empty()).then(|| Arch::new(build.as_str()));
-        Ok(Self { version: Version(version), arch })
+        Ok(Self {
+            version: Version(version),
+            arch,
+        })
     }
 
     /// Whether this name means the release of that architecture.
@@ -153,7 +161,11 @@ mod tests {
         let name = ReleaseName::parse("4.2.14+amd64").unwrap();
         assert_eq!(name.version.to_string(), "4.2.14");
         assert!(name.means(&Arch::new("amd64")) && !name.means(&Arch::new("s390x")));
-        assert!(ReleaseName::parse("4.2.14").unwrap().means(&Arch::new("s390x")));
+        assert!(
+            ReleaseName::parse("4.2.14")
+                .unwrap()
+                .means(&Arch::new("s390x"))
+        );
     }
 
     #[test]

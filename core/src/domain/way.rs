@@ -44,14 +44,18 @@ pub enum NotAWay {
     #[error("from {0} to {1} it goes backwards; put the stops in ascending order")]
     Backwards(String, Stop),
     /// A minor version is left out.
-    #[error("from {0} to {1} it skips a minor version, which no cluster accepts; put a release of {2} between them")]
+    #[error(
+        "from {0} to {1} it skips a minor version, which no cluster accepts; put a release of {2} between them"
+    )]
     Skips(String, Stop, Minor),
 }
 
 impl Stop {
     /// Reads `4.9.7`, or `4.9` for any of them.
     pub fn parse(text: &str) -> Option<Self> {
-        Minor::parse(text).map(Self::Minor).or_else(|| text.parse().ok().map(Self::Release))
+        Minor::parse(text)
+            .map(Self::Minor)
+            .or_else(|| text.parse().ok().map(Self::Release))
     }
 
     /// The minor version it belongs to.
@@ -88,16 +92,23 @@ impl Way {
     /// To the next minor version.
     pub fn to_next_minor(from: Version) -> Self {
         let next = Stop::Minor(Minor::of(&from).next());
-        Self { from, stops: vec![next] }
+        Self {
+            from,
+            stops: vec![next],
+        }
     }
 
     /// To that stop, through any release of each minor version between.
     pub fn through_every_minor(from: Version, to: Stop) -> Result<Self, NotAWay> {
         let (first, last) = (Minor::of(&from), to.minor());
         let same_major = first.major == last.major;
-        let between = if same_major { last.minor.saturating_sub(first.minor).saturating_sub(1) } else { 0 };
-        let between =
-            (0..between.min(MAX_STOPS as u64)).map(|n| Minor::new(first.major, first.minor.saturating_add(1 + n)));
+        let between = if same_major {
+            last.minor.saturating_sub(first.minor).saturating_sub(1)
+        } else {
+            0
+        };
+        let between = (0..between.min(MAX_STOPS as u64))
+            .map(|n| Minor::new(first.major, first.minor.saturating_add(1 + n)));
         Self::new(from, between.map(Stop::Minor).chain([to]).collect())
     }
 
@@ -113,7 +124,9 @@ impl Way {
 
     /// The minor version it leads to.
     pub fn goal(&self) -> Minor {
-        self.stops.last().map_or_else(|| Minor::of(&self.from), Stop::minor)
+        self.stops
+            .last()
+            .map_or_else(|| Minor::of(&self.from), Stop::minor)
     }
 }
 
@@ -125,9 +138,9 @@ fn checked(step: Step<'_>) -> Result<(), NotAWay> {
     };
     match is_older {
         true => Err(NotAWay::Backwards(step.begins_at(), step.to().clone())),
-        false if from.major == to.major && to.minor > from.minor.saturating_add(1) => {
-            Err(NotAWay::Skips(step.begins_at(), step.to().clone(), from.next()))
-        }
+        false if from.major == to.major && to.minor > from.minor.saturating_add(1) => Err(
+            NotAWay::Skips(step.begins_at(), step.to().clone(), from.next()),
+        ),
         false => Ok(()),
     }
 }
@@ -151,12 +164,14 @@ impl<'w> Step<'w> {
 
     /// Where it begins, as people name it.
     pub fn begins_at(self) -> String {
-        self.stop_before().map_or_else(|| self.way.from.to_string(), ToString::to_string)
+        self.stop_before()
+            .map_or_else(|| self.way.from.to_string(), ToString::to_string)
     }
 
     /// The minor version it begins in.
     pub fn begins_in(self) -> Minor {
-        self.stop_before().map_or_else(|| Minor::of(&self.way.from), Stop::minor)
+        self.stop_before()
+            .map_or_else(|| Minor::of(&self.way.from), Stop::minor)
     }
 
     /// The minor version it leads to.
@@ -176,7 +191,10 @@ impl<'w> Step<'w> {
 
     /// The updates before it, in order.
     pub fn earlier(self) -> impl Iterator<Item = Step<'w>> {
-        (0..self.index).map(move |index| Step { way: self.way, index })
+        (0..self.index).map(move |index| Step {
+            way: self.way,
+            index,
+        })
     }
 
     fn begins_with(self) -> Option<&'w Version> {
@@ -188,7 +206,9 @@ impl<'w> Step<'w> {
     }
 
     fn stop_before(self) -> Option<&'w Stop> {
-        self.index.checked_sub(1).and_then(|before| self.way.stops.get(before))
+        self.index
+            .checked_sub(1)
+            .and_then(|before| self.way.stops.get(before))
     }
 }
 
@@ -197,7 +217,10 @@ mod tests {
     use super::*;
 
     fn way(from: &str, stops: &str) -> Result<Way, NotAWay> {
-        let stops = stops.split_whitespace().map(|stop| Stop::parse(stop).unwrap()).collect();
+        let stops = stops
+            .split_whitespace()
+            .map(|stop| Stop::parse(stop).unwrap())
+            .collect();
         Way::new(from.parse().unwrap(), stops)
     }
 
@@ -205,8 +228,16 @@ mod tests {
     fn a_way_goes_forwards_one_minor_version_at_a_time() {
         for (from, stops, problem) in [
             ("4.6.8", "", "there is no stop; name at least one release"),
-            ("4.6.8", "4.6.7", "from 4.6.8 to 4.6.7 it goes backwards; put the stops in ascending order"),
-            ("4.6.8", "4.7 4.6.9", "from 4.7 to 4.6.9 it goes backwards; put the stops in ascending order"),
+            (
+                "4.6.8",
+                "4.6.7",
+                "from 4.6.8 to 4.6.7 it goes backwards; put the stops in ascending order",
+            ),
+            (
+                "4.6.8",
+                "4.7 4.6.9",
+                "from 4.7 to 4.6.9 it goes backwards; put the stops in ascending order",
+            ),
             (
                 "4.6.8",
                 "4.8.1",
@@ -218,14 +249,20 @@ mod tests {
         for stops in ["4.6.8", "4.6.9 4.7.0 4.7.3 4.8", "4.6 4.7"] {
             assert!(way("4.6.8", stops).is_ok(), "{stops}");
         }
-        assert_eq!(way("4.6.8", &"4.6.9 ".repeat(65)), Err(NotAWay::TooLong(65)));
+        assert_eq!(
+            way("4.6.8", &"4.6.9 ".repeat(65)),
+            Err(NotAWay::TooLong(65))
+        );
     }
 
     #[test]
     fn every_minor_version_between_is_a_stop() {
         let stops = |to: &str| {
-            let way = Way::through_every_minor("4.6.8".parse().unwrap(), Stop::parse(to).unwrap()).unwrap();
-            way.steps().map(|step| step.to().to_string()).collect::<Vec<_>>()
+            let way = Way::through_every_minor("4.6.8".parse().unwrap(), Stop::parse(to).unwrap())
+                .unwrap();
+            way.steps()
+                .map(|step| step.to().to_string())
+                .collect::<Vec<_>>()
         };
         assert_eq!(stops("4.10.3"), ["4.7", "4.8", "4.9", "4.10.3"]);
         assert_eq!(stops("4.7"), ["4.7"]);

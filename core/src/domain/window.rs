@@ -90,7 +90,11 @@ impl Ramp {
 impl Window {
     /// A window of no length: nobody before `start`, everybody from it on.
     pub fn instant(start: Timestamp) -> Self {
-        Self { start, end: start, ramp: Ramp::Linear }
+        Self {
+            start,
+            end: start,
+            ramp: Ramp::Linear,
+        }
     }
 
     /// Whether everybody sees the edge.
@@ -129,7 +133,10 @@ impl Window {
             return (elapsed, length);
         }
         let stretches = self.ramp.doublings();
-        let (stretch, rest) = (elapsed * u128::from(stretches) / length, elapsed * u128::from(stretches) % length);
+        let (stretch, rest) = (
+            elapsed * u128::from(stretches) / length,
+            elapsed * u128::from(stretches) % length,
+        );
         // Each part is a fleet / (parts × length): those of the stretches that are over, and of this one.
         let reached = ((1 << stretch) - 1) * length + (rest << stretch);
         (reached, parts(stretches) * length)
@@ -140,7 +147,10 @@ impl Window {
         let (length, stretches) = (self.length(), self.ramp.doublings());
         // The share exceeds the position when this many parts are reached.
         let needed = ((u128::from(position.0) + 1) * parts(stretches) * length).div_ceil(1 << 64);
-        let stretch = (0..stretches).rev().find(|s| parts(*s) * length < needed).unwrap_or(0);
+        let stretch = (0..stretches)
+            .rev()
+            .find(|s| parts(*s) * length < needed)
+            .unwrap_or(0);
         let rest = (needed - parts(stretch) * length).div_ceil(1 << stretch);
         let elapsed = (u128::from(stretch) * length + rest).div_ceil(u128::from(stretches));
         later(self.start, elapsed)
@@ -171,8 +181,11 @@ fn nanoseconds(from: Timestamp, to: Timestamp) -> u128 {
 }
 
 fn later(from: Timestamp, nanoseconds: u128) -> Timestamp {
-    let at = i128::try_from(nanoseconds).ok().and_then(|n| from.as_nanosecond().checked_add(n));
-    at.and_then(|at| Timestamp::from_nanosecond(at).ok()).unwrap_or(Timestamp::MAX)
+    let at = i128::try_from(nanoseconds)
+        .ok()
+        .and_then(|n| from.as_nanosecond().checked_add(n));
+    at.and_then(|at| Timestamp::from_nanosecond(at).ok())
+        .unwrap_or(Timestamp::MAX)
 }
 
 #[cfg(test)]
@@ -183,17 +196,29 @@ mod tests {
 
     fn window(seconds: i64, ramp: Ramp) -> Window {
         let start: Timestamp = "2020-05-12T00:00Z".parse().unwrap();
-        Window { start, end: start + SignedDuration::from_secs(seconds), ramp }
+        Window {
+            start,
+            end: start + SignedDuration::from_secs(seconds),
+            ramp,
+        }
     }
 
     fn percent(window: &Window, seconds: i64) -> f64 {
-        (window.share(window.start + SignedDuration::from_secs(seconds)).as_fraction() * 1000.0).round() / 10.0
+        (window
+            .share(window.start + SignedDuration::from_secs(seconds))
+            .as_fraction()
+            * 1000.0)
+            .round()
+            / 10.0
     }
 
     #[test]
     fn linear_is_even_and_both_ends_are_exact() {
         let w = window(100, Ramp::Linear);
-        assert_eq!([0, 1, 50, 99, 100].map(|s| percent(&w, s)), [0.0, 1.0, 50.0, 99.0, 100.0]);
+        assert_eq!(
+            [0, 1, 50, 99, 100].map(|s| percent(&w, s)),
+            [0.0, 1.0, 50.0, 99.0, 100.0]
+        );
         assert_eq!(w.share(w.start), Share::NONE);
         assert_eq!(w.share(w.end), Share::WHOLE);
     }
@@ -201,22 +226,39 @@ mod tests {
     #[test]
     fn exponential_doubles_its_pace_each_eighth() {
         let w = window(80, Ramp::Exponential);
-        assert_eq!([10, 20, 30, 40, 70, 80].map(|s| percent(&w, s)), [0.4, 1.2, 2.7, 5.9, 49.8, 100.0]);
+        assert_eq!(
+            [10, 20, 30, 40, 70, 80].map(|s| percent(&w, s)),
+            [0.4, 1.2, 2.7, 5.9, 49.8, 100.0]
+        );
     }
 
     #[test]
     fn a_window_of_no_length_is_a_step() {
         let w = Window::instant(window(1, Ramp::Linear).start);
         assert_eq!(w.share(w.start), Share::WHOLE);
-        assert_eq!(w.share(w.start - SignedDuration::from_nanos(1)), Share::NONE);
+        assert_eq!(
+            w.share(w.start - SignedDuration::from_nanos(1)),
+            Share::NONE
+        );
         assert_eq!(w.due(Position(u64::MAX)), w.start);
         assert!(!w.is_open(w.start));
     }
 
     #[test]
     fn shares_are_shown_in_percent_and_never_as_nobody_or_everybody_by_rounding() {
-        let shown = [0, 1, 1 << 62, (1 << 64) / 6, (1 << 64) - 1, 1 << 64].map(|parts| Share(parts).to_string());
-        assert_eq!(shown, ["0.0 %", "less than 0.1 %", "25.0 %", "16.7 %", "more than 99.9 %", "100.0 %"]);
+        let shown = [0, 1, 1 << 62, (1 << 64) / 6, (1 << 64) - 1, 1 << 64]
+            .map(|parts| Share(parts).to_string());
+        assert_eq!(
+            shown,
+            [
+                "0.0 %",
+                "less than 0.1 %",
+                "25.0 %",
+                "16.7 %",
+                "more than 99.9 %",
+                "100.0 %"
+            ]
+        );
         assert_eq!(Share::thousandths(500).to_string(), "50.0 %");
         assert_eq!(Share::thousandths(2000), Share::WHOLE);
     }

@@ -52,7 +52,9 @@ impl Objection {
 
     /// The objection of that name.
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|objection| objection.name() == name)
+        Self::ALL
+            .into_iter()
+            .find(|objection| objection.name() == name)
     }
 
     fn code(self) -> &'static str {
@@ -109,12 +111,19 @@ pub fn judge(source: &str, copies: &Comparison<'_>, allow: &Allowances) -> Judge
     let changed = payload_changed(&copies.before.payloads, &copies.after.payloads);
     let changed = changed.map(|problem| (Objection::Payload, Excuse::None, problem));
     // The most telling first.
-    let all: Vec<(Objection, Excuse, String)> = changed.into_iter().chain(lost).chain(older(copies)).collect();
+    let all: Vec<(Objection, Excuse, String)> = changed
+        .into_iter()
+        .chain(lost)
+        .chain(older(copies))
+        .collect();
     let stands = |(objection, excuse, _): &&(Objection, Excuse, String)| {
         *excuse == Excuse::None && !allow.allowed.contains(objection)
     };
-    let held: Vec<Finding> =
-        all.iter().filter(stands).map(|(objection, _, problem)| finding(source, *objection, problem)).collect();
+    let held: Vec<Finding> = all
+        .iter()
+        .filter(stands)
+        .map(|(objection, _, problem)| finding(source, *objection, problem))
+        .collect();
     match (held.is_empty(), less.is_empty()) {
         (false, _) => Judgement::Refused(held),
         (true, false) => Judgement::Taken(Counting::StartsAnew(less)),
@@ -130,7 +139,11 @@ enum Excuse {
     Stricter,
 }
 
-fn lost(measure: Measure, copies: &Comparison<'_>, max_shrink_percent: u8) -> Option<(Objection, Excuse, String)> {
+fn lost(
+    measure: Measure,
+    copies: &Comparison<'_>,
+    max_shrink_percent: u8,
+) -> Option<(Objection, Excuse, String)> {
     let count = |counts: &BTreeMap<Measure, usize>| counts.get(&measure).copied().unwrap_or(0);
     // What is not counted any more is not lost: somebody has turned signatures off.
     let after = *copies.after.counts.get(&measure)?;
@@ -138,20 +151,28 @@ fn lost(measure: Measure, copies: &Comparison<'_>, max_shrink_percent: u8) -> Op
     let (gone, noun, loss) = (before.saturating_sub(after), measure.noun(), measure.loss());
     // One block may go, however much it covers.
     let few = match (loss, measure) {
-        (_, Measure::Covered) => copies.coverage.map_or(0, |coverage| coverage.edges_of_largest_block),
+        (_, Measure::Covered) => copies
+            .coverage
+            .map_or(0, |coverage| coverage.edges_of_largest_block),
         (Loss::Loosens, _) => 1,
         (Loss::Empties, _) => FEW,
     };
     let too_many = gone > few && gone * 100 > before * usize::from(max_shrink_percent);
     match (gone > 0 && after == 0 && loss == Loss::Empties, too_many) {
-        (true, _) => {
-            Some((Objection::Empty, Excuse::None, format!("there are no {noun} any more; there were {before}")))
-        }
+        (true, _) => Some((
+            Objection::Empty,
+            Excuse::None,
+            format!("there are no {noun} any more; there were {before}"),
+        )),
         (false, true) => {
             let problem = format!(
                 "{gone} of {before} {noun} are gone; at most {few} or {max_shrink_percent} % may go within seven days"
             );
-            Some((Objection::Shrink, excuse(measure, copies, max_shrink_percent), problem))
+            Some((
+                Objection::Shrink,
+                excuse(measure, copies, max_shrink_percent),
+                problem,
+            ))
         }
         (false, false) => None,
     }
@@ -159,15 +180,27 @@ fn lost(measure: Measure, copies: &Comparison<'_>, max_shrink_percent: u8) -> Op
 
 /// A service that blocks an update answers without the edge, or with one edge with risks fewer. A block is about one release: an accident hits many.
 fn excuse(measure: Measure, copies: &Comparison<'_>, max_shrink_percent: u8) -> Excuse {
-    let releases = copies.before.counts.get(&Measure::Releases).copied().unwrap_or(0);
+    let releases = copies
+        .before
+        .counts
+        .get(&Measure::Releases)
+        .copied()
+        .unwrap_or(0);
     let few = few_releases(releases, max_shrink_percent);
-    let by_blocks = copies.change.narrowed.is_some_and(|narrowed| narrowed <= few);
-    let by_coverage = copies.coverage.map_or(copies.change.returns, |coverage| coverage.returns);
+    let by_blocks = copies
+        .change
+        .narrowed
+        .is_some_and(|narrowed| narrowed <= few);
+    let by_coverage = copies
+        .coverage
+        .map_or(copies.change.returns, |coverage| coverage.returns);
     match (copies.change.returns, measure) {
         (Return::Nothing, Measure::Edges) if by_blocks => Excuse::Stricter,
         (Return::Nothing, Measure::RiskyEdges) => Excuse::Stricter,
         // Ten blocks that became one, or one that no edge was under.
-        (_, Measure::Blocks | Measure::Covered) if by_coverage == Return::Nothing => Excuse::Stricter,
+        (_, Measure::Blocks | Measure::Covered) if by_coverage == Return::Nothing => {
+            Excuse::Stricter
+        }
         _ => Excuse::None,
     }
 }
@@ -183,11 +216,18 @@ const CLOCK_SKEW: SignedDuration = SignedDuration::from_hours(6);
 /// A lower newest release may be a mistake that was withdrawn, an earlier time a slow clock: where nothing comes back, neither is a step back.
 fn older(copies: &Comparison<'_>) -> Option<(Objection, Excuse, String)> {
     let (before, after) = (copies.before, copies.after);
-    let is_older = |(before, after): &(Timestamp, Timestamp)| before.duration_since(*after) > CLOCK_SKEW;
+    let is_older =
+        |(before, after): &(Timestamp, Timestamp)| before.duration_since(*after) > CLOCK_SKEW;
     let made = before.made_at.zip(after.made_at).filter(is_older);
-    let newest = before.newest.as_ref().zip(after.newest.as_ref()).filter(|(before, after)| after < before);
+    let newest = before
+        .newest
+        .as_ref()
+        .zip(after.newest.as_ref())
+        .filter(|(before, after)| after < before);
     let problem = match (made, newest) {
-        (Some((before, after)), _) => format!("it was made at {after}, and the copy before at {before}"),
+        (Some((before, after)), _) => {
+            format!("it was made at {after}, and the copy before at {before}")
+        }
         (None, Some((before, after))) => format!("its newest release is {after}, and was {before}"),
         (None, None) => return None,
     };
@@ -204,5 +244,10 @@ fn finding(source: &str, objection: Objection, problem: &str) -> Finding {
         "the copy before stays in use; if this is meant, allow this copy with POST /api/v1/reload \
          {{\"source\":\"{source}\",\"allow\":[\"{name}\"]}}, or always with --allow {name}:{source}"
     );
-    Finding::error(objection.code(), Place::file(source), problem.to_owned(), remedy)
+    Finding::error(
+        objection.code(),
+        Place::file(source),
+        problem.to_owned(),
+        remedy,
+    )
 }

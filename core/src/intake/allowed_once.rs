@@ -20,14 +20,28 @@ pub struct AllowedOnce {
 
 impl AllowedOnce {
     /// Allowed now, for a source that is read so often, whose copy of that digest was refused.
-    pub fn new(allowed: &[Objection], refused: Option<&str>, every: SignedDuration, now: Timestamp) -> Self {
-        let until = now.saturating_add(every.max(AT_LEAST)).unwrap_or(Timestamp::MAX);
-        Self { allowed: allowed.iter().copied().collect(), refused: refused.map(str::to_owned), until }
+    pub fn new(
+        allowed: &[Objection],
+        refused: Option<&str>,
+        every: SignedDuration,
+        now: Timestamp,
+    ) -> Self {
+        let until = now
+            .saturating_add(every.max(AT_LEAST))
+            .unwrap_or(Timestamp::MAX);
+        Self {
+            allowed: allowed.iter().copied().collect(),
+            refused: refused.map(str::to_owned),
+            until,
+        }
     }
 
     /// What a copy of that digest is allowed now.
     pub fn of(&self, digest: &str, now: Timestamp) -> BTreeSet<Objection> {
-        let is_meant = self.refused.as_deref().is_none_or(|refused| refused == digest);
+        let is_meant = self
+            .refused
+            .as_deref()
+            .is_none_or(|refused| refused == digest);
         match (is_meant, now < self.until) {
             (true, true) => self.allowed.clone(),
             _ => BTreeSet::new(),

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use crate::domain::{
-    Arch, Audience, Block, ChannelName, ChannelSpec, GraphData, MatchingRule, Member, Minor, ReleaseName, Releases,
-    Risk, RolloutRule, Version,
+    Arch, Audience, Block, ChannelName, ChannelSpec, GraphData, MatchingRule, Member, Minor,
+    ReleaseName, Releases, Risk, RolloutRule, Version,
 };
 
 /// Whether something may come back.
@@ -34,23 +34,40 @@ pub struct Change {
 
 impl Change {
     /// Nobody has compared the two.
-    pub const UNKNOWN: Self = Self { returns: Return::Something, places: Return::Something, narrowed: None };
+    pub const UNKNOWN: Self = Self {
+        returns: Return::Something,
+        places: Return::Something,
+        narrowed: None,
+    };
 
     /// Between two copies of graph data.
     pub fn of_graph_data(before: &GraphData, after: &GraphData) -> Self {
         let blocks_hold = {
             let mut known: BTreeMap<(&ReleaseName, &str), Vec<&Block>> = BTreeMap::new();
-            after.blocks.iter().for_each(|block| known.entry(about(block)).or_default().push(block));
+            after
+                .blocks
+                .iter()
+                .for_each(|block| known.entry(about(block)).or_default().push(block));
             let holds = |block: &Block| {
-                known.get(&about(block)).is_some_and(|now| now.iter().any(|now| is_as_strict(now, block)))
+                known
+                    .get(&about(block))
+                    .is_some_and(|now| now.iter().any(|now| is_as_strict(now, block)))
             };
             before.blocks.iter().all(holds)
         };
         // Metadata can add edges and take them away.
         let metadata = |data: &GraphData| data.metadata.iter().cloned().collect::<BTreeSet<_>>();
         let keeps_still = metadata(before) == metadata(after);
-        match (blocks_hold, keeps_still, no_place_is_new(&before.channels, &after.channels)) {
-            (true, true, true) => Self { returns: Return::Nothing, places: Return::Nothing, narrowed: None },
+        match (
+            blocks_hold,
+            keeps_still,
+            no_place_is_new(&before.channels, &after.channels),
+        ) {
+            (true, true, true) => Self {
+                returns: Return::Nothing,
+                places: Return::Nothing,
+                narrowed: None,
+            },
             _ => Self::UNKNOWN,
         }
     }
@@ -60,30 +77,57 @@ impl Change {
         let names: BTreeSet<Name<'_>> = names(before).chain(names(after)).collect();
         let numbers: BTreeMap<Name<'_>, u32> = names.into_iter().zip(0..).collect();
         let (before, after) = (Offers::of(before, &numbers), Offers::of(after, &numbers));
-        let is_no_looser = |(edge, risks): (&(u32, u32), &BTreeSet<Weighed<'_>>)| match before.edges.get(edge) {
-            Some(known) => known.is_subset(risks),
-            None => !(before.releases.contains(&edge.0) && before.releases.contains(&edge.1)),
-        };
-        let is_common = |number: &u32| before.releases.contains(number) && after.releases.contains(number);
+        let is_no_looser =
+            |(edge, risks): (&(u32, u32), &BTreeSet<Weighed<'_>>)| match before.edges.get(edge) {
+                Some(known) => known.is_subset(risks),
+                None => !(before.releases.contains(&edge.0) && before.releases.contains(&edge.1)),
+            };
+        let is_common =
+            |number: &u32| before.releases.contains(number) && after.releases.contains(number);
         // In the order of names, so that the highest of each line comes last.
-        let common = numbers.iter().filter(|(_, number)| is_common(number)).map(|(name, _)| *name);
-        let highest: BTreeMap<_, &Version> =
-            common.map(|(arch, version)| ((arch, Minor::of(version)), version)).collect();
-        let comes_new =
-            |(arch, version): Name<'_>| highest.get(&(arch, Minor::of(version))).is_none_or(|known| *known < version);
-        let is_gained = |number: &u32| after.releases.contains(number) && !before.releases.contains(number);
-        let mut gained = numbers.iter().filter(|(_, number)| is_gained(number)).map(|(name, _)| *name);
+        let common = numbers
+            .iter()
+            .filter(|(_, number)| is_common(number))
+            .map(|(name, _)| *name);
+        let highest: BTreeMap<_, &Version> = common
+            .map(|(arch, version)| ((arch, Minor::of(version)), version))
+            .collect();
+        let comes_new = |(arch, version): Name<'_>| {
+            highest
+                .get(&(arch, Minor::of(version)))
+                .is_none_or(|known| *known < version)
+        };
+        let is_gained =
+            |number: &u32| after.releases.contains(number) && !before.releases.contains(number);
+        let mut gained = numbers
+            .iter()
+            .filter(|(_, number)| is_gained(number))
+            .map(|(name, _)| *name);
         let returns = match after.edges.iter().all(is_no_looser) && gained.all(comes_new) {
             true => Return::Nothing,
             false => Return::Something,
         };
-        let withdrawn = before.edges.keys().filter(|edge| !after.edges.contains_key(edge)).map(|edge| edge.1);
-        let narrowed = before.releases.is_subset(&after.releases).then(|| withdrawn.collect::<BTreeSet<_>>().len());
-        Self { returns, places: Return::Nothing, narrowed }
+        let withdrawn = before
+            .edges
+            .keys()
+            .filter(|edge| !after.edges.contains_key(edge))
+            .map(|edge| edge.1);
+        let narrowed = before
+            .releases
+            .is_subset(&after.releases)
+            .then(|| withdrawn.collect::<BTreeSet<_>>().len());
+        Self {
+            returns,
+            places: Return::Nothing,
+            narrowed,
+        }
     }
 
     /// Between two copies of what a service answers: releases, and the channels that they are in.
-    pub fn of_service(before: (&Releases, &[ChannelSpec]), after: (&Releases, &[ChannelSpec])) -> Self {
+    pub fn of_service(
+        before: (&Releases, &[ChannelSpec]),
+        after: (&Releases, &[ChannelSpec]),
+    ) -> Self {
         let known: BTreeSet<Name<'_>> = names(before.0).collect();
         let versions: BTreeSet<&Version> = known.iter().map(|(_, version)| *version).collect();
         let is_known = |name: &ReleaseName| match &name.arch {
@@ -92,8 +136,15 @@ impl Change {
         };
         let had: BTreeSet<_> = places(before.1).collect();
         let mut new = places(after.1).filter(|place| !had.contains(place));
-        let places = if new.any(|(_, name)| is_known(name)) { Return::Something } else { Return::Nothing };
-        Self { places, ..Self::of_releases(before.0, after.0) }
+        let places = if new.any(|(_, name)| is_known(name)) {
+            Return::Something
+        } else {
+            Return::Nothing
+        };
+        Self {
+            places,
+            ..Self::of_releases(before.0, after.0)
+        }
     }
 }
 
@@ -102,11 +153,19 @@ type Name<'a> = (&'a Arch, &'a Version);
 pub(super) type Weighed<'a> = (&'a str, &'a [MatchingRule]);
 
 fn places(channels: &[ChannelSpec]) -> impl Iterator<Item = (&ChannelName, &ReleaseName)> {
-    channels.iter().flat_map(|channel| channel.members.iter().map(|member| (&channel.name, &member.name)))
+    channels.iter().flat_map(|channel| {
+        channel
+            .members
+            .iter()
+            .map(|member| (&channel.name, &member.name))
+    })
 }
 
 fn names(declared: &Releases) -> impl Iterator<Item = Name<'_>> {
-    declared.releases.iter().map(|release| (&release.arch, &release.version))
+    declared
+        .releases
+        .iter()
+        .map(|release| (&release.arch, &release.version))
 }
 
 /// What releases are there, and what leads from one to another with which risks, by numbers that both copies share.
@@ -117,15 +176,25 @@ struct Offers<'a> {
 
 impl<'a> Offers<'a> {
     fn of(declared: &'a Releases, numbers: &BTreeMap<Name<'_>, u32>) -> Self {
-        let shared: Vec<u32> = names(declared).filter_map(|name| numbers.get(&name).copied()).collect();
+        let shared: Vec<u32> = names(declared)
+            .filter_map(|name| numbers.get(&name).copied())
+            .collect();
         let mut edges: BTreeMap<_, BTreeSet<Weighed<'a>>> = BTreeMap::new();
         for edge in &declared.edges {
             let ends = (shared.get(edge.from as usize), shared.get(edge.to as usize));
-            let (Some(from), Some(to)) = ends else { continue };
-            let risks = edge.risks.iter().flat_map(|risks| risks.iter().map(weighed));
+            let (Some(from), Some(to)) = ends else {
+                continue;
+            };
+            let risks = edge
+                .risks
+                .iter()
+                .flat_map(|risks| risks.iter().map(weighed));
             edges.entry((*from, *to)).or_default().extend(risks);
         }
-        Self { releases: shared.into_iter().collect(), edges }
+        Self {
+            releases: shared.into_iter().collect(),
+            edges,
+        }
     }
 }
 
@@ -142,7 +211,9 @@ pub(super) fn is_as_strict(now: &Block, before: &Block) -> bool {
     let is_same_risk = || now.risk.as_ref().map(weighed) == before.risk.as_ref().map(weighed);
     let is_for_all_of_them = match (&now.stops, &before.stops) {
         (Some(Audience::Everybody | Audience::NotUnderstood(_) | Audience::Disputed(_)), _) => true,
-        (Some(Audience::Platforms(now)), Some(Audience::Platforms(before))) => before.is_subset(now) && is_same_risk(),
+        (Some(Audience::Platforms(now)), Some(Audience::Platforms(before))) => {
+            before.is_subset(now) && is_same_risk()
+        }
         (now, before) => now == before && is_same_risk(),
     };
     about(now) == about(before) && is_for_all_of_them
@@ -150,21 +221,52 @@ pub(super) fn is_as_strict(now: &Block, before: &Block) -> bool {
 
 /// Whether both have the same channels, at the same pace, and the later one has no place that the earlier one had not.
 fn no_place_is_new(before: &[ChannelSpec], after: &[ChannelSpec]) -> bool {
-    let known: BTreeMap<&ChannelName, &ChannelSpec> = before.iter().map(|channel| (&channel.name, channel)).collect();
-    let is_known = |channel: &ChannelSpec| known.get(&channel.name).is_some_and(|before| has_no_more(before, channel));
+    let known: BTreeMap<&ChannelName, &ChannelSpec> = before
+        .iter()
+        .map(|channel| (&channel.name, channel))
+        .collect();
+    let is_known = |channel: &ChannelSpec| {
+        known
+            .get(&channel.name)
+            .is_some_and(|before| has_no_more(before, channel))
+    };
     before.len() == after.len() && after.iter().all(is_known)
 }
 
 fn has_no_more(before: &ChannelSpec, after: &ChannelSpec) -> bool {
-    let pace = |rule: &RolloutRule| (rule.from_version.clone(), rule.duration.fieldwise(), rule.ramp);
-    let is_as_slow = before.rollouts.iter().map(pace).eq(after.rollouts.iter().map(pace));
+    let pace = |rule: &RolloutRule| {
+        (
+            rule.from_version.clone(),
+            rule.duration.fieldwise(),
+            rule.ramp,
+        )
+    };
+    let is_as_slow = before
+        .rollouts
+        .iter()
+        .map(pace)
+        .eq(after.rollouts.iter().map(pace));
     let known: BTreeSet<Seat<'_>> = before.members.iter().map(seat).collect();
-    is_as_slow && after.members.iter().all(|member| known.contains(&seat(member)))
+    is_as_slow
+        && after
+            .members
+            .iter()
+            .all(|member| known.contains(&seat(member)))
 }
 
 /// A release's place in a channel, wherever it is written.
-type Seat<'a> = (&'a ReleaseName, Option<Timestamp>, bool, Option<&'a Version>);
+type Seat<'a> = (
+    &'a ReleaseName,
+    Option<Timestamp>,
+    bool,
+    Option<&'a Version>,
+);
 
 fn seat(member: &Member) -> Seat<'_> {
-    (&member.name, member.start, member.locked, member.replaces.as_ref())
+    (
+        &member.name,
+        member.start,
+        member.locked,
+        member.replaces.as_ref(),
+    )
 }

@@ -106,22 +106,48 @@ impl<'a> Survey<'a> {
                 platforms.extend(named);
             }
         }
-        let clients = platforms.into_iter().map(Client::On).chain([Client::OnAnother, Client::Unknown]).collect();
+        let clients = platforms
+            .into_iter()
+            .map(Client::On)
+            .chain([Client::OnAnother, Client::Unknown])
+            .collect();
         let met = vec![Met::default(); blocks.len()];
-        let sum = Tally { before: 0, after: 0, loosened: 0 };
-        Self { blocks, count_before, by_target, clients, tallies: BTreeMap::new(), met, sum }
+        let sum = Tally {
+            before: 0,
+            after: 0,
+            loosened: 0,
+        };
+        Self {
+            blocks,
+            count_before,
+            by_target,
+            clients,
+            tallies: BTreeMap::new(),
+            met,
+            sum,
+        }
     }
 
     fn walk(&mut self, declared: &Releases) {
         let releases = &declared.releases;
-        let names: Vec<String> =
-            releases.iter().map(|release| format!("{}+{}", release.version, release.arch)).collect();
+        let names: Vec<String> = releases
+            .iter()
+            .map(|release| format!("{}+{}", release.version, release.arch))
+            .collect();
         for edge in &declared.edges {
             let (from, to) = (edge.from as usize, edge.to as usize);
-            let (Some(name), Some(to)) = (names.get(from), releases.get(to)) else { continue };
-            let Some(numbers) = self.by_target.get(&to.version) else { continue };
+            let (Some(name), Some(to)) = (names.get(from), releases.get(to)) else {
+                continue;
+            };
+            let Some(numbers) = self.by_target.get(&to.version) else {
+                continue;
+            };
             let mut found = Vec::new();
-            for number in numbers.iter().copied().filter(|number| self.blocks[*number].to.means(&to.arch)) {
+            for number in numbers
+                .iter()
+                .copied()
+                .filter(|number| self.blocks[*number].to.means(&to.arch))
+            {
                 self.met[number].edges_into_its_release += 1;
                 if self.blocks[number].from.finds(name) {
                     found.push(number);
@@ -135,7 +161,10 @@ impl<'a> Survey<'a> {
 
     fn add(&mut self, found: Vec<usize>) {
         for number in &found {
-            let kept = self.clients.iter().filter(|client| !strictness(&[self.blocks[*number]], **client).is_free());
+            let kept = self
+                .clients
+                .iter()
+                .filter(|client| !strictness(&[self.blocks[*number]], **client).is_free());
             self.met[*number].covered += kept.count();
         }
         let tally = match self.tallies.get(&found) {
@@ -153,9 +182,18 @@ impl<'a> Survey<'a> {
 
     fn tally(&self, found: &[usize]) -> Tally {
         let split = found.partition_point(|number| *number < self.count_before);
-        let blocks = |numbers: &[usize]| numbers.iter().map(|number| self.blocks[*number]).collect::<Vec<_>>();
+        let blocks = |numbers: &[usize]| {
+            numbers
+                .iter()
+                .map(|number| self.blocks[*number])
+                .collect::<Vec<_>>()
+        };
         let (before, after) = (blocks(&found[..split]), blocks(&found[split..]));
-        let mut tally = Tally { before: 0, after: 0, loosened: 0 };
+        let mut tally = Tally {
+            before: 0,
+            after: 0,
+            loosened: 0,
+        };
         for client in &self.clients {
             let (was, is) = (strictness(&before, *client), strictness(&after, *client));
             tally.before += usize::from(!was.is_free());
@@ -168,9 +206,15 @@ impl<'a> Survey<'a> {
     fn finish(self) -> Coverage {
         let (before, after) = self.blocks.split_at(self.count_before);
         let (met_before, met_after) = self.met.split_at(self.count_before);
-        let in_effect =
-            |met: &[Met]| met.iter().filter(|met| met.covered > 0 || met.edges_into_its_release == 0).count();
-        let waiting = before.iter().zip(met_before).filter(|(_, met)| met.edges_into_its_release == 0);
+        let in_effect = |met: &[Met]| {
+            met.iter()
+                .filter(|met| met.covered > 0 || met.edges_into_its_release == 0)
+                .count()
+        };
+        let waiting = before
+            .iter()
+            .zip(met_before)
+            .filter(|(_, met)| met.edges_into_its_release == 0);
         let mut waiting = waiting.map(|(block, _)| *block);
         let all_wait_on = waiting.all(|block| after.iter().any(|now| is_as_strict(now, block)));
         let returns = match self.sum.loosened == 0 && all_wait_on {
@@ -198,7 +242,10 @@ fn strictness<'a>(blocks: &[&'a Block], client: Client<'_>) -> Strictness<'a> {
         (Some(Audience::Everybody | Audience::NotUnderstood(_) | Audience::Disputed(_)), _) => true,
     };
     let risks = || blocks.iter().filter_map(|block| block.risk.as_ref());
-    match (blocks.iter().find(stops), risks().any(|risk| risk.is_for_everybody())) {
+    match (
+        blocks.iter().find(stops),
+        risks().any(|risk| risk.is_for_everybody()),
+    ) {
         (Some(_), _) => Strictness::Stopped,
         (None, true) => Strictness::RiskForEverybody,
         (None, false) => Strictness::Weighed(risks().map(weighed).collect()),

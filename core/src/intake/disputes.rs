@@ -7,10 +7,16 @@ use super::unite::{Claim, Named, United};
 use crate::domain::{Arch, Audience, Block, DeclaredRelease, Pattern, ReleaseName, Version};
 use crate::finding::{Finding, Place};
 
-const REMEDY: &str = "find out which of them is right, and correct the other source or leave it out";
+const REMEDY: &str =
+    "find out which of them is right, and correct the other source or leave it out";
 
 /// Two payloads of one release, from two sources or from one: no update leads to it.
-pub(super) fn two_payloads(declared_by: &Arc<str>, first: &DeclaredRelease, other: &Claim, united: &mut United) {
+pub(super) fn two_payloads(
+    declared_by: &Arc<str>,
+    first: &DeclaredRelease,
+    other: &Claim,
+    united: &mut United,
+) {
     let (version, arch, source) = (&first.version, &first.arch, &other.source);
     let what = match declared_by == source {
         true => format!("{source} names two payloads for it"),
@@ -21,23 +27,46 @@ pub(super) fn two_payloads(declared_by: &Arc<str>, first: &DeclaredRelease, othe
         first.payload, other.release.payload
     );
     let origin = Place::file(source.clone());
-    united.findings.push(Finding::warning("payload-disputed", origin.clone(), problem, REMEDY));
+    united.findings.push(Finding::warning(
+        "payload-disputed",
+        origin.clone(),
+        problem,
+        REMEDY,
+    ));
     united.blocks.push(block(version, arch, what, origin));
 }
 
 /// One payload that goes by several versions: an image is one release, so that no update leads to any of them.
 pub(super) fn shared_payload(versions: &BTreeMap<Version, Named>, united: &mut United) {
-    let Some(last) = versions.values().last() else { return };
+    let Some(last) = versions.values().last() else {
+        return;
+    };
     let (arch, digest) = (&last.arch, &last.digest);
-    let all: Vec<String> = versions.values().map(|one| format!("{} ({})", one.version, one.source)).collect();
-    let problem = format!("{} for {arch} have one payload, {digest}; no update leads to them", all.join(" and "));
+    let all: Vec<String> = versions
+        .values()
+        .map(|one| format!("{} ({})", one.version, one.source))
+        .collect();
+    let problem = format!(
+        "{} for {arch} have one payload, {digest}; no update leads to them",
+        all.join(" and ")
+    );
     let origin = Place::file(last.source.clone());
-    united.findings.push(Finding::warning("payload-shared", origin, problem, REMEDY));
+    united
+        .findings
+        .push(Finding::warning("payload-shared", origin, problem, REMEDY));
     for one in versions.values() {
-        let others: Vec<String> =
-            versions.keys().filter(|version| **version != one.version).map(ToString::to_string).collect();
+        let others: Vec<String> = versions
+            .keys()
+            .filter(|version| **version != one.version)
+            .map(ToString::to_string)
+            .collect();
         let what = format!("{} is said to have the same payload", others.join(", "));
-        united.blocks.push(block(&one.version, arch, what, Place::file(one.source.clone())));
+        united.blocks.push(block(
+            &one.version,
+            arch,
+            what,
+            Place::file(one.source.clone()),
+        ));
     }
 }
 
@@ -48,12 +77,20 @@ pub(super) fn overruled(signed_by: &Arc<str>, signed: &DeclaredRelease, other: &
         signed.version, signed.arch, signed.payload, other.release.payload, other.source
     );
     let remedy = "find out who changed it in this source, and correct it or leave the source out";
-    Finding::warning("payload-overruled", Place::file(other.source.clone()), problem, remedy)
+    Finding::warning(
+        "payload-overruled",
+        Place::file(other.source.clone()),
+        problem,
+        remedy,
+    )
 }
 
 fn block(version: &Version, arch: &Arch, what: String, origin: Place) -> Block {
     Block {
-        to: ReleaseName { version: version.clone(), arch: Some(arch.clone()) },
+        to: ReleaseName {
+            version: version.clone(),
+            arch: Some(arch.clone()),
+        },
         from: Pattern::new(".*").expect("a valid pattern"),
         stops: Some(Audience::Disputed(what)),
         risk: None,

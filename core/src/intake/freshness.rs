@@ -31,7 +31,10 @@ impl Freshness {
     /// That of a copy which was last found to be good then.
     pub fn of(last_good: Timestamp, now: Timestamp, ages: &Ages) -> Self {
         let age = now.duration_since(last_good);
-        match (ages.closed_after.is_some_and(|limit| age >= limit), age >= ages.degraded_after) {
+        match (
+            ages.closed_after.is_some_and(|limit| age >= limit),
+            age >= ages.degraded_after,
+        ) {
             (true, _) => Self::Closed,
             (false, true) => Self::Degraded,
             (false, false) => Self::Fresh,
@@ -51,6 +54,9 @@ impl Freshness {
 /// When the freshness of such a copy changes next; none if it stays.
 pub fn next_change(last_good: Timestamp, now: Timestamp, ages: &Ages) -> Option<Timestamp> {
     let limits = [Some(ages.degraded_after), ages.closed_after];
-    let instants = limits.into_iter().flatten().filter_map(|limit| last_good.checked_add(limit).ok());
+    let instants = limits
+        .into_iter()
+        .flatten()
+        .filter_map(|limit| last_good.checked_add(limit).ok());
     instants.filter(|at| *at > now).min()
 }

@@ -20,30 +20,45 @@ impl Highs {
     /// What was written down before.
     pub fn of(counts: impl IntoIterator<Item = (i64, Measure, usize)>) -> Self {
         let mut highs = Self::default();
-        counts.into_iter().for_each(|(day, measure, count)| highs.raise(day, measure, count));
+        counts
+            .into_iter()
+            .for_each(|(day, measure, count)| highs.raise(day, measure, count));
         highs
     }
 
     /// To be written down: day, what is counted, the largest count.
     pub fn counts(&self) -> impl Iterator<Item = (i64, Measure, usize)> {
-        self.days.iter().flat_map(|(day, counts)| counts.iter().map(|(measure, count)| (*day, *measure, *count)))
+        self.days.iter().flat_map(|(day, counts)| {
+            counts
+                .iter()
+                .map(|(measure, count)| (*day, *measure, *count))
+        })
     }
 
     /// Such a copy is in use now.
     pub fn note(&mut self, copy: &Summary, now: Timestamp) {
         self.days.retain(|day, _| recent_days(now).contains(day));
-        copy.counts.iter().for_each(|(measure, count)| self.raise(day(now), *measure, *count));
+        copy.counts
+            .iter()
+            .for_each(|(measure, count)| self.raise(day(now), *measure, *count));
     }
 
     /// That there is less of these was meant.
     pub fn forget(&mut self, measures: &BTreeSet<Measure>) {
-        self.days.values_mut().for_each(|counts| counts.retain(|measure, _| !measures.contains(measure)));
+        self.days
+            .values_mut()
+            .for_each(|counts| counts.retain(|measure, _| !measures.contains(measure)));
     }
 
     /// The same copy counts otherwise now, because what it is counted on has changed: so would those of the days before.
     pub fn rescale(&mut self, measure: Measure, before: usize, now: usize) {
-        let counts = self.days.values_mut().filter_map(|counts| counts.get_mut(&measure));
-        counts.filter(|_| before > 0).for_each(|count| *count = count.saturating_mul(now) / before);
+        let counts = self
+            .days
+            .values_mut()
+            .filter_map(|counts| counts.get_mut(&measure));
+        counts
+            .filter(|_| before > 0)
+            .for_each(|count| *count = count.saturating_mul(now) / before);
     }
 
     /// The largest counts of the last days.
@@ -59,7 +74,12 @@ impl Highs {
     }
 
     fn raise(&mut self, day: i64, measure: Measure, count: usize) {
-        let known = self.days.entry(day).or_default().entry(measure).or_insert(0);
+        let known = self
+            .days
+            .entry(day)
+            .or_default()
+            .entry(measure)
+            .or_insert(0);
         *known = (*known).max(count);
     }
 }

@@ -18,7 +18,9 @@ impl Payloads {
     pub fn of(releases: &Releases) -> Self {
         let mut payloads = BTreeMap::<_, BTreeSet<_>>::new();
         for release in &releases.releases {
-            let digests = payloads.entry((release.version.clone(), release.arch.clone())).or_default();
+            let digests = payloads
+                .entry((release.version.clone(), release.arch.clone()))
+                .or_default();
             digests.extend(PayloadDigest::of_pull_spec(&release.payload));
         }
         Self(payloads)
@@ -33,7 +35,11 @@ pub fn payload_changed(previous: &Payloads, next: &Payloads) -> Option<String> {
         .filter_map(|(release, before)| Some((release, before, next.0.get(release)?)))
         .filter(|(_, before, after)| !before.is_empty() && before != after)
         .map(|((version, arch), before, after)| {
-            format!("{version} for {arch} ({} before, {} now)", listed(before), listed(after))
+            format!(
+                "{version} for {arch} ({} before, {} now)",
+                listed(before),
+                listed(after)
+            )
         })
         .collect();
     let more = changed.len().saturating_sub(MAX_NAMED);
@@ -41,13 +47,19 @@ pub fn payload_changed(previous: &Payloads, next: &Payloads) -> Option<String> {
     match (changed.is_empty(), more) {
         (true, _) => None,
         (false, 0) => Some(format!("the payload is another one: of {named}")),
-        (false, more) => Some(format!("the payload is another one: of {named} and {more} more")),
+        (false, more) => Some(format!(
+            "the payload is another one: of {named} and {more} more"
+        )),
     }
 }
 
 fn listed(digests: &BTreeSet<PayloadDigest>) -> String {
     match digests.is_empty() {
         true => "no digest".to_owned(),
-        false => digests.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and "),
+        false => digests
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join(" and "),
     }
 }

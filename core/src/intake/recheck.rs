@@ -29,14 +29,18 @@ pub fn due<'a>(
 ) -> BTreeSet<&'a str> {
     let (mut due, mut in_turn) = (BTreeSet::new(), Vec::new());
     for tag in tags {
-        match (recheck, rounds_unasked(tag).filter(|_| names_a_version(tag))) {
+        match (
+            recheck,
+            rounds_unasked(tag).filter(|_| names_a_version(tag)),
+        ) {
             (Recheck::InTurn, Some(rounds)) => in_turn.push((Reverse(rounds), tag)),
             (Recheck::All, _) | (_, None) => _ = due.insert(tag),
         }
     }
     in_turn.sort_unstable();
     // However many come and go, nobody waits longer than that.
-    let is_last_chance = |(Reverse(rounds), _): &&(Reverse<u32>, &str)| *rounds >= RECHECK_ROUNDS - 1;
+    let is_last_chance =
+        |(Reverse(rounds), _): &&(Reverse<u32>, &str)| *rounds >= RECHECK_ROUNDS - 1;
     let quarter = in_turn.len().div_ceil(RECHECK_ROUNDS as usize);
     let asked = quarter.max(in_turn.iter().take_while(is_last_chance).count());
     due.extend(in_turn.into_iter().take(asked).map(|(_, tag)| tag));

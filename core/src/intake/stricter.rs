@@ -7,15 +7,26 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::accept::few_releases;
 use super::change::{is_as_strict, weighed};
-use crate::domain::{Arch, Audience, Block, Pattern, PayloadDigest, ReleaseName, Releases, Risk, Version};
+use crate::domain::{
+    Arch, Audience, Block, Pattern, PayloadDigest, ReleaseName, Releases, Risk, Version,
+};
 use crate::finding::Place;
 
 /// The blocks of a copy that is not taken, with their files, which are not in force already.
-pub fn stricter_blocks<File>(in_force: &[&Block], mut refused: Vec<(Block, File)>) -> Vec<(Block, File)> {
+pub fn stricter_blocks<File>(
+    in_force: &[&Block],
+    mut refused: Vec<(Block, File)>,
+) -> Vec<(Block, File)> {
     let mut known: BTreeMap<&ReleaseName, Vec<&Block>> = BTreeMap::new();
-    in_force.iter().for_each(|block| known.entry(&block.to).or_default().push(block));
+    in_force
+        .iter()
+        .for_each(|block| known.entry(&block.to).or_default().push(block));
     let holds = |block: &Block| {
-        known.get(&block.to).is_some_and(|in_force| in_force.iter().any(|in_force| is_as_strict(in_force, block)))
+        known.get(&block.to).is_some_and(|in_force| {
+            in_force
+                .iter()
+                .any(|in_force| is_as_strict(in_force, block))
+        })
     };
     refused.retain(|(block, _)| !holds(block));
     refused
@@ -44,8 +55,12 @@ pub fn stricter_edges(
     max_shrink_percent: u8,
 ) -> Vec<Block> {
     let (used, offered) = (Edges::of(in_use), Edges::of(refused));
-    let elsewhere: Vec<Edges<'_>> = elsewhere.iter().map(|releases| Edges::of(releases)).collect();
-    let is_elsewhere = |edge: &(Name<'_>, &Version)| elsewhere.iter().any(|edges| edges.edges.contains_key(edge));
+    let elsewhere: Vec<Edges<'_>> = elsewhere
+        .iter()
+        .map(|releases| Edges::of(releases))
+        .collect();
+    let is_elsewhere =
+        |edge: &(Name<'_>, &Version)| elsewhere.iter().any(|edges| edges.edges.contains_key(edge));
     // Of a version that has become another image, the edges are that image's.
     let is_same = |name: &Name<'_>| match (used.images.get(name), offered.images.get(name)) {
         (Some(used), Some(offered)) => used == offered,
@@ -56,9 +71,13 @@ pub fn stricter_edges(
     for (edge @ (to, from), risks) in &used.edges {
         match offered.edges.get(edge) {
             Some(now) => {
-                let is_new = |risk: &&&Risk| !risks.iter().any(|known| weighed(known) == weighed(risk));
+                let is_new =
+                    |risk: &&&Risk| !risks.iter().any(|known| weighed(known) == weighed(risk));
                 for risk in now.iter().filter(is_new) {
-                    causes.entry((*to, Cause::Risk((*risk).clone()))).or_default().insert(from);
+                    causes
+                        .entry((*to, Cause::Risk((*risk).clone())))
+                        .or_default()
+                        .insert(from);
                 }
             }
             None if is_elsewhere(edge) => {}
@@ -69,7 +88,11 @@ pub fn stricter_edges(
         }
     }
     if withdrawn.len() <= few_releases(in_use.releases.len(), max_shrink_percent) {
-        causes.extend(withdrawn.into_iter().map(|(to, from)| ((to, Cause::Withdrawn), from)));
+        causes.extend(
+            withdrawn
+                .into_iter()
+                .map(|(to, from)| ((to, Cause::Withdrawn), from)),
+        );
     }
     let mut blocks = Vec::new();
     for (((arch, to), cause), from) in causes {
@@ -79,14 +102,29 @@ pub fn stricter_edges(
                 Cause::Withdrawn => "withdrawn",
                 Cause::Risk(risk) => &risk.name,
             };
-            let name: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-            let origin = Place::file(format!("blocked-edges/to-{to}-{arch}-{name}-{}.yaml", part + 1));
+            let name: String = name
+                .chars()
+                .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+                .collect();
+            let origin = Place::file(format!(
+                "blocked-edges/to-{to}-{arch}-{name}-{}.yaml",
+                part + 1
+            ));
             let (stops, risk) = match cause.clone() {
                 Cause::Withdrawn => (Some(Audience::Everybody), None),
                 Cause::Risk(risk) => (None, Some(risk)),
             };
-            let to = ReleaseName { version: to.clone(), arch: Some(arch.clone()) };
-            blocks.extend(exactly(from, arch).map(|from| Block { to, from, stops, risk, origin }));
+            let to = ReleaseName {
+                version: to.clone(),
+                arch: Some(arch.clone()),
+            };
+            blocks.extend(exactly(from, arch).map(|from| Block {
+                to,
+                from,
+                stops,
+                risk,
+                origin,
+            }));
         }
     }
     blocks
@@ -94,9 +132,17 @@ pub fn stricter_edges(
 
 /// A pattern that finds these releases of an architecture, and no other.
 fn exactly(versions: &[&Version], arch: &Arch) -> Option<Pattern> {
-    let versions: Vec<String> = versions.iter().map(|version| regex::escape(&version.to_string())).collect();
+    let versions: Vec<String> = versions
+        .iter()
+        .map(|version| regex::escape(&version.to_string()))
+        .collect();
     // An architecture with spaces in its name is no pattern, and no cluster's either.
-    Pattern::new(&format!("^({})[+]{}$", versions.join("|"), regex::escape(arch.as_str()))).ok()
+    Pattern::new(&format!(
+        "^({})[+]{}$",
+        versions.join("|"),
+        regex::escape(arch.as_str())
+    ))
+    .ok()
 }
 
 type Name<'a> = (&'a Arch, &'a Version);
@@ -110,13 +156,23 @@ struct Edges<'a> {
 
 impl<'a> Edges<'a> {
     fn of(declared: &'a Releases) -> Self {
-        let name = |at: u32| declared.releases.get(at as usize).map(|release| (&release.arch, &release.version));
+        let name = |at: u32| {
+            declared
+                .releases
+                .get(at as usize)
+                .map(|release| (&release.arch, &release.version))
+        };
         let mut edges: BTreeMap<_, BTreeSet<&Risk>> = BTreeMap::new();
         for edge in &declared.edges {
-            let (Some(from), Some(to)) = (name(edge.from), name(edge.to)) else { continue };
+            let (Some(from), Some(to)) = (name(edge.from), name(edge.to)) else {
+                continue;
+            };
             // An edge from one architecture to another is offered to nobody.
             if from.0 == to.0 {
-                edges.entry((to, from.1)).or_default().extend(edge.risks.iter().flat_map(|risks| risks.iter()));
+                edges
+                    .entry((to, from.1))
+                    .or_default()
+                    .extend(edge.risks.iter().flat_map(|risks| risks.iter()));
             }
         }
         let mut images: BTreeMap<Name<'a>, BTreeSet<PayloadDigest>> = BTreeMap::new();

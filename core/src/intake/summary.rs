@@ -85,9 +85,12 @@ impl Measure {
     pub(super) fn loss(self) -> Loss {
         match self {
             Self::Blocks | Self::Covered | Self::RiskyEdges => Loss::Loosens,
-            Self::Releases | Self::Edges | Self::Channels | Self::Members | Self::Platforms | Self::Verified => {
-                Loss::Empties
-            }
+            Self::Releases
+            | Self::Edges
+            | Self::Channels
+            | Self::Members
+            | Self::Platforms
+            | Self::Verified => Loss::Empties,
         }
     }
 }
@@ -95,14 +98,25 @@ impl Measure {
 impl Summary {
     /// Graph data. What its blocks do depends on the edges that there are: `Coverage` says it.
     pub fn of_graph_data(data: &GraphData) -> Self {
-        let members = data.channels.iter().map(|channel| channel.members.len()).sum();
-        let counts = [(Measure::Channels, data.channels.len()), (Measure::Members, members)];
-        Self { counts: counts.into(), ..Self::default() }
+        let members = data
+            .channels
+            .iter()
+            .map(|channel| channel.members.len())
+            .sum();
+        let counts = [
+            (Measure::Channels, data.channels.len()),
+            (Measure::Members, members),
+        ];
+        Self {
+            counts: counts.into(),
+            ..Self::default()
+        }
     }
 
     /// The same, with what its blocks do.
     pub fn with_coverage(mut self, blocks: usize, edges: usize) -> Self {
-        self.counts.extend([(Measure::Blocks, blocks), (Measure::Covered, edges)]);
+        self.counts
+            .extend([(Measure::Blocks, blocks), (Measure::Covered, edges)]);
         self
     }
 
@@ -110,25 +124,43 @@ impl Summary {
     pub fn of_releases(releases: &Releases) -> Self {
         let ends = |edge: &DeclaredEdge| (edge.from, edge.to);
         let edges: BTreeSet<(u32, u32)> = releases.edges.iter().map(ends).collect();
-        let has_risks = |edge: &&DeclaredEdge| edge.risks.as_ref().is_some_and(|risks| !risks.is_empty());
-        let risky: BTreeSet<(u32, u32)> = releases.edges.iter().filter(has_risks).map(ends).collect();
+        let has_risks =
+            |edge: &&DeclaredEdge| edge.risks.as_ref().is_some_and(|risks| !risks.is_empty());
+        let risky: BTreeSet<(u32, u32)> =
+            releases.edges.iter().filter(has_risks).map(ends).collect();
         let counts = [
             (Measure::Releases, releases.releases.len()),
             (Measure::Edges, edges.len()),
             (Measure::RiskyEdges, risky.len()),
         ];
-        let newest = releases.releases.iter().map(|release| &release.version).max().cloned();
-        Self { counts: counts.into(), newest, made_at: None, payloads: Payloads::of(releases) }
+        let newest = releases
+            .releases
+            .iter()
+            .map(|release| &release.version)
+            .max()
+            .cloned();
+        Self {
+            counts: counts.into(),
+            newest,
+            made_at: None,
+            payloads: Payloads::of(releases),
+        }
     }
 
     /// A lookup of platforms.
     pub fn of_platforms(clusters: usize) -> Self {
-        Self { counts: [(Measure::Platforms, clusters)].into(), ..Self::default() }
+        Self {
+            counts: [(Measure::Platforms, clusters)].into(),
+            ..Self::default()
+        }
     }
 
     /// What is left of releases after verification.
     pub fn of_verified(releases: usize) -> Self {
-        Self { counts: [(Measure::Verified, releases)].into(), ..Self::default() }
+        Self {
+            counts: [(Measure::Verified, releases)].into(),
+            ..Self::default()
+        }
     }
 
     /// The same, made then.

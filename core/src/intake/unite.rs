@@ -36,26 +36,44 @@ pub struct United {
 
 /// Unites the sources; where they differ in words, the first has the say.
 pub fn unite(supplies: Vec<Supply>) -> United {
-    let (mut numbers, mut claims) = (BTreeMap::<(Arch, Version), u32>::new(), Vec::<Vec<Claim>>::new());
+    let (mut numbers, mut claims) = (
+        BTreeMap::<(Arch, Version), u32>::new(),
+        Vec::<Vec<Claim>>::new(),
+    );
     let mut united = United::default();
-    for Supply { source, releases: Releases { releases, edges } } in supplies {
+    for Supply {
+        source,
+        releases: Releases { releases, edges },
+    } in supplies
+    {
         let renumbered: Vec<u32> = releases
             .into_iter()
             .map(|release| {
                 let next = claims.len() as u32;
-                let number = *numbers.entry((release.arch.clone(), release.version.clone())).or_insert(next);
+                let number = *numbers
+                    .entry((release.arch.clone(), release.version.clone()))
+                    .or_insert(next);
                 match claims.get_mut(number as usize) {
-                    Some(others) => others.push(Claim { source: source.clone(), release }),
-                    None => claims.push(vec![Claim { source: source.clone(), release }]),
+                    Some(others) => others.push(Claim {
+                        source: source.clone(),
+                        release,
+                    }),
+                    None => claims.push(vec![Claim {
+                        source: source.clone(),
+                        release,
+                    }]),
                 }
                 number
             })
             .collect();
-        united.releases.edges.extend(edges.into_iter().map(|edge| DeclaredEdge {
-            from: renumbered[edge.from as usize],
-            to: renumbered[edge.to as usize],
-            ..edge
-        }));
+        united
+            .releases
+            .edges
+            .extend(edges.into_iter().map(|edge| DeclaredEdge {
+                from: renumbered[edge.from as usize],
+                to: renumbered[edge.to as usize],
+                ..edge
+            }));
     }
     let mut payloads = BTreeMap::new();
     for claims in claims {
@@ -93,10 +111,17 @@ impl United {
         let is_signed = |claim: &Claim| claim.release.trust == Trust::Verified;
         let has_signed = claims.iter().any(is_signed);
         // One of them is signed and another is not: that one does not count.
-        let (counting, overruled): (Vec<Claim>, Vec<Claim>) =
-            claims.into_iter().partition(|claim| is_signed(claim) || !has_signed);
+        let (counting, overruled): (Vec<Claim>, Vec<Claim>) = claims
+            .into_iter()
+            .partition(|claim| is_signed(claim) || !has_signed);
         let mut counting = counting.into_iter();
-        let Some(Claim { source, release: mut first }) = counting.next() else { return };
+        let Some(Claim {
+            source,
+            release: mut first,
+        }) = counting.next()
+        else {
+            return;
+        };
         let mut others = Vec::new();
         name(payloads, &source, &first);
         for claim in counting {
@@ -109,10 +134,14 @@ impl United {
         for claim in overruled {
             match digest(&first.payload) == digest(&claim.release.payload) {
                 true => join(&mut first, claim.release),
-                false => self.findings.push(disputes::overruled(&source, &first, &claim)),
+                false => self
+                    .findings
+                    .push(disputes::overruled(&source, &first, &claim)),
             }
         }
-        others.iter().for_each(|other| disputes::two_payloads(&source, &first, other, self));
+        others
+            .iter()
+            .for_each(|other| disputes::two_payloads(&source, &first, other, self));
         self.releases.releases.push(first);
     }
 }
@@ -127,14 +156,26 @@ fn join(first: &mut DeclaredRelease, other: DeclaredRelease) {
 
 fn name(payloads: &mut Payloads, source: &Arc<str>, release: &DeclaredRelease) {
     // What has no digest can be another image tomorrow, and is no proof of anything.
-    let Some((_, digest)) = release.payload.rsplit_once('@') else { return };
+    let Some((_, digest)) = release.payload.rsplit_once('@') else {
+        return;
+    };
     let (arch, version) = (release.arch.clone(), release.version.clone());
-    let named =
-        Named { version: version.clone(), arch: arch.clone(), digest: digest.to_owned(), source: source.clone() };
-    payloads.entry((arch, digest.to_owned())).or_default().entry(version).or_insert(named);
+    let named = Named {
+        version: version.clone(),
+        arch: arch.clone(),
+        digest: digest.to_owned(),
+        source: source.clone(),
+    };
+    payloads
+        .entry((arch, digest.to_owned()))
+        .or_default()
+        .entry(version)
+        .or_insert(named);
 }
 
 /// What names a payload wherever it is mirrored: its digest, or else the whole of it.
 pub(super) fn digest(payload: &str) -> &str {
-    payload.rsplit_once('@').map_or(payload, |(_, digest)| digest)
+    payload
+        .rsplit_once('@')
+        .map_or(payload, |(_, digest)| digest)
 }

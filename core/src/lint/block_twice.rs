@@ -18,7 +18,12 @@ pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
             Some(first) => {
                 let problem = format!("{} declares the same block", first.origin.file);
                 let remedy = "remove one of them, or correct `to` and `from`";
-                findings.push(Finding::warning("duplicate-block", subject.place(block, Field::To), problem, remedy));
+                findings.push(Finding::warning(
+                    "duplicate-block",
+                    subject.place(block, Field::To),
+                    problem,
+                    remedy,
+                ));
             }
         }
     }

@@ -10,14 +10,26 @@ use crate::domain::{Audience, Edge, Graph, KeptBlock};
 use crate::finding::Finding;
 
 pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
-    let Some(graph) = subject.graph else { return Vec::new() };
+    let Some(graph) = subject.graph else {
+        return Vec::new();
+    };
     let mut covered: BTreeMap<&Arc<str>, Covered<'_>> = BTreeMap::new();
     for edge in graph.edges() {
-        let Some(hard) = graph.blocks_on(*edge).find(|block| stops_everybody(block)) else { continue };
-        let risks =
-            graph.blocks_on(*edge).filter(|block| block.risk.is_some() && block.origin.file != hard.origin.file);
+        let Some(hard) = graph.blocks_on(*edge).find(|block| stops_everybody(block)) else {
+            continue;
+        };
+        let risks = graph
+            .blocks_on(*edge)
+            .filter(|block| block.risk.is_some() && block.origin.file != hard.origin.file);
         for risk in risks {
-            covered.entry(&risk.origin.file).or_insert(Covered { edge: *edge, hard, edges: 0 }).edges += 1;
+            covered
+                .entry(&risk.origin.file)
+                .or_insert(Covered {
+                    edge: *edge,
+                    hard,
+                    edges: 0,
+                })
+                .edges += 1;
         }
     }
     let finding = |block| {
@@ -38,7 +50,10 @@ struct Covered<'a> {
 
 impl Covered<'_> {
     fn finding(&self, graph: &Graph, place: crate::finding::Place) -> Finding {
-        let (from, to) = (&graph.release(self.edge.from).version, &graph.release(self.edge.to).version);
+        let (from, to) = (
+            &graph.release(self.edge.from).version,
+            &graph.release(self.edge.to).version,
+        );
         let others = match self.edges {
             1 => String::new(),
             2 => " and one more edge".to_owned(),
@@ -54,5 +69,8 @@ impl Covered<'_> {
 }
 
 fn stops_everybody(block: &KeptBlock) -> bool {
-    matches!(block.stops, Some(Audience::Everybody | Audience::NotUnderstood(_) | Audience::Disputed(_)))
+    matches!(
+        block.stops,
+        Some(Audience::Everybody | Audience::NotUnderstood(_) | Audience::Disputed(_))
+    )
 }

@@ -40,19 +40,37 @@ impl Level {
 
 /// The kind of that code.
 pub fn find(code: &str) -> Option<&'static Kind> {
-    CATALOGUE.binary_search_by_key(&code, |kind| kind.code).ok().map(|at| &CATALOGUE[at])
+    CATALOGUE
+        .binary_search_by_key(&code, |kind| kind.code)
+        .ok()
+        .map(|at| &CATALOGUE[at])
 }
 
 const fn error(code: &'static str, meaning: &'static str, remedy: &'static str) -> Kind {
-    Kind { code, level: Level::Error, meaning, remedy }
+    Kind {
+        code,
+        level: Level::Error,
+        meaning,
+        remedy,
+    }
 }
 
 const fn warning(code: &'static str, meaning: &'static str, remedy: &'static str) -> Kind {
-    Kind { code, level: Level::Warning, meaning, remedy }
+    Kind {
+        code,
+        level: Level::Warning,
+        meaning,
+        remedy,
+    }
 }
 
 const fn error_in_2(code: &'static str, meaning: &'static str, remedy: &'static str) -> Kind {
-    Kind { code, level: Level::ErrorIn2, meaning, remedy }
+    Kind {
+        code,
+        level: Level::ErrorIn2,
+        meaning,
+        remedy,
+    }
 }
 
 /// All kinds, by code.
@@ -62,8 +80,16 @@ pub const CATALOGUE: &[Kind] = &[
         "A channel's name has other characters than lower-case letters, digits, `-` and `.`.",
         "Rename it.",
     ),
-    error("bad-clusters", "`clusters` of a block is not a mapping.", "Write `clusters: {platforms: [AWS]}`."),
-    error("bad-duration", "A duration cannot be read, or is longer than 366 days.", "Write it as in `P2D` or `PT48H`."),
+    error(
+        "bad-clusters",
+        "`clusters` of a block is not a mapping.",
+        "Write `clusters: {platforms: [AWS]}`.",
+    ),
+    error(
+        "bad-duration",
+        "A duration cannot be read, or is longer than 366 days.",
+        "Write it as in `P2D` or `PT48H`.",
+    ),
     error(
         "bad-edge-edit",
         "An edge edit in `raw/metadata.json` cannot be read.",
@@ -74,21 +100,41 @@ pub const CATALOGUE: &[Kind] = &[
         "`feeder` has something that promotion tooling does not understand. The service ignores it.",
         "Correct it.",
     ),
-    warning("bad-fixed-in", "`fixedIn` is not a version.", "Name the first release without the problem."),
-    error("bad-json", "`raw/metadata.json` cannot be read.", "Correct the file."),
+    warning(
+        "bad-fixed-in",
+        "`fixedIn` is not a version.",
+        "Name the first release without the problem.",
+    ),
+    error(
+        "bad-json",
+        "`raw/metadata.json` cannot be read.",
+        "Correct the file.",
+    ),
     error(
         "bad-matching-rule",
         "A matching rule has no `type`, or a PromQL rule has no query.",
         "Write `type: Always`, or `type: PromQL` with `promql: {promql: <query>}`.",
     ),
-    error("bad-platforms", "`clusters.platforms` is not a list of names.", "Write `platforms: [AWS, BareMetal]`."),
+    error(
+        "bad-platforms",
+        "`clusters.platforms` is not a list of names.",
+        "Write `platforms: [AWS, BareMetal]`.",
+    ),
     error(
         "bad-promql",
         "A PromQL query cannot be parsed. Clusters that cannot evaluate a risk do not recommend the edge.",
         "Correct the query.",
     ),
-    error("bad-ramp", "A ramp is neither `linear` nor `exponential`.", "Use one of them."),
-    error("bad-regex", "`from` is not a regular expression that we take.", "Correct it; `.*` means every release."),
+    error(
+        "bad-ramp",
+        "A ramp is neither `linear` nor `exponential`.",
+        "Use one of them.",
+    ),
+    error(
+        "bad-regex",
+        "`from` is not a regular expression that we take.",
+        "Correct it; `.*` means every release.",
+    ),
     error(
         "bad-replacement",
         "A release replaces one that is not an earlier release of its file.",
@@ -99,14 +145,26 @@ pub const CATALOGUE: &[Kind] = &[
         "A risk's name cannot be the reason of a condition; clusters could not store any of their updates.",
         "Use letters and digits, as in `SlowNodeStart`.",
     ),
-    error("bad-risk-url", "A risk's url is not an https address.", "Write `url: https://…`."),
-    error("bad-time", "A time cannot be read.", "Write it as in `2020-05-12T00:00Z`."),
+    error(
+        "bad-risk-url",
+        "A risk's url is not an https address.",
+        "Write `url: https://…`.",
+    ),
+    error(
+        "bad-time",
+        "A time cannot be read.",
+        "Write it as in `2020-05-12T00:00Z`.",
+    ),
     warning(
         "bad-tombstone",
         "A tombstone is not a version. The service ignores it.",
         "Write it as in `4.9.7` or `4.9.7+amd64`.",
     ),
-    error("bad-version", "A version cannot be read.", "Write it as in `4.9.7` or `4.9.7+amd64`."),
+    error(
+        "bad-version",
+        "A version cannot be read.",
+        "Write it as in `4.9.7` or `4.9.7+amd64`.",
+    ),
     error(
         "bad-yaml",
         "A file cannot be read as YAML, or a value is of the wrong kind.",
@@ -127,8 +185,16 @@ pub const CATALOGUE: &[Kind] = &[
         "Two files, or two entries of one, declare the same channel.",
         "Declare each channel once.",
     ),
-    error("duplicate-rule", "A channel has two rollout rules with the same criterion.", "Keep one of them."),
-    error_in_2("duplicate-version", "A channel lists a release twice.", "Remove one of them."),
+    error(
+        "duplicate-rule",
+        "A channel has two rollout rules with the same criterion.",
+        "Keep one of them.",
+    ),
+    error_in_2(
+        "duplicate-version",
+        "A channel lists a release twice.",
+        "Remove one of them.",
+    ),
     warning(
         "fixed-and-declared",
         "A release is said to have the fix (`fixedIn`), and a file declares the risk for it, or for a later one of its minor.",
@@ -149,13 +215,21 @@ pub const CATALOGUE: &[Kind] = &[
         "A file stands where it would have no effect.",
         "Move it, rename it to *.yaml, or remove it.",
     ),
-    error("missing-field", "A required field is missing, or has nothing after its colon.", "Add it."),
+    error(
+        "missing-field",
+        "A required field is missing, or has nothing after its colon.",
+        "Add it.",
+    ),
     error(
         "never-matching-pattern",
         "`from` matches no release, so the block is none.",
         "Correct it; it is found anywhere in a version with its architecture, as in `4.9.7+amd64`.",
     ),
-    error("no-channels", "There are no channels.", "Point at the right folder."),
+    error(
+        "no-channels",
+        "There are no channels.",
+        "Point at the right folder.",
+    ),
     error(
         "no-known-rule",
         "A risk has only rules of types that clients do not know; the edge is recommended to nobody.",
@@ -191,7 +265,11 @@ pub const CATALOGUE: &[Kind] = &[
         "A release has a risk, the next release of its minor does not, and no file has `fixedIn`.",
         "Add `fixedIn`, or declare the risk for the next release too.",
     ),
-    warning("risk-name-style", "A risk's name is not CamelCase.", "Use letters and digits, as in `SlowNodeStart`."),
+    warning(
+        "risk-name-style",
+        "A risk's name is not CamelCase.",
+        "Use letters and digits, as in `SlowNodeStart`.",
+    ),
     error(
         "rollout-jumps",
         "A change would show an edge to more of the fleet at once than allowed (with `--base`).",
@@ -217,13 +295,21 @@ pub const CATALOGUE: &[Kind] = &[
         "A release has a tombstone in a channel and is in the channel that is fed from it.",
         "Do not promote it; if clusters run it already, leave it there and remove the tombstone.",
     ),
-    error("too-large", "There are more files than are taken.", "Point at the graph data alone."),
+    error(
+        "too-large",
+        "There are more files than are taken.",
+        "Point at the graph data alone.",
+    ),
     error(
         "too-many-patterns",
         "All blocks together have more than 2,000 different patterns.",
         "Write patterns that serve many blocks.",
     ),
-    error("too-many-platforms", "All blocks together name more than 60 platforms.", "Look for misspelt platforms."),
+    error(
+        "too-many-platforms",
+        "All blocks together name more than 60 platforms.",
+        "Look for misspelt platforms.",
+    ),
     warning(
         "unchecked-promql",
         "A PromQL query is too long, or too deeply nested, to be checked.",
@@ -259,5 +345,9 @@ pub const CATALOGUE: &[Kind] = &[
         "A matching rule stands after `type: Always`, and is never come to.",
         "Put `Always` last, or remove it.",
     ),
-    warning("versions-out-of-order", "A channel's versions do not ascend.", "Keep versions in ascending order."),
+    warning(
+        "versions-out-of-order",
+        "A channel's versions do not ascend.",
+        "Keep versions in ascending order.",
+    ),
 ];

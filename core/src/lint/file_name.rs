@@ -9,18 +9,31 @@ use crate::finding::{Finding, Place};
 const CODE: &str = "misleading-file-name";
 
 pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
-    let blocks = subject.data.blocks.iter().filter(|block| !names_target(block)).map(|block| {
-        let problem = format!("the file's name does not have {}, the release that it blocks", block.to.version);
-        let remedy = format!("correct `to`, or rename the file to begin with {}", block.to.version);
-        Finding::warning(CODE, subject.place(block, Field::To), problem, remedy)
-    });
+    let blocks = subject
+        .data
+        .blocks
+        .iter()
+        .filter(|block| !names_target(block))
+        .map(|block| {
+            let problem = format!(
+                "the file's name does not have {}, the release that it blocks",
+                block.to.version
+            );
+            let remedy = format!(
+                "correct `to`, or rename the file to begin with {}",
+                block.to.version
+            );
+            Finding::warning(CODE, subject.place(block, Field::To), problem, remedy)
+        });
     // A file of schema 2.0.0 has several channels, and a name of its own.
     let is_single = |channel: &&ChannelSpec| {
         let without_start = channel.members.iter().all(|member| member.start.is_none());
         without_start && !channel.members.is_empty() && channel.rollouts.is_empty()
     };
     let single = subject.data.channels.iter().filter(is_single);
-    let channels = single.filter(|channel| stem(&channel.origin) != channel.name.as_str()).map(misnamed);
+    let channels = single
+        .filter(|channel| stem(&channel.origin) != channel.name.as_str())
+        .map(misnamed);
     blocks.chain(channels).collect()
 }
 
@@ -37,11 +50,16 @@ fn names_target(block: &Block) -> bool {
 
 fn misnamed(channel: &ChannelSpec) -> Finding {
     let problem = format!("the file declares channel {}", channel.name);
-    let remedy = format!("correct its `name`, or rename the file to {}.yaml", channel.name);
+    let remedy = format!(
+        "correct its `name`, or rename the file to {}.yaml",
+        channel.name
+    );
     Finding::warning(CODE, channel.origin.clone(), problem, remedy)
 }
 
 fn stem(place: &Place) -> &str {
     let name = place.file.rsplit('/').next().unwrap_or(&place.file);
-    name.strip_suffix(".yaml").or(name.strip_suffix(".yml")).unwrap_or(name)
+    name.strip_suffix(".yaml")
+        .or(name.strip_suffix(".yml"))
+        .unwrap_or(name)
 }

@@ -10,16 +10,24 @@ pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
         let Some(risk) = &block.risk else { continue };
         let place = || subject.place(block, Field::MatchingRules);
         let rules = risk.matching_rules.as_slice();
-        if rules.iter().all(|rule| matches!(rule, MatchingRule::Other(_))) {
-            let problem = "clients know none of these rules, so the edge is recommended to no cluster";
-            let remedy =
-                "add `- type: Always` or a PromQL rule; to stop the edge for everybody, remove `matchingRules`";
+        if rules
+            .iter()
+            .all(|rule| matches!(rule, MatchingRule::Other(_)))
+        {
+            let problem =
+                "clients know none of these rules, so the edge is recommended to no cluster";
+            let remedy = "add `- type: Always` or a PromQL rule; to stop the edge for everybody, remove `matchingRules`";
             findings.push(Finding::error("no-known-rule", place(), problem, remedy));
         }
         let decided = rules.iter().position(|rule| *rule == MatchingRule::Always);
         if decided.is_some_and(|at| at + 1 < rules.len()) {
             let problem = "clients never come to the rules after `type: Always`: it always matches";
-            findings.push(Finding::warning("unreachable-rule", place(), problem, "put it last, or remove it"));
+            findings.push(Finding::warning(
+                "unreachable-rule",
+                place(),
+                problem,
+                "put it last, or remove it",
+            ));
         }
     }
     findings

@@ -67,20 +67,62 @@ enum Needs {
 
 /// All checks. The order does not matter: findings are sorted.
 const CHECKS: [Check; 14] = [
-    Check { needs: Needs::AllFiles, run: block_twice::check },
-    Check { needs: Needs::Releases, run: blocked_anyway::check },
-    Check { needs: Needs::Files, run: file_name::check },
-    Check { needs: Needs::Files, run: listed_twice::check },
-    Check { needs: Needs::Files, run: matching_rules::check },
-    Check { needs: Needs::Files, run: order::check },
-    Check { needs: Needs::AllFiles, run: pattern::check },
-    Check { needs: Needs::AllFiles, run: promotion::check },
-    Check { needs: Needs::AllFiles, run: risk_end::check },
-    Check { needs: Needs::Files, run: risk_name::check },
-    Check { needs: Needs::AllFiles, run: risk_text::check },
-    Check { needs: Needs::Files, run: risk_url::check },
-    Check { needs: Needs::AllFiles, run: tombstone::check },
-    Check { needs: Needs::Releases, run: unknown_release::check },
+    Check {
+        needs: Needs::AllFiles,
+        run: block_twice::check,
+    },
+    Check {
+        needs: Needs::Releases,
+        run: blocked_anyway::check,
+    },
+    Check {
+        needs: Needs::Files,
+        run: file_name::check,
+    },
+    Check {
+        needs: Needs::Files,
+        run: listed_twice::check,
+    },
+    Check {
+        needs: Needs::Files,
+        run: matching_rules::check,
+    },
+    Check {
+        needs: Needs::Files,
+        run: order::check,
+    },
+    Check {
+        needs: Needs::AllFiles,
+        run: pattern::check,
+    },
+    Check {
+        needs: Needs::AllFiles,
+        run: promotion::check,
+    },
+    Check {
+        needs: Needs::AllFiles,
+        run: risk_end::check,
+    },
+    Check {
+        needs: Needs::Files,
+        run: risk_name::check,
+    },
+    Check {
+        needs: Needs::AllFiles,
+        run: risk_text::check,
+    },
+    Check {
+        needs: Needs::Files,
+        run: risk_url::check,
+    },
+    Check {
+        needs: Needs::AllFiles,
+        run: tombstone::check,
+    },
+    Check {
+        needs: Needs::Releases,
+        run: unknown_release::check,
+    },
 ];
 
 /// Everything that the checks find, sorted: errors first, then by place.
@@ -90,8 +132,11 @@ pub fn check(subject: &Subject<'_>) -> Vec<Finding> {
         Needs::AllFiles => subject.extent == Extent::Whole,
         Needs::Releases => subject.extent == Extent::Whole && subject.graph.is_some(),
     };
-    let mut findings: Vec<Finding> =
-        CHECKS.iter().filter(|check| possible(&check.needs)).flat_map(|check| (check.run)(subject)).collect();
+    let mut findings: Vec<Finding> = CHECKS
+        .iter()
+        .filter(|check| possible(&check.needs))
+        .flat_map(|check| (check.run)(subject))
+        .collect();
     findings.sort();
     findings.dedup();
     findings
@@ -101,7 +146,10 @@ impl Subject<'_> {
     /// Where a field of a block stands; the block itself if that is not known.
     fn place(&self, block: &Block, field: Field) -> Place {
         let notes = self.notes.blocks.get(&block.origin.file);
-        notes.and_then(|notes| notes.places.get(&field)).unwrap_or(&block.origin).clone()
+        notes
+            .and_then(|notes| notes.places.get(&field))
+            .unwrap_or(&block.origin)
+            .clone()
     }
 
     /// The first release without the problem, and where that is said.
@@ -111,6 +159,11 @@ impl Subject<'_> {
 
     /// The versions that channels hold.
     fn versions_in_channels(&self) -> BTreeSet<&Version> {
-        self.data.channels.iter().flat_map(|channel| &channel.members).map(|member| &member.name.version).collect()
+        self.data
+            .channels
+            .iter()
+            .flat_map(|channel| &channel.members)
+            .map(|member| &member.name.version)
+            .collect()
     }
 }

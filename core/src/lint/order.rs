@@ -13,13 +13,24 @@ use crate::finding::Finding;
 pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
     // Channels of one file share its list.
     let mut seen = BTreeSet::new();
-    let lists = subject.data.channels.iter().filter(|channel| seen.insert(&channel.origin.file));
-    lists.filter_map(|channel| out_of_order(&channel.members)).collect()
+    let lists = subject
+        .data
+        .channels
+        .iter()
+        .filter(|channel| seen.insert(&channel.origin.file));
+    lists
+        .filter_map(|channel| out_of_order(&channel.members))
+        .collect()
 }
 
 fn out_of_order(members: &[Member]) -> Option<Finding> {
-    let ranked: Vec<&Member> = members.iter().filter(|member| !is_dated(&member.name.version)).collect();
-    let mut wrong = ranked.windows(2).filter(|pair| rank(&pair[1].name.version) < rank(&pair[0].name.version));
+    let ranked: Vec<&Member> = members
+        .iter()
+        .filter(|member| !is_dated(&member.name.version))
+        .collect();
+    let mut wrong = ranked
+        .windows(2)
+        .filter(|pair| rank(&pair[1].name.version) < rank(&pair[0].name.version));
     let first = wrong.next()?;
     let others = match wrong.count() {
         0 => String::new(),
@@ -28,7 +39,12 @@ fn out_of_order(members: &[Member]) -> Option<Finding> {
     };
     let problem = format!("{} stands after {}{others}", first[1].name, first[0].name);
     let remedy = "keep versions in ascending order";
-    Some(Finding::warning("versions-out-of-order", first[1].origin.clone(), problem, remedy))
+    Some(Finding::warning(
+        "versions-out-of-order",
+        first[1].origin.clone(),
+        problem,
+        remedy,
+    ))
 }
 
 fn rank(version: &Version) -> (u64, u64, u64) {

@@ -18,12 +18,21 @@ pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for block in &subject.data.blocks {
         // A few hundred patterns stand in thousands of files.
-        let matches =
-            *known.entry(block.from.as_str()).or_insert_with(|| names.iter().any(|name| block.from.finds(name)));
+        let matches = *known
+            .entry(block.from.as_str())
+            .or_insert_with(|| names.iter().any(|name| block.from.finds(name)));
         if !matches {
-            let problem = format!("no release matches {:?}, so the block is none", block.from.as_str());
+            let problem = format!(
+                "no release matches {:?}, so the block is none",
+                block.from.as_str()
+            );
             let remedy = "correct `from`; it is found anywhere in a version with its architecture, as in 4.9.7+amd64";
-            findings.push(Finding::error("never-matching-pattern", subject.place(block, Field::From), problem, remedy));
+            findings.push(Finding::error(
+                "never-matching-pattern",
+                subject.place(block, Field::From),
+                problem,
+                remedy,
+            ));
         }
     }
     findings
@@ -31,9 +40,23 @@ pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
 
 /// Each version with each architecture, as patterns see it.
 fn names(subject: &Subject<'_>) -> Vec<String> {
-    let given = subject.graph.map(|graph| graph.arches().map(|arch| arch.as_str()).collect()).unwrap_or_default();
+    let given = subject
+        .graph
+        .map(|graph| graph.arches().map(|arch| arch.as_str()).collect())
+        .unwrap_or_default();
     let arches: BTreeSet<&str> = ARCHES.into_iter().chain::<Vec<&str>>(given).collect();
-    let released = subject.graph.into_iter().flat_map(|graph| graph.releases()).map(|release| &release.version);
-    let versions: BTreeSet<&Version> = subject.versions_in_channels().into_iter().chain(released).collect();
-    versions.iter().flat_map(|version| arches.iter().map(move |arch| format!("{version}+{arch}"))).collect()
+    let released = subject
+        .graph
+        .into_iter()
+        .flat_map(|graph| graph.releases())
+        .map(|release| &release.version);
+    let versions: BTreeSet<&Version> = subject
+        .versions_in_channels()
+        .into_iter()
+        .chain(released)
+        .collect();
+    versions
+        .iter()
+        .flat_map(|version| arches.iter().map(move |arch| format!("{version}+{arch}")))
+        .collect()
 }

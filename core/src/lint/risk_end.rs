@@ -10,19 +10,37 @@ use crate::domain::{Block, Version};
 use crate::finding::Finding;
 
 pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
-    let finals: Vec<&Version> =
-        subject.versions_in_channels().into_iter().filter(|version| version.pre_release().is_empty()).collect();
+    let finals: Vec<&Version> = subject
+        .versions_in_channels()
+        .into_iter()
+        .filter(|version| version.pre_release().is_empty())
+        .collect();
     let mut declared: BTreeMap<(&str, u64, u64), Declared<'_>> = BTreeMap::new();
     for block in &subject.data.blocks {
         let to = &block.to.version;
-        let Some(risk) = block.risk.as_ref().filter(|_| to.pre_release().is_empty()) else { continue };
-        let risk = declared.entry((&risk.name, to.major(), to.minor())).or_default();
+        let Some(risk) = block.risk.as_ref().filter(|_| to.pre_release().is_empty()) else {
+            continue;
+        };
+        let risk = declared
+            .entry((&risk.name, to.major(), to.minor()))
+            .or_default();
         risk.at.entry(to).or_insert(block);
-        risk.fixed_in.extend(subject.fixed_in(block).filter(|fixed| fixed.name.version.same_minor(to)));
+        risk.fixed_in.extend(
+            subject
+                .fixed_in(block)
+                .filter(|fixed| fixed.name.version.same_minor(to)),
+        );
     }
     let found = declared.iter().flat_map(|((name, _, _), risk)| {
-        let ends = risk.ends(&finals).into_iter().map(|(block, next)| end(subject, name, block, next));
-        ends.chain(risk.contradictions().into_iter().map(|fixed| contradiction(name, fixed)))
+        let ends = risk
+            .ends(&finals)
+            .into_iter()
+            .map(|(block, next)| end(subject, name, block, next));
+        ends.chain(
+            risk.contradictions()
+                .into_iter()
+                .map(|fixed| contradiction(name, fixed)),
+        )
     });
     found.collect()
 }
@@ -40,21 +58,34 @@ impl<'a> Declared<'a> {
     fn ends<'v>(&self, finals: &[&'v Version]) -> Vec<(&'a Block, &'v Version)> {
         let next = |version: &Version| {
             let after = finals.partition_point(|known| *known <= version);
-            finals.get(after).copied().filter(|next| next.same_minor(version))
+            finals
+                .get(after)
+                .copied()
+                .filter(|next| next.same_minor(version))
         };
-        let ends = self.at.iter().filter_map(|(version, block)| Some((*block, next(version)?)));
-        ends.filter(|(_, next)| !self.at.contains_key(next) && !self.is_fixed(next)).collect()
+        let ends = self
+            .at
+            .iter()
+            .filter_map(|(version, block)| Some((*block, next(version)?)));
+        ends.filter(|(_, next)| !self.at.contains_key(next) && !self.is_fixed(next))
+            .collect()
     }
 
     fn is_fixed(&self, version: &Version) -> bool {
-        self.fixed_in.iter().any(|fixed| fixed.name.version <= *version)
+        self.fixed_in
+            .iter()
+            .any(|fixed| fixed.name.version <= *version)
     }
 
     /// Where a release is said to be fixed and has the risk all the same.
     fn contradictions(&self) -> Vec<&'a Noted> {
         self.fixed_in
             .iter()
-            .filter(|fixed| self.at.keys().any(|version| **version >= fixed.name.version))
+            .filter(|fixed| {
+                self.at
+                    .keys()
+                    .any(|version| **version >= fixed.name.version)
+            })
             .copied()
             .collect()
     }
@@ -65,11 +96,25 @@ fn end(subject: &Subject<'_>, name: &str, block: &Block, next: &Version) -> Find
         "{} has the risk {name}, the next release {next} has not, and no file says that it is fixed there",
         block.to.version
     );
-    let remedy = format!("add `fixedIn: {next}` if it is fixed there, or declare the risk for {next} too");
-    Finding::warning("risk-ends", subject.place(block, Field::Name), problem, remedy)
+    let remedy =
+        format!("add `fixedIn: {next}` if it is fixed there, or declare the risk for {next} too");
+    Finding::warning(
+        "risk-ends",
+        subject.place(block, Field::Name),
+        problem,
+        remedy,
+    )
 }
 
 fn contradiction(name: &str, fixed: &Noted) -> Finding {
-    let problem = format!("{name} is fixed in {}, and declared for that release or a later one", fixed.name.version);
-    Finding::warning("fixed-and-declared", fixed.place.clone(), problem, "correct `fixedIn`, or remove the risk there")
+    let problem = format!(
+        "{name} is fixed in {}, and declared for that release or a later one",
+        fixed.name.version
+    );
+    Finding::warning(
+        "fixed-and-declared",
+        fixed.place.clone(),
+        problem,
+        "correct `fixedIn`, or remove the risk there",
+    )
 }

@@ -10,21 +10,35 @@ use crate::finding::Finding;
 const MAX_BYTES: usize = 1024;
 
 pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
-    let named = subject.data.blocks.iter().filter_map(|block| Some((block, block.risk.as_ref()?.name.as_str())));
+    let named = subject
+        .data
+        .blocks
+        .iter()
+        .filter_map(|block| Some((block, block.risk.as_ref()?.name.as_str())));
     let finding = |(block, name)| {
         let place = subject.place(block, Field::Name);
         match Fit::of(name) {
             Fit::CamelCase => None,
             Fit::Reason => {
                 let problem = format!("the risk's name {name} is not CamelCase");
-                Some(Finding::warning("risk-name-style", place, problem, "use letters and digits, as in SlowNodeStart"))
+                Some(Finding::warning(
+                    "risk-name-style",
+                    place,
+                    problem,
+                    "use letters and digits, as in SlowNodeStart",
+                ))
             }
             Fit::Nowhere => {
                 let shown: String = name.chars().take(80).collect();
                 let problem = format!(
                     "the risk's name {shown:?} cannot be the reason of a condition; clusters could not store it"
                 );
-                Some(Finding::error("bad-risk-name", place, problem, "use letters and digits, as in SlowNodeStart"))
+                Some(Finding::error(
+                    "bad-risk-name",
+                    place,
+                    problem,
+                    "use letters and digits, as in SlowNodeStart",
+                ))
             }
         }
     };
@@ -43,11 +57,13 @@ enum Fit {
 impl Fit {
     fn of(name: &str) -> Self {
         let letter_first = name.starts_with(|c: char| c.is_ascii_alphabetic());
-        let inside = name.chars().all(|c| c.is_ascii_alphanumeric() || "_,:".contains(c));
+        let inside = name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "_,:".contains(c));
         let ends_well = !name.ends_with([',', ':']);
         let reason = letter_first && inside && ends_well && name.len() <= MAX_BYTES;
-        let camel_case =
-            name.starts_with(|c: char| c.is_ascii_uppercase()) && name.chars().all(|c| c.is_ascii_alphanumeric());
+        let camel_case = name.starts_with(|c: char| c.is_ascii_uppercase())
+            && name.chars().all(|c| c.is_ascii_alphanumeric());
         match (reason, camel_case) {
             (true, true) => Self::CamelCase,
             (true, false) => Self::Reason,

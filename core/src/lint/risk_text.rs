@@ -12,22 +12,37 @@ pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
     let mut by_name: BTreeMap<&str, BTreeMap<&Risk, Vec<&Block>>> = BTreeMap::new();
     for block in &subject.data.blocks {
         if let Some(risk) = &block.risk {
-            by_name.entry(&risk.name).or_default().entry(risk).or_default().push(block);
+            by_name
+                .entry(&risk.name)
+                .or_default()
+                .entry(risk)
+                .or_default()
+                .push(block);
         }
     }
     let mut findings = Vec::new();
     for texts in by_name.values().filter(|texts| texts.len() > 1) {
         // Of texts that stand in equally many files, that of the earliest release.
         let usual = texts.iter().min_by_key(|(_, blocks)| {
-            (std::cmp::Reverse(blocks.len()), blocks.iter().map(|block| (&block.to, &block.origin)).min())
+            (
+                std::cmp::Reverse(blocks.len()),
+                blocks.iter().map(|block| (&block.to, &block.origin)).min(),
+            )
         });
-        let Some((usual, usual_blocks)) = usual else { continue };
+        let Some((usual, usual_blocks)) = usual else {
+            continue;
+        };
         for (risk, blocks) in texts.iter().filter(|(risk, _)| risk != &usual) {
             let (what, field) = difference(risk, usual);
-            let problem = format!("risk {} has another {what} than in {}", risk.name, usual_blocks[0].origin.file);
+            let problem = format!(
+                "risk {} has another {what} than in {}",
+                risk.name, usual_blocks[0].origin.file
+            );
             let remedy = "write the same in all its files, or give it another name";
             let places = blocks.iter().map(|block| subject.place(block, field));
-            findings.extend(places.map(|place| Finding::error("risk-differs", place, problem.as_str(), remedy)));
+            findings.extend(
+                places.map(|place| Finding::error("risk-differs", place, problem.as_str(), remedy)),
+            );
         }
     }
     findings

@@ -10,13 +10,35 @@ use crate::domain::{Arch, Graph, ReleaseName, Version};
 use crate::finding::{Finding, Place};
 
 pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
-    let Some(graph) = subject.graph else { return Vec::new() };
+    let Some(graph) = subject.graph else {
+        return Vec::new();
+    };
     let known = Known::of(graph);
-    let members = subject.data.channels.iter().flat_map(|channel| &channel.members);
-    let members = members.map(|member| (&member.name, member.origin.clone(), "clusters cannot be offered it"));
+    let members = subject
+        .data
+        .channels
+        .iter()
+        .flat_map(|channel| &channel.members);
+    let members = members.map(|member| {
+        (
+            &member.name,
+            member.origin.clone(),
+            "clusters cannot be offered it",
+        )
+    });
     let targets = subject.data.blocks.iter();
-    let targets = targets.map(|block| (&block.to, subject.place(block, Field::To), "the block has no edge to stop"));
-    let fixed = subject.data.blocks.iter().filter_map(|block| subject.fixed_in(block));
+    let targets = targets.map(|block| {
+        (
+            &block.to,
+            subject.place(block, Field::To),
+            "the block has no edge to stop",
+        )
+    });
+    let fixed = subject
+        .data
+        .blocks
+        .iter()
+        .filter_map(|block| subject.fixed_in(block));
     let fixed = fixed.map(|fixed| (&fixed.name, fixed.place.clone(), "it is to have the fix"));
     let mut findings: Vec<Finding> = members
         .chain(targets)
@@ -38,9 +60,16 @@ struct Known<'a> {
 
 impl<'a> Known<'a> {
     fn of(graph: &'a Graph) -> Self {
-        let mut known = Self { arches: graph.arches().collect(), releases: BTreeMap::new() };
+        let mut known = Self {
+            arches: graph.arches().collect(),
+            releases: BTreeMap::new(),
+        };
         for release in graph.releases() {
-            known.releases.entry(&release.version).or_default().insert(&release.arch);
+            known
+                .releases
+                .entry(&release.version)
+                .or_default()
+                .insert(&release.arch);
         }
         known
     }
@@ -49,13 +78,23 @@ impl<'a> Known<'a> {
         let arches = self.releases.get(&name.version);
         match &name.arch {
             None => arches.is_some(),
-            Some(arch) => !self.arches.contains(arch) || arches.is_some_and(|arches| arches.contains(arch)),
+            Some(arch) => {
+                !self.arches.contains(arch) || arches.is_some_and(|arches| arches.contains(arch))
+            }
         }
     }
 
     fn finding(&self, name: &ReleaseName, place: Place, meaning: &str) -> Finding {
         let arches: Vec<&str> = self.arches.iter().map(|arch| arch.as_str()).collect();
-        let problem = format!("there is no release {name} for {}; {meaning}", arches.join(", "));
-        Finding::warning("unknown-release", place, problem, "correct the version, or wait until it is published")
+        let problem = format!(
+            "there is no release {name} for {}; {meaning}",
+            arches.join(", ")
+        );
+        Finding::warning(
+            "unknown-release",
+            place,
+            problem,
+            "correct the version, or wait until it is published",
+        )
     }
 }

@@ -9,15 +9,27 @@ use super::search::{Barred, Cost, Search};
 
 /// So many ways, the best first; fewer if there are no more.
 pub(super) fn best_ways(search: &Search<'_>, start: u32, count: usize) -> Vec<Vec<u32>> {
-    let mut found: Vec<Vec<u32>> = search.best(&[start], &Barred::default()).into_iter().collect();
+    let mut found: Vec<Vec<u32>> = search
+        .best(&[start], &Barred::default())
+        .into_iter()
+        .collect();
     let mut candidates: BTreeSet<(Cost, Vec<u32>)> = BTreeSet::new();
     while let Some(last) = found.last().filter(|_| found.len() < count) {
         for end in 1..last.len() {
             let begun = &last[..end];
-            let same = found.iter().filter(|way| way.len() > end && way[..end] == *begun);
+            let same = found
+                .iter()
+                .filter(|way| way.len() > end && way[..end] == *begun);
             let next = same.map(|way| way[end]).collect();
-            let barred = Barred { releases: begun[..end - 1].iter().copied().collect(), next };
-            candidates.extend(search.best(begun, &barred).map(|way| (search.cost(&way), way)));
+            let barred = Barred {
+                releases: begun[..end - 1].iter().copied().collect(),
+                next,
+            };
+            candidates.extend(
+                search
+                    .best(begun, &barred)
+                    .map(|way| (search.cost(&way), way)),
+            );
         }
         match candidates.pop_first() {
             Some((_, way)) => found.push(way),

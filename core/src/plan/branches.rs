@@ -40,9 +40,17 @@ pub(super) fn branches(
 ) -> Result<Vec<Branch>, TooManyBranches> {
     let (mut seen, mut branches) = (BTreeSet::new(), Vec::new());
     let all = ways.risks();
-    let mut open: Vec<(Plan, BTreeSet<RiskId>)> = plans.iter().rev().map(|plan| (plan.clone(), [].into())).collect();
+    let mut open: Vec<(Plan, BTreeSet<RiskId>)> = plans
+        .iter()
+        .rev()
+        .map(|plan| (plan.clone(), [].into()))
+        .collect();
     while let Some((plan, applying)) = open.pop() {
-        for (from, risk) in plan.hops.iter().flat_map(|hop| hop.risks.iter().map(|risk| (hop.from, *risk))) {
+        for (from, risk) in plan
+            .hops
+            .iter()
+            .flat_map(|hop| hop.risks.iter().map(|risk| (hop.from, *risk)))
+        {
             let mut applying = applying.clone();
             let name = |id: &RiskId| graph.risk(*id).name.as_str();
             if !applying.iter().any(|known| name(known) == name(&risk)) {
@@ -55,14 +63,34 @@ pub(super) fn branches(
             if branches.len() == MAX_BRANCHES {
                 return Err(TooManyBranches);
             }
-            let without: BTreeSet<RiskId> = all.iter().filter(|id| names.contains(name(id))).copied().collect();
-            let limits = Limits { within: None, without: Some(&without) };
-            let way = ways.best(from, target, Limits { within: Some(needed), ..limits });
+            let without: BTreeSet<RiskId> = all
+                .iter()
+                .filter(|id| names.contains(name(id)))
+                .copied()
+                .collect();
+            let limits = Limits {
+                within: None,
+                without: Some(&without),
+            };
+            let way = ways.best(
+                from,
+                target,
+                Limits {
+                    within: Some(needed),
+                    ..limits
+                },
+            );
             let way = way.or_else(|| ways.best(from, target, limits));
             open.extend(way.clone().map(|way| (way, applying.clone())));
-            branches.push(Branch { from, applying, way });
+            branches.push(Branch {
+                from,
+                applying,
+                way,
+            });
         }
     }
-    branches.sort_by(|a, b| (a.from, a.applying.len(), &a.applying).cmp(&(b.from, b.applying.len(), &b.applying)));
+    branches.sort_by(|a, b| {
+        (a.from, a.applying.len(), &a.applying).cmp(&(b.from, b.applying.len(), &b.applying))
+    });
     Ok(branches)
 }

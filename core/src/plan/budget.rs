@@ -44,7 +44,13 @@ impl<'a> Budget<'a> {
     /// So many steps, unless the question is called off before.
     pub fn new(most: u64, is_called_off: &'a dyn Fn() -> bool) -> Self {
         let look_at = Cell::new(Self::LOOK_EVERY.min(most));
-        Self { most, taken: Cell::new(0), look_at, is_called_off, end: Cell::new(None) }
+        Self {
+            most,
+            taken: Cell::new(0),
+            look_at,
+            is_called_off,
+            end: Cell::new(None),
+        }
     }
 
     /// So many steps were taken.
@@ -68,7 +74,11 @@ impl<'a> Budget<'a> {
 
     fn look(&self, taken: u64) {
         let next = taken.saturating_add(Self::LOOK_EVERY);
-        self.look_at.set(if taken < self.most { next.min(self.most) } else { next });
+        self.look_at.set(if taken < self.most {
+            next.min(self.most)
+        } else {
+            next
+        });
         let called_off = || (self.is_called_off)().then_some(Unfinished::CalledOff);
         let used_up = (taken >= self.most).then_some(Unfinished::NoStepsLeft { most: self.most });
         self.end.set(self.end.get().or(used_up).or_else(called_off));
@@ -98,7 +108,10 @@ mod tests {
     fn what_is_used_up_stays_so_and_shows_nothing_more() {
         let budget = Budget::new(3, &|| false);
         assert_eq!((budget.of(&[1, 2]), budget.end()), (&[1, 2][..], None));
-        assert_eq!((budget.of(&[3]), budget.end()), (&[][..], Some(Unfinished::NoStepsLeft { most: 3 })));
+        assert_eq!(
+            (budget.of(&[3]), budget.end()),
+            (&[][..], Some(Unfinished::NoStepsLeft { most: 3 }))
+        );
         assert_eq!((budget.of(&[4]), budget.taken()), (&[][..], 4));
     }
 

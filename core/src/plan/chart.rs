@@ -86,7 +86,15 @@ impl Chart {
             }
         }
         let steps = Steps::default();
-        let mut chart = Self { first, count, held_by, words, out: steps, into: Steps::default(), tolls };
+        let mut chart = Self {
+            first,
+            count,
+            held_by,
+            words,
+            out: steps,
+            into: Steps::default(),
+            tolls,
+        };
         chart.lay_out(of.graph, of.risks);
         chart.turn_around();
         chart
@@ -95,13 +103,19 @@ impl Chart {
     /// Finds the steps out of each release.
     fn lay_out(&mut self, graph: &Graph, policy: &RiskPolicy) {
         let taken = |risks: &[RiskId]| risks.iter().all(|risk| policy.takes(graph.risk(*risk)));
-        let is_open: Vec<bool> = graph.block_sets().map(|blocks| self.tolls.risks(blocks).is_some_and(taken)).collect();
+        let is_open: Vec<bool> = graph
+            .block_sets()
+            .map(|blocks| self.tolls.risks(blocks).is_some_and(taken))
+            .collect();
         self.out.begin.push(0);
         for from in 0..self.count {
             for edge in graph.edges_from(ReleaseId(self.first + from)) {
                 let to = edge.to.0 - self.first;
                 if is_open[edge.blocks.0 as usize] && self.is_held_together(from, to) {
-                    self.out.steps.push(Step { release: to, blocks: edge.blocks });
+                    self.out.steps.push(Step {
+                        release: to,
+                        blocks: edge.blocks,
+                    });
                 }
             }
             self.out.begin.push(self.out.steps.len() as u32);
@@ -111,7 +125,10 @@ impl Chart {
     /// Lists the same steps by where they lead to.
     fn turn_around(&mut self) {
         let mut begin = vec![0u32; self.count as usize + 1];
-        self.out.steps.iter().for_each(|step| begin[step.release as usize + 1] += 1);
+        self.out
+            .steps
+            .iter()
+            .for_each(|step| begin[step.release as usize + 1] += 1);
         (1..begin.len()).for_each(|at| begin[at] += begin[at - 1]);
         let mut next = begin.clone();
         let mut steps = self.out.steps.clone();
@@ -147,7 +164,10 @@ impl Chart {
 
     /// Whether some channel holds both.
     pub(super) fn is_held_together(&self, from: u32, to: u32) -> bool {
-        self.held(from).iter().zip(self.held(to)).any(|(a, b)| a & b != 0)
+        self.held(from)
+            .iter()
+            .zip(self.held(to))
+            .any(|(a, b)| a & b != 0)
     }
 
     /// So many steps it took to draw.
@@ -158,7 +178,9 @@ impl Chart {
     /// About so many bytes it takes.
     pub fn size(&self) -> usize {
         let steps = self.out.steps.len() + self.into.steps.len();
-        steps * size_of::<Step>() + self.held_by.len() * size_of::<u64>() + 2 * self.out.begin.len() * size_of::<u32>()
+        steps * size_of::<Step>()
+            + self.held_by.len() * size_of::<u64>()
+            + 2 * self.out.begin.len() * size_of::<u32>()
     }
 }
 
@@ -171,6 +193,7 @@ impl Step {
 
 impl Steps {
     fn of(&self, release: u32) -> &[Step] {
-        &self.steps[self.begin[release as usize] as usize..self.begin[release as usize + 1] as usize]
+        &self.steps
+            [self.begin[release as usize] as usize..self.begin[release as usize + 1] as usize]
     }
 }

@@ -33,7 +33,12 @@ pub fn documents<'a>(
     now: Timestamp,
 ) -> Result<Vec<Vec<Entry>>, NoCommonChannel> {
     let mut by_version: BTreeMap<&Version, Vec<&Need>> = BTreeMap::new();
-    needs.for_each(|need| by_version.entry(&graph.release(need.release).version).or_default().push(need));
+    needs.for_each(|need| {
+        by_version
+            .entry(&graph.release(need.release).version)
+            .or_default()
+            .push(need)
+    });
     let mut waiting: Vec<(&Version, Vec<ChannelName>)> = Vec::new();
     for (version, needs) in by_version {
         let choices = choices(graph, version, &needs, now);
@@ -45,15 +50,26 @@ pub fn documents<'a>(
     let mut documents = Vec::new();
     // Every round places at least one, so this ends.
     while !waiting.is_empty() {
-        let taken = matched(&waiting.iter().map(|(_, choices)| choices.as_slice()).collect::<Vec<_>>());
-        let channels: BTreeMap<usize, &ChannelName> = taken.iter().map(|(channel, who)| (*who, *channel)).collect();
+        let taken = matched(
+            &waiting
+                .iter()
+                .map(|(_, choices)| choices.as_slice())
+                .collect::<Vec<_>>(),
+        );
+        let channels: BTreeMap<usize, &ChannelName> = taken
+            .iter()
+            .map(|(channel, who)| (*who, *channel))
+            .collect();
         let entry = |(who, channel): (&usize, &&ChannelName)| Entry {
             version: waiting[*who].0.clone(),
             channel: (*channel).clone(),
         };
         documents.push(channels.iter().map(entry).collect());
         let placed: BTreeSet<usize> = channels.into_keys().collect();
-        let rest = waiting.into_iter().enumerate().filter(|(who, _)| !placed.contains(who));
+        let rest = waiting
+            .into_iter()
+            .enumerate()
+            .filter(|(who, _)| !placed.contains(who));
         waiting = rest.map(|(_, one)| one).collect();
     }
     Ok(documents)
@@ -63,15 +79,24 @@ pub fn documents<'a>(
 /// streams, then any other in the order in which channels are shown.
 fn choices(graph: &Graph, version: &Version, needs: &[&Need], now: Timestamp) -> Vec<ChannelName> {
     let held = needs.iter().map(|need| -> BTreeSet<&ChannelName> {
-        let entered = graph.release(need.release).channels.iter().filter(|(_, start)| *start <= now);
+        let entered = graph
+            .release(need.release)
+            .channels
+            .iter()
+            .filter(|(_, start)| *start <= now);
         entered.map(|(name, _)| name).collect()
     });
     let held = held.reduce(|a, b| &a & &b).unwrap_or_default();
-    let hop_streams = needs.iter().filter_map(|need| Some(need.channel.as_str().rsplit_once('-')?.0));
+    let hop_streams = needs
+        .iter()
+        .filter_map(|need| Some(need.channel.as_str().rsplit_once('-')?.0));
     let streams: Vec<&str> = hop_streams.take(1).chain(STREAMS).collect();
     let minor = format!("{}.{}", version.major(), version.minor());
     let rank = |name: &ChannelName| {
-        let of_minor = name.as_str().rsplit_once('-').filter(|(_, of)| *of == minor);
+        let of_minor = name
+            .as_str()
+            .rsplit_once('-')
+            .filter(|(_, of)| *of == minor);
         let place = of_minor.and_then(|(stream, _)| streams.iter().position(|one| *one == stream));
         place.unwrap_or(streams.len())
     };
@@ -103,12 +128,18 @@ fn place<'a>(
     taken: &mut BTreeMap<&'a ChannelName, usize>,
     asked: &mut BTreeSet<&'a ChannelName>,
 ) -> Placed {
-    if let Some(free) = choices[who].iter().find(|channel| !taken.contains_key(channel)) {
+    if let Some(free) = choices[who]
+        .iter()
+        .find(|channel| !taken.contains_key(channel))
+    {
         taken.insert(free, who);
         return Placed::Found;
     }
     for channel in choices[who] {
-        let holder = taken.get(channel).copied().filter(|_| asked.insert(channel));
+        let holder = taken
+            .get(channel)
+            .copied()
+            .filter(|_| asked.insert(channel));
         if holder.is_some_and(|holder| place(holder, choices, taken, asked) == Placed::Found) {
             taken.insert(channel, who);
             return Placed::Found;
@@ -124,20 +155,28 @@ mod tests {
     use super::*;
 
     fn names(names: &[&str]) -> Vec<ChannelName> {
-        names.iter().filter_map(|name| ChannelName::new(name)).collect()
+        names
+            .iter()
+            .filter_map(|name| ChannelName::new(name))
+            .collect()
     }
 
     #[test]
     fn who_has_another_choice_makes_room() {
         let choices = [names(&["a", "b"]), names(&["a"]), names(&["b", "c"])];
         let taken = matched(&choices.each_ref().map(Vec::as_slice));
-        let taken: Vec<(&str, usize)> = taken.iter().map(|(name, who)| (name.as_str(), *who)).collect();
+        let taken: Vec<(&str, usize)> = taken
+            .iter()
+            .map(|(name, who)| (name.as_str(), *who))
+            .collect();
         assert_eq!(taken, [("a", 1), ("b", 0), ("c", 2)]);
     }
 
     /// The most that get a channel, by trying all ways to give them out.
     fn most(choices: &[Vec<ChannelName>], used: &BTreeSet<&ChannelName>) -> usize {
-        let Some((first, rest)) = choices.split_first() else { return 0 };
+        let Some((first, rest)) = choices.split_first() else {
+            return 0;
+        };
         let free = first.iter().filter(|name| !used.contains(name));
         let with = free.map(|name| 1 + most(rest, &used.iter().copied().chain([name]).collect()));
         with.chain([most(rest, used)]).max().unwrap_or(0)

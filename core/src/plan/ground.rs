@@ -56,7 +56,13 @@ impl<'a> Ground<'a> {
         budget: &'a Budget<'a>,
     ) -> Self {
         let asker = &request.asker;
-        let of = ChartOf { graph, arch: &asker.arch, channels, platform: &asker.platform, risks: &request.risks };
+        let of = ChartOf {
+            graph,
+            arch: &asker.arch,
+            channels,
+            platform: &asker.platform,
+            risks: &request.risks,
+        };
         let chart = charts.chart(&of);
         // Whether somebody kept the chart or not: the same question takes the same number of steps.
         budget.take(chart.drawing_steps());
@@ -64,7 +70,11 @@ impl<'a> Ground<'a> {
         let mut entered = vec![0u64; chart.count as usize * words];
         for (number, channel) in channels.iter().enumerate() {
             for (id, place) in graph.members(channel, &asker.arch) {
-                let bit = if place.start <= request.now { 1 << (number % 64) } else { 0 };
+                let bit = if place.start <= request.now {
+                    1 << (number % 64)
+                } else {
+                    0
+                };
                 entered[(id.0 - first) as usize * words + number / 64] |= bit;
             }
         }
@@ -78,7 +88,18 @@ impl<'a> Ground<'a> {
         let all_settled = places.iter().enumerate().filter(|(_, place)| place.settled);
         all_settled.for_each(|(number, _)| settled[number / 64] |= 1 << (number % 64));
         let (count, timing) = (chart.count, Policy::timing());
-        Self { graph, now: request.now, count, chart, charts, channels: places, entered, settled, timing, budget }
+        Self {
+            graph,
+            now: request.now,
+            count,
+            chart,
+            charts,
+            channels: places,
+            entered,
+            settled,
+            timing,
+            budget,
+        }
     }
 
     /// The same ground, were all risks taken.
@@ -122,12 +143,17 @@ impl<'a> Ground<'a> {
     /// The step between two releases, if there is one.
     pub(super) fn step(&self, from: u32, to: u32) -> Option<Step> {
         let steps = self.chart.out(from);
-        steps.binary_search_by_key(&to, |step| step.release).ok().map(|at| steps[at])
+        steps
+            .binary_search_by_key(&to, |step| step.release)
+            .ok()
+            .map(|at| steps[at])
     }
 
     /// The risks between two releases that a step joins.
     pub(super) fn risks_between(&self, from: u32, to: u32) -> BTreeSet<RiskId> {
-        self.step(from, to).map_or_else(BTreeSet::new, |step| self.risks(step).iter().copied().collect())
+        self.step(from, to).map_or_else(BTreeSet::new, |step| {
+            self.risks(step).iter().copied().collect()
+        })
     }
 
     /// The channels that hold both releases, in the order in which they are preferred, and when the edge opens in each.
@@ -140,12 +166,22 @@ impl<'a> Ground<'a> {
     /// When an edge opens in a channel: now or later; none if nobody can say.
     fn opening(&self, channel: usize, from: u32, to: u32) -> Option<Timestamp> {
         self.budget.take(1);
-        let Place { cluster, settled, .. } = &self.channels[channel];
+        let Place {
+            cluster, settled, ..
+        } = &self.channels[channel];
         if *settled {
             return Some(self.now);
         }
-        let edge = Edge { from: self.id(from), to: self.id(to), blocks: BlockSetId::NONE };
-        let at = Situation { graph: self.graph, cluster, now: self.now };
+        let edge = Edge {
+            from: self.id(from),
+            to: self.id(to),
+            blocks: BlockSetId::NONE,
+        };
+        let at = Situation {
+            graph: self.graph,
+            cluster,
+            now: self.now,
+        };
         match self.timing.judge(edge, &at).answer {
             Answer::Recommend | Answer::RecommendUnless(_) => Some(self.now),
             Answer::Wait { until } => until,
@@ -188,7 +224,8 @@ impl<'a> Ground<'a> {
     /// Whether some channel holds both by now.
     pub(super) fn ends(&self, from: u32, to: u32) -> Ends {
         let by_now = |release: u32| {
-            &self.entered[release as usize * self.chart.words..(release as usize + 1) * self.chart.words]
+            &self.entered
+                [release as usize * self.chart.words..(release as usize + 1) * self.chart.words]
         };
         match by_now(from).iter().zip(by_now(to)).any(|(a, b)| a & b != 0) {
             true => Ends::Entered,
@@ -198,7 +235,10 @@ impl<'a> Ground<'a> {
 
     /// Whether all releases of a way are there.
     pub(super) fn ends_of(&self, way: &[u32]) -> Ends {
-        way.windows(2).map(|pair| self.ends(pair[0], pair[1])).max().unwrap_or(Ends::Entered)
+        way.windows(2)
+            .map(|pair| self.ends(pair[0], pair[1]))
+            .max()
+            .unwrap_or(Ends::Entered)
     }
 
     /// The channels that hold a release, a bit each.
@@ -231,8 +271,17 @@ const CALENDAR_MARGIN: SignedDuration = SignedDuration::from_hours(48);
 
 /// Whether everything in a channel has long been open. The rules say the same of each edge in it; this is asked once.
 fn is_settled(channel: &Channel, now: Timestamp) -> bool {
-    let last = channel.members.iter().map(|(_, place)| place.start).max().unwrap_or(Timestamp::MIN);
-    let last_end = channel.rollouts.iter().map(|rule| rule.window(last).end).max();
+    let last = channel
+        .members
+        .iter()
+        .map(|(_, place)| place.start)
+        .max()
+        .unwrap_or(Timestamp::MIN);
+    let last_end = channel
+        .rollouts
+        .iter()
+        .map(|rule| rule.window(last).end)
+        .max();
     let is_long_ago = |end: Timestamp| now.duration_since(end) >= CALENDAR_MARGIN;
     last == Timestamp::MIN || (last <= now && last_end.is_none_or(is_long_ago))
 }

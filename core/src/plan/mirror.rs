@@ -13,7 +13,9 @@ use super::no_way::{NoWay, why_none};
 use super::smallest::{Proof, smallest};
 use super::ways::{Limits, Ways};
 use super::{Plan, RiskPolicy};
-use crate::domain::{Arch, ChannelName, Cluster, Fact, Graph, Platform, ReleaseId, ReleaseName, Version};
+use crate::domain::{
+    Arch, ChannelName, Cluster, Fact, Graph, Platform, ReleaseId, ReleaseName, Version,
+};
 
 /// What is asked for.
 #[derive(Debug, Clone)]
@@ -142,25 +144,38 @@ pub fn mirror(graph: &Graph, wish: &Wish, now: Timestamp) -> Result<Mirror, TooM
         needs: Vec::new(),
         proofs: BTreeMap::new(),
     };
-    let arches: BTreeSet<&Arch> = wish.travellers.iter().map(|traveller| &traveller.arch).collect();
+    let arches: BTreeSet<&Arch> = wish
+        .travellers
+        .iter()
+        .map(|traveller| &traveller.arch)
+        .collect();
     for arch in arches {
         let ways = ways(graph, wish, arch, &wish.taken, now);
-        let target = graph.find(&wish.target, arch).filter(|target| ways.holds(*target));
+        let target = graph
+            .find(&wish.target, arch)
+            .filter(|target| ways.holds(*target));
         let towards = target.map(|target| ways.towards(target, Limits::default()));
         let mut sources = BTreeSet::new();
         // Many clusters are on few releases, and all of them ask about the same ways with risks.
         let (mut whys, with_risks) = (BTreeMap::new(), OnceCell::new());
-        for traveller in wish.travellers.iter().filter(|traveller| traveller.arch == *arch) {
+        for traveller in wish
+            .travellers
+            .iter()
+            .filter(|traveller| traveller.arch == *arch)
+        {
             let from = graph.find(&traveller.version, arch);
-            let has_way = |from: &ReleaseId| towards.as_ref().is_some_and(|towards| towards.has(*from));
+            let has_way =
+                |from: &ReleaseId| towards.as_ref().is_some_and(|towards| towards.has(*from));
             match from.filter(has_way) {
                 Some(from) => drop(sources.insert(from)),
                 None => {
                     let way = |from| {
-                        let ways = with_risks.get_or_init(|| self::ways(graph, wish, arch, &RiskPolicy::Any, now));
+                        let ways = with_risks
+                            .get_or_init(|| self::ways(graph, wish, arch, &RiskPolicy::Any, now));
                         ways.best(from, target?, Limits::default())
                     };
-                    let why = || why_none(graph, &ways, (&traveller.version, arch), &wish.target, way);
+                    let why =
+                        || why_none(graph, &ways, (&traveller.version, arch), &wish.target, way);
                     let why = whys.entry(&traveller.version).or_insert_with(why).clone();
                     answer.stuck.push((traveller.clone(), why));
                 }
@@ -168,11 +183,19 @@ pub fn mirror(graph: &Graph, wish: &Wish, now: Timestamp) -> Result<Mirror, TooM
         }
         if let Some(target) = target {
             let (plans, proof) = chosen(graph, wish, &ways, &sources, target);
-            let needed: BTreeSet<ReleaseId> = plans.iter().flat_map(|plan| &plan.hops).map(|hop| hop.to).collect();
+            let needed: BTreeSet<ReleaseId> = plans
+                .iter()
+                .flat_map(|plan| &plan.hops)
+                .map(|hop| hop.to)
+                .collect();
             if wish.branching == Branching::WaysAround {
-                answer.branches.extend(branches(graph, &ways, &plans, target, &needed)?);
+                answer
+                    .branches
+                    .extend(branches(graph, &ways, &plans, target, &needed)?);
             }
-            answer.proofs.extend(proof.map(|proof| (arch.clone(), proof)));
+            answer
+                .proofs
+                .extend(proof.map(|proof| (arch.clone(), proof)));
             answer.plans.extend(plans);
         }
     }
@@ -182,8 +205,13 @@ pub fn mirror(graph: &Graph, wish: &Wish, now: Timestamp) -> Result<Mirror, TooM
 }
 
 fn ways(graph: &Graph, wish: &Wish, arch: &Arch, taken: &RiskPolicy, now: Timestamp) -> Ways {
-    let Some(channel) = wish.channels.first().cloned() else { return Ways::default() };
-    let cluster = Cluster { platform: wish.platform.clone(), ..Cluster::anonymous(channel, arch.clone()) };
+    let Some(channel) = wish.channels.first().cloned() else {
+        return Ways::default();
+    };
+    let cluster = Cluster {
+        platform: wish.platform.clone(),
+        ..Cluster::anonymous(channel, arch.clone())
+    };
     Ways::of(graph, &wish.channels, &cluster, taken, now)
 }
 
@@ -196,14 +224,25 @@ fn chosen(
 ) -> (Vec<Plan>, Option<Proof>) {
     let plans = |limits: Limits<'_>| -> Vec<Plan> {
         let towards = ways.towards(target, limits);
-        sources.iter().filter_map(|source| towards.from(*source)).collect()
+        sources
+            .iter()
+            .filter_map(|source| towards.from(*source))
+            .collect()
     };
     match wish.choice {
         Choice::Best => (plans(Limits::default()), None),
         Choice::Smallest => {
-            let have = ways.members().iter().filter(|id| wish.have.has(graph, **id)).copied().collect();
+            let have = ways
+                .members()
+                .iter()
+                .filter(|id| wish.have.has(graph, **id))
+                .copied()
+                .collect();
             let found = smallest(ways, sources, target, &have);
-            let within = Limits { within: Some(&found.releases), ..Limits::default() };
+            let within = Limits {
+                within: Some(&found.releases),
+                ..Limits::default()
+            };
             (plans(within), Some(found.proof))
         }
     }
@@ -211,26 +250,53 @@ fn chosen(
 
 /// Each release that a way or a way around leads through, or begins with, once.
 fn needs(graph: &Graph, answer: &Mirror, wish: &Wish) -> Vec<Need> {
-    let around = answer.branches.iter().filter_map(|branch| branch.way.as_ref());
+    let around = answer
+        .branches
+        .iter()
+        .filter_map(|branch| branch.way.as_ref());
     let through = |plan: &Plan, purpose| -> Vec<(ReleaseId, ChannelName, Purpose)> {
-        plan.hops.iter().map(|hop| (hop.to, hop.channel.clone(), purpose)).collect()
+        plan.hops
+            .iter()
+            .map(|hop| (hop.to, hop.channel.clone(), purpose))
+            .collect()
     };
-    let starts = answer.plans.iter().filter(|_| wish.start == Start::Included);
-    let wanted = answer.plans.iter().flat_map(|plan| through(plan, Purpose::Way));
+    let starts = answer
+        .plans
+        .iter()
+        .filter(|_| wish.start == Start::Included);
+    let wanted = answer
+        .plans
+        .iter()
+        .flat_map(|plan| through(plan, Purpose::Way));
     let wanted = wanted.chain(around.flat_map(|plan| through(plan, Purpose::WayAround)));
     let wanted =
-        wanted.chain(starts.filter_map(|plan| Some((plan.from, first_channel(graph, plan, wish)?, Purpose::Start))));
+        wanted.chain(starts.filter_map(|plan| {
+            Some((plan.from, first_channel(graph, plan, wish)?, Purpose::Start))
+        }));
     let mut needs: BTreeMap<ReleaseId, Need> = BTreeMap::new();
     for (release, channel, purpose) in wanted {
-        let place = if wish.have.has(graph, release) { Presence::There } else { Presence::Missing };
-        needs.entry(release).or_insert(Need { release, channel, purpose, place });
+        let place = if wish.have.has(graph, release) {
+            Presence::There
+        } else {
+            Presence::Missing
+        };
+        needs.entry(release).or_insert(Need {
+            release,
+            channel,
+            purpose,
+            place,
+        });
     }
     needs.into_values().collect()
 }
 
 /// The channel that a plan begins in; of one without hops, the first that holds its release.
 fn first_channel(graph: &Graph, plan: &Plan, wish: &Wish) -> Option<ChannelName> {
-    let holds = |name: &&ChannelName| graph.channel(name.as_str()).is_some_and(|it| it.membership(plan.from).is_some());
+    let holds = |name: &&ChannelName| {
+        graph
+            .channel(name.as_str())
+            .is_some_and(|it| it.membership(plan.from).is_some())
+    };
     let first = plan.hops.first().map(|hop| &hop.channel);
     first.or_else(|| wish.channels.iter().find(holds)).cloned()
 }
@@ -238,7 +304,9 @@ fn first_channel(graph: &Graph, plan: &Plan, wish: &Wish) -> Option<ChannelName>
 impl Mirror {
     /// What is not there yet.
     pub fn missing(&self) -> impl Iterator<Item = &Need> {
-        self.needs.iter().filter(|need| need.place == Presence::Missing)
+        self.needs
+            .iter()
+            .filter(|need| need.place == Presence::Missing)
     }
 }
 
@@ -246,8 +314,15 @@ impl Have {
     /// Whether the release is there, by its name or its payload's digest.
     pub fn has(&self, graph: &Graph, id: ReleaseId) -> bool {
         let release = graph.release(id);
-        let named = |arch: Option<Arch>| self.names.contains(&ReleaseName { version: release.version.clone(), arch });
+        let named = |arch: Option<Arch>| {
+            self.names.contains(&ReleaseName {
+                version: release.version.clone(),
+                arch,
+            })
+        };
         let digest = release.payload.split_once('@').map(|(_, digest)| digest);
-        named(None) || named(Some(release.arch.clone())) || digest.is_some_and(|digest| self.digests.contains(digest))
+        named(None)
+            || named(Some(release.arch.clone()))
+            || digest.is_some_and(|digest| self.digests.contains(digest))
     }
 }

@@ -107,16 +107,25 @@ fn search(
     let start = scope::start(graph, &channels, request)?;
     let ground = Ground::new(graph, charts, &channels, request, budget);
     let start = ground.number(start);
-    let goal = scope::goal(graph, &channels, request)
-        .map_err(|is| NoPath::NoGoal { is, nearest: no_path::farthest(&ground, request, start, lasts) })?;
+    let goal = scope::goal(graph, &channels, request).map_err(|is| NoPath::NoGoal {
+        is,
+        nearest: no_path::farthest(&ground, request, start, lasts),
+    })?;
     let ends = [start, ground.number(goal)];
     let search = Search::new(&ground, ends[1], request.prefer, lasts);
     let ways = alternatives::best_ways(&search, start, request.ways.clamp(1, Request::MAX_WAYS));
     match ways.is_empty() {
         true => Err(no_path::stranded(&ground, &channels, request, ends, lasts)),
         false => {
-            let plans = ways.iter().map(|way| schedule::plan(&ground, way, lasts)).collect();
-            Ok(Found { goal, plans, certainty: search.certainty.get() })
+            let plans = ways
+                .iter()
+                .map(|way| schedule::plan(&ground, way, lasts))
+                .collect();
+            Ok(Found {
+                goal,
+                plans,
+                certainty: search.certainty.get(),
+            })
         }
     }
 }

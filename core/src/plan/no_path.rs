@@ -52,9 +52,18 @@ impl NoPath {
             Self::NoChannel(_) => "NoChannel",
             Self::FromUnknown => "FromUnknown",
             Self::FromElsewhere(_) => "FromNotInChannels",
-            Self::NoGoal { is: NoGoal::Unknown, .. } => "GoalUnknown",
-            Self::NoGoal { is: NoGoal::Elsewhere(_), .. } => "GoalNotInChannels",
-            Self::NoGoal { is: NoGoal::NothingThere, .. } => "NothingInChannels",
+            Self::NoGoal {
+                is: NoGoal::Unknown,
+                ..
+            } => "GoalUnknown",
+            Self::NoGoal {
+                is: NoGoal::Elsewhere(_),
+                ..
+            } => "GoalNotInChannels",
+            Self::NoGoal {
+                is: NoGoal::NothingThere,
+                ..
+            } => "NothingInChannels",
             Self::Stranded(_) => "Stranded",
         }
     }
@@ -111,10 +120,16 @@ pub(super) fn stranded(
     lasts: &Lasts<'_>,
 ) -> NoPath {
     let reached = reached(ground, start, |release| ground.out(release));
-    let near = (0..=goal).rev().find(|release| reached.contains(release)).filter(|near| *near > start);
+    let near = (0..=goal)
+        .rev()
+        .find(|release| reached.contains(release))
+        .filter(|near| *near > start);
     let nearest = near.and_then(|near| best(ground, [start, near], lasts));
     let version = |release: u32| &ground.graph.release(ground.id(release)).version;
-    let of_goals_minor = reached.iter().rev().find(|release| version(**release).same_minor(version(goal)));
+    let of_goals_minor = reached
+        .iter()
+        .rev()
+        .find(|release| version(**release).same_minor(version(goal)));
     let (barriers, more_barriers) = barriers(ground, channels, request, &reached, goal);
     NoPath::Stranded(Box::new(Stranded {
         goal: ground.id(goal),
@@ -127,17 +142,28 @@ pub(super) fn stranded(
 }
 
 /// The way to the newest release that can be reached and is no newer than what was asked for.
-pub(super) fn farthest(ground: &Ground<'_>, request: &Request, start: u32, lasts: &Lasts<'_>) -> Option<Plan> {
+pub(super) fn farthest(
+    ground: &Ground<'_>,
+    request: &Request,
+    start: u32,
+    lasts: &Lasts<'_>,
+) -> Option<Plan> {
     let reached = reached(ground, start, |release| ground.out(release));
     let is_within = |release: &&u32| {
         let version = &ground.graph.release(ground.id(**release)).version;
         match &request.goal {
             Goal::Version(wanted) => version <= wanted,
-            Goal::NewestOf { major, minor } => (version.major(), version.minor()) <= (*major, *minor),
+            Goal::NewestOf { major, minor } => {
+                (version.major(), version.minor()) <= (*major, *minor)
+            }
             Goal::Newest => true,
         }
     };
-    let far = reached.iter().rev().find(is_within).filter(|far| **far > start)?;
+    let far = reached
+        .iter()
+        .rev()
+        .find(is_within)
+        .filter(|far| **far > start)?;
     best(ground, [start, *far], lasts)
 }
 
@@ -149,7 +175,11 @@ fn best(ground: &Ground<'_>, [start, end]: [u32; 2], lasts: &Lasts<'_>) -> Optio
 }
 
 /// All that can be reached over such steps.
-fn reached<'g>(ground: &Ground<'_>, start: u32, steps: impl Fn(u32) -> &'g [super::chart::Step]) -> BTreeSet<u32> {
+fn reached<'g>(
+    ground: &Ground<'_>,
+    start: u32,
+    steps: impl Fn(u32) -> &'g [super::chart::Step],
+) -> BTreeSet<u32> {
     let mut seen = vec![false; ground.count as usize];
     seen[start as usize] = true;
     let mut waiting = vec![start];
@@ -160,7 +190,9 @@ fn reached<'g>(ground: &Ground<'_>, start: u32, steps: impl Fn(u32) -> &'g [supe
             }
         }
     }
-    (0..ground.count).filter(|release| seen[*release as usize]).collect()
+    (0..ground.count)
+        .filter(|release| seen[*release as usize])
+        .collect()
 }
 
 /// Edges out of what can be reached, to where the goal can be reached from; if there are none, to anything between.
@@ -175,14 +207,19 @@ fn barriers(
     let leaving = reached.iter().flat_map(|from| {
         let edges = ground.budget.of(ground.graph.edges_from(ground.id(*from)));
         let targets = edges.iter().map(|edge| (ground.number(edge.to), *edge));
-        targets.filter(|(to, _)| !reached.contains(to)).map(move |(to, edge)| (*from, to, edge))
+        targets
+            .filter(|(to, _)| !reached.contains(to))
+            .map(move |(to, edge)| (*from, to, edge))
     });
-    let mut leaving: Vec<(u32, u32, Edge)> = leaving.filter(|(_, to, _)| *to <= goal || beyond.contains(to)).collect();
+    let mut leaving: Vec<(u32, u32, Edge)> = leaving
+        .filter(|(_, to, _)| *to <= goal || beyond.contains(to))
+        .collect();
     if leaving.iter().any(|(_, to, _)| beyond.contains(to)) {
         leaving.retain(|(_, to, _)| beyond.contains(to));
     }
     // An edge within the channels says more than one that leads out of them; then the newest counts.
-    leaving.sort_by_key(|(from, to, _)| (!ground.is_held_together(*from, *to), Reverse((*from, *to))));
+    leaving
+        .sort_by_key(|(from, to, _)| (!ground.is_held_together(*from, *to), Reverse((*from, *to))));
     let mut told: Vec<Barrier> = Vec::new();
     let mut targets: BTreeSet<ReleaseId> = BTreeSet::new();
     for (_, _, edge) in leaving.iter().take(MAX_LOOKED_AT) {
@@ -199,34 +236,67 @@ fn barriers(
 /// Whether two barriers are the same, or the same risks: of one risk there are often many declarations.
 fn says_the_same(graph: &Graph, old: &Barrier, new: &Barrier) -> bool {
     let risks = |barrier: &Barrier| match &barrier.obstacle {
-        Obstacle::Rules { verdict: Verdict { answer: Answer::RecommendUnless(risks), .. }, .. } => {
-            Some(risks.iter().map(|id| graph.risk(*id).name.clone()).collect::<BTreeSet<String>>())
-        }
+        Obstacle::Rules {
+            verdict:
+                Verdict {
+                    answer: Answer::RecommendUnless(risks),
+                    ..
+                },
+            ..
+        } => Some(
+            risks
+                .iter()
+                .map(|id| graph.risk(*id).name.clone())
+                .collect::<BTreeSet<String>>(),
+        ),
         _ => None,
     };
     old.obstacle == new.obstacle || risks(old).is_some_and(|names| risks(new) == Some(names))
 }
 
 fn barrier(ground: &Ground<'_>, channels: &[&Channel], request: &Request, edge: Edge) -> Barrier {
-    let holds_both =
-        |channel: &Channel| channel.membership(edge.from).is_some() && channel.membership(edge.to).is_some();
+    let holds_both = |channel: &Channel| {
+        channel.membership(edge.from).is_some() && channel.membership(edge.to).is_some()
+    };
     let obstacle = match channels.iter().find(|channel| holds_both(channel)) {
         Some(channel) => {
             let cluster = request.asker.in_channel(&channel.name);
-            let at = Situation { graph: ground.graph, cluster: &cluster, now: request.now };
-            Obstacle::Rules { channel: channel.name.clone(), verdict: Policy::anywhere().judge(edge, &at) }
+            let at = Situation {
+                graph: ground.graph,
+                cluster: &cluster,
+                now: request.now,
+            };
+            Obstacle::Rules {
+                channel: channel.name.clone(),
+                verdict: Policy::anywhere().judge(edge, &at),
+            }
         }
         None => {
-            let all = ground.graph.release(edge.to).channels.iter().map(|(name, _)| name);
-            let both = all.filter(|name| ground.graph.channel(name.as_str()).is_some_and(holds_both));
+            let all = ground
+                .graph
+                .release(edge.to)
+                .channels
+                .iter()
+                .map(|(name, _)| name);
+            let both =
+                all.filter(|name| ground.graph.channel(name.as_str()).is_some_and(holds_both));
             Obstacle::NoChannelHoldsBoth(both.cloned().collect())
         }
     };
-    Barrier { from: edge.from, to: edge.to, obstacle }
+    Barrier {
+        from: edge.from,
+        to: edge.to,
+        obstacle,
+    }
 }
 
 /// The way with the fewest risks, were all of them accepted.
-fn with_risks(ground: &Ground<'_>, request: &Request, [start, goal]: [u32; 2], lasts: &Lasts<'_>) -> Option<Plan> {
+fn with_risks(
+    ground: &Ground<'_>,
+    request: &Request,
+    [start, goal]: [u32; 2],
+    lasts: &Lasts<'_>,
+) -> Option<Plan> {
     let ground = ground.with_all_risks(request);
     let search = Search::new(&ground, goal, Preference::Safest, lasts);
     let ways = alternatives::best_ways(&search, start, 1);

@@ -37,14 +37,23 @@ pub(super) fn why_none(
     with_risks: impl FnOnce(ReleaseId) -> Option<Plan>,
 ) -> NoWay {
     let channels = |id: ReleaseId| graph.release(id).channels.clone();
-    let Some(from) = graph.find(version, arch) else { return NoWay::NoSuchSource };
-    let Some(to) = graph.find(target, arch) else { return NoWay::NoSuchTarget };
+    let Some(from) = graph.find(version, arch) else {
+        return NoWay::NoSuchSource;
+    };
+    let Some(to) = graph.find(target, arch) else {
+        return NoWay::NoSuchTarget;
+    };
     match (ways.holds(from), ways.holds(to)) {
         (false, _) => NoWay::SourceElsewhere(channels(from)),
         (true, false) => NoWay::TargetElsewhere(channels(to)),
         (true, true) if to < from => NoWay::Older,
         (true, true) => NoWay::Stuck {
-            newest: ways.reached(from).range(from..=to).next_back().copied().unwrap_or(from),
+            newest: ways
+                .reached(from)
+                .range(from..=to)
+                .next_back()
+                .copied()
+                .unwrap_or(from),
             with_risks: with_risks(from),
         },
     }

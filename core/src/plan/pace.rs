@@ -6,8 +6,8 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::duration::{
-    ControlPlane, ControlPlaneTimes, Estimate, Ground, Machines, Parameters, Rollout, Seconds, Shape, Spread,
-    hop_duration,
+    ControlPlane, ControlPlaneTimes, Estimate, Ground, Machines, Parameters, Rollout, Seconds,
+    Shape, Spread, hop_duration,
 };
 use super::schedule::later;
 use super::{CatchUp, Plan, Pools, pools};
@@ -56,13 +56,27 @@ pub struct Timed {
 impl Pace {
     /// Of a cluster of which nothing is known: a control plane of three nodes in a cloud. Worker pools are not guessed.
     pub fn usual() -> Self {
-        let control_plane = ControlPlane { nodes: 3, machines: Machines::on(Ground::Cloud) };
-        let shape = Shape { control_plane, pools: Vec::new(), daemon_sets: None };
-        Self { shape, parameters: Parameters::usual(), max_skew: MaxSkew::OpenShift }
+        let control_plane = ControlPlane {
+            nodes: 3,
+            machines: Machines::on(Ground::Cloud),
+        };
+        let shape = Shape {
+            control_plane,
+            pools: Vec::new(),
+            daemon_sets: None,
+        };
+        Self {
+            shape,
+            parameters: Parameters::usual(),
+            max_skew: MaxSkew::OpenShift,
+        }
     }
 
     /// How long the control plane is likely to take from one release to another.
-    pub fn lasts<'a>(&'a self, graph: &'a Graph) -> impl Fn(ReleaseId, ReleaseId) -> SignedDuration + 'a {
+    pub fn lasts<'a>(
+        &'a self,
+        graph: &'a Graph,
+    ) -> impl Fn(ReleaseId, ReleaseId) -> SignedDuration + 'a {
         let times = ControlPlaneTimes::new(&self.shape, &self.parameters);
         let version = |id: ReleaseId| &graph.release(id).version;
         move |from, to| span(times.of(version(from), version(to)).likely)
@@ -73,18 +87,34 @@ impl Plan {
     /// When each hop is taken by a cluster that begins now and goes on as soon as it can.
     pub fn timed(&self, graph: &Graph, now: Timestamp, pace: &Pace) -> Timed {
         let version = |id: ReleaseId| &graph.release(id).version;
-        let (paused, running) = (with_pools(&pace.shape, Rollout::Paused), with_pools(&pace.shape, Rollout::Runs));
-        let mut timed = Timed { hops: Vec::new(), control_planes: Spread::default(), total: Spread::default() };
+        let (paused, running) = (
+            with_pools(&pace.shape, Rollout::Paused),
+            with_pools(&pace.shape, Rollout::Runs),
+        );
+        let mut timed = Timed {
+            hops: Vec::new(),
+            control_planes: Spread::default(),
+            total: Spread::default(),
+        };
         let mut ready = now;
-        for (number, (hop, pools)) in self.hops.iter().zip(pools(graph, self, pace.max_skew)).enumerate() {
+        for (number, (hop, pools)) in self
+            .hops
+            .iter()
+            .zip(pools(graph, self, pace.max_skew))
+            .enumerate()
+        {
             let (from, to) = (version(hop.from), version(hop.to));
             let on = |shape: &Shape| hop_duration(from, to, shape, &pace.parameters);
             let (estimate, catch_up) = match pools {
                 Pools::GoAlong => (on(&pace.shape), None),
-                Pools::MayStayPaused { catch_up: CatchUp::Later, .. } => (on(&paused), None),
-                Pools::MayStayPaused { catch_up: CatchUp::AfterThisHop, .. } => {
-                    (on(&paused), Some(on(&running).workers))
-                }
+                Pools::MayStayPaused {
+                    catch_up: CatchUp::Later,
+                    ..
+                } => (on(&paused), None),
+                Pools::MayStayPaused {
+                    catch_up: CatchUp::AfterThisHop,
+                    ..
+                } => (on(&paused), Some(on(&running).workers)),
             };
             let taken = ready.max(hop.opens);
             let arrives = later(taken, span(estimate.control_plane.likely));
@@ -94,8 +124,17 @@ impl Plan {
             let waits = next.is_none_or(|next| leaves_minor(version(next.from), version(next.to)));
             ready = if waits { settled } else { arrives };
             timed.control_planes = timed.control_planes.then(estimate.control_plane);
-            timed.total = timed.total.then(if waits { total } else { estimate.control_plane });
-            timed.hops.push(TimedHop { taken, arrives, settled, pools, estimate, catch_up });
+            timed.total = timed
+                .total
+                .then(if waits { total } else { estimate.control_plane });
+            timed.hops.push(TimedHop {
+                taken,
+                arrives,
+                settled,
+                pools,
+                estimate,
+                catch_up,
+            });
         }
         timed
     }
@@ -111,7 +150,10 @@ impl Timed {
 /// The same cluster, with all pools of worker nodes paused, or none.
 fn with_pools(shape: &Shape, rollout: Rollout) -> Shape {
     let mut shape = shape.clone();
-    shape.pools.iter_mut().for_each(|pool| pool.rollout = rollout);
+    shape
+        .pools
+        .iter_mut()
+        .for_each(|pool| pool.rollout = rollout);
     shape
 }
 

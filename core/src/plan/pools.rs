@@ -39,10 +39,17 @@ pub fn pools(graph: &Graph, plan: &Plan, max_skew: MaxSkew) -> Vec<Pools> {
     let mut at = 0;
     while at < plan.hops.len() {
         let on = plan.hops[at].from;
-        let end =
-            if leaves_minor(version(on), version(plan.hops[at].to)) { stretch(graph, plan, at, max_skew) } else { at };
+        let end = if leaves_minor(version(on), version(plan.hops[at].to)) {
+            stretch(graph, plan, at, max_skew)
+        } else {
+            at
+        };
         for (number, pool) in pools.iter_mut().enumerate().take(end).skip(at) {
-            let catch_up = if number + 1 == end { CatchUp::AfterThisHop } else { CatchUp::Later };
+            let catch_up = if number + 1 == end {
+                CatchUp::AfterThisHop
+            } else {
+                CatchUp::Later
+            };
             *pool = Pools::MayStayPaused { on, catch_up };
         }
         at = end.max(at + 1);
@@ -57,13 +64,18 @@ fn stretch(graph: &Graph, plan: &Plan, begin: usize, max_skew: MaxSkew) -> usize
     if !workers.minor().is_multiple_of(2) {
         return begin;
     }
-    let versions = plan.hops[begin..].iter().map(|hop| &graph.release(hop.to).version);
+    let versions = plan.hops[begin..]
+        .iter()
+        .map(|hop| &graph.release(hop.to).version);
     let next_even = workers.minor().saturating_add(2);
-    let within =
-        |version: &&Version| version.minor() <= next_even && max_skew.allows(Minor::of(workers), Minor::of(version));
+    let within = |version: &&Version| {
+        version.minor() <= next_even && max_skew.allows(Minor::of(workers), Minor::of(version))
+    };
     let ahead: Vec<&Version> = versions.take_while(within).collect();
     match ahead.last() {
-        Some(last) if last.minor() == next_even && next_even.is_multiple_of(2) => begin + ahead.len(),
+        Some(last) if last.minor() == next_even && next_even.is_multiple_of(2) => {
+            begin + ahead.len()
+        }
         _ => begin,
     }
 }

@@ -90,7 +90,12 @@ impl Asker {
     /// The cluster, were it in that channel.
     pub fn in_channel(&self, channel: &ChannelName) -> Cluster {
         let Self { id, platform, arch } = self.clone();
-        Cluster { id, platform, arch, channel: channel.clone() }
+        Cluster {
+            id,
+            platform,
+            arch,
+            channel: channel.clone(),
+        }
     }
 }
 
@@ -103,9 +108,17 @@ impl Goal {
         if let Ok(version) = text.parse() {
             return Some(Self::Version(version));
         }
-        let number = |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten();
+        let number = |text: &str| {
+            text.bytes()
+                .all(|b| b.is_ascii_digit())
+                .then(|| text.parse().ok())
+                .flatten()
+        };
         let (major, minor) = text.split_once('.')?;
-        Some(Self::NewestOf { major: number(major)?, minor: number(minor)? })
+        Some(Self::NewestOf {
+            major: number(major)?,
+            minor: number(minor)?,
+        })
     }
 }
 
@@ -129,8 +142,12 @@ impl RiskPolicy {
             None if text == "never" => Some(Self::Never),
             None if text == "unknown" => Some(Self::Unknown),
             Some(("accepted", names)) => {
-                let names: BTreeSet<String> = names.split(',').map(|name| name.trim().to_owned()).collect();
-                let well_formed = names.len() <= Self::MAX_ACCEPTED && names.iter().all(|name| !name.is_empty());
+                let names: BTreeSet<String> = names
+                    .split(',')
+                    .map(|name| name.trim().to_owned())
+                    .collect();
+                let well_formed =
+                    names.len() <= Self::MAX_ACCEPTED && names.iter().all(|name| !name.is_empty());
                 well_formed.then_some(Self::Accepted(names))
             }
             _ => None,
@@ -154,7 +171,15 @@ impl std::fmt::Display for RiskPolicy {
             Self::Never => f.write_str("never"),
             Self::Unknown => f.write_str("unknown"),
             Self::Accepted(names) => {
-                write!(f, "accepted:{}", names.iter().map(String::as_str).collect::<Vec<_>>().join(","))
+                write!(
+                    f,
+                    "accepted:{}",
+                    names
+                        .iter()
+                        .map(String::as_str)
+                        .collect::<Vec<_>>()
+                        .join(",")
+                )
             }
             Self::Any => f.write_str("any"),
         }
@@ -164,7 +189,9 @@ impl std::fmt::Display for RiskPolicy {
 impl Preference {
     /// Reads `fewest`, `safest` or `soonest`.
     pub fn read(text: &str) -> Option<Self> {
-        [Self::FewestHops, Self::Safest, Self::Soonest].into_iter().find(|one| one.name() == text)
+        [Self::FewestHops, Self::Safest, Self::Soonest]
+            .into_iter()
+            .find(|one| one.name() == text)
     }
 
     /// The stable name, for flags and machines.
@@ -191,9 +218,18 @@ mod tests {
 
     #[test]
     fn goals_are_read() {
-        assert_eq!(Goal::read("4.20"), Some(Goal::NewestOf { major: 4, minor: 20 }));
+        assert_eq!(
+            Goal::read("4.20"),
+            Some(Goal::NewestOf {
+                major: 4,
+                minor: 20
+            })
+        );
         assert_eq!(Goal::read("newest"), Some(Goal::Newest));
-        assert_eq!(Goal::read("4.20.0-rc.1"), Some(Goal::Version("4.20.0-rc.1".parse().unwrap())));
+        assert_eq!(
+            Goal::read("4.20.0-rc.1"),
+            Some(Goal::Version("4.20.0-rc.1".parse().unwrap()))
+        );
         for text in ["", "4", "4.x", "4.+1", "4.20.x", "latest"] {
             assert_eq!(Goal::read(text), None, "{text:?}");
         }
@@ -201,14 +237,27 @@ mod tests {
 
     #[test]
     fn risk_policies_are_read() {
-        let accepted =
-            |names: &[&str]| Some(RiskPolicy::Accepted(names.iter().map(|name| (*name).to_owned()).collect()));
+        let accepted = |names: &[&str]| {
+            Some(RiskPolicy::Accepted(
+                names.iter().map(|name| (*name).to_owned()).collect(),
+            ))
+        };
         assert_eq!(RiskPolicy::read("accepted:B,A"), accepted(&["A", "B"]));
         assert_eq!(RiskPolicy::read("accepted A, B"), accepted(&["A", "B"]));
         for text in ["never", "unknown", "accepted:A,B"] {
-            assert_eq!(RiskPolicy::read(text).map(|policy| policy.to_string()), Some(text.to_owned()));
+            assert_eq!(
+                RiskPolicy::read(text).map(|policy| policy.to_string()),
+                Some(text.to_owned())
+            );
         }
-        for text in ["", "accepted", "accepted:", "accepted:A,,B", "any", "never:A"] {
+        for text in [
+            "",
+            "accepted",
+            "accepted:",
+            "accepted:A,,B",
+            "any",
+            "never:A",
+        ] {
             assert_eq!(RiskPolicy::read(text), None, "{text:?}");
         }
     }

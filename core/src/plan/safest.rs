@@ -28,14 +28,18 @@ pub(super) fn safest(search: &Search<'_>, begun: &[u32], barred: &Barred) -> Opt
     };
     // Each of the best sets has a best way: the shortest that meets nothing else.
     let ways = sets.iter().filter_map(|set| {
-        search.fewest_over(start, barred, |_, step| of(search.ground, step).all(|name| set.contains(&name)))
+        search.fewest_over(start, barred, |_, step| {
+            of(search.ground, step).all(|name| set.contains(&name))
+        })
     });
     ways.min_by_key(|way| search.cost(&[&begun[..begun.len() - 1], way].concat()))
 }
 
 /// The names of all risks on a way.
 pub(super) fn names(ground: &Ground<'_>, way: &[u32]) -> Names {
-    let steps = way.windows(2).filter_map(|pair| ground.step(pair[0], pair[1]));
+    let steps = way
+        .windows(2)
+        .filter_map(|pair| ground.step(pair[0], pair[1]));
     steps.flat_map(|step| of(ground, step)).collect()
 }
 
@@ -44,7 +48,8 @@ fn of<'g>(ground: &'g Ground<'_>, step: Step) -> impl Iterator<Item = u32> + 'g 
     // Risks are numbered by name, so those of one name stand together.
     let first = move |id: u32| {
         let same = |earlier: &u32| {
-            graph.risk(crate::domain::RiskId(*earlier)).name == graph.risk(crate::domain::RiskId(id)).name
+            graph.risk(crate::domain::RiskId(*earlier)).name
+                == graph.risk(crate::domain::RiskId(id)).name
         };
         (0..id).rev().take_while(same).last().unwrap_or(id)
     };
@@ -53,7 +58,12 @@ fn of<'g>(ground: &'g Ground<'_>, step: Step) -> impl Iterator<Item = u32> + 'g 
 
 /// All sets of risks with which one reaches the goal, of those that are the fewest over the fewest hops.
 /// None: there are too many to look at.
-fn fewest_risks(search: &Search<'_>, start: u32, met: &Names, barred: &Barred) -> Option<Vec<Names>> {
+fn fewest_risks(
+    search: &Search<'_>,
+    start: u32,
+    met: &Names,
+    barred: &Barred,
+) -> Option<Vec<Names>> {
     let ground = search.ground;
     // Nobody goes where the goal cannot be reached from; and who is nearer to it is looked at first.
     let left = search.hops_to_goal(start, barred, Until::Everywhere, |_, _| true);
@@ -62,7 +72,13 @@ fn fewest_risks(search: &Search<'_>, start: u32, met: &Names, barred: &Barred) -
     }
     // By release, what is kept: risks, and the hops they take.
     let mut kept: Vec<Vec<(Names, u32)>> = vec![Vec::new(); ground.count as usize];
-    let mut waiting = BinaryHeap::from([Reverse((met.len(), left[start as usize], 0u32, start, met.clone()))]);
+    let mut waiting = BinaryHeap::from([Reverse((
+        met.len(),
+        left[start as usize],
+        0u32,
+        start,
+        met.clone(),
+    ))]);
     kept[start as usize].push((met.clone(), 0));
     let (mut found, mut best): (Vec<Names>, Option<(usize, u32)>) = (Vec::new(), None);
     let mut labels = 0;
@@ -75,11 +91,15 @@ fn fewest_risks(search: &Search<'_>, start: u32, met: &Names, barred: &Barred) -
             found.push(risks);
             continue;
         }
-        let stays = kept[at as usize].iter().any(|(set, over)| *over == hops && *set == risks);
+        let stays = kept[at as usize]
+            .iter()
+            .any(|(set, over)| *over == hops && *set == risks);
         if !stays {
             continue;
         }
-        let leads_on = |step: &&Step| left[step.release as usize] != FAR && barred.is_free(start, at, step.release);
+        let leads_on = |step: &&Step| {
+            left[step.release as usize] != FAR && barred.is_free(start, at, step.release)
+        };
         for step in ground.out(at).iter().filter(leads_on) {
             ground.budget.take(ground.risks(*step).len());
             let mut more = risks.clone();
@@ -115,7 +135,11 @@ fn fewest_risky_steps(search: &Search<'_>, start: u32, barred: &Barred) -> Optio
         if best[to as usize].is_some_and(|(fewer, shorter, _)| (fewer, shorter) < (risks, hops)) {
             continue;
         }
-        for step in ground.into(to).iter().filter(|step| barred.is_free(start, step.release, to)) {
+        for step in ground
+            .into(to)
+            .iter()
+            .filter(|step| barred.is_free(start, step.release, to))
+        {
             let cost = (risks + ground.risks(*step).len(), hops + 1, Reverse(to));
             let known = &mut best[step.release as usize];
             if known.is_none_or(|known| cost < known) {
@@ -138,17 +162,24 @@ mod tests {
 
     use super::*;
     use crate::domain::{
-        Arch, Block, ChannelName, ChannelSpec, DeclaredEdge, DeclaredRelease, Fact, Graph, GraphData, MatchingRule,
-        Member, Pattern, ReleaseName, Releases, Risk, Trust,
+        Arch, Block, ChannelName, ChannelSpec, DeclaredEdge, DeclaredRelease, Fact, Graph,
+        GraphData, MatchingRule, Member, Pattern, ReleaseName, Releases, Risk, Trust,
     };
     use crate::finding::Place;
     use crate::plan::{Asker, Budget, DrawnAnew, Goal, Preference, Request, RiskPolicy};
 
     /// From 4.9.0 to 4.9.3 through 4.9.1, with a risk at each of two hops; or through 4.9.2, with one.
     fn graph() -> Graph {
-        let (place, name) = (Place::file("f"), |patch: u32| ReleaseName::parse(&format!("4.9.{patch}")).unwrap());
-        let member =
-            |patch| Member { name: name(patch), start: None, locked: false, replaces: None, origin: place.clone() };
+        let (place, name) = (Place::file("f"), |patch: u32| {
+            ReleaseName::parse(&format!("4.9.{patch}")).unwrap()
+        });
+        let member = |patch| Member {
+            name: name(patch),
+            start: None,
+            locked: false,
+            replaces: None,
+            origin: place.clone(),
+        };
         let channel = ChannelSpec {
             name: ChannelName::new("stable-4.9").unwrap(),
             rollouts: Vec::new(),
@@ -167,7 +198,11 @@ mod tests {
             }),
             origin: Place::file(risk),
         };
-        let blocks = vec![risk(1, ".*", "A"), risk(3, "4[.]9[.]1", "B"), risk(3, "4[.]9[.]2", "C")];
+        let blocks = vec![
+            risk(1, ".*", "A"),
+            risk(3, "4[.]9[.]1", "B"),
+            risk(3, "4[.]9[.]2", "C"),
+        ];
         let release = |patch| DeclaredRelease {
             version: name(patch).version,
             arch: Arch::default(),
@@ -176,9 +211,24 @@ mod tests {
             declares: None,
             trust: Trust::Unverified,
         };
-        let edges = [(0, 1), (0, 2), (1, 3), (2, 3)].map(|(from, to)| DeclaredEdge { from, to, risks: None });
-        let releases = Releases { releases: (0..4).map(release).collect(), edges: edges.to_vec() };
-        Graph::build(GraphData { channels: vec![channel], blocks, metadata: Vec::new() }, releases).0
+        let edges = [(0, 1), (0, 2), (1, 3), (2, 3)].map(|(from, to)| DeclaredEdge {
+            from,
+            to,
+            risks: None,
+        });
+        let releases = Releases {
+            releases: (0..4).map(release).collect(),
+            edges: edges.to_vec(),
+        };
+        Graph::build(
+            GraphData {
+                channels: vec![channel],
+                blocks,
+                metadata: Vec::new(),
+            },
+            releases,
+        )
+        .0
     }
 
     #[test]
@@ -191,13 +241,19 @@ mod tests {
             risks: RiskPolicy::Unknown,
             prefer: Preference::Safest,
             ways: 1,
-            asker: Asker { id: Fact::Unknown, platform: Fact::Unknown, arch: Arch::default() },
+            asker: Asker {
+                id: Fact::Unknown,
+                platform: Fact::Unknown,
+                arch: Arch::default(),
+            },
             now: Timestamp::UNIX_EPOCH,
         };
         let channels: Vec<_> = graph.channels().values().collect();
         let budget = Budget::unlimited();
         let ground = Ground::new(&graph, &DrawnAnew, &channels, &request, &budget);
-        let mut search = Search::new(&ground, 3, Preference::Safest, &|_, _| jiff::SignedDuration::from_mins(90));
+        let mut search = Search::new(&ground, 3, Preference::Safest, &|_, _| {
+            jiff::SignedDuration::from_mins(90)
+        });
         for (limit, certainty) in [(MAX_LABELS, Certainty::Best), (1, Certainty::SearchLimit)] {
             search.max_labels = limit;
             assert_eq!(search.best(&[0], &Barred::default()), Some(vec![0, 2, 3]));

@@ -15,7 +15,11 @@ pub(super) fn plan(ground: &Ground<'_>, way: &[u32], lasts: &Lasts<'_>) -> Plan 
     let mut choices: Vec<Vec<(usize, Timestamp)>> = Vec::new();
     for pair in way.windows(2) {
         let mut openings: Vec<(usize, Timestamp)> = ground.openings(pair[0], pair[1]).collect();
-        let taken = openings.iter().map(|(_, opens)| arrived.max(*opens)).min().unwrap_or(arrived);
+        let taken = openings
+            .iter()
+            .map(|(_, opens)| arrived.max(*opens))
+            .min()
+            .unwrap_or(arrived);
         openings.retain(|(_, opens)| *opens <= taken);
         let lasting = lasts(ground.id(pair[0]), ground.id(pair[1]));
         arrived = later(taken, lasting.max(SignedDuration::ZERO));
@@ -25,22 +29,55 @@ pub(super) fn plan(ground: &Ground<'_>, way: &[u32], lasts: &Lasts<'_>) -> Plan 
     let mut channel: Option<usize> = None;
     let mut hops = Vec::new();
     for (number, pair) in way.windows(2).enumerate() {
-        let is_open = |channel: usize, hop: usize| choices[hop].iter().any(|(open, _)| *open == channel);
+        let is_open =
+            |channel: usize, hop: usize| choices[hop].iter().any(|(open, _)| *open == channel);
         let stays = channel.filter(|channel| is_open(*channel, number));
-        let run = |channel: usize| (number..choices.len()).take_while(|hop| is_open(channel, *hop)).count();
-        let worth = |channel: usize| (run(channel), ground.holds(channel, goal), std::cmp::Reverse(channel));
-        let best = || choices[number].iter().map(|(open, _)| *open).max_by_key(|open| worth(*open));
+        let run = |channel: usize| {
+            (number..choices.len())
+                .take_while(|hop| is_open(channel, *hop))
+                .count()
+        };
+        let worth = |channel: usize| {
+            (
+                run(channel),
+                ground.holds(channel, goal),
+                std::cmp::Reverse(channel),
+            )
+        };
+        let best = || {
+            choices[number]
+                .iter()
+                .map(|(open, _)| *open)
+                .max_by_key(|open| worth(*open))
+        };
         channel = stays.or_else(best);
-        let chosen = choices[number].iter().find(|(open, _)| Some(*open) == channel);
-        hops.extend(chosen.map(|(channel, opens)| hop_in(ground, pair[0], pair[1], *channel, *opens)));
+        let chosen = choices[number]
+            .iter()
+            .find(|(open, _)| Some(*open) == channel);
+        hops.extend(
+            chosen.map(|(channel, opens)| hop_in(ground, pair[0], pair[1], *channel, *opens)),
+        );
     }
-    assert_eq!(hops.len() + 1, way.len(), "each step of a way is in a channel that holds both its ends");
-    Plan { from: ground.id(way[0]), hops }
+    assert_eq!(
+        hops.len() + 1,
+        way.len(),
+        "each step of a way is in a channel that holds both its ends"
+    );
+    Plan {
+        from: ground.id(way[0]),
+        hops,
+    }
 }
 
 fn hop_in(ground: &Ground<'_>, from: u32, to: u32, channel: usize, opens: Timestamp) -> Hop {
     let risks = ground.risks_between(from, to);
-    Hop { channel: ground.channel(channel).name.clone(), from: ground.id(from), to: ground.id(to), risks, opens }
+    Hop {
+        channel: ground.channel(channel).name.clone(),
+        from: ground.id(from),
+        to: ground.id(to),
+        risks,
+        opens,
+    }
 }
 
 /// A time after another, as far as there is one.

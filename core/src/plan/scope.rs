@@ -5,15 +5,24 @@ use crate::domain::{Channel, ChannelName, Graph, ReleaseId, Version};
 
 /// The channels that are meant: each a name, or a stream (`eus` is every `eus-*`), in the order in which they are preferred. Or the first
 /// that does not exist.
-pub fn channels<'a>(graph: &'a Graph, via: &[ChannelName]) -> Result<Vec<&'a Channel>, ChannelName> {
+pub fn channels<'a>(
+    graph: &'a Graph,
+    via: &[ChannelName],
+) -> Result<Vec<&'a Channel>, ChannelName> {
     let mut channels: Vec<&Channel> = Vec::new();
     for wanted in via.iter().take(Request::MAX_VIA) {
         let mut meant: Vec<&Channel> = match graph.channel(wanted.as_str()) {
             Some(channel) => vec![channel],
             None => {
-                let of_stream =
-                    |name: &str| name.strip_prefix(wanted.as_str()).is_some_and(|rest| rest.starts_with('-'));
-                graph.channels().values().filter(|channel| of_stream(channel.name.as_str())).collect()
+                let of_stream = |name: &str| {
+                    name.strip_prefix(wanted.as_str())
+                        .is_some_and(|rest| rest.starts_with('-'))
+                };
+                graph
+                    .channels()
+                    .values()
+                    .filter(|channel| of_stream(channel.name.as_str()))
+                    .collect()
             }
         };
         if meant.is_empty() {
@@ -27,8 +36,14 @@ pub fn channels<'a>(graph: &'a Graph, via: &[ChannelName]) -> Result<Vec<&'a Cha
 }
 
 /// The release that the cluster runs. It has to be in one of the channels.
-pub(super) fn start(graph: &Graph, channels: &[&Channel], request: &Request) -> Result<ReleaseId, NoPath> {
-    let found = graph.find(&request.from, &request.asker.arch).ok_or_else(|| NoPath::FromUnknown)?;
+pub(super) fn start(
+    graph: &Graph,
+    channels: &[&Channel],
+    request: &Request,
+) -> Result<ReleaseId, NoPath> {
+    let found = graph
+        .find(&request.from, &request.asker.arch)
+        .ok_or_else(|| NoPath::FromUnknown)?;
     match is_member(channels, found) {
         true => Ok(found),
         false => Err(NoPath::FromElsewhere(found)),
@@ -39,7 +54,11 @@ pub(super) fn start(graph: &Graph, channels: &[&Channel], request: &Request) -> 
 ///
 /// The newest is the newest final one that has entered a channel and is not older than the cluster's; a pre-release is one only
 /// where there is no such release.
-pub(super) fn goal(graph: &Graph, channels: &[&Channel], request: &Request) -> Result<ReleaseId, NoGoal> {
+pub(super) fn goal(
+    graph: &Graph,
+    channels: &[&Channel],
+    request: &Request,
+) -> Result<ReleaseId, NoGoal> {
     let (major, minor) = match &request.goal {
         Goal::Version(version) => return named(graph, channels, request, version),
         Goal::NewestOf { major, minor } => (Some(*major), Some(*minor)),
@@ -48,19 +67,38 @@ pub(super) fn goal(graph: &Graph, channels: &[&Channel], request: &Request) -> R
     let version = |id: ReleaseId| &graph.release(id).version;
     let fits = |id: &ReleaseId| {
         let found = version(*id);
-        major.is_none_or(|major| found.major() == major) && minor.is_none_or(|minor| found.minor() == minor)
+        major.is_none_or(|major| found.major() == major)
+            && minor.is_none_or(|minor| found.minor() == minor)
     };
     let arch = &request.asker.arch;
-    let members = channels.iter().flat_map(|channel| graph.members(channel, arch));
-    let entered = members.filter(|(_, place)| place.start <= request.now).map(|(id, _)| *id).filter(fits);
+    let members = channels
+        .iter()
+        .flat_map(|channel| graph.members(channel, arch));
+    let entered = members
+        .filter(|(_, place)| place.start <= request.now)
+        .map(|(id, _)| *id)
+        .filter(fits);
     let mut all: Vec<ReleaseId> = entered.collect();
     all.sort_unstable();
-    let is_final = |id: &&ReleaseId| version(**id).pre_release().is_empty() && *version(**id) >= request.from;
-    all.iter().rev().find(is_final).or(all.last()).copied().ok_or(NoGoal::NothingThere)
+    let is_final =
+        |id: &&ReleaseId| version(**id).pre_release().is_empty() && *version(**id) >= request.from;
+    all.iter()
+        .rev()
+        .find(is_final)
+        .or(all.last())
+        .copied()
+        .ok_or(NoGoal::NothingThere)
 }
 
-fn named(graph: &Graph, channels: &[&Channel], request: &Request, version: &Version) -> Result<ReleaseId, NoGoal> {
-    let found = graph.find(version, &request.asker.arch).ok_or(NoGoal::Unknown)?;
+fn named(
+    graph: &Graph,
+    channels: &[&Channel],
+    request: &Request,
+    version: &Version,
+) -> Result<ReleaseId, NoGoal> {
+    let found = graph
+        .find(version, &request.asker.arch)
+        .ok_or(NoGoal::Unknown)?;
     match is_member(channels, found) {
         true => Ok(found),
         false => Err(NoGoal::Elsewhere(found)),
@@ -68,5 +106,7 @@ fn named(graph: &Graph, channels: &[&Channel], request: &Request, version: &Vers
 }
 
 fn is_member(channels: &[&Channel], release: ReleaseId) -> bool {
-    channels.iter().any(|channel| channel.membership(release).is_some())
+    channels
+        .iter()
+        .any(|channel| channel.membership(release).is_some())
 }

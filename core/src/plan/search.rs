@@ -70,13 +70,27 @@ pub(super) enum Until {
 
 impl Barred {
     pub(super) fn is_free(&self, start: u32, from: u32, to: u32) -> bool {
-        !(self.releases.contains(&to) || self.releases.contains(&from) || (from == start && self.next.contains(&to)))
+        !(self.releases.contains(&to)
+            || self.releases.contains(&from)
+            || (from == start && self.next.contains(&to)))
     }
 }
 
 impl<'a> Search<'a> {
-    pub(super) fn new(ground: &'a Ground<'a>, goal: u32, prefer: Preference, lasts: &'a Lasts<'a>) -> Self {
-        Self { ground, goal, prefer, lasts, max_labels: safest::MAX_LABELS, certainty: Cell::default() }
+    pub(super) fn new(
+        ground: &'a Ground<'a>,
+        goal: u32,
+        prefer: Preference,
+        lasts: &'a Lasts<'a>,
+    ) -> Self {
+        Self {
+            ground,
+            goal,
+            prefer,
+            lasts,
+            max_labels: safest::MAX_LABELS,
+            certainty: Cell::default(),
+        }
     }
 
     /// The best way that begins so, as releases, if there is one.
@@ -101,7 +115,12 @@ impl<'a> Search<'a> {
             Preference::FewestHops => self.ground.ends_of(way),
             Preference::Safest | Preference::Soonest => Ends::Entered,
         };
-        Cost { first, hops: way.len(), ends, releases: way.iter().copied().map(Reverse).collect() }
+        Cost {
+            first,
+            hops: way.len(),
+            ends,
+            releases: way.iter().copied().map(Reverse).collect(),
+        }
     }
 
     /// Over the fewest hops; of those ways, one over releases that are there by now.
@@ -112,21 +131,30 @@ impl<'a> Search<'a> {
         if self.ground.ends_of(&any) == Ends::Entered || self.ground.ends_of(begun) == Ends::Later {
             return Some(any);
         }
-        let there = self.fewest_over(start, barred, |from, step| self.ground.ends(from, step.release) == Ends::Entered);
+        let there = self.fewest_over(start, barred, |from, step| {
+            self.ground.ends(from, step.release) == Ends::Entered
+        });
         there.filter(|there| there.len() == any.len()).or(Some(any))
     }
 
     /// Over the fewest hops, over those steps only of which `may` says so, given where they begin: how far each release is from the goal, then forward.
-    pub(super) fn fewest_over(&self, start: u32, barred: &Barred, may: impl Fn(u32, Step) -> bool) -> Option<Vec<u32>> {
+    pub(super) fn fewest_over(
+        &self,
+        start: u32,
+        barred: &Barred,
+        may: impl Fn(u32, Step) -> bool,
+    ) -> Option<Vec<u32>> {
         let ground = self.ground;
         let hops = self.hops_to_goal(start, barred, Until::Start, &may);
         let mut way = vec![start];
         let mut at = start;
         while at != self.goal {
-            let nearer = |to: u32| hops[to as usize] != FAR && hops[to as usize] + 1 == hops[at as usize];
+            let nearer =
+                |to: u32| hops[to as usize] != FAR && hops[to as usize] + 1 == hops[at as usize];
             let mut steps = ground.out(at).iter().rev();
-            let next = steps
-                .find(|step| nearer(step.release) && barred.is_free(start, at, step.release) && may(at, **step))?;
+            let next = steps.find(|step| {
+                nearer(step.release) && barred.is_free(start, at, step.release) && may(at, **step)
+            })?;
             at = next.release;
             way.push(at);
         }
@@ -151,7 +179,10 @@ impl<'a> Search<'a> {
             }
             for step in self.ground.into(to) {
                 let from = step.release;
-                if hops[from as usize] == FAR && barred.is_free(start, from, to) && may(from, step.with_end(to)) {
+                if hops[from as usize] == FAR
+                    && barred.is_free(start, from, to)
+                    && may(from, step.with_end(to))
+                {
                     hops[from as usize] = hops[to as usize] + 1;
                     waiting.push_back(from);
                 }
@@ -185,7 +216,13 @@ impl<'a> Search<'a> {
     }
 
     /// The earliest arrival at each release up to the goal. To wait is never better than to go: what is open stays open.
-    fn arrivals(&self, start: u32, now: Timestamp, left: &[u32], barred: &Barred) -> Vec<Option<Timestamp>> {
+    fn arrivals(
+        &self,
+        start: u32,
+        now: Timestamp,
+        left: &[u32],
+        barred: &Barred,
+    ) -> Vec<Option<Timestamp>> {
         let mut arrivals: Vec<Option<Timestamp>> = vec![None; self.ground.count as usize];
         arrivals[start as usize] = Some(now);
         let mut waiting = BinaryHeap::from([Reverse((now, start))]);
@@ -202,7 +239,9 @@ impl<'a> Search<'a> {
                 if known.is_some_and(|known| known <= time) || !leads_on {
                     continue;
                 }
-                if let Some(arrives) = self.arrives(from, to, time).filter(|new| known.is_none_or(|known| *new < known))
+                if let Some(arrives) = self
+                    .arrives(from, to, time)
+                    .filter(|new| known.is_none_or(|known| *new < known))
                 {
                     arrivals[to as usize] = Some(arrives);
                     waiting.push(Reverse((arrives, to)));
@@ -228,18 +267,26 @@ impl<'a> Search<'a> {
         // The earliest way has at most so many hops, so this ends.
         for hops in 0..count {
             self.ground.budget.take(count);
-            if self.ground.budget.end().is_some() || latest[hops][start as usize].is_some_and(|must| must >= now) {
+            if self.ground.budget.end().is_some()
+                || latest[hops][start as usize].is_some_and(|must| must >= now)
+            {
                 break;
             }
             let mut further: Vec<Option<Timestamp>> = vec![None; count];
             for to in 0..self.ground.count {
-                let Some(must) = latest[hops][to as usize] else { continue };
+                let Some(must) = latest[hops][to as usize] else {
+                    continue;
+                };
                 for from in self.ground.into(to).iter().map(|step| step.release) {
-                    let Some(arrival) = arrivals[from as usize].filter(|_| barred.is_free(start, from, to)) else {
+                    let Some(arrival) =
+                        arrivals[from as usize].filter(|_| barred.is_free(start, from, to))
+                    else {
                         continue;
                     };
                     let known = further[from as usize];
-                    let leave = self.leaves(from, to, must).filter(|leave| *leave >= arrival);
+                    let leave = self
+                        .leaves(from, to, must)
+                        .filter(|leave| *leave >= arrival);
                     further[from as usize] = known.max(leave);
                 }
             }
@@ -257,7 +304,10 @@ impl<'a> Search<'a> {
     /// When one has to leave at the latest to arrive by then; none if it is not offered so early.
     fn leaves(&self, from: u32, to: u32, must: Timestamp) -> Option<Timestamp> {
         let leave = must.checked_sub(self.lasting(from, to)).ok()?;
-        self.ground.opens(from, to).filter(|opens| *opens <= leave).map(|_| leave)
+        self.ground
+            .opens(from, to)
+            .filter(|opens| *opens <= leave)
+            .map(|_| leave)
     }
 
     fn lasting(&self, from: u32, to: u32) -> SignedDuration {
@@ -266,7 +316,10 @@ impl<'a> Search<'a> {
 
     /// When one arrives at the end of a way.
     fn arrival(&self, way: &[u32]) -> Timestamp {
-        let arrives = |time, pair: &[u32]| self.arrives(pair[0], pair[1], time).unwrap_or(Timestamp::MAX);
+        let arrives = |time, pair: &[u32]| {
+            self.arrives(pair[0], pair[1], time)
+                .unwrap_or(Timestamp::MAX)
+        };
         way.windows(2).fold(self.ground.now, arrives)
     }
 }

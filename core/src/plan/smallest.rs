@@ -47,7 +47,12 @@ pub enum Proof {
 
 /// The fewest releases through which every source gets to the target. Those in `have` are there already and cost nothing.
 /// Sources without a way are left out.
-pub fn smallest(ways: &Ways, sources: &BTreeSet<ReleaseId>, target: ReleaseId, have: &BTreeSet<ReleaseId>) -> Smallest {
+pub fn smallest(
+    ways: &Ways,
+    sources: &BTreeSet<ReleaseId>,
+    target: ReleaseId,
+    have: &BTreeSet<ReleaseId>,
+) -> Smallest {
     smallest_within(ways, sources, target, have, MAX_LOOKS)
 }
 
@@ -62,23 +67,41 @@ pub fn smallest_within(
     let together = best_together(ways, sources, target);
     let enough = together.difference(have).count();
     let ground = Ground::of(ways, sources, target, have);
-    let mut search = Search { ground: &ground, looks };
+    let mut search = Search {
+        ground: &ground,
+        looks,
+    };
     let start = State::at(&ground, usize::from(!have.contains(&target)));
     for size in start.cost..enough {
         match search.grow(start.clone(), size) {
             Found::Set(inside) => {
                 let releases = inside.iter().map(|at| ground.releases[at]).collect();
-                return Smallest { releases, proof: Proof::Smallest };
+                return Smallest {
+                    releases,
+                    proof: Proof::Smallest,
+                };
             }
             Found::Nothing => {}
-            Found::GaveUp => return Smallest { releases: together, proof: Proof::GaveUp { at_least: size } },
+            Found::GaveUp => {
+                return Smallest {
+                    releases: together,
+                    proof: Proof::GaveUp { at_least: size },
+                };
+            }
         }
     }
-    Smallest { releases: together, proof: Proof::Smallest }
+    Smallest {
+        releases: together,
+        proof: Proof::Smallest,
+    }
 }
 
 /// What the best ways lead through, together.
-fn best_together(ways: &Ways, sources: &BTreeSet<ReleaseId>, target: ReleaseId) -> BTreeSet<ReleaseId> {
+fn best_together(
+    ways: &Ways,
+    sources: &BTreeSet<ReleaseId>,
+    target: ReleaseId,
+) -> BTreeSet<ReleaseId> {
     let towards = ways.towards(target, Limits::default());
     let plans = sources.iter().filter_map(|source| towards.from(*source));
     plans.flat_map(|plan| plan.hops).map(|hop| hop.to).collect()
@@ -98,20 +121,35 @@ struct Ground {
 }
 
 impl Ground {
-    fn of(ways: &Ways, sources: &BTreeSet<ReleaseId>, target: ReleaseId, have: &BTreeSet<ReleaseId>) -> Self {
-        let reached: BTreeSet<ReleaseId> = sources.iter().flat_map(|source| ways.reached(*source)).collect();
+    fn of(
+        ways: &Ways,
+        sources: &BTreeSet<ReleaseId>,
+        target: ReleaseId,
+        have: &BTreeSet<ReleaseId>,
+    ) -> Self {
+        let reached: BTreeSet<ReleaseId> = sources
+            .iter()
+            .flat_map(|source| ways.reached(*source))
+            .collect();
         let mut between = BTreeSet::from([target]);
         let mut into: BTreeMap<ReleaseId, Vec<ReleaseId>> = BTreeMap::new();
         for from in &reached {
-            ways.steps(*from).for_each(|(to, _)| into.entry(to).or_default().push(*from));
+            ways.steps(*from)
+                .for_each(|(to, _)| into.entry(to).or_default().push(*from));
         }
         let mut open = vec![target];
         while let Some(to) = open.pop() {
-            open.extend(into.get(&to).into_iter().flatten().filter(|from| between.insert(**from)));
+            open.extend(
+                into.get(&to)
+                    .into_iter()
+                    .flatten()
+                    .filter(|from| between.insert(**from)),
+            );
         }
         let releases: Vec<ReleaseId> = between.into_iter().collect();
         let number = |release: &ReleaseId| releases.binary_search(release).ok();
-        let all = |found: &BTreeSet<ReleaseId>| Bits::of(releases.len(), found.iter().filter_map(number));
+        let all =
+            |found: &BTreeSet<ReleaseId>| Bits::of(releases.len(), found.iter().filter_map(number));
         let mut ground = Self {
             into: vec![Bits::of(releases.len(), []); releases.len()],
             onto: vec![Bits::of(releases.len(), []); releases.len()],
@@ -148,7 +186,12 @@ struct State {
 impl State {
     fn at(ground: &Ground, cost: usize) -> Self {
         let nothing = Bits::of(ground.releases.len(), []);
-        let start = Self { inside: nothing.clone(), attached: nothing.clone(), excluded: nothing, cost };
+        let start = Self {
+            inside: nothing.clone(),
+            attached: nothing.clone(),
+            excluded: nothing,
+            cost,
+        };
         start.with(ground, ground.target, 0)
     }
 
@@ -164,7 +207,9 @@ impl State {
     fn with_all_that_is_free(mut self, ground: &Ground) -> Self {
         loop {
             let free = self.attached.and(&ground.free).without(&self.inside);
-            let Some(first) = free.iter().next() else { return self };
+            let Some(first) = free.iter().next() else {
+                return self;
+            };
             self = self.with(ground, first, 0);
         }
     }
@@ -184,7 +229,9 @@ struct Search<'a> {
 impl Search<'_> {
     /// A set of at most that size that contains what the state has, and nothing that it excludes.
     fn grow(&mut self, state: State, size: usize) -> Found {
-        let Some(left) = self.looks.checked_sub(1) else { return Found::GaveUp };
+        let Some(left) = self.looks.checked_sub(1) else {
+            return Found::GaveUp;
+        };
         self.looks = left;
         let mut state = state.with_all_that_is_free(self.ground);
         let unserved = self.ground.sources.without(&state.attached);
@@ -224,7 +271,10 @@ impl Search<'_> {
     /// Who may step to one of these that is not excluded.
     fn before(&self, these: &Bits, state: &State) -> Bits {
         let mut before = Bits::of(self.ground.releases.len(), []);
-        these.without(&state.excluded).iter().for_each(|at| before.unite(&self.ground.into[at]));
+        these
+            .without(&state.excluded)
+            .iter()
+            .for_each(|at| before.unite(&self.ground.into[at]));
         before
     }
 
@@ -236,18 +286,31 @@ impl Search<'_> {
         // What was excluded has been tried; what it dominates need not be.
         let dominated = |(at, users): &(usize, Bits)| {
             let better = |(other, theirs): &(usize, Bits)| {
-                other != at && users.is_within(theirs) && (users != theirs || other > at || state.excluded.has(*other))
+                other != at
+                    && users.is_within(theirs)
+                    && (users != theirs || other > at || state.excluded.has(*other))
             };
             candidates.iter().any(better)
         };
-        let is_open = |candidate: &&(usize, Bits)| !state.excluded.has(candidate.0) && !dominated(candidate);
+        let is_open =
+            |candidate: &&(usize, Bits)| !state.excluded.has(candidate.0) && !dominated(candidate);
         let open: Vec<&(usize, Bits)> = candidates.iter().filter(is_open).collect();
         let of_source = |source: usize| {
             let (askers, _) = self.askers(state, &Bits::of(self.ground.releases.len(), [source]));
-            open.iter().filter(|(_, users)| !users.and(&askers).is_empty()).copied().collect::<Vec<_>>()
+            open.iter()
+                .filter(|(_, users)| !users.and(&askers).is_empty())
+                .copied()
+                .collect::<Vec<_>>()
         };
-        let fewest = unserved.iter().map(of_source).min_by_key(Vec::len).unwrap_or_default();
-        let mut choices: Vec<(usize, usize)> = fewest.iter().map(|(at, users)| (users.count(), *at)).collect();
+        let fewest = unserved
+            .iter()
+            .map(of_source)
+            .min_by_key(Vec::len)
+            .unwrap_or_default();
+        let mut choices: Vec<(usize, usize)> = fewest
+            .iter()
+            .map(|(at, users)| (users.count(), *at))
+            .collect();
         choices.sort_unstable_by_key(|choice| Reverse(*choice));
         choices.into_iter().map(|(_, at)| at).collect()
     }
@@ -260,7 +323,10 @@ impl Search<'_> {
             let mut next = Bits::of(self.ground.releases.len(), []);
             open.iter().for_each(|at| next.unite(&self.ground.onto[at]));
             attached.unite(&next.and(&state.attached));
-            open = next.without(&state.attached).without(&state.excluded).without(&askers);
+            open = next
+                .without(&state.attached)
+                .without(&state.excluded)
+                .without(&askers);
             askers.unite(&open);
         }
         (askers, attached)
@@ -287,19 +353,37 @@ impl Bits {
     }
 
     fn unite(&mut self, other: &Self) {
-        self.0.iter_mut().zip(&other.0).for_each(|(word, other)| *word |= other);
+        self.0
+            .iter_mut()
+            .zip(&other.0)
+            .for_each(|(word, other)| *word |= other);
     }
 
     fn and(&self, other: &Self) -> Self {
-        Self(self.0.iter().zip(&other.0).map(|(word, other)| word & other).collect())
+        Self(
+            self.0
+                .iter()
+                .zip(&other.0)
+                .map(|(word, other)| word & other)
+                .collect(),
+        )
     }
 
     fn without(&self, other: &Self) -> Self {
-        Self(self.0.iter().zip(&other.0).map(|(word, other)| word & !other).collect())
+        Self(
+            self.0
+                .iter()
+                .zip(&other.0)
+                .map(|(word, other)| word & !other)
+                .collect(),
+        )
     }
 
     fn is_within(&self, other: &Self) -> bool {
-        self.0.iter().zip(&other.0).all(|(word, other)| word & !other == 0)
+        self.0
+            .iter()
+            .zip(&other.0)
+            .all(|(word, other)| word & !other == 0)
     }
 
     fn is_empty(&self) -> bool {
@@ -312,7 +396,9 @@ impl Bits {
 
     fn iter(&self) -> impl Iterator<Item = usize> {
         let without_lowest = |word: &u64| Some(word & (word - 1)).filter(|rest| *rest != 0);
-        let of_word = move |word: u64| std::iter::successors(Some(word).filter(|word| *word != 0), without_lowest);
+        let of_word = move |word: u64| {
+            std::iter::successors(Some(word).filter(|word| *word != 0), without_lowest)
+        };
         let words = self.0.iter().enumerate();
         words.flat_map(move |(number, word)| {
             of_word(*word).map(move |rest| number * 64 + rest.trailing_zeros() as usize)

@@ -26,12 +26,29 @@ impl Tolls {
     /// Asks the standing rules about every set of blocks that the graph has.
     pub fn of(graph: &Graph, platform: &Fact<Platform>) -> Self {
         // Which channel it is does not matter; where there is none, nothing can be taken.
-        let Some(channel) = graph.channels().keys().next() else { return Self(Vec::new()) };
-        let asker = Asker { id: Fact::Unknown, platform: platform.clone(), arch: Arch::default() };
+        let Some(channel) = graph.channels().keys().next() else {
+            return Self(Vec::new());
+        };
+        let asker = Asker {
+            id: Fact::Unknown,
+            platform: platform.clone(),
+            arch: Arch::default(),
+        };
         let cluster = asker.in_channel(channel);
-        let (at, standing) = (Situation { graph, cluster: &cluster, now: Timestamp::UNIX_EPOCH }, Policy::standing());
+        let (at, standing) = (
+            Situation {
+                graph,
+                cluster: &cluster,
+                now: Timestamp::UNIX_EPOCH,
+            },
+            Policy::standing(),
+        );
         let toll = |blocks: BlockSetId| {
-            let edge = Edge { from: ReleaseId(0), to: ReleaseId(0), blocks };
+            let edge = Edge {
+                from: ReleaseId(0),
+                to: ReleaseId(0),
+                blocks,
+            };
             match standing.judge(edge, &at).answer {
                 Answer::Recommend => Toll::Risks(Box::default()),
                 Answer::RecommendUnless(risks) => Toll::Risks(risks.into_iter().collect()),

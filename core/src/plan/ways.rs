@@ -10,7 +10,9 @@ use jiff::Timestamp;
 
 use super::{Hop, Plan, RiskPolicy};
 use crate::domain::graph::BlockSetId;
-use crate::domain::{Answer, Channel, ChannelName, Cluster, Edge, Graph, ReleaseId, RiskId, Situation, Verdict};
+use crate::domain::{
+    Answer, Channel, ChannelName, Cluster, Edge, Graph, ReleaseId, RiskId, Situation, Verdict,
+};
 use crate::rules::{PhasedRollout, Policy, Rule};
 
 /// The updates that can be taken.
@@ -51,22 +53,42 @@ pub struct Towards<'a> {
 
 impl Ways {
     /// What a cluster can take, whatever channel it follows now: its architecture, id and platform count.
-    pub fn of(graph: &Graph, channels: &[ChannelName], cluster: &Cluster, taken: &RiskPolicy, now: Timestamp) -> Self {
-        let mut channels: Vec<&Channel> = channels.iter().filter_map(|name| graph.channel(name.as_str())).collect();
+    pub fn of(
+        graph: &Graph,
+        channels: &[ChannelName],
+        cluster: &Cluster,
+        taken: &RiskPolicy,
+        now: Timestamp,
+    ) -> Self {
+        let mut channels: Vec<&Channel> = channels
+            .iter()
+            .filter_map(|name| graph.channel(name.as_str()))
+            .collect();
         channels.sort_by(|a, b| a.name.display_order().cmp(&b.name.display_order()));
         channels.dedup_by(|a, b| a.name == b.name);
         let (mut ways, standing) = (Self::default(), Policy::standing());
         // Standing rules look at an edge's blocks and the cluster alone: one verdict for each set of blocks.
         let mut risks: BTreeMap<BlockSetId, Option<BTreeSet<RiskId>>> = BTreeMap::new();
         for channel in channels {
-            let cluster = Cluster { channel: channel.name.clone(), ..cluster.clone() };
-            let at = Situation { graph, cluster: &cluster, now };
-            let entered = graph.members(channel, &cluster.arch).iter().filter(|(_, place)| place.start <= now);
+            let cluster = Cluster {
+                channel: channel.name.clone(),
+                ..cluster.clone()
+            };
+            let at = Situation {
+                graph,
+                cluster: &cluster,
+                now,
+            };
+            let entered = graph
+                .members(channel, &cluster.arch)
+                .iter()
+                .filter(|(_, place)| place.start <= now);
             let entered: Vec<ReleaseId> = entered.map(|(id, _)| *id).collect();
             ways.members.extend(&entered);
             for edge in entered.iter().flat_map(|from| graph.edges_from(*from)) {
                 let known = risks.entry(edge.blocks);
-                let taken = known.or_insert_with(|| passed(&standing.judge(*edge, &at), graph, taken));
+                let taken =
+                    known.or_insert_with(|| passed(&standing.judge(*edge, &at), graph, taken));
                 if let (Some(risks), Ok(_)) = (taken, entered.binary_search(&edge.to)) {
                     ways.add(*edge, risks, (channel.name.clone(), opens(*edge, &at)));
                 }
@@ -77,7 +99,10 @@ impl Ways {
 
     fn add(&mut self, edge: Edge, risks: &BTreeSet<RiskId>, channel: (ChannelName, Timestamp)) {
         match self.steps.entry(edge.from).or_default().entry(edge.to) {
-            Entry::Vacant(place) => drop(place.insert(Step { risks: risks.clone(), channels: vec![channel] })),
+            Entry::Vacant(place) => drop(place.insert(Step {
+                risks: risks.clone(),
+                channels: vec![channel],
+            })),
             Entry::Occupied(mut step) => step.get_mut().channels.push(channel),
         }
     }
@@ -94,12 +119,21 @@ impl Ways {
 
     /// The steps from a release, by target.
     pub fn steps(&self, from: ReleaseId) -> impl Iterator<Item = (ReleaseId, &Step)> {
-        self.steps.get(&from).into_iter().flatten().map(|(to, step)| (*to, step))
+        self.steps
+            .get(&from)
+            .into_iter()
+            .flatten()
+            .map(|(to, step)| (*to, step))
     }
 
     /// All risks of the steps.
     pub fn risks(&self) -> BTreeSet<RiskId> {
-        self.steps.values().flat_map(BTreeMap::values).flat_map(|step| &step.risks).copied().collect()
+        self.steps
+            .values()
+            .flat_map(BTreeMap::values)
+            .flat_map(|step| &step.risks)
+            .copied()
+            .collect()
     }
 
     /// The best way: the fewest hops, and of several the newest releases, the first hop first.
@@ -109,21 +143,32 @@ impl Ways {
 
     /// The best ways to a target, to ask for several.
     pub fn towards<'a>(&'a self, to: ReleaseId, limits: Limits<'a>) -> Towards<'a> {
-        Towards { ways: self, limits, left: self.hops_left(to, limits) }
+        Towards {
+            ways: self,
+            limits,
+            left: self.hops_left(to, limits),
+        }
     }
 
     /// The releases from which one gets to the target, each with the fewest hops.
     fn hops_left(&self, to: ReleaseId, limits: Limits<'_>) -> BTreeMap<ReleaseId, usize> {
         let mut into: BTreeMap<ReleaseId, Vec<ReleaseId>> = BTreeMap::new();
         for from in self.steps.keys() {
-            let allowed = self.steps(*from).filter(|(next, step)| limits.allow(*next, step));
+            let allowed = self
+                .steps(*from)
+                .filter(|(next, step)| limits.allow(*next, step));
             allowed.for_each(|(next, _)| into.entry(next).or_default().push(*from));
         }
         let (mut left, mut reached, mut hops) = (BTreeMap::from([(to, 0)]), vec![to], 0);
         while !reached.is_empty() {
             hops += 1;
-            let before = reached.iter().flat_map(|release| into.get(release).into_iter().flatten());
-            let new: BTreeSet<ReleaseId> = before.filter(|release| !left.contains_key(release)).copied().collect();
+            let before = reached
+                .iter()
+                .flat_map(|release| into.get(release).into_iter().flatten());
+            let new: BTreeSet<ReleaseId> = before
+                .filter(|release| !left.contains_key(release))
+                .copied()
+                .collect();
             left.extend(new.iter().map(|release| (*release, hops)));
             reached = new.into_iter().collect();
         }
@@ -134,23 +179,39 @@ impl Ways {
     pub fn reached(&self, from: ReleaseId) -> BTreeSet<ReleaseId> {
         let (mut reached, mut open) = (BTreeSet::from([from]), vec![from]);
         while let Some(here) = open.pop() {
-            open.extend(self.steps(here).map(|(to, _)| to).filter(|to| reached.insert(*to)));
+            open.extend(
+                self.steps(here)
+                    .map(|(to, _)| to)
+                    .filter(|to| reached.insert(*to)),
+            );
         }
         reached
     }
 
     /// A route of steps as a plan, with as few changes of the channel as can be.
     fn plan(&self, route: &[ReleaseId]) -> Plan {
-        let steps: Vec<&Step> = route.windows(2).filter_map(|ends| self.steps.get(&ends[0])?.get(&ends[1])).collect();
+        let steps: Vec<&Step> = route
+            .windows(2)
+            .filter_map(|ends| self.steps.get(&ends[0])?.get(&ends[1]))
+            .collect();
         let ends = route.windows(2).zip(&steps);
         let mut channel: Option<&ChannelName> = None;
         let hops = ends.enumerate().map(|(number, (ends, step))| {
             let stays = step.channels.iter().find(|(name, _)| Some(name) == channel);
             let (name, opens) = stays.unwrap_or_else(|| longest(&steps[number..]));
             channel = Some(name);
-            Hop { channel: name.clone(), from: ends[0], to: ends[1], risks: step.risks.clone(), opens: *opens }
+            Hop {
+                channel: name.clone(),
+                from: ends[0],
+                to: ends[1],
+                risks: step.risks.clone(),
+                opens: *opens,
+            }
         });
-        Plan { from: route[0], hops: hops.collect() }
+        Plan {
+            from: route[0],
+            hops: hops.collect(),
+        }
     }
 }
 
@@ -167,8 +228,16 @@ impl Towards<'_> {
         while hops > 0 {
             hops -= 1;
             let here = route[route.len() - 1];
-            let steps = self.ways.steps(here).filter(|(next, step)| self.limits.allow(*next, step));
-            route.push(steps.map(|(next, _)| next).filter(|next| self.left.get(next) == Some(&hops)).max()?);
+            let steps = self
+                .ways
+                .steps(here)
+                .filter(|(next, step)| self.limits.allow(*next, step));
+            route.push(
+                steps
+                    .map(|(next, _)| next)
+                    .filter(|next| self.left.get(next) == Some(&hops))
+                    .max()?,
+            );
         }
         Some(self.ways.plan(&route))
     }
@@ -177,15 +246,22 @@ impl Towards<'_> {
 impl Limits<'_> {
     fn allow(self, to: ReleaseId, step: &Step) -> bool {
         let inside = self.within.is_none_or(|within| within.contains(&to));
-        inside && self.without.is_none_or(|without| step.risks.is_disjoint(without))
+        inside
+            && self
+                .without
+                .is_none_or(|without| step.risks.is_disjoint(without))
     }
 }
 
 /// The channel of the first step that goes on for the most steps; of several, the first that is shown.
 fn longest<'a>(steps: &[&'a Step]) -> &'a (ChannelName, Timestamp) {
-    let has = |step: &&&Step, name: &ChannelName| step.channels.iter().any(|(other, _)| other == name);
+    let has =
+        |step: &&&Step, name: &ChannelName| step.channels.iter().any(|(other, _)| other == name);
     let run = |name: &ChannelName| steps.iter().take_while(|step| has(step, name)).count();
-    let best = steps[0].channels.iter().min_by_key(|(name, _)| Reverse(run(name)));
+    let best = steps[0]
+        .channels
+        .iter()
+        .min_by_key(|(name, _)| Reverse(run(name)));
     best.expect("a step is in the channel that it was found in")
 }
 
@@ -196,7 +272,10 @@ fn passed(verdict: &Verdict, graph: &Graph, taken: &RiskPolicy) -> Option<BTreeS
         Answer::RecommendUnless(risks) => risks.clone(),
         Answer::Wait { .. } | Answer::Refuse => return None,
     };
-    risks.iter().all(|id| taken.takes(graph.risk(*id))).then_some(risks)
+    risks
+        .iter()
+        .all(|id| taken.takes(graph.risk(*id)))
+        .then_some(risks)
 }
 
 /// When the cluster's turn comes; the time it asks for if it has come.

@@ -11,13 +11,17 @@ pub struct HardBlock;
 impl Rule for HardBlock {
     fn judge(&self, edge: Edge, at: &Situation<'_>) -> Verdict {
         let verdict = |block: &KeptBlock| match &block.stops {
-            Some(Audience::Everybody) => Verdict::refuse(Reason::HardBlock { origin: block.origin.clone() }),
-            Some(Audience::NotUnderstood(what)) => {
-                Verdict::refuse(Reason::BlockNotUnderstood { what: what.clone(), origin: block.origin.clone() })
-            }
-            Some(Audience::Disputed(what)) => {
-                Verdict::refuse(Reason::PayloadDisputed { what: what.clone(), origin: block.origin.clone() })
-            }
+            Some(Audience::Everybody) => Verdict::refuse(Reason::HardBlock {
+                origin: block.origin.clone(),
+            }),
+            Some(Audience::NotUnderstood(what)) => Verdict::refuse(Reason::BlockNotUnderstood {
+                what: what.clone(),
+                origin: block.origin.clone(),
+            }),
+            Some(Audience::Disputed(what)) => Verdict::refuse(Reason::PayloadDisputed {
+                what: what.clone(),
+                origin: block.origin.clone(),
+            }),
             Some(Audience::Platforms(_)) | None => Verdict::recommend(),
         };
         at.graph.blocks_on(edge).map(verdict).collect()

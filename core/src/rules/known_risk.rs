@@ -10,12 +10,18 @@ pub struct KnownRisk;
 
 impl Rule for KnownRisk {
     fn judge(&self, edge: Edge, at: &Situation<'_>) -> Verdict {
-        let risky = at.graph.blocks_on(edge).filter_map(|block| block.risk.map(|risk| (block, risk)));
+        let risky = at
+            .graph
+            .blocks_on(edge)
+            .filter_map(|block| block.risk.map(|risk| (block, risk)));
         risky
             .map(|(block, id)| {
                 let risk = at.graph.risk(id);
-                let reason =
-                    Reason::KnownRisk { name: risk.name.clone(), url: risk.url.clone(), origin: block.origin.clone() };
+                let reason = Reason::KnownRisk {
+                    name: risk.name.clone(),
+                    url: risk.url.clone(),
+                    origin: block.origin.clone(),
+                };
                 Verdict::recommend_unless(id, reason)
             })
             .collect()

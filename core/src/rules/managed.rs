@@ -19,10 +19,13 @@ pub struct Managed {
 impl Rule for Managed {
     fn judge(&self, edge: Edge, at: &Situation<'_>) -> Verdict {
         let version = |id| &at.graph.release(id).version;
-        let lets = self.from.as_ref() == Some(version(edge.from)) && self.to.contains(version(edge.to));
+        let lets =
+            self.from.as_ref() == Some(version(edge.from)) && self.to.contains(version(edge.to));
         match lets {
             true => Verdict::recommend(),
-            false => Verdict::wait(Reason::FleetHolds { version: version(edge.to).clone() }),
+            false => Verdict::wait(Reason::FleetHolds {
+                version: version(edge.to).clone(),
+            }),
         }
     }
 }

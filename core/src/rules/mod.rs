@@ -36,7 +36,12 @@ impl Policy {
     /// Rules whose verdict depends on the graph, the edge's blocks and the cluster alone, never on time.
     /// The compiled sheets rely on that, and judge each set of blocks once.
     pub fn standing() -> Self {
-        Self(vec![Box::new(HardBlock), Box::new(KnownRisk), Box::new(SourceStale), Box::new(TargetedBlock)])
+        Self(vec![
+            Box::new(HardBlock),
+            Box::new(KnownRisk),
+            Box::new(SourceStale),
+            Box::new(TargetedBlock),
+        ])
     }
 
     /// What decides which edges a client of the graph service sees.

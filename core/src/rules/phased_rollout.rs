@@ -4,7 +4,9 @@
 //! releases that are not both in the cluster's channel are none of this rule's business: they are never judged.
 
 use super::Rule;
-use crate::domain::{Channel, Edge, Fact, Membership, Position, Reason, Situation, Verdict, Window};
+use crate::domain::{
+    Channel, Edge, Fact, Membership, Position, Reason, Situation, Verdict, Window,
+};
 use crate::finding::Place;
 
 /// Makes clusters wait for their turn.
@@ -12,8 +14,16 @@ pub struct PhasedRollout;
 
 impl Rule for PhasedRollout {
     fn judge(&self, edge: Edge, at: &Situation<'_>) -> Verdict {
-        let places = at.graph.channel(at.cluster.channel.as_str()).and_then(|channel| places(channel, edge, at));
-        let Some(Phase { window, to, origins: [origin, rule] }) = places else {
+        let places = at
+            .graph
+            .channel(at.cluster.channel.as_str())
+            .and_then(|channel| places(channel, edge, at));
+        let Some(Phase {
+            window,
+            to,
+            origins: [origin, rule],
+        }) = places
+        else {
             return Verdict::recommend();
         };
         if window.is_over(at.now) {
@@ -21,7 +31,14 @@ impl Rule for PhasedRollout {
         }
         let [origin, rule] = [origin, rule].map(Place::clone);
         let Fact::Known(cluster) = &at.cluster.id else {
-            return Verdict::wait_until(window.end, Reason::RolloutWithoutId { window, origin, rule });
+            return Verdict::wait_until(
+                window.end,
+                Reason::RolloutWithoutId {
+                    window,
+                    origin,
+                    rule,
+                },
+            );
         };
         // phased rollouts: edges appear at or after start, and by start + duration
         let due = window.due(Position::of(cluster, to.rotation));
@@ -29,7 +46,16 @@ impl Rule for PhasedRollout {
             return Verdict::recommend();
         }
         let cluster = cluster.clone();
-        Verdict::wait_until(due, Reason::RolloutNotReached { cluster, due, window, origin, rule })
+        Verdict::wait_until(
+            due,
+            Reason::RolloutNotReached {
+                cluster,
+                due,
+                window,
+                origin,
+                rule,
+            },
+        )
     }
 }
 
@@ -46,7 +72,17 @@ fn places<'a>(channel: &'a Channel, edge: Edge, at: &Situation<'_>) -> Option<Ph
     let version = |id| &at.graph.release(id).version;
     let versions = [version(edge.from), version(edge.to)];
     let window = channel.window((versions[0], from), (versions[1], to));
-    let later = if from.start > to.start { edge.from } else { edge.to };
-    let rule = channel.rule(versions[0], versions[1]).map_or(&channel.origin, |rule| &rule.origin);
-    Some(Phase { window, to: *to, origins: [channel.origin_of(later)?, rule] })
+    let later = if from.start > to.start {
+        edge.from
+    } else {
+        edge.to
+    };
+    let rule = channel
+        .rule(versions[0], versions[1])
+        .map_or(&channel.origin, |rule| &rule.origin);
+    Some(Phase {
+        window,
+        to: *to,
+        origins: [channel.origin_of(later)?, rule],
+    })
 }

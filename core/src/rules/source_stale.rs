@@ -14,6 +14,10 @@ impl Rule for SourceStale {
             source: stale.source.clone(),
             last_good: stale.last_good,
         };
-        at.graph.stale().iter().map(|stale| Verdict::wait(reason(stale))).collect()
+        at.graph
+            .stale()
+            .iter()
+            .map(|stale| Verdict::wait(reason(stale)))
+            .collect()
     }
 }

@@ -13,24 +13,33 @@ pub struct TargetedBlock;
 impl Rule for TargetedBlock {
     fn judge(&self, edge: Edge, at: &Situation<'_>) -> Verdict {
         let verdict = |block: &KeptBlock| match &block.stops {
-            Some(Audience::Platforms(platforms)) => judge_platform(&at.cluster.platform, platforms, block),
-            Some(Audience::Everybody | Audience::NotUnderstood(_) | Audience::Disputed(_)) | None => {
-                Verdict::recommend()
+            Some(Audience::Platforms(platforms)) => {
+                judge_platform(&at.cluster.platform, platforms, block)
             }
+            Some(Audience::Everybody | Audience::NotUnderstood(_) | Audience::Disputed(_))
+            | None => Verdict::recommend(),
         };
         at.graph.blocks_on(edge).map(verdict).collect()
     }
 }
 
-fn judge_platform(platform: &Fact<Platform>, stopped: &BTreeSet<Platform>, block: &KeptBlock) -> Verdict {
+fn judge_platform(
+    platform: &Fact<Platform>,
+    stopped: &BTreeSet<Platform>,
+    block: &KeptBlock,
+) -> Verdict {
     let origin = block.origin.clone();
     match platform {
         Fact::Known(platform) if stopped.contains(platform) => {
-            Verdict::refuse(Reason::PlatformBlocked { platform: platform.clone(), origin })
+            Verdict::refuse(Reason::PlatformBlocked {
+                platform: platform.clone(),
+                origin,
+            })
         }
         Fact::Known(_) => Verdict::recommend(),
-        Fact::Unknown => {
-            Verdict::refuse(Reason::PlatformUnknown { platforms: stopped.iter().cloned().collect(), origin })
-        }
+        Fact::Unknown => Verdict::refuse(Reason::PlatformUnknown {
+            platforms: stopped.iter().cloned().collect(),
+            origin,
+        }),
     }
 }

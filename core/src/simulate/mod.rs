@@ -10,7 +10,9 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::decide::{Desk, Start, StartKind};
 use crate::domain::Version;
-use crate::domain::fleet::{ClusterState, FleetInput, Name, Offer, Owner, Product, Upgrade, UpgradeId, UpgradeState};
+use crate::domain::fleet::{
+    ClusterState, FleetInput, Name, Offer, Owner, Product, Upgrade, UpgradeId, UpgradeState,
+};
 
 /// What is assumed.
 #[derive(Debug, Clone)]
@@ -52,7 +54,11 @@ pub type Progress<'a> = &'a mut dyn FnMut(Timestamp);
 
 impl Default for Assumptions {
     fn default() -> Self {
-        Self { step: SignedDuration::from_hours(1), upgrade_takes: SignedDuration::from_hours(1), releases: Vec::new() }
+        Self {
+            step: SignedDuration::from_hours(1),
+            upgrade_takes: SignedDuration::from_hours(1),
+            releases: Vec::new(),
+        }
     }
 }
 
@@ -66,15 +72,32 @@ pub fn forecast(
     offers: Offers<'_>,
     progress: Progress<'_>,
 ) -> Vec<Forecast> {
-    let next_id = input.upgrades.iter().map(|upgrade| upgrade.id.0).max().unwrap_or(0) + 1;
-    let mut simulation = Simulation { input, assumed, offers, next_id, desk: None, forecasts: Vec::new() };
+    let next_id = input
+        .upgrades
+        .iter()
+        .map(|upgrade| upgrade.id.0)
+        .max()
+        .unwrap_or(0)
+        + 1;
+    let mut simulation = Simulation {
+        input,
+        assumed,
+        offers,
+        next_id,
+        desk: None,
+        forecasts: Vec::new(),
+    };
     let mut now = from;
     while now < until {
         progress(now);
         simulation.release(now, now == from);
         simulation.finish(now);
         simulation.decide(now);
-        let Some(next) = now.checked_add(assumed.step).ok().filter(|next| *next > now) else {
+        let Some(next) = now
+            .checked_add(assumed.step)
+            .ok()
+            .filter(|next| *next > now)
+        else {
             break;
         };
         simulation.soak(next);
@@ -110,14 +133,22 @@ impl Simulation<'_> {
     fn release(&mut self, now: Timestamp, first: bool) {
         let before = now.checked_sub(self.assumed.step).unwrap_or(now);
         let is_new = |at: Timestamp| at <= now && (first || at > before);
-        let new: Vec<&Version> =
-            self.assumed.releases.iter().filter(|(at, _)| is_new(*at)).map(|(_, version)| version).collect();
+        let new: Vec<&Version> = self
+            .assumed
+            .releases
+            .iter()
+            .filter(|(at, _)| is_new(*at))
+            .map(|(_, version)| version)
+            .collect();
         if new.is_empty() {
             return;
         }
         for cluster in &mut self.input.clusters {
             let more = new.iter().filter(|version| ***version > cluster.version);
-            let more = more.map(|version| Offer { version: (*version).clone(), hold: None });
+            let more = more.map(|version| Offer {
+                version: (*version).clone(),
+                hold: None,
+            });
             cluster.offers = cluster.offers.iter().cloned().chain(more).collect();
         }
         self.start_anew();
@@ -127,17 +158,36 @@ impl Simulation<'_> {
     fn finish(&mut self, now: Timestamp) {
         let over = |upgrade: &Upgrade| {
             upgrade.state.is_active()
-                && upgrade.start_at.checked_add(self.assumed.upgrade_takes).is_ok_and(|end| end <= now)
+                && upgrade
+                    .start_at
+                    .checked_add(self.assumed.upgrade_takes)
+                    .is_ok_and(|end| end <= now)
         };
-        let done: Vec<usize> = (0..self.input.upgrades.len()).filter(|at| over(&self.input.upgrades[*at])).collect();
+        let done: Vec<usize> = (0..self.input.upgrades.len())
+            .filter(|at| over(&self.input.upgrades[*at]))
+            .collect();
         if done.is_empty() {
             return;
         }
         self.desk();
-        let places: BTreeMap<&str, usize> =
-            self.input.clusters.iter().enumerate().map(|(at, cluster)| (cluster.id.as_str(), at)).collect();
-        let moves: Vec<(usize, Option<usize>)> =
-            done.into_iter().map(|at| (at, places.get(self.input.upgrades[at].cluster.as_str()).copied())).collect();
+        let places: BTreeMap<&str, usize> = self
+            .input
+            .clusters
+            .iter()
+            .enumerate()
+            .map(|(at, cluster)| (cluster.id.as_str(), at))
+            .collect();
+        let moves: Vec<(usize, Option<usize>)> = done
+            .into_iter()
+            .map(|at| {
+                (
+                    at,
+                    places
+                        .get(self.input.upgrades[at].cluster.as_str())
+                        .copied(),
+                )
+            })
+            .collect();
         for (at, cluster) in moves {
             let upgrade = &mut self.input.upgrades[at];
             (upgrade.state, upgrade.changed_at) = (UpgradeState::Finished, now);
@@ -146,7 +196,14 @@ impl Simulation<'_> {
                 let state = &mut self.input.clusters[cluster];
                 arrive(state, &upgrade, now);
                 if upgrade.pool.is_none() {
-                    let ahead = || state.offers.iter().filter(|offer| offer.version > state.version).cloned().collect();
+                    let ahead = || {
+                        state
+                            .offers
+                            .iter()
+                            .filter(|offer| offer.version > state.version)
+                            .cloned()
+                            .collect()
+                    };
                     state.offers = (self.offers)(state, now).unwrap_or_else(ahead);
                 }
                 let state = state.clone();
@@ -156,7 +213,9 @@ impl Simulation<'_> {
                 }
             }
         }
-        self.input.upgrades.retain(|upgrade| upgrade.state != UpgradeState::Finished);
+        self.input
+            .upgrades
+            .retain(|upgrade| upgrade.state != UpgradeState::Finished);
     }
 
     fn decide(&mut self, now: Timestamp) {
@@ -205,7 +264,10 @@ impl Simulation<'_> {
     fn soak(&mut self, next: Timestamp) {
         let seconds = self.assumed.step.as_secs();
         self.desk().time_passes(seconds, next);
-        self.input.clusters.iter_mut().for_each(|cluster| cluster.last_seen = next);
+        self.input
+            .clusters
+            .iter_mut()
+            .for_each(|cluster| cluster.last_seen = next);
     }
 }
 

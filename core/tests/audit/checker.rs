@@ -9,8 +9,8 @@ use jiff::Timestamp;
 use towpath_core::audit::{Cause, ClientClass, Outcome, Outlook, Section};
 use towpath_core::decide::recommend;
 use towpath_core::domain::{
-    Answer, Cluster, Edge, Fact, Graph, GraphData, MatchingRule, Platform, ReleaseId, Releases, RiskId, Situation,
-    Verdict,
+    Answer, Cluster, Edge, Fact, Graph, GraphData, MatchingRule, Platform, ReleaseId, Releases,
+    RiskId, Situation, Verdict,
 };
 use towpath_core::rules::Policy;
 
@@ -28,35 +28,61 @@ pub(crate) type Steps = BTreeMap<(ReleaseId, ReleaseId), BTreeSet<RiskId>>;
 
 impl Checker {
     pub(crate) fn new(data: GraphData, releases: Releases, now: Timestamp) -> Self {
-        Self { data, releases, now, graphs: RefCell::default() }
+        Self {
+            data,
+            releases,
+            now,
+            graphs: RefCell::default(),
+        }
     }
 
     /// The graph that there is without these files of blocks.
     fn graph_without(&self, files: &Files) -> Rc<Graph> {
         let build = || {
             let mut data = self.data.clone();
-            data.blocks.retain(|block| !files.contains(&*block.origin.file));
+            data.blocks
+                .retain(|block| !files.contains(&*block.origin.file));
             Rc::new(Graph::build(data, self.releases.clone()).0)
         };
-        self.graphs.borrow_mut().entry(files.clone()).or_insert_with(build).clone()
+        self.graphs
+            .borrow_mut()
+            .entry(files.clone())
+            .or_insert_with(build)
+            .clone()
     }
 
     /// Checks every word that a section says about a kind of client. Panics where one is wrong.
     pub(crate) fn check(&self, section: &Section, class: &ClientClass) {
         let known: RefCell<BTreeMap<Files, Rc<Steps>>> = RefCell::default();
         let look = |files: &Files| Rc::new(self.steps_without(files, section, class));
-        let without = |files: &Files| known.borrow_mut().entry(files.clone()).or_insert_with(|| look(files)).clone();
+        let without = |files: &Files| {
+            known
+                .borrow_mut()
+                .entry(files.clone())
+                .or_insert_with(|| look(files))
+                .clone()
+        };
         for standing in &section.releases {
-            standing.outlooks().iter().for_each(|(_, outlook)| self.check_outlook(standing.release, outlook, &without));
+            standing
+                .outlooks()
+                .iter()
+                .for_each(|(_, outlook)| self.check_outlook(standing.release, outlook, &without));
         }
     }
 
-    fn check_outlook(&self, from: ReleaseId, outlook: &Outlook, without: &dyn Fn(&Files) -> Rc<Steps>) {
+    fn check_outlook(
+        &self,
+        from: ReleaseId,
+        outlook: &Outlook,
+        without: &dyn Fn(&Files) -> Rc<Steps>,
+    ) {
         let (goal, steps) = (outlook.goal, without(&Files::new()));
         match &outlook.outcome {
             Outcome::Way(way) => {
-                let walked =
-                    way.releases.windows(2).map(|step| steps.get(&(step[0], step[1])).expect("a recommended step"));
+                let walked = way
+                    .releases
+                    .windows(2)
+                    .map(|step| steps.get(&(step[0], step[1])).expect("a recommended step"));
                 let met: BTreeSet<RiskId> = walked.flatten().copied().collect();
                 let ends = (way.releases.first(), way.releases.last());
                 assert_eq!(ends, (Some(&from), Some(&goal)), "it leads elsewhere");
@@ -69,37 +95,78 @@ impl Checker {
             }
             Outcome::Stranded(Cause::Blocks { blocks, .. }) => {
                 let graph = self.graph_without(&Files::new());
-                let files: Files = blocks.iter().map(|id| graph.block(*id).origin.file.to_string()).collect();
-                assert!(reaches(&without(&files), from, goal), "there is no way without {files:?}");
+                let files: Files = blocks
+                    .iter()
+                    .map(|id| graph.block(*id).origin.file.to_string())
+                    .collect();
+                assert!(
+                    reaches(&without(&files), from, goal),
+                    "there is no way without {files:?}"
+                );
                 for back in &files {
                     let fewer = files.iter().filter(|file| *file != back).cloned().collect();
                     assert!(!reaches(&without(&fewer), from, goal), "{fewer:?} would do");
                 }
             }
             Outcome::Stranded(cause) => {
-                let steps = without(&self.data.blocks.iter().map(|block| block.origin.file.to_string()).collect());
+                let steps = without(
+                    &self
+                        .data
+                        .blocks
+                        .iter()
+                        .map(|block| block.origin.file.to_string())
+                        .collect(),
+                );
                 assert!(!reaches(&steps, from, goal), "there are edges");
                 let leaves = steps.keys().any(|(start, _)| *start == from);
-                assert_eq!(*cause, if leaves { Cause::NoEdgeReaches } else { Cause::NoEdgeLeaves });
+                assert_eq!(
+                    *cause,
+                    if leaves {
+                        Cause::NoEdgeReaches
+                    } else {
+                        Cause::NoEdgeLeaves
+                    }
+                );
             }
         }
     }
 
     /// What clients of a kind may recommend without these files: what the service offers, less what is nobody's.
-    pub(crate) fn steps_without(&self, files: &Files, section: &Section, class: &ClientClass) -> Steps {
+    pub(crate) fn steps_without(
+        &self,
+        files: &Files,
+        section: &Section,
+        class: &ClientClass,
+    ) -> Steps {
         let platform = match class {
             ClientClass::On(platform) => Fact::Known(platform.clone()),
             ClientClass::OnAnother => Fact::Known(Platform::new("NoBlockNamesThisOne").unwrap()),
             ClientClass::Unknown => Fact::Unknown,
         };
         let graph = self.graph_without(files);
-        let cluster = Cluster { platform, ..Cluster::anonymous(section.channel.clone(), section.arch.clone()) };
-        let view = recommend(&Policy::standing(), &Situation { graph: &graph, cluster: &cluster, now: self.now });
+        let cluster = Cluster {
+            platform,
+            ..Cluster::anonymous(section.channel.clone(), section.arch.clone())
+        };
+        let view = recommend(
+            &Policy::standing(),
+            &Situation {
+                graph: &graph,
+                cluster: &cluster,
+                now: self.now,
+            },
+        );
         let is_known = |rule: &&MatchingRule| !matches!(rule, MatchingRule::Other(_));
         let first = |risk: &RiskId| graph.risk(*risk).matching_rules.iter().find(is_known);
         let step = |(edge, verdict): &(Edge, Verdict)| {
-            let risks = if let Answer::RecommendUnless(risks) = &verdict.answer { risks.clone() } else { [].into() };
-            let weighed = risks.iter().all(|risk| matches!(first(risk), Some(MatchingRule::PromQl(_))));
+            let risks = if let Answer::RecommendUnless(risks) = &verdict.answer {
+                risks.clone()
+            } else {
+                [].into()
+            };
+            let weighed = risks
+                .iter()
+                .all(|risk| matches!(first(risk), Some(MatchingRule::PromQl(_))));
             weighed.then_some(((edge.from, edge.to), risks))
         };
         view.offered().filter_map(step).collect()
@@ -110,7 +177,9 @@ impl Checker {
 pub(crate) fn reaches(steps: &Steps, from: ReleaseId, to: ReleaseId) -> bool {
     let (mut reached, mut waiting) = (BTreeSet::from([from]), vec![from]);
     while let Some(at) = waiting.pop() {
-        let next = steps.range((at, ReleaseId(0))..=(at, ReleaseId(u32::MAX))).map(|((_, next), _)| *next);
+        let next = steps
+            .range((at, ReleaseId(0))..=(at, ReleaseId(u32::MAX)))
+            .map(|((_, next), _)| *next);
         waiting.extend(next.filter(|next| reached.insert(*next)));
     }
     reached.contains(&to)

@@ -14,11 +14,13 @@ use std::fmt::Write;
 
 use jiff::Timestamp;
 use towpath_core::audit::{
-    Audit, Barrier, Baseline, Cause, ClientClass, Outcome, Outlook, Scope, Stranding, audit, strandings,
+    Audit, Barrier, Baseline, Cause, ClientClass, Outcome, Outlook, Scope, Stranding, audit,
+    strandings,
 };
 use towpath_core::domain::{
-    Arch, Audience, Block, ChannelName, ChannelSpec, DeclaredEdge, DeclaredRelease, Graph, GraphData, MatchingRule,
-    Member, Pattern, Platform, Ramp, ReleaseId, ReleaseName, Releases, Risk, RolloutRule, Trust, Version,
+    Arch, Audience, Block, ChannelName, ChannelSpec, DeclaredEdge, DeclaredRelease, Graph,
+    GraphData, MatchingRule, Member, Pattern, Platform, Ramp, ReleaseId, ReleaseName, Releases,
+    Risk, RolloutRule, Trust, Version,
 };
 use towpath_core::finding::Place;
 
@@ -36,7 +38,8 @@ pub(crate) fn check(text: &str, expected: expect_test::Expect) {
         let clients: Vec<String> = section.clients.iter().map(ToString::to_string).collect();
         writeln!(told, "{} for {}", section.channel, clients.join(", ")).unwrap();
         for standing in &section.releases {
-            let [minor, head] = [&standing.minor, &standing.head].map(|outlook| outlook_text(&graph, outlook));
+            let [minor, head] =
+                [&standing.minor, &standing.head].map(|outlook| outlook_text(&graph, outlook));
             let version = &graph.release(standing.release).version;
             match standing.minor.goal == standing.head.goal {
                 true => writeln!(told, "  {version}: {head}").unwrap(),
@@ -52,7 +55,10 @@ pub(crate) fn check_change(before: &str, after: &str, expected: expect_test::Exp
     let (base_graph, base) = audited(before);
     let (graph, audit) = audited(after);
     let base = Baseline::of(&base_graph, &base);
-    let told: String = strandings(&graph, &audit, Some(&base)).iter().map(|one| stranding_text(&graph, one)).collect();
+    let told: String = strandings(&graph, &audit, Some(&base))
+        .iter()
+        .map(|one| stranding_text(&graph, one))
+        .collect();
     expected.assert_eq(&told);
 }
 
@@ -63,7 +69,10 @@ pub(crate) fn audited(text: &str) -> (Graph, Audit) {
     let audit = audit(&graph, &Scope::default(), now());
     let checker = Checker::new(data, releases, now());
     for section in &audit.sections {
-        section.clients.iter().for_each(|class| checker.check(section, class));
+        section
+            .clients
+            .iter()
+            .for_each(|class| checker.check(section, class));
     }
     (graph, audit)
 }
@@ -71,7 +80,10 @@ pub(crate) fn audited(text: &str) -> (Graph, Audit) {
 pub(crate) fn stranding_text(graph: &Graph, stranding: &Stranding) -> String {
     let barrier = match &stranding.barrier {
         Barrier::Blocks(blocks) => {
-            let files: Vec<&str> = blocks.iter().map(|id| &*graph.block(*id).origin.file).collect();
+            let files: Vec<&str> = blocks
+                .iter()
+                .map(|id| &*graph.block(*id).origin.file)
+                .collect();
             files.join(" + ")
         }
         other => other.code().to_owned(),
@@ -81,7 +93,14 @@ pub(crate) fn stranding_text(graph: &Graph, stranding: &Stranding) -> String {
         let clients: Vec<&str> = spot.clients.iter().map(ClientClass::code).collect();
         let releases = way(graph, &spot.releases, " ");
         let goal = &graph.release(spot.goal).version;
-        writeln!(text, "  {} not to {goal} in {} for {}", releases, spot.channel, clients.join(" ")).unwrap();
+        writeln!(
+            text,
+            "  {} not to {goal} in {} for {}",
+            releases,
+            spot.channel,
+            clients.join(" ")
+        )
+        .unwrap();
     }
     text
 }
@@ -91,12 +110,23 @@ fn outlook_text(graph: &Graph, outlook: &Outlook) -> String {
     match &outlook.outcome {
         Outcome::Way(found) if found.releases.len() == 1 => "is there".to_owned(),
         Outcome::Way(found) => {
-            let risks: String = found.risks.iter().map(|risk| format!(" unless {}", graph.risk(*risk).name)).collect();
+            let risks: String = found
+                .risks
+                .iter()
+                .map(|risk| format!(" unless {}", graph.risk(*risk).name))
+                .collect();
             way(graph, &found.releases, " -> ") + &risks
         }
         Outcome::Stranded(Cause::Blocks { blocks, way: opens }) => {
-            let files: Vec<&str> = blocks.iter().map(|id| &*graph.block(*id).origin.file).collect();
-            format!("not to {goal}: {} ({})", files.join(" + "), way(graph, opens, " -> "))
+            let files: Vec<&str> = blocks
+                .iter()
+                .map(|id| &*graph.block(*id).origin.file)
+                .collect();
+            format!(
+                "not to {goal}: {} ({})",
+                files.join(" + "),
+                way(graph, opens, " -> ")
+            )
         }
         Outcome::Stranded(Cause::NoEdgeLeaves) => format!("not to {goal}: no edge leaves"),
         Outcome::Stranded(Cause::NoEdgeReaches) => format!("not to {goal}: no edge reaches"),
@@ -104,7 +134,10 @@ fn outlook_text(graph: &Graph, outlook: &Outlook) -> String {
 }
 
 fn way(graph: &Graph, releases: &[ReleaseId], between: &str) -> String {
-    let versions: Vec<String> = releases.iter().map(|id| graph.release(*id).version.to_string()).collect();
+    let versions: Vec<String> = releases
+        .iter()
+        .map(|id| graph.release(*id).version.to_string())
+        .collect();
     versions.join(between)
 }
 
@@ -118,25 +151,55 @@ pub(crate) fn read(text: &str) -> (GraphData, Releases) {
                 let members: Vec<Member> = members.iter().map(|text| member(text)).collect();
                 versions.extend(members.iter().map(|member| member.name.version.clone()));
                 let name = ChannelName::new(name).unwrap();
-                data.channels.push(ChannelSpec { name, rollouts: vec![], members, origin: Place::file("c") });
+                data.channels.push(ChannelSpec {
+                    name,
+                    rollouts: vec![],
+                    members,
+                    origin: Place::file("c"),
+                });
             }
             ["phased", duration] => {
                 let (duration, origin) = (duration.parse().unwrap(), Place::file("c"));
-                let rule = RolloutRule { from_version: None, duration, ramp: Ramp::Linear, origin };
+                let rule = RolloutRule {
+                    from_version: None,
+                    duration,
+                    ramp: Ramp::Linear,
+                    origin,
+                };
                 data.channels.last_mut().unwrap().rollouts.push(rule);
             }
             ["edges", from, "->", ref to @ ..] => {
                 edges.extend(to.iter().map(|to| (version(from), version(to))));
             }
             ["block", file, to, ref rest @ ..] => data.blocks.push(block(file, to, rest, None)),
-            ["risk", name, file, to, ref rest @ ..] => data.blocks.push(block(file, to, rest, Some(name))),
+            ["risk", name, file, to, ref rest @ ..] => {
+                data.blocks.push(block(file, to, rest, Some(name)))
+            }
             _ => panic!("{line:?} says nothing"),
         }
     }
     let versions: Vec<Version> = versions.into_iter().collect();
-    let index = |wanted: &Version| versions.iter().position(|version| version == wanted).unwrap() as u32;
-    let edges = edges.iter().map(|(from, to)| DeclaredEdge { from: index(from), to: index(to), risks: None }).collect();
-    (data, Releases { releases: versions.iter().map(release).collect(), edges })
+    let index = |wanted: &Version| {
+        versions
+            .iter()
+            .position(|version| version == wanted)
+            .unwrap() as u32
+    };
+    let edges = edges
+        .iter()
+        .map(|(from, to)| DeclaredEdge {
+            from: index(from),
+            to: index(to),
+            risks: None,
+        })
+        .collect();
+    (
+        data,
+        Releases {
+            releases: versions.iter().map(release).collect(),
+            edges,
+        },
+    )
 }
 
 pub(crate) fn release(version: &Version) -> DeclaredRelease {
@@ -156,15 +219,28 @@ fn version(text: &str) -> Version {
 }
 
 fn member(text: &str) -> Member {
-    let (name, start) = text.split_once('@').map_or((text, None), |(name, start)| (name, Some(start)));
+    let (name, start) = text
+        .split_once('@')
+        .map_or((text, None), |(name, start)| (name, Some(start)));
     let start = start.map(|date| format!("{date}T00:00Z").parse().unwrap());
     let name = ReleaseName::parse(name).unwrap();
-    Member { name, start, locked: false, replaces: None, origin: Place::file("c") }
+    Member {
+        name,
+        start,
+        locked: false,
+        replaces: None,
+        origin: Place::file("c"),
+    }
 }
 
 fn block(file: &str, to: &str, rest: &[&str], risk: Option<&str>) -> Block {
-    let after = |word: &str| rest.iter().position(|one| *one == word).map(|at| rest[at + 1]);
-    let platforms = |names: &str| Audience::Platforms(names.split(',').filter_map(Platform::new).collect());
+    let after = |word: &str| {
+        rest.iter()
+            .position(|one| *one == word)
+            .map(|at| rest[at + 1])
+    };
+    let platforms =
+        |names: &str| Audience::Platforms(names.split(',').filter_map(Platform::new).collect());
     let stops = match (after("on"), risk) {
         (Some(names), _) => Some(platforms(names)),
         (None, None) => Some(Audience::Everybody),
@@ -179,8 +255,18 @@ fn block(file: &str, to: &str, rest: &[&str], risk: Option<&str>) -> Block {
         name: name.into(),
         url: "https://example.com".into(),
         message: "m".into(),
-        matching_rules: after("rules").unwrap_or("query").split('|').map(rule).collect(),
+        matching_rules: after("rules")
+            .unwrap_or("query")
+            .split('|')
+            .map(rule)
+            .collect(),
     });
     let from = Pattern::new(after("from").unwrap_or(".*")).unwrap();
-    Block { to: ReleaseName::parse(to).unwrap(), from, stops, risk, origin: Place::file(file) }
+    Block {
+        to: ReleaseName::parse(to).unwrap(),
+        from,
+        stops,
+        risk,
+        origin: Place::file(file),
+    }
 }

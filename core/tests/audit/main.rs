@@ -258,7 +258,10 @@ fn a_set_of_blocks_stands_since_its_last_block_came() {
     let arrivals = Arrivals::from([("a.yaml".to_owned(), at(3)), ("b.yaml".to_owned(), at(2))]);
     assert_eq!(barrier.blocks().map(BTreeSet::len), Some(2));
     assert_eq!(barrier.since(&graph, &arrivals), Some(at(3)));
-    assert_eq!(barrier.since(&graph, &Arrivals::from([("a.yaml".to_owned(), at(3))])), None);
+    assert_eq!(
+        barrier.since(&graph, &Arrivals::from([("a.yaml".to_owned(), at(3))])),
+        None
+    );
     assert_eq!(Barrier::NoEdgeLeaves.since(&graph, &arrivals), None);
 }
 
@@ -268,12 +271,23 @@ fn a_risk_that_the_source_of_releases_declares_strands_as_well() {
     use towpath_core::domain::{Graph, MatchingRule, Risk};
     let (data, mut releases) = dsl::read("channel stable-4.9 4.9.0 4.9.1\n edges 4.9.0 -> 4.9.1");
     let (name, url, message) = ("Broken".into(), "https://example.com".into(), "m".into());
-    let risk = Risk { name, url, message, matching_rules: vec![MatchingRule::Always] };
+    let risk = Risk {
+        name,
+        url,
+        message,
+        matching_rules: vec![MatchingRule::Always],
+    };
     releases.edges[0].risks = Some([risk].into());
     let graph = Graph::build(data, releases).0;
     let found = strandings(&graph, &audit(&graph, &Scope::default(), dsl::now()), None);
-    let told: String = found.iter().map(|one| dsl::stranding_text(&graph, one)).collect();
-    assert_eq!(told, "releases\n  4.9.0 not to 4.9.1 in stable-4.9 for other unknown\n");
+    let told: String = found
+        .iter()
+        .map(|one| dsl::stranding_text(&graph, one))
+        .collect();
+    assert_eq!(
+        told,
+        "releases\n  4.9.0 not to 4.9.1 in stable-4.9 for other unknown\n"
+    );
 }
 
 /// The checker is worth something only if it finds what is wrong.
@@ -296,12 +310,19 @@ fn the_checker_refuses_what_is_not_so() {
         let (data, releases) = dsl::read(text);
         let checker = checker::Checker::new(data, releases, dsl::now());
         let section = &changed.sections[0];
-        let check = || section.clients.iter().for_each(|class| checker.check(section, class));
+        let check = || {
+            section
+                .clients
+                .iter()
+                .for_each(|class| checker.check(section, class))
+        };
         assert!(catch_unwind(AssertUnwindSafe(check)).is_err());
     };
     // The way stops short; a risk is not told; it leads the other way.
     let way = |audit: &mut Audit, change: &dyn Fn(&mut towpath_core::audit::Way)| {
-        let Outcome::Way(way) = &mut audit.sections[0].releases[1].head.outcome else { panic!("4.9.1 has a way") };
+        let Outcome::Way(way) = &mut audit.sections[0].releases[1].head.outcome else {
+            panic!("4.9.1 has a way")
+        };
         change(way);
     };
     refused(&|audit| way(audit, &|way| way.releases.truncate(1)));
@@ -309,12 +330,22 @@ fn the_checker_refuses_what_is_not_so() {
     refused(&|audit| way(audit, &|way| way.releases.reverse()));
     // A block too many; one too few; no edge where there is one.
     let cause = |audit: &mut Audit, change: &dyn Fn(&mut Cause)| {
-        let Outcome::Stranded(cause) = &mut audit.sections[0].releases[0].head.outcome else { panic!("stranded") };
+        let Outcome::Stranded(cause) = &mut audit.sections[0].releases[0].head.outcome else {
+            panic!("stranded")
+        };
         change(cause);
     };
     let blocks = |audit: &mut Audit, numbers: &[u32]| {
-        let ids: BTreeSet<_> = numbers.iter().map(|number| towpath_core::domain::BlockId(*number)).collect();
-        cause(audit, &|cause| *cause = Cause::Blocks { blocks: ids.clone(), way: vec![] });
+        let ids: BTreeSet<_> = numbers
+            .iter()
+            .map(|number| towpath_core::domain::BlockId(*number))
+            .collect();
+        cause(audit, &|cause| {
+            *cause = Cause::Blocks {
+                blocks: ids.clone(),
+                way: vec![],
+            }
+        });
     };
     refused(&|audit| blocks(audit, &[0, 1]));
     refused(&|audit| blocks(audit, &[]));

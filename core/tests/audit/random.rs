@@ -12,7 +12,16 @@ use crate::dsl::{now, release};
 
 /// So few that all sets of them can be tried.
 const BLOCKS: usize = 7;
-const VERSIONS: [&str; 8] = ["4.8.0", "4.8.1", "4.8.2", "4.9.0-rc.0", "4.9.0", "4.9.1", "4.9.2", "4.10.0-ec.0"];
+const VERSIONS: [&str; 8] = [
+    "4.8.0",
+    "4.8.1",
+    "4.8.2",
+    "4.9.0-rc.0",
+    "4.9.0",
+    "4.9.1",
+    "4.9.2",
+    "4.10.0-ec.0",
+];
 
 fn any_rules() -> impl Strategy<Value = Vec<MatchingRule>> {
     let rule = prop_oneof![
@@ -23,60 +32,120 @@ fn any_rules() -> impl Strategy<Value = Vec<MatchingRule>> {
     proptest::collection::vec(rule, 0..3)
 }
 
-fn any_block() -> impl Strategy<Value = (usize, &'static str, Option<Audience>, Option<Vec<MatchingRule>>)> {
-    let platforms = |names: Vec<&str>| Audience::Platforms(names.into_iter().filter_map(Platform::new).collect());
+fn any_block() -> impl Strategy<
+    Value = (
+        usize,
+        &'static str,
+        Option<Audience>,
+        Option<Vec<MatchingRule>>,
+    ),
+> {
+    let platforms = |names: Vec<&str>| {
+        Audience::Platforms(names.into_iter().filter_map(Platform::new).collect())
+    };
     let audience = prop_oneof![
         Just(Audience::Everybody),
         Just(Audience::NotUnderstood("a test".into())),
         proptest::sample::subsequence(vec!["AWS", "GCP"], 1..3).prop_map(platforms),
     ];
     let from = prop_oneof![3 => Just(".*"), 1 => Just("4[.]8"), 1 => Just("[01][+]")];
-    (0..VERSIONS.len(), from, proptest::option::of(audience), proptest::option::of(any_rules()))
+    (
+        0..VERSIONS.len(),
+        from,
+        proptest::option::of(audience),
+        proptest::option::of(any_rules()),
+    )
 }
 
 fn any_data() -> impl Strategy<Value = (GraphData, Releases)> {
     // Also edges back: nothing says that there are none.
-    let edges = proptest::collection::vec((0..VERSIONS.len() as u32, 0..VERSIONS.len() as u32), 0..16);
-    let members = proptest::sample::subsequence((0..VERSIONS.len()).collect::<Vec<_>>(), 2..=VERSIONS.len());
-    (members, edges, proptest::collection::vec(any_block(), 0..=BLOCKS)).prop_map(|(members, edges, blocks)| {
-        let versions: Vec<Version> = VERSIONS.iter().map(|text| text.parse().unwrap()).collect();
-        let name = |at: usize| ReleaseName { version: versions[at].clone(), arch: None };
-        let origin = Place::file("c");
-        let member = |at| Member { name: name(at), start: None, locked: false, replaces: None, origin: origin.clone() };
-        let channel = ChannelSpec {
-            name: ChannelName::new("stable-4.9").unwrap(),
-            rollouts: vec![],
-            members: members.into_iter().map(member).collect(),
-            origin: origin.clone(),
-        };
-        let block = |(number, (to, from, stops, rules)): (usize, (usize, &str, _, Option<Vec<MatchingRule>>))| Block {
-            to: name(to),
-            from: Pattern::new(from).unwrap(),
-            stops,
-            risk: rules.map(|matching_rules| Risk {
-                name: format!("R{number}"),
-                url: "https://example.com".into(),
-                message: "m".into(),
-                matching_rules,
-            }),
-            origin: Place::file(format!("{number}.yaml")),
-        };
-        let blocks = blocks.into_iter().enumerate().map(block).collect();
-        let data = GraphData { channels: vec![channel], blocks, metadata: vec![] };
-        let edges = edges.into_iter().filter(|(from, to)| from != to);
-        let edges = edges.map(|(from, to)| DeclaredEdge { from, to, risks: None }).collect();
-        (data, Releases { releases: versions.iter().map(release).collect(), edges })
-    })
+    let edges =
+        proptest::collection::vec((0..VERSIONS.len() as u32, 0..VERSIONS.len() as u32), 0..16);
+    let members =
+        proptest::sample::subsequence((0..VERSIONS.len()).collect::<Vec<_>>(), 2..=VERSIONS.len());
+    (
+        members,
+        edges,
+        proptest::collection::vec(any_block(), 0..=BLOCKS),
+    )
+        .prop_map(|(members, edges, blocks)| {
+            let versions: Vec<Version> =
+                VERSIONS.iter().map(|text| text.parse().unwrap()).collect();
+            let name = |at: usize| ReleaseName {
+                version: versions[at].clone(),
+                arch: None,
+            };
+            let origin = Place::file("c");
+            let member = |at| Member {
+                name: name(at),
+                start: None,
+                locked: false,
+                replaces: None,
+                origin: origin.clone(),
+            };
+            let channel = ChannelSpec {
+                name: ChannelName::new("stable-4.9").unwrap(),
+                rollouts: vec![],
+                members: members.into_iter().map(member).collect(),
+                origin: origin.clone(),
+            };
+            let block = |(number, (to, from, stops, rules)): (
+                usize,
+                (usize, &str, _, Option<Vec<MatchingRule>>),
+            )| Block {
+                to: name(to),
+                from: Pattern::new(from).unwrap(),
+                stops,
+                risk: rules.map(|matching_rules| Risk {
+                    name: format!("R{number}"),
+                    url: "https://example.com".into(),
+                    message: "m".into(),
+                    matching_rules,
+                }),
+                origin: Place::file(format!("{number}.yaml")),
+            };
+            let blocks = blocks.into_iter().enumerate().map(block).collect();
+            let data = GraphData {
+                channels: vec![channel],
+                blocks,
+                metadata: vec![],
+            };
+            let edges = edges.into_iter().filter(|(from, to)| from != to);
+            let edges = edges
+                .map(|(from, to)| DeclaredEdge {
+                    from,
+                    to,
+                    risks: None,
+                })
+                .collect();
+            (
+                data,
+                Releases {
+                    releases: versions.iter().map(release).collect(),
+                    edges,
+                },
+            )
+        })
 }
 
 /// The fewest files without which one gets there, by trying all sets of them.
 fn fewest(checker: &Checker, mut opens: impl FnMut(&Files) -> bool) -> Option<usize> {
-    let files: Vec<String> = checker.data.blocks.iter().map(|block| block.origin.file.to_string()).collect();
+    let files: Vec<String> = checker
+        .data
+        .blocks
+        .iter()
+        .map(|block| block.origin.file.to_string())
+        .collect();
     let set = |bits: u32| -> Files {
-        (0..files.len()).filter(|at| bits & 1 << at != 0).map(|at| files[at].clone()).collect()
+        (0..files.len())
+            .filter(|at| bits & 1 << at != 0)
+            .map(|at| files[at].clone())
+            .collect()
     };
     let sets = (0..1u32 << files.len()).map(set);
-    sets.filter(|files| opens(files)).map(|files| files.len()).min()
+    sets.filter(|files| opens(files))
+        .map(|files| files.len())
+        .min()
 }
 
 proptest! {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::decide::{Choice, choose};
 use towpath_core::domain::automatic::{
-    Advice, Asked, AutomaticPolicy, Condition, Declared, Evidence, Memory, Offer, OptIn, Past, Stamp, Standing, Status,
-    Witness,
+    Advice, Asked, AutomaticPolicy, Condition, Declared, Evidence, Memory, Offer, OptIn, Past,
+    Stamp, Standing, Status, Witness,
 };
 use towpath_core::domain::fleet::Name;
 use towpath_core::domain::readiness::{Facts, HistoryEntry, Node, Pool, Progress};
@@ -41,27 +41,52 @@ pub(crate) fn image(version: &str) -> Name {
 
 pub(crate) fn verified() -> SignatureVerdict {
     let signed_at = at("2026-01-01T00:00Z");
-    SignatureVerdict::Verified(Signer { fingerprint: "AB".into(), user_id: "release".into(), signed_at, until: None })
+    SignatureVerdict::Verified(Signer {
+        fingerprint: "AB".into(),
+        user_id: "release".into(),
+        signed_at,
+        until: None,
+    })
 }
 
 /// A signed image that says these things.
 pub(crate) fn witness(is: &str, previous: &[&str], next: &[&str]) -> Witness {
     let versions = |list: &[&str]| list.iter().map(|text| version(text)).collect();
-    let declared =
-        Declared { version: is.into(), arch: Arch::default(), previous: versions(previous), next: versions(next) };
-    Witness { signature: verified(), declared: Fact::Known(declared) }
+    let declared = Declared {
+        version: is.into(),
+        arch: Arch::default(),
+        previous: versions(previous),
+        next: versions(next),
+    };
+    Witness {
+        signature: verified(),
+        declared: Fact::Known(declared),
+    }
 }
 
 pub(crate) fn offer(to: &str) -> Offer {
-    Offer { version: version(to), image: image(to), advice: Advice::Recommended }
+    Offer {
+        version: version(to),
+        image: image(to),
+        advice: Advice::Recommended,
+    }
 }
 
 pub(crate) fn asked(to: &str) -> Asked {
-    Asked { version: Some(version(to)), image: Some(image(to)), ..Asked::default() }
+    Asked {
+        version: Some(version(to)),
+        image: Some(image(to)),
+        ..Asked::default()
+    }
 }
 
 pub(crate) fn condition(status: Status) -> Condition {
-    Condition { status, reason: "Reason".into(), message: "in its own words".into(), since: None }
+    Condition {
+        status,
+        reason: "Reason".into(),
+        message: "in its own words".into(),
+        since: None,
+    }
 }
 
 impl Story {
@@ -74,7 +99,10 @@ impl Story {
             ("Failing", Status::False),
             ("RetrievedUpdates", Status::True),
         ];
-        let entry = HistoryEntry { version: version("4.20.1"), progress: Progress::Completed };
+        let entry = HistoryEntry {
+            version: version("4.20.1"),
+            progress: Progress::Completed,
+        };
         let worker = |kubelet| Node {
             name: "w1".into(),
             pool: Fact::Known("worker".into()),
@@ -85,7 +113,10 @@ impl Story {
             objections: Fact::Known(Vec::new()),
             operator_objections: Fact::Known(Vec::new()),
             nodes: Fact::Known(vec![worker(33)]),
-            pools: Fact::Known(vec![Pool { name: "worker".into(), is_paused: false }]),
+            pools: Fact::Known(vec![Pool {
+                name: "worker".into(),
+                is_paused: false,
+            }]),
             operators: Fact::Known(Vec::new()),
             apis: Fact::Known(Vec::new()),
             gates: Fact::Known([].into()),
@@ -101,17 +132,36 @@ impl Story {
             opt_in: OptIn::Wanted,
             desired: Some(asked("4.20.1")),
             asked: None,
-            conditions: conditions.map(|(name, status)| (name.into(), condition(status))).into(),
+            conditions: conditions
+                .map(|(name, status)| (name.into(), condition(status)))
+                .into(),
             past: vec![past],
             offers: vec![offer("4.20.3")],
         };
         let source = witness("4.20.1", &[], &[]);
-        let proof = |to: &str| Evidence { target: witness(to, &["4.20.1"], &[]), source: source.clone() };
+        let proof = |to: &str| Evidence {
+            target: witness(to, &["4.20.1"], &[]),
+            source: source.clone(),
+        };
         let evidence = ["4.20.3", "4.20.2", "4.21.0"].map(|to| (image(to), proof(to)));
-        let policy = AutomaticPolicy { max_graph_age: Some(SignedDuration::from_hours(1)), ..AutomaticPolicy::usual() };
+        let policy = AutomaticPolicy {
+            max_graph_age: Some(SignedDuration::from_hours(1)),
+            ..AutomaticPolicy::usual()
+        };
         let good_at = at("2026-11-16T11:50Z");
-        let stamp = Fact::Known(Stamp { good_at, stamped_at: at("2026-11-16T11:59Z") });
-        Self { standing, facts, policy, memory: Memory::default(), evidence: evidence.into(), stamp, now }
+        let stamp = Fact::Known(Stamp {
+            good_at,
+            stamped_at: at("2026-11-16T11:59Z"),
+        });
+        Self {
+            standing,
+            facts,
+            policy,
+            memory: Memory::default(),
+            evidence: evidence.into(),
+            stamp,
+            now,
+        }
     }
 
     /// The same, spoiled.
@@ -122,8 +172,24 @@ impl Story {
     }
 
     pub(crate) fn choice(&self) -> Choice {
-        let Self { standing, facts, policy, memory, evidence, stamp, now } = self;
-        choose(&Moment { standing, facts, policy, memory, evidence, stamp, now: *now })
+        let Self {
+            standing,
+            facts,
+            policy,
+            memory,
+            evidence,
+            stamp,
+            now,
+        } = self;
+        choose(&Moment {
+            standing,
+            facts,
+            policy,
+            memory,
+            evidence,
+            stamp,
+            now: *now,
+        })
     }
 
     /// What is taken, or all codes that speak against the highest offer, and until when it waits.
@@ -132,9 +198,15 @@ impl Story {
         if let Some(offer) = choice.takes() {
             return format!("takes {}", offer.version);
         }
-        let Some((_, verdict)) = choice.judged.first() else { return "nothing is offered".to_owned() };
-        let codes: Vec<&str> =
-            verdict.reasons.iter().filter(|reason| !reason.is_note()).map(|one| one.code()).collect();
+        let Some((_, verdict)) = choice.judged.first() else {
+            return "nothing is offered".to_owned();
+        };
+        let codes: Vec<&str> = verdict
+            .reasons
+            .iter()
+            .filter(|reason| !reason.is_note())
+            .map(|one| one.code())
+            .collect();
         let how = match verdict.answer {
             Answer::Wait { until: Some(until) } => format!("waits until {until}"),
             Answer::Wait { until: None } => "waits".to_owned(),

@@ -56,7 +56,13 @@ impl World {
             story.policy.at_least_between = SignedDuration::ZERO;
         });
         let real = story.now;
-        let mut world = Self { story, writes: 0, seen: Vec::new(), wrong_by: SignedDuration::ZERO, real };
+        let mut world = Self {
+            story,
+            writes: 0,
+            seen: Vec::new(),
+            wrong_by: SignedDuration::ZERO,
+            real,
+        };
         world.written();
         world
     }
@@ -69,8 +75,16 @@ impl World {
     fn written(&mut self) {
         self.writes += 1;
         let current = self.story.standing.current().cloned();
-        let is_newer = |release: &&&str| current.as_ref().is_some_and(|current| version(release) > *current);
-        self.story.standing.offers = RELEASES.iter().filter(is_newer).map(|release| offer(release)).collect();
+        let is_newer = |release: &&&str| {
+            current
+                .as_ref()
+                .is_some_and(|current| version(release) > *current)
+        };
+        self.story.standing.offers = RELEASES
+            .iter()
+            .filter(is_newer)
+            .map(|release| offer(release))
+            .collect();
         self.seen.push((self.writes, self.story.clone()));
     }
 
@@ -83,7 +97,11 @@ impl World {
                 self.written();
             }
             Event::Opts { is_in } => {
-                self.story.standing.opt_in = if *is_in { OptIn::Wanted } else { OptIn::NotWanted };
+                self.story.standing.opt_in = if *is_in {
+                    OptIn::Wanted
+                } else {
+                    OptIn::NotWanted
+                };
                 self.written();
             }
             Event::Jumps { hours } => self.wrong_by = SignedDuration::from_hours(*hours),
@@ -104,14 +122,40 @@ impl World {
         if let Some(taken) = taken {
             let standing = &self.story.standing;
             assert_eq!(standing.opt_in, OptIn::Wanted);
-            assert_eq!(standing.open_request(), None, "what somebody asked for comes first");
-            assert_eq!(standing.past[0].progress, Progress::Completed, "one update at a time");
-            assert_ne!(self.story.memory.taken_back.as_ref(), Some(&taken.version), "somebody took it back");
-            assert!(self.story.memory.started.is_none() || seen.memory.started.is_none(), "one of ours at a time");
-            let started = Started { version: taken.version.clone(), at: seen.now, course: Course::Running };
-            self.story.memory = Memory { started: Some(started), ..seen.memory };
+            assert_eq!(
+                standing.open_request(),
+                None,
+                "what somebody asked for comes first"
+            );
+            assert_eq!(
+                standing.past[0].progress,
+                Progress::Completed,
+                "one update at a time"
+            );
+            assert_ne!(
+                self.story.memory.taken_back.as_ref(),
+                Some(&taken.version),
+                "somebody took it back"
+            );
+            assert!(
+                self.story.memory.started.is_none() || seen.memory.started.is_none(),
+                "one of ours at a time"
+            );
+            let started = Started {
+                version: taken.version.clone(),
+                at: seen.now,
+                course: Course::Running,
+            };
+            self.story.memory = Memory {
+                started: Some(started),
+                ..seen.memory
+            };
             let (version, image) = (Some(taken.version.clone()), Some(taken.image));
-            self.story.standing.asked = Some(Asked { version, image, ..Asked::default() });
+            self.story.standing.asked = Some(Asked {
+                version,
+                image,
+                ..Asked::default()
+            });
             self.written();
         } else if seen.memory.is_worth_writing_over(&before) {
             self.story.memory = seen.memory;
@@ -125,15 +169,25 @@ impl World {
         let is_under_way = standing.past[0].progress == Progress::Partial;
         match (is_under_way, standing.asked.clone()) {
             (true, _) => {
-                (standing.past[0].progress, standing.past[0].ended) = (Progress::Completed, Some(now));
-                standing.conditions.insert("Progressing".into(), condition(Status::False));
+                (standing.past[0].progress, standing.past[0].ended) =
+                    (Progress::Completed, Some(now));
+                standing
+                    .conditions
+                    .insert("Progressing".into(), condition(Status::False));
             }
             (false, Some(asked)) if Some(&asked) != standing.desired.as_ref() => {
                 let version = asked.version.clone().expect("a version");
-                let past = Past { version, progress: Progress::Partial, started: Some(now), ended: None };
+                let past = Past {
+                    version,
+                    progress: Progress::Partial,
+                    started: Some(now),
+                    ended: None,
+                };
                 standing.past.insert(0, past);
                 standing.desired = Some(asked);
-                standing.conditions.insert("Progressing".into(), condition(Status::True));
+                standing
+                    .conditions
+                    .insert("Progressing".into(), condition(Status::True));
             }
             _ => return,
         }

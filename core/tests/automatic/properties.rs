@@ -14,13 +14,22 @@ fn story() -> impl Strategy<Value = Story> {
     let spoilt = proptest::collection::vec(0..12u8, 0..3);
     (offers, spoilt).prop_map(|(offers, spoilt)| {
         Story::but(|story| {
-            story.standing.offers = offers.iter().map(|(to, advice, _)| advised(VERSIONS[*to], *advice)).collect();
+            story.standing.offers = offers
+                .iter()
+                .map(|(to, advice, _)| advised(VERSIONS[*to], *advice))
+                .collect();
             for (to, _, proof) in &offers {
                 let evidence = story.evidence.get_mut(&image(VERSIONS[*to]));
                 if let (Some(evidence), 1..) = (evidence, *proof) {
                     evidence.target = match proof {
-                        1 => Witness { signature: SignatureVerdict::Missing, ..evidence.target.clone() },
-                        2 => Witness { declared: Fact::Unknown, ..evidence.target.clone() },
+                        1 => Witness {
+                            signature: SignatureVerdict::Missing,
+                            ..evidence.target.clone()
+                        },
+                        2 => Witness {
+                            declared: Fact::Unknown,
+                            ..evidence.target.clone()
+                        },
                         _ => Witness::absent("nobody looked"),
                     };
                 }
@@ -37,14 +46,22 @@ fn advised(to: &str, advice: u8) -> Offer {
         1 => Advice::NotRecommended { reason, message },
         _ => Advice::NotKnown { reason, message },
     };
-    Offer { advice, ..offer(to) }
+    Offer {
+        advice,
+        ..offer(to)
+    }
 }
 
 fn spoil(story: &mut Story, how: u8) {
     let facts = &mut story.facts;
     match how {
         0 => story.standing.opt_in = OptIn::NotWanted,
-        1 => drop(story.standing.conditions.insert("Failing".into(), condition(Status::True))),
+        1 => drop(
+            story
+                .standing
+                .conditions
+                .insert("Failing".into(), condition(Status::True)),
+        ),
         2 => story.standing.asked = Some(asked("4.20.2")),
         3 => story.memory.failures = 9,
         4 => facts.nodes = Fact::Unknown,

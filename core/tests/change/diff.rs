@@ -86,7 +86,10 @@ fn a_targeted_block_concerns_its_platforms_and_whoever_is_unknown() {
 fn a_block_that_is_for_fewer_gives_back_to_the_others() {
     check_diff(
         "30",
-        [&with("block 4.9.2 from .*"), &with("block 4.9.2 from .* on AWS,GCP")],
+        [
+            &with("block 4.9.2 from .*"),
+            &with("block 4.9.2 from .* on AWS,GCP"),
+        ],
         expect![[r#"
             fast amd64
               4.8.9,4.9.1 -> 4.9.2 appears except on AWS, GCP and unknown platforms (after now)
@@ -150,7 +153,8 @@ fn a_hard_block_where_there_was_a_risk_is_a_loss() {
 
 #[test]
 fn a_new_release_comes_when_it_starts_and_over_its_windows() {
-    let more = with("release 4.9.3 day 20\nedge 4.9.1 -> 4.9.3\nedge 4.9.2 -> 4.9.3\nedge 4.8.9 -> 4.9.3");
+    let more =
+        with("release 4.9.3 day 20\nedge 4.9.1 -> 4.9.3\nedge 4.9.2 -> 4.9.3\nedge 4.8.9 -> 4.9.3");
     check_diff(
         "12",
         [BASE, &more],
@@ -192,7 +196,11 @@ fn another_window_is_another_time() {
     "#]],
     );
     // When it is over on both sides, nobody could tell.
-    check_diff("30", [BASE, &BASE.replace("patch P4D", "patch P8D")], expect![""]);
+    check_diff(
+        "30",
+        [BASE, &BASE.replace("patch P4D", "patch P8D")],
+        expect![""],
+    );
 }
 
 #[test]
@@ -200,7 +208,10 @@ fn architectures_are_told_apart() {
     let two = with("arches amd64 arm64");
     check_diff(
         "30",
-        [&two, &two.replace("release 4.9.2 day 10", "release 4.9.2 day 10 only amd64")],
+        [
+            &two,
+            &two.replace("release 4.9.2 day 10", "release 4.9.2 day 10 only amd64"),
+        ],
         expect![[r#"
         fast arm64
           4.9.2 disappears

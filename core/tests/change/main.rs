@@ -1,5 +1,8 @@
 //! What a change of graph data means, in a small language that knows only the domain.
-#![allow(clippy::unwrap_used, reason = "what a test writes is right, or the test is to fail")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "what a test writes is right, or the test is to fail"
+)]
 
 mod diff;
 mod dsl;

@@ -72,7 +72,11 @@ fn a_window_that_is_over_may_not_open_again() {
 
 #[test]
 fn a_window_that_has_not_begun_may_change_as_one_likes() {
-    check_presubmit("9", [BASE, &changed("4.9.2 day 10", "4.9.2 day 12")], expect![""]);
+    check_presubmit(
+        "9",
+        [BASE, &changed("4.9.2 day 10", "4.9.2 day 12")],
+        expect![""],
+    );
     check_presubmit("9", [BASE, &changed("patch P4D", "patch P9D")], expect![""]);
 }
 
@@ -100,7 +104,10 @@ fn a_rule_that_takes_precedence_takes_back() {
         edge 4.9.1 -> 4.9.2";
     check_presubmit(
         "12",
-        [default, &default.replace("rule any P4D", "rule any P4D\n rule patch P8D")],
+        [
+            default,
+            &default.replace("rule any P4D", "rule any P4D\n rule patch P8D"),
+        ],
         expect![[r#"
             error rollout-loses
               at data:6:1
@@ -128,7 +135,10 @@ fn a_release_that_leaves_takes_all_its_edges_along() {
 fn replacing_another_release_moves_everybody_in_the_queue() {
     check_presubmit(
         "12",
-        [BASE, &changed("4.9.2 day 10", "4.9.2 day 10 replaces 4.9.1")],
+        [
+            BASE,
+            &changed("4.9.2 day 10", "4.9.2 day 10 replaces 4.9.1"),
+        ],
         expect![[r#"
             error rollout-loses
               at data:7:1
@@ -176,7 +186,11 @@ fn a_channel_that_goes_is_one_finding() {
 
 #[test]
 fn locking_a_release_ends_its_rollout_on_purpose() {
-    check_presubmit("12", [BASE, &changed("4.9.2 day 10", "4.9.2 day 10 locked")], expect![""]);
+    check_presubmit(
+        "12",
+        [BASE, &changed("4.9.2 day 10", "4.9.2 day 10 locked")],
+        expect![""],
+    );
 }
 
 #[test]
@@ -196,15 +210,25 @@ fn locking_does_not_excuse_taking_back() {
 #[test]
 fn what_is_allowed_by_name_is_allowed() {
     let allowed_releases = ["4.9.2".parse().unwrap()].into();
-    let options = PresubmitOptions { allowed_releases, ..PresubmitOptions::default() };
-    check_presubmit_with(&options, "12", [BASE, &changed("4.9.2 day 10", "4.9.2 day 11")], expect![""]);
+    let options = PresubmitOptions {
+        allowed_releases,
+        ..PresubmitOptions::default()
+    };
+    check_presubmit_with(
+        &options,
+        "12",
+        [BASE, &changed("4.9.2 day 10", "4.9.2 day 11")],
+        expect![""],
+    );
 }
 
 #[test]
 fn so_much_at_once_is_allowed_and_no_more() {
     // A day earlier is a quarter of four days, and a fourteenth of fourteen.
-    let options =
-        |thousandths| PresubmitOptions { allowed_gain: Share::thousandths(thousandths), ..PresubmitOptions::default() };
+    let options = |thousandths| PresubmitOptions {
+        allowed_gain: Share::thousandths(thousandths),
+        ..PresubmitOptions::default()
+    };
     let change = [BASE, &changed("4.9.2 day 10", "4.9.2 day 9")];
     check_presubmit_with(&options(250), "12", change, expect![""]);
     check_presubmit_with(
@@ -222,7 +246,11 @@ fn so_much_at_once_is_allowed_and_no_more() {
 
 #[test]
 fn blocking_what_was_shown_is_what_blocks_are_for() {
-    check_presubmit("12", [BASE, &format!("{BASE}\n block 4.9.2 from .*")], expect![""]);
+    check_presubmit(
+        "12",
+        [BASE, &format!("{BASE}\n block 4.9.2 from .*")],
+        expect![""],
+    );
 }
 
 #[test]
@@ -303,6 +331,7 @@ fn four_hours_of_a_linear_day_are_a_sixth() {
         origin: Place::file("c"),
     };
     let now: Timestamp = "2026-11-01T00:00Z".parse().unwrap();
-    let share = |hours| share_before_feedback(&rule, SignedDuration::from_hours(hours), now).to_string();
+    let share =
+        |hours| share_before_feedback(&rule, SignedDuration::from_hours(hours), now).to_string();
     assert_eq!([share(4), share(24)], ["16.7 %", "100.0 %"]);
 }

@@ -7,7 +7,8 @@ use proptest::prelude::*;
 use towpath_core::change::{Only, PresubmitOptions, diff, presubmit};
 use towpath_core::decide::recommend;
 use towpath_core::domain::{
-    Arch, ChannelName, Cluster, ClusterId, Fact, Graph, Membership, Platform, Position, Situation, Version, Window,
+    Arch, ChannelName, Cluster, ClusterId, Fact, Graph, Membership, Platform, Position, Situation,
+    Version, Window,
 };
 use towpath_core::rules::{PhasedRollout, Policy, Rule};
 
@@ -19,24 +20,48 @@ const VERSIONS: [&str; 5] = ["4.8.9", "4.9.0", "4.9.1", "4.9.2", "4.10.0"];
 fn any_data() -> impl Strategy<Value = String> {
     let rule = prop_oneof![
         Just(String::new()),
-        (prop_oneof![Just("patch"), Just("minor"), Just("any")], 0u8..12, any::<bool>()).prop_map(
-            |(which, days, exponential)| {
-                format!("rule {which} P{days}D {}\n", if exponential { "exponential" } else { "" })
-            }
-        ),
+        (
+            prop_oneof![Just("patch"), Just("minor"), Just("any")],
+            0u8..12,
+            any::<bool>()
+        )
+            .prop_map(|(which, days, exponential)| {
+                format!(
+                    "rule {which} P{days}D {}\n",
+                    if exponential { "exponential" } else { "" }
+                )
+            }),
     ];
-    let release = (prop::bool::weighted(0.9), 8u8..14, prop::bool::weighted(0.1), prop::bool::weighted(0.2));
+    let release = (
+        prop::bool::weighted(0.9),
+        8u8..14,
+        prop::bool::weighted(0.1),
+        prop::bool::weighted(0.2),
+    );
     let releases = proptest::collection::vec(release, VERSIONS.len());
     (rule.clone(), rule, releases).prop_map(|(a, b, releases)| {
-        let mut text = format!("channel stable\n{a}{}", if a.get(..10) == b.get(..10) { "" } else { &b });
-        for (at, (is_in, start, locked, replaces)) in releases.into_iter().enumerate().filter(|(_, r)| r.0) {
+        let mut text = format!(
+            "channel stable\n{a}{}",
+            if a.get(..10) == b.get(..10) { "" } else { &b }
+        );
+        for (at, (is_in, start, locked, replaces)) in
+            releases.into_iter().enumerate().filter(|(_, r)| r.0)
+        {
             assert!(is_in);
             let locked = if locked { "locked" } else { "" };
-            let replaces = if replaces && at > 0 { format!("replaces {}", VERSIONS[at - 1]) } else { String::new() };
+            let replaces = if replaces && at > 0 {
+                format!("replaces {}", VERSIONS[at - 1])
+            } else {
+                String::new()
+            };
             text += &format!("release {} day {start} {locked} {replaces}\n", VERSIONS[at]);
         }
         for (at, from) in VERSIONS.iter().enumerate() {
-            text.extend(VERSIONS[at + 1..].iter().map(|to| format!("edge {from} -> {to}\n")));
+            text.extend(
+                VERSIONS[at + 1..]
+                    .iter()
+                    .map(|to| format!("edge {from} -> {to}\n")),
+            );
         }
         text
     })
@@ -47,7 +72,10 @@ fn phases(graph: &Graph) -> BTreeMap<(Version, Version), (Window, Membership)> {
     let channel = graph.channel("stable").unwrap();
     let mut phases = BTreeMap::new();
     for edge in graph.edges() {
-        let (Some(from), Some(to)) = (channel.membership(edge.from), channel.membership(edge.to)) else { continue };
+        let (Some(from), Some(to)) = (channel.membership(edge.from), channel.membership(edge.to))
+        else {
+            continue;
+        };
         let versions = [edge.from, edge.to].map(|id| graph.release(id).version.clone());
         let window = channel.window((&versions[0], from), (&versions[1], to));
         let [from, into] = versions;
@@ -73,31 +101,53 @@ fn telling(phase: &(Window, Membership), now: Timestamp) -> Vec<u64> {
         }
     }
     let ends = [0, first_not.0, u64::MAX / 2];
-    let beside = ends.into_iter().flat_map(|end| [end.wrapping_sub(1), end, end.wrapping_add(1)]);
-    beside.map(|position| position.wrapping_sub(to.rotation)).collect()
+    let beside = ends
+        .into_iter()
+        .flat_map(|end| [end.wrapping_sub(1), end, end.wrapping_add(1)]);
+    beside
+        .map(|position| position.wrapping_sub(to.rotation))
+        .collect()
 }
 
 fn somebody_loses(base: &Graph, new: &Graph, now: Timestamp) -> bool {
     let (before, after) = (phases(base), phases(new));
     before.iter().any(|(edge, phase)| {
         let other = after.get(edge);
-        let numbers = telling(phase, now).into_iter().chain(other.into_iter().flat_map(|other| telling(other, now)));
+        let numbers = telling(phase, now)
+            .into_iter()
+            .chain(other.into_iter().flat_map(|other| telling(other, now)));
         let mut numbers = numbers;
         numbers.any(|number| sees(Some(phase), number, now) && !sees(other, number, now))
     })
 }
 
-fn offered(graph: &Graph, policy: &dyn Rule, cluster: &Cluster, now: Timestamp) -> Vec<(Version, Version)> {
-    let view = recommend(policy, &Situation { graph, cluster, now });
+fn offered(
+    graph: &Graph,
+    policy: &dyn Rule,
+    cluster: &Cluster,
+    now: Timestamp,
+) -> Vec<(Version, Version)> {
+    let view = recommend(
+        policy,
+        &Situation {
+            graph,
+            cluster,
+            now,
+        },
+    );
     let version = |id| graph.release(id).version.clone();
-    view.offered().map(|(edge, _)| (version(edge.from), version(edge.to))).collect()
+    view.offered()
+        .map(|(edge, _)| (version(edge.from), version(edge.to)))
+        .collect()
 }
 
 fn cluster(id: Option<u32>, platform: Option<&str>) -> Cluster {
     let id = id.map(|n| ClusterId::new(&format!("00000000-0000-4000-8000-{n:012x}")).unwrap());
     Cluster {
         id: id.into(),
-        platform: platform.and_then(Platform::new).map_or(Fact::Unknown, Fact::Known),
+        platform: platform
+            .and_then(Platform::new)
+            .map_or(Fact::Unknown, Fact::Known),
         ..Cluster::anonymous(ChannelName::new("stable").unwrap(), Arch::default())
     }
 }
@@ -172,7 +222,8 @@ fn any_block() -> impl Strategy<Value = String> {
     let from = prop_oneof![Just(".*"), Just("4[.]9"), Just("4[.]8")];
     let hard = (0..VERSIONS.len(), from.clone(), whom)
         .prop_map(|(to, from, whom)| format!("block {} from {from}{whom}\n", VERSIONS[to]));
-    let risk = (0..VERSIONS.len(), from).prop_map(|(to, from)| format!("risk Slow {} from {from}\n", VERSIONS[to]));
+    let risk = (0..VERSIONS.len(), from)
+        .prop_map(|(to, from)| format!("risk Slow {} from {from}\n", VERSIONS[to]));
     prop_oneof![hard, risk]
 }
 

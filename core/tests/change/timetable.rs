@@ -11,10 +11,21 @@ fn check(now: &str, text: &str, expected: Expect) {
     for row in timetable(&graph(text), day(now)) {
         let half = row.window.reaches(Share::thousandths(500));
         let from: Vec<String> = row.from.iter().map(ToString::to_string).collect();
-        shown += &format!("{} {} from {}: {}, half at {half}\n", row.channel, row.to, from.join(" "), row.share);
+        shown += &format!(
+            "{} {} from {}: {}, half at {half}\n",
+            row.channel,
+            row.to,
+            from.join(" "),
+            row.share
+        );
         for stop in &row.stops {
             let from: Vec<String> = stop.from.iter().map(ToString::to_string).collect();
-            shown += &format!("  {} stops {:?} from {}\n", stop.origin, stop.whom, from.join(" "));
+            shown += &format!(
+                "  {} stops {:?} from {}\n",
+                stop.origin,
+                stop.whom,
+                from.join(" ")
+            );
         }
     }
     expected.assert_eq(&shown);

@@ -17,8 +17,20 @@ const BASE: &str = "
 
 /// A hundred clusters on 4.9.1, a tenth of them on AWS; one that is up to date; one that follows no channel.
 fn fleet() -> Vec<ClusterState> {
-    let waiting = (0..100).map(|n| cluster(n, "4.9.1", Some("stable"), if n % 10 == 0 { "AWS" } else { "GCP" }));
-    waiting.chain([cluster(100, "4.9.2", Some("stable"), "AWS"), cluster(101, "4.9.1", None, "AWS")]).collect()
+    let waiting = (0..100).map(|n| {
+        cluster(
+            n,
+            "4.9.1",
+            Some("stable"),
+            if n % 10 == 0 { "AWS" } else { "GCP" },
+        )
+    });
+    waiting
+        .chain([
+            cluster(100, "4.9.2", Some("stable"), "AWS"),
+            cluster(101, "4.9.1", None, "AWS"),
+        ])
+        .collect()
 }
 
 fn cluster(number: u32, version: &str, channel: Option<&str>, platform: &str) -> ClusterState {
@@ -53,14 +65,38 @@ fn check(now: &str, [base, new]: [&str; 2]) -> Touched {
 #[test]
 fn a_block_touches_whom_it_was_offered_to() {
     let blocked = format!("{BASE}\nblock 4.9.2 from .*");
-    assert_eq!(check("20", [BASE, &blocked]), Touched { clusters: 101, touched: 100, gain: 0, lose: 100 });
-    assert_eq!(check("20", [&blocked, BASE]), Touched { clusters: 101, touched: 100, gain: 100, lose: 0 });
+    assert_eq!(
+        check("20", [BASE, &blocked]),
+        Touched {
+            clusters: 101,
+            touched: 100,
+            gain: 0,
+            lose: 100
+        }
+    );
+    assert_eq!(
+        check("20", [&blocked, BASE]),
+        Touched {
+            clusters: 101,
+            touched: 100,
+            gain: 100,
+            lose: 0
+        }
+    );
 }
 
 #[test]
 fn a_targeted_block_touches_its_platforms() {
     let blocked = format!("{BASE}\nblock 4.9.2 from .* on AWS");
-    assert_eq!(check("20", [BASE, &blocked]), Touched { clusters: 101, touched: 10, gain: 0, lose: 10 });
+    assert_eq!(
+        check("20", [BASE, &blocked]),
+        Touched {
+            clusters: 101,
+            touched: 10,
+            gain: 0,
+            lose: 10
+        }
+    );
 }
 
 #[test]
@@ -69,7 +105,10 @@ fn in_a_window_only_those_are_touched_whom_it_has_reached() {
     let at_once = BASE.replace("rule any P4D", "");
     let (reached, others) = (check("12", [BASE, &blocked]), check("12", [BASE, &at_once]));
     assert_eq!(reached.touched + others.touched, 100);
-    assert!((40..60).contains(&reached.touched), "{reached:?} is about half of a hundred");
+    assert!(
+        (40..60).contains(&reached.touched),
+        "{reached:?} is about half of a hundred"
+    );
     assert_eq!((reached.gain, others.lose), (0, 0));
 }
 
@@ -77,6 +116,22 @@ fn in_a_window_only_those_are_touched_whom_it_has_reached() {
 fn a_risk_to_weigh_is_less_than_an_open_offer_and_more_than_none() {
     let risky = format!("{BASE}\nrisk Slow 4.9.2 from .*");
     let blocked = format!("{BASE}\nblock 4.9.2 from .*");
-    assert_eq!(check("20", [BASE, &risky]), Touched { clusters: 101, touched: 100, gain: 0, lose: 100 });
-    assert_eq!(check("20", [&blocked, &risky]), Touched { clusters: 101, touched: 100, gain: 100, lose: 0 });
+    assert_eq!(
+        check("20", [BASE, &risky]),
+        Touched {
+            clusters: 101,
+            touched: 100,
+            gain: 0,
+            lose: 100
+        }
+    );
+    assert_eq!(
+        check("20", [&blocked, &risky]),
+        Touched {
+            clusters: 101,
+            touched: 100,
+            gain: 100,
+            lose: 0
+        }
+    );
 }

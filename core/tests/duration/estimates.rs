@@ -8,12 +8,24 @@ use towpath_core::plan::duration::{MaxUnavailable, Pool, hop_duration, rollout_s
 use super::{at_once, minutes, shape, usual};
 
 fn check(hop: (&str, &str), shape_text: &str, expected: Expect) {
-    let estimate = hop_duration(&hop.0.parse().unwrap(), &hop.1.parse().unwrap(), &shape(shape_text), &usual());
-    let mut text = format!("control plane  {}   {}\n", minutes(estimate.control_plane), estimate.basis);
+    let estimate = hop_duration(
+        &hop.0.parse().unwrap(),
+        &hop.1.parse().unwrap(),
+        &shape(shape_text),
+        &usual(),
+    );
+    let mut text = format!(
+        "control plane  {}   {}\n",
+        minutes(estimate.control_plane),
+        estimate.basis
+    );
     writeln!(text, "  of it nodes  {}", minutes(estimate.masters)).unwrap();
     writeln!(text, "  of it waves  {:>6.1}", estimate.waves as f64 / 60.0).unwrap();
     for pool in &estimate.pools {
-        let (name, rounds) = (&pool.name, format!("{} x {} at once", pool.iterations, pool.at_once));
+        let (name, rounds) = (
+            &pool.name,
+            format!("{} x {} at once", pool.iterations, pool.at_once),
+        );
         writeln!(text, "{name:<14} {}   {rounds}", minutes(pool.spread)).unwrap();
     }
     writeln!(text, "total          {}", minutes(estimate.total)).unwrap();
@@ -155,13 +167,24 @@ fn daemonsets_that_go_one_pod_at_a_time_hold_up_the_control_plane() {
 
 #[test]
 fn two_hundred_and_fifty_nodes_take_eighty_minutes_one_at_a_time_and_ten_by_tenths() {
-    let seconds = |max_unavailable: &str| rollout_seconds(250, at_once(max_unavailable), &usual().wave);
+    let seconds =
+        |max_unavailable: &str| rollout_seconds(250, at_once(max_unavailable), &usual().wave);
     assert_eq!(seconds("1"), 80 * 60);
     assert_eq!(seconds("10%"), 10 * 60, "ten waves of 25, 60 seconds each");
     assert_eq!(seconds("25"), 10 * 60);
-    assert_eq!(rollout_seconds(25, MaxUnavailable::Count(25), &usual().wave), 60);
-    assert_eq!(rollout_seconds(10, MaxUnavailable::Count(1), &usual().wave), 192, "19.2 seconds a node");
-    assert_eq!(rollout_seconds(0, MaxUnavailable::Percent(10), &usual().wave), 0);
+    assert_eq!(
+        rollout_seconds(25, MaxUnavailable::Count(25), &usual().wave),
+        60
+    );
+    assert_eq!(
+        rollout_seconds(10, MaxUnavailable::Count(1), &usual().wave),
+        192,
+        "19.2 seconds a node"
+    );
+    assert_eq!(
+        rollout_seconds(0, MaxUnavailable::Percent(10), &usual().wave),
+        0
+    );
 }
 
 #[test]
@@ -187,8 +210,16 @@ fn iterations_on_both_sides_of_each_boundary() {
         (3, "67%", 2, 2),
         (3, "100%", 3, 1),
     ] {
-        let pool = Pool { nodes, max_unavailable: at_once(max_unavailable), ..plain.clone() };
-        assert_eq!((pool.at_once(), pool.iterations()), (at_once_expected, iterations), "{nodes} at {max_unavailable}");
+        let pool = Pool {
+            nodes,
+            max_unavailable: at_once(max_unavailable),
+            ..plain.clone()
+        };
+        assert_eq!(
+            (pool.at_once(), pool.iterations()),
+            (at_once_expected, iterations),
+            "{nodes} at {max_unavailable}"
+        );
     }
 }
 
@@ -196,6 +227,10 @@ fn iterations_on_both_sides_of_each_boundary() {
 fn a_daemonset_rounds_up_and_a_pool_rounds_down() {
     for (nodes, down, up) in [(10, 1, 1), (11, 1, 2), (19, 1, 2), (20, 2, 2), (21, 2, 3)] {
         let tenth = MaxUnavailable::Percent(10);
-        assert_eq!((tenth.rounded_down(nodes), tenth.rounded_up(nodes)), (down, up), "{nodes}");
+        assert_eq!(
+            (tenth.rounded_down(nodes), tenth.rounded_up(nodes)),
+            (down, up),
+            "{nodes}"
+        );
     }
 }

@@ -6,7 +6,9 @@ mod estimates;
 mod fits;
 mod properties;
 
-use towpath_core::plan::duration::{DaemonSet, Ground, Machines, MaxUnavailable, Parameters, Rollout, Shape, Spread};
+use towpath_core::plan::duration::{
+    DaemonSet, Ground, Machines, MaxUnavailable, Parameters, Rollout, Shape, Spread,
+};
 
 /// `10` or `10%`.
 fn at_once(text: &str) -> MaxUnavailable {
@@ -20,7 +22,13 @@ fn at_once(text: &str) -> MaxUnavailable {
 fn shape(text: &str) -> Shape {
     let mut shape = Shape::plain(0, MaxUnavailable::Count(1), Ground::Cloud);
     let plain = shape.pools.remove(0);
-    let ground = |word: &str| Machines::on(if word == "metal" { Ground::Metal } else { Ground::Cloud });
+    let ground = |word: &str| {
+        Machines::on(if word == "metal" {
+            Ground::Metal
+        } else {
+            Ground::Cloud
+        })
+    };
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
         match line.split_whitespace().collect::<Vec<_>>()[..] {
             ["masters", nodes, on] => {
@@ -33,12 +41,21 @@ fn shape(text: &str) -> Shape {
                 pool.nodes = nodes.parse().unwrap();
                 pool.max_unavailable = at_once(max_unavailable);
                 pool.machines = ground(on);
-                pool.rollout = if rollout == "paused" { Rollout::Paused } else { Rollout::Runs };
+                pool.rollout = if rollout == "paused" {
+                    Rollout::Paused
+                } else {
+                    Rollout::Runs
+                };
                 shape.pools.push(pool);
             }
             ["daemons", max_unavailable] => {
-                let (name, max_unavailable) = (format!("set-{max_unavailable}"), at_once(max_unavailable));
-                shape.daemon_sets.get_or_insert_default().push(DaemonSet { name, max_unavailable, nodes: None });
+                let (name, max_unavailable) =
+                    (format!("set-{max_unavailable}"), at_once(max_unavailable));
+                shape.daemon_sets.get_or_insert_default().push(DaemonSet {
+                    name,
+                    max_unavailable,
+                    nodes: None,
+                });
             }
             _ => panic!("{line:?} is no part of a shape"),
         }
@@ -52,6 +69,7 @@ fn usual() -> Parameters {
 
 /// In minutes, to a tenth.
 fn minutes(spread: Spread) -> String {
-    let [low, likely, high] = [spread.low, spread.likely, spread.high].map(|seconds| seconds as f64 / 60.0);
+    let [low, likely, high] =
+        [spread.low, spread.likely, spread.high].map(|seconds| seconds as f64 / 60.0);
     format!("{low:>6.1} {likely:>6.1} {high:>6.1}")
 }

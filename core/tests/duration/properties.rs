@@ -2,14 +2,15 @@
 
 use proptest::prelude::*;
 use towpath_core::plan::duration::{
-    DaemonSet, Estimate, Ground, Machines, MaxUnavailable, Parameters, Shape, Spread, WaveCost, hop_duration,
-    rollout_seconds,
+    DaemonSet, Estimate, Ground, Machines, MaxUnavailable, Parameters, Shape, Spread, WaveCost,
+    hop_duration, rollout_seconds,
 };
 
 use super::usual;
 
 fn any_parameters() -> impl Strategy<Value = Parameters> {
-    let times = (0..9_000_u64, 0..9_000_u64, 0..9_000_u64).prop_map(|(a, b, c)| Spread::new(a, a + b, a + b + c));
+    let times = (0..9_000_u64, 0..9_000_u64, 0..9_000_u64)
+        .prop_map(|(a, b, c)| Spread::new(a, a + b, a + b + c));
     (times, wave_cost()).prop_map(|(known, wave)| {
         let mut parameters = usual();
         parameters.patch.spread = known;
@@ -29,7 +30,10 @@ fn wave_cost() -> impl Strategy<Value = WaveCost> {
 }
 
 fn any_setting() -> impl Strategy<Value = MaxUnavailable> {
-    prop_oneof![(1..40_u32).prop_map(MaxUnavailable::Count), (1..=100_u32).prop_map(MaxUnavailable::Percent)]
+    prop_oneof![
+        (1..40_u32).prop_map(MaxUnavailable::Count),
+        (1..=100_u32).prop_map(MaxUnavailable::Percent)
+    ]
 }
 
 prop_compose! {
@@ -55,7 +59,12 @@ prop_compose! {
 }
 
 fn estimate(shape: &Shape, parameters: &Parameters) -> Estimate {
-    hop_duration(&"4.14.1".parse().unwrap(), &"4.14.2".parse().unwrap(), shape, parameters)
+    hop_duration(
+        &"4.14.1".parse().unwrap(),
+        &"4.14.2".parse().unwrap(),
+        shape,
+        parameters,
+    )
 }
 
 fn is_within(a: Spread, b: Spread) -> bool {
@@ -70,7 +79,10 @@ fn nothing_is_shorter(before: &Estimate, after: &Estimate) -> bool {
         (before.workers, after.workers),
         (before.total, after.total),
     ];
-    pairs.into_iter().all(|(before, after)| is_within(before, after)) && before.waves <= after.waves
+    pairs
+        .into_iter()
+        .all(|(before, after)| is_within(before, after))
+        && before.waves <= after.waves
 }
 
 proptest! {
@@ -150,8 +162,16 @@ proptest! {
 /// The one thing that gets shorter, because it does: with a twentieth node, 10 % are two.
 #[test]
 fn a_pool_that_may_lose_more_at_once_is_faster() {
-    let of = |nodes| estimate(&Shape::plain(nodes, MaxUnavailable::Percent(10), Ground::Cloud), &usual());
-    assert_eq!((of(19).pools[0].iterations, of(20).pools[0].iterations), (19, 10));
+    let of = |nodes| {
+        estimate(
+            &Shape::plain(nodes, MaxUnavailable::Percent(10), Ground::Cloud),
+            &usual(),
+        )
+    };
+    assert_eq!(
+        (of(19).pools[0].iterations, of(20).pools[0].iterations),
+        (19, 10)
+    );
     assert!(of(20).workers < of(19).workers);
     assert!(of(20).control_plane >= of(19).control_plane);
 }

@@ -13,7 +13,9 @@ fn check(change: impl FnOnce(&mut FleetInput), expected: Expect) {
     let mut input = read("cluster a at 4.9.1\ncluster b at 4.9.1").input;
     change(&mut input);
     let findings = coverage(&input.policy, &input.clusters);
-    let lines = findings.iter().map(|finding| format!("{} {:?} {finding}\n", finding.code, finding.severity));
+    let lines = findings
+        .iter()
+        .map(|finding| format!("{} {:?} {finding}\n", finding.code, finding.severity));
     expected.assert_eq(&lines.collect::<String>());
 }
 
@@ -59,7 +61,9 @@ fn a_default_that_nobody_takes_is_told_and_one_that_somebody_takes_is_not() {
     };
     check(
         |input| {
-            input.clusters[0].labels.insert("tier".to_owned(), "one".to_owned());
+            input.clusters[0]
+                .labels
+                .insert("tier".to_owned(), "one".to_owned());
             org(input).clusters.remove(0);
             org(input).defaults = vec![default("first", "one"), default("second", "two")];
         },
@@ -105,10 +109,17 @@ fn without_clusters_nobody_can_say_and_that_is_said() {
 
 #[test]
 fn what_there_is_too_much_of_is_counted() {
-    let text: String = (0..60).map(|n| format!("cluster c{n} at 4.9.1\n")).collect();
+    let text: String = (0..60)
+        .map(|n| format!("cluster c{n} at 4.9.1\n"))
+        .collect();
     let mut input = read(&text).input;
     input.clusters.truncate(1);
     let findings = coverage(&input.policy, &input.clusters);
     assert_eq!(findings.len(), 51);
-    assert!(findings.iter().any(|finding| finding.problem == "there are 9 more like the 50 above"), "{findings:?}");
+    assert!(
+        findings
+            .iter()
+            .any(|finding| finding.problem == "there are 9 more like the 50 above"),
+        "{findings:?}"
+    );
 }

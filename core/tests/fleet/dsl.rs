@@ -21,9 +21,9 @@ use std::fmt::Write;
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::decide::{Decision, Desk, dispatch};
 use towpath_core::domain::fleet::{
-    Approval, Binding, ClusterPolicy, ClusterState, FleetInput, Gate, Health, LeftAlone, Name, Objection, Offer,
-    OfferHold, Organisation, Owner, Parallel, Pause, Pool, Product, Sector, SoakSum, Upgrade, UpgradeId, UpgradePolicy,
-    UpgradeState,
+    Approval, Binding, ClusterPolicy, ClusterState, FleetInput, Gate, Health, LeftAlone, Name,
+    Objection, Offer, OfferHold, Organisation, Owner, Parallel, Pause, Pool, Product, Sector,
+    SoakSum, Upgrade, UpgradeId, UpgradePolicy, UpgradeState,
 };
 use towpath_core::domain::{Answer, Arch, ClusterId, Fact, Pattern, Platform, Verdict, Version};
 use towpath_core::finding::Place;
@@ -45,25 +45,57 @@ pub(crate) fn check(text: &str, expected: expect_test::Expect) {
 
 /// What starts over so many days.
 pub(crate) fn check_days(days: i64, text: &str, expected: expect_test::Expect) {
-    let Story { input, now, assumptions } = read(text);
-    let starts =
-        forecast(input, now, now + SignedDuration::from_hours(24 * days), &assumptions, &|_, _| None, &mut |_| {});
-    let lines =
-        starts.iter().map(|start| format!("{} {} -> {}\n", &start.at.to_string()[..16], start.cluster, start.to));
+    let Story {
+        input,
+        now,
+        assumptions,
+    } = read(text);
+    let starts = forecast(
+        input,
+        now,
+        now + SignedDuration::from_hours(24 * days),
+        &assumptions,
+        &|_, _| None,
+        &mut |_| {},
+    );
+    let lines = starts.iter().map(|start| {
+        format!(
+            "{} {} -> {}\n",
+            &start.at.to_string()[..16],
+            start.cluster,
+            start.to
+        )
+    });
     expected.assert_eq(&lines.collect::<String>());
 }
 
 /// What each cluster does.
 pub(crate) fn told(desk: &Desk, decision: &Decision) -> String {
     let mut text = String::new();
-    let names = desk.roster().in_order().iter().map(|member| &desk.roster().cluster(*member).name);
+    let names = desk
+        .roster()
+        .in_order()
+        .iter()
+        .map(|member| &desk.roster().cluster(*member).name);
     let width = names.map(|name| name.len()).max().unwrap_or(0);
     for member in desk.roster().in_order() {
         let state = desk.roster().cluster(*member);
         write!(text, "{:width$}  ", state.name).unwrap();
-        if let Some(start) = decision.starts.iter().find(|start| start.cluster == state.id) {
-            let what = start.pool().map_or_else(String::new, |pool| format!("{pool} "));
-            writeln!(text, "start {what}{} at {}", start.to, &start.at.to_string()[11..16]).unwrap();
+        if let Some(start) = decision
+            .starts
+            .iter()
+            .find(|start| start.cluster == state.id)
+        {
+            let what = start
+                .pool()
+                .map_or_else(String::new, |pool| format!("{pool} "));
+            writeln!(
+                text,
+                "start {what}{} at {}",
+                start.to,
+                &start.at.to_string()[11..16]
+            )
+            .unwrap();
             continue;
         }
         let why = desk.why(*member, decision.at);
@@ -72,11 +104,24 @@ pub(crate) fn told(desk: &Desk, decision: &Decision) -> String {
             false => writeln!(text, "{}", reasons(&why.cluster)).unwrap(),
         }
         for candidate in &why.candidates {
-            writeln!(text, "{:width$}    {}: {}", "", candidate.to, reasons(&candidate.own)).unwrap();
+            writeln!(
+                text,
+                "{:width$}    {}: {}",
+                "",
+                candidate.to,
+                reasons(&candidate.own)
+            )
+            .unwrap();
         }
     }
     for cancel in &decision.cancels {
-        writeln!(text, "cancel {}: {}", cancel.upgrade.0, reasons(&cancel.verdict)).unwrap();
+        writeln!(
+            text,
+            "cancel {}: {}",
+            cancel.upgrade.0,
+            reasons(&cancel.verdict)
+        )
+        .unwrap();
     }
     for begin in &decision.begins {
         writeln!(text, "begin {}", begin.0).unwrap();
@@ -92,7 +137,12 @@ pub(crate) fn told(desk: &Desk, decision: &Decision) -> String {
         .unwrap();
     }
     for overdue in &decision.overdue {
-        writeln!(text, "overdue {} since {}", overdue.upgrade.0, overdue.since).unwrap();
+        writeln!(
+            text,
+            "overdue {} since {}",
+            overdue.upgrade.0, overdue.since
+        )
+        .unwrap();
     }
     text
 }
@@ -118,8 +168,14 @@ pub(crate) fn read(text: &str) -> Story {
         now: "2021-08-30T18:00:00Z".parse().unwrap(),
         assumptions: Assumptions::default(),
     };
-    let lines: Vec<Words<'_>> = text.lines().map(|line| Words(line.split_whitespace().collect())).collect();
-    for line in lines.iter().filter(|line| !line.0.is_empty() && line.0[0] == "now") {
+    let lines: Vec<Words<'_>> = text
+        .lines()
+        .map(|line| Words(line.split_whitespace().collect()))
+        .collect();
+    for line in lines
+        .iter()
+        .filter(|line| !line.0.is_empty() && line.0[0] == "now")
+    {
         story.now = line.0[1].parse().unwrap();
     }
     for line in lines.iter().filter(|line| !line.0.is_empty()) {
@@ -128,14 +184,17 @@ pub(crate) fn read(text: &str) -> Story {
             "now" => {}
             "org" => {
                 let org = org(&mut story.input, organisation);
-                org.blocked_versions.extend(line.after("blocks").map(|text| Pattern::new(text).unwrap()));
+                org.blocked_versions
+                    .extend(line.after("blocks").map(|text| Pattern::new(text).unwrap()));
                 org.shared_mutexes.extend(line.list("shares"));
                 org.inherits_from.extend(line.list("inherits"));
                 org.disabled |= line.has("disabled");
             }
             "sector" => {
                 let sector = sector(line);
-                org(&mut story.input, organisation).sectors.insert(sector.name.clone(), sector);
+                org(&mut story.input, organisation)
+                    .sectors
+                    .insert(sector.name.clone(), sector);
             }
             "soak" => story.input.soak.push(SoakSum {
                 organisation: organisation.into(),
@@ -146,7 +205,10 @@ pub(crate) fn read(text: &str) -> Story {
             "gate" => story.input.gates.push(Gate {
                 id: line.0[1].into(),
                 version_prefix: line.after("before").unwrap().into(),
-                label: line.after("label").unwrap_or("api.openshift.com/gate-ocp").into(),
+                label: line
+                    .after("label")
+                    .unwrap_or("api.openshift.com/gate-ocp")
+                    .into(),
             }),
             "pause" => story.input.pauses.push(Pause {
                 organisation: line.after("in").map(Into::into),
@@ -164,9 +226,10 @@ pub(crate) fn read(text: &str) -> Story {
             }),
             "cluster" => cluster(&mut story, line, organisation),
             "upgrade" => upgrade(&mut story, line),
-            "release" => {
-                story.assumptions.releases.push((line.after("at").unwrap().parse().unwrap(), version(line.0[1])))
-            }
+            "release" => story.assumptions.releases.push((
+                line.after("at").unwrap().parse().unwrap(),
+                version(line.0[1]),
+            )),
             other => panic!("{other} is no fact"),
         }
     }
@@ -177,11 +240,18 @@ struct Words<'a>(Vec<&'a str>);
 
 impl<'a> Words<'a> {
     fn after(&self, word: &str) -> Option<&'a str> {
-        self.0.iter().position(|found| *found == word).and_then(|at| self.0.get(at + 1)).copied()
+        self.0
+            .iter()
+            .position(|found| *found == word)
+            .and_then(|at| self.0.get(at + 1))
+            .copied()
     }
 
     fn list(&self, word: &str) -> impl Iterator<Item = Name> + use<'a> {
-        self.after(word).into_iter().flat_map(|list| list.split(',')).map(Into::into)
+        self.after(word)
+            .into_iter()
+            .flat_map(|list| list.split(','))
+            .map(Into::into)
     }
 
     fn has(&self, word: &str) -> bool {
@@ -189,7 +259,8 @@ impl<'a> Words<'a> {
     }
 
     fn hours_ago(&self, word: &str, now: Timestamp, unit: i64) -> Option<Timestamp> {
-        self.after(word).map(|number| now - SignedDuration::from_hours(unit * number.parse::<i64>().unwrap()))
+        self.after(word)
+            .map(|number| now - SignedDuration::from_hours(unit * number.parse::<i64>().unwrap()))
     }
 }
 
@@ -198,19 +269,23 @@ fn version(text: &str) -> Version {
 }
 
 fn org<'a>(input: &'a mut FleetInput, id: &str) -> &'a mut Organisation {
-    input.policy.organisations.entry(id.into()).or_insert_with(|| Organisation {
-        id: id.into(),
-        name: id.into(),
-        environment: None,
-        blocked_versions: Vec::new(),
-        sectors: BTreeMap::new(),
-        clusters: Vec::new(),
-        defaults: Vec::new(),
-        inherits_from: [].into(),
-        shared_mutexes: [].into(),
-        disabled: false,
-        origin: Place::file("org.yaml"),
-    })
+    input
+        .policy
+        .organisations
+        .entry(id.into())
+        .or_insert_with(|| Organisation {
+            id: id.into(),
+            name: id.into(),
+            environment: None,
+            blocked_versions: Vec::new(),
+            sectors: BTreeMap::new(),
+            clusters: Vec::new(),
+            defaults: Vec::new(),
+            inherits_from: [].into(),
+            shared_mutexes: [].into(),
+            disabled: false,
+            origin: Place::file("org.yaml"),
+        })
 }
 
 fn sector(line: &Words<'_>) -> Sector {
@@ -231,15 +306,28 @@ fn sector(line: &Words<'_>) -> Sector {
 fn cluster(story: &mut Story, line: &Words<'_>, organisation: &str) {
     let (name, now): (Name, Timestamp) = (line.0[1].into(), story.now);
     let policy = UpgradePolicy {
-        workloads: line.after("workloads").map_or_else(|| ["web".into()].into(), |_| line.list("workloads").collect()),
-        schedule: Some(line.after("schedule").unwrap_or("*_*_*_*_*").replace('_', " ").parse().unwrap()),
+        workloads: line.after("workloads").map_or_else(
+            || ["web".into()].into(),
+            |_| line.list("workloads").collect(),
+        ),
+        schedule: Some(
+            line.after("schedule")
+                .unwrap_or("*_*_*_*_*")
+                .replace('_', " ")
+                .parse()
+                .unwrap(),
+        ),
         soak_days: match line.after("soak") {
             Some("none") => None,
             days => Some(days.unwrap_or("0").parse().unwrap()),
         },
         mutexes: line.list("mutexes").collect(),
         sector: line.after("sector").map(Into::into),
-        blocked_versions: line.after("blocks").map(|text| Pattern::new(text).unwrap()).into_iter().collect(),
+        blocked_versions: line
+            .after("blocks")
+            .map(|text| Pattern::new(text).unwrap())
+            .into_iter()
+            .collect(),
         gate_approvals: line.list("approves-gates").collect(),
         needs_approval: line.has("approval"),
         pin: line.after("pin").map(version),
@@ -262,33 +350,55 @@ fn cluster(story: &mut Story, line: &Words<'_>, organisation: &str) {
     }
     let risk = line.after("risk").and_then(|risk| risk.split_once('='));
     let offer = |text: Name| {
-        let hold = risk.filter(|(_, at)| **at == *text).map(|(risk, _)| OfferHold {
-            until: None,
-            risks: [risk.into()].into(),
-            reasons: [Objection { code: "KnownRisk".into(), sentence: format!("unless {risk} applies").into() }].into(),
-        });
-        Offer { version: version(&text), hold: hold.map(Box::new) }
+        let hold = risk
+            .filter(|(_, at)| **at == *text)
+            .map(|(risk, _)| OfferHold {
+                until: None,
+                risks: [risk.into()].into(),
+                reasons: [Objection {
+                    code: "KnownRisk".into(),
+                    sentence: format!("unless {risk} applies").into(),
+                }]
+                .into(),
+            });
+        Offer {
+            version: version(&text),
+            hold: hold.map(Box::new),
+        }
     };
     let pools = line.list("pools").map(|pool| {
         let (id, at) = pool.split_once('=').unwrap();
-        Pool { id: id.into(), version: version(at) }
+        Pool {
+            id: id.into(),
+            version: version(at),
+        }
     });
     story.input.clusters.push(ClusterState {
         id: ClusterId::new(&format!("id-{name}")).unwrap(),
         name: line.after("called").map_or(name, Into::into),
         organisation: organisation.into(),
-        binding: if line.has("unbound") { Binding::Unbound } else { Binding::Bound },
+        binding: if line.has("unbound") {
+            Binding::Unbound
+        } else {
+            Binding::Bound
+        },
         version: version(line.after("at").unwrap()),
         going_to: line.after("going-to").map(version),
         version_since: line.hours_ago("since", now, 24).unwrap_or(now),
         last_seen: line.hours_ago("silent", now, 24).unwrap_or(now),
-        health: if line.has("unhealthy") { Health::Unhealthy { why: "etcd".into() } } else { Health::Healthy },
+        health: if line.has("unhealthy") {
+            Health::Unhealthy { why: "etcd".into() }
+        } else {
+            Health::Healthy
+        },
         channel: None,
         arch: Arch::default(),
         platform: line.after("on").and_then(Platform::new).into(),
         labels: BTreeMap::new(),
         product: match line.after("pools") {
-            Some(_) => Product::HostedControlPlane { pools: pools.collect() },
+            Some(_) => Product::HostedControlPlane {
+                pools: pools.collect(),
+            },
             None => Product::Standalone,
         },
         sts: known(line, "sts"),
@@ -309,8 +419,14 @@ fn known(line: &Words<'_>, word: &str) -> Fact<bool> {
 
 fn upgrade(story: &mut Story, line: &Words<'_>) {
     let id = format!("id-{}", line.0[1]);
-    let of = story.input.clusters.iter().find(|cluster| cluster.id.as_str() == id);
-    let start_at = line.hours_ago("hours-ago", story.now, 1).unwrap_or(story.now + SignedDuration::from_mins(30));
+    let of = story
+        .input
+        .clusters
+        .iter()
+        .find(|cluster| cluster.id.as_str() == id);
+    let start_at = line
+        .hours_ago("hours-ago", story.now, 1)
+        .unwrap_or(story.now + SignedDuration::from_mins(30));
     story.input.upgrades.push(Upgrade {
         id: UpgradeId(story.input.upgrades.len() as i64 + 1),
         cluster: ClusterId::new(&id).unwrap(),
@@ -318,10 +434,18 @@ fn upgrade(story: &mut Story, line: &Words<'_>) {
         from: of.map_or_else(|| version("4.0.0"), |of| of.version.clone()),
         to: version(line.after("to").unwrap()),
         state: UpgradeState::of_code(line.0[4]).unwrap(),
-        owner: if line.has("other") { Owner::Other } else { Owner::Towpath },
+        owner: if line.has("other") {
+            Owner::Other
+        } else {
+            Owner::Towpath
+        },
         start_at,
         changed_at: start_at,
-        failures: line.after("failures").map_or(0, |number| number.parse().unwrap()),
-        note: line.has("refused").then(|| "missing version gate agreements".into()),
+        failures: line
+            .after("failures")
+            .map_or(0, |number| number.parse().unwrap()),
+        note: line
+            .has("refused")
+            .then(|| "missing version gate agreements".into()),
     });
 }

@@ -39,7 +39,12 @@ fn sorted(mut decision: Decision) -> Decision {
 }
 
 /// Applies a change to the input and to the desk; a desk that cannot follow is made anew.
-fn follow(mut desk: Desk, input: &mut FleetInput, now: &mut Timestamp, (what, which, how): Change) -> Desk {
+fn follow(
+    mut desk: Desk,
+    input: &mut FleetInput,
+    now: &mut Timestamp,
+    (what, which, how): Change,
+) -> Desk {
     let which = which % input.clusters.len();
     let followed = match what {
         0 => {
@@ -53,16 +58,26 @@ fn follow(mut desk: Desk, input: &mut FleetInput, now: &mut Timestamp, (what, wh
         }
         2 | 3 => {
             let state = &mut input.clusters[which];
-            if let Some(offer) = state.offers.get(how as usize % 7).filter(|offer| offer.version > state.version) {
+            if let Some(offer) = state
+                .offers
+                .get(how as usize % 7)
+                .filter(|offer| offer.version > state.version)
+            {
                 state.version = offer.version.clone();
                 state.version_since = *now;
             }
             state.last_seen = *now;
-            state.health = if how % 5 == 0 { Health::Unhealthy { why: "x".into() } } else { Health::Healthy };
+            state.health = if how % 5 == 0 {
+                Health::Unhealthy { why: "x".into() }
+            } else {
+                Health::Healthy
+            };
             let (state, version) = (state.clone(), state.version.clone());
             let credit = (what == 3).then_some((&version, how as i64 * 3_600));
             if let Some((version, seconds)) = credit {
-                let counts = |member: &u32| state.binding.is_bound() && desk.roster().name_clash(*member).is_none();
+                let counts = |member: &u32| {
+                    state.binding.is_bound() && desk.roster().name_clash(*member).is_none()
+                };
                 let member = desk.roster().find(state.id.as_str()).filter(counts);
                 let policy = member.map(|member| desk.roster().policy(member).clone());
                 for workload in policy.into_iter().flat_map(|policy| policy.workloads) {
@@ -78,8 +93,15 @@ fn follow(mut desk: Desk, input: &mut FleetInput, now: &mut Timestamp, (what, wh
         }
         4 => {
             let state = &input.clusters[which];
-            let busy = input.upgrades.iter().any(|u| u.cluster == state.id && u.state.is_active());
-            match state.offers.first().filter(|offer| !busy && offer.version > state.version) {
+            let busy = input
+                .upgrades
+                .iter()
+                .any(|u| u.cluster == state.id && u.state.is_active());
+            match state
+                .offers
+                .first()
+                .filter(|offer| !busy && offer.version > state.version)
+            {
                 None => true,
                 Some(offer) => {
                     let upgrade = Upgrade {
@@ -89,7 +111,11 @@ fn follow(mut desk: Desk, input: &mut FleetInput, now: &mut Timestamp, (what, wh
                         from: state.version.clone(),
                         to: offer.version.clone(),
                         state: UpgradeState::Planned,
-                        owner: if how % 2 == 0 { Owner::Towpath } else { Owner::Other },
+                        owner: if how % 2 == 0 {
+                            Owner::Towpath
+                        } else {
+                            Owner::Other
+                        },
                         start_at: *now + SignedDuration::from_mins(how as i64),
                         changed_at: *now,
                         failures: 0,
@@ -100,11 +126,19 @@ fn follow(mut desk: Desk, input: &mut FleetInput, now: &mut Timestamp, (what, wh
                 }
             }
         }
-        5 => match input.upgrades.iter_mut().find(|upgrade| upgrade.state.is_active()) {
+        5 => match input
+            .upgrades
+            .iter_mut()
+            .find(|upgrade| upgrade.state.is_active())
+        {
             None => true,
             Some(upgrade) => {
-                let states =
-                    [UpgradeState::Started, UpgradeState::Finished, UpgradeState::Failed, UpgradeState::Cancelled];
+                let states = [
+                    UpgradeState::Started,
+                    UpgradeState::Finished,
+                    UpgradeState::Failed,
+                    UpgradeState::Cancelled,
+                ];
                 upgrade.state = states[how as usize % 4];
                 upgrade.changed_at = *now;
                 let upgrade = upgrade.clone();

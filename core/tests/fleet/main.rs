@@ -1,5 +1,8 @@
 //! Fleet policy, rule by rule and story by story, in a small language that knows only the domain.
-#![allow(clippy::unwrap_used, reason = "what a test writes is right, or the test is to fail")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "what a test writes is right, or the test is to fail"
+)]
 
 mod coverage;
 mod dsl;

@@ -22,9 +22,19 @@ fn one_report_of_a_foreign_cluster_called_off_a_planned_upgrade() {
         desk.pass(now).cancels.len()
     };
     assert_eq!(expected(""), 0);
-    assert_eq!(expected("cluster x at 4.1.0 offers 4.9.2 called s1 unbound"), 0);
-    assert_eq!(expected("cluster x at 4.1.0 offers 4.9.2 called p1 unbound"), 0);
-    assert_eq!(expected("cluster x at 4.1.0 offers 4.9.2 called s1"), 1, "two that are bound: somebody must say which");
+    assert_eq!(
+        expected("cluster x at 4.1.0 offers 4.9.2 called s1 unbound"),
+        0
+    );
+    assert_eq!(
+        expected("cluster x at 4.1.0 offers 4.9.2 called p1 unbound"),
+        0
+    );
+    assert_eq!(
+        expected("cluster x at 4.1.0 offers 4.9.2 called s1"),
+        1,
+        "two that are bound: somebody must say which"
+    );
 }
 
 #[test]
@@ -125,43 +135,72 @@ fn time_of_who_is_not_bound_or_whose_name_is_disputed_is_no_soak() {
         for cluster in &story.input.clusters {
             ledger.set(&cluster.id, &cluster.version, 100);
         }
-        let sums = ledger.sums(&story.input.policy, &story.input.clusters, &Default::default());
+        let sums = ledger.sums(
+            &story.input.policy,
+            &story.input.clusters,
+            &Default::default(),
+        );
         sums.iter().map(|sum| sum.seconds).sum::<i64>()
     };
     assert_eq!(sum("cluster a at 4.9.1\ncluster b at 4.9.1"), 200);
     assert_eq!(sum("cluster a at 4.9.1\ncluster b at 4.9.1 unbound"), 100);
-    assert_eq!(sum("cluster a at 4.9.1\ncluster b at 4.9.1 called a unbound"), 100);
+    assert_eq!(
+        sum("cluster a at 4.9.1\ncluster b at 4.9.1 called a unbound"),
+        100
+    );
     assert_eq!(sum("cluster a at 4.9.1\ncluster b at 4.9.1 called a"), 0);
-    let foreign: String = (0..100).map(|n| format!("cluster x{n} at 4.9.1 unbound\n")).collect();
+    let foreign: String = (0..100)
+        .map(|n| format!("cluster x{n} at 4.9.1 unbound\n"))
+        .collect();
     assert_eq!(sum(&foreign), 0, "a hundred foreign tokens make no soak");
 }
 
 #[test]
 fn time_that_passes_credits_only_who_is_bound() {
     for (text, expected) in [("", 60), ("unbound", 0), ("called b", 0)] {
-        let story = read(&format!("cluster b at 4.9.1 workloads other\ncluster a at 4.9.1 {text}"));
+        let story = read(&format!(
+            "cluster b at 4.9.1 workloads other\ncluster a at 4.9.1 {text}"
+        ));
         let mut desk = Desk::new(story.input);
         desk.time_passes(60, story.now);
-        let soaked: i64 = desk.roster().soak().filter(|(_, workload, ..)| &***workload == "web").map(|sum| sum.3).sum();
+        let soaked: i64 = desk
+            .roster()
+            .soak()
+            .filter(|(_, workload, ..)| &***workload == "web")
+            .map(|sum| sum.3)
+            .sum();
         assert_eq!(soaked, expected, "{text}");
     }
 }
 
 #[test]
 fn a_cluster_that_gets_bound_is_judged_anew() {
-    let story = read("cluster p1 at 4.9.1 offers 4.9.2\ncluster x at 4.9.1 offers 4.9.2 called p1 unbound");
-    let mut bound = story.input.clusters.iter().find(|state| state.id.as_str() == "id-x").unwrap().clone();
+    let story =
+        read("cluster p1 at 4.9.1 offers 4.9.2\ncluster x at 4.9.1 offers 4.9.2 called p1 unbound");
+    let mut bound = story
+        .input
+        .clusters
+        .iter()
+        .find(|state| state.id.as_str() == "id-x")
+        .unwrap()
+        .clone();
     let mut desk = Desk::new(story.input);
     assert!(desk.seen(bound.clone(), None), "as before");
     bound.binding = Binding::Bound;
-    assert!(!desk.seen(bound, None), "now the name is disputed, and the desk has to be made anew");
+    assert!(
+        !desk.seen(bound, None),
+        "now the name is disputed, and the desk has to be made anew"
+    );
 }
 
 #[test]
 fn findings_say_who_and_what_to_do() {
     let told = |text: &str| {
         let findings = name_findings(&read(text).input.clusters);
-        findings.iter().map(|finding| format!("{}\n", finding)).collect::<String>()
+        findings
+            .iter()
+            .map(|finding| format!("{}\n", finding))
+            .collect::<String>()
     };
     expect![[r#"
         organisation org: a is the name of cluster id-a; id-x reports the same name and is not bound, so it is held; if it is yours, give it a name of its own and a token for that (`towpath fleet token`); else find out who has its token

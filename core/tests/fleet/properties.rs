@@ -17,7 +17,15 @@ pub(crate) fn any_fleet(seed: u64) -> String {
     lines.push(format!("sector stage after dev{limit}"));
     let limit = seed.one_of(&["", " limit 1", " limit 34%"]);
     lines.push(format!("sector prod after stage,dev{limit}"));
-    lines.push(seed.one_of(&["org blocks -rc", "org blocks 4.9.3$", "org shares m1", "org disabled in o2"]).to_owned());
+    lines.push(
+        seed.one_of(&[
+            "org blocks -rc",
+            "org blocks 4.9.3$",
+            "org shares m1",
+            "org disabled in o2",
+        ])
+        .to_owned(),
+    );
     for version in VERSIONS {
         for workload in ["web", "db"] {
             let days = seed.one_of(&["0", "0.5", "1", "2", "3.5", "7"]);
@@ -32,17 +40,43 @@ pub(crate) fn any_fleet(seed: u64) -> String {
     }
     for number in 0..seed.below(9) + 1 {
         let at = seed.below(VERSIONS.len() as u64 - 1) as usize;
-        let offers: Vec<&str> = VERSIONS[at + 1..].iter().filter(|_| seed.below(3) > 0).copied().collect();
+        let offers: Vec<&str> = VERSIONS[at + 1..]
+            .iter()
+            .filter(|_| seed.below(3) > 0)
+            .copied()
+            .collect();
         let mut line = format!("cluster c{number} at {}", VERSIONS[at]);
         if !offers.is_empty() {
             line += &format!(" offers {}", offers.join(","));
         }
-        line += seed.one_of(&["", " sector dev", " sector stage", " sector prod", " sector prod"]);
+        line += seed.one_of(&[
+            "",
+            " sector dev",
+            " sector stage",
+            " sector prod",
+            " sector prod",
+        ]);
         line += seed.one_of(&["", " mutexes m1", " mutexes m2", " mutexes m1,m2"]);
         line += seed.one_of(&[" soak none", " soak 0", " soak 1", " soak 3"]);
         line += seed.one_of(&["", " workloads web", " workloads web,db", " workloads db"]);
-        line += seed.one_of(&["", "", " schedule 0_20_*_*_*", " schedule 0_3_*_*_*", " schedule */10_*_*_*_1"]);
-        let more = ["", "", "", " unhealthy", " pin 4.9.3", " blocks 4.9.2", " acks g1", " silent 2", " unbound"];
+        line += seed.one_of(&[
+            "",
+            "",
+            " schedule 0_20_*_*_*",
+            " schedule 0_3_*_*_*",
+            " schedule */10_*_*_*_1",
+        ]);
+        let more = [
+            "",
+            "",
+            "",
+            " unhealthy",
+            " pin 4.9.3",
+            " blocks 4.9.2",
+            " acks g1",
+            " silent 2",
+            " unbound",
+        ];
         // The first keeps its name and its place, so that others can have the same.
         let others = [" in o2", " called c0 unbound", " called c0"];
         line += match number {
@@ -52,8 +86,17 @@ pub(crate) fn any_fleet(seed: u64) -> String {
         line += seed.one_of(&["", "", "", " pools np0=4.9.1,np1=4.9.2", " since 3"]);
         lines.push(line);
         if seed.below(5) == 0 {
-            let state = seed.one_of(&["planned", "started", "failed", "planned by other", "failed failures 3"]);
-            lines.push(format!("upgrade c{number} to 4.10.1 {state} hours-ago {}", seed.below(5)));
+            let state = seed.one_of(&[
+                "planned",
+                "started",
+                "failed",
+                "planned by other",
+                "failed failures 3",
+            ]);
+            lines.push(format!(
+                "upgrade c{number} to 4.10.1 {state} hours-ago {}",
+                seed.below(5)
+            ));
         }
     }
     lines.join("\n")
@@ -65,7 +108,10 @@ struct Seed(u64);
 
 impl Seed {
     fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % limit
     }
 

@@ -396,8 +396,15 @@ fn a_refused_version_comes_back_when_its_time_has_come_without_anything_else_cha
         ",
     );
     let mut desk = Desk::new(story.input);
-    let starts = |desk: &mut Desk, minutes| desk.pass(story.now + SignedDuration::from_mins(minutes)).starts.len();
-    assert_eq!([0, 60, 119, 120].map(|minutes| starts(&mut desk, minutes)), [0, 0, 0, 1]);
+    let starts = |desk: &mut Desk, minutes| {
+        desk.pass(story.now + SignedDuration::from_mins(minutes))
+            .starts
+            .len()
+    };
+    assert_eq!(
+        [0, 60, 119, 120].map(|minutes| starts(&mut desk, minutes)),
+        [0, 0, 0, 1]
+    );
 }
 
 #[test]

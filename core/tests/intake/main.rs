@@ -19,7 +19,10 @@ use towpath_core::rules::Policy;
 #[test]
 fn ages_change_at_their_instants_and_not_before() {
     let hour = SignedDuration::from_hours(1);
-    let ages = Ages { degraded_after: hour, closed_after: Some(hour * 24) };
+    let ages = Ages {
+        degraded_after: hour,
+        closed_after: Some(hour * 24),
+    };
     let read: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
     let (instant, late) = (SignedDuration::from_nanos(1), read + hour * 24);
     for (now, expected, next) in [
@@ -29,9 +32,19 @@ fn ages_change_at_their_instants_and_not_before() {
         (late - instant, Freshness::Degraded, Some(late)),
         (late, Freshness::Closed, None),
     ] {
-        assert_eq!((Freshness::of(read, now, &ages), next_change(read, now, &ages)), (expected, next), "{now}");
+        assert_eq!(
+            (
+                Freshness::of(read, now, &ages),
+                next_change(read, now, &ages)
+            ),
+            (expected, next),
+            "{now}"
+        );
     }
-    let never = Ages { closed_after: None, ..ages };
+    let never = Ages {
+        closed_after: None,
+        ..ages
+    };
     assert_eq!(Freshness::of(read, late, &never), Freshness::Degraded);
     assert_eq!(next_change(read, late, &never), None);
 }
@@ -48,11 +61,18 @@ fn release(version: &str, payload: &str) -> DeclaredRelease {
 }
 
 fn supply(source: &str, releases: Vec<DeclaredRelease>, edges: Vec<DeclaredEdge>) -> Supply {
-    Supply { source: source.into(), releases: Releases { releases, edges } }
+    Supply {
+        source: source.into(),
+        releases: Releases { releases, edges },
+    }
 }
 
 fn edge(from: u32, to: u32) -> DeclaredEdge {
-    DeclaredEdge { from, to, risks: None }
+    DeclaredEdge {
+        from,
+        to,
+        risks: None,
+    }
 }
 
 fn risky(from: u32, to: u32, name: &str) -> DeclaredEdge {
@@ -62,13 +82,20 @@ fn risky(from: u32, to: u32, name: &str) -> DeclaredEdge {
         message: "m".into(),
         matching_rules: vec![MatchingRule::Always],
     };
-    DeclaredEdge { from, to, risks: Some(Arc::new([risk])) }
+    DeclaredEdge {
+        from,
+        to,
+        risks: Some(Arc::new([risk])),
+    }
 }
 
 /// The graph of a union, with one channel that holds everything.
 fn graph(united: United) -> Graph {
     let member = |release: &DeclaredRelease| Member {
-        name: ReleaseName { version: release.version.clone(), arch: None },
+        name: ReleaseName {
+            version: release.version.clone(),
+            arch: None,
+        },
         start: None,
         locked: false,
         replaces: None,
@@ -76,17 +103,44 @@ fn graph(united: United) -> Graph {
     };
     let members = united.releases.releases.iter().map(member).collect();
     let name = ChannelName::new("c").unwrap();
-    let channels = vec![ChannelSpec { name, rollouts: vec![], members, origin: Place::file("c") }];
-    Graph::build(GraphData { channels, blocks: united.blocks, metadata: vec![] }, united.releases).0
+    let channels = vec![ChannelSpec {
+        name,
+        rollouts: vec![],
+        members,
+        origin: Place::file("c"),
+    }];
+    Graph::build(
+        GraphData {
+            channels,
+            blocks: united.blocks,
+            metadata: vec![],
+        },
+        united.releases,
+    )
+    .0
 }
 
 fn told(graph: &Graph, from: &str) -> Vec<String> {
     let cluster = Cluster::anonymous(ChannelName::new("c").unwrap(), Arch::default());
-    let at = Situation { graph, cluster: &cluster, now: Timestamp::UNIX_EPOCH };
+    let at = Situation {
+        graph,
+        cluster: &cluster,
+        now: Timestamp::UNIX_EPOCH,
+    };
     let explained = explain(&at, &from.parse().unwrap(), None, None);
     let line = |candidate: &towpath_core::decide::Candidate| {
-        let reasons: Vec<String> = candidate.verdict.reasons.iter().map(ToString::to_string).collect();
-        format!("{} {}: {}", candidate.to, candidate.verdict.is_offered(), reasons.join("; "))
+        let reasons: Vec<String> = candidate
+            .verdict
+            .reasons
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        format!(
+            "{} {}: {}",
+            candidate.to,
+            candidate.verdict.is_offered(),
+            reasons.join("; ")
+        )
     };
     explained.candidates.iter().map(line).collect()
 }
@@ -94,20 +148,29 @@ fn told(graph: &Graph, from: &str) -> Vec<String> {
 #[test]
 fn sources_unite_and_the_first_has_the_say_about_words() {
     let with = |mut release: DeclaredRelease, entries: &[(&str, &str)]| {
-        release.metadata = entries.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+        release.metadata = entries
+            .iter()
+            .map(|(key, value)| ((*key).into(), (*value).into()))
+            .collect();
         release
     };
     let united = unite(vec![
         supply(
             "a",
-            vec![with(release("4.9.0", "quay.io/x@sha256:0"), &[("url", "a")]), release("4.9.1", "p@sha256:1")],
+            vec![
+                with(release("4.9.0", "quay.io/x@sha256:0"), &[("url", "a")]),
+                release("4.9.1", "p@sha256:1"),
+            ],
             vec![edge(0, 1)],
         ),
         supply(
             "b",
             vec![
                 release("4.9.2", "p@sha256:2"),
-                with(release("4.9.0", "mirror/x@sha256:0"), &[("url", "b"), ("more", "b")]),
+                with(
+                    release("4.9.0", "mirror/x@sha256:0"),
+                    &[("url", "b"), ("more", "b")],
+                ),
             ],
             vec![edge(1, 0)],
         ),
@@ -119,10 +182,17 @@ fn sources_unite_and_the_first_has_the_say_about_words() {
     );
     let first = &united.releases.releases[0];
     assert_eq!(
-        (first.payload.as_str(), first.metadata["url"].as_str(), first.metadata["more"].as_str()),
+        (
+            first.payload.as_str(),
+            first.metadata["url"].as_str(),
+            first.metadata["more"].as_str()
+        ),
         ("quay.io/x@sha256:0", "a", "b")
     );
-    assert_eq!(told(&graph(united), "4.9.0"), ["4.9.2 true: ", "4.9.1 true: "]);
+    assert_eq!(
+        told(&graph(united), "4.9.0"),
+        ["4.9.2 true: ", "4.9.1 true: "]
+    );
 }
 
 #[test]
@@ -131,9 +201,16 @@ fn a_risk_never_disappears_in_a_union() {
     let plain = || supply("plain", releases(), vec![edge(0, 1)]);
     let one = || supply("one", releases(), vec![risky(0, 1, "One")]);
     let two = || supply("two", releases(), vec![risky(0, 1, "Two")]);
-    for order in [vec![plain(), one(), two()], vec![two(), one(), plain()], vec![one(), plain(), two()]] {
+    for order in [
+        vec![plain(), one(), two()],
+        vec![two(), one(), plain()],
+        vec![one(), plain(), two()],
+    ] {
         let told = told(&graph(unite(order)), "4.9.0");
-        assert!(told[0].contains("unless One applies") && told[0].contains("unless Two applies"), "{told:?}");
+        assert!(
+            told[0].contains("unless One applies") && told[0].contains("unless Two applies"),
+            "{told:?}"
+        );
     }
 }
 
@@ -142,14 +219,20 @@ fn no_update_leads_to_a_release_whose_payload_is_disputed() {
     let of = |source: &str, digest: &str| {
         supply(
             source,
-            vec![release("4.9.0", "p@sha256:0"), release("4.9.1", digest), release("4.9.2", "p@sha256:2")],
+            vec![
+                release("4.9.0", "p@sha256:0"),
+                release("4.9.1", digest),
+                release("4.9.2", "p@sha256:2"),
+            ],
             vec![edge(0, 1), edge(1, 2)],
         )
     };
     let united = unite(vec![of("a", "p@sha256:1"), of("b", "p@sha256:bad")]);
     let finding = united.findings[0].to_string();
     assert!(
-        finding.starts_with("b: 4.9.1 for amd64 has the payload p@sha256:1 in a, and p@sha256:bad in b"),
+        finding.starts_with(
+            "b: 4.9.1 for amd64 has the payload p@sha256:1 in a, and p@sha256:bad in b"
+        ),
         "{finding}"
     );
     let graph = graph(united);
@@ -157,21 +240,47 @@ fn no_update_leads_to_a_release_whose_payload_is_disputed() {
         told(&graph, "4.9.0"),
         ["4.9.1 false: not offered to anybody, because a and b name different payloads for it (b)"]
     );
-    assert_eq!(told(&graph, "4.9.1"), ["4.9.2 true: "], "whoever runs it finds the way on");
+    assert_eq!(
+        told(&graph, "4.9.1"),
+        ["4.9.2 true: "],
+        "whoever runs it finds the way on"
+    );
 }
 
 #[test]
 fn while_a_source_is_too_old_releases_stay_and_nothing_is_offered() {
-    let releases = vec![release("4.9.0", "0"), release("4.9.1", "1"), release("4.9.2", "2")];
-    let graph = graph(unite(vec![supply("a", releases, vec![edge(0, 1), risky(0, 2, "Risk")])]));
+    let releases = vec![
+        release("4.9.0", "0"),
+        release("4.9.1", "1"),
+        release("4.9.2", "2"),
+    ];
+    let graph = graph(unite(vec![supply(
+        "a",
+        releases,
+        vec![edge(0, 1), risky(0, 2, "Risk")],
+    )]));
     let last_good = "2026-01-01T00:00:00Z".parse().unwrap();
-    let closed = graph.clone().with_stale(vec![StaleSource { source: "graph-data".into(), last_good }]);
+    let closed = graph.clone().with_stale(vec![StaleSource {
+        source: "graph-data".into(),
+        last_good,
+    }]);
     let cluster = Cluster::anonymous(ChannelName::new("c").unwrap(), Arch::default());
     let view = |graph: &Graph| {
-        let view = recommend(&Policy::graph(), &Situation { graph, cluster: &cluster, now: Timestamp::UNIX_EPOCH });
+        let view = recommend(
+            &Policy::graph(),
+            &Situation {
+                graph,
+                cluster: &cluster,
+                now: Timestamp::UNIX_EPOCH,
+            },
+        );
         (view.releases.len(), view.offered().count())
     };
     assert_eq!((view(&graph), view(&closed)), ((3, 2), (3, 0)));
     let sentence = "nothing is offered while graph-data cannot be read; the last good copy is of 2026-01-01T00:00:00Z";
-    assert!(told(&closed, "4.9.0").iter().all(|line| line.contains(sentence)));
+    assert!(
+        told(&closed, "4.9.0")
+            .iter()
+            .all(|line| line.contains(sentence))
+    );
 }

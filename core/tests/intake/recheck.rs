@@ -9,20 +9,44 @@ use towpath_core::intake::*;
 type Known = BTreeMap<String, u32>;
 
 fn asked(tags: &[&str], known: &Known, recheck: Recheck) -> Vec<String> {
-    due(tags.iter().copied(), |tag| known.get(tag).copied(), recheck).into_iter().map(str::to_owned).collect()
+    due(tags.iter().copied(), |tag| known.get(tag).copied(), recheck)
+        .into_iter()
+        .map(str::to_owned)
+        .collect()
 }
 
 fn known(tags: &[(&str, u32)]) -> Known {
-    tags.iter().map(|(tag, rounds)| ((*tag).to_owned(), *rounds)).collect()
+    tags.iter()
+        .map(|(tag, rounds)| ((*tag).to_owned(), *rounds))
+        .collect()
 }
 
 #[test]
 fn what_is_new_and_what_names_no_version_is_always_asked() {
-    let tags = ["4.1.0", "4.1.1-x86_64", "4.1.2-rc.1-multi", "4.1", "latest", "v4.1.0", "new", "4.1.3"];
-    let known =
-        known(&[("4.1.0", 0), ("4.1.1-x86_64", 1), ("4.1.2-rc.1-multi", 0), ("4.1", 0), ("latest", 0), ("v4.1.0", 0)]);
+    let tags = [
+        "4.1.0",
+        "4.1.1-x86_64",
+        "4.1.2-rc.1-multi",
+        "4.1",
+        "latest",
+        "v4.1.0",
+        "new",
+        "4.1.3",
+    ];
+    let known = known(&[
+        ("4.1.0", 0),
+        ("4.1.1-x86_64", 1),
+        ("4.1.2-rc.1-multi", 0),
+        ("4.1", 0),
+        ("latest", 0),
+        ("v4.1.0", 0),
+    ]);
     let expected = ["4.1", "4.1.1-x86_64", "4.1.3", "latest", "new", "v4.1.0"];
-    assert_eq!(asked(&tags, &known, Recheck::InTurn), expected, "and of three that take turns, the one that waited");
+    assert_eq!(
+        asked(&tags, &known, Recheck::InTurn),
+        expected,
+        "and of three that take turns, the one that waited"
+    );
     assert_eq!(asked(&tags, &known, Recheck::All).len(), tags.len());
 }
 
@@ -34,16 +58,32 @@ fn of_versions_the_quarter_is_asked_that_was_longest_not_asked() {
     let mut rounds = Vec::new();
     for _ in 0..5 {
         let asked = asked(&tags, &known, Recheck::InTurn);
-        known.iter_mut().for_each(|(tag, rounds)| *rounds = if asked.contains(tag) { 0 } else { *rounds + 1 });
+        known
+            .iter_mut()
+            .for_each(|(tag, rounds)| *rounds = if asked.contains(tag) { 0 } else { *rounds + 1 });
         rounds.push(asked.join(" "));
     }
-    assert_eq!(rounds, ["4.1.0 4.1.1", "4.1.2 4.1.3", "4.1.4 4.1.5", "4.1.6 4.1.7", "4.1.0 4.1.1"]);
+    assert_eq!(
+        rounds,
+        [
+            "4.1.0 4.1.1",
+            "4.1.2 4.1.3",
+            "4.1.4 4.1.5",
+            "4.1.6 4.1.7",
+            "4.1.0 4.1.1"
+        ]
+    );
 }
 
 #[test]
 fn nobody_waits_for_a_fifth_round() {
     let tags = ["4.1.0", "4.1.1", "4.1.2", "4.1.3"];
-    let known = known(&[("4.1.0", 3), ("4.1.1", 2), ("4.1.2", u32::MAX), ("4.1.3", 3)]);
+    let known = known(&[
+        ("4.1.0", 3),
+        ("4.1.1", 2),
+        ("4.1.2", u32::MAX),
+        ("4.1.3", 3),
+    ]);
     assert_eq!(
         asked(&tags, &known, Recheck::InTurn),
         ["4.1.0", "4.1.2", "4.1.3"],

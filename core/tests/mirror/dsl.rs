@@ -39,7 +39,9 @@ pub(crate) fn check(text: &str, expected: expect_test::Expect) {
     for (who, why) in &found.stuck {
         let why = match why {
             NoWay::Stuck { newest, with_risks } => {
-                let with_risks = with_risks.as_ref().map_or("none".to_owned(), |plan| way(&graph, plan));
+                let with_risks = with_risks
+                    .as_ref()
+                    .map_or("none".to_owned(), |plan| way(&graph, plan));
                 format!("stuck at {}, with risks {with_risks}", version(*newest))
             }
             other => format!("{other:?}"),
@@ -47,9 +49,15 @@ pub(crate) fn check(text: &str, expected: expect_test::Expect) {
         writeln!(told, "no way for {} on {}: {why}", who.name, who.version).unwrap();
     }
     for branch in &found.branches {
-        let risks: Vec<&str> = branch.applying.iter().map(|risk| graph.risk(*risk).name.as_str()).collect();
-        let around =
-            branch.way.as_ref().map_or_else(|| format!("{} stays", version(branch.from)), |plan| way(&graph, plan));
+        let risks: Vec<&str> = branch
+            .applying
+            .iter()
+            .map(|risk| graph.risk(*risk).name.as_str())
+            .collect();
+        let around = branch.way.as_ref().map_or_else(
+            || format!("{} stays", version(branch.from)),
+            |plan| way(&graph, plan),
+        );
         writeln!(told, "if {}: {around}", risks.join(" and ")).unwrap();
     }
     for need in &found.needs {
@@ -58,8 +66,18 @@ pub(crate) fn check(text: &str, expected: expect_test::Expect) {
             Purpose::WayAround => " for a way around",
             Purpose::Start => " to begin with",
         };
-        let place = if need.place == Presence::There { " (there)" } else { "" };
-        writeln!(told, "need {} in {}{purpose}{place}", version(need.release), need.channel).unwrap();
+        let place = if need.place == Presence::There {
+            " (there)"
+        } else {
+            ""
+        };
+        writeln!(
+            told,
+            "need {} in {}{purpose}{place}",
+            version(need.release),
+            need.channel
+        )
+        .unwrap();
     }
     expected.assert_eq(&told);
 }
@@ -70,7 +88,10 @@ pub(crate) fn check_documents(text: &str, expected: expect_test::Expect) {
     let found = mirror(&graph, &wish, now()).unwrap();
     let mut told = String::new();
     for entries in documents(&graph, found.missing(), now()).unwrap() {
-        let entries: Vec<String> = entries.iter().map(|one| format!("{} in {}", one.version, one.channel)).collect();
+        let entries: Vec<String> = entries
+            .iter()
+            .map(|one| format!("{} in {}", one.version, one.channel))
+            .collect();
         writeln!(told, "{}", entries.join(", ")).unwrap();
     }
     expected.assert_eq(&told);
@@ -79,9 +100,23 @@ pub(crate) fn check_documents(text: &str, expected: expect_test::Expect) {
 fn way(graph: &Graph, plan: &Plan) -> String {
     let mut text = graph.release(plan.from).version.to_string();
     for hop in &plan.hops {
-        let risks: String = hop.risks.iter().map(|risk| format!(" unless {}", graph.risk(*risk).name)).collect();
-        let opens = if hop.opens > now() { format!(" from {}", hop.opens) } else { String::new() };
-        write!(text, " -> {} ({}{opens}{risks})", graph.release(hop.to).version, hop.channel).unwrap();
+        let risks: String = hop
+            .risks
+            .iter()
+            .map(|risk| format!(" unless {}", graph.risk(*risk).name))
+            .collect();
+        let opens = if hop.opens > now() {
+            format!(" from {}", hop.opens)
+        } else {
+            String::new()
+        };
+        write!(
+            text,
+            " -> {} ({}{opens}{risks})",
+            graph.release(hop.to).version,
+            hop.channel
+        )
+        .unwrap();
     }
     text
 }
@@ -106,28 +141,51 @@ fn read(text: &str) -> (Graph, Wish) {
                 let members: Vec<Member> = members.iter().map(|text| member(text)).collect();
                 versions.extend(members.iter().map(|member| member.name.version.clone()));
                 let name = ChannelName::new(name).unwrap();
-                data.channels.push(ChannelSpec { name, rollouts: vec![], members, origin: Place::file("c") });
+                data.channels.push(ChannelSpec {
+                    name,
+                    rollouts: vec![],
+                    members,
+                    origin: Place::file("c"),
+                });
             }
             ["phased", duration] => {
                 let (duration, origin) = (duration.parse().unwrap(), Place::file("c"));
-                let rule = RolloutRule { from_version: None, duration, ramp: Ramp::Linear, origin };
+                let rule = RolloutRule {
+                    from_version: None,
+                    duration,
+                    ramp: Ramp::Linear,
+                    origin,
+                };
                 data.channels.last_mut().unwrap().rollouts.push(rule);
             }
-            ["edges", from, "->", ref to @ ..] => edges.extend(to.iter().map(|to| (version(from), version(to)))),
+            ["edges", from, "->", ref to @ ..] => {
+                edges.extend(to.iter().map(|to| (version(from), version(to))))
+            }
             ["risk", name, file, to, ref rest @ ..] => data.blocks.push(risk(name, file, to, rest)),
             ["cluster", name, text] => {
-                wish.travellers.push(Traveller { arch: Arch::default(), version: version(text), name: name.into() });
+                wish.travellers.push(Traveller {
+                    arch: Arch::default(),
+                    version: version(text),
+                    name: name.into(),
+                });
             }
             ["to", text] => wish.target = version(text),
             ["over", ref names @ ..] => {
-                wish.channels = names.iter().filter_map(|name| ChannelName::new(name)).collect()
+                wish.channels = names
+                    .iter()
+                    .filter_map(|name| ChannelName::new(name))
+                    .collect()
             }
             ["risks", "never"] => wish.taken = RiskPolicy::Never,
             ["accept", ref names @ ..] => {
-                wish.taken = RiskPolicy::Accepted(names.iter().map(|name| (*name).to_owned()).collect());
+                wish.taken =
+                    RiskPolicy::Accepted(names.iter().map(|name| (*name).to_owned()).collect());
             }
             ["have", ref names @ ..] => {
-                wish.have.names = names.iter().map(|name| ReleaseName::parse(name).unwrap()).collect();
+                wish.have.names = names
+                    .iter()
+                    .map(|name| ReleaseName::parse(name).unwrap())
+                    .collect();
             }
             ["start"] => wish.start = Start::Included,
             ["around"] => wish.branching = Branching::WaysAround,
@@ -135,12 +193,38 @@ fn read(text: &str) -> (Graph, Wish) {
         }
     }
     if wish.channels.is_empty() {
-        wish.channels = data.channels.iter().map(|channel| channel.name.clone()).collect();
+        wish.channels = data
+            .channels
+            .iter()
+            .map(|channel| channel.name.clone())
+            .collect();
     }
     let versions: Vec<Version> = versions.into_iter().collect();
-    let index = |wanted: &Version| versions.iter().position(|version| version == wanted).unwrap() as u32;
-    let edges = edges.iter().map(|(from, to)| DeclaredEdge { from: index(from), to: index(to), risks: None }).collect();
-    (Graph::build(data, Releases { releases: versions.iter().map(release).collect(), edges }).0, wish)
+    let index = |wanted: &Version| {
+        versions
+            .iter()
+            .position(|version| version == wanted)
+            .unwrap() as u32
+    };
+    let edges = edges
+        .iter()
+        .map(|(from, to)| DeclaredEdge {
+            from: index(from),
+            to: index(to),
+            risks: None,
+        })
+        .collect();
+    (
+        Graph::build(
+            data,
+            Releases {
+                releases: versions.iter().map(release).collect(),
+                edges,
+            },
+        )
+        .0,
+        wish,
+    )
 }
 
 pub(crate) fn release(version: &Version) -> DeclaredRelease {
@@ -160,21 +244,43 @@ fn version(text: &str) -> Version {
 }
 
 fn member(text: &str) -> Member {
-    let (name, start) = text.split_once('@').map_or((text, None), |(name, start)| (name, Some(start)));
+    let (name, start) = text
+        .split_once('@')
+        .map_or((text, None), |(name, start)| (name, Some(start)));
     let start = start.map(|date| format!("{date}T00:00Z").parse().unwrap());
     let name = ReleaseName::parse(name).unwrap();
-    Member { name, start, locked: false, replaces: None, origin: Place::file("c") }
+    Member {
+        name,
+        start,
+        locked: false,
+        replaces: None,
+        origin: Place::file("c"),
+    }
 }
 
 fn risk(name: &str, file: &str, to: &str, rest: &[&str]) -> Block {
-    let after = |word: &str| rest.iter().position(|one| *one == word).map(|at| rest[at + 1]);
+    let after = |word: &str| {
+        rest.iter()
+            .position(|one| *one == word)
+            .map(|at| rest[at + 1])
+    };
     let rule = match after("rules") {
         Some("always") => MatchingRule::Always,
         Some("other") => MatchingRule::PromQl("y".into()),
         _ => MatchingRule::PromQl("x".into()),
     };
-    let risk =
-        Risk { name: name.into(), url: "https://example.com".into(), message: "m".into(), matching_rules: vec![rule] };
+    let risk = Risk {
+        name: name.into(),
+        url: "https://example.com".into(),
+        message: "m".into(),
+        matching_rules: vec![rule],
+    };
     let from = Pattern::new(after("from").unwrap_or(".*")).unwrap();
-    Block { to: ReleaseName::parse(to).unwrap(), from, stops: None, risk: Some(risk), origin: Place::file(file) }
+    Block {
+        to: ReleaseName::parse(to).unwrap(),
+        from,
+        stops: None,
+        risk: Some(risk),
+        origin: Place::file(file),
+    }
 }

@@ -33,29 +33,64 @@ fn any_case() -> impl Strategy<Value = Case> {
         4 => (0..RELEASES, 1u32..4).prop_map(|(from, by)| (from, (from + by).min(RELEASES - 1))),
     ];
     let edges = proptest::collection::btree_set(edge, 5..36);
-    let some = |max: usize| proptest::collection::btree_set((0..RELEASES).prop_map(ReleaseId), 0..max);
+    let some =
+        |max: usize| proptest::collection::btree_set((0..RELEASES).prop_map(ReleaseId), 0..max);
     (edges, some(6), 6..RELEASES, some(3)).prop_map(|(edges, sources, target, have)| {
-        let edges: BTreeSet<(u32, u32)> = edges.into_iter().filter(|(from, to)| from != to).collect();
+        let edges: BTreeSet<(u32, u32)> =
+            edges.into_iter().filter(|(from, to)| from != to).collect();
         let ways = ways(&edges);
-        Case { ways, edges, sources, target: ReleaseId(target), have }
+        Case {
+            ways,
+            edges,
+            sources,
+            target: ReleaseId(target),
+            have,
+        }
     })
 }
 
 fn ways(edges: &BTreeSet<(u32, u32)>) -> Ways {
-    let versions: Vec<Version> = (0..RELEASES).map(|patch| format!("4.9.{patch}").parse().unwrap()).collect();
+    let versions: Vec<Version> = (0..RELEASES)
+        .map(|patch| format!("4.9.{patch}").parse().unwrap())
+        .collect();
     let (name, origin) = (ChannelName::new("c").unwrap(), Place::file("c"));
     let member = |version: &Version| Member {
-        name: ReleaseName { version: version.clone(), arch: None },
+        name: ReleaseName {
+            version: version.clone(),
+            arch: None,
+        },
         start: None,
         locked: false,
         replaces: None,
         origin: origin.clone(),
     };
     let members = versions.iter().map(member).collect();
-    let channels = vec![ChannelSpec { name: name.clone(), rollouts: vec![], members, origin: origin.clone() }];
-    let edges = edges.iter().map(|(from, to)| DeclaredEdge { from: *from, to: *to, risks: None }).collect();
-    let releases = Releases { releases: versions.iter().map(release).collect(), edges };
-    let graph = Graph::build(GraphData { channels, ..GraphData::default() }, releases).0;
+    let channels = vec![ChannelSpec {
+        name: name.clone(),
+        rollouts: vec![],
+        members,
+        origin: origin.clone(),
+    }];
+    let edges = edges
+        .iter()
+        .map(|(from, to)| DeclaredEdge {
+            from: *from,
+            to: *to,
+            risks: None,
+        })
+        .collect();
+    let releases = Releases {
+        releases: versions.iter().map(release).collect(),
+        edges,
+    };
+    let graph = Graph::build(
+        GraphData {
+            channels,
+            ..GraphData::default()
+        },
+        releases,
+    )
+    .0;
     let cluster = Cluster::anonymous(name.clone(), Arch::default());
     Ways::of(&graph, &[name], &cluster, &RiskPolicy::Never, now())
 }
@@ -65,7 +100,10 @@ impl Case {
     fn gets_there(&self, source: u32, there: u32) -> bool {
         let mut reached = 1u32 << source;
         loop {
-            let steps = self.edges.iter().filter(|(from, to)| reached & 1 << from != 0 && there & 1 << to != 0);
+            let steps = self
+                .edges
+                .iter()
+                .filter(|(from, to)| reached & 1 << from != 0 && there & 1 << to != 0);
             let further = steps.fold(reached, |all, (_, to)| all | 1 << to);
             if further == reached {
                 return reached & 1 << self.target.0 != 0;
@@ -78,20 +116,35 @@ impl Case {
     fn fewest(&self) -> u32 {
         let (all, have) = ((1 << RELEASES) - 1, bits(&self.have));
         let sources = self.sources.iter().map(|id| id.0);
-        let sources: Vec<u32> = sources.filter(|id| *id != self.target.0 && self.gets_there(*id, all)).collect();
-        let serves = |there: &u32| sources.iter().all(|source| self.gets_there(*source, *there));
+        let sources: Vec<u32> = sources
+            .filter(|id| *id != self.target.0 && self.gets_there(*id, all))
+            .collect();
+        let serves = |there: &u32| {
+            sources
+                .iter()
+                .all(|source| self.gets_there(*source, *there))
+        };
         let target = 1 << self.target.0;
-        let mut sets: Vec<u32> = (0..=all).filter(|there| there & target != 0 || sources.is_empty()).collect();
+        let mut sets: Vec<u32> = (0..=all)
+            .filter(|there| there & target != 0 || sources.is_empty())
+            .collect();
         sets.sort_unstable_by_key(|there| (there & !have).count_ones());
-        sets.iter().find(|there| serves(there)).map(|there| (there & !have).count_ones()).unwrap()
+        sets.iter()
+            .find(|there| serves(there))
+            .map(|there| (there & !have).count_ones())
+            .unwrap()
     }
 }
 
 /// Releases in some of these channels each, and all of them needed.
 fn held(names: &[&str], held: &[BTreeSet<usize>]) -> (Graph, Vec<Need>) {
-    let version = |number: usize| -> Version { format!("4.{}.{number}", 13 + number % 3).parse().unwrap() };
+    let version =
+        |number: usize| -> Version { format!("4.{}.{number}", 13 + number % 3).parse().unwrap() };
     let member = |number: usize| Member {
-        name: ReleaseName { version: version(number), arch: None },
+        name: ReleaseName {
+            version: version(number),
+            arch: None,
+        },
         start: None,
         locked: false,
         replaces: None,
@@ -100,20 +153,36 @@ fn held(names: &[&str], held: &[BTreeSet<usize>]) -> (Graph, Vec<Need>) {
     let channel = |(place, name): (usize, &&str)| ChannelSpec {
         name: ChannelName::new(name).unwrap(),
         rollouts: vec![],
-        members: (0..held.len()).filter(|number| held[*number].contains(&place)).map(member).collect(),
+        members: (0..held.len())
+            .filter(|number| held[*number].contains(&place))
+            .map(member)
+            .collect(),
         origin: Place::file("c"),
     };
     let channels = names.iter().enumerate().map(channel).collect();
-    let releases = (0..held.len()).map(|number| release(&version(number))).collect();
-    let graph =
-        Graph::build(GraphData { channels, ..GraphData::default() }, Releases { releases, edges: Vec::new() }).0;
+    let releases = (0..held.len())
+        .map(|number| release(&version(number)))
+        .collect();
+    let graph = Graph::build(
+        GraphData {
+            channels,
+            ..GraphData::default()
+        },
+        Releases {
+            releases,
+            edges: Vec::new(),
+        },
+    )
+    .0;
     let need = |release: ReleaseId| Need {
         release,
         channel: graph.release(release).channels[0].0.clone(),
         purpose: Purpose::Way,
         place: Presence::Missing,
     };
-    let needs = (0..graph.releases().len() as u32).map(|id| need(ReleaseId(id))).collect();
+    let needs = (0..graph.releases().len() as u32)
+        .map(|id| need(ReleaseId(id)))
+        .collect();
     (graph, needs)
 }
 

@@ -7,7 +7,9 @@
 
 use std::fmt::Write;
 
-use towpath_core::domain::{Arch, ChannelName, ClusterId, Fact, Graph, Platform, ReleaseId, StaleSource};
+use towpath_core::domain::{
+    Arch, ChannelName, ClusterId, Fact, Graph, Platform, ReleaseId, StaleSource,
+};
 use towpath_core::plan::duration::{Ground, MaxUnavailable, Shape};
 use towpath_core::plan::*;
 use towpath_core::rules::ready::MaxSkew;
@@ -21,7 +23,11 @@ pub(crate) fn check(facts: &str, question: &str, expected: expect_test::Expect) 
     let request = request(question);
     let lasts = |_, _| jiff::SignedDuration::from_mins(90);
     let told = match paths(&graph, &request, &lasts) {
-        Ok(found) => found.plans.iter().map(|plan| told(&graph, &request, plan)).collect(),
+        Ok(found) => found
+            .plans
+            .iter()
+            .map(|plan| told(&graph, &request, plan))
+            .collect(),
         Err(no_path) => why_not(&graph, &no_path),
     };
     expected.assert_eq(&told);
@@ -33,7 +39,10 @@ pub(crate) fn check_pace(facts: &str, question: &str, workers: u32, expected: ex
     let graph = Graph::build(data, releases).0;
     let request = request(question);
     let shape = Shape::plain(workers, MaxUnavailable::Count(1), Ground::Cloud);
-    let pace = Pace { shape, ..Pace::usual() };
+    let pace = Pace {
+        shape,
+        ..Pace::usual()
+    };
     let found = paths(&graph, &request, &pace.lasts(&graph)).unwrap();
     let timed = found.plans[0].timed(&graph, request.now, &pace);
     let minutes = |at: jiff::Timestamp| at.duration_since(request.now).as_secs() / 60;
@@ -41,7 +50,11 @@ pub(crate) fn check_pace(facts: &str, question: &str, workers: u32, expected: ex
     for (hop, timed) in found.plans[0].hops.iter().zip(&timed.hops) {
         let [taken, arrives, settled] = [timed.taken, timed.arrives, timed.settled].map(minutes);
         let to = &graph.release(hop.to).version;
-        writeln!(text, "{to}: taken at {taken}, there at {arrives}, workers too at {settled}").unwrap();
+        writeln!(
+            text,
+            "{to}: taken at {taken}, there at {arrives}, workers too at {settled}"
+        )
+        .unwrap();
     }
     writeln!(
         text,
@@ -56,29 +69,53 @@ pub(crate) fn check_pace(facts: &str, question: &str, workers: u32, expected: ex
 /// Why the first update is not taken while a source is too old.
 pub(crate) fn stranded_by_a_stale_source(facts: &str, question: &str) -> Vec<&'static str> {
     let (data, releases) = read(facts);
-    let stale = StaleSource { source: "graph-data".into(), last_good: jiff::Timestamp::UNIX_EPOCH };
+    let stale = StaleSource {
+        source: "graph-data".into(),
+        last_good: jiff::Timestamp::UNIX_EPOCH,
+    };
     let graph = Graph::build(data, releases).0.with_stale(vec![stale]);
     let lasts = |_, _| jiff::SignedDuration::from_mins(90);
     let Err(NoPath::Stranded(stranded)) = paths(&graph, &request(question), &lasts) else {
         panic!("there is a way");
     };
     assert_eq!((&stranded.nearest, &stranded.with_risks), (&None, &None));
-    let codes = stranded.barriers.iter().map(|barrier| match &barrier.obstacle {
-        Obstacle::Rules { verdict, .. } => verdict.reasons.iter().map(|reason| reason.code()).next().unwrap(),
-        Obstacle::NoChannelHoldsBoth(_) => "NoChannelHoldsBoth",
-    });
+    let codes = stranded
+        .barriers
+        .iter()
+        .map(|barrier| match &barrier.obstacle {
+            Obstacle::Rules { verdict, .. } => verdict
+                .reasons
+                .iter()
+                .map(|reason| reason.code())
+                .next()
+                .unwrap(),
+            Obstacle::NoChannelHoldsBoth(_) => "NoChannelHoldsBoth",
+        });
     codes.collect()
 }
 
 fn request(question: &str) -> Request {
     let words: Vec<&str> = question.split_whitespace().collect();
-    let after = |name: &str| words.iter().position(|word| *word == name).map(|at| words[at + 1]);
-    let prefer = after("prefer").map_or_else(Preference::default, |text| Preference::read(text).unwrap());
+    let after = |name: &str| {
+        words
+            .iter()
+            .position(|word| *word == name)
+            .map(|at| words[at + 1])
+    };
+    let prefer =
+        after("prefer").map_or_else(Preference::default, |text| Preference::read(text).unwrap());
     Request {
         from: words[0].parse().unwrap(),
         goal: Goal::read(words[2]).unwrap(),
-        via: after("via").unwrap().split(',').filter_map(ChannelName::new).collect(),
-        risks: after("risks").map_or_else(|| prefer.usual_risks(), |text| RiskPolicy::read(text).unwrap()),
+        via: after("via")
+            .unwrap()
+            .split(',')
+            .filter_map(ChannelName::new)
+            .collect(),
+        risks: after("risks").map_or_else(
+            || prefer.usual_risks(),
+            |text| RiskPolicy::read(text).unwrap(),
+        ),
         prefer,
         ways: after("ways").map_or(1, |text| text.parse().unwrap()),
         asker: Asker {
@@ -95,16 +132,24 @@ fn told(graph: &Graph, request: &Request, plan: &Plan) -> String {
     let mut text = format!("from {}\n", version(plan.from));
     for (hop, pools) in plan.hops.iter().zip(pools(graph, plan, MaxSkew::OpenShift)) {
         write!(text, "  {} in {}", version(hop.to), hop.channel).unwrap();
-        hop.risks.iter().for_each(|risk| write!(text, " unless {}", graph.risk(*risk).name).unwrap());
+        hop.risks
+            .iter()
+            .for_each(|risk| write!(text, " unless {}", graph.risk(*risk).name).unwrap());
         if hop.opens > request.now {
             write!(text, " opens {}", hop.opens).unwrap();
         }
         match pools {
             Pools::GoAlong => {}
-            Pools::MayStayPaused { on, catch_up: CatchUp::Later } => {
+            Pools::MayStayPaused {
+                on,
+                catch_up: CatchUp::Later,
+            } => {
                 write!(text, ", pools stay on {}", version(on)).unwrap();
             }
-            Pools::MayStayPaused { on, catch_up: CatchUp::AfterThisHop } => {
+            Pools::MayStayPaused {
+                on,
+                catch_up: CatchUp::AfterThisHop,
+            } => {
                 write!(text, ", pools stay on {}, then catch up", version(on)).unwrap();
             }
         }
@@ -116,20 +161,38 @@ fn told(graph: &Graph, request: &Request, plan: &Plan) -> String {
 fn why_not(graph: &Graph, no_path: &NoPath) -> String {
     let version = |id: ReleaseId| graph.release(id).version.to_string();
     let way = |plan: &Plan| {
-        let hops: String = plan.hops.iter().map(|hop| format!(" -> {}", version(hop.to))).collect();
+        let hops: String = plan
+            .hops
+            .iter()
+            .map(|hop| format!(" -> {}", version(hop.to)))
+            .collect();
         version(plan.from) + &hops
     };
-    let NoPath::Stranded(stranded) = no_path else { return format!("{}\n", no_path.code()) };
+    let NoPath::Stranded(stranded) = no_path else {
+        return format!("{}\n", no_path.code());
+    };
     let nearest = stranded.nearest.as_ref().map_or("nowhere".to_owned(), way);
     let mut text = format!("not to {}; {nearest}\n", version(stranded.goal));
     for barrier in &stranded.barriers {
         let why: Vec<String> = match &barrier.obstacle {
-            Obstacle::Rules { verdict, .. } => verdict.reasons.iter().map(ToString::to_string).collect(),
+            Obstacle::Rules { verdict, .. } => {
+                verdict.reasons.iter().map(ToString::to_string).collect()
+            }
             Obstacle::NoChannelHoldsBoth(others) => {
-                vec![format!("together only in {:?}", others.iter().map(ChannelName::as_str).collect::<Vec<_>>())]
+                vec![format!(
+                    "together only in {:?}",
+                    others.iter().map(ChannelName::as_str).collect::<Vec<_>>()
+                )]
             }
         };
-        writeln!(text, "  {} -> {}: {}", version(barrier.from), version(barrier.to), why.join("; ")).unwrap();
+        writeln!(
+            text,
+            "  {} -> {}: {}",
+            version(barrier.from),
+            version(barrier.to),
+            why.join("; ")
+        )
+        .unwrap();
     }
     if stranded.more_barriers > 0 {
         writeln!(text, "  and {} more", stranded.more_barriers).unwrap();

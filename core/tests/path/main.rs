@@ -192,7 +192,8 @@ fn soonest_takes_more_hops_if_they_arrive_earlier() {
 
 #[test]
 fn where_the_way_ends_it_says_why() {
-    let blocked = format!("{EUS}\n block broken.yaml 4.9.5\n risk Leak leak.yaml 4.7.5 rules always");
+    let blocked =
+        format!("{EUS}\n block broken.yaml 4.9.5\n risk Leak leak.yaml 4.7.5 rules always");
     check(
         &blocked,
         "4.8.2 -> 4.10 via eus",
@@ -239,7 +240,11 @@ fn where_the_way_ends_it_says_why() {
 #[test]
 fn while_a_source_is_too_old_no_way_leads_anywhere() {
     let closed = dsl::stranded_by_a_stale_source(EUS, "4.6.1 -> 4.10 via eus");
-    assert_eq!(closed, ["SourceStale"], "nobody knows what the source would say now");
+    assert_eq!(
+        closed,
+        ["SourceStale"],
+        "nobody knows what the source would say now"
+    );
 }
 
 #[test]

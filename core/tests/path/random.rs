@@ -13,7 +13,10 @@ use towpath_core::rules::{Policy, Rule};
 use crate::graphs::{CHANNELS, HOURS, any_cluster, any_graph, at};
 
 /// What a way costs, told without the planner; and the way.
-type Costed = ((i128, usize, usize, Vec<Reverse<ReleaseId>>), Vec<ReleaseId>);
+type Costed = (
+    (i128, usize, usize, Vec<Reverse<ReleaseId>>),
+    Vec<ReleaseId>,
+);
 
 /// Hops of different kinds take differently long, and some no time at all.
 fn lasts(from: ReleaseId, to: ReleaseId) -> SignedDuration {
@@ -29,16 +32,30 @@ struct Brute<'a> {
 impl Brute<'_> {
     /// When an edge opens first, and with which risks, if it may be taken at all.
     fn opening(&self, edge: &Edge) -> Option<(Timestamp, BTreeSet<&str>)> {
-        let Request { asker, now, via, risks: policy, .. } = self.request;
+        let Request {
+            asker,
+            now,
+            via,
+            risks: policy,
+            ..
+        } = self.request;
         let in_channel = |channel: &ChannelName| {
             let cluster = asker.in_channel(channel);
-            let at = Situation { graph: self.graph, cluster: &cluster, now: *now };
+            let at = Situation {
+                graph: self.graph,
+                cluster: &cluster,
+                now: *now,
+            };
             let opens = match Policy::anywhere().judge(*edge, &at).answer {
                 Answer::Recommend | Answer::RecommendUnless(_) => *now,
                 Answer::Wait { until } => until?,
                 Answer::Refuse => return None,
             };
-            let risks: BTreeSet<RiskId> = self.graph.blocks_on(*edge).filter_map(|block| block.risk).collect();
+            let risks: BTreeSet<RiskId> = self
+                .graph
+                .blocks_on(*edge)
+                .filter_map(|block| block.risk)
+                .collect();
             let risks: Vec<&Risk> = risks.iter().map(|risk| self.graph.risk(*risk)).collect();
             let taken = risks.iter().all(|risk| policy.takes(risk));
             taken.then(|| (opens, risks.iter().map(|risk| risk.name.as_str()).collect()))
@@ -49,19 +66,38 @@ impl Brute<'_> {
     /// Whether both have entered one of the channels.
     fn are_there(&self, ends: &[ReleaseId]) -> bool {
         let Request { via, now, .. } = self.request;
-        let mut channels = via.iter().filter_map(|name| self.graph.channel(name.as_str()));
-        channels.any(|channel| ends.iter().all(|end| channel.membership(*end).is_some_and(|place| place.start <= *now)))
+        let mut channels = via
+            .iter()
+            .filter_map(|name| self.graph.channel(name.as_str()));
+        channels.any(|channel| {
+            ends.iter().all(|end| {
+                channel
+                    .membership(*end)
+                    .is_some_and(|place| place.start <= *now)
+            })
+        })
     }
 
     /// Every way that passes no release twice, from the best to the worst.
     fn ways(&self, from: ReleaseId) -> Vec<Costed> {
         let mut found = Vec::new();
-        self.walk(&mut vec![from], self.request.now, &BTreeSet::new(), &mut found);
+        self.walk(
+            &mut vec![from],
+            self.request.now,
+            &BTreeSet::new(),
+            &mut found,
+        );
         found.sort();
         found
     }
 
-    fn walk(&self, way: &mut Vec<ReleaseId>, time: Timestamp, met: &BTreeSet<&str>, found: &mut Vec<Costed>) {
+    fn walk(
+        &self,
+        way: &mut Vec<ReleaseId>,
+        time: Timestamp,
+        met: &BTreeSet<&str>,
+        found: &mut Vec<Costed>,
+    ) {
         let here = *way.last().unwrap();
         if here == self.goal {
             let first = match self.request.prefer {
@@ -70,23 +106,43 @@ impl Brute<'_> {
                 Preference::Soonest => time.as_nanosecond(),
             };
             let waits = match self.request.prefer {
-                Preference::FewestHops => usize::from(!way.windows(2).all(|ends| self.are_there(ends))),
+                Preference::FewestHops => {
+                    usize::from(!way.windows(2).all(|ends| self.are_there(ends)))
+                }
                 Preference::Safest | Preference::Soonest => 0,
             };
-            found.push(((first, way.len(), waits, way.iter().copied().map(Reverse).collect()), way.clone()));
+            found.push((
+                (
+                    first,
+                    way.len(),
+                    waits,
+                    way.iter().copied().map(Reverse).collect(),
+                ),
+                way.clone(),
+            ));
             return;
         }
         for edge in self.graph.edges_from(here) {
-            let Some((opens, risks)) = self.opening(edge).filter(|_| !way.contains(&edge.to)) else { continue };
+            let Some((opens, risks)) = self.opening(edge).filter(|_| !way.contains(&edge.to))
+            else {
+                continue;
+            };
             way.push(edge.to);
-            self.walk(way, time.max(opens) + lasts(here, edge.to), &met.union(&risks).copied().collect(), found);
+            self.walk(
+                way,
+                time.max(opens) + lasts(here, edge.to),
+                &met.union(&risks).copied().collect(),
+                found,
+            );
             way.pop();
         }
     }
 }
 
 fn any_policy() -> impl Strategy<Value = RiskPolicy> {
-    let accepted = |names: &[&str]| RiskPolicy::Accepted(names.iter().map(|name| (*name).to_owned()).collect());
+    let accepted = |names: &[&str]| {
+        RiskPolicy::Accepted(names.iter().map(|name| (*name).to_owned()).collect())
+    };
     prop_oneof![
         1 => Just(RiskPolicy::Never),
         1 => Just(RiskPolicy::Unknown),
@@ -97,39 +153,66 @@ fn any_policy() -> impl Strategy<Value = RiskPolicy> {
 }
 
 fn any_preference() -> impl Strategy<Value = Preference> {
-    prop_oneof![Just(Preference::FewestHops), Just(Preference::Safest), Just(Preference::Soonest)]
+    prop_oneof![
+        Just(Preference::FewestHops),
+        Just(Preference::Safest),
+        Just(Preference::Soonest)
+    ]
 }
 
 /// A request about nothing yet: from and goal are filled in.
 fn any_request() -> impl Strategy<Value = Request> {
     let via = proptest::sample::subsequence(CHANNELS.to_vec(), 1..=2);
-    (via, any_cluster(), any_policy(), any_preference(), 0..HOURS * 90).prop_map(
-        |(via, cluster, risks, prefer, now)| Request {
+    (
+        via,
+        any_cluster(),
+        any_policy(),
+        any_preference(),
+        0..HOURS * 90,
+    )
+        .prop_map(|(via, cluster, risks, prefer, now)| Request {
             from: "4.8.0".parse().unwrap(),
             goal: Goal::Newest,
             via: via.into_iter().filter_map(ChannelName::new).collect(),
             risks,
             prefer,
             ways: 4,
-            asker: Asker { id: cluster.id, platform: cluster.platform, arch: cluster.arch },
+            asker: Asker {
+                id: cluster.id,
+                platform: cluster.platform,
+                arch: cluster.arch,
+            },
             now: at(now),
-        },
-    )
+        })
 }
 
 /// The same request from one release to another, for each pair.
 fn pairs(graph: &Graph, request: &Request) -> Vec<(ReleaseId, ReleaseId, Request)> {
-    let numbered = (0..).map(ReleaseId).zip(graph.releases()).filter(|(_, release)| release.arch == request.asker.arch);
-    let all: Vec<(ReleaseId, &Version)> = numbered.map(|(id, release)| (id, &release.version)).collect();
+    let numbered = (0..)
+        .map(ReleaseId)
+        .zip(graph.releases())
+        .filter(|(_, release)| release.arch == request.asker.arch);
+    let all: Vec<(ReleaseId, &Version)> = numbered
+        .map(|(id, release)| (id, &release.version))
+        .collect();
     let pair = |(from, to): (&(ReleaseId, &Version), &(ReleaseId, &Version))| {
-        let asked = Request { from: from.1.clone(), goal: Goal::Version(to.1.clone()), ..request.clone() };
+        let asked = Request {
+            from: from.1.clone(),
+            goal: Goal::Version(to.1.clone()),
+            ..request.clone()
+        };
         (from.0, to.0, asked)
     };
-    all.iter().flat_map(|from| all.iter().map(move |to| (from, to))).map(pair).collect()
+    all.iter()
+        .flat_map(|from| all.iter().map(move |to| (from, to)))
+        .map(pair)
+        .collect()
 }
 
 fn releases(plan: &Plan) -> Vec<ReleaseId> {
-    std::iter::once(plan.from).chain(plan.hops.iter().map(|hop| hop.to)).collect()
+    std::iter::once(plan.from)
+        .chain(plan.hops.iter().map(|hop| hop.to))
+        .collect()
 }
 
 proptest! {

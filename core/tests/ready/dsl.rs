@@ -14,7 +14,11 @@ use towpath_core::domain::{Fact, Minor};
 use towpath_core::rules::ready::MaxSkew;
 
 pub(crate) fn check(story: &str, expected: Expect) {
-    let Story { facts, way, max_skew } = read(story);
+    let Story {
+        facts,
+        way,
+        max_skew,
+    } = read(story);
     let readiness = ready(&way, &facts, max_skew);
     let mut text = String::new();
     for hop in &readiness.hops {
@@ -29,22 +33,38 @@ pub(crate) fn check(story: &str, expected: Expect) {
 
 /// What is to be done, and before which update.
 pub(crate) fn check_tasks(story: &str, expected: Expect) {
-    let Story { facts, way, max_skew } = read(story);
+    let Story {
+        facts,
+        way,
+        max_skew,
+    } = read(story);
     let readiness = ready(&way, &facts, max_skew);
     let mut text = String::new();
     for hop in readiness.hops.iter().filter(|hop| !hop.tasks.is_empty()) {
         writeln!(text, "before {}", hop.to).unwrap();
-        hop.tasks.iter().for_each(|task| writeln!(text, "  {}", task.text).unwrap());
+        hop.tasks
+            .iter()
+            .for_each(|task| writeln!(text, "  {}", task.text).unwrap());
     }
-    readiness.paused_at_the_end.iter().for_each(|pool| writeln!(text, "at the end unpause {pool}").unwrap());
+    readiness
+        .paused_at_the_end
+        .iter()
+        .for_each(|pool| writeln!(text, "at the end unpause {pool}").unwrap());
     expected.assert_eq(&text);
 }
 
 /// The commands of all that is to be done.
 pub(crate) fn commands(story: &str) -> Vec<String> {
-    let Story { facts, way, max_skew } = read(story);
+    let Story {
+        facts,
+        way,
+        max_skew,
+    } = read(story);
     let hops = ready(&way, &facts, max_skew).hops;
-    hops.into_iter().flat_map(|hop| hop.tasks).filter_map(|task| task.command).collect()
+    hops.into_iter()
+        .flat_map(|hop| hop.tasks)
+        .filter_map(|task| task.command)
+        .collect()
 }
 
 pub(crate) struct Story {
@@ -74,21 +94,32 @@ fn read(story: &str) -> Story {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words.as_slice() {
             ["at", version] => list(&mut facts.history).push(entry(version, Progress::Completed)),
-            ["partial", version] => list(&mut facts.history).push(entry(version, Progress::Partial)),
-            ["way", rest @ ..] => stops = rest.iter().map(|stop| Stop::parse(stop).unwrap()).collect(),
+            ["partial", version] => {
+                list(&mut facts.history).push(entry(version, Progress::Partial))
+            }
+            ["way", rest @ ..] => {
+                stops = rest.iter().map(|stop| Stop::parse(stop).unwrap()).collect()
+            }
             ["skew", limit] => max_skew = MaxSkew::Same(limit.parse().unwrap()),
-            ["objection", by, reason, message @ ..] => list(&mut facts.objections).push(Objection {
-                by: (*by).into(),
-                reason: (*reason).into(),
-                message: message.join(" ").into(),
-            }),
-            ["operator-objection", by, reason, message @ ..] => list(&mut facts.operator_objections).push(Objection {
-                by: (*by).into(),
-                reason: (*reason).into(),
-                message: message.join(" ").into(),
-            }),
+            ["objection", by, reason, message @ ..] => {
+                list(&mut facts.objections).push(Objection {
+                    by: (*by).into(),
+                    reason: (*reason).into(),
+                    message: message.join(" ").into(),
+                })
+            }
+            ["operator-objection", by, reason, message @ ..] => {
+                list(&mut facts.operator_objections).push(Objection {
+                    by: (*by).into(),
+                    reason: (*reason).into(),
+                    message: message.join(" ").into(),
+                })
+            }
             ["pool", name, state] => {
-                list(&mut facts.pools).push(Pool { name: (*name).into(), is_paused: *state == "paused" });
+                list(&mut facts.pools).push(Pool {
+                    name: (*name).into(),
+                    is_paused: *state == "paused",
+                });
             }
             ["node", name, pool, kubelet] => list(&mut facts.nodes).push(Node {
                 name: (*name).into(),
@@ -100,11 +131,15 @@ fn read(story: &str) -> Story {
             }
             ["api", name, rest @ ..] => list(&mut facts.apis).push(api(name, rest)),
             ["gate", name, description @ ..] => {
-                let Fact::Known(gates) = &mut facts.gates else { unreachable!() };
+                let Fact::Known(gates) = &mut facts.gates else {
+                    unreachable!()
+                };
                 gates.insert((*name).into(), description.join(" ").into());
             }
             ["ack", name] => {
-                let Fact::Known(acks) = &mut facts.acks else { unreachable!() };
+                let Fact::Known(acks) = &mut facts.acks else {
+                    unreachable!()
+                };
                 acks.insert((*name).into());
             }
             ["unknown", what] => unknown.push((*what).to_owned()),
@@ -113,11 +148,24 @@ fn read(story: &str) -> Story {
     }
     let from = facts.heads_for().expect("where is the cluster?").clone();
     unknown.iter().for_each(|what| forget(&mut facts, what));
-    Story { facts, way: Way::new(from, stops).unwrap(), max_skew }
+    Story {
+        facts,
+        way: Way::new(from, stops).unwrap(),
+        max_skew,
+    }
 }
 
-pub(crate) const FACTS: [&str; 9] =
-    ["history", "objections", "operator-objections", "nodes", "pools", "operators", "apis", "gates", "acks"];
+pub(crate) const FACTS: [&str; 9] = [
+    "history",
+    "objections",
+    "operator-objections",
+    "nodes",
+    "pools",
+    "operators",
+    "apis",
+    "gates",
+    "acks",
+];
 
 pub(crate) fn forget(facts: &mut Facts, what: &str) {
     match what {
@@ -142,7 +190,10 @@ fn list<T>(fact: &mut Fact<Vec<T>>) -> &mut Vec<T> {
 }
 
 fn entry(version: &str, progress: Progress) -> HistoryEntry {
-    HistoryEntry { version: version.parse().unwrap(), progress }
+    HistoryEntry {
+        version: version.parse().unwrap(),
+        progress,
+    }
 }
 
 fn fact<'t>(text: &&'t str) -> Option<&'t str> {
@@ -170,7 +221,9 @@ fn operator(name: &str, namespace: &str, limits: &[&str]) -> Operator {
             "min" => operator.openshift.min = Some(value()),
             "kube-max" => operator.kubernetes.max = Some(value()),
             "kube-min" => operator.kubernetes.min = Some(value()),
-            "problem" => operator.problems.push(words.by_ref().copied().collect::<Vec<_>>().join(" ").into()),
+            "problem" => operator
+                .problems
+                .push(words.by_ref().copied().collect::<Vec<_>>().join(" ").into()),
             other => panic!("there is no limit {other}"),
         }
     }
@@ -181,8 +234,17 @@ fn operator(name: &str, namespace: &str, limits: &[&str]) -> Operator {
 fn api(name: &str, rest: &[&str]) -> ApiUse {
     let mut parts = name.splitn(3, '.').map(Into::into);
     let mut part = || parts.next().unwrap_or_else(|| "".into());
-    let api = ApiName { resource: part(), version: part(), group: part() };
-    let mut usage = ApiUse { api, removed_in: None, users: Vec::new(), unnamed_requests: 0 };
+    let api = ApiName {
+        resource: part(),
+        version: part(),
+        group: part(),
+    };
+    let mut usage = ApiUse {
+        api,
+        removed_in: None,
+        users: Vec::new(),
+        unnamed_requests: 0,
+    };
     let mut words = rest.iter();
     while let Some(word) = words.next() {
         let mut next = || *words.next().unwrap();

@@ -24,7 +24,8 @@ fn a_cluster_that_nothing_is_wrong_with_is_ready() {
 
 #[test]
 fn one_behind_is_allowed_on_odd_minor_versions() {
-    let story = |kubelet: &str| format!("at 4.8.9\nnode w1 worker {kubelet}\npool worker runs\nway 4.9.1");
+    let story =
+        |kubelet: &str| format!("at 4.8.9\nnode w1 worker {kubelet}\npool worker runs\nway 4.9.1");
     check(
         &story("1.21"),
         expect![[r#"
@@ -42,7 +43,8 @@ fn one_behind_is_allowed_on_odd_minor_versions() {
 
 #[test]
 fn two_behind_are_allowed_on_even_minor_versions() {
-    let story = |kubelet: &str| format!("at 4.9.9\nnode w1 worker {kubelet}\npool worker runs\nway 4.10.1");
+    let story =
+        |kubelet: &str| format!("at 4.9.9\nnode w1 worker {kubelet}\npool worker runs\nway 4.10.1");
     check(
         &story("1.21"),
         expect![[r#"
@@ -60,7 +62,9 @@ fn two_behind_are_allowed_on_even_minor_versions() {
 
 #[test]
 fn the_limit_can_be_set() {
-    let story = |skew: u8| format!("at 4.9.9\nnode w1 worker 1.20\npool worker runs\nway 4.10.1\nskew {skew}");
+    let story = |skew: u8| {
+        format!("at 4.9.9\nnode w1 worker 1.20\npool worker runs\nway 4.10.1\nskew {skew}")
+    };
     check(
         &story(3),
         expect![[r#"
@@ -243,9 +247,19 @@ fn a_node_in_no_pool_stays_as_it_is() {
 
 #[test]
 fn an_operators_maximum_and_minimum_are_inclusive() {
-    let story = |limits: &str| format!("at 4.8.9\noperator logging.v5 openshift-logging {limits}\nway 4.9.1");
-    for within in ["", "max 4.9", "max 4.10", "min 4.9", "min 4.8", "kube-max 1.22", "kube-min 1.22", "min 4.9 max 4.9"]
-    {
+    let story = |limits: &str| {
+        format!("at 4.8.9\noperator logging.v5 openshift-logging {limits}\nway 4.9.1")
+    };
+    for within in [
+        "",
+        "max 4.9",
+        "max 4.10",
+        "min 4.9",
+        "min 4.8",
+        "kube-max 1.22",
+        "kube-min 1.22",
+        "min 4.9 max 4.9",
+    ] {
         check(
             &story(within),
             expect![[r#"
@@ -449,7 +463,11 @@ fn a_command_names_nothing_that_a_shell_would_obey() {
     let patch = r#"oc -n openshift-config patch configmap admin-acks --type=merge -p '{"data":{"ack-4.8-x":"true"}}'"#;
     assert_eq!(commands("ack-4.8-x"), [patch]);
     assert_eq!(commands("ack-4.8-x';touch$IFS/tmp/pwned;'"), [""; 0]);
-    let paused = |pool: &str| dsl::commands(&format!("at 4.8.1\nnode w {pool} 1.19\npool {pool} paused\nway 4.9.1"));
+    let paused = |pool: &str| {
+        dsl::commands(&format!(
+            "at 4.8.1\nnode w {pool} 1.19\npool {pool} paused\nway 4.9.1"
+        ))
+    };
     assert_eq!(paused("worker").len(), 1);
     assert_eq!(paused("$(reboot)"), [""; 0]);
     assert_eq!(paused("--all"), [""; 0]);
@@ -525,7 +543,9 @@ fn the_clusters_word_on_a_removal_comes_before_the_table() {
 #[test]
 fn the_platforms_own_clients_do_not_count() {
     let story = |user: &str| {
-        format!("at 4.8.1\noperator mesh.v2 openshift-mesh\napi ingresses.v1beta1.extensions {user}\nway 4.9.1")
+        format!(
+            "at 4.8.1\noperator mesh.v2 openshift-mesh\napi ingresses.v1beta1.extensions {user}\nway 4.9.1"
+        )
     };
     for platform in [
         "by system:kube-controller-manager 9",

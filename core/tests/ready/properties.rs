@@ -73,7 +73,11 @@ fn any_way() -> impl Strategy<Value = Way> {
     (4u64..9, stops).prop_map(|(minor, stops)| {
         let (mut minor_now, mut patch) = (minor, 1);
         let stops = stops.into_iter().map(|is_minor| {
-            (minor_now, patch) = if is_minor { (minor_now + 1, 0) } else { (minor_now, patch + 1) };
+            (minor_now, patch) = if is_minor {
+                (minor_now + 1, 0)
+            } else {
+                (minor_now, patch + 1)
+            };
             Stop::Release(format!("4.{minor_now}.{patch}").parse().unwrap())
         });
         Way::new(format!("4.{minor}.1").parse().unwrap(), stops.collect()).unwrap()
@@ -88,50 +92,84 @@ fn any_facts() -> impl Strategy<Value = Facts> {
     let history = fact(proptest::collection::vec(
         (4u64..9, any::<bool>()).prop_map(|(minor, done)| HistoryEntry {
             version: format!("4.{minor}.1").parse().unwrap(),
-            progress: if done { Progress::Completed } else { Progress::Partial },
+            progress: if done {
+                Progress::Completed
+            } else {
+                Progress::Partial
+            },
         }),
         0..3,
     ));
     let objections = || {
-        let objection = "[ab]".prop_map(|by| Objection { by: by.into(), reason: "Busy".into(), message: "".into() });
+        let objection = "[ab]".prop_map(|by| Objection {
+            by: by.into(),
+            reason: "Busy".into(),
+            message: "".into(),
+        });
         fact(proptest::collection::vec(objection, 0..2))
     };
-    let node = ("[a-f]", fact("p|q|master"), fact(15u64..23)).prop_map(|(name, pool, kubelet)| Node {
+    let node =
+        ("[a-f]", fact("p|q|master"), fact(15u64..23)).prop_map(|(name, pool, kubelet)| Node {
+            name: name.into(),
+            pool: match pool {
+                Fact::Known(pool) => Fact::Known(pool.into()),
+                Fact::Unknown => Fact::Unknown,
+            },
+            kubelet: match kubelet {
+                Fact::Known(minor) => Fact::Known(Minor::new(1, minor)),
+                Fact::Unknown => Fact::Unknown,
+            },
+        });
+    let pool = ("p|q|master", any::<bool>()).prop_map(|(name, is_paused)| Pool {
         name: name.into(),
-        pool: match pool {
-            Fact::Known(pool) => Fact::Known(pool.into()),
-            Fact::Unknown => Fact::Unknown,
-        },
-        kubelet: match kubelet {
-            Fact::Known(minor) => Fact::Known(Minor::new(1, minor)),
-            Fact::Unknown => Fact::Unknown,
-        },
+        is_paused,
     });
-    let pool = ("p|q|master", any::<bool>()).prop_map(|(name, is_paused)| Pool { name: name.into(), is_paused });
     let pools = fact(proptest::collection::vec(pool, 0..3));
-    let operator =
-        ("[ab]", proptest::option::of(5u64..12), proptest::option::of(5u64..12)).prop_map(|(name, min, max)| {
+    let operator = (
+        "[ab]",
+        proptest::option::of(5u64..12),
+        proptest::option::of(5u64..12),
+    )
+        .prop_map(|(name, min, max)| {
             let minor = |minor| Minor::new(4, minor);
             Operator {
                 name: name.into(),
                 namespace: "openshift-a".into(),
-                openshift: Range { min: min.map(minor), max: max.map(minor) },
+                openshift: Range {
+                    min: min.map(minor),
+                    max: max.map(minor),
+                },
                 kubernetes: Range::default(),
                 problems: Vec::new(),
             }
         });
-    let user = prop_oneof![Just("ada"), Just("system:node:a"), Just("system:serviceaccount:openshift-a:b")];
-    let api = (proptest::option::of(17u64..25), proptest::collection::vec((user, 0u64..3), 0..3)).prop_map(
-        |(removed_in, users)| ApiUse {
-            api: ApiName { resource: "ingresses".into(), version: "v1beta1".into(), group: "extensions".into() },
+    let user = prop_oneof![
+        Just("ada"),
+        Just("system:node:a"),
+        Just("system:serviceaccount:openshift-a:b")
+    ];
+    let api = (
+        proptest::option::of(17u64..25),
+        proptest::collection::vec((user, 0u64..3), 0..3),
+    )
+        .prop_map(|(removed_in, users)| ApiUse {
+            api: ApiName {
+                resource: "ingresses".into(),
+                version: "v1beta1".into(),
+                group: "extensions".into(),
+            },
             removed_in: removed_in.map(|minor| Minor::new(1, minor)),
             users: users
                 .into_iter()
-                .map(|(name, requests)| ApiUser { name: name.into(), agent: None, requests, last: None })
+                .map(|(name, requests)| ApiUser {
+                    name: name.into(),
+                    agent: None,
+                    requests,
+                    last: None,
+                })
                 .collect(),
             unnamed_requests: 0,
-        },
-    );
+        });
     let gate = (4u64..10).prop_map(|minor| (format!("ack-4.{minor}-x").into(), "Look".into()));
     let ack = (4u64..10).prop_map(|minor| format!("ack-4.{minor}-x").into());
     (
@@ -148,12 +186,35 @@ fn any_facts() -> impl Strategy<Value = Facts> {
         )),
         fact(proptest::collection::btree_set(ack, 0..3)),
     )
-        .prop_map(|(history, (objections, operator_objections), nodes, pools, operators, apis, gates, acks)| {
-            Facts { history, objections, operator_objections, nodes, pools, operators, apis, gates, acks }
-        })
+        .prop_map(
+            |(
+                history,
+                (objections, operator_objections),
+                nodes,
+                pools,
+                operators,
+                apis,
+                gates,
+                acks,
+            )| {
+                Facts {
+                    history,
+                    objections,
+                    operator_objections,
+                    nodes,
+                    pools,
+                    operators,
+                    apis,
+                    gates,
+                    acks,
+                }
+            },
+        )
 }
 
 /// Mostly known.
-fn fact<T: std::fmt::Debug + Clone>(value: impl Strategy<Value = T>) -> impl Strategy<Value = Fact<T>> {
+fn fact<T: std::fmt::Debug + Clone>(
+    value: impl Strategy<Value = T>,
+) -> impl Strategy<Value = Fact<T>> {
     proptest::option::weighted(0.8, value).prop_map(Fact::from)
 }

@@ -35,10 +35,24 @@ const MAX_ATTACKS: usize = 10;
 
 /// What is new after a pass: an update that was started, what became of it, offers that nobody believes, and an agent that has stopped.
 pub fn news(told: &Told<'_>, outcome: Option<&Outcome>) -> Vec<News> {
-    let started = told.memory.started.as_ref().map(|started| of_start(&started.version, started.at));
-    let reasons = told.choice.judged.iter().flat_map(|(_, verdict)| &verdict.reasons);
-    let stopped = reasons.filter(|reason| is(reason, |one| matches!(one, AutomaticReason::TooManyFailures { .. })));
-    let stopped = stopped.map(|reason| warning("AutomaticUpdatesStopped", reason.to_string())).next();
+    let started = told
+        .memory
+        .started
+        .as_ref()
+        .map(|started| of_start(&started.version, started.at));
+    let reasons = told
+        .choice
+        .judged
+        .iter()
+        .flat_map(|(_, verdict)| &verdict.reasons);
+    let stopped = reasons.filter(|reason| {
+        is(reason, |one| {
+            matches!(one, AutomaticReason::TooManyFailures { .. })
+        })
+    });
+    let stopped = stopped
+        .map(|reason| warning("AutomaticUpdatesStopped", reason.to_string()))
+        .next();
     started
         .into_iter()
         .chain(outcome.map(of_outcome))
@@ -49,20 +63,26 @@ pub fn news(told: &Told<'_>, outcome: Option<&Outcome>) -> Vec<News> {
 
 /// An update was started.
 pub fn of_start(version: &Version, at: Timestamp) -> News {
-    normal("AutomaticUpdateStarted", format!("the update to {version} was started at {at}"))
+    normal(
+        "AutomaticUpdateStarted",
+        format!("the update to {version} was started at {at}"),
+    )
 }
 
 /// What became of an update.
 fn of_outcome(outcome: &Outcome) -> News {
     match outcome {
-        Outcome::Completed { version, took } => {
-            normal("AutomaticUpdateCompleted", format!("the update to {version} is complete; it took {took:#}"))
-        }
-        Outcome::Failed { version, why } => {
-            warning("AutomaticUpdateFailed", format!("the update to {version} fails: {}", plain(why)))
-        }
+        Outcome::Completed { version, took } => normal(
+            "AutomaticUpdateCompleted",
+            format!("the update to {version} is complete; it took {took:#}"),
+        ),
+        Outcome::Failed { version, why } => warning(
+            "AutomaticUpdateFailed",
+            format!("the update to {version} fails: {}", plain(why)),
+        ),
         Outcome::GivenUp { version } => {
-            let message = format!("the update to {version} was given up: something else was asked for");
+            let message =
+                format!("the update to {version} was given up: something else was asked for");
             normal("AutomaticUpdateGivenUp", message)
         }
     }
@@ -73,8 +93,14 @@ pub fn of_gate(gate: &Gate) -> News {
     let codes: BTreeSet<&str> = gate.objections().map(Reason::code).collect();
     let codes: Vec<&str> = codes.into_iter().collect();
     match gate.is_open() {
-        true => normal("MinorUpdatesFree", "nothing stands in the way of the next minor version any more".to_owned()),
-        false => warning("MinorUpdatesHeld", format!("the next minor version is held: {}", codes.join(", "))),
+        true => normal(
+            "MinorUpdatesFree",
+            "nothing stands in the way of the next minor version any more".to_owned(),
+        ),
+        false => warning(
+            "MinorUpdatesHeld",
+            format!("the next minor version is held: {}", codes.join(", ")),
+        ),
     }
 }
 
@@ -92,16 +118,29 @@ fn not_trusted(told: &Told<'_>) -> impl Iterator<Item = News> {
             )
         })
     };
-    let refused = told.choice.judged.iter().filter(|(_, verdict)| verdict.answer == Answer::Refuse);
+    let refused = told
+        .choice
+        .judged
+        .iter()
+        .filter(|(_, verdict)| verdict.answer == Answer::Refuse);
     refused.filter_map(move |(offer, verdict)| {
         let reason = match verdict.reasons.iter().find(is_attack)? {
             // Its times change with every look.
-            reason if is(reason, |one| matches!(one, AutomaticReason::GraphWentBack { .. })) => {
+            reason
+                if is(reason, |one| {
+                    matches!(one, AutomaticReason::GraphWentBack { .. })
+                }) =>
+            {
                 "the graph is older than one that was seen before".to_owned()
             }
             reason => reason.to_string(),
         };
-        let message = format!("{} at {} is not believed: {}", offer.version, plain(&offer.image), plain(&reason));
+        let message = format!(
+            "{} at {} is not believed: {}",
+            offer.version,
+            plain(&offer.image),
+            plain(&reason)
+        );
         Some(warning("OfferNotTrusted", message))
     })
 }
@@ -111,9 +150,17 @@ fn is(reason: &Reason, wanted: impl Fn(&AutomaticReason) -> bool) -> bool {
 }
 
 fn normal(reason: &'static str, message: String) -> News {
-    News { weight: Weight::Normal, reason, message }
+    News {
+        weight: Weight::Normal,
+        reason,
+        message,
+    }
 }
 
 fn warning(reason: &'static str, message: String) -> News {
-    News { weight: Weight::Warning, reason, message }
+    News {
+        weight: Weight::Warning,
+        reason,
+        message,
+    }
 }

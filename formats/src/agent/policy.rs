@@ -17,8 +17,17 @@ use crate::tree::{self, Node};
 const MAX_WINDOWS: usize = 50;
 /// The longest time between updates, and the greatest age of a graph.
 const LONGEST: SignedDuration = SignedDuration::from_hours(366 * 24);
-const FIELDS: [&str; 9] =
-    ["windows", "atLeastBetween", "pin", "maxFailures", "downgrades", "proof", "maxGraphAge", "maxSkew", "target"];
+const FIELDS: [&str; 9] = [
+    "windows",
+    "atLeastBetween",
+    "pin",
+    "maxFailures",
+    "downgrades",
+    "proof",
+    "maxGraphAge",
+    "maxSkew",
+    "target",
+];
 
 /// What the file says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +40,10 @@ pub struct AgentPolicy {
 
 impl Default for AgentPolicy {
     fn default() -> Self {
-        Self { automatic: AutomaticPolicy::usual(), target: None }
+        Self {
+            automatic: AutomaticPolicy::usual(),
+            target: None,
+        }
     }
 }
 
@@ -54,20 +66,43 @@ fn fill(reader: &mut Reader, record: Record<'_>, policy: &mut AgentPolicy) {
     if let Some(node) = record.get("windows") {
         let windows = reader.list(node, "windows", MAX_WINDOWS);
         let mut schedule = |text: &str| Schedule::read(text).map_err(|why| why.to_string());
-        automatic.windows =
-            windows.iter().filter_map(|node| maintenance::window(reader, node, &mut schedule)).collect();
+        automatic.windows = windows
+            .iter()
+            .filter_map(|node| maintenance::window(reader, node, &mut schedule))
+            .collect();
     }
-    set(&mut automatic.at_least_between, record.get("atLeastBetween").and_then(|node| duration(reader, node)));
-    automatic.max_graph_age = record.get("maxGraphAge").and_then(|node| duration(reader, node));
+    set(
+        &mut automatic.at_least_between,
+        record
+            .get("atLeastBetween")
+            .and_then(|node| duration(reader, node)),
+    );
+    automatic.max_graph_age = record
+        .get("maxGraphAge")
+        .and_then(|node| duration(reader, node));
     automatic.pin = record.get("pin").and_then(|node| {
-        one_of(reader, node, Pin::parse, "a pin", "write a release in quotes, \"4.20.7\", or a minor version, \"4.20\"")
+        one_of(
+            reader,
+            node,
+            Pin::parse,
+            "a pin",
+            "write a release in quotes, \"4.20.7\", or a minor version, \"4.20\"",
+        )
     });
-    policy.target = record
-        .get("target")
-        .and_then(|node| one_of(reader, node, Minor::parse, "a target", "write a minor version in quotes: \"4.22\""));
+    policy.target = record.get("target").and_then(|node| {
+        one_of(
+            reader,
+            node,
+            Minor::parse,
+            "a target",
+            "write a minor version in quotes: \"4.22\"",
+        )
+    });
     set(
         &mut automatic.max_failures,
-        record.get("maxFailures").and_then(|node| reader.count(node, "maxFailures", 1..=100)),
+        record
+            .get("maxFailures")
+            .and_then(|node| reader.count(node, "maxFailures", 1..=100)),
     );
     let downgrades = |text: &str| match text {
         "refuse" => Some(Downgrades::Refuse),
@@ -82,12 +117,27 @@ fn fill(reader: &mut Reader, record: Record<'_>, policy: &mut AgentPolicy) {
     let given = record.get("downgrades");
     set(
         &mut automatic.downgrades,
-        given.and_then(|node| one_of(reader, node, downgrades, "downgrades", "write refuse or allow")),
+        given.and_then(|node| {
+            one_of(
+                reader,
+                node,
+                downgrades,
+                "downgrades",
+                "write refuse or allow",
+            )
+        }),
     );
     let given = record.get("proof");
-    set(&mut automatic.proof, given.and_then(|node| one_of(reader, node, proof, "proof", "write signed or nothing")));
-    let skew = record.get("maxSkew").and_then(|node| reader.count(node, "maxSkew", 1..=3));
-    automatic.max_skew = skew.and_then(|skew| u8::try_from(skew).ok()).map_or(MaxSkew::OpenShift, MaxSkew::Same);
+    set(
+        &mut automatic.proof,
+        given.and_then(|node| one_of(reader, node, proof, "proof", "write signed or nothing")),
+    );
+    let skew = record
+        .get("maxSkew")
+        .and_then(|node| reader.count(node, "maxSkew", 1..=3));
+    automatic.max_skew = skew
+        .and_then(|skew| u8::try_from(skew).ok())
+        .map_or(MaxSkew::OpenShift, MaxSkew::Same);
 }
 
 fn set<T>(place: &mut T, given: Option<T>) {
@@ -98,7 +148,13 @@ fn set<T>(place: &mut T, given: Option<T>) {
 
 fn duration(reader: &mut Reader, node: &Node) -> Option<SignedDuration> {
     let fits = |text: &str| exact(text).filter(|lasts| !lasts.is_negative() && *lasts <= LONGEST);
-    one_of(reader, node, fits, "a duration", "write it as in PT1H or P7D, at most P366D; no months or years")
+    one_of(
+        reader,
+        node,
+        fits,
+        "a duration",
+        "write it as in PT1H or P7D, at most P366D; no months or years",
+    )
 }
 
 fn one_of<T>(
@@ -111,7 +167,12 @@ fn one_of<T>(
     let text = reader.text(node, what)?;
     let value = read(text);
     if value.is_none() {
-        reader.error("bad-value", node, format!("{:?} is not {what}", shown(text)), remedy);
+        reader.error(
+            "bad-value",
+            node,
+            format!("{:?} is not {what}", shown(text)),
+            remedy,
+        );
     }
     value
 }

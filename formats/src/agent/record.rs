@@ -39,14 +39,26 @@ struct WrittenFailure {
 
 /// What is remembered; nothing where nothing is written.
 pub fn read(record: Option<&str>) -> Result<Memory, String> {
-    let Some(record) = record else { return Ok(Memory::default()) };
+    let Some(record) = record else {
+        return Ok(Memory::default());
+    };
     let written: Written = serde_json::from_str(record).map_err(|error| error.to_string())?;
     let started = written.started.map(|start| {
         let version = version(&start.version)?;
-        let course = if start.failing { Course::Failing } else { Course::Running };
-        Ok::<_, String>(Started { version, at: time(&start.at)?, course })
+        let course = if start.failing {
+            Course::Failing
+        } else {
+            Course::Running
+        };
+        Ok::<_, String>(Started {
+            version,
+            at: time(&start.at)?,
+            course,
+        })
     });
-    let failed = written.failed.map(|failed| Ok::<_, String>((version(&failed.version)?, time(&failed.at)?)));
+    let failed = written
+        .failed
+        .map(|failed| Ok::<_, String>((version(&failed.version)?, time(&failed.at)?)));
     Ok(Memory {
         started: started.transpose()?,
         failures: written.failures,
@@ -64,7 +76,10 @@ pub fn write(memory: &Memory) -> String {
         failing: started.course == Course::Failing,
     });
     let failed = memory.failed.as_ref();
-    let failed = failed.map(|(version, at)| WrittenFailure { version: version.to_string(), at: at.to_string() });
+    let failed = failed.map(|(version, at)| WrittenFailure {
+        version: version.to_string(),
+        at: at.to_string(),
+    });
     let written = Written {
         started,
         failures: memory.failures,
@@ -72,7 +87,8 @@ pub fn write(memory: &Memory) -> String {
         taken_back: memory.taken_back.as_ref().map(ToString::to_string),
         graph_good_at: memory.graph_good_at.map(|at| at.to_string()),
     };
-    serde_json::to_string(&written).unwrap_or_else(|_| unreachable!("texts, numbers and flags can be written"))
+    serde_json::to_string(&written)
+        .unwrap_or_else(|_| unreachable!("texts, numbers and flags can be written"))
 }
 
 fn version(text: &str) -> Result<Version, String> {

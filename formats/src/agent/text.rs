@@ -31,7 +31,9 @@ const MAX_USERS: usize = 20;
 pub fn text(told: &Told<'_>) -> String {
     let standing = told.standing;
     let mut text = String::new();
-    let current = standing.current().map_or_else(|| "an unknown release".to_owned(), ToString::to_string);
+    let current = standing
+        .current()
+        .map_or_else(|| "an unknown release".to_owned(), ToString::to_string);
     let wish = match standing.opt_in {
         OptIn::Wanted => "automatic updates are wanted",
         OptIn::NotWanted => "automatic updates are not wanted",
@@ -52,10 +54,16 @@ pub fn text(told: &Told<'_>) -> String {
         let _ = writeln!(
             text,
             "\nThe next minor version: {}",
-            if gate.is_open() { "nothing stands in its way" } else { "not now" }
+            if gate.is_open() {
+                "nothing stands in its way"
+            } else {
+                "not now"
+            }
         );
         reasons(&gate.next).for_each(|reason| text.push_str(&wrapped("  - ", &reason)));
-        gate.later.iter().for_each(|reason| text.push_str(&wrapped("  - later: ", &told_reason(reason))));
+        gate.later
+            .iter()
+            .for_each(|reason| text.push_str(&wrapped("  - later: ", &told_reason(reason))));
     }
     text
 }
@@ -86,9 +94,20 @@ fn steady(reason: &Reason) -> String {
         Reason::Ready(ready) => match &**ready {
             ReadyReason::ApiRemoved(removed) => {
                 let users: BTreeSet<&str> = removed.users.iter().map(|user| &*user.name).collect();
-                let named = users.into_iter().take(MAX_USERS).collect::<Vec<_>>().join(", ");
-                let by = if named.is_empty() { "somebody".to_owned() } else { named };
-                format!("{} goes in Kubernetes {} and is in use by {by}", removed.api, removed.removed_in)
+                let named = users
+                    .into_iter()
+                    .take(MAX_USERS)
+                    .collect::<Vec<_>>()
+                    .join(", ");
+                let by = if named.is_empty() {
+                    "somebody".to_owned()
+                } else {
+                    named
+                };
+                format!(
+                    "{} goes in Kubernetes {} and is in use by {by}",
+                    removed.api, removed.removed_in
+                )
             }
             _ => reason.to_string(),
         },
@@ -100,8 +119,13 @@ fn steady(reason: &Reason) -> String {
 pub fn upgradeable(gate: &Gate) -> Condition {
     let against: Vec<&Reason> = gate.objections().collect();
     if against.is_empty() {
-        let message = "nothing that towpath looks at stands in the way of the next minor version".to_owned();
-        return Condition { is_so: true, reason: "AsExpected".to_owned(), message };
+        let message =
+            "nothing that towpath looks at stands in the way of the next minor version".to_owned();
+        return Condition {
+            is_so: true,
+            reason: "AsExpected".to_owned(),
+            message,
+        };
     }
     let mut codes: Vec<&str> = against.iter().map(|reason| reason.code()).collect();
     codes.dedup();
@@ -120,5 +144,9 @@ pub fn upgradeable(gate: &Gate) -> Condition {
         }
         message.push_str(&line);
     }
-    Condition { is_so: false, reason: codes.join("_"), message }
+    Condition {
+        is_so: false,
+        reason: codes.join("_"),
+        message,
+    }
 }

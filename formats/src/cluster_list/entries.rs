@@ -13,7 +13,10 @@ const ANEW: &str = "write the list anew from its source";
 /// The entries of one part of a list, each with the name it stands under, if it does.
 pub(super) enum Entries<'b> {
     /// Of JSON, not yet looked into, and the whole text that they stand in.
-    Json { whole: &'b [u8], entries: Vec<(Option<Box<str>>, &'b RawValue)> },
+    Json {
+        whole: &'b [u8],
+        entries: Vec<(Option<Box<str>>, &'b RawValue)>,
+    },
     /// Of YAML.
     Yaml(Vec<(Option<Box<str>>, Node)>),
 }
@@ -37,14 +40,25 @@ impl Entries<'_> {
                 }
             }
             Self::Json { whole, entries } => {
-                let mut lines = Lines { whole, offset: 0, line: 1, line_start: 0 };
+                let mut lines = Lines {
+                    whole,
+                    offset: 0,
+                    line: 1,
+                    line_start: 0,
+                };
                 for (key, raw) in entries {
                     let origin = lines.place(place, raw.get());
                     let node = tree::of_json(raw.get());
-                    take(node.map(|node| (origin.clone(), key, node)).map_err(|error| {
-                        let finding = json::finding(place, &error, ANEW);
-                        Finding { place: origin, ..finding }
-                    }));
+                    take(
+                        node.map(|node| (origin.clone(), key, node))
+                            .map_err(|error| {
+                                let finding = json::finding(place, &error, ANEW);
+                                Finding {
+                                    place: origin,
+                                    ..finding
+                                }
+                            }),
+                    );
                 }
             }
         }
@@ -52,25 +66,50 @@ impl Entries<'_> {
 }
 
 /// Finds the parts of a JSON list.
-pub(super) fn of_json<'b>(place: &Place, bytes: &'b [u8]) -> Result<(Vec<Section<'b>>, Vec<Finding>), Finding> {
+pub(super) fn of_json<'b>(
+    place: &Place,
+    bytes: &'b [u8],
+) -> Result<(Vec<Section<'b>>, Vec<Finding>), Finding> {
     let whole = |error: serde_json::Error| json::finding(place, &error, ANEW);
     if bytes.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'[') {
         let clusters: Vec<&RawValue> = serde_json::from_slice(bytes).map_err(whole)?;
         let entries = clusters.into_iter().map(|raw| (None, raw)).collect();
-        return Ok((vec![("clusters", Entries::Json { whole: bytes, entries })], Vec::new()));
+        return Ok((
+            vec![(
+                "clusters",
+                Entries::Json {
+                    whole: bytes,
+                    entries,
+                },
+            )],
+            Vec::new(),
+        ));
     }
     let Unique(mut parts) = serde_json::from_slice::<Unique<&RawValue>>(bytes).map_err(whole)?;
     let (mut sections, mut findings) = (Vec::new(), Vec::new());
     for name in SECTIONS {
-        let Some(part) = parts.remove(name).filter(|part| part.get() != "null") else { continue };
+        let Some(part) = parts.remove(name).filter(|part| part.get() != "null") else {
+            continue;
+        };
         let entries = match name {
-            "inherited" => serde_json::from_str::<Unique<&RawValue>>(part.get())
-                .map(|Unique(map)| map.into_iter().map(|(key, raw)| (Some(key.into()), raw)).collect()),
+            "inherited" => {
+                serde_json::from_str::<Unique<&RawValue>>(part.get()).map(|Unique(map)| {
+                    map.into_iter()
+                        .map(|(key, raw)| (Some(key.into()), raw))
+                        .collect()
+                })
+            }
             _ => serde_json::from_str::<Vec<&RawValue>>(part.get())
                 .map(|list| list.into_iter().map(|raw| (None, raw)).collect()),
         };
         match entries {
-            Ok(entries) => sections.push((name, Entries::Json { whole: bytes, entries })),
+            Ok(entries) => sections.push((
+                name,
+                Entries::Json {
+                    whole: bytes,
+                    entries,
+                },
+            )),
             Err(_) => findings.push(wrong_part(place, name)),
         }
     }
@@ -79,14 +118,27 @@ pub(super) fn of_json<'b>(place: &Place, bytes: &'b [u8]) -> Result<(Vec<Section
 }
 
 /// Finds the parts of a YAML list.
-pub(super) fn of_yaml(place: &Place, node: Node) -> Result<(Vec<Section<'static>>, Vec<Finding>), Finding> {
+pub(super) fn of_yaml(
+    place: &Place,
+    node: Node,
+) -> Result<(Vec<Section<'static>>, Vec<Finding>), Finding> {
     let unnamed = |list: Vec<Node>| list.into_iter().map(|node| (None, node)).collect();
     let fields = match node.value {
-        Value::List(clusters) => return Ok((vec![("clusters", Entries::Yaml(unnamed(clusters)))], Vec::new())),
+        Value::List(clusters) => {
+            return Ok((
+                vec![("clusters", Entries::Yaml(unnamed(clusters)))],
+                Vec::new(),
+            ));
+        }
         Value::Map(fields) => fields,
         _ => {
             let problem = "this is no list of clusters";
-            return Err(Finding::error("wrong-kind", place.clone(), problem, "write `clusters:` with a list"));
+            return Err(Finding::error(
+                "wrong-kind",
+                place.clone(),
+                problem,
+                "write `clusters:` with a list",
+            ));
         }
     };
     let (mut sections, mut findings) = (Vec::new(), Vec::new());
@@ -98,15 +150,25 @@ pub(super) fn of_yaml(place: &Place, node: Node) -> Result<(Vec<Section<'static>
         if sections.iter().any(|(earlier, _)| *earlier == name) {
             let problem = format!("{name:?} is given twice");
             let place = place.at(key.line, key.column);
-            return Err(Finding::error("duplicate-field", place, problem, "keep one of them"));
+            return Err(Finding::error(
+                "duplicate-field",
+                place,
+                problem,
+                "keep one of them",
+            ));
         }
         match (name, node.value) {
             (_, Value::Nothing) => {}
             ("inherited", Value::Map(map)) => {
-                let entries = map.into_iter().map(|(key, node)| (Some(key.text), node)).collect();
+                let entries = map
+                    .into_iter()
+                    .map(|(key, node)| (Some(key.text), node))
+                    .collect();
                 sections.push((name, Entries::Yaml(entries)));
             }
-            (_, Value::List(list)) if name != "inherited" => sections.push((name, Entries::Yaml(unnamed(list)))),
+            (_, Value::List(list)) if name != "inherited" => {
+                sections.push((name, Entries::Yaml(unnamed(list))))
+            }
             _ => findings.push(wrong_part(&place.at(key.line, key.column), name)),
         }
     }
@@ -115,13 +177,30 @@ pub(super) fn of_yaml(place: &Place, node: Node) -> Result<(Vec<Section<'static>
 }
 
 fn wrong_part(place: &Place, name: &str) -> Finding {
-    let kind = if name == "inherited" { "an object" } else { "a list" };
-    Finding::error("wrong-kind", place.clone(), format!("`{name}` is {kind}, and this is something else"), ANEW)
+    let kind = if name == "inherited" {
+        "an object"
+    } else {
+        "a list"
+    };
+    Finding::error(
+        "wrong-kind",
+        place.clone(),
+        format!("`{name}` is {kind}, and this is something else"),
+        ANEW,
+    )
 }
 
 fn unknown_part(place: &Place, name: &str) -> Finding {
-    let problem = format!("a list of clusters has no part {:?}; it is ignored", crate::record::shown(name));
-    Finding::warning("unknown-field", place.clone(), problem, "correct its name, or remove it")
+    let problem = format!(
+        "a list of clusters has no part {:?}; it is ignored",
+        crate::record::shown(name)
+    );
+    Finding::warning(
+        "unknown-field",
+        place.clone(),
+        problem,
+        "correct its name, or remove it",
+    )
 }
 
 /// Finds lines in a text, for places that mostly come one after the other.
@@ -140,7 +219,12 @@ impl Lines<'_> {
             return place.clone();
         }
         if offset < self.offset {
-            *self = Lines { whole: self.whole, offset: 0, line: 1, line_start: 0 };
+            *self = Lines {
+                whole: self.whole,
+                offset: 0,
+                line: 1,
+                line_start: 0,
+            };
         }
         for (at, byte) in self.whole[self.offset..offset].iter().enumerate() {
             if *byte == b'\n' {
@@ -149,6 +233,9 @@ impl Lines<'_> {
             }
         }
         self.offset = offset;
-        place.at(self.line, u32::try_from(offset - self.line_start + 1).unwrap_or(0))
+        place.at(
+            self.line,
+            u32::try_from(offset - self.line_start + 1).unwrap_or(0),
+        )
     }
 }

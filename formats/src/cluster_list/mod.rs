@@ -11,7 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use towpath_core::domain::fleet::{ClusterState, Gate, Labels, Minimum, Name, Offer, SoakSum, Upgrade};
+use towpath_core::domain::fleet::{
+    ClusterState, Gate, Labels, Minimum, Name, Offer, SoakSum, Upgrade,
+};
 use towpath_core::domain::{ClusterId, Version};
 use towpath_core::finding::{Finding, Place};
 
@@ -106,13 +108,28 @@ struct Reading {
 type Section<'b> = (&'static str, entries::Entries<'b>);
 
 /// The parts in the order in which they are read: upgrades are held against clusters.
-const SECTIONS: [&str; 6] = ["organisations", "clusters", "versionGates", "upgrades", "inherited", "soak"];
+const SECTIONS: [&str; 6] = [
+    "organisations",
+    "clusters",
+    "versionGates",
+    "upgrades",
+    "inherited",
+    "soak",
+];
 
 /// Finds the parts of a list, in JSON or YAML.
-fn sections<'b>(place: &Place, bytes: &'b [u8]) -> Result<(Vec<Section<'b>>, Vec<Finding>), Finding> {
+fn sections<'b>(
+    place: &Place,
+    bytes: &'b [u8],
+) -> Result<(Vec<Section<'b>>, Vec<Finding>), Finding> {
     if bytes.len() > MAX_BYTES {
         let problem = format!("the list is larger than {MAX_BYTES} bytes");
-        return Err(Finding::error("too-large", place.clone(), problem, "split it"));
+        return Err(Finding::error(
+            "too-large",
+            place.clone(),
+            problem,
+            "split it",
+        ));
     }
     match bytes.iter().find(|b| !b.is_ascii_whitespace()) {
         Some(b'{' | b'[') => entries::of_json(place, bytes),
@@ -123,10 +140,22 @@ fn sections<'b>(place: &Place, bytes: &'b [u8]) -> Result<(Vec<Section<'b>>, Vec
 impl Reading {
     fn sections(&mut self, place: &Place, sections: Vec<Section<'_>>) {
         for (name, entries) in sections {
-            let max = if name == "clusters" { MAX_CLUSTERS } else { MAX_ENTRIES };
+            let max = if name == "clusters" {
+                MAX_CLUSTERS
+            } else {
+                MAX_ENTRIES
+            };
             if entries.len() > max {
-                let problem = format!("{name}: there are {}; at most {max} are taken", entries.len());
-                self.findings.push(Finding::error("too-large", place.clone(), problem, "split the list"));
+                let problem = format!(
+                    "{name}: there are {}; at most {max} are taken",
+                    entries.len()
+                );
+                self.findings.push(Finding::error(
+                    "too-large",
+                    place.clone(),
+                    problem,
+                    "split the list",
+                ));
                 self.list.unread += usize::from(name == "clusters");
                 continue;
             }
@@ -168,20 +197,36 @@ impl Reading {
     /// By organisation and id, whatever the order in the list was.
     fn sort_clusters(&mut self) {
         let clusters = std::mem::take(&mut self.list.clusters);
-        let mut both: Vec<_> = clusters.into_iter().zip(std::mem::take(&mut self.list.origins)).collect();
+        let mut both: Vec<_> = clusters
+            .into_iter()
+            .zip(std::mem::take(&mut self.list.origins))
+            .collect();
         both.sort_by(|(a, _), (b, _)| (&a.organisation, &a.id).cmp(&(&b.organisation, &b.id)));
         (self.list.clusters, self.list.origins) = both.into_iter().unzip();
-        self.ids = self.list.clusters.iter().enumerate().map(|(at, cluster)| (cluster.id.clone(), at)).collect();
+        self.ids = self
+            .list
+            .clusters
+            .iter()
+            .enumerate()
+            .map(|(at, cluster)| (cluster.id.clone(), at))
+            .collect();
     }
 
     fn organisation(&mut self, reader: &mut Reader, node: &Node) -> Option<ListedOrganisation> {
         let record = reader.open_record(node, "an organisation")?;
         let id = reader.required(record, "id", "add `id`")?;
         let id = self.known.name(reader.name(id, "an organisation's id")?);
-        let name = record.get("name").and_then(|node| reader.name(node, "an organisation's name"));
+        let name = record
+            .get("name")
+            .and_then(|node| reader.name(node, "an organisation's name"));
         let name = name.map_or_else(|| id.clone(), |name| self.known.name(name));
         let labels = self.labels(reader, record.get("labels"));
-        Some(ListedOrganisation { id, name, labels, origin: reader.at(node) })
+        Some(ListedOrganisation {
+            id,
+            name,
+            labels,
+            origin: reader.at(node),
+        })
     }
 
     fn gate(&mut self, reader: &mut Reader, node: &Node) -> Option<Gate> {
@@ -191,12 +236,21 @@ impl Reading {
             reader.name(node, field).map(|name| self.known.name(name))
         };
         let (id, version_prefix, label) = (text("id"), text("versionPrefix"), text("label"));
-        Some(Gate { id: id?, version_prefix: version_prefix?, label: label? })
+        Some(Gate {
+            id: id?,
+            version_prefix: version_prefix?,
+            label: label?,
+        })
     }
 
     fn minimum(&mut self, reader: &mut Reader, organisation: &str, node: &Node) {
-        let Some(record) = reader.open_record(node, "the lowest versions of an organisation") else { return };
-        let version = record.get("version").and_then(|node| self.version(reader, node));
+        let Some(record) = reader.open_record(node, "the lowest versions of an organisation")
+        else {
+            return;
+        };
+        let version = record
+            .get("version")
+            .and_then(|node| self.version(reader, node));
         let mut of_workload = BTreeMap::new();
         match record.get("ofWorkload").map(|node| &node.value) {
             None => {}
@@ -207,16 +261,29 @@ impl Reading {
                     }
                 }
             }
-            Some(_) => reader.error("wrong-kind", node, "`ofWorkload` is a mapping", "write `workload: version`"),
+            Some(_) => reader.error(
+                "wrong-kind",
+                node,
+                "`ofWorkload` is a mapping",
+                "write `workload: version`",
+            ),
         }
         let organisation = self.known.name(organisation);
-        self.list.inherited.insert(organisation, Minimum { version, of_workload });
+        self.list.inherited.insert(
+            organisation,
+            Minimum {
+                version,
+                of_workload,
+            },
+        );
     }
 
     fn soak(&mut self, reader: &mut Reader, node: &Node) -> Option<SoakSum> {
         let record = reader.open_record(node, "soak days")?;
         let organisation = reader.required(record, "organisation", "add it")?;
-        let organisation = self.known.name(reader.name(organisation, "an organisation's id")?);
+        let organisation = self
+            .known
+            .name(reader.name(organisation, "an organisation's id")?);
         let workload = reader.required(record, "workload", "add it")?;
         let workload = self.known.name(reader.name(workload, "a workload's name")?);
         let version = reader.required(record, "version", "add it")?;
@@ -229,11 +296,21 @@ impl Reading {
         };
         // Ten million days: more than any fleet has.
         if !(0.0..=1e7).contains(&number) {
-            reader.error("bad-number", days, format!("{} is no number of days", days.kind()), "write it as in 1.5");
+            reader.error(
+                "bad-number",
+                days,
+                format!("{} is no number of days", days.kind()),
+                "write it as in 1.5",
+            );
             return None;
         }
         let seconds = (number * 86_400.0).round() as i64;
-        Some(SoakSum { organisation, workload, version, seconds })
+        Some(SoakSum {
+            organisation,
+            workload,
+            version,
+            seconds,
+        })
     }
 
     fn version(&mut self, reader: &mut Reader, node: &Node) -> Option<Version> {
@@ -247,13 +324,19 @@ impl Reading {
                 Some(version)
             }
             Err(why) => {
-                reader.error("bad-version", node, why.to_string(), "write it as in 4.16.3");
+                reader.error(
+                    "bad-version",
+                    node,
+                    why.to_string(),
+                    "write it as in 4.16.3",
+                );
                 None
             }
         }
     }
 
     fn labels(&mut self, reader: &mut Reader, node: Option<&Node>) -> Labels {
-        node.map(|node| reader.labels(node, "labels", 256)).unwrap_or_default()
+        node.map(|node| reader.labels(node, "labels", 256))
+            .unwrap_or_default()
     }
 }

@@ -37,8 +37,16 @@ pub(super) fn read(reader: &mut Reader, object: &Object, now: Timestamp) -> Opti
         users.add_hour(reader, node, began(now, hour_of_day(now)));
     }
     let counted = status.map_or(0, |status| requests(reader, status));
-    let unnamed_requests = users.all_requests.max(counted).saturating_sub(users.named_requests);
-    Some(ApiUse { api, removed_in, users: users.by_name.into_values().collect(), unnamed_requests })
+    let unnamed_requests = users
+        .all_requests
+        .max(counted)
+        .saturating_sub(users.named_requests);
+    Some(ApiUse {
+        api,
+        removed_in,
+        users: users.by_name.into_values().collect(),
+        unnamed_requests,
+    })
 }
 
 #[derive(Default)]
@@ -58,15 +66,29 @@ impl Users {
             }
             of_nodes = of_nodes.saturating_add(requests(reader, node).max(of_users));
         }
-        self.all_requests = self.all_requests.saturating_add(requests(reader, hour).max(of_nodes));
+        self.all_requests = self
+            .all_requests
+            .saturating_add(requests(reader, hour).max(of_nodes));
     }
 
     fn add_user(&mut self, reader: &mut Reader, node: &Node, began: Option<Timestamp>) -> u64 {
         let count = requests(reader, node);
-        let name = node.get("username").and_then(|name| reader.text(name, "a user's name"));
-        let Some(name) = name.filter(|_| count > 0) else { return count };
-        let agent = node.get("userAgent").and_then(|agent| reader.text(agent, "a program's name")).map(Arc::from);
-        let blank = || ApiUser { name: name.into(), agent: None, requests: 0, last: None };
+        let name = node
+            .get("username")
+            .and_then(|name| reader.text(name, "a user's name"));
+        let Some(name) = name.filter(|_| count > 0) else {
+            return count;
+        };
+        let agent = node
+            .get("userAgent")
+            .and_then(|agent| reader.text(agent, "a program's name"))
+            .map(Arc::from);
+        let blank = || ApiUser {
+            name: name.into(),
+            agent: None,
+            requests: 0,
+            last: None,
+        };
         let user = self.by_name.entry(name.into()).or_insert_with(blank);
         user.requests = user.requests.saturating_add(count);
         if user.last <= began {
@@ -83,7 +105,11 @@ fn name(text: &str) -> Option<ApiName> {
     let (resource, version) = (parts.next()?, parts.next()?);
     let group = parts.next().unwrap_or_default();
     let is_name = !resource.is_empty() && !version.is_empty();
-    is_name.then(|| ApiName { resource: resource.into(), version: version.into(), group: group.into() })
+    is_name.then(|| ApiName {
+        resource: resource.into(),
+        version: version.into(),
+        group: group.into(),
+    })
 }
 
 fn removal(reader: &mut Reader, node: &Node) -> Option<Minor> {
@@ -97,11 +123,16 @@ fn removal(reader: &mut Reader, node: &Node) -> Option<Minor> {
 }
 
 fn requests(reader: &mut Reader, node: &Node) -> u64 {
-    let Some(node) = node.get("requestCount") else { return 0 };
+    let Some(node) = node.get("requestCount") else {
+        return 0;
+    };
     match node.value {
         Value::Whole(number) if number >= 0 => number.unsigned_abs(),
         _ => {
-            let problem = format!("a number of requests belongs here, and this is {}", node.kind());
+            let problem = format!(
+                "a number of requests belongs here, and this is {}",
+                node.kind()
+            );
             reader.error("bad-number", node, problem, AGAIN);
             0
         }
@@ -116,5 +147,7 @@ fn began(now: Timestamp, hour: i64) -> Option<Timestamp> {
 }
 
 fn hour_of_day(now: Timestamp) -> i64 {
-    now.as_second().div_euclid(SECONDS_PER_HOUR).rem_euclid(HOURS_PER_DAY)
+    now.as_second()
+        .div_euclid(SECONDS_PER_HOUR)
+        .rem_euclid(HOURS_PER_DAY)
 }

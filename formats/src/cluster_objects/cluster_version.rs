@@ -18,16 +18,27 @@ pub(super) struct OfVersion {
 }
 
 pub(super) fn read(reader: &mut Reader, object: &Object) -> OfVersion {
-    let id = object.node.get("spec").and_then(|spec| spec.get("clusterID")).and_then(|id| reader.text(id, "an id"));
+    let id = object
+        .node
+        .get("spec")
+        .and_then(|spec| spec.get("clusterID"))
+        .and_then(|id| reader.text(id, "an id"));
     let status = object.node.get("status");
     let given = |name: &str| status.and_then(|status| status.get(name)).is_some();
     OfVersion {
         id: Fact::from(id.and_then(ClusterId::new)),
-        channel: Fact::from(object.node.get("spec").and_then(|spec| ChannelName::new(text(spec, "channel")))),
-        history: Fact::from(given("history").then(|| history(reader, status))),
-        objections: Fact::from(
-            given("conditions").then(|| objection(reader, object, "ClusterVersion").into_iter().collect()),
+        channel: Fact::from(
+            object
+                .node
+                .get("spec")
+                .and_then(|spec| ChannelName::new(text(spec, "channel"))),
         ),
+        history: Fact::from(given("history").then(|| history(reader, status))),
+        objections: Fact::from(given("conditions").then(|| {
+            objection(reader, object, "ClusterVersion")
+                .into_iter()
+                .collect()
+        })),
     }
 }
 
@@ -36,9 +47,14 @@ pub(super) fn objection_of_operator(reader: &mut Reader, object: &Object) -> Opt
 }
 
 /// The ClusterVersion's own objections. It repeats those of its operators; where they speak for themselves, it need not.
-pub(super) fn own(by_version: Fact<Vec<Objection>>, by_operators: &[Objection]) -> Fact<Vec<Objection>> {
+pub(super) fn own(
+    by_version: Fact<Vec<Objection>>,
+    by_operators: &[Objection],
+) -> Fact<Vec<Objection>> {
     let repeats = |objection: &Objection| {
-        ["Cluster operator ", "Multiple cluster operators "].iter().any(|start| objection.message.starts_with(start))
+        ["Cluster operator ", "Multiple cluster operators "]
+            .iter()
+            .any(|start| objection.message.starts_with(start))
     };
     match by_version {
         Fact::Unknown => Fact::Unknown,
@@ -53,7 +69,9 @@ pub(super) fn own(by_version: Fact<Vec<Objection>>, by_operators: &[Objection]) 
 fn history(reader: &mut Reader, status: Option<&Node>) -> Vec<HistoryEntry> {
     let mut history = Vec::new();
     for node in items(reader, status, "history") {
-        let Some(entry) = entry(reader, node) else { break };
+        let Some(entry) = entry(reader, node) else {
+            break;
+        };
         let progress = entry.progress;
         history.push(entry);
         if progress == Progress::Completed {
@@ -67,7 +85,12 @@ fn entry(reader: &mut Reader, node: &Node) -> Option<HistoryEntry> {
     let field = |reader: &mut Reader, name: &str| match node.get(name) {
         Some(value) => reader.text(value, name).map(str::to_owned),
         None => {
-            reader.error("missing-field", node, format!("an update of the history has no `{name}`"), AGAIN);
+            reader.error(
+                "missing-field",
+                node,
+                format!("an update of the history has no `{name}`"),
+                AGAIN,
+            );
             None
         }
     };
@@ -76,7 +99,10 @@ fn entry(reader: &mut Reader, node: &Node) -> Option<HistoryEntry> {
         "Completed" => Progress::Completed,
         "Partial" => Progress::Partial,
         other => {
-            let problem = format!("an update of the history is Completed or Partial, and not {:?}", shown(other));
+            let problem = format!(
+                "an update of the history is Completed or Partial, and not {:?}",
+                shown(other)
+            );
             reader.error("bad-state", node, problem, AGAIN);
             return None;
         }
@@ -93,14 +119,20 @@ fn entry(reader: &mut Reader, node: &Node) -> Option<HistoryEntry> {
 /// Absent means upgradeable; anything but `True` does not.
 fn objection(reader: &mut Reader, object: &Object, by: &str) -> Option<Objection> {
     let conditions = items(reader, object.node.get("status"), "conditions");
-    let condition = conditions.iter().find(|condition| text(condition, "type") == "Upgradeable")?;
+    let condition = conditions
+        .iter()
+        .find(|condition| text(condition, "type") == "Upgradeable")?;
     let reason = match (text(condition, "status"), text(condition, "reason")) {
         ("True", _) => return None,
         ("False", "") => "NoReason".to_owned(),
         ("False", reason) => reason.to_owned(),
         (_, reason) => format!("Unknown {reason}").trim().to_owned(),
     };
-    Some(Objection { by: by.into(), reason: reason.into(), message: text(condition, "message").into() })
+    Some(Objection {
+        by: by.into(),
+        reason: reason.into(),
+        message: text(condition, "message").into(),
+    })
 }
 
 /// A field that is a text; empty if it is anything else.

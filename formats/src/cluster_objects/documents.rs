@@ -37,7 +37,9 @@ pub(super) fn read(files: &[SourceFile]) -> Found {
     for file in files {
         let place = Place::file(file.path.as_str());
         match documents(&place, &file.bytes) {
-            Ok(documents) => documents.into_iter().for_each(|node| found.take(&place, node, None)),
+            Ok(documents) => documents
+                .into_iter()
+                .for_each(|node| found.take(&place, node, None)),
             Err(finding) => found.findings.push(finding),
         }
     }
@@ -48,15 +50,22 @@ pub(super) fn read(files: &[SourceFile]) -> Found {
 fn documents(place: &Place, bytes: &[u8]) -> Result<Vec<Node>, Finding> {
     let text = yaml::text(place, bytes, tree::MAX_FILE_BYTES)?;
     if text.trim_start().starts_with('{') {
-        return tree::of_json(text).map(|node| vec![node]).map_err(|error| json::finding(place, &error, AGAIN));
+        return tree::of_json(text)
+            .map(|node| vec![node])
+            .map_err(|error| json::finding(place, &error, AGAIN));
     }
     let mut nodes = Vec::new();
     for (line, text) in split(text) {
-        let is_blank = text.lines().all(|line| line.trim_start().is_empty() || line.trim_start().starts_with('#'));
+        let is_blank = text
+            .lines()
+            .all(|line| line.trim_start().is_empty() || line.trim_start().starts_with('#'));
         if is_blank {
             continue;
         }
-        let shift = |finding: Finding| Finding { place: shifted(finding.place, line), ..finding };
+        let shift = |finding: Finding| Finding {
+            place: shifted(finding.place, line),
+            ..finding
+        };
         let mut node = tree::of_yaml(place, text.as_bytes()).map_err(shift)?;
         move_down(&mut node, line);
         nodes.push(node);
@@ -108,7 +117,11 @@ fn move_down(node: &mut Node, lines: u32) {
 impl Found {
     /// Takes in an object, or those of a list. Items of a typed list need not name their kind.
     fn take(&mut self, file: &Place, mut node: Node, kind_of_list: Option<Kind>) {
-        let place = if node.line == 0 { file.clone() } else { file.at(node.line, node.column) };
+        let place = if node.line == 0 {
+            file.clone()
+        } else {
+            file.at(node.line, node.column)
+        };
         let named = match node.get("kind").map(|kind| &kind.value) {
             Some(Value::Text(kind)) => Some(kind.to_string()),
             _ => None,
@@ -117,10 +130,14 @@ impl Found {
         match (list_of, named.as_deref(), kind_of_list) {
             (Some(kind), _, None) => {
                 let kind = Kind::named(kind);
-                self.given.extend(kind.or_else(|| is_empty(&node).then(|| kind_of_file(&file.file)).flatten()));
+                self.given.extend(
+                    kind.or_else(|| is_empty(&node).then(|| kind_of_file(&file.file)).flatten()),
+                );
                 let items = take_items(&mut node);
                 self.object_to_repeated(&place, &node);
-                items.into_iter().for_each(|item| self.take(file, item, kind.or(kind_of_list)));
+                items
+                    .into_iter()
+                    .for_each(|item| self.take(file, item, kind.or(kind_of_list)));
             }
             (_, Some(kind), _) => match Kind::named(kind) {
                 Some(kind) => self.keep(kind, place, node),
@@ -129,7 +146,12 @@ impl Found {
             (_, None, Some(kind)) => self.keep(kind, place, node),
             (_, None, None) => {
                 let problem = "this is no object of a cluster: it has no `kind`";
-                self.findings.push(Finding::error("no-kind", place, problem, "remove it, or give the object whole"));
+                self.findings.push(Finding::error(
+                    "no-kind",
+                    place,
+                    problem,
+                    "remove it, or give the object whole",
+                ));
             }
         }
     }
@@ -137,9 +159,17 @@ impl Found {
     /// A field that stands there twice hides one of the two.
     fn object_to_repeated(&mut self, place: &Place, node: &Node) {
         if let Some(key) = repeated(node) {
-            let place = if key.line == 0 { place.clone() } else { place.at(key.line, key.column) };
-            let problem = format!("`{}` stands here twice: which of them is meant?", plain(&key.text));
-            self.findings.push(Finding::error("duplicate-field", place, problem, AGAIN));
+            let place = if key.line == 0 {
+                place.clone()
+            } else {
+                place.at(key.line, key.column)
+            };
+            let problem = format!(
+                "`{}` stands here twice: which of them is meant?",
+                plain(&key.text)
+            );
+            self.findings
+                .push(Finding::error("duplicate-field", place, problem, AGAIN));
         }
     }
 
@@ -147,15 +177,23 @@ impl Found {
         self.given.insert(kind);
         self.object_to_repeated(&place, &node);
         let of_metadata = |field: &str| -> Arc<str> {
-            match node.get("metadata").and_then(|metadata| metadata.get(field)) {
-                Some(Node { value: Value::Text(text), .. }) => Arc::from(&**text),
+            match node
+                .get("metadata")
+                .and_then(|metadata| metadata.get(field))
+            {
+                Some(Node {
+                    value: Value::Text(text),
+                    ..
+                }) => Arc::from(&**text),
                 _ => Arc::from(""),
             }
         };
         let (namespace, name) = (of_metadata("namespace"), of_metadata("name"));
         if name.is_empty() {
             let problem = format!("this {} has no name", kind.as_str());
-            return self.findings.push(Finding::error("no-name", place, problem, AGAIN));
+            return self
+                .findings
+                .push(Finding::error("no-name", place, problem, AGAIN));
         }
         if self.objects.len() >= MAX_OBJECTS {
             let problem = format!("there are more than {MAX_OBJECTS} objects");
@@ -169,11 +207,26 @@ impl Found {
         // A directory is one cluster: two of them would hide each other's reasons.
         let identity = (kind, namespace.clone(), name.clone());
         if let Some(earlier) = self.seen.insert(identity, place.clone()) {
-            let problem = format!("{} {} is given twice, first at {earlier}", kind.as_str(), plain(&name));
+            let problem = format!(
+                "{} {} is given twice, first at {earlier}",
+                kind.as_str(),
+                plain(&name)
+            );
             let remedy = "give the objects of one cluster, each once";
-            self.findings.push(Finding::error("given-twice", place.clone(), problem, remedy));
+            self.findings.push(Finding::error(
+                "given-twice",
+                place.clone(),
+                problem,
+                remedy,
+            ));
         }
-        self.objects.push(Object { kind, namespace, name, place, node });
+        self.objects.push(Object {
+            kind,
+            namespace,
+            name,
+            place,
+            node,
+        });
     }
 }
 
@@ -183,7 +236,10 @@ fn repeated(node: &Node) -> Option<&Key> {
         Value::List(items) => items.iter().find_map(repeated),
         Value::Map(fields) => {
             let mut seen = BTreeSet::new();
-            let twice = fields.iter().find(|(key, _)| !seen.insert(&*key.text)).map(|(key, _)| key);
+            let twice = fields
+                .iter()
+                .find(|(key, _)| !seen.insert(&*key.text))
+                .map(|(key, _)| key);
             twice.or_else(|| fields.iter().find_map(|(_, value)| repeated(value)))
         }
         _ => None,
@@ -199,8 +255,13 @@ fn is_empty(list: &Node) -> bool {
 }
 
 fn take_items(list: &mut Node) -> Vec<Node> {
-    let Value::Map(fields) = &mut list.value else { return Vec::new() };
-    let items = fields.iter_mut().find(|(key, _)| &*key.text == "items").map(|(_, items)| &mut items.value);
+    let Value::Map(fields) = &mut list.value else {
+        return Vec::new();
+    };
+    let items = fields
+        .iter_mut()
+        .find(|(key, _)| &*key.text == "items")
+        .map(|(_, items)| &mut items.value);
     match items {
         Some(Value::List(items)) => std::mem::take(items),
         _ => Vec::new(),
@@ -217,5 +278,8 @@ fn kind_of_file(path: &str) -> Option<Kind> {
         // Hosted control planes have none.
         ("machineconfigpool", Kind::MachineConfigPool),
     ];
-    names.into_iter().find(|(part, _)| name.contains(part)).map(|(_, kind)| kind)
+    names
+        .into_iter()
+        .find(|(part, _)| name.contains(part))
+        .map(|(_, kind)| kind)
 }

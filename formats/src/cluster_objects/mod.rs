@@ -73,30 +73,58 @@ pub enum Kind {
 /// Whether a file of a directory may hold objects.
 pub fn is_part(path: &str) -> bool {
     let is_hidden = path.split('/').any(|part| part.starts_with('.'));
-    let is_wanted = [".yaml", ".yml", ".json", "/"].iter().any(|end| path.ends_with(end));
+    let is_wanted = [".yaml", ".yml", ".json", "/"]
+        .iter()
+        .any(|end| path.ends_with(end));
     is_wanted && !is_hidden
 }
 
 /// Reads all files. The objects were printed at that time. Either what they say, with warnings, or everything that is wrong with them.
-pub fn read(files: &[SourceFile], now: Timestamp) -> Result<(ClusterObjects, Vec<Finding>), Vec<Finding>> {
+pub fn read(
+    files: &[SourceFile],
+    now: Timestamp,
+) -> Result<(ClusterObjects, Vec<Finding>), Vec<Finding>> {
     let found = documents::read(files);
     let mut findings = found.findings;
-    let of = |kind: Kind| found.objects.iter().filter(move |object| object.kind == kind);
-    let mut all = Reading { findings: Vec::new() };
-    let version = of(Kind::ClusterVersion).next().map(|object| all.of(object, cluster_version::read));
+    let of = |kind: Kind| {
+        found
+            .objects
+            .iter()
+            .filter(move |object| object.kind == kind)
+    };
+    let mut all = Reading {
+        findings: Vec::new(),
+    };
+    let version = of(Kind::ClusterVersion)
+        .next()
+        .map(|object| all.of(object, cluster_version::read));
     let version = version.unwrap_or_default();
-    let standing = of(Kind::ClusterVersion).next().map(|object| all.of(object, standing::read)).unwrap_or_default();
-    let by_operators: Vec<_> =
-        of(Kind::ClusterOperator).filter_map(|object| all.of(object, cluster_version::objection_of_operator)).collect();
-    let pools: Vec<_> = of(Kind::MachineConfigPool).filter_map(|object| all.of(object, nodes::pool)).collect();
-    let nodes: Vec<_> =
-        of(Kind::Node).map(|object| all.of(object, |reader, object| nodes::node(reader, object, &pools))).collect();
-    let operators = of(Kind::ClusterServiceVersion).map(|object| all.of(object, operators::read)).collect();
+    let standing = of(Kind::ClusterVersion)
+        .next()
+        .map(|object| all.of(object, standing::read))
+        .unwrap_or_default();
+    let by_operators: Vec<_> = of(Kind::ClusterOperator)
+        .filter_map(|object| all.of(object, cluster_version::objection_of_operator))
+        .collect();
+    let pools: Vec<_> = of(Kind::MachineConfigPool)
+        .filter_map(|object| all.of(object, nodes::pool))
+        .collect();
+    let nodes: Vec<_> = of(Kind::Node)
+        .map(|object| all.of(object, |reader, object| nodes::node(reader, object, &pools)))
+        .collect();
+    let operators = of(Kind::ClusterServiceVersion)
+        .map(|object| all.of(object, operators::read))
+        .collect();
     let apis: Vec<_> = of(Kind::ApiRequestCount)
-        .filter_map(|object| all.of(object, |reader, object| api_usage::read(reader, object, now)))
+        .filter_map(|object| {
+            all.of(object, |reader, object| {
+                api_usage::read(reader, object, now)
+            })
+        })
         .collect();
     let mut config_map = |namespace: &str, name: &str| {
-        let mut wanted = of(Kind::ConfigMap).filter(|object| (&*object.namespace, &*object.name) == (namespace, name));
+        let mut wanted = of(Kind::ConfigMap)
+            .filter(|object| (&*object.namespace, &*object.name) == (namespace, name));
         Fact::from(wanted.next().map(|object| all.of(object, data)))
     };
     let gates = config_map("openshift-config-managed", "admin-gates");
@@ -109,8 +137,13 @@ pub fn read(files: &[SourceFile], now: Timestamp) -> Result<(ClusterObjects, Vec
         objections: cluster_version::own(version.objections, &by_operators),
         operator_objections: Fact::from(given(Kind::ClusterOperator).then_some(by_operators)),
         nodes: Fact::from(given(Kind::Node).then_some(nodes)),
-        pools: Fact::from(given(Kind::MachineConfigPool).then(|| pools.into_iter().map(|pool| pool.pool).collect())),
-        operators: Fact::from(given(Kind::ClusterServiceVersion).then(|| operators::once(operators))),
+        pools: Fact::from(
+            given(Kind::MachineConfigPool)
+                .then(|| pools.into_iter().map(|pool| pool.pool).collect()),
+        ),
+        operators: Fact::from(
+            given(Kind::ClusterServiceVersion).then(|| operators::once(operators)),
+        ),
         apis: Fact::from(given(Kind::ApiRequestCount).then_some(apis)),
         gates,
         acks: match acks {
@@ -125,9 +158,24 @@ pub fn read(files: &[SourceFile], now: Timestamp) -> Result<(ClusterObjects, Vec
         return Err(findings);
     }
     let mut counts = BTreeMap::new();
-    found.objects.iter().for_each(|object| *counts.entry(object.kind).or_default() += 1);
+    found
+        .objects
+        .iter()
+        .for_each(|object| *counts.entry(object.kind).or_default() += 1);
     let (id, channel, ignored) = (version.id, version.channel, found.ignored);
-    Ok((ClusterObjects { id, channel, facts, standing, shape, arch, counts, ignored }, findings))
+    Ok((
+        ClusterObjects {
+            id,
+            channel,
+            facts,
+            standing,
+            shape,
+            arch,
+            counts,
+            ignored,
+        },
+        findings,
+    ))
 }
 
 /// Reads objects one after the other, and keeps what is wrong with them.
@@ -146,18 +194,30 @@ impl Reading {
 
 /// The entries of a ConfigMap.
 fn data(reader: &mut Reader, object: &Object) -> BTreeMap<Arc<str>, Arc<str>> {
-    let Some(node) = object.node.get("data") else { return BTreeMap::new() };
-    let Value::Map(fields) = &node.value else {
-        reader.error("wrong-kind", node, format!("`data` is a mapping, and this is {}", node.kind()), AGAIN);
+    let Some(node) = object.node.get("data") else {
         return BTreeMap::new();
     };
-    let entries = fields.iter().filter_map(|(key, value)| Some((Arc::from(&*key.text), words(reader, value)?)));
+    let Value::Map(fields) = &node.value else {
+        reader.error(
+            "wrong-kind",
+            node,
+            format!("`data` is a mapping, and this is {}", node.kind()),
+            AGAIN,
+        );
+        return BTreeMap::new();
+    };
+    let entries = fields
+        .iter()
+        .filter_map(|(key, value)| Some((Arc::from(&*key.text), words(reader, value)?)));
     entries.collect()
 }
 
 /// What has been acknowledged: `"true"`, and nothing else.
 fn acknowledged(acks: BTreeMap<Arc<str>, Arc<str>>) -> BTreeSet<Arc<str>> {
-    acks.into_iter().filter(|(_, value)| &**value == "true").map(|(gate, _)| gate).collect()
+    acks.into_iter()
+        .filter(|(_, value)| &**value == "true")
+        .map(|(gate, _)| gate)
+        .collect()
 }
 
 /// A text of any length; nothing is an empty one.
@@ -166,7 +226,12 @@ fn words(reader: &mut Reader, node: &Node) -> Option<Arc<str>> {
         Value::Text(text) => Some(Arc::from(&**text)),
         Value::Nothing => Some("".into()),
         _ => {
-            reader.error("wrong-kind", node, format!("a text belongs here, and this is {}", node.kind()), AGAIN);
+            reader.error(
+                "wrong-kind",
+                node,
+                format!("a text belongs here, and this is {}", node.kind()),
+                AGAIN,
+            );
             None
         }
     }

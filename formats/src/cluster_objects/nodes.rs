@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use towpath_core::domain::readiness::{CONTROL_PLANE_POOL, Node, Pool};
 use towpath_core::domain::{Arch, Fact, Minor};
-use towpath_core::plan::duration::{self, ControlPlane, Ground, Machines, MaxUnavailable, Rollout, Shape};
+use towpath_core::plan::duration::{
+    self, ControlPlane, Ground, Machines, MaxUnavailable, Rollout, Shape,
+};
 
 use super::documents::Object;
 use super::{AGAIN, items};
@@ -30,17 +32,30 @@ pub(super) fn pool(reader: &mut Reader, object: &Object) -> Option<PoolOfNodes> 
     };
     let selector = spec.and_then(|spec| spec.get("nodeSelector"));
     let expressions = items(reader, selector, "matchExpressions");
-    let labels = selector.and_then(|selector| selector.get("matchLabels")).map_or_else(Vec::new, pairs);
+    let labels = selector
+        .and_then(|selector| selector.get("matchLabels"))
+        .map_or_else(Vec::new, pairs);
     let is_understood = expressions.is_empty() && !labels.is_empty();
     let away = spec.and_then(|spec| spec.get("maxUnavailable"));
-    let pool = Pool { name: object.name.clone(), is_paused: is_paused? };
-    Some(PoolOfNodes { pool, labels, is_understood, max_unavailable: max_unavailable(away) })
+    let pool = Pool {
+        name: object.name.clone(),
+        is_paused: is_paused?,
+    };
+    Some(PoolOfNodes {
+        pool,
+        labels,
+        is_understood,
+        max_unavailable: max_unavailable(away),
+    })
 }
 
 /// Nothing but how long updates take depends on it, so what cannot be read is taken for the usual one.
 fn max_unavailable(node: Option<&tree::Node>) -> MaxUnavailable {
     let read = node.and_then(|node| match &node.value {
-        Value::Whole(count) => u32::try_from(*count).ok().filter(|count| *count > 0).map(MaxUnavailable::Count),
+        Value::Whole(count) => u32::try_from(*count)
+            .ok()
+            .filter(|count| *count > 0)
+            .map(MaxUnavailable::Count),
         Value::Text(text) => MaxUnavailable::read(text),
         _ => None,
     });
@@ -50,25 +65,49 @@ fn max_unavailable(node: Option<&tree::Node>) -> MaxUnavailable {
 /// What the cluster looks like, as far as its updates take time for it; none without nodes of a control plane. Where its nodes run, they do not say.
 pub(super) fn shape(nodes: &[Node], pools: &[PoolOfNodes]) -> Option<Shape> {
     let count = |pool: &str| {
-        let own = nodes.iter().filter(|node| matches!(&node.pool, Fact::Known(name) if **name == *pool)).count();
+        let own = nodes
+            .iter()
+            .filter(|node| matches!(&node.pool, Fact::Known(name) if **name == *pool))
+            .count();
         u32::try_from(own).unwrap_or(u32::MAX)
     };
     let machines = Machines::on(Ground::Cloud);
-    let workers = pools.iter().filter(|one| !one.pool.is_of_control_plane()).map(|one| duration::Pool {
-        name: one.pool.name.to_string(),
-        nodes: count(&one.pool.name),
-        max_unavailable: one.max_unavailable,
+    let workers = pools
+        .iter()
+        .filter(|one| !one.pool.is_of_control_plane())
+        .map(|one| duration::Pool {
+            name: one.pool.name.to_string(),
+            nodes: count(&one.pool.name),
+            max_unavailable: one.max_unavailable,
+            machines: machines.clone(),
+            rollout: if one.pool.is_paused {
+                Rollout::Paused
+            } else {
+                Rollout::Runs
+            },
+        });
+    let control_plane = ControlPlane {
+        nodes: count(CONTROL_PLANE_POOL),
         machines: machines.clone(),
-        rollout: if one.pool.is_paused { Rollout::Paused } else { Rollout::Runs },
-    });
-    let control_plane = ControlPlane { nodes: count(CONTROL_PLANE_POOL), machines: machines.clone() };
+    };
     let pools = workers.filter(|pool| pool.nodes > 0).collect();
-    (control_plane.nodes > 0).then_some(Shape { control_plane, pools, daemon_sets: None })
+    (control_plane.nodes > 0).then_some(Shape {
+        control_plane,
+        pools,
+        daemon_sets: None,
+    })
 }
 
 pub(super) fn node(reader: &mut Reader, object: &Object, pools: &[PoolOfNodes]) -> Node {
-    let labels = object.node.get("metadata").and_then(|metadata| metadata.get("labels")).map_or_else(Vec::new, pairs);
-    let info = object.node.get("status").and_then(|status| status.get("nodeInfo"));
+    let labels = object
+        .node
+        .get("metadata")
+        .and_then(|metadata| metadata.get("labels"))
+        .map_or_else(Vec::new, pairs);
+    let info = object
+        .node
+        .get("status")
+        .and_then(|status| status.get("nodeInfo"));
     let version = info.and_then(|info| info.get("kubeletVersion"));
     let version = version.and_then(|node| Some((node, reader.text(node, "a kubelet's version")?)));
     let kubelet = version.and_then(|(node, text)| {
@@ -79,7 +118,11 @@ pub(super) fn node(reader: &mut Reader, object: &Object, pools: &[PoolOfNodes]) 
         }
         minor
     });
-    Node { name: object.name.clone(), pool: pool_of(&labels, pools), kubelet: Fact::from(kubelet) }
+    Node {
+        name: object.name.clone(),
+        pool: pool_of(&labels, pools),
+        kubelet: Fact::from(kubelet),
+    }
 }
 
 /// The pool that updates a node: `master` before any other, `worker` after all others. Where we cannot tell, it is unknown.
@@ -100,14 +143,23 @@ fn pool_of(labels: &[(Box<str>, Box<str>)], pools: &[PoolOfNodes]) -> Fact<Arc<s
 /// The architecture of all nodes, if they say it and agree.
 pub(super) fn arch<'a>(nodes: impl Iterator<Item = &'a Object>) -> Fact<Arch> {
     let said = nodes.map(|object| {
-        let info = object.node.get("status").and_then(|status| status.get("nodeInfo"));
-        match info.and_then(|info| info.get("architecture")).map(|node| &node.value) {
+        let info = object
+            .node
+            .get("status")
+            .and_then(|status| status.get("nodeInfo"));
+        match info
+            .and_then(|info| info.get("architecture"))
+            .map(|node| &node.value)
+        {
             Some(Value::Text(arch)) if is_arch(arch) => Some(Arch::new(&**arch)),
             _ => None,
         }
     });
     let said: Option<BTreeSet<Arch>> = said.collect();
-    match said.map(|arches| arches.into_iter().collect::<Vec<_>>()).as_deref() {
+    match said
+        .map(|arches| arches.into_iter().collect::<Vec<_>>())
+        .as_deref()
+    {
         Some([one]) => Fact::Known(one.clone()),
         _ => Fact::Unknown,
     }
@@ -125,7 +177,9 @@ fn kubelet(text: &str) -> Option<Minor> {
 }
 
 fn pairs(node: &tree::Node) -> Vec<(Box<str>, Box<str>)> {
-    let Value::Map(fields) = &node.value else { return Vec::new() };
+    let Value::Map(fields) = &node.value else {
+        return Vec::new();
+    };
     let texts = fields.iter().filter_map(|(key, value)| match &value.value {
         Value::Text(text) => Some((key.text.clone(), text.clone())),
         _ => None,

@@ -46,10 +46,20 @@ struct Property<'a> {
 
 pub(super) fn read(reader: &mut Reader, object: &Object) -> Installed {
     let metadata = object.node.get("metadata");
-    let field = |of: &str, name: &str| metadata.and_then(|metadata| metadata.get(of)).and_then(|map| map.get(name));
+    let field = |of: &str, name: &str| {
+        metadata
+            .and_then(|metadata| metadata.get(of))
+            .and_then(|map| map.get(name))
+    };
     let (name, namespace) = (object.name.clone(), object.namespace.clone());
     let (openshift, kubernetes) = (Range::default(), Range::default());
-    let mut operator = Operator { name, namespace, openshift, kubernetes, problems: Vec::new() };
+    let mut operator = Operator {
+        name,
+        namespace,
+        openshift,
+        kubernetes,
+        problems: Vec::new(),
+    };
     for annotation in ANNOTATIONS {
         if let Some(node) = field("annotations", annotation) {
             narrow(reader, node, annotation, &mut operator);
@@ -57,7 +67,10 @@ pub(super) fn read(reader: &mut Reader, object: &Object) -> Installed {
     }
     operator.problems.sort();
     operator.problems.dedup();
-    Installed { operator, is_copy: field("labels", "olm.copiedFrom").is_some() }
+    Installed {
+        operator,
+        is_copy: field("labels", "olm.copiedFrom").is_some(),
+    }
 }
 
 /// Adds what an annotation says.
@@ -79,13 +92,24 @@ fn narrow(reader: &mut Reader, node: &Node, annotation: &str, operator: &mut Ope
 
 /// What both allow.
 fn narrower(one: Range, other: Range) -> Range {
-    Range { min: one.min.max(other.min), max: one.max.into_iter().chain(other.max).min() }
+    Range {
+        min: one.min.max(other.min),
+        max: one.max.into_iter().chain(other.max).min(),
+    }
 }
 
 /// Each operator once: copies are left out where another of that name says the same.
 pub(super) fn once(mut installed: Vec<Installed>) -> Vec<Operator> {
-    let says = |operator: &Operator| (operator.openshift, operator.kubernetes, operator.problems.clone());
-    installed.sort_by(|a, b| (a.is_copy, &a.operator.namespace).cmp(&(b.is_copy, &b.operator.namespace)));
+    let says = |operator: &Operator| {
+        (
+            operator.openshift,
+            operator.kubernetes,
+            operator.problems.clone(),
+        )
+    };
+    installed.sort_by(|a, b| {
+        (a.is_copy, &a.operator.namespace).cmp(&(b.is_copy, &b.operator.namespace))
+    });
     let mut operators: Vec<Operator> = Vec::new();
     for Installed { operator, is_copy } in installed {
         let same = |other: &Operator| other.name == operator.name && says(other) == says(&operator);
@@ -105,17 +129,29 @@ fn properties(
     problems: &mut Vec<Arc<str>>,
 ) -> Option<Vec<(String, String)>> {
     let Value::Text(text) = &node.value else {
-        reader.error("wrong-kind", node, format!("a text belongs here, and this is {}", node.kind()), super::AGAIN);
+        reader.error(
+            "wrong-kind",
+            node,
+            format!("a text belongs here, and this is {}", node.kind()),
+            super::AGAIN,
+        );
         return None;
     };
     let list = match text.trim_start().starts_with('{') {
-        true => serde_json::from_str::<Properties<'_>>(text).map(|all| all.properties.unwrap_or_default()),
+        true => serde_json::from_str::<Properties<'_>>(text)
+            .map(|all| all.properties.unwrap_or_default()),
         false => serde_json::from_str::<Vec<Property<'_>>>(text),
     };
     match list {
         Ok(list) => {
-            let raw = |value: Option<&RawValue>| value.map_or_else(String::new, |value| value.get().to_owned());
-            Some(list.into_iter().map(|property| (property.r#type, raw(property.value))).collect())
+            let raw = |value: Option<&RawValue>| {
+                value.map_or_else(String::new, |value| value.get().to_owned())
+            };
+            Some(
+                list.into_iter()
+                    .map(|property| (property.r#type, raw(property.value)))
+                    .collect(),
+            )
         }
         Err(_) => {
             problems.push(format!("something in {annotation} that cannot be read").into());
@@ -126,13 +162,19 @@ fn properties(
 
 /// A limit as it is written, with quotes or without: as a number 4.10 would be 4.1.
 fn limit(properties: &[(String, String)], name: &str) -> Result<Option<Minor>, String> {
-    let mut values = properties.iter().filter(|(property, _)| property == name).map(|(_, value)| value);
+    let mut values = properties
+        .iter()
+        .filter(|(property, _)| property == name)
+        .map(|(_, value)| value);
     match (values.next(), values.next()) {
         (None, _) => Ok(None),
         (Some(_), Some(_)) => Err(format!("{name} twice")),
         (Some(value), None) => match tolerant(value.trim_matches('"')) {
             Some(minor) => Ok(Some(minor)),
-            None => Err(format!("{name} is {}, which is no minor version", shown(value))),
+            None => Err(format!(
+                "{name} is {}, which is no minor version",
+                shown(value)
+            )),
         },
     }
 }
@@ -140,11 +182,23 @@ fn limit(properties: &[(String, String)], name: &str) -> Result<Option<Minor>, S
 /// As OLM reads versions: `4.9`, `v4.9` and `4.9.0` are 4.9, and `4` is 4.0. A patch other than the first is no limit of minor versions.
 fn tolerant(text: &str) -> Option<Minor> {
     let text = text.trim();
-    let mut parts = text.strip_prefix('v').unwrap_or(text).split('.').map(number);
-    let (major, minor, patch) = (parts.next()??, parts.next().unwrap_or(Some(0))?, parts.next().unwrap_or(Some(0))?);
+    let mut parts = text
+        .strip_prefix('v')
+        .unwrap_or(text)
+        .split('.')
+        .map(number);
+    let (major, minor, patch) = (
+        parts.next()??,
+        parts.next().unwrap_or(Some(0))?,
+        parts.next().unwrap_or(Some(0))?,
+    );
     (patch == 0 && parts.next().is_none()).then(|| Minor::new(major, minor))
 }
 
 fn number(digits: &str) -> Option<u64> {
-    digits.bytes().all(|digit| digit.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
+    digits
+        .bytes()
+        .all(|digit| digit.is_ascii_digit())
+        .then(|| digits.parse().ok())
+        .flatten()
 }

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use towpath_core::domain::Version;
-use towpath_core::domain::automatic::{Advice, Asked, Condition, Offer, OptIn, Past, Standing, Status};
+use towpath_core::domain::automatic::{
+    Advice, Asked, Condition, Offer, OptIn, Past, Standing, Status,
+};
 use towpath_core::domain::readiness::Progress;
 use towpath_core::finding::Finding;
 
@@ -24,17 +26,24 @@ const MAX_ENTRIES: usize = 1_000;
 pub(super) fn read(reader: &mut Reader, object: &Object) -> Standing {
     let (spec, status) = (object.node.get("spec"), object.node.get("status"));
     let list = |name: &str| entries(status.and_then(|status| status.get(name)));
-    let mut offers: Vec<Offer> =
-        list("availableUpdates").iter().filter_map(|release| offer(reader, release, Advice::Recommended)).collect();
+    let mut offers: Vec<Offer> = list("availableUpdates")
+        .iter()
+        .filter_map(|release| offer(reader, release, Advice::Recommended))
+        .collect();
     for update in list("conditionalUpdates") {
-        let offered = update.get("release").and_then(|release| offer(reader, release, advice(update)));
+        let offered = update
+            .get("release")
+            .and_then(|release| offer(reader, release, advice(update)));
         offers.extend(offered);
     }
     Standing {
         opt_in: opt_in(object, spec),
         desired: status.and_then(|status| status.get("desired")).map(asked),
         asked: spec.and_then(|spec| spec.get("desiredUpdate")).map(asked),
-        conditions: list("conditions").iter().map(|node| (text(node, "type").into(), condition(node))).collect(),
+        conditions: list("conditions")
+            .iter()
+            .map(|node| (text(node, "type").into(), condition(node)))
+            .collect(),
         past: list("history").iter().filter_map(past).collect(),
         offers: one_each(offers),
     }
@@ -43,19 +52,31 @@ pub(super) fn read(reader: &mut Reader, object: &Object) -> Standing {
 /// Of a target that is offered with risks and without, the risks count, as clusters have it.
 fn one_each(offers: Vec<Offer>) -> Vec<Offer> {
     // What comes later has risks.
-    let by_version: BTreeMap<Version, Offer> = offers.into_iter().map(|offer| (offer.version.clone(), offer)).collect();
+    let by_version: BTreeMap<Version, Offer> = offers
+        .into_iter()
+        .map(|offer| (offer.version.clone(), offer))
+        .collect();
     by_version.into_values().collect()
 }
 
 /// The property, where there is one; else the annotation. Anything but a plain yes is none.
 fn opt_in(object: &Object, spec: Option<&Node>) -> OptIn {
-    let property = spec.and_then(|spec| spec.get("automaticUpdates")).map(|node| &node.value);
-    let annotations = object.node.get("metadata").and_then(|metadata| metadata.get("annotations"));
+    let property = spec
+        .and_then(|spec| spec.get("automaticUpdates"))
+        .map(|node| &node.value);
+    let annotations = object
+        .node
+        .get("metadata")
+        .and_then(|metadata| metadata.get("annotations"));
     let is_wanted = match property {
         Some(value) => *value == Value::Flag(true),
         None => annotations.is_some_and(|annotations| text(annotations, OPT_IN) == "true"),
     };
-    if is_wanted { OptIn::Wanted } else { OptIn::NotWanted }
+    if is_wanted {
+        OptIn::Wanted
+    } else {
+        OptIn::NotWanted
+    }
 }
 
 fn asked(node: &Node) -> Asked {
@@ -72,11 +93,24 @@ fn asked(node: &Node) -> Asked {
 fn offer(reader: &mut Reader, release: &Node, advice: Advice) -> Option<Offer> {
     let (version, image) = (text(release, "version"), text(release, "image"));
     match version.parse() {
-        Ok(version) if !image.is_empty() => Some(Offer { version, image: image.into(), advice }),
+        Ok(version) if !image.is_empty() => Some(Offer {
+            version,
+            image: image.into(),
+            advice,
+        }),
         _ => {
-            let problem = format!("an update to {:?} with the image {:?} is no offer", shown(version), shown(image));
+            let problem = format!(
+                "an update to {:?} with the image {:?} is no offer",
+                shown(version),
+                shown(image)
+            );
             let remedy = "look at what its upstream answers";
-            reader.findings.push(Finding::warning("bad-offer", reader.at(release), problem, remedy));
+            reader.findings.push(Finding::warning(
+                "bad-offer",
+                reader.at(release),
+                problem,
+                remedy,
+            ));
             None
         }
     }
@@ -85,12 +119,31 @@ fn offer(reader: &mut Reader, release: &Node, advice: Advice) -> Option<Offer> {
 /// What the cluster has found out about an update with risks. Saying nothing is not knowing.
 fn advice(update: &Node) -> Advice {
     let conditions = entries(update.get("conditions"));
-    let found = conditions.iter().find(|condition| text(condition, "type") == "Recommended").map(condition);
+    let found = conditions
+        .iter()
+        .find(|condition| text(condition, "type") == "Recommended")
+        .map(condition);
     match found {
-        Some(Condition { status: Status::True, .. }) => Advice::Recommended,
-        Some(Condition { status: Status::False, reason, message, .. }) => Advice::NotRecommended { reason, message },
-        Some(Condition { status: Status::Unknown, reason, message, .. }) => Advice::NotKnown { reason, message },
-        None => Advice::NotKnown { reason: "NotEvaluated".into(), message: "its risks have not been weighed".into() },
+        Some(Condition {
+            status: Status::True,
+            ..
+        }) => Advice::Recommended,
+        Some(Condition {
+            status: Status::False,
+            reason,
+            message,
+            ..
+        }) => Advice::NotRecommended { reason, message },
+        Some(Condition {
+            status: Status::Unknown,
+            reason,
+            message,
+            ..
+        }) => Advice::NotKnown { reason, message },
+        None => Advice::NotKnown {
+            reason: "NotEvaluated".into(),
+            message: "its risks have not been weighed".into(),
+        },
     }
 }
 
@@ -101,7 +154,12 @@ fn condition(node: &Node) -> Condition {
         _ => Status::Unknown,
     };
     let since = time(node, "lastTransitionTime");
-    Condition { status, reason: text(node, "reason").into(), message: text(node, "message").into(), since }
+    Condition {
+        status,
+        reason: text(node, "reason").into(),
+        message: text(node, "message").into(),
+        since,
+    }
 }
 
 fn past(node: &Node) -> Option<Past> {
@@ -110,7 +168,12 @@ fn past(node: &Node) -> Option<Past> {
         _ => Progress::Partial,
     };
     let version = text(node, "version").parse().ok()?;
-    Some(Past { version, progress, started: time(node, "startedTime"), ended: time(node, "completionTime") })
+    Some(Past {
+        version,
+        progress,
+        started: time(node, "startedTime"),
+        ended: time(node, "completionTime"),
+    })
 }
 
 fn time(node: &Node, name: &str) -> Option<Timestamp> {

@@ -1,7 +1,9 @@
 //! The answers for machines. Field names are stable; durations are whole seconds.
 
 use serde_json::{Value, json};
-use towpath_core::plan::duration::{Calibration, Estimate, Group, Share, Spread, Verdict, path_duration};
+use towpath_core::plan::duration::{
+    Calibration, Estimate, Group, Share, Spread, Verdict, path_duration,
+};
 
 use super::{Estimated, Fitted};
 
@@ -24,7 +26,10 @@ pub fn estimate_json(told: &Estimated<'_>) -> Value {
 /// What was learnt from histories, without the parameters themselves.
 pub fn fit_json(told: &Fitted<'_>) -> Value {
     let Fitted { fit, counts } = told;
-    let left_out = counts.left_out.iter().map(|(reason, count)| (reason.code().to_owned(), json!(count)));
+    let left_out = counts
+        .left_out
+        .iter()
+        .map(|(reason, count)| (reason.code().to_owned(), json!(count)));
     json!({
         "clusterVersions": counts.cluster_versions,
         "updates": fit.calibration.p50.of,

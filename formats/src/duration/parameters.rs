@@ -9,8 +9,8 @@ use jiff::SignedDuration;
 use towpath_core::domain::Version;
 use towpath_core::finding::{Finding, Place};
 use towpath_core::plan::duration::{
-    Figure, Kind, MaxUnavailable, MinorStep, NodeTimes, Origin, OriginKind, Parameters, Reference, Seconds, Spread,
-    UsualDaemonSet, WaveCost,
+    Figure, Kind, MaxUnavailable, MinorStep, NodeTimes, Origin, OriginKind, Parameters, Reference,
+    Seconds, Spread, UsualDaemonSet, WaveCost,
 };
 
 use super::times::{duration, max_unavailable, spread};
@@ -28,7 +28,12 @@ const MAX_NODES: u32 = 20_000;
 pub fn read(place: &Place, bytes: &[u8]) -> Result<Parameters, Vec<Finding>> {
     if bytes.len() > MAX_BYTES {
         let problem = format!("the file is larger than {MAX_BYTES} bytes");
-        return Err(vec![Finding::error("too-large", place.clone(), problem, "fit it to fewer updates")]);
+        return Err(vec![Finding::error(
+            "too-large",
+            place.clone(),
+            problem,
+            "fit it to fewer updates",
+        )]);
     }
     let tree = tree::of_yaml(place, bytes).map_err(|finding| vec![finding])?;
     let mut reader = Reader::new(place);
@@ -42,7 +47,8 @@ pub fn read(place: &Place, bytes: &[u8]) -> Result<Parameters, Vec<Finding>> {
 
 /// The whole of the parameters, with their origins.
 pub fn write(parameters: &Parameters) -> String {
-    let mut text = "# How long updates take. See docs/duration.md for what each figure means.\n".to_owned();
+    let mut text =
+        "# How long updates take. See docs/duration.md for what each figure means.\n".to_owned();
     text.push_str("controlPlane:\n");
     figure_line(&mut text, 2, "patch", &parameters.patch);
     figure_line(&mut text, 2, "minor", &parameters.minor);
@@ -50,16 +56,27 @@ pub fn write(parameters: &Parameters) -> String {
         text.push_str("  steps:\n");
     }
     for (step, figure) in &parameters.steps {
-        let ends = format!("from: \"{}.{}\", to: \"{}.{}\"", step.from.0, step.from.1, step.to.0, step.to.1);
+        let ends = format!(
+            "from: \"{}.{}\", to: \"{}.{}\"",
+            step.from.0, step.from.1, step.to.0, step.to.1
+        );
         let _ = writeln!(text, "    - {{{ends}, {}}}", inner(figure));
     }
     if !parameters.pairs.is_empty() {
         text.push_str("  pairs:\n");
     }
     for ((from, to), figure) in &parameters.pairs {
-        let _ = writeln!(text, "    - {{from: \"{from}\", to: \"{to}\", {}}}", inner(figure));
+        let _ = writeln!(
+            text,
+            "    - {{from: \"{from}\", to: \"{to}\", {}}}",
+            inner(figure)
+        );
     }
-    let Reference { control_plane_nodes, nodes, origin: said } = &parameters.reference;
+    let Reference {
+        control_plane_nodes,
+        nodes,
+        origin: said,
+    } = &parameters.reference;
     let _ = writeln!(
         text,
         "reference: {{controlPlaneNodes: {control_plane_nodes}, nodes: {nodes}, origin: {}}}",
@@ -68,18 +85,34 @@ pub fn write(parameters: &Parameters) -> String {
     text.push_str("nodes:\n");
     for (name, times) in [("cloud", &parameters.cloud), ("metal", &parameters.metal)] {
         let _ = writeln!(text, "  {name}:");
-        for (name, figure) in [("drain", &times.drain), ("reboot", &times.reboot), ("ready", &times.ready)] {
+        for (name, figure) in [
+            ("drain", &times.drain),
+            ("reboot", &times.reboot),
+            ("ready", &times.ready),
+        ] {
             figure_line(&mut text, 4, name, figure);
         }
     }
-    let WaveCost { r0, r1, beta, origin: said } = &parameters.wave;
-    let _ = writeln!(text, "wave: {{r0: {r0}s, r1: {r1}s, beta: {beta:?}, origin: {}}}", origin(said));
+    let WaveCost {
+        r0,
+        r1,
+        beta,
+        origin: said,
+    } = &parameters.wave;
+    let _ = writeln!(
+        text,
+        "wave: {{r0: {r0}s, r1: {r1}s, beta: {beta:?}, origin: {}}}",
+        origin(said)
+    );
     let at_once = match parameters.daemon_set.max_unavailable {
         MaxUnavailable::Count(count) => count.to_string(),
         MaxUnavailable::Percent(percent) => format!("{percent}%"),
     };
     let said = origin(&parameters.daemon_set.origin);
-    let _ = writeln!(text, "daemonSet: {{maxUnavailable: {at_once}, origin: {said}}}");
+    let _ = writeln!(
+        text,
+        "daemonSet: {{maxUnavailable: {at_once}, origin: {said}}}"
+    );
     text
 }
 
@@ -90,17 +123,27 @@ fn figure_line(text: &mut String, indent: usize, name: &str, figure: &Figure) {
 fn inner(figure: &Figure) -> String {
     let Spread { low, likely, high } = figure.spread;
     let [low, likely, high] = [low, likely, high].map(written);
-    format!("low: {low}, likely: {likely}, high: {high}, origin: {}", origin(&figure.origin))
+    format!(
+        "low: {low}, likely: {likely}, high: {high}, origin: {}",
+        origin(&figure.origin)
+    )
 }
 
 /// `1h 10m`, as it is read.
 fn written(seconds: Seconds) -> String {
-    format!("{:#}", SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX)))
+    format!(
+        "{:#}",
+        SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX))
+    )
 }
 
 /// A kind and a note. A text in quotes as JSON has them is one in YAML too.
 fn origin(origin: &Origin) -> String {
-    format!("{{kind: {}, note: {}}}", origin.kind.code(), serde_json::Value::from(&*origin.note))
+    format!(
+        "{{kind: {}, note: {}}}",
+        origin.kind.code(),
+        serde_json::Value::from(&*origin.note)
+    )
 }
 
 /// Less than was written only if there are findings.
@@ -117,7 +160,10 @@ fn parameters(reader: &mut Reader, node: &Node) -> Option<Parameters> {
     }
     if let Some(node) = record.get("nodes") {
         let record = reader.record(node, "`nodes`", &["cloud", "metal"]);
-        for (name, times) in [("cloud", &mut parameters.cloud), ("metal", &mut parameters.metal)] {
+        for (name, times) in [
+            ("cloud", &mut parameters.cloud),
+            ("metal", &mut parameters.metal),
+        ] {
             if let Some(node) = record.and_then(|record| record.get(name)) {
                 node_times(reader, node, times);
             }
@@ -134,7 +180,9 @@ fn parameters(reader: &mut Reader, node: &Node) -> Option<Parameters> {
 
 fn control_plane(reader: &mut Reader, node: &Node, parameters: &mut Parameters) {
     let known = ["patch", "minor", "steps", "pairs"];
-    let Some(record) = reader.record(node, "`controlPlane`", &known) else { return };
+    let Some(record) = reader.record(node, "`controlPlane`", &known) else {
+        return;
+    };
     for kind in [Kind::Patch, Kind::Minor] {
         let (name, place) = match kind {
             Kind::Patch => ("patch", &mut parameters.patch),
@@ -144,12 +192,21 @@ fn control_plane(reader: &mut Reader, node: &Node, parameters: &mut Parameters) 
             *place = read;
         }
     }
-    let steps = record.get("steps").map_or(&[][..], |node| reader.list(node, "steps", MAX_FIGURES));
+    let steps = record
+        .get("steps")
+        .map_or(&[][..], |node| reader.list(node, "steps", MAX_FIGURES));
     parameters.steps = between(reader, steps, |reader, from, to| {
-        Some(MinorStep { from: minor(reader, from)?, to: minor(reader, to)? })
+        Some(MinorStep {
+            from: minor(reader, from)?,
+            to: minor(reader, to)?,
+        })
     });
-    let pairs = record.get("pairs").map_or(&[][..], |node| reader.list(node, "pairs", MAX_FIGURES));
-    parameters.pairs = between(reader, pairs, |reader, from, to| Some((version(reader, from)?, version(reader, to)?)));
+    let pairs = record
+        .get("pairs")
+        .map_or(&[][..], |node| reader.list(node, "pairs", MAX_FIGURES));
+    parameters.pairs = between(reader, pairs, |reader, from, to| {
+        Some((version(reader, from)?, version(reader, to)?))
+    });
 }
 
 /// Figures with two ends, none of them twice.
@@ -161,15 +218,28 @@ fn between<K: Ord>(
     let mut figures = BTreeMap::new();
     for node in nodes {
         let known = ["from", "to", "low", "likely", "high", "origin"];
-        let Some(record) = reader.record(node, "a figure with two ends", &known) else { continue };
+        let Some(record) = reader.record(node, "a figure with two ends", &known) else {
+            continue;
+        };
         let from = reader.required(record, "from", "add it");
         let to = reader.required(record, "to", "add it");
-        let (Some(from), Some(to)) = (from, to) else { continue };
-        let Some(key) = ends(reader, from, to) else { continue };
-        let Some(spread) = three(reader, record) else { continue };
+        let (Some(from), Some(to)) = (from, to) else {
+            continue;
+        };
+        let Some(key) = ends(reader, from, to) else {
+            continue;
+        };
+        let Some(spread) = three(reader, record) else {
+            continue;
+        };
         let origin = origin_of(reader, record);
         if figures.insert(key, Figure { spread, origin }).is_some() {
-            reader.error("duplicate-figure", node, "there are two figures with these ends", "keep one of them");
+            reader.error(
+                "duplicate-figure",
+                node,
+                "there are two figures with these ends",
+                "keep one of them",
+            );
         }
     }
     figures
@@ -180,18 +250,36 @@ fn three(reader: &mut Reader, record: Record<'_>) -> Option<Spread> {
     let only = ["low", "likely", "high"].map(|name| Some((name, record.get(name)?.clone())));
     let fields = only.into_iter().flatten().collect::<Vec<_>>();
     let Node { line, column, .. } = *record.node;
-    spread(reader, &Node { line, column, ..Node::map(fields) }, "a figure")
+    spread(
+        reader,
+        &Node {
+            line,
+            column,
+            ..Node::map(fields)
+        },
+        "a figure",
+    )
 }
 
 fn figure(reader: &mut Reader, node: &Node, what: &'static str) -> Option<Figure> {
     let spread = spread(reader, node, what)?;
     let said = node.get("origin").map(|said| read_origin(reader, said));
-    Some(Figure { spread, origin: said.unwrap_or_else(unsaid) })
+    Some(Figure {
+        spread,
+        origin: said.unwrap_or_else(unsaid),
+    })
 }
 
 fn node_times(reader: &mut Reader, node: &Node, times: &mut NodeTimes) {
-    let Some(record) = reader.record(node, "the times of a node", &["drain", "reboot", "ready"]) else { return };
-    for (name, time) in [("drain", &mut times.drain), ("reboot", &mut times.reboot), ("ready", &mut times.ready)] {
+    let Some(record) = reader.record(node, "the times of a node", &["drain", "reboot", "ready"])
+    else {
+        return;
+    };
+    for (name, time) in [
+        ("drain", &mut times.drain),
+        ("reboot", &mut times.reboot),
+        ("ready", &mut times.ready),
+    ] {
         if let Some(read) = record.get(name).and_then(|node| figure(reader, node, name)) {
             *time = read;
         }
@@ -199,13 +287,21 @@ fn node_times(reader: &mut Reader, node: &Node, times: &mut NodeTimes) {
 }
 
 fn reference(reader: &mut Reader, node: &Node) -> Option<Reference> {
-    let record = reader.record(node, "`reference`", &["controlPlaneNodes", "nodes", "origin"])?;
+    let record = reader.record(
+        node,
+        "`reference`",
+        &["controlPlaneNodes", "nodes", "origin"],
+    )?;
     let mut count = |name: &str| {
         let node = reader.required(record, name, "add it")?;
         reader.count(node, name, 1..=MAX_NODES)
     };
     let (control_plane_nodes, nodes) = (count("controlPlaneNodes"), count("nodes"));
-    Some(Reference { control_plane_nodes: control_plane_nodes?, nodes: nodes?, origin: origin_of(reader, record) })
+    Some(Reference {
+        control_plane_nodes: control_plane_nodes?,
+        nodes: nodes?,
+        origin: origin_of(reader, record),
+    })
 }
 
 fn wave(reader: &mut Reader, node: &Node) -> Option<WaveCost> {
@@ -225,30 +321,55 @@ fn wave(reader: &mut Reader, node: &Node) -> Option<WaveCost> {
     let beta = beta.filter(|beta| (0.0..=1.0).contains(beta));
     if beta.is_none() {
         // Above 1, a rollout with more pods at once would be said to take longer.
-        reader.error("bad-number", beta_node, "beta is a number from 0 to 1", "write it as in 0.5");
+        reader.error(
+            "bad-number",
+            beta_node,
+            "beta is a number from 0 to 1",
+            "write it as in 0.5",
+        );
     }
-    Some(WaveCost { r0: r0?, r1: r1?, beta: beta?, origin: origin_of(reader, record) })
+    Some(WaveCost {
+        r0: r0?,
+        r1: r1?,
+        beta: beta?,
+        origin: origin_of(reader, record),
+    })
 }
 
 fn daemon_set(reader: &mut Reader, node: &Node) -> Option<UsualDaemonSet> {
     let record = reader.record(node, "`daemonSet`", &["maxUnavailable", "origin"])?;
     let origin = origin_of(reader, record);
     let setting = reader.required(record, "maxUnavailable", "write it as in 10%")?;
-    Some(UsualDaemonSet { max_unavailable: max_unavailable(reader, setting)?, origin })
+    Some(UsualDaemonSet {
+        max_unavailable: max_unavailable(reader, setting)?,
+        origin,
+    })
 }
 
 fn origin_of(reader: &mut Reader, record: Record<'_>) -> Origin {
-    record.get("origin").map_or_else(unsaid, |node| read_origin(reader, node))
+    record
+        .get("origin")
+        .map_or_else(unsaid, |node| read_origin(reader, node))
 }
 
 fn unsaid() -> Origin {
-    Origin::new(OriginKind::Assumed, "the file of parameters does not say where it is from")
+    Origin::new(
+        OriginKind::Assumed,
+        "the file of parameters does not say where it is from",
+    )
 }
 
 fn read_origin(reader: &mut Reader, node: &Node) -> Origin {
-    let Some(record) = reader.record(node, "an origin", &["kind", "note"]) else { return unsaid() };
-    let note = record.get("note").and_then(|node| reader.text(node, "note")).unwrap_or_default();
-    let Some(kind_node) = reader.required(record, "kind", "write docs, measured, fitted or assumed") else {
+    let Some(record) = reader.record(node, "an origin", &["kind", "note"]) else {
+        return unsaid();
+    };
+    let note = record
+        .get("note")
+        .and_then(|node| reader.text(node, "note"))
+        .unwrap_or_default();
+    let Some(kind_node) =
+        reader.required(record, "kind", "write docs, measured, fitted or assumed")
+    else {
         return unsaid();
     };
     let text = reader.text(kind_node, "kind").unwrap_or_default();
@@ -256,7 +377,12 @@ fn read_origin(reader: &mut Reader, node: &Node) -> Origin {
         Some(kind) => Origin::new(kind, note),
         None => {
             let problem = format!("{:?} is no kind of origin", shown(text));
-            reader.error("bad-origin", kind_node, problem, "write docs, measured, fitted or assumed");
+            reader.error(
+                "bad-origin",
+                kind_node,
+                problem,
+                "write docs, measured, fitted or assumed",
+            );
             unsaid()
         }
     }
@@ -264,14 +390,25 @@ fn read_origin(reader: &mut Reader, node: &Node) -> Origin {
 
 fn version(reader: &mut Reader, node: &Node) -> Option<Version> {
     let parsed = reader.text(node, "a version")?.parse::<Version>();
-    parsed.map_err(|why| reader.error("bad-version", node, why.to_string(), "write it as in \"4.16.3\"")).ok()
+    parsed
+        .map_err(|why| {
+            reader.error(
+                "bad-version",
+                node,
+                why.to_string(),
+                "write it as in \"4.16.3\"",
+            )
+        })
+        .ok()
 }
 
 /// `4.16`, in quotes, for 4.10 is not 4.1.
 fn minor(reader: &mut Reader, node: &Node) -> Option<(u64, u64)> {
     let text = reader.text(node, "a minor version")?;
     let digits = |part: &str| crate::record::whole(part).map(u64::from);
-    let parsed = text.split_once('.').and_then(|(major, minor)| Some((digits(major)?, digits(minor)?)));
+    let parsed = text
+        .split_once('.')
+        .and_then(|(major, minor)| Some((digits(major)?, digits(minor)?)));
     if parsed.is_none() {
         let problem = format!("{:?} is no minor version", shown(text));
         reader.error("bad-version", node, problem, "write it as in \"4.16\"");

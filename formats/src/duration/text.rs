@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use towpath_core::plan::duration::{
-    Calibration, Estimate, Ground, MaxUnavailable, Pool, Rollout, Seconds, Shape, Share, Spread, Verdict, path_duration,
+    Calibration, Estimate, Ground, MaxUnavailable, Pool, Rollout, Seconds, Shape, Share, Spread,
+    Verdict, path_duration,
 };
 
 use super::{Estimated, Fitted};
@@ -16,19 +17,33 @@ const MAX_GROUPS: usize = 30;
 /// How long each update takes, and all of them.
 pub fn estimate_text(told: &Estimated<'_>) -> String {
     let mut text = format!("{}\n\n", described(told.shape));
-    let mut rows =
-        vec![["".to_owned(), "control plane".to_owned(), "worker pools".to_owned(), "all in all".to_owned()]];
+    let mut rows = vec![[
+        "".to_owned(),
+        "control plane".to_owned(),
+        "worker pools".to_owned(),
+        "all in all".to_owned(),
+    ]];
     for (ends, estimate) in told.versions.windows(2).zip(told.hops) {
         let workers = match estimate.pools.is_empty() {
             true => "none".to_owned(),
             false => spread_text(estimate.workers),
         };
         let update = format!("{} to {}", ends[0], ends[1]);
-        rows.push([update, spread_text(estimate.control_plane), workers, spread_text(estimate.total)]);
+        rows.push([
+            update,
+            spread_text(estimate.control_plane),
+            workers,
+            spread_text(estimate.total),
+        ]);
     }
     if told.hops.len() > 1 {
         let (control_plane, total) = path_duration(told.hops);
-        rows.push(["together".to_owned(), spread_text(control_plane), String::new(), spread_text(total)]);
+        rows.push([
+            "together".to_owned(),
+            spread_text(control_plane),
+            String::new(),
+            spread_text(total),
+        ]);
     }
     text.push_str(&table(&rows));
     text.push_str("\nLikely, and in brackets low to high. The control plane is without worker pools; they run beside its nodes.\n");
@@ -44,8 +59,11 @@ pub fn fit_text(told: &Fitted<'_>) -> String {
     let updates = fit.calibration.p50.of;
     let read = counted(counts.cluster_versions, "ClusterVersion");
     let mut text = format!("{} in {read}", counted(updates, "completed update"));
-    let left_out: Vec<String> =
-        counts.left_out.iter().map(|(reason, count)| format!("{count} {}", reason.noun(*count))).collect();
+    let left_out: Vec<String> = counts
+        .left_out
+        .iter()
+        .map(|(reason, count)| format!("{count} {}", reason.noun(*count)))
+        .collect();
     let _ = match left_out.is_empty() {
         true => writeln!(text, "."),
         false => writeln!(text, "; left out: {}.", left_out.join(", ")),
@@ -55,13 +73,29 @@ pub fn fit_text(told: &Fitted<'_>) -> String {
     }
     let mut rows = vec![["", "updates", "P50", "P90", "taken as P50", "P90"].map(str::to_owned)];
     for group in fit.groups.iter().take(MAX_GROUPS) {
-        let [own, own_high, taken, taken_high] =
-            [group.measured.likely, group.measured.high, group.fitted.likely, group.fitted.high].map(short);
-        rows.push([group.basis.to_string(), group.updates.to_string(), own, own_high, taken, taken_high]);
+        let [own, own_high, taken, taken_high] = [
+            group.measured.likely,
+            group.measured.high,
+            group.fitted.likely,
+            group.fitted.high,
+        ]
+        .map(short);
+        rows.push([
+            group.basis.to_string(),
+            group.updates.to_string(),
+            own,
+            own_high,
+            taken,
+            taken_high,
+        ]);
     }
     let _ = write!(text, "\n{}", table(&rows));
     if fit.groups.len() > MAX_GROUPS {
-        let _ = writeln!(text, "and {} more; the file of parameters has all", fit.groups.len() - MAX_GROUPS);
+        let _ = writeln!(
+            text,
+            "and {} more; the file of parameters has all",
+            fit.groups.len() - MAX_GROUPS
+        );
     }
     text.push_str("\nEach cluster foretold from the updates of others:\n");
     text.push_str(&calibrated(&fit.calibration));
@@ -73,7 +107,12 @@ pub fn fit_text(told: &Fitted<'_>) -> String {
 pub fn spread_text(spread: Spread) -> String {
     match spread.low == spread.high {
         true => short(spread.likely),
-        false => format!("{} ({} to {})", short(spread.likely), short(spread.low), short(spread.high)),
+        false => format!(
+            "{} ({} to {})",
+            short(spread.likely),
+            short(spread.low),
+            short(spread.high)
+        ),
     }
 }
 
@@ -94,7 +133,11 @@ pub(crate) fn described(shape: &Shape) -> String {
         Ground::Cloud => "in a cloud",
         Ground::Metal => "on metal",
     };
-    let pools: Vec<String> = shape.pools.iter().map(|pool| pool_text(pool, ground(pool.machines.ground))).collect();
+    let pools: Vec<String> = shape
+        .pools
+        .iter()
+        .map(|pool| pool_text(pool, ground(pool.machines.ground)))
+        .collect();
     let masters = counted(shape.control_plane.nodes as usize, "control-plane node");
     let ground = ground(shape.control_plane.machines.ground);
     match pools.is_empty() {
@@ -111,7 +154,11 @@ fn pool_text(pool: &Pool, ground: &str) -> String {
     };
     match pool.rollout {
         Rollout::Paused => format!("pool {}: {nodes} {ground}, paused", pool.name),
-        Rollout::Runs => format!("pool {}: {nodes} {ground}, {} at a time{setting}", pool.name, pool.at_once()),
+        Rollout::Runs => format!(
+            "pool {}: {nodes} {ground}, {} at a time{setting}",
+            pool.name,
+            pool.at_once()
+        ),
     }
 }
 
@@ -123,16 +170,29 @@ fn explained(told: &Estimated<'_>) -> Vec<String> {
     }
     let mut bases: BTreeMap<String, String> = BTreeMap::new();
     for hop in told.hops {
-        bases.insert(hop.basis.to_string(), format!("{} ({})", hop.origin.note, hop.origin.kind.code()));
+        bases.insert(
+            hop.basis.to_string(),
+            format!("{} ({})", hop.origin.note, hop.origin.kind.code()),
+        );
     }
-    lines.extend(bases.into_iter().map(|(basis, origin)| format!("Based on {basis}: {origin}.")));
+    lines.extend(
+        bases
+            .into_iter()
+            .map(|(basis, origin)| format!("Based on {basis}: {origin}.")),
+    );
     lines
 }
 
 fn made_of(hop: &Estimate) -> Vec<String> {
-    let mut lines = vec![format!("Each update has in it, of the control plane's nodes: {}.", spread_text(hop.masters))];
+    let mut lines = vec![format!(
+        "Each update has in it, of the control plane's nodes: {}.",
+        spread_text(hop.masters)
+    )];
     if hop.waves > 0 {
-        lines.push(format!("DaemonSets on so many nodes add {}.", short(hop.waves)));
+        lines.push(format!(
+            "DaemonSets on so many nodes add {}.",
+            short(hop.waves)
+        ));
     }
     for pool in &hop.pools {
         let rounds = counted(pool.iterations as usize, "round");
@@ -151,7 +211,11 @@ fn calibrated(calibration: &Calibration) -> String {
     for (name, share) in [("P50", calibration.p50), ("P90", calibration.p90)] {
         let _ = writeln!(text, "  {}", share_text(name, share));
     }
-    let _ = writeln!(text, "  half of them within a factor of {:.2} of the P50", calibration.typical_factor);
+    let _ = writeln!(
+        text,
+        "  half of them within a factor of {:.2} of the P50",
+        calibration.typical_factor
+    );
     text
 }
 
@@ -175,11 +239,20 @@ fn share_text(name: &str, share: Share) -> String {
 
 /// Columns side by side; the first and what has no digits to compare to the left.
 fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter()
+            .map(|row| row[column].chars().count())
+            .max()
+            .unwrap_or(0)
+    };
     let widths: [usize; COLUMNS] = std::array::from_fn(width);
     let mut text = String::new();
     for row in rows {
-        let cells: Vec<String> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        let cells: Vec<String> = row
+            .iter()
+            .zip(widths)
+            .map(|(cell, width)| format!("{cell:<width$}"))
+            .collect();
         let _ = writeln!(text, "{}", cells.join("   ").trim_end());
     }
     text

@@ -28,7 +28,12 @@ pub(crate) fn spread(reader: &mut Reader, node: &Node, what: &'static str) -> Op
     if low <= likely && likely <= high {
         return Some(Spread::new(low, likely, high));
     }
-    reader.error("bad-order", node, format!("{what}: low, likely and high are not in this order"), "put them in order");
+    reader.error(
+        "bad-order",
+        node,
+        format!("{what}: low, likely and high are not in this order"),
+        "put them in order",
+    );
     None
 }
 
@@ -38,7 +43,12 @@ fn seconds(reader: &mut Reader, node: &Node, what: &str) -> Option<Seconds> {
     match u64::try_from(duration.as_secs()) {
         Ok(seconds) if duration.subsec_nanos() == 0 => Some(seconds),
         _ => {
-            reader.error("bad-duration", node, format!("{what} is not in whole seconds"), REMEDY);
+            reader.error(
+                "bad-duration",
+                node,
+                format!("{what} is not in whole seconds"),
+                REMEDY,
+            );
             None
         }
     }
@@ -46,13 +56,19 @@ fn seconds(reader: &mut Reader, node: &Node, what: &str) -> Option<Seconds> {
 
 /// A duration of zero or more, as long as it may be.
 pub(crate) fn duration(reader: &mut Reader, node: &Node, what: &str) -> Option<SignedDuration> {
-    let fits = |duration: &SignedDuration| !duration.is_negative() && duration.as_secs() <= MAX_SECONDS;
+    let fits =
+        |duration: &SignedDuration| !duration.is_negative() && duration.as_secs() <= MAX_SECONDS;
     let parsed: Option<SignedDuration> = match &node.value {
         Value::Text(text) if text.len() <= MAX_TEXT_BYTES => text.parse().ok().filter(fits),
         _ => None,
     };
     if parsed.is_none() {
-        reader.error("bad-duration", node, format!("{what} is {}, which is no duration", node.kind()), REMEDY);
+        reader.error(
+            "bad-duration",
+            node,
+            format!("{what} is {}, which is no duration", node.kind()),
+            REMEDY,
+        );
     }
     parsed
 }
@@ -69,8 +85,16 @@ pub(crate) fn max_unavailable(reader: &mut Reader, node: &Node) -> Option<MaxUna
         MaxUnavailable::Percent(percent) => (1..=100).contains(percent),
     });
     if fits.is_none() {
-        let problem = format!("{} is no number of nodes that may be away at once", node.kind());
-        reader.error("bad-max-unavailable", node, problem, "write a number from 1 on, or a share from 1% to 100%");
+        let problem = format!(
+            "{} is no number of nodes that may be away at once",
+            node.kind()
+        );
+        reader.error(
+            "bad-max-unavailable",
+            node,
+            problem,
+            "write a number from 1 on, or a share from 1% to 100%",
+        );
     }
     fits
 }

@@ -25,8 +25,12 @@ pub fn json(told: &Told<'_>) -> Value {
         Standing::Enters(start) => Some(start.to_string()),
         _ => None,
     };
-    let risks: BTreeMap<&str, &Risk> =
-        explanation.candidates.iter().flat_map(|one| one.risks(at)).map(|risk| (risk.name.as_str(), risk)).collect();
+    let risks: BTreeMap<&str, &Risk> = explanation
+        .candidates
+        .iter()
+        .flat_map(|one| one.risks(at))
+        .map(|risk| (risk.name.as_str(), risk))
+        .collect();
     json!({
         "at": at.now.to_string(),
         "channel": at.cluster.channel.as_str(),
@@ -69,7 +73,9 @@ pub(crate) fn reason(reason: &Reason, now: Timestamp) -> Value {
         "text": reason.to_string(),
         "origin": reason.origin().map(place),
     });
-    if let Reason::RolloutNotReached { window, rule, .. } | Reason::RolloutWithoutId { window, rule, .. } = reason {
+    if let Reason::RolloutNotReached { window, rule, .. }
+    | Reason::RolloutWithoutId { window, rule, .. } = reason
+    {
         value["window"] = json!({
             "start": window.start.to_string(),
             "end": window.end.to_string(),

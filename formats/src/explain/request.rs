@@ -35,20 +35,29 @@ pub enum Form {
 pub fn read(query: &str) -> Result<ExplainRequest, BadRequest> {
     let mut given: [Option<String>; 8] = Default::default();
     for (key, value) in form_urlencoded::parse(query.as_bytes()) {
-        let at = NAMES.iter().position(|name| *name == key).ok_or_else(|| unknown(&key))?;
+        let at = NAMES
+            .iter()
+            .position(|name| *name == key)
+            .ok_or_else(|| unknown(&key))?;
         if given[at].replace(value.into_owned()).is_some() {
-            return Err(BadRequest::InvalidParams(format!("{key} stands twice; give it once")));
+            return Err(BadRequest::InvalidParams(format!(
+                "{key} stands twice; give it once"
+            )));
         }
     }
-    let [channel, from, to, id, platform, arch, at, form] = given.map(|value| value.filter(|value| !value.is_empty()));
-    let channel = parsed("channel", channel, ChannelName::new)?.ok_or(BadRequest::MissingParams("channel"))?;
+    let [channel, from, to, id, platform, arch, at, form] =
+        given.map(|value| value.filter(|value| !value.is_empty()));
+    let channel = parsed("channel", channel, ChannelName::new)?
+        .ok_or(BadRequest::MissingParams("channel"))?;
     let version = |text: &str| text.parse::<Version>().ok();
     Ok(ExplainRequest {
         cluster: Cluster {
             id: Fact::from(parsed("id", id, ClusterId::new)?),
             platform: Fact::from(parsed("platform", platform, Platform::new)?),
-            arch: parsed("arch", arch, |text| (text.len() <= MAX_ARCH_BYTES).then(|| Arch::new(text)))?
-                .unwrap_or_default(),
+            arch: parsed("arch", arch, |text| {
+                (text.len() <= MAX_ARCH_BYTES).then(|| Arch::new(text))
+            })?
+            .unwrap_or_default(),
             channel,
         },
         from: parsed("from", from, version)?.ok_or(BadRequest::MissingParams("from"))?,
@@ -61,11 +70,16 @@ pub fn read(query: &str) -> Result<ExplainRequest, BadRequest> {
 /// No architecture has a longer name.
 pub(crate) const MAX_ARCH_BYTES: usize = 63;
 
-const NAMES: [&str; 8] = ["channel", "from", "to", "id", "platform", "arch", "at", "form"];
+const NAMES: [&str; 8] = [
+    "channel", "from", "to", "id", "platform", "arch", "at", "form",
+];
 
 fn unknown(key: &str) -> BadRequest {
     let key: String = key.chars().take(64).collect();
-    BadRequest::InvalidParams(format!("there is no parameter {key:?}; there are {}", NAMES.join(", ")))
+    BadRequest::InvalidParams(format!(
+        "there is no parameter {key:?}; there are {}",
+        NAMES.join(", ")
+    ))
 }
 
 /// An empty value is none at all; one that cannot be read is an error, never a guess.
@@ -74,12 +88,20 @@ pub(crate) fn parsed<T>(
     value: Option<String>,
     read: impl Fn(&str) -> Option<T>,
 ) -> Result<Option<T>, BadRequest> {
-    let read = |text: &str| if text.chars().any(char::is_control) { None } else { read(text) };
+    let read = |text: &str| {
+        if text.chars().any(char::is_control) {
+            None
+        } else {
+            read(text)
+        }
+    };
     let wrong = |value: &str| {
         let shown: String = value.chars().take(64).collect();
         BadRequest::InvalidParams(format!("{name} {shown:?} cannot be read"))
     };
-    value.map(|value| read(&value).ok_or_else(|| wrong(&value))).transpose()
+    value
+        .map(|value| read(&value).ok_or_else(|| wrong(&value)))
+        .transpose()
 }
 
 impl Form {
@@ -102,9 +124,18 @@ mod tests {
             "channel=stable-4.20&from=4.20.1&to=4.20.5&id=x&platform=aws&arch=arm64&at=2026-11-16T12:00Z&form=text",
         );
         let asked = asked.unwrap();
-        assert_eq!((asked.from.to_string(), asked.to.unwrap().to_string()), ("4.20.1".into(), "4.20.5".into()));
-        assert_eq!((asked.cluster.arch.as_str(), asked.form), ("arm64", Some(Form::Text)));
-        assert_eq!(asked.cluster.platform, Fact::Known(Platform::new("AWS").unwrap()));
+        assert_eq!(
+            (asked.from.to_string(), asked.to.unwrap().to_string()),
+            ("4.20.1".into(), "4.20.5".into())
+        );
+        assert_eq!(
+            (asked.cluster.arch.as_str(), asked.form),
+            ("arm64", Some(Form::Text))
+        );
+        assert_eq!(
+            asked.cluster.platform,
+            Fact::Known(Platform::new("AWS").unwrap())
+        );
     }
 
     #[test]
@@ -114,8 +145,14 @@ mod tests {
             ("channel=a", "from"),
             ("channel=a&from=x", "from \"x\" cannot be read"),
             ("channel=A&from=4.20.1", "channel \"A\" cannot be read"),
-            ("channel=a&from=4.20.1&form=xml", "form \"xml\" cannot be read"),
-            ("channel=a&channel=b&from=4.20.1", "channel stands twice; give it once"),
+            (
+                "channel=a&from=4.20.1&form=xml",
+                "form \"xml\" cannot be read",
+            ),
+            (
+                "channel=a&channel=b&from=4.20.1",
+                "channel stands twice; give it once",
+            ),
             (
                 "channel=a&from=4.20.1&plattform=AWS",
                 "there is no parameter \"plattform\"; there are channel, from, to, id, platform, arch, at, form",

@@ -7,7 +7,9 @@ use std::fmt::Write;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::decide::{Candidate, Standing};
-use towpath_core::domain::{Answer, ChannelName, Cluster, Fact, MatchingRule, Reason, Risk, Share, Window};
+use towpath_core::domain::{
+    Answer, ChannelName, Cluster, Fact, MatchingRule, Reason, Risk, Share, Window,
+};
 use towpath_core::finding::Place;
 
 use super::Told;
@@ -21,18 +23,30 @@ pub fn text(told: &Told<'_>) -> String {
     let mut text = head(told);
     text.push_str(&standing(told));
     text.push_str(&summary(told));
-    text.push_str(&paragraphs(told.explanation.candidates.iter().map(|candidate| paragraph(told, candidate))));
+    text.push_str(&paragraphs(
+        told.explanation
+            .candidates
+            .iter()
+            .map(|candidate| paragraph(told, candidate)),
+    ));
     let risks = risks(told);
     if !risks.is_empty() {
         text.push_str("\nThe risks, which a cluster weighs itself:\n");
-        risks.values().for_each(|(risk, origins)| text.push_str(&described(risk, origins)));
+        risks
+            .values()
+            .for_each(|(risk, origins)| text.push_str(&described(risk, origins)));
     }
     plain_lines(&text).into_owned()
 }
 
 /// Who asks about what, and when.
 fn head(told: &Told<'_>) -> String {
-    let Cluster { id, platform, channel, arch } = told.at.cluster;
+    let Cluster {
+        id,
+        platform,
+        channel,
+        arch,
+    } = told.at.cluster;
     let id = match id {
         Fact::Known(id) => format!("cluster {id}"),
         Fact::Unknown => "a cluster that does not tell its id".to_owned(),
@@ -41,7 +55,11 @@ fn head(told: &Told<'_>) -> String {
         Fact::Known(platform) => format!("on {platform}"),
         Fact::Unknown => "on an unknown platform".to_owned(),
     };
-    format!("{} in {channel} ({arch}), {id}, {platform}, at {}\n", told.from, second(told.at.now))
+    format!(
+        "{} in {channel} ({arch}), {id}, {platform}, at {}\n",
+        told.from,
+        second(told.at.now)
+    )
 }
 
 /// What there is to say about where the cluster is now; nothing if all is well.
@@ -51,38 +69,66 @@ fn standing(told: &Told<'_>) -> String {
     match &told.explanation.standing {
         Standing::InChannel => String::new(),
         Standing::Enters(start) => {
-            format!("{from} enters {channel} at {}. Until then {}\n", second(*start), here.to_lowercase())
+            format!(
+                "{from} enters {channel} at {}. Until then {}\n",
+                second(*start),
+                here.to_lowercase()
+            )
         }
-        Standing::NotInChannel(others) if others.is_empty() => format!("{from} is in no channel. {here}\n"),
+        Standing::NotInChannel(others) if others.is_empty() => {
+            format!("{from} is in no channel. {here}\n")
+        }
         Standing::NotInChannel(others) => {
-            format!("{from} is not in {channel}, but in {}. {here}\n", listed(others.iter().map(ChannelName::as_str)))
+            format!(
+                "{from} is not in {channel}, but in {}. {here}\n",
+                listed(others.iter().map(ChannelName::as_str))
+            )
         }
         Standing::Unknown => format!("There is no release {from} for {arch}.\n"),
         Standing::NoChannel => {
             let alike = alike(channel, told.at.graph.channels().keys());
-            format!("There is no channel {channel}; there are {}.\n", listed(alike.iter().map(|name| name.as_str())))
+            format!(
+                "There is no channel {channel}; there are {}.\n",
+                listed(alike.iter().map(|name| name.as_str()))
+            )
         }
     }
 }
 
 /// How many are offered, and when the next one is.
 fn summary(told: &Told<'_>) -> String {
-    let Told { at, explanation, .. } = told;
+    let Told {
+        at, explanation, ..
+    } = told;
     let candidates = &explanation.candidates;
     if candidates.is_empty() {
         return match (&explanation.standing, explanation.elsewhere) {
             (Standing::NoChannel | Standing::Unknown, _) => String::new(),
             (_, 0) => "No release declares an update from it.\n".to_owned(),
-            (_, more) => format!("No update leads from it to another release of the channel; {more} lead elsewhere.\n"),
+            (_, more) => format!(
+                "No update leads from it to another release of the channel; {more} lead elsewhere.\n"
+            ),
         };
     }
     if candidates.len() == 1 {
         return String::new();
     }
-    let needs_a_person = |candidate: &&Candidate| candidate.risks(at).iter().any(|risk| risk.is_for_everybody());
+    let needs_a_person = |candidate: &&Candidate| {
+        candidate
+            .risks(at)
+            .iter()
+            .any(|risk| risk.is_for_everybody())
+    };
     let accepted = candidates.iter().filter(needs_a_person).count();
-    let offered = candidates.iter().filter(|candidate| candidate.verdict.is_offered()).count() - accepted;
-    let plain = candidates.iter().filter(|candidate| candidate.verdict.answer == Answer::Recommend).count();
+    let offered = candidates
+        .iter()
+        .filter(|candidate| candidate.verdict.is_offered())
+        .count()
+        - accepted;
+    let plain = candidates
+        .iter()
+        .filter(|candidate| candidate.verdict.answer == Answer::Recommend)
+        .count();
     let all = candidates.len();
     let risky = match offered - plain {
         0 => String::new(),
@@ -92,10 +138,18 @@ fn summary(told: &Told<'_>) -> String {
         0 => risky,
         accepted => format!("{risky}; {accepted} more only if a person accepts a risk"),
     };
-    let next = candidates.iter().filter(|candidate| !candidate.verdict.is_offered());
-    let next = next.filter_map(|candidate| Some((candidate.offered_from(at.now)?, &candidate.to))).min();
+    let next = candidates
+        .iter()
+        .filter(|candidate| !candidate.verdict.is_offered());
+    let next = next
+        .filter_map(|candidate| Some((candidate.offered_from(at.now)?, &candidate.to)))
+        .min();
     let next = next.map_or_else(String::new, |(when, to)| {
-        format!(" The next one is {to}, at {}, {}.", second(rounded_up(when)), ahead(at.now, when))
+        format!(
+            " The next one is {to}, at {}, {}.",
+            second(rounded_up(when)),
+            ahead(at.now, when)
+        )
     });
     let are = if offered == 1 { "is" } else { "are" };
     format!("{offered} of {all} updates {are} offered now{risky}.{next}\n")
@@ -122,22 +176,42 @@ fn paragraph(told: &Told<'_>, candidate: &Candidate) -> String {
     let mut text = match (&candidate.verdict.answer, candidate.offered_from(now)) {
         (Answer::RecommendUnless(_), _) => {
             let risks = candidate.risks(told.at);
-            let (certain, open): (Vec<&Risk>, Vec<&Risk>) = risks.into_iter().partition(|risk| risk.is_for_everybody());
-            let names = |risks: &[&Risk], last| joined(risks.iter().map(|risk| risk.name.as_str()), last);
+            let (certain, open): (Vec<&Risk>, Vec<&Risk>) =
+                risks.into_iter().partition(|risk| risk.is_for_everybody());
+            let names =
+                |risks: &[&Risk], last| joined(risks.iter().map(|risk| risk.name.as_str()), last);
             match certain.is_empty() {
-                true => format!("{}  {answer} {} applies\n", candidate.to, names(&open, "or")),
+                true => format!(
+                    "{}  {answer} {} applies\n",
+                    candidate.to,
+                    names(&open, "or")
+                ),
                 false => {
-                    let verb = if certain.len() == 1 { "applies" } else { "apply" };
+                    let verb = if certain.len() == 1 {
+                        "applies"
+                    } else {
+                        "apply"
+                    };
                     let names = names(&certain, "and");
-                    format!("{}  only if a person accepts it: {names} {verb} to every cluster\n", candidate.to)
+                    format!(
+                        "{}  only if a person accepts it: {names} {verb} to every cluster\n",
+                        candidate.to
+                    )
                 }
             }
         }
         (Answer::Wait { .. }, Some(from)) => {
             let when = second(rounded_up(from));
-            format!("{}  {answer}: offered from {when}, {}\n", candidate.to, ahead(now, from))
+            format!(
+                "{}  {answer}: offered from {when}, {}\n",
+                candidate.to,
+                ahead(now, from)
+            )
         }
-        (Answer::Wait { .. }, None) => format!("{}  {answer}, and nobody can say until when\n", candidate.to),
+        (Answer::Wait { .. }, None) => format!(
+            "{}  {answer}, and nobody can say until when\n",
+            candidate.to
+        ),
         _ => format!("{}  {answer}\n", candidate.to),
     };
     let weighed = candidate.verdict.is_offered();
@@ -158,7 +232,9 @@ fn answered(candidate: &Candidate) -> &'static str {
         Answer::Recommend => "yes",
         Answer::RecommendUnless(_) => "yes, unless",
         Answer::Wait { .. } => "not yet",
-        Answer::Refuse if candidate.verdict.reasons.iter().any(is_block) => "no, as long as this stands:",
+        Answer::Refuse if candidate.verdict.reasons.iter().any(is_block) => {
+            "no, as long as this stands:"
+        }
         Answer::Refuse => "no:",
     }
 }
@@ -176,33 +252,70 @@ fn is_block(reason: &Reason) -> bool {
 /// What a reason says, and where it was written.
 pub(crate) fn sentence(reason: &Reason, now: Timestamp) -> (String, Vec<String>) {
     let at = |place: &Place| vec![place.to_string()];
-    let by = |origin: &Place, rule: &Place| vec![origin.to_string(), format!("by the rule at {rule}")];
+    let by =
+        |origin: &Place, rule: &Place| vec![origin.to_string(), format!("by the rule at {rule}")];
     match reason {
         Reason::HardBlock { origin } => ("Blocked for every cluster.".to_owned(), at(origin)),
-        Reason::BlockNotUnderstood { what, origin } => {
-            (format!("Blocked for every cluster, because {what}."), at(origin))
+        Reason::BlockNotUnderstood { what, origin } => (
+            format!("Blocked for every cluster, because {what}."),
+            at(origin),
+        ),
+        Reason::PlatformBlocked { platform, origin } => {
+            (format!("Blocked on {platform}."), at(origin))
         }
-        Reason::PlatformBlocked { platform, origin } => (format!("Blocked on {platform}."), at(origin)),
         Reason::PlatformUnknown { platforms, origin } => {
             let names = listed(platforms.iter().map(|platform| platform.as_str()));
             let tell = "A cluster that tells its platform may be offered it.";
-            (format!("Blocked on {names}, and this cluster's platform is unknown. {tell}"), at(origin))
+            (
+                format!("Blocked on {names}, and this cluster's platform is unknown. {tell}"),
+                at(origin),
+            )
         }
-        Reason::KnownRisk { name, url, origin } => {
-            (format!("It carries the risk {}, see {}.", plain(name), plain(url)), at(origin))
-        }
-        Reason::RolloutNotReached { due, window, origin, rule, .. } => {
+        Reason::KnownRisk { name, url, origin } => (
+            format!("It carries the risk {}, see {}.", plain(name), plain(url)),
+            at(origin),
+        ),
+        Reason::RolloutNotReached {
+            due,
+            window,
+            origin,
+            rule,
+            ..
+        } => {
             let turn = percent(window.share(*due));
-            (format!("{}; this cluster's turn comes at {turn}.", rollout(window, now)), by(origin, rule))
+            (
+                format!(
+                    "{}; this cluster's turn comes at {turn}.",
+                    rollout(window, now)
+                ),
+                by(origin, rule),
+            )
         }
-        Reason::RolloutWithoutId { window, origin, rule } => {
+        Reason::RolloutWithoutId {
+            window,
+            origin,
+            rule,
+        } => {
             let end = "clusters that do not tell their id get it at the end";
-            (format!("{}; {end}.", rollout(window, now)), by(origin, rule))
+            (
+                format!("{}; {end}.", rollout(window, now)),
+                by(origin, rule),
+            )
         }
-        Reason::NotInChannel { version, channel, origin } => (format!("{version} is not in {channel}."), at(origin)),
-        Reason::NotYetInChannel { version, channel, start, origin } => {
-            (format!("{version} enters {channel} at {}.", second(*start)), at(origin))
-        }
+        Reason::NotInChannel {
+            version,
+            channel,
+            origin,
+        } => (format!("{version} is not in {channel}."), at(origin)),
+        Reason::NotYetInChannel {
+            version,
+            channel,
+            start,
+            origin,
+        } => (
+            format!("{version} enters {channel} at {}.", second(*start)),
+            at(origin),
+        ),
         Reason::NoEdge { .. }
         | Reason::UnknownRelease { .. }
         | Reason::PayloadDisputed { .. }
@@ -218,7 +331,10 @@ pub(crate) fn sentence(reason: &Reason, now: Timestamp) -> (String, Vec<String>)
 fn rollout(window: &Window, now: Timestamp) -> String {
     let (start, end) = (second(window.start), second(window.end));
     match window.start <= now {
-        true => format!("The rollout from {start} to {end} has reached {} of clusters", percent(window.share(now))),
+        true => format!(
+            "The rollout from {start} to {end} has reached {} of clusters",
+            percent(window.share(now))
+        ),
         false => format!("The rollout lasts from {start} to {end}"),
     }
 }
@@ -229,7 +345,9 @@ fn risks<'a>(told: &'a Told<'_>) -> BTreeMap<&'a str, (&'a Risk, BTreeSet<&'a Pl
     let mut risks: BTreeMap<&str, (&Risk, BTreeSet<&Place>)> = BTreeMap::new();
     for candidate in &told.explanation.candidates {
         for risk in candidate.risks(told.at) {
-            risks.entry(&risk.name).or_insert_with(|| (risk, BTreeSet::new()));
+            risks
+                .entry(&risk.name)
+                .or_insert_with(|| (risk, BTreeSet::new()));
         }
         for reason in &candidate.verdict.reasons {
             if let Reason::KnownRisk { name, origin, .. } = reason
@@ -258,7 +376,9 @@ pub(crate) fn described(risk: &Risk, origins: &BTreeSet<&Place>) -> String {
                     query.split_whitespace().collect::<Vec<_>>().join(" ")
                 )
             }
-            MatchingRule::Other(_) => writeln!(text, "    It has a rule that this towpath does not know."),
+            MatchingRule::Other(_) => {
+                writeln!(text, "    It has a rule that this towpath does not know.")
+            }
         };
     }
     let places: Vec<String> = origins.iter().map(ToString::to_string).collect();
@@ -270,7 +390,11 @@ pub(crate) fn described(risk: &Risk, origins: &BTreeSet<&Place>) -> String {
 pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.collect();
     match names.len() > MAX_NAMES {
-        true => format!("{} and {} more", names[..MAX_NAMES].join(", "), names.len() - MAX_NAMES),
+        true => format!(
+            "{} and {} more",
+            names[..MAX_NAMES].join(", "),
+            names.len() - MAX_NAMES
+        ),
         false => names.join(", "),
     }
 }
@@ -285,21 +409,35 @@ fn joined<'a>(names: impl Iterator<Item = &'a str>, last_word: &str) -> String {
 }
 
 /// Channels of the same version, else of the same stream, else the last ones.
-pub(crate) fn alike<'a>(wanted: &ChannelName, all: impl Iterator<Item = &'a ChannelName>) -> Vec<&'a ChannelName> {
+pub(crate) fn alike<'a>(
+    wanted: &ChannelName,
+    all: impl Iterator<Item = &'a ChannelName>,
+) -> Vec<&'a ChannelName> {
     let mut all: Vec<&ChannelName> = all.collect();
     all.sort_by(|a, b| b.display_order().cmp(&a.display_order()));
-    let (stream, version) = wanted.as_str().rsplit_once('-').unwrap_or((wanted.as_str(), ""));
+    let (stream, version) = wanted
+        .as_str()
+        .rsplit_once('-')
+        .unwrap_or((wanted.as_str(), ""));
     let with = |fits: &dyn Fn(&str) -> bool| -> Vec<&ChannelName> {
-        all.iter().copied().filter(|name| fits(name.as_str())).collect()
+        all.iter()
+            .copied()
+            .filter(|name| fits(name.as_str()))
+            .collect()
     };
     let same_version = with(&|name| !version.is_empty() && name.ends_with(&format!("-{version}")));
     let same_stream = with(&|name| name.starts_with(&format!("{stream}-")));
-    [same_version, same_stream].into_iter().find(|names| !names.is_empty()).unwrap_or(all)
+    [same_version, same_stream]
+        .into_iter()
+        .find(|names| !names.is_empty())
+        .unwrap_or(all)
 }
 
 /// A time to the second, as people read it.
 pub(crate) fn second(at: Timestamp) -> String {
-    at.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d %H:%M:%SZ").to_string()
+    at.to_zoned(TimeZone::UTC)
+        .strftime("%Y-%m-%d %H:%M:%SZ")
+        .to_string()
 }
 
 /// The next whole second: at the time that we name, what we say must be true.
@@ -332,5 +470,7 @@ fn percent(share: Share) -> String {
 
 fn capital(text: &str) -> String {
     let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
 }

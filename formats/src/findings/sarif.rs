@@ -59,14 +59,18 @@ fn location(place: &Place, root: &str) -> Value {
     match (place.line, place.column) {
         (0, _) => json!({"artifactLocation": artifact}),
         (line, 0) => json!({"artifactLocation": artifact, "region": {"startLine": line}}),
-        (line, column) => json!({"artifactLocation": artifact, "region": {"startLine": line, "startColumn": column}}),
+        (line, column) => {
+            json!({"artifactLocation": artifact, "region": {"startLine": line, "startColumn": column}})
+        }
     }
 }
 
 /// A path as a URI has it.
 fn uri(path: &str) -> String {
     let byte = |b: u8| match b {
-        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' | b'+' => char::from(b).to_string(),
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' | b'+' => {
+            char::from(b).to_string()
+        }
         other => format!("%{other:02X}"),
     };
     path.bytes().map(byte).collect()
@@ -85,8 +89,18 @@ mod tests {
                 "it is wrong",
                 "correct it",
             ),
-            Finding::warning("versions-out-of-order", Place::file("channels/c.yaml").at(3, 0), "no order", "sort it"),
-            Finding::error("no-channels", Place::file("channels"), "there are none", "add one"),
+            Finding::warning(
+                "versions-out-of-order",
+                Place::file("channels/c.yaml").at(3, 0),
+                "no order",
+                "sort it",
+            ),
+            Finding::error(
+                "no-channels",
+                Place::file("channels"),
+                "there are none",
+                "add one",
+            ),
             Finding::warning("not-in-the-catalogue", Place::file("x"), "p", "r"),
         ]
     }
@@ -96,7 +110,9 @@ mod tests {
         let mut report = sarif(&findings(), ".");
         let results = report["runs"][0]["results"].as_array_mut().unwrap();
         // The next test looks at it; here it would change with every new code.
-        results.iter_mut().for_each(|result| drop(result.as_object_mut().unwrap().remove("ruleIndex")));
+        results
+            .iter_mut()
+            .for_each(|result| drop(result.as_object_mut().unwrap().remove("ruleIndex")));
         let lines: String = results.iter().map(|result| format!("{result}\n")).collect();
         expect![[r#"
             {"level":"error","locations":[{"physicalLocation":{"artifactLocation":{"uri":"blocked-edges/4.9.1%20%C3%A4.yaml","uriBaseId":"%SRCROOT%"},"region":{"startColumn":5,"startLine":3}}}],"message":{"text":"it is wrong; correct it"},"ruleId":"bad-promql"}
@@ -106,7 +122,10 @@ mod tests {
         "#]].assert_eq(&lines);
         let absolute = sarif(&findings()[..1], "/data");
         let uri = &absolute["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"];
-        assert_eq!(uri.to_string(), r#"{"uri":"file:///data/blocked-edges/4.9.1%20%C3%A4.yaml"}"#);
+        assert_eq!(
+            uri.to_string(),
+            r#"{"uri":"file:///data/blocked-edges/4.9.1%20%C3%A4.yaml"}"#
+        );
     }
 
     /// What the schema of SARIF 2.1.0 requires, of the parts that we write.
@@ -114,19 +133,30 @@ mod tests {
     fn the_report_has_what_the_schema_requires() {
         let report = sarif(&findings(), "data");
         assert_eq!(report["version"], "2.1.0");
-        let [run] = report["runs"].as_array().unwrap().as_slice() else { panic!("one run") };
+        let [run] = report["runs"].as_array().unwrap().as_slice() else {
+            panic!("one run")
+        };
         let driver = &run["tool"]["driver"];
         assert_eq!(driver["name"], "towpath");
         let rules = driver["rules"].as_array().unwrap();
         for rule in rules {
             assert!(rule["id"].is_string());
             for text in ["shortDescription", "help"] {
-                assert!(rule[text]["text"].as_str().is_some_and(|text| !text.is_empty()), "{rule}");
+                assert!(
+                    rule[text]["text"]
+                        .as_str()
+                        .is_some_and(|text| !text.is_empty()),
+                    "{rule}"
+                );
             }
             assert!(is_level(&rule["defaultConfiguration"]["level"]));
         }
         for result in run["results"].as_array().unwrap() {
-            assert!(result["message"]["text"].as_str().is_some_and(|text| !text.is_empty()));
+            assert!(
+                result["message"]["text"]
+                    .as_str()
+                    .is_some_and(|text| !text.is_empty())
+            );
             assert!(is_level(&result["level"]));
             if let Some(at) = result["ruleIndex"].as_u64() {
                 assert_eq!(rules[at as usize]["id"], result["ruleId"]);
@@ -137,12 +167,18 @@ mod tests {
                 assert!(uri.is_ascii() && !uri.contains(' '), "{uri}");
                 let region = physical["region"].as_object();
                 let numbers = region.into_iter().flat_map(|region| region.values());
-                assert!(numbers.clone().all(|number| number.as_u64().is_some_and(|number| number >= 1)));
+                assert!(
+                    numbers
+                        .clone()
+                        .all(|number| number.as_u64().is_some_and(|number| number >= 1))
+                );
             }
         }
     }
 
     fn is_level(level: &Value) -> bool {
-        ["none", "note", "warning", "error"].iter().any(|known| level == known)
+        ["none", "note", "warning", "error"]
+            .iter()
+            .any(|known| level == known)
     }
 }

@@ -19,19 +19,30 @@ pub enum Shown {
 /// A paragraph per file; what was left out is counted at the end.
 pub fn text(findings: &[Finding], shown: Shown) -> String {
     let mut files: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
-    findings.iter().for_each(|finding| files.entry(&finding.place.file).or_default().push(finding));
+    findings
+        .iter()
+        .for_each(|finding| files.entry(&finding.place.file).or_default().push(finding));
     let mut files: Vec<(&str, Vec<&Finding>)> = files.into_iter().collect();
-    files.iter_mut().for_each(|(_, of_file)| of_file.sort_by_key(|finding| &finding.place));
+    files
+        .iter_mut()
+        .for_each(|(_, of_file)| of_file.sort_by_key(|finding| &finding.place));
     files.sort_by_key(|(name, of_file)| (!of_file.iter().any(|finding| finding.is_error()), *name));
 
     let mut paragraphs: Vec<String> = Vec::new();
     let mut left: BTreeMap<&str, Left> = BTreeMap::new();
     for (_, of_file) in files {
-        let lines: String =
-            of_file.into_iter().filter(|finding| has_room(finding, shown, &mut left)).map(lines).collect();
+        let lines: String = of_file
+            .into_iter()
+            .filter(|finding| has_room(finding, shown, &mut left))
+            .map(lines)
+            .collect();
         paragraphs.push(lines);
     }
-    let rest: String = left.iter().filter(|(_, left)| left.out > 0).map(|(code, left)| left.line(code)).collect();
+    let rest: String = left
+        .iter()
+        .filter(|(_, left)| left.out > 0)
+        .map(|(code, left)| left.line(code))
+        .collect();
     paragraphs.push(rest);
     paragraphs.retain(|paragraph| !paragraph.is_empty());
     paragraphs.join("\n")
@@ -66,10 +77,20 @@ fn has_room<'f>(finding: &'f Finding, shown: Shown, left: &mut BTreeMap<&'f str,
 /// The place and the problem as compilers write them, the remedy below.
 fn lines(finding: &Finding) -> String {
     let mut lines = String::new();
-    let Finding { place, code, problem, remedy, .. } = finding;
+    let Finding {
+        place,
+        code,
+        problem,
+        remedy,
+        ..
+    } = finding;
     let (problem, remedy) = (escaped(problem), escaped(remedy));
-    write!(lines, "{place}: {}: {problem} [{code}]\n    {remedy}\n", level(finding))
-        .expect("writing to a string does not fail");
+    write!(
+        lines,
+        "{place}: {}: {problem} [{code}]\n    {remedy}\n",
+        level(finding)
+    )
+    .expect("writing to a string does not fail");
     lines
 }
 
@@ -81,10 +102,21 @@ mod tests {
 
     #[test]
     fn nothing_that_others_wrote_commands_a_terminal() {
-        let finding = Finding::error("x", Place::file("a\u{1b}]0;b.yaml").at(1, 0), "\u{1b}[2Jgone", "look\r");
+        let finding = Finding::error(
+            "x",
+            Place::file("a\u{1b}]0;b.yaml").at(1, 0),
+            "\u{1b}[2Jgone",
+            "look\r",
+        );
         let shown = text(&[finding], Shown::All);
-        assert!(shown.contains("a\\u{1b}]0;b.yaml:1: error: \\u{1b}[2Jgone"), "{shown}");
-        assert!(shown.chars().all(|c| c == '\n' || !c.is_control()), "{shown:?}");
+        assert!(
+            shown.contains("a\\u{1b}]0;b.yaml:1: error: \\u{1b}[2Jgone"),
+            "{shown}"
+        );
+        assert!(
+            shown.chars().all(|c| c == '\n' || !c.is_control()),
+            "{shown:?}"
+        );
     }
 
     fn findings() -> Vec<Finding> {
@@ -96,10 +128,30 @@ mod tests {
                 "\"ftp\" is not an https address",
                 "write one",
             ),
-            Finding::warning("risk-ends", at("blocked-edges/a.yaml", 1), "it ends", "add `fixedIn`"),
-            Finding::warning("unknown-release", at("blocked-edges/b.yaml", 1), "there is no 4.9.1", "correct it"),
-            Finding::warning("unknown-release", at("channels/c.yaml", 7), "there is no 4.9.1", "correct it"),
-            Finding::warning("unknown-release", at("channels/c.yaml", 9), "there is no 4.9.3", "correct it"),
+            Finding::warning(
+                "risk-ends",
+                at("blocked-edges/a.yaml", 1),
+                "it ends",
+                "add `fixedIn`",
+            ),
+            Finding::warning(
+                "unknown-release",
+                at("blocked-edges/b.yaml", 1),
+                "there is no 4.9.1",
+                "correct it",
+            ),
+            Finding::warning(
+                "unknown-release",
+                at("channels/c.yaml", 7),
+                "there is no 4.9.1",
+                "correct it",
+            ),
+            Finding::warning(
+                "unknown-release",
+                at("channels/c.yaml", 9),
+                "there is no 4.9.3",
+                "correct it",
+            ),
         ]
     }
 

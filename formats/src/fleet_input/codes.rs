@@ -35,5 +35,8 @@ const CODES: [&str; 29] = [
 
 /// The code of that name. One that a later version has written is a problem of the policy, whichever.
 pub(super) fn of(name: &str) -> &'static str {
-    CODES.into_iter().find(|code| *code == name).unwrap_or("policy")
+    CODES
+        .into_iter()
+        .find(|code| *code == name)
+        .unwrap_or("policy")
 }

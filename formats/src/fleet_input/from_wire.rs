@@ -13,7 +13,10 @@ use super::wire::{self, Part, Rest, Text};
 use super::{codes, sort};
 
 /// Puts the parts together again.
-pub(super) fn join(parts: BTreeMap<String, Part<'_>>, rest: Rest<'_>) -> Result<core::FleetInput, String> {
+pub(super) fn join(
+    parts: BTreeMap<String, Part<'_>>,
+    rest: Rest<'_>,
+) -> Result<core::FleetInput, String> {
     let mut join = Join::default();
     let mut input = core::FleetInput::default();
     for (id, part) in parts {
@@ -23,9 +26,15 @@ pub(super) fn join(parts: BTreeMap<String, Part<'_>>, rest: Rest<'_>) -> Result<
         input.upgrades.push(join.upgrade(upgrade)?);
     }
     input.gates = rest.gates.into_iter().map(|gate| join.gate(gate)).collect();
-    input.pauses = rest.pauses.into_iter().map(|pause| join.pause(pause)).collect::<Result<_, _>>()?;
+    input.pauses = rest
+        .pauses
+        .into_iter()
+        .map(|pause| join.pause(pause))
+        .collect::<Result<_, _>>()?;
     for (id, minimum) in rest.inherited {
-        input.inherited.insert(join.name(&id), join.minimum(minimum)?);
+        input
+            .inherited
+            .insert(join.name(&id), join.minimum(minimum)?);
     }
     sort(&mut input);
     Ok(input)
@@ -42,17 +51,29 @@ struct Join {
 }
 
 impl Join {
-    fn part(&mut self, id: String, part: Part<'_>, input: &mut core::FleetInput) -> Result<(), String> {
+    fn part(
+        &mut self,
+        id: String,
+        part: Part<'_>,
+        input: &mut core::FleetInput,
+    ) -> Result<(), String> {
         let id = self.name(&id);
-        let policies: Vec<core::UpgradePolicy> =
-            part.policies.into_iter().map(|policy| self.policy(policy)).collect::<Result<_, _>>()?;
+        let policies: Vec<core::UpgradePolicy> = part
+            .policies
+            .into_iter()
+            .map(|policy| self.policy(policy))
+            .collect::<Result<_, _>>()?;
         if let Some(organisation) = part.organisation {
             let organisation = self.organisation(organisation, &policies)?;
             input.policy.organisations.insert(id.clone(), organisation);
         }
         let mut offers: Vec<Arc<[core::Offer]>> = Vec::new();
         for list in part.offers {
-            offers.push(list.into_iter().map(|offer| self.offer(offer)).collect::<Result<_, _>>()?);
+            offers.push(
+                list.into_iter()
+                    .map(|offer| self.offer(offer))
+                    .collect::<Result<_, _>>()?,
+            );
         }
         for cluster in part.clusters {
             input.clusters.push(self.cluster(cluster, &id, &offers)?);
@@ -89,7 +110,9 @@ impl Join {
     }
 
     fn version(&mut self, text: &str) -> Result<Version, String> {
-        remembered(&mut self.versions, text, |text| text.parse::<Version>().map_err(|error| error.to_string()))
+        remembered(&mut self.versions, text, |text| {
+            text.parse::<Version>().map_err(|error| error.to_string())
+        })
     }
 
     fn schedule(&mut self, text: &str) -> Result<core::Schedule, String> {
@@ -98,15 +121,28 @@ impl Join {
 
     fn patterns(&mut self, texts: Vec<Text<'_>>) -> Result<Vec<Pattern>, String> {
         let pattern = |text: &str| Pattern::new(text).map_err(|error| format!("{text:?}: {error}"));
-        texts.into_iter().map(|text| remembered(&mut self.patterns, &text, pattern)).collect()
+        texts
+            .into_iter()
+            .map(|text| remembered(&mut self.patterns, &text, pattern))
+            .collect()
     }
 
     fn place(&mut self, (file, line, column): wire::Place<'_>) -> finding::Place {
-        finding::Place { file: shared(&mut self.files, &file), line, column }
+        finding::Place {
+            file: shared(&mut self.files, &file),
+            line,
+            column,
+        }
     }
 
     fn findings(&mut self, from: Vec<wire::Finding<'_>>) -> Vec<finding::Finding> {
-        let severity = |error| if error { finding::Severity::Error } else { finding::Severity::Warning };
+        let severity = |error| {
+            if error {
+                finding::Severity::Error
+            } else {
+                finding::Severity::Warning
+            }
+        };
         let finding = |from: wire::Finding<'_>| finding::Finding {
             severity: severity(from.error),
             place: self.place(from.place),
@@ -129,10 +165,12 @@ impl Join {
                 name: Arc::from(&*entry.name),
                 id: entry.id.map(|id| cluster_id(&id)).transpose()?,
                 policy: policy(entry.policy)?,
-                left_alone: entry.left_alone.map(|(integration, origin)| core::LeftAlone {
-                    integration: self.name(&integration),
-                    origin: self.place(origin),
-                }),
+                left_alone: entry
+                    .left_alone
+                    .map(|(integration, origin)| core::LeftAlone {
+                        integration: self.name(&integration),
+                        origin: self.place(origin),
+                    }),
                 problems: self.findings(entry.problems),
                 origin: self.place(entry.origin),
             });
@@ -147,7 +185,11 @@ impl Join {
                 origin: self.place(entry.origin),
             });
         }
-        let sectors = from.sectors.into_iter().map(|(name, sector)| (self.name(&name), self.sector(sector))).collect();
+        let sectors = from
+            .sectors
+            .into_iter()
+            .map(|(name, sector)| (self.name(&name), self.sector(sector)))
+            .collect();
         Ok(core::Organisation {
             id: self.name(&from.id),
             name: self.name(&from.name),
@@ -186,8 +228,16 @@ impl Join {
             sector: from.sector.map(|name| self.name(&name)),
             blocked_versions: self.patterns(from.blocked_versions)?,
             gate_approvals: self.names(from.gate_approvals),
-            windows: from.windows.into_iter().map(|window| self.window(window)).collect::<Result<_, _>>()?,
-            exclusions: from.exclusions.into_iter().map(|entry| self.exclusion(entry)).collect::<Result<_, _>>()?,
+            windows: from
+                .windows
+                .into_iter()
+                .map(|window| self.window(window))
+                .collect::<Result<_, _>>()?,
+            exclusions: from
+                .exclusions
+                .into_iter()
+                .map(|entry| self.exclusion(entry))
+                .collect::<Result<_, _>>()?,
             needs_approval: from.needs_approval,
             pin: from.pin.map(|text| self.version(&text)).transpose()?,
             accepted_risks: self.names(from.accepted_risks),
@@ -217,20 +267,29 @@ impl Join {
         organisation: &core::Name,
         offers: &[Arc<[core::Offer]>],
     ) -> Result<core::ClusterState, String> {
-        let channel = |name: Text<'_>| ChannelName::new(&name).ok_or_else(|| format!("{name:?} is no channel"));
-        let platform = |name: Text<'_>| Platform::new(&name).ok_or_else(|| format!("{name:?} is no platform"));
+        let channel = |name: Text<'_>| {
+            ChannelName::new(&name).ok_or_else(|| format!("{name:?} is no channel"))
+        };
+        let platform =
+            |name: Text<'_>| Platform::new(&name).ok_or_else(|| format!("{name:?} is no platform"));
         Ok(core::ClusterState {
             id: cluster_id(&from.id)?,
             name: Arc::from(&*from.name),
             organisation: organisation.clone(),
-            binding: if from.unbound { core::Binding::Unbound } else { core::Binding::Bound },
+            binding: if from.unbound {
+                core::Binding::Unbound
+            } else {
+                core::Binding::Bound
+            },
             version: self.version(&from.version)?,
             going_to: from.going_to.map(|text| self.version(&text)).transpose()?,
             version_since: parse(&from.version_since)?,
             last_seen: parse(&from.last_seen)?,
             health: match from.unhealthy {
                 None => core::Health::Healthy,
-                Some(why) => core::Health::Unhealthy { why: self.name(&why) },
+                Some(why) => core::Health::Unhealthy {
+                    why: self.name(&why),
+                },
             },
             channel: from.channel.map(channel).transpose()?,
             arch: Arch::new(self.name(&from.arch)),
@@ -238,7 +297,9 @@ impl Join {
             labels: labels(from.labels),
             product: match from.pools {
                 None => core::Product::Standalone,
-                Some(pools) => core::Product::HostedControlPlane { pools: self.pools(pools)? },
+                Some(pools) => core::Product::HostedControlPlane {
+                    pools: self.pools(pools)?,
+                },
             },
             sts: from.sts.into(),
             wif: from.wif.into(),
@@ -249,7 +310,10 @@ impl Join {
 
     fn pools(&mut self, from: Vec<(Text<'_>, Text<'_>)>) -> Result<Vec<core::Pool>, String> {
         let pool = |(id, version): (Text<'_>, Text<'_>)| {
-            Ok(core::Pool { id: self.name(&id), version: self.version(&version)? })
+            Ok(core::Pool {
+                id: self.name(&id),
+                version: self.version(&version)?,
+            })
         };
         from.into_iter().map(pool).collect()
     }
@@ -264,15 +328,24 @@ impl Join {
                 };
                 let reasons = hold.reasons.into_iter().map(reason).collect();
                 let until = hold.until.map(|until| parse(&until)).transpose()?;
-                Some(Box::new(core::OfferHold { until, reasons, risks: self.names(hold.risks) }))
+                Some(Box::new(core::OfferHold {
+                    until,
+                    reasons,
+                    risks: self.names(hold.risks),
+                }))
             }
         };
-        Ok(core::Offer { version: self.version(&from.version)?, hold })
+        Ok(core::Offer {
+            version: self.version(&from.version)?,
+            hold,
+        })
     }
 
     fn upgrade(&mut self, from: wire::Upgrade<'_>) -> Result<core::Upgrade, String> {
-        let state = core::UpgradeState::of_code(&from.state).ok_or_else(|| format!("{:?} is no state", from.state))?;
-        let owner = core::Owner::of_code(&from.owner).ok_or_else(|| format!("{:?} is no owner", from.owner))?;
+        let state = core::UpgradeState::of_code(&from.state)
+            .ok_or_else(|| format!("{:?} is no state", from.state))?;
+        let owner = core::Owner::of_code(&from.owner)
+            .ok_or_else(|| format!("{:?} is no owner", from.owner))?;
         Ok(core::Upgrade {
             id: core::UpgradeId(from.id),
             cluster: cluster_id(&from.cluster)?,
@@ -312,7 +385,10 @@ impl Join {
         for (workload, text) in from.of_workload {
             of_workload.insert(self.name(&workload), self.version(&text)?);
         }
-        Ok(core::Minimum { version, of_workload })
+        Ok(core::Minimum {
+            version,
+            of_workload,
+        })
     }
 }
 
@@ -339,7 +415,10 @@ fn remembered<T: Clone>(
 }
 
 fn numbered<T: Clone>(table: &[T], number: usize, what: &str) -> Result<T, String> {
-    table.get(number).cloned().ok_or_else(|| format!("there is no {what} {number}"))
+    table
+        .get(number)
+        .cloned()
+        .ok_or_else(|| format!("there is no {what} {number}"))
 }
 
 fn parse<T: FromStr<Err: Display>>(text: &str) -> Result<T, String> {
@@ -351,5 +430,7 @@ fn cluster_id(text: &str) -> Result<ClusterId, String> {
 }
 
 fn labels(from: BTreeMap<Text<'_>, Text<'_>>) -> core::Labels {
-    from.into_iter().map(|(name, value)| (name.into_owned(), value.into_owned())).collect()
+    from.into_iter()
+        .map(|(name, value)| (name.into_owned(), value.into_owned()))
+        .collect()
 }

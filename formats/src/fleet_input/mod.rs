@@ -22,8 +22,12 @@ pub const REST: &str = "rest";
 
 /// Puts lists whose order means nothing into the order in which they are written.
 pub fn sort(input: &mut FleetInput) {
-    input.clusters.sort_by(|a, b| (&a.organisation, &a.id).cmp(&(&b.organisation, &b.id)));
-    input.upgrades.sort_by(|a, b| (a.id, &a.cluster, &a.pool).cmp(&(b.id, &b.cluster, &b.pool)));
+    input
+        .clusters
+        .sort_by(|a, b| (&a.organisation, &a.id).cmp(&(&b.organisation, &b.id)));
+    input
+        .upgrades
+        .sort_by(|a, b| (a.id, &a.cluster, &a.pool).cmp(&(b.id, &b.cluster, &b.pool)));
     input.soak.sort();
     input.gates.sort();
     input.approvals.sort();
@@ -33,14 +37,25 @@ pub fn sort(input: &mut FleetInput) {
 /// Writes the whole. [`read`] gives it back as [`sort`] leaves it.
 pub fn write(input: &FleetInput) -> Vec<u8> {
     let (organisations, rest) = to_wire::split(input);
-    let organisations = organisations.into_iter().map(|(id, part)| (Cow::Borrowed(id), part)).collect();
-    bytes(&wire::Whole { organisations, rest })
+    let organisations = organisations
+        .into_iter()
+        .map(|(id, part)| (Cow::Borrowed(id), part))
+        .collect();
+    bytes(&wire::Whole {
+        organisations,
+        rest,
+    })
 }
 
 /// Reads what [`write()`] has written.
 pub fn read(bytes: &[u8]) -> Result<FleetInput, String> {
-    let whole: wire::Whole<'_> = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
-    let organisations = whole.organisations.into_iter().map(|(id, part)| (id.into_owned(), part)).collect();
+    let whole: wire::Whole<'_> =
+        serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+    let organisations = whole
+        .organisations
+        .into_iter()
+        .map(|(id, part)| (id.into_owned(), part))
+        .collect();
     from_wire::join(organisations, whole.rest)
 }
 
@@ -48,25 +63,38 @@ pub fn read(bytes: &[u8]) -> Result<FleetInput, String> {
 pub fn parts(input: &FleetInput) -> Vec<(String, Vec<u8>)> {
     let (organisations, rest) = to_wire::split(input);
     let part = |(id, part): (&str, Part<'_>)| (format!("{ORGANISATION}{id}"), bytes(&part));
-    organisations.into_iter().map(part).chain([(REST.to_owned(), bytes(&rest))]).collect()
+    organisations
+        .into_iter()
+        .map(part)
+        .chain([(REST.to_owned(), bytes(&rest))])
+        .collect()
 }
 
 /// Reads what [`parts`] has written, in any order.
-pub fn from_parts<'p>(parts: impl IntoIterator<Item = (&'p str, &'p [u8])>) -> Result<FleetInput, String> {
+pub fn from_parts<'p>(
+    parts: impl IntoIterator<Item = (&'p str, &'p [u8])>,
+) -> Result<FleetInput, String> {
     let mut organisations: BTreeMap<String, Part<'_>> = BTreeMap::new();
     let mut rest: Option<Rest<'_>> = None;
     for (name, bytes) in parts {
         let wrong = |error: serde_json::Error| format!("{name}: {error}");
         let is_new = match name.strip_prefix(ORGANISATION) {
-            Some(id) => organisations.insert(id.to_owned(), serde_json::from_slice(bytes).map_err(wrong)?).is_none(),
-            None if name == REST => rest.replace(serde_json::from_slice(bytes).map_err(wrong)?).is_none(),
+            Some(id) => organisations
+                .insert(id.to_owned(), serde_json::from_slice(bytes).map_err(wrong)?)
+                .is_none(),
+            None if name == REST => rest
+                .replace(serde_json::from_slice(bytes).map_err(wrong)?)
+                .is_none(),
             None => return Err(format!("there is no part {name:?}")),
         };
         if !is_new {
             return Err(format!("the part {name:?} is there twice"));
         }
     }
-    from_wire::join(organisations, rest.ok_or_else(|| format!("the part {REST:?} is missing"))?)
+    from_wire::join(
+        organisations,
+        rest.ok_or_else(|| format!("the part {REST:?} is missing"))?,
+    )
 }
 
 fn bytes(value: &impl serde::Serialize) -> Vec<u8> {

@@ -14,7 +14,10 @@ pub(super) fn split(input: &core::FleetInput) -> (BTreeMap<&str, Part<'_>>, Rest
     let mut clusters: BTreeMap<&str, Vec<&core::ClusterState>> = BTreeMap::new();
     let mut home: BTreeMap<&ClusterId, &str> = BTreeMap::new();
     for cluster in &input.clusters {
-        clusters.entry(&cluster.organisation).or_default().push(cluster);
+        clusters
+            .entry(&cluster.organisation)
+            .or_default()
+            .push(cluster);
         home.insert(&cluster.id, &cluster.organisation);
     }
     let mut parts: BTreeMap<&str, Part<'_>> = BTreeMap::new();
@@ -28,28 +31,51 @@ pub(super) fn split(input: &core::FleetInput) -> (BTreeMap<&str, Part<'_>>, Rest
         clusters.sort_by(|a, b| a.id.cmp(&b.id));
         let part = parts.entry(id).or_default();
         let offers = Table::of(clusters.iter().map(|cluster| &*cluster.offers));
-        part.offers = offers.0.iter().map(|list| list.iter().map(offer).collect()).collect();
-        part.clusters = clusters.into_iter().map(|cluster| self::cluster(cluster, &offers)).collect();
+        part.offers = offers
+            .0
+            .iter()
+            .map(|list| list.iter().map(offer).collect())
+            .collect();
+        part.clusters = clusters
+            .into_iter()
+            .map(|cluster| self::cluster(cluster, &offers))
+            .collect();
     }
     let mut rest = Rest::default();
     let mut upgrades: Vec<&core::Upgrade> = input.upgrades.iter().collect();
     upgrades.sort_by(|a, b| (a.id, &a.cluster, &a.pool).cmp(&(b.id, &b.cluster, &b.pool)));
     for upgrade in upgrades {
         match home.get(&upgrade.cluster) {
-            Some(id) => parts.entry(id).or_default().upgrades.push(self::upgrade(upgrade)),
+            Some(id) => parts
+                .entry(id)
+                .or_default()
+                .upgrades
+                .push(self::upgrade(upgrade)),
             None => rest.upgrades.push(self::upgrade(upgrade)),
         }
     }
     for sum in sorted(&input.soak) {
-        let soak = wire::Soak { workload: text(&sum.workload), version: said(&sum.version), seconds: sum.seconds };
+        let soak = wire::Soak {
+            workload: text(&sum.workload),
+            version: said(&sum.version),
+            seconds: sum.seconds,
+        };
         parts.entry(&sum.organisation).or_default().soak.push(soak);
     }
     for approval in sorted(&input.approvals) {
-        parts.entry(&approval.organisation).or_default().approvals.push(self::approval(approval));
+        parts
+            .entry(&approval.organisation)
+            .or_default()
+            .approvals
+            .push(self::approval(approval));
     }
     rest.gates = sorted(&input.gates).into_iter().map(gate).collect();
     rest.pauses = sorted(&input.pauses).into_iter().map(pause).collect();
-    rest.inherited = input.inherited.iter().map(|(id, minimum)| (text(id), self::minimum(minimum))).collect();
+    rest.inherited = input
+        .inherited
+        .iter()
+        .map(|(id, minimum)| (text(id), self::minimum(minimum)))
+        .collect();
     (parts, rest)
 }
 
@@ -76,11 +102,17 @@ fn optional(name: Option<&core::Name>) -> Option<Text<'_>> {
 }
 
 fn pattern_texts(patterns: &[Pattern]) -> Vec<Text<'_>> {
-    patterns.iter().map(|pattern| text(pattern.as_str())).collect()
+    patterns
+        .iter()
+        .map(|pattern| text(pattern.as_str()))
+        .collect()
 }
 
 fn label_texts(labels: &core::Labels) -> BTreeMap<Text<'_>, Text<'_>> {
-    labels.iter().map(|(name, value)| (text(name), text(value))).collect()
+    labels
+        .iter()
+        .map(|(name, value)| (text(name), text(value)))
+        .collect()
 }
 
 /// Each value once, in order; its number is its place.
@@ -111,12 +143,18 @@ fn policies(organisation: &core::Organisation) -> Table<'_, core::UpgradePolicy>
     Table::of(clusters.chain(organisation.defaults.iter().map(|entry| &entry.policy)))
 }
 
-fn organisation<'a>(from: &'a core::Organisation, policies: &Table<'a, core::UpgradePolicy>) -> wire::Organisation<'a> {
+fn organisation<'a>(
+    from: &'a core::Organisation,
+    policies: &Table<'a, core::UpgradePolicy>,
+) -> wire::Organisation<'a> {
     let cluster = |entry: &'a core::ClusterPolicy| wire::ClusterPolicy {
         name: text(&entry.name),
         id: entry.id.as_ref().map(|id| text(id.as_str())),
         policy: policies.number(&entry.policy),
-        left_alone: entry.left_alone.as_ref().map(|left| (text(&left.integration), place(&left.origin))),
+        left_alone: entry
+            .left_alone
+            .as_ref()
+            .map(|left| (text(&left.integration), place(&left.origin))),
         problems: entry.problems.iter().map(finding).collect(),
         origin: place(&entry.origin),
     };
@@ -132,7 +170,11 @@ fn organisation<'a>(from: &'a core::Organisation, policies: &Table<'a, core::Upg
         name: text(&from.name),
         environment: optional(from.environment.as_ref()),
         blocked_versions: pattern_texts(&from.blocked_versions),
-        sectors: from.sectors.iter().map(|(name, sector)| (text(name), self::sector(sector))).collect(),
+        sectors: from
+            .sectors
+            .iter()
+            .map(|(name, sector)| (text(name), self::sector(sector)))
+            .collect(),
         clusters: from.clusters.iter().map(cluster).collect(),
         defaults: from.defaults.iter().map(default).collect(),
         inherits_from: texts(&from.inherits_from),
@@ -178,7 +220,10 @@ fn policy(from: &core::UpgradePolicy) -> wire::Policy<'_> {
     };
     wire::Policy {
         workloads: texts(&from.workloads),
-        schedule: from.schedule.as_ref().map(|schedule| text(schedule.as_str())),
+        schedule: from
+            .schedule
+            .as_ref()
+            .map(|schedule| text(schedule.as_str())),
         soak_days: from.soak_days,
         mutexes: texts(&from.mutexes),
         sector: optional(from.sector.as_ref()),
@@ -201,7 +246,10 @@ fn exclusion(from: &core::Exclusion) -> wire::Exclusion<'_> {
     }
 }
 
-fn cluster<'a>(from: &'a core::ClusterState, offers: &Table<'a, [core::Offer]>) -> wire::Cluster<'a> {
+fn cluster<'a>(
+    from: &'a core::ClusterState,
+    offers: &Table<'a, [core::Offer]>,
+) -> wire::Cluster<'a> {
     wire::Cluster {
         id: text(from.id.as_str()),
         name: text(&from.name),
@@ -222,9 +270,12 @@ fn cluster<'a>(from: &'a core::ClusterState, offers: &Table<'a, [core::Offer]>) 
         labels: label_texts(&from.labels),
         pools: match &from.product {
             core::Product::Standalone => None,
-            core::Product::HostedControlPlane { pools } => {
-                Some(pools.iter().map(|pool| (text(&pool.id), said(&pool.version))).collect())
-            }
+            core::Product::HostedControlPlane { pools } => Some(
+                pools
+                    .iter()
+                    .map(|pool| (text(&pool.id), said(&pool.version)))
+                    .collect(),
+            ),
         },
         sts: known(&from.sts),
         wif: known(&from.wif),
@@ -238,9 +289,16 @@ fn offer(from: &core::Offer) -> wire::Offer<'_> {
     let hold = from.hold.as_deref().map(|hold| wire::OfferHold {
         until: hold.until.as_ref().map(said),
         risks: texts(&hold.risks),
-        reasons: hold.reasons.iter().map(|reason| (text(&reason.code), text(&reason.sentence))).collect(),
+        reasons: hold
+            .reasons
+            .iter()
+            .map(|reason| (text(&reason.code), text(&reason.sentence)))
+            .collect(),
     });
-    wire::Offer { version: said(&from.version), hold }
+    wire::Offer {
+        version: said(&from.version),
+        hold,
+    }
 }
 
 fn upgrade(from: &core::Upgrade) -> wire::Upgrade<'_> {
@@ -269,7 +327,11 @@ fn approval(from: &core::Approval) -> wire::Approval<'_> {
 }
 
 fn gate(from: &core::Gate) -> wire::Gate<'_> {
-    wire::Gate { id: text(&from.id), version_prefix: text(&from.version_prefix), label: text(&from.label) }
+    wire::Gate {
+        id: text(&from.id),
+        version_prefix: text(&from.version_prefix),
+        label: text(&from.label),
+    }
 }
 
 fn pause(from: &core::Pause) -> wire::Pause<'_> {
@@ -283,7 +345,8 @@ fn pause(from: &core::Pause) -> wire::Pause<'_> {
 }
 
 fn minimum(from: &core::Minimum) -> wire::Minimum<'_> {
-    let of_workload = |(workload, version): (&'_ core::Name, &Version)| (said(workload), said(version));
+    let of_workload =
+        |(workload, version): (&'_ core::Name, &Version)| (said(workload), said(version));
     wire::Minimum {
         version: from.version.as_ref().map(said),
         of_workload: from.of_workload.iter().map(of_workload).collect(),

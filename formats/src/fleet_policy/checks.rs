@@ -17,7 +17,10 @@ pub(super) fn duplicates(organisation: &mut Organisation, findings: &mut Vec<Fin
             by_id.entry(id.as_str()).or_default().push(index);
         }
     }
-    let groups = by_name.iter().map(|group| ("cluster", group)).chain(by_id.iter().map(|group| ("the id", group)));
+    let groups = by_name
+        .iter()
+        .map(|group| ("cluster", group))
+        .chain(by_id.iter().map(|group| ("the id", group)));
     let mut found: Vec<(usize, Finding)> = Vec::new();
     for (what, (name, indices)) in groups.filter(|(_, (_, indices))| indices.len() > 1) {
         let place = |index: usize| &organisation.clusters[index].origin;
@@ -30,7 +33,12 @@ pub(super) fn duplicates(organisation: &mut Organisation, findings: &mut Vec<Fin
             let problem = format!("{what} {name:?} stands here and at {other}{more}");
             found.push((
                 *index,
-                Finding::error("duplicate-cluster", place(*index).clone(), problem, "keep one of them"),
+                Finding::error(
+                    "duplicate-cluster",
+                    place(*index).clone(),
+                    problem,
+                    "keep one of them",
+                ),
             ));
         }
     }
@@ -43,11 +51,15 @@ pub(super) fn duplicates(organisation: &mut Organisation, findings: &mut Vec<Fin
 /// Lets every cluster and default know what is wrong with its organisation and its sector.
 pub(super) fn tell(organisation: &mut Organisation, rules: &Rules) {
     for cluster in &mut organisation.clusters {
-        cluster.problems.extend(rules.problems_of(cluster.policy.sector.as_ref()).cloned());
+        cluster
+            .problems
+            .extend(rules.problems_of(cluster.policy.sector.as_ref()).cloned());
         settle(&mut cluster.problems);
     }
     for default in &mut organisation.defaults {
-        default.problems.extend(rules.problems_of(default.policy.sector.as_ref()).cloned());
+        default
+            .problems
+            .extend(rules.problems_of(default.policy.sector.as_ref()).cloned());
         settle(&mut default.problems);
     }
 }
@@ -59,8 +71,14 @@ fn settle(problems: &mut Vec<Finding>) {
 
 /// What is probably not meant.
 pub(crate) fn warnings(organisation: &Organisation, findings: &mut Vec<Finding>) {
-    let clusters = organisation.clusters.iter().map(|entry| (&entry.policy, &entry.origin));
-    let defaults = organisation.defaults.iter().map(|entry| (&entry.policy, &entry.origin));
+    let clusters = organisation
+        .clusters
+        .iter()
+        .map(|entry| (&entry.policy, &entry.origin));
+    let defaults = organisation
+        .defaults
+        .iter()
+        .map(|entry| (&entry.policy, &entry.origin));
     let all: Vec<(&UpgradePolicy, &Place)> = clusters.chain(defaults).collect();
     if organisation.inherits_from.is_empty() {
         soak_that_never_begins(&all, findings);
@@ -71,21 +89,38 @@ pub(crate) fn warnings(organisation: &Organisation, findings: &mut Vec<Finding>)
 fn soak_that_never_begins(all: &[(&UpgradePolicy, &Place)], findings: &mut Vec<Finding>) {
     let begins = |policy: &UpgradePolicy| policy.soak_days.is_none_or(|days| days == 0);
     let beginners = all.iter().filter(|(policy, _)| begins(policy));
-    let begun: BTreeSet<&Name> = beginners.flat_map(|(policy, _)| &policy.workloads).collect();
+    let begun: BTreeSet<&Name> = beginners
+        .flat_map(|(policy, _)| &policy.workloads)
+        .collect();
     let mut told: BTreeSet<&Name> = BTreeSet::new();
     for (policy, place) in all {
-        for workload in policy.workloads.iter().filter(|workload| !begun.contains(workload)) {
+        for workload in policy
+            .workloads
+            .iter()
+            .filter(|workload| !begun.contains(workload))
+        {
             if told.insert(workload) {
-                let problem =
-                    format!("workload {:?} can never start: none of its clusters has soakDays 0", &**workload);
+                let problem = format!(
+                    "workload {:?} can never start: none of its clusters has soakDays 0",
+                    &**workload
+                );
                 let remedy = "give one of its clusters `soakDays: 0`, so that the others have something to wait for";
-                findings.push(Finding::warning("no-first-cluster", (*place).clone(), problem, remedy));
+                findings.push(Finding::warning(
+                    "no-first-cluster",
+                    (*place).clone(),
+                    problem,
+                    remedy,
+                ));
             }
         }
     }
 }
 
-fn sectors_without_effect(organisation: &Organisation, all: &[(&UpgradePolicy, &Place)], findings: &mut Vec<Finding>) {
+fn sectors_without_effect(
+    organisation: &Organisation,
+    all: &[(&UpgradePolicy, &Place)],
+    findings: &mut Vec<Finding>,
+) {
     // Whether any of a sector's clusters declares a mutex.
     let mut used: BTreeMap<&Name, bool> = BTreeMap::new();
     for (policy, _) in all {
@@ -98,12 +133,24 @@ fn sectors_without_effect(organisation: &Organisation, all: &[(&UpgradePolicy, &
         match used.get(&sector.name) {
             None => {
                 let problem = format!("no cluster is in sector {name:?}");
-                findings.push(Finding::warning("unused-sector", place, problem, "put clusters in it, or remove it"));
+                findings.push(Finding::warning(
+                    "unused-sector",
+                    place,
+                    problem,
+                    "put clusters in it, or remove it",
+                ));
             }
             Some(false) if sector.max_parallel.is_some() => {
-                let problem = format!("the limit of sector {name:?} has no effect: none of its clusters has mutexes");
+                let problem = format!(
+                    "the limit of sector {name:?} has no effect: none of its clusters has mutexes"
+                );
                 let remedy = "give its clusters a mutex: the limit counts those that share one";
-                findings.push(Finding::warning("limit-without-mutex", place, problem, remedy));
+                findings.push(Finding::warning(
+                    "limit-without-mutex",
+                    place,
+                    problem,
+                    remedy,
+                ));
             }
             Some(_) => {}
         }

@@ -20,9 +20,18 @@ pub(crate) fn settle(
 ) {
     let inherits = Wishes::of(rules, directory, |rules| &rules.inherits);
     let publishes = Wishes::of(rules, directory, |rules| &rules.publishes);
-    inherits.warn(&publishes, "is inherited from", "publishVersionData", findings);
+    inherits.warn(
+        &publishes,
+        "is inherited from",
+        "publishVersionData",
+        findings,
+    );
     publishes.warn(&inherits, "is published to", "inheritVersionData", findings);
-    for (id, other) in inherits.pairs.iter().filter(|(id, other)| id != other && publishes.has(other, id)) {
+    for (id, other) in inherits
+        .pairs
+        .iter()
+        .filter(|(id, other)| id != other && publishes.has(other, id))
+    {
         if let Some(organisation) = policy.organisations.get_mut(id) {
             organisation.inherits_from.insert(other.clone());
         }
@@ -36,10 +45,21 @@ struct Wishes<'r> {
 }
 
 impl<'r> Wishes<'r> {
-    fn of(rules: &'r BTreeMap<Name, Rules>, directory: &Directory, list: fn(&Rules) -> &[Reference]) -> Self {
-        let wishes = rules.iter().flat_map(|(id, rules)| list(rules).iter().map(move |reference| (id, reference)));
-        let all: Vec<_> = wishes.map(|(id, reference)| (id, reference, directory.find(reference))).collect();
-        let pairs = all.iter().filter_map(|(id, _, other)| Some(((*id).clone(), other.clone()?))).collect();
+    fn of(
+        rules: &'r BTreeMap<Name, Rules>,
+        directory: &Directory,
+        list: fn(&Rules) -> &[Reference],
+    ) -> Self {
+        let wishes = rules
+            .iter()
+            .flat_map(|(id, rules)| list(rules).iter().map(move |reference| (id, reference)));
+        let all: Vec<_> = wishes
+            .map(|(id, reference)| (id, reference, directory.find(reference)))
+            .collect();
+        let pairs = all
+            .iter()
+            .filter_map(|(id, _, other)| Some(((*id).clone(), other.clone()?)))
+            .collect();
         Self { all, pairs }
     }
 
@@ -53,11 +73,18 @@ impl<'r> Wishes<'r> {
             let named = reference.shown();
             let problem = match other {
                 Some(other) if answers.has(other, id) => continue,
-                Some(_) => format!("version data {does} {named:?}, which does not say so too; it has no effect"),
+                Some(_) => format!(
+                    "version data {does} {named:?}, which does not say so too; it has no effect"
+                ),
                 None => format!("version data {does} {named:?}, and there is no such organisation"),
             };
             let remedy = format!("add `{answer}` with {:?} there, or remove this", &***id);
-            findings.push(Finding::warning(ONE_SIDED, reference.place.clone(), problem, remedy));
+            findings.push(Finding::warning(
+                ONE_SIDED,
+                reference.place.clone(),
+                problem,
+                remedy,
+            ));
         }
     }
 }

@@ -41,10 +41,15 @@ impl Known {
             return known.clone();
         }
         if self.patterns.len() >= MAX_PATTERNS {
-            return Err(format!("there are more than {MAX_PATTERNS} different patterns before it"));
+            return Err(format!(
+                "there are more than {MAX_PATTERNS} different patterns before it"
+            ));
         }
         let pattern = match text.is_empty() {
-            true => Err("it is empty, and would block every version; write `.*` if that is meant".to_owned()),
+            true => Err(
+                "it is empty, and would block every version; write `.*` if that is meant"
+                    .to_owned(),
+            ),
             false => Pattern::new(text).map_err(|error| error.to_string()),
         };
         self.patterns.insert(text.into(), pattern.clone());
@@ -57,9 +62,13 @@ impl Known {
             return known.clone();
         }
         if self.schedules.len() >= MAX_SCHEDULES {
-            return Err(format!("there are more than {MAX_SCHEDULES} different schedules before it"));
+            return Err(format!(
+                "there are more than {MAX_SCHEDULES} different schedules before it"
+            ));
         }
-        let parsed = text.parse::<Schedule>().map_err(|error| error.to_string().trim_end_matches('.').to_owned());
+        let parsed = text
+            .parse::<Schedule>()
+            .map_err(|error| error.to_string().trim_end_matches('.').to_owned());
         let schedule = parsed.and_then(|schedule| self.fires(schedule));
         self.schedules.insert(text.into(), schedule.clone());
         schedule
@@ -72,7 +81,9 @@ impl Known {
         let there_are = match self.days.get(&days) {
             Some(known) => *known,
             None if self.days.values().filter(|there_are| !**there_are).count() >= MAX_NEVER => {
-                return Err(format!("there are {MAX_NEVER} before it that never fire, so it was not looked at"));
+                return Err(format!(
+                    "there are {MAX_NEVER} before it that never fire, so it was not looked at"
+                ));
             }
             None => has_days(&schedule),
         };

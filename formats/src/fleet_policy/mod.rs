@@ -57,18 +57,32 @@ pub struct PolicyRead {
 /// Whether a path can be that of a policy file, or of a folder that may have some (with a `/` at its end); adapters need not
 /// bring others. What starts with a dot (`.git`) is not part, nor is what a file system keeps for itself.
 pub fn is_part(path: &str) -> bool {
-    if path.split('/').any(|name| name.starts_with('.') || name == "lost+found") {
+    if path
+        .split('/')
+        .any(|name| name.starts_with('.') || name == "lost+found")
+    {
         return false;
     }
-    path.ends_with('/') || [".yaml", ".yml", ".json"].iter().any(|ending| path.ends_with(ending))
+    path.ends_with('/')
+        || [".yaml", ".yml", ".json"]
+            .iter()
+            .any(|ending| path.ends_with(ending))
 }
 
 /// Reads all files that can be policy files. Their order does not matter.
 pub fn read(files: &[SourceFile]) -> PolicyRead {
     if files.len() > MAX_FILES {
         let problem = format!("there are more than {MAX_FILES} files");
-        let finding = Finding::error("too-large", Place::file("."), problem, "point at the policy files alone");
-        return PolicyRead { findings: vec![finding], ..PolicyRead::default() };
+        let finding = Finding::error(
+            "too-large",
+            Place::file("."),
+            problem,
+            "point at the policy files alone",
+        );
+        return PolicyRead {
+            findings: vec![finding],
+            ..PolicyRead::default()
+        };
     }
     let mut reading = Reading::default();
     let mut files: Vec<&SourceFile> = files.iter().filter(|file| is_part(&file.path)).collect();
@@ -87,19 +101,31 @@ pub(crate) fn add_organisations(
     findings: &mut Vec<Finding>,
 ) {
     let directory = std::mem::take(&mut read.directory);
-    let mut reading = Reading { known: std::mem::take(known), directory, ..Reading::default() };
+    let mut reading = Reading {
+        known: std::mem::take(known),
+        directory,
+        ..Reading::default()
+    };
     for (place, node) in described {
         reading.organisation(&place, &node);
     }
     *known = reading.known;
     findings.append(&mut reading.findings);
     read.directory = reading.directory;
-    for (id, Draft { organisation, rules }) in reading.drafts {
+    for (
+        id,
+        Draft {
+            organisation,
+            rules,
+        },
+    ) in reading.drafts
+    {
         read.policy.organisations.insert(id.clone(), organisation);
         read.rules.insert(id, rules);
     }
     // What one side has said may have its answer now.
-    read.findings.retain(|finding| finding.code != inheritance::ONE_SIDED);
+    read.findings
+        .retain(|finding| finding.code != inheritance::ONE_SIDED);
     inheritance::settle(&mut read.policy, &read.rules, &read.directory, findings);
 }
 
@@ -136,7 +162,8 @@ enum Kind {
 impl Reading {
     fn file(&mut self, file: &SourceFile) {
         let place = Place::file(file.path.as_str());
-        let read = tree::of_yaml(&place, &file.bytes).and_then(|node| kind(&place, &node).map(|kind| (kind, node)));
+        let read = tree::of_yaml(&place, &file.bytes)
+            .and_then(|node| kind(&place, &node).map(|kind| (kind, node)));
         if let Ok((_, node)) = &read {
             self.unknown_clusters(&place, node);
         }
@@ -155,12 +182,17 @@ impl Reading {
 
     /// `unknownClusters`, in any file. What cannot be understood, and what files disagree about, is `hold`.
     fn unknown_clusters(&mut self, place: &Place, node: &Node) {
-        let Some(node) = node.get("unknownClusters") else { return };
+        let Some(node) = node.get("unknownClusters") else {
+            return;
+        };
         let mut reader = Reader::new(place);
         let text = reader.text(node, "`unknownClusters`");
         let written = text.and_then(UnknownClusters::parse);
         if let (Some(text), None) = (text, written) {
-            let problem = format!("`unknownClusters` is {:?}; unknown clusters are held", crate::record::shown(text));
+            let problem = format!(
+                "`unknownClusters` is {:?}; unknown clusters are held",
+                crate::record::shown(text)
+            );
             reader.error("bad-value", node, problem, "write `hold` or `serve`");
         }
         let (written, at) = (written.unwrap_or(UnknownClusters::Hold), reader.at(node));
@@ -170,27 +202,44 @@ impl Reading {
             Some((first, _)) if *first == written => {}
             Some((first, first_at)) => {
                 let (here, there) = (written.as_str(), first.as_str());
-                let problem = format!("`unknownClusters` is {here} here and {there} at {first_at}; hold counts");
-                self.findings.push(Finding::warning("unknown-clusters", at, problem, "write the same in all files"));
+                let problem = format!(
+                    "`unknownClusters` is {here} here and {there} at {first_at}; hold counts"
+                );
+                self.findings.push(Finding::warning(
+                    "unknown-clusters",
+                    at,
+                    problem,
+                    "write the same in all files",
+                ));
                 *first = UnknownClusters::Hold;
             }
         }
     }
 
     fn organisation(&mut self, place: &Place, node: &Node) -> bool {
-        let Some(draft) = organisation::read(place, node, &mut self.known, &mut self.findings) else {
+        let Some(draft) = organisation::read(place, node, &mut self.known, &mut self.findings)
+        else {
             return false;
         };
         let organisation = &draft.organisation;
-        self.directory.add(&organisation.id, &organisation.name, &place.file);
+        self.directory
+            .add(&organisation.id, &organisation.name, &place.file);
         let Some(first) = self.drafts.get_mut(&organisation.id) else {
             self.drafts.insert(organisation.id.clone(), draft);
             return true;
         };
         let id = &*organisation.id;
-        let problem = format!("organisation {id:?} is declared here and at {}", first.organisation.origin);
+        let problem = format!(
+            "organisation {id:?} is declared here and at {}",
+            first.organisation.origin
+        );
         let remedy = "keep one of them; until then none of its clusters is started";
-        let finding = Finding::error("duplicate-organisation", organisation.origin.clone(), problem, remedy);
+        let finding = Finding::error(
+            "duplicate-organisation",
+            organisation.origin.clone(),
+            problem,
+            remedy,
+        );
         first.rules.problems.push(finding.clone());
         self.findings.push(finding);
         false
@@ -208,12 +257,19 @@ impl Reading {
             return true;
         }
         let mut reader = Reader::new(&place);
-        let organisation = ["organisation", "organization", "ocm"].iter().find_map(|field| node.get(field));
+        let organisation = ["organisation", "organization", "ocm"]
+            .iter()
+            .find_map(|field| node.get(field));
         let organisation = match organisation {
             Some(named) => Reference::read(&mut reader, &mut self.known, named),
             None => {
                 let problem = "the cluster has a policy or is disabled, and has no organisation";
-                reader.error("missing-field", node, problem, "add `ocm:` with the organisation's id, name or file");
+                reader.error(
+                    "missing-field",
+                    node,
+                    problem,
+                    "add `ocm:` with the organisation's id, name or file",
+                );
                 None
             }
         };
@@ -223,11 +279,30 @@ impl Reading {
         };
         // The id that the cluster itself sends comes before the one that its API gave it.
         let spec = node.get("spec");
-        let id = ["external_id", "id"].iter().find_map(|field| spec?.get(field));
-        let fields = [("name", node.get("name")), ("id", id), ("upgradePolicy", policy), ("disable", disable)];
-        let entry = Node::map(fields.into_iter().filter_map(|(name, value)| Some((name, value?.clone()))));
-        let entry = Node { line: node.line, column: node.column, ..entry };
-        self.clusters.push(ClusterFile { place, organisation, entry });
+        let id = ["external_id", "id"]
+            .iter()
+            .find_map(|field| spec?.get(field));
+        let fields = [
+            ("name", node.get("name")),
+            ("id", id),
+            ("upgradePolicy", policy),
+            ("disable", disable),
+        ];
+        let entry = Node::map(
+            fields
+                .into_iter()
+                .filter_map(|(name, value)| Some((name, value?.clone()))),
+        );
+        let entry = Node {
+            line: node.line,
+            column: node.column,
+            ..entry
+        };
+        self.clusters.push(ClusterFile {
+            place,
+            organisation,
+            entry,
+        });
         true
     }
 
@@ -235,15 +310,31 @@ impl Reading {
         for file in std::mem::take(&mut self.clusters) {
             self.place_cluster(&file);
         }
-        let mut read = PolicyRead { unreadable: self.unreadable, findings: self.findings, ..PolicyRead::default() };
+        let mut read = PolicyRead {
+            unreadable: self.unreadable,
+            findings: self.findings,
+            ..PolicyRead::default()
+        };
         read.unknown_clusters = self.unknown_clusters.map(|(written, _)| written);
         read.strays = self.strays;
         read.directory = self.directory;
-        for (id, Draft { organisation, rules }) in self.drafts {
+        for (
+            id,
+            Draft {
+                organisation,
+                rules,
+            },
+        ) in self.drafts
+        {
             read.policy.organisations.insert(id.clone(), organisation);
             read.rules.insert(id, rules);
         }
-        inheritance::settle(&mut read.policy, &read.rules, &read.directory, &mut read.findings);
+        inheritance::settle(
+            &mut read.policy,
+            &read.rules,
+            &read.directory,
+            &mut read.findings,
+        );
         for (id, organisation) in &mut read.policy.organisations {
             let rules = read.rules.get(id).cloned().unwrap_or_default();
             finish(organisation, &rules, &mut read.findings);
@@ -254,25 +345,47 @@ impl Reading {
     }
 
     fn place_cluster(&mut self, file: &ClusterFile) {
-        let draft = self.directory.find(&file.organisation).and_then(|id| self.drafts.get_mut(&id));
+        let draft = self
+            .directory
+            .find(&file.organisation)
+            .and_then(|id| self.drafts.get_mut(&id));
         let Some(draft) = draft else {
-            let problem = format!("there is no organisation {:?}, or there are several", file.organisation.shown());
+            let problem = format!(
+                "there is no organisation {:?}, or there are several",
+                file.organisation.shown()
+            );
             let remedy = "correct it, or add the organisation's file";
             let place = file.organisation.place.clone();
-            self.findings.push(Finding::error("unknown-organisation", place, problem, remedy));
-            self.strays.extend(file.entry.get("id").and_then(|node| match &node.value {
-                Value::Text(id) => ClusterId::new(id),
-                _ => None,
-            }));
+            self.findings.push(Finding::error(
+                "unknown-organisation",
+                place,
+                problem,
+                remedy,
+            ));
+            self.strays
+                .extend(file.entry.get("id").and_then(|node| match &node.value {
+                    Value::Text(id) => ClusterId::new(id),
+                    _ => None,
+                }));
             return;
         };
-        let entry = organisation::cluster(&file.place, &file.entry, &mut self.known, &draft.rules, &mut self.findings);
+        let entry = organisation::cluster(
+            &file.place,
+            &file.entry,
+            &mut self.known,
+            &draft.rules,
+            &mut self.findings,
+        );
         draft.organisation.clusters.extend(entry);
     }
 }
 
 /// The last look at an organisation, when all its clusters are there.
-fn finish(organisation: &mut towpath_core::domain::fleet::Organisation, rules: &Rules, findings: &mut Vec<Finding>) {
+fn finish(
+    organisation: &mut towpath_core::domain::fleet::Organisation,
+    rules: &Rules,
+    findings: &mut Vec<Finding>,
+) {
     let key = |cluster: &ClusterPolicy| (cluster.name.clone(), cluster.origin.clone());
     organisation.clusters.sort_by_cached_key(key);
     checks::duplicates(organisation, findings);
@@ -289,15 +402,33 @@ fn kind(place: &Place, node: &Node) -> Result<Kind, Finding> {
     });
     match schema {
         Some(schema) if schema.starts_with("/openshift/cluster-") => return Ok(Kind::Cluster),
-        Some(schema) if schema.starts_with("/openshift/openshift-cluster-manager") => return Ok(Kind::Organisation),
+        Some(schema) if schema.starts_with("/openshift/openshift-cluster-manager") => {
+            return Ok(Kind::Organisation);
+        }
         _ => {}
     }
-    if has(&["orgId", "upgradePolicyClusters", "upgradePolicyDefaults", "sectors"]) {
+    if has(&[
+        "orgId",
+        "upgradePolicyClusters",
+        "upgradePolicyDefaults",
+        "sectors",
+    ]) {
         return Ok(Kind::Organisation);
     }
-    if has(&["upgradePolicy", "spec", "ocm", "organisation", "organization"]) {
+    if has(&[
+        "upgradePolicy",
+        "spec",
+        "ocm",
+        "organisation",
+        "organization",
+    ]) {
         return Ok(Kind::Cluster);
     }
     let problem = "this is neither an organisation (`orgId`) nor a cluster (`upgradePolicy`)";
-    Err(Finding::error("not-a-policy", place.clone(), problem, "complete the file, or keep it elsewhere"))
+    Err(Finding::error(
+        "not-a-policy",
+        place.clone(),
+        problem,
+        "complete the file, or keep it elsewhere",
+    ))
 }

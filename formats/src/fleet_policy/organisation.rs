@@ -6,7 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use towpath_core::domain::ClusterId;
-use towpath_core::domain::fleet::{ClusterPolicy, LeftAlone, Name, Organisation, PolicyDefault, UpgradePolicy};
+use towpath_core::domain::fleet::{
+    ClusterPolicy, LeftAlone, Name, Organisation, PolicyDefault, UpgradePolicy,
+};
 use towpath_core::finding::{Finding, Place};
 
 use super::known::Known;
@@ -84,7 +86,12 @@ pub(crate) struct Rules {
 }
 
 /// Reads an organisation with all its clusters; none if it cannot be told which organisation it is.
-pub(crate) fn read(place: &Place, node: &Node, known: &mut Known, findings: &mut Vec<Finding>) -> Option<Draft> {
+pub(crate) fn read(
+    place: &Place,
+    node: &Node,
+    known: &mut Known,
+    findings: &mut Vec<Finding>,
+) -> Option<Draft> {
     let mut reader = Reader::new(place);
     let draft = head(&mut reader, known, node);
     let Some((mut draft, record)) = draft else {
@@ -102,12 +109,16 @@ pub(crate) fn read(place: &Place, node: &Node, known: &mut Known, findings: &mut
     }
     if let Some(node) = record.get("upgradePolicyClusters") {
         let entries = reader.list(node, "upgradePolicyClusters", MAX_CLUSTERS);
-        let clusters = entries.iter().filter_map(|entry| cluster(place, entry, known, &draft.rules, findings));
+        let clusters = entries
+            .iter()
+            .filter_map(|entry| cluster(place, entry, known, &draft.rules, findings));
         draft.organisation.clusters = clusters.collect();
     }
     if let Some(node) = record.get("upgradePolicyDefaults") {
         let entries = reader.list(node, "upgradePolicyDefaults", MAX_DEFAULTS);
-        let defaults = entries.iter().filter_map(|entry| default(place, entry, known, &draft.rules, findings));
+        let defaults = entries
+            .iter()
+            .filter_map(|entry| default(place, entry, known, &draft.rules, findings));
         draft.organisation.defaults = defaults.collect();
     }
     findings.append(&mut reader.findings);
@@ -120,7 +131,9 @@ fn head<'n>(reader: &mut Reader, known: &mut Known, node: &'n Node) -> Option<(D
     reader.warn_unknown(record, &FIELDS);
     let id = reader.required(record, "orgId", "add `orgId: <the organisation's id>`")?;
     let id = known.name(reader.name(id, "an organisation's id")?);
-    let name = record.get("name").and_then(|node| reader.name(node, "an organisation's name"));
+    let name = record
+        .get("name")
+        .and_then(|node| reader.name(node, "an organisation's name"));
     let name = name.map_or_else(|| id.clone(), |name| known.name(name));
     let mut draft = Draft {
         organisation: Organisation {
@@ -139,7 +152,10 @@ fn head<'n>(reader: &mut Reader, known: &mut Known, node: &'n Node) -> Option<(D
         rules: Rules::default(),
     };
     let organisation = &mut draft.organisation;
-    organisation.environment = record.get("environment").and_then(environment).map(|name| known.name(name));
+    organisation.environment = record
+        .get("environment")
+        .and_then(environment)
+        .map(|name| known.name(name));
     if let Some(node) = record.get("blockedVersions") {
         organisation.blocked_versions = upgrade_policy::patterns(reader, known, node);
     }
@@ -161,7 +177,10 @@ fn head<'n>(reader: &mut Reader, known: &mut Known, node: &'n Node) -> Option<(D
         None => Vec::new(),
         Some(node) => {
             let items = reader.list(node, field, MAX_ITEMS);
-            items.iter().filter_map(|item| Reference::read(reader, known, item)).collect()
+            items
+                .iter()
+                .filter_map(|item| Reference::read(reader, known, item))
+                .collect()
         }
     };
     draft.rules.inherits = references("inheritVersionData");
@@ -171,28 +190,41 @@ fn head<'n>(reader: &mut Reader, known: &mut Known, node: &'n Node) -> Option<(D
 
 fn names(reader: &mut Reader, known: &mut Known, node: &Node, list: &str) -> BTreeSet<Name> {
     let items = reader.list(node, list, MAX_ITEMS);
-    items.iter().filter_map(|item| reader.name(item, "a name").map(|name| known.name(name))).collect()
+    items
+        .iter()
+        .filter_map(|item| reader.name(item, "a name").map(|name| known.name(name)))
+        .collect()
 }
 
 /// `production`, or a reference to where it is described.
 fn environment(node: &Node) -> Option<&str> {
     match &node.value {
         Value::Text(text) => Some(text),
-        _ => ["name", "$ref"].iter().find_map(|field| node.get(field)).and_then(environment),
+        _ => ["name", "$ref"]
+            .iter()
+            .find_map(|field| node.get(field))
+            .and_then(environment),
     }
 }
 
 /// Why an organisation or a cluster is left alone: `disable` names one of the integrations whose work this is.
 pub(super) fn disabled(reader: &mut Reader, node: &Node) -> Option<LeftAlone> {
-    let list = reader.open_record(node, "`disable`").and_then(|record| record.get("integrations"))?;
+    let list = reader
+        .open_record(node, "`disable`")
+        .and_then(|record| record.get("integrations"))?;
     let ours = |name: &str| {
         let starts = ["aus-", "ocm-upgrade", "advanced-upgrade"];
         name.contains("upgrade-scheduler") || starts.iter().any(|start| name.starts_with(start))
     };
     let items = reader.list(list, "integrations", MAX_ITEMS);
-    let mut named = items.iter().filter_map(|item| Some((item, reader.text(item, "an integration's name")?)));
+    let mut named = items
+        .iter()
+        .filter_map(|item| Some((item, reader.text(item, "an integration's name")?)));
     let (item, name) = named.find(|(_, name)| ours(name))?;
-    Some(LeftAlone { integration: name.into(), origin: reader.at(item) })
+    Some(LeftAlone {
+        integration: name.into(),
+        origin: reader.at(item),
+    })
 }
 
 /// An item of `upgradePolicyClusters`.
@@ -205,28 +237,54 @@ pub(crate) fn cluster(
 ) -> Option<ClusterPolicy> {
     let mut reader = Reader::new(place);
     let fields = ["name", "id", "serverUrl", "upgradePolicy", "disable"];
-    let entry = reader.record(node, "a cluster", &fields).and_then(|record| {
-        let id = record.get("id").and_then(|node| cluster_id(&mut reader, node));
-        let name = reader.required(record, "name", "add `name: <cluster>`");
-        let name = name.and_then(|node| reader.name(node, "a cluster's name"));
-        // An entry that lacks a name is still about the cluster with its id, and holds it back.
-        let name: Name = name.or(id.as_ref().map(ClusterId::as_str))?.into();
-        let left_alone = record.get("disable").and_then(|node| disabled(&mut reader, node));
-        // A cluster that is left alone needs no policy. Its entry keeps the defaults away from it.
-        let policy = match (&left_alone, record.get("upgradePolicy")) {
-            (Some(_), None) => UpgradePolicy::default(),
-            _ => policy(&mut reader, known, rules, record),
-        };
-        Some(ClusterPolicy { name, id, policy, left_alone, problems: Vec::new(), origin: reader.at(node) })
-    });
+    let entry = reader
+        .record(node, "a cluster", &fields)
+        .and_then(|record| {
+            let id = record
+                .get("id")
+                .and_then(|node| cluster_id(&mut reader, node));
+            let name = reader.required(record, "name", "add `name: <cluster>`");
+            let name = name.and_then(|node| reader.name(node, "a cluster's name"));
+            // An entry that lacks a name is still about the cluster with its id, and holds it back.
+            let name: Name = name.or(id.as_ref().map(ClusterId::as_str))?.into();
+            let left_alone = record
+                .get("disable")
+                .and_then(|node| disabled(&mut reader, node));
+            // A cluster that is left alone needs no policy. Its entry keeps the defaults away from it.
+            let policy = match (&left_alone, record.get("upgradePolicy")) {
+                (Some(_), None) => UpgradePolicy::default(),
+                _ => policy(&mut reader, known, rules, record),
+            };
+            Some(ClusterPolicy {
+                name,
+                id,
+                policy,
+                left_alone,
+                problems: Vec::new(),
+                origin: reader.at(node),
+            })
+        });
     findings.extend(reader.findings.iter().cloned());
-    entry.map(|entry| ClusterPolicy { problems: reader.findings, ..entry })
+    entry.map(|entry| ClusterPolicy {
+        problems: reader.findings,
+        ..entry
+    })
 }
 
 /// The policy of an entry, which must have one.
-pub(super) fn policy(reader: &mut Reader, known: &mut Known, rules: &Rules, record: Record<'_>) -> UpgradePolicy {
-    let node = reader.required(record, "upgradePolicy", "add `upgradePolicy:` with workloads and a schedule");
-    node.map(|node| upgrade_policy::read(reader, known, rules, node)).unwrap_or_default()
+pub(super) fn policy(
+    reader: &mut Reader,
+    known: &mut Known,
+    rules: &Rules,
+    record: Record<'_>,
+) -> UpgradePolicy {
+    let node = reader.required(
+        record,
+        "upgradePolicy",
+        "add `upgradePolicy:` with workloads and a schedule",
+    );
+    node.map(|node| upgrade_policy::read(reader, known, rules, node))
+        .unwrap_or_default()
 }
 
 /// An id as a cluster sends it.
@@ -249,18 +307,29 @@ fn default(
     findings: &mut Vec<Finding>,
 ) -> Option<PolicyDefault> {
     let mut reader = Reader::new(place);
-    let entry = reader.record(node, "a default", &["name", "matchLabels", "upgradePolicy"]).and_then(|record| {
-        let name = reader.required(record, "name", "add `name: <default>`")?;
-        let name = known.name(reader.name(name, "a default's name")?);
-        let match_labels = match record.get("matchLabels") {
-            Some(node) => reader.labels(node, "matchLabels", MAX_LABELS),
-            None => BTreeMap::new(),
-        };
-        let policy = policy(&mut reader, known, rules, record);
-        Some(PolicyDefault { name, match_labels, policy, problems: Vec::new(), origin: reader.at(node) })
-    });
+    let entry = reader
+        .record(node, "a default", &["name", "matchLabels", "upgradePolicy"])
+        .and_then(|record| {
+            let name = reader.required(record, "name", "add `name: <default>`")?;
+            let name = known.name(reader.name(name, "a default's name")?);
+            let match_labels = match record.get("matchLabels") {
+                Some(node) => reader.labels(node, "matchLabels", MAX_LABELS),
+                None => BTreeMap::new(),
+            };
+            let policy = policy(&mut reader, known, rules, record);
+            Some(PolicyDefault {
+                name,
+                match_labels,
+                policy,
+                problems: Vec::new(),
+                origin: reader.at(node),
+            })
+        });
     findings.extend(reader.findings.iter().cloned());
-    entry.map(|entry| PolicyDefault { problems: reader.findings, ..entry })
+    entry.map(|entry| PolicyDefault {
+        problems: reader.findings,
+        ..entry
+    })
 }
 
 impl Rules {

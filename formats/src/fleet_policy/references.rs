@@ -35,11 +35,16 @@ impl Reference {
         let place = reader.at(node);
         if let Value::Text(_) = node.value {
             let name = reader.name(node, "an organisation's id or name")?;
-            return Some(Self { by: By::Either(known.name(name)), place });
+            return Some(Self {
+                by: By::Either(known.name(name)),
+                place,
+            });
         }
         let record = reader.open_record(node, "an organisation's id or name")?;
         for field in ["orgId", "name", "$ref"] {
-            let Some(node) = record.get(field) else { continue };
+            let Some(node) = record.get(field) else {
+                continue;
+            };
             let name = known.name(reader.name(node, "an organisation's id or name")?);
             let by = match field {
                 "orgId" => By::Id(name),
@@ -49,7 +54,12 @@ impl Reference {
             return Some(Self { by, place });
         }
         let problem = "this names no organisation";
-        reader.error("missing-field", node, problem, "name it: `orgId: <id>`, `name: <name>` or `$ref: <file>`");
+        reader.error(
+            "missing-field",
+            node,
+            problem,
+            "name it: `orgId: <id>`, `name: <name>` or `$ref: <file>`",
+        );
         None
     }
 
@@ -73,8 +83,14 @@ pub(super) struct Directory {
 impl Directory {
     pub(super) fn add(&mut self, id: &Name, name: &Name, path: &str) {
         self.ids.insert(id.clone());
-        self.by_name.entry(name.clone()).or_default().insert(id.clone());
-        self.by_file.entry(last_part(path).to_owned()).or_default().push((path.to_owned(), id.clone()));
+        self.by_name
+            .entry(name.clone())
+            .or_default()
+            .insert(id.clone());
+        self.by_file
+            .entry(last_part(path).to_owned())
+            .or_default()
+            .push((path.to_owned(), id.clone()));
     }
 
     /// The id of the one organisation that is meant.
@@ -95,8 +111,17 @@ impl Directory {
     /// A reference counts from a root that we may not know: `/aus/org.yml` is `data/aus/org.yml`.
     fn in_file(&self, path: &str) -> Option<Name> {
         let path = path.trim_start_matches('/');
-        let ends = |whole: &str| whole == path || whole.strip_suffix(path).is_some_and(|root| root.ends_with('/'));
-        let mut found = self.by_file.get(last_part(path))?.iter().filter(|(whole, _)| ends(whole));
+        let ends = |whole: &str| {
+            whole == path
+                || whole
+                    .strip_suffix(path)
+                    .is_some_and(|root| root.ends_with('/'))
+        };
+        let mut found = self
+            .by_file
+            .get(last_part(path))?
+            .iter()
+            .filter(|(whole, _)| ends(whole));
         let (_, id) = found.next()?;
         found.all(|(_, other)| other == id).then(|| id.clone())
     }

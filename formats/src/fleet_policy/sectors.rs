@@ -19,7 +19,13 @@ const MAX_DEPENDENCIES: usize = 100;
 /// How many problems of its sector a cluster is told.
 const MAX_TOLD: usize = 8;
 
-const FIELDS: [&str; 5] = ["name", "maxParallelUpgrades", "dependencies", "maxFailures", "stragglerDays"];
+const FIELDS: [&str; 5] = [
+    "name",
+    "maxParallelUpgrades",
+    "dependencies",
+    "maxFailures",
+    "stragglerDays",
+];
 
 /// The sectors of an organisation, and what is wrong with each.
 #[derive(Debug, Default)]
@@ -37,7 +43,10 @@ pub(super) fn read(reader: &mut Reader, known: &mut Known, node: &Node) -> Secto
         let sector = sector(&mut of_entry, known, entry, &mut dependencies);
         if let Some(sector) = sector {
             if let Some(first) = found.sectors.get(&sector.name) {
-                let problem = format!("sector {:?} is declared here and at {}", &*sector.name, first.origin);
+                let problem = format!(
+                    "sector {:?} is declared here and at {}",
+                    &*sector.name, first.origin
+                );
                 of_entry.error("duplicate-sector", entry, problem, "keep one of them");
             }
             found.tell(&sector.name, &of_entry.findings);
@@ -48,8 +57,16 @@ pub(super) fn read(reader: &mut Reader, known: &mut Known, node: &Node) -> Secto
     let followers = followers(&found.sectors);
     for (name, dependency, place) in dependencies {
         if !found.sectors.contains_key(&dependency) {
-            let problem = format!("sector {:?} depends on {:?}, and there is no such sector", &*name, &*dependency);
-            let finding = Finding::error("unknown-sector", place, problem, "correct the name, or declare the sector");
+            let problem = format!(
+                "sector {:?} depends on {:?}, and there is no such sector",
+                &*name, &*dependency
+            );
+            let finding = Finding::error(
+                "unknown-sector",
+                place,
+                problem,
+                "correct the name, or declare the sector",
+            );
             found.tell_all(&followers, [&name], &finding);
             reader.findings.push(finding);
         }
@@ -68,7 +85,12 @@ impl Sectors {
             return;
         }
         let told = self.problems.entry(sector.clone()).or_default();
-        told.extend(findings.iter().take(MAX_TOLD.saturating_sub(told.len())).cloned());
+        told.extend(
+            findings
+                .iter()
+                .take(MAX_TOLD.saturating_sub(told.len()))
+                .cloned(),
+        );
     }
 
     /// Tells these sectors, and all that come to them by way of their dependencies.
@@ -82,7 +104,13 @@ impl Sectors {
         let mut seen: BTreeSet<&Name> = open.iter().copied().collect();
         while let Some(sector) = open.pop() {
             self.tell(sector, std::slice::from_ref(finding));
-            open.extend(followers.get(sector).into_iter().flatten().filter(|next| seen.insert(next)));
+            open.extend(
+                followers
+                    .get(sector)
+                    .into_iter()
+                    .flatten()
+                    .filter(|next| seen.insert(next)),
+            );
         }
     }
 }
@@ -106,7 +134,9 @@ fn sector(
     };
     if let Some(node) = record.get("dependencies") {
         for entry in reader.list(node, "dependencies", MAX_DEPENDENCIES) {
-            let Some(dependency) = dependency(reader, known, entry) else { continue };
+            let Some(dependency) = dependency(reader, known, entry) else {
+                continue;
+            };
             if !sector.depends_on.contains(&dependency) {
                 dependencies.push((name.clone(), dependency.clone(), reader.at(entry)));
                 sector.depends_on.push(dependency);
@@ -128,11 +158,15 @@ fn sector(
 /// `{name: stage}`, or just `stage`.
 fn dependency(reader: &mut Reader, known: &mut Known, node: &Node) -> Option<Name> {
     if let Value::Text(_) = node.value {
-        return reader.name(node, "a sector's name").map(|name| known.name(name));
+        return reader
+            .name(node, "a sector's name")
+            .map(|name| known.name(name));
     }
     let record = reader.record(node, "a dependency", &["name", "ocm"])?;
     let name = reader.required(record, "name", "add `name: <sector>`")?;
-    reader.name(name, "a sector's name").map(|name| known.name(name))
+    reader
+        .name(name, "a sector's name")
+        .map(|name| known.name(name))
 }
 
 /// `2`, `"2"` or `"50%"`.
@@ -140,7 +174,9 @@ fn parallel(reader: &mut Reader, node: &Node) -> Option<Parallel> {
     let limit = match &node.value {
         Value::Whole(number) => u32::try_from(*number).ok().map(Parallel::Count),
         Value::Text(text) => match text.strip_suffix('%') {
-            Some(percent) => whole(percent).filter(|percent| *percent <= 100).map(Parallel::Percent),
+            Some(percent) => whole(percent)
+                .filter(|percent| *percent <= 100)
+                .map(Parallel::Percent),
             None => whole(text).map(Parallel::Count),
         },
         _ => None,
@@ -148,7 +184,12 @@ fn parallel(reader: &mut Reader, node: &Node) -> Option<Parallel> {
     let fits = limit.filter(|limit| !matches!(limit, Parallel::Count(0) | Parallel::Percent(0)));
     if fits.is_none() {
         let problem = format!("{} is no limit of parallel upgrades", node.kind());
-        reader.error("bad-limit", node, problem, "write a number from 1 on, or a share from \"1%\" to \"100%\"");
+        reader.error(
+            "bad-limit",
+            node,
+            problem,
+            "write a number from 1 on, or a share from \"1%\" to \"100%\"",
+        );
     }
     fits
 }
@@ -158,7 +199,10 @@ fn followers(sectors: &BTreeMap<Name, Sector>) -> BTreeMap<Name, Vec<Name>> {
     let mut followers: BTreeMap<Name, Vec<Name>> = BTreeMap::new();
     for sector in sectors.values() {
         for dependency in &sector.depends_on {
-            followers.entry(dependency.clone()).or_default().push(sector.name.clone());
+            followers
+                .entry(dependency.clone())
+                .or_default()
+                .push(sector.name.clone());
         }
     }
     followers
@@ -166,7 +210,12 @@ fn followers(sectors: &BTreeMap<Name, Sector>) -> BTreeMap<Name, Vec<Name>> {
 
 /// Groups of sectors that all depend on each other, or on themselves.
 fn loops(sectors: &BTreeMap<Name, Sector>) -> Vec<BTreeSet<Name>> {
-    let mut search = Search { sectors, numbers: BTreeMap::new(), path: Vec::new(), loops: Vec::new() };
+    let mut search = Search {
+        sectors,
+        numbers: BTreeMap::new(),
+        path: Vec::new(),
+        loops: Vec::new(),
+    };
     for name in sectors.keys() {
         search.visit(name);
     }
@@ -193,7 +242,11 @@ impl<'s> Search<'s> {
         self.path.push(name);
         let mut lowest = number;
         let sectors = self.sectors;
-        for dependency in sectors.get(name).into_iter().flat_map(|sector| &sector.depends_on) {
+        for dependency in sectors
+            .get(name)
+            .into_iter()
+            .flat_map(|sector| &sector.depends_on)
+        {
             if let Some((dependency, _)) = sectors.get_key_value(dependency) {
                 lowest = lowest.min(self.visit(dependency));
             }
@@ -208,7 +261,11 @@ impl<'s> Search<'s> {
                 self.numbers.insert(member, usize::MAX);
             }
         }
-        let depends_on_itself = || sectors.get(name).is_some_and(|sector| sector.depends_on.contains(name));
+        let depends_on_itself = || {
+            sectors
+                .get(name)
+                .is_some_and(|sector| sector.depends_on.contains(name))
+        };
         if members.len() > 1 || depends_on_itself() {
             self.loops.push(members);
         }
@@ -222,7 +279,11 @@ fn loop_finding(sectors: &BTreeMap<Name, Sector>, members: &BTreeSet<Name>) -> F
     let mut came_from: BTreeMap<&Name, &Name> = BTreeMap::new();
     let mut open = VecDeque::from([&first]);
     'search: while let Some(sector) = open.pop_front() {
-        for next in sectors.get(sector).into_iter().flat_map(|sector| &sector.depends_on) {
+        for next in sectors
+            .get(sector)
+            .into_iter()
+            .flat_map(|sector| &sector.depends_on)
+        {
             if members.contains(next) && !came_from.contains_key(next) {
                 came_from.insert(next, sector);
                 open.push_back(next);
@@ -242,7 +303,17 @@ fn loop_finding(sectors: &BTreeMap<Name, Sector>, members: &BTreeSet<Name>) -> F
         }
     }
     let path: Vec<&str> = path.iter().rev().map(|name| &***name).collect();
-    let place = sectors.get(&first).map_or_else(|| Place::file(""), |sector| sector.origin.clone());
-    let problem = format!("sectors depend on each other in a loop: {}", path.join(" -> "));
-    Finding::error("sector-loop", place, problem, "remove one of these dependencies")
+    let place = sectors
+        .get(&first)
+        .map_or_else(|| Place::file(""), |sector| sector.origin.clone());
+    let problem = format!(
+        "sectors depend on each other in a loop: {}",
+        path.join(" -> ")
+    );
+    Finding::error(
+        "sector-loop",
+        place,
+        problem,
+        "remove one of these dependencies",
+    )
 }

@@ -35,7 +35,11 @@ struct BlockFile {
 impl Record for BlockFile {
     const WHAT: &'static str = "a block";
 
-    fn read<'de, A: MapAccess<'de>>(&mut self, name: &str, value: &mut A) -> Result<bool, A::Error> {
+    fn read<'de, A: MapAccess<'de>>(
+        &mut self,
+        name: &str,
+        value: &mut A,
+    ) -> Result<bool, A::Error> {
         match name {
             "to" => self.to = Some(value.next_value()?),
             "from" => self.from = Some(value.next_value()?),
@@ -52,13 +56,25 @@ impl Record for BlockFile {
     }
 }
 
-pub(super) fn read(place: &Place, bytes: &[u8], patterns: &mut Patterns, findings: &mut Vec<Finding>) -> Option<Block> {
-    let file: Fields<BlockFile> = yaml::read(place, bytes).map_err(|finding| findings.push(finding)).ok()?;
-    let mut reader = Reader { place, findings, unended_line: yaml::unended_line(bytes) };
+pub(super) fn read(
+    place: &Place,
+    bytes: &[u8],
+    patterns: &mut Patterns,
+    findings: &mut Vec<Finding>,
+) -> Option<Block> {
+    let file: Fields<BlockFile> = yaml::read(place, bytes)
+        .map_err(|finding| findings.push(finding))
+        .ok()?;
+    let mut reader = Reader {
+        place,
+        findings,
+        unended_line: yaml::unended_line(bytes),
+    };
     let unknown = reader.unknown_fields(&file);
     let file = file.known;
-    let to =
-        reader.required("to", "<version>", file.to.as_ref()).and_then(|to| release_name(place, to, reader.findings));
+    let to = reader
+        .required("to", "<version>", file.to.as_ref())
+        .and_then(|to| release_name(place, to, reader.findings));
     let from = reader
         .required("from", "<regular expression>", file.from.as_ref())
         .and_then(|from| reader.pattern(from, patterns));
@@ -81,7 +97,13 @@ pub(super) fn read(place: &Place, bytes: &[u8], patterns: &mut Patterns, finding
         // What narrows or softens the block may be misspelt; who it is for is not known.
         (_, Some(unknown)) => Some(Audience::NotUnderstood(unknown)),
     };
-    Some(Block { to: to?, from: from?, stops, risk, origin: place.at(1, 0) })
+    Some(Block {
+        to: to?,
+        from: from?,
+        stops,
+        risk,
+        origin: place.at(1, 0),
+    })
 }
 
 /// Writes a block as a file that [`read`] understands.
@@ -90,10 +112,16 @@ pub fn write(block: &Block) -> String {
     file.insert("to".to_owned(), block.to.to_string().into());
     file.insert("from".to_owned(), block.from.as_str().into());
     if let Some(risk) = &block.risk {
-        let Value::Object(mut risk) = cincinnati::risk(risk) else { unreachable!("a risk is a mapping") };
+        let Value::Object(mut risk) = cincinnati::risk(risk) else {
+            unreachable!("a risk is a mapping")
+        };
         // Others' risks can lack what a block must have.
         for field in ["name", "url", "message"] {
-            if risk.get(field).and_then(Value::as_str).is_none_or(str::is_empty) {
+            if risk
+                .get(field)
+                .and_then(Value::as_str)
+                .is_none_or(str::is_empty)
+            {
                 risk.insert(field.to_owned(), "unknown".into());
             }
         }
@@ -102,7 +130,10 @@ pub fn write(block: &Block) -> String {
     match &block.stops {
         Some(Audience::Platforms(platforms)) => {
             let names: Vec<&str> = platforms.iter().map(Platform::as_str).collect();
-            file.insert("clusters".to_owned(), serde_json::json!({ "platforms": names }));
+            file.insert(
+                "clusters".to_owned(),
+                serde_json::json!({ "platforms": names }),
+            );
         }
         // Without `clusters` and without a risk it is for everybody.
         Some(Audience::Everybody | Audience::NotUnderstood(_) | Audience::Disputed(_)) => {
@@ -120,20 +151,43 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn error(&mut self, code: &'static str, place: Place, problem: impl Into<String>, remedy: &str) {
-        self.findings.push(Finding::error(code, place, problem, remedy));
+    fn error(
+        &mut self,
+        code: &'static str,
+        place: Place,
+        problem: impl Into<String>,
+        remedy: &str,
+    ) {
+        self.findings
+            .push(Finding::error(code, place, problem, remedy));
     }
 
     /// What is said of fields that a block does not have; none if there are none.
     fn unknown_fields(&mut self, file: &Fields<BlockFile>) -> Option<String> {
         for field in &file.unknown {
-            let problem = format!("a block has no field {:?}; the edge is blocked for every cluster", field.value);
+            let problem = format!(
+                "a block has no field {:?}; the edge is blocked for every cluster",
+                field.value
+            );
             let place = at(self.place, field.defined);
-            self.findings.push(Finding::warning("unknown-field", place, problem, "correct its name, or remove it"));
+            self.findings.push(Finding::warning(
+                "unknown-field",
+                place,
+                problem,
+                "correct its name, or remove it",
+            ));
         }
-        let names: Vec<&str> = file.unknown.iter().map(|field| field.value.as_str()).collect();
-        (!names.is_empty())
-            .then(|| format!("the block has a field that this towpath does not know ({})", names.join(", ")))
+        let names: Vec<&str> = file
+            .unknown
+            .iter()
+            .map(|field| field.value.as_str())
+            .collect();
+        (!names.is_empty()).then(|| {
+            format!(
+                "the block has a field that this towpath does not know ({})",
+                names.join(", ")
+            )
+        })
     }
 
     fn required<'f>(
@@ -158,7 +212,10 @@ impl Reader<'_> {
             return Some(known.clone());
         }
         if patterns.len() >= super::MAX_PATTERNS {
-            let problem = format!("there are more than {} different patterns in all blocks", super::MAX_PATTERNS);
+            let problem = format!(
+                "there are more than {} different patterns in all blocks",
+                super::MAX_PATTERNS
+            );
             self.error(
                 "too-many-patterns",
                 at(self.place, from.defined),
@@ -174,7 +231,12 @@ impl Reader<'_> {
             }
             Err(e) => {
                 let problem = format!("`from` is not a regular expression that we take: {e}");
-                self.error("bad-regex", at(self.place, from.defined), problem, "correct it; `.*` means every release");
+                self.error(
+                    "bad-regex",
+                    at(self.place, from.defined),
+                    problem,
+                    "correct it; `.*` means every release",
+                );
                 None
             }
         }
@@ -186,15 +248,29 @@ impl Reader<'_> {
             return Some(None);
         };
         if rules.value.is_empty() {
-            let remedy =
-                "say when the risk applies (`- type: Always`), or remove the field to block the edge for everybody";
-            self.error("no-matching-rules", at(self.place, rules.defined), "`matchingRules` is empty", remedy);
+            let remedy = "say when the risk applies (`- type: Always`), or remove the field to block the edge for everybody";
+            self.error(
+                "no-matching-rules",
+                at(self.place, rules.defined),
+                "`matchingRules` is empty",
+                remedy,
+            );
             return None;
         }
-        let matching_rules: Vec<_> = rules.value.iter().map(|rule| self.matching_rule(rule)).collect();
-        let texts = [("name", &file.name), ("url", &file.url), ("message", &file.message)];
+        let matching_rules: Vec<_> = rules
+            .value
+            .iter()
+            .map(|rule| self.matching_rule(rule))
+            .collect();
+        let texts = [
+            ("name", &file.name),
+            ("url", &file.url),
+            ("message", &file.message),
+        ];
         let [name, url, message] = texts.map(|(field, value)| {
-            let text = value.as_ref().map(|text| yaml::without_added_break(&text.value, self.unended_line).to_owned());
+            let text = value
+                .as_ref()
+                .map(|text| yaml::without_added_break(&text.value, self.unended_line).to_owned());
             let text = text.filter(|text| !text.is_empty());
             if text.is_none() {
                 let problem = format!("the block has `matchingRules` and no `{field}`");
@@ -217,9 +293,9 @@ impl Reader<'_> {
 
     fn matching_rule(&mut self, rule: &Spanned<Value>) -> Option<MatchingRule> {
         let read = cincinnati::read_matching_rule(&rule.value).map(|rule| match rule {
-            MatchingRule::PromQl(query) => {
-                MatchingRule::PromQl(yaml::without_added_break(&query, self.unended_line).to_owned())
-            }
+            MatchingRule::PromQl(query) => MatchingRule::PromQl(
+                yaml::without_added_break(&query, self.unended_line).to_owned(),
+            ),
             other => other,
         });
         if let Ok(MatchingRule::Other(_)) = read {
@@ -259,22 +335,41 @@ impl Reader<'_> {
             Some(list) => self.platforms(&place, list)?,
             None => BTreeSet::new(),
         };
-        let unknown: Vec<&str> = properties.keys().map(String::as_str).filter(|name| *name != "platforms").collect();
+        let unknown: Vec<&str> = properties
+            .keys()
+            .map(String::as_str)
+            .filter(|name| *name != "platforms")
+            .collect();
         let what = match (unknown.as_slice(), platforms.is_empty()) {
             ([], false) => return Some(Audience::Platforms(platforms)),
             ([], true) => "`clusters` names no clusters".to_owned(),
-            (names, _) => format!("`clusters` has a property that this towpath does not know ({})", names.join(", ")),
+            (names, _) => format!(
+                "`clusters` has a property that this towpath does not know ({})",
+                names.join(", ")
+            ),
         };
         let remedy = "list the platforms, or remove `clusters`; until then the edge is blocked for every cluster";
-        self.findings.push(Finding::warning("clusters-not-understood", place, what.clone(), remedy));
+        self.findings.push(Finding::warning(
+            "clusters-not-understood",
+            place,
+            what.clone(),
+            remedy,
+        ));
         Some(Audience::NotUnderstood(what))
     }
 
     fn platforms(&mut self, place: &Place, list: &Value) -> Option<BTreeSet<Platform>> {
-        let wrong =
-            |what: String| Finding::error("bad-platforms", place.clone(), what, "write `platforms: [AWS, BareMetal]`");
+        let wrong = |what: String| {
+            Finding::error(
+                "bad-platforms",
+                place.clone(),
+                what,
+                "write `platforms: [AWS, BareMetal]`",
+            )
+        };
         let Some(names) = list.as_array() else {
-            self.findings.push(wrong("`clusters.platforms` is not a list".to_owned()));
+            self.findings
+                .push(wrong("`clusters.platforms` is not a list".to_owned()));
             return None;
         };
         let mut platforms = BTreeSet::new();
@@ -282,7 +377,9 @@ impl Reader<'_> {
             match name.as_str().and_then(Platform::new) {
                 Some(platform) => drop(platforms.insert(platform)),
                 None => {
-                    self.findings.push(wrong(format!("{name} in `clusters.platforms` is not the name of a platform")));
+                    self.findings.push(wrong(format!(
+                        "{name} in `clusters.platforms` is not the name of a platform"
+                    )));
                     return None;
                 }
             }

@@ -18,7 +18,11 @@ struct ChannelFile {
 impl Record for ChannelFile {
     const WHAT: &'static str = "a channel";
 
-    fn read<'de, A: MapAccess<'de>>(&mut self, name: &str, value: &mut A) -> Result<bool, A::Error> {
+    fn read<'de, A: MapAccess<'de>>(
+        &mut self,
+        name: &str,
+        value: &mut A,
+    ) -> Result<bool, A::Error> {
         match name {
             "name" => self.name = Some(value.next_value()?),
             // Nothing after the colon is not an empty list.
@@ -31,11 +35,22 @@ impl Record for ChannelFile {
     }
 }
 
-pub(super) fn read(place: &Place, bytes: &[u8], findings: &mut Vec<Finding>) -> Option<ChannelSpec> {
-    let file: Fields<ChannelFile> = yaml::read(place, bytes).map_err(|finding| findings.push(finding)).ok()?;
+pub(super) fn read(
+    place: &Place,
+    bytes: &[u8],
+    findings: &mut Vec<Finding>,
+) -> Option<ChannelSpec> {
+    let file: Fields<ChannelFile> = yaml::read(place, bytes)
+        .map_err(|finding| findings.push(finding))
+        .ok()?;
     findings.extend(file.unknown.iter().map(|field| {
         let problem = format!("a channel has no field {:?}; it is ignored", field.value);
-        Finding::warning("unknown-field", at(place, field.defined), problem, "correct its name, or remove it")
+        Finding::warning(
+            "unknown-field",
+            at(place, field.defined),
+            problem,
+            "correct its name, or remove it",
+        )
     }));
     let name = channel_name(place, file.known.name.as_ref(), findings);
     let Some(versions) = file.known.versions else {
@@ -49,7 +64,12 @@ pub(super) fn read(place: &Place, bytes: &[u8], findings: &mut Vec<Finding>) -> 
         return None;
     };
     let members = members(place, &versions, findings);
-    Some(ChannelSpec { name: name?, rollouts: Vec::new(), members, origin: place.at(1, 0) })
+    Some(ChannelSpec {
+        name: name?,
+        rollouts: Vec::new(),
+        members,
+        origin: place.at(1, 0),
+    })
 }
 
 /// The name of a channel, or a finding.
@@ -71,20 +91,40 @@ pub(super) fn channel_name(
     if known.is_none() {
         let problem = format!("{:?} cannot be a channel's name", name.value);
         let remedy = "use lower-case letters, digits, `-` and `.`";
-        findings.push(Finding::error("bad-channel-name", at(place, name.defined), problem, remedy));
+        findings.push(Finding::error(
+            "bad-channel-name",
+            at(place, name.defined),
+            problem,
+            remedy,
+        ));
     }
     known
 }
 
 /// A release's name, or a finding.
-pub(super) fn release_name(place: &Place, name: &Spanned<String>, findings: &mut Vec<Finding>) -> Option<ReleaseName> {
+pub(super) fn release_name(
+    place: &Place,
+    name: &Spanned<String>,
+    findings: &mut Vec<Finding>,
+) -> Option<ReleaseName> {
     let wrong = |e: towpath_core::domain::version::NotAVersion| {
-        Finding::error("bad-version", at(place, name.defined), e.to_string(), "write it as in 4.9.7 or 4.9.7+amd64")
+        Finding::error(
+            "bad-version",
+            at(place, name.defined),
+            e.to_string(),
+            "write it as in 4.9.7 or 4.9.7+amd64",
+        )
     };
-    ReleaseName::parse(&name.value).map_err(|e| findings.push(wrong(e))).ok()
+    ReleaseName::parse(&name.value)
+        .map_err(|e| findings.push(wrong(e)))
+        .ok()
 }
 
-fn members(place: &Place, versions: &[Spanned<String>], findings: &mut Vec<Finding>) -> Vec<Member> {
+fn members(
+    place: &Place,
+    versions: &[Spanned<String>],
+    findings: &mut Vec<Finding>,
+) -> Vec<Member> {
     let mut seen = BTreeSet::new();
     let mut members = Vec::new();
     for version in versions {
@@ -101,7 +141,13 @@ fn members(place: &Place, versions: &[Spanned<String>], findings: &mut Vec<Findi
             ));
         }
         let origin = at(place, version.defined);
-        members.push(Member { name, start: None, locked: false, replaces: None, origin });
+        members.push(Member {
+            name,
+            start: None,
+            locked: false,
+            replaces: None,
+            origin,
+        });
     }
     members
 }

@@ -84,14 +84,22 @@ struct Parsed {
 
 impl Memory {
     /// As [`read`].
-    pub fn read(&mut self, files: &[SourceFile]) -> Result<(GraphData, Vec<Finding>), Vec<Finding>> {
+    pub fn read(
+        &mut self,
+        files: &[SourceFile],
+    ) -> Result<(GraphData, Vec<Finding>), Vec<Finding>> {
         self.reading(files).finish()
     }
 
     /// The same where somebody else has channels: these files may be blocks alone.
-    pub fn read_beside_channels(&mut self, files: &[SourceFile]) -> Result<(GraphData, Vec<Finding>), Vec<Finding>> {
+    pub fn read_beside_channels(
+        &mut self,
+        files: &[SourceFile],
+    ) -> Result<(GraphData, Vec<Finding>), Vec<Finding>> {
         let mut reading = self.reading(files);
-        reading.findings.retain(|finding| finding.code != NO_CHANNELS);
+        reading
+            .findings
+            .retain(|finding| finding.code != NO_CHANNELS);
         reading.finish()
     }
 
@@ -100,7 +108,11 @@ impl Memory {
     pub fn read_blocks(&mut self, files: &[SourceFile]) -> Vec<Block> {
         let schema = schema::find(files).unwrap_or(schema::Schema::V2);
         let mut blocks = Vec::new();
-        for file in files.iter().filter(|file| matches!(Kind::of(&file.path), Kind::Block)).take(MAX_FILES) {
+        for file in files
+            .iter()
+            .filter(|file| matches!(Kind::of(&file.path), Kind::Block))
+            .take(MAX_FILES)
+        {
             let known = self.parsed.get(&digest(schema, file)).cloned();
             let parsed = known.unwrap_or_else(|| Arc::new(parse(file, schema, &mut self.patterns)));
             if !parsed.findings.iter().any(Finding::is_error) {
@@ -116,7 +128,12 @@ impl Memory {
             Ok(_) if files.len() > MAX_FILES => {
                 let problem = format!("there are more than {MAX_FILES} files");
                 let remedy = "point at the graph data alone";
-                reading.findings.push(Finding::error("too-large", Place::file("."), problem, remedy));
+                reading.findings.push(Finding::error(
+                    "too-large",
+                    Place::file("."),
+                    problem,
+                    remedy,
+                ));
             }
             Ok(schema) => self.read_all(files, schema, &mut reading),
             Err(finding) => reading.findings.push(finding),
@@ -154,24 +171,48 @@ fn digest(schema: schema::Schema, file: &SourceFile) -> Digest {
     hash.finalize().into()
 }
 
-fn parse(file: &SourceFile, schema: schema::Schema, patterns: &mut blocked_edges::Patterns) -> Parsed {
+fn parse(
+    file: &SourceFile,
+    schema: schema::Schema,
+    patterns: &mut blocked_edges::Patterns,
+) -> Parsed {
     let place = Place::file(file.path.as_str());
-    let Parsed { mut data, mut findings } = Parsed::default();
+    let Parsed {
+        mut data,
+        mut findings,
+    } = Parsed::default();
     match (Kind::of(&file.path), schema) {
         (Kind::Channels, _) if schema.is_other(&file.bytes) => {
-            let problem =
-                format!("this looks like a file of schema {}, and `version` says {}", schema.other(), schema.shown());
-            findings.push(Finding::error("other-schema", place, problem, "write all channels in one schema"));
+            let problem = format!(
+                "this looks like a file of schema {}, and `version` says {}",
+                schema.other(),
+                schema.shown()
+            );
+            findings.push(Finding::error(
+                "other-schema",
+                place,
+                problem,
+                "write all channels in one schema",
+            ));
         }
-        (Kind::Block, _) => data.blocks.extend(blocked_edges::read(&place, &file.bytes, patterns, &mut findings)),
+        (Kind::Block, _) => data.blocks.extend(blocked_edges::read(
+            &place,
+            &file.bytes,
+            patterns,
+            &mut findings,
+        )),
         (Kind::Channels, schema::Schema::V1) => {
-            data.channels.extend(channels_v1::read(&place, &file.bytes, &mut findings))
+            data.channels
+                .extend(channels_v1::read(&place, &file.bytes, &mut findings))
         }
-        (Kind::Channels, schema::Schema::V2) => data.channels = channels_v2::read(&place, &file.bytes, &mut findings),
-        (Kind::RawMetadata, _) => data.metadata = raw_metadata::read(&place, &file.bytes, &mut findings),
+        (Kind::Channels, schema::Schema::V2) => {
+            data.channels = channels_v2::read(&place, &file.bytes, &mut findings)
+        }
+        (Kind::RawMetadata, _) => {
+            data.metadata = raw_metadata::read(&place, &file.bytes, &mut findings)
+        }
         (Kind::Misplaced(remedy), _) => {
-            let problem =
-                "only *.yaml and *.yml directly in blocked-edges/ and channels/ are read, so this would have no effect";
+            let problem = "only *.yaml and *.yml directly in blocked-edges/ and channels/ are read, so this would have no effect";
             findings.push(Finding::error("misplaced-file", place, problem, remedy));
         }
         (Kind::Other, _) => {}
@@ -201,12 +242,20 @@ impl Reading {
         let in_channels = |finding: &Finding| finding.place.file.starts_with("channels/");
         if self.data.channels.is_empty() && !self.findings.iter().any(in_channels) {
             let remedy = "add channels/<name>.yaml, or point --graph-data at the right folder";
-            self.findings.push(Finding::error(NO_CHANNELS, Place::file("channels"), "there are no channels", remedy));
+            self.findings.push(Finding::error(
+                NO_CHANNELS,
+                Place::file("channels"),
+                "there are no channels",
+                remedy,
+            ));
         }
         let mut seen: BTreeMap<&ChannelName, &ChannelSpec> = BTreeMap::new();
         for channel in &self.data.channels {
             if let Some(first) = seen.insert(&channel.name, channel) {
-                let problem = format!("channel {} is declared at {} already", channel.name, first.origin);
+                let problem = format!(
+                    "channel {} is declared at {} already",
+                    channel.name, first.origin
+                );
                 self.findings.push(Finding::error(
                     "duplicate-channel",
                     channel.origin.clone(),
@@ -218,15 +267,27 @@ impl Reading {
     }
 
     fn check_platforms(&mut self) {
-        let listed = self.data.blocks.iter().filter_map(|block| match &block.stops {
-            Some(Audience::Platforms(platforms)) => Some(platforms),
-            _ => None,
-        });
+        let listed = self
+            .data
+            .blocks
+            .iter()
+            .filter_map(|block| match &block.stops {
+                Some(Audience::Platforms(platforms)) => Some(platforms),
+                _ => None,
+            });
         let all: BTreeSet<&Platform> = listed.flatten().collect();
         if all.len() > MAX_PLATFORMS {
-            let problem = format!("blocks name {} different platforms; at most {MAX_PLATFORMS} are taken", all.len());
+            let problem = format!(
+                "blocks name {} different platforms; at most {MAX_PLATFORMS} are taken",
+                all.len()
+            );
             let remedy = "look for misspelt platforms";
-            self.findings.push(Finding::error("too-many-platforms", Place::file("blocked-edges"), problem, remedy));
+            self.findings.push(Finding::error(
+                "too-many-platforms",
+                Place::file("blocked-edges"),
+                problem,
+                remedy,
+            ));
         }
     }
 
@@ -261,7 +322,9 @@ impl Kind {
             }
             // .gitkeep and the swap files of editors
             ("blocked-edges" | "channels", false) if name.starts_with('.') => Self::Other,
-            ("blocked-edges" | "channels", false) => Self::Misplaced("name it *.yaml, or remove it"),
+            ("blocked-edges" | "channels", false) => {
+                Self::Misplaced("name it *.yaml, or remove it")
+            }
             ("blocked-edges", true) => Self::Block,
             ("channels", true) => Self::Channels,
             _ => Self::Other,

@@ -13,7 +13,11 @@ use crate::tree::{self, Key, Node, Value};
 
 /// Reads all files.
 pub fn read(files: &[SourceFile]) -> (Notes, Vec<Finding>) {
-    let mut reader = Reader { notes: Notes::default(), findings: Vec::new(), queries: promql::Known::default() };
+    let mut reader = Reader {
+        notes: Notes::default(),
+        findings: Vec::new(),
+        queries: promql::Known::default(),
+    };
     for file in files {
         let place = Place::file(file.path.as_str());
         let kind = Kind::of(&file.path);
@@ -47,7 +51,9 @@ impl Reader {
     fn block(&mut self, file: &Place, node: &Node) {
         let mut notes = BlockNotes::default();
         for (name, field) in FIELDS {
-            notes.places.extend(node.get(name).map(|value| (field, at(file, value))));
+            notes
+                .places
+                .extend(node.get(name).map(|value| (field, at(file, value))));
         }
         notes.fixed_in = node.get("fixedIn").and_then(|fixed| noted(file, fixed));
         for rule in list(node.get("matchingRules")) {
@@ -65,7 +71,10 @@ impl Reader {
             _ => return,
         };
         self.unknown_fields(file, rule, "this matching rule", fields);
-        let Some(query) = inner.and_then(|inner| inner.get("promql")).filter(|_| fields.contains(&"promql")) else {
+        let Some(query) = inner
+            .and_then(|inner| inner.get("promql"))
+            .filter(|_| fields.contains(&"promql"))
+        else {
             return;
         };
         self.unknown_fields(file, inner.unwrap_or(rule), "`promql`", &["promql"]);
@@ -79,7 +88,12 @@ impl Reader {
         self.findings.extend(unknown.map(|(key, _)| {
             let problem = format!("{what} has no field {:?}; it is ignored", key.text);
             let place = file.at(key.line, key.column);
-            Finding::warning("unknown-field", place, problem, "correct its name, or remove it")
+            Finding::warning(
+                "unknown-field",
+                place,
+                problem,
+                "correct its name, or remove it",
+            )
         }));
     }
 
@@ -89,9 +103,17 @@ impl Reader {
             match noted(file, tombstone) {
                 Some(noted) => notes.tombstones.push(noted),
                 None => {
-                    let problem = format!("a tombstone names a release, and this is {}", tombstone.kind());
+                    let problem = format!(
+                        "a tombstone names a release, and this is {}",
+                        tombstone.kind()
+                    );
                     let remedy = "write it as in 4.9.7 or 4.9.7+amd64";
-                    self.findings.push(Finding::warning("bad-tombstone", at(file, tombstone), problem, remedy));
+                    self.findings.push(Finding::warning(
+                        "bad-tombstone",
+                        at(file, tombstone),
+                        problem,
+                        remedy,
+                    ));
                 }
             }
         }
@@ -115,18 +137,28 @@ impl Reader {
                     Ok(_) => continue,
                     Err(problem) => format!("`filter` is not a regular expression: {problem}"),
                 },
-                ("name" | "delay" | "filter", None) => format!("a text belongs here, and this is {}", value.kind()),
+                ("name" | "delay" | "filter", None) => {
+                    format!("a text belongs here, and this is {}", value.kind())
+                }
                 (name, _) => format!("a feeder has no field {name:?}"),
             };
             let place = file.at(key.line, key.column);
-            self.findings.push(Finding::warning("bad-feeder", place, problem, "correct it; the service ignores it"));
+            self.findings.push(Finding::warning(
+                "bad-feeder",
+                place,
+                problem,
+                "correct it; the service ignores it",
+            ));
         }
     }
 }
 
 fn noted(file: &Place, node: &Node) -> Option<Noted> {
     let name = ReleaseName::parse(text(node)?).ok()?;
-    Some(Noted { name, place: at(file, node) })
+    Some(Noted {
+        name,
+        place: at(file, node),
+    })
 }
 
 fn at(file: &Place, node: &Node) -> Place {

@@ -44,20 +44,27 @@ impl Wrong {
         match self {
             Self::Unparsable(problem) => {
                 let problem = format!("the query is not PromQL: {problem}");
-                let remedy = "correct it; clusters that cannot evaluate it do not recommend the edge";
+                let remedy =
+                    "correct it; clusters that cannot evaluate it do not recommend the edge";
                 Finding::error("bad-promql", place, problem, remedy)
             }
-            Self::Unchecked(problem) => Finding::warning("unchecked-promql", place, problem, "write a simpler query"),
+            Self::Unchecked(problem) => {
+                Finding::warning("unchecked-promql", place, problem, "write a simpler query")
+            }
         }
     }
 }
 
 fn check(query: &str) -> Option<Wrong> {
     if query.len() > MAX_BYTES {
-        return Some(Wrong::Unchecked(format!("the query is longer than {MAX_BYTES} bytes, and was not checked")));
+        return Some(Wrong::Unchecked(format!(
+            "the query is longer than {MAX_BYTES} bytes, and was not checked"
+        )));
     }
     if depth(query) > MAX_DEPTH {
-        return Some(Wrong::Unchecked(format!("the query is nested deeper than {MAX_DEPTH}, and was not checked")));
+        return Some(Wrong::Unchecked(format!(
+            "the query is nested deeper than {MAX_DEPTH}, and was not checked"
+        )));
     }
     let problem = parser::parse(query).err()?;
     let sentence = problem.lines().next().unwrap_or_default();
@@ -111,8 +118,20 @@ mod tests {
 
     #[test]
     fn mistakes_are_found() {
-        for query in ["", "up ==", "group(up", "group(up))", "nosuchfunction(up)", "up{a=b}", "up[1x]", "0 * * up"] {
-            assert!(matches!(check(query), Some(Wrong::Unparsable(_))), "{query}");
+        for query in [
+            "",
+            "up ==",
+            "group(up",
+            "group(up))",
+            "nosuchfunction(up)",
+            "up{a=b}",
+            "up[1x]",
+            "0 * * up",
+        ] {
+            assert!(
+                matches!(check(query), Some(Wrong::Unparsable(_))),
+                "{query}"
+            );
         }
     }
 
@@ -124,7 +143,13 @@ mod tests {
         assert!(shown(&"- ".repeat(MAX_DEPTH + 1)).starts_with("unchecked: the query is nested"));
         assert!(shown(&"a".repeat(MAX_BYTES + 1)).starts_with("unchecked: the query is longer"));
         // The longest chain that is parsed: it must not exhaust a small stack when it is taken apart.
-        assert_eq!(shown(&format!("a{}", "+a".repeat(MAX_BYTES / 2 - 1))), "fine");
-        assert_eq!(shown(&format!("a{}", "^a".repeat(MAX_BYTES / 2 - 1))), "fine");
+        assert_eq!(
+            shown(&format!("a{}", "+a".repeat(MAX_BYTES / 2 - 1))),
+            "fine"
+        );
+        assert_eq!(
+            shown(&format!("a{}", "^a".repeat(MAX_BYTES / 2 - 1))),
+            "fine"
+        );
     }
 }

@@ -21,8 +21,9 @@ pub(super) fn read(
     };
     let mut metadata = Vec::new();
     for (text, entries) in by_text.0 {
-        let mut error =
-            |code, problem: String, remedy| findings.push(Finding::error(code, place.clone(), problem, remedy));
+        let mut error = |code, problem: String, remedy| {
+            findings.push(Finding::error(code, place.clone(), problem, remedy))
+        };
         for (key, value) in &entries.0 {
             if let Some(Err(not)) = EdgeEdit::read(key, value) {
                 let problem = format!("{key} of {text:?}: {}", not.problem);
@@ -35,7 +36,11 @@ pub(super) fn read(
         }
         match ReleaseName::parse(&text) {
             Ok(name) => metadata.push((name, entries.0)),
-            Err(wrong) => error("bad-version", format!("the key {wrong}"), "write it as in 4.9.7 or 4.9.7+amd64"),
+            Err(wrong) => error(
+                "bad-version",
+                format!("the key {wrong}"),
+                "write it as in 4.9.7 or 4.9.7+amd64",
+            ),
         }
     }
     metadata

@@ -31,7 +31,11 @@ impl Schema {
 
     /// Whether a file of channels has the other schema's field at its top, and not this one's.
     pub(super) fn is_other(self, bytes: &[u8]) -> bool {
-        let has = |field: &[u8]| bytes.split(|b| *b == b'\n').any(|line| line.starts_with(field));
+        let has = |field: &[u8]| {
+            bytes
+                .split(|b| *b == b'\n')
+                .any(|line| line.starts_with(field))
+        };
         match (self, has(b"name:"), has(b"channels:")) {
             (Self::V1, name, channels) => channels && !name,
             (Self::V2, name, channels) => name && !channels,
@@ -46,22 +50,34 @@ const REMEDY: &str = "this towpath reads schema 1.0.0, 1.1.0 and 2.0.0";
 /// Reads the file `version`. We read the same major with a minor up to the one we know, and nothing else.
 pub(super) fn find(files: &[SourceFile]) -> Result<Schema, Finding> {
     let place = Place::file("version");
-    let refuse = |problem: String| Err(Finding::error("unknown-schema", place.clone(), problem, REMEDY));
+    let refuse = |problem: String| {
+        Err(Finding::error(
+            "unknown-schema",
+            place.clone(),
+            problem,
+            REMEDY,
+        ))
+    };
     let Some(file) = files.iter().find(|file| file.path == "version") else {
         return refuse("there is no schema version: the file `version` is missing".into());
     };
     let text = String::from_utf8_lossy(&file.bytes);
     let Ok(version) = text.trim().parse::<Version>() else {
         // What is no number at all may be anything, also somebody's secret: it is not quoted.
-        let is_number = text.trim().chars().all(|c| c.is_ascii_digit() || c == '.') && text.trim().len() <= 40;
+        let is_number =
+            text.trim().chars().all(|c| c.is_ascii_digit() || c == '.') && text.trim().len() <= 40;
         return refuse(match is_number {
             true => format!("{:?} is not a schema version", text.trim()),
             false => "what the file says is not a schema version".into(),
         });
     };
-    let known = READ.iter().find(|(major, minor, _)| version.major() == *major && version.minor() <= *minor);
+    let known = READ
+        .iter()
+        .find(|(major, minor, _)| version.major() == *major && version.minor() <= *minor);
     match known {
         Some((_, _, schema)) if version.pre_release().is_empty() => Ok(*schema),
-        _ => refuse(format!("the schema version is {version}, which this towpath does not understand")),
+        _ => refuse(format!(
+            "the schema version is {version}, which this towpath does not understand"
+        )),
     }
 }

@@ -7,14 +7,19 @@ use towpath_core::domain::RolloutRule;
 /// Reads a date-time; seconds are optional: `2020-05-12T00:00Z`. It must have an offset.
 pub fn parse_time(text: &str) -> Result<Timestamp, String> {
     let shown: String = text.chars().take(40).collect();
-    let dated = text.as_bytes().get(10).is_some_and(|b| *b == b'T' || *b == b't');
+    let dated = text
+        .as_bytes()
+        .get(10)
+        .is_some_and(|b| *b == b'T' || *b == b't');
     let time = dated && !text.contains('[');
     match text.parse() {
         Ok(timestamp) if time => Ok(timestamp),
-        _ if time && text.parse::<DateTime>().is_ok() && !text.contains(['Z', 'z', '+']) => {
-            Err(format!("{shown:?} has no offset: end it with Z, or the like of +02:00"))
-        }
-        _ => Err(format!("{shown:?} is not an RFC 3339 date-time, or there is no such day")),
+        _ if time && text.parse::<DateTime>().is_ok() && !text.contains(['Z', 'z', '+']) => Err(
+            format!("{shown:?} has no offset: end it with Z, or the like of +02:00"),
+        ),
+        _ => Err(format!(
+            "{shown:?} is not an RFC 3339 date-time, or there is no such day"
+        )),
     }
 }
 
@@ -34,7 +39,10 @@ pub fn parse_duration(text: &str) -> Result<Span, String> {
     let days = span.total((Unit::Day, reference)).map_err(|_| wrong())?;
     match days <= RolloutRule::MAX_DAYS as f64 {
         true => Ok(span),
-        false => Err(format!("{text} is longer than the {} days that a window may have", RolloutRule::MAX_DAYS)),
+        false => Err(format!(
+            "{text} is longer than the {} days that a window may have",
+            RolloutRule::MAX_DAYS
+        )),
     }
 }
 
@@ -44,7 +52,9 @@ mod tests {
 
     #[test]
     fn durations() {
-        for good in ["P2D", "PT48H", "P0S", "P0D", "PT0S", "P1W", "P1M", "P1Y", "P1DT12H", "P366D"] {
+        for good in [
+            "P2D", "PT48H", "P0S", "P0D", "PT0S", "P1W", "P1M", "P1Y", "P1DT12H", "P366D",
+        ] {
             assert!(parse_duration(good).is_ok(), "{good}");
         }
         for bad in [
@@ -69,7 +79,11 @@ mod tests {
 
     #[test]
     fn times() {
-        for good in ["2020-05-12T00:00Z", "2020-05-12T00:00:00Z", "2020-05-12T02:00:00.5+02:00"] {
+        for good in [
+            "2020-05-12T00:00Z",
+            "2020-05-12T00:00:00Z",
+            "2020-05-12T02:00:00.5+02:00",
+        ] {
             assert!(parse_time(good).is_ok(), "{good}");
         }
         for bad in [

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use towpath_core::audit::{Arrivals, Audit, Cause, ClientClass, Outcome, Outlook, Section, Spot, Standing, Stranding};
+use towpath_core::audit::{
+    Arrivals, Audit, Cause, ClientClass, Outcome, Outlook, Section, Spot, Standing, Stranding,
+};
 use towpath_core::domain::{BlockId, Graph, ReleaseId, Version};
 
 /// Everything that was found, or the ways of one release only. `stranded` is what the caller asked for: all, or what is new.
@@ -23,7 +25,9 @@ pub fn audit(
 
 fn section(graph: &Graph, section: &Section, only: Option<&Version>) -> Value {
     let tally = section.tally();
-    let wanted = |standing: &&Standing| only.is_none_or(|only| graph.release(standing.release).version == *only);
+    let wanted = |standing: &&Standing| {
+        only.is_none_or(|only| graph.release(standing.release).version == *only)
+    };
     let releases = section.releases.iter().filter(wanted).map(|standing| {
         json!({
             "version": version(graph, standing.release),
@@ -41,11 +45,16 @@ fn section(graph: &Graph, section: &Section, only: Option<&Version>) -> Value {
 }
 
 fn outlook(graph: &Graph, outlook: &Outlook) -> Value {
-    let mut value = json!({"goal": version(graph, outlook.goal), "grade": outlook.outcome.grade().code()});
+    let mut value =
+        json!({"goal": version(graph, outlook.goal), "grade": outlook.outcome.grade().code()});
     match &outlook.outcome {
         Outcome::Way(way) => {
             value["way"] = versions(graph, &way.releases);
-            value["risks"] = way.risks.iter().map(|risk| json!(graph.risk(*risk).name)).collect();
+            value["risks"] = way
+                .risks
+                .iter()
+                .map(|risk| json!(graph.risk(*risk).name))
+                .collect();
         }
         Outcome::Stranded(Cause::Blocks { blocks, way }) => {
             value["cause"] = json!("blocks");
@@ -81,11 +90,17 @@ fn clients(classes: &BTreeSet<ClientClass>) -> Value {
 }
 
 fn files(graph: &Graph, blocks: &BTreeSet<BlockId>) -> Value {
-    blocks.iter().map(|block| json!(graph.block(*block).origin.file)).collect()
+    blocks
+        .iter()
+        .map(|block| json!(graph.block(*block).origin.file))
+        .collect()
 }
 
 fn versions(graph: &Graph, releases: &[ReleaseId]) -> Value {
-    releases.iter().map(|release| version(graph, *release)).collect()
+    releases
+        .iter()
+        .map(|release| version(graph, *release))
+        .collect()
 }
 
 fn version(graph: &Graph, release: ReleaseId) -> Value {

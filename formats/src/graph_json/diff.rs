@@ -10,7 +10,11 @@ use towpath_core::domain::{ChannelName, ReleaseName};
 
 /// Every difference; whom it touches, if there is a fleet to ask about; and the releases that are newly listed and not
 /// known, so that nothing can be told about them.
-pub fn diff(diff: &Diff, touched: Option<&BTreeMap<ChannelName, Touched>>, unknown: &BTreeSet<ReleaseName>) -> Value {
+pub fn diff(
+    diff: &Diff,
+    touched: Option<&BTreeMap<ChannelName, Touched>>,
+    unknown: &BTreeSet<ReleaseName>,
+) -> Value {
     json!({
         "at": diff.at.to_string(),
         "channels": diff.channels.iter().map(channel).collect::<Vec<_>>(),
@@ -20,8 +24,10 @@ pub fn diff(diff: &Diff, touched: Option<&BTreeMap<ChannelName, Touched>>, unkno
 }
 
 fn channel(channel: &ChannelDiff) -> Value {
-    let counts: Map<String, Value> =
-        EdgeKind::ALL.into_iter().map(|kind| (kind.code().to_owned(), json!(channel.edges(kind)))).collect();
+    let counts: Map<String, Value> = EdgeKind::ALL
+        .into_iter()
+        .map(|kind| (kind.code().to_owned(), json!(channel.edges(kind))))
+        .collect();
     json!({
         "channel": channel.channel.as_str(),
         "arch": channel.arch.as_str(),

@@ -11,7 +11,11 @@ pub fn rollouts(rows: &[TimetableRow], now: Timestamp) -> Value {
 }
 
 fn rollout(row: &TimetableRow, now: Timestamp) -> Value {
-    let reaches = |thousandths| row.window.reaches(Share::thousandths(thousandths)).to_string();
+    let reaches = |thousandths| {
+        row.window
+            .reaches(Share::thousandths(thousandths))
+            .to_string()
+    };
     json!({
         "channel": row.channel.as_str(),
         "to": row.to.to_string(),

@@ -13,7 +13,11 @@ use super::{Item, NoDigest, Told};
 /// Everything there is to say.
 pub fn json(told: &Told<'_>) -> Result<Value, NoDigest> {
     let items = told.items()?;
-    let there = told.mirror.needs.iter().filter(|need| need.place == Presence::There);
+    let there = told
+        .mirror
+        .needs
+        .iter()
+        .filter(|need| need.place == Presence::There);
     let there = there.map(|need| {
         let release = told.graph.release(need.release);
         json!({"version": release.version.to_string(), "arch": release.arch.as_str()})
@@ -23,7 +27,10 @@ pub fn json(told: &Told<'_>) -> Result<Value, NoDigest> {
             Proof::Smallest => (true, None),
             Proof::GaveUp { at_least } => (false, Some(at_least)),
         };
-        (arch.to_string(), json!({"smallest": is_smallest, "atLeast": at_least}))
+        (
+            arch.to_string(),
+            json!({"smallest": is_smallest, "atLeast": at_least}),
+        )
     });
     Ok(json!({
         "at": told.now.to_string(),
@@ -63,7 +70,9 @@ fn item(item: &Item<'_>) -> Value {
 
 fn way(told: &Told<'_>, plan: &Plan) -> Value {
     let start = told.graph.release(plan.from);
-    let is_on = |who: &&Traveller| who.version == start.version && who.arch == start.arch && !who.name.is_empty();
+    let is_on = |who: &&Traveller| {
+        who.version == start.version && who.arch == start.arch && !who.name.is_empty()
+    };
     json!({
         "from": start.version.to_string(),
         "arch": start.arch.as_str(),
@@ -103,5 +112,7 @@ fn stuck(told: &Told<'_>, who: &Traveller, why: &NoWay) -> Value {
 }
 
 fn names<'a>(told: &Told<'a>, risks: impl Iterator<Item = &'a RiskId>) -> Vec<&'a str> {
-    risks.map(|risk| told.graph.risk(*risk).name.as_str()).collect()
+    risks
+        .map(|risk| told.graph.risk(*risk).name.as_str())
+        .collect()
 }

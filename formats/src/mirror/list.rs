@@ -17,7 +17,13 @@ pub fn list(told: &Told<'_>) -> Result<String, NoDigest> {
     for item in &items {
         let release = item.release;
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "release {} {} {}", release.version, release.arch, plain(&release.payload));
+        let _ = writeln!(
+            text,
+            "release {} {} {}",
+            release.version,
+            release.arch,
+            plain(&release.payload)
+        );
         let _ = writeln!(text, "signature {}", item.signature());
     }
     match (items.is_empty(), told.graph_data) {

@@ -50,7 +50,11 @@ pub struct NoDigest(String);
 
 impl std::fmt::Display for NoDigest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}; name it by digest in the releases: registry/repository@sha256:…", self.0)
+        write!(
+            f,
+            "{}; name it by digest in the releases: registry/repository@sha256:…",
+            self.0
+        )
     }
 }
 
@@ -83,12 +87,23 @@ pub struct Item<'a> {
 impl<'a> Item<'a> {
     fn of(graph: &'a Graph, need: &'a Need) -> Result<Self, NoDigest> {
         let release = graph.release(need.release);
-        let digest = release.payload.split_once('@').map(|(_, digest)| digest).filter(|digest| is_digest(digest));
+        let digest = release
+            .payload
+            .split_once('@')
+            .map(|(_, digest)| digest)
+            .filter(|digest| is_digest(digest));
         let problem = || {
             let payload = plain(&release.payload);
-            NoDigest(format!("{} of {} has no digest: {payload}", release.version, release.arch))
+            NoDigest(format!(
+                "{} of {} has no digest: {payload}",
+                release.version, release.arch
+            ))
         };
-        Ok(Self { need, release, digest: digest.ok_or_else(problem)? })
+        Ok(Self {
+            need,
+            release,
+            digest: digest.ok_or_else(problem)?,
+        })
     }
 
     /// Where its signature is, in every signature store: `sha256=…/signature-1`.
@@ -105,6 +120,10 @@ fn is_digest(text: &str) -> bool {
         "sha512" => Some(128),
         _ => None,
     };
-    let is_hex = |hash: &str| hash.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
-    text.split_once(':').is_some_and(|(algorithm, hash)| digits(algorithm) == Some(hash.len()) && is_hex(hash))
+    let is_hex = |hash: &str| {
+        hash.bytes()
+            .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+    };
+    text.split_once(':')
+        .is_some_and(|(algorithm, hash)| digits(algorithm) == Some(hash.len()) && is_hex(hash))
 }

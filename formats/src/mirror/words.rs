@@ -20,7 +20,10 @@ const MAX_NAMES: usize = 6;
 pub fn comments(told: &Told<'_>) -> String {
     let mut text = no_such_risks(told.graph, &told.wish.taken);
     // They are in this order, so clusters on one release stand together.
-    let groups = told.mirror.stuck.chunk_by(|(a, _), (b, _)| (&a.arch, &a.version) == (&b.arch, &b.version));
+    let groups = told
+        .mirror
+        .stuck
+        .chunk_by(|(a, _), (b, _)| (&a.arch, &a.version) == (&b.arch, &b.version));
     groups.for_each(|group| text.push_str(&stuck(told, group)));
     if !told.mirror.stuck.is_empty() {
         text.push_str(match told.completeness {
@@ -31,11 +34,15 @@ pub fn comments(told: &Told<'_>) -> String {
         });
     }
     if told.mirror.stuck.is_empty() || told.completeness == Completeness::Partial {
-        told.mirror.plans.iter().for_each(|plan| text.push_str(&way(told, plan)));
+        told.mirror
+            .plans
+            .iter()
+            .for_each(|plan| text.push_str(&way(told, plan)));
         text.push_str(&around(told));
         text.push_str(&total(told));
     }
-    text.lines().fold(String::new(), |all, line| all + "# " + &plain(line) + "\n")
+    text.lines()
+        .fold(String::new(), |all, line| all + "# " + &plain(line) + "\n")
 }
 
 /// A way, hop by hop.
@@ -45,16 +52,25 @@ fn way(told: &Told<'_>, plan: &Plan) -> String {
         .wish
         .travellers
         .iter()
-        .filter(|who| who.version == start.version && who.arch == start.arch && !who.name.is_empty())
+        .filter(|who| {
+            who.version == start.version && who.arch == start.arch && !who.name.is_empty()
+        })
         .map(|who| who.name.as_str())
         .collect();
-    let who = if who.is_empty() { String::new() } else { format!(" ({})", listed(who.into_iter())) };
+    let who = if who.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", listed(who.into_iter()))
+    };
     let hops = match plan.hops.len() {
         0 => "is there already".to_owned(),
         1 => "1 hop".to_owned(),
         many => format!("{many} hops"),
     };
-    let mut text = format!("{} to {} on {}{who}: {hops}\n", start.version, told.wish.target, start.arch);
+    let mut text = format!(
+        "{} to {} on {}{who}: {hops}\n",
+        start.version, told.wish.target, start.arch
+    );
     text.push_str(&hops_of(told, plan));
     text
 }
@@ -82,7 +98,14 @@ fn around(told: &Told<'_>) -> String {
     let mut text = String::new();
     for branch in &told.mirror.branches {
         let risks = names(told, &branch.applying, " and ");
-        let (from, verb) = (told.version(branch.from), if branch.applying.len() == 1 { "applies" } else { "apply" });
+        let (from, verb) = (
+            told.version(branch.from),
+            if branch.applying.len() == 1 {
+                "applies"
+            } else {
+                "apply"
+            },
+        );
         text.push_str(&match &branch.way {
             Some(way) => format!("If {risks} {verb}, from {from} on:\n{}", hops_of(told, way)),
             None => format!("If {risks} {verb}, there is no way on from {from}.\n"),
@@ -94,10 +117,18 @@ fn around(told: &Told<'_>) -> String {
 /// How much there is to do, and whether less would.
 fn total(told: &Told<'_>) -> String {
     let missing = told.mirror.missing().count();
-    let there: Vec<&Need> = told.mirror.needs.iter().filter(|need| need.place == Presence::There).collect();
+    let there: Vec<&Need> = told
+        .mirror
+        .needs
+        .iter()
+        .filter(|need| need.place == Presence::There)
+        .collect();
     let there = match there.len() {
         0 => String::new(),
-        _ => format!(" There already: {}.", listed(there.iter().map(|need| told.version(need.release)))),
+        _ => format!(
+            " There already: {}.",
+            listed(there.iter().map(|need| told.version(need.release)))
+        ),
     };
     let mut text = match missing {
         0 => format!("No release is missing.{there}\n"),
@@ -117,11 +148,21 @@ fn total(told: &Told<'_>) -> String {
 
 /// Who on one release has no way, and why.
 fn stuck(told: &Told<'_>, group: &[(Traveller, NoWay)]) -> String {
-    let Some((who, why)) = group.first() else { return String::new() };
-    let names = group.iter().map(|(who, _)| who.name.as_str()).filter(|name| !name.is_empty());
+    let Some((who, why)) = group.first() else {
+        return String::new();
+    };
+    let names = group
+        .iter()
+        .map(|(who, _)| who.name.as_str())
+        .filter(|name| !name.is_empty());
     let names = Some(listed(names)).filter(|names| !names.is_empty());
     let names = names.map_or_else(String::new, |names| format!(" ({names})"));
-    format!("No way for {} on {}{names}: {}\n", who.version, who.arch, sentence(told, who, why))
+    format!(
+        "No way for {} on {}{names}: {}\n",
+        who.version,
+        who.arch,
+        sentence(told, who, why)
+    )
 }
 
 /// Why there is no way, and what would help.
@@ -152,37 +193,56 @@ pub(super) fn sentence(told: &Told<'_>, who: &Traveller, why: &NoWay) -> String 
 fn accepting(told: &Told<'_>, plan: &Plan) -> String {
     let name = |id: &RiskId| told.graph.risk(*id).name.as_str();
     let risks: BTreeSet<&RiskId> = plan.hops.iter().flat_map(|hop| &hop.risks).collect();
-    let not_taken = risks.iter().filter(|id| !told.wish.taken.takes(told.graph.risk(***id)));
+    let not_taken = risks
+        .iter()
+        .filter(|id| !told.wish.taken.takes(told.graph.risk(***id)));
     let not_taken: BTreeSet<&str> = not_taken.map(|id| name(id)).collect();
     let mut accepted: BTreeSet<&str> = risks.into_iter().map(name).collect();
     if let RiskPolicy::Accepted(known) = &told.wish.taken {
         accepted.extend(known.iter().map(String::as_str));
     }
-    let joined = |names: BTreeSet<&str>, between: &str| names.into_iter().collect::<Vec<_>>().join(between);
+    let joined =
+        |names: BTreeSet<&str>, between: &str| names.into_iter().collect::<Vec<_>>().join(between);
     let (not_taken, accepted) = (joined(not_taken, ", "), joined(accepted, ","));
     let hops = counted(plan.hops.len(), "hop");
-    format!("; whoever accepts {not_taken} has a way to {} in {hops}: --risks accepted:{accepted}", told.wish.target)
+    format!(
+        "; whoever accepts {not_taken} has a way to {} in {hops}: --risks accepted:{accepted}",
+        told.wish.target
+    )
 }
 
 fn elsewhere(told: &Told<'_>, version: &str, channels: &[(ChannelName, Timestamp)]) -> String {
     let asked = listed(told.wish.channels.iter());
-    let later = |(name, start): &&(ChannelName, Timestamp)| *start > told.now && told.wish.channels.contains(name);
+    let later = |(name, start): &&(ChannelName, Timestamp)| {
+        *start > told.now && told.wish.channels.contains(name)
+    };
     match (channels, channels.iter().find(later)) {
         ([], _) => format!("{version} is in no channel."),
         (_, Some((name, start))) => format!("{version} enters {name} at {}.", shown(*start)),
-        _ => format!("{version} is not in {asked}, but in {}.", listed(channels.iter().map(|(name, _)| name))),
+        _ => format!(
+            "{version} is not in {asked}, but in {}.",
+            listed(channels.iter().map(|(name, _)| name))
+        ),
     }
 }
 
 fn names(told: &Told<'_>, risks: &BTreeSet<RiskId>, between: &str) -> String {
-    risks.iter().map(|risk| told.graph.risk(*risk).name.as_str()).collect::<Vec<_>>().join(between)
+    risks
+        .iter()
+        .map(|risk| told.graph.risk(*risk).name.as_str())
+        .collect::<Vec<_>>()
+        .join(between)
 }
 
 fn listed(names: impl Iterator<Item = impl ToString>) -> String {
     let names: Vec<String> = names.map(|name| name.to_string()).collect();
     match names.len() {
         0..=MAX_NAMES => names.join(", "),
-        many => format!("{} and {} more", names[..MAX_NAMES].join(", "), many - MAX_NAMES),
+        many => format!(
+            "{} and {} more",
+            names[..MAX_NAMES].join(", "),
+            many - MAX_NAMES
+        ),
     }
 }
 

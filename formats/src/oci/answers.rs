@@ -47,7 +47,9 @@ impl<'de> Visitor<'de> for TagsVisitor {
         while let Some(name) = names.next_element::<String>()? {
             seen += 1;
             if seen > MAX_NAMES {
-                return Err(serde::de::Error::custom(format_args!("it has more than {MAX_NAMES} names")));
+                return Err(serde::de::Error::custom(format_args!(
+                    "it has more than {MAX_NAMES} names"
+                )));
             }
             tags.extend(Reference::tag(&name));
         }
@@ -77,14 +79,22 @@ pub fn read_tags(bytes: &[u8]) -> Result<Vec<Reference>, String> {
 pub fn read_token(bytes: &[u8]) -> Result<Token, &'static str> {
     // The protocol's default, and its least.
     const USUAL_SECONDS: u64 = 60;
-    let answer: TokenAnswer = serde_json::from_slice(bytes).map_err(|_| "the answer is not a token")?;
-    let text = answer.token.or(answer.access_token).filter(|text| !text.is_empty());
-    Ok(Token { text: text.ok_or("the answer has no token")?, seconds: answer.expires_in.unwrap_or(USUAL_SECONDS) })
+    let answer: TokenAnswer =
+        serde_json::from_slice(bytes).map_err(|_| "the answer is not a token")?;
+    let text = answer
+        .token
+        .or(answer.access_token)
+        .filter(|text| !text.is_empty());
+    Ok(Token {
+        text: text.ok_or("the answer has no token")?,
+        seconds: answer.expires_in.unwrap_or(USUAL_SECONDS),
+    })
 }
 
 /// The architecture that an image's configuration names. What is wrong, in a sentence that goes on from "the configuration".
 pub fn read_config_arch(bytes: &[u8]) -> Result<String, String> {
-    let config: Config = serde_json::from_slice(bytes).map_err(|error| format!("cannot be read: {error}"))?;
+    let config: Config =
+        serde_json::from_slice(bytes).map_err(|error| format!("cannot be read: {error}"))?;
     let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-';
     match config.architecture {
         Some(arch) if (1..=32).contains(&arch.len()) && arch.bytes().all(plain) => Ok(arch),
@@ -103,18 +113,43 @@ mod tests {
         let [a, b] = ["a", "b"].map(|name| Reference::tag(name).unwrap());
         assert_eq!(tags(r#"{"name":"x","tags":["a","b"]}"#), [a.clone(), b]);
         let long = "x".repeat(129);
-        assert_eq!(tags(&format!(r#"{{"tags":["../x","","a","{long}"]}}"#)), [a]);
+        assert_eq!(
+            tags(&format!(r#"{{"tags":["../x","","a","{long}"]}}"#)),
+            [a]
+        );
         let many = |count: usize| format!(r#"{{"tags":["-"{}]}}"#, ",\"-\"".repeat(count - 1));
         assert_eq!(tags(&many(MAX_NAMES)), []);
-        assert!(read_tags(many(MAX_NAMES + 1).as_bytes()).unwrap_err().starts_with("it has more than 200000 names"));
-        assert!(read_tags(br#"{"name":"x","tags":null}"#).unwrap().is_empty());
+        assert!(
+            read_tags(many(MAX_NAMES + 1).as_bytes())
+                .unwrap_err()
+                .starts_with("it has more than 200000 names")
+        );
+        assert!(
+            read_tags(br#"{"name":"x","tags":null}"#)
+                .unwrap()
+                .is_empty()
+        );
         assert!(read_tags(b"<html>").is_err());
-        let token = read_token(br#"{"access_token":"t","expires_in":300}"#).ok().unwrap();
+        let token = read_token(br#"{"access_token":"t","expires_in":300}"#)
+            .ok()
+            .unwrap();
         assert_eq!((token.text.as_str(), token.seconds), ("t", 300));
         assert_eq!(read_token(br#"{"token":"t"}"#).ok().unwrap().seconds, 60);
-        assert_eq!(read_token(br#"{"token":""}"#).err(), Some("the answer has no token"));
-        assert_eq!(read_config_arch(br#"{"architecture":"s390x"}"#).unwrap(), "s390x");
-        for wrong in ["{}", "[]", r#"{"architecture":""}"#, r#"{"architecture":"a+b"}"#, r#"{"architecture":7}"#] {
+        assert_eq!(
+            read_token(br#"{"token":""}"#).err(),
+            Some("the answer has no token")
+        );
+        assert_eq!(
+            read_config_arch(br#"{"architecture":"s390x"}"#).unwrap(),
+            "s390x"
+        );
+        for wrong in [
+            "{}",
+            "[]",
+            r#"{"architecture":""}"#,
+            r#"{"architecture":"a+b"}"#,
+            r#"{"architecture":7}"#,
+        ] {
             assert!(read_config_arch(wrong.as_bytes()).is_err(), "{wrong}");
         }
     }

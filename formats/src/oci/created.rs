@@ -14,7 +14,11 @@ struct Config {
 /// The time; none if it is not told, or cannot be read.
 pub fn read_config_created(bytes: &[u8]) -> Option<Timestamp> {
     let config: Config = serde_json::from_slice(bytes).ok()?;
-    config.created?.parse().ok().filter(|at: &Timestamp| at.as_second() > LAST_FIXED_DATE)
+    config
+        .created?
+        .parse()
+        .ok()
+        .filter(|at: &Timestamp| at.as_second() > LAST_FIXED_DATE)
 }
 
 #[cfg(test)]
@@ -23,10 +27,20 @@ mod tests {
 
     #[test]
     fn an_image_tells_when_it_was_made() {
-        let made = read_config_created(br#"{"architecture":"amd64","created":"2026-01-02T03:04:05.678Z"}"#);
-        assert_eq!(made.map(|at| at.to_string()).as_deref(), Some("2026-01-02T03:04:05.678Z"));
-        for untold in ["{}", "[", r#"{"created":null}"#, r#"{"created":"1970-01-01T00:00:00Z"}"#, r#"{"created":"x"}"#]
-        {
+        let made = read_config_created(
+            br#"{"architecture":"amd64","created":"2026-01-02T03:04:05.678Z"}"#,
+        );
+        assert_eq!(
+            made.map(|at| at.to_string()).as_deref(),
+            Some("2026-01-02T03:04:05.678Z")
+        );
+        for untold in [
+            "{}",
+            "[",
+            r#"{"created":null}"#,
+            r#"{"created":"1970-01-01T00:00:00Z"}"#,
+            r#"{"created":"x"}"#,
+        ] {
             assert_eq!(read_config_created(untold.as_bytes()), None, "{untold}");
         }
     }

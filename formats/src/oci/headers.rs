@@ -40,7 +40,10 @@ pub fn challenges(header: &str) -> Vec<Challenge> {
             }
         }
     }
-    found.into_iter().filter_map(|(scheme, parameters)| challenge(&scheme, &parameters)).collect()
+    found
+        .into_iter()
+        .filter_map(|(scheme, parameters)| challenge(&scheme, &parameters))
+        .collect()
 }
 
 /// A value, in quotes or not, and what is behind it.
@@ -62,12 +65,19 @@ fn value_at(text: &str) -> (String, &str) {
 }
 
 fn challenge(scheme: &str, parameters: &[(String, String)]) -> Option<Challenge> {
-    let value = |name: &str| parameters.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
+    let value = |name: &str| {
+        parameters
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.clone())
+    };
     match scheme {
         "basic" => Some(Challenge::Basic),
-        "bearer" => {
-            Some(Challenge::Bearer { realm: value("realm")?, service: value("service"), scope: value("scope") })
-        }
+        "bearer" => Some(Challenge::Bearer {
+            realm: value("realm")?,
+            service: value("service"),
+            scope: value("scope"),
+        }),
         _ => None,
     }
 }
@@ -97,7 +107,10 @@ mod tests {
                 "Bearer realm=\"https://quay.io/v2/auth\",service=\"quay.io\",scope=\"repository:a/b:pull,push\"",
                 vec![bearer(Some("repository:a/b:pull,push"))],
             ),
-            ("bearer realm=\"https://quay.io/v2/auth\", service=quay.io", vec![bearer(None)]),
+            (
+                "bearer realm=\"https://quay.io/v2/auth\", service=quay.io",
+                vec![bearer(None)],
+            ),
             ("Basic realm=\"a, b=c\"", vec![Challenge::Basic]),
             (
                 "Negotiate, Basic realm=x, Bearer realm=\"https://quay.io/v2/auth\",service=\"quay.io\"",
@@ -107,7 +120,11 @@ mod tests {
             ("realm=x", vec![]),
             (
                 "Bearer realm=\"unended",
-                vec![Challenge::Bearer { realm: "unended".to_owned(), service: None, scope: None }],
+                vec![Challenge::Bearer {
+                    realm: "unended".to_owned(),
+                    service: None,
+                    scope: None,
+                }],
             ),
             ("", vec![]),
             ("=\"=\"", vec![]),
@@ -119,7 +136,10 @@ mod tests {
     #[test]
     fn the_next_page_is_where_the_link_says() {
         for (header, expected) in [
-            ("</v2/a/tags/list?n=2&last=b>; rel=\"next\"", Some("/v2/a/tags/list?n=2&last=b")),
+            (
+                "</v2/a/tags/list?n=2&last=b>; rel=\"next\"",
+                Some("/v2/a/tags/list?n=2&last=b"),
+            ),
             ("<x>; rel=prev, <y>; rel=next", Some("y")),
             ("<x>; rel=\"prev\"", None),
             ("x; rel=next", None),

@@ -43,7 +43,10 @@ impl Spent {
     /// With one more layer, which is said to be so long; none if that is too much.
     pub fn with_layer(self, bytes: u64, limits: &LayerLimits) -> Option<Self> {
         let layer_bytes = self.layer_bytes.saturating_add(bytes);
-        (layer_bytes <= limits.layer_bytes).then_some(Self { layer_bytes, ..self })
+        (layer_bytes <= limits.layer_bytes).then_some(Self {
+            layer_bytes,
+            ..self
+        })
     }
 }
 
@@ -89,7 +92,11 @@ struct Unpacked {
 impl Layer {
     /// A layer of which nothing has come yet, and what those before it have taken.
     pub fn new(wanted: fn(&str) -> bool, limits: LayerLimits, spent: Spent) -> Self {
-        Self(Packing::Unknown(Unpacked { head: Vec::new(), tar: Tar::new(wanted, limits, spent), problem: None }))
+        Self(Packing::Unknown(Unpacked {
+            head: Vec::new(),
+            tar: Tar::new(wanted, limits, spent),
+            problem: None,
+        }))
     }
 
     /// Takes in what comes next. What is wrong with it, in a sentence of its own.
@@ -124,19 +131,31 @@ impl Layer {
                 let end = decoder.try_finish();
                 let problem = decoder.get_mut().problem.clone();
                 end.map_err(|error| problem.unwrap_or_else(|| not_gzip(&error)))?;
-                decoder.finish().map_err(|error| not_gzip(&error))?.tar.finish()
+                decoder
+                    .finish()
+                    .map_err(|error| not_gzip(&error))?
+                    .tar
+                    .finish()
             }
         }
     }
 
     fn unpack(&mut self) -> Result<(), String> {
-        let nothing = Unpacked { head: Vec::new(), tar: Tar::new(|_| false, NOTHING, Spent::default()), problem: None };
-        let Packing::Unknown(mut unpacked) = std::mem::replace(&mut self.0, Packing::Unknown(nothing)) else {
+        let nothing = Unpacked {
+            head: Vec::new(),
+            tar: Tar::new(|_| false, NOTHING, Spent::default()),
+            problem: None,
+        };
+        let Packing::Unknown(mut unpacked) =
+            std::mem::replace(&mut self.0, Packing::Unknown(nothing))
+        else {
             return Ok(());
         };
         let head = std::mem::take(&mut unpacked.head);
         if head.starts_with(&ZSTD) {
-            return Err("the layer is packed with zstd, which is not read; push it with gzip".to_owned());
+            return Err(
+                "the layer is packed with zstd, which is not read; push it with gzip".to_owned(),
+            );
         }
         self.0 = match head.starts_with(&GZIP) {
             true => Packing::Gzip(Box::new(MultiGzDecoder::new(unpacked))),
@@ -146,8 +165,14 @@ impl Layer {
     }
 }
 
-const NOTHING: LayerLimits =
-    LayerLimits { layer_bytes: 0, inflated_bytes: 0, file_bytes: 0, kept_bytes: 0, kept_entries: 0, entries: 0 };
+const NOTHING: LayerLimits = LayerLimits {
+    layer_bytes: 0,
+    inflated_bytes: 0,
+    file_bytes: 0,
+    kept_bytes: 0,
+    kept_entries: 0,
+    entries: 0,
+};
 
 impl Unpacked {
     fn take(&mut self, bytes: &[u8]) -> Result<(), String> {

@@ -11,10 +11,14 @@ use super::Digest;
 pub const ACCEPT: &str = "application/vnd.oci.image.index.v1+json, application/vnd.docker.distribution.manifest.list.v2+json, \
      application/vnd.oci.image.manifest.v1+json, application/vnd.docker.distribution.manifest.v2+json";
 
-const INDEXES: [&str; 2] =
-    ["application/vnd.oci.image.index.v1+json", "application/vnd.docker.distribution.manifest.list.v2+json"];
-const IMAGES: [&str; 2] =
-    ["application/vnd.oci.image.manifest.v1+json", "application/vnd.docker.distribution.manifest.v2+json"];
+const INDEXES: [&str; 2] = [
+    "application/vnd.oci.image.index.v1+json",
+    "application/vnd.docker.distribution.manifest.list.v2+json",
+];
+const IMAGES: [&str; 2] = [
+    "application/vnd.oci.image.manifest.v1+json",
+    "application/vnd.docker.distribution.manifest.v2+json",
+];
 const LAYERS: [&str; 4] = [
     "application/vnd.oci.image.layer.v1.tar+gzip",
     "application/vnd.oci.image.layer.v1.tar",
@@ -87,9 +91,12 @@ pub enum NotAManifest {
 /// Reads a manifest that came with this content type.
 pub fn read_manifest(content_type: &str, bytes: &[u8]) -> Result<Manifest, NotAManifest> {
     let content = NotAManifest::Content;
-    let wire: Wire = serde_json::from_slice(bytes).map_err(|error| content(format!("cannot be read: {error}")))?;
+    let wire: Wire = serde_json::from_slice(bytes)
+        .map_err(|error| content(format!("cannot be read: {error}")))?;
     if wire.schema_version == 1 || wire.fs_layers.is_some() {
-        return Err(content("is of Docker's schema 1, which names no configuration".to_owned()));
+        return Err(content(
+            "is of Docker's schema 1, which names no configuration".to_owned(),
+        ));
     }
     match wire.media_type.clone() {
         Some(media_type) => of_type(&media_type, wire).map_err(content),
@@ -104,7 +111,10 @@ fn of_type(media_type: &str, wire: Wire) -> Result<Manifest, String> {
     match (INDEXES.contains(&media_type), IMAGES.contains(&media_type)) {
         (true, _) => list(wire),
         (_, true) => image(wire),
-        _ => Err(format!("is of the unknown type {:?}", media_type.chars().take(100).collect::<String>())),
+        _ => Err(format!(
+            "is of the unknown type {:?}",
+            media_type.chars().take(100).collect::<String>()
+        )),
     }
 }
 
@@ -115,15 +125,28 @@ fn list(wire: Wire) -> Result<Manifest, String> {
         _ => return Err("is a list and an image at once".to_owned()),
     };
     if manifests.len() > MAX_IMAGES {
-        return Err(format!("lists {} images; at most {MAX_IMAGES} are taken", manifests.len()));
+        return Err(format!(
+            "lists {} images; at most {MAX_IMAGES} are taken",
+            manifests.len()
+        ));
     }
-    if manifests.iter().any(|one| INDEXES.contains(&one.media_type.as_str())) {
+    if manifests
+        .iter()
+        .any(|one| INDEXES.contains(&one.media_type.as_str()))
+    {
         return Err("is a list of lists".to_owned());
     }
     // Builders attach provenance as images of no platform at all.
-    let is_attached = |one: &WireDescriptor| one.platform.as_ref().is_some_and(|platform| platform.os == "unknown");
-    let images =
-        manifests.into_iter().filter(|one| !is_attached(one)).map(descriptor).collect::<Result<Vec<_>, _>>()?;
+    let is_attached = |one: &WireDescriptor| {
+        one.platform
+            .as_ref()
+            .is_some_and(|platform| platform.os == "unknown")
+    };
+    let images = manifests
+        .into_iter()
+        .filter(|one| !is_attached(one))
+        .map(descriptor)
+        .collect::<Result<Vec<_>, _>>()?;
     match images.is_empty() {
         true => Err("is a list without images".to_owned()),
         false => Ok(Manifest::List(images)),
@@ -138,24 +161,44 @@ fn image(wire: Wire) -> Result<Manifest, String> {
         (.., Some(_)) => return Err("is a list and an image at once".to_owned()),
     };
     if layers.len() > MAX_LAYERS {
-        return Err(format!("has {} layers; at most {MAX_LAYERS} are taken", layers.len()));
+        return Err(format!(
+            "has {} layers; at most {MAX_LAYERS} are taken",
+            layers.len()
+        ));
     }
-    if let Some(unknown) = layers.iter().find(|layer| !LAYERS.contains(&layer.media_type.as_str())) {
+    if let Some(unknown) = layers
+        .iter()
+        .find(|layer| !LAYERS.contains(&layer.media_type.as_str()))
+    {
         if unknown.media_type.ends_with("zstd") {
-            return Err("has a layer that is packed with zstd, which is not read; push it with gzip".to_owned());
+            return Err(
+                "has a layer that is packed with zstd, which is not read; push it with gzip"
+                    .to_owned(),
+            );
         }
         let name: String = unknown.media_type.chars().take(100).collect();
-        return Err(format!("has a layer of the type {name:?}, which is not read"));
+        return Err(format!(
+            "has a layer of the type {name:?}, which is not read"
+        ));
     }
-    let layers = layers.into_iter().map(descriptor).collect::<Result<_, _>>()?;
-    Ok(Manifest::Image { config: descriptor(config)?, layers })
+    let layers = layers
+        .into_iter()
+        .map(descriptor)
+        .collect::<Result<_, _>>()?;
+    Ok(Manifest::Image {
+        config: descriptor(config)?,
+        layers,
+    })
 }
 
 fn descriptor(wire: WireDescriptor) -> Result<Descriptor, String> {
     let name = || wire.digest.chars().take(100).collect::<String>();
-    let digest =
-        Digest::parse(&wire.digest).ok_or_else(|| format!("has the digest {:?}, which is no sha256", name()))?;
-    Ok(Descriptor { digest, bytes: wire.size })
+    let digest = Digest::parse(&wire.digest)
+        .ok_or_else(|| format!("has the digest {:?}, which is no sha256", name()))?;
+    Ok(Descriptor {
+        digest,
+        bytes: wire.size,
+    })
 }
 
 #[cfg(test)]
@@ -175,8 +218,7 @@ mod tests {
 
     #[test]
     fn images_and_lists_are_told_apart_by_what_they_say() {
-        let image =
-            json!({"schemaVersion": 2, "config": content("c"), "layers": [content(LAYERS[0]), content(LAYERS[3])]});
+        let image = json!({"schemaVersion": 2, "config": content("c"), "layers": [content(LAYERS[0]), content(LAYERS[3])]});
         assert!(matches!(read(&image), Ok(Manifest::Image { layers, .. }) if layers.len() == 2));
         let mut provenance = content(IMAGES[0]);
         provenance["platform"] = json!({"os": "unknown", "architecture": "unknown"});
@@ -186,18 +228,32 @@ mod tests {
 
     #[test]
     fn what_a_header_says_is_not_held_against_the_bytes() {
-        let image = json!({"schemaVersion": 2, "config": content("c"), "layers": [content(LAYERS[0])]});
-        let read = |header: &str, value: &Value| read_manifest(header, value.to_string().as_bytes());
+        let image =
+            json!({"schemaVersion": 2, "config": content("c"), "layers": [content(LAYERS[0])]});
+        let read =
+            |header: &str, value: &Value| read_manifest(header, value.to_string().as_bytes());
         assert!(read(IMAGES[1], &image).is_ok());
         for header in ["", "text/html", INDEXES[0]] {
-            assert!(matches!(read(header, &image), Err(NotAManifest::Header(_))), "{header}");
+            assert!(
+                matches!(read(header, &image), Err(NotAManifest::Header(_))),
+                "{header}"
+            );
         }
         let mut says_itself = image.clone();
         says_itself["mediaType"] = json!(IMAGES[0]);
-        assert!(read("text/html", &says_itself).is_ok(), "its own word counts");
+        assert!(
+            read("text/html", &says_itself).is_ok(),
+            "its own word counts"
+        );
         says_itself["mediaType"] = json!(INDEXES[0]);
-        assert!(matches!(read(IMAGES[0], &says_itself), Err(NotAManifest::Content(_))));
-        assert!(matches!(read_manifest("text/html", b"<html>"), Err(NotAManifest::Content(_))));
+        assert!(matches!(
+            read(IMAGES[0], &says_itself),
+            Err(NotAManifest::Content(_))
+        ));
+        assert!(matches!(
+            read_manifest("text/html", b"<html>"),
+            Err(NotAManifest::Content(_))
+        ));
     }
 
     #[test]
@@ -213,10 +269,22 @@ mod tests {
         for (value, expected) in [
             (json!([]), "cannot be read"),
             (json!({"schemaVersion": 1, "fsLayers": []}), "schema 1"),
-            (json!({"schemaVersion": 2, "layers": []}), "no configuration"),
-            (json!({"schemaVersion": 2, "config": content("c")}), "no layers"),
-            (layers("application/vnd.oci.image.layer.nondistributable.v1.tar+gzip"), "nondistributable"),
-            (layers("application/vnd.oci.image.layer.v1.tar+zstd"), "zstd"),
+            (
+                json!({"schemaVersion": 2, "layers": []}),
+                "no configuration",
+            ),
+            (
+                json!({"schemaVersion": 2, "config": content("c")}),
+                "no layers",
+            ),
+            (
+                layers("application/vnd.oci.image.layer.nondistributable.v1.tar+gzip"),
+                "nondistributable",
+            ),
+            (
+                layers("application/vnd.oci.image.layer.v1.tar+zstd"),
+                "zstd",
+            ),
             (both, "at once"),
             (unknown, "unknown type \"text/plain\""),
             (md5, "no sha256"),

@@ -56,12 +56,24 @@ impl std::error::Error for NotAName {}
 impl Repository {
     /// Reads `quay.io/openshift-release-dev/ocp-release`.
     pub fn parse(text: &str) -> Result<Self, NotAName> {
-        let wrong = |problem| NotAName { text: text.chars().take(MAX_PATH_BYTES).collect(), problem };
-        let (host, path) = text.split_once('/').ok_or_else(|| wrong("has no `/` between registry and repository"))?;
+        let wrong = |problem| NotAName {
+            text: text.chars().take(MAX_PATH_BYTES).collect(),
+            problem,
+        };
+        let (host, path) = text
+            .split_once('/')
+            .ok_or_else(|| wrong("has no `/` between registry and repository"))?;
         match (is_host(host), is_path(path)) {
-            (true, true) => Ok(Self { host: host.to_owned(), path: path.to_owned() }),
-            (false, _) => Err(wrong("does not begin with the host of a registry, as in quay.io/path/name")),
-            (true, false) => Err(wrong("is not a repository: lower-case letters, digits, `.`, `_`, `-` between `/`")),
+            (true, true) => Ok(Self {
+                host: host.to_owned(),
+                path: path.to_owned(),
+            }),
+            (false, _) => Err(wrong(
+                "does not begin with the host of a registry, as in quay.io/path/name",
+            )),
+            (true, false) => Err(wrong(
+                "is not a repository: lower-case letters, digits, `.`, `_`, `-` between `/`",
+            )),
         }
     }
 
@@ -85,10 +97,17 @@ impl fmt::Display for Repository {
 impl ImageName {
     /// Reads `quay.io/path/name`, `quay.io/path/name:tag` or `quay.io/path/name@sha256:…`; without either it is `latest`.
     pub fn parse(text: &str) -> Result<Self, NotAName> {
-        let wrong = |problem| NotAName { text: text.chars().take(2 * MAX_PATH_BYTES).collect(), problem };
+        let wrong = |problem| NotAName {
+            text: text.chars().take(2 * MAX_PATH_BYTES).collect(),
+            problem,
+        };
         if let Some((repository, digest)) = text.split_once('@') {
-            let digest = Digest::parse(digest).ok_or_else(|| wrong("has no sha256 digest behind its `@`"))?;
-            return Ok(Self { repository: Repository::parse(repository)?, reference: Reference::Digest(digest) });
+            let digest = Digest::parse(digest)
+                .ok_or_else(|| wrong("has no sha256 digest behind its `@`"))?;
+            return Ok(Self {
+                repository: Repository::parse(repository)?,
+                reference: Reference::Digest(digest),
+            });
         }
         let name_at = text.rfind('/').unwrap_or(0);
         let (repository, tag) = match text[name_at..].split_once(':') {
@@ -96,7 +115,10 @@ impl ImageName {
             None => (text, "latest"),
         };
         match is_tag(tag) {
-            true => Ok(Self { repository: Repository::parse(repository)?, reference: Reference::Tag(tag.to_owned()) }),
+            true => Ok(Self {
+                repository: Repository::parse(repository)?,
+                reference: Reference::Tag(tag.to_owned()),
+            }),
             false => Err(wrong("has no tag behind its `:`")),
         }
     }
@@ -105,7 +127,10 @@ impl ImageName {
 impl ImageName {
     /// The image of the same repository that has this digest.
     pub fn at(&self, digest: Digest) -> Self {
-        Self { repository: self.repository.clone(), reference: Reference::Digest(digest) }
+        Self {
+            repository: self.repository.clone(),
+            reference: Reference::Digest(digest),
+        }
     }
 }
 
@@ -148,7 +173,11 @@ impl Digest {
 
     /// The digest of what was hashed piece by piece.
     pub fn finished(hash: Sha256) -> Self {
-        let hex: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        let hex: String = hash
+            .finalize()
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
         Self(format!("sha256:{hex}"))
     }
 
@@ -173,18 +202,26 @@ impl fmt::Display for Digest {
 fn is_host(text: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b':' | b'[' | b']');
     let telling = text == "localhost" || text.contains(['.', ':']);
-    telling && text.len() <= MAX_PATH_BYTES && text.bytes().all(plain) && !text.starts_with(['.', ':', '-'])
+    telling
+        && text.len() <= MAX_PATH_BYTES
+        && text.bytes().all(plain)
+        && !text.starts_with(['.', ':', '-'])
 }
 
 fn is_path(text: &str) -> bool {
     let plain = |b: u8| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'.' | b'_' | b'-');
-    let is_part = |part: &str| part.bytes().all(plain) && part.starts_with(|c: char| c.is_ascii_alphanumeric());
+    let is_part = |part: &str| {
+        part.bytes().all(plain) && part.starts_with(|c: char| c.is_ascii_alphanumeric())
+    };
     text.len() <= MAX_PATH_BYTES && text.split('/').all(is_part)
 }
 
 fn is_tag(text: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
-    !text.is_empty() && text.len() <= MAX_TAG_BYTES && text.bytes().all(plain) && !text.starts_with(['.', '-'])
+    !text.is_empty()
+        && text.len() <= MAX_TAG_BYTES
+        && text.bytes().all(plain)
+        && !text.starts_with(['.', '-'])
 }
 
 #[cfg(test)]
@@ -201,7 +238,11 @@ mod tests {
             ("localhost:5000/a", "localhost:5000/a:latest"),
             ("[::1]:5000/a:t", "[::1]:5000/a:t"),
         ] {
-            assert_eq!(ImageName::parse(text).map(|name| name.to_string()), Ok(shown.to_owned()), "{text}");
+            assert_eq!(
+                ImageName::parse(text).map(|name| name.to_string()),
+                Ok(shown.to_owned()),
+                "{text}"
+            );
         }
         let by_digest = format!("quay.io/a/b@sha256:{HEX}");
         assert_eq!(ImageName::parse(&by_digest).unwrap().to_string(), by_digest);

@@ -74,12 +74,20 @@ impl Tar {
                         self.end_if_whole()?;
                     }
                 }
-                State::Content { left, padding, into } => {
-                    let of_content = usize::try_from(*left).unwrap_or(usize::MAX).min(bytes.len());
+                State::Content {
+                    left,
+                    padding,
+                    into,
+                } => {
+                    let of_content = usize::try_from(*left)
+                        .unwrap_or(usize::MAX)
+                        .min(bytes.len());
                     into.take(&bytes[..of_content]);
                     *left -= of_content as u64;
                     bytes = &bytes[of_content..];
-                    let of_padding = usize::try_from(*padding).unwrap_or(usize::MAX).min(bytes.len());
+                    let of_padding = usize::try_from(*padding)
+                        .unwrap_or(usize::MAX)
+                        .min(bytes.len());
                     *padding -= of_padding as u64;
                     bytes = &bytes[of_padding..];
                     self.end_if_whole()?;
@@ -105,15 +113,24 @@ impl Tar {
         check_sum(header)?;
         self.spent.entries += 1;
         if self.spent.entries > self.limits.entries {
-            return Err(format!("the layers have more than {} entries", self.limits.entries));
+            return Err(format!(
+                "the layers have more than {} entries",
+                self.limits.entries
+            ));
         }
         let flag = header[156];
-        let written = number(&header[124..136]).ok_or("the archive has a size that is no number")?;
+        let written =
+            number(&header[124..136]).ok_or("the archive has a size that is no number")?;
         if matches!(flag, b'L' | b'K' | b'x' | b'g') && written > MAX_EXTENSION_BYTES {
-            return Err(format!("the archive has a name longer than {MAX_EXTENSION_BYTES} bytes"));
+            return Err(format!(
+                "the archive has a name longer than {MAX_EXTENSION_BYTES} bytes"
+            ));
         }
-        let content =
-            |left: u64, into: Into| State::Content { left, padding: left.wrapping_neg() % BLOCK as u64, into };
+        let content = |left: u64, into: Into| State::Content {
+            left,
+            padding: left.wrapping_neg() % BLOCK as u64,
+            into,
+        };
         match flag {
             b'L' => return Ok(content(written, Into::LongName(Vec::new()))),
             b'x' => return Ok(content(written, Into::Pax(Vec::new()))),
@@ -137,9 +154,22 @@ impl Tar {
         let Some(path) = path.filter(|path| (self.wanted)(path)) else {
             return Ok(content(size, Into::Nothing));
         };
-        self.room_for(&path, if matches!(kind, EntryKind::File(_)) { size } else { 0 })?;
+        self.room_for(
+            &path,
+            if matches!(kind, EntryKind::File(_)) {
+                size
+            } else {
+                0
+            },
+        )?;
         if matches!(kind, EntryKind::File(_)) {
-            return Ok(content(size, Into::Kept { path, bytes: Vec::new() }));
+            return Ok(content(
+                size,
+                Into::Kept {
+                    path,
+                    bytes: Vec::new(),
+                },
+            ));
         }
         self.kept.push(Entry { path, kind });
         Ok(content(size, Into::Nothing))
@@ -147,11 +177,20 @@ impl Tar {
 
     fn room_for(&mut self, path: &str, size: u64) -> Result<(), String> {
         let (spent, limits) = (&mut self.spent, &self.limits);
-        spent.kept_bytes = spent.kept_bytes.saturating_add(size).saturating_add(path.len() as u64);
+        spent.kept_bytes = spent
+            .kept_bytes
+            .saturating_add(size)
+            .saturating_add(path.len() as u64);
         spent.kept_entries += 1;
-        match (size > limits.file_bytes, spent.kept_bytes > limits.kept_bytes) {
+        match (
+            size > limits.file_bytes,
+            spent.kept_bytes > limits.kept_bytes,
+        ) {
             (true, _) => Err(format!("{path} is larger than {} bytes", limits.file_bytes)),
-            (_, true) => Err(format!("the files are larger than {} bytes together", limits.kept_bytes)),
+            (_, true) => Err(format!(
+                "the files are larger than {} bytes together",
+                limits.kept_bytes
+            )),
             _ if spent.kept_entries > limits.kept_entries => {
                 Err(format!("there are more than {} files", limits.kept_entries))
             }
@@ -160,13 +199,23 @@ impl Tar {
     }
 
     fn end_if_whole(&mut self) -> Result<(), String> {
-        if !matches!(self.state, State::Content { left: 0, padding: 0, .. }) {
+        if !matches!(
+            self.state,
+            State::Content {
+                left: 0,
+                padding: 0,
+                ..
+            }
+        ) {
             return Ok(());
         }
         if let State::Content { into, .. } = std::mem::replace(&mut self.state, State::Header) {
             match into {
                 Into::Nothing => {}
-                Into::Kept { path, bytes } => self.kept.push(Entry { path, kind: EntryKind::File(bytes) }),
+                Into::Kept { path, bytes } => self.kept.push(Entry {
+                    path,
+                    kind: EntryKind::File(bytes),
+                }),
                 Into::LongName(bytes) => self.next.path = Some(text(&bytes)),
                 Into::Pax(bytes) => self.next.read_pax(&bytes)?,
             }
@@ -179,7 +228,9 @@ impl Into {
     fn take(&mut self, content: &[u8]) {
         match self {
             Self::Nothing => {}
-            Self::Kept { bytes, .. } | Self::LongName(bytes) | Self::Pax(bytes) => bytes.extend_from_slice(content),
+            Self::Kept { bytes, .. } | Self::LongName(bytes) | Self::Pax(bytes) => {
+                bytes.extend_from_slice(content)
+            }
         }
     }
 }
@@ -191,7 +242,10 @@ impl Extension {
         while !bytes.is_empty() {
             let space = bytes.iter().position(|byte| *byte == b' ').ok_or(WRONG)?;
             let length: usize = text(&bytes[..space]).parse().map_err(|_| WRONG)?;
-            let record = bytes.get(space + 1..length).and_then(|record| record.strip_suffix(b"\n")).ok_or(WRONG)?;
+            let record = bytes
+                .get(space + 1..length)
+                .and_then(|record| record.strip_suffix(b"\n"))
+                .ok_or(WRONG)?;
             let equals = record.iter().position(|byte| *byte == b'=').ok_or(WRONG)?;
             let (key, value) = (&record[..equals], &record[equals + 1..]);
             match key {
@@ -212,7 +266,13 @@ fn check_sum(header: &[u8]) -> Result<(), String> {
     let sum: u64 = header
         .iter()
         .enumerate()
-        .map(|(at, byte)| u64::from(if (148..156).contains(&at) { b' ' } else { *byte }))
+        .map(|(at, byte)| {
+            u64::from(if (148..156).contains(&at) {
+                b' '
+            } else {
+                *byte
+            })
+        })
         .sum();
     match number(&header[148..156]) == Some(sum) {
         true => Ok(()),
@@ -250,6 +310,9 @@ fn text(bytes: &[u8]) -> String {
 
 /// A path from the root of the image, without `.`; none if it has a `..` in it, which no builder writes.
 fn plain_path(path: &str) -> Option<String> {
-    let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+    let parts: Vec<&str> = path
+        .split('/')
+        .filter(|part| !matches!(*part, "" | "."))
+        .collect();
     (!parts.contains(&"..")).then(|| parts.join("/"))
 }

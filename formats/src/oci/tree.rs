@@ -56,7 +56,10 @@ impl Tree {
     fn remove_below(&mut self, folder: &str) {
         let inside = join(folder, "");
         let below = self.files.range(inside.clone()..).map(|(path, _)| path);
-        let gone: Vec<String> = below.take_while(|path| path.starts_with(&inside)).cloned().collect();
+        let gone: Vec<String> = below
+            .take_while(|path| path.starts_with(&inside))
+            .cloned()
+            .collect();
         for path in gone {
             self.files.remove(&path);
         }
@@ -83,25 +86,46 @@ pub struct GraphDataFiles {
 pub fn find_graph_data(tree: &Tree) -> Result<GraphDataFiles, String> {
     let has_channels = |root: &str| {
         let channels = format!("{root}channels/");
-        tree.files.range(channels.clone()..).next().is_some_and(|(path, _)| path.starts_with(&channels))
+        tree.files
+            .range(channels.clone()..)
+            .next()
+            .is_some_and(|(path, _)| path.starts_with(&channels))
     };
-    let roots: BTreeSet<&str> =
-        tree.files.keys().filter_map(|path| path.strip_suffix("version")).filter(|root| is_root(root)).collect();
-    let roots: Vec<&str> = roots.into_iter().filter(|root| has_channels(root)).collect();
+    let roots: BTreeSet<&str> = tree
+        .files
+        .keys()
+        .filter_map(|path| path.strip_suffix("version"))
+        .filter(|root| is_root(root))
+        .collect();
+    let roots: Vec<&str> = roots
+        .into_iter()
+        .filter(|root| has_channels(root))
+        .collect();
     let root = match roots.as_slice() {
         [root] => *root,
         [] => return Err("the image has no folder with channels/ and version in it".to_owned()),
-        [first, second, ..] => return Err(format!("the image has graph data twice, in /{first} and in /{second}")),
+        [first, second, ..] => {
+            return Err(format!(
+                "the image has graph data twice, in /{first} and in /{second}"
+            ));
+        }
     };
     let parts = tree.files.iter().filter_map(|(path, content)| {
-        let path = path.strip_prefix(root).filter(|path| graph_data::is_part(path))?;
+        let path = path
+            .strip_prefix(root)
+            .filter(|path| graph_data::is_part(path))?;
         Some((path, content))
     });
     let mut found = GraphDataFiles::default();
     for (path, content) in parts {
         match content {
-            Some(bytes) => found.files.push(SourceFile { path: path.to_owned(), bytes: bytes.clone() }),
-            None => found.not_files.push(format!("/{root}{path} is a link or a device, and not a file")),
+            Some(bytes) => found.files.push(SourceFile {
+                path: path.to_owned(),
+                bytes: bytes.clone(),
+            }),
+            None => found.not_files.push(format!(
+                "/{root}{path} is a link or a device, and not a file"
+            )),
         }
     }
     Ok(found)
@@ -130,11 +154,27 @@ mod tests {
     fn tree(layers: &[&str]) -> Tree {
         let mut tree = Tree::default();
         for layer in layers {
-            let entry = |word: &str| match (word.split_once('='), word.strip_suffix('/'), word.strip_suffix('@')) {
-                (Some((path, content)), ..) => Entry { path: path.into(), kind: EntryKind::File(content.into()) },
-                (_, Some(path), _) => Entry { path: path.into(), kind: EntryKind::Folder },
-                (.., Some(path)) => Entry { path: path.into(), kind: EntryKind::Link },
-                _ => Entry { path: word.into(), kind: EntryKind::File(Vec::new()) },
+            let entry = |word: &str| match (
+                word.split_once('='),
+                word.strip_suffix('/'),
+                word.strip_suffix('@'),
+            ) {
+                (Some((path, content)), ..) => Entry {
+                    path: path.into(),
+                    kind: EntryKind::File(content.into()),
+                },
+                (_, Some(path), _) => Entry {
+                    path: path.into(),
+                    kind: EntryKind::Folder,
+                },
+                (.., Some(path)) => Entry {
+                    path: path.into(),
+                    kind: EntryKind::Link,
+                },
+                _ => Entry {
+                    path: word.into(),
+                    kind: EntryKind::File(Vec::new()),
+                },
             };
             tree.lay(layer.split_whitespace().map(entry).collect());
         }
@@ -144,8 +184,16 @@ mod tests {
     fn shown(layers: &[&str]) -> String {
         match find_graph_data(&tree(layers)) {
             Ok(found) => {
-                let line = |file: &SourceFile| format!("{}={}", file.path, String::from_utf8_lossy(&file.bytes));
-                found.files.iter().map(line).chain(found.not_files.clone()).collect::<Vec<_>>().join(" ")
+                let line = |file: &SourceFile| {
+                    format!("{}={}", file.path, String::from_utf8_lossy(&file.bytes))
+                };
+                found
+                    .files
+                    .iter()
+                    .map(line)
+                    .chain(found.not_files.clone())
+                    .collect::<Vec<_>>()
+                    .join(" ")
             }
             Err(problem) => problem,
         }
@@ -157,9 +205,16 @@ mod tests {
             let layer = format!(
                 "etc/version=0 {root}version=1 {root}channels/a.yaml=a {root}raw/metadata.json=m {root}LICENSE=x"
             );
-            assert_eq!(shown(&[&layer]), "channels/a.yaml=a raw/metadata.json=m version=1", "{root}");
+            assert_eq!(
+                shown(&[&layer]),
+                "channels/a.yaml=a raw/metadata.json=m version=1",
+                "{root}"
+            );
         }
-        assert_eq!(shown(&["etc/version=0"]), "the image has no folder with channels/ and version in it");
+        assert_eq!(
+            shown(&["etc/version=0"]),
+            "the image has no folder with channels/ and version in it"
+        );
         let twice = shown(&["a/version=1 a/channels/x=x b/version=1 b/channels/x=x"]);
         assert_eq!(twice, "the image has graph data twice, in /a/ and in /b/");
     }
@@ -181,12 +236,29 @@ mod tests {
             let whiteouts = (1..if layer == 0 { 1 } else { FILES }).map(gone);
             tree.lay((0..FILES).map(file).chain(whiteouts).collect());
         }
-        tree.lay(vec![Entry { path: "version".into(), kind: EntryKind::File(b"1".to_vec()) }]);
-        let paths: Vec<String> = find_graph_data(&tree).unwrap().files.into_iter().map(|file| file.path).collect();
-        assert_eq!((paths.len(), tree.files.len()), (4 + FILES + 1, 4 + FILES + 1));
+        tree.lay(vec![Entry {
+            path: "version".into(),
+            kind: EntryKind::File(b"1".to_vec()),
+        }]);
+        let paths: Vec<String> = find_graph_data(&tree)
+            .unwrap()
+            .files
+            .into_iter()
+            .map(|file| file.path)
+            .collect();
+        assert_eq!(
+            (paths.len(), tree.files.len()),
+            (4 + FILES + 1, 4 + FILES + 1)
+        );
         assert_eq!(
             paths[..5],
-            ["channels/0/00000", "channels/1/00000", "channels/2/00000", "channels/3/00000", "channels/4/00000"]
+            [
+                "channels/0/00000",
+                "channels/1/00000",
+                "channels/2/00000",
+                "channels/3/00000",
+                "channels/4/00000"
+            ]
         );
     }
 
@@ -194,12 +266,24 @@ mod tests {
     fn newer_layers_replace_and_take_away() {
         let base = "version=1 channels/a=1 channels/b=1 blocked-edges/x=1";
         for (newer, expected) in [
-            ("channels/a=2", "blocked-edges/x=1 channels/a=2 channels/b=1 version=1"),
+            (
+                "channels/a=2",
+                "blocked-edges/x=1 channels/a=2 channels/b=1 version=1",
+            ),
             ("channels/.wh.a", "blocked-edges/x=1 channels/b=1 version=1"),
             (".wh.blocked-edges", "channels/a=1 channels/b=1 version=1"),
-            ("channels/c=2 channels/.wh..wh..opq", "blocked-edges/x=1 channels/c=2 version=1"),
-            (".wh..wh..opq version=2 channels/z=2", "channels/z=2 version=2"),
-            (".wh.channels", "the image has no folder with channels/ and version in it"),
+            (
+                "channels/c=2 channels/.wh..wh..opq",
+                "blocked-edges/x=1 channels/c=2 version=1",
+            ),
+            (
+                ".wh..wh..opq version=2 channels/z=2",
+                "channels/z=2 version=2",
+            ),
+            (
+                ".wh.channels",
+                "the image has no folder with channels/ and version in it",
+            ),
             (
                 "channels/b@",
                 "blocked-edges/x=1 channels/a=1 version=1 /channels/b is a link or a device, and not a file",
@@ -208,8 +292,14 @@ mod tests {
                 "blocked-edges@",
                 "channels/a=1 channels/b=1 version=1 /blocked-edges is a link or a device, and not a file",
             ),
-            ("channels=2", "the image has no folder with channels/ and version in it"),
-            ("blocked-edges/x/ blocked-edges/x/y=2", "blocked-edges/x/y=2 channels/a=1 channels/b=1 version=1"),
+            (
+                "channels=2",
+                "the image has no folder with channels/ and version in it",
+            ),
+            (
+                "blocked-edges/x/ blocked-edges/x/y=2",
+                "blocked-edges/x/y=2 channels/a=1 channels/b=1 version=1",
+            ),
         ] {
             assert_eq!(shown(&[base, newer]), expected, "{newer}");
         }

@@ -5,7 +5,9 @@
 
 use std::path::Path;
 
-use towpath_core::domain::{ChannelName, ChannelSpec, Graph, GraphData, Member, ReleaseName, Releases};
+use towpath_core::domain::{
+    ChannelName, ChannelSpec, Graph, GraphData, Member, ReleaseName, Releases,
+};
 use towpath_core::finding::{Finding, Place};
 
 use crate::{SourceFile, releases};
@@ -21,18 +23,30 @@ pub fn read_graphs(files: &[SourceFile]) -> Result<Graph, Vec<Finding>> {
         let (read, _) = releases::read(&place, &file.bytes)?;
         let name = channel(&file.path, &read).ok_or_else(|| vec![nameless(&place)])?;
         let member = |release: &towpath_core::domain::DeclaredRelease| Member {
-            name: ReleaseName { version: release.version.clone(), arch: Some(release.arch.clone()) },
+            name: ReleaseName {
+                version: release.version.clone(),
+                arch: Some(release.arch.clone()),
+            },
             start: None,
             locked: false,
             replaces: None,
             origin: place.clone(),
         };
         let members = read.releases.iter().map(member).collect();
-        data.channels.push(ChannelSpec { name, rollouts: Vec::new(), members, origin: place.clone() });
+        data.channels.push(ChannelSpec {
+            name,
+            rollouts: Vec::new(),
+            members,
+            origin: place.clone(),
+        });
         append(&mut all, read);
     }
     data.channels.sort_by(|a, b| a.name.cmp(&b.name));
-    match data.channels.windows(2).find(|pair| pair[0].name == pair[1].name) {
+    match data
+        .channels
+        .windows(2)
+        .find(|pair| pair[0].name == pair[1].name)
+    {
         Some(pair) => Err(vec![twice(&pair[1])]),
         None => Ok(Graph::build(data, all).0),
     }
@@ -42,12 +56,23 @@ pub fn read_graphs(files: &[SourceFile]) -> Result<Graph, Vec<Finding>> {
 fn channel(path: &str, read: &Releases) -> Option<ChannelName> {
     let stem = Path::new(path).file_stem()?.to_str()?;
     let named = ChannelName::new(stem.split('@').next()?);
-    let lists: Vec<&str> =
-        read.releases.iter().filter_map(|one| Some(one.metadata.get(CHANNELS_KEY)?.as_str())).collect();
-    let in_all = |name: &str| lists.iter().all(|list| list.split(',').any(|listed| listed == name));
+    let lists: Vec<&str> = read
+        .releases
+        .iter()
+        .filter_map(|one| Some(one.metadata.get(CHANNELS_KEY)?.as_str()))
+        .collect();
+    let in_all = |name: &str| {
+        lists
+            .iter()
+            .all(|list| list.split(',').any(|listed| listed == name))
+    };
     match named.filter(|name| in_all(name.as_str())) {
         Some(name) => Some(name),
-        None => lists.first()?.split(',').filter(|name| in_all(name)).find_map(ChannelName::new),
+        None => lists
+            .first()?
+            .split(',')
+            .filter(|name| in_all(name))
+            .find_map(ChannelName::new),
     }
 }
 
@@ -62,12 +87,22 @@ fn append(all: &mut Releases, read: Releases) {
 
 fn nameless(place: &Place) -> Finding {
     let problem = "neither its name nor its releases say which channel it is of";
-    Finding::error("no-channel", place.clone(), problem, "name the file after its channel, as in stable-4.20.json")
+    Finding::error(
+        "no-channel",
+        place.clone(),
+        problem,
+        "name the file after its channel, as in stable-4.20.json",
+    )
 }
 
 fn twice(spec: &ChannelSpec) -> Finding {
     let problem = format!("{} is the channel of two files", spec.name);
-    Finding::error("channel-twice", spec.origin.clone(), problem, "give one of them")
+    Finding::error(
+        "channel-twice",
+        spec.origin.clone(),
+        problem,
+        "give one of them",
+    )
 }
 
 #[cfg(test)]
@@ -76,25 +111,49 @@ mod tests {
 
     fn file(path: &str, channels: &str) -> SourceFile {
         let node = |version: &str| {
-            format!(r#"{{"version":"{version}","payload":"p{version}","metadata":{{"{CHANNELS_KEY}":"{channels}"}}}}"#)
+            format!(
+                r#"{{"version":"{version}","payload":"p{version}","metadata":{{"{CHANNELS_KEY}":"{channels}"}}}}"#
+            )
         };
-        let text = format!(r#"{{"nodes":[{},{}],"edges":[[0,1]]}}"#, node("4.9.1"), node("4.9.2"));
-        SourceFile { path: path.into(), bytes: text.into_bytes().into() }
+        let text = format!(
+            r#"{{"nodes":[{},{}],"edges":[[0,1]]}}"#,
+            node("4.9.1"),
+            node("4.9.2")
+        );
+        SourceFile {
+            path: path.into(),
+            bytes: text.into_bytes().into(),
+        }
     }
 
     fn channels(files: &[SourceFile]) -> Vec<String> {
-        read_graphs(files).unwrap().channels().keys().map(ToString::to_string).collect()
+        read_graphs(files)
+            .unwrap()
+            .channels()
+            .keys()
+            .map(ToString::to_string)
+            .collect()
     }
 
     #[test]
     fn a_file_is_named_after_its_channel() {
         let both = "fast-4.9,stable-4.9";
-        assert_eq!(channels(&[file("x/stable-4.9@2021-01-12.json", both)]), ["stable-4.9"]);
-        assert_eq!(channels(&[file("fast-4.9.json", both), file("stable-4.9.json", both)]), ["fast-4.9", "stable-4.9"]);
+        assert_eq!(
+            channels(&[file("x/stable-4.9@2021-01-12.json", both)]),
+            ["stable-4.9"]
+        );
+        assert_eq!(
+            channels(&[file("fast-4.9.json", both), file("stable-4.9.json", both)]),
+            ["fast-4.9", "stable-4.9"]
+        );
         assert_eq!(channels(&[file("download.json", both)]), ["fast-4.9"]);
         let wrong = read_graphs(&[file("GRAPH.json", "")]).unwrap_err();
-        assert!(wrong[0].problem.starts_with("neither its name"), "{wrong:?}");
-        let wrong = read_graphs(&[file("a/fast-4.9.json", both), file("b/fast-4.9.json", both)]).unwrap_err();
+        assert!(
+            wrong[0].problem.starts_with("neither its name"),
+            "{wrong:?}"
+        );
+        let wrong = read_graphs(&[file("a/fast-4.9.json", both), file("b/fast-4.9.json", both)])
+            .unwrap_err();
         assert_eq!(wrong[0].code, "channel-twice");
     }
 }

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use towpath_core::domain::{ReleaseId, Risk};
-use towpath_core::plan::{Barrier, CatchUp, Certainty, NoGoal, NoPath, Obstacle, Plan, Pools, RiskPolicy, Stranded};
+use towpath_core::plan::{
+    Barrier, CatchUp, Certainty, NoGoal, NoPath, Obstacle, Plan, Pools, RiskPolicy, Stranded,
+};
 
 use super::{ShapeIs, Told};
 use crate::cincinnati;
@@ -23,7 +25,11 @@ pub fn json(told: &Told<'_>) -> Value {
         Ok(found) if found.certainty == Certainty::SearchLimit => "searchLimit",
         Ok(_) | Err(_) => "best",
     };
-    let risks = plans.iter().flat_map(|plan| &plan.hops).flat_map(|hop| &hop.risks).map(|id| told.graph.risk(*id));
+    let risks = plans
+        .iter()
+        .flat_map(|plan| &plan.hops)
+        .flat_map(|hop| &hop.risks)
+        .map(|id| told.graph.risk(*id));
     let risks: BTreeMap<&str, &Risk> = risks.map(|risk| (risk.name.as_str(), risk)).collect();
     json!({
         "at": request.now.to_string(),
@@ -60,14 +66,21 @@ fn taken(policy: &RiskPolicy) -> Value {
 fn goal_of(no_path: &NoPath) -> Option<ReleaseId> {
     match no_path {
         NoPath::Stranded(stranded) => Some(stranded.goal),
-        NoPath::NoGoal { is: NoGoal::Elsewhere(goal), .. } => Some(*goal),
+        NoPath::NoGoal {
+            is: NoGoal::Elsewhere(goal),
+            ..
+        } => Some(*goal),
         _ => None,
     }
 }
 
 /// A path, and what there is to say about it on the cluster.
 fn judged(told: &Told<'_>, number: usize, mut path: Value) -> Value {
-    if let Some(readiness) = told.cluster.as_ref().and_then(|cluster| cluster.judged.get(number)) {
+    if let Some(readiness) = told
+        .cluster
+        .as_ref()
+        .and_then(|cluster| cluster.judged.get(number))
+    {
         path["readiness"] = ready::readiness(readiness);
     }
     path
@@ -142,21 +155,36 @@ fn why_not(told: &Told<'_>, no_path: &NoPath) -> Value {
 }
 
 fn channels_of(told: &Told<'_>, release: ReleaseId) -> Value {
-    told.graph.release(release).channels.iter().map(|(name, _)| name.as_str()).collect()
+    told.graph
+        .release(release)
+        .channels
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .collect()
 }
 
 /// How far one gets.
 fn nearest_value(told: &Told<'_>, nearest: Option<&Plan>, value: &mut Value) {
-    value["nearest"] = nearest.and_then(|plan| plan.hops.last()).map(|hop| version(told, hop.to)).into();
+    value["nearest"] = nearest
+        .and_then(|plan| plan.hops.last())
+        .map(|hop| version(told, hop.to))
+        .into();
     value["pathToNearest"] = nearest.map_or(Value::Null, |plan| path(told, plan));
 }
 
 fn stranded_value(told: &Told<'_>, stranded: &Stranded, value: &mut Value) {
     nearest_value(told, stranded.nearest.as_ref(), value);
     value["newestOfGoalsMinor"] = stranded.of_goals_minor.map(|id| version(told, id)).into();
-    value["barriers"] = stranded.barriers.iter().map(|one| barrier(told, one)).collect();
+    value["barriers"] = stranded
+        .barriers
+        .iter()
+        .map(|one| barrier(told, one))
+        .collect();
     value["moreBarriers"] = stranded.more_barriers.into();
-    value["pathWithRisks"] = stranded.with_risks.as_ref().map_or(Value::Null, |plan| path(told, plan));
+    value["pathWithRisks"] = stranded
+        .with_risks
+        .as_ref()
+        .map_or(Value::Null, |plan| path(told, plan));
 }
 
 fn barrier(told: &Told<'_>, barrier: &Barrier) -> Value {
@@ -164,7 +192,11 @@ fn barrier(told: &Told<'_>, barrier: &Barrier) -> Value {
     match &barrier.obstacle {
         Obstacle::Rules { channel, verdict } => {
             value["channel"] = channel.as_str().into();
-            value["reasons"] = verdict.reasons.iter().map(|one| reason(one, told.request.now)).collect();
+            value["reasons"] = verdict
+                .reasons
+                .iter()
+                .map(|one| reason(one, told.request.now))
+                .collect();
         }
         Obstacle::NoChannelHoldsBoth(channels) => {
             value["heldTogetherBy"] = channels.iter().map(|name| name.as_str()).collect();

@@ -31,28 +31,55 @@ const USUAL_VIA: &str = "stable";
 pub fn read(query: &str, now: Timestamp) -> Result<PathRequest, BadRequest> {
     let mut given: [Option<String>; NAMES.len()] = Default::default();
     for (key, value) in form_urlencoded::parse(query.as_bytes()) {
-        let at = NAMES.iter().position(|name| *name == key).ok_or_else(|| unknown(&key))?;
+        let at = NAMES
+            .iter()
+            .position(|name| *name == key)
+            .ok_or_else(|| unknown(&key))?;
         if given[at].replace(value.into_owned()).is_some() {
-            return Err(BadRequest::InvalidParams(format!("{key} stands twice; give it once")));
+            return Err(BadRequest::InvalidParams(format!(
+                "{key} stands twice; give it once"
+            )));
         }
     }
     let given = given.map(|value| value.filter(|value| !value.is_empty()));
-    let [from, to, channel, via_text, prefer, risks, alternatives, id, platform, arch, at, form, nodes, away, on] =
-        given;
+    let [
+        from,
+        to,
+        channel,
+        via_text,
+        prefer,
+        risks,
+        alternatives,
+        id,
+        platform,
+        arch,
+        at,
+        form,
+        nodes,
+        away,
+        on,
+    ] = given;
     let channel = parsed("channel", channel, ChannelName::new)?;
     let listed = parsed("via", via_text, via)?;
     let via = match (channel, listed) {
         (Some(_), Some(_)) => {
-            return Err(BadRequest::InvalidParams("channel and via are two ways to say it; give one of them".into()));
+            return Err(BadRequest::InvalidParams(
+                "channel and via are two ways to say it; give one of them".into(),
+            ));
         }
         (Some(channel), None) => vec![channel],
         (None, Some(listed)) => listed,
         (None, None) => via(USUAL_VIA).unwrap_or_default(),
     };
     let prefer = parsed("prefer", prefer, Preference::read)?.unwrap_or_default();
-    let ways = |text: &str| text.parse().ok().filter(|ways| (1..=Request::MAX_WAYS).contains(ways));
+    let ways = |text: &str| {
+        text.parse()
+            .ok()
+            .filter(|ways| (1..=Request::MAX_WAYS).contains(ways))
+    };
     let request = Request {
-        from: parsed("from", from, |text| text.parse::<Version>().ok())?.ok_or(BadRequest::MissingParams("from"))?,
+        from: parsed("from", from, |text| text.parse::<Version>().ok())?
+            .ok_or(BadRequest::MissingParams("from"))?,
         goal: parsed("to", to, Goal::read)?.ok_or(BadRequest::MissingParams("to"))?,
         via,
         risks: parsed("risks", risks, RiskPolicy::read)?.unwrap_or_else(|| prefer.usual_risks()),
@@ -61,17 +88,25 @@ pub fn read(query: &str, now: Timestamp) -> Result<PathRequest, BadRequest> {
         asker: Asker {
             id: Fact::from(parsed("id", id, ClusterId::new)?),
             platform: Fact::from(parsed("platform", platform, Platform::new)?),
-            arch: parsed("arch", arch, |text| (text.len() <= MAX_ARCH_BYTES).then(|| Arch::new(text)))?
-                .unwrap_or_default(),
+            arch: parsed("arch", arch, |text| {
+                (text.len() <= MAX_ARCH_BYTES).then(|| Arch::new(text))
+            })?
+            .unwrap_or_default(),
         },
         now: parsed("at", at, |text| parse_time(text).ok())?.unwrap_or(now),
     };
     let shape = Plain {
-        nodes: parsed("nodes", nodes, |text| text.parse().ok().filter(|nodes| *nodes <= MAX_NODES))?,
+        nodes: parsed("nodes", nodes, |text| {
+            text.parse().ok().filter(|nodes| *nodes <= MAX_NODES)
+        })?,
         max_unavailable: parsed("maxUnavailable", away, MaxUnavailable::read)?,
         ground: parsed("on", on, Ground::read)?,
     };
-    Ok(PathRequest { request, shape: shape.shape(), form: parsed("form", form, Form::named)? })
+    Ok(PathRequest {
+        request,
+        shape: shape.shape(),
+        form: parsed("form", form, Form::named)?,
+    })
 }
 
 /// The shape of a cluster in a few words.
@@ -88,7 +123,11 @@ pub struct Plain {
 impl Plain {
     /// The shape, if anything was said.
     pub fn shape(self) -> Option<Shape> {
-        let Self { nodes, max_unavailable, ground } = self;
+        let Self {
+            nodes,
+            max_unavailable,
+            ground,
+        } = self;
         let away = max_unavailable.unwrap_or(MaxUnavailable::Count(1));
         let shape = || Shape::plain(nodes.unwrap_or(3), away, ground.unwrap_or(Ground::Cloud));
         (self != Self::default()).then(shape)
@@ -97,7 +136,10 @@ impl Plain {
 
 /// Reads a list of channels and streams: `eus`, or `stable-4.19,stable-4.20`.
 pub fn via(text: &str) -> Option<Vec<ChannelName>> {
-    let names: Option<Vec<ChannelName>> = text.split(',').map(|name| ChannelName::new(name.trim())).collect();
+    let names: Option<Vec<ChannelName>> = text
+        .split(',')
+        .map(|name| ChannelName::new(name.trim()))
+        .collect();
     names.filter(|names| names.len() <= Request::MAX_VIA)
 }
 
@@ -121,7 +163,10 @@ const NAMES: [&str; 15] = [
 
 fn unknown(key: &str) -> BadRequest {
     let key: String = key.chars().take(64).collect();
-    BadRequest::InvalidParams(format!("there is no parameter {key:?}; there are {}", NAMES.join(", ")))
+    BadRequest::InvalidParams(format!(
+        "there is no parameter {key:?}; there are {}",
+        NAMES.join(", ")
+    ))
 }
 
 #[cfg(test)]
@@ -138,29 +183,71 @@ mod tests {
             "from=4.14.0&to=4.16&via=eus,fast-4.16&prefer=soonest&risks=accepted:A,B&alternatives=3&id=x&platform=aws&\
              arch=arm64&at=2026-11-16T12:00Z&form=text",
         );
-        let PathRequest { request, shape, form } = asked.unwrap();
+        let PathRequest {
+            request,
+            shape,
+            form,
+        } = asked.unwrap();
         assert_eq!(shape, None);
-        assert_eq!((request.goal, request.ways), (Goal::NewestOf { major: 4, minor: 16 }, 3));
-        assert_eq!(request.via.iter().map(ChannelName::as_str).collect::<Vec<_>>(), ["eus", "fast-4.16"]);
-        assert_eq!((request.prefer, form), (Preference::Soonest, Some(Form::Text)));
+        assert_eq!(
+            (request.goal, request.ways),
+            (
+                Goal::NewestOf {
+                    major: 4,
+                    minor: 16
+                },
+                3
+            )
+        );
+        assert_eq!(
+            request
+                .via
+                .iter()
+                .map(ChannelName::as_str)
+                .collect::<Vec<_>>(),
+            ["eus", "fast-4.16"]
+        );
+        assert_eq!(
+            (request.prefer, form),
+            (Preference::Soonest, Some(Form::Text))
+        );
         assert!(matches!(request.risks, RiskPolicy::Accepted(names) if names.len() == 2));
     }
 
     #[test]
     fn a_shape_is_read_where_something_is_said_of_it() {
-        let shape = |query: &str| read_at(&format!("from=4.14.0&to=newest&{query}")).unwrap().shape;
+        let shape = |query: &str| {
+            read_at(&format!("from=4.14.0&to=newest&{query}"))
+                .unwrap()
+                .shape
+        };
         let plain = |nodes, away| Some(Shape::plain(nodes, away, Ground::Cloud));
-        assert_eq!(shape("nodes=250&maxUnavailable=10%25"), plain(250, MaxUnavailable::Percent(10)));
+        assert_eq!(
+            shape("nodes=250&maxUnavailable=10%25"),
+            plain(250, MaxUnavailable::Percent(10))
+        );
         assert_eq!(shape("nodes=0"), plain(0, MaxUnavailable::Count(1)));
-        assert_eq!(shape("on=metal"), Some(Shape::plain(3, MaxUnavailable::Count(1), Ground::Metal)));
+        assert_eq!(
+            shape("on=metal"),
+            Some(Shape::plain(3, MaxUnavailable::Count(1), Ground::Metal))
+        );
     }
 
     #[test]
     fn what_is_not_said_is_the_usual() {
         let PathRequest { request, .. } = read_at("from=4.14.0&to=newest").unwrap();
         assert_eq!((request.via[0].as_str(), request.ways), ("stable", 1));
-        assert_eq!((request.risks, request.now), (RiskPolicy::Never, Timestamp::UNIX_EPOCH));
-        assert_eq!(read_at("from=4.14.0&to=newest&prefer=safest").unwrap().request.risks, RiskPolicy::Unknown);
+        assert_eq!(
+            (request.risks, request.now),
+            (RiskPolicy::Never, Timestamp::UNIX_EPOCH)
+        );
+        assert_eq!(
+            read_at("from=4.14.0&to=newest&prefer=safest")
+                .unwrap()
+                .request
+                .risks,
+            RiskPolicy::Unknown
+        );
     }
 
     #[test]
@@ -170,12 +257,30 @@ mod tests {
             ("from=4.20.1", "to"),
             ("from=4.20&to=4.21", "from \"4.20\" cannot be read"),
             ("from=4.20.1&to=latest", "to \"latest\" cannot be read"),
-            ("from=4.20.1&to=4.21&alternatives=0", "alternatives \"0\" cannot be read"),
-            ("from=4.20.1&to=4.21&alternatives=21", "alternatives \"21\" cannot be read"),
-            ("from=4.20.1&to=4.21&risks=some", "risks \"some\" cannot be read"),
-            ("from=4.20.1&to=4.21&nodes=20001", "nodes \"20001\" cannot be read"),
-            ("from=4.20.1&to=4.21&maxUnavailable=0%25", "maxUnavailable \"0%\" cannot be read"),
-            ("from=4.20.1&to=4.21&on=water", "on \"water\" cannot be read"),
+            (
+                "from=4.20.1&to=4.21&alternatives=0",
+                "alternatives \"0\" cannot be read",
+            ),
+            (
+                "from=4.20.1&to=4.21&alternatives=21",
+                "alternatives \"21\" cannot be read",
+            ),
+            (
+                "from=4.20.1&to=4.21&risks=some",
+                "risks \"some\" cannot be read",
+            ),
+            (
+                "from=4.20.1&to=4.21&nodes=20001",
+                "nodes \"20001\" cannot be read",
+            ),
+            (
+                "from=4.20.1&to=4.21&maxUnavailable=0%25",
+                "maxUnavailable \"0%\" cannot be read",
+            ),
+            (
+                "from=4.20.1&to=4.21&on=water",
+                "on \"water\" cannot be read",
+            ),
             ("from=4.20.1&to=4.21&via=a,B", "via \"a,B\" cannot be read"),
             (
                 "from=4.20.1&to=4.21&via=eus&channel=eus-4.20",

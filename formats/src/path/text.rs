@@ -8,7 +8,9 @@ use towpath_core::decide::ReadyHop;
 use towpath_core::domain::{ChannelName, Fact, ReleaseId, Risk, RiskId, Version};
 use towpath_core::finding::Place;
 use towpath_core::plan::duration::{Estimate, Seconds, Spread};
-use towpath_core::plan::{CatchUp, Certainty, Found, Goal, Hop, NoPath, Plan, Pools, Timed, TimedHop};
+use towpath_core::plan::{
+    CatchUp, Certainty, Found, Goal, Hop, NoPath, Plan, Pools, Timed, TimedHop,
+};
 
 use super::why_not::why_not;
 use super::{ShapeIs, Told};
@@ -45,8 +47,14 @@ fn head(told: &Told<'_>) -> String {
         Fact::Unknown => "on an unknown platform".to_owned(),
     };
     let (via, arch, now) = (via(told), &request.asker.arch, second(request.now));
-    let looked_at = told.cluster.as_ref().map_or_else(String::new, |cluster| looked_at(cluster.objects));
-    format!("{} to {goal} through {via} ({arch}), {id}, {platform}, at {now}\n{looked_at}", request.from)
+    let looked_at = told
+        .cluster
+        .as_ref()
+        .map_or_else(String::new, |cluster| looked_at(cluster.objects));
+    format!(
+        "{} to {goal} through {via} ({arch}), {id}, {platform}, at {now}\n{looked_at}",
+        request.from
+    )
 }
 
 fn asked_goal(goal: &Goal) -> String {
@@ -63,7 +71,12 @@ pub(super) fn via(told: &Told<'_>) -> String {
         Some(_) => name.to_string(),
         None => format!("{name}-*"),
     };
-    told.request.via.iter().map(shown).collect::<Vec<_>>().join(", ")
+    told.request
+        .via
+        .iter()
+        .map(shown)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn ways(told: &Told<'_>, found: &Found) -> String {
@@ -83,7 +96,9 @@ fn ways(told: &Told<'_>, found: &Found) -> String {
     let risks = risks(told, &found.plans);
     if !risks.is_empty() {
         text.push_str("\nThe risks, which a cluster weighs itself:\n");
-        risks.values().for_each(|(risk, origins)| text.push_str(&described(risk, origins)));
+        risks
+            .values()
+            .for_each(|(risk, origins)| text.push_str(&described(risk, origins)));
     }
     text.push_str(&times_are_for(told, found));
     if told.cluster.is_some() {
@@ -95,7 +110,10 @@ fn ways(told: &Told<'_>, found: &Found) -> String {
 /// A plan: what it takes as a whole, what to do on the cluster, then each hop.
 fn way(told: &Told<'_>, number: usize, plan: &Plan) -> String {
     let timed = plan.timed(told.graph, told.request.now, told.pace);
-    let judged = told.cluster.as_ref().and_then(|cluster| cluster.judged.get(number));
+    let judged = told
+        .cluster
+        .as_ref()
+        .and_then(|cluster| cluster.judged.get(number));
     let mut text = summary(told, plan) + &duration(told, plan, &timed);
     if let Some(readiness) = judged {
         text.push_str(&(ready::answer(readiness) + &ready::to_do(readiness)));
@@ -116,13 +134,22 @@ fn way(told: &Told<'_>, number: usize, plan: &Plan) -> String {
 }
 
 fn summary(told: &Told<'_>, plan: &Plan) -> String {
-    let waits = plan.hops.iter().filter(|hop| hop.opens > told.request.now).count();
+    let waits = plan
+        .hops
+        .iter()
+        .filter(|hop| hop.opens > told.request.now)
+        .count();
     let open = match (waits, plan.hops.len()) {
         (0, 1) => "open now".to_owned(),
         (0, _) => "all of them open now".to_owned(),
         (waits, _) => format!("{waits} of them not open yet"),
     };
-    let names: BTreeSet<&str> = plan.hops.iter().flat_map(|hop| &hop.risks).map(|id| name_of(told, *id)).collect();
+    let names: BTreeSet<&str> = plan
+        .hops
+        .iter()
+        .flat_map(|hop| &hop.risks)
+        .map(|id| name_of(told, *id))
+        .collect();
     let risks = match names.len() {
         0 => "no risks".to_owned(),
         many => format!("{} to weigh", counted(many, "risk")),
@@ -132,7 +159,9 @@ fn summary(told: &Told<'_>, plan: &Plan) -> String {
 
 /// How long it takes as a whole. The control plane first; worker pools are told of where somebody has told us of them.
 fn duration(told: &Told<'_>, plan: &Plan, timed: &Timed) -> String {
-    let Some((arrives, settled)) = timed.ends() else { return String::new() };
+    let Some((arrives, settled)) = timed.ends() else {
+        return String::new();
+    };
     let shown = |at: Timestamp| second(rounded_up(at));
     let (control_planes, arrives) = (spread_text(timed.control_planes), shown(arrives));
     let control_plane = format!(
@@ -141,7 +170,11 @@ fn duration(told: &Told<'_>, plan: &Plan, timed: &Timed) -> String {
     );
     let workers = match told.shape {
         ShapeIs::Assumed => String::new(),
-        ShapeIs::Given => format!("; with worker pools {}, by {}", spread_text(timed.total), shown(settled)),
+        ShapeIs::Given => format!(
+            "; with worker pools {}, by {}",
+            spread_text(timed.total),
+            shown(settled)
+        ),
     };
     wrapped("", &format!("{control_plane}{workers}."))
 }
@@ -149,12 +182,23 @@ fn duration(told: &Told<'_>, plan: &Plan, timed: &Timed) -> String {
 /// How much of the time until then the control plane waits for worker pools; nothing if it does not.
 fn waiting(plan: &Plan, timed: &Timed) -> String {
     let pairs = timed.hops.windows(2).zip(plan.hops.iter().skip(1));
-    let waits = pairs.map(|(pair, next)| pair[1].taken.duration_since(pair[0].arrives.max(next.opens)).as_secs());
-    let likely: Seconds = waits.map(|seconds| Seconds::try_from(seconds).unwrap_or(0)).sum();
+    let waits = pairs.map(|(pair, next)| {
+        pair[1]
+            .taken
+            .duration_since(pair[0].arrives.max(next.opens))
+            .as_secs()
+    });
+    let likely: Seconds = waits
+        .map(|seconds| Seconds::try_from(seconds).unwrap_or(0))
+        .sum();
     match likely {
         0 => String::new(),
         _ => {
-            let waits = spread_text(Spread { low: likely, likely, high: likely });
+            let waits = spread_text(Spread {
+                low: likely,
+                likely,
+                high: likely,
+            });
             format!(", {waits} of that spent waiting for worker pools")
         }
     }
@@ -168,7 +212,9 @@ struct Paragraph {
 impl Paragraph {
     fn new(told: &Told<'_>, number: usize, hop: &Hop) -> Self {
         let (from, to) = (version(told, hop.from), version(told, hop.to));
-        Self { text: format!("\n{:>2}. {from} -> {to}\n", number + 1) }
+        Self {
+            text: format!("\n{:>2}. {from} -> {to}\n", number + 1),
+        }
     }
 
     fn line(&mut self, name: &str, value: &str) {
@@ -178,8 +224,13 @@ impl Paragraph {
     /// What is updated to, in which channel, with which risks.
     fn release(&mut self, told: &Told<'_>, hop: &Hop, before: Option<&ChannelName>) {
         match before {
-            Some(before) if *before == hop.channel => self.line("channel", &format!("{}, as before", hop.channel)),
-            Some(before) => self.line("channel", &format!("{}; change it from {before} first", hop.channel)),
+            Some(before) if *before == hop.channel => {
+                self.line("channel", &format!("{}, as before", hop.channel))
+            }
+            Some(before) => self.line(
+                "channel",
+                &format!("{}; change it from {before} first", hop.channel),
+            ),
             None => self.line("channel", hop.channel.as_str()),
         }
         let release = told.graph.release(hop.to);
@@ -198,7 +249,10 @@ impl Paragraph {
         let now = told.request.now;
         if hop.opens > now {
             let opens = rounded_up(hop.opens);
-            self.line("opens", &format!("{}, {}", second(opens), ahead(now, opens)));
+            self.line(
+                "opens",
+                &format!("{}, {}", second(opens), ahead(now, opens)),
+            );
         }
         if timed.taken > hop.opens && hop.opens > now {
             self.line("take it", &second(rounded_up(timed.taken)));
@@ -207,20 +261,39 @@ impl Paragraph {
         let goes_along = timed.pools == Pools::GoAlong && !timed.estimate.pools.is_empty();
         match (told.shape, goes_along) {
             (ShapeIs::Given, true) => {
-                let (workers, total) = (spread_text(timed.estimate.workers), spread_text(timed.estimate.total));
-                self.line("takes", &format!("{control_plane}; worker pools {workers}, all in all {total}"));
+                let (workers, total) = (
+                    spread_text(timed.estimate.workers),
+                    spread_text(timed.estimate.total),
+                );
+                self.line(
+                    "takes",
+                    &format!("{control_plane}; worker pools {workers}, all in all {total}"),
+                );
             }
             (ShapeIs::Given, false) | (ShapeIs::Assumed, _) => self.line("takes", &control_plane),
         }
-        let Pools::MayStayPaused { on, catch_up } = timed.pools else { return };
+        let Pools::MayStayPaused { on, catch_up } = timed.pools else {
+            return;
+        };
         let then = match (catch_up, told.shape, timed.catch_up) {
             (CatchUp::Later, _, _) => String::new(),
             (CatchUp::AfterThisHop, ShapeIs::Given, Some(takes)) if takes.high > 0 => {
-                format!("; unpause them after this hop, and let them catch up: {}", spread_text(takes))
+                format!(
+                    "; unpause them after this hop, and let them catch up: {}",
+                    spread_text(takes)
+                )
             }
-            (CatchUp::AfterThisHop, _, _) => "; unpause them after this hop, and let them catch up".to_owned(),
+            (CatchUp::AfterThisHop, _, _) => {
+                "; unpause them after this hop, and let them catch up".to_owned()
+            }
         };
-        self.line("pools", &format!("all but master may stay paused on {}{then}", version(told, on)));
+        self.line(
+            "pools",
+            &format!(
+                "all but master may stay paused on {}{then}",
+                version(told, on)
+            ),
+        );
     }
 
     /// What stands in its way on the cluster.
@@ -238,7 +311,14 @@ fn times_are_for(told: &Told<'_>, found: &Found) -> String {
     for plan in &found.plans {
         for hop in plan.timed(told.graph, told.request.now, told.pace).hops {
             let Estimate { basis, origin, .. } = hop.estimate;
-            bases.insert(basis.to_string(), format!("Based on {basis}: {} ({}).", origin.note, origin.kind.code()));
+            bases.insert(
+                basis.to_string(),
+                format!(
+                    "Based on {basis}: {} ({}).",
+                    origin.note,
+                    origin.kind.code()
+                ),
+            );
         }
     }
     let lines = match told.shape {
@@ -251,18 +331,34 @@ fn times_are_for(told: &Told<'_>, found: &Found) -> String {
             std::iter::once(first).chain(bases.into_values()).collect()
         }
     };
-    lines.iter().fold("\n".to_owned(), |text, line| text + &wrapped("", line))
+    lines
+        .iter()
+        .fold("\n".to_owned(), |text, line| text + &wrapped("", line))
 }
 
 /// Each risk once, with the places that declare it on the way.
-fn risks<'a>(told: &'a Told<'_>, plans: &[Plan]) -> BTreeMap<&'a str, (&'a Risk, BTreeSet<&'a Place>)> {
+fn risks<'a>(
+    told: &'a Told<'_>,
+    plans: &[Plan],
+) -> BTreeMap<&'a str, (&'a Risk, BTreeSet<&'a Place>)> {
     let mut risks: BTreeMap<&str, (&Risk, BTreeSet<&Place>)> = BTreeMap::new();
     for hop in plans.iter().flat_map(|plan| &plan.hops) {
-        let Some(edge) = told.graph.edges_from(hop.from).iter().find(|edge| edge.to == hop.to) else { continue };
+        let Some(edge) = told
+            .graph
+            .edges_from(hop.from)
+            .iter()
+            .find(|edge| edge.to == hop.to)
+        else {
+            continue;
+        };
         for block in told.graph.blocks_on(*edge) {
             if let Some(id) = block.risk.filter(|id| hop.risks.contains(id)) {
                 let risk = told.graph.risk(id);
-                risks.entry(&risk.name).or_insert_with(|| (risk, BTreeSet::new())).1.insert(&block.origin);
+                risks
+                    .entry(&risk.name)
+                    .or_insert_with(|| (risk, BTreeSet::new()))
+                    .1
+                    .insert(&block.origin);
             }
         }
     }
@@ -271,7 +367,9 @@ fn risks<'a>(told: &'a Told<'_>, plans: &[Plan]) -> BTreeMap<&'a str, (&'a Risk,
 
 pub(super) fn versions(told: &Told<'_>, plan: &Plan) -> String {
     let all = std::iter::once(plan.from).chain(plan.hops.iter().map(|hop| hop.to));
-    all.map(|id| version(told, id).to_string()).collect::<Vec<_>>().join(" -> ")
+    all.map(|id| version(told, id).to_string())
+        .collect::<Vec<_>>()
+        .join(" -> ")
 }
 
 pub(super) fn version<'a>(told: &Told<'a>, id: ReleaseId) -> &'a Version {

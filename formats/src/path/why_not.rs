@@ -16,28 +16,47 @@ pub(super) fn why_not(told: &Told<'_>, no_path: &NoPath) -> String {
     let (request, graph) = (told.request, told.graph);
     let arch = &request.asker.arch;
     let elsewhere = |id: ReleaseId| {
-        let entered = graph.release(id).channels.iter().filter(|(_, start)| *start <= request.now);
+        let entered = graph
+            .release(id)
+            .channels
+            .iter()
+            .filter(|(_, start)| *start <= request.now);
         let names: Vec<&str> = entered.map(|(name, _)| name.as_str()).collect();
         match names.is_empty() {
             true => format!("{} is in no channel.\n", version(told, id)),
             false => {
-                format!("{} is not in {}, but in {}.\n", version(told, id), via(told), listed(names.into_iter()))
+                format!(
+                    "{} is not in {}, but in {}.\n",
+                    version(told, id),
+                    via(told),
+                    listed(names.into_iter())
+                )
             }
         }
     };
     let unknown = |wanted: &Version| {
-        let same = graph.releases().iter().rev().filter(|one| one.arch == *arch && one.version.same_minor(wanted));
+        let same = graph
+            .releases()
+            .iter()
+            .rev()
+            .filter(|one| one.arch == *arch && one.version.same_minor(wanted));
         let names: Vec<String> = same.map(|one| one.version.to_string()).collect();
         let others = match names.is_empty() {
             true => format!(", nor any other {}.{}", wanted.major(), wanted.minor()),
             false => format!("; there are {}", listed(names.iter().map(String::as_str))),
         };
-        format!("{wanted} is not in {}: there is no such release for {arch}{others}.\n", via(told))
+        format!(
+            "{wanted} is not in {}: there is no such release for {arch}{others}.\n",
+            via(told)
+        )
     };
     match (no_path, &request.goal) {
         (NoPath::NoChannel(name), _) => {
             let alike = alike(name, graph.channels().keys());
-            format!("There is no channel {name}; there are {}.\n", listed(alike.iter().map(|name| name.as_str())))
+            format!(
+                "There is no channel {name}; there are {}.\n",
+                listed(alike.iter().map(|name| name.as_str()))
+            )
         }
         (NoPath::FromUnknown, _) => unknown(&request.from),
         (NoPath::FromElsewhere(id), _) => elsewhere(*id),
@@ -46,7 +65,10 @@ pub(super) fn why_not(told: &Told<'_>, no_path: &NoPath) -> String {
             (_, Goal::Version(wanted)) => unknown(wanted) + &how_far(told, nearest.as_ref()),
             (_, Goal::NewestOf { major, minor }) => {
                 let others = holding(told, *major, *minor);
-                let none = format!("There is no {major}.{minor} for {arch} in {}{others}.\n", via(told));
+                let none = format!(
+                    "There is no {major}.{minor} for {arch} in {}{others}.\n",
+                    via(told)
+                );
                 none + &how_far(told, nearest.as_ref())
             }
             (_, Goal::Newest) => format!("There is no release for {arch} in {}.\n", via(told)),
@@ -60,9 +82,15 @@ fn how_far(told: &Told<'_>, nearest: Option<&Plan>) -> String {
     let Some(plan) = nearest else {
         return "No update towards it is offered at all.\n".to_owned();
     };
-    let (hops, far) = (counted(plan.hops.len(), "hop"), plan.hops.last().map(|hop| version(told, hop.to)));
+    let (hops, far) = (
+        counted(plan.hops.len(), "hop"),
+        plan.hops.last().map(|hop| version(told, hop.to)),
+    );
     far.map_or_else(String::new, |far| {
-        format!("The nearest release that can be reached is {far}, in {hops}: {}.\n", versions(told, plan))
+        format!(
+            "The nearest release that can be reached is {far}, in {hops}: {}.\n",
+            versions(told, plan)
+        )
     })
 }
 
@@ -70,9 +98,15 @@ fn how_far(told: &Told<'_>, nearest: Option<&Plan>) -> String {
 fn holding(told: &Told<'_>, major: u64, minor: u64) -> String {
     let is_meant = |release: &&Release| {
         let version = &release.version;
-        release.arch == told.request.asker.arch && (version.major(), version.minor()) == (major, minor)
+        release.arch == told.request.asker.arch
+            && (version.major(), version.minor()) == (major, minor)
     };
-    let channels = told.graph.releases().iter().filter(is_meant).flat_map(|release| &release.channels);
+    let channels = told
+        .graph
+        .releases()
+        .iter()
+        .filter(is_meant)
+        .flat_map(|release| &release.channels);
     let entered = channels.filter(|(_, start)| *start <= told.request.now);
     let names: BTreeSet<&str> = entered.map(|(name, _)| name.as_str()).collect();
     match names.is_empty() {
@@ -88,7 +122,11 @@ fn stranded_text(told: &Told<'_>, stranded: &Stranded) -> String {
     }
     let mut text = format!("There is no way to {goal}.\n");
     let hops = |count: usize| counted(count, "hop");
-    match stranded.nearest.as_ref().and_then(|plan| Some((plan, plan.hops.last()?))) {
+    match stranded
+        .nearest
+        .as_ref()
+        .and_then(|plan| Some((plan, plan.hops.last()?)))
+    {
         Some((plan, last)) => {
             let (nearest, hops) = (version(told, last.to), hops(plan.hops.len()));
             let _ = writeln!(
@@ -96,31 +134,55 @@ fn stranded_text(told: &Told<'_>, stranded: &Stranded) -> String {
                 "The nearest release that can be reached is {nearest}, in {hops}: {}.",
                 versions(told, plan)
             );
-            if let Some(newest) = stranded.of_goals_minor.map(|id| version(told, id)).filter(|newest| *newest > nearest)
+            if let Some(newest) = stranded
+                .of_goals_minor
+                .map(|id| version(told, id))
+                .filter(|newest| *newest > nearest)
             {
-                let _ = writeln!(text, "The newest {}.{} that can be reached is {newest}.", goal.major(), goal.minor());
+                let _ = writeln!(
+                    text,
+                    "The newest {}.{} that can be reached is {newest}.",
+                    goal.major(),
+                    goal.minor()
+                );
             }
         }
         None => text.push_str("No update towards it is offered at all.\n"),
     }
     if !stranded.barriers.is_empty() {
         text.push_str("\nWhat stands in the way:\n");
-        stranded.barriers.iter().for_each(|one| text.push_str(&barrier(told, one)));
+        stranded
+            .barriers
+            .iter()
+            .for_each(|one| text.push_str(&barrier(told, one)));
         if stranded.more_barriers > 0 {
             let more = counted(stranded.more_barriers, "more update");
             let _ = writeln!(
                 text,
                 "\n{more} would lead on and {} not offered.",
-                if stranded.more_barriers == 1 { "is" } else { "are" }
+                if stranded.more_barriers == 1 {
+                    "is"
+                } else {
+                    "are"
+                }
             );
         }
     }
     if let Some(plan) = &stranded.with_risks {
         let not_taken = |risk: &&RiskId| !told.request.risks.takes(told.graph.risk(**risk));
-        let names: BTreeSet<&str> =
-            plan.hops.iter().flat_map(|hop| &hop.risks).filter(not_taken).map(|id| name_of(told, *id)).collect();
+        let names: BTreeSet<&str> = plan
+            .hops
+            .iter()
+            .flat_map(|hop| &hop.risks)
+            .filter(not_taken)
+            .map(|id| name_of(told, *id))
+            .collect();
         let accepted = match &told.request.risks {
-            RiskPolicy::Accepted(known) => known.iter().map(String::as_str).chain(names.iter().copied()).collect(),
+            RiskPolicy::Accepted(known) => known
+                .iter()
+                .map(String::as_str)
+                .chain(names.iter().copied())
+                .collect(),
             RiskPolicy::Never | RiskPolicy::Unknown | RiskPolicy::Any => all_names(told, plan),
         };
         let (names, accepted) = (joined(&names, ", "), joined(&accepted, ","));
@@ -130,7 +192,10 @@ fn stranded_text(told: &Told<'_>, stranded: &Stranded) -> String {
             hops(plan.hops.len()),
             versions(told, plan)
         );
-        let _ = writeln!(text, "Read what each is about, then ask again with --risks accepted:{accepted}");
+        let _ = writeln!(
+            text,
+            "Read what each is about, then ask again with --risks accepted:{accepted}"
+        );
     }
     text
 }
@@ -140,11 +205,19 @@ fn joined(names: &BTreeSet<&str>, between: &str) -> String {
 }
 
 fn all_names<'a>(told: &'a Told<'_>, plan: &Plan) -> BTreeSet<&'a str> {
-    plan.hops.iter().flat_map(|hop| &hop.risks).map(|id| name_of(told, *id)).collect()
+    plan.hops
+        .iter()
+        .flat_map(|hop| &hop.risks)
+        .map(|id| name_of(told, *id))
+        .collect()
 }
 
 fn barrier(told: &Told<'_>, barrier: &Barrier) -> String {
-    let mut text = format!("\n{} -> {}", version(told, barrier.from), version(told, barrier.to));
+    let mut text = format!(
+        "\n{} -> {}",
+        version(told, barrier.from),
+        version(told, barrier.to)
+    );
     match &barrier.obstacle {
         Obstacle::NoChannelHoldsBoth(channels) if channels.is_empty() => {
             text.push_str("\n    No channel holds both.\n");
@@ -155,7 +228,10 @@ fn barrier(told: &Told<'_>, barrier: &Barrier) -> String {
         }
         Obstacle::Rules { channel, verdict } => {
             let _ = writeln!(text, " in {channel}");
-            if matches!(verdict.answer, Answer::RecommendUnless(_) | Answer::Wait { .. }) {
+            if matches!(
+                verdict.answer,
+                Answer::RecommendUnless(_) | Answer::Wait { .. }
+            ) {
                 text.push_str("    Only with risks, which are not to be taken.\n");
             }
             for reason in &verdict.reasons {

@@ -15,8 +15,12 @@ pub fn json(told: &ToldReady<'_>) -> Value {
         Fact::Known(id) => Some(id.as_str()),
         Fact::Unknown => None,
     };
-    let objects: serde_json::Map<String, Value> =
-        told.cluster.counts.iter().map(|(kind, count)| (kind.as_str().to_owned(), json!(count))).collect();
+    let objects: serde_json::Map<String, Value> = told
+        .cluster
+        .counts
+        .iter()
+        .map(|(kind, count)| (kind.as_str().to_owned(), json!(count)))
+        .collect();
     let mut value = readiness(told.readiness);
     value["at"] = told.now.to_string().into();
     value["id"] = id.into();
@@ -29,8 +33,14 @@ pub fn json(told: &ToldReady<'_>) -> Value {
 /// What there is to say about a way.
 pub(crate) fn readiness(readiness: &Readiness) -> Value {
     let last = readiness.hops.last().map(|hop| hop.to.as_str());
-    let before = readiness.hops.iter().flat_map(|hop| hop.tasks.iter().map(|one| task("before", &hop.to, one)));
-    let after = readiness.paused_at_the_end.iter().map(|pool| Task::unpause(pool));
+    let before = readiness
+        .hops
+        .iter()
+        .flat_map(|hop| hop.tasks.iter().map(|one| task("before", &hop.to, one)));
+    let after = readiness
+        .paused_at_the_end
+        .iter()
+        .map(|pool| Task::unpause(pool));
     let after = after.map(|one| task("after", last.unwrap_or_default(), &one));
     json!({
         "ready": readiness.is_ready(),
@@ -56,14 +66,23 @@ fn hop(hop: &ReadyHop) -> Value {
 }
 
 fn reason(reason: &ReadyReason) -> Value {
-    let mut value = json!({"code": reason.code(), "refuses": !reason.is_note(), "text": reason.to_string()});
+    let mut value =
+        json!({"code": reason.code(), "refuses": !reason.is_note(), "text": reason.to_string()});
     match reason {
-        ReadyReason::ApiRemoved(removed) | ReadyReason::ApiRemovedLater { removed, .. } => value["api"] = api(removed),
+        ReadyReason::ApiRemoved(removed) | ReadyReason::ApiRemovedLater { removed, .. } => {
+            value["api"] = api(removed)
+        }
         ReadyReason::Operators { operators, .. } => {
             let one = |one: &towpath_core::domain::ready_reason::OperatorLimit| json!({"name": &*one.name, "namespace": &*one.namespace, "says": &*one.says});
             value["operators"] = operators.iter().map(one).collect();
         }
-        ReadyReason::KubeletTooOld { pool, nodes, kubelet, needed, .. } => {
+        ReadyReason::KubeletTooOld {
+            pool,
+            nodes,
+            kubelet,
+            needed,
+            ..
+        } => {
             value["pool"] = json!(pool.as_deref());
             value["nodes"] = nodes.iter().map(|node| &**node).collect();
             value["kubelet"] = json!(kubelet.to_string());

@@ -29,8 +29,7 @@ pub fn text(told: &ToldReady<'_>) -> String {
 }
 
 /// What is true of every look at a cluster that has more than one update before it.
-pub(crate) const LOOK_AGAIN: &str =
-    "This is the cluster as it was then. Look again after each update: gates and objections come with releases.";
+pub(crate) const LOOK_AGAIN: &str = "This is the cluster as it was then. Look again after each update: gates and objections come with releases.";
 
 /// Who goes where, and what was looked at.
 fn head(told: &ToldReady<'_>) -> String {
@@ -41,14 +40,26 @@ fn head(told: &ToldReady<'_>) -> String {
     let hops = &told.readiness.hops;
     let to = hops.last().map_or("", |hop| hop.to.as_str());
     let now = told.now.strftime("%Y-%m-%d %H:%MZ");
-    let text = format!("{id}, from {} to {to} in {}, at {now}\n", told.way.from(), counted(hops.len(), "update"));
+    let text = format!(
+        "{id}, from {} to {to} in {}, at {now}\n",
+        told.way.from(),
+        counted(hops.len(), "update")
+    );
     text + &looked_at(told.cluster)
 }
 
 /// What was looked at.
 pub(crate) fn looked_at(cluster: &ClusterObjects) -> String {
-    let seen: Vec<String> = cluster.counts.iter().map(|(kind, count)| counted(*count, kind.as_str())).collect();
-    let seen = if seen.is_empty() { "nothing".to_owned() } else { seen.join(", ") };
+    let seen: Vec<String> = cluster
+        .counts
+        .iter()
+        .map(|(kind, count)| counted(*count, kind.as_str()))
+        .collect();
+    let seen = if seen.is_empty() {
+        "nothing".to_owned()
+    } else {
+        seen.join(", ")
+    };
     wrapped("", &format!("Looked at: {seen}."))
 }
 
@@ -58,7 +69,10 @@ pub(crate) fn answer(readiness: &Readiness) -> String {
     let refused = hops.iter().filter(|hop| !hop.is_ready()).count();
     match (hops.iter().find(|hop| !hop.is_ready()), hops.len()) {
         (None, _) => "Ready: nothing stands in the way.\n".to_owned(),
-        (Some(hop), 1) => format!("Not ready: something stands in the way of {} -> {}.\n", hop.from, hop.to),
+        (Some(hop), 1) => format!(
+            "Not ready: something stands in the way of {} -> {}.\n",
+            hop.from, hop.to
+        ),
         (Some(first), all) => {
             let to = format!("{} -> {}", first.from, first.to);
             format!(
@@ -75,15 +89,23 @@ pub(crate) fn to_do(readiness: &Readiness) -> String {
     let mut add = |text: &mut String, task: &Task| {
         number += 1;
         text.push_str(&wrapped(&format!("  {number:>3}. "), &plain(&task.text)));
-        task.command.iter().for_each(|command| text.push_str(&format!("         $ {}\n", plain(command))));
+        task.command
+            .iter()
+            .for_each(|command| text.push_str(&format!("         $ {}\n", plain(command))));
     };
     for hop in readiness.hops.iter().filter(|hop| !hop.tasks.is_empty()) {
         text.push_str(&format!("  before {}\n", hop.to));
         hop.tasks.iter().for_each(|task| add(&mut text, task));
     }
-    if let (Some(last), false) = (readiness.hops.last(), readiness.paused_at_the_end.is_empty()) {
+    if let (Some(last), false) = (
+        readiness.hops.last(),
+        readiness.paused_at_the_end.is_empty(),
+    ) {
         text.push_str(&format!("  after {}\n", last.to));
-        readiness.paused_at_the_end.iter().for_each(|pool| add(&mut text, &Task::unpause(pool)));
+        readiness
+            .paused_at_the_end
+            .iter()
+            .for_each(|pool| add(&mut text, &Task::unpause(pool)));
     }
     match text.is_empty() {
         true => text,
@@ -97,8 +119,16 @@ fn paragraph(number: usize, hop: &ReadyHop, noted: &mut BTreeSet<String>) -> Str
         Some(Some(minor)) => format!(" (Kubernetes {minor})"),
         Some(None) => String::new(),
     };
-    let mut text = format!("  {:>3}. {} -> {}{kubernetes}: {}\n", number + 1, hop.from, hop.to, word(hop));
-    points(hop, noted).iter().for_each(|point| text.push_str(&wrapped("       - ", point)));
+    let mut text = format!(
+        "  {:>3}. {} -> {}{kubernetes}: {}\n",
+        number + 1,
+        hop.from,
+        hop.to,
+        word(hop)
+    );
+    points(hop, noted)
+        .iter()
+        .for_each(|point| text.push_str(&wrapped("       - ", point)));
     text
 }
 
@@ -110,11 +140,20 @@ pub(crate) fn word(hop: &ReadyHop) -> &'static str {
 /// What there is to say about an update: what stands in its way, what is only told, unless it was before, and paused pools.
 pub(crate) fn points(hop: &ReadyHop, noted: &mut BTreeSet<String>) -> Vec<String> {
     let (notes, refusals): (Vec<_>, Vec<_>) = hop.reasons().partition(|reason| reason.is_note());
-    let refusals = refusals.into_iter().map(|reason| format!("{reason} [{}]", reason.code()));
-    let notes = notes.into_iter().map(|reason| format!("note: {reason} [{}]", reason.code()));
-    let mut points: Vec<String> = refusals.chain(notes.filter(|note| noted.insert(note.clone()))).collect();
+    let refusals = refusals
+        .into_iter()
+        .map(|reason| format!("{reason} [{}]", reason.code()));
+    let notes = notes
+        .into_iter()
+        .map(|reason| format!("note: {reason} [{}]", reason.code()));
+    let mut points: Vec<String> = refusals
+        .chain(notes.filter(|note| noted.insert(note.clone())))
+        .collect();
     points.extend(hop.pools.iter().filter_map(staying));
-    points.iter().map(|point| plain(point).into_owned()).collect()
+    points
+        .iter()
+        .map(|point| plain(point).into_owned())
+        .collect()
 }
 
 /// A paused pool that may stay so.

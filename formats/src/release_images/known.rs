@@ -69,7 +69,12 @@ pub fn write_known(known: &Known) -> Vec<u8> {
 
 /// What was known; none if these bytes do not say.
 pub fn read_known(bytes: &[u8]) -> Option<Known> {
-    let names = |texts: &[String]| texts.iter().map(|text| ReleaseName::parse(text).ok()).collect::<Option<Vec<_>>>();
+    let names = |texts: &[String]| {
+        texts
+            .iter()
+            .map(|text| ReleaseName::parse(text).ok())
+            .collect::<Option<Vec<_>>>()
+    };
     let release = |wire: WireRelease| {
         Some(ReleaseImage {
             version: wire.version.parse().ok()?,
@@ -83,7 +88,10 @@ pub fn read_known(bytes: &[u8]) -> Option<Known> {
     Some(match serde_json::from_slice(bytes).ok()? {
         Wire::Image(image) => Known::Image(Ok(release(image)?)),
         Wire::NoImage(why) => Known::Image(Err(why)),
-        Wire::List(releases) => Known::List(Ok(releases.into_iter().map(release).collect::<Option<Vec<_>>>()?)),
+        Wire::List(releases) => Known::List(Ok(releases
+            .into_iter()
+            .map(release)
+            .collect::<Option<Vec<_>>>()?)),
         Wire::NoList(why) => Known::List(Err(why)),
     })
 }
@@ -98,7 +106,10 @@ mod tests {
             version: "4.9.7".parse().unwrap(),
             arch: Arch::new("multi"),
             digest: Digest::of(b"x"),
-            previous: vec![ReleaseName::parse("4.9.6+amd64").unwrap(), ReleaseName::parse("4.9.5").unwrap()],
+            previous: vec![
+                ReleaseName::parse("4.9.6+amd64").unwrap(),
+                ReleaseName::parse("4.9.5").unwrap(),
+            ],
             next: vec![ReleaseName::parse("4.9.8").unwrap()],
             metadata: BTreeMap::from([("url".into(), "https://example.com/\"\n".into())]),
         };

@@ -37,7 +37,10 @@ pub struct Union {
 pub fn union(repository: &Repository, tagged: Vec<Tagged>) -> Union {
     let mut claims: BTreeMap<(Arch, Version), Vec<Tagged>> = BTreeMap::new();
     for one in tagged {
-        claims.entry((one.image.arch.clone(), one.image.version.clone())).or_default().push(one);
+        claims
+            .entry((one.image.arch.clone(), one.image.version.clone()))
+            .or_default()
+            .push(one);
     }
     let mut union = Union::default();
     let mut versions: BTreeMap<(Arch, String), Version> = BTreeMap::new();
@@ -46,15 +49,26 @@ pub fn union(repository: &Repository, tagged: Vec<Tagged>) -> Union {
         claims.sort_by(|a, b| a.best_tag(&named).cmp(&b.best_tag(&named)));
         let kept = claims.swap_remove(0);
         claims.sort_by(|a, b| a.tags.cmp(&b.tags));
-        for other in claims.iter().filter(|other| other.image.digest != kept.image.digest) {
-            let problem =
-                format!("it is {version} of {arch}, and so is {}, with another digest", kept.best_tag(&named).1);
+        for other in claims
+            .iter()
+            .filter(|other| other.image.digest != kept.image.digest)
+        {
+            let problem = format!(
+                "it is {version} of {arch}, and so is {}, with another digest",
+                kept.best_tag(&named).1
+            );
             union.dispute(repository, other, problem, [(&arch, &version)]);
         }
         let digest = (arch.clone(), kept.image.digest.to_string());
         if let Some(first) = versions.insert(digest, version.clone()) {
-            let problem = format!("it is {version} of {arch}, and the same digest is {first} as well");
-            union.dispute(repository, &kept, problem, [(&arch, &version), (&arch, &first)]);
+            let problem =
+                format!("it is {version} of {arch}, and the same digest is {first} as well");
+            union.dispute(
+                repository,
+                &kept,
+                problem,
+                [(&arch, &version), (&arch, &first)],
+            );
         }
         union.releases.push(kept.image);
     }
@@ -65,7 +79,11 @@ impl Tagged {
     /// The tag by which it is best known: one that begins with the version comes first.
     fn best_tag(&self, version: &str) -> (u8, &str) {
         let rank = |tag: &String| u8::from(!tag.starts_with(version));
-        self.tags.iter().map(|tag| (rank(tag), tag.as_str())).min().unwrap_or((u8::MAX, ""))
+        self.tags
+            .iter()
+            .map(|tag| (rank(tag), tag.as_str()))
+            .min()
+            .unwrap_or((u8::MAX, ""))
     }
 }
 
@@ -79,9 +97,17 @@ impl Union {
     ) {
         let tag = other.tags.first().map(String::as_str).unwrap_or_default();
         let place = Place::file(format!("{repository}:{tag}"));
-        let (problem, remedy) = (format!("{problem}; no update leads to it"), "remove the tag of the wrong one");
-        self.findings.push(Finding::warning("payload-disputed", place, problem, remedy));
-        self.disputed.extend(releases.into_iter().map(|(arch, version)| (arch.clone(), version.clone())));
+        let (problem, remedy) = (
+            format!("{problem}; no update leads to it"),
+            "remove the tag of the wrong one",
+        );
+        self.findings
+            .push(Finding::warning("payload-disputed", place, problem, remedy));
+        self.disputed.extend(
+            releases
+                .into_iter()
+                .map(|(arch, version)| (arch.clone(), version.clone())),
+        );
     }
 }
 
@@ -110,9 +136,21 @@ mod tests {
         let told = |tagged: Vec<Tagged>| {
             let union = union(&repository, tagged);
             (
-                union.releases.iter().map(|release| release.digest.clone()).collect::<Vec<_>>(),
-                union.disputed.iter().map(|(arch, version)| format!("{version}+{arch}")).collect::<Vec<_>>(),
-                union.findings.iter().map(ToString::to_string).collect::<Vec<_>>(),
+                union
+                    .releases
+                    .iter()
+                    .map(|release| release.digest.clone())
+                    .collect::<Vec<_>>(),
+                union
+                    .disputed
+                    .iter()
+                    .map(|(arch, version)| format!("{version}+{arch}"))
+                    .collect::<Vec<_>>(),
+                union
+                    .findings
+                    .iter()
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>(),
             )
         };
         let forth = told(tagged.to_vec());

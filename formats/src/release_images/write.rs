@@ -36,16 +36,34 @@ struct Declared {
 
 /// The file of what is in this repository. The same releases give the same bytes, in whatever order they come.
 pub fn write(repository: &Repository, union: &Union) -> Vec<u8> {
-    let mut releases: Vec<&ReleaseImage> = union.releases.iter().map(|release| &**release).collect();
+    let mut releases: Vec<&ReleaseImage> =
+        union.releases.iter().map(|release| &**release).collect();
     releases.sort_by_key(|release| (&release.arch, &release.version));
-    let numbers: Numbers =
-        releases.iter().zip(0..).map(|(release, at)| ((&release.arch, &release.version), at)).collect();
-    let disputed: BTreeSet<u32> =
-        union.disputed.iter().filter_map(|(arch, version)| numbers.get(&(arch, version)).copied()).collect();
-    let edges = releases.iter().zip(0..).flat_map(|(release, at)| edges(release, at, &numbers));
+    let numbers: Numbers = releases
+        .iter()
+        .zip(0..)
+        .map(|(release, at)| ((&release.arch, &release.version), at))
+        .collect();
+    let disputed: BTreeSet<u32> = union
+        .disputed
+        .iter()
+        .filter_map(|(arch, version)| numbers.get(&(arch, version)).copied())
+        .collect();
+    let edges = releases
+        .iter()
+        .zip(0..)
+        .flat_map(|(release, at)| edges(release, at, &numbers));
     let edges = edges.filter(|(_, to)| !disputed.contains(to)).collect();
-    let nodes = releases.iter().map(|release| node(repository, release)).collect();
-    let mut bytes = serde_json::to_vec(&File { version: 1, nodes, edges }).expect("maps with text keys can be written");
+    let nodes = releases
+        .iter()
+        .map(|release| node(repository, release))
+        .collect();
+    let mut bytes = serde_json::to_vec(&File {
+        version: 1,
+        nodes,
+        edges,
+    })
+    .expect("maps with text keys can be written");
     bytes.push(b'\n');
     bytes
 }
@@ -55,23 +73,37 @@ type Numbers<'a> = BTreeMap<(&'a Arch, &'a Version), u32>;
 /// The edges that a release declares and that have both ends. One to itself is none.
 fn edges(release: &ReleaseImage, at: u32, numbers: &Numbers<'_>) -> Vec<(u32, u32)> {
     let number = |name: &ReleaseName| {
-        let there = name.means(&release.arch).then(|| numbers.get(&(&release.arch, &name.version)).copied()).flatten();
+        let there = name
+            .means(&release.arch)
+            .then(|| numbers.get(&(&release.arch, &name.version)).copied())
+            .flatten();
         there.filter(|there| *there != at)
     };
-    let into = release.previous.iter().filter_map(number).map(|from| (from, at));
-    into.chain(release.next.iter().filter_map(number).map(|to| (at, to))).collect()
+    let into = release
+        .previous
+        .iter()
+        .filter_map(number)
+        .map(|from| (from, at));
+    into.chain(release.next.iter().filter_map(number).map(|to| (at, to)))
+        .collect()
 }
 
 fn node<'a>(repository: &Repository, release: &'a ReleaseImage) -> Node<'a> {
-    let mut metadata: BTreeMap<&str, &str> =
-        release.metadata.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+    let mut metadata: BTreeMap<&str, &str> = release
+        .metadata
+        .iter()
+        .map(|(key, value)| (key.as_str(), value.as_str()))
+        .collect();
     metadata.insert(MANIFEST_KEY, release.digest.as_str());
     let texts = |names: &[ReleaseName]| names.iter().map(ToString::to_string).collect();
     Node {
         version: format!("{}+{}", release.version, release.arch),
         payload: format!("{repository}@{}", release.digest),
         metadata,
-        declared: Declared { previous: texts(&release.previous), next: texts(&release.next) },
+        declared: Declared {
+            previous: texts(&release.previous),
+            next: texts(&release.next),
+        },
     }
 }
 
@@ -85,7 +117,12 @@ mod tests {
 
     fn release(name: &str, previous: &str, next: &str) -> Arc<ReleaseImage> {
         let name = ReleaseName::parse(name).unwrap();
-        let names = |texts: &str| texts.split_whitespace().map(|text| ReleaseName::parse(text).unwrap()).collect();
+        let names = |texts: &str| {
+            texts
+                .split_whitespace()
+                .map(|text| ReleaseName::parse(text).unwrap())
+                .collect()
+        };
         Arc::new(ReleaseImage {
             digest: Digest::of(name.to_string().as_bytes()),
             version: name.version,
@@ -99,8 +136,16 @@ mod tests {
     /// The edges of a file as they are read.
     fn edges_in(bytes: &[u8]) -> Vec<String> {
         let (read, _) = crate::releases::read(&Place::file("x"), bytes).unwrap();
-        let name = |at: u32| format!("{}+{}", read.releases[at as usize].version, read.releases[at as usize].arch);
-        read.edges.iter().map(|edge| format!("{} {}", name(edge.from), name(edge.to))).collect()
+        let name = |at: u32| {
+            format!(
+                "{}+{}",
+                read.releases[at as usize].version, read.releases[at as usize].arch
+            )
+        };
+        read.edges
+            .iter()
+            .map(|edge| format!("{} {}", name(edge.from), name(edge.to)))
+            .collect()
     }
 
     #[test]
@@ -111,7 +156,14 @@ mod tests {
             release("4.1.2+amd64", "4.1.1", ""),
         ];
         let disputed = BTreeSet::from([(Arch::new("amd64"), "4.1.1".parse().unwrap())]);
-        let bytes = write(&Repository::parse("r.io/x").unwrap(), &Union { releases, disputed, findings: vec![] });
+        let bytes = write(
+            &Repository::parse("r.io/x").unwrap(),
+            &Union {
+                releases,
+                disputed,
+                findings: vec![],
+            },
+        );
         assert_eq!(edges_in(&bytes), ["4.1.1+amd64 4.1.2+amd64"]);
     }
 
@@ -124,20 +176,37 @@ mod tests {
             release("4.1.2+amd64", "4.1.1+amd64 4.1.0+s390x", ""),
             release("4.1.1+s390x", "4.1.0", ""),
         ];
-        let union = |releases: &[Arc<ReleaseImage>]| Union { releases: releases.to_vec(), ..Union::default() };
+        let union = |releases: &[Arc<ReleaseImage>]| Union {
+            releases: releases.to_vec(),
+            ..Union::default()
+        };
         let bytes = write(&repository, &union(&releases));
         releases.reverse();
-        assert_eq!(bytes, write(&repository, &union(&releases)), "the order does not matter");
+        assert_eq!(
+            bytes,
+            write(&repository, &union(&releases)),
+            "the order does not matter"
+        );
 
         let (read, findings) = crate::releases::read(&Place::file("x"), &bytes).unwrap();
         assert_eq!(findings, []);
-        assert_eq!(edges_in(&bytes), ["4.1.0+amd64 4.1.1+amd64", "4.1.0+amd64 4.1.2+amd64", "4.1.1+amd64 4.1.2+amd64"]);
+        assert_eq!(
+            edges_in(&bytes),
+            [
+                "4.1.0+amd64 4.1.1+amd64",
+                "4.1.0+amd64 4.1.2+amd64",
+                "4.1.1+amd64 4.1.2+amd64"
+            ]
+        );
         let first = &read.releases[0];
         let digest = Digest::of(b"4.1.0+amd64");
         assert_eq!(first.payload, format!("r.io/x@{digest}"));
         assert_eq!(first.metadata[MANIFEST_KEY], digest.as_str());
         assert_eq!(first.metadata["url"], "https://example.com/1");
         let json: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
-        assert_eq!(json["nodes"][1]["declared"]["previous"], serde_json::json!(["4.1.0", "4.0.9", "4.1.1"]));
+        assert_eq!(
+            json["nodes"][1]["declared"]["previous"],
+            serde_json::json!(["4.1.0", "4.0.9", "4.1.1"])
+        );
     }
 }

@@ -10,7 +10,9 @@ mod write;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use towpath_core::domain::fleet::{AgentUpdate, Binding, ClusterState, Health, Labels, Name, Pool, Product};
+use towpath_core::domain::fleet::{
+    AgentUpdate, Binding, ClusterState, Health, Labels, Name, Pool, Product,
+};
 use towpath_core::domain::{Arch, ChannelName, ClusterId, Fact, Platform, Version};
 
 pub use of_cluster::{Seen, platform_of};
@@ -105,8 +107,13 @@ impl Report {
     /// A report that came late is about its own time; one from the future is about now.
     pub fn state(&self, id: ClusterId, received_at: Timestamp) -> ClusterState {
         let received_at = self.at.map_or(received_at, |at| at.min(received_at));
-        let since = self.history.iter().find(|entry| entry.version == self.version);
-        let since = since.and_then(|entry| entry.completed.or(entry.started)).unwrap_or(received_at);
+        let since = self
+            .history
+            .iter()
+            .find(|entry| entry.version == self.version);
+        let since = since
+            .and_then(|entry| entry.completed.or(entry.started))
+            .unwrap_or(received_at);
         ClusterState {
             name: self.name.clone().unwrap_or_else(|| id.as_str().into()),
             id,
@@ -123,7 +130,9 @@ impl Report {
             platform: self.platform.clone(),
             labels: self.labels.clone(),
             product: match &self.pools {
-                Some(pools) => Product::HostedControlPlane { pools: pools.clone() },
+                Some(pools) => Product::HostedControlPlane {
+                    pools: pools.clone(),
+                },
                 None => Product::Standalone,
             },
             sts: self.sts.clone(),
@@ -135,6 +144,8 @@ impl Report {
 
     /// The version it is on its way to, if it is on its way.
     fn going_to(&self) -> Option<Version> {
-        self.desired.clone().filter(|desired| *desired != self.version)
+        self.desired
+            .clone()
+            .filter(|desired| *desired != self.version)
     }
 }

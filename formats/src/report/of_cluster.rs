@@ -14,13 +14,31 @@ use super::{Condition, HistoryEntry, MAX_BYTES, MAX_TEXT_BYTES, MAX_WHY_BYTES, R
 use crate::cluster_objects::ClusterObjects;
 
 /// Conditions that are worth more than others, where not all have room.
-const IMPORTANT: [&str; 5] = ["Available", "Failing", "Progressing", "ReleaseAccepted", "Upgradeable"];
+const IMPORTANT: [&str; 5] = [
+    "Available",
+    "Failing",
+    "Progressing",
+    "ReleaseAccepted",
+    "Upgradeable",
+];
 /// How much of it is taken: of each text, and of each list. The first that fits.
 const MEASURES: [Measure; 4] = [
-    Measure { text_bytes: 1024, entries: 64 },
-    Measure { text_bytes: 256, entries: 64 },
-    Measure { text_bytes: 64, entries: 32 },
-    Measure { text_bytes: 0, entries: 8 },
+    Measure {
+        text_bytes: 1024,
+        entries: 64,
+    },
+    Measure {
+        text_bytes: 256,
+        entries: 64,
+    },
+    Measure {
+        text_bytes: 64,
+        entries: 32,
+    },
+    Measure {
+        text_bytes: 0,
+        entries: 8,
+    },
 ];
 
 /// What an agent knows when it reports.
@@ -53,28 +71,53 @@ impl Report {
     /// The report of what was seen; else why there is none, in a sentence.
     pub fn of(seen: &Seen<'_>) -> Result<Self, String> {
         let standing = &seen.objects.standing;
-        let current = standing.current().ok_or("the cluster has completed no update and no installation yet")?;
+        let current = standing
+            .current()
+            .ok_or("the cluster has completed no update and no installation yet")?;
         let current = plain(current)?;
         let fits = |report: &Self| write(report).len() <= MAX_BYTES;
-        let report = MEASURES.iter().map(|measure| measured(seen, &current, measure)).find(fits);
-        let report = report.ok_or("the report is too large even without messages; give the cluster fewer labels")?;
+        let report = MEASURES
+            .iter()
+            .map(|measure| measured(seen, &current, measure))
+            .find(fits);
+        let report = report.ok_or(
+            "the report is too large even without messages; give the cluster fewer labels",
+        )?;
         // Names and labels are a person's: what the service would not take is said here, where they stand.
         super::read(&write(&report))
     }
 }
 
 fn measured(seen: &Seen<'_>, current: &Version, measure: &Measure) -> Report {
-    let ClusterObjects { standing, facts, arch, channel, .. } = seen.objects;
+    let ClusterObjects {
+        standing,
+        facts,
+        arch,
+        channel,
+        ..
+    } = seen.objects;
     let conditions = conditions(seen, measure);
-    let is = |kind: &str| conditions.iter().any(|c| c.r#type == kind && c.status == "True");
+    let is = |kind: &str| {
+        conditions
+            .iter()
+            .any(|c| c.r#type == kind && c.status == "True")
+    };
     Report {
         id: Some(seen.id.into()),
         name: seen.name.map(Name::from),
         organisation: seen.organisation.into(),
         version: current.clone(),
-        desired: standing.desired.as_ref().and_then(|desired| plain(desired.version.as_ref()?).ok()),
+        desired: standing
+            .desired
+            .as_ref()
+            .and_then(|desired| plain(desired.version.as_ref()?).ok()),
         health: health(None, None, &conditions),
-        history: standing.past.iter().filter_map(history).take(measure.entries).collect(),
+        history: standing
+            .past
+            .iter()
+            .filter_map(history)
+            .take(measure.entries)
+            .collect(),
         updates: updates(seen, measure),
         platform: seen.platform.clone(),
         channel: match channel {
@@ -102,9 +145,14 @@ fn measured(seen: &Seen<'_>, current: &Version, measure: &Measure) -> Report {
 
 fn conditions(seen: &Seen<'_>, measure: &Measure) -> Vec<Condition> {
     let said = seen.objects.standing.conditions.iter();
-    let mut said: Vec<_> = said.filter(|(name, _)| (1..=MAX_TEXT_BYTES).contains(&name.len())).collect();
+    let mut said: Vec<_> = said
+        .filter(|(name, _)| (1..=MAX_TEXT_BYTES).contains(&name.len()))
+        .collect();
     said.sort_by_key(|(name, _)| (!IMPORTANT.contains(&&***name), (*name).clone()));
-    said.into_iter().take(measure.entries).map(|(name, said)| condition(name, said, measure)).collect()
+    said.into_iter()
+        .take(measure.entries)
+        .map(|(name, said)| condition(name, said, measure))
+        .collect()
 }
 
 fn condition(name: &str, said: &automatic::Condition, measure: &Measure) -> Condition {
@@ -128,7 +176,12 @@ fn history(past: &Past) -> Option<HistoryEntry> {
         Progress::Partial => "Partial",
     };
     let (started, completed) = (past.started, past.ended);
-    Some(HistoryEntry { version: plain(&past.version).ok()?, state: state.to_owned(), started, completed })
+    Some(HistoryEntry {
+        version: plain(&past.version).ok()?,
+        state: state.to_owned(),
+        started,
+        completed,
+    })
 }
 
 /// All of them, however large the rest is: nobody tells of them a second time.
@@ -137,11 +190,17 @@ fn updates(seen: &Seen<'_>, measure: &Measure) -> Vec<AgentUpdate> {
         Some(AgentUpdate {
             to: plain(&update.to).ok()?,
             why: clipped(&update.why, measure.text_bytes.min(MAX_WHY_BYTES)).into(),
-            took: update.took.map(|took| SignedDuration::from_secs(took.as_secs().clamp(0, i64::from(u32::MAX)))),
+            took: update.took.map(|took| {
+                SignedDuration::from_secs(took.as_secs().clamp(0, i64::from(u32::MAX)))
+            }),
             ..update.clone()
         })
     };
-    seen.updates.iter().filter_map(update).take(super::MAX_ENTRIES).collect()
+    seen.updates
+        .iter()
+        .filter_map(update)
+        .take(super::MAX_ENTRIES)
+        .collect()
 }
 
 /// A version as it reads back: an architecture behind it is the payload's.
@@ -165,7 +224,14 @@ pub fn platform_of(infrastructure: &[u8]) -> Fact<Platform> {
     struct PlatformStatus {
         r#type: Option<String>,
     }
-    let status = serde_json::from_slice::<Infrastructure>(infrastructure).ok().and_then(|object| object.status);
-    let named = status.and_then(|status| status.platform_status.and_then(|of| of.r#type).or(status.platform));
+    let status = serde_json::from_slice::<Infrastructure>(infrastructure)
+        .ok()
+        .and_then(|object| object.status);
+    let named = status.and_then(|status| {
+        status
+            .platform_status
+            .and_then(|of| of.r#type)
+            .or(status.platform)
+    });
     Fact::from(named.as_deref().and_then(Platform::new))
 }

@@ -8,7 +8,8 @@ use towpath_core::domain::fleet::{AgentOutcome, AgentUpdate, Health, Labels, Nam
 use towpath_core::domain::{Arch, ChannelName, Platform, ReleaseName, Version};
 
 use super::{
-    Condition, HistoryEntry, MAX_BYTES, MAX_ENTRIES, MAX_ID_CHARACTERS, MAX_TEXT_BYTES, MAX_WHY_BYTES, Report,
+    Condition, HistoryEntry, MAX_BYTES, MAX_ENTRIES, MAX_ID_CHARACTERS, MAX_TEXT_BYTES,
+    MAX_WHY_BYTES, Report,
 };
 use crate::graph_data::parse_time;
 use crate::json::Unique;
@@ -19,7 +20,8 @@ pub fn read(bytes: &[u8]) -> Result<Report, String> {
     if bytes.len() > MAX_BYTES {
         return Err(format!("the report is larger than {MAX_BYTES} bytes"));
     }
-    let sent: Sent = serde_json::from_slice(bytes).map_err(|error| format!("the report is not right: {error}"))?;
+    let sent: Sent = serde_json::from_slice(bytes)
+        .map_err(|error| format!("the report is not right: {error}"))?;
     for (what, count) in [
         ("entries of the history", sent.history.len()),
         ("conditions", sent.conditions.len()),
@@ -28,11 +30,21 @@ pub fn read(bytes: &[u8]) -> Result<Report, String> {
         ("node pools", sent.node_pools.as_ref().map_or(0, Vec::len)),
     ] {
         if count > MAX_ENTRIES {
-            return Err(format!("there are {count} {what}; at most {MAX_ENTRIES} are taken"));
+            return Err(format!(
+                "there are {count} {what}; at most {MAX_ENTRIES} are taken"
+            ));
         }
     }
-    let conditions: Vec<Condition> = sent.conditions.into_iter().map(condition).collect::<Result<_, _>>()?;
-    let is = |kind: &str, status: &str| conditions.iter().any(|c| c.r#type == kind && c.status == status);
+    let conditions: Vec<Condition> = sent
+        .conditions
+        .into_iter()
+        .map(condition)
+        .collect::<Result<_, _>>()?;
+    let is = |kind: &str, status: &str| {
+        conditions
+            .iter()
+            .any(|c| c.r#type == kind && c.status == status)
+    };
     Ok(Report {
         id: sent.id.map(|id| report_id(&id)).transpose()?,
         name: sent.name.map(|name| named("name", &name)).transpose()?,
@@ -40,14 +52,39 @@ pub fn read(bytes: &[u8]) -> Result<Report, String> {
         version: version(&sent.version)?,
         desired: sent.desired.map(|desired| version(&desired)).transpose()?,
         health: health(sent.healthy, sent.unhealthy_reason.as_deref(), &conditions),
-        history: sent.history.into_iter().map(history).collect::<Result<_, _>>()?,
-        updates: sent.updates.into_iter().map(update).collect::<Result<_, _>>()?,
-        platform: sent.platform.filter(|name| !name.is_empty()).map(|name| platform(&name)).transpose()?.into(),
-        channel: sent.channel.filter(|name| !name.is_empty()).map(|name| channel(&name)).transpose()?,
-        arch: sent.arch.map(|arch| named("arch", &arch)).transpose()?.map(Arch::new).unwrap_or_default(),
+        history: sent
+            .history
+            .into_iter()
+            .map(history)
+            .collect::<Result<_, _>>()?,
+        updates: sent
+            .updates
+            .into_iter()
+            .map(update)
+            .collect::<Result<_, _>>()?,
+        platform: sent
+            .platform
+            .filter(|name| !name.is_empty())
+            .map(|name| platform(&name))
+            .transpose()?
+            .into(),
+        channel: sent
+            .channel
+            .filter(|name| !name.is_empty())
+            .map(|name| channel(&name))
+            .transpose()?,
+        arch: sent
+            .arch
+            .map(|arch| named("arch", &arch))
+            .transpose()?
+            .map(Arch::new)
+            .unwrap_or_default(),
         labels: labels(sent.labels.0)?,
         nodes: sent.nodes,
-        pools: sent.node_pools.map(|pools| pools.into_iter().map(pool).collect::<Result<_, _>>()).transpose()?,
+        pools: sent
+            .node_pools
+            .map(|pools| pools.into_iter().map(pool).collect::<Result<_, _>>())
+            .transpose()?,
         sts: sent.sts.into(),
         wif: sent.wif.into(),
         at: sent.at.map(|at| parse_time(&at)).transpose()?,
@@ -130,31 +167,59 @@ struct SentUpdate {
 }
 
 pub(super) fn health(healthy: Option<bool>, why: Option<&str>, conditions: &[Condition]) -> Health {
-    let sick = |c: &&Condition| matches!((&*c.r#type, &*c.status), ("Failing", "True") | ("Available", "False"));
-    let unhealthy = |why: &str| Health::Unhealthy { why: shown(why).into() };
+    let sick = |c: &&Condition| {
+        matches!(
+            (&*c.r#type, &*c.status),
+            ("Failing", "True") | ("Available", "False")
+        )
+    };
+    let unhealthy = |why: &str| Health::Unhealthy {
+        why: shown(why).into(),
+    };
     if let Some(condition) = conditions.iter().find(sick) {
-        let said = [&condition.message, &condition.reason].into_iter().find(|text| !text.is_empty());
+        let said = [&condition.message, &condition.reason]
+            .into_iter()
+            .find(|text| !text.is_empty());
         let said = said.map_or(String::new(), |text| format!(": {text}"));
-        return unhealthy(&format!("{} is {}{said}", condition.r#type, condition.status));
+        return unhealthy(&format!(
+            "{} is {}{said}",
+            condition.r#type, condition.status
+        ));
     }
     match healthy {
-        Some(false) => unhealthy(why.filter(|why| !why.is_empty()).unwrap_or("it says so, and gives no reason")),
+        Some(false) => unhealthy(
+            why.filter(|why| !why.is_empty())
+                .unwrap_or("it says so, and gives no reason"),
+        ),
         Some(true) | None => Health::Healthy,
     }
 }
 
 fn condition(sent: SentCondition) -> Result<Condition, String> {
-    for (what, text) in [("type", &sent.r#type), ("status", &sent.status), ("reason", &sent.reason)] {
+    for (what, text) in [
+        ("type", &sent.r#type),
+        ("status", &sent.status),
+        ("reason", &sent.reason),
+    ] {
         if text.len() > MAX_TEXT_BYTES {
-            return Err(format!("the {what} of a condition is longer than {MAX_TEXT_BYTES} bytes"));
+            return Err(format!(
+                "the {what} of a condition is longer than {MAX_TEXT_BYTES} bytes"
+            ));
         }
     }
-    Ok(Condition { r#type: sent.r#type, status: sent.status, reason: sent.reason, message: sent.message })
+    Ok(Condition {
+        r#type: sent.r#type,
+        status: sent.status,
+        reason: sent.reason,
+        message: sent.message,
+    })
 }
 
 fn history(sent: SentHistory) -> Result<HistoryEntry, String> {
     if sent.state.len() > MAX_TEXT_BYTES {
-        return Err(format!("a state of the history is longer than {MAX_TEXT_BYTES} bytes"));
+        return Err(format!(
+            "a state of the history is longer than {MAX_TEXT_BYTES} bytes"
+        ));
     }
     let time = |text: Option<String>| text.map(|text| parse_time(&text)).transpose();
     Ok(HistoryEntry {
@@ -168,20 +233,28 @@ fn history(sent: SentHistory) -> Result<HistoryEntry, String> {
 fn update(sent: SentUpdate) -> Result<AgentUpdate, String> {
     let outcome = AgentOutcome::of_code(&sent.outcome).ok_or_else(|| {
         let known = AgentOutcome::ALL.map(AgentOutcome::code).join(", ");
-        format!("the outcome of an update is {:?}; there are: {known}", shown(&sent.outcome))
+        format!(
+            "the outcome of an update is {:?}; there are: {known}",
+            shown(&sent.outcome)
+        )
     })?;
     Ok(AgentUpdate {
         to: version(&sent.to)?,
         outcome,
         why: clipped(&sent.why, MAX_WHY_BYTES).into(),
         started_at: parse_time(&sent.started_at)?,
-        took: sent.took_seconds.map(|seconds| SignedDuration::from_secs(seconds.into())),
+        took: sent
+            .took_seconds
+            .map(|seconds| SignedDuration::from_secs(seconds.into())),
         is_automatic: sent.automatic,
     })
 }
 
 fn pool(sent: SentPool) -> Result<Pool, String> {
-    Ok(Pool { id: named("the id of a node pool", &sent.id)?, version: version(&sent.version)? })
+    Ok(Pool {
+        id: named("the id of a node pool", &sent.id)?,
+        version: version(&sent.version)?,
+    })
 }
 
 fn labels(sent: BTreeMap<String, String>) -> Result<Labels, String> {
@@ -193,30 +266,42 @@ fn labels(sent: BTreeMap<String, String>) -> Result<Labels, String> {
 }
 
 fn named(what: &str, text: &str) -> Result<Name, String> {
-    let is_name = !text.is_empty() && text.len() <= MAX_TEXT_BYTES && !text.chars().any(char::is_control);
+    let is_name =
+        !text.is_empty() && text.len() <= MAX_TEXT_BYTES && !text.chars().any(char::is_control);
     match is_name {
         true => Ok(text.into()),
-        false => Err(format!("{what} is {:?}; it must have 1 to {MAX_TEXT_BYTES} bytes on one line", shown(text))),
+        false => Err(format!(
+            "{what} is {:?}; it must have 1 to {MAX_TEXT_BYTES} bytes on one line",
+            shown(text)
+        )),
     }
 }
 
 fn report_id(text: &str) -> Result<Name, String> {
-    let is_id = (1..=MAX_ID_CHARACTERS).contains(&text.chars().count()) && !text.chars().any(char::is_control);
+    let is_id = (1..=MAX_ID_CHARACTERS).contains(&text.chars().count())
+        && !text.chars().any(char::is_control);
     match is_id {
         true => Ok(text.into()),
-        false => Err(format!("the report's id must have 1 to {MAX_ID_CHARACTERS} characters on one line")),
+        false => Err(format!(
+            "the report's id must have 1 to {MAX_ID_CHARACTERS} characters on one line"
+        )),
     }
 }
 
 /// A text on one line, cut off where it gets too long.
 pub(super) fn clipped(text: &str, most_bytes: usize) -> String {
     let cut = text.floor_char_boundary(most_bytes);
-    text[..cut].chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    text[..cut]
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
 }
 
 /// A version; an architecture behind it is the payload's, and told elsewhere.
 pub(super) fn version(text: &str) -> Result<Version, String> {
-    ReleaseName::parse(text).map(|name| name.version).map_err(|error| error.to_string())
+    ReleaseName::parse(text)
+        .map(|name| name.version)
+        .map_err(|error| error.to_string())
 }
 
 fn channel(text: &str) -> Result<ChannelName, String> {
@@ -246,17 +331,34 @@ mod tests {
     #[test]
     fn a_good_report() {
         let report = read(GOOD.as_bytes()).unwrap();
-        let [failed, completed] = &*report.updates else { panic!("two updates: {:?}", report.updates) };
-        assert_eq!((failed.outcome, &*failed.why, failed.took), (AgentOutcome::Failed, "etcd ", None));
-        assert_eq!((completed.took, completed.is_automatic), (Some(SignedDuration::from_hours(1)), true));
+        let [failed, completed] = &*report.updates else {
+            panic!("two updates: {:?}", report.updates)
+        };
+        assert_eq!(
+            (failed.outcome, &*failed.why, failed.took),
+            (AgentOutcome::Failed, "etcd ", None)
+        );
+        assert_eq!(
+            (completed.took, completed.is_automatic),
+            (Some(SignedDuration::from_hours(1)), true)
+        );
         assert!(report.progressing && !report.failing && report.health.is_healthy());
         let received_at = "2026-05-12T10:30:05Z".parse().unwrap();
         let state = report.state(ClusterId::new("0f3a").unwrap(), received_at);
         assert_eq!(state.going_to, Some("4.16.2".parse().unwrap()));
         assert_eq!(state.version_since, "2026-05-01T10:00:00Z".parse().unwrap());
-        assert_eq!((state.last_seen, &*state.name), ("2026-05-12T10:30:00Z".parse().unwrap(), "c"));
+        assert_eq!(
+            (state.last_seen, &*state.name),
+            ("2026-05-12T10:30:00Z".parse().unwrap(), "c")
+        );
         let before = "2026-05-12T10:29:00Z".parse().unwrap();
-        assert_eq!(report.state(ClusterId::new("0f3a").unwrap(), before).last_seen, before, "not in the future");
+        assert_eq!(
+            report
+                .state(ClusterId::new("0f3a").unwrap(), before)
+                .last_seen,
+            before,
+            "not in the future"
+        );
     }
 
     #[test]
@@ -270,10 +372,16 @@ mod tests {
         };
         for (extra, expected) in [
             (r#""healthy": true"#, "healthy"),
-            (r#""conditions": [{"type": "Failing", "status": "Unknown"}]"#, "healthy"),
+            (
+                r#""conditions": [{"type": "Failing", "status": "Unknown"}]"#,
+                "healthy",
+            ),
             (r#""healthy": false, "unhealthyReason": "etcd""#, "etcd"),
             (r#""healthy": false"#, "it says so, and gives no reason"),
-            (r#""healthy": true, "conditions": [{"type": "Failing", "status": "True"}]"#, "Failing is True"),
+            (
+                r#""healthy": true, "conditions": [{"type": "Failing", "status": "True"}]"#,
+                "Failing is True",
+            ),
             (
                 r#""conditions": [{"type": "Available", "status": "False", "reason": "Down"}]"#,
                 "Available is False: Down",
@@ -290,27 +398,68 @@ mod tests {
             read(GOOD.replacen(before, after, 1).as_bytes()).unwrap_err()
         };
         let many = |entry: &str| vec![entry; MAX_ENTRIES + 1].join(",");
-        let labels: Vec<String> = (0..=MAX_ENTRIES).map(|n| format!("\"l{n}\": \"\"")).collect();
+        let labels: Vec<String> = (0..=MAX_ENTRIES)
+            .map(|n| format!("\"l{n}\": \"\""))
+            .collect();
         for (error, expected) in [
-            (edited("\"4.16.1\", \"desired", "\"4.16\", \"desired"), "\"4.16\" is not a version"),
-            (edited("\"organisation\": \"o\"", "\"organisation\": \"\""), "organisation is \"\""),
-            (edited("\"organisation\": \"o\", ", ""), "missing field `organisation`"),
-            (edited("\"tier\": \"dev\"", "\"a\": \"1\", \"a\": \"2\""), "the key \"a\" stands twice"),
-            (edited("2026-05-12T10:30:00Z", "yesterday"), "\"yesterday\" is not an RFC 3339 date-time"),
+            (
+                edited("\"4.16.1\", \"desired", "\"4.16\", \"desired"),
+                "\"4.16\" is not a version",
+            ),
+            (
+                edited("\"organisation\": \"o\"", "\"organisation\": \"\""),
+                "organisation is \"\"",
+            ),
+            (
+                edited("\"organisation\": \"o\", ", ""),
+                "missing field `organisation`",
+            ),
+            (
+                edited("\"tier\": \"dev\"", "\"a\": \"1\", \"a\": \"2\""),
+                "the key \"a\" stands twice",
+            ),
+            (
+                edited("2026-05-12T10:30:00Z", "yesterday"),
+                "\"yesterday\" is not an RFC 3339 date-time",
+            ),
             (edited("\"nodes\": 3", "\"nodes\": -3"), "-3"),
-            (edited("\"id\": \"r-1\"", "\"id\": \"\""), "the report's id must have 1 to 64 characters"),
-            (edited("\"id\": \"r-1\"", &format!("\"id\": \"{}\"", "x".repeat(65))), "the report's id must have"),
-            (edited("\"outcome\": \"failed\"", "\"outcome\": \"fine\""), "there are: completed, failed, given-up"),
-            (edited("\"startedAt\": \"2026", "\"startedAt\": \"in 2026"), "is not an RFC 3339 date-time"),
+            (
+                edited("\"id\": \"r-1\"", "\"id\": \"\""),
+                "the report's id must have 1 to 64 characters",
+            ),
+            (
+                edited(
+                    "\"id\": \"r-1\"",
+                    &format!("\"id\": \"{}\"", "x".repeat(65)),
+                ),
+                "the report's id must have",
+            ),
+            (
+                edited("\"outcome\": \"failed\"", "\"outcome\": \"fine\""),
+                "there are: completed, failed, given-up",
+            ),
+            (
+                edited("\"startedAt\": \"2026", "\"startedAt\": \"in 2026"),
+                "is not an RFC 3339 date-time",
+            ),
             (
                 edited(
                     "{\"type\": \"Available\"",
-                    &format!("{},{{\"type\": \"Available\"", many(r#"{"type":"a","status":"b"}"#)),
+                    &format!(
+                        "{},{{\"type\": \"Available\"",
+                        many(r#"{"type":"a","status":"b"}"#)
+                    ),
                 ),
                 "67 conditions; at most 64",
             ),
-            (edited("\"tier\": \"dev\"", &labels.join(",")), "65 labels; at most 64"),
-            (read(&vec![b' '; MAX_BYTES + 1]).unwrap_err(), "larger than 65536 bytes"),
+            (
+                edited("\"tier\": \"dev\"", &labels.join(",")),
+                "65 labels; at most 64",
+            ),
+            (
+                read(&vec![b' '; MAX_BYTES + 1]).unwrap_err(),
+                "larger than 65536 bytes",
+            ),
         ] {
             assert!(error.contains(expected), "{error} / {expected}");
         }

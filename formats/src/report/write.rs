@@ -22,12 +22,30 @@ pub fn write(report: &Report) -> Vec<u8> {
     fields.list("history", report.history.iter().map(history));
     fields.list("conditions", report.conditions.iter().map(condition));
     fields.list("updates", report.updates.iter().map(update));
-    fields.some("platform", known(&report.platform).map(|platform| platform.as_str()));
-    fields.some("channel", report.channel.as_ref().map(|channel| channel.as_str()));
-    fields.some("arch", Some(report.arch.as_str()).filter(|arch| *arch != Arch::default().as_str()));
-    fields.some("labels", Some(&report.labels).filter(|labels| !labels.is_empty()));
+    fields.some(
+        "platform",
+        known(&report.platform).map(|platform| platform.as_str()),
+    );
+    fields.some(
+        "channel",
+        report.channel.as_ref().map(|channel| channel.as_str()),
+    );
+    fields.some(
+        "arch",
+        Some(report.arch.as_str()).filter(|arch| *arch != Arch::default().as_str()),
+    );
+    fields.some(
+        "labels",
+        Some(&report.labels).filter(|labels| !labels.is_empty()),
+    );
     fields.some("nodes", report.nodes);
-    fields.some("nodePools", report.pools.as_ref().map(|pools| pools.iter().map(pool).collect::<Vec<_>>()));
+    fields.some(
+        "nodePools",
+        report
+            .pools
+            .as_ref()
+            .map(|pools| pools.iter().map(pool).collect::<Vec<_>>()),
+    );
     fields.some("sts", known(&report.sts));
     fields.some("wif", known(&report.wif));
     fields.some("at", report.at.map(|at| at.to_string()));
@@ -53,7 +71,10 @@ impl Fields {
 fn history(entry: &HistoryEntry) -> Fields {
     let mut fields = Fields::default();
     fields.some("version", Some(entry.version.to_string()));
-    fields.some("state", Some(&entry.state).filter(|state| !state.is_empty()));
+    fields.some(
+        "state",
+        Some(&entry.state).filter(|state| !state.is_empty()),
+    );
     fields.some("startedTime", entry.started.map(|at| at.to_string()));
     fields.some("completionTime", entry.completed.map(|at| at.to_string()));
     fields
@@ -63,8 +84,14 @@ fn condition(condition: &Condition) -> Fields {
     let mut fields = Fields::default();
     fields.some("type", Some(&condition.r#type));
     fields.some("status", Some(&condition.status));
-    fields.some("reason", Some(&condition.reason).filter(|reason| !reason.is_empty()));
-    fields.some("message", Some(&condition.message).filter(|message| !message.is_empty()));
+    fields.some(
+        "reason",
+        Some(&condition.reason).filter(|reason| !reason.is_empty()),
+    );
+    fields.some(
+        "message",
+        Some(&condition.message).filter(|message| !message.is_empty()),
+    );
     fields
 }
 

@@ -48,8 +48,16 @@ impl Sheet {
         }
         let entered = self.entered(client);
         let platform = 1u64 << self.platform_bit(client.platform);
-        for (number, Gate { question, platforms }) in self.gates.iter().enumerate() {
-            let open = question.is_none_or(|question| entered[question as usize]) && platforms & platform != 0;
+        for (
+            number,
+            Gate {
+                question,
+                platforms,
+            },
+        ) in self.gates.iter().enumerate()
+        {
+            let open = question.is_none_or(|question| entered[question as usize])
+                && platforms & platform != 0;
             gates[number / 64] |= u64::from(open) << (number % 64);
         }
         Answers(gates)
@@ -62,16 +70,24 @@ impl Sheet {
         }
         let base: Option<Position> = client.id.map(position::base);
         let entered = |position: Position, question: &super::Question| {
-            question.window.admits(position.rotated(question.rotation), client.now)
+            question
+                .window
+                .admits(position.rotated(question.rotation), client.now)
         };
         // A window that is over is no question, so a client without an id has entered none.
-        self.questions.iter().map(|question| base.is_some_and(|base| entered(base, question))).collect()
+        self.questions
+            .iter()
+            .map(|question| base.is_some_and(|base| entered(base, question)))
+            .collect()
     }
 
     fn platform_bit(&self, platform: Option<&Platform>) -> usize {
         match platform {
             None => self.platforms.len() + 1,
-            Some(platform) => self.platforms.binary_search(platform).unwrap_or(self.platforms.len()),
+            Some(platform) => self
+                .platforms
+                .binary_search(platform)
+                .unwrap_or(self.platforms.len()),
         }
     }
 
@@ -79,7 +95,11 @@ impl Sheet {
     pub fn entity_tag(&self, answers: &Answers) -> String {
         let mut tag = String::with_capacity(64);
         write!(tag, "\"{:016x}", self.digest).expect("writing to a string does not fail");
-        let mut words = |words: &[u64]| words.iter().for_each(|word| write!(tag, "-{word:x}").expect("as above"));
+        let mut words = |words: &[u64]| {
+            words
+                .iter()
+                .for_each(|word| write!(tag, "-{word:x}").expect("as above"))
+        };
         match answers.0.as_slice() {
             few if few.len() <= 4 => words(few),
             many => {
@@ -102,7 +122,11 @@ impl Sheet {
         let mut started = false;
         for group in &self.groups.groups {
             if group.edges.started || group.edges.items.iter().any(|item| answers.open(item.gate)) {
-                writer.piece(if started && !self.groups.followed { &group.further } else { &group.first });
+                writer.piece(if started && !self.groups.followed {
+                    &group.further
+                } else {
+                    &group.first
+                });
                 writer.list(&group.edges, answers);
                 writer.piece(&group.close);
                 started = true;
@@ -136,7 +160,10 @@ struct BodyWriter {
 impl BodyWriter {
     fn new(encoding: Encoding) -> Self {
         let mut writer = Self {
-            body: Body { chunks: Vec::with_capacity(8), length: 0 },
+            body: Body {
+                chunks: Vec::with_capacity(8),
+                length: 0,
+            },
             copied: BytesMut::with_capacity(COPIED_BYTES),
             trailer: None,
         };

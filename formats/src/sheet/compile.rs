@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use towpath_core::domain::{
-    Answer, Arch, Audience, Channel, ChannelName, Cluster, Edge, Fact, Graph, Membership, Platform, ReleaseId, RiskId,
-    Situation,
+    Answer, Arch, Audience, Channel, ChannelName, Cluster, Edge, Fact, Graph, Membership, Platform,
+    ReleaseId, RiskId, Situation,
 };
 use towpath_core::rules::{Policy, Rule};
 
@@ -18,7 +18,13 @@ use super::{Gate, GatedItem, Group, Groups, List, Question, Sheet};
 use crate::cincinnati;
 
 /// Compiles the sheet of a channel and architecture that is good at `now`. What does not exist has an empty one.
-pub fn compile(graph: &Graph, channel: &str, arch: &Arch, now: Timestamp, encoding: Encoding) -> Sheet {
+pub fn compile(
+    graph: &Graph,
+    channel: &str,
+    arch: &Arch,
+    now: Timestamp,
+    encoding: Encoding,
+) -> Sheet {
     let empty = Channel::empty(ChannelName::new("none").expect("a valid name"));
     let channel = graph.channel(channel).unwrap_or(&empty);
     Compiler::new(graph, channel, arch, now).sheet(encoding)
@@ -51,35 +57,67 @@ struct Listed {
 impl<'a> Compiler<'a> {
     fn new(graph: &'a Graph, channel: &'a Channel, arch: &'a Arch, now: Timestamp) -> Self {
         let members = graph.members(channel, arch);
-        let entered: Vec<_> = members.iter().filter(|(_, place)| place.start <= now).copied().collect();
+        let entered: Vec<_> = members
+            .iter()
+            .filter(|(_, place)| place.start <= now)
+            .copied()
+            .collect();
         let mut epoch = Epoch::around(now);
         for (id, place) in members {
             epoch.event(place.start);
-            graph.release(*id).channels.iter().for_each(|(_, since)| epoch.event(*since));
+            graph
+                .release(*id)
+                .channels
+                .iter()
+                .for_each(|(_, since)| epoch.event(*since));
         }
         let written = entered.iter().enumerate().map(|(index, (id, _))| Written {
             index: index.to_string(),
             version: cincinnati::quoted(&graph.release(*id).version.to_string()),
         });
         let written = written.collect();
-        Self { graph, channel, arch, now, entered, written, epoch }
+        Self {
+            graph,
+            channel,
+            arch,
+            now,
+            entered,
+            written,
+            epoch,
+        }
     }
 
     fn sheet(mut self, encoding: Encoding) -> Sheet {
         let edges = self.windows();
         let platforms = self.platforms(&edges);
-        let questions: BTreeSet<Question> = edges.iter().filter_map(|(_, question)| *question).collect();
+        let questions: BTreeSet<Question> =
+            edges.iter().filter_map(|(_, question)| *question).collect();
         let questions: Vec<Question> = questions.into_iter().collect();
         let lists = self.lists(&edges, &questions, &platforms);
-        let gates: BTreeSet<Gate> = lists.values().flat_map(|list| list.gated.keys().copied()).collect();
+        let gates: BTreeSet<Gate> = lists
+            .values()
+            .flat_map(|list| list.gated.keys().copied())
+            .collect();
         let gates: Vec<Gate> = gates.into_iter().collect();
-        self.assemble(&lists, Parts { questions, platforms, gates, encoding })
+        self.assemble(
+            &lists,
+            Parts {
+                questions,
+                platforms,
+                gates,
+                encoding,
+            },
+        )
     }
 
     /// Every edge between members that have entered, and whether its window is still a question.
     fn windows(&mut self) -> Vec<(Edge, Option<Question>)> {
-        let place =
-            |id: ReleaseId| self.entered.binary_search_by_key(&id, |(id, _)| *id).ok().map(|at| &self.entered[at].1);
+        let place = |id: ReleaseId| {
+            self.entered
+                .binary_search_by_key(&id, |(id, _)| *id)
+                .ok()
+                .map(|at| &self.entered[at].1)
+        };
         let mut edges = Vec::new();
         for (from, from_place) in &self.entered {
             let from_version = &self.graph.release(*from).version;
@@ -87,10 +125,15 @@ impl<'a> Compiler<'a> {
                 let Some(to_place) = place(edge.to) else {
                     continue;
                 };
-                let window =
-                    self.channel.window((from_version, from_place), (&self.graph.release(edge.to).version, to_place));
+                let window = self.channel.window(
+                    (from_version, from_place),
+                    (&self.graph.release(edge.to).version, to_place),
+                );
                 self.epoch.event(window.end);
-                let question = (!window.is_over(self.now)).then_some(Question { window, rotation: to_place.rotation });
+                let question = (!window.is_over(self.now)).then_some(Question {
+                    window,
+                    rotation: to_place.rotation,
+                });
                 edges.push((*edge, question));
             }
         }
@@ -105,7 +148,12 @@ impl<'a> Compiler<'a> {
             Some(Audience::Platforms(platforms)) => Some(platforms),
             _ => None,
         });
-        named.flatten().cloned().collect::<BTreeSet<_>>().into_iter().collect()
+        named
+            .flatten()
+            .cloned()
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect()
     }
 
     /// Sorts the edges into lists by the risks they carry, and within a list by who sees them.
@@ -122,16 +170,28 @@ impl<'a> Compiler<'a> {
         let mut lists: BTreeMap<Vec<RiskId>, Listed> = [(Vec::new(), Listed::default())].into();
         for (edge, question) in edges {
             // Standing rules look at the edge's blocks and the cluster alone, so equal sets have equal verdicts.
-            let (seen_by, risks) = judged.entry(edge.blocks).or_insert_with(|| self.judge(&policy, *edge, &classes));
+            let (seen_by, risks) = judged
+                .entry(edge.blocks)
+                .or_insert_with(|| self.judge(&policy, *edge, &classes));
             if *seen_by == 0 {
                 continue;
             }
             let list = lists.entry(risks.clone()).or_default();
-            let question = question
-                .map(|question| questions.binary_search(&question).expect("every question was collected") as u32);
+            let question = question.map(|question| {
+                questions
+                    .binary_search(&question)
+                    .expect("every question was collected") as u32
+            });
             match (question, *seen_by == everyone) {
                 (None, true) => list.everybody.push(*edge),
-                (question, _) => list.gated.entry(Gate { question, platforms: *seen_by }).or_default().push(*edge),
+                (question, _) => list
+                    .gated
+                    .entry(Gate {
+                        question,
+                        platforms: *seen_by,
+                    })
+                    .or_default()
+                    .push(*edge),
             }
         }
         lists
@@ -139,10 +199,14 @@ impl<'a> Compiler<'a> {
 
     /// A cluster of each platform, one of none of them, and one of an unknown platform.
     fn platform_classes(&self, platforms: &[Platform]) -> Vec<Cluster> {
-        let cluster =
-            |platform| Cluster { platform, ..Cluster::anonymous(self.channel.name.clone(), self.arch.clone()) };
-        let mut classes: Vec<Cluster> =
-            platforms.iter().map(|platform| cluster(Fact::Known(platform.clone()))).collect();
+        let cluster = |platform| Cluster {
+            platform,
+            ..Cluster::anonymous(self.channel.name.clone(), self.arch.clone())
+        };
+        let mut classes: Vec<Cluster> = platforms
+            .iter()
+            .map(|platform| cluster(Fact::Known(platform.clone())))
+            .collect();
         classes.push(cluster(Fact::Known(another_than(platforms))));
         classes.push(cluster(Fact::Unknown));
         classes
@@ -153,7 +217,14 @@ impl<'a> Compiler<'a> {
         let mut seen_by = 0;
         let mut risks = BTreeSet::new();
         for (bit, cluster) in classes.iter().enumerate() {
-            let verdict = policy.judge(edge, &Situation { graph: self.graph, cluster, now: self.now });
+            let verdict = policy.judge(
+                edge,
+                &Situation {
+                    graph: self.graph,
+                    cluster,
+                    now: self.now,
+                },
+            );
             seen_by |= u64::from(verdict.is_offered()) << bit;
             if let Answer::RecommendUnless(named) = verdict.answer {
                 risks.extend(named);
@@ -165,30 +236,59 @@ impl<'a> Compiler<'a> {
     /// Puts the pieces in the order in which they are sent. What everybody sees is in one piece, which is large; JSON
     /// does not mind in what order an object's fields come.
     fn assemble(&self, lists: &BTreeMap<Vec<RiskId>, Listed>, parts: Parts) -> Sheet {
-        let mut texts = Texts { digest: Sha256::new(), encoding: parts.encoding };
+        let mut texts = Texts {
+            digest: Sha256::new(),
+            encoding: parts.encoding,
+        };
         let front = texts.piece("{\"version\":1,\"conditionalEdges\":[".to_owned());
         let groups = || lists.iter().filter(|(risks, _)| !risks.is_empty());
         let whole: Vec<_> = groups().filter(|(_, list)| list.gated.is_empty()).collect();
         let gated = groups().filter(|(_, list)| !list.gated.is_empty());
         let followed = !whole.is_empty();
-        let groups = gated.map(|(risks, list)| self.group(&mut texts, risks, list, &parts.gates, followed)).collect();
+        let groups = gated
+            .map(|(risks, list)| self.group(&mut texts, risks, list, &parts.gates, followed))
+            .collect();
         let plain = &lists[&Vec::new()];
         let everybody = texts.piece(self.everybody(&whole, &plain.everybody));
         let edges = texts.list(plain, &parts.gates, |list, edge| self.indexed(list, edge));
         let tail = texts.piece("]}".to_owned());
         let digest = texts.finish(&parts);
-        let Parts { questions, platforms, gates, encoding } = parts;
+        let Parts {
+            questions,
+            platforms,
+            gates,
+            encoding,
+        } = parts;
         let Epoch { from, until, .. } = self.epoch;
         let groups = Groups { followed, groups };
-        Sheet { from, until, encoding, digest, questions, platforms, gates, front, groups, everybody, edges, tail }
+        Sheet {
+            from,
+            until,
+            encoding,
+            digest,
+            questions,
+            platforms,
+            gates,
+            front,
+            groups,
+            everybody,
+            edges,
+            tail,
+        }
     }
 
     /// The groups that everybody sees whole, all nodes, and the edges that everybody sees.
     fn everybody(&self, groups: &[(&Vec<RiskId>, &Listed)], edges: &[Edge]) -> String {
         let mut text = String::new();
         for (at, (risks, list)) in groups.iter().enumerate() {
-            text.push_str(if at == 0 { "{\"edges\":[" } else { ",{\"edges\":[" });
-            text.push_str(&joined(&list.everybody, |list, edge| self.named(list, edge)));
+            text.push_str(if at == 0 {
+                "{\"edges\":["
+            } else {
+                ",{\"edges\":["
+            });
+            text.push_str(&joined(&list.everybody, |list, edge| {
+                self.named(list, edge)
+            }));
             text.push_str("],\"risks\":[");
             text.push_str(&cincinnati::risks(self.graph, risks));
             text.push_str("]}");
@@ -205,26 +305,56 @@ impl<'a> Compiler<'a> {
         text
     }
 
-    fn group(&self, texts: &mut Texts, risks: &[RiskId], list: &Listed, gates: &[Gate], followed: bool) -> Group {
-        let open = format!("{{\"edges\":[{}", joined(&list.everybody, |list, edge| self.named(list, edge)));
+    fn group(
+        &self,
+        texts: &mut Texts,
+        risks: &[RiskId],
+        list: &Listed,
+        gates: &[Gate],
+        followed: bool,
+    ) -> Group {
+        let open = format!(
+            "{{\"edges\":[{}",
+            joined(&list.everybody, |list, edge| self.named(list, edge))
+        );
         let (first, further) = texts.with_and_without_comma(open);
         let edges = texts.list(list, gates, |list, edge| self.named(list, edge));
         let comma = if followed { "," } else { "" };
-        let close = texts.piece(format!("],\"risks\":[{}]}}{comma}", cincinnati::risks(self.graph, risks)));
-        Group { first, further, edges, close }
+        let close = texts.piece(format!(
+            "],\"risks\":[{}]}}{comma}",
+            cincinnati::risks(self.graph, risks)
+        ));
+        Group {
+            first,
+            further,
+            edges,
+            close,
+        }
     }
 
     fn written(&self, id: ReleaseId) -> &Written {
-        &self.written[self.entered.binary_search_by_key(&id, |(id, _)| *id).expect("edges are between members")]
+        &self.written[self
+            .entered
+            .binary_search_by_key(&id, |(id, _)| *id)
+            .expect("edges are between members")]
     }
 
     fn indexed(&self, list: &mut String, edge: &Edge) {
-        let parts = ["[", &self.written(edge.from).index, ",", &self.written(edge.to).index, "]"];
+        let parts = [
+            "[",
+            &self.written(edge.from).index,
+            ",",
+            &self.written(edge.to).index,
+            "]",
+        ];
         parts.iter().for_each(|part| list.push_str(part));
     }
 
     fn named(&self, list: &mut String, edge: &Edge) {
-        let (from, to) = (&self.written(edge.from).version, &self.written(edge.to).version);
+        let (from, to) = (
+            &self.written(edge.from).version,
+            &self.written(edge.to).version,
+        );
         let parts = ["{\"from\":", from, ",\"to\":", to, "}"];
         parts.iter().for_each(|part| list.push_str(part));
     }
@@ -263,14 +393,24 @@ impl Texts {
             // A tag names the gates that are open; what stands behind which must be part of it.
             self.digest.update((gate as u64).to_be_bytes());
             let (first, further) = self.with_and_without_comma(joined(edges, &write));
-            items.push(GatedItem { gate, first, further });
+            items.push(GatedItem {
+                gate,
+                first,
+                further,
+            });
         }
-        List { started: !list.everybody.is_empty(), items }
+        List {
+            started: !list.everybody.is_empty(),
+            items,
+        }
     }
 
     /// Which gates an answer opened names its body only together with the pieces that are behind them.
     fn finish(self, parts: &Parts) -> u64 {
-        let digest = self.digest.chain_update((parts.gates.len() as u64).to_be_bytes()).finalize();
+        let digest = self
+            .digest
+            .chain_update((parts.gates.len() as u64).to_be_bytes())
+            .finalize();
         u64::from_be_bytes(digest[..8].try_into().expect("SHA-256 has 32 bytes"))
     }
 }
@@ -284,7 +424,11 @@ struct Epoch {
 
 impl Epoch {
     fn around(now: Timestamp) -> Self {
-        Self { now, from: Timestamp::MIN, until: Timestamp::MAX }
+        Self {
+            now,
+            from: Timestamp::MIN,
+            until: Timestamp::MAX,
+        }
     }
 
     fn event(&mut self, at: Timestamp) {
@@ -299,7 +443,10 @@ impl Epoch {
 /// A platform that is none of these.
 fn another_than(platforms: &[Platform]) -> Platform {
     let names = (0..).map(|n| Platform::new(&format!("other-{n}")).expect("a well-formed name"));
-    names.into_iter().find(|name| !platforms.contains(name)).expect("there are more names than platforms")
+    names
+        .into_iter()
+        .find(|name| !platforms.contains(name))
+        .expect("there are more names than platforms")
 }
 
 /// The edges as a list without its brackets.

@@ -120,10 +120,24 @@ impl Sheet {
 
     /// Roughly what it holds in memory.
     pub fn size(&self) -> usize {
-        let lists = self.groups.groups.iter().map(|group| &group.edges).chain([&self.edges]);
-        let items = lists.flat_map(|list| list.items.iter()).flat_map(|item| [&item.first, &item.further]);
-        let groups = self.groups.groups.iter().flat_map(|group| [&group.first, &group.further, &group.close]);
-        let pieces = [&self.front, &self.everybody, &self.tail].into_iter().chain(items).chain(groups);
+        let lists = self
+            .groups
+            .groups
+            .iter()
+            .map(|group| &group.edges)
+            .chain([&self.edges]);
+        let items = lists
+            .flat_map(|list| list.items.iter())
+            .flat_map(|item| [&item.first, &item.further]);
+        let groups = self
+            .groups
+            .groups
+            .iter()
+            .flat_map(|group| [&group.first, &group.further, &group.close]);
+        let pieces = [&self.front, &self.everybody, &self.tail]
+            .into_iter()
+            .chain(items)
+            .chain(groups);
         std::mem::size_of::<Self>() + pieces.map(Piece::size).sum::<usize>()
     }
 }

@@ -42,7 +42,10 @@ const LAST_BLOCK: [u8; 2] = [3, 0];
 impl Piece {
     pub(super) fn new(text: String, encoding: Encoding) -> Self {
         match encoding {
-            Encoding::Identity => Self { bytes: Bytes::from(text.into_bytes().into_boxed_slice()), checksum: None },
+            Encoding::Identity => Self {
+                bytes: Bytes::from(text.into_bytes().into_boxed_slice()),
+                checksum: None,
+            },
             Encoding::Gzip => {
                 let checksum = Checksum::of(text.as_bytes());
                 Self {
@@ -57,7 +60,11 @@ impl Piece {
 impl Piece {
     /// Roughly what it holds in memory.
     pub(super) fn size(&self) -> usize {
-        let checksum = if self.checksum.is_some() { std::mem::size_of::<Checksum>() } else { 0 };
+        let checksum = if self.checksum.is_some() {
+            std::mem::size_of::<Checksum>()
+        } else {
+            0
+        };
         std::mem::size_of::<Self>() + self.bytes.len() + checksum
     }
 }
@@ -67,10 +74,17 @@ impl Checksum {
         let text_bytes = u32::try_from(text.len()).expect("a body is smaller than 4 GiB");
         let shifted = |crc: u32| {
             let mut hasher = crc32fast::Hasher::new_with_initial(crc);
-            hasher.combine(&crc32fast::Hasher::new_with_initial_len(0, text.len() as u64));
+            hasher.combine(&crc32fast::Hasher::new_with_initial_len(
+                0,
+                text.len() as u64,
+            ));
             hasher.finalize()
         };
-        Self { crc: crc32fast::hash(text), text_bytes, shift: std::array::from_fn(|bit| shifted(1 << bit)) }
+        Self {
+            crc: crc32fast::hash(text),
+            text_bytes,
+            shift: std::array::from_fn(|bit| shifted(1 << bit)),
+        }
     }
 }
 
@@ -80,8 +94,9 @@ fn deflate(text: &[u8]) -> Vec<u8> {
     let mut deflate = Compress::new(Compression::new(6), false);
     loop {
         let read = usize::try_from(deflate.total_in()).expect("within the text");
-        let status =
-            deflate.compress_vec(&text[read..], &mut out, FlushCompress::Sync).expect("deflate has no invalid input");
+        let status = deflate
+            .compress_vec(&text[read..], &mut out, FlushCompress::Sync)
+            .expect("deflate has no invalid input");
         let all_read = deflate.total_in() == text.len() as u64;
         if status == Status::Ok && all_read && out.len() < out.capacity() {
             return out;

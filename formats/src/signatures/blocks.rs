@@ -35,7 +35,10 @@ pub(super) fn blocks(bytes: &[u8]) -> Result<Vec<Block>, Wrong> {
     match bytes.first() {
         None => Err(wrong(0, "it is empty")),
         // Every binary packet begins with this bit, and no text does.
-        Some(first) if first & 0x80 != 0 => Ok(vec![Block { line: 0, packets: packets(0, bytes)? }]),
+        Some(first) if first & 0x80 != 0 => Ok(vec![Block {
+            line: 0,
+            packets: packets(0, bytes)?,
+        }]),
         Some(_) => armored(bytes),
     }
 }
@@ -48,9 +51,13 @@ fn armored(bytes: &[u8]) -> Result<Vec<Block>, Wrong> {
         match (&mut open, words) {
             (None, BEGIN) => open = Some((line, format!("{BEGIN}\n"))),
             (None, END) => return Err(wrong(line, "an armored block ends that never began")),
-            (None, words) if words.contains(ANY_BEGIN) => return Err(wrong(line, other_block(words))),
+            (None, words) if words.contains(ANY_BEGIN) => {
+                return Err(wrong(line, other_block(words)));
+            }
             (None, _) => {}
-            (Some((begin, _)), words) if words.contains(ANY_BEGIN) => return Err(cut_short(*begin)),
+            (Some((begin, _)), words) if words.contains(ANY_BEGIN) => {
+                return Err(cut_short(*begin));
+            }
             (Some((begin, inside)), words) => {
                 inside.push_str(words);
                 inside.push('\n');
@@ -70,9 +77,13 @@ fn armored(bytes: &[u8]) -> Result<Vec<Block>, Wrong> {
 
 fn other_block(words: &str) -> &'static str {
     match (words.starts_with(ANY_BEGIN), words.contains("PRIVATE")) {
-        (_, true) => "there is a secret key in it; take it away from here, and only export public keys",
+        (_, true) => {
+            "there is a secret key in it; take it away from here, and only export public keys"
+        }
         (true, false) => "an armored block is not of public keys",
-        (false, false) => "an armored block does not begin its line; take away what is before it, or the block",
+        (false, false) => {
+            "an armored block does not begin its line; take away what is before it, or the block"
+        }
     }
 }
 
@@ -82,12 +93,16 @@ fn cut_short(begin: u32) -> Wrong {
 
 fn block(line: u32, whole: &str) -> Result<Block, Wrong> {
     let mut armor = Dearmor::new(whole.as_bytes());
-    armor.read_header().map_err(|_| wrong(line, "the head of an armored block is broken"))?;
+    armor
+        .read_header()
+        .map_err(|_| wrong(line, "the head of an armored block is broken"))?;
     if armor.typ != Some(BlockType::PublicKey) {
         return Err(wrong(line, "an armored block is not of public keys"));
     }
     let mut bytes = Vec::new();
-    armor.read_to_end(&mut bytes).map_err(|_| wrong(line, "an armored block is broken"))?;
+    armor
+        .read_to_end(&mut bytes)
+        .map_err(|_| wrong(line, "an armored block is broken"))?;
     match packets(line, &bytes)? {
         packets if packets.is_empty() => Err(wrong(line, "an armored block is empty")),
         packets => Ok(Block { line, packets }),
@@ -118,11 +133,16 @@ fn broken(error: &Error) -> String {
         other => other,
     };
     match inner {
-        Error::Unsupported { message, .. } => format!("a packet in it is not understood: {}", shown(message)),
+        Error::Unsupported { message, .. } => {
+            format!("a packet in it is not understood: {}", shown(message))
+        }
         _ => "a packet is broken, or cut short".to_owned(),
     }
 }
 
 fn wrong(line: u32, problem: impl Into<String>) -> Wrong {
-    Wrong { line, problem: problem.into() }
+    Wrong {
+        line,
+        problem: problem.into(),
+    }
 }

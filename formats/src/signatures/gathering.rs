@@ -13,7 +13,8 @@ use towpath_core::finding::{Finding, Place};
 
 use super::blocks::Block;
 
-const TAKE_OUT: &str = "take it out, or export the key it belongs to: gpg --armor --export <fingerprint>";
+const TAKE_OUT: &str =
+    "take it out, or export the key it belongs to: gpg --armor --export <fingerprint>";
 
 /// A key, and where it was first seen.
 #[derive(Debug)]
@@ -57,16 +58,26 @@ impl Gathering {
 
     /// Takes in a block of a file.
     pub(super) fn add(&mut self, file: &Place, block: Block) -> Result<(), Finding> {
-        let place = if block.line == 0 { file.clone() } else { file.at(block.line, 0) };
+        let place = if block.line == 0 {
+            file.clone()
+        } else {
+            file.at(block.line, 0)
+        };
         let mut about = About::Nothing;
         for packet in block.packets {
             let misplaced = |what: &str| {
-                Finding::error("bad-keyring", place.clone(), format!("{what} in it belongs to no key"), TAKE_OUT)
+                Finding::error(
+                    "bad-keyring",
+                    place.clone(),
+                    format!("{what} in it belongs to no key"),
+                    TAKE_OUT,
+                )
             };
             about = match (packet, about) {
                 (Packet::PublicKey(key), _) => About::Primary(self.primary(&place, key)),
                 (Packet::Signature(signature), about) => {
-                    self.signature(&place, signature, about).map_err(|what| misplaced(&what))?;
+                    self.signature(&place, signature, about)
+                        .map_err(|what| misplaced(&what))?;
                     about
                 }
                 (other, About::Nothing) => return Err(misplaced(&kind(&other))),
@@ -85,31 +96,65 @@ impl Gathering {
     /// All keys, each with everything that was said of it.
     pub(super) fn finish(mut self) -> Result<Vec<Gathered>, Vec<Finding>> {
         let mut findings = Vec::new();
-        for Revocation { place, behind, signature } in std::mem::take(&mut self.revocations) {
-            let revoked = self.keys.iter().position(|one| signature.verify_key(&one.key.primary_key).is_ok());
+        for Revocation {
+            place,
+            behind,
+            signature,
+        } in std::mem::take(&mut self.revocations)
+        {
+            let revoked = self
+                .keys
+                .iter()
+                .position(|one| signature.verify_key(&one.key.primary_key).is_ok());
             // One behind a key, by somebody whom that key allows to, cannot be checked; it counts all the same.
-            match revoked.or(behind.filter(|number| is_by_another(&self.keys[*number].key, &signature))) {
-                Some(number) => self.keys[number].key.details.revocation_signatures.push(signature),
+            match revoked
+                .or(behind.filter(|number| is_by_another(&self.keys[*number].key, &signature)))
+            {
+                Some(number) => self.keys[number]
+                    .key
+                    .details
+                    .revocation_signatures
+                    .push(signature),
                 None => findings.push(lost(&place, &signature)),
             }
         }
         for Gathered { place, key } in &self.keys {
-            let unbound = key.public_subkeys.iter().filter(|subkey| subkey.signatures.is_empty());
+            let unbound = key
+                .public_subkeys
+                .iter()
+                .filter(|subkey| subkey.signatures.is_empty());
             findings.extend(unbound.map(|subkey| {
-                let problem = format!("nothing binds the subkey {:X} to a key", subkey.key.fingerprint());
+                let problem = format!(
+                    "nothing binds the subkey {:X} to a key",
+                    subkey.key.fingerprint()
+                );
                 Finding::error("bad-keyring", place.clone(), problem, TAKE_OUT)
             }));
         }
-        if findings.is_empty() { Ok(self.keys) } else { Err(findings) }
+        if findings.is_empty() {
+            Ok(self.keys)
+        } else {
+            Err(findings)
+        }
     }
 
     fn primary(&mut self, place: &Place, key: pgp::packet::PublicKey) -> usize {
         let next = self.keys.len();
-        let number = *self.numbers.entry(key.fingerprint().as_bytes().to_vec()).or_insert(next);
+        let number = *self
+            .numbers
+            .entry(key.fingerprint().as_bytes().to_vec())
+            .or_insert(next);
         if number == next {
             let details = SignedKeyDetails::new(Vec::new(), Vec::new(), Vec::new(), Vec::new());
-            let key = SignedPublicKey { primary_key: key, details, public_subkeys: Vec::new() };
-            self.keys.push(Gathered { place: place.clone(), key });
+            let key = SignedPublicKey {
+                primary_key: key,
+                details,
+                public_subkeys: Vec::new(),
+            };
+            self.keys.push(Gathered {
+                place: place.clone(),
+                key,
+            });
         }
         number
     }
@@ -121,24 +166,43 @@ impl Gathering {
             Packet::UserId(id) => {
                 let users = &mut key.details.users;
                 let is_it = |user: &SignedUser| user.id.id() == id.id();
-                let at = at_or_pushed(users, is_it, SignedUser { id: id.clone(), signatures: Vec::new() });
+                let at = at_or_pushed(
+                    users,
+                    is_it,
+                    SignedUser {
+                        id: id.clone(),
+                        signatures: Vec::new(),
+                    },
+                );
                 About::User(number, at)
             }
             Packet::UserAttribute(attr) => {
                 let attributes = &mut key.details.user_attributes;
-                attributes.push(SignedUserAttribute { attr, signatures: Vec::new() });
+                attributes.push(SignedUserAttribute {
+                    attr,
+                    signatures: Vec::new(),
+                });
                 About::Attribute(number, attributes.len() - 1)
             }
             Packet::PublicSubkey(subkey) => {
-                let is_it = |one: &SignedPublicSubKey| one.key.fingerprint() == subkey.fingerprint();
-                let new = SignedPublicSubKey { key: subkey.clone(), signatures: Vec::new() };
+                let is_it =
+                    |one: &SignedPublicSubKey| one.key.fingerprint() == subkey.fingerprint();
+                let new = SignedPublicSubKey {
+                    key: subkey.clone(),
+                    signatures: Vec::new(),
+                };
                 About::Subkey(number, at_or_pushed(&mut key.public_subkeys, is_it, new))
             }
             other => return Err(kind(&other)),
         })
     }
 
-    fn signature(&mut self, place: &Place, signature: Signature, about: About) -> Result<(), String> {
+    fn signature(
+        &mut self,
+        place: &Place,
+        signature: Signature,
+        about: About,
+    ) -> Result<(), String> {
         use SignatureType as Of;
         let Some(typ) = signature.typ() else {
             return Err("a signature of a version that we do not know".to_owned());
@@ -150,12 +214,22 @@ impl Gathering {
         let place_of_its_own = match (typ, about) {
             // It may be that of any key: GnuPG writes it by itself, and files get joined.
             (Of::KeyRevocation, _) => {
-                self.revocations.push(Revocation { place: place.clone(), behind, signature });
+                self.revocations.push(Revocation {
+                    place: place.clone(),
+                    behind,
+                    signature,
+                });
                 return Ok(());
             }
-            (Of::Key, About::Primary(number)) => &mut self.keys[number].key.details.direct_signatures,
+            (Of::Key, About::Primary(number)) => {
+                &mut self.keys[number].key.details.direct_signatures
+            }
             (
-                Of::CertGeneric | Of::CertPersona | Of::CertCasual | Of::CertPositive | Of::CertRevocation,
+                Of::CertGeneric
+                | Of::CertPersona
+                | Of::CertCasual
+                | Of::CertPositive
+                | Of::CertRevocation,
                 About::User(number, user),
             ) => &mut self.keys[number].key.details.users[user].signatures,
             // A picture says nothing of use, and nor do its signatures.
@@ -182,14 +256,28 @@ fn at_or_pushed<T>(list: &mut Vec<T>, is_it: impl Fn(&T) -> bool, new: T) -> usi
 
 /// Whether the signature says that somebody else made it than this key.
 fn is_by_another(key: &SignedPublicKey, signature: &Signature) -> bool {
-    let (id, fingerprint) = (key.primary_key.legacy_key_id(), key.primary_key.fingerprint());
-    !signature.issuer_key_id().contains(&&id) && !signature.issuer_fingerprint().contains(&&fingerprint)
+    let (id, fingerprint) = (
+        key.primary_key.legacy_key_id(),
+        key.primary_key.fingerprint(),
+    );
+    !signature.issuer_key_id().contains(&&id)
+        && !signature.issuer_fingerprint().contains(&&fingerprint)
 }
 
 fn lost(place: &Place, signature: &Signature) -> Finding {
-    let fingerprint = signature.issuer_fingerprint().first().map(|one| format!("{one:X}"));
-    let id = || signature.issuer_key_id().first().map(|one| one.to_string().to_uppercase());
-    let issuer = fingerprint.or_else(id).unwrap_or_else(|| "a key that it does not name".to_owned());
+    let fingerprint = signature
+        .issuer_fingerprint()
+        .first()
+        .map(|one| format!("{one:X}"));
+    let id = || {
+        signature
+            .issuer_key_id()
+            .first()
+            .map(|one| one.to_string().to_uppercase())
+    };
+    let issuer = fingerprint
+        .or_else(id)
+        .unwrap_or_else(|| "a key that it does not name".to_owned());
     let problem = format!("a revocation by {issuer} in it is of no key in the keyring");
     let remedy = "add the key that it revokes, or take the revocation out";
     Finding::error("bad-keyring", place.clone(), problem, remedy)

@@ -5,7 +5,9 @@
 
 use jiff::Timestamp;
 use pgp::composed::{SignedPublicKey, SignedPublicSubKey};
-use pgp::packet::{KeyFlags, PublicKey, PublicSubkey, RevocationCode, Signature, SignatureType, SubpacketData};
+use pgp::packet::{
+    KeyFlags, PublicKey, PublicSubkey, RevocationCode, Signature, SignatureType, SubpacketData,
+};
 use pgp::ser::Serialize;
 use pgp::types::{KeyDetails, KeyVersion, PublicParams, Tag};
 
@@ -62,12 +64,20 @@ pub(super) enum Purpose {
 /// Reads a key, if it says anything of itself.
 pub(super) fn certificate(read: &SignedPublicKey) -> Option<Certificate> {
     let primary = primary(read)?;
-    let subkeys = read.public_subkeys.iter().filter_map(|subkey| self::subkey(read, subkey));
+    let subkeys = read
+        .public_subkeys
+        .iter()
+        .filter_map(|subkey| self::subkey(read, subkey));
     let users = read.details.users.iter();
-    let user = users.clone().find(|user| user.is_primary()).or_else(|| users.clone().next());
+    let user = users
+        .clone()
+        .find(|user| user.is_primary())
+        .or_else(|| users.clone().next());
     Some(Certificate {
         fingerprint: primary.fingerprint.clone(),
-        user_id: user.map_or_else(String::new, |user| String::from_utf8_lossy(user.id.id()).into_owned()),
+        user_id: user.map_or_else(String::new, |user| {
+            String::from_utf8_lossy(user.id.id()).into_owned()
+        }),
         keys: std::iter::once(primary).chain(subkeys).collect(),
     })
 }
@@ -75,12 +85,21 @@ pub(super) fn certificate(read: &SignedPublicKey) -> Option<Certificate> {
 fn primary(read: &SignedPublicKey) -> Option<Key> {
     let key = &read.primary_key;
     let of_users = read.details.users.iter().flat_map(|user| {
-        let own = user.signatures.iter().filter(|s| s.verify_certification(key, Tag::UserId, &user.id).is_ok());
+        let own = user
+            .signatures
+            .iter()
+            .filter(|s| s.verify_certification(key, Tag::UserId, &user.id).is_ok());
         let own: Vec<&Signature> = own.collect();
-        let given_up = own.iter().any(|s| s.typ() == Some(SignatureType::CertRevocation));
+        let given_up = own
+            .iter()
+            .any(|s| s.typ() == Some(SignatureType::CertRevocation));
         if given_up { Vec::new() } else { own }
     });
-    let direct = read.details.direct_signatures.iter().filter(|signature| signature.verify_key(key).is_ok());
+    let direct = read
+        .details
+        .direct_signatures
+        .iter()
+        .filter(|signature| signature.verify_key(key).is_ok());
     let word = newest(of_users.chain(direct))?;
     // A revocation that we cannot check (by somebody whom the key allows to) counts: too much caution can be undone.
     let revoked = strictest(read.details.revocation_signatures.iter().map(revocation));
@@ -102,12 +121,23 @@ fn primary(read: &SignedPublicKey) -> Option<Key> {
 
 fn subkey(read: &SignedPublicKey, subkey: &SignedPublicSubKey) -> Option<Key> {
     let (primary, key) = (&read.primary_key, &subkey.key);
-    let own = subkey.signatures.iter().filter(|s| s.verify_subkey_binding(primary, key).is_ok());
+    let own = subkey
+        .signatures
+        .iter()
+        .filter(|s| s.verify_subkey_binding(primary, key).is_ok());
     let word = newest(own.filter(|s| s.typ() == Some(SignatureType::SubkeyBinding)))?;
     let is_revocation = |s: &&Signature| s.typ() == Some(SignatureType::SubkeyRevocation);
-    let revoked = strictest(subkey.signatures.iter().filter(is_revocation).map(revocation));
+    let revoked = strictest(
+        subkey
+            .signatures
+            .iter()
+            .filter(is_revocation)
+            .map(revocation),
+    );
     // A signing subkey agrees to its primary key, or somebody could adopt another's.
-    let agrees = word.embedded_signature().is_some_and(|back| back.verify_primary_key_binding(key, primary).is_ok());
+    let agrees = word
+        .embedded_signature()
+        .is_some_and(|back| back.verify_primary_key_binding(key, primary).is_ok());
     let purpose = match (flags(word).is_some_and(|flags| flags.sign()), agrees) {
         (true, true) => strength(key),
         _ => Purpose::Other,
@@ -145,9 +175,15 @@ impl Material {
 
 /// The word that counts: the newest; of two at once, the one that grants less.
 fn newest<'a>(words: impl Iterator<Item = &'a Signature>) -> Option<&'a Signature> {
-    let lasts = |word: &Signature| word.key_expiration_time().map(|span| span.as_secs()).filter(|span| *span > 0);
+    let lasts = |word: &Signature| {
+        word.key_expiration_time()
+            .map(|span| span.as_secs())
+            .filter(|span| *span > 0)
+    };
     let lasts = |word: &Signature| std::cmp::Reverse(lasts(word).unwrap_or(u32::MAX));
-    words.filter(|word| word.created().is_some()).max_by_key(|word| (word.created(), lasts(word)))
+    words
+        .filter(|word| word.created().is_some())
+        .max_by_key(|word| (word.created(), lasts(word)))
 }
 
 fn flags(word: &Signature) -> Option<KeyFlags> {
@@ -155,14 +191,18 @@ fn flags(word: &Signature) -> Option<KeyFlags> {
         SubpacketData::KeyFlags(flags) => Some(flags.clone()),
         _ => None,
     };
-    word.config()?.hashed_subpackets().find_map(|subpacket| flags(&subpacket.data))
+    word.config()?
+        .hashed_subpackets()
+        .find_map(|subpacket| flags(&subpacket.data))
 }
 
 /// Until when the key counts: as long as it says, and as long as the word by which it says so.
 fn expiry(key: &impl KeyDetails, word: &Signature) -> Option<Timestamp> {
     let after = |at: Option<pgp::types::Timestamp>, span: Option<pgp::types::Duration>| {
         let span = span.filter(|span| span.as_secs() > 0)?;
-        Some(seconds(i64::from(at?.as_secs()) + i64::from(span.as_secs())))
+        Some(seconds(
+            i64::from(at?.as_secs()) + i64::from(span.as_secs()),
+        ))
     };
     let of_key = after(Some(key.created_at()), word.key_expiration_time());
     let of_word = after(word.created(), word.signature_expiration_time());
@@ -171,7 +211,9 @@ fn expiry(key: &impl KeyDetails, word: &Signature) -> Option<Timestamp> {
 
 fn revocation(signature: &Signature) -> Revoked {
     match (signature.revocation_reason_code(), signature.created()) {
-        (Some(RevocationCode::KeySuperseded | RevocationCode::KeyRetired), Some(at)) => Revoked::Since(time(at)),
+        (Some(RevocationCode::KeySuperseded | RevocationCode::KeyRetired), Some(at)) => {
+            Revoked::Since(time(at))
+        }
         _ => Revoked::Altogether,
     }
 }
@@ -181,7 +223,9 @@ fn strictest(revocations: impl Iterator<Item = Revoked>) -> Revoked {
     revocations.fold(Revoked::Never, |one, other| match (one, other) {
         (Revoked::Altogether, _) | (_, Revoked::Altogether) => Revoked::Altogether,
         (Revoked::Since(one), Revoked::Since(other)) => Revoked::Since(one.min(other)),
-        (Revoked::Since(at), Revoked::Never) | (Revoked::Never, Revoked::Since(at)) => Revoked::Since(at),
+        (Revoked::Since(at), Revoked::Never) | (Revoked::Never, Revoked::Since(at)) => {
+            Revoked::Since(at)
+        }
         (Revoked::Never, Revoked::Never) => Revoked::Never,
     })
 }
@@ -195,7 +239,11 @@ fn strength(key: &impl KeyDetails) -> Purpose {
         PublicParams::DSA(_) => false,
         _ => key.algorithm().can_sign(),
     };
-    if is_new && is_strong { Purpose::Signing } else { Purpose::Other }
+    if is_new && is_strong {
+        Purpose::Signing
+    } else {
+        Purpose::Other
+    }
 }
 
 fn fingerprint(key: &impl KeyDetails) -> String {

@@ -29,7 +29,8 @@ impl Keyring {
     /// Reads keys, with warnings about those that can sign nothing; or says what is wrong with the files. What several
     /// files, or several blocks of one, say of a key counts together.
     pub fn read(files: &[SourceFile]) -> Result<(Self, Vec<Finding>), Vec<Finding>> {
-        let (mut gathering, mut findings, mut hash) = (Gathering::default(), Vec::new(), Sha256::new());
+        let (mut gathering, mut findings, mut hash) =
+            (Gathering::default(), Vec::new(), Sha256::new());
         for file in files {
             hash.update((file.bytes.len() as u64).to_be_bytes());
             hash.update(&file.bytes);
@@ -40,8 +41,16 @@ impl Keyring {
             _ => Place::file("keyring"),
         };
         if gathering.len() > MAX_KEYS {
-            let problem = format!("there are {} keys; at most {MAX_KEYS} are taken", gathering.len());
-            findings.push(Finding::error("too-many-keys", place(), problem, "keep only the keys that sign releases"));
+            let problem = format!(
+                "there are {} keys; at most {MAX_KEYS} are taken",
+                gathering.len()
+            );
+            findings.push(Finding::error(
+                "too-many-keys",
+                place(),
+                problem,
+                "keep only the keys that sign releases",
+            ));
         }
         // Of half a keyring nobody can say what belongs together.
         if !findings.is_empty() {
@@ -51,18 +60,31 @@ impl Keyring {
         let (certificates, mut findings) = signing(&gathering.finish()?);
         if certificates.is_empty() {
             let problem = "there is no key that could sign a release";
-            findings.push(Finding::error("no-keys", place(), problem, "add the public key of who signs releases"));
+            findings.push(Finding::error(
+                "no-keys",
+                place(),
+                problem,
+                "add the public key of who signs releases",
+            ));
         }
         findings.sort();
         match certificates.is_empty() {
             true => Err(findings),
-            false => Ok((Self { certificates: certificates.into(), digest: hash.finalize().into() }, findings)),
+            false => Ok((
+                Self {
+                    certificates: certificates.into(),
+                    digest: hash.finalize().into(),
+                },
+                findings,
+            )),
         }
     }
 
     /// The fingerprint and the user id of each key.
     pub fn keys(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.certificates.iter().map(|one| (one.fingerprint.as_str(), one.user_id.as_str()))
+        self.certificates
+            .iter()
+            .map(|one| (one.fingerprint.as_str(), one.user_id.as_str()))
     }
 
     /// A name for these very files.
@@ -72,7 +94,9 @@ impl Keyring {
 
     /// Every key, each with the certificate it belongs to.
     pub(super) fn each(&self) -> impl Iterator<Item = (&Certificate, &Key)> {
-        self.certificates.iter().flat_map(|one| one.keys.iter().map(move |key| (one, key)))
+        self.certificates
+            .iter()
+            .flat_map(|one| one.keys.iter().map(move |key| (one, key)))
     }
 }
 
@@ -80,7 +104,11 @@ impl Keyring {
 fn gather(gathering: &mut Gathering, file: &SourceFile) -> Result<(), Finding> {
     let place = Place::file(file.path.as_str());
     let wrong = |wrong: Wrong| {
-        let place = if wrong.line == 0 { place.clone() } else { place.at(wrong.line, 0) };
+        let place = if wrong.line == 0 {
+            place.clone()
+        } else {
+            place.at(wrong.line, 0)
+        };
         Finding::error("bad-keyring", place, wrong.problem, EXPORT)
     };
     if file.bytes.len() as u64 > MAX_KEYRING_BYTES {
@@ -88,14 +116,17 @@ fn gather(gathering: &mut Gathering, file: &SourceFile) -> Result<(), Finding> {
         return Err(wrong(Wrong { line: 0, problem }));
     }
     let blocks = blocks(&file.bytes).map_err(wrong)?;
-    blocks.into_iter().try_for_each(|block| gathering.add(&place, block))
+    blocks
+        .into_iter()
+        .try_for_each(|block| gathering.add(&place, block))
 }
 
 /// The keys that can sign, with warnings about the others.
 fn signing(gathered: &[Gathered]) -> (Vec<Certificate>, Vec<Finding>) {
     let (mut certificates, mut findings) = (Vec::new(), Vec::new());
     for one in gathered {
-        let can_sign = |one: &Certificate| one.keys.iter().any(|key| key.purpose == Purpose::Signing);
+        let can_sign =
+            |one: &Certificate| one.keys.iter().any(|key| key.purpose == Purpose::Signing);
         match certificate(&one.key) {
             Some(certificate) if can_sign(&certificate) => certificates.push(certificate),
             certificate => findings.push(cannot_sign(one, certificate)),
@@ -105,13 +136,26 @@ fn signing(gathered: &[Gathered]) -> (Vec<Certificate>, Vec<Finding>) {
 }
 
 fn cannot_sign(gathered: &Gathered, one: Option<Certificate>) -> Finding {
-    let fingerprint = format!("{:X}", pgp::types::KeyDetails::fingerprint(&gathered.key.primary_key));
+    let fingerprint = format!(
+        "{:X}",
+        pgp::types::KeyDetails::fingerprint(&gathered.key.primary_key)
+    );
     let problem = match one {
         Some(one) => {
-            format!("key {fingerprint} ({}) has no key that is for signing, and strong enough", shown(&one.user_id))
+            format!(
+                "key {fingerprint} ({}) has no key that is for signing, and strong enough",
+                shown(&one.user_id)
+            )
         }
-        None => format!("key {fingerprint} has no signature of its own, so that nothing is known of it"),
+        None => {
+            format!("key {fingerprint} has no signature of its own, so that nothing is known of it")
+        }
     };
     let place = gathered.place.clone();
-    Finding::warning("key-cannot-sign", place, problem, "take it out, or add the key that signs releases")
+    Finding::warning(
+        "key-cannot-sign",
+        place,
+        problem,
+        "take it out, or add the key that signs releases",
+    )
 }

@@ -26,7 +26,9 @@ pub(super) struct SignedMessage {
 /// Opens a signed message.
 pub(super) fn open(bytes: &[u8]) -> Result<SignedMessage, Refusal> {
     if bytes.len() > MAX_SIGNATURE_BYTES {
-        return Err(Refusal::TooLarge { limit_bytes: MAX_SIGNATURE_BYTES });
+        return Err(Refusal::TooLarge {
+            limit_bytes: MAX_SIGNATURE_BYTES,
+        });
     }
     let binary = match bytes.first() {
         None => return Err(not_openpgp("it is empty")),
@@ -47,14 +49,18 @@ pub(super) fn open(bytes: &[u8]) -> Result<SignedMessage, Refusal> {
 
 fn dearmored(bytes: &[u8]) -> Result<Vec<u8>, Refusal> {
     let mut armor = Dearmor::new(bytes);
-    armor.read_header().map_err(|_| not_openpgp("it is neither binary nor armored"))?;
+    armor
+        .read_header()
+        .map_err(|_| not_openpgp("it is neither binary nor armored"))?;
     match armor.typ {
         Some(BlockType::Message) => {}
         _ => return Err(not_openpgp("the armor is not that of a message")),
     }
     let mut binary = Vec::new();
     // Armor only ever shrinks, so the limit on the bytes holds here too.
-    armor.read_to_end(&mut binary).map_err(|_| not_openpgp("the armor is broken"))?;
+    armor
+        .read_to_end(&mut binary)
+        .map_err(|_| not_openpgp("the armor is broken"))?;
     Ok(binary)
 }
 
@@ -70,12 +76,19 @@ fn packets(bytes: &[u8]) -> Result<Vec<Packet>, Refusal> {
 }
 
 fn inflated(data: &CompressedData) -> Result<Vec<u8>, Refusal> {
-    let reader = data.decompress().map_err(|_| not_openpgp("it is compressed in a way that we do not know"))?;
+    let reader = data
+        .decompress()
+        .map_err(|_| not_openpgp("it is compressed in a way that we do not know"))?;
     let mut inner = Vec::new();
     let limit = MAX_BODY_BYTES as u64;
-    reader.take(limit + 1).read_to_end(&mut inner).map_err(|_| not_openpgp("what is compressed is broken"))?;
+    reader
+        .take(limit + 1)
+        .read_to_end(&mut inner)
+        .map_err(|_| not_openpgp("what is compressed is broken"))?;
     match inner.len() > MAX_BODY_BYTES {
-        true => Err(Refusal::TooLarge { limit_bytes: MAX_BODY_BYTES }),
+        true => Err(Refusal::TooLarge {
+            limit_bytes: MAX_BODY_BYTES,
+        }),
         false => Ok(inner),
     }
 }
@@ -90,8 +103,14 @@ fn signed(packets: Vec<Packet>) -> Result<SignedMessage, Refusal> {
             (Packet::Signature(signature), None) => before.push(signature),
             (Packet::Signature(signature), Some(_)) => behind.push(signature),
             (Packet::LiteralData(data), None) => literal = Some(data),
-            (Packet::CompressedData(_), _) => return Err(not_openpgp("it is compressed more than once")),
-            _ => return Err(not_openpgp("it has packets that do not belong to a signed message")),
+            (Packet::CompressedData(_), _) => {
+                return Err(not_openpgp("it is compressed more than once"));
+            }
+            _ => {
+                return Err(not_openpgp(
+                    "it has packets that do not belong to a signed message",
+                ));
+            }
         }
     }
     let body = match literal {
@@ -102,11 +121,17 @@ fn signed(packets: Vec<Packet>) -> Result<SignedMessage, Refusal> {
         (0, 0, 0) => return Err(not_openpgp("it is not signed")),
         (0, _, 0) => before,
         (announced, 0, signed) if announced == signed => behind,
-        _ => return Err(not_openpgp("its signatures are not those that it announces")),
+        _ => {
+            return Err(not_openpgp(
+                "its signatures are not those that it announces",
+            ));
+        }
     };
     Ok(SignedMessage { body, signatures })
 }
 
 fn not_openpgp(problem: &str) -> Refusal {
-    Refusal::NotOpenPgp { problem: problem.to_owned() }
+    Refusal::NotOpenPgp {
+        problem: problem.to_owned(),
+    }
 }

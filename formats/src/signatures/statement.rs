@@ -48,17 +48,27 @@ pub(super) fn check(body: &[u8], digest: PayloadDigest) -> Result<(), Refusal> {
     let statement: Statement = serde_json::from_slice(body).map_err(|error| {
         let problem = error.to_string();
         let sentence = problem.split(" at line ").next().unwrap_or(&problem);
-        Refusal::NotAStatement { problem: shown(sentence) }
+        Refusal::NotAStatement {
+            problem: shown(sentence),
+        }
     })?;
     let Critical { image, kind, .. } = statement.critical;
-    match (kind == KIND, PayloadDigest::parse(&image.digest) == Some(digest)) {
+    match (
+        kind == KIND,
+        PayloadDigest::parse(&image.digest) == Some(digest),
+    ) {
         (true, true) => Ok(()),
-        (true, false) => Err(Refusal::OtherDigest { digest: shown(&image.digest) }),
+        (true, false) => Err(Refusal::OtherDigest {
+            digest: shown(&image.digest),
+        }),
         (false, _) => Err(Refusal::OtherKind { kind: shown(&kind) }),
     }
 }
 
 /// Foreign text for people: one line, not too long.
 pub(super) fn shown(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_SHOWN_CHARS).collect()
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .take(MAX_SHOWN_CHARS)
+        .collect()
 }

@@ -15,7 +15,12 @@ pub const MAX_SIGNATURES: usize = 10;
 const MAX_AHEAD: SignedDuration = SignedDuration::from_hours(1);
 
 /// Who signed this payload, or why these bytes do not say so. They come from anywhere.
-pub fn verify(bytes: &[u8], keyring: &Keyring, payload: PayloadDigest, now: Timestamp) -> Result<Signer, Refusal> {
+pub fn verify(
+    bytes: &[u8],
+    keyring: &Keyring,
+    payload: PayloadDigest,
+    now: Timestamp,
+) -> Result<Signer, Refusal> {
     let message = message::open(bytes)?;
     let mut refusals = Vec::new();
     for signature in message.signatures.iter().take(MAX_SIGNATURES) {
@@ -25,7 +30,9 @@ pub fn verify(bytes: &[u8], keyring: &Keyring, payload: PayloadDigest, now: Time
             Err(refusal) => refusals.push(refusal),
         }
     }
-    let unsigned = || Refusal::NotOpenPgp { problem: "it is not signed".to_owned() };
+    let unsigned = || Refusal::NotOpenPgp {
+        problem: "it is not signed".to_owned(),
+    };
     Err(nearest(refusals).unwrap_or_else(unsigned))
 }
 
@@ -35,15 +42,29 @@ pub fn nearest(refusals: impl IntoIterator<Item = Refusal>) -> Option<Refusal> {
 }
 
 /// Who made a signature, and whether that counts.
-fn judge(signature: &Signature, body: &[u8], keyring: &Keyring, now: Timestamp) -> Result<Signer, Refusal> {
+fn judge(
+    signature: &Signature,
+    body: &[u8],
+    keyring: &Keyring,
+    now: Timestamp,
+) -> Result<Signer, Refusal> {
     check_form(signature)?;
-    let named: Vec<_> = keyring.each().filter(|(_, key)| key.material.is_named_by(signature)).collect();
+    let named: Vec<_> = keyring
+        .each()
+        .filter(|(_, key)| key.material.is_named_by(signature))
+        .collect();
     let Some((_, first)) = named.first() else {
-        return Err(Refusal::UnknownKey { issuer: issuer(signature) });
+        return Err(Refusal::UnknownKey {
+            issuer: issuer(signature),
+        });
     };
     check_strength(signature)?;
-    let bad = || Refusal::BadSignature { key: first.fingerprint.clone() };
-    let maker = named.iter().find(|(_, key)| key.material.made(signature, body));
+    let bad = || Refusal::BadSignature {
+        key: first.fingerprint.clone(),
+    };
+    let maker = named
+        .iter()
+        .find(|(_, key)| key.material.made(signature, body));
     let (certificate, key) = maker.ok_or_else(bad)?;
     let signed_at = signature.created().map(time).ok_or_else(bad)?;
     check_key(certificate, key, signed_at)?;
@@ -64,19 +85,27 @@ fn judge(signature: &Signature, body: &[u8], keyring: &Keyring, now: Timestamp) 
 
 fn check_form(signature: &Signature) -> Result<(), Refusal> {
     let Some(config) = signature.config() else {
-        return Err(Refusal::NotUnderstood { what: "a version of signatures that we do not know".to_owned() });
+        return Err(Refusal::NotUnderstood {
+            what: "a version of signatures that we do not know".to_owned(),
+        });
     };
     if config.typ() != SignatureType::Binary {
         return Err(Refusal::NotOfData);
     }
     // What is critical and not understood makes a signature void (RFC 9580, 5.2.3.7).
-    let strange = config.hashed_subpackets().filter(|one| one.is_critical).find_map(|one| match &one.data {
-        SubpacketData::Other(kind, _) | SubpacketData::Experimental(kind, _) => Some(format!("subpacket {kind}")),
-        SubpacketData::Notation(notation) => {
-            Some(format!("notation {}", statement::shown(&String::from_utf8_lossy(&notation.name))))
-        }
-        _ => None,
-    });
+    let strange = config
+        .hashed_subpackets()
+        .filter(|one| one.is_critical)
+        .find_map(|one| match &one.data {
+            SubpacketData::Other(kind, _) | SubpacketData::Experimental(kind, _) => {
+                Some(format!("subpacket {kind}"))
+            }
+            SubpacketData::Notation(notation) => Some(format!(
+                "notation {}",
+                statement::shown(&String::from_utf8_lossy(&notation.name))
+            )),
+            _ => None,
+        });
     strange.map_or(Ok(()), |what| Err(Refusal::NotUnderstood { what }))
 }
 
@@ -90,14 +119,18 @@ fn check_strength(signature: &Signature) -> Result<(), Refusal> {
             | HashAlgorithm::Sha3_256
             | HashAlgorithm::Sha3_512,
         ) => Ok(()),
-        hash => Err(Refusal::WeakHash { hash: hash.map_or_else(String::new, |hash| hash.to_string()) }),
+        hash => Err(Refusal::WeakHash {
+            hash: hash.map_or_else(String::new, |hash| hash.to_string()),
+        }),
     }
 }
 
 /// Whether the key counted when it signed. A subkey counts no longer than its primary key.
 fn check_key(certificate: &Certificate, key: &Key, signed_at: Timestamp) -> Result<(), Refusal> {
     if key.purpose != Purpose::Signing {
-        return Err(Refusal::MayNotSign { key: key.fingerprint.clone() });
+        return Err(Refusal::MayNotSign {
+            key: key.fingerprint.clone(),
+        });
     }
     for one in certificate.keys.first().into_iter().chain([key]) {
         let key = one.fingerprint.clone();
@@ -109,7 +142,10 @@ fn check_key(certificate: &Certificate, key: &Key, signed_at: Timestamp) -> Resu
         match one.expires_at {
             _ if is_revoked => return Err(Refusal::KeyRevoked { key }),
             _ if signed_at < one.created_at => {
-                return Err(Refusal::KeyNotYetValid { key, since: one.created_at });
+                return Err(Refusal::KeyNotYetValid {
+                    key,
+                    since: one.created_at,
+                });
             }
             Some(at) if signed_at >= at => return Err(Refusal::KeyExpired { key, at }),
             _ => {}
@@ -120,12 +156,24 @@ fn check_key(certificate: &Certificate, key: &Key, signed_at: Timestamp) -> Resu
 
 /// Until when a signature counts, if it says so.
 fn until(signature: &Signature, signed_at: Timestamp) -> Option<Timestamp> {
-    let span = signature.signature_expiration_time().filter(|span| span.as_secs() > 0)?;
+    let span = signature
+        .signature_expiration_time()
+        .filter(|span| span.as_secs() > 0)?;
     Some(seconds(signed_at.as_second() + i64::from(span.as_secs())))
 }
 
 fn issuer(signature: &Signature) -> String {
-    let fingerprint = signature.issuer_fingerprint().first().map(|one| format!("key {one:X}"));
-    let id = || signature.issuer_key_id().first().map(|one| format!("key {}", one.to_string().to_uppercase()));
-    fingerprint.or_else(id).unwrap_or_else(|| "a key that it does not name".to_owned())
+    let fingerprint = signature
+        .issuer_fingerprint()
+        .first()
+        .map(|one| format!("key {one:X}"));
+    let id = || {
+        signature
+            .issuer_key_id()
+            .first()
+            .map(|one| format!("key {}", one.to_string().to_uppercase()))
+    };
+    fingerprint
+        .or_else(id)
+        .unwrap_or_else(|| "a key that it does not name".to_owned())
 }

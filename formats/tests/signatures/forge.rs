@@ -3,12 +3,13 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pgp::composed::{
-    ArmorOptions, KeyType, MessageBuilder, SecretKeyParamsBuilder, SignedSecretKey, SubkeyParamsBuilder,
-    SubpacketConfig,
+    ArmorOptions, KeyType, MessageBuilder, SecretKeyParamsBuilder, SignedSecretKey,
+    SubkeyParamsBuilder, SubpacketConfig,
 };
 use pgp::crypto::hash::HashAlgorithm;
 use pgp::packet::{
-    KeyFlags, LiteralData, PacketTrait, RevocationCode, SignatureConfig, SignatureType, Subpacket, SubpacketData,
+    KeyFlags, LiteralData, PacketTrait, RevocationCode, SignatureConfig, SignatureType, Subpacket,
+    SubpacketData,
 };
 use pgp::ser::Serialize;
 use pgp::types::{CompressionAlgorithm, Duration, Password, SigningKey, Tag, Timestamp};
@@ -18,8 +19,10 @@ use towpath_core::domain::PayloadDigest;
 use towpath_formats::SourceFile;
 use towpath_formats::signatures::Keyring;
 
-pub(crate) const DIGEST: &str = "sha256:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
-pub(crate) const OTHER: &str = "sha256:ff112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+pub(crate) const DIGEST: &str =
+    "sha256:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+pub(crate) const OTHER: &str =
+    "sha256:ff112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 /// When keys are made, in seconds of Unix time: 2024-01-01.
 pub(crate) const BIRTH: u32 = 1_704_067_200;
 pub(crate) const DAY: u32 = 86_400;
@@ -64,15 +67,22 @@ pub(crate) fn key_for_nothing(name: &str) -> SignedSecretKey {
 
 fn subkey(signs: bool) -> SubkeyParamsBuilder {
     let mut subkey = SubkeyParamsBuilder::default();
-    subkey.key_type(KeyType::Ed25519Legacy).can_sign(signs).can_authenticate(!signs);
+    subkey
+        .key_type(KeyType::Ed25519Legacy)
+        .can_sign(signs)
+        .can_authenticate(!signs);
     subkey.created_at(Timestamp::from_secs(BIRTH));
     subkey
 }
 
 fn made(name: &str, signs: bool, subkey: SubkeyParamsBuilder) -> SignedSecretKey {
     let mut key = SecretKeyParamsBuilder::default();
-    key.key_type(KeyType::Ed25519Legacy).can_certify(true).can_sign(signs);
-    key.created_at(Timestamp::from_secs(BIRTH)).primary_user_id(name.into()).subkey(subkey.build().unwrap());
+    key.key_type(KeyType::Ed25519Legacy)
+        .can_certify(true)
+        .can_sign(signs);
+    key.created_at(Timestamp::from_secs(BIRTH))
+        .primary_user_id(name.into())
+        .subkey(subkey.build().unwrap());
     let mut key = key.build().unwrap().generate(rng()).unwrap();
     // What it says of itself has the date of today; ours has that of its birth.
     say(&mut key, BIRTH, signs, None);
@@ -85,11 +95,19 @@ pub(crate) fn say(key: &mut SignedSecretKey, when: u32, signs: bool, lasts: Opti
     flags.set_certify(true);
     flags.set_sign(signs);
     let mut data = vec![SubpacketData::KeyFlags(flags)];
-    data.extend(lasts.map(|seconds| SubpacketData::KeyExpirationTime(Duration::from_secs(seconds))));
+    data.extend(
+        lasts.map(|seconds| SubpacketData::KeyExpirationTime(Duration::from_secs(seconds))),
+    );
     let config = config(&key.primary_key, SignatureType::CertPositive, when, data);
     let public = key.primary_key.public_key().clone();
     let user = &mut key.details.users[0];
-    let word = config.sign_certification(&key.primary_key, &public, &Password::empty(), Tag::UserId, &user.id);
+    let word = config.sign_certification(
+        &key.primary_key,
+        &public,
+        &Password::empty(),
+        Tag::UserId,
+        &user.id,
+    );
     user.signatures = vec![word.unwrap()];
 }
 
@@ -97,22 +115,39 @@ pub(crate) fn revoke(key: &mut SignedSecretKey, when: u32, code: RevocationCode)
     let data = vec![SubpacketData::RevocationReason(code, "".into())];
     let config = config(&key.primary_key, SignatureType::KeyRevocation, when, data);
     let public = key.primary_key.public_key().clone();
-    key.details.revocation_signatures.push(config.sign_key(&key.primary_key, &Password::empty(), &public).unwrap());
+    key.details.revocation_signatures.push(
+        config
+            .sign_key(&key.primary_key, &Password::empty(), &public)
+            .unwrap(),
+    );
 }
 
 /// Says again of a signing subkey what was said, less its own consent.
 pub(crate) fn adopt_without_consent(key: &mut SignedSecretKey) {
     let mut flags = KeyFlags::default();
     flags.set_sign(true);
-    let config = config(&key.primary_key, SignatureType::SubkeyBinding, BIRTH, vec![SubpacketData::KeyFlags(flags)]);
+    let config = config(
+        &key.primary_key,
+        SignatureType::SubkeyBinding,
+        BIRTH,
+        vec![SubpacketData::KeyFlags(flags)],
+    );
     let primary = key.primary_key.public_key().clone();
     let subkey = &mut key.secret_subkeys[0];
     let public = subkey.key.public_key();
-    subkey.signatures =
-        vec![config.sign_subkey_binding(&key.primary_key, &primary, &Password::empty(), public).unwrap()];
+    subkey.signatures = vec![
+        config
+            .sign_subkey_binding(&key.primary_key, &primary, &Password::empty(), public)
+            .unwrap(),
+    ];
 }
 
-fn config(key: &impl SigningKey, typ: SignatureType, when: u32, more: Vec<SubpacketData>) -> SignatureConfig {
+fn config(
+    key: &impl SigningKey,
+    typ: SignatureType,
+    when: u32,
+    more: Vec<SubpacketData>,
+) -> SignatureConfig {
     let mut config = SignatureConfig::v4(typ, key.algorithm(), HashAlgorithm::Sha256);
     config.hashed_subpackets = hashed(key.fingerprint(), when, more);
     config.unhashed_subpackets = hint(key.legacy_key_id());
@@ -121,7 +156,9 @@ fn config(key: &impl SigningKey, typ: SignatureType, when: u32, more: Vec<Subpac
 
 fn hashed(by: pgp::types::Fingerprint, when: u32, more: Vec<SubpacketData>) -> Vec<Subpacket> {
     let created = SubpacketData::SignatureCreationTime(Timestamp::from_secs(when));
-    let data = [created, SubpacketData::IssuerFingerprint(by)].into_iter().chain(more);
+    let data = [created, SubpacketData::IssuerFingerprint(by)]
+        .into_iter()
+        .chain(more);
     data.map(|data| Subpacket::regular(data).unwrap()).collect()
 }
 
@@ -132,11 +169,20 @@ fn hint(id: pgp::types::KeyId) -> Vec<Subpacket> {
 
 /// The keys as the bytes of a keyring.
 pub(crate) fn armored(keys: &[&SignedSecretKey]) -> String {
-    keys.iter().map(|key| key.to_public_key().to_armored_string(ArmorOptions::default()).unwrap()).collect()
+    keys.iter()
+        .map(|key| {
+            key.to_public_key()
+                .to_armored_string(ArmorOptions::default())
+                .unwrap()
+        })
+        .collect()
 }
 
 pub(crate) fn file(path: &str, bytes: impl AsRef<[u8]>) -> SourceFile {
-    SourceFile { path: path.to_owned(), bytes: bytes.as_ref().into() }
+    SourceFile {
+        path: path.to_owned(),
+        bytes: bytes.as_ref().into(),
+    }
 }
 
 pub(crate) fn keyring(keys: &[&SignedSecretKey]) -> Keyring {
@@ -155,11 +201,20 @@ pub(crate) struct Signing<'a> {
 impl<'a> Signing<'a> {
     pub(crate) fn by(key: &'a dyn SigningKey) -> Self {
         let body = statement(DIGEST).into_bytes();
-        Self { key, body, when: SIGNED, more: Vec::new(), compression: Some(CompressionAlgorithm::ZIP) }
+        Self {
+            key,
+            body,
+            when: SIGNED,
+            more: Vec::new(),
+            compression: Some(CompressionAlgorithm::ZIP),
+        }
     }
 
     pub(crate) fn of(self, body: impl Into<Vec<u8>>) -> Self {
-        Self { body: body.into(), ..self }
+        Self {
+            body: body.into(),
+            ..self
+        }
     }
 
     pub(crate) fn at(self, when: u32) -> Self {
@@ -167,11 +222,17 @@ impl<'a> Signing<'a> {
     }
 
     pub(crate) fn with(self, more: Subpacket) -> Self {
-        Self { more: vec![more], ..self }
+        Self {
+            more: vec![more],
+            ..self
+        }
     }
 
     pub(crate) fn bare(self) -> Self {
-        Self { compression: None, ..self }
+        Self {
+            compression: None,
+            ..self
+        }
     }
 
     pub(crate) fn binary(self) -> Vec<u8> {
@@ -179,7 +240,12 @@ impl<'a> Signing<'a> {
     }
 
     pub(crate) fn armored(self) -> Vec<u8> {
-        self.with_builder(|builder| builder.to_armored_string(rng(), ArmorOptions::default()).unwrap().into_bytes())
+        self.with_builder(|builder| {
+            builder
+                .to_armored_string(rng(), ArmorOptions::default())
+                .unwrap()
+                .into_bytes()
+        })
     }
 
     /// A signature of text, whose line ends may be any.
@@ -194,8 +260,16 @@ impl<'a> Signing<'a> {
         let mut hashed = hashed(self.key.fingerprint(), self.when, Vec::new());
         hashed.extend(self.more);
         let mut builder = MessageBuilder::from_reader("", self.body.as_slice());
-        let subpackets = SubpacketConfig::UserDefined { hashed, unhashed: hint(self.key.legacy_key_id()) };
-        builder.sign_with_subpackets(self.key, Password::empty(), HashAlgorithm::Sha256, subpackets);
+        let subpackets = SubpacketConfig::UserDefined {
+            hashed,
+            unhashed: hint(self.key.legacy_key_id()),
+        };
+        builder.sign_with_subpackets(
+            self.key,
+            Password::empty(),
+            HashAlgorithm::Sha256,
+            subpackets,
+        );
         if let Some(compression) = self.compression {
             builder.compression(compression);
         }
@@ -207,14 +281,20 @@ impl<'a> Signing<'a> {
 pub(crate) fn signature_first(key: &impl SigningKey) -> Vec<u8> {
     let body = statement(DIGEST);
     let config = config(key, SignatureType::Binary, SIGNED, Vec::new());
-    let signature = config.sign(key, &Password::empty(), body.as_bytes()).unwrap();
+    let signature = config
+        .sign(key, &Password::empty(), body.as_bytes())
+        .unwrap();
     [packet(&signature), packet(&literal(&body))].concat()
 }
 
 /// Only the signature, without what is signed.
 pub(crate) fn detached(key: &impl SigningKey) -> Vec<u8> {
     let config = config(key, SignatureType::Binary, SIGNED, Vec::new());
-    packet(&config.sign(key, &Password::empty(), statement(DIGEST).as_bytes()).unwrap())
+    packet(
+        &config
+            .sign(key, &Password::empty(), statement(DIGEST).as_bytes())
+            .unwrap(),
+    )
 }
 
 /// What is signed, without the signature.

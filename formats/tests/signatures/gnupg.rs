@@ -20,34 +20,80 @@ pub(crate) struct Gnupg {
 impl Gnupg {
     pub(crate) fn new() -> Self {
         // Its sockets are in there, and their paths must be short.
-        let home = tempfile::Builder::new().prefix("gpg").tempdir_in("/tmp").unwrap();
+        let home = tempfile::Builder::new()
+            .prefix("gpg")
+            .tempdir_in("/tmp")
+            .unwrap();
         Self { home }
     }
 
     /// Runs it at a time.
     fn run(&self, time: &str, args: &[&str], input: Option<&Path>) -> std::process::Output {
         let mut command = Command::new("gpg");
-        command.args(["--batch", "--quiet", "--pinentry-mode", "loopback", "--passphrase", "", "--homedir"]);
-        command.arg(self.home.path()).args(["--faked-system-time", time]).args(args).args(input);
-        command.output().unwrap_or_else(|error| panic!("gpg is needed, install gnupg: {error}"))
+        command.args([
+            "--batch",
+            "--quiet",
+            "--pinentry-mode",
+            "loopback",
+            "--passphrase",
+            "",
+            "--homedir",
+        ]);
+        command
+            .arg(self.home.path())
+            .args(["--faked-system-time", time])
+            .args(args)
+            .args(input);
+        command
+            .output()
+            .unwrap_or_else(|error| panic!("gpg is needed, install gnupg: {error}"))
     }
 
     pub(crate) fn output(&self, time: &str, args: &[&str], input: Option<&Path>) -> Vec<u8> {
         let output = self.run(time, args, input);
-        assert!(output.status.success(), "gpg {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "gpg {args:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         output.stdout
     }
 
     /// Lets it ask questions, and answers them.
     pub(crate) fn answering(&self, time: &str, args: &[&str], answers: &str) -> Vec<u8> {
         let mut command = Command::new("gpg");
-        command.args(["--no-tty", "--quiet", "--pinentry-mode", "loopback", "--passphrase", "", "--homedir"]);
-        command.arg(self.home.path()).args(["--faked-system-time", time, "--command-fd", "0"]).args(args);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut running = command.spawn().unwrap_or_else(|error| panic!("gpg is needed, install gnupg: {error}"));
-        running.stdin.take().unwrap().write_all(answers.as_bytes()).unwrap();
+        command.args([
+            "--no-tty",
+            "--quiet",
+            "--pinentry-mode",
+            "loopback",
+            "--passphrase",
+            "",
+            "--homedir",
+        ]);
+        command
+            .arg(self.home.path())
+            .args(["--faked-system-time", time, "--command-fd", "0"])
+            .args(args);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut running = command
+            .spawn()
+            .unwrap_or_else(|error| panic!("gpg is needed, install gnupg: {error}"));
+        running
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(answers.as_bytes())
+            .unwrap();
         let output = running.wait_with_output().unwrap();
-        assert!(output.status.success(), "gpg {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "gpg {args:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         output.stdout
     }
 
@@ -65,7 +111,11 @@ impl Gnupg {
 
 impl Drop for Gnupg {
     fn drop(&mut self) {
-        let _ = Command::new("gpgconf").arg("--homedir").arg(self.home.path()).args(["--kill", "all"]).output();
+        let _ = Command::new("gpgconf")
+            .arg("--homedir")
+            .arg(self.home.path())
+            .args(["--kill", "all"])
+            .output();
     }
 }
 
@@ -73,11 +123,23 @@ impl Drop for Gnupg {
 fn what_gnupg_signs_counts() {
     for algorithm in ["rsa2048", "ed25519", "nistp256"] {
         let gpg = Gnupg::new();
-        let ann = ["--quick-generate-key", "ann <ann@example.org>", algorithm, "sign", "60d"];
+        let ann = [
+            "--quick-generate-key",
+            "ann <ann@example.org>",
+            algorithm,
+            "sign",
+            "60d",
+        ];
         gpg.output("20240101T000000", &ann, None);
         let (ring, body) = (gpg.keyring(), gpg.statement());
         let signed = |time: &str, args: &[&str]| {
-            verify(&gpg.output(time, args, Some(&body)), &ring, digest(), at(NOW)).map(|signer| signer.user_id)
+            verify(
+                &gpg.output(time, args, Some(&body)),
+                &ring,
+                digest(),
+                at(NOW),
+            )
+            .map(|signer| signer.user_id)
         };
         let code = |signed: Result<String, Refusal>| signed.map_err(|refusal| refusal.code());
         let soon = "20240131T000000";
@@ -90,11 +152,18 @@ fn what_gnupg_signs_counts() {
             &["--sign", "--digest-algo", "SHA512"],
         ] {
             let told = signed(soon, [args, &["--output", "-"]].concat().as_slice());
-            assert_eq!(told.as_deref(), Ok("ann <ann@example.org>"), "{algorithm} {args:?}");
+            assert_eq!(
+                told.as_deref(),
+                Ok("ann <ann@example.org>"),
+                "{algorithm} {args:?}"
+            );
         }
         for (args, expected) in [
             (&["--sign", "--textmode"][..], "not-of-data"),
-            (&["--sign", "--default-sig-expire", "10d"], "signature-expired"),
+            (
+                &["--sign", "--default-sig-expire", "10d"],
+                "signature-expired",
+            ),
             (&["--detach-sign"], "not-openpgp"),
             (&["--clear-sign"], "not-openpgp"),
             (&["--store"], "not-openpgp"),
@@ -108,17 +177,30 @@ fn what_gnupg_signs_counts() {
 #[test]
 fn a_weak_hash_of_gnupg() {
     let gpg = Gnupg::new();
-    gpg.output("20240101T000000", &["--quick-generate-key", "ann", "rsa2048", "sign", "60d"], None);
+    gpg.output(
+        "20240101T000000",
+        &["--quick-generate-key", "ann", "rsa2048", "sign", "60d"],
+        None,
+    );
     let args = ["--sign", "--digest-algo", "SHA1", "--output", "-"];
     let bytes = gpg.output("20240131T000000", &args, Some(&gpg.statement()));
     let told = verify(&bytes, &gpg.keyring(), digest(), at(NOW));
-    assert_eq!(told, Err(Refusal::WeakHash { hash: "SHA1".to_owned() }));
+    assert_eq!(
+        told,
+        Err(Refusal::WeakHash {
+            hash: "SHA1".to_owned()
+        })
+    );
 }
 
 #[test]
 fn a_short_key_of_gnupg() {
     let gpg = Gnupg::new();
-    gpg.output("20240101T000000", &["--quick-generate-key", "ann", "rsa1024", "sign", "60d"], None);
+    gpg.output(
+        "20240101T000000",
+        &["--quick-generate-key", "ann", "rsa1024", "sign", "60d"],
+        None,
+    );
     let keys = gpg.output("20240201T000000", &["--armor", "--export"], None);
     let findings = Keyring::read(&[file("gpg.asc", keys)]).unwrap_err();
     let codes: Vec<&str> = findings.iter().map(|finding| finding.code).collect();
@@ -136,18 +218,43 @@ fn gnupg_agrees_with_our_forge() {
     gpg.output("20240101T000000", &["--import"], Some(&keys));
     let ring = keyring(&[&ann, &expired]);
     for (bytes, status, ours) in [
-        (Signing::by(&ann.primary_key).binary(), "GOODSIG", "verified"),
-        (Signing::by(&ann.primary_key).armored(), "GOODSIG", "verified"),
+        (
+            Signing::by(&ann.primary_key).binary(),
+            "GOODSIG",
+            "verified",
+        ),
+        (
+            Signing::by(&ann.primary_key).armored(),
+            "GOODSIG",
+            "verified",
+        ),
         (signature_first(&ann.primary_key), "GOODSIG", "verified"),
-        (Signing::by(&expired.primary_key).binary(), "EXPKEYSIG", "key-expired"),
-        (Signing::by(&key("eve").primary_key).binary(), "NO_PUBKEY", "unknown-key"),
+        (
+            Signing::by(&expired.primary_key).binary(),
+            "EXPKEYSIG",
+            "key-expired",
+        ),
+        (
+            Signing::by(&key("eve").primary_key).binary(),
+            "NO_PUBKEY",
+            "unknown-key",
+        ),
     ] {
         let path = gpg.home.path().join("signature-1");
         std::fs::write(&path, &bytes).unwrap();
-        let output = gpg.run("20241001T000000", &["--status-fd", "1", "--verify"], Some(&path));
+        let output = gpg.run(
+            "20241001T000000",
+            &["--status-fd", "1", "--verify"],
+            Some(&path),
+        );
         let told = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(told.contains(status), "{ours}: {told}{}", String::from_utf8_lossy(&output.stderr));
-        let code = verify(&bytes, &ring, digest(), at(NOW)).map_or_else(|refusal| refusal.code(), |_| "verified");
+        assert!(
+            told.contains(status),
+            "{ours}: {told}{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        let code = verify(&bytes, &ring, digest(), at(NOW))
+            .map_or_else(|refusal| refusal.code(), |_| "verified");
         assert_eq!(code, ours);
     }
 }

@@ -9,7 +9,12 @@ use towpath_formats::signatures::{Keyring, MAX_KEYRING_BYTES, verify};
 use crate::forge::*;
 
 fn check(files: &[SourceFile], expected: Expect) {
-    let lines = |findings: &[Finding]| findings.iter().map(|f| format!("{:?} {f}\n", f.severity)).collect::<String>();
+    let lines = |findings: &[Finding]| {
+        findings
+            .iter()
+            .map(|f| format!("{:?} {f}\n", f.severity))
+            .collect::<String>()
+    };
     let told = match Keyring::read(files) {
         Ok((ring, findings)) => format!("{}{}", names(&ring), lines(&findings)),
         Err(findings) => lines(&findings),
@@ -29,7 +34,11 @@ fn names(ring: &Keyring) -> String {
 #[test]
 fn several_keys_in_several_forms() {
     let keys = ["ann", "bob", "cid", "dan"].map(key);
-    let text = format!("These are ours:\n{}\nand\n{}bye\n", armored(&[&keys[0]]), armored(&[&keys[1]]));
+    let text = format!(
+        "These are ours:\n{}\nand\n{}bye\n",
+        armored(&[&keys[0]]),
+        armored(&[&keys[1]])
+    );
     let both = [binary(&keys[2]), binary(&keys[3])].concat();
     check(
         &[file("a.asc", text), file("b.gpg", both)],
@@ -43,8 +52,15 @@ fn several_keys_in_several_forms() {
 fn an_extra_key_takes_nothing_from_the_others() {
     let (ann, eve) = (key("ann"), key("eve"));
     let bytes = Signing::by(&ann.primary_key).binary();
-    for ring in [keyring(&[&ann]), keyring(&[&eve, &ann]), keyring(&[&ann, &eve, &ann])] {
-        assert_eq!(verify(&bytes, &ring, digest(), at(NOW)).unwrap().user_id, "ann");
+    for ring in [
+        keyring(&[&ann]),
+        keyring(&[&eve, &ann]),
+        keyring(&[&ann, &eve, &ann]),
+    ] {
+        assert_eq!(
+            verify(&bytes, &ring, digest(), at(NOW)).unwrap().user_id,
+            "ann"
+        );
     }
     assert_ne!(keyring(&[&ann]).digest(), keyring(&[&ann, &eve]).digest());
 }

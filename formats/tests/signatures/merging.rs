@@ -21,7 +21,11 @@ const NO_REASON: &str = "y\n0\n\ny\n";
 /// Ann's key for sixty days, its first export, and what it signed.
 fn ann() -> (Gnupg, Vec<u8>) {
     let gpg = Gnupg::new();
-    gpg.output(MADE, &["--quick-generate-key", "ann", "ed25519", "sign", "60d"], None);
+    gpg.output(
+        MADE,
+        &["--quick-generate-key", "ann", "ed25519", "sign", "60d"],
+        None,
+    );
     let first = gpg.output(MADE, &["--armor", "--export", "ann"], None);
     (gpg, first)
 }
@@ -35,12 +39,19 @@ fn revocation(gpg: &Gnupg, answers: &str) -> Vec<u8> {
 }
 
 fn told(bytes: &[u8], files: &[SourceFile]) -> String {
-    let lines = |findings: Vec<Finding>| findings.iter().map(|finding| format!("{finding}\n")).collect::<String>();
+    let lines = |findings: Vec<Finding>| {
+        findings
+            .iter()
+            .map(|finding| format!("{finding}\n"))
+            .collect::<String>()
+    };
     match Keyring::read(files) {
         Err(findings) => lines(findings),
         Ok((ring, _)) => {
             assert_eq!(ring.keys().count(), 1, "one primary key is one key");
-            verify(bytes, &ring, digest(), at(NOW)).map_or_else(|refusal| refusal.code(), |_| "verified").to_owned()
+            verify(bytes, &ring, digest(), at(NOW))
+                .map_or_else(|refusal| refusal.code(), |_| "verified")
+                .to_owned()
         }
     }
 }
@@ -64,12 +75,20 @@ fn a_revocation_by_itself_revokes_its_key_wherever_it_stands() {
         let revocation = revocation(&gpg, answers);
         assert!(String::from_utf8_lossy(&revocation).contains("This is a revocation certificate"));
         for files in in_every_order(&key, &revocation) {
-            assert_eq!(told(&before, &files), expected, "{answers:?} {:?}", files[0].path);
+            assert_eq!(
+                told(&before, &files),
+                expected,
+                "{answers:?} {:?}",
+                files[0].path
+            );
         }
     }
     // A hard one counts, whatever else is said, and the earlier of two soft ones.
     let both = [revocation(&gpg, RETIRED), revocation(&gpg, NO_REASON)].concat();
-    assert_eq!(told(&before, &[file("a.asc", [key, both].concat())]), "key-revoked");
+    assert_eq!(
+        told(&before, &[file("a.asc", [key, both].concat())]),
+        "key-revoked"
+    );
 }
 
 #[test]
@@ -97,7 +116,11 @@ fn of_two_exports_of_a_key_the_newest_word_about_its_end_counts() {
         assert_eq!(told(&late, &[file("a.asc", &first)]), "verified");
         let fingerprint = fingerprint(&first);
         // Counted from the time at which it is said.
-        gpg.output("20240105T000000", &["--quick-set-expire", &fingerprint, span], None);
+        gpg.output(
+            "20240105T000000",
+            &["--quick-set-expire", &fingerprint, span],
+            None,
+        );
         let second = gpg.output("20240105T000000", &["--armor", "--export", "ann"], None);
         for files in in_every_order(&first, &second) {
             assert_eq!(told(&late, &files), expected, "{span}");
@@ -109,10 +132,18 @@ fn of_two_exports_of_a_key_the_newest_word_about_its_end_counts() {
 fn a_subkey_of_a_later_export_signs_and_its_revocation_is_heard() {
     let (gpg, first) = ann();
     let fingerprint = fingerprint(&first);
-    gpg.output("20240105T000000", &["--quick-add-key", &fingerprint, "ed25519", "sign", "1y"], None);
+    gpg.output(
+        "20240105T000000",
+        &["--quick-add-key", &fingerprint, "ed25519", "sign", "1y"],
+        None,
+    );
     let second = gpg.output("20240105T000000", &["--armor", "--export", "ann"], None);
     let by_subkey = signed(&gpg, SIGNED_AT);
-    assert_eq!(told(&by_subkey, &[file("a.asc", &first)]), "unknown-key", "GnuPG signs with the newest subkey");
+    assert_eq!(
+        told(&by_subkey, &[file("a.asc", &first)]),
+        "unknown-key",
+        "GnuPG signs with the newest subkey"
+    );
     for files in in_every_order(&first, &second) {
         assert_eq!(told(&by_subkey, &files), "verified");
     }
@@ -145,7 +176,10 @@ fn the_earlier_of_two_retirements_counts() {
     revoke(&mut key, SIGNED - DAY, RevocationCode::KeyRetired);
     let bytes = Signing::by(&key.primary_key).binary();
     assert_eq!(told(&bytes, &[file("a.asc", later)]), "verified");
-    assert_eq!(told(&bytes, &[file("a.asc", armored(&[&key]))]), "key-revoked");
+    assert_eq!(
+        told(&bytes, &[file("a.asc", armored(&[&key]))]),
+        "key-revoked"
+    );
 }
 
 fn check(files: &[SourceFile], expected: Expect) {
@@ -162,20 +196,28 @@ fn nothing_in_a_keyring_is_passed_over() {
     let (gpg, key) = ann();
     let stranger = ann().1;
     check(
-        &[file("keys.asc", [&stranger[..], b"\n", &revocation(&gpg, NO_REASON)].concat())],
+        &[file(
+            "keys.asc",
+            [&stranger[..], b"\n", &revocation(&gpg, NO_REASON)].concat(),
+        )],
         expect![[r#"
         keys.asc:11: a revocation by F in it is of no key in the keyring; add the key that it revokes, or take the revocation out
     "#]],
     );
     let folder = std::fs::read_dir(gpg.home.path().join("openpgp-revocs.d")).unwrap();
-    let prepared = std::fs::read(folder.map(|entry| entry.unwrap().path()).next().unwrap()).unwrap();
+    let prepared =
+        std::fs::read(folder.map(|entry| entry.unwrap().path()).next().unwrap()).unwrap();
     check(
         &[file("keys.asc", &key), file("prepared.rev", prepared)],
         expect![[r#"
         prepared.rev:21: an armored block does not begin its line; take away what is before it, or the block; export the keys anew: gpg --armor --export <fingerprint>
     "#]],
     );
-    let detached = gpg.output(SIGNED_AT, &["--armor", "--detach-sign", "--output", "-"], Some(&gpg.statement()));
+    let detached = gpg.output(
+        SIGNED_AT,
+        &["--armor", "--detach-sign", "--output", "-"],
+        Some(&gpg.statement()),
+    );
     check(
         &[file("keys.asc", [&key[..], &detached].concat())],
         expect![[r#"
@@ -204,7 +246,10 @@ fn nothing_in_a_keyring_is_passed_over() {
         data.gpg: a packet (LiteralData) in it belongs to no key; take it out, or export the key it belongs to: gpg --armor --export <fingerprint>
     "#]],
     );
-    let headless = &bytes[bytes.windows(5).position(|at| at == [0xB4, 3, b'a', b'n', b'n']).unwrap()..];
+    let headless = &bytes[bytes
+        .windows(5)
+        .position(|at| at == [0xB4, 3, b'a', b'n', b'n'])
+        .unwrap()..];
     check(
         &[file("headless.gpg", headless)],
         expect![[r#"
@@ -215,7 +260,9 @@ fn nothing_in_a_keyring_is_passed_over() {
 
 #[test]
 fn there_is_a_limit_to_keys() {
-    let keys: Vec<_> = (0..=MAX_KEYS).map(|number| key(&format!("key {number}"))).collect();
+    let keys: Vec<_> = (0..=MAX_KEYS)
+        .map(|number| key(&format!("key {number}")))
+        .collect();
     let all: String = keys.iter().map(|key| armored(&[key])).collect();
     check(
         &[file("keys.asc", all)],

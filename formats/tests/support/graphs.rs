@@ -20,36 +20,61 @@ pub(crate) fn at(minutes: i64) -> Timestamp {
 
 pub(crate) fn any_release_name() -> impl Strategy<Value = ReleaseName> {
     let arch = prop_oneof![3 => Just(None), 1 => Just(Some("+amd64")), 1 => Just(Some("+s390x"))];
-    (prop_oneof![Just("4.8"), Just("4.9")], 0u32..5, arch)
-        .prop_map(|(minor, patch, arch)| ReleaseName::parse(&format!("{minor}.{patch}{}", arch.unwrap_or(""))).unwrap())
+    (prop_oneof![Just("4.8"), Just("4.9")], 0u32..5, arch).prop_map(|(minor, patch, arch)| {
+        ReleaseName::parse(&format!("{minor}.{patch}{}", arch.unwrap_or(""))).unwrap()
+    })
 }
 
 pub(crate) fn any_rollouts() -> impl Strategy<Value = Vec<RolloutRule>> {
-    let rule = || proptest::option::of((0i64..60, prop_oneof![Just(Ramp::Linear), Just(Ramp::Exponential)]));
+    let rule = || {
+        proptest::option::of((
+            0i64..60,
+            prop_oneof![Just(Ramp::Linear), Just(Ramp::Exponential)],
+        ))
+    };
     (rule(), rule(), rule()).prop_map(|rules| {
         let rule = |from_version, rule: Option<(i64, Ramp)>| {
             let (hours, ramp) = rule?;
-            Some(RolloutRule { from_version, duration: jiff::Span::new().hours(hours), ramp, origin: Place::file("c") })
+            Some(RolloutRule {
+                from_version,
+                duration: jiff::Span::new().hours(hours),
+                ramp,
+                origin: Place::file("c"),
+            })
         };
         let patch = rule(Some(FromVersion::Patch), rules.1);
         let minor = rule(Some(FromVersion::Minor), rules.2);
-        [rule(None, rules.0), patch, minor].into_iter().flatten().collect()
+        [rule(None, rules.0), patch, minor]
+            .into_iter()
+            .flatten()
+            .collect()
     })
 }
 
 pub(crate) fn any_channel(name: &'static str) -> impl Strategy<Value = ChannelSpec> {
-    let member = (any_release_name(), proptest::option::of(0..HOURS), proptest::bool::weighted(0.1));
-    (any_rollouts(), proptest::collection::vec(member, 0..10)).prop_map(move |(rollouts, members)| {
-        let member = |(name, hour, locked): (_, Option<i64>, _)| Member {
-            name,
-            start: hour.map(|h| at(h * 60)),
-            locked,
-            replaces: None,
-            origin: Place::file("c"),
-        };
-        let members = members.into_iter().map(member).collect();
-        ChannelSpec { name: ChannelName::new(name).unwrap(), rollouts, members, origin: Place::file(name) }
-    })
+    let member = (
+        any_release_name(),
+        proptest::option::of(0..HOURS),
+        proptest::bool::weighted(0.1),
+    );
+    (any_rollouts(), proptest::collection::vec(member, 0..10)).prop_map(
+        move |(rollouts, members)| {
+            let member = |(name, hour, locked): (_, Option<i64>, _)| Member {
+                name,
+                start: hour.map(|h| at(h * 60)),
+                locked,
+                replaces: None,
+                origin: Place::file("c"),
+            };
+            let members = members.into_iter().map(member).collect();
+            ChannelSpec {
+                name: ChannelName::new(name).unwrap(),
+                rollouts,
+                members,
+                origin: Place::file(name),
+            }
+        },
+    )
 }
 
 pub(crate) fn any_risk() -> impl Strategy<Value = Risk> {
@@ -63,7 +88,9 @@ pub(crate) fn any_risk() -> impl Strategy<Value = Risk> {
 }
 
 pub(crate) fn any_audience() -> impl Strategy<Value = Audience> {
-    let platforms = |names: Vec<&str>| Audience::Platforms(names.into_iter().filter_map(Platform::new).collect());
+    let platforms = |names: Vec<&str>| {
+        Audience::Platforms(names.into_iter().filter_map(Platform::new).collect())
+    };
     prop_oneof![
         1 => Just(Audience::Everybody),
         4 => proptest::sample::subsequence(PLATFORMS.to_vec(), 1..3).prop_map(platforms),
@@ -79,12 +106,14 @@ pub(crate) fn any_block() -> impl Strategy<Value = Block> {
         (any_audience(), any_risk()).prop_map(|(audience, risk)| (Some(audience), Some(risk))),
     ];
     let from = prop_oneof![Just(".*"), Just("4[.]8"), Just("[13][+]"), Just("s390x")];
-    (any_release_name(), from, effect, "[a-z]{4}").prop_map(|(to, from, (stops, risk), file)| Block {
-        to,
-        from: Pattern::new(from).unwrap(),
-        stops,
-        risk,
-        origin: Place::file(file),
+    (any_release_name(), from, effect, "[a-z]{4}").prop_map(|(to, from, (stops, risk), file)| {
+        Block {
+            to,
+            from: Pattern::new(from).unwrap(),
+            stops,
+            risk,
+            origin: Place::file(file),
+        }
     })
 }
 
@@ -95,36 +124,68 @@ pub(crate) fn any_graph() -> impl Strategy<Value = Graph> {
 /// A graph, and one that differs from it in whom one block stops.
 pub(crate) fn any_graphs() -> impl Strategy<Value = (Graph, Graph)> {
     let releases = proptest::collection::btree_set((0usize..2, 8u32..10, 0u32..5), 1..20);
-    let edges = proptest::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 0..60);
+    let edges = proptest::collection::vec(
+        (any::<prop::sample::Index>(), any::<prop::sample::Index>()),
+        0..60,
+    );
     let channels = (any_channel(CHANNELS[0]), any_channel(CHANNELS[1]));
     let blocks = (proptest::collection::vec(any_block(), 0..8), any_audience());
-    (releases, edges, channels, blocks).prop_map(|(releases, edges, channels, (blocks, audience))| {
-        let release = |(arch, minor, patch): (usize, u32, u32)| DeclaredRelease {
-            version: format!("4.{minor}.{patch}").parse().unwrap(),
-            arch: Arch::new(ARCHES[arch]),
-            payload: format!("registry/{minor}/{patch}/{arch}"),
-            metadata: BTreeMap::from([("url".into(), "https://\"errata\"".into())]),
-            declares: None,
-            trust: Trust::Unverified,
-        };
-        let releases: Vec<_> = releases.into_iter().map(release).collect();
-        let index = |at: &prop::sample::Index| at.index(releases.len()) as u32;
-        let edge = |(from, to): &(_, _)| DeclaredEdge { from: index(from), to: index(to), risks: None };
-        let edges: Vec<_> = edges.iter().map(edge).collect();
-        let mut changed = blocks.clone();
-        changed.first_mut().into_iter().for_each(|block| block.stops = Some(audience.clone()));
-        let build = |blocks| {
-            let data = GraphData { channels: vec![channels.0.clone(), channels.1.clone()], blocks, metadata: vec![] };
-            Graph::build(data, Releases { releases: releases.clone(), edges: edges.clone() }).0
-        };
-        (build(blocks), build(changed))
-    })
+    (releases, edges, channels, blocks).prop_map(
+        |(releases, edges, channels, (blocks, audience))| {
+            let release = |(arch, minor, patch): (usize, u32, u32)| DeclaredRelease {
+                version: format!("4.{minor}.{patch}").parse().unwrap(),
+                arch: Arch::new(ARCHES[arch]),
+                payload: format!("registry/{minor}/{patch}/{arch}"),
+                metadata: BTreeMap::from([("url".into(), "https://\"errata\"".into())]),
+                declares: None,
+                trust: Trust::Unverified,
+            };
+            let releases: Vec<_> = releases.into_iter().map(release).collect();
+            let index = |at: &prop::sample::Index| at.index(releases.len()) as u32;
+            let edge = |(from, to): &(_, _)| DeclaredEdge {
+                from: index(from),
+                to: index(to),
+                risks: None,
+            };
+            let edges: Vec<_> = edges.iter().map(edge).collect();
+            let mut changed = blocks.clone();
+            changed
+                .first_mut()
+                .into_iter()
+                .for_each(|block| block.stops = Some(audience.clone()));
+            let build = |blocks| {
+                let data = GraphData {
+                    channels: vec![channels.0.clone(), channels.1.clone()],
+                    blocks,
+                    metadata: vec![],
+                };
+                Graph::build(
+                    data,
+                    Releases {
+                        releases: releases.clone(),
+                        edges: edges.clone(),
+                    },
+                )
+                .0
+            };
+            (build(blocks), build(changed))
+        },
+    )
 }
 
 pub(crate) fn any_cluster() -> impl Strategy<Value = Cluster> {
-    let platforms = prop_oneof![Just("AWS"), Just("azure"), Just("GCP"), Just("Nutanix"), Just("other-0")];
+    let platforms = prop_oneof![
+        Just("AWS"),
+        Just("azure"),
+        Just("GCP"),
+        Just("Nutanix"),
+        Just("other-0")
+    ];
     let channel = prop_oneof![Just("fast-4.9"), Just("stable-4.9"), Just("nope")];
-    let facts = (proptest::option::of(platforms), proptest::option::of("[a-f0-9]{8}"));
+    let facts = (
+        proptest::option::of(platforms),
+        proptest::option::of("[a-f0-9]{8}"),
+    );
     (channel, 0usize..2, facts).prop_map(|(channel, arch, (platform, id))| Cluster {
         id: id.and_then(|id| ClusterId::new(&id)).into(),
         platform: platform.and_then(Platform::new).into(),

@@ -15,10 +15,14 @@ impl KubeApi {
             "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
             "spec": {"audiences": ["https://towpath.invalid"], "expirationSeconds": 3600},
         });
-        let request =
-            Request::post(path).header("content-type", "application/json").body(body.to_string().into_bytes());
+        let request = Request::post(path)
+            .header("content-type", "application/json")
+            .body(body.to_string().into_bytes());
         let answer: Value = self.admin.request(request.unwrap()).await.unwrap();
-        answer["status"]["token"].as_str().expect("a token").to_owned()
+        answer["status"]["token"]
+            .as_str()
+            .expect("a token")
+            .to_owned()
     }
 
     /// Lets a service account do this, everywhere: groups, resources and verbs of a ClusterRole's rules.

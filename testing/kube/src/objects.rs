@@ -8,11 +8,20 @@ use crate::crds::{AutomaticUpdates, CRDS, Crd};
 use crate::server::{KubeApi, wait_for};
 
 /// The namespaces that OpenShift has, and the agent's.
-const NAMESPACES: [&str; 3] = ["openshift-config", "openshift-config-managed", "towpath-agent"];
+const NAMESPACES: [&str; 3] = [
+    "openshift-config",
+    "openshift-config-managed",
+    "towpath-agent",
+];
 
 impl KubeApi {
     /// Objects of a kind, everywhere or in a namespace; its plural is the kind in small letters and an `s`.
-    pub fn api(&self, api_version: &str, kind: &str, namespace: Option<&str>) -> Api<DynamicObject> {
+    pub fn api(
+        &self,
+        api_version: &str,
+        kind: &str,
+        namespace: Option<&str>,
+    ) -> Api<DynamicObject> {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let resource = ApiResource {
             group: group.to_owned(),
@@ -29,20 +38,37 @@ impl KubeApi {
 
     /// Writes an object, with its status, over what is there.
     pub async fn put(&self, object: Value) -> DynamicObject {
-        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+        let text = |pointer: &str| {
+            object
+                .pointer(pointer)
+                .and_then(Value::as_str)
+                .map(str::to_owned)
+        };
         let (version, kind) = (text("/apiVersion").unwrap(), text("/kind").unwrap());
         let (name, namespace) = (text("/metadata/name").unwrap(), text("/metadata/namespace"));
         let api = self.api(&version, &kind, namespace.as_deref());
         let written = match api.get_opt(&name).await.unwrap() {
-            Some(_) => api.patch(&name, &PatchParams::default(), &Patch::Merge(&object)).await,
-            None => api.create(&PostParams::default(), &serde_json::from_value(object.clone()).unwrap()).await,
+            Some(_) => {
+                api.patch(&name, &PatchParams::default(), &Patch::Merge(&object))
+                    .await
+            }
+            None => {
+                api.create(
+                    &PostParams::default(),
+                    &serde_json::from_value(object.clone()).unwrap(),
+                )
+                .await
+            }
         };
-        let written = written.unwrap_or_else(|error| panic!("{kind} {name} cannot be written: {error}"));
+        let written =
+            written.unwrap_or_else(|error| panic!("{kind} {name} cannot be written: {error}"));
         match object.get("status") {
             None => written,
             Some(status) => {
                 let patch = json!({ "status": status });
-                api.patch_status(&name, &PatchParams::default(), &Patch::Merge(&patch)).await.unwrap()
+                api.patch_status(&name, &PatchParams::default(), &Patch::Merge(&patch))
+                    .await
+                    .unwrap()
             }
         }
     }
@@ -58,12 +84,28 @@ impl KubeApi {
         let api = self.api("apiextensions.k8s.io/v1", "CustomResourceDefinition", None);
         let definition = crd.definition(automatic_updates);
         match api.get_opt(&crd.name()).await.unwrap() {
-            Some(_) => api.patch(&crd.name(), &PatchParams::default(), &Patch::Merge(&definition)).await,
-            None => api.create(&PostParams::default(), &serde_json::from_value(definition).unwrap()).await,
+            Some(_) => {
+                api.patch(
+                    &crd.name(),
+                    &PatchParams::default(),
+                    &Patch::Merge(&definition),
+                )
+                .await
+            }
+            None => {
+                api.create(
+                    &PostParams::default(),
+                    &serde_json::from_value(definition).unwrap(),
+                )
+                .await
+            }
         }
         .unwrap_or_else(|error| panic!("{} cannot be added: {error}", crd.kind));
         let objects = self.api(&crd.api_version(), crd.kind, None);
-        wait_for(crd.kind, || async { objects.list(&ListParams::default()).await.ok().map(|_| ()) }).await;
+        wait_for(crd.kind, || async {
+            objects.list(&ListParams::default()).await.ok().map(|_| ())
+        })
+        .await;
         if crd.kind == "ClusterVersion" {
             self.wait_for_schema(automatic_updates).await;
         }
@@ -72,9 +114,18 @@ impl KubeApi {
     /// Takes a kind away, with its objects.
     pub async fn remove_kind(&self, crd: &Crd) {
         let api = self.api("apiextensions.k8s.io/v1", "CustomResourceDefinition", None);
-        api.delete(&crd.name(), &DeleteParams::default()).await.unwrap();
+        api.delete(&crd.name(), &DeleteParams::default())
+            .await
+            .unwrap();
         let objects = self.api(&crd.api_version(), crd.kind, None);
-        wait_for(crd.kind, || async { objects.list(&ListParams::default()).await.is_err().then_some(()) }).await;
+        wait_for(crd.kind, || async {
+            objects
+                .list(&ListParams::default())
+                .await
+                .is_err()
+                .then_some(())
+        })
+        .await;
     }
 
     /// A definition is in force a moment after it is written: ask what would become of an object.
@@ -85,7 +136,10 @@ impl KubeApi {
             "spec": {"clusterID": "trial", "automaticUpdates": true},
         });
         let object = serde_json::from_value(object).unwrap();
-        let trial = PostParams { dry_run: true, ..PostParams::default() };
+        let trial = PostParams {
+            dry_run: true,
+            ..PostParams::default()
+        };
         wait_for("the definition of ClusterVersion", || async {
             let kept = api.create(&trial, &object).await.ok()?;
             let is_kept = kept.data["spec"]["automaticUpdates"] == true;
@@ -102,7 +156,10 @@ impl KubeApi {
             self.remove(&crd.api_version(), crd.kind, all).await;
         }
         for namespace in NAMESPACES {
-            self.put(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})).await;
+            self.put(
+                json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}),
+            )
+            .await;
         }
         for kind in ["ConfigMap", "ServiceAccount", "Node", "Event"] {
             self.remove("v1", kind, all).await;
@@ -110,15 +167,25 @@ impl KubeApi {
         self.remove("coordination.k8s.io/v1", "Lease", all).await;
         self.remove("apps/v1", "Deployment", all).await;
         for kind in ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"] {
-            self.remove("rbac.authorization.k8s.io/v1", kind, |name| name.starts_with("towpath")).await;
+            self.remove("rbac.authorization.k8s.io/v1", kind, |name| {
+                name.starts_with("towpath")
+            })
+            .await;
         }
     }
 
     /// Takes out objects of a kind, in all namespaces. What is Kubernetes' own stays.
     async fn remove(&self, api_version: &str, kind: &str, is_wanted: impl Fn(&str) -> bool) {
-        for object in self.api(api_version, kind, None).list(&ListParams::default()).await.unwrap() {
+        for object in self
+            .api(api_version, kind, None)
+            .list(&ListParams::default())
+            .await
+            .unwrap()
+        {
             let (name, namespace) = (object.metadata.name.unwrap(), object.metadata.namespace);
-            let is_own = namespace.as_deref().is_some_and(|namespace| namespace.starts_with("kube-"));
+            let is_own = namespace
+                .as_deref()
+                .is_some_and(|namespace| namespace.starts_with("kube-"));
             if is_wanted(&name) && !is_own {
                 let api = self.api(api_version, kind, namespace.as_deref());
                 api.delete(&name, &DeleteParams::default()).await.unwrap();

@@ -25,8 +25,14 @@ impl Server {
     pub(crate) fn start(command: &[String], log: &Path, removed_at_end: Option<&Path>) -> Self {
         let log = File::options().create(true).append(true).open(log).unwrap();
         let mut shell = Command::new("sh");
-        shell.args(["-c", SHELL, "sh"]).arg(removed_at_end.unwrap_or(Path::new(""))).args(command);
-        shell.stdin(Stdio::piped()).stdout(log.try_clone().unwrap()).stderr(log);
+        shell
+            .args(["-c", SHELL, "sh"])
+            .arg(removed_at_end.unwrap_or(Path::new("")))
+            .args(command);
+        shell
+            .stdin(Stdio::piped())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log);
         Self(shell.spawn().expect("sh can be run"))
     }
 }

@@ -22,7 +22,11 @@ impl Proxy {
         let port = listener.local_addr().unwrap().port();
         let loses_answers = Arc::new(AtomicBool::new(false));
         let task = tokio::spawn(accept(listener, to, loses_answers.clone()));
-        Self { port, loses_answers, task }
+        Self {
+            port,
+            loses_answers,
+            task,
+        }
     }
 
     pub(crate) fn port(&self) -> u16 {
@@ -48,8 +52,11 @@ impl Drop for Proxy {
 
 async fn accept(listener: TcpListener, to: u16, loses_answers: Arc<AtomicBool>) {
     while let Ok((client, _)) = listener.accept().await {
-        let Ok(server) = TcpStream::connect(("127.0.0.1", to)).await else { continue };
-        let ((from_client, to_client), (from_server, to_server)) = (client.into_split(), server.into_split());
+        let Ok(server) = TcpStream::connect(("127.0.0.1", to)).await else {
+            continue;
+        };
+        let ((from_client, to_client), (from_server, to_server)) =
+            (client.into_split(), server.into_split());
         tokio::spawn(carry(from_client, to_server, None));
         tokio::spawn(carry(from_server, to_client, Some(loses_answers.clone())));
     }
@@ -59,7 +66,9 @@ async fn accept(listener: TcpListener, to: u16, loses_answers: Arc<AtomicBool>) 
 async fn carry(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, loses: Option<Arc<AtomicBool>>) {
     let (mut buffer, mut is_lost) = (vec![0; 16 << 10], false);
     while let Ok(count @ 1..) = from.read(&mut buffer).await {
-        is_lost |= loses.as_ref().is_some_and(|loses| loses.load(Ordering::SeqCst));
+        is_lost |= loses
+            .as_ref()
+            .is_some_and(|loses| loses.load(Ordering::SeqCst));
         if !is_lost && to.write_all(&buffer[..count]).await.is_err() {
             return;
         }

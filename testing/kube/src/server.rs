@@ -68,12 +68,14 @@ impl KubeApi {
 
     /// A kubeconfig for whoever has this token.
     pub fn kubeconfig(&self, name: &str, token: &str) -> PathBuf {
-        self.running().write_kubeconfig(name, &format!("token: {token}"))
+        self.running()
+            .write_kubeconfig(name, &format!("token: {token}"))
     }
 
     /// A kubeconfig for whoever has the token in this file.
     pub fn kubeconfig_with_token_file(&self, name: &str, token: &Path) -> PathBuf {
-        self.running().write_kubeconfig(name, &format!("tokenFile: {}", token.display()))
+        self.running()
+            .write_kubeconfig(name, &format!("tokenFile: {}", token.display()))
     }
 
     /// A way to the server on which answers can be lost, and an administrator's kubeconfig that goes that way.
@@ -82,7 +84,10 @@ impl KubeApi {
         let direct = std::fs::read_to_string(self.kubeconfig("admin", ADMIN_TOKEN)).unwrap();
         let port = |port: u16| format!("https://127.0.0.1:{port}'");
         let path = self.folder().join("proxy.kubeconfig");
-        write(&path, &direct.replace(&port(self.running().port), &port(proxy.port())));
+        write(
+            &path,
+            &direct.replace(&port(self.running().port), &port(proxy.port())),
+        );
         (proxy, path)
     }
 
@@ -95,7 +100,11 @@ impl KubeApi {
     pub fn kubectl(&self, arguments: &[&str]) -> String {
         let output = self.kubectl_as("admin", arguments);
         let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "kubectl {} failed: {said}", arguments.join(" "));
+        assert!(
+            output.status.success(),
+            "kubectl {} failed: {said}",
+            arguments.join(" ")
+        );
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
@@ -103,8 +112,15 @@ impl KubeApi {
     pub fn kubectl_as(&self, name: &str, arguments: &[&str]) -> Output {
         let kubeconfig = self.folder().join(format!("{name}.kubeconfig"));
         let mut command = Command::new(program("kubectl"));
-        command.arg("--kubeconfig").arg(kubeconfig).arg("--cache-dir").arg(self.folder().join("kubectl-cache"));
-        command.args(arguments).output().expect("kubectl can be run")
+        command
+            .arg("--kubeconfig")
+            .arg(kubeconfig)
+            .arg("--cache-dir")
+            .arg(self.folder().join("kubectl-cache"));
+        command
+            .args(arguments)
+            .output()
+            .expect("kubectl can be run")
     }
 
     /// Waits until the server says that it is ready.
@@ -112,11 +128,17 @@ impl KubeApi {
         let end = Instant::now() + PATIENCE;
         loop {
             let request = http_get("/readyz");
-            let answer = tokio::time::timeout(Duration::from_secs(10), self.admin.request_text(request)).await;
+            let answer =
+                tokio::time::timeout(Duration::from_secs(10), self.admin.request_text(request))
+                    .await;
             if matches!(&answer, Ok(Ok(_))) {
                 return;
             }
-            assert!(Instant::now() < end, "the API server is not ready: {answer:?}\n{}", self.running().log_tail());
+            assert!(
+                Instant::now() < end,
+                "the API server is not ready: {answer:?}\n{}",
+                self.running().log_tail()
+            );
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
@@ -132,13 +154,23 @@ impl KubeApi {
 
 impl Running {
     fn start() -> Self {
-        let folder = tempfile::Builder::new().prefix("towpath-kube-").tempdir().unwrap().keep();
+        let folder = tempfile::Builder::new()
+            .prefix("towpath-kube-")
+            .tempdir()
+            .unwrap()
+            .keep();
         let (port, etcd_port, peer_port) = (free_port(), free_port(), free_port());
         let keys = rcgen::KeyPair::generate().unwrap();
         write(&folder.join("service-accounts.key"), &keys.serialize_pem());
         write(&folder.join("service-accounts.pub"), &keys.public_key_pem());
-        write(&folder.join("tokens.csv"), &format!("{ADMIN_TOKEN},admin,1,system:masters\n"));
-        let (client, peer) = (format!("http://127.0.0.1:{etcd_port}"), format!("http://127.0.0.1:{peer_port}"));
+        write(
+            &folder.join("tokens.csv"),
+            &format!("{ADMIN_TOKEN},admin,1,system:masters\n"),
+        );
+        let (client, peer) = (
+            format!("http://127.0.0.1:{etcd_port}"),
+            format!("http://127.0.0.1:{peer_port}"),
+        );
         let etcd = [
             program("etcd").display().to_string(),
             format!("--data-dir={}", folder.join("etcd").display()),
@@ -151,7 +183,13 @@ impl Running {
             "--logger=zap".to_owned(),
         ];
         let etcd = Server::start(&etcd, &folder.join("etcd.log"), Some(&folder));
-        Self { folder, port, etcd_port, api: None, _etcd: etcd }
+        Self {
+            folder,
+            port,
+            etcd_port,
+            api: None,
+            _etcd: etcd,
+        }
     }
 
     fn start_api(&mut self) {
@@ -165,8 +203,14 @@ impl Running {
             format!("--secure-port={}", self.port),
             "--bind-address=127.0.0.1".to_owned(),
             format!("--cert-dir={}", file("certificates")),
-            format!("--service-account-key-file={}", file("service-accounts.pub")),
-            format!("--service-account-signing-key-file={}", file("service-accounts.key")),
+            format!(
+                "--service-account-key-file={}",
+                file("service-accounts.pub")
+            ),
+            format!(
+                "--service-account-signing-key-file={}",
+                file("service-accounts.key")
+            ),
             "--service-account-issuer=https://towpath.invalid".to_owned(),
             format!("--token-auth-file={}", file("tokens.csv")),
             "--authorization-mode=RBAC".to_owned(),
@@ -174,7 +218,11 @@ impl Running {
             // No kubelet and no controller is here to give pods their accounts.
             "--disable-admission-plugins=ServiceAccount".to_owned(),
         ];
-        self.api = Some(Server::start(&command, &self.folder.join("kube-apiserver.log"), None));
+        self.api = Some(Server::start(
+            &command,
+            &self.folder.join("kube-apiserver.log"),
+            None,
+        ));
     }
 
     fn write_kubeconfig(&self, name: &str, credentials: &str) -> PathBuf {
@@ -195,20 +243,36 @@ impl Running {
     fn log_tail(&self) -> String {
         let text = |name: &str| std::fs::read_to_string(self.folder.join(name)).unwrap_or_default();
         let (etcd, api) = (text("etcd.log"), text("kube-apiserver.log"));
-        let tail = |text: &str| text.lines().rev().take(15).map(str::to_owned).collect::<Vec<_>>().join("\n");
-        format!("etcd (newest first):\n{}\nkube-apiserver (newest first):\n{}", tail(&etcd), tail(&api))
+        let tail = |text: &str| {
+            text.lines()
+                .rev()
+                .take(15)
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+                .join("\n")
+        };
+        format!(
+            "etcd (newest first):\n{}\nkube-apiserver (newest first):\n{}",
+            tail(&etcd),
+            tail(&api)
+        )
     }
 }
 
 /// A client by kubeconfig.
 async fn client(kubeconfig: &Path) -> kube::Client {
     let file = kube::config::Kubeconfig::read_from(kubeconfig).unwrap();
-    let config = kube::Config::from_custom_kubeconfig(file, &Default::default()).await.unwrap();
+    let config = kube::Config::from_custom_kubeconfig(file, &Default::default())
+        .await
+        .unwrap();
     kube::Client::try_from(config).unwrap()
 }
 
 /// Waits until something is so; fails if it takes too long.
-pub async fn wait_for<T, F: Future<Output = Option<T>>>(what: &str, mut ask: impl FnMut() -> F) -> T {
+pub async fn wait_for<T, F: Future<Output = Option<T>>>(
+    what: &str,
+    mut ask: impl FnMut() -> F,
+) -> T {
     let end = Instant::now() + PATIENCE;
     loop {
         if let Some(answer) = ask().await {
@@ -220,7 +284,10 @@ pub async fn wait_for<T, F: Future<Output = Option<T>>>(what: &str, mut ask: imp
 }
 
 async fn wait_for_file(path: &Path) {
-    wait_for("the API server's certificate", || async { path.is_file().then_some(()) }).await;
+    wait_for("the API server's certificate", || async {
+        path.is_file().then_some(())
+    })
+    .await;
 }
 
 fn http_get(path: &str) -> http::Request<Vec<u8>> {
@@ -228,7 +295,11 @@ fn http_get(path: &str) -> http::Request<Vec<u8>> {
 }
 
 fn free_port() -> u16 {
-    TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
+    TcpListener::bind(("127.0.0.1", 0))
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port()
 }
 
 fn write(path: &Path, text: &str) {

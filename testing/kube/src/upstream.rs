@@ -23,7 +23,12 @@ impl Upstream {
         let url = format!("http://{}/graph", listener.local_addr().unwrap());
         let (graph, asked) = (Arc::new(Mutex::new(None)), Arc::new(Mutex::new(Vec::new())));
         let task = tokio::spawn(serve(listener, graph.clone(), asked.clone()));
-        Self { url, graph, asked, task }
+        Self {
+            url,
+            graph,
+            asked,
+            task,
+        }
     }
 
     /// Where it is.
@@ -38,7 +43,10 @@ impl Upstream {
 
     /// The targets of all requests so far.
     pub fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.asked
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 
@@ -48,7 +56,11 @@ impl Drop for Upstream {
     }
 }
 
-async fn serve(listener: TcpListener, graph: Arc<Mutex<Option<Value>>>, asked: Arc<Mutex<Vec<String>>>) {
+async fn serve(
+    listener: TcpListener,
+    graph: Arc<Mutex<Option<Value>>>,
+    asked: Arc<Mutex<Vec<String>>>,
+) {
     while let Ok((mut stream, _)) = listener.accept().await {
         let mut head = Vec::new();
         // One request a connection, of at most 64 KiB.
@@ -60,7 +72,10 @@ async fn serve(listener: TcpListener, graph: Arc<Mutex<Option<Value>>>, asked: A
         }
         let head = String::from_utf8_lossy(&head).into_owned();
         let target = head.split(' ').nth(1).unwrap_or_default().to_owned();
-        asked.lock().unwrap_or_else(PoisonError::into_inner).push(target);
+        asked
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(target);
         let (status, body) = match &*graph.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(graph) => ("200 OK", graph.to_string()),
             None => ("503 Service Unavailable", String::new()),

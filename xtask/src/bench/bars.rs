@@ -11,17 +11,29 @@ pub(super) struct Bars {
 impl Bars {
     /// Says whether a figure is large enough, in a word for a table.
     pub(super) fn at_least(&mut self, what: &str, figure: f64, bar: f64) -> String {
-        self.note(figure >= bar, format!("{what}: {figure:.3} is below {bar}"), format!(">= {bar}"))
+        self.note(
+            figure >= bar,
+            format!("{what}: {figure:.3} is below {bar}"),
+            format!(">= {bar}"),
+        )
     }
 
     /// Says whether a figure is small enough, in a word for a table.
     pub(super) fn at_most(&mut self, what: &str, figure: f64, bar: f64) -> String {
-        self.note(figure <= bar, format!("{what}: {figure:.3} is above {bar}"), format!("<= {bar}"))
+        self.note(
+            figure <= bar,
+            format!("{what}: {figure:.3} is above {bar}"),
+            format!("<= {bar}"),
+        )
     }
 
     /// Requests that failed: none may.
     pub(super) fn no_failures(&mut self, what: &str, failures: &[String]) -> String {
-        self.note(failures.is_empty(), format!("{what}: {}", failures.join(", ")), "none fails".to_owned())
+        self.note(
+            failures.is_empty(),
+            format!("{what}: {}", failures.join(", ")),
+            "none fails".to_owned(),
+        )
     }
 
     /// The bars that were missed, one sentence each.
@@ -31,7 +43,11 @@ impl Bars {
 
     /// Good if no bar was missed.
     pub(super) fn outcome(&self) -> Outcome {
-        if self.missed.is_empty() { Outcome::Good } else { Outcome::Bad }
+        if self.missed.is_empty() {
+            Outcome::Good
+        } else {
+            Outcome::Bad
+        }
     }
 
     fn note(&mut self, met: bool, sentence: String, bar: String) -> String {
@@ -61,7 +77,10 @@ mod tests {
         let mut bars = Bars::default();
         assert_eq!(bars.at_least("speed", 0.89, 0.9), ">= 0.9 MISSED");
         assert_eq!(bars.at_most("p99", 2.1, 2.0), "<= 2 MISSED");
-        assert_eq!(bars.missed(), ["speed: 0.890 is below 0.9", "p99: 2.100 is above 2"]);
+        assert_eq!(
+            bars.missed(),
+            ["speed: 0.890 is below 0.9", "p99: 2.100 is above 2"]
+        );
         assert_eq!(bars.outcome(), Outcome::Bad);
     }
 }

@@ -42,14 +42,22 @@ pub(super) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let start = |every: &str| {
         let graph_data = format!("git+file://{}#main&every={every}", data.original.display());
         let inputs = Inputs::new(Path::new(&graph_data), &data.releases);
-        Towpath::start(&binary, &inputs.with_fleet(vec!["--token-keys".into(), keys.clone().into()]), &scratch)
+        Towpath::start(
+            &binary,
+            &inputs.with_fleet(vec!["--token-keys".into(), keys.clone().into()]),
+            &scratch,
+        )
     };
     let query = format!("channel={}", data.biggest);
     let woken = start("3600")?;
     let blocked = target_of_some_edge(&woken.graph(&query, Encoding::Identity)?)?;
     let by_webhook = measured(&woken, &query, &repository, &blocked, || {
         let answer = http::post(woken.port, "/api/v1/reload", &token)?;
-        ensure!(answer.status == 202, "the webhook is answered with {}", answer.status);
+        ensure!(
+            answer.status == 202,
+            "the webhook is answered with {}",
+            answer.status
+        );
         Ok(())
     })?;
     drop(woken);
@@ -59,9 +67,19 @@ pub(super) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let mut bars = Bars::default();
     let mut table = Table::new(["", "rounds", "median", "p99", "bar"]);
     table.row(row("webhook", &by_webhook, P99_SECONDS, &mut bars));
-    table.row(row("interval of 1 s", &by_interval, INTERVAL_SECONDS + P99_SECONDS, &mut bars));
-    say(format!("\nfrom a commit to the first answer with it, {}, all amd64 releases\n{table}", data.biggest))?;
-    bars.missed().iter().try_for_each(|sentence| say(format!("missed: {sentence}")))?;
+    table.row(row(
+        "interval of 1 s",
+        &by_interval,
+        INTERVAL_SECONDS + P99_SECONDS,
+        &mut bars,
+    ));
+    say(format!(
+        "\nfrom a commit to the first answer with it, {}, all amd64 releases\n{table}",
+        data.biggest
+    ))?;
+    bars.missed()
+        .iter()
+        .try_for_each(|sentence| say(format!("missed: {sentence}")))?;
     Ok(bars.outcome())
 }
 
@@ -81,7 +99,10 @@ fn measured(
         let committed = Instant::now();
         wake()?;
         while towpath.graph(query, Encoding::Identity)? == before {
-            ensure!(committed.elapsed() < PATIENCE, "the answer is as it was after {PATIENCE:?}");
+            ensure!(
+                committed.elapsed() < PATIENCE,
+                "the answer is as it was after {PATIENCE:?}"
+            );
             std::thread::sleep(Duration::from_millis(1));
         }
         if is_block {
@@ -114,14 +135,23 @@ fn slowest_hundredth(figures: &[f64]) -> f64 {
 /// The version that some edge leads to.
 fn target_of_some_edge(body: &[u8]) -> anyhow::Result<String> {
     let graph: Value = serde_json::from_slice(body).context("a graph is JSON")?;
-    let to = graph["edges"][0][1].as_u64().context("the channel has no edge to block")?;
+    let to = graph["edges"][0][1]
+        .as_u64()
+        .context("the channel has no edge to block")?;
     let version = graph["nodes"][usize::try_from(to)?]["version"].as_str();
     version.map(str::to_owned).context("a node has a version")
 }
 
 fn reload_token(binary: &Path, keys: &Path) -> anyhow::Result<String> {
-    let made = Command::new(binary).args(["fleet", "token", "--reload", "--keys"]).arg(keys).output()?;
-    ensure!(made.status.success(), "there is no token: {}", String::from_utf8_lossy(&made.stderr));
+    let made = Command::new(binary)
+        .args(["fleet", "token", "--reload", "--keys"])
+        .arg(keys)
+        .output()?;
+    ensure!(
+        made.status.success(),
+        "there is no token: {}",
+        String::from_utf8_lossy(&made.stderr)
+    );
     Ok(String::from_utf8_lossy(&made.stdout).trim().to_owned())
 }
 
@@ -132,7 +162,9 @@ struct Repository {
 
 impl Repository {
     fn new(folder: &Path) -> anyhow::Result<Self> {
-        let repository = Self { folder: folder.to_owned() };
+        let repository = Self {
+            folder: folder.to_owned(),
+        };
         repository.git(&["init", "--quiet", "--initial-branch=main"])?;
         repository.commit(None)?;
         Ok(repository)
@@ -152,9 +184,23 @@ impl Repository {
 
     fn git(&self, arguments: &[&str]) -> anyhow::Result<()> {
         let mut git = Command::new("git");
-        git.arg("-C").arg(&self.folder).args(["-c", "user.name=bench", "-c", "user.email=bench@localhost"]);
-        let done = git.args(["-c", "commit.gpgSign=false"]).args(arguments).output().context("git cannot be run")?;
-        ensure!(done.status.success(), "git {}: {}", arguments[0], String::from_utf8_lossy(&done.stderr));
+        git.arg("-C").arg(&self.folder).args([
+            "-c",
+            "user.name=bench",
+            "-c",
+            "user.email=bench@localhost",
+        ]);
+        let done = git
+            .args(["-c", "commit.gpgSign=false"])
+            .args(arguments)
+            .output()
+            .context("git cannot be run")?;
+        ensure!(
+            done.status.success(),
+            "git {}: {}",
+            arguments[0],
+            String::from_utf8_lossy(&done.stderr)
+        );
         Ok(())
     }
 }

@@ -6,13 +6,16 @@
 use super::http::Encoding;
 
 /// The platforms that clients are on.
-pub(super) const PLATFORMS: [&str; 6] = ["AWS", "Azure", "GCP", "OpenStack", "VSphere", "BareMetal"];
+pub(super) const PLATFORMS: [&str; 6] =
+    ["AWS", "Azure", "GCP", "OpenStack", "VSphere", "BareMetal"];
 /// A platform that no block of the bench names.
 pub(super) const ANOTHER_PLATFORM: &str = "None";
 
 /// A script in which every request has a new random id and one of six platforms. `target` is cut off before both.
 pub(super) fn random_clients(target: &str, encoding: Encoding) -> String {
-    let platforms = PLATFORMS.map(|platform| format!("\"{platform}\"")).join(", ");
+    let platforms = PLATFORMS
+        .map(|platform| format!("\"{platform}\""))
+        .join(", ");
     let body = format!(
         r#"local platforms = {{{platforms}}}
 
@@ -46,7 +49,10 @@ const SCATTER: u64 = 2_654_435_761;
 /// The id of the cluster with that number.
 pub(super) fn known_id(number: usize) -> String {
     let number = number as u64;
-    format!("{:08x}-0000-4000-8000-{number:012x}", number * SCATTER % (1 << 32))
+    format!(
+        "{:08x}-0000-4000-8000-{number:012x}",
+        number * SCATTER % (1 << 32)
+    )
 }
 
 /// What both scripts begin with. Each thread has its own seed, so no two ask for the same clients.
@@ -79,7 +85,11 @@ mod tests {
     fn a_script_asks_for_its_encoding() {
         let gzip = random_clients("/graph?channel=x", Encoding::Gzip);
         assert!(gzip.contains(r#"head = "GET /graph?channel=x&id=""#));
-        assert!(gzip.contains(r#"tail = " HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept-Encoding: gzip\r\n\r\n""#));
+        assert!(
+            gzip.contains(
+                r#"tail = " HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept-Encoding: gzip\r\n\r\n""#
+            )
+        );
         let identity = random_clients("/static/x", Encoding::Identity);
         assert!(identity.contains(r#"head = "GET /static/x?id=""#));
         assert!(identity.contains(r#"tail = " HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n""#));

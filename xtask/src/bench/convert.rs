@@ -40,13 +40,21 @@ pub(super) fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
 }
 
 /// A copy of the graph data in schema 2.0.0, with windows that are open at that time (in seconds since 1970).
-pub(super) fn convert(from: &Path, to: &Path, channels: &[Channel], now: u64) -> anyhow::Result<()> {
+pub(super) fn convert(
+    from: &Path,
+    to: &Path,
+    channels: &[Channel],
+    now: u64,
+) -> anyhow::Result<()> {
     for folder in ["raw", "blocked-edges"] {
         scratch::copy_files(&from.join(folder), &to.join(folder))?;
     }
     scratch::write(&to.join("version"), "2.0.0\n")?;
     for channel in channels {
-        scratch::write(&to.join("channels").join(format!("{}.yaml", channel.name)), phased(channel, now))?;
+        scratch::write(
+            &to.join("channels").join(format!("{}.yaml", channel.name)),
+            phased(channel, now),
+        )?;
     }
     Ok(())
 }
@@ -55,13 +63,16 @@ pub(super) fn convert(from: &Path, to: &Path, channels: &[Channel], now: u64) ->
 pub(super) fn read_channels(graph_data: &Path) -> anyhow::Result<Vec<Channel>> {
     let folder = graph_data.join("channels");
     let cannot = || format!("{}: cannot be read", folder.display());
-    let files: Result<Vec<_>, _> =
-        fs::read_dir(&folder).with_context(cannot)?.map(|entry| entry.map(|e| e.path())).collect();
+    let files: Result<Vec<_>, _> = fs::read_dir(&folder)
+        .with_context(cannot)?
+        .map(|entry| entry.map(|e| e.path()))
+        .collect();
     let mut files = files.with_context(cannot)?;
     files.sort();
     let read = |file: &std::path::PathBuf| {
         let text = fs::read_to_string(file)?;
-        read_channel(&text).with_context(|| format!("{}: is not a simple channel file", file.display()))
+        read_channel(&text)
+            .with_context(|| format!("{}: is not a simple channel file", file.display()))
     };
     files.iter().map(read).collect()
 }
@@ -90,7 +101,10 @@ fn read_channel(text: &str) -> anyhow::Result<Channel> {
         }
     }
     ensure!(!versions.is_empty(), "it has no versions");
-    Ok(Channel { name: name.context("it has no name")?, versions })
+    Ok(Channel {
+        name: name.context("it has no name")?,
+        versions,
+    })
 }
 
 fn unquoted(text: &str) -> String {
@@ -111,7 +125,8 @@ fn phased(channel: &Channel, now: u64) -> String {
             // Spread over the last day: the oldest entered a day ago, the newest a while ago.
             Some(nth) => rfc3339(now - DAY_SECONDS * (open - nth) as u64 / open as u64),
         };
-        writeln!(text, "- {{name: {version}, start: \"{start}\"}}").expect("writing to a string does not fail");
+        writeln!(text, "- {{name: {version}, start: \"{start}\"}}")
+            .expect("writing to a string does not fail");
     }
     text
 }
@@ -126,7 +141,11 @@ fn rfc3339(seconds: u64) -> String {
     let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let march_month = (5 * of_year + 2) / 153;
     let day = of_year - (153 * march_month + 2) / 5 + 1;
-    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
+    let month = if march_month < 10 {
+        march_month + 3
+    } else {
+        march_month - 9
+    };
     let year = era * 400 + year_of_era + u64::from(month <= 2);
     let (hour, minute, second) = (rest / 3_600, rest / 60 % 60, rest % 60);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
@@ -156,21 +175,37 @@ versions:
 ";
         let expected = Channel {
             name: "stable-4.9".into(),
-            versions: ["4.8.2", "4.8.4+s390x", "4.9.0-rc.1"].map(str::to_owned).to_vec(),
+            versions: ["4.8.2", "4.8.4+s390x", "4.9.0-rc.1"]
+                .map(str::to_owned)
+                .to_vec(),
         };
         assert_eq!(read_channel(text).unwrap(), expected);
     }
 
     #[test]
     fn a_channel_file_without_a_name_or_versions_is_refused() {
-        assert_eq!(read_channel("versions:\n- 4.9.0\n").unwrap_err().to_string(), "it has no name");
-        assert_eq!(read_channel("name: x\n").unwrap_err().to_string(), "it has no versions");
+        assert_eq!(
+            read_channel("versions:\n- 4.9.0\n")
+                .unwrap_err()
+                .to_string(),
+            "it has no name"
+        );
+        assert_eq!(
+            read_channel("name: x\n").unwrap_err().to_string(),
+            "it has no versions"
+        );
     }
 
     #[test]
     fn the_newest_are_spread_over_the_last_day() {
         let versions: Vec<String> = (0..22).map(|patch| format!("4.9.{patch}")).collect();
-        let text = phased(&Channel { name: "fast-4.9".into(), versions }, NOW);
+        let text = phased(
+            &Channel {
+                name: "fast-4.9".into(),
+                versions,
+            },
+            NOW,
+        );
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(
             lines[..6],
@@ -185,13 +220,31 @@ versions:
         );
         assert_eq!(lines.len(), 6 + 22);
         assert!(lines[6..8].iter().all(|line| line.contains(LONG_AGO)));
-        assert_eq!(lines[8], format!("- {{name: 4.9.2, start: \"{}\"}}", rfc3339(NOW - DAY_SECONDS)));
-        assert_eq!(lines[27], format!("- {{name: 4.9.21, start: \"{}\"}}", rfc3339(NOW - DAY_SECONDS / 20)));
+        assert_eq!(
+            lines[8],
+            format!(
+                "- {{name: 4.9.2, start: \"{}\"}}",
+                rfc3339(NOW - DAY_SECONDS)
+            )
+        );
+        assert_eq!(
+            lines[27],
+            format!(
+                "- {{name: 4.9.21, start: \"{}\"}}",
+                rfc3339(NOW - DAY_SECONDS / 20)
+            )
+        );
     }
 
     #[test]
     fn a_small_channel_is_rolled_out_as_a_whole() {
-        let text = phased(&Channel { name: "x".into(), versions: vec!["4.2.0".into(), "4.2.1".into()] }, NOW);
+        let text = phased(
+            &Channel {
+                name: "x".into(),
+                versions: vec!["4.2.0".into(), "4.2.1".into()],
+            },
+            NOW,
+        );
         assert!(!text.contains(LONG_AGO));
     }
 

@@ -43,7 +43,9 @@ pub(super) fn run(options: &FleetOptions) -> anyhow::Result<Outcome> {
     say(format!("\nload after: {}", load()))?;
     match bars.missed() {
         [] => say("every bar is met")?,
-        missed => missed.iter().try_for_each(|sentence| say(format!("missed: {sentence}")))?,
+        missed => missed
+            .iter()
+            .try_for_each(|sentence| say(format!("missed: {sentence}")))?,
     }
     Ok(bars.outcome())
 }

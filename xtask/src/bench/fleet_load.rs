@@ -56,7 +56,10 @@ impl Measured {
 
     /// What went wrong, and how often.
     pub(super) fn failures(&self) -> Vec<String> {
-        self.problems.iter().map(|(problem, times)| format!("{problem} ({times} times)")).collect()
+        self.problems
+            .iter()
+            .map(|(problem, times)| format!("{problem} ({times} times)"))
+            .collect()
     }
 
     fn add(&mut self, other: Self) {
@@ -110,7 +113,9 @@ impl Load<'_> {
             }
             let due = start + Duration::from_secs_f64(number as f64 / self.per_second);
             std::thread::sleep(due.saturating_duration_since(Instant::now()));
-            let answer = stream.write_all(&(self.request)(number)).and_then(|()| status(&mut stream, &mut buffer));
+            let answer = stream
+                .write_all(&(self.request)(number))
+                .and_then(|()| status(&mut stream, &mut buffer));
             let problem = match answer {
                 Ok(status) if status == self.status => {
                     measured.answered += 1;
@@ -164,7 +169,8 @@ fn head(bytes: &[u8]) -> Option<(u16, usize)> {
     let status = text.split(' ').nth(1)?.parse().ok()?;
     let length = text.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
-        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().ok())?
+        name.eq_ignore_ascii_case("content-length")
+            .then(|| value.trim().parse().ok())?
     })?;
     Some((status, length))
 }
@@ -175,7 +181,10 @@ mod tests {
 
     #[test]
     fn an_answer_is_read_to_its_end_and_no_further() {
-        let (mut bytes, mut buffer) = (&b"HTTP/1.1 202 Accepted\r\nContent-Length: 2\r\n\r\n{}"[..], Vec::new());
+        let (mut bytes, mut buffer) = (
+            &b"HTTP/1.1 202 Accepted\r\nContent-Length: 2\r\n\r\n{}"[..],
+            Vec::new(),
+        );
         assert_eq!(status(&mut bytes, &mut buffer).unwrap(), 202);
         assert!(status(&mut bytes, &mut buffer).is_err());
         let mut broken = &b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n{}"[..];
@@ -185,16 +194,26 @@ mod tests {
     #[test]
     fn percentiles_are_times_that_were_measured() {
         let micros = (1..=200).map(f64::from).collect();
-        let measured = Measured { answered: 200, seconds: 2.0, micros, problems: BTreeMap::new() };
-        assert_eq!([measured.percentile(50), measured.percentile(99)], [100.0, 198.0]);
+        let measured = Measured {
+            answered: 200,
+            seconds: 2.0,
+            micros,
+            problems: BTreeMap::new(),
+        };
+        assert_eq!(
+            [measured.percentile(50), measured.percentile(99)],
+            [100.0, 198.0]
+        );
         assert_eq!(measured.per_second(), 100.0);
         assert!(Measured::default().percentile(99).is_nan());
     }
 
     #[test]
     fn what_went_wrong_adds_up() {
-        let one =
-            || Measured { problems: BTreeMap::from([("answered with 503".to_owned(), 1)]), ..Measured::default() };
+        let one = || Measured {
+            problems: BTreeMap::from([("answered with 503".to_owned(), 1)]),
+            ..Measured::default()
+        };
         let mut all = one();
         all.add(one());
         assert_eq!(all.failures(), ["answered with 503 (2 times)"]);

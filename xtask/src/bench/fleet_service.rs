@@ -51,7 +51,9 @@ impl Service {
         scratch.write("policy/organisation.yaml", fleet_files::organisation())?;
         let keys = scratch.write("keys", format!("{KEY}\n"))?;
         let policy = scratch.folder().join("policy");
-        let mut arguments: Vec<OsString> = ["--pass-seconds", PASS_SECONDS, "--store"].map(OsString::from).into();
+        let mut arguments: Vec<OsString> = ["--pass-seconds", PASS_SECONDS, "--store"]
+            .map(OsString::from)
+            .into();
         arguments.extend([
             database.clone().into(),
             "--fleet".into(),
@@ -61,7 +63,12 @@ impl Service {
             "--open-reads".into(),
         ]);
         let towpath = Towpath::start(binary, &graph.clone().with_fleet(arguments), scratch)?;
-        Ok(Self { towpath, postgres, database, graph })
+        Ok(Self {
+            towpath,
+            postgres,
+            database,
+            graph,
+        })
     }
 
     /// The answer of a query in the service's database.
@@ -78,7 +85,10 @@ impl Service {
             if seen >= clusters as f64 {
                 return Ok(sum_of(&metrics, "towpath_fleet_pass_duration_seconds "));
             }
-            ensure!(asked.elapsed() < PATIENCE, "after {PATIENCE:?} a pass saw {seen} of {clusters} clusters");
+            ensure!(
+                asked.elapsed() < PATIENCE,
+                "after {PATIENCE:?} a pass saw {seen} of {clusters} clusters"
+            );
             std::thread::sleep(Duration::from_millis(200));
         }
     }
@@ -90,7 +100,10 @@ impl Service {
             let last = || Ok::<f64, anyhow::Error>(sum_of(&self.towpath.metrics()?, LAST_PASS));
             let before = last()?;
             while last()? <= before {
-                ensure!(asked.elapsed() < PATIENCE, "no {passes} passes within {PATIENCE:?}");
+                ensure!(
+                    asked.elapsed() < PATIENCE,
+                    "no {passes} passes within {PATIENCE:?}"
+                );
                 std::thread::sleep(Duration::from_millis(200));
             }
         }
@@ -109,7 +122,10 @@ impl Service {
         // What the reports before us have changed is looked at by the next pass: a fleet at rest is compared, with its passes.
         self.await_passes(2)?;
         let alone = Towpath::start(binary, &self.graph, scratch)?;
-        let script = scratch.write("unmanaged.lua", clients::random_clients(&target(), Encoding::Gzip))?;
+        let script = scratch.write(
+            "unmanaged.lua",
+            clients::random_clients(&target(), Encoding::Gzip),
+        )?;
         let servers = [&alone, &self.towpath];
         for server in servers {
             wrk::run(server.port, &script, 1)?;
@@ -119,17 +135,44 @@ impl Service {
             for (server, turns) in servers.into_iter().zip(&mut turns) {
                 let before = server.processor_seconds()?;
                 let report = wrk::run(server.port, &script, options.seconds)?;
-                let processor_micros = (server.processor_seconds()? - before) / report.requests * 1e6;
-                turns.push(Turn { report, processor_micros });
+                let processor_micros =
+                    (server.processor_seconds()? - before) / report.requests * 1e6;
+                turns.push(Turn {
+                    report,
+                    processor_micros,
+                });
             }
         }
-        let failed: Vec<String> = turns.iter().flatten().flat_map(|turn| turn.report.failures.clone()).collect();
-        let middle = |figure: fn(&Turn) -> f64| turns.each_ref().map(|turns| median(turns.iter().map(figure)));
-        let (speed, p99) = (middle(|turn| turn.report.requests_per_second), middle(|turn| turn.report.p99_micros));
+        let failed: Vec<String> = turns
+            .iter()
+            .flatten()
+            .flat_map(|turn| turn.report.failures.clone())
+            .collect();
+        let middle = |figure: fn(&Turn) -> f64| {
+            turns
+                .each_ref()
+                .map(|turns| median(turns.iter().map(figure)))
+        };
+        let (speed, p99) = (
+            middle(|turn| turn.report.requests_per_second),
+            middle(|turn| turn.report.p99_micros),
+        );
         let processor = middle(|turn| turn.processor_micros);
         let ratio = speed[1] / speed[0];
-        let verdict = bars.at_least("graphs per second with a fleet, against without", ratio, SPEED);
-        let mut table = Table::new(["graphs", "req/s", "ratio", "bar", "p99", "CPU per request", "ratio"]);
+        let verdict = bars.at_least(
+            "graphs per second with a fleet, against without",
+            ratio,
+            SPEED,
+        );
+        let mut table = Table::new([
+            "graphs",
+            "req/s",
+            "ratio",
+            "bar",
+            "p99",
+            "CPU per request",
+            "ratio",
+        ]);
         for (at, name, bar) in [(0, "no fleet", String::new()), (1, "a fleet", verdict)] {
             table.row([
                 name.to_owned(),
@@ -144,7 +187,11 @@ impl Service {
         say(format!(
             "\ngraphs for clusters that are not managed, beside {clusters} that are: 64 connections, gzip\n{table}"
         ))?;
-        say(format!("requests that failed: {}; bar: {}", failed.len(), bars.no_failures("graphs", &failed)))
+        say(format!(
+            "requests that failed: {}; bar: {}",
+            failed.len(),
+            bars.no_failures("graphs", &failed)
+        ))
     }
 }
 
@@ -166,24 +213,46 @@ pub(super) fn channel() -> String {
 
 /// The token that a cluster reports with, as `towpath fleet token` makes it.
 pub(super) fn token(cluster: &str, name: &str) -> String {
-    token_by(KEY, fleet_files::ORGANISATION, name, cluster, "2099-01-01T00:00:00Z")
+    token_by(
+        KEY,
+        fleet_files::ORGANISATION,
+        name,
+        cluster,
+        "2099-01-01T00:00:00Z",
+    )
 }
 
 fn token_by(key: &str, organisation: &str, name: &str, cluster: &str, end: &str) -> String {
-    let mac = Hmac::<Sha256>::new_from_slice(key.as_bytes()).expect("HMAC takes keys of any length");
-    let key = URL_SAFE_NO_PAD.encode(mac.clone().chain_update(b"towpath/key-id/2").finalize().into_bytes());
+    let mac =
+        Hmac::<Sha256>::new_from_slice(key.as_bytes()).expect("HMAC takes keys of any length");
+    let key = URL_SAFE_NO_PAD.encode(
+        mac.clone()
+            .chain_update(b"towpath/key-id/2")
+            .finalize()
+            .into_bytes(),
+    );
     let payload = format!(
         r#"{{"role":"cluster","key":"{}","organisation":"{organisation}","name":"{name}","id":"{cluster}","end":"{end}","serial":"AAAAAAAAAAAAAAAA"}}"#,
         &key[..8]
     );
-    let code = mac.chain_update(b"towpath/token/2\0").chain_update(&payload).finalize().into_bytes();
-    format!("tp2_{}.{}", URL_SAFE_NO_PAD.encode(&payload), URL_SAFE_NO_PAD.encode(code))
+    let code = mac
+        .chain_update(b"towpath/token/2\0")
+        .chain_update(&payload)
+        .finalize()
+        .into_bytes();
+    format!(
+        "tp2_{}.{}",
+        URL_SAFE_NO_PAD.encode(&payload),
+        URL_SAFE_NO_PAD.encode(code)
+    )
 }
 
 /// The sum over the series of a metric.
 fn sum_of(metrics: &str, prefix: &str) -> f64 {
     let series = metrics.lines().filter(|line| line.starts_with(prefix));
-    series.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
+    series
+        .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
+        .sum()
 }
 
 #[cfg(test)]
@@ -195,13 +264,23 @@ mod tests {
         let key = "0123456789abcdef0123456789abcdef";
         let made = token_by(key, "acme", "shop", "0f3a", "2027-01-01T00:00:00Z");
         let (payload, code) = made.split_once('.').unwrap();
-        assert!(payload.starts_with("tp2_eyJyb2xlIjoiY2x1c3RlciIsImtleSI6ImZXYUd5N0hSIiwi"), "{payload}");
+        assert!(
+            payload.starts_with("tp2_eyJyb2xlIjoiY2x1c3RlciIsImtleSI6ImZXYUd5N0hSIiwi"),
+            "{payload}"
+        );
         assert_eq!(code, "Mx7tM2FHZTyoYfrc0lUDdXmaEUvQe1hdJ7-mNf3Jrb4");
     }
 
     #[test]
     fn series_add_up() {
         let metrics = "# HELP a_b x\na_b{s=\"1\"} 2\na_b{s=\"2\"} 3\na_bc 7\n";
-        assert_eq!([sum_of(metrics, "a_b{"), sum_of(metrics, "a_bc "), sum_of(metrics, "d")], [5.0, 7.0, 0.0]);
+        assert_eq!(
+            [
+                sum_of(metrics, "a_b{"),
+                sum_of(metrics, "a_bc "),
+                sum_of(metrics, "d")
+            ],
+            [5.0, 7.0, 0.0]
+        );
     }
 }

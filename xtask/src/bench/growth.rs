@@ -24,12 +24,25 @@ pub(super) fn run(options: &Options) -> anyhow::Result<Outcome> {
     for releases in SIZES {
         let scratch = Scratch::new("growth")?;
         let graph = Synthetic::write(scratch.folder(), releases)?;
-        let inputs = Inputs::new(&graph.graph_data, &graph.releases).with_platforms(&graph.platforms);
+        let inputs =
+            Inputs::new(&graph.graph_data, &graph.releases).with_platforms(&graph.platforms);
         let towpath = Towpath::start(&binary, &inputs, &scratch)?;
-        say(format!("{releases} releases: ready after {:.3} s", towpath.ready_after.as_secs_f64()))?;
-        rows.push(measure(options, &scratch, &towpath, releases, graph.channels)?);
+        say(format!(
+            "{releases} releases: ready after {:.3} s",
+            towpath.ready_after.as_secs_f64()
+        ))?;
+        rows.push(measure(
+            options,
+            &scratch,
+            &towpath,
+            releases,
+            graph.channels,
+        )?);
     }
-    say(format!("\ngrowth: one channel of {}, a random known cluster per request, gzip", synthetic::CHANNEL_RELEASES))?;
+    say(format!(
+        "\ngrowth: one channel of {}, a random known cluster per request, gzip",
+        synthetic::CHANNEL_RELEASES
+    ))?;
     say(table(&rows).to_string())?;
     Ok(Outcome::Good)
 }
@@ -53,15 +66,25 @@ fn measure(
     releases: usize,
     channels: usize,
 ) -> anyhow::Result<Row> {
-    let target = graph_target(&format!("channel={}", synthetic::channel_name(channels / 2)));
-    let script = scratch.write("clients.lua", clients::known_clients(&target, Encoding::Gzip, releases))?;
+    let target = graph_target(&format!(
+        "channel={}",
+        synthetic::channel_name(channels / 2)
+    ));
+    let script = scratch.write(
+        "clients.lua",
+        clients::known_clients(&target, Encoding::Gzip, releases),
+    )?;
     // Once to warm up.
     wrk::run(towpath.port, &script, 1)?;
     let before = towpath.processor_seconds()?;
     let mut reports: Vec<Report> = Vec::new();
     for _ in 0..options.rounds {
         let report = wrk::run(towpath.port, &script, options.seconds)?;
-        anyhow::ensure!(report.failures.is_empty(), "requests fail: {}", report.failures.join(", "));
+        anyhow::ensure!(
+            report.failures.is_empty(),
+            "requests fail: {}",
+            report.failures.join(", ")
+        );
         reports.push(report);
     }
     let processor_seconds = towpath.processor_seconds()? - before;
@@ -101,7 +124,10 @@ fn table(rows: &[Row]) -> Table {
             format!("{:.3} s", row.ready_seconds),
             format!("{:.0} MiB", row.memory.now_mib),
             format!("{:.0}", row.requests_per_second),
-            format!("{:.2}", row.requests_per_second / rows[0].requests_per_second),
+            format!(
+                "{:.2}",
+                row.requests_per_second / rows[0].requests_per_second
+            ),
             shown_micros(row.p50_micros),
             shown_micros(row.p99_micros),
             format!("{:.1} us", row.processor_micros),

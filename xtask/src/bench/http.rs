@@ -52,17 +52,24 @@ pub(super) fn get(port: u16, target: &str, encoding: Encoding) -> anyhow::Result
 
 /// Tells a server on this machine something, without a body, as the holder of a token.
 pub(super) fn post(port: u16, target: &str, token: &str) -> anyhow::Result<Answer> {
-    ask(port, "POST", target, &format!("Authorization: Bearer {token}\r\nContent-Length: 0\r\n"))
+    ask(
+        port,
+        "POST",
+        target,
+        &format!("Authorization: Bearer {token}\r\nContent-Length: 0\r\n"),
+    )
 }
 
 fn ask(port: u16, method: &str, target: &str, more: &str) -> anyhow::Result<Answer> {
-    let raw = exchange(port, method, target, more).with_context(|| format!("127.0.0.1:{port}{target}"))?;
+    let raw = exchange(port, method, target, more)
+        .with_context(|| format!("127.0.0.1:{port}{target}"))?;
     parse(&raw).with_context(|| format!("127.0.0.1:{port}{target}"))
 }
 
 /// A port on this machine that nobody listens on, for now.
 pub(super) fn free_port() -> anyhow::Result<u16> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no port is free on 127.0.0.1")?;
+    let listener =
+        TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no port is free on 127.0.0.1")?;
     Ok(listener.local_addr()?.port())
 }
 
@@ -70,23 +77,39 @@ fn exchange(port: u16, method: &str, target: &str, more: &str) -> io::Result<Vec
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let mut stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
     stream.set_read_timeout(Some(TIMEOUT))?;
-    write!(stream, "{method} {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n{more}\r\n")?;
+    write!(
+        stream,
+        "{method} {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n{more}\r\n"
+    )?;
     let mut raw = Vec::new();
     stream.take(MAX_ANSWER_BYTES).read_to_end(&mut raw)?;
     Ok(raw)
 }
 
 fn parse(raw: &[u8]) -> anyhow::Result<Answer> {
-    let end = raw.windows(4).position(|four| four == b"\r\n\r\n").context("an answer without an end of its head")?;
-    let head = std::str::from_utf8(&raw[..end]).context("an answer with a head that is not text")?;
-    let status = head.split(' ').nth(1).and_then(|code| code.parse().ok()).context("an answer without a status")?;
+    let end = raw
+        .windows(4)
+        .position(|four| four == b"\r\n\r\n")
+        .context("an answer without an end of its head")?;
+    let head =
+        std::str::from_utf8(&raw[..end]).context("an answer with a head that is not text")?;
+    let status = head
+        .split(' ')
+        .nth(1)
+        .and_then(|code| code.parse().ok())
+        .context("an answer without a status")?;
     let body = raw[end + 4..].to_vec();
     let announced = head.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
-        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
+        name.eq_ignore_ascii_case("content-length")
+            .then(|| value.trim().parse::<usize>().ok())?
     });
     let announced = announced.context("an answer without a length")?;
-    ensure!(announced == body.len(), "{announced} bytes were announced and {} came", body.len());
+    ensure!(
+        announced == body.len(),
+        "{announced} bytes were announced and {} came",
+        body.len()
+    );
     Ok(Answer { status, body })
 }
 
@@ -96,13 +119,25 @@ mod tests {
 
     #[test]
     fn an_answer_has_a_status_and_a_body() {
-        let answer = parse(b"HTTP/1.1 503 Service Unavailable\r\nContent-length: 2\r\n\r\nno").unwrap();
-        assert_eq!(answer, Answer { status: 503, body: b"no".to_vec() });
+        let answer =
+            parse(b"HTTP/1.1 503 Service Unavailable\r\nContent-length: 2\r\n\r\nno").unwrap();
+        assert_eq!(
+            answer,
+            Answer {
+                status: 503,
+                body: b"no".to_vec()
+            }
+        );
     }
 
     #[test]
     fn an_answer_that_breaks_off_is_an_error() {
-        for broken in ["", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nno", "x\r\n\r\n"] {
+        for broken in [
+            "",
+            "HTTP/1.1 200 OK\r\n",
+            "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nno",
+            "x\r\n\r\n",
+        ] {
             assert!(parse(broken.as_bytes()).is_err(), "{broken:?}");
         }
     }

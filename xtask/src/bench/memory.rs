@@ -16,10 +16,24 @@ const PEAK_MIB: f64 = 150.0;
 const ARCHES: [&str; 5] = ["amd64", "arm64", "ppc64le", "s390x", "multi"];
 
 /// Measures the graph data as it was published, and as it was converted.
-pub(super) fn measure(binary: &Path, data: &RealData, scratch: &Scratch, bars: &mut Bars) -> anyhow::Result<()> {
-    let mut table =
-        Table::new(["graph data", "RSS when ready", "after requests", "after a reload", "peak (VmHWM)", "bar"]);
-    for (name, graph_data) in [("1.1.0, original", &data.original), ("2.0.0, phased", &data.phased)] {
+pub(super) fn measure(
+    binary: &Path,
+    data: &RealData,
+    scratch: &Scratch,
+    bars: &mut Bars,
+) -> anyhow::Result<()> {
+    let mut table = Table::new([
+        "graph data",
+        "RSS when ready",
+        "after requests",
+        "after a reload",
+        "peak (VmHWM)",
+        "bar",
+    ]);
+    for (name, graph_data) in [
+        ("1.1.0, original", &data.original),
+        ("2.0.0, phased", &data.phased),
+    ] {
         let inputs = Inputs::new(graph_data, &data.releases_of_five_archs);
         let towpath = Towpath::start(binary, &inputs, scratch)?;
         let ready = towpath.memory()?;
@@ -27,12 +41,26 @@ pub(super) fn measure(binary: &Path, data: &RealData, scratch: &Scratch, bars: &
         let asked = towpath.memory()?;
         reload(&towpath, graph_data)?;
         let reloaded = towpath.memory()?;
-        let [ready, asked, after, peak] = [ready.now_mib, asked.now_mib, reloaded.now_mib, reloaded.peak_mib];
+        let [ready, asked, after, peak] = [
+            ready.now_mib,
+            asked.now_mib,
+            reloaded.now_mib,
+            reloaded.peak_mib,
+        ];
         let shown = |mib: f64| format!("{mib:.0} MiB");
         let verdict = bars.at_most(&format!("peak memory in MiB, {name}"), peak, PEAK_MIB);
-        table.row([name.to_owned(), shown(ready), shown(asked), shown(after), shown(peak), verdict]);
+        table.row([
+            name.to_owned(),
+            shown(ready),
+            shown(asked),
+            shown(after),
+            shown(peak),
+            verdict,
+        ]);
     }
-    say(format!("\nmemory: five architectures, every channel of each in both encodings, one reload\n{table}"))
+    say(format!(
+        "\nmemory: five architectures, every channel of each in both encodings, one reload\n{table}"
+    ))
 }
 
 fn ask_for_everything(towpath: &Towpath, data: &RealData) -> anyhow::Result<()> {

@@ -30,10 +30,19 @@ pub(super) struct StaticFile {
 
 impl StaticFile {
     /// Writes a body as a file that nginx serves with that encoding.
-    pub(super) fn write(scratch: &Scratch, name: &str, encoding: Encoding, bytes: Vec<u8>) -> anyhow::Result<Self> {
+    pub(super) fn write(
+        scratch: &Scratch,
+        name: &str,
+        encoding: Encoding,
+        bytes: Vec<u8>,
+    ) -> anyhow::Result<Self> {
         let target = format!("/{}/{name}", encoding.name());
         scratch.write(&format!("nginx/www{target}"), &bytes)?;
-        Ok(Self { target, encoding, bytes })
+        Ok(Self {
+            target,
+            encoding,
+            bytes,
+        })
     }
 
     /// How long its body is, as it is sent.
@@ -50,13 +59,28 @@ impl Nginx {
         scratch.write("nginx/www/identity/ready", "ready\n")?;
         let configuration = scratch.write("nginx/nginx.conf", configuration(port))?;
         let mut command = Command::new(tools::program("nginx")?);
-        command.arg("-p").arg(&folder).arg("-c").arg(configuration).arg("-e").arg(folder.join("error.log"));
+        command
+            .arg("-p")
+            .arg(&folder)
+            .arg("-c")
+            .arg(configuration)
+            .arg("-e")
+            .arg(folder.join("error.log"));
         command.args(["-g", "daemon off;"]);
-        let nginx = Self { running: Running::start("nginx", command, &folder.join("stderr.log"))?, port };
+        let nginx = Self {
+            running: Running::start("nginx", command, &folder.join("stderr.log"))?,
+            port,
+        };
         let started = Instant::now();
-        while !http::get(port, "/identity/ready", Encoding::Identity).is_ok_and(|answer| answer.status == 200) {
+        while !http::get(port, "/identity/ready", Encoding::Identity)
+            .is_ok_and(|answer| answer.status == 200)
+        {
             nginx.running.ensure_alive()?;
-            ensure!(started.elapsed() < PATIENCE, "nginx does not answer: {}", nginx.running.last_words());
+            ensure!(
+                started.elapsed() < PATIENCE,
+                "nginx does not answer: {}",
+                nginx.running.last_words()
+            );
             std::thread::sleep(Duration::from_millis(5));
         }
         Ok(nginx)
@@ -65,7 +89,11 @@ impl Nginx {
     /// An error if nginx does not serve these very bytes.
     pub(super) fn ensure_serves(&self, file: &StaticFile) -> anyhow::Result<()> {
         let answer = http::get(self.port, &file.target, file.encoding)?;
-        ensure!(answer.status == 200 && answer.body == file.bytes, "nginx does not serve {} as it is", file.target);
+        ensure!(
+            answer.status == 200 && answer.body == file.bytes,
+            "nginx does not serve {} as it is",
+            file.target
+        );
         Ok(())
     }
 }

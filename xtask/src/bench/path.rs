@@ -33,26 +33,51 @@ pub(super) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let binary = tools::build_towpath(&options.profile)?;
     let scratch = Scratch::new("path")?;
     let mut bars = Bars::default();
-    let mut table = Table::new(["releases", "question", "asked", "found", "p50", "p99", "slowest", "bar"]);
+    let mut table = Table::new([
+        "releases", "question", "asked", "found", "p50", "p99", "slowest", "bar",
+    ]);
     for file in ["releases-amd64.json", "releases-five-archs.json"] {
         let releases = source.join(file);
         let versions = versions(&releases)?;
-        let towpath = Towpath::start(&binary, &Inputs::new(&source.join("graph-data"), &releases), &scratch)?;
-        for more in ["via=stable", "via=eus", "via=stable,fast,eus", "via=stable,fast,eus,candidate&risks=unknown"] {
+        let towpath = Towpath::start(
+            &binary,
+            &Inputs::new(&source.join("graph-data"), &releases),
+            &scratch,
+        )?;
+        for more in [
+            "via=stable",
+            "via=eus",
+            "via=stable,fast,eus",
+            "via=stable,fast,eus,candidate&risks=unknown",
+        ] {
             table.row(measured(file, more, &versions, &towpath, &mut bars)?);
         }
         let all = "via=stable,fast,eus,candidate&risks=unknown";
-        let preferring = ["safest", "soonest"]
-            .map(|prefer| [format!("via=stable&prefer={prefer}"), format!("{all}&prefer={prefer}")]);
-        for more in preferring.iter().flatten().map(String::as_str).chain(["via=stable&to=newest"]) {
+        let preferring = ["safest", "soonest"].map(|prefer| {
+            [
+                format!("via=stable&prefer={prefer}"),
+                format!("{all}&prefer={prefer}"),
+            ]
+        });
+        for more in preferring
+            .iter()
+            .flatten()
+            .map(String::as_str)
+            .chain(["via=stable&to=newest"])
+        {
             table.row(measured(file, more, &versions, &towpath, &mut bars)?);
         }
     }
     say(format!("\nways between random releases of amd64\n{table}"))?;
-    say(format!("\nways in graphs of growing size, via=stable\n{}", growth(&binary, &mut bars)?))?;
+    say(format!(
+        "\nways in graphs of growing size, via=stable\n{}",
+        growth(&binary, &mut bars)?
+    ))?;
     match bars.missed() {
         [] => say("every bar is met")?,
-        missed => missed.iter().try_for_each(|sentence| say(format!("missed: {sentence}")))?,
+        missed => missed
+            .iter()
+            .try_for_each(|sentence| say(format!("missed: {sentence}")))?,
     }
     Ok(bars.outcome())
 }
@@ -66,15 +91,28 @@ const GROWTH: f64 = 1.5;
 
 /// What a question costs the processor as edges become more.
 fn growth(binary: &std::path::Path, bars: &mut Bars) -> anyhow::Result<Table> {
-    let mut table = Table::new(["releases", "edges", "CPU per question", "per edge", "ratio", "bar"]);
+    let mut table = Table::new([
+        "releases",
+        "edges",
+        "CPU per question",
+        "per edge",
+        "ratio",
+        "bar",
+    ]);
     let mut first = None;
     for releases in SIZES {
         let scratch = Scratch::new("path-growth")?;
         let graph = Synthetic::write(scratch.folder(), releases)?;
-        let towpath = Towpath::start(binary, &Inputs::new(&graph.graph_data, &graph.releases), &scratch)?;
+        let towpath = Towpath::start(
+            binary,
+            &Inputs::new(&graph.graph_data, &graph.releases),
+            &scratch,
+        )?;
         let versions = versions(&graph.releases)?;
         let ask = |numbers: std::ops::Range<usize>| {
-            numbers.into_iter().try_for_each(|number| ask(&towpath, "via=stable", &versions, number).map(drop))
+            numbers
+                .into_iter()
+                .try_for_each(|number| ask(&towpath, "via=stable", &versions, number).map(drop))
         };
         // Once, so that what is kept for all questions is there.
         ask(0..1)?;
@@ -102,10 +140,13 @@ fn growth(binary: &std::path::Path, bars: &mut Bars) -> anyhow::Result<Table> {
 
 /// The versions of amd64 that a file has.
 fn versions(releases: &std::path::Path) -> anyhow::Result<Vec<String>> {
-    let text = fs::read(releases).with_context(|| format!("{}: cannot be read", releases.display()))?;
+    let text =
+        fs::read(releases).with_context(|| format!("{}: cannot be read", releases.display()))?;
     let graph: Value = serde_json::from_slice(&text)?;
     let nodes = graph["nodes"].as_array().context("a graph has nodes")?;
-    let names = nodes.iter().filter_map(|node| node["version"].as_str()?.strip_suffix("+amd64"));
+    let names = nodes
+        .iter()
+        .filter_map(|node| node["version"].as_str()?.strip_suffix("+amd64"));
     Ok(names.map(str::to_owned).collect())
 }
 
@@ -125,16 +166,36 @@ fn measured(
     }
     micros.sort_by(f64::total_cmp);
     let at = |share: f64| micros[((micros.len() - 1) as f64 * share) as usize];
-    let bar = bars.at_most(&format!("p99 of {more} on {file}, in ms"), at(0.99) / 1e3, P99_MILLISECONDS);
+    let bar = bars.at_most(
+        &format!("p99 of {more} on {file}, in ms"),
+        at(0.99) / 1e3,
+        P99_MILLISECONDS,
+    );
     let figures = [at(0.5), at(0.99), at(1.0)].map(shown_micros);
     let [p50, p99, slowest] = figures;
-    Ok([file.to_owned(), more.to_owned(), QUESTIONS.to_string(), found.to_string(), p50, p99, slowest, bar.to_string()])
+    Ok([
+        file.to_owned(),
+        more.to_owned(),
+        QUESTIONS.to_string(),
+        found.to_string(),
+        p50,
+        p99,
+        slowest,
+        bar.to_string(),
+    ])
 }
 
 /// Asks one question: how long the answer took, in microseconds, and the answer.
-fn ask(towpath: &Towpath, more: &str, versions: &[String], number: usize) -> anyhow::Result<(f64, Value)> {
-    let (from, to) =
-        (&versions[scattered(2 * number) % versions.len()], &versions[scattered(2 * number + 1) % versions.len()]);
+fn ask(
+    towpath: &Towpath,
+    more: &str,
+    versions: &[String],
+    number: usize,
+) -> anyhow::Result<(f64, Value)> {
+    let (from, to) = (
+        &versions[scattered(2 * number) % versions.len()],
+        &versions[scattered(2 * number + 1) % versions.len()],
+    );
     let target = match more.contains("to=") {
         true => format!("/api/v1/path?from={from}&{more}"),
         false => format!("/api/v1/path?from={from}&to={to}&{more}"),
@@ -142,12 +203,19 @@ fn ask(towpath: &Towpath, more: &str, versions: &[String], number: usize) -> any
     let asked = Instant::now();
     let answer = http::get(towpath.port, &target, Encoding::Identity)?;
     let micros = asked.elapsed().as_secs_f64() * 1e6;
-    ensure!(answer.status == 200, "{target} is answered with {}", answer.status);
+    ensure!(
+        answer.status == 200,
+        "{target} is answered with {}",
+        answer.status
+    );
     Ok((micros, serde_json::from_slice(&answer.body)?))
 }
 
 /// The same numbers in each run, all over the place.
 fn scattered(number: usize) -> usize {
-    (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29).wrapping_mul(0xbf58_476d_1ce4_e5b9) as usize
+    (number as u64 + 1)
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        .rotate_left(29)
+        .wrapping_mul(0xbf58_476d_1ce4_e5b9) as usize
         >> 8
 }

@@ -24,9 +24,17 @@ pub(super) fn find() -> anyhow::Result<PathBuf> {
         None => workspace::root().join("../shared/data"),
     };
     let folder = folder.canonicalize().unwrap_or(folder);
-    for needed in ["graph-data/channels", "releases-amd64.json", "releases-five-archs.json"] {
+    for needed in [
+        "graph-data/channels",
+        "releases-amd64.json",
+        "releases-five-archs.json",
+    ] {
         let place = folder.join(needed);
-        ensure!(place.exists(), "{}: there is no real data here; set TOWPATH_REAL_DATA to its folder", place.display());
+        ensure!(
+            place.exists(),
+            "{}: there is no real data here; set TOWPATH_REAL_DATA to its folder",
+            place.display()
+        );
     }
     Ok(folder)
 }
@@ -58,20 +66,40 @@ impl RealData {
         let towpath = Towpath::start(binary, &Inputs::new(&original, &releases), scratch)?;
         let lengths: Vec<(usize, &Channel)> = channels
             .iter()
-            .map(|channel| Ok((towpath.graph(&asked_by_nobody(channel), Encoding::Identity)?.len(), channel)))
+            .map(|channel| {
+                Ok((
+                    towpath
+                        .graph(&asked_by_nobody(channel), Encoding::Identity)?
+                        .len(),
+                    channel,
+                ))
+            })
             .collect::<anyhow::Result<_>>()?;
         let by_length = |pair: &&(usize, &Channel)| (pair.0, pair.1.name.clone());
-        let (_, smallest) = lengths.iter().min_by_key(by_length).context("there are no channels")?;
-        let (_, biggest) = lengths.iter().max_by_key(by_length).context("there are no channels")?;
+        let (_, smallest) = lengths
+            .iter()
+            .min_by_key(by_length)
+            .context("there are no channels")?;
+        let (_, biggest) = lengths
+            .iter()
+            .max_by_key(by_length)
+            .context("there are no channels")?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
         convert::convert(&original, &phased, &channels, now)?;
-        block_platforms(&phased, biggest, &towpath.graph(&asked_by_nobody(biggest), Encoding::Identity)?)?;
+        block_platforms(
+            &phased,
+            biggest,
+            &towpath.graph(&asked_by_nobody(biggest), Encoding::Identity)?,
+        )?;
         Ok(Self {
             releases,
             releases_of_five_archs: source.join("releases-five-archs.json"),
             smallest: smallest.name.clone(),
             biggest: biggest.name.clone(),
-            channels: channels.iter().map(|channel| channel.name.clone()).collect(),
+            channels: channels
+                .iter()
+                .map(|channel| channel.name.clone())
+                .collect(),
             original,
             phased,
         })
@@ -91,7 +119,11 @@ impl RealData {
                     break;
                 }
             }
-            ensure!(matters, "{platform} makes no difference in {}; choose other releases to block", self.biggest);
+            ensure!(
+                matters,
+                "{platform} makes no difference in {}; choose other releases to block",
+                self.biggest
+            );
         }
         Ok(())
     }
@@ -107,7 +139,9 @@ fn block_platforms(phased: &Path, channel: &Channel, body: &[u8]) -> anyhow::Res
     let mut targets: Vec<&String> = channel.newest().iter().collect();
     targets.sort_by_key(|version| std::cmp::Reverse(sources.get(*version).copied().unwrap_or(0)));
     for (platform, to) in PLATFORMS.iter().zip(targets) {
-        let place = phased.join("blocked-edges").join(format!("bench-{platform}.yaml"));
+        let place = phased
+            .join("blocked-edges")
+            .join(format!("bench-{platform}.yaml"));
         scratch::write(&place, convert::targeted_block(to, platform))?;
     }
     Ok(())
@@ -125,11 +159,15 @@ fn sources(body: &[u8]) -> anyhow::Result<BTreeMap<String, usize>> {
         }
     };
     for edge in list(&graph["edges"]) {
-        let to = edge[1].as_u64().and_then(|index| nodes.get(usize::try_from(index).ok()?));
+        let to = edge[1]
+            .as_u64()
+            .and_then(|index| nodes.get(usize::try_from(index).ok()?));
         count(&to.context("an edge to nowhere")?["version"]);
     }
     for group in list(&graph["conditionalEdges"]) {
-        list(&group["edges"]).iter().for_each(|edge| count(&edge["to"]));
+        list(&group["edges"])
+            .iter()
+            .for_each(|edge| count(&edge["to"]));
     }
     Ok(counts)
 }

@@ -23,11 +23,24 @@ pub(super) struct Running {
 
 impl Running {
     /// Starts a process that writes what it has to say into a file.
-    pub(super) fn start(name: &'static str, mut command: Command, log: &Path) -> anyhow::Result<Self> {
-        let file = File::create(log).with_context(|| format!("{}: cannot be created", log.display()))?;
-        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(file).spawn();
+    pub(super) fn start(
+        name: &'static str,
+        mut command: Command,
+        log: &Path,
+    ) -> anyhow::Result<Self> {
+        let file =
+            File::create(log).with_context(|| format!("{}: cannot be created", log.display()))?;
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(file)
+            .spawn();
         let child = child.with_context(|| format!("{name} cannot be started"))?;
-        Ok(Self { child: RefCell::new(child), name, log: log.to_owned() })
+        Ok(Self {
+            child: RefCell::new(child),
+            name,
+            log: log.to_owned(),
+        })
     }
 
     /// The process's id.
@@ -40,7 +53,11 @@ impl Running {
         let ended = self.child.borrow_mut().try_wait()?;
         match ended {
             None => Ok(()),
-            Some(status) => bail!("{} ended ({status}); its last words:\n{}", self.name, self.last_words()),
+            Some(status) => bail!(
+                "{} ended ({status}); its last words:\n{}",
+                self.name,
+                self.last_words()
+            ),
         }
     }
 
@@ -53,9 +70,17 @@ impl Running {
 
     /// Sends a signal, by its name without `SIG`.
     pub(super) fn signal(&self, signal: &str) -> anyhow::Result<()> {
-        let status = Command::new("kill").args(["-s", signal, &self.id().to_string()]).status();
-        let sent = status.context("`kill` cannot be run; install procps or util-linux")?.success();
-        if sent { Ok(()) } else { bail!("{} does not take SIG{signal}", self.name) }
+        let status = Command::new("kill")
+            .args(["-s", signal, &self.id().to_string()])
+            .status();
+        let sent = status
+            .context("`kill` cannot be run; install procps or util-linux")?
+            .success();
+        if sent {
+            Ok(())
+        } else {
+            bail!("{} does not take SIG{signal}", self.name)
+        }
     }
 
     fn ends_by_itself(&self) -> bool {

@@ -14,8 +14,10 @@ pub(super) struct Scratch {
 impl Scratch {
     /// A new, empty folder.
     pub(super) fn new(name: &str) -> anyhow::Result<Self> {
-        let folder = std::env::temp_dir().join(format!("towpath-bench-{name}-{}", std::process::id()));
-        fs::create_dir(&folder).with_context(|| format!("{}: cannot be created", folder.display()))?;
+        let folder =
+            std::env::temp_dir().join(format!("towpath-bench-{name}-{}", std::process::id()));
+        fs::create_dir(&folder)
+            .with_context(|| format!("{}: cannot be created", folder.display()))?;
         Ok(Self { folder })
     }
 

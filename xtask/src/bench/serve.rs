@@ -22,12 +22,19 @@ pub(super) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let mut bars = Bars::default();
     let mut ready_after = Vec::new();
     for _ in 1..options.rounds {
-        ready_after.push(Towpath::start(&binary, &inputs, &scratch)?.ready_after.as_secs_f64());
+        ready_after.push(
+            Towpath::start(&binary, &inputs, &scratch)?
+                .ready_after
+                .as_secs_f64(),
+        );
     }
     let towpath = Towpath::start(&binary, &inputs, &scratch)?;
     ready_after.push(towpath.ready_after.as_secs_f64());
     let seconds = median(ready_after);
-    say(format!("\nready after {seconds:.3} s; bar: {}", bars.at_most("seconds to ready", seconds, READY_SECONDS)))?;
+    say(format!(
+        "\nready after {seconds:.3} s; bar: {}",
+        bars.at_most("seconds to ready", seconds, READY_SECONDS)
+    ))?;
 
     data.ensure_platforms_matter(&towpath)?;
     speed::measure(options, &data, &towpath, &scratch, &mut bars)?;
@@ -38,7 +45,9 @@ pub(super) fn run(options: &Options) -> anyhow::Result<Outcome> {
     say("")?;
     match bars.missed() {
         [] => say("every bar is met")?,
-        missed => missed.iter().try_for_each(|sentence| say(format!("missed: {sentence}")))?,
+        missed => missed
+            .iter()
+            .try_for_each(|sentence| say(format!("missed: {sentence}")))?,
     }
     Ok(bars.outcome())
 }

@@ -49,12 +49,23 @@ pub(super) fn measure(
             let case = Case::prepare(channel, encoding, towpath, scratch)?;
             nginx.ensure_serves(&case.file)?;
             let measured = case.measure(options, &nginx, towpath)?;
-            failed.extend(measured.towpath.iter().flat_map(|report| report.failures.clone()));
+            failed.extend(
+                measured
+                    .towpath
+                    .iter()
+                    .flat_map(|report| report.failures.clone()),
+            );
             table.row(measured.row(channel, encoding, case.file.length(), bars));
         }
     }
-    say(format!("\nspeed against nginx: 64 connections, a new id and one of six platforms per request\n{table}"))?;
-    say(format!("requests that failed: {}; bar: {}", failed.len(), bars.no_failures("requests", &failed)))
+    say(format!(
+        "\nspeed against nginx: 64 connections, a new id and one of six platforms per request\n{table}"
+    ))?;
+    say(format!(
+        "requests that failed: {}; bar: {}",
+        failed.len(),
+        bars.no_failures("requests", &failed)
+    ))
 }
 
 /// One channel in one encoding.
@@ -71,7 +82,12 @@ struct Measured {
 }
 
 impl Case {
-    fn prepare(channel: &str, encoding: Encoding, towpath: &Towpath, scratch: &Scratch) -> anyhow::Result<Self> {
+    fn prepare(
+        channel: &str,
+        encoding: Encoding,
+        towpath: &Towpath,
+        scratch: &Scratch,
+    ) -> anyhow::Result<Self> {
         let body = middling_body(channel, encoding, towpath)?;
         let file = StaticFile::write(scratch, channel, encoding, body)?;
         let to_towpath = graph_target(&format!("channel={channel}"));
@@ -79,29 +95,56 @@ impl Case {
             let name = format!("{server}-{channel}-{}.lua", encoding.name());
             scratch.write(&name, clients::random_clients(target, encoding))
         };
-        Ok(Self { to_nginx: script("nginx", &file.target)?, to_towpath: script("towpath", &to_towpath)?, file })
+        Ok(Self {
+            to_nginx: script("nginx", &file.target)?,
+            to_towpath: script("towpath", &to_towpath)?,
+            file,
+        })
     }
 
-    fn measure(&self, options: &Options, nginx: &Nginx, towpath: &Towpath) -> anyhow::Result<Measured> {
+    fn measure(
+        &self,
+        options: &Options,
+        nginx: &Nginx,
+        towpath: &Towpath,
+    ) -> anyhow::Result<Measured> {
         // Once to warm up.
         wrk::run(nginx.port, &self.to_nginx, 1)?;
         wrk::run(towpath.port, &self.to_towpath, 1)?;
-        let mut measured = Measured { nginx: Vec::new(), towpath: Vec::new() };
+        let mut measured = Measured {
+            nginx: Vec::new(),
+            towpath: Vec::new(),
+        };
         for _ in 0..options.rounds {
             let report = wrk::run(nginx.port, &self.to_nginx, options.seconds)?;
-            anyhow::ensure!(report.failures.is_empty(), "nginx fails: {}", report.failures.join(", "));
+            anyhow::ensure!(
+                report.failures.is_empty(),
+                "nginx fails: {}",
+                report.failures.join(", ")
+            );
             measured.nginx.push(report);
-            measured.towpath.push(wrk::run(towpath.port, &self.to_towpath, options.seconds)?);
+            measured
+                .towpath
+                .push(wrk::run(towpath.port, &self.to_towpath, options.seconds)?);
         }
         Ok(measured)
     }
 }
 
 impl Measured {
-    fn row(&self, channel: &str, encoding: Encoding, length: usize, bars: &mut Bars) -> [String; 11] {
+    fn row(
+        &self,
+        channel: &str,
+        encoding: Encoding,
+        length: usize,
+        bars: &mut Bars,
+    ) -> [String; 11] {
         let [nginx, towpath] = [&self.nginx, &self.towpath].map(|reports| {
             let speed = median(reports.iter().map(|report| report.requests_per_second));
-            (speed, median(reports.iter().map(|report| report.p99_micros)))
+            (
+                speed,
+                median(reports.iter().map(|report| report.p99_micros)),
+            )
         });
         let (speed, p99) = (towpath.0 / nginx.0, towpath.1 / nginx.1);
         let what = |figure: &str| format!("{channel}, {}, {figure}", encoding.name());
@@ -125,7 +168,10 @@ impl Measured {
 fn middling_body(channel: &str, encoding: Encoding, towpath: &Towpath) -> anyhow::Result<Vec<u8>> {
     let body = |number: usize| {
         let platform = PLATFORMS[number % PLATFORMS.len()];
-        let query = format!("channel={channel}&id={}&platform={platform}", clients::known_id(number));
+        let query = format!(
+            "channel={channel}&id={}&platform={platform}",
+            clients::known_id(number)
+        );
         towpath.graph(&query, encoding)
     };
     let mut bodies: Vec<Vec<u8>> = (0..SAMPLES).map(body).collect::<anyhow::Result<_>>()?;

@@ -30,7 +30,10 @@ impl Synthetic {
             releases: folder.join("releases.json"),
             platforms: folder.join("platforms.csv"),
             channels,
-            edges: channels * (0..CHANNEL_RELEASES).map(|patch| patch.min(PREDECESSORS)).sum::<usize>(),
+            edges: channels
+                * (0..CHANNEL_RELEASES)
+                    .map(|patch| patch.min(PREDECESSORS))
+                    .sum::<usize>(),
         };
         scratch::write(&graph.graph_data.join("version"), "1.1.0\n")?;
         for channel in 0..channels {
@@ -54,14 +57,19 @@ fn version(channel: usize, patch: usize) -> String {
 }
 
 fn channel_file(channel: usize) -> String {
-    let versions: String = (0..CHANNEL_RELEASES).map(|patch| format!("- {}\n", version(channel, patch))).collect();
+    let versions: String = (0..CHANNEL_RELEASES)
+        .map(|patch| format!("- {}\n", version(channel, patch)))
+        .collect();
     format!("name: {}\nversions:\n{versions}", channel_name(channel))
 }
 
 /// A block that makes a cluster's platform matter; without one there would be no need to look it up.
 fn block_file(channel: usize) -> String {
     let to = version(channel, CHANNEL_RELEASES / 2);
-    format!("to: {to}\nfrom: .*\nclusters:\n  platforms: [{}]\n", PLATFORMS[0])
+    format!(
+        "to: {to}\nfrom: .*\nclusters:\n  platforms: [{}]\n",
+        PLATFORMS[0]
+    )
 }
 
 fn releases_file(channels: usize) -> String {
@@ -69,7 +77,10 @@ fn releases_file(channels: usize) -> String {
     for to in 0..channels * CHANNEL_RELEASES {
         let (channel, patch) = (to / CHANNEL_RELEASES, to % CHANNEL_RELEASES);
         let comma = if to == 0 { "" } else { "," };
-        let (version, url) = (version(channel, patch), "https://example.com/errata/RHBA-2026");
+        let (version, url) = (
+            version(channel, patch),
+            "https://example.com/errata/RHBA-2026",
+        );
         write!(
             nodes,
             r#"{comma}{{"version":"{version}+amd64","payload":"example.com/release@sha256:{to:064x}","metadata":{{"url":"{url}:{to}"}}}}"#
@@ -84,7 +95,13 @@ fn releases_file(channels: usize) -> String {
 }
 
 fn platforms_file(clusters: usize) -> String {
-    let line = |number| format!("{},{}\n", clients::known_id(number), PLATFORMS[number % PLATFORMS.len()]);
+    let line = |number| {
+        format!(
+            "{},{}\n",
+            clients::known_id(number),
+            PLATFORMS[number % PLATFORMS.len()]
+        )
+    };
     (0..clusters).map(line).collect()
 }
 
@@ -95,18 +112,28 @@ mod tests {
     #[test]
     fn every_release_has_edges_from_ten_before_it_in_its_channel() {
         let graph: serde_json::Value = serde_json::from_str(&releases_file(2)).unwrap();
-        let (nodes, edges) = (graph["nodes"].as_array().unwrap(), graph["edges"].as_array().unwrap());
+        let (nodes, edges) = (
+            graph["nodes"].as_array().unwrap(),
+            graph["edges"].as_array().unwrap(),
+        );
         assert_eq!(nodes.len(), 2 * CHANNEL_RELEASES);
         assert_eq!(edges.len(), 2 * (45 + 90 * PREDECESSORS));
         assert_eq!(nodes[100]["version"], "4.1.0+amd64");
         let channel = |index: &serde_json::Value| index.as_u64().unwrap() / 100;
-        assert!(edges.iter().all(|edge| channel(&edge[0]) == channel(&edge[1])));
+        assert!(
+            edges
+                .iter()
+                .all(|edge| channel(&edge[0]) == channel(&edge[1]))
+        );
     }
 
     #[test]
     fn files_are_as_a_person_would_write_them() {
         assert!(channel_file(7).starts_with("name: stable-4.7\nversions:\n- 4.7.0\n- 4.7.1\n"));
-        assert_eq!(block_file(7), "to: 4.7.50\nfrom: .*\nclusters:\n  platforms: [AWS]\n");
+        assert_eq!(
+            block_file(7),
+            "to: 4.7.50\nfrom: .*\nclusters:\n  platforms: [AWS]\n"
+        );
         assert_eq!(platforms_file(2).lines().count(), 2);
     }
 }

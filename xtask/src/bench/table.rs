@@ -11,7 +11,9 @@ pub(super) struct Table {
 impl Table {
     /// A table with a head and no rows.
     pub(super) fn new<const N: usize>(head: [&str; N]) -> Self {
-        Self { rows: vec![head.map(str::to_owned).to_vec()] }
+        Self {
+            rows: vec![head.map(str::to_owned).to_vec()],
+        }
     }
 
     /// Adds a row, as long as the head.
@@ -23,7 +25,13 @@ impl Table {
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let width = |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let width = |column: usize| {
+            self.rows
+                .iter()
+                .map(|row| row[column].chars().count())
+                .max()
+                .unwrap_or(0)
+        };
         let widths: Vec<usize> = (0..self.rows[0].len()).map(width).collect();
         for (number, row) in self.rows.iter().enumerate() {
             if number > 0 {
@@ -56,11 +64,17 @@ mod tests {
         let mut table = Table::new(["name", "req/s"]);
         table.row(["stable-4.9".into(), "7".into()]);
         table.row(["x".into(), "123456".into()]);
-        assert_eq!(table.to_string(), "name         req/s\nstable-4.9       7\nx           123456");
+        assert_eq!(
+            table.to_string(),
+            "name         req/s\nstable-4.9       7\nx           123456"
+        );
     }
 
     #[test]
     fn times_have_units() {
-        assert_eq!([12.0, 1_500.0, 2e6].map(shown_micros), ["12 us", "1.50 ms", "2.00 s"]);
+        assert_eq!(
+            [12.0, 1_500.0, 2e6].map(shown_micros),
+            ["12 us", "1.50 ms", "2.00 s"]
+        );
     }
 }

@@ -15,12 +15,27 @@ const PACKAGES: [Package; 2] = [("wrk", "wrk"), ("nginx", "nginx-light")];
 /// Builds towpath with a profile; returns the binary.
 pub(super) fn build_towpath(profile: &str) -> anyhow::Result<PathBuf> {
     say(format!("building towpath, profile {profile}"))?;
-    let status = workspace::cargo(&["build", "--quiet", "--package", "towpath", "--profile", profile]).status();
-    ensure!(status.context("cargo cannot be run")?.success(), "towpath cannot be built; see above");
+    let status = workspace::cargo(&[
+        "build",
+        "--quiet",
+        "--package",
+        "towpath",
+        "--profile",
+        profile,
+    ])
+    .status();
+    ensure!(
+        status.context("cargo cannot be run")?.success(),
+        "towpath cannot be built; see above"
+    );
     // cargo's one profile whose folder has another name
     let folder = if profile == "dev" { "debug" } else { profile };
     let binary = workspace::target_folder()?.join(folder).join("towpath");
-    ensure!(binary.is_file(), "{}: there is no binary; check --profile", binary.display());
+    ensure!(
+        binary.is_file(),
+        "{}: there is no binary; check --profile",
+        binary.display()
+    );
     Ok(binary)
 }
 

@@ -31,17 +31,28 @@ pub(super) struct Inputs {
 impl Inputs {
     /// Graph data and releases.
     pub(super) fn new(graph_data: &Path, releases: &Path) -> Self {
-        Self { graph_data: graph_data.to_owned(), releases: releases.to_owned(), platforms: None, fleet: Vec::new() }
+        Self {
+            graph_data: graph_data.to_owned(),
+            releases: releases.to_owned(),
+            platforms: None,
+            fleet: Vec::new(),
+        }
     }
 
     /// The same, with a lookup of platforms.
     pub(super) fn with_platforms(self, platforms: &Path) -> Self {
-        Self { platforms: Some(platforms.to_owned()), ..self }
+        Self {
+            platforms: Some(platforms.to_owned()),
+            ..self
+        }
     }
 
     /// The same, with a fleet, as these arguments say.
     pub(super) fn with_fleet(self, arguments: Vec<OsString>) -> Self {
-        Self { fleet: arguments, ..self }
+        Self {
+            fleet: arguments,
+            ..self
+        }
     }
 }
 
@@ -67,33 +78,58 @@ impl Towpath {
     pub(super) fn start(binary: &Path, inputs: &Inputs, scratch: &Scratch) -> anyhow::Result<Self> {
         let port = http::free_port()?;
         let mut command = Command::new(binary);
-        command.args(["serve", "--log", "warn", "--listen", &format!("127.0.0.1:{port}")]);
-        command.arg("--graph-data").arg(&inputs.graph_data).arg("--releases").arg(&inputs.releases);
+        command.args([
+            "serve",
+            "--log",
+            "warn",
+            "--listen",
+            &format!("127.0.0.1:{port}"),
+        ]);
+        command
+            .arg("--graph-data")
+            .arg(&inputs.graph_data)
+            .arg("--releases")
+            .arg(&inputs.releases);
         if let Some(platforms) = &inputs.platforms {
             command.arg("--platforms").arg(platforms);
         }
         command.args(&inputs.fleet);
         // Whatever the user has set for a server of their own does not belong here.
         let settings = std::env::vars_os().map(|(name, _)| name);
-        settings.filter(|name| name.to_string_lossy().starts_with("TOWPATH_")).for_each(|name| {
-            command.env_remove(name);
-        });
+        settings
+            .filter(|name| name.to_string_lossy().starts_with("TOWPATH_"))
+            .for_each(|name| {
+                command.env_remove(name);
+            });
         let started = Instant::now();
         let running = Running::start("towpath", command, &scratch.folder().join("towpath.log"))?;
-        while !http::get(port, "/readyz", Encoding::Identity).is_ok_and(|answer| answer.status == 200) {
+        while !http::get(port, "/readyz", Encoding::Identity)
+            .is_ok_and(|answer| answer.status == 200)
+        {
             running.ensure_alive()?;
             if started.elapsed() > PATIENCE {
-                bail!("towpath is not ready after {PATIENCE:?}; its last words:\n{}", running.last_words());
+                bail!(
+                    "towpath is not ready after {PATIENCE:?}; its last words:\n{}",
+                    running.last_words()
+                );
             }
             std::thread::sleep(POLL);
         }
-        Ok(Self { running, port, ready_after: started.elapsed() })
+        Ok(Self {
+            running,
+            port,
+            ready_after: started.elapsed(),
+        })
     }
 
     /// The body of a graph.
     pub(super) fn graph(&self, query: &str, encoding: Encoding) -> anyhow::Result<Vec<u8>> {
         let answer = self.get(&graph_target(query), encoding)?;
-        ensure!(answer.status == 200, "{query} is answered with {}", answer.status);
+        ensure!(
+            answer.status == 200,
+            "{query} is answered with {}",
+            answer.status
+        );
         Ok(answer.body)
     }
 
@@ -113,7 +149,11 @@ impl Towpath {
         self.running.signal("HUP")?;
         let asked = Instant::now();
         while self.reloads()? == loaded_before {
-            ensure!(asked.elapsed() < PATIENCE, "no new graph after {PATIENCE:?}: {}", self.running.last_words());
+            ensure!(
+                asked.elapsed() < PATIENCE,
+                "no new graph after {PATIENCE:?}: {}",
+                self.running.last_words()
+            );
             std::thread::sleep(Duration::from_millis(20));
         }
         Ok(())
@@ -139,7 +179,8 @@ impl Towpath {
 
     fn proc_file(&self, name: &str) -> anyhow::Result<String> {
         let path = format!("/proc/{}/{name}", self.running.id());
-        fs::read_to_string(&path).with_context(|| format!("{path}: cannot be read; the bench needs Linux"))
+        fs::read_to_string(&path)
+            .with_context(|| format!("{path}: cannot be read; the bench needs Linux"))
     }
 }
 
@@ -151,23 +192,38 @@ pub(super) fn graph_target(query: &str) -> String {
 fn reloads_in(metrics: &str) -> anyhow::Result<u64> {
     let series = "towpath_reloads_total{result=\"changed\"} ";
     let value = metrics.lines().find_map(|line| line.strip_prefix(series));
-    value.and_then(|value| value.trim().parse().ok()).with_context(|| format!("/metrics has no {series}"))
+    value
+        .and_then(|value| value.trim().parse().ok())
+        .with_context(|| format!("/metrics has no {series}"))
 }
 
 fn memory_in(status: &str) -> anyhow::Result<Memory> {
     let mib = |name: &str| {
-        let value = status.lines().find_map(|line| line.strip_prefix(name)?.trim().strip_suffix(" kB"));
+        let value = status
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.trim().strip_suffix(" kB"));
         let kib = value.and_then(|value| value.parse::<f64>().ok());
-        kib.map(|kib| kib / 1024.0).with_context(|| format!("there is no {name}"))
+        kib.map(|kib| kib / 1024.0)
+            .with_context(|| format!("there is no {name}"))
     };
-    Ok(Memory { peak_mib: mib("VmHWM:")?, now_mib: mib("VmRSS:")? })
+    Ok(Memory {
+        peak_mib: mib("VmHWM:")?,
+        now_mib: mib("VmRSS:")?,
+    })
 }
 
 fn processor_seconds_in(stat: &str) -> anyhow::Result<f64> {
     // The name of the program stands in brackets, and may hold anything.
-    let (_, fields) = stat.rsplit_once(") ").context("there is no name in brackets")?;
+    let (_, fields) = stat
+        .rsplit_once(") ")
+        .context("there is no name in brackets")?;
     let fields: Vec<&str> = fields.split(' ').collect();
-    let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<f64>().ok()).context("there is no time");
+    let ticks = |at: usize| {
+        fields
+            .get(at)
+            .and_then(|field| field.parse::<f64>().ok())
+            .context("there is no time")
+    };
     let (user, system) = (ticks(11)?, ticks(12)?);
     Ok((user + system) / TICKS_PER_SECOND)
 }
@@ -178,8 +234,15 @@ mod tests {
 
     #[test]
     fn what_the_kernel_says() {
-        let status = "Name:\ttowpath\nVmPeak:\t  999 kB\nVmHWM:\t    2048 kB\nVmRSS:\t    1536 kB\n";
-        assert_eq!(memory_in(status).unwrap(), Memory { peak_mib: 2.0, now_mib: 1.5 });
+        let status =
+            "Name:\ttowpath\nVmPeak:\t  999 kB\nVmHWM:\t    2048 kB\nVmRSS:\t    1536 kB\n";
+        assert_eq!(
+            memory_in(status).unwrap(),
+            Memory {
+                peak_mib: 2.0,
+                now_mib: 1.5
+            }
+        );
         assert!(memory_in("").is_err());
         let stat = "42 (tow) path) S 1 42 42 0 -1 4194304 100 0 0 0 150 50 0 0 20 0 3 0 12345 0 0";
         assert_eq!(processor_seconds_in(stat).unwrap(), 2.0);

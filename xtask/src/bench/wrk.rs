@@ -27,21 +27,36 @@ pub(super) fn run(port: u16, script: &Path, seconds: u64) -> anyhow::Result<Repo
     let duration = format!("{seconds}s");
     let url = format!("http://127.0.0.1:{port}");
     let output = Command::new(tools::program("wrk")?)
-        .args(["--connections", CONNECTIONS, "--threads", THREADS, "--latency", "--duration", &duration, "--script"])
+        .args([
+            "--connections",
+            CONNECTIONS,
+            "--threads",
+            THREADS,
+            "--latency",
+            "--duration",
+            &duration,
+            "--script",
+        ])
         .arg(script)
         .arg(&url)
         .output()
         .context("wrk cannot be run")?;
     let text = String::from_utf8_lossy(&output.stdout);
     if !output.status.success() {
-        bail!("wrk failed: {text}{}", String::from_utf8_lossy(&output.stderr));
+        bail!(
+            "wrk failed: {text}{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
     parse(&text).with_context(|| format!("wrk's output is not understood:\n{text}"))
 }
 
 /// Reads what `wrk --latency` prints.
 fn parse(text: &str) -> anyhow::Result<Report> {
-    let words = || text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let words = || {
+        text.lines()
+            .map(|line| line.split_whitespace().collect::<Vec<_>>())
+    };
     let after = |label: &str| {
         let found = words().find_map(|line| match line.as_slice() {
             [first, value] if *first == label => Some((*value).to_owned()),
@@ -53,10 +68,9 @@ fn parse(text: &str) -> anyhow::Result<Report> {
         [count, "requests", "in", ..] => count.parse().ok(),
         _ => None,
     });
-    let failures = text
-        .lines()
-        .map(str::trim)
-        .filter(|line| line.starts_with("Socket errors:") || line.starts_with("Non-2xx or 3xx responses:"));
+    let failures = text.lines().map(str::trim).filter(|line| {
+        line.starts_with("Socket errors:") || line.starts_with("Non-2xx or 3xx responses:")
+    });
     Ok(Report {
         requests: requests.context("there is no line `… requests in …`")?,
         requests_per_second: after("Requests/sec:")?.parse().context("Requests/sec")?,
@@ -75,7 +89,9 @@ fn micros(text: &str) -> anyhow::Result<f64> {
         "m" => 60e6,
         other => bail!("{text}: {other:?} is no unit of time that wrk has"),
     };
-    let figure: f64 = digits.parse().with_context(|| format!("{text} is not a time"))?;
+    let figure: f64 = digits
+        .parse()
+        .with_context(|| format!("{text} is not a time"))?;
     Ok(figure * scale)
 }
 
@@ -113,11 +129,13 @@ Transfer/sec:    627.43MB
 
     #[test]
     fn failures_are_kept() {
-        let errors =
-            "  Socket errors: connect 0, read 3, write 0, timeout 1\n  Non-2xx or 3xx responses: 7\nRequests/sec:";
+        let errors = "  Socket errors: connect 0, read 3, write 0, timeout 1\n  Non-2xx or 3xx responses: 7\nRequests/sec:";
         let report = parse(&QUIET.replace("Requests/sec:", errors)).unwrap();
-        let expected =
-            ["Socket errors: connect 0, read 3, write 0, timeout 1", "Non-2xx or 3xx responses: 7"].map(str::to_owned);
+        let expected = [
+            "Socket errors: connect 0, read 3, write 0, timeout 1",
+            "Non-2xx or 3xx responses: 7",
+        ]
+        .map(str::to_owned);
         assert_eq!(report.failures, expected);
     }
 
@@ -130,7 +148,12 @@ Transfer/sec:    627.43MB
 
     #[test]
     fn units_of_time() {
-        for (text, expected) in [("0.00us", 0.0), ("12.50ms", 12_500.0), ("1.50s", 1.5e6), ("2.00m", 120e6)] {
+        for (text, expected) in [
+            ("0.00us", 0.0),
+            ("12.50ms", 12_500.0),
+            ("1.50s", 1.5e6),
+            ("2.00m", 120e6),
+        ] {
             assert_eq!(micros(text).unwrap(), expected, "{text}");
         }
         assert!(micros("12").is_err() && micros("ms").is_err() && micros("1.0h").is_err());

@@ -25,12 +25,24 @@ pub(super) fn server(source: &Path, work: &Path) -> anyhow::Result<PathBuf> {
     packages::install(&PACKAGES, &[Path::new(GO), Path::new(REFLECT2)])?;
     replace_reflect2(source)?;
     let generator = work.join("openapi-gen");
-    go(source, work, &["build", "-o"], &generator, "./vendor/k8s.io/kube-openapi/cmd/openapi-gen")?;
+    go(
+        source,
+        work,
+        &["build", "-o"],
+        &generator,
+        "./vendor/k8s.io/kube-openapi/cmd/openapi-gen",
+    )?;
     generate(source, work, &generator)?;
     let server = work.join("kube-apiserver");
     let version = "-s -w -X k8s.io/kubernetes/vendor/k8s.io/component-base/version.gitVersion=v1.20.2 \
                    -X k8s.io/kubernetes/vendor/k8s.io/component-base/version.gitMajor=1 -X k8s.io/kubernetes/vendor/k8s.io/component-base/version.gitMinor=20";
-    go(source, work, &["build", "-ldflags", version, "-o"], &server, "./cmd/kube-apiserver")?;
+    go(
+        source,
+        work,
+        &["build", "-ldflags", version, "-o"],
+        &server,
+        "./cmd/kube-apiserver",
+    )?;
     Ok(server)
 }
 
@@ -52,12 +64,33 @@ fn generate(source: &Path, work: &Path, generator: &Path) -> anyhow::Result<()> 
     for folder in ["pkg", "plugin", "cmd", "staging/src/k8s.io"] {
         marked(&source.join(folder), MAX_DEPTH, &mut packages)?;
     }
-    let mut names: Vec<String> = packages.iter().filter_map(|folder| package(folder, source)).collect();
+    let mut names: Vec<String> = packages
+        .iter()
+        .filter_map(|folder| package(folder, source))
+        .collect();
     names.sort();
-    ensure!(!names.is_empty(), "{}: no package asks for a description", source.display());
+    ensure!(
+        !names.is_empty(),
+        "{}: no package asks for a description",
+        source.display()
+    );
     let mut command = Command::new(generator);
-    command.args(["--logtostderr", "-i", &names.join(","), "-p", OPENAPI, "-O", "zz_generated.openapi"]);
-    command.args(["-h", "vendor/k8s.io/code-generator/hack/boilerplate.go.txt", "-r"]).arg(work.join("violations"));
+    command.args([
+        "--logtostderr",
+        "-i",
+        &names.join(","),
+        "-p",
+        OPENAPI,
+        "-O",
+        "zz_generated.openapi",
+    ]);
+    command
+        .args([
+            "-h",
+            "vendor/k8s.io/code-generator/hack/boilerplate.go.txt",
+            "-r",
+        ])
+        .arg(work.join("violations"));
     run(command, source, work)
 }
 
@@ -69,9 +102,16 @@ fn marked(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> anyhow::Resu
     for entry in fs::read_dir(folder).with_context(place)? {
         let entry = entry.with_context(place)?;
         let (path, kind) = (entry.path(), entry.file_type().with_context(place)?);
-        match (kind.is_dir(), path.extension().is_some_and(|end| end == "go")) {
+        match (
+            kind.is_dir(),
+            path.extension().is_some_and(|end| end == "go"),
+        ) {
             (true, _) => marked(&path, depth - 1, found)?,
-            (false, true) => is_marked |= fs::read_to_string(&path).with_context(place)?.contains(MARK),
+            (false, true) => {
+                is_marked |= fs::read_to_string(&path)
+                    .with_context(place)?
+                    .contains(MARK)
+            }
             (false, false) => {}
         }
     }
@@ -84,13 +124,22 @@ fn marked(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> anyhow::Resu
 /// The name of a package that belongs into the server's description. What is staged is seen as vendored.
 fn package(folder: &Path, source: &Path) -> Option<String> {
     let path = folder.strip_prefix(source).ok()?.to_str()?;
-    let path = path.strip_prefix("staging/src/").map_or_else(|| path.to_owned(), |staged| format!("vendor/{staged}"));
-    let is_example =
-        ["vendor/k8s.io/code-generator/", "vendor/k8s.io/sample-"].iter().any(|head| path.starts_with(head));
+    let path = path
+        .strip_prefix("staging/src/")
+        .map_or_else(|| path.to_owned(), |staged| format!("vendor/{staged}"));
+    let is_example = ["vendor/k8s.io/code-generator/", "vendor/k8s.io/sample-"]
+        .iter()
+        .any(|head| path.starts_with(head));
     (!is_example).then(|| format!("k8s.io/kubernetes/{path}"))
 }
 
-fn go(source: &Path, work: &Path, arguments: &[&str], output: &Path, package: &str) -> anyhow::Result<()> {
+fn go(
+    source: &Path,
+    work: &Path,
+    arguments: &[&str],
+    output: &Path,
+    package: &str,
+) -> anyhow::Result<()> {
     let mut command = Command::new(GO);
     command.args(arguments).arg(output).arg(package);
     run(command, source, work)
@@ -98,13 +147,23 @@ fn go(source: &Path, work: &Path, arguments: &[&str], output: &Path, package: &s
 
 fn run(mut command: Command, source: &Path, work: &Path) -> anyhow::Result<()> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::iter::once(PathBuf::from("/usr/lib/go-1.19/bin")).chain(std::env::split_paths(&path));
+    let folders =
+        std::iter::once(PathBuf::from("/usr/lib/go-1.19/bin")).chain(std::env::split_paths(&path));
     let path = std::env::join_paths(folders).context("PATH cannot be used")?;
     command.current_dir(source).env("PATH", path);
-    command.env("GOPATH", work.join("go")).env("GOCACHE", work.join("go-cache"));
-    command.envs([("GO111MODULE", "off"), ("CGO_ENABLED", "0"), ("GOFLAGS", ""), ("GOTOOLCHAIN", "local")]);
+    command
+        .env("GOPATH", work.join("go"))
+        .env("GOCACHE", work.join("go-cache"));
+    command.envs([
+        ("GO111MODULE", "off"),
+        ("CGO_ENABLED", "0"),
+        ("GOFLAGS", ""),
+        ("GOTOOLCHAIN", "local"),
+    ]);
     let name = command.get_program().to_string_lossy().into_owned();
-    let status = command.status().with_context(|| format!("{name} cannot be run"))?;
+    let status = command
+        .status()
+        .with_context(|| format!("{name} cannot be run"))?;
     ensure!(status.success(), "{name} failed; see above");
     Ok(())
 }
@@ -116,9 +175,15 @@ mod tests {
     #[test]
     fn staged_packages_are_vendored_and_examples_left_out() {
         let named = |path: &str| package(&Path::new("/s").join(path), Path::new("/s"));
-        assert_eq!(named("pkg/apis/core").as_deref(), Some("k8s.io/kubernetes/pkg/apis/core"));
+        assert_eq!(
+            named("pkg/apis/core").as_deref(),
+            Some("k8s.io/kubernetes/pkg/apis/core")
+        );
         let staged = named("staging/src/k8s.io/api/core/v1");
-        assert_eq!(staged.as_deref(), Some("k8s.io/kubernetes/vendor/k8s.io/api/core/v1"));
+        assert_eq!(
+            staged.as_deref(),
+            Some("k8s.io/kubernetes/vendor/k8s.io/api/core/v1")
+        );
         assert_eq!(named("staging/src/k8s.io/sample-apiserver/pkg/apis"), None);
     }
 }

@@ -46,14 +46,20 @@ pub(crate) fn cached() -> anyhow::Result<PathBuf> {
 }
 
 fn folder(cache: Option<OsString>, home: Option<OsString>) -> anyhow::Result<PathBuf> {
-    let cache = cache.map(PathBuf::from).or_else(|| home.map(|home| Path::new(&home).join(".cache")));
-    Ok(cache.context("neither XDG_CACHE_HOME nor HOME is set; set one of them")?.join("towpath"))
+    let cache = cache
+        .map(PathBuf::from)
+        .or_else(|| home.map(|home| Path::new(&home).join(".cache")));
+    Ok(cache
+        .context("neither XDG_CACHE_HOME nor HOME is set; set one of them")?
+        .join("towpath"))
 }
 
 /// Whether this is the server, whole.
 fn works(server: &Path) -> bool {
     let version = Command::new(server).arg("--version").output();
-    version.is_ok_and(|output| output.status.success() && output.stdout.starts_with(b"Kubernetes v1.20.2"))
+    version.is_ok_and(|output| {
+        output.status.success() && output.stdout.starts_with(b"Kubernetes v1.20.2")
+    })
 }
 
 /// Builds it in a folder beside its place, and moves it there whole.
@@ -61,14 +67,19 @@ fn make(server: &Path) -> anyhow::Result<()> {
     let cache = server.parent().context("the server has no folder")?;
     fs::create_dir_all(cache).with_context(|| format!("{}: cannot be made", cache.display()))?;
     let work = cache.join(format!("building-{}", std::process::id()));
-    say(format!("building {} once: eight minutes of CPU, 2 GB of disk meanwhile", server.display()))?;
+    say(format!(
+        "building {} once: eight minutes of CPU, 2 GB of disk meanwhile",
+        server.display()
+    ))?;
     let built = source::fetch(&work).and_then(|source| build::server(&source, &work));
     let moved = built.and_then(|built| {
         ensure!(works(&built), "the server that was built does not run");
-        fs::rename(&built, server).with_context(|| format!("{}: cannot be put there", server.display()))
+        fs::rename(&built, server)
+            .with_context(|| format!("{}: cannot be put there", server.display()))
     });
     // Go leaves nothing read-only here: its cache is in the folder, modules are off.
-    let removed = fs::remove_dir_all(&work).with_context(|| format!("{}: cannot be removed", work.display()));
+    let removed =
+        fs::remove_dir_all(&work).with_context(|| format!("{}: cannot be removed", work.display()));
     moved.and(removed)
 }
 
@@ -78,10 +89,20 @@ mod tests {
 
     #[test]
     fn the_cache_is_where_people_have_theirs() {
-        let of = |cache: Option<&str>, home: Option<&str>| folder(cache.map(Into::into), home.map(Into::into));
+        let of = |cache: Option<&str>, home: Option<&str>| {
+            folder(cache.map(Into::into), home.map(Into::into))
+        };
         assert_eq!(of(Some("/c"), Some("/h")).unwrap(), Path::new("/c/towpath"));
-        assert_eq!(of(None, Some("/h")).unwrap(), Path::new("/h/.cache/towpath"));
-        assert!(of(None, None).unwrap_err().to_string().contains("set one of them"));
+        assert_eq!(
+            of(None, Some("/h")).unwrap(),
+            Path::new("/h/.cache/towpath")
+        );
+        assert!(
+            of(None, None)
+                .unwrap_err()
+                .to_string()
+                .contains("set one of them")
+        );
     }
 
     #[test]

@@ -19,10 +19,12 @@ pub(super) fn fetch(work: &Path) -> anyhow::Result<PathBuf> {
     let (lists, download) = (work.join("apt/lists"), work.join("download"));
     let source = work.join("go/src/k8s.io/kubernetes");
     for folder in [&lists.join("partial"), &download, &source] {
-        fs::create_dir_all(folder).with_context(|| format!("{}: cannot be made", folder.display()))?;
+        fs::create_dir_all(folder)
+            .with_context(|| format!("{}: cannot be made", folder.display()))?;
     }
     let sources = work.join("apt/sources.list");
-    fs::write(&sources, lines(&targets()?)?).with_context(|| format!("{}: cannot be written", sources.display()))?;
+    fs::write(&sources, lines(&targets()?)?)
+        .with_context(|| format!("{}: cannot be written", sources.display()))?;
     let options = [
         format!("Dir::Etc::SourceList={}", sources.display()),
         "Dir::Etc::SourceParts=/dev/null".to_owned(),
@@ -31,13 +33,30 @@ pub(super) fn fetch(work: &Path) -> anyhow::Result<PathBuf> {
         "APT::Sandbox::User=root".to_owned(),
     ];
     // apt believes a list that is signed, and a file that is as the list says; anything else is an error.
-    apt(&options, &["update", "--quiet", "--error-on=any"], &download)?;
-    apt(&options, &["source", "--quiet", "--download-only", PACKAGE], &download)?;
+    apt(
+        &options,
+        &["update", "--quiet", "--error-on=any"],
+        &download,
+    )?;
+    apt(
+        &options,
+        &["source", "--quiet", "--download-only", PACKAGE],
+        &download,
+    )?;
     let archive = download.join(ARCHIVE);
     let mut tar = Command::new("tar");
-    tar.arg("--extract").arg("--file").arg(&archive).arg("--strip-components=1").arg("--directory").arg(&source);
+    tar.arg("--extract")
+        .arg("--file")
+        .arg(&archive)
+        .arg("--strip-components=1")
+        .arg("--directory")
+        .arg(&source);
     let status = tar.status().context("tar cannot be run")?;
-    ensure!(status.success(), "{}: cannot be unpacked; see above", archive.display());
+    ensure!(
+        status.success(),
+        "{}: cannot be unpacked; see above",
+        archive.display()
+    );
     Ok(source)
 }
 
@@ -46,7 +65,9 @@ fn targets() -> anyhow::Result<String> {
     let ask = || -> anyhow::Result<String> {
         let format = "$(REPO_URI)|$(RELEASE)|$(COMPONENT)|$(ORIGIN)";
         let mut command = Command::new("apt-get");
-        let output = command.args(["indextargets", "--format", format, "Created-By: Packages"]).output();
+        let output = command
+            .args(["indextargets", "--format", format, "Created-By: Packages"])
+            .output();
         let output = output.context("apt-get cannot be run: this is not Debian")?;
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     };
@@ -62,14 +83,21 @@ fn targets() -> anyhow::Result<String> {
 fn lines(targets: &str) -> anyhow::Result<String> {
     let mut lines: Vec<String> = targets
         .lines()
-        .filter_map(|target| match target.split('|').collect::<Vec<_>>().as_slice() {
-            [address, release, "main", "Debian"] => Some(format!("deb-src {address} {release} main\n")),
-            _ => None,
-        })
+        .filter_map(
+            |target| match target.split('|').collect::<Vec<_>>().as_slice() {
+                [address, release, "main", "Debian"] => {
+                    Some(format!("deb-src {address} {release} main\n"))
+                }
+                _ => None,
+            },
+        )
         .collect();
     lines.sort();
     lines.dedup();
-    ensure!(!lines.is_empty(), "apt knows no archive of Debian; give it one in /etc/apt/sources.list.d");
+    ensure!(
+        !lines.is_empty(),
+        "apt knows no archive of Debian; give it one in /etc/apt/sources.list.d"
+    );
     Ok(lines.concat())
 }
 
@@ -78,8 +106,16 @@ fn apt(options: &[String], arguments: &[&str], folder: &Path) -> anyhow::Result<
     for option in options {
         command.arg("--option").arg(option);
     }
-    let status = command.args(arguments).current_dir(folder).status().context("apt-get cannot be run")?;
-    ensure!(status.success(), "apt-get {} failed; see above", arguments.join(" "));
+    let status = command
+        .args(arguments)
+        .current_dir(folder)
+        .status()
+        .context("apt-get cannot be run")?;
+    ensure!(
+        status.success(),
+        "apt-get {} failed; see above",
+        arguments.join(" ")
+    );
     Ok(())
 }
 
@@ -93,7 +129,15 @@ mod tests {
                        http://mirror.example/debian/|bookworm|main|Debian\n\
                        http://mirror.example/debian/|bookworm|contrib|Debian\n\
                        http://elsewhere.example/tools/|stable|main|Somebody\n";
-        assert_eq!(lines(targets).unwrap(), "deb-src http://mirror.example/debian/ bookworm main\n");
-        assert!(lines("").unwrap_err().to_string().starts_with("apt knows no archive of Debian"));
+        assert_eq!(
+            lines(targets).unwrap(),
+            "deb-src http://mirror.example/debian/ bookworm main\n"
+        );
+        assert!(
+            lines("")
+                .unwrap_err()
+                .to_string()
+                .starts_with("apt knows no archive of Debian")
+        );
     }
 }

@@ -30,27 +30,51 @@ pub(crate) fn run() -> anyhow::Result<Outcome> {
 }
 
 fn crates(metadata: &Value, root: &Path) -> anyhow::Result<Vec<Crate>> {
-    let packages = metadata["packages"].as_array().context("cargo metadata names no packages")?;
-    packages.iter().map(|package| read_crate(package, root)).collect()
+    let packages = metadata["packages"]
+        .as_array()
+        .context("cargo metadata names no packages")?;
+    packages
+        .iter()
+        .map(|package| read_crate(package, root))
+        .collect()
 }
 
 fn read_crate(package: &Value, root: &Path) -> anyhow::Result<Crate> {
-    let name = package["name"].as_str().context("a package without a name")?;
-    let manifest = Path::new(package["manifest_path"].as_str().context("a package without a manifest")?);
-    let text = fs::read_to_string(manifest).with_context(|| format!("{}: cannot be read", manifest.display()))?;
-    let place = manifest.strip_prefix(root).unwrap_or(manifest).display().to_string();
-    let dependencies = package["dependencies"].as_array().context("a package without a list of dependencies")?;
+    let name = package["name"]
+        .as_str()
+        .context("a package without a name")?;
+    let manifest = Path::new(
+        package["manifest_path"]
+            .as_str()
+            .context("a package without a manifest")?,
+    );
+    let text = fs::read_to_string(manifest)
+        .with_context(|| format!("{}: cannot be read", manifest.display()))?;
+    let place = manifest
+        .strip_prefix(root)
+        .unwrap_or(manifest)
+        .display()
+        .to_string();
+    let dependencies = package["dependencies"]
+        .as_array()
+        .context("a package without a list of dependencies")?;
     Ok(Crate {
         name: name.to_owned(),
         room: Room::of(&place),
         inherits_lints: rules::inherits_lints(&text),
-        dependencies: dependencies.iter().map(read_dependency).collect::<anyhow::Result<_>>()?,
+        dependencies: dependencies
+            .iter()
+            .map(read_dependency)
+            .collect::<anyhow::Result<_>>()?,
         manifest: place,
     })
 }
 
 fn read_dependency(dependency: &Value) -> anyhow::Result<Dependency> {
-    let name = dependency["name"].as_str().context("a dependency without a name")?.to_owned();
+    let name = dependency["name"]
+        .as_str()
+        .context("a dependency without a name")?
+        .to_owned();
     let kind = match dependency["kind"].as_str() {
         Some("dev") => Kind::Dev,
         // What builds a crate is as much a part of it as what it links.
@@ -61,8 +85,12 @@ fn read_dependency(dependency: &Value) -> anyhow::Result<Dependency> {
 
 /// The compiler is chosen by `rust-version` and by whoever builds; a pinned one is downloaded behind their back.
 fn pinned_toolchains(root: &Path, crates: &[Crate]) -> Vec<Violation> {
-    let folders = crates.iter().filter_map(|one| Path::new(&one.manifest).parent()).chain([Path::new("")]);
-    let files = folders.flat_map(|folder| ["rust-toolchain", "rust-toolchain.toml"].map(|name| folder.join(name)));
+    let folders = crates
+        .iter()
+        .filter_map(|one| Path::new(&one.manifest).parent())
+        .chain([Path::new("")]);
+    let files = folders
+        .flat_map(|folder| ["rust-toolchain", "rust-toolchain.toml"].map(|name| folder.join(name)));
     files
         .filter(|file| root.join(file).exists())
         .map(|file| Violation {

@@ -61,11 +61,16 @@ impl fmt::Display for Violation {
 /// All that core is made of. None of it does IO, reads a clock, or knows a wire format.
 const CORE_MAY_USE: [&str; 6] = ["croner", "jiff", "regex", "semver", "sha2", "thiserror"];
 /// What would open a door in formats. Each stands for its family: `tokio` for `tokio-util` too.
-const FORMATS_MAY_NOT_USE: [&str; 7] = ["tokio", "hyper", "notify", "tracing", "reqwest", "sqlx", "kube"];
+const FORMATS_MAY_NOT_USE: [&str; 7] = [
+    "tokio", "hyper", "notify", "tracing", "reqwest", "sqlx", "kube",
+];
 
 /// Everything in these crates that crosses a line.
 pub(super) fn violations(crates: &[Crate]) -> Vec<Violation> {
-    crates.iter().flat_map(|one| violations_of(one, crates)).collect()
+    crates
+        .iter()
+        .flat_map(|one| violations_of(one, crates))
+        .collect()
 }
 
 fn violations_of(one: &Crate, all: &[Crate]) -> Vec<Violation> {
@@ -77,7 +82,10 @@ fn violations_of(one: &Crate, all: &[Crate]) -> Vec<Violation> {
             (None, Kind::Dev) => None,
         }
     });
-    judged.chain(judge_room(one)).chain(judge_lints(one)).collect()
+    judged
+        .chain(judge_room(one))
+        .chain(judge_lints(one))
+        .collect()
 }
 
 fn judge_member(one: &Crate, other: &Crate, kind: Kind) -> Option<Violation> {
@@ -86,14 +94,30 @@ fn judge_member(one: &Crate, other: &Crate, kind: Kind) -> Option<Violation> {
         return None;
     }
     let (allowed, remedy) = match one.room {
-        Room::Core => (&[][..], "core knows nobody: move what needs it to the layer above"),
-        Room::Formats => (&[Core][..], "formats knows core alone: move what needs it to an adapter or to the app"),
-        Room::Adapter => {
-            (&[Core, Formats][..], "adapters know core and formats alone: let the app bring them together")
-        }
-        Room::App => (&[Core, Formats, Adapter][..], "the app knows core, formats and adapters alone"),
-        Room::Testing => (&[][..], "what is for tests knows nobody: it looks at the outside world as others do"),
-        Room::Xtask => (&[][..], "xtask looks at the crates from outside: run the binary instead"),
+        Room::Core => (
+            &[][..],
+            "core knows nobody: move what needs it to the layer above",
+        ),
+        Room::Formats => (
+            &[Core][..],
+            "formats knows core alone: move what needs it to an adapter or to the app",
+        ),
+        Room::Adapter => (
+            &[Core, Formats][..],
+            "adapters know core and formats alone: let the app bring them together",
+        ),
+        Room::App => (
+            &[Core, Formats, Adapter][..],
+            "the app knows core, formats and adapters alone",
+        ),
+        Room::Testing => (
+            &[][..],
+            "what is for tests knows nobody: it looks at the outside world as others do",
+        ),
+        Room::Xtask => (
+            &[][..],
+            "xtask looks at the crates from outside: run the binary instead",
+        ),
         // One complaint about it is enough, and that is about the place.
         Room::Elsewhere => (&[Core, Formats, Adapter, App][..], ""),
     };
@@ -102,7 +126,12 @@ fn judge_member(one: &Crate, other: &Crate, kind: Kind) -> Option<Violation> {
 }
 
 fn judge_third_party(one: &Crate, name: &str) -> Option<Violation> {
-    let family = |head: &str| name == head || name.strip_prefix(head).is_some_and(|rest| rest.starts_with('-'));
+    let family = |head: &str| {
+        name == head
+            || name
+                .strip_prefix(head)
+                .is_some_and(|rest| rest.starts_with('-'))
+    };
     let remedy = match one.room {
         Room::Core if !CORE_MAY_USE.contains(&name) => {
             "core is pure: move what needs it to formats or to an adapter, or argue for it in xtask/src/layers/rules.rs"
@@ -117,8 +146,7 @@ fn judge_third_party(one: &Crate, name: &str) -> Option<Violation> {
 
 fn judge_room(one: &Crate) -> Option<Violation> {
     let known = one.room != Room::Elsewhere;
-    let remedy =
-        "move it to core/, formats/, adapters/<name>/, app/, testing/<name>/ or xtask/, or give the room a rule here";
+    let remedy = "move it to core/, formats/, adapters/<name>/, app/, testing/<name>/ or xtask/, or give the room a rule here";
     (!known).then(|| one.violation(format!("{} is in no room of the house", one.name), remedy))
 }
 
@@ -129,7 +157,11 @@ fn judge_lints(one: &Crate) -> Option<Violation> {
 
 impl Crate {
     fn violation(&self, problem: String, remedy: &str) -> Violation {
-        Violation { place: self.manifest.clone(), problem, remedy: remedy.to_owned() }
+        Violation {
+            place: self.manifest.clone(),
+            problem,
+            remedy: remedy.to_owned(),
+        }
     }
 }
 
@@ -151,13 +183,19 @@ impl Room {
 /// Whether a manifest has `lints.workspace = true`, in either spelling.
 pub(super) fn inherits_lints(manifest: &str) -> bool {
     let mut table = "";
-    manifest.lines().map(|line| line.split('#').next().unwrap_or_default().trim()).any(|line| {
-        if line.starts_with('[') {
-            table = line;
-        }
-        let compact: String = line.split_whitespace().collect();
-        matches!((table, compact.as_str()), ("[lints]", "workspace=true") | ("", "lints.workspace=true"))
-    })
+    manifest
+        .lines()
+        .map(|line| line.split('#').next().unwrap_or_default().trim())
+        .any(|line| {
+            if line.starts_with('[') {
+                table = line;
+            }
+            let compact: String = line.split_whitespace().collect();
+            matches!(
+                (table, compact.as_str()),
+                ("[lints]", "workspace=true") | ("", "lints.workspace=true")
+            )
+        })
 }
 
 #[cfg(test)]
@@ -175,17 +213,31 @@ mod tests {
             ("towpath-testing-kube", "testing/kube/Cargo.toml"),
             ("xtask", "xtask/Cargo.toml"),
         ];
-        let (kind, line) = line.strip_prefix("dev ").map_or((Kind::Normal, line), |rest| (Kind::Dev, rest));
+        let (kind, line) = line
+            .strip_prefix("dev ")
+            .map_or((Kind::Normal, line), |rest| (Kind::Dev, rest));
         let (one, other) = line.split_once(" -> ").unwrap();
         let crates = rooms.map(|(name, manifest)| Crate {
             name: name.into(),
             manifest: manifest.into(),
             room: Room::of(manifest),
             inherits_lints: true,
-            dependencies: (name == one).then(|| Dependency { name: other.into(), kind }).into_iter().collect(),
+            dependencies: (name == one)
+                .then(|| Dependency {
+                    name: other.into(),
+                    kind,
+                })
+                .into_iter()
+                .collect(),
         });
-        assert!(crates.iter().any(|known| known.name == one), "{one} is in the house");
-        violations(&crates).iter().map(Violation::to_string).collect()
+        assert!(
+            crates.iter().any(|known| known.name == one),
+            "{one} is in the house"
+        );
+        violations(&crates)
+            .iter()
+            .map(Violation::to_string)
+            .collect()
     }
 
     #[test]
@@ -241,7 +293,10 @@ mod tests {
             let (one, _) = line.trim_start_matches("dev ").split_once(" -> ").unwrap();
             let found = judged(line);
             assert_eq!(found.len(), 1, "{line}: {found:?}");
-            assert!(found[0].contains(&format!("/Cargo.toml: {one} depends on ")), "{line}: {found:?}");
+            assert!(
+                found[0].contains(&format!("/Cargo.toml: {one} depends on ")),
+                "{line}: {found:?}"
+            );
         }
     }
 
@@ -268,16 +323,25 @@ mod tests {
             inherits_lints: false,
             dependencies: Vec::new(),
         }];
-        let found: Vec<String> = violations(&crates).iter().map(Violation::to_string).collect();
+        let found: Vec<String> = violations(&crates)
+            .iter()
+            .map(Violation::to_string)
+            .collect();
         assert_eq!(found.len(), 2);
-        assert!(found[0].starts_with("attic/Cargo.toml: towpath-attic is in no room of the house; move it"));
+        assert!(
+            found[0]
+                .starts_with("attic/Cargo.toml: towpath-attic is in no room of the house; move it")
+        );
         assert!(found[1].ends_with("; add `[lints]` with `workspace = true`"));
     }
 
     #[test]
     fn lints_are_inherited_in_either_spelling() {
         for (manifest, expected) in [
-            ("[package]\nname = \"x\"\n\n[lints]\nworkspace = true\n", true),
+            (
+                "[package]\nname = \"x\"\n\n[lints]\nworkspace = true\n",
+                true,
+            ),
             ("lints.workspace = true\n[package]", true),
             ("[lints]\nworkspace=true # all of them", true),
             ("[lints]\n# workspace = true", false),

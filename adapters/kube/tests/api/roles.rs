@@ -24,16 +24,33 @@ async fn a_role_that_is_too_small_is_told_by_verb_and_resource_and_seen_when_it_
     ];
     api.allow("towpath-agent", "small", read(&most)).await;
     let kubeconfig = api.kubeconfig("small", &api.token_of("towpath-agent", "small").await);
-    let cluster = connect(&Access::Kubeconfig { path: Some(kubeconfig), context: None }, settings()).await;
+    let cluster = connect(
+        &Access::Kubeconfig {
+            path: Some(kubeconfig),
+            context: None,
+        },
+        settings(),
+    )
+    .await;
     let forbidden = |objects: &towpath_kube::Objects| {
         objects.states.iter().all(|(subject, state)| match subject {
-            Subject::Nodes => matches!(state, State::NotRead(Some(KubeError::Forbidden { verb: "list", .. }))),
+            Subject::Nodes => matches!(
+                state,
+                State::NotRead(Some(KubeError::Forbidden { verb: "list", .. }))
+            ),
             _ => *state == State::Current,
         })
     };
     let objects = until(&cluster, "nodes are forbidden, the rest is read", forbidden).await;
-    let unread = cluster.read_once(Duration::ZERO).await.unwrap_err().to_string();
-    assert!(unread.starts_with("nodes: list nodes: forbidden; let the agent's role list nodes"), "{unread}");
+    let unread = cluster
+        .read_once(Duration::ZERO)
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(
+        unread.starts_with("nodes: list nodes: forbidden; let the agent's role list nodes"),
+        "{unread}"
+    );
 
     let seen = objects.version.unwrap().resource_version;
     let error = cluster.remember(&seen, "x").await.unwrap_err();

@@ -27,9 +27,14 @@ pub(crate) async fn cluster(api: &KubeApi) -> Cluster {
 }
 
 pub(crate) async fn cluster_with(api: &KubeApi, settings: Settings) -> Cluster {
-    let cluster =
-        connect(&Access::Kubeconfig { path: Some(api.kubeconfig("admin", ADMIN_TOKEN)), context: None }, settings)
-            .await;
+    let cluster = connect(
+        &Access::Kubeconfig {
+            path: Some(api.kubeconfig("admin", ADMIN_TOKEN)),
+            context: None,
+        },
+        settings,
+    )
+    .await;
     cluster.read_once(PATIENCE).await.unwrap();
     cluster
 }
@@ -39,7 +44,11 @@ pub(crate) async fn connect(access: &Access, settings: Settings) -> Cluster {
 }
 
 /// Waits, change by change, until what is known is as wanted.
-pub(crate) async fn until(cluster: &Cluster, what: &str, is_so: impl Fn(&Objects) -> bool) -> Objects {
+pub(crate) async fn until(
+    cluster: &Cluster,
+    what: &str,
+    is_so: impl Fn(&Objects) -> bool,
+) -> Objects {
     let mut changes = cluster.changes();
     let end = Instant::now() + PATIENCE;
     loop {
@@ -49,24 +58,39 @@ pub(crate) async fn until(cluster: &Cluster, what: &str, is_so: impl Fn(&Objects
         }
         let left = end.saturating_duration_since(Instant::now());
         let changed = tokio::time::timeout(left, changes.next()).await;
-        assert!(changed.is_ok(), "waited too long for this: {what}; {:?}", cluster.objects().states);
+        assert!(
+            changed.is_ok(),
+            "waited too long for this: {what}; {:?}",
+            cluster.objects().states
+        );
     }
 }
 
 pub(crate) fn all_current(objects: &Objects) -> bool {
-    objects.states.values().all(|state| *state == State::Current)
+    objects
+        .states
+        .values()
+        .all(|state| *state == State::Current)
 }
 
 /// The file of a subject, as JSON.
 pub(crate) fn file(objects: &Objects, subject: Subject) -> Value {
     let path = format!("{}.json", subject.as_str());
     let file = objects.files.iter().find(|file| file.path == path);
-    file.map_or(Value::Null, |file| serde_json::from_slice(&file.bytes).unwrap())
+    file.map_or(Value::Null, |file| {
+        serde_json::from_slice(&file.bytes).unwrap()
+    })
 }
 
 pub(crate) fn names(objects: &Objects, subject: Subject) -> Vec<String> {
-    let items = file(objects, subject)["items"].as_array().cloned().unwrap_or_default();
-    items.iter().map(|item| item["metadata"]["name"].as_str().unwrap().to_owned()).collect()
+    let items = file(objects, subject)["items"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    items
+        .iter()
+        .map(|item| item["metadata"]["name"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 pub(crate) fn cluster_version() -> Value {
@@ -107,7 +131,11 @@ pub(crate) fn operator(name: &str, upgradeable: &str) -> Value {
 }
 
 pub(crate) fn optional_operator(namespace: &str, name: &str, is_copy: bool) -> Value {
-    let labels = if is_copy { json!({"olm.copiedFrom": "openshift-config"}) } else { json!({}) };
+    let labels = if is_copy {
+        json!({"olm.copiedFrom": "openshift-config"})
+    } else {
+        json!({})
+    };
     json!({
         "apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion",
         "metadata": {

@@ -2,12 +2,16 @@
 
 use serde_json::{Value, json};
 use towpath_kube::{Started, Update};
-use towpath_testing_kube::{AutomaticUpdates, Behaviour, CRDS, ClusterVersionOperator, KubeApi, Upstream};
+use towpath_testing_kube::{
+    AutomaticUpdates, Behaviour, CRDS, ClusterVersionOperator, KubeApi, Upstream,
+};
 
 use crate::support::*;
 
 fn graph(versions: &[&str], edges: &[(usize, usize)]) -> Value {
-    let nodes = versions.iter().map(|version| json!({"version": version, "payload": image(version), "metadata": {}}));
+    let nodes = versions
+        .iter()
+        .map(|version| json!({"version": version, "payload": image(version), "metadata": {}}));
     json!({"nodes": nodes.collect::<Vec<_>>(), "edges": edges.iter().map(|(from, to)| json!([from, to])).collect::<Vec<_>>()})
 }
 
@@ -27,14 +31,24 @@ async fn begin(api: &KubeApi, upstream: &Upstream) -> ClusterVersionOperator {
 fn condition(object: &Value, name: &str) -> (String, String) {
     let all = object["status"]["conditions"].as_array().unwrap();
     let found = all.iter().find(|one| one["type"] == name);
-    let text = |field: &str| found.map_or("", |one| one[field].as_str().unwrap()).to_owned();
+    let text = |field: &str| {
+        found
+            .map_or("", |one| one[field].as_str().unwrap())
+            .to_owned()
+    };
     (text("status"), text("reason"))
 }
 
 fn history(object: &Value) -> Vec<String> {
     let entries = object["status"]["history"].as_array().unwrap().iter();
     entries
-        .map(|entry| format!("{} {}", entry["version"].as_str().unwrap(), entry["state"].as_str().unwrap()))
+        .map(|entry| {
+            format!(
+                "{} {}",
+                entry["version"].as_str().unwrap(),
+                entry["state"].as_str().unwrap()
+            )
+        })
         .collect()
 }
 
@@ -47,7 +61,17 @@ async fn start(api: &KubeApi, version: &str) {
     let cluster = cluster(api).await;
     let seen = cluster.objects().version.unwrap().resource_version;
     let image = image(version);
-    let started = cluster.start_update(&seen, Update { version, image: &image, record: "" }).await.unwrap();
+    let started = cluster
+        .start_update(
+            &seen,
+            Update {
+                version,
+                image: &image,
+                record: "",
+            },
+        )
+        .await
+        .unwrap();
     assert_eq!(started, Started::Started);
 }
 
@@ -56,15 +80,24 @@ async fn there_and_back_again() {
     let (api, upstream) = (KubeApi::start().await, Upstream::start().await);
     let operator = begin(&api, &upstream).await;
     operator.step(time("2026-01-02T00:00:00Z")).await;
-    assert_eq!(condition(&api.cluster_version().await, "RetrievedUpdates"), is("False", "ResponseFailed"));
+    assert_eq!(
+        condition(&api.cluster_version().await, "RetrievedUpdates"),
+        is("False", "ResponseFailed")
+    );
 
     upstream.set_graph(Some(graph(&["4.9.1", "4.9.2"], &[(0, 1)])));
     operator.step(time("2026-01-02T00:01:00Z")).await;
     let offered = api.cluster_version().await;
-    assert_eq!(offered["status"]["availableUpdates"], json!([{"version": "4.9.2", "image": image("4.9.2")}]));
+    assert_eq!(
+        offered["status"]["availableUpdates"],
+        json!([{"version": "4.9.2", "image": image("4.9.2")}])
+    );
     assert_eq!(condition(&offered, "RetrievedUpdates"), is("True", ""));
     let asked = upstream.asked().pop().unwrap();
-    assert_eq!(asked, "/graph?arch=amd64&channel=stable-4.9&id=0cd7ee3d-0000-4000-8000-000000000001&version=4.9.1");
+    assert_eq!(
+        asked,
+        "/graph?arch=amd64&channel=stable-4.9&id=0cd7ee3d-0000-4000-8000-000000000001&version=4.9.1"
+    );
 
     start(&api, "4.9.2").await;
     operator.step(time("2026-01-02T00:02:00Z")).await;
@@ -74,7 +107,10 @@ async fn there_and_back_again() {
     operator.step(time("2026-01-02T01:00:00Z")).await;
     let done = api.cluster_version().await;
     assert_eq!(history(&done), ["4.9.2 Completed", "4.9.1 Completed"]);
-    assert_eq!(done["status"]["history"][0]["completionTime"], "2026-01-02T01:00:00Z");
+    assert_eq!(
+        done["status"]["history"][0]["completionTime"],
+        "2026-01-02T01:00:00Z"
+    );
     assert_eq!(condition(&done, "Progressing").0, "False");
 
     // Back to the previous version of the same minor one: OpenShift allows that, and no more.
@@ -83,7 +119,10 @@ async fn there_and_back_again() {
     start(&api, "4.9.0").await;
     operator.step(time("2026-01-03T00:01:00Z")).await;
     let refused = api.cluster_version().await;
-    assert_eq!(condition(&refused, "ReleaseAccepted"), is("False", "PreconditionChecks"));
+    assert_eq!(
+        condition(&refused, "ReleaseAccepted"),
+        is("False", "PreconditionChecks")
+    );
     assert_eq!(history(&refused).len(), 2);
     start(&api, "4.9.1").await;
     operator.step(time("2026-01-03T00:02:00Z")).await;
@@ -101,14 +140,23 @@ async fn there_and_back_again() {
 async fn an_operator_that_objects_stops_minor_updates_and_no_patches() {
     let (api, upstream) = (KubeApi::start().await, Upstream::start().await);
     let operator_ = begin(&api, &upstream).await;
-    upstream.set_graph(Some(graph(&["4.9.1", "4.9.2", "4.10.0"], &[(0, 1), (0, 2)])));
+    upstream.set_graph(Some(graph(
+        &["4.9.1", "4.9.2", "4.10.0"],
+        &[(0, 1), (0, 2)],
+    )));
     api.put(operator("towpath", "False")).await;
     operator_.step(time("2026-01-02T00:00:00Z")).await;
-    assert_eq!(condition(&api.cluster_version().await, "Upgradeable"), is("False", "ItSays"));
+    assert_eq!(
+        condition(&api.cluster_version().await, "Upgradeable"),
+        is("False", "ItSays")
+    );
     start(&api, "4.10.0").await;
     operator_.step(time("2026-01-02T00:01:00Z")).await;
     let refused = api.cluster_version().await;
-    assert_eq!(condition(&refused, "ReleaseAccepted"), is("False", "PreconditionChecks"));
+    assert_eq!(
+        condition(&refused, "ReleaseAccepted"),
+        is("False", "PreconditionChecks")
+    );
     assert_eq!(history(&refused), ["4.9.1 Completed"]);
     start(&api, "4.9.2").await;
     operator_.step(time("2026-01-02T00:02:00Z")).await;
@@ -116,7 +164,10 @@ async fn an_operator_that_objects_stops_minor_updates_and_no_patches() {
     assert_eq!(history(&api.cluster_version().await)[0], "4.9.2 Completed");
     api.put(operator("towpath", "True")).await;
     operator_.step(time("2026-01-02T00:04:00Z")).await;
-    assert_eq!(condition(&api.cluster_version().await, "Upgradeable"), is("", ""));
+    assert_eq!(
+        condition(&api.cluster_version().await, "Upgradeable"),
+        is("", "")
+    );
 }
 
 #[tokio::test]
@@ -130,12 +181,21 @@ async fn updates_fail_or_hang_when_told_to() {
     operator.step(time("2026-01-02T00:01:00Z")).await;
     operator.step(time("2026-01-02T09:00:00Z")).await;
     let hanging = api.cluster_version().await;
-    assert_eq!((history(&hanging)[0].as_str(), condition(&hanging, "Failing").0.as_str()), ("4.9.2 Partial", "False"));
+    assert_eq!(
+        (
+            history(&hanging)[0].as_str(),
+            condition(&hanging, "Failing").0.as_str()
+        ),
+        ("4.9.2 Partial", "False")
+    );
     operator.set_behaviour(Behaviour::Fails);
     operator.step(time("2026-01-02T09:01:00Z")).await;
     let failing = api.cluster_version().await;
     assert_eq!(history(&failing)[0], "4.9.2 Partial");
-    assert_eq!(condition(&failing, "Failing"), is("True", "ClusterOperatorDegraded"));
+    assert_eq!(
+        condition(&failing, "Failing"),
+        is("True", "ClusterOperatorDegraded")
+    );
 }
 
 #[tokio::test]
@@ -152,17 +212,33 @@ async fn conditional_updates_say_whether_they_are_recommended_and_since_when() {
     }]);
     upstream.set_graph(Some(answer));
     let mut told = Vec::new();
-    for (minute, risky) in [(1, None), (2, Some(true)), (3, Some(true)), (4, Some(false))] {
+    for (minute, risky) in [
+        (1, None),
+        (2, Some(true)),
+        (3, Some(true)),
+        (4, Some(false)),
+    ] {
         if let Some(risky) = risky {
             operator.answer("is_risky", risky);
         }
-        operator.step(time(&format!("2026-01-02T00:0{minute}:00Z"))).await;
+        operator
+            .step(time(&format!("2026-01-02T00:0{minute}:00Z")))
+            .await;
         let object = api.cluster_version().await;
-        assert_eq!(object["status"]["availableUpdates"], Value::Null, "the conditional one wins");
+        assert_eq!(
+            object["status"]["availableUpdates"],
+            Value::Null,
+            "the conditional one wins"
+        );
         let update = &object["status"]["conditionalUpdates"][0];
         assert_eq!(update["release"]["image"], image("4.9.2"));
         let text = |name: &str| update["conditions"][0][name].as_str().unwrap().to_owned();
-        told.push(format!("{} {} {}", text("status"), text("reason"), text("lastTransitionTime")));
+        told.push(format!(
+            "{} {} {}",
+            text("status"),
+            text("reason"),
+            text("lastTransitionTime")
+        ));
     }
     assert_eq!(
         told,
@@ -178,12 +254,21 @@ async fn conditional_updates_say_whether_they_are_recommended_and_since_when() {
 #[tokio::test]
 async fn automatic_updates_are_a_property_only_where_the_api_has_it() {
     let api = KubeApi::start().await;
-    let crd = CRDS.iter().find(|crd| crd.kind == "ClusterVersion").unwrap();
+    let crd = CRDS
+        .iter()
+        .find(|crd| crd.kind == "ClusterVersion")
+        .unwrap();
     let mut object = cluster_version();
     object["spec"]["automaticUpdates"] = true.into();
     api.put(object.clone()).await;
-    assert_eq!(api.cluster_version().await["spec"]["automaticUpdates"], Value::Null);
+    assert_eq!(
+        api.cluster_version().await["spec"]["automaticUpdates"],
+        Value::Null
+    );
     api.add_kind(crd, AutomaticUpdates::Property).await;
     api.put(object).await;
-    assert_eq!(api.cluster_version().await["spec"]["automaticUpdates"], true);
+    assert_eq!(
+        api.cluster_version().await["spec"]["automaticUpdates"],
+        true
+    );
 }

@@ -99,12 +99,15 @@ impl Double {
     /// Makes a cluster hosted, with these node pools.
     pub(crate) fn host(&self, cluster: &str, pools: &[(&str, &str)]) {
         let mut api = self.api();
-        api.clusters.get_mut(cluster).expect("a cluster of the double")["hypershift"]["enabled"] = true.into();
+        api.clusters
+            .get_mut(cluster)
+            .expect("a cluster of the double")["hypershift"]["enabled"] = true.into();
         let pool = |(id, version): &(&str, &str)| {
             json!({"kind": "NodePool", "id": id,
                    "version": {"id": format!("openshift-v{version}"), "raw_id": version}})
         };
-        api.pools.insert(cluster.to_owned(), pools.iter().map(pool).collect());
+        api.pools
+            .insert(cluster.to_owned(), pools.iter().map(pool).collect());
     }
 
     /// Forgets a cluster.
@@ -115,35 +118,58 @@ impl Double {
     /// Adds a label to an organisation.
     pub(crate) fn label_organisation(&self, organisation: &str, key: &str, value: &str) {
         let id = format!("{organisation}-{key}");
-        self.api().labels.push(json!({"id": id, "key": key, "value": value, "type": "Organization",
-            "organization_id": organisation, "internal": false}));
+        self.api().labels.push(
+            json!({"id": id, "key": key, "value": value, "type": "Organization",
+            "organization_id": organisation, "internal": false}),
+        );
     }
 
     /// Puts a gate before a minor version.
     pub(crate) fn add_gate(&self, id: &str, prefix: &str, label: &str) {
-        self.api().gates.push(json!({"kind": "VersionGate", "id": id, "version_raw_id_prefix": prefix,
-            "label": label, "sts_only": label.ends_with("sts")}));
+        self.api().gates.push(
+            json!({"kind": "VersionGate", "id": id, "version_raw_id_prefix": prefix,
+            "label": label, "sts_only": label.ends_with("sts")}),
+        );
     }
 
     /// Adds an upgrade policy past all checks, as another user's, or as an odd one.
-    pub(crate) fn add_policy(&self, cluster: &str, pool: Option<&str>, state: &str, content: Value) -> String {
+    pub(crate) fn add_policy(
+        &self,
+        cluster: &str,
+        pool: Option<&str>,
+        state: &str,
+        content: Value,
+    ) -> String {
         self.api().insert(cluster, pool, state, content)
     }
 
     /// Moves a policy on: `scheduled`, `started`, `delayed`, `completed`, `failed`, `cancelled`. What completes has its version.
     pub(crate) fn advance(&self, policy: &str, state: &str) {
         let mut api = self.api();
-        let found = api.policies.iter_mut().find(|p| p.id == policy).expect("a policy of the double");
+        let found = api
+            .policies
+            .iter_mut()
+            .find(|p| p.id == policy)
+            .expect("a policy of the double");
         found.state = state.to_owned();
-        let (cluster, pool, version) = (found.cluster.clone(), found.pool.clone(), found.content["version"].clone());
+        let (cluster, pool, version) = (
+            found.cluster.clone(),
+            found.pool.clone(),
+            found.content["version"].clone(),
+        );
         if state != "completed" {
             return;
         }
         match pool {
-            None => api.clusters.get_mut(&cluster).expect("its cluster")["version"]["raw_id"] = version,
+            None => {
+                api.clusters.get_mut(&cluster).expect("its cluster")["version"]["raw_id"] = version
+            }
             Some(pool) => {
                 let pools = api.pools.get_mut(&cluster).expect("its pools");
-                let found = pools.iter_mut().find(|p| p["id"] == *pool).expect("its pool");
+                let found = pools
+                    .iter_mut()
+                    .find(|p| p["id"] == *pool)
+                    .expect("its pool");
                 found["version"]["raw_id"] = version;
             }
         }
@@ -152,7 +178,14 @@ impl Double {
     /// The policies that are there: cluster, node pool, version, state.
     pub(crate) fn policies(&self) -> Vec<(String, Option<String>, String, String)> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let of = |p: &Policy| (p.cluster.clone(), p.pool.clone(), text(&p.content["version"]), p.state.clone());
+        let of = |p: &Policy| {
+            (
+                p.cluster.clone(),
+                p.pool.clone(),
+                text(&p.content["version"]),
+                p.state.clone(),
+            )
+        };
         self.api().policies.iter().map(of).collect()
     }
 
@@ -197,9 +230,13 @@ impl Api {
         match (request.method, &*parts) {
             ("GET", ["api", "accounts_mgmt", "v1", "subscriptions"]) => self.subscriptions(request),
             ("GET", ["api", "accounts_mgmt", "v1", "labels"]) => self.labels(request),
-            ("GET", ["api", "clusters_mgmt", "v1", "version_gates"]) => self.page(request, self.gates.clone()),
+            ("GET", ["api", "clusters_mgmt", "v1", "version_gates"]) => {
+                self.page(request, self.gates.clone())
+            }
             ("GET", ["api", "clusters_mgmt", "v1", "clusters"]) => self.clusters(request),
-            (_, ["api", "clusters_mgmt", "v1", "clusters", id, rest @ ..]) => self.of_cluster(request, id, rest),
+            (_, ["api", "clusters_mgmt", "v1", "clusters", id, rest @ ..]) => {
+                self.of_cluster(request, id, rest)
+            }
             _ => not_found("this address"),
         }
     }
@@ -210,37 +247,56 @@ impl Api {
             _ => true,
         };
         match request.query.get("search").map(String::as_str) {
-            None | Some("managed = 'true'") => {
-                self.page(request, self.clusters.values().filter(managed).cloned().collect())
-            }
-            Some(other) => bad_request(&format!("the double does not understand the search {other:?}")),
+            None | Some("managed = 'true'") => self.page(
+                request,
+                self.clusters.values().filter(managed).cloned().collect(),
+            ),
+            Some(other) => bad_request(&format!(
+                "the double does not understand the search {other:?}"
+            )),
         }
     }
 
     fn subscriptions(&self, request: &Request<'_>) -> Answer {
-        let labels = request.query.get("fetchLabels").is_some_and(|value| value == "true");
+        let labels = request
+            .query
+            .get("fetchLabels")
+            .is_some_and(|value| value == "true");
         let with_labels = |subscription: &Value| {
             let mut subscription = subscription.clone();
             if !labels {
-                subscription.as_object_mut().expect("an object").remove("labels");
+                subscription
+                    .as_object_mut()
+                    .expect("an object")
+                    .remove("labels");
             }
             subscription
         };
         match request.query.get("search").map(String::as_str) {
-            None | Some("managed = 'true' and status in ('Active', 'Reserved')") => {
-                self.page(request, self.subscriptions.values().map(with_labels).collect())
-            }
-            Some(other) => bad_request(&format!("the double does not understand the search {other:?}")),
+            None | Some("managed = 'true' and status in ('Active', 'Reserved')") => self.page(
+                request,
+                self.subscriptions.values().map(with_labels).collect(),
+            ),
+            Some(other) => bad_request(&format!(
+                "the double does not understand the search {other:?}"
+            )),
         }
     }
 
     fn labels(&self, request: &Request<'_>) -> Answer {
-        let of_aus = |label: &&Value| label["key"].as_str().is_some_and(|key| key.starts_with("sre-capabilities.aus."));
+        let of_aus = |label: &&Value| {
+            label["key"]
+                .as_str()
+                .is_some_and(|key| key.starts_with("sre-capabilities.aus."))
+        };
         match request.query.get("search").map(String::as_str) {
-            Some("type = 'Organization' and key like 'sre-capabilities.aus.%'") => {
-                self.page(request, self.labels.iter().filter(of_aus).cloned().collect())
-            }
-            other => bad_request(&format!("the double does not understand the search {other:?}")),
+            Some("type = 'Organization' and key like 'sre-capabilities.aus.%'") => self.page(
+                request,
+                self.labels.iter().filter(of_aus).cloned().collect(),
+            ),
+            other => bad_request(&format!(
+                "the double does not understand the search {other:?}"
+            )),
         }
     }
 
@@ -251,23 +307,37 @@ impl Api {
         let hosted = content["hypershift"]["enabled"] == true;
         match (request.method, rest) {
             ("GET", []) => (200, content.clone()),
-            ("GET", ["node_pools"]) => self.page(request, self.pools.get(cluster).cloned().unwrap_or_default()),
-            ("GET", ["gate_agreements"]) => {
-                self.page(request, self.agreements.get(cluster).cloned().unwrap_or_default())
-            }
+            ("GET", ["node_pools"]) => self.page(
+                request,
+                self.pools.get(cluster).cloned().unwrap_or_default(),
+            ),
+            ("GET", ["gate_agreements"]) => self.page(
+                request,
+                self.agreements.get(cluster).cloned().unwrap_or_default(),
+            ),
             ("POST", ["gate_agreements"]) => self.agree(request, cluster),
-            (_, ["upgrade_policies", rest @ ..]) if !hosted => self.of_policies(request, cluster, None, rest),
+            (_, ["upgrade_policies", rest @ ..]) if !hosted => {
+                self.of_policies(request, cluster, None, rest)
+            }
             (_, ["control_plane", "upgrade_policies", rest @ ..]) if hosted => {
                 self.of_policies(request, cluster, None, rest)
             }
-            (_, ["node_pools", pool, "upgrade_policies", rest @ ..]) if self.pool(cluster, pool).is_some() => {
+            (_, ["node_pools", pool, "upgrade_policies", rest @ ..])
+                if self.pool(cluster, pool).is_some() =>
+            {
                 self.of_policies(request, cluster, Some(pool), rest)
             }
             _ => not_found("this part of the cluster"),
         }
     }
 
-    fn of_policies(&mut self, request: &Request<'_>, cluster: &str, pool: Option<&str>, rest: &[&str]) -> Answer {
+    fn of_policies(
+        &mut self,
+        request: &Request<'_>,
+        cluster: &str,
+        pool: Option<&str>,
+        rest: &[&str],
+    ) -> Answer {
         let is_here = |p: &Policy| p.cluster == cluster && p.pool.as_deref() == pool;
         // As with the real one: hosted ones have the state inside, the others below.
         let inside = self.clusters[cluster]["hypershift"]["enabled"] == true;
@@ -281,7 +351,12 @@ impl Api {
         };
         match (request.method, rest) {
             ("GET", []) => {
-                let items = self.policies.iter().filter(|p| is_here(p)).map(shown).collect();
+                let items = self
+                    .policies
+                    .iter()
+                    .filter(|p| is_here(p))
+                    .map(shown)
+                    .collect();
                 self.page(request, items)
             }
             ("POST", []) => self.create(request, cluster, pool),
@@ -294,7 +369,10 @@ impl Api {
                     ("GET", []) => (200, shown(policy)),
                     ("GET", ["state"]) => (200, state(policy)),
                     ("DELETE", []) if matches!(&*policy.state, "started" | "delayed") => {
-                        bad_request(&format!("Upgrade policy '{id}' is {} and cannot be deleted", policy.state))
+                        bad_request(&format!(
+                            "Upgrade policy '{id}' is {} and cannot be deleted",
+                            policy.state
+                        ))
                     }
                     ("DELETE", []) => {
                         self.policies.remove(at);
@@ -317,11 +395,18 @@ impl Api {
         let same = |p: &&Policy| p.cluster == cluster && p.pool.as_deref() == pool;
         let ended = |state: &str| matches!(state, "completed" | "failed" | "cancelled");
         if let Some(there) = self.policies.iter().filter(same).find(|p| !ended(&p.state)) {
-            let reason = format!("There is already an upgrade policy '{}' to {}", there.id, there.content["version"]);
+            let reason = format!(
+                "There is already an upgrade policy '{}' to {}",
+                there.id, there.content["version"]
+            );
             return failure("CLUSTERS-MGMT", 409, &reason);
         }
         let id = self.insert(cluster, pool, "pending", body);
-        let made = self.policies.iter().find(|p| p.id == id).expect("it was just made");
+        let made = self
+            .policies
+            .iter()
+            .find(|p| p.id == id)
+            .expect("it was just made");
         (201, made.content.clone())
     }
 
@@ -333,7 +418,9 @@ impl Api {
             (None, false) => "OSD",
         };
         if body["upgrade_type"] != expected || body["schedule_type"] != "manual" {
-            return Err(format!("Attribute 'upgrade_type' must be {expected}, and 'schedule_type' manual"));
+            return Err(format!(
+                "Attribute 'upgrade_type' must be {expected}, and 'schedule_type' manual"
+            ));
         }
         let next_run: Timestamp = body["next_run"]
             .as_str()
@@ -342,22 +429,29 @@ impl Api {
         if self.now.duration_until(next_run) < LEAD {
             return Err("Attribute 'next_run' must be at least 5 minutes in the future".to_owned());
         }
-        let version = body["version"].as_str().ok_or("Attribute 'version' is required")?;
+        let version = body["version"]
+            .as_str()
+            .ok_or("Attribute 'version' is required")?;
         let current = content["version"]["raw_id"].as_str().unwrap_or_default();
         let offered = match pool.and_then(|pool| self.pool(cluster, pool)) {
             Some(pool) => {
                 let at = numbers(pool["version"]["raw_id"].as_str().unwrap_or_default());
-                (at..=numbers(current)).contains(&numbers(version)) && pool["version"]["raw_id"] != version
+                (at..=numbers(current)).contains(&numbers(version))
+                    && pool["version"]["raw_id"] != version
             }
-            None => {
-                content["version"]["available_upgrades"].as_array().is_some_and(|all| all.contains(&json!(version)))
-            }
+            None => content["version"]["available_upgrades"]
+                .as_array()
+                .is_some_and(|all| all.contains(&json!(version))),
         };
         if !offered {
-            return Err(format!("Version '{version}' is not among the available upgrades"));
+            return Err(format!(
+                "Version '{version}' is not among the available upgrades"
+            ));
         }
         match self.missing_gate(cluster, current, version) {
-            Some(gate) => Err(format!("There are missing version gate agreements for this cluster: {gate}")),
+            Some(gate) => Err(format!(
+                "There are missing version gate agreements for this cluster: {gate}"
+            )),
             None => Ok(()),
         }
     }
@@ -369,10 +463,14 @@ impl Api {
         let is_missing = |gate: &&Value| {
             let stands = gate["version_raw_id_prefix"] == minor(to) && minor(from) != minor(to);
             let concerns = gate["sts_only"] != true || sts;
-            let agreed = given.is_some_and(|all| all.iter().any(|a| a["version_gate"]["id"] == gate["id"]));
+            let agreed =
+                given.is_some_and(|all| all.iter().any(|a| a["version_gate"]["id"] == gate["id"]));
             stands && concerns && !agreed
         };
-        self.gates.iter().find(is_missing).map(|gate| gate["id"].as_str().unwrap_or_default().to_owned())
+        self.gates
+            .iter()
+            .find(is_missing)
+            .map(|gate| gate["id"].as_str().unwrap_or_default().to_owned())
     }
 
     fn agree(&mut self, request: &Request<'_>, cluster: &str) -> Answer {
@@ -392,7 +490,13 @@ impl Api {
         (201, agreement)
     }
 
-    fn insert(&mut self, cluster: &str, pool: Option<&str>, state: &str, mut content: Value) -> String {
+    fn insert(
+        &mut self,
+        cluster: &str,
+        pool: Option<&str>,
+        state: &str,
+        mut content: Value,
+    ) -> String {
         self.ids += 1;
         let id = format!("policy-{}", self.ids);
         content["id"] = json!(id);
@@ -414,20 +518,34 @@ impl Api {
 
     fn page(&self, request: &Request<'_>, items: Vec<Value>) -> Answer {
         let number = |name: &str, default: usize| {
-            request.query.get(name).map_or(Some(default), |text| text.parse().ok()).filter(|n| *n > 0)
+            request
+                .query
+                .get(name)
+                .map_or(Some(default), |text| text.parse().ok())
+                .filter(|n| *n > 0)
         };
         let (Some(page), Some(size)) = (number("page", 1), number("size", 100)) else {
             return bad_request("'page' and 'size' must be positive numbers");
         };
         let size = size.min(self.max_page_size);
         let total = items.len();
-        let items: Vec<_> = items.into_iter().skip((page - 1) * size).take(size).collect();
-        (200, json!({"kind": "List", "page": page, "size": items.len(), "total": total, "items": items}))
+        let items: Vec<_> = items
+            .into_iter()
+            .skip((page - 1) * size)
+            .take(size)
+            .collect();
+        (
+            200,
+            json!({"kind": "List", "page": page, "size": items.len(), "total": total, "items": items}),
+        )
     }
 }
 
 fn numbers(version: &str) -> Vec<u64> {
-    version.split(['.', '-']).map(|part| part.parse().unwrap_or(0)).collect()
+    version
+        .split(['.', '-'])
+        .map(|part| part.parse().unwrap_or(0))
+        .collect()
 }
 
 fn bad_request(reason: &str) -> Answer {
@@ -477,6 +595,8 @@ impl Shared {
     }
 
     fn api(&self) -> MutexGuard<'_, Api> {
-        self.api.lock().expect("no test panics while it holds the double")
+        self.api
+            .lock()
+            .expect("no test panics while it holds the double")
     }
 }

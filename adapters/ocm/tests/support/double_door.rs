@@ -85,7 +85,11 @@ impl Double {
                 thread::spawn(move || accept(socket).and_then(|io| serve(&shared, io)));
             }
         });
-        Self { address, shared, door: Some(door) }
+        Self {
+            address,
+            shared,
+            door: Some(door),
+        }
     }
 
     /// Where it is: `127.0.0.1:…`.
@@ -115,7 +119,10 @@ impl Double {
 
     /// How often it was asked with that method and that at the end of the path.
     pub(crate) fn count(&self, method: &str, path_end: &str) -> usize {
-        self.asked().iter().filter(|asked| asked.method == method && asked.path.ends_with(path_end)).count()
+        self.asked()
+            .iter()
+            .filter(|asked| asked.method == method && asked.path.ends_with(path_end))
+            .count()
     }
 
     pub(super) fn api(&self) -> MutexGuard<'_, Api> {
@@ -137,7 +144,9 @@ impl Drop for Double {
 
 fn serve(shared: &Shared, io: Box<dyn Io>) -> io::Result<()> {
     let mut io = BufReader::new(io);
-    let Some(asked) = read(&mut io)? else { return Ok(()) };
+    let Some(asked) = read(&mut io)? else {
+        return Ok(());
+    };
     let fault = shared.fault(&asked);
     lock(&shared.asked).push(asked.clone());
     let io = io.get_mut();
@@ -203,7 +212,11 @@ impl Shared {
     }
 
     fn answer(&self, asked: &Asked) -> Answer {
-        let body = asked.body.as_ref().map(Value::to_string).unwrap_or_default();
+        let body = asked
+            .body
+            .as_ref()
+            .map(Value::to_string)
+            .unwrap_or_default();
         self.api().answer(&Request {
             method: &asked.method,
             path: &asked.path,
@@ -225,7 +238,9 @@ impl Shared {
         let complete = (hall.arrived / group + 1) * group;
         hall.arrived += 1;
         self.changed.notify_all();
-        let waited = self.changed.wait_while(hall, |hall| hall.arrived < complete && !hall.closing);
+        let waited = self
+            .changed
+            .wait_while(hall, |hall| hall.arrived < complete && !hall.closing);
         waited.unwrap_or_else(PoisonError::into_inner).inside -= 1;
     }
 }
@@ -234,7 +249,9 @@ fn read(io: &mut BufReader<Box<dyn Io>>) -> io::Result<Option<Asked>> {
     let mut line = String::new();
     io.read_line(&mut line)?;
     let mut words = line.split_whitespace();
-    let (Some(method), Some(target)) = (words.next(), words.next()) else { return Ok(None) };
+    let (Some(method), Some(target)) = (words.next(), words.next()) else {
+        return Ok(None);
+    };
     let (method, target) = (method.to_owned(), target.to_owned());
     let (path, query) = target.split_once('?').unwrap_or((&target, ""));
     let (path, query) = (path.to_owned(), query.split('&').filter_map(pair).collect());
@@ -242,7 +259,9 @@ fn read(io: &mut BufReader<Box<dyn Io>>) -> io::Result<Option<Asked>> {
     loop {
         let mut header = String::new();
         io.read_line(&mut header)?;
-        let Some((name, value)) = header.trim_end().split_once(": ") else { break };
+        let Some((name, value)) = header.trim_end().split_once(": ") else {
+            break;
+        };
         match &*name.to_ascii_lowercase() {
             "authorization" => token = value.strip_prefix("Bearer ").map(str::to_owned),
             "content-length" => length = value.parse().unwrap_or(0),
@@ -251,18 +270,33 @@ fn read(io: &mut BufReader<Box<dyn Io>>) -> io::Result<Option<Asked>> {
     }
     let mut body = vec![0; length];
     io.read_exact(&mut body)?;
-    Ok(Some(Asked { method, target, path, query, token, body: serde_json::from_slice(&body).ok() }))
+    Ok(Some(Asked {
+        method,
+        target,
+        path,
+        query,
+        token,
+        body: serde_json::from_slice(&body).ok(),
+    }))
 }
 
 fn write(io: &mut dyn Io, (status, body): &Answer) -> io::Result<()> {
-    let body = if *status == 204 { String::new() } else { body.to_string() };
+    let body = if *status == 204 {
+        String::new()
+    } else {
+        body.to_string()
+    };
     head(io, *status, Some(body.len()))?;
     io.write_all(body.as_bytes())
 }
 
 fn head(io: &mut dyn Io, status: u16, length: Option<usize>) -> io::Result<()> {
-    let length = length.map(|bytes| format!("Content-Length: {bytes}\r\n")).unwrap_or_default();
-    let head = format!("HTTP/1.1 {status} So\r\nContent-Type: application/json\r\n{length}Connection: close\r\n\r\n");
+    let length = length
+        .map(|bytes| format!("Content-Length: {bytes}\r\n"))
+        .unwrap_or_default();
+    let head = format!(
+        "HTTP/1.1 {status} So\r\nContent-Type: application/json\r\n{length}Connection: close\r\n\r\n"
+    );
     io.write_all(head.as_bytes())
 }
 

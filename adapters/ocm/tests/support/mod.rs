@@ -52,12 +52,25 @@ pub(crate) fn world_with(change: impl FnOnce(&mut OcmConfig)) -> World {
         async {}
     });
     change(&mut config);
-    World { double, ocm: Ocm::new(config).unwrap(), token, waits }
+    World {
+        double,
+        ocm: Ocm::new(config).unwrap(),
+        token,
+        waits,
+    }
 }
 
 pub(crate) fn config(url: &str, token: &NamedTempFile) -> OcmConfig {
-    let limits = Limits { response_bytes: 1 << 20, ..Limits::default() };
-    OcmConfig { allow_http: true, environment_proxy: false, limits, ..OcmConfig::new(url, token.path()) }
+    let limits = Limits {
+        response_bytes: 1 << 20,
+        ..Limits::default()
+    };
+    OcmConfig {
+        allow_http: true,
+        environment_proxy: false,
+        limits,
+        ..OcmConfig::new(url, token.path())
+    }
 }
 
 pub(crate) fn token_file(token: &str) -> NamedTempFile {
@@ -77,7 +90,10 @@ impl World {
     }
 
     pub(crate) async fn fleet_with(&self, ours: &[&Name]) -> OcmFleet {
-        self.ocm.fleet(now(), &ours.iter().map(|id| (*id).clone()).collect()).await.unwrap()
+        self.ocm
+            .fleet(now(), &ours.iter().map(|id| (*id).clone()).collect())
+            .await
+            .unwrap()
     }
 
     /// How long it would have waited between attempts.
@@ -87,19 +103,34 @@ impl World {
 }
 
 pub(crate) fn classic(name: &str) -> ClusterRef {
-    ClusterRef { id: format!("ocm-{name}").into(), hosted: false }
+    ClusterRef {
+        id: format!("ocm-{name}").into(),
+        hosted: false,
+    }
 }
 
 pub(crate) fn hosted(name: &str) -> ClusterRef {
-    ClusterRef { hosted: true, ..classic(name) }
+    ClusterRef {
+        hosted: true,
+        ..classic(name)
+    }
 }
 
 /// The names of the clusters, in one line.
 pub(crate) fn names(fleet: &OcmFleet) -> String {
-    fleet.clusters.iter().map(|cluster| &*cluster.name).collect::<Vec<_>>().join(" ")
+    fleet
+        .clusters
+        .iter()
+        .map(|cluster| &*cluster.name)
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// The findings, one in a line.
 pub(crate) fn findings(fleet: &OcmFleet) -> String {
-    fleet.findings.iter().map(|finding| format!("{}: {finding}\n", finding.code)).collect()
+    fleet
+        .findings
+        .iter()
+        .map(|finding| format!("{}: {finding}\n", finding.code))
+        .collect()
 }

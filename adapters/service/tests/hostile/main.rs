@@ -31,7 +31,9 @@ impl Agent {
     }
 
     async fn report(&self) -> Answered {
-        self.client.report(&id(), b"{\"version\": \"4.20.1\"}").await
+        self.client
+            .report(&id(), b"{\"version\": \"4.20.1\"}")
+            .await
     }
 
     async fn stamp(&self) -> Result<Stamp, ServiceError> {
@@ -43,7 +45,11 @@ fn config(url: &str, folder: &Path) -> ServiceConfig {
     let mut config = ServiceConfig::new(url, folder.join("token"));
     config.environment_proxy = false;
     let request_timeout = Duration::from_millis(1_500);
-    config.limits = Limits { request_timeout, connect_timeout: request_timeout, ..Limits::default() };
+    config.limits = Limits {
+        request_timeout,
+        connect_timeout: request_timeout,
+        ..Limits::default()
+    };
     config
 }
 
@@ -56,7 +62,10 @@ fn nonce() -> Nonce {
 }
 
 fn stamped() -> Stamp {
-    Stamp { good_at: "2026-05-12T10:00:00Z".parse().unwrap(), stamped_at: "2026-05-12T10:30:00Z".parse().unwrap() }
+    Stamp {
+        good_at: "2026-05-12T10:00:00Z".parse().unwrap(),
+        stamped_at: "2026-05-12T10:30:00Z".parse().unwrap(),
+    }
 }
 
 fn why(answered: Answered) -> String {
@@ -71,10 +80,21 @@ async fn a_report_is_sent_as_it_is_with_the_token() {
     let server = Server::always(answer("202 Accepted", ACCEPTED));
     let agent = Agent::new(&format!("{}/below/", server.url()));
     assert_eq!(agent.report().await, Answered::Sent);
-    let [request] = &*server.requests() else { panic!("one request") };
-    assert!(request.starts_with("POST /below/api/v1/clusters/0f3a%2F%20x/report HTTP/1.1\r\n"), "{request}");
-    assert!(request.contains(&format!("authorization: Bearer {TOKEN}\r\n")), "{request}");
-    assert!(request.contains("content-type: application/json\r\n") && request.ends_with("{\"version\": \"4.20.1\"}"));
+    let [request] = &*server.requests() else {
+        panic!("one request")
+    };
+    assert!(
+        request.starts_with("POST /below/api/v1/clusters/0f3a%2F%20x/report HTTP/1.1\r\n"),
+        "{request}"
+    );
+    assert!(
+        request.contains(&format!("authorization: Bearer {TOKEN}\r\n")),
+        "{request}"
+    );
+    assert!(
+        request.contains("content-type: application/json\r\n")
+            && request.ends_with("{\"version\": \"4.20.1\"}")
+    );
 }
 
 #[tokio::test]
@@ -88,8 +108,15 @@ async fn a_new_token_counts_at_once() {
     assert!(why(agent.report().await).contains("cannot be read"));
     std::fs::write(agent.folder.path().join("token"), "two words").unwrap();
     let told = why(agent.report().await);
-    assert!(told.contains("has characters that no token has") && !told.contains("two"), "{told}");
-    assert_eq!(server.requests().len(), 1, "without a token nobody is asked");
+    assert!(
+        told.contains("has characters that no token has") && !told.contains("two"),
+        "{told}"
+    );
+    assert_eq!(
+        server.requests().len(),
+        1,
+        "without a token nobody is asked"
+    );
 }
 
 #[tokio::test]
@@ -98,16 +125,37 @@ async fn a_token_that_says_whose_it_is_goes_nowhere_else() {
     let agent = Agent::new(&server.url());
     let token = |grant: Grant| {
         let end = "2099-01-01T00:00:00Z".parse().unwrap();
-        Key::new("0123456789abcdef0123456789abcdef").sign(&Claims { grant, end, serial: "AAAAAAAA".into() }).unwrap()
+        Key::new("0123456789abcdef0123456789abcdef")
+            .sign(&Claims {
+                grant,
+                end,
+                serial: "AAAAAAAA".into(),
+            })
+            .unwrap()
     };
-    let of = |id: ClusterId| Grant::Cluster(Enrolment { organisation: "acme".into(), name: "shop".into(), id });
+    let of = |id: ClusterId| {
+        Grant::Cluster(Enrolment {
+            organisation: "acme".into(),
+            name: "shop".into(),
+            id,
+        })
+    };
     let write = |text: &str| std::fs::write(agent.folder.path().join("token"), text).unwrap();
     write(&token(of(id())));
     assert_eq!(agent.report().await, Answered::Sent);
     for (text, expected) in [
-        (token(of(ClusterId::new("another").unwrap())), "has the token of cluster another, and this is 0f3a"),
-        (token(Grant::Admin), "has a token of role admin, not a cluster's"),
-        (token(of(id())).replace('.', ""), "has no token: it has no code"),
+        (
+            token(of(ClusterId::new("another").unwrap())),
+            "has the token of cluster another, and this is 0f3a",
+        ),
+        (
+            token(Grant::Admin),
+            "has a token of role admin, not a cluster's",
+        ),
+        (
+            token(of(id())).replace('.', ""),
+            "has no token: it has no code",
+        ),
     ] {
         write(&text);
         let told = why(agent.report().await);
@@ -121,7 +169,10 @@ async fn a_report_for_another_cluster_than_the_token_is_never_sent_again() {
     let error = r#"{"kind":"not_as_bound","value":"the token is for another name"}"#;
     let server = Server::always(answer("403 Forbidden", error));
     let answered = Agent::new(&server.url()).report().await;
-    assert!(matches!(&answered, Answered::Refused { why } if why.contains("not_as_bound")), "{answered:?}");
+    assert!(
+        matches!(&answered, Answered::Refused { why } if why.contains("not_as_bound")),
+        "{answered:?}"
+    );
 }
 
 #[tokio::test]
@@ -141,9 +192,16 @@ async fn what_the_service_says_decides_what_becomes_of_a_report() {
         ("503 Unavailable", false),
         ("599 Whatever", false),
     ] {
-        match Agent::new(&Server::always(answer(status, error)).url()).report().await {
-            Answered::Refused { why } if is_final => assert!(why.contains("the report has no version"), "{why}"),
-            Answered::Later { why, after: None } if !is_final => assert!(why.contains(&status[..3]), "{why}"),
+        match Agent::new(&Server::always(answer(status, error)).url())
+            .report()
+            .await
+        {
+            Answered::Refused { why } if is_final => {
+                assert!(why.contains("the report has no version"), "{why}")
+            }
+            Answered::Later { why, after: None } if !is_final => {
+                assert!(why.contains(&status[..3]), "{why}")
+            }
             other => panic!("{status}: {other:?}"),
         }
     }
@@ -157,22 +215,39 @@ async fn how_long_to_wait_is_the_services_to_say() {
         ("503 Unavailable", "soon", None),
         ("503 Unavailable", "99999999999999999999", None),
     ] {
-        let steps = vec![head(status, &format!("Retry-After: {header}\r\nContent-Length: 0\r\n"))];
+        let steps = vec![head(
+            status,
+            &format!("Retry-After: {header}\r\nContent-Length: 0\r\n"),
+        )];
         let answered = Agent::new(&Server::always(steps).url()).report().await;
-        let Answered::Later { after, .. } = answered else { panic!("{answered:?}") };
+        let Answered::Later { after, .. } = answered else {
+            panic!("{answered:?}")
+        };
         assert_eq!(after, expected.map(Duration::from_secs), "{header}");
     }
 }
 
 #[tokio::test]
 async fn somebody_elses_yes_is_none() {
-    for body in ["<html>Welcome to our hotel</html>", "{}", r#"{"kind":"paused"}"#] {
-        let told = why(Agent::new(&Server::always(answer("200 OK", body)).url()).report().await);
+    for body in [
+        "<html>Welcome to our hotel</html>",
+        "{}",
+        r#"{"kind":"paused"}"#,
+    ] {
+        let told = why(Agent::new(&Server::always(answer("200 OK", body)).url())
+            .report()
+            .await);
         assert!(told.contains("not that of a Towpath service"), "{told}");
     }
-    let lost = vec![head("202 Accepted", "Content-Length: 38\r\n"), Step::Send(b"{\"kind\":\"acc".to_vec())];
+    let lost = vec![
+        head("202 Accepted", "Content-Length: 38\r\n"),
+        Step::Send(b"{\"kind\":\"acc".to_vec()),
+    ];
     let told = why(Agent::new(&Server::always(lost).url()).report().await);
-    assert!(told.contains("cut short"), "sent again under the same id: {told}");
+    assert!(
+        told.contains("cut short"),
+        "sent again under the same id: {told}"
+    );
 }
 
 #[tokio::test]
@@ -180,25 +255,57 @@ async fn nothing_hangs_and_nothing_grows() {
     let large = "x".repeat(1 << 20);
     for (what, steps, expected) in [
         ("no answer", vec![Step::Stall], "in time"),
-        ("half a head", vec![Step::Send(b"HTTP/1.1 202".to_vec()), Step::Stall], "in time"),
-        ("half a body", vec![head("202 Accepted", "Content-Length: 9\r\n"), Step::Stall], "in time"),
-        ("nothing", vec![], "the service cannot be reached"),
-        ("rubbish", vec![Step::Send(b"SSH-2.0-x\r\n\r\n".to_vec())], ""),
         (
-            "a head without end",
-            vec![Step::Send(b"HTTP/1.1 202 x\r\n".to_vec()), Step::Endless(b"a: b\r\n".to_vec())],
+            "half a head",
+            vec![Step::Send(b"HTTP/1.1 202".to_vec()), Step::Stall],
+            "in time",
+        ),
+        (
+            "half a body",
+            vec![head("202 Accepted", "Content-Length: 9\r\n"), Step::Stall],
+            "in time",
+        ),
+        ("nothing", vec![], "the service cannot be reached"),
+        (
+            "rubbish",
+            vec![Step::Send(b"SSH-2.0-x\r\n\r\n".to_vec())],
             "",
         ),
-        ("a body too large", answer("202 Accepted", &large), "larger than 16384 bytes"),
-        ("a body without end", vec![head("202 Accepted", ""), Step::Endless(vec![b' '; 4096])], "larger than 16384"),
+        (
+            "a head without end",
+            vec![
+                Step::Send(b"HTTP/1.1 202 x\r\n".to_vec()),
+                Step::Endless(b"a: b\r\n".to_vec()),
+            ],
+            "",
+        ),
+        (
+            "a body too large",
+            answer("202 Accepted", &large),
+            "larger than 16384 bytes",
+        ),
+        (
+            "a body without end",
+            vec![head("202 Accepted", ""), Step::Endless(vec![b' '; 4096])],
+            "larger than 16384",
+        ),
     ] {
         let agent = Agent::new(&Server::always(steps.clone()).url());
         let told = why(agent.report().await);
         // How a close without a word is told is not ours to say.
-        assert!(told.contains(expected) || what == "nothing", "{what}: {told}");
-        assert!(!told.contains("127.0.0.1") && !told.contains(TOKEN), "{what}: {told}");
+        assert!(
+            told.contains(expected) || what == "nothing",
+            "{what}: {told}"
+        );
+        assert!(
+            !told.contains("127.0.0.1") && !told.contains(TOKEN),
+            "{what}: {told}"
+        );
         let error = agent.stamp().await.unwrap_err().to_string();
-        assert!(!error.contains("nonce=") && !error.contains(TOKEN), "{what}: {error}");
+        assert!(
+            !error.contains("nonce=") && !error.contains(TOKEN),
+            "{what}: {error}"
+        );
     }
 }
 
@@ -209,8 +316,19 @@ async fn a_token_goes_nowhere_else() {
         let to = format!("Location: {}/\r\nContent-Length: 0\r\n", elsewhere.url());
         let server = Server::always(vec![head(status, &to)]);
         let agent = Agent::new(&server.url());
-        assert!(why(agent.report().await).contains("leads elsewhere"), "{status}");
-        assert!(agent.stamp().await.unwrap_err().to_string().contains("leads elsewhere"), "{status}");
+        assert!(
+            why(agent.report().await).contains("leads elsewhere"),
+            "{status}"
+        );
+        assert!(
+            agent
+                .stamp()
+                .await
+                .unwrap_err()
+                .to_string()
+                .contains("leads elsewhere"),
+            "{status}"
+        );
     }
     assert_eq!(elsewhere.requests(), [""; 0]);
 }
@@ -221,7 +339,12 @@ async fn a_stamp_is_believed_if_the_service_made_it_for_this_question() {
     let server = Server::always(answer("200 OK", &good));
     assert_eq!(Agent::new(&server.url()).stamp().await, Ok(stamped()));
     let asked = &server.requests()[0];
-    assert!(asked.starts_with("GET /api/v1/clusters/0f3a%2F%20x/stamp?nonce=0123456789-_abcd HTTP/1.1\r\n"), "{asked}");
+    assert!(
+        asked.starts_with(
+            "GET /api/v1/clusters/0f3a%2F%20x/stamp?nonce=0123456789-_abcd HTTP/1.1\r\n"
+        ),
+        "{asked}"
+    );
     let of_another = stamp::write("tpc_other", &id(), &nonce(), &stamped());
     let old = stamp::write(TOKEN, &id(), &Nonce::of([1; 32]), &stamped());
     let large = format!("{good}{}", " ".repeat(4096));
@@ -231,12 +354,19 @@ async fn a_stamp_is_believed_if_the_service_made_it_for_this_question() {
         (answer("200 OK", &large), "larger than 4096 bytes"),
         (answer("206 Partial", &good), "206"),
         (
-            answer("503 Unavailable", r#"{"kind":"unavailable","value":"there is no graph yet"}"#),
+            answer(
+                "503 Unavailable",
+                r#"{"kind":"unavailable","value":"there is no graph yet"}"#,
+            ),
             "there is no graph yet",
         ),
         (answer("403 Forbidden", "<html>"), "403: no reason given"),
     ] {
-        let error = Agent::new(&Server::always(steps).url()).stamp().await.unwrap_err().to_string();
+        let error = Agent::new(&Server::always(steps).url())
+            .stamp()
+            .await
+            .unwrap_err()
+            .to_string();
         assert!(error.contains(expected), "{error} / {expected}");
     }
 }
@@ -247,7 +377,9 @@ async fn nobody_there() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.local_addr().unwrap().port()
     };
-    let told = why(Agent::new(&format!("http://127.0.0.1:{port}")).report().await);
+    let told = why(Agent::new(&format!("http://127.0.0.1:{port}"))
+        .report()
+        .await);
     assert!(told.contains("the service cannot be reached"), "{told}");
 }
 
@@ -260,7 +392,10 @@ fn what_is_configured_wrongly_is_said_at_once() {
     std::fs::write(folder.path().join("token"), TOKEN).unwrap();
     let ca = |text: &str| {
         std::fs::write(folder.path().join("ca.pem"), text).unwrap();
-        ServiceConfig { ca_file: Some(folder.path().join("ca.pem")), ..good.clone() }
+        ServiceConfig {
+            ca_file: Some(folder.path().join("ca.pem")),
+            ..good.clone()
+        }
     };
     assert!(wrong(ca("no certificate")).contains("has no certificate in it"));
     let key = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();

@@ -53,7 +53,9 @@ impl Server {
 }
 
 fn serve(mut stream: TcpStream, script: &dyn Fn(&str) -> Vec<Step>, log: &Mutex<Vec<String>>) {
-    let Some(request) = request(&mut stream) else { return };
+    let Some(request) = request(&mut stream) else {
+        return;
+    };
     log.lock().unwrap().push(request.clone());
     for step in script(&request) {
         match step {
@@ -79,7 +81,12 @@ fn request(stream: &mut TcpStream) -> Option<String> {
         head.push(byte[0]);
     }
     let head = String::from_utf8(head).ok()?;
-    let length = head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
+    let length = head.lines().find_map(|line| {
+        line.to_lowercase()
+            .strip_prefix("content-length: ")?
+            .parse()
+            .ok()
+    });
     let mut body = vec![0; length.unwrap_or(0)];
     stream.read_exact(&mut body).ok()?;
     Some(head + &String::from_utf8(body).ok()?)
@@ -92,5 +99,8 @@ pub(crate) fn head(status: &str, headers: &str) -> Step {
 
 /// A whole answer.
 pub(crate) fn answer(status: &str, body: &str) -> Vec<Step> {
-    vec![head(status, &format!("Content-Length: {}\r\n", body.len())), Step::Send(body.as_bytes().to_vec())]
+    vec![
+        head(status, &format!("Content-Length: {}\r\n", body.len())),
+        Step::Send(body.as_bytes().to_vec()),
+    ]
 }

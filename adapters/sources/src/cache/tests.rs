@@ -37,7 +37,11 @@ fn every_damage_is_seen() {
         }
     }
     cache.put(image(&key(1)), b"content");
-    assert_eq!(cache.get(image(&key(1))).as_deref(), Some(&b"content"[..]), "it is mended by writing it anew");
+    assert_eq!(
+        cache.get(image(&key(1))).as_deref(),
+        Some(&b"content"[..]),
+        "it is mended by writing it anew"
+    );
 }
 
 #[test]
@@ -48,8 +52,18 @@ fn it_stays_within_its_bounds_and_keeps_what_is_used() {
     let cache = Cache::bounded(folder.path(), 5, u64::MAX);
     (0..3).for_each(|number| assert!(cache.get(image(&key(number))).is_some()));
     cache.trim();
-    assert_eq!((0..20).filter(|number| old.get(image(&key(*number))).is_some()).count(), 5);
-    (0..3).for_each(|number| assert!(cache.get(image(&key(number))).is_some(), "{number} was used"));
+    assert_eq!(
+        (0..20)
+            .filter(|number| old.get(image(&key(*number))).is_some())
+            .count(),
+        5
+    );
+    (0..3).for_each(|number| {
+        assert!(
+            cache.get(image(&key(number))).is_some(),
+            "{number} was used"
+        )
+    });
 }
 
 #[test]
@@ -58,9 +72,17 @@ fn it_stays_within_its_bytes_and_forgets_what_was_used() {
     let cache = Cache::bounded(folder.path(), 100, 10 * 1_065);
     (0..20).for_each(|number| cache.put(image(&key(number)), &[b'x'; 1_000]));
     cache.trim();
-    assert_eq!((0..20).filter(|number| cache.get(image(&key(*number))).is_some()).count(), 10);
+    assert_eq!(
+        (0..20)
+            .filter(|number| cache.get(image(&key(*number))).is_some())
+            .count(),
+        10
+    );
     cache.trim();
-    assert!(locked(&cache.used).is_empty(), "it does not grow for as long as we run");
+    assert!(
+        locked(&cache.used).is_empty(),
+        "it does not grow for as long as we run"
+    );
 }
 
 #[test]
@@ -69,12 +91,19 @@ fn what_could_not_be_read_back_is_not_written() {
     let cache = Cache::at(folder.path());
     let largest = vec![b'x'; MAX_ENTRY_BYTES as usize - 65];
     cache.put(image(&key(1)), &largest);
-    assert_eq!(cache.get(image(&key(1))).map(|content| content.len()), Some(largest.len()));
+    assert_eq!(
+        cache.get(image(&key(1))).map(|content| content.len()),
+        Some(largest.len())
+    );
     assert_eq!(cache.take_findings(), []);
     cache.put(image(&key(2)), &[&largest[..], b"x"].concat());
     assert_eq!(cache.take_findings()[0].code, "cache-unwritable");
     assert_eq!(cache.get(image(&key(2))), None);
-    assert_eq!(cache.take_findings(), [], "it is not there, and not damaged");
+    assert_eq!(
+        cache.take_findings(),
+        [],
+        "it is not there, and not damaged"
+    );
 }
 
 #[test]
@@ -101,7 +130,13 @@ fn a_directory_that_cannot_be_written_is_said_once() {
     let cache = Cache::at(&file);
     (0..3).for_each(|number| cache.put(image(&key(number)), b"x"));
     let findings = cache.take_findings();
-    assert_eq!(findings.iter().map(|finding| finding.code).collect::<Vec<_>>(), ["cache-unwritable"]);
+    assert_eq!(
+        findings
+            .iter()
+            .map(|finding| finding.code)
+            .collect::<Vec<_>>(),
+        ["cache-unwritable"]
+    );
 }
 
 #[test]

@@ -59,14 +59,28 @@ pub(super) struct Door<'a> {
 impl Auth {
     /// As the file has it; without one, nobody knows us.
     pub(super) fn new(file: Option<PathBuf>) -> Result<Self, Finding> {
-        let credentials = file.as_deref().map(credentials).transpose()?.unwrap_or_default();
-        Ok(Self { file, state: Mutex::new(State { credentials, held: BTreeMap::new() }) })
+        let credentials = file
+            .as_deref()
+            .map(credentials)
+            .transpose()?
+            .unwrap_or_default();
+        Ok(Self {
+            file,
+            state: Mutex::new(State {
+                credentials,
+                held: BTreeMap::new(),
+            }),
+        })
     }
 
     /// What was good last time and still should be.
     pub(super) async fn header(&self, repository: &Repository) -> Option<HeaderValue> {
         let state = self.state.lock().await;
-        state.held.get(repository).filter(|held| held.is_good()).map(|held| held.header.clone())
+        state
+            .held
+            .get(repository)
+            .filter(|held| held.is_good())
+            .map(|held| held.header.clone())
     }
 
     /// What to say to a registry that refused us with these headers.
@@ -78,7 +92,10 @@ impl Auth {
         door: &Door<'_>,
     ) -> Result<HeaderValue, Failure> {
         let mut state = self.state.lock().await;
-        let another = state.held.get(repository).filter(|held| held.is_good() && Some(&held.header) != refused);
+        let another = state
+            .held
+            .get(repository)
+            .filter(|held| held.is_good() && Some(&held.header) != refused);
         if let Some(held) = another {
             return Ok(held.header.clone());
         }
@@ -87,16 +104,31 @@ impl Auth {
             state.credentials = newest;
         }
         let credential = state.credentials.credential_for(repository);
-        let texts = asked.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
+        let texts = asked
+            .get_all(WWW_AUTHENTICATE)
+            .iter()
+            .filter_map(|value| value.to_str().ok());
         let challenges: Vec<Challenge> = texts.flat_map(challenges).collect();
-        let bearer = challenges.iter().find(|challenge| matches!(challenge, Challenge::Bearer { .. }));
+        let bearer = challenges
+            .iter()
+            .find(|challenge| matches!(challenge, Challenge::Bearer { .. }));
         let held = match (bearer.or(challenges.first()), credential) {
             (Some(Challenge::Bearer { .. }), Some(Credential::Bearer(token))) => {
                 Held::for_ever(&format!("Bearer {token}"))?
             }
-            (Some(Challenge::Bearer { realm, service, scope }), credential) => {
+            (
+                Some(Challenge::Bearer {
+                    realm,
+                    service,
+                    scope,
+                }),
+                credential,
+            ) => {
                 let usual = format!("repository:{}:pull", repository.path());
-                let wanted = [("service", service.as_deref()), ("scope", Some(scope.as_deref().unwrap_or(&usual)))];
+                let wanted = [
+                    ("service", service.as_deref()),
+                    ("scope", Some(scope.as_deref().unwrap_or(&usual))),
+                ];
                 door.fetch(realm, &wanted, credential).await?
             }
             (Some(Challenge::Basic), Some(Credential::Basic { user, password })) => {
@@ -117,7 +149,10 @@ impl Auth {
 }
 
 fn credentials(file: &Path) -> Result<AuthFile, Finding> {
-    docker_auth::read(&Place::file(file.display().to_string()), &read_file(file, MAX_AUTH_FILE_BYTES)?)
+    docker_auth::read(
+        &Place::file(file.display().to_string()),
+        &read_file(file, MAX_AUTH_FILE_BYTES)?,
+    )
 }
 
 fn unknown(credentials: &AuthFile, repository: &Repository) -> Failure {
@@ -139,7 +174,10 @@ impl Held {
     }
 
     fn for_ever(text: &str) -> Result<Self, Failure> {
-        Ok(Self { header: secret(text)?, until: None })
+        Ok(Self {
+            header: secret(text)?,
+            until: None,
+        })
     }
 }
 
@@ -153,31 +191,47 @@ impl Door<'_> {
     ) -> Result<Held, Failure> {
         let mut url = self.realm(realm)?;
         let http = self.http.to(&url, self.registry);
-        let wanted = wanted.iter().filter_map(|(key, value)| value.map(|value| (*key, value)));
+        let wanted = wanted
+            .iter()
+            .filter_map(|(key, value)| value.map(|value| (*key, value)));
         let request = match credential {
             Some(Credential::Identity(token)) => {
-                let fixed =
-                    [("grant_type", "refresh_token"), ("client_id", "towpath"), ("refresh_token", token.as_str())];
-                let form =
-                    form_urlencoded::Serializer::new(String::new()).extend_pairs(fixed).extend_pairs(wanted).finish();
-                http.post(url).header("content-type", "application/x-www-form-urlencoded").body(form)
+                let fixed = [
+                    ("grant_type", "refresh_token"),
+                    ("client_id", "towpath"),
+                    ("refresh_token", token.as_str()),
+                ];
+                let form = form_urlencoded::Serializer::new(String::new())
+                    .extend_pairs(fixed)
+                    .extend_pairs(wanted)
+                    .finish();
+                http.post(url)
+                    .header("content-type", "application/x-www-form-urlencoded")
+                    .body(form)
             }
             credential => {
                 url.query_pairs_mut().extend_pairs(wanted);
                 match credential {
-                    Some(Credential::Basic { user, password }) => {
-                        http.get(url).header(AUTHORIZATION, secret(&basic(user, password))?)
-                    }
+                    Some(Credential::Basic { user, password }) => http
+                        .get(url)
+                        .header(AUTHORIZATION, secret(&basic(user, password))?),
                     _ => http.get(url),
                 }
             }
         };
-        let answer = request.timeout(self.limits.answer_timeout).send().await.map_err(Failure::from)?;
+        let answer = request
+            .timeout(self.limits.answer_timeout)
+            .send()
+            .await
+            .map_err(Failure::from)?;
         let status = answer.status().as_u16();
         match status {
             200 => {}
             429 | 500.. => {
-                let wait = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+                let wait = answer
+                    .headers()
+                    .get(RETRY_AFTER)
+                    .and_then(|value| value.to_str().ok());
                 let wait = wait.and_then(|text| retry_after(text, Timestamp::now()));
                 return Err(Failure::Passing {
                     problem: format!("the registry's token service answered {status}"),
@@ -186,23 +240,46 @@ impl Door<'_> {
             }
             _ => {
                 let problem = format!("the registry's token service answered {status}");
-                return Err(unauthorised(&problem, "check the credentials in the auth file"));
+                return Err(unauthorised(
+                    &problem,
+                    "check the credentials in the auth file",
+                ));
             }
         }
-        let body = super::client::body(answer, "a token", self.limits.manifest_bytes, self.limits.least_rate).await?;
-        let token =
-            read_token(&body).map_err(|problem| unauthorised(problem, "look at the registry's token service"))?;
-        let good_for = Duration::from_secs(token.seconds).min(LONGEST).saturating_sub(LAST_MOMENTS);
-        Ok(Held { header: secret(&format!("Bearer {}", token.text))?, until: Some(Instant::now() + good_for) })
+        let body = super::client::body(
+            answer,
+            "a token",
+            self.limits.manifest_bytes,
+            self.limits.least_rate,
+        )
+        .await?;
+        let token = read_token(&body)
+            .map_err(|problem| unauthorised(problem, "look at the registry's token service"))?;
+        let good_for = Duration::from_secs(token.seconds)
+            .min(LONGEST)
+            .saturating_sub(LAST_MOMENTS);
+        Ok(Held {
+            header: secret(&format!("Bearer {}", token.text))?,
+            until: Some(Instant::now() + good_for),
+        })
     }
 
     /// Where tokens are, if we go there.
     fn realm(&self, realm: &str) -> Result<Url, Failure> {
-        match Url::parse(realm).ok().filter(|url| may_fetch_token(self.registry, url)) {
+        match Url::parse(realm)
+            .ok()
+            .filter(|url| may_fetch_token(self.registry, url))
+        {
             Some(url) => Ok(url),
             None => {
-                let problem = format!("the registry sends us for a token to {:?}, where we do not go", clip(realm));
-                Err(unauthorised(&problem, "look at the registry's configuration of its token service"))
+                let problem = format!(
+                    "the registry sends us for a token to {:?}, where we do not go",
+                    clip(realm)
+                );
+                Err(unauthorised(
+                    &problem,
+                    "look at the registry's configuration of its token service",
+                ))
             }
         }
     }
@@ -214,12 +291,21 @@ fn basic(user: &str, password: &str) -> String {
 
 /// A header that is shown in no log.
 fn secret(text: &str) -> Result<HeaderValue, Failure> {
-    let wrong = |_| unauthorised("the token cannot stand in a header", "log in anew, and name the new file");
+    let wrong = |_| {
+        unauthorised(
+            "the token cannot stand in a header",
+            "log in anew, and name the new file",
+        )
+    };
     let mut value = HeaderValue::from_str(text).map_err(wrong)?;
     value.set_sensitive(true);
     Ok(value)
 }
 
 pub(super) fn unauthorised(problem: &str, remedy: &'static str) -> Failure {
-    Failure::Lasting { code: "unauthorised", problem: problem.to_owned(), remedy }
+    Failure::Lasting {
+        code: "unauthorised",
+        problem: problem.to_owned(),
+        remedy,
+    }
 }

@@ -8,12 +8,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER};
+use reqwest::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER,
+};
 use reqwest::{Method, Response, Url};
 use sha2::{Digest as _, Sha256};
 use towpath_core::finding::{Finding, Place};
 use towpath_core::retry::{Jitter, retry_after};
-use towpath_formats::oci::{self, Descriptor, Digest, Entry, Layer, LayerLimits, Reference, Repository, Spent};
+use towpath_formats::oci::{
+    self, Descriptor, Digest, Entry, Layer, LayerLimits, Reference, Repository, Spent,
+};
 
 use super::auth::{Auth, Door, unauthorised};
 use super::connection::Connection;
@@ -92,10 +96,20 @@ impl Registry {
 
     /// What was asked so far.
     pub fn requests(&self) -> Requests {
-        let Counts { tags, manifests, blobs, blob_bytes } = &self.0.counts;
+        let Counts {
+            tags,
+            manifests,
+            blobs,
+            blob_bytes,
+        } = &self.0.counts;
         let [tags, manifests, blobs, blob_bytes] =
             [tags, manifests, blobs, blob_bytes].map(|count| count.load(Ordering::Relaxed));
-        Requests { tags, manifests, blobs, blob_bytes }
+        Requests {
+            tags,
+            manifests,
+            blobs,
+            blob_bytes,
+        }
     }
 
     /// Ends what takes too long as a whole, so that no registry holds its reader for ever.
@@ -106,9 +120,18 @@ impl Registry {
     ) -> Result<T, Finding> {
         let limit = self.0.limits.whole_timeout;
         tokio::time::timeout(limit, work).await.unwrap_or_else(|_| {
-            let problem = format!("reading it took longer than {} s, and then we stopped", limit.as_secs());
-            let remedy = "look at the registry, and try again: what a cache has of it is not read again";
-            Err(Finding::error("registry-unreachable", place, problem, remedy))
+            let problem = format!(
+                "reading it took longer than {} s, and then we stopped",
+                limit.as_secs()
+            );
+            let remedy =
+                "look at the registry, and try again: what a cache has of it is not read again";
+            Err(Finding::error(
+                "registry-unreachable",
+                place,
+                problem,
+                remedy,
+            ))
         })
     }
 
@@ -121,9 +144,19 @@ impl Registry {
     }
 
     /// The digest of what a tag points at.
-    pub(super) async fn digest(&self, repository: &Repository, tag: &Reference) -> Result<Digest, Failure> {
+    pub(super) async fn digest(
+        &self,
+        repository: &Repository,
+        tag: &Reference,
+    ) -> Result<Digest, Failure> {
         let url = self.url(repository, &format!("manifests/{}", tag.as_str()))?;
-        let ask = self.ask(repository, Method::HEAD, url, oci::ACCEPT, &self.0.counts.manifests);
+        let ask = self.ask(
+            repository,
+            Method::HEAD,
+            url,
+            oci::ACCEPT,
+            &self.0.counts.manifests,
+        );
         let mut attempts = self.attempts();
         let told = loop {
             match self.open(&ask).await {
@@ -159,9 +192,19 @@ impl Registry {
     }
 
     /// A manifest; by digest, it is what the digest says, and by tag what the registry says, if it does.
-    pub(super) async fn manifest(&self, repository: &Repository, reference: &Reference) -> Result<Fetched, Failure> {
+    pub(super) async fn manifest(
+        &self,
+        repository: &Repository,
+        reference: &Reference,
+    ) -> Result<Fetched, Failure> {
         let url = self.url(repository, &format!("manifests/{}", reference.as_str()))?;
-        let ask = self.ask(repository, Method::GET, url, oci::ACCEPT, &self.0.counts.manifests);
+        let ask = self.ask(
+            repository,
+            Method::GET,
+            url,
+            oci::ACCEPT,
+            &self.0.counts.manifests,
+        );
         let mut attempts = self.attempts();
         loop {
             match self.manifest_once(&ask, reference).await {
@@ -171,12 +214,26 @@ impl Registry {
         }
     }
 
-    async fn manifest_once(&self, ask: &Ask<'_>, reference: &Reference) -> Result<Fetched, Failure> {
+    async fn manifest_once(
+        &self,
+        ask: &Ask<'_>,
+        reference: &Reference,
+    ) -> Result<Fetched, Failure> {
         let answer = self.open(ask).await?;
-        let content_type = answer.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let content_type = answer
+            .headers()
+            .get(CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default();
         let content_type = content_type.to_owned();
         let told = told_digest(answer.headers());
-        let bytes = body(answer, "the manifest", self.0.limits.manifest_bytes, self.0.limits.least_rate).await?;
+        let bytes = body(
+            answer,
+            "the manifest",
+            self.0.limits.manifest_bytes,
+            self.0.limits.least_rate,
+        )
+        .await?;
         let expected = match reference {
             Reference::Digest(digest) => Some(digest),
             Reference::Tag(_) => told.as_ref(),
@@ -184,11 +241,19 @@ impl Registry {
         if let Some(expected) = expected {
             check(expected, &Digest::of(&bytes), "the manifest")?;
         }
-        Ok(Fetched { content_type, bytes, told })
+        Ok(Fetched {
+            content_type,
+            bytes,
+            told,
+        })
     }
 
     /// A small blob, whole.
-    pub(super) async fn blob(&self, repository: &Repository, blob: &Descriptor) -> Result<Vec<u8>, Failure> {
+    pub(super) async fn blob(
+        &self,
+        repository: &Repository,
+        blob: &Descriptor,
+    ) -> Result<Vec<u8>, Failure> {
         let limit = self.0.limits.manifest_bytes;
         if blob.bytes > limit {
             return Err(Failure::too_large("the configuration", limit));
@@ -197,7 +262,10 @@ impl Registry {
         let mut attempts = self.attempts();
         loop {
             let mut bytes = Vec::new();
-            match self.stream(&ask, blob, |chunk| bytes.extend_from_slice(chunk)).await {
+            match self
+                .stream(&ask, blob, |chunk| bytes.extend_from_slice(chunk))
+                .await
+            {
                 Ok(()) => return Ok(bytes),
                 Err(failure) => attempts.pause(failure).await?,
             }
@@ -231,12 +299,20 @@ impl Registry {
     }
 
     /// A blob, chunk by chunk, and its digest at the end.
-    async fn stream(&self, ask: &Ask<'_>, blob: &Descriptor, mut take: impl FnMut(&[u8])) -> Result<(), Failure> {
+    async fn stream(
+        &self,
+        ask: &Ask<'_>,
+        blob: &Descriptor,
+        mut take: impl FnMut(&[u8]),
+    ) -> Result<(), Failure> {
         let mut answer = self.open(ask).await?;
         let (mut hash, mut left) = (Sha256::new(), blob.bytes);
         let mut pace = Pace::new(self.0.limits.least_rate);
         while let Some(chunk) = pace.next(&mut answer).await? {
-            self.0.counts.blob_bytes.fetch_add(chunk.len() as u64, Ordering::Relaxed);
+            self.0
+                .counts
+                .blob_bytes
+                .fetch_add(chunk.len() as u64, Ordering::Relaxed);
             let longer = || Failure::Untrue("the blob is longer than its manifest says");
             left = left.checked_sub(chunk.len() as u64).ok_or_else(longer)?;
             hash.update(&*chunk);
@@ -245,10 +321,17 @@ impl Registry {
         check(&blob.digest, &Digest::finished(hash), "the blob")
     }
 
-    fn blob_ask<'a>(&'a self, repository: &'a Repository, blob: &Descriptor) -> Result<Ask<'a>, Failure> {
+    fn blob_ask<'a>(
+        &'a self,
+        repository: &'a Repository,
+        blob: &Descriptor,
+    ) -> Result<Ask<'a>, Failure> {
         let url = self.url(repository, &format!("blobs/{}", blob.digest))?;
         let ask = self.ask(repository, Method::GET, url, "*/*", &self.0.counts.blobs);
-        Ok(Ask { timeout: self.0.limits.blob_timeout, ..ask })
+        Ok(Ask {
+            timeout: self.0.limits.blob_timeout,
+            ..ask
+        })
     }
 
     pub(super) fn ask<'a>(
@@ -259,11 +342,23 @@ impl Registry {
         accept: &'static str,
         count: &'a AtomicU64,
     ) -> Ask<'a> {
-        Ask { repository, method, url, accept, timeout: self.0.limits.answer_timeout, count }
+        Ask {
+            repository,
+            method,
+            url,
+            accept,
+            timeout: self.0.limits.answer_timeout,
+            count,
+        }
     }
 
     /// An answer with its whole body.
-    pub(super) async fn whole(&self, ask: &Ask<'_>, what: &str, limit: u64) -> Result<(HeaderMap, Vec<u8>), Failure> {
+    pub(super) async fn whole(
+        &self,
+        ask: &Ask<'_>,
+        what: &str,
+        limit: u64,
+    ) -> Result<(HeaderMap, Vec<u8>), Failure> {
         let mut attempts = self.attempts();
         loop {
             match self.whole_once(ask, what, limit).await {
@@ -273,13 +368,25 @@ impl Registry {
         }
     }
 
-    async fn whole_once(&self, ask: &Ask<'_>, what: &str, limit: u64) -> Result<(HeaderMap, Vec<u8>), Failure> {
+    async fn whole_once(
+        &self,
+        ask: &Ask<'_>,
+        what: &str,
+        limit: u64,
+    ) -> Result<(HeaderMap, Vec<u8>), Failure> {
         let answer = self.open(ask).await?;
-        Ok((answer.headers().clone(), body(answer, what, limit, self.0.limits.least_rate).await?))
+        Ok((
+            answer.headers().clone(),
+            body(answer, what, limit, self.0.limits.least_rate).await?,
+        ))
     }
 
     fn attempts(&self) -> Attempts<'_> {
-        Attempts { made: 0, limits: &self.0.limits, jitter: &self.0.jitter }
+        Attempts {
+            made: 0,
+            limits: &self.0.limits,
+            jitter: &self.0.jitter,
+        }
     }
 
     /// Asks once; a second time if we have to say first who we are.
@@ -289,36 +396,66 @@ impl Registry {
         if answer.status().as_u16() != 401 || !is_same_origin(answer.url(), &ask.url) {
             return judged(answer);
         }
-        let door = Door { http: &self.0.http, limits: &self.0.limits, registry: &ask.url };
-        let header = self.0.auth.answer(ask.repository, answer.headers(), held.as_ref(), &door).await?;
+        let door = Door {
+            http: &self.0.http,
+            limits: &self.0.limits,
+            registry: &ask.url,
+        };
+        let header = self
+            .0
+            .auth
+            .answer(ask.repository, answer.headers(), held.as_ref(), &door)
+            .await?;
         judged(self.follow(ask, Some(&header)).await?)
     }
 
     /// Asks, and goes where it is sent. Only the registry itself is told who we are.
-    async fn follow(&self, ask: &Ask<'_>, authorisation: Option<&HeaderValue>) -> Result<Response, Failure> {
+    async fn follow(
+        &self,
+        ask: &Ask<'_>,
+        authorisation: Option<&HeaderValue>,
+    ) -> Result<Response, Failure> {
         let mut url = ask.url.clone();
         for _ in 0..=MAX_REDIRECTS {
             ask.count.fetch_add(1, Ordering::Relaxed);
             let http = self.0.http.to(&url, &ask.url);
-            let mut request = http.request(ask.method.clone(), url.clone()).header(ACCEPT, ask.accept);
+            let mut request = http
+                .request(ask.method.clone(), url.clone())
+                .header(ACCEPT, ask.accept);
             if let Some(authorisation) = authorisation.filter(|_| is_same_origin(&url, &ask.url)) {
                 request = request.header(AUTHORIZATION, authorisation);
             }
-            let answer = request.timeout(ask.timeout).send().await.map_err(Failure::from)?;
+            let answer = request
+                .timeout(ask.timeout)
+                .send()
+                .await
+                .map_err(Failure::from)?;
             if !matches!(answer.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
                 return Ok(answer);
             }
-            let to = answer.headers().get(LOCATION).and_then(|to| to.to_str().ok());
-            let to = to.and_then(|to| url.join(to).ok()).filter(|to| may_lead(&url, to) && may_lead(&ask.url, to));
-            url = to.ok_or_else(|| lasting("the registry sends us where we do not go".to_owned()))?;
+            let to = answer
+                .headers()
+                .get(LOCATION)
+                .and_then(|to| to.to_str().ok());
+            let to = to
+                .and_then(|to| url.join(to).ok())
+                .filter(|to| may_lead(&url, to) && may_lead(&ask.url, to));
+            url =
+                to.ok_or_else(|| lasting("the registry sends us where we do not go".to_owned()))?;
         }
-        Err(lasting(format!("the registry redirects more than {MAX_REDIRECTS} times")))
+        Err(lasting(format!(
+            "the registry redirects more than {MAX_REDIRECTS} times"
+        )))
     }
 
     pub(super) fn url(&self, repository: &Repository, rest: &str) -> Result<Url, Failure> {
         let scheme = if self.0.plain_http { "http" } else { "https" };
         // Where Docker's own registry is asked has another name than where its images are said to be.
-        let host = if repository.host() == "docker.io" { "registry-1.docker.io" } else { repository.host() };
+        let host = if repository.host() == "docker.io" {
+            "registry-1.docker.io"
+        } else {
+            repository.host()
+        };
         let url = format!("{scheme}://{host}/v2/{}/{rest}", repository.path());
         Url::parse(&url).map_err(|error| lasting(format!("{host} is no host: {error}")))
     }
@@ -328,24 +465,41 @@ fn judged(answer: Response) -> Result<Response, Failure> {
     let status = answer.status().as_u16();
     match status {
         200 => Ok(answer),
-        401 => Err(unauthorised("the registry does not accept our credentials", "log in anew, and name the new file")),
-        403 => Err(unauthorised("the registry forbids it", "ask for the right to pull from this repository")),
+        401 => Err(unauthorised(
+            "the registry does not accept our credentials",
+            "log in anew, and name the new file",
+        )),
+        403 => Err(unauthorised(
+            "the registry forbids it",
+            "ask for the right to pull from this repository",
+        )),
         404 => Err(Failure::Lasting {
             code: "not-found",
             problem: "the registry does not have it".to_owned(),
             remedy: "check the name, and that we may see it",
         }),
         408 | 429 | 500.. => {
-            let asked = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+            let asked = answer
+                .headers()
+                .get(RETRY_AFTER)
+                .and_then(|value| value.to_str().ok());
             let wait = asked.and_then(|text| retry_after(text, Timestamp::now()));
-            Err(Failure::Passing { problem: format!("the registry answered {status}"), wait })
+            Err(Failure::Passing {
+                problem: format!("the registry answered {status}"),
+                wait,
+            })
         }
         status => Err(lasting(format!("the registry answered {status}"))),
     }
 }
 
 /// A body, up to a limit.
-pub(super) async fn body(mut answer: Response, what: &str, limit: u64, rate: LeastRate) -> Result<Vec<u8>, Failure> {
+pub(super) async fn body(
+    mut answer: Response,
+    what: &str,
+    limit: u64,
+    rate: LeastRate,
+) -> Result<Vec<u8>, Failure> {
     let (mut pace, mut bytes) = (Pace::new(rate), Vec::new());
     if answer.content_length().is_some_and(|told| told > limit) {
         return Err(Failure::too_large(what, limit));
@@ -368,20 +522,33 @@ struct Pace {
 
 impl Pace {
     fn new(rate: LeastRate) -> Self {
-        Self { rate, since: Instant::now(), bytes: 0 }
+        Self {
+            rate,
+            since: Instant::now(),
+            bytes: 0,
+        }
     }
 
     /// The next piece of an answer, unless they come too slowly.
-    async fn next(&mut self, answer: &mut Response) -> Result<Option<impl Deref<Target = [u8]> + use<>>, Failure> {
+    async fn next(
+        &mut self,
+        answer: &mut Response,
+    ) -> Result<Option<impl Deref<Target = [u8]> + use<>>, Failure> {
         let chunk = answer.chunk().await.map_err(Failure::from)?;
         self.bytes += chunk.as_ref().map_or(0, |chunk| chunk.len() as u64);
-        match (self.since.elapsed() >= self.rate.within, self.bytes >= self.rate.bytes) {
+        match (
+            self.since.elapsed() >= self.rate.within,
+            self.bytes >= self.rate.bytes,
+        ) {
             (false, _) => {}
             (true, true) => *self = Self::new(self.rate),
             (true, false) if chunk.is_none() => {}
             (true, false) => {
                 let LeastRate { bytes, within } = self.rate;
-                let problem = format!("less than {bytes} bytes came within {} s", within.as_secs_f32());
+                let problem = format!(
+                    "less than {bytes} bytes came within {} s",
+                    within.as_secs_f32()
+                );
                 return Err(Failure::passing(problem));
             }
         }
@@ -390,23 +557,33 @@ impl Pace {
 }
 
 fn told_digest(headers: &HeaderMap) -> Option<Digest> {
-    headers.get("docker-content-digest").and_then(|value| value.to_str().ok()).and_then(Digest::parse)
+    headers
+        .get("docker-content-digest")
+        .and_then(|value| value.to_str().ok())
+        .and_then(Digest::parse)
 }
 
 fn check(expected: &Digest, got: &Digest, what: &str) -> Result<(), Failure> {
     match expected == got {
         true => Ok(()),
         // A proxy may have mangled it; then it is right the next time.
-        false => Err(Failure::passing(format!("{what} that came is not {expected}"))),
+        false => Err(Failure::passing(format!(
+            "{what} that came is not {expected}"
+        ))),
     }
 }
 
 pub(super) fn is_same_origin(a: &Url, b: &Url) -> bool {
-    (a.scheme(), a.host_str(), a.port_or_known_default()) == (b.scheme(), b.host_str(), b.port_or_known_default())
+    (a.scheme(), a.host_str(), a.port_or_known_default())
+        == (b.scheme(), b.host_str(), b.port_or_known_default())
 }
 
 pub(super) fn lasting(problem: String) -> Failure {
-    Failure::Lasting { code: "http", problem, remedy: "check that this is a registry, and the right one" }
+    Failure::Lasting {
+        code: "http",
+        problem,
+        remedy: "check that this is a registry, and the right one",
+    }
 }
 
 #[cfg(test)]
@@ -423,15 +600,28 @@ mod tests {
         std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
             assert!(stream.read(&mut [0; 1_000]).unwrap() > 0);
-            stream.write_all(b"HTTP/1.1 200 x\r\ncontent-length: 1000000\r\n\r\n").unwrap();
+            stream
+                .write_all(b"HTTP/1.1 200 x\r\ncontent-length: 1000000\r\n\r\n")
+                .unwrap();
             // Until whoever asked has gone.
             while stream.write_all(b"x").is_ok() {
                 std::thread::sleep(Duration::from_millis(10));
             }
         });
-        let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).build().unwrap();
-        let answer = client.get(format!("http://{address}/")).send().await.unwrap();
-        let rate = LeastRate { bytes: 1_000, within: Duration::from_millis(500) };
+        let client = reqwest::Client::builder()
+            .no_proxy()
+            .tls_certs_only([])
+            .build()
+            .unwrap();
+        let answer = client
+            .get(format!("http://{address}/"))
+            .send()
+            .await
+            .unwrap();
+        let rate = LeastRate {
+            bytes: 1_000,
+            within: Duration::from_millis(500),
+        };
         let failure = body(answer, "it", 1 << 20, rate).await.unwrap_err();
         assert_eq!(failure.problem(), "less than 1000 bytes came within 0.5 s");
     }

@@ -34,14 +34,20 @@ impl Connection {
                 (None, false) => builder,
             };
             builder.build().map_err(|error| {
-                let file = options.ca_file.as_ref().map(|file| file.display().to_string());
+                let file = options
+                    .ca_file
+                    .as_ref()
+                    .map(|file| file.display().to_string());
                 let place = Place::file(file.unwrap_or_else(|| "HTTP client".to_owned()));
                 let remedy = "check the CA file, and that this system has CA certificates";
                 Finding::error("bad-ca-file", place, innermost(&error), remedy)
             })
         };
         let own = built(builder(options))?;
-        Ok(Self { own, elsewhere: built(builder(options).dns_resolver(WorldOnly))? })
+        Ok(Self {
+            own,
+            elsewhere: built(builder(options).dns_resolver(WorldOnly))?,
+        })
     }
 
     /// Who asks there, for the sake of this registry.
@@ -67,10 +73,16 @@ fn builder(options: &RegistryOptions) -> ClientBuilder {
 fn certificates(file: &Path) -> Result<Vec<Certificate>, Finding> {
     let wrong = |problem: String| {
         let place = Place::file(file.display().to_string());
-        Finding::error("bad-ca-file", place, problem, "name a file with certificates in PEM form")
+        Finding::error(
+            "bad-ca-file",
+            place,
+            problem,
+            "name a file with certificates in PEM form",
+        )
     };
     let pem = read_file(file, MAX_CA_FILE_BYTES)?;
-    let certificates = Certificate::from_pem_bundle(&pem).map_err(|error| wrong(innermost(&error)))?;
+    let certificates =
+        Certificate::from_pem_bundle(&pem).map_err(|error| wrong(innermost(&error)))?;
     match certificates.is_empty() {
         true => Err(wrong("it has no certificate in it".to_owned())),
         false => Ok(certificates),
@@ -91,17 +103,29 @@ mod tests {
         let server = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
             assert!(stream.read(&mut [0; 1_000]).unwrap() > 0);
-            stream.write_all(b"HTTP/1.1 204 x\r\nconnection: close\r\n\r\n").unwrap();
+            stream
+                .write_all(b"HTTP/1.1 204 x\r\nconnection: close\r\n\r\n")
+                .unwrap();
         });
-        let connection = Connection::new(&RegistryOptions { plain_http: true, ..RegistryOptions::default() }).unwrap();
-        let [registry, there] =
-            ["http://r.io/".to_owned(), format!("http://localhost:{port}/")].map(|text| Url::parse(&text).unwrap());
+        let connection = Connection::new(&RegistryOptions {
+            plain_http: true,
+            ..RegistryOptions::default()
+        })
+        .unwrap();
+        let [registry, there] = [
+            "http://r.io/".to_owned(),
+            format!("http://localhost:{port}/"),
+        ]
+        .map(|text| Url::parse(&text).unwrap());
         let client = connection.to(&there, &registry);
         assert!(
             std::ptr::eq(client, &connection.elsewhere)
                 && std::ptr::eq(connection.to(&registry, &registry), &connection.own)
         );
-        assert_eq!(client.get(there).send().await.unwrap().status().as_u16(), 204);
+        assert_eq!(
+            client.get(there).send().await.unwrap().status().as_u16(),
+            204
+        );
         server.join().unwrap();
     }
 }

@@ -14,22 +14,34 @@ impl Registry {
         created.map_err(|failure| failure.finding(Place::file(image.to_string())))
     }
 
-    async fn created(&self, image: &ImageName, reference: &Reference) -> Result<Option<Timestamp>, Failure> {
+    async fn created(
+        &self,
+        image: &ImageName,
+        reference: &Reference,
+    ) -> Result<Option<Timestamp>, Failure> {
         let mut manifest = self.readable_manifest(image, reference).await?;
         if let Some(Manifest::List(images)) = &manifest {
-            let Some(first) = images.first() else { return Ok(None) };
-            manifest = self.readable_manifest(image, &Reference::Digest(first.digest.clone())).await?;
+            let Some(first) = images.first() else {
+                return Ok(None);
+            };
+            manifest = self
+                .readable_manifest(image, &Reference::Digest(first.digest.clone()))
+                .await?;
         }
         match manifest {
-            Some(Manifest::Image { config, .. }) => {
-                Ok(read_config_created(&self.blob(&image.repository, &config).await?))
-            }
+            Some(Manifest::Image { config, .. }) => Ok(read_config_created(
+                &self.blob(&image.repository, &config).await?,
+            )),
             Some(Manifest::List(_)) | None => Ok(None),
         }
     }
 
     /// What is wrong with one that cannot be understood is told by whoever reads the layers.
-    async fn readable_manifest(&self, image: &ImageName, reference: &Reference) -> Result<Option<Manifest>, Failure> {
+    async fn readable_manifest(
+        &self,
+        image: &ImageName,
+        reference: &Reference,
+    ) -> Result<Option<Manifest>, Failure> {
         let fetched = self.manifest(&image.repository, reference).await?;
         Ok(read_manifest(&fetched.content_type, &fetched.bytes).ok())
     }

@@ -1,9 +1,12 @@
 //! One digest: what it is, from the cache or from the registry. What is learnt for ever goes into the cache.
 
 use towpath_formats::oci::{
-    Descriptor, Digest, Manifest, NotAManifest, Reference, Repository, Spent, read_config_arch, read_manifest,
+    Descriptor, Digest, Manifest, NotAManifest, Reference, Repository, Spent, read_config_arch,
+    read_manifest,
 };
-use towpath_formats::release_images::{Known, ReleaseImage, of_image, of_list, read_known, write_known};
+use towpath_formats::release_images::{
+    Known, ReleaseImage, of_image, of_list, read_known, write_known,
+};
 use towpath_formats::release_metadata::{self, InLayer, ReleaseMetadata};
 
 use super::client::{Fetched, Registry};
@@ -40,12 +43,16 @@ pub(super) async fn releases(
     };
     match manifest {
         Ok(Manifest::List(images)) => {
-            let read = list(registry, cache, repository, digest, &images).await.map_err(Trouble::clipped);
+            let read = list(registry, cache, repository, digest, &images)
+                .await
+                .map_err(Trouble::clipped);
             keep(cache, digest, &read, Known::List);
             read
         }
         Ok(Manifest::Image { config, layers }) => {
-            let read = image(registry, repository, digest, &config, &layers).await.map_err(Trouble::clipped);
+            let read = image(registry, repository, digest, &config, &layers)
+                .await
+                .map_err(Trouble::clipped);
             keep(cache, digest, &read, Known::Image);
             read.map(|one| vec![one])
         }
@@ -122,7 +129,9 @@ async fn listed(
         None => {}
     }
     let read = match manifest(registry, repository, digest).await? {
-        Manifest::Image { config, layers } => image(registry, repository, digest, &config, &layers).await,
+        Manifest::Image { config, layers } => {
+            image(registry, repository, digest, &config, &layers).await
+        }
         Manifest::List(_) => return Err(Trouble::Broken(LIST_OF_LISTS.to_owned())),
     };
     let read = read.map_err(Trouble::clipped);
@@ -138,8 +147,12 @@ async fn image(
     layers: &[Descriptor],
 ) -> Result<ReleaseImage, Trouble> {
     let said = metadata(registry, repository, layers).await?;
-    let config = registry.blob(repository, config).await.map_err(|failure| trouble(failure, "the configuration"))?;
-    let arch = read_config_arch(&config).map_err(|problem| Trouble::Broken(format!("the configuration {problem}")))?;
+    let config = registry
+        .blob(repository, config)
+        .await
+        .map_err(|failure| trouble(failure, "the configuration"))?;
+    let arch = read_config_arch(&config)
+        .map_err(|problem| Trouble::Broken(format!("the configuration {problem}")))?;
     of_image(digest.clone(), &arch, said).map_err(Trouble::Broken)
 }
 
@@ -158,24 +171,43 @@ async fn metadata(
                 layer.bytes, limits.layer_bytes
             ))
         })?;
-        let read = registry.layer(repository, layer, release_metadata::is_wanted, limits, with_layer).await;
-        let (entries, after) = read.map_err(|failure| trouble(failure, "a layer"))?.map_err(Trouble::Broken)?;
+        let read = registry
+            .layer(
+                repository,
+                layer,
+                release_metadata::is_wanted,
+                limits,
+                with_layer,
+            )
+            .await;
+        let (entries, after) = read
+            .map_err(|failure| trouble(failure, "a layer"))?
+            .map_err(Trouble::Broken)?;
         spent = after;
         match release_metadata::find(entries) {
             InLayer::Here(bytes) => {
                 let read = release_metadata::read(&bytes);
-                return read.map_err(|problem| Trouble::Broken(format!("the release metadata {problem}")));
+                return read
+                    .map_err(|problem| Trouble::Broken(format!("the release metadata {problem}")));
             }
             InLayer::Older => {}
             InLayer::TakenAway => break,
             InLayer::Wrong(problem) => return Err(Trouble::Broken(problem.to_owned())),
         }
     }
-    Err(Trouble::Broken("it has no release-manifests/release-metadata".to_owned()))
+    Err(Trouble::Broken(
+        "it has no release-manifests/release-metadata".to_owned(),
+    ))
 }
 
-async fn manifest(registry: &Registry, repository: &Repository, digest: &Digest) -> Result<Manifest, Trouble> {
-    let fetched = registry.manifest(repository, &Reference::Digest(digest.clone())).await;
+async fn manifest(
+    registry: &Registry,
+    repository: &Repository,
+    digest: &Digest,
+) -> Result<Manifest, Trouble> {
+    let fetched = registry
+        .manifest(repository, &Reference::Digest(digest.clone()))
+        .await;
     understood(&fetched.map_err(|failure| trouble(failure, "the manifest"))?)
 }
 
@@ -189,8 +221,14 @@ fn understood(fetched: &Fetched) -> Result<Manifest, Trouble> {
 
 pub(super) fn trouble(failure: Failure, what: &str) -> Trouble {
     match failure {
-        Failure::Lasting { code: "not-found", .. } => Trouble::LeftOut(format!("{what} is not in the registry")),
-        Failure::Lasting { code: "too-large", problem, .. } => Trouble::LeftOut(problem),
+        Failure::Lasting {
+            code: "not-found", ..
+        } => Trouble::LeftOut(format!("{what} is not in the registry")),
+        Failure::Lasting {
+            code: "too-large",
+            problem,
+            ..
+        } => Trouble::LeftOut(problem),
         Failure::Untrue(problem) => Trouble::LeftOut(problem.to_owned()),
         failure => Trouble::Unreadable(failure),
     }

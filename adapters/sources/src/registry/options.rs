@@ -71,7 +71,10 @@ impl Default for RegistryLimits {
             connect_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(30),
             // 2 KiB a second, which a modem had.
-            least_rate: LeastRate { bytes: 40 << 10, within: Duration::from_secs(20) },
+            least_rate: LeastRate {
+                bytes: 40 << 10,
+                within: Duration::from_secs(20),
+            },
             answer_timeout: Duration::from_secs(60),
             blob_timeout: Duration::from_secs(300),
             whole_timeout: Duration::from_secs(3_600),

@@ -15,7 +15,9 @@ pub async fn release_image(
     image: &ImageName,
 ) -> Result<ReleaseImage, Finding> {
     let place = Place::file(image.to_string());
-    registry.in_time(place.clone(), read(registry, cache, image, place)).await
+    registry
+        .in_time(place.clone(), read(registry, cache, image, place))
+        .await
 }
 
 async fn read(
@@ -26,7 +28,12 @@ async fn read(
 ) -> Result<ReleaseImage, Finding> {
     let broken = |problem: String| {
         let remedy = "find out who named this image, and what it is";
-        Finding::error("broken-image", place.clone(), format!("it is no release: {problem}"), remedy)
+        Finding::error(
+            "broken-image",
+            place.clone(),
+            format!("it is no release: {problem}"),
+            remedy,
+        )
     };
     let Reference::Digest(digest) = &image.reference else {
         return Err(broken("its name has no digest".to_owned()));
@@ -38,5 +45,7 @@ async fn read(
     })?;
     // A list of images that are releases each for themselves is none itself.
     let itself = found.into_iter().find(|release| release.digest == *digest);
-    itself.ok_or_else(|| broken("it is a list of releases for different machines; name one of them".to_owned()))
+    itself.ok_or_else(|| {
+        broken("it is a list of releases for different machines; name one of them".to_owned())
+    })
 }

@@ -81,7 +81,14 @@ impl Scrape {
     /// Everything in this repository, without a cache.
     pub fn of(repository: Repository) -> Self {
         let (arches, recheck, progress) = (BTreeSet::new(), Recheck::InTurn, Progress::default());
-        Self { repository, arches, concurrency: Self::CONCURRENCY, cache: None, recheck, progress }
+        Self {
+            repository,
+            arches,
+            concurrency: Self::CONCURRENCY,
+            cache: None,
+            recheck,
+            progress,
+        }
     }
 
     pub(super) fn place(&self, tag: &str) -> Place {
@@ -90,14 +97,28 @@ impl Scrape {
 }
 
 /// Scrapes. A release file, and what is to be said of it; errors among that are images that it should perhaps have and has not.
-pub async fn scrape(registry: &Registry, wish: &Scrape) -> Result<(SourceFile, Vec<Finding>), Finding> {
-    registry.in_time(Place::file(wish.repository.to_string()), scraped(registry, wish)).await
+pub async fn scrape(
+    registry: &Registry,
+    wish: &Scrape,
+) -> Result<(SourceFile, Vec<Finding>), Finding> {
+    registry
+        .in_time(
+            Place::file(wish.repository.to_string()),
+            scraped(registry, wish),
+        )
+        .await
 }
 
-async fn scraped(registry: &Registry, wish: &Scrape) -> Result<(SourceFile, Vec<Finding>), Finding> {
+async fn scraped(
+    registry: &Registry,
+    wish: &Scrape,
+) -> Result<(SourceFile, Vec<Finding>), Finding> {
     let tags = registry.tags(&wish.repository).await;
     let tags = tags.map_err(|failure| failure.finding(Place::file(wish.repository.to_string())))?;
-    let tags: Vec<Reference> = tags.into_iter().filter(|tag| !is_attached(tag.as_str())).collect();
+    let tags: Vec<Reference> = tags
+        .into_iter()
+        .filter(|tag| !is_attached(tag.as_str()))
+        .collect();
 
     let (mut findings, asked) = (Vec::new(), tags.len());
     let Pointers { tags, manifests } = pointers(registry, wish, tags, &mut findings).await?;
@@ -110,22 +131,43 @@ async fn scraped(registry: &Registry, wish: &Scrape) -> Result<(SourceFile, Vec<
     if union.releases.is_empty() {
         let problem = format!("there is no release in it, in {asked} tags that could be one");
         let remedy = "check that this is the repository of the release images, and --arch";
-        findings.push(Finding::error("no-releases", Place::file(wish.repository.to_string()), problem, remedy));
+        findings.push(Finding::error(
+            "no-releases",
+            Place::file(wish.repository.to_string()),
+            problem,
+            remedy,
+        ));
     }
     findings.sort();
     if findings.len() > MAX_FINDINGS {
-        let problem = format!("there are {} more findings like these", findings.len() - MAX_FINDINGS);
+        let problem = format!(
+            "there are {} more findings like these",
+            findings.len() - MAX_FINDINGS
+        );
         findings.truncate(MAX_FINDINGS);
         let place = Place::file(wish.repository.to_string());
-        findings.push(Finding::warning("more-findings", place, problem, "correct these first"));
+        findings.push(Finding::warning(
+            "more-findings",
+            place,
+            problem,
+            "correct these first",
+        ));
     }
     let bytes = write(&wish.repository, &union).into();
-    Ok((SourceFile { path: wish.repository.to_string(), bytes }, findings))
+    Ok((
+        SourceFile {
+            path: wish.repository.to_string(),
+            bytes,
+        },
+        findings,
+    ))
 }
 
 /// Whether a tag is that of a signature, an attestation or a bill of materials: `sha256-….sig`.
 fn is_attached(tag: &str) -> bool {
-    let of = tag.strip_prefix("sha256-").map(|rest| rest.split('.').next().unwrap_or(rest));
+    let of = tag
+        .strip_prefix("sha256-")
+        .map(|rest| rest.split('.').next().unwrap_or(rest));
     of.is_some_and(|hex| Digest::parse(&format!("sha256:{hex}")).is_some())
 }
 
@@ -140,7 +182,10 @@ async fn images<'a>(
     mut manifests: BTreeMap<Digest, Fetched>,
 ) -> Result<Images, Finding> {
     let (mut images, mut unknown) = (Images::new(), Vec::new());
-    let mut room = Room { left: registry.limits().releases_bytes, wish };
+    let mut room = Room {
+        left: registry.limits().releases_bytes,
+        wish,
+    };
     for digest in digests {
         match image::cached(wish.cache.as_deref(), digest) {
             Some(known) => {
@@ -153,16 +198,25 @@ async fn images<'a>(
     }
     drop(manifests);
     let ask = |(digest, here): (Digest, Option<Fetched>)| {
-        let (registry, repository, cache) = (registry.clone(), wish.repository.clone(), wish.cache.clone());
+        let (registry, repository, cache) = (
+            registry.clone(),
+            wish.repository.clone(),
+            wish.cache.clone(),
+        );
         async move {
-            let read = image::releases(&registry, cache.as_deref(), &repository, &digest, here).await;
+            let read =
+                image::releases(&registry, cache.as_deref(), &repository, &digest, here).await;
             (digest, read)
         }
     };
     let look = |(_, read): &(Digest, Read)| {
         room.take(read)?;
         let is_unreadable = matches!(read, Err(Trouble::Unreadable(_)));
-        Ok(if is_unreadable { Standing::Unreadable } else { Standing::Known })
+        Ok(if is_unreadable {
+            Standing::Unreadable
+        } else {
+            Standing::Known
+        })
     };
     let total = unknown.len();
     let told = |done: usize| wish.progress.tell(Step::Images(done, total));
@@ -182,7 +236,12 @@ impl Room<'_> {
         self.left = self.left.checked_sub(weight).ok_or_else(|| {
             let problem = "its releases declare more than is held in memory";
             let remedy = "look for images that name releases without end, and remove their tags";
-            Finding::error("too-large", Place::file(self.wish.repository.to_string()), problem, remedy)
+            Finding::error(
+                "too-large",
+                Place::file(self.wish.repository.to_string()),
+                problem,
+                remedy,
+            )
         })?;
         Ok(())
     }
@@ -201,14 +260,21 @@ fn judge(
         match images.remove(&digest) {
             Some(Ok(releases)) => {
                 let tags: Arc<[String]> = tags.into();
-                let wanted = |image: &ReleaseImage| wish.arches.is_empty() || wish.arches.contains(&image.arch);
-                let one = |image: ReleaseImage| Tagged { tags: tags.clone(), image: Arc::new(image) };
+                let wanted = |image: &ReleaseImage| {
+                    wish.arches.is_empty() || wish.arches.contains(&image.arch)
+                };
+                let one = |image: ReleaseImage| Tagged {
+                    tags: tags.clone(),
+                    image: Arc::new(image),
+                };
                 tagged.extend(releases.into_iter().filter(wanted).map(one));
             }
             Some(Err(Trouble::Broken(problem) | Trouble::LeftOut(problem))) => {
                 findings.push(broken(wish.place(first), &problem));
             }
-            Some(Err(Trouble::Unreadable(failure))) => findings.push(unreadable(wish.place(first), &failure)),
+            Some(Err(Trouble::Unreadable(failure))) => {
+                findings.push(unreadable(wish.place(first), &failure))
+            }
             None => {}
         }
     }
@@ -228,10 +294,23 @@ pub(super) fn broken(place: Place, problem: &str) -> Finding {
 
 pub(super) fn unreadable(place: Place, failure: &Failure) -> Finding {
     let problem = format!("it cannot be read just now: {}", failure.problem());
-    Finding::error("unreadable-image", place, problem, "look at the registry, and try again")
+    Finding::error(
+        "unreadable-image",
+        place,
+        problem,
+        "look at the registry, and try again",
+    )
 }
 
 pub(super) fn stale(place: Place, failure: &Failure) -> Finding {
-    let problem = format!("it cannot be read just now, and is taken as it was: {}", failure.problem());
-    Finding::warning("stale-image", place, problem, "look at the registry, and try again")
+    let problem = format!(
+        "it cannot be read just now, and is taken as it was: {}",
+        failure.problem()
+    );
+    Finding::warning(
+        "stale-image",
+        place,
+        problem,
+        "look at the registry, and try again",
+    )
 }

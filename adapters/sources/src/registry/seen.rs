@@ -39,7 +39,8 @@ pub(super) async fn pointers(
 ) -> Result<Pointers, Finding> {
     let seen = Arc::new(Seen::read(wish));
     let due = seen.due(wish, &tags);
-    let (asked, unasked): (Vec<_>, Vec<_>) = tags.into_iter().partition(|tag| due.contains(tag.as_str()));
+    let (asked, unasked): (Vec<_>, Vec<_>) =
+        tags.into_iter().partition(|tag| due.contains(tag.as_str()));
     let mut known = seen.one_round_later(&unasked);
     let held_bytes = Arc::new(AtomicU64::new(0));
     let ask = |tag: Reference| {
@@ -48,18 +49,26 @@ pub(super) async fn pointers(
         async move {
             let name = tag.as_str().to_owned();
             let pointed = match seen.0.contains_key(&name) {
-                true => registry.digest(&repository, &tag).await.map(|digest| (digest, None)),
+                true => registry
+                    .digest(&repository, &tag)
+                    .await
+                    .map(|digest| (digest, None)),
                 false => registry.tagged(&repository, &tag).await,
             };
             let has_room = |fetched: &Fetched| {
                 let bytes = fetched.bytes.len() as u64;
                 held_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes <= MAX_HELD_BYTES
             };
-            (name, pointed.map(|(digest, fetched)| (digest, fetched.filter(has_room))))
+            (
+                name,
+                pointed.map(|(digest, fetched)| (digest, fetched.filter(has_room))),
+            )
         }
     };
     let standing = |(_, pointed): &(String, Pointed)| match pointed {
-        Err(failure) if matches!(trouble(failure.clone(), ""), Trouble::Unreadable(_)) => Ok(Standing::Unreadable),
+        Err(failure) if matches!(trouble(failure.clone(), ""), Trouble::Unreadable(_)) => {
+            Ok(Standing::Unreadable)
+        }
         _ => Ok(Standing::Known),
     };
     let total = asked.len();
@@ -69,17 +78,27 @@ pub(super) async fn pointers(
         let place = || wish.place(&tag);
         let pointer = match pointed {
             Ok((digest, fetched)) => {
-                pointers.manifests.extend(fetched.map(|fetched| (digest.clone(), fetched)));
-                Pointer { digest, rounds_unasked: 0 }
+                pointers
+                    .manifests
+                    .extend(fetched.map(|fetched| (digest.clone(), fetched)));
+                Pointer {
+                    digest,
+                    rounds_unasked: 0,
+                }
             }
-            Err(Failure::Lasting { code: "not-found", .. }) => {
+            Err(Failure::Lasting {
+                code: "not-found", ..
+            }) => {
                 findings.push(broken(place(), "the tag points at nothing"));
                 continue;
             }
             Err(failure) => match (trouble(failure, "the manifest"), seen.0.get(&tag)) {
                 (Trouble::Unreadable(failure), Some(before)) => {
                     findings.push(stale(place(), &failure));
-                    Pointer { rounds_unasked: RECHECK_ROUNDS, ..before.clone() }
+                    Pointer {
+                        rounds_unasked: RECHECK_ROUNDS,
+                        ..before.clone()
+                    }
                 }
                 (Trouble::Unreadable(failure), None) => {
                     findings.push(unreadable(place(), &failure));
@@ -115,43 +134,79 @@ struct Pointer {
 impl Seen {
     /// One line a tag: its name, its digest, for how many rounds it was not asked; a line without that, as they were once, is of a tag that is due.
     fn read(wish: &Scrape) -> Self {
-        let bytes = wish.cache.as_ref().and_then(|cache| cache.get(CacheKey::Tags(&wish.repository)));
+        let bytes = wish
+            .cache
+            .as_ref()
+            .and_then(|cache| cache.get(CacheKey::Tags(&wish.repository)));
         let text = String::from_utf8(bytes.unwrap_or_default()).unwrap_or_default();
         let line = |line: &str| {
             let mut fields = line.split(' ');
             let (tag, digest) = (fields.next()?.to_owned(), Digest::parse(fields.next()?)?);
-            let rounds_unasked = fields.next().and_then(|rounds| rounds.parse().ok()).unwrap_or(RECHECK_ROUNDS);
-            Some((tag, Pointer { digest, rounds_unasked }))
+            let rounds_unasked = fields
+                .next()
+                .and_then(|rounds| rounds.parse().ok())
+                .unwrap_or(RECHECK_ROUNDS);
+            Some((
+                tag,
+                Pointer {
+                    digest,
+                    rounds_unasked,
+                },
+            ))
         };
         Self(text.lines().filter_map(line).collect())
     }
 
     /// The tags that are to be asked. What an image is that the cache has not must be read by where its tag points now.
     fn due(&self, wish: &Scrape, tags: &[Reference]) -> BTreeSet<String> {
-        let is_cached = |digest| wish.cache.as_ref().is_some_and(|cache| cache.has(CacheKey::Image(digest)));
+        let is_cached = |digest| {
+            wish.cache
+                .as_ref()
+                .is_some_and(|cache| cache.has(CacheKey::Image(digest)))
+        };
         let rounds_unasked = |tag: &str| {
             let pointer = self.0.get(tag).filter(|pointer| is_cached(&pointer.digest));
             pointer.map(|pointer| pointer.rounds_unasked)
         };
-        let due = due(tags.iter().map(Reference::as_str), rounds_unasked, wish.recheck);
+        let due = due(
+            tags.iter().map(Reference::as_str),
+            rounds_unasked,
+            wish.recheck,
+        );
         due.into_iter().map(str::to_owned).collect()
     }
 
     /// The same of these tags, which are not asked in this round.
     fn one_round_later(&self, unasked: &[Reference]) -> Self {
         let later = |tag: &Reference| {
-            let Pointer { digest, rounds_unasked } = self.0.get(tag.as_str())?.clone();
-            Some((tag.as_str().to_owned(), Pointer { digest, rounds_unasked: rounds_unasked.saturating_add(1) }))
+            let Pointer {
+                digest,
+                rounds_unasked,
+            } = self.0.get(tag.as_str())?.clone();
+            Some((
+                tag.as_str().to_owned(),
+                Pointer {
+                    digest,
+                    rounds_unasked: rounds_unasked.saturating_add(1),
+                },
+            ))
         };
         Self(unasked.iter().filter_map(later).collect())
     }
 
     fn write(&self, wish: &Scrape) {
-        let line = |(tag, Pointer { digest, rounds_unasked }): (&String, &Pointer)| {
-            format!("{tag} {digest} {rounds_unasked}\n")
-        };
+        let line = |(
+            tag,
+            Pointer {
+                digest,
+                rounds_unasked,
+            },
+        ): (&String, &Pointer)| { format!("{tag} {digest} {rounds_unasked}\n") };
         if let Some(cache) = &wish.cache {
-            cache.put(CacheKey::Tags(&wish.repository), self.0.iter().map(line).collect::<String>().as_bytes());
+            cache.put(
+                CacheKey::Tags(&wish.repository),
+                self.0.iter().map(line).collect::<String>().as_bytes(),
+            );
         }
     }
 }

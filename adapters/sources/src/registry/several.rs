@@ -43,15 +43,24 @@ where
                 None => break,
             }
         }
-        let Some(ended) = running.join_next().await else { return Ok(answers) };
+        let Some(ended) = running.join_next().await else {
+            return Ok(answers);
+        };
         // Nothing is cancelled here but by dropping the set; so what did not end well has panicked.
         let answer = ended.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
         unreadable += usize::from(look(&answer)? == Standing::Unreadable);
         if unreadable > most_unreadable {
             let problem = format!("{unreadable} images of it cannot be read, and then we stopped");
-            let (place, remedy) =
-                (Place::file(wish.repository.to_string()), "look at the registry's own log, and try again");
-            return Err(Finding::error("registry-unreachable", place, problem, remedy));
+            let (place, remedy) = (
+                Place::file(wish.repository.to_string()),
+                "look at the registry's own log, and try again",
+            );
+            return Err(Finding::error(
+                "registry-unreachable",
+                place,
+                problem,
+                remedy,
+            ));
         }
         answers.push(answer);
         told(answers.len());

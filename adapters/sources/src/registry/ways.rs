@@ -10,7 +10,10 @@ use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 /// Where Alibaba's and Azure's clouds have metadata, besides 169.254.0.0/16.
-const METADATA_V4: [Ipv4Addr; 2] = [Ipv4Addr::new(100, 100, 100, 200), Ipv4Addr::new(168, 63, 129, 16)];
+const METADATA_V4: [Ipv4Addr; 2] = [
+    Ipv4Addr::new(100, 100, 100, 200),
+    Ipv4Addr::new(168, 63, 129, 16),
+];
 /// Where Amazon's has it: fd00:ec2::254.
 const METADATA_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
 
@@ -55,8 +58,12 @@ impl Reach {
     fn of_address(address: IpAddr) -> Self {
         match address.to_canonical() {
             address if address.is_loopback() || address.is_unspecified() => Self::Machine,
-            IpAddr::V4(address) if address.is_link_local() || METADATA_V4.contains(&address) => Self::Link,
-            IpAddr::V6(address) if address.is_unicast_link_local() || address == METADATA_V6 => Self::Link,
+            IpAddr::V4(address) if address.is_link_local() || METADATA_V4.contains(&address) => {
+                Self::Link
+            }
+            IpAddr::V6(address) if address.is_unicast_link_local() || address == METADATA_V6 => {
+                Self::Link
+            }
             _ => Self::World,
         }
     }
@@ -73,7 +80,11 @@ impl Resolve for WorldOnly {
             // Nobody is led there by this name; a proxy of our own may have it.
             let is_our_own = Reach::of_host(&host) == Reach::Machine;
             let found: Vec<SocketAddr> = tokio::net::lookup_host((host, 0)).await?.collect();
-            let usable = if is_our_own { found } else { in_the_world(found)? };
+            let usable = if is_our_own {
+                found
+            } else {
+                in_the_world(found)?
+            };
             Ok(Box::new(usable.into_iter()) as Addrs)
         })
     }
@@ -81,8 +92,10 @@ impl Resolve for WorldOnly {
 
 /// Those of a name's addresses that are in the world; a name that has none leads where we do not go.
 fn in_the_world(found: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, &'static str> {
-    let far: Vec<SocketAddr> =
-        found.into_iter().filter(|address| Reach::of_address(address.ip()) == Reach::World).collect();
+    let far: Vec<SocketAddr> = found
+        .into_iter()
+        .filter(|address| Reach::of_address(address.ip()) == Reach::World)
+        .collect();
     match far.is_empty() {
         true => Err("its name leads to this machine or its own wire, where we do not go"),
         false => Ok(far),
@@ -119,7 +132,11 @@ mod tests {
             ("http://r.io/", "http://a.localhost./x", false),
             ("https://r.io/", "https://localhost/x", false),
             // The wire.
-            ("http://r.io/", "http://169.254.169.254/latest/meta-data", false),
+            (
+                "http://r.io/",
+                "http://169.254.169.254/latest/meta-data",
+                false,
+            ),
             ("https://r.io/", "https://[fe80::1]/x", false),
             ("https://r.io/", "https://[fd00:ec2::254]/x", false),
             ("https://r.io/", "https://[::ffff:100.100.100.200]/x", false),
@@ -141,20 +158,42 @@ mod tests {
             ("http://r.io:5000/", "http://r.io:5001/token", true),
             ("http://r.io:5000/", "https://auth.io/token", true),
             ("http://r.io:5000/", "http://auth.io/token", false),
-            ("http://127.0.0.1:5000/", "http://127.0.0.1:5001/token", true),
-            ("http://127.0.0.1:5000/", "http://localhost:5001/token", false),
+            (
+                "http://127.0.0.1:5000/",
+                "http://127.0.0.1:5001/token",
+                true,
+            ),
+            (
+                "http://127.0.0.1:5000/",
+                "http://localhost:5001/token",
+                false,
+            ),
             ("http://r.io:5000/", "https://127.0.0.1/token", false),
             ("https://r.io/", "http://r.io/token", false),
             ("https://r.io/", "https://auth.io/token", true),
         ] {
-            assert_eq!(may_fetch_token(&url(registry), &url(realm)), expected, "{registry} {realm}");
+            assert_eq!(
+                may_fetch_token(&url(registry), &url(realm)),
+                expected,
+                "{registry} {realm}"
+            );
         }
     }
 
     #[test]
     fn a_name_does_not_hide_where_it_leads() {
-        let addresses = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<SocketAddr>>();
-        let mixed = addresses(&["127.0.0.1:0", "[fe80::1]:0", "192.0.2.1:0", "[::ffff:169.254.1.1]:0"]);
+        let addresses = |texts: &[&str]| {
+            texts
+                .iter()
+                .map(|text| text.parse().unwrap())
+                .collect::<Vec<SocketAddr>>()
+        };
+        let mixed = addresses(&[
+            "127.0.0.1:0",
+            "[fe80::1]:0",
+            "192.0.2.1:0",
+            "[::ffff:169.254.1.1]:0",
+        ]);
         assert_eq!(in_the_world(mixed), Ok(addresses(&["192.0.2.1:0"])));
         assert!(in_the_world(addresses(&["127.0.0.1:0"])).is_err());
     }

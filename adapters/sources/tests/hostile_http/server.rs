@@ -57,7 +57,11 @@ impl Server {
     }
 }
 
-fn serve(mut stream: TcpStream, script: &(impl Fn(&str, usize) -> Vec<Step> + ?Sized), log: &Mutex<Vec<String>>) {
+fn serve(
+    mut stream: TcpStream,
+    script: &(impl Fn(&str, usize) -> Vec<Step> + ?Sized),
+    log: &Mutex<Vec<String>>,
+) {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         let mut byte = [0];
@@ -99,9 +103,15 @@ pub(crate) fn head(status: &str, headers: &str) -> Step {
 
 /// A whole answer.
 pub(crate) fn answer(status: &str, body: &[u8]) -> Vec<Step> {
-    vec![head(status, &format!("Content-Length: {}\r\n", body.len())), Step::Send(body.to_vec())]
+    vec![
+        head(status, &format!("Content-Length: {}\r\n", body.len())),
+        Step::Send(body.to_vec()),
+    ]
 }
 
 pub(crate) fn redirect(to: &str) -> Vec<Step> {
-    vec![head("302 Found", &format!("Location: {to}\r\nContent-Length: 0\r\n"))]
+    vec![head(
+        "302 Found",
+        &format!("Location: {to}\r\nContent-Length: 0\r\n"),
+    )]
 }

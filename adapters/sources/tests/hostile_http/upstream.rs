@@ -8,12 +8,19 @@ use crate::server::*;
 fn upstream(server: &Server, channels: usize, max_bytes: usize) -> Upstream {
     let channels: Vec<String> = (0..channels).map(|at| format!("c-{at}")).collect();
     let http = Http::new(&HttpAccess::default()).unwrap();
-    Upstream::new(http, &server.url("/graph"), &channels, &["amd64".to_owned()]).bounded(max_bytes)
+    Upstream::new(
+        http,
+        &server.url("/graph"),
+        &channels,
+        &["amd64".to_owned()],
+    )
+    .bounded(max_bytes)
 }
 
 async fn read(upstream: &mut Upstream) -> Result<usize, String> {
     let read = upstream.read().await;
-    read.map(|files| files.len()).map_err(|finding: Finding| finding.problem)
+    read.map(|files| files.len())
+        .map_err(|finding: Finding| finding.problem)
 }
 
 #[tokio::test]
@@ -37,7 +44,10 @@ async fn what_did_not_change_counts_as_well() {
     // The first five are as they were; the last is longer each time.
     let server = Server::new(|path, number| match (path.contains("c-5"), number < 6) {
         (false, true) => {
-            vec![head("200 OK", "ETag: \"x\"\r\nContent-Length: 1000\r\n"), Step::Send(vec![b'x'; 1_000])]
+            vec![
+                head("200 OK", "ETag: \"x\"\r\nContent-Length: 1000\r\n"),
+                Step::Send(vec![b'x'; 1_000]),
+            ]
         }
         (false, false) => vec![head("304 Not Modified", "")],
         (true, true) => answer("200 OK", &[b'x'; 1_000]),
@@ -45,5 +55,8 @@ async fn what_did_not_change_counts_as_well() {
     });
     let mut upstream = upstream(&server, 6, 6_000);
     assert_eq!(read(&mut upstream).await, Ok(6));
-    assert_eq!(read(&mut upstream).await, Err("the answers are longer than 6000 bytes together".to_owned()));
+    assert_eq!(
+        read(&mut upstream).await,
+        Err("the answers are longer than 6000 bytes together".to_owned())
+    );
 }

@@ -22,20 +22,34 @@ fn auth_file(folder: &Path, host: &str, entry: &str) -> PathBuf {
 async fn scraped(double: &Double, entry: Option<&str>) -> Result<String, Finding> {
     let folder = tempfile::tempdir().unwrap();
     let auth_file = entry.map(|entry| auth_file(folder.path(), &double.host, entry));
-    let options = RegistryOptions { plain_http: true, auth_file, limits: quick(), ..RegistryOptions::default() };
+    let options = RegistryOptions {
+        plain_http: true,
+        auth_file,
+        limits: quick(),
+        ..RegistryOptions::default()
+    };
     let registry = Registry::new(options)?;
-    scrape(&registry, &Scrape::of(double.repository())).await.map(|(file, _)| names(&file))
+    scrape(&registry, &Scrape::of(double.repository()))
+        .await
+        .map(|(file, _)| names(&file))
 }
 
 fn is(asked: &Asked, authorisation: &str) -> bool {
-    asked.headers.get("authorization").is_some_and(|given| given == authorisation)
+    asked
+        .headers
+        .get("authorization")
+        .is_some_and(|given| given == authorisation)
 }
 
 /// A registry that wants tokens, which a service on the same host gives to whom it knows.
 fn with_tokens(known_by: fn(&Asked) -> bool, answer: &'static str) -> Double {
     let double = Double::misbehaving(move |asked, _| {
         if asked.target.starts_with("/token") {
-            return Some(if known_by(asked) { Answer::ok(answer) } else { Answer::new(401) });
+            return Some(if known_by(asked) {
+                Answer::ok(answer)
+            } else {
+                Answer::new(401)
+            });
         }
         let realm = format!(
             "Bearer realm=\"http://{}/token\",service=\"s & t\",scope=\"repository:a/b:pull\"",
@@ -44,7 +58,10 @@ fn with_tokens(known_by: fn(&Asked) -> bool, answer: &'static str) -> Double {
         (!is(asked, "Bearer abc")).then(|| Answer::new(401).header("www-authenticate", &realm))
     });
     for patch in 0..50 {
-        double.put(Some(&format!("t{patch}")), &release(&format!("4.1.{patch}+amd64"), ""));
+        double.put(
+            Some(&format!("t{patch}")),
+            &release(&format!("4.1.{patch}+amd64"), ""),
+        );
     }
     double
 }
@@ -55,8 +72,14 @@ async fn a_token_is_fetched_once_and_used_for_everything() {
     assert_eq!(scraped(&double, None).await.unwrap().split(' ').count(), 50);
     let tokens = double.asked("/token");
     assert_eq!(tokens.len(), 1);
-    assert_eq!(tokens[0].target, "/token?service=s+%26+t&scope=repository%3Aa%2Fb%3Apull");
-    assert!(!tokens[0].headers.contains_key("authorization"), "we are known by nothing");
+    assert_eq!(
+        tokens[0].target,
+        "/token?service=s+%26+t&scope=repository%3Aa%2Fb%3Apull"
+    );
+    assert!(
+        !tokens[0].headers.contains_key("authorization"),
+        "we are known by nothing"
+    );
 }
 
 #[tokio::test]
@@ -69,37 +92,87 @@ async fn a_token_that_ends_is_fetched_anew() {
 #[tokio::test]
 async fn what_we_are_known_by_is_told_to_the_token_service() {
     let double = with_tokens(|asked| is(asked, BASIC), r#"{"access_token":"abc"}"#);
-    assert_eq!(scraped(&double, Some(r#"{"auth":"dTpw"}"#)).await.unwrap().split(' ').count(), 50);
-    assert_eq!(scraped(&double, Some(r#"{"username":"u","password":"p"}"#)).await.unwrap().split(' ').count(), 50);
-    let refused = scraped(&double, Some(r#"{"username":"u","password":"wrong"}"#)).await.unwrap_err();
-    assert_eq!((refused.code, refused.problem.as_str()), ("unauthorised", "the registry's token service answered 401"));
+    assert_eq!(
+        scraped(&double, Some(r#"{"auth":"dTpw"}"#))
+            .await
+            .unwrap()
+            .split(' ')
+            .count(),
+        50
+    );
+    assert_eq!(
+        scraped(&double, Some(r#"{"username":"u","password":"p"}"#))
+            .await
+            .unwrap()
+            .split(' ')
+            .count(),
+        50
+    );
+    let refused = scraped(&double, Some(r#"{"username":"u","password":"wrong"}"#))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        (refused.code, refused.problem.as_str()),
+        ("unauthorised", "the registry's token service answered 401")
+    );
 }
 
 #[tokio::test]
 async fn an_identity_token_is_exchanged() {
     let known = |asked: &Asked| {
-        let parts =
-            ["grant_type=refresh_token", "refresh_token=id-x", "service=s+%26+t", "scope=repository%3Aa%2Fb%3Apull"];
-        asked.method == "POST" && parts.iter().all(|part| asked.body.split('&').any(|given| given == *part))
+        let parts = [
+            "grant_type=refresh_token",
+            "refresh_token=id-x",
+            "service=s+%26+t",
+            "scope=repository%3Aa%2Fb%3Apull",
+        ];
+        asked.method == "POST"
+            && parts
+                .iter()
+                .all(|part| asked.body.split('&').any(|given| given == *part))
     };
     let double = with_tokens(known, r#"{"access_token":"abc"}"#);
-    assert_eq!(scraped(&double, Some(r#"{"identitytoken":"id-x"}"#)).await.unwrap().split(' ').count(), 50);
+    assert_eq!(
+        scraped(&double, Some(r#"{"identitytoken":"id-x"}"#))
+            .await
+            .unwrap()
+            .split(' ')
+            .count(),
+        50
+    );
 }
 
 #[tokio::test]
 async fn a_token_of_our_own_is_used_as_it_is() {
     let double = with_tokens(|_| false, "");
-    assert_eq!(scraped(&double, Some(r#"{"registrytoken":"abc"}"#)).await.unwrap().split(' ').count(), 50);
-    let refused = scraped(&double, Some(r#"{"registrytoken":"old"}"#)).await.unwrap_err();
-    assert_eq!(refused.problem, "the registry does not accept our credentials");
+    assert_eq!(
+        scraped(&double, Some(r#"{"registrytoken":"abc"}"#))
+            .await
+            .unwrap()
+            .split(' ')
+            .count(),
+        50
+    );
+    let refused = scraped(&double, Some(r#"{"registrytoken":"old"}"#))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        refused.problem,
+        "the registry does not accept our credentials"
+    );
 }
 
 #[tokio::test]
 async fn a_token_service_elsewhere_in_the_clear_is_not_told_anything() {
     let double = Double::misbehaving(|_, _| {
-        Some(Answer::new(401).header("www-authenticate", "Bearer realm=\"ftp://evil.example.com/token\""))
+        Some(Answer::new(401).header(
+            "www-authenticate",
+            "Bearer realm=\"ftp://evil.example.com/token\"",
+        ))
     });
-    let refused = scraped(&double, Some(r#"{"auth":"dTpw"}"#)).await.unwrap_err();
+    let refused = scraped(&double, Some(r#"{"auth":"dTpw"}"#))
+        .await
+        .unwrap_err();
     assert_eq!(
         refused.problem,
         "the registry sends us for a token to \"ftp://evil.example.com/token\", where we do not go"
@@ -110,12 +183,24 @@ async fn a_token_service_elsewhere_in_the_clear_is_not_told_anything() {
 async fn in_the_clear_a_token_is_fetched_on_the_registrys_own_host_and_nowhere_else() {
     let thief = Double::misbehaving(|_, _| Some(Answer::ok(r#"{"token":"abc"}"#)));
     // The same machine, under a name that is not the registry's.
-    let realm = format!("http://localhost:{}/token", thief.host.rsplit(':').next().unwrap());
+    let realm = format!(
+        "http://localhost:{}/token",
+        thief.host.rsplit(':').next().unwrap()
+    );
     let challenge = format!("Bearer realm=\"{realm}\"");
-    let double = Double::misbehaving(move |_, _| Some(Answer::new(401).header("www-authenticate", &challenge)));
-    for entry in [Some(r#"{"auth":"dTpw"}"#), Some(r#"{"identitytoken":"id-x"}"#), None] {
+    let double = Double::misbehaving(move |_, _| {
+        Some(Answer::new(401).header("www-authenticate", &challenge))
+    });
+    for entry in [
+        Some(r#"{"auth":"dTpw"}"#),
+        Some(r#"{"identitytoken":"id-x"}"#),
+        None,
+    ] {
         let refused = scraped(&double, entry).await.unwrap_err();
-        assert_eq!(refused.problem, format!("the registry sends us for a token to {realm:?}, where we do not go"));
+        assert_eq!(
+            refused.problem,
+            format!("the registry sends us for a token to {realm:?}, where we do not go")
+        );
     }
     assert!(thief.asked("").is_empty());
 }
@@ -162,38 +247,68 @@ async fn names_and_passwords_go_to_the_registry_and_not_where_it_redirects_to() 
             return Some(Answer::new(401).header("www-authenticate", "Basic realm=\"x\""));
         }
         let to = format!("http://{host}{}", asked.target);
-        asked.target.contains("/blobs/").then(|| Answer::new(307).header("location", &to))
+        asked
+            .target
+            .contains("/blobs/")
+            .then(|| Answer::new(307).header("location", &to))
     });
     double.put(Some("a"), &release("4.1.0+amd64", ""));
-    assert_eq!(scraped(&double, Some(r#"{"auth":"dTpw"}"#)).await.unwrap(), "4.1.0+amd64");
+    assert_eq!(
+        scraped(&double, Some(r#"{"auth":"dTpw"}"#)).await.unwrap(),
+        "4.1.0+amd64"
+    );
     let blobs = elsewhere.asked("/blobs/");
     assert_eq!(blobs.len(), 2);
-    assert!(blobs.iter().all(|asked| !asked.headers.contains_key("authorization")));
+    assert!(
+        blobs
+            .iter()
+            .all(|asked| !asked.headers.contains_key("authorization"))
+    );
 
-    let refused = scraped(&double, Some(r#"{"auth":"dTp3cm9uZw=="}"#)).await.unwrap_err();
-    assert_eq!(refused.problem, "the registry does not accept our credentials");
+    let refused = scraped(&double, Some(r#"{"auth":"dTp3cm9uZw=="}"#))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        refused.problem,
+        "the registry does not accept our credentials"
+    );
     let none = scraped(&double, None).await.unwrap_err();
     assert_eq!(none.remedy, "name a file that has them with --auth-file");
 }
 
 #[tokio::test]
 async fn a_storage_that_wants_credentials_does_not_get_ours() {
-    let storage = Double::misbehaving(|_, _| Some(Answer::new(401).header("www-authenticate", "Basic realm=\"x\"")));
+    let storage = Double::misbehaving(|_, _| {
+        Some(Answer::new(401).header("www-authenticate", "Basic realm=\"x\""))
+    });
     let host = storage.host.clone();
     let double = Double::misbehaving(move |asked, _| {
         let to = format!("http://{host}{}", asked.target);
-        asked.target.contains("/blobs/").then(|| Answer::new(307).header("location", &to))
+        asked
+            .target
+            .contains("/blobs/")
+            .then(|| Answer::new(307).header("location", &to))
     });
     double.put(Some("a"), &release("4.1.0+amd64", ""));
-    assert_eq!(scraped(&double, Some(r#"{"auth":"dTpw"}"#)).await.unwrap(), "");
-    assert!(storage.asked("").iter().all(|asked| !asked.headers.contains_key("authorization")));
+    assert_eq!(
+        scraped(&double, Some(r#"{"auth":"dTpw"}"#)).await.unwrap(),
+        ""
+    );
+    assert!(
+        storage
+            .asked("")
+            .iter()
+            .all(|asked| !asked.headers.contains_key("authorization"))
+    );
     assert_eq!(double.asked("/blobs/").len(), 1, "and nobody tries again");
 }
 
 #[tokio::test]
 async fn a_real_registry_with_tls_and_a_password_is_read_with_both_and_not_without() {
     let registry = DockerRegistry::start(Door::Guarded);
-    registry.push("ocp/release", Some("4.1.0"), &release("4.1.0+amd64", "")).await;
+    registry
+        .push("ocp/release", Some("4.1.0"), &release("4.1.0+amd64", ""))
+        .await;
     let folder = tempfile::tempdir().unwrap();
     let entry = format!(r#"{{"username":"{USER}","password":"{PASSWORD}"}}"#);
     let auth_file = auth_file(folder.path(), &format!("{}/ocp", registry.host), &entry);
@@ -205,24 +320,53 @@ async fn a_real_registry_with_tls_and_a_password_is_read_with_both_and_not_witho
         ..RegistryOptions::default()
     };
     let wish = Scrape::of(registry.repository("ocp/release"));
-    let told = async |options: RegistryOptions| match scrape(&Registry::new(options).unwrap(), &wish).await {
+    let told = async |options: RegistryOptions| match scrape(
+        &Registry::new(options).unwrap(),
+        &wish,
+    )
+    .await
+    {
         Ok((file, _)) => names(&file),
         Err(finding) => format!("{}: {}", finding.code, finding.problem),
     };
     assert_eq!(told(all.clone()).await, "4.1.0+amd64");
     let unauthorised = "unauthorised: the registry wants credentials, and there are none for it";
-    assert_eq!(told(RegistryOptions { auth_file: None, ..all.clone() }).await, unauthorised);
-    let untrusted = told(RegistryOptions { ca_file: None, ..all.clone() }).await;
-    assert!(untrusted.starts_with("registry-unreachable: the registry cannot be reached: "), "{untrusted}");
-    let in_the_clear = told(RegistryOptions { plain_http: true, ..all }).await;
+    assert_eq!(
+        told(RegistryOptions {
+            auth_file: None,
+            ..all.clone()
+        })
+        .await,
+        unauthorised
+    );
+    let untrusted = told(RegistryOptions {
+        ca_file: None,
+        ..all.clone()
+    })
+    .await;
+    assert!(
+        untrusted.starts_with("registry-unreachable: the registry cannot be reached: "),
+        "{untrusted}"
+    );
+    let in_the_clear = told(RegistryOptions {
+        plain_http: true,
+        ..all
+    })
+    .await;
     assert_eq!(in_the_clear, "http: the registry answered 400");
 }
 
 #[tokio::test]
 async fn without_being_asked_for_nothing_is_said_in_the_clear() {
     let double = Double::start();
-    let registry = Registry::new(RegistryOptions { limits: quick(), ..RegistryOptions::default() }).unwrap();
-    let error = scrape(&registry, &Scrape::of(double.repository())).await.unwrap_err();
+    let registry = Registry::new(RegistryOptions {
+        limits: quick(),
+        ..RegistryOptions::default()
+    })
+    .unwrap();
+    let error = scrape(&registry, &Scrape::of(double.repository()))
+        .await
+        .unwrap_err();
     assert_eq!(error.code, "registry-unreachable");
     assert!(double.asked("").is_empty());
 }
@@ -232,11 +376,26 @@ fn files_that_are_wrong_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("x");
     let told = |options: RegistryOptions| Registry::new(options).unwrap_err();
-    let missing = told(RegistryOptions { auth_file: Some(file.clone()), ..RegistryOptions::default() });
+    let missing = told(RegistryOptions {
+        auth_file: Some(file.clone()),
+        ..RegistryOptions::default()
+    });
     assert_eq!(missing.code, "unreadable");
     std::fs::write(&file, "x").unwrap();
-    let wrong = told(RegistryOptions { auth_file: Some(file.clone()), ..RegistryOptions::default() });
-    assert_eq!((wrong.code, &*wrong.place.file), ("bad-auth-file", file.to_str().unwrap()));
-    let wrong = told(RegistryOptions { ca_file: Some(file), ..RegistryOptions::default() });
-    assert_eq!((wrong.code, wrong.problem.as_str()), ("bad-ca-file", "it has no certificate in it"));
+    let wrong = told(RegistryOptions {
+        auth_file: Some(file.clone()),
+        ..RegistryOptions::default()
+    });
+    assert_eq!(
+        (wrong.code, &*wrong.place.file),
+        ("bad-auth-file", file.to_str().unwrap())
+    );
+    let wrong = told(RegistryOptions {
+        ca_file: Some(file),
+        ..RegistryOptions::default()
+    });
+    assert_eq!(
+        (wrong.code, wrong.problem.as_str()),
+        ("bad-ca-file", "it has no certificate in it")
+    );
 }

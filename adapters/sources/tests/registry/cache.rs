@@ -14,11 +14,17 @@ use super::support::images::*;
 use super::{names, plain, quick, said};
 
 fn wish(double: &Double, folder: &Path) -> Scrape {
-    Scrape { cache: Some(Arc::new(Cache::at(folder))), ..Scrape::of(double.repository()) }
+    Scrape {
+        cache: Some(Arc::new(Cache::at(folder))),
+        ..Scrape::of(double.repository())
+    }
 }
 
 fn entry(folder: &Path, digest: &Digest) -> PathBuf {
-    folder.join("v2/images").join(&digest.hex()[..2]).join(digest.hex())
+    folder
+        .join("v2/images")
+        .join(&digest.hex()[..2])
+        .join(digest.hex())
 }
 
 #[tokio::test]
@@ -27,25 +33,43 @@ async fn what_is_known_by_digest_is_not_read_again_be_it_good_or_broken() {
     double.put(Some("a"), &release("4.1.0+amd64", ""));
     double.put(Some("a-too"), &release("4.1.0+amd64", ""));
     double.put(Some("broken"), &image("amd64", &[b"x".repeat(600)]));
-    let (amd64, arm64) = (part_of_multi("4.1.1", "amd64", "4.1.0"), part_of_multi("4.1.1", "arm64", "4.1.0"));
-    [&amd64, &arm64].iter().for_each(|one| double.put(None, one));
+    let (amd64, arm64) = (
+        part_of_multi("4.1.1", "amd64", "4.1.0"),
+        part_of_multi("4.1.1", "arm64", "4.1.0"),
+    );
+    [&amd64, &arm64]
+        .iter()
+        .for_each(|one| double.put(None, one));
     double.put(Some("multi"), &list(INDEX, &[&amd64, &arm64]));
     let folder = tempfile::tempdir().unwrap();
     let registry = plain(quick());
-    let (cold, said_cold) = scrape(&registry, &wish(&double, folder.path())).await.unwrap();
+    let (cold, said_cold) = scrape(&registry, &wish(&double, folder.path()))
+        .await
+        .unwrap();
     assert_eq!(names(&cold), "4.1.0+amd64 4.1.1+multi");
-    assert_eq!(said(&said_cold), ["broken-image broken: it is no release: it is not a tar archive, or a damaged one"]);
+    assert_eq!(
+        said(&said_cold),
+        ["broken-image broken: it is no release: it is not a tar archive, or a damaged one"]
+    );
 
     let before = registry.requests();
-    let (warm, said_warm) = scrape(&registry, &wish(&double, folder.path())).await.unwrap();
+    let (warm, said_warm) = scrape(&registry, &wish(&double, folder.path()))
+        .await
+        .unwrap();
     let after = registry.requests();
     assert_eq!((&warm.bytes, said_warm), (&cold.bytes, said_cold));
     assert_eq!(after.blobs - before.blobs, 0);
-    assert_eq!(after.manifests - before.manifests, 4, "one small question a tag");
+    assert_eq!(
+        after.manifests - before.manifests,
+        4,
+        "one small question a tag"
+    );
 
     // A tag that moves is followed.
     double.put(Some("a"), &release("4.1.5+amd64", "4.1.0"));
-    let (moved, _) = scrape(&registry, &wish(&double, folder.path())).await.unwrap();
+    let (moved, _) = scrape(&registry, &wish(&double, folder.path()))
+        .await
+        .unwrap();
     assert_eq!(names(&moved), "4.1.0+amd64 4.1.5+amd64 4.1.1+multi");
 }
 
@@ -56,17 +80,35 @@ async fn damage_is_mended_and_said() {
     double.put(Some("b"), &release("4.1.1+amd64", "4.1.0"));
     let folder = tempfile::tempdir().unwrap();
     let registry = plain(quick());
-    let (cold, _) = scrape(&registry, &wish(&double, folder.path())).await.unwrap();
+    let (cold, _) = scrape(&registry, &wish(&double, folder.path()))
+        .await
+        .unwrap();
     let a = Digest::of(&release("4.1.0+amd64", "").manifest);
     let of_a = entry(folder.path(), &a);
     assert!(of_a.is_file());
-    let foreign = [Digest::of(format!("image {a}\n{{}}").as_bytes()).hex().as_bytes(), b"\n{}"].concat();
+    let foreign = [
+        Digest::of(format!("image {a}\n{{}}").as_bytes())
+            .hex()
+            .as_bytes(),
+        b"\n{}",
+    ]
+    .concat();
     for damage in [&b"damaged"[..], b"", &foreign] {
         std::fs::write(&of_a, damage).unwrap();
-        let (mended, findings) = scrape(&registry, &wish(&double, folder.path())).await.unwrap();
+        let (mended, findings) = scrape(&registry, &wish(&double, folder.path()))
+            .await
+            .unwrap();
         assert_eq!(mended.bytes, cold.bytes);
-        assert_eq!(findings.iter().map(|finding| finding.code).collect::<Vec<_>>(), ["cache-damaged"]);
-        let (_, findings) = scrape(&registry, &wish(&double, folder.path())).await.unwrap();
+        assert_eq!(
+            findings
+                .iter()
+                .map(|finding| finding.code)
+                .collect::<Vec<_>>(),
+            ["cache-damaged"]
+        );
+        let (_, findings) = scrape(&registry, &wish(&double, folder.path()))
+            .await
+            .unwrap();
         assert_eq!(findings, []);
     }
 }
@@ -76,25 +118,40 @@ async fn a_full_disk_is_said_and_the_scrape_goes_on() {
     let double = Double::start();
     double.put(Some("a"), &release("4.1.0+amd64", ""));
     // Every write to it fails as on a full disk; and it can be no folder either.
-    let (file, findings) = scrape(&plain(quick()), &wish(&double, Path::new("/dev/full"))).await.unwrap();
+    let (file, findings) = scrape(&plain(quick()), &wish(&double, Path::new("/dev/full")))
+        .await
+        .unwrap();
     assert_eq!(names(&file), "4.1.0+amd64");
-    assert!(findings.iter().any(|finding| finding.code == "cache-unwritable"), "{findings:?}");
+    assert!(
+        findings
+            .iter()
+            .any(|finding| finding.code == "cache-unwritable"),
+        "{findings:?}"
+    );
 }
 
 #[tokio::test]
 async fn a_list_in_a_list_is_refused_be_it_known_or_not() {
     let double = Double::start();
-    let (amd64, arm64) = (part_of_multi("4.1.1", "amd64", ""), part_of_multi("4.1.1", "arm64", ""));
-    [&amd64, &arm64].iter().for_each(|one| double.put(None, one));
+    let (amd64, arm64) = (
+        part_of_multi("4.1.1", "amd64", ""),
+        part_of_multi("4.1.1", "arm64", ""),
+    );
+    [&amd64, &arm64]
+        .iter()
+        .for_each(|one| double.put(None, one));
     let inner = list(INDEX, &[&amd64, &arm64]);
-    let outer = list(INDEX, &[&inner]).changed(|manifest| manifest["manifests"][0]["mediaType"] = IMAGE.into());
+    let outer = list(INDEX, &[&inner])
+        .changed(|manifest| manifest["manifests"][0]["mediaType"] = IMAGE.into());
     double.put(None, &inner);
     double.put(Some("outer"), &outer);
     double.put(Some("good"), &release("4.1.0+amd64", ""));
     let folder = tempfile::tempdir().unwrap();
     let expected = ["broken-image outer: it is no release: the manifest is a list of lists"];
     let registry = plain(quick());
-    let (_, cold) = scrape(&registry, &wish(&double, folder.path())).await.unwrap();
+    let (_, cold) = scrape(&registry, &wish(&double, folder.path()))
+        .await
+        .unwrap();
     assert_eq!(said(&cold), expected);
 
     // Now the inner list is known before the outer one is looked at.
@@ -102,16 +159,20 @@ async fn a_list_in_a_list_is_refused_be_it_known_or_not() {
     let alone = Double::start();
     [&amd64, &arm64].iter().for_each(|one| alone.put(None, one));
     alone.put(Some("inner"), &inner);
-    let (file, _) = scrape(&registry, &wish(&alone, folder.path())).await.unwrap();
+    let (file, _) = scrape(&registry, &wish(&alone, folder.path()))
+        .await
+        .unwrap();
     assert_eq!(names(&file), "4.1.1+multi");
-    let (_, cached) = scrape(&registry, &wish(&double, folder.path())).await.unwrap();
+    let (_, cached) = scrape(&registry, &wish(&double, folder.path()))
+        .await
+        .unwrap();
     assert_eq!(said(&cached), expected);
 }
 
 #[tokio::test]
 async fn what_the_headers_of_one_answer_caused_is_not_held_against_the_digest() {
-    let untold =
-        release("4.1.1+amd64", "").changed(|manifest| _ = manifest.as_object_mut().unwrap().remove("mediaType"));
+    let untold = release("4.1.1+amd64", "")
+        .changed(|manifest| _ = manifest.as_object_mut().unwrap().remove("mediaType"));
     let (bytes, digest) = (untold.manifest.clone(), untold.digest());
     let wrong = Arc::new(AtomicBool::new(true));
     let is_wrong = wrong.clone();
@@ -127,14 +188,21 @@ async fn what_the_headers_of_one_answer_caused_is_not_held_against_the_digest() 
     double.put(Some("x"), &untold);
     let folder = tempfile::tempdir().unwrap();
     let registry = plain(quick());
-    let (_, findings) = scrape(&registry, &wish(&double, folder.path())).await.unwrap();
+    let (_, findings) = scrape(&registry, &wish(&double, folder.path()))
+        .await
+        .unwrap();
     assert_eq!(
         said(&findings),
         ["broken-image x: it is no release: the manifest is of the unknown type \"text/plain\""]
     );
     wrong.store(false, Ordering::Relaxed);
-    let (file, findings) = scrape(&registry, &wish(&double, folder.path())).await.unwrap();
-    assert_eq!((names(&file).as_str(), said(&findings)), ("4.1.0+amd64 4.1.1+amd64", vec![]));
+    let (file, findings) = scrape(&registry, &wish(&double, folder.path()))
+        .await
+        .unwrap();
+    assert_eq!(
+        (names(&file).as_str(), said(&findings)),
+        ("4.1.0+amd64 4.1.1+amd64", vec![])
+    );
 }
 
 #[tokio::test]
@@ -150,12 +218,26 @@ async fn a_layer_that_was_longer_than_its_manifest_says_is_asked_for_again() {
     double.put(Some("x"), &release("4.1.1+amd64", ""));
     let folder = tempfile::tempdir().unwrap();
     let registry = plain(quick());
-    let (_, findings) = scrape(&registry, &wish(&double, folder.path())).await.unwrap();
-    assert_eq!(said(&findings), ["broken-image x: it is no release: the blob is longer than its manifest says"]);
-    assert_eq!(double.asked("/blobs/").len() - 2, quick().attempts as usize, "it was asked for as often as may be");
+    let (_, findings) = scrape(&registry, &wish(&double, folder.path()))
+        .await
+        .unwrap();
+    assert_eq!(
+        said(&findings),
+        ["broken-image x: it is no release: the blob is longer than its manifest says"]
+    );
+    assert_eq!(
+        double.asked("/blobs/").len() - 2,
+        quick().attempts as usize,
+        "it was asked for as often as may be"
+    );
     wrong.store(false, Ordering::Relaxed);
-    let (file, findings) = scrape(&registry, &wish(&double, folder.path())).await.unwrap();
-    assert_eq!((names(&file).as_str(), said(&findings)), ("4.1.0+amd64 4.1.1+amd64", vec![]));
+    let (file, findings) = scrape(&registry, &wish(&double, folder.path()))
+        .await
+        .unwrap();
+    assert_eq!(
+        (names(&file).as_str(), said(&findings)),
+        ("4.1.0+amd64 4.1.1+amd64", vec![])
+    );
 }
 
 const CHILD: &str = "TOWPATH_TEST_CACHE";
@@ -167,7 +249,10 @@ fn child_that_writes() {
     let folder = std::env::var_os(CHILD).expect("it is run by the next test");
     let cache = Cache::at(Path::new(&folder));
     for number in (0..50_u32).cycle() {
-        cache.put(CacheKey::Image(&Digest::of(&number.to_be_bytes())), &vec![number as u8; 20_000]);
+        cache.put(
+            CacheKey::Image(&Digest::of(&number.to_be_bytes())),
+            &vec![number as u8; 20_000],
+        );
         // Whoever kills it counts. If nobody reads any more, it is about to be killed.
         let _ = std::io::stderr().write_all(b".");
     }
@@ -179,12 +264,27 @@ fn killed_a_hundred_times_every_entry_is_whole_or_not_there() {
     let mut whole = 0;
     for round in 0..100 {
         let mut child = Command::new(std::env::current_exe().unwrap());
-        child.args(["--exact", "cache::child_that_writes", "--ignored"]).env(CHILD, folder.path());
-        let mut child = child.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        child
+            .args(["--exact", "cache::child_that_writes", "--ignored"])
+            .env(CHILD, folder.path());
+        let mut child = child
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         // In the midst of its writing, at another point each time. It ends if the child does.
         let mut written = vec![0; 1 + round % 20];
-        child.stderr.take().unwrap().read_exact(&mut written).unwrap();
-        assert!(written.iter().all(|byte| *byte == b'.'), "{}", String::from_utf8_lossy(&written));
+        child
+            .stderr
+            .take()
+            .unwrap()
+            .read_exact(&mut written)
+            .unwrap();
+        assert!(
+            written.iter().all(|byte| *byte == b'.'),
+            "{}",
+            String::from_utf8_lossy(&written)
+        );
         child.kill().unwrap();
         child.wait().unwrap();
         let cache = Cache::at(folder.path());

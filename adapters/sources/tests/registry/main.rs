@@ -1,6 +1,11 @@
 //! Registries, from outside: a real one with images of every kind, and one that misbehaves in every way.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "in tests, what fails must be seen")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "in tests, what fails must be seen"
+)]
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -35,28 +40,51 @@ fn quick() -> RegistryLimits {
 
 /// Limits for a real registry, which does not fail, and may be slow where much else runs.
 fn patient() -> RegistryLimits {
-    RegistryLimits { idle_timeout: Duration::from_secs(30), ..quick() }
+    RegistryLimits {
+        idle_timeout: Duration::from_secs(30),
+        ..quick()
+    }
 }
 
 fn plain(limits: RegistryLimits) -> Registry {
-    Registry::new(RegistryOptions { plain_http: true, limits, ..RegistryOptions::default() }).unwrap()
+    Registry::new(RegistryOptions {
+        plain_http: true,
+        limits,
+        ..RegistryOptions::default()
+    })
+    .unwrap()
 }
 
 fn read(file: &SourceFile) -> Releases {
-    let (releases, findings) = towpath_formats::releases::read(&Place::file("scraped"), &file.bytes).unwrap();
+    let (releases, findings) =
+        towpath_formats::releases::read(&Place::file("scraped"), &file.bytes).unwrap();
     assert_eq!(findings, [], "what we write has nothing to be found");
     releases
 }
 
 /// `4.1.0+amd64 4.1.1+amd64`, in the file's order.
 fn names(file: &SourceFile) -> String {
-    let names: Vec<String> =
-        read(file).releases.iter().map(|release| format!("{}+{}", release.version, release.arch)).collect();
+    let names: Vec<String> = read(file)
+        .releases
+        .iter()
+        .map(|release| format!("{}+{}", release.version, release.arch))
+        .collect();
     names.join(" ")
 }
 
 /// A line a finding: its code, the tag, the problem.
 fn said(findings: &[Finding]) -> Vec<String> {
-    let tag = |finding: &Finding| finding.place.file.rsplit(['/', ':']).next().unwrap_or_default().to_owned();
-    findings.iter().map(|finding| format!("{} {}: {}", finding.code, tag(finding), finding.problem)).collect()
+    let tag = |finding: &Finding| {
+        finding
+            .place
+            .file
+            .rsplit(['/', ':'])
+            .next()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    findings
+        .iter()
+        .map(|finding| format!("{} {}: {}", finding.code, tag(finding), finding.problem))
+        .collect()
 }

@@ -19,13 +19,18 @@ fn is_manifest(asked: &Asked) -> bool {
 }
 
 /// Scrapes two releases from a registry that misbehaves; the releases, and what is said.
-async fn scraped(turn: impl Fn(&Asked, usize) -> Option<Answer> + Send + Sync + 'static) -> (String, Vec<String>) {
+async fn scraped(
+    turn: impl Fn(&Asked, usize) -> Option<Answer> + Send + Sync + 'static,
+) -> (String, Vec<String>) {
     let double = Double::misbehaving(turn);
     double.put(Some("a"), &release("4.1.0+amd64", ""));
     double.put(Some("b"), &release("4.1.1+amd64", "4.1.0"));
     match scrape(&plain(quick()), &Scrape::of(double.repository())).await {
         Ok((file, findings)) => (names(&file), said(&findings)),
-        Err(finding) => ("nothing".to_owned(), vec![format!("{}: {}", finding.code, finding.problem)]),
+        Err(finding) => (
+            "nothing".to_owned(),
+            vec![format!("{}: {}", finding.code, finding.problem)],
+        ),
     }
 }
 
@@ -34,18 +39,30 @@ const BOTH: &str = "4.1.0+amd64 4.1.1+amd64";
 #[tokio::test]
 async fn what_passes_is_waited_for() {
     for status in [408, 429, 500, 502, 503, 504] {
-        let (names, said) = scraped(move |_, before| (before < 2).then(|| Answer::new(status))).await;
+        let (names, said) =
+            scraped(move |_, before| (before < 2).then(|| Answer::new(status))).await;
         assert_eq!((names.as_str(), said), (BOTH, vec![]), "{status}");
     }
-    for manner in [Manner::CutAt(3), Manner::StallAt(3), Manner::Longer(9), Manner::Shorter(2)] {
+    for manner in [
+        Manner::CutAt(3),
+        Manner::StallAt(3),
+        Manner::Longer(9),
+        Manner::Shorter(2),
+    ] {
         let garbled = move |asked: &Asked, before: usize| {
-            (before == 0 && (is_blob(asked) || is_manifest(asked))).then(|| Answer::ok("garbled").manner(manner))
+            (before == 0 && (is_blob(asked) || is_manifest(asked)))
+                .then(|| Answer::ok("garbled").manner(manner))
         };
-        assert_eq!(scraped(garbled).await, (BOTH.to_owned(), vec![]), "{manner:?}");
+        assert_eq!(
+            scraped(garbled).await,
+            (BOTH.to_owned(), vec![]),
+            "{manner:?}"
+        );
     }
     // Tags too.
     let tags = |asked: &Asked, before: usize| {
-        (before == 0 && asked.target.contains("tags")).then(|| Answer::ok("{").manner(Manner::Longer(1)))
+        (before == 0 && asked.target.contains("tags"))
+            .then(|| Answer::ok("{").manner(Manner::Longer(1)))
     };
     assert_eq!(scraped(tags).await, (BOTH.to_owned(), vec![]));
 }
@@ -54,14 +71,27 @@ async fn what_passes_is_waited_for() {
 async fn the_registry_is_obeyed_when_it_asks_for_time() {
     let begun = Instant::now();
     let (names, _) = scraped(|asked, before| {
-        (asked.target.contains("tags") && before == 0).then(|| Answer::new(429).header("retry-after", "1"))
+        (asked.target.contains("tags") && before == 0)
+            .then(|| Answer::new(429).header("retry-after", "1"))
     })
     .await;
     assert_eq!(names, BOTH);
-    assert!(begun.elapsed() >= Duration::from_secs(1), "{:?}", begun.elapsed());
-    let (names, said) =
-        scraped(|asked, _| asked.target.contains("tags").then(|| Answer::new(429).header("retry-after", "3600"))).await;
-    assert_eq!((names.as_str(), said[0].as_str()), ("nothing", "registry-unreachable: the registry answered 429"));
+    assert!(
+        begun.elapsed() >= Duration::from_secs(1),
+        "{:?}",
+        begun.elapsed()
+    );
+    let (names, said) = scraped(|asked, _| {
+        asked
+            .target
+            .contains("tags")
+            .then(|| Answer::new(429).header("retry-after", "3600"))
+    })
+    .await;
+    assert_eq!(
+        (names.as_str(), said[0].as_str()),
+        ("nothing", "registry-unreachable: the registry answered 429")
+    );
 }
 
 #[tokio::test]
@@ -71,30 +101,59 @@ async fn what_does_not_pass_is_said_and_the_rest_is_there() {
         scraped(move |asked, _| asked.target.ends_with(digest.as_str()).then(answer))
     };
     let unreadable = |problem: &str| {
-        ("4.1.0+amd64".to_owned(), vec![format!("unreadable-image b: it cannot be read just now: {problem}")])
+        (
+            "4.1.0+amd64".to_owned(),
+            vec![format!(
+                "unreadable-image b: it cannot be read just now: {problem}"
+            )],
+        )
     };
-    assert_eq!(one(|| Answer::new(500)).await, unreadable("the registry answered 500"));
-    assert_eq!(one(|| Answer::new(403)).await, unreadable("the registry forbids it"));
-    assert_eq!(one(|| Answer::new(418)).await, unreadable("the registry answered 418"));
+    assert_eq!(
+        one(|| Answer::new(500)).await,
+        unreadable("the registry answered 500")
+    );
+    assert_eq!(
+        one(|| Answer::new(403)).await,
+        unreadable("the registry forbids it")
+    );
+    assert_eq!(
+        one(|| Answer::new(418)).await,
+        unreadable("the registry answered 418")
+    );
     assert_eq!(
         one(|| Answer::ok("x").manner(Manner::StallAt(0))).await,
         unreadable("the registry does not answer in time")
     );
     let (_, said) = one(|| Answer::ok("x")).await;
-    assert!(said[0].contains("the blob that came is not sha256:"), "{said:?}");
+    assert!(
+        said[0].contains("the blob that came is not sha256:"),
+        "{said:?}"
+    );
     let (_, said) = one(|| Answer::ok("x").manner(Manner::CutAt(0))).await;
     assert!(said[0].contains("the answer is cut short"), "{said:?}");
     let missing = one(|| Answer::new(404)).await;
-    assert_eq!(missing.1, ["broken-image b: it is no release: a layer is not in the registry"]);
+    assert_eq!(
+        missing.1,
+        ["broken-image b: it is no release: a layer is not in the registry"]
+    );
 }
 
 #[tokio::test]
 async fn without_tags_there_is_no_scrape() {
     for (answer, expected) in [
         (Answer::new(404), "not-found: the registry does not have it"),
-        (Answer::new(500), "registry-unreachable: the registry answered 500"),
-        (Answer::new(401), "unauthorised: the registry wants credentials, and there are none for it"),
-        (Answer::ok("<html>"), "http: the list of tags cannot be read: expected value at line 1 column 1"),
+        (
+            Answer::new(500),
+            "registry-unreachable: the registry answered 500",
+        ),
+        (
+            Answer::new(401),
+            "unauthorised: the registry wants credentials, and there are none for it",
+        ),
+        (
+            Answer::ok("<html>"),
+            "http: the list of tags cannot be read: expected value at line 1 column 1",
+        ),
         (
             Answer::ok("{}").header("link", "<http://elsewhere.example.com/x>; rel=next"),
             "http: the next page of tags is said to be at \"http://elsewhere.example.com/x\", where we do not go",
@@ -103,20 +162,31 @@ async fn without_tags_there_is_no_scrape() {
             Answer::ok("{}").header("link", "</v2/a/b/tags/list?n=1000>; rel=next"),
             "http: the list of tags does not end",
         ),
-        (Answer::ok(vec![b' '; (16 << 20) + 1]), "too-large: a page of tags is longer than 16777216 bytes"),
+        (
+            Answer::ok(vec![b' '; (16 << 20) + 1]),
+            "too-large: a page of tags is longer than 16777216 bytes",
+        ),
         (
             Answer::ok(vec![b' '; (16 << 20) + 1]).manner(Manner::NoLength),
             "too-large: a page of tags is longer than 16777216 bytes",
         ),
     ] {
-        let turn = move |asked: &Asked, _: usize| asked.target.contains("tags").then(|| answer.clone());
+        let turn =
+            move |asked: &Asked, _: usize| asked.target.contains("tags").then(|| answer.clone());
         let (names, said) = scraped(turn).await;
         assert_eq!((names.as_str(), said[0].as_str()), ("nothing", expected));
     }
     let nobody = towpath_formats::oci::Repository::parse("127.0.0.1:1/a").unwrap();
-    let error = scrape(&plain(quick()), &Scrape::of(nobody)).await.unwrap_err();
+    let error = scrape(&plain(quick()), &Scrape::of(nobody))
+        .await
+        .unwrap_err();
     assert_eq!(error.code, "registry-unreachable");
-    assert!(error.problem.starts_with("the registry cannot be reached: "), "{error}");
+    assert!(
+        error
+            .problem
+            .starts_with("the registry cannot be reached: "),
+        "{error}"
+    );
 }
 
 #[tokio::test]
@@ -126,9 +196,14 @@ async fn tags_come_in_pages_and_signatures_are_passed_over() {
         let link = |next: &str| format!("</v2/a/b/tags/list?n=1000&last={next}>; rel=\"next\"");
         let signature = format!("sha256-{}.sig", "0".repeat(64));
         asked.target.contains("tags/list").then(|| match last {
-            "start" => Answer::ok(format!(r#"{{"tags":["a","{signature}"]}}"#)).header("link", &link("a")),
+            "start" => {
+                Answer::ok(format!(r#"{{"tags":["a","{signature}"]}}"#)).header("link", &link("a"))
+            }
             "a" => Answer::ok(r#"{"tags":["b"]}"#).header("link", &link("b")),
-            _ => Answer::ok(format!(r#"{{"tags":["../../x","c d","sha256-{}"]}}"#, "1".repeat(64))),
+            _ => Answer::ok(format!(
+                r#"{{"tags":["../../x","c d","sha256-{}"]}}"#,
+                "1".repeat(64)
+            )),
         })
     };
     assert_eq!(scraped(page).await, (BOTH.to_owned(), vec![]));
@@ -139,37 +214,72 @@ async fn tags_have_an_end_however_they_come() {
     // Always another page, with something or nothing new on it.
     let endless = |page: fn(usize) -> String| {
         move |asked: &Asked, _: usize| {
-            let at: usize = asked.target.split("last=").nth(1).map_or(0, |last| last.parse().unwrap());
+            let at: usize = asked
+                .target
+                .split("last=")
+                .nth(1)
+                .map_or(0, |last| last.parse().unwrap());
             let link = format!("</v2/a/b/tags/list?n=1000&last={}>; rel=\"next\"", at + 1);
-            asked.target.contains("tags/list").then(|| Answer::ok(page(at)).header("link", &link))
+            asked
+                .target
+                .contains("tags/list")
+                .then(|| Answer::ok(page(at)).header("link", &link))
         }
     };
     let told = async |limits: RegistryLimits, page: fn(usize) -> String| {
         let double = Double::misbehaving(endless(page));
-        let finding = scrape(&plain(limits), &Scrape::of(double.repository())).await.unwrap_err();
+        let finding = scrape(&plain(limits), &Scrape::of(double.repository()))
+            .await
+            .unwrap_err();
         (finding.problem, double.asked("tags/list").len())
     };
     let one = |at: usize| format!(r#"{{"tags":["t{at}"]}}"#);
-    let few = RegistryLimits { pages: 7, ..quick() };
-    assert_eq!(told(few, one).await, ("the list of tags has more than 7 pages".to_owned(), 7));
+    let few = RegistryLimits {
+        pages: 7,
+        ..quick()
+    };
+    assert_eq!(
+        told(few, one).await,
+        ("the list of tags has more than 7 pages".to_owned(), 7)
+    );
     let few = RegistryLimits { tags: 5, ..quick() };
-    assert_eq!(told(few, one).await, ("the repository has more than 5 tags".to_owned(), 6));
+    assert_eq!(
+        told(few, one).await,
+        ("the repository has more than 5 tags".to_owned(), 6)
+    );
     let same = |_: usize| r#"{"tags":["t"]}"#.to_owned();
-    assert_eq!(told(quick(), same).await, ("the list of tags does not end".to_owned(), 2));
+    assert_eq!(
+        told(quick(), same).await,
+        ("the list of tags does not end".to_owned(), 2)
+    );
     // What cannot be a tag is nothing new.
     let none = |at: usize| format!(r#"{{"tags":["/{at}","{}"]}}"#, "x".repeat(129 + at));
-    assert_eq!(told(quick(), none).await, ("the list of tags does not end".to_owned(), 1));
+    assert_eq!(
+        told(quick(), none).await,
+        ("the list of tags does not end".to_owned(), 1)
+    );
 }
 
 #[tokio::test]
 async fn no_registry_holds_its_reader_for_ever() {
     // Every answer comes in time, and there is always another to be waited for.
-    let double = Double::misbehaving(|asked, _| is_blob(asked).then(|| Answer::new(503).header("retry-after", "1")));
+    let double = Double::misbehaving(|asked, _| {
+        is_blob(asked).then(|| Answer::new(503).header("retry-after", "1"))
+    });
     double.put(Some("a"), &release("4.1.0+amd64", ""));
-    let limits = RegistryLimits { whole_timeout: Duration::from_secs(1), attempts: 1_000, ..quick() };
-    let finding = scrape(&plain(limits), &Scrape::of(double.repository())).await.unwrap_err();
+    let limits = RegistryLimits {
+        whole_timeout: Duration::from_secs(1),
+        attempts: 1_000,
+        ..quick()
+    };
+    let finding = scrape(&plain(limits), &Scrape::of(double.repository()))
+        .await
+        .unwrap_err();
     assert_eq!(finding.code, "registry-unreachable");
-    assert_eq!(finding.problem, "reading it took longer than 1 s, and then we stopped");
+    assert_eq!(
+        finding.problem,
+        "reading it took longer than 1 s, and then we stopped"
+    );
 }
 
 #[tokio::test]
@@ -178,10 +288,17 @@ async fn a_tag_that_nobody_has_seen_costs_no_question_of_its_own() {
     double.put(Some("a"), &release("4.1.0+amd64", ""));
     double.put(Some("b"), &release("4.1.1+amd64", "4.1.0"));
     let registry = plain(quick());
-    let (file, _) = scrape(&registry, &Scrape::of(double.repository())).await.unwrap();
+    let (file, _) = scrape(&registry, &Scrape::of(double.repository()))
+        .await
+        .unwrap();
     assert_eq!(names(&file), BOTH);
     assert_eq!(registry.requests().manifests, 2);
-    assert!(double.asked("/manifests/").iter().all(|asked| asked.method == "GET"));
+    assert!(
+        double
+            .asked("/manifests/")
+            .iter()
+            .all(|asked| asked.method == "GET")
+    );
 }
 
 #[tokio::test]
@@ -192,8 +309,16 @@ async fn a_registry_without_digests_or_without_heads_is_read_all_the_same() {
     };
     for head in [200, 405] {
         let bare = move |asked: &Asked, _: usize| {
-            let tag = asked.target.rsplit('/').next().filter(|tag| matches!(*tag, "a" | "b"))?;
-            Some(if asked.method == "HEAD" { Answer::new(head) } else { whole(tag).header("content-type", IMAGE) })
+            let tag = asked
+                .target
+                .rsplit('/')
+                .next()
+                .filter(|tag| matches!(*tag, "a" | "b"))?;
+            Some(if asked.method == "HEAD" {
+                Answer::new(head)
+            } else {
+                whole(tag).header("content-type", IMAGE)
+            })
         };
         assert_eq!(scraped(bare).await, (BOTH.to_owned(), vec![]), "{head}");
     }
@@ -206,19 +331,33 @@ async fn redirects_are_followed_up_to_a_limit() {
     elsewhere.put(Some("a"), &release("4.1.0+amd64", ""));
     let host = elsewhere.host.clone();
     let away = move |asked: &Asked, _: usize| {
-        is_blob(asked).then(|| Answer::new(307).header("location", &format!("http://{host}{}", asked.target)))
+        is_blob(asked)
+            .then(|| Answer::new(307).header("location", &format!("http://{host}{}", asked.target)))
     };
     assert_eq!(scraped(away).await, (BOTH.to_owned(), vec![]));
     assert_eq!(elsewhere.asked("/blobs/").len(), 4);
 
     for (to, expected) in [
         ("", "the registry redirects more than 5 times"),
-        ("ftp://example.com/x", "the registry sends us where we do not go"),
-        ("file:///etc/passwd", "the registry sends us where we do not go"),
-        ("http://169.254.169.254/latest/meta-data/", "the registry sends us where we do not go"),
+        (
+            "ftp://example.com/x",
+            "the registry sends us where we do not go",
+        ),
+        (
+            "file:///etc/passwd",
+            "the registry sends us where we do not go",
+        ),
+        (
+            "http://169.254.169.254/latest/meta-data/",
+            "the registry sends us where we do not go",
+        ),
     ] {
         let around = move |asked: &Asked, _: usize| {
-            let target = if to.is_empty() { asked.target.clone() } else { to.to_owned() };
+            let target = if to.is_empty() {
+                asked.target.clone()
+            } else {
+                to.to_owned()
+            };
             is_blob(asked).then(|| Answer::new(302).header("location", &target))
         };
         let (_, said) = scraped(around).await;
@@ -230,11 +369,19 @@ async fn redirects_are_followed_up_to_a_limit() {
 async fn a_registry_that_mostly_fails_ends_the_scrape() {
     let double = Double::misbehaving(|asked, _| is_blob(asked).then(|| Answer::new(500)));
     for patch in 0..40 {
-        double.put(Some(&format!("t{patch}")), &release(&format!("4.1.{patch}+amd64"), ""));
+        double.put(
+            Some(&format!("t{patch}")),
+            &release(&format!("4.1.{patch}+amd64"), ""),
+        );
     }
-    let error = scrape(&plain(quick()), &Scrape::of(double.repository())).await.unwrap_err();
+    let error = scrape(&plain(quick()), &Scrape::of(double.repository()))
+        .await
+        .unwrap_err();
     assert_eq!(error.code, "registry-unreachable");
-    assert_eq!(error.problem, "11 images of it cannot be read, and then we stopped");
+    assert_eq!(
+        error.problem,
+        "11 images of it cannot be read, and then we stopped"
+    );
 }
 
 #[tokio::test]
@@ -248,7 +395,10 @@ async fn what_was_known_stays_while_the_registry_fails() {
     double.put(Some("a"), &release("4.1.0+amd64", ""));
     double.put(Some("b"), &release("4.1.1+amd64", "4.1.0"));
     let folder = tempfile::tempdir().unwrap();
-    let wish = Scrape { cache: Some(Arc::new(Cache::at(folder.path()))), ..Scrape::of(double.repository()) };
+    let wish = Scrape {
+        cache: Some(Arc::new(Cache::at(folder.path()))),
+        ..Scrape::of(double.repository())
+    };
     let registry = plain(quick());
     let (before, findings) = scrape(&registry, &wish).await.unwrap();
     assert_eq!(said(&findings), Vec::<String>::new());

@@ -24,23 +24,59 @@ async fn an_image_says_what_it_is_and_is_read_once() {
     }
     let folder = tempfile::tempdir().unwrap();
     let (registry, cache) = (plain(patient()), Cache::at(folder.path()));
-    let name = |digest| ImageName { repository: server.repository(PATH), reference: Reference::Digest(digest) };
+    let name = |digest| ImageName {
+        repository: server.repository(PATH),
+        reference: Reference::Digest(digest),
+    };
     for (one, arch) in [(&single, "amd64"), (&multi, "multi")] {
-        let read = release_image(&registry, Some(&cache), &name(one.digest())).await.unwrap();
-        assert_eq!((read.version.to_string().as_str(), read.arch.as_str()), ("4.9.7", arch));
-        assert_eq!(read.previous.iter().map(ToString::to_string).collect::<Vec<_>>(), ["4.9.6"]);
+        let read = release_image(&registry, Some(&cache), &name(one.digest()))
+            .await
+            .unwrap();
+        assert_eq!(
+            (read.version.to_string().as_str(), read.arch.as_str()),
+            ("4.9.7", arch)
+        );
+        assert_eq!(
+            read.previous
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>(),
+            ["4.9.6"]
+        );
         assert_eq!(read.digest, one.digest());
     }
     let asked = registry.requests();
-    release_image(&registry, Some(&cache), &name(single.digest())).await.unwrap();
-    assert_eq!(registry.requests(), asked, "what is known by digest is not asked again");
+    release_image(&registry, Some(&cache), &name(single.digest()))
+        .await
+        .unwrap();
+    assert_eq!(
+        registry.requests(),
+        asked,
+        "what is known by digest is not asked again"
+    );
 
-    for (one, problem) in [(&each, "a list of releases"), (&nothing, "no release-manifests")] {
-        let finding = release_image(&registry, None, &name(one.digest())).await.unwrap_err();
+    for (one, problem) in [
+        (&each, "a list of releases"),
+        (&nothing, "no release-manifests"),
+    ] {
+        let finding = release_image(&registry, None, &name(one.digest()))
+            .await
+            .unwrap_err();
         assert!(finding.problem.contains(problem), "{finding}");
     }
-    let missing = release_image(&registry, None, &name(release("4.9.8+amd64", "").digest())).await.unwrap_err();
+    let missing = release_image(&registry, None, &name(release("4.9.8+amd64", "").digest()))
+        .await
+        .unwrap_err();
     assert!(missing.problem.contains("not in the registry"), "{missing}");
-    let tag = ImageName { repository: server.repository(PATH), reference: Reference::Tag("4.9.7".to_owned()) };
-    assert!(release_image(&registry, None, &tag).await.unwrap_err().problem.contains("no digest"));
+    let tag = ImageName {
+        repository: server.repository(PATH),
+        reference: Reference::Tag("4.9.7".to_owned()),
+    };
+    assert!(
+        release_image(&registry, None, &tag)
+            .await
+            .unwrap_err()
+            .problem
+            .contains("no digest")
+    );
 }

@@ -38,7 +38,11 @@ impl DockerRegistry {
     pub fn start(door: Door) -> Self {
         let directory = tempfile::tempdir().unwrap().keep();
         let program = program();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
         let mut config = format!(
             "version: 0.1\nlog: {{level: error, accesslog: {{disabled: true}}}}\nstorage:\n  filesystem: {{rootdirectory: {0}/data}}\n  delete: {{enabled: true}}\n\
              http:\n  addr: 127.0.0.1:{port}\n",
@@ -57,16 +61,30 @@ impl DockerRegistry {
         fs::write(directory.join("config.yml"), config).unwrap();
         let script = r#""$1" serve "$2/config.yml" > "$2/log" 2>&1 & pid=$!; cat > /dev/null; kill $pid; wait $pid; rm -rf "$2""#;
         let mut guard = Command::new("/bin/sh");
-        guard.args(["-c", script, "guard"]).arg(&program).arg(&directory).stdin(Stdio::piped());
+        guard
+            .args(["-c", script, "guard"])
+            .arg(&program)
+            .arg(&directory)
+            .stdin(Stdio::piped());
         // In a group of its own, so that an interrupt from the keyboard does not end it before its time.
         std::os::unix::process::CommandExt::process_group(&mut guard, 0);
-        let guard = guard.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let guard = guard
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
         let _ = rustls::crypto::ring::default_provider().install_default();
         let host = match door {
             Door::Plain => format!("127.0.0.1:{port}"),
             Door::Guarded => format!("localhost:{port}"),
         };
-        let registry = Self { host, directory, door, http: http.build().unwrap(), guard };
+        let registry = Self {
+            host,
+            directory,
+            door,
+            http: http.build().unwrap(),
+            guard,
+        };
         registry.wait(port);
         registry
     }
@@ -81,19 +99,37 @@ impl DockerRegistry {
             self.push_blob(path, blob).await;
         }
         let digest = image.digest();
-        let url = self.url(&format!("{path}/manifests/{}", tag.unwrap_or(digest.as_str())));
-        let request = self.http.put(url).header("content-type", image.media_type).body(image.manifest.clone());
+        let url = self.url(&format!(
+            "{path}/manifests/{}",
+            tag.unwrap_or(digest.as_str())
+        ));
+        let request = self
+            .http
+            .put(url)
+            .header("content-type", image.media_type)
+            .body(image.manifest.clone());
         self.sent(request, 201).await;
     }
 
     async fn push_blob(&self, path: &str, blob: &[u8]) {
         // The registry cannot take the same blob from two at once.
-        let there = self.http.head(self.url(&format!("{path}/blobs/{}", Digest::of(blob))));
-        let there = if self.door == Door::Guarded { there.basic_auth(USER, Some(PASSWORD)) } else { there };
+        let there = self
+            .http
+            .head(self.url(&format!("{path}/blobs/{}", Digest::of(blob))));
+        let there = if self.door == Door::Guarded {
+            there.basic_auth(USER, Some(PASSWORD))
+        } else {
+            there
+        };
         if there.send().await.unwrap().status().is_success() {
             return;
         }
-        let answer = self.sent(self.http.post(self.url(&format!("{path}/blobs/uploads/"))), 202).await;
+        let answer = self
+            .sent(
+                self.http.post(self.url(&format!("{path}/blobs/uploads/"))),
+                202,
+            )
+            .await;
         let to = answer.headers()["location"].to_str().unwrap().to_owned();
         let to = format!("{to}&digest={}", Digest::of(blob));
         self.sent(self.http.put(to).body(blob.to_vec()), 201).await;
@@ -106,18 +142,30 @@ impl DockerRegistry {
         };
         let answer = request.send().await.unwrap();
         let status = answer.status().as_u16();
-        assert!(status == expected, "{} answered {status}: {}", answer.url().clone(), answer.text().await.unwrap());
+        assert!(
+            status == expected,
+            "{} answered {status}: {}",
+            answer.url().clone(),
+            answer.text().await.unwrap()
+        );
         answer
     }
 
     /// The file in which the registry keeps a blob or manifest.
     pub fn file(&self, digest: &Digest) -> PathBuf {
         let hex = digest.hex();
-        self.directory.join(format!("data/docker/registry/v2/blobs/sha256/{}/{hex}/data", &hex[..2]))
+        self.directory.join(format!(
+            "data/docker/registry/v2/blobs/sha256/{}/{hex}/data",
+            &hex[..2]
+        ))
     }
 
     fn url(&self, rest: &str) -> String {
-        let scheme = if self.door == Door::Plain { "http" } else { "https" };
+        let scheme = if self.door == Door::Plain {
+            "http"
+        } else {
+            "https"
+        };
         format!("{scheme}://{}/v2/{rest}", self.host)
     }
 
@@ -125,7 +173,11 @@ impl DockerRegistry {
         let deadline = Instant::now() + Duration::from_secs(120);
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             let log = || fs::read_to_string(self.directory.join("log")).unwrap_or_default();
-            assert!(Instant::now() < deadline, "docker-registry does not come up:\n{}", log());
+            assert!(
+                Instant::now() < deadline,
+                "docker-registry does not come up:\n{}",
+                log()
+            );
             std::thread::sleep(Duration::from_millis(10));
         }
     }
@@ -155,7 +207,9 @@ fn program() -> PathBuf {
     static INSTALL: Once = Once::new();
     let find = || {
         let path = std::env::var_os("PATH").unwrap_or_default();
-        std::env::split_paths(&path).map(|folder| folder.join("docker-registry")).find(|file| file.is_file())
+        std::env::split_paths(&path)
+            .map(|folder| folder.join("docker-registry"))
+            .find(|file| file.is_file())
     };
     if find().is_none() {
         INSTALL.call_once(|| {

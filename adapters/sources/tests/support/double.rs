@@ -51,11 +51,19 @@ pub enum Manner {
 
 impl Answer {
     pub fn new(status: u16) -> Self {
-        Self { status, headers: vec![], body: vec![], manner: Manner::Well }
+        Self {
+            status,
+            headers: vec![],
+            body: vec![],
+            manner: Manner::Well,
+        }
     }
 
     pub fn ok(body: impl Into<Vec<u8>>) -> Self {
-        Self { body: body.into(), ..Self::new(200) }
+        Self {
+            body: body.into(),
+            ..Self::new(200)
+        }
     }
 
     pub fn header(mut self, name: &str, value: &str) -> Self {
@@ -98,7 +106,9 @@ impl Double {
     }
 
     /// A registry that answers with this, where it is anything.
-    pub fn misbehaving(turn: impl Fn(&Asked, usize) -> Option<Answer> + Send + Sync + 'static) -> Self {
+    pub fn misbehaving(
+        turn: impl Fn(&Asked, usize) -> Option<Answer> + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let host = listener.local_addr().unwrap().to_string();
         let inner = Arc::new(Inner {
@@ -128,7 +138,10 @@ impl Double {
         for blob in &image.blobs {
             content.blobs.insert(Digest::of(blob), blob.clone());
         }
-        content.manifests.insert(image.digest(), (image.media_type.to_owned(), image.manifest.clone()));
+        content.manifests.insert(
+            image.digest(),
+            (image.media_type.to_owned(), image.manifest.clone()),
+        );
         if let Some(tag) = tag {
             content.tags.insert(tag.to_owned(), image.digest());
         }
@@ -136,7 +149,14 @@ impl Double {
 
     /// What was asked so far, of what the target has this in it.
     pub fn asked(&self, part: &str) -> Vec<Asked> {
-        self.inner.asked.lock().unwrap().iter().filter(|asked| asked.target.contains(part)).cloned().collect()
+        self.inner
+            .asked
+            .lock()
+            .unwrap()
+            .iter()
+            .filter(|asked| asked.target.contains(part))
+            .cloned()
+            .collect()
     }
 
     /// The bytes of bodies that were sent.
@@ -148,20 +168,29 @@ impl Double {
 impl Inner {
     fn serve(&self, connection: TcpStream) {
         let mut reader = BufReader::new(connection.try_clone().unwrap());
-        let Some(asked) = read(&mut reader) else { return };
+        let Some(asked) = read(&mut reader) else {
+            return;
+        };
         let before = {
             let mut all = self.asked.lock().unwrap();
-            let same = |other: &&Asked| (&other.method, &other.target) == (&asked.method, &asked.target);
+            let same =
+                |other: &&Asked| (&other.method, &other.target) == (&asked.method, &asked.target);
             let before = all.iter().filter(same).count();
             all.push(asked.clone());
             before
         };
-        let answer = (self.turn)(&asked, before).unwrap_or_else(|| self.content.lock().unwrap().answer(&asked));
+        let answer = (self.turn)(&asked, before)
+            .unwrap_or_else(|| self.content.lock().unwrap().answer(&asked));
         // A client that has seen enough hangs up.
         let _ = self.write(connection, &asked, &answer);
     }
 
-    fn write(&self, mut connection: TcpStream, asked: &Asked, answer: &Answer) -> std::io::Result<()> {
+    fn write(
+        &self,
+        mut connection: TcpStream,
+        asked: &Asked,
+        answer: &Answer,
+    ) -> std::io::Result<()> {
         let length = match answer.manner {
             Manner::Longer(by) => answer.body.len() + by,
             Manner::Shorter(by) => answer.body.len() - by,
@@ -206,14 +235,18 @@ impl Content {
         }
         if let Some(reference) = rest.strip_prefix("manifests/") {
             let digest = Digest::parse(reference).or_else(|| self.tags.get(reference).cloned());
-            let found = digest.and_then(|digest| Some((digest.clone(), self.manifests.get(&digest)?)));
+            let found =
+                digest.and_then(|digest| Some((digest.clone(), self.manifests.get(&digest)?)));
             return found.map_or(Answer::new(404), |(digest, (media_type, bytes))| {
                 Answer::ok(bytes.clone())
                     .header("content-type", media_type)
                     .header("docker-content-digest", digest.as_str())
             });
         }
-        let blob = rest.strip_prefix("blobs/").and_then(Digest::parse).and_then(|digest| self.blobs.get(&digest));
+        let blob = rest
+            .strip_prefix("blobs/")
+            .and_then(Digest::parse)
+            .and_then(|digest| self.blobs.get(&digest));
         blob.map_or(Answer::new(404), |blob| Answer::ok(blob.clone()))
     }
 }
@@ -232,8 +265,16 @@ fn read(reader: &mut BufReader<TcpStream>) -> Option<Asked> {
             None => break,
         }
     }
-    let length = headers.get("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+    let length = headers
+        .get("content-length")
+        .and_then(|length| length.parse().ok())
+        .unwrap_or(0);
     let mut body = vec![0; length];
     std::io::Read::read_exact(reader, &mut body).ok()?;
-    Some(Asked { method, target, headers, body: String::from_utf8_lossy(&body).into_owned() })
+    Some(Asked {
+        method,
+        target,
+        headers,
+        body: String::from_utf8_lossy(&body).into_owned(),
+    })
 }

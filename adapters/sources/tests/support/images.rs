@@ -39,12 +39,25 @@ impl Image {
 /// A release image in OCI form: `4.1.0+amd64`, and what it can be reached from.
 pub fn release(name: &str, previous: &str) -> Image {
     let (version, arch) = name.split_once('+').unwrap();
-    image(arch, &[gzip(&tar(&[("etc/base", b'0', name.as_bytes())])), release_layer(version, previous, "")])
+    image(
+        arch,
+        &[
+            gzip(&tar(&[("etc/base", b'0', name.as_bytes())])),
+            release_layer(version, previous, ""),
+        ],
+    )
 }
 
 /// One of several images that are a release together.
 pub fn part_of_multi(version: &str, arch: &str, previous: &str) -> Image {
-    image(arch, &[release_layer(version, previous, r#""release.openshift.io/architecture":"multi","#)])
+    image(
+        arch,
+        &[release_layer(
+            version,
+            previous,
+            r#""release.openshift.io/architecture":"multi","#,
+        )],
+    )
 }
 
 /// A layer with release metadata in it.
@@ -70,14 +83,21 @@ pub fn metadata_layer(text: &str) -> Vec<u8> {
 
 /// An image of these layers, the oldest first.
 pub fn image(arch: &str, layers: &[Vec<u8>]) -> Image {
-    let config = json!({"architecture": arch, "os": "linux", "rootfs": {"type": "layers", "diff_ids": []}})
-        .to_string()
-        .into_bytes();
-    let described: Vec<Value> = layers.iter().map(|layer| descriptor(LAYER, layer)).collect();
-    let manifest =
-        json!({"schemaVersion": 2, "mediaType": IMAGE, "config": descriptor(CONFIG, &config), "layers": described});
+    let config =
+        json!({"architecture": arch, "os": "linux", "rootfs": {"type": "layers", "diff_ids": []}})
+            .to_string()
+            .into_bytes();
+    let described: Vec<Value> = layers
+        .iter()
+        .map(|layer| descriptor(LAYER, layer))
+        .collect();
+    let manifest = json!({"schemaVersion": 2, "mediaType": IMAGE, "config": descriptor(CONFIG, &config), "layers": described});
     let blobs = layers.iter().cloned().chain([config]).collect();
-    Image { media_type: IMAGE, manifest: manifest.to_string().into_bytes(), blobs }
+    Image {
+        media_type: IMAGE,
+        manifest: manifest.to_string().into_bytes(),
+        blobs,
+    }
 }
 
 /// The same in Docker's form.
@@ -102,7 +122,11 @@ pub fn list(media_type: &'static str, images: &[&Image]) -> Image {
     };
     let entries: Vec<Value> = images.iter().map(entry).collect();
     let manifest = json!({"schemaVersion": 2, "mediaType": media_type, "manifests": entries});
-    Image { media_type, manifest: manifest.to_string().into_bytes(), blobs: vec![] }
+    Image {
+        media_type,
+        manifest: manifest.to_string().into_bytes(),
+        blobs: vec![],
+    }
 }
 
 pub fn descriptor(media_type: &str, bytes: &[u8]) -> Value {

@@ -11,7 +11,9 @@ pub(crate) struct Chance(u64);
 impl Chance {
     /// The seed in `TOWPATH_SEED`, or one of this very moment; it is printed, and shown when the test fails.
     pub(crate) fn of_environment() -> Self {
-        let given = std::env::var("TOWPATH_SEED").ok().and_then(|text| text.parse().ok());
+        let given = std::env::var("TOWPATH_SEED")
+            .ok()
+            .and_then(|text| text.parse().ok());
         let now = || u64::try_from(jiff::Timestamp::now().as_microsecond()).unwrap();
         let seed = given.unwrap_or_else(now);
         println!("TOWPATH_SEED={seed}");

@@ -41,21 +41,35 @@ impl Clusters {
             skew: SignedDuration::from_mins(chance.between(-60, 60)),
         };
         let members = fleet.members.iter();
-        let clusters = members.map(|(id, member)| (id.clone(), cluster(chance, member.organisation))).collect();
-        Self { clusters, said: Vec::new(), ignored: BTreeSet::new(), met: BTreeSet::new() }
+        let clusters = members
+            .map(|(id, member)| (id.clone(), cluster(chance, member.organisation)))
+            .collect();
+        Self {
+            clusters,
+            said: Vec::new(),
+            ignored: BTreeSet::new(),
+            met: BTreeSet::new(),
+        }
     }
 
     /// What is under way moves on, or not; some fall ill; now and then somebody upgrades one by hand.
     pub(crate) fn live(&mut self, active: &[Upgrade], chance: &mut Chance) {
-        for upgrade in active.iter().filter(|upgrade| upgrade.state == UpgradeState::Started) {
+        for upgrade in active
+            .iter()
+            .filter(|upgrade| upgrade.state == UpgradeState::Started)
+        {
             if self.met.insert(upgrade.id) && chance.percent(15) {
                 self.ignored.insert(upgrade.id);
             }
             let to = patch(&upgrade.to);
             let cluster = self.clusters.get_mut(&upgrade.cluster).unwrap();
             match (self.ignored.contains(&upgrade.id), cluster.going_to) {
-                (false, None) if cluster.patch < to && chance.percent(60) => cluster.going_to = Some(to),
-                (_, Some(to)) if chance.percent(40) => (cluster.patch, cluster.going_to) = (to, None),
+                (false, None) if cluster.patch < to && chance.percent(60) => {
+                    cluster.going_to = Some(to)
+                }
+                (_, Some(to)) if chance.percent(40) => {
+                    (cluster.patch, cluster.going_to) = (to, None)
+                }
                 _ => {}
             }
         }
@@ -106,7 +120,8 @@ impl Clusters {
         report.state.organisation = cluster.organisation.into();
         report.state.going_to = cluster.going_to.map(release);
         // Said once each: by its nanosecond a report is known again.
-        report.state.last_seen = now + cluster.skew + SignedDuration::from_nanos(self.said.len() as i64);
+        report.state.last_seen =
+            now + cluster.skew + SignedDuration::from_nanos(self.said.len() as i64);
         report.state.version_since = report.state.last_seen;
         if !cluster.healthy {
             report = unwell(report);

@@ -46,7 +46,9 @@ pub(crate) struct Fleet {
 impl Fleet {
     pub(crate) fn new() -> Self {
         let members = (0..CLUSTERS).map(Member::new);
-        Self { members: members.map(|member| (member.id.clone(), member)).collect() }
+        Self {
+            members: members.map(|member| (member.id.clone(), member)).collect(),
+        }
     }
 
     pub(crate) fn member(&self, id: &ClusterId) -> &Member {
@@ -54,43 +56,70 @@ impl Fleet {
     }
 
     /// Why a cluster may not start while these others are under way.
-    pub(crate) fn objection(&self, newcomer: &ClusterId, others: &BTreeSet<&ClusterId>) -> Option<String> {
+    pub(crate) fn objection(
+        &self,
+        newcomer: &ClusterId,
+        others: &BTreeSet<&ClusterId>,
+    ) -> Option<String> {
         let newcomer = self.member(newcomer);
-        let others = || others.iter().map(|id| self.member(id)).filter(|other| other.id != newcomer.id);
+        let others = || {
+            others
+                .iter()
+                .map(|id| self.member(id))
+                .filter(|other| other.id != newcomer.id)
+        };
         newcomer.mutexes.iter().find_map(|mutex| {
             let holders = others().filter(|other| other.mutexes.contains(mutex));
             let (counted, limit): (Vec<&Member>, usize) = match self.limit(newcomer, mutex) {
-                Some(limit) => (holders.filter(|other| other.place() == newcomer.place()).collect(), limit),
+                Some(limit) => (
+                    holders
+                        .filter(|other| other.place() == newcomer.place())
+                        .collect(),
+                    limit,
+                ),
                 None => (holders.collect(), 1),
             };
             let names: Vec<&str> = counted.iter().map(|other| other.id.as_str()).collect();
-            (names.len() >= limit).then(|| format!("{mutex} is held by {names:?}; {limit} may hold it at once"))
+            (names.len() >= limit)
+                .then(|| format!("{mutex} is held by {names:?}; {limit} may hold it at once"))
         })
     }
 
     /// What is wrong with these being under way, however it came about.
     pub(crate) fn excess(&self, active: &BTreeSet<&ClusterId>) -> Option<String> {
         let members = || active.iter().map(|id| self.member(id));
-        let mutexes: BTreeSet<&str> = members().flat_map(|member| member.mutexes.iter().copied()).collect();
+        let mutexes: BTreeSet<&str> = members()
+            .flat_map(|member| member.mutexes.iter().copied())
+            .collect();
         mutexes.into_iter().find_map(|mutex| {
             let mut counts: BTreeMap<Option<Where>, (usize, usize)> = BTreeMap::new();
             for holder in members().filter(|member| member.mutexes.contains(mutex)) {
                 let limit = self.limit(holder, mutex);
                 // Those that need it for themselves are one crowd, wherever they are.
-                let entry = counts.entry(limit.map(|_| holder.place())).or_insert((0, limit.unwrap_or(1)));
+                let entry = counts
+                    .entry(limit.map(|_| holder.place()))
+                    .or_insert((0, limit.unwrap_or(1)));
                 entry.0 += 1;
             }
             let over = counts.into_iter().find(|(_, (held, limit))| held > limit);
-            over.map(|(place, (held, limit))| format!("{mutex} is held by {held} of {place:?}, {limit} may"))
+            over.map(|(place, (held, limit))| {
+                format!("{mutex} is held by {held} of {place:?}, {limit} may")
+            })
         })
     }
 
     /// How many of a cluster's sector may hold the mutex at once; none: it must be the only one anywhere.
     fn limit(&self, member: &Member, mutex: &str) -> Option<usize> {
-        let peers = || self.members.values().filter(|peer| peer.place() == member.place());
+        let peers = || {
+            self.members
+                .values()
+                .filter(|peer| peer.place() == member.place())
+        };
         match member.sector {
             Some("stage") => Some(2),
-            Some("blue") => Some(HALF_OF[peers().filter(|peer| peer.mutexes.contains(mutex)).count()]),
+            Some("blue") => {
+                Some(HALF_OF[peers().filter(|peer| peer.mutexes.contains(mutex)).count()])
+            }
             _ => None,
         }
     }
@@ -98,18 +127,29 @@ impl Fleet {
     /// What people want, as the core knows it.
     pub(crate) fn policy(&self) -> FleetPolicy {
         let organisations = ["acme", "zen"].map(|name| (name.into(), self.organisation(name)));
-        FleetPolicy { organisations: organisations.into() }
+        FleetPolicy {
+            organisations: organisations.into(),
+        }
     }
 
     fn organisation(&self, name: &'static str) -> Organisation {
-        let sectors = [("stage", Some(Parallel::Count(2))), ("blue", Some(Parallel::Percent(50))), ("green", None)];
-        let own = self.members.values().filter(|member| member.organisation == name);
+        let sectors = [
+            ("stage", Some(Parallel::Count(2))),
+            ("blue", Some(Parallel::Percent(50))),
+            ("green", None),
+        ];
+        let own = self
+            .members
+            .values()
+            .filter(|member| member.organisation == name);
         Organisation {
             id: name.into(),
             name: name.into(),
             environment: None,
             blocked_versions: Vec::new(),
-            sectors: sectors.map(|(name, limit)| (name.into(), sector(name, limit))).into(),
+            sectors: sectors
+                .map(|(name, limit)| (name.into(), sector(name, limit)))
+                .into(),
             clusters: own.map(Member::policy).collect(),
             defaults: Vec::new(),
             inherits_from: BTreeSet::new(),
@@ -146,8 +186,18 @@ impl Member {
             _ => "acme/c12",
         };
         // Every cluster is a mutex of its own; only that of 12 is anybody else's.
-        let mutexes = declared.iter().map(key).chain((number == 12).then_some("acme/c12")).collect();
-        Self { id: id(&format!("c{number:02}")), organisation, sector, declared, mutexes }
+        let mutexes = declared
+            .iter()
+            .map(key)
+            .chain((number == 12).then_some("acme/c12"))
+            .collect();
+        Self {
+            id: id(&format!("c{number:02}")),
+            organisation,
+            sector,
+            declared,
+            mutexes,
+        }
     }
 
     fn place(&self) -> Where {
@@ -192,7 +242,12 @@ fn sector(name: &str, max_parallel: Option<Parallel>) -> Sector {
 /// Releases never end: from each one goes to either of the next two.
 pub(crate) fn offers(from: &Version) -> Vec<Offer> {
     let patch = patch(from);
-    [patch + 1, patch + 2].map(|patch| Offer { version: release(patch), hold: None }).into()
+    [patch + 1, patch + 2]
+        .map(|patch| Offer {
+            version: release(patch),
+            hold: None,
+        })
+        .into()
 }
 
 pub(crate) fn release(patch: u64) -> Version {
@@ -200,5 +255,11 @@ pub(crate) fn release(patch: u64) -> Version {
 }
 
 pub(crate) fn patch(version: &Version) -> u64 {
-    version.to_string().rsplit('.').next().unwrap().parse().unwrap()
+    version
+        .to_string()
+        .rsplit('.')
+        .next()
+        .unwrap()
+        .parse()
+        .unwrap()
 }

@@ -5,7 +5,11 @@
 //! resume, connections are cut. Each call may be dropped at any of its waits. `TOWPATH_SEED` repeats a choice of all these;
 //! the server's timing remains its own.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test that cannot go on says so")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test that cannot go on says so"
+)]
 
 mod chance;
 mod clusters;
@@ -101,10 +105,19 @@ impl<'a> Story<'a> {
     /// A few things at once, and then a look.
     async fn step(&mut self) {
         self.now += SignedDuration::from_mins(self.chance.between(0, 20));
-        let Self { chance, fleet, witness, axe, now, .. } = self;
+        let Self {
+            chance,
+            fleet,
+            witness,
+            axe,
+            now,
+            ..
+        } = self;
         let (now, witness, fleet, axe) = (*now, &*witness, &*fleet, &*axe);
         let mut events: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = Vec::new();
-        let mut lives: Vec<Life> = (0..SCHEDULERS + self.doors.len()).map(|_| chance.life()).collect();
+        let mut lives: Vec<Life> = (0..SCHEDULERS + self.doors.len())
+            .map(|_| chance.life())
+            .collect();
         for (number, scheduler) in self.schedulers.iter_mut().enumerate() {
             if !chance.percent(35) {
                 lives[number] = Life::Long;
@@ -120,10 +133,20 @@ impl<'a> Story<'a> {
             }));
         }
         for (door, life) in self.doors.iter().zip(lives[SCHEDULERS..].to_vec()) {
-            let batch = if chance.percent(50) { self.clusters.some(now, chance) } else { Vec::new() };
-            let words = chance.percent(6).then(|| (chance.percent(25), any_pause(chance)));
+            let batch = if chance.percent(50) {
+                self.clusters.some(now, chance)
+            } else {
+                Vec::new()
+            };
+            let words = chance
+                .percent(6)
+                .then(|| (chance.percent(25), any_pause(chance)));
             // A resume that nobody waits for may still happen much later, and then no pause is certain.
-            let life = if matches!(words, Some((false, _))) { Life::Long } else { life };
+            let life = if matches!(words, Some((false, _))) {
+                Life::Long
+            } else {
+                life
+            };
             events.push(Box::pin(async move {
                 let done = life.of(async {
                     record(door, &batch, witness).await;
@@ -145,13 +168,19 @@ impl<'a> Story<'a> {
         let active = witness.look(&self.fleet, newest);
         witness.look_at_clusters(&self.eyes).await;
         let ids: Vec<&ClusterId> = self.fleet.members.keys().collect();
-        witness.look_at_soak(&self.eyes, self.chance.one_of::<&ClusterId>(&ids)).await;
+        witness
+            .look_at_soak(&self.eyes, self.chance.one_of::<&ClusterId>(&ids))
+            .await;
         self.clusters.live(&active, &mut self.chance);
     }
 
     /// Who was killed is gone with all its connections; another comes in its place, with another name and another clock.
     async fn replace(&mut self, lives: &[Life]) {
-        for (number, _) in lives.iter().enumerate().filter(|(_, life)| matches!(life, Life::Killed(_))) {
+        for (number, _) in lives
+            .iter()
+            .enumerate()
+            .filter(|(_, life)| matches!(life, Life::Killed(_)))
+        {
             match number.checked_sub(SCHEDULERS) {
                 None => self.schedulers[number] = self.new_scheduler().await,
                 Some(door) => self.doors[door] = self.new_door().await,
@@ -162,18 +191,31 @@ impl<'a> Story<'a> {
     async fn new_scheduler(&mut self) -> Scheduler {
         self.lives += 1;
         let skew = *self.chance.one_of(&[0, 0, 3, -3, 45, -45, 180, -180]);
-        Scheduler::begin(&self.place.url, format!("s{}", self.lives), SignedDuration::from_mins(skew)).await
+        Scheduler::begin(
+            &self.place.url,
+            format!("s{}", self.lives),
+            SignedDuration::from_mins(skew),
+        )
+        .await
     }
 
     async fn new_door(&mut self) -> Store {
         self.lives += 1;
-        Store::open(&format!("{}&application_name=d{}", self.place.url, self.lives)).await.unwrap()
+        Store::open(&format!(
+            "{}&application_name=d{}",
+            self.place.url, self.lives
+        ))
+        .await
+        .unwrap()
     }
 
     /// What has hardly ever happened so far.
     fn missing(&mut self) -> Option<&'static str> {
         let tally = &self.witness.get_mut().tally;
-        ENOUGH.iter().find(|what| tally.get(**what).is_none_or(|times| *times < 3)).copied()
+        ENOUGH
+            .iter()
+            .find(|what| tally.get(**what).is_none_or(|times| *times < 3))
+            .copied()
     }
 
     /// Everything is looked at once more; and enough has happened for that to mean something.
@@ -212,7 +254,11 @@ fn any_turn(chance: &mut Chance) -> Turn {
         // The others may take it at once, or have to wait a little.
         ttl: Duration::from_millis(*chance.one_of(&[0, 10, 50, 50])),
         renews: chance.percent(70),
-        known: if chance.percent(30) { chance.below(u64::MAX) } else { u64::MAX },
+        known: if chance.percent(30) {
+            chance.below(u64::MAX)
+        } else {
+            u64::MAX
+        },
     }
 }
 
@@ -235,11 +281,15 @@ async fn speak(door: &Store, begins: bool, pause: &Pause, witness: &RefCell<Witn
     let done = match begins {
         true => {
             let before = witness.borrow().resumes(pause);
-            door.pause(pause).await.map(|()| witness.borrow_mut().paused(pause, before))
+            door.pause(pause)
+                .await
+                .map(|()| witness.borrow_mut().paused(pause, before))
         }
         false => {
             witness.borrow_mut().will_resume(pause);
-            let done = door.resume(pause.organisation.as_deref(), pause.sector.as_deref()).await;
+            let done = door
+                .resume(pause.organisation.as_deref(), pause.sector.as_deref())
+                .await;
             done.map(|_| witness.borrow_mut().resumed(pause))
         }
     };
@@ -263,6 +313,7 @@ fn any_pause(chance: &mut Chance) -> Pause {
 
 /// Cuts all connections of that name, wherever they are.
 async fn cut(axe: &AnyPool, name: String) {
-    let text = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = $1";
+    let text =
+        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = $1";
     sqlx::query(text).bind(name).execute(axe).await.unwrap();
 }

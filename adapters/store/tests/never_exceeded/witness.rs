@@ -64,7 +64,10 @@ impl Witness {
     }
 
     pub(crate) fn failed(&mut self, error: &StoreError) {
-        assert!(matches!(error, StoreError::Fenced | StoreError::Unavailable(_)), "nobody may see this: {error}");
+        assert!(
+            matches!(error, StoreError::Fenced | StoreError::Unavailable(_)),
+            "nobody may see this: {error}"
+        );
         self.count(error.code());
     }
 
@@ -77,22 +80,38 @@ impl Witness {
     }
 
     pub(crate) fn before(&self) -> Before {
-        Before { token: self.highest_token(), pauses: self.pauses.clone() }
+        Before {
+            token: self.highest_token(),
+            pauses: self.pauses.clone(),
+        }
     }
 
     pub(crate) fn leads(&mut self, lease: &Lease, before: i64) {
-        assert!(lease.token >= before, "{lease:?}: there was a token {before} already");
-        let owner = self.tokens.entry(lease.token).or_insert_with(|| lease.owner.clone());
+        assert!(
+            lease.token >= before,
+            "{lease:?}: there was a token {before} already"
+        );
+        let owner = self
+            .tokens
+            .entry(lease.token)
+            .or_insert_with(|| lease.owner.clone());
         assert_eq!(*owner, lease.owner, "a token belongs to one");
         self.count("leases");
     }
 
     pub(crate) fn acted(&mut self, lease: &Lease, before: &Before) {
-        assert!(lease.token >= before.token, "{lease:?} acted, but {} had been given out", before.token);
+        assert!(
+            lease.token >= before.token,
+            "{lease:?} acted, but {} had been given out",
+            before.token
+        );
     }
 
     pub(crate) fn wrote_down(&mut self, seq: i64, body: Vec<u8>) {
-        assert!(self.decisions.insert(seq, body).is_none(), "decision {seq} was written twice");
+        assert!(
+            self.decisions.insert(seq, body).is_none(),
+            "decision {seq} was written twice"
+        );
     }
 
     pub(crate) fn moved(&mut self, upgrade: UpgradeId, to: UpgradeState, done: bool) {
@@ -111,13 +130,18 @@ impl Witness {
                 Claimed::Started(id) => {
                     self.count("starts");
                     let lasting = self.pauses.iter().filter(|(place, (begun, _))| {
-                        before.pauses.get(*place).is_some_and(|(earlier, _)| earlier == begun)
+                        before
+                            .pauses
+                            .get(*place)
+                            .is_some_and(|(earlier, _)| earlier == begun)
                     });
                     for (_, (_, pause)) in lasting {
                         let covers = pause.covers(&claim.organisation, claim.sector.as_deref());
                         assert!(!covers, "{id:?} of {claim:?} was started during {pause:?}");
                     }
-                    let earlier = self.started.insert(*id, (claim.clone(), UpgradeState::Planned));
+                    let earlier = self
+                        .started
+                        .insert(*id, (claim.clone(), UpgradeState::Planned));
                     assert!(earlier.is_none(), "{id:?} was given out twice");
                 }
                 Claimed::Refused(refusal) => self.count(&format!("refused: {}", refusal.code())),
@@ -137,7 +161,9 @@ impl Witness {
         }
         self.pauses_begun += 1;
         let begun = self.pauses_begun;
-        self.pauses.entry(place(pause)).or_insert_with(|| (begun, pause.clone()));
+        self.pauses
+            .entry(place(pause))
+            .or_insert_with(|| (begun, pause.clone()));
     }
 
     /// Said before it is tried: from then on nobody knows.
@@ -156,7 +182,10 @@ impl Witness {
     pub(crate) fn will_record(&mut self, reports: &[Reported]) {
         for Reported { state, .. } in reports {
             let said = (state.version.clone(), state.health.is_healthy());
-            self.said.entry(state.id.clone()).or_default().insert(state.last_seen, said);
+            self.said
+                .entry(state.id.clone())
+                .or_default()
+                .insert(state.last_seen, said);
         }
     }
 
@@ -182,32 +211,58 @@ impl Witness {
     pub(crate) fn look(&mut self, fleet: &Fleet, newest: Vec<Upgrade>) -> Vec<Upgrade> {
         let was: BTreeMap<UpgradeId, Upgrade> = std::mem::take(&mut self.upgrades);
         let last = was.keys().last().copied().unwrap_or(UpgradeId(0));
-        let (new, old): (Vec<Upgrade>, Vec<Upgrade>) = newest.into_iter().partition(|upgrade| upgrade.id > last);
+        let (new, old): (Vec<Upgrade>, Vec<Upgrade>) =
+            newest.into_iter().partition(|upgrade| upgrade.id > last);
         for upgrade in &old {
             if let Some(before) = was.get(&upgrade.id) {
-                assert!(may_become(before.state, upgrade.state), "{before:?} became {upgrade:?}");
+                assert!(
+                    may_become(before.state, upgrade.state),
+                    "{before:?} became {upgrade:?}"
+                );
             }
         }
-        let mut now: BTreeMap<UpgradeId, Upgrade> = old.into_iter().map(|upgrade| (upgrade.id, upgrade)).collect();
+        let mut now: BTreeMap<UpgradeId, Upgrade> = old
+            .into_iter()
+            .map(|upgrade| (upgrade.id, upgrade))
+            .collect();
         now.extend(new.iter().map(|upgrade| (upgrade.id, upgrade.clone())));
-        let active: Vec<&Upgrade> = now.values().filter(|upgrade| upgrade.state.is_active()).collect();
-        let clusters: BTreeSet<&ClusterId> = active.iter().map(|upgrade| &upgrade.cluster).collect();
-        assert_eq!(clusters.len(), active.len(), "a cluster has two active upgrades: {active:?}");
+        let active: Vec<&Upgrade> = now
+            .values()
+            .filter(|upgrade| upgrade.state.is_active())
+            .collect();
+        let clusters: BTreeSet<&ClusterId> =
+            active.iter().map(|upgrade| &upgrade.cluster).collect();
+        assert_eq!(
+            clusters.len(),
+            active.len(),
+            "a cluster has two active upgrades: {active:?}"
+        );
         assert_eq!(fleet.excess(&clusters), None, "{active:?}");
         for start in &new {
             let others = active.iter().filter(|other| other.id < start.id);
             let others: BTreeSet<&ClusterId> = others.map(|other| &other.cluster).collect();
-            assert_eq!(fleet.objection(&start.cluster, &others), None, "{start:?} beside {active:?}");
+            assert_eq!(
+                fleet.objection(&start.cluster, &others),
+                None,
+                "{start:?} beside {active:?}"
+            );
             self.start_was_allowed(fleet, start);
         }
         for (id, (claim, state)) in &self.started {
             let Some(found) = now.get(id) else { continue };
             let start = &claim.start;
-            let same = (&found.cluster, &found.from, &found.to) == (&start.cluster, &start.from, &start.to);
-            assert!(same && may_become(*state, found.state), "{claim:?} was acknowledged as {state:?}; {found:?}");
+            let same = (&found.cluster, &found.from, &found.to)
+                == (&start.cluster, &start.from, &start.to);
+            assert!(
+                same && may_become(*state, found.state),
+                "{claim:?} was acknowledged as {state:?}; {found:?}"
+            );
         }
         if let Some((newest, _)) = self.started.last_key_value() {
-            assert!(now.contains_key(newest), "{newest:?} was acknowledged and is lost");
+            assert!(
+                now.contains_key(newest),
+                "{newest:?} was acknowledged and is lost"
+            );
         }
         self.pauses_at_last_look = self.pauses.clone();
         let active = active.into_iter().cloned().collect();
@@ -229,11 +284,21 @@ impl Witness {
         for stored in store.clusters().await.unwrap() {
             let state = stored.state;
             let before = self.last_seen.insert(state.id.clone(), state.last_seen);
-            assert!(before <= Some(state.last_seen), "{state:?} was seen at {before:?}");
+            assert!(
+                before <= Some(state.last_seen),
+                "{state:?} was seen at {before:?}"
+            );
             let acknowledged = self.seen.get(&state.id).copied();
-            assert!(acknowledged <= Some(state.last_seen), "{state:?}, but {acknowledged:?} was acknowledged");
+            assert!(
+                acknowledged <= Some(state.last_seen),
+                "{state:?}, but {acknowledged:?} was acknowledged"
+            );
             let said = self.said[&state.id].get(&state.last_seen);
-            assert_eq!(said, Some(&(state.version.clone(), state.health.is_healthy())), "{state:?} was never said");
+            assert_eq!(
+                said,
+                Some(&(state.version.clone(), state.health.is_healthy())),
+                "{state:?} was never said"
+            );
         }
     }
 
@@ -250,13 +315,31 @@ impl Witness {
         let said = &self.said[cluster];
         let whole: SignedDuration = spans.iter().map(Span::credit).sum();
         let (first, last) = (said.keys().next().unwrap(), said.keys().last().unwrap());
-        assert!(whole <= first.duration_until(*last), "{cluster:?} is credited {whole:?} from {first} to {last}");
+        assert!(
+            whole <= first.duration_until(*last),
+            "{cluster:?} is credited {whole:?} from {first} to {last}"
+        );
         for (version, credit) in &credits {
-            let most = watched(said.iter().filter(|(_, what)| **what == ((*version).clone(), true)).map(|(at, _)| *at));
-            assert!(*credit <= most, "{cluster:?} is credited {credit:?} on {version}; it was watched for {most:?}");
+            let most = watched(
+                said.iter()
+                    .filter(|(_, what)| **what == ((*version).clone(), true))
+                    .map(|(at, _)| *at),
+            );
+            assert!(
+                *credit <= most,
+                "{cluster:?} is credited {credit:?} on {version}; it was watched for {most:?}"
+            );
         }
-        for (_, version, seconds) in store.soak_totals_of(std::slice::from_ref(cluster)).await.unwrap() {
-            assert_eq!(seconds, credits[&version].as_secs(), "the sum of {cluster:?} on {version}");
+        for (_, version, seconds) in store
+            .soak_totals_of(std::slice::from_ref(cluster))
+            .await
+            .unwrap()
+        {
+            assert_eq!(
+                seconds,
+                credits[&version].as_secs(),
+                "the sum of {cluster:?} on {version}"
+            );
         }
     }
 
@@ -264,18 +347,33 @@ impl Witness {
     pub(crate) async fn look_back(&mut self, store: &Store, fleet: &Fleet) {
         let all = store.upgrades(&Which::Recent(10_000)).await.unwrap();
         let numbers: Vec<i64> = all.iter().rev().map(|upgrade| upgrade.id.0).collect();
-        assert_eq!(numbers, (1..=all.len() as i64).collect::<Vec<_>>(), "upgrades are numbered without a gap");
+        assert_eq!(
+            numbers,
+            (1..=all.len() as i64).collect::<Vec<_>>(),
+            "upgrades are numbered without a gap"
+        );
         self.look(fleet, all);
         for id in self.started.keys() {
-            assert!(self.upgrades.contains_key(id), "{id:?} was acknowledged and is lost");
+            assert!(
+                self.upgrades.contains_key(id),
+                "{id:?} was acknowledged and is lost"
+            );
         }
         self.look_at_clusters(store).await;
         for cluster in fleet.members.keys() {
             self.look_at_soak(store, cluster).await;
         }
         for (seq, body) in &self.decisions {
-            let stored = store.decision(*seq).await.unwrap().map(|decision| decision.body);
-            assert_eq!(stored.as_ref(), Some(body), "decision {seq} was acknowledged and is lost");
+            let stored = store
+                .decision(*seq)
+                .await
+                .unwrap()
+                .map(|decision| decision.body);
+            assert_eq!(
+                stored.as_ref(),
+                Some(body),
+                "decision {seq} was acknowledged and is lost"
+            );
         }
         assert_eq!(store.verify_chain().await.unwrap().problems, [""; 0]);
         assert_eq!(store.check().await.unwrap(), [""; 0]);
@@ -285,7 +383,10 @@ impl Witness {
     pub(crate) async fn newest(&self, store: &Store) -> Vec<Upgrade> {
         let mut newest = store.upgrades(&Which::Recent(WINDOW)).await.unwrap();
         let oldest = newest.last().map(|upgrade| upgrade.id);
-        let older = self.upgrades.values().filter(|upgrade| Some(upgrade.id) < oldest && upgrade.state.is_active());
+        let older = self
+            .upgrades
+            .values()
+            .filter(|upgrade| Some(upgrade.id) < oldest && upgrade.state.is_active());
         for upgrade in older {
             newest.extend(store.upgrade(upgrade.id).await.unwrap());
         }
@@ -310,15 +411,20 @@ fn watched(mut times: impl Iterator<Item = Timestamp>) -> SignedDuration {
 fn may_become(before: UpgradeState, now: UpgradeState) -> bool {
     match before {
         UpgradeState::Planned => true,
-        UpgradeState::Started => {
-            !matches!(now, UpgradeState::Planned | UpgradeState::Cancelled | UpgradeState::Refused)
-        }
-        UpgradeState::Finished | UpgradeState::Failed | UpgradeState::Cancelled | UpgradeState::Refused => {
-            now == before
-        }
+        UpgradeState::Started => !matches!(
+            now,
+            UpgradeState::Planned | UpgradeState::Cancelled | UpgradeState::Refused
+        ),
+        UpgradeState::Finished
+        | UpgradeState::Failed
+        | UpgradeState::Cancelled
+        | UpgradeState::Refused => now == before,
     }
 }
 
 fn place(pause: &Pause) -> Stopped {
-    (pause.organisation.as_deref().map(str::to_owned), pause.sector.as_deref().map(str::to_owned))
+    (
+        pause.organisation.as_deref().map(str::to_owned),
+        pause.sector.as_deref().map(str::to_owned),
+    )
 }

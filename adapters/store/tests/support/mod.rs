@@ -12,7 +12,9 @@ use jiff::{SignedDuration, Timestamp};
 use sqlx::AnyPool;
 use towpath_core::domain::fleet::{Binding, ClusterState, Health, Name, Pause, Pool, Product};
 use towpath_core::domain::{Arch, ChannelName, ClusterId, Fact, Platform, Version};
-use towpath_store::{Backend, ChangeMark, Claim, Claimed, Lease, Lock, Need, Reported, Start, Store};
+use towpath_store::{
+    Backend, ChangeMark, Claim, Claimed, Lease, Lock, Need, Reported, Start, Store,
+};
 
 use postgres::Postgres;
 
@@ -36,7 +38,11 @@ pub fn on(backend: Backend, test: impl AsyncFn(&Place)) {
     // Shown only if the test fails.
     println!("on {}:", backend.code());
     let place = Place::new(backend);
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
     runtime.block_on(test(&place));
 }
 
@@ -47,7 +53,11 @@ impl Place {
             Backend::Sqlite => format!("sqlite:{}", directory.path().join("a store.db").display()),
             Backend::Postgres => Postgres::shared().database(),
         };
-        Self { url, backend, directory }
+        Self {
+            url,
+            backend,
+            directory,
+        }
     }
 
     pub async fn open(&self) -> Store {
@@ -57,8 +67,13 @@ impl Place {
     /// Changes the database behind the store's back.
     pub async fn tamper(&self, text: &str) {
         sqlx::any::install_default_drivers();
-        let pool = AnyPool::connect(&self.url.replace(' ', "%20")).await.unwrap();
-        sqlx::query(sqlx::AssertSqlSafe(text.to_owned())).execute(&pool).await.unwrap();
+        let pool = AnyPool::connect(&self.url.replace(' ', "%20"))
+            .await
+            .unwrap();
+        sqlx::query(sqlx::AssertSqlSafe(text.to_owned()))
+            .execute(&pool)
+            .await
+            .unwrap();
         pool.close().await;
     }
 }
@@ -136,8 +151,12 @@ pub fn rich(cluster: &str, on: &str, hour: i64) -> Reported {
     state.channel = ChannelName::new("stable-4.9");
     state.platform = Fact::Known(Platform::new("AWS").unwrap());
     state.labels = [("a".to_owned(), "b \u{0}".to_owned())].into();
-    state.product =
-        Product::HostedControlPlane { pools: vec![Pool { id: "workers".into(), version: version("4.9.0") }] };
+    state.product = Product::HostedControlPlane {
+        pools: vec![Pool {
+            id: "workers".into(),
+            version: version("4.9.0"),
+        }],
+    };
     (state.sts, state.wif) = (Fact::Known(true), Fact::Known(false));
     state.acknowledged_gates = set(&["gate-1"]);
     report.body = Arc::from("{\"text\": \"\\u0000 and \\\\ and ü\"}");
@@ -146,10 +165,23 @@ pub fn rich(cluster: &str, on: &str, hour: i64) -> Reported {
 
 /// A claim of a cluster that needs a mutex for itself.
 pub fn claim(cluster: &str, from: &str, to: &str, mutexes: &[&str]) -> Claim {
-    let lock = |mutex: &&str| Lock { mutex: (*mutex).into(), sector: None };
-    let need = |mutex: &&str| Need { mutex: (*mutex).into(), within_sector: None, at_most: 0 };
+    let lock = |mutex: &&str| Lock {
+        mutex: (*mutex).into(),
+        sector: None,
+    };
+    let need = |mutex: &&str| Need {
+        mutex: (*mutex).into(),
+        within_sector: None,
+        at_most: 0,
+    };
     Claim {
-        start: Start { cluster: id(cluster), pool: None, from: version(from), to: version(to), start_at: at(1) },
+        start: Start {
+            cluster: id(cluster),
+            pool: None,
+            from: version(from),
+            to: version(to),
+            start_at: at(1),
+        },
         organisation: "acme".into(),
         sector: None,
         takes: mutexes.iter().map(lock).collect(),
@@ -177,7 +209,11 @@ pub fn pause(organisation: Option<&str>, sector: Option<&str>) -> Pause {
 }
 
 pub async fn lease(store: &Store) -> Lease {
-    store.acquire("scheduler", "me", A_MINUTE).await.unwrap().unwrap()
+    store
+        .acquire("scheduler", "me", A_MINUTE)
+        .await
+        .unwrap()
+        .unwrap()
 }
 
 /// A mark with nothing after it. A change is told again while a transaction that is older than it runs, in any database of

@@ -57,9 +57,27 @@ impl Postgres {
         }
         let binaries = binaries();
         let guard = guard(&binaries, &directory, user);
-        let server = Self { binaries, directory, user, guard };
-        server
-            .run("initdb", &["-D", "data", "-U", "postgres", "-A", "trust", "--no-locale", "-E", "UTF8", "--no-sync"]);
+        let server = Self {
+            binaries,
+            directory,
+            user,
+            guard,
+        };
+        server.run(
+            "initdb",
+            &[
+                "-D",
+                "data",
+                "-U",
+                "postgres",
+                "-A",
+                "trust",
+                "--no-locale",
+                "-E",
+                "UTF8",
+                "--no-sync",
+            ],
+        );
         let more = match sync {
             Sync::On => "",
             Sync::Off => "fsync = off\nfull_page_writes = off\n",
@@ -77,7 +95,10 @@ impl Postgres {
 
     /// Starts it, and waits until it answers.
     pub fn start(&self) {
-        self.run("pg_ctl", &["-D", "data", "-w", "-t", "60", "-l", "log", "start"]);
+        self.run(
+            "pg_ctl",
+            &["-D", "data", "-w", "-t", "60", "-l", "log", "start"],
+        );
     }
 
     /// Stops it as a crash would: connections break, nothing is tidied up.
@@ -94,14 +115,35 @@ impl Postgres {
 
     /// The URL of a database.
     pub fn url(&self, database: &str) -> String {
-        format!("postgres:///{database}?host={}&user=postgres", self.directory.display())
+        format!(
+            "postgres:///{database}?host={}&user=postgres",
+            self.directory.display()
+        )
     }
 
     /// Runs SQL behind everybody's back, in the database of a URL or of a name; the answer, one row a line.
     pub fn sql(&self, database: &str, text: &str) -> String {
-        let name = database.strip_prefix("postgres:///").and_then(|rest| rest.split('?').next()).unwrap_or(database);
+        let name = database
+            .strip_prefix("postgres:///")
+            .and_then(|rest| rest.split('?').next())
+            .unwrap_or(database);
         let socket = self.directory.display().to_string();
-        self.run("psql", &["-h", &socket, "-U", "postgres", "-d", name, "-AtqX", "-v", "ON_ERROR_STOP=1", "-c", text])
+        self.run(
+            "psql",
+            &[
+                "-h",
+                &socket,
+                "-U",
+                "postgres",
+                "-d",
+                name,
+                "-AtqX",
+                "-v",
+                "ON_ERROR_STOP=1",
+                "-c",
+                text,
+            ],
+        )
     }
 
     fn run(&self, program: &str, arguments: &[&str]) -> String {
@@ -109,15 +151,31 @@ impl Postgres {
         command.args(arguments).stdin(Stdio::null());
         if program == "pg_ctl" {
             // The server would keep a pipe open for as long as it runs.
-            let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status().expect("pg_ctl can be run");
+            let status = command
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status()
+                .expect("pg_ctl can be run");
             let log = || fs::read_to_string(self.directory.join("log")).unwrap_or_default();
-            assert!(status.success(), "pg_ctl {arguments:?}: {status}\n{}", log());
+            assert!(
+                status.success(),
+                "pg_ctl {arguments:?}: {status}\n{}",
+                log()
+            );
             return String::new();
         }
-        let output = command.output().unwrap_or_else(|error| panic!("{program} cannot be run: {error}"));
+        let output = command
+            .output()
+            .unwrap_or_else(|error| panic!("{program} cannot be run: {error}"));
         let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{program} {arguments:?}: {}\n{errors}", output.status);
-        String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+        assert!(
+            output.status.success(),
+            "{program} {arguments:?}: {}\n{errors}",
+            output.status
+        );
+        String::from_utf8_lossy(&output.stdout)
+            .trim_end()
+            .to_owned()
     }
 }
 
@@ -131,9 +189,16 @@ impl Drop for Postgres {
 fn guard(binaries: &Path, directory: &Path, user: Option<(u32, u32)>) -> Child {
     let script = r#"cat > /dev/null; "$1/pg_ctl" -D data -m immediate stop > /dev/null 2>&1; cd /; rm -rf "$2""#;
     let mut command = command(Path::new("/bin/sh"), directory, user);
-    command.args(["-c", script, "guard"]).arg(binaries).arg(directory);
+    command
+        .args(["-c", script, "guard"])
+        .arg(binaries)
+        .arg(directory);
     // In a group of its own, so that an interrupt from the keyboard does not end it before its time.
-    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0);
     command.spawn().expect("a shell can be started")
 }
 
@@ -153,8 +218,10 @@ fn user_for_server() -> Option<(u32, u32)> {
     we_are_root.then(|| {
         let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
         let line = users.lines().find(|line| line.starts_with("postgres:"));
-        let number = |line: &str, at: usize| line.split(':').nth(at).and_then(|field| field.parse().ok());
-        line.and_then(|line| Some((number(line, 2)?, number(line, 3)?))).unwrap_or(NOBODY)
+        let number =
+            |line: &str, at: usize| line.split(':').nth(at).and_then(|field| field.parse().ok());
+        line.and_then(|line| Some((number(line, 2)?, number(line, 3)?)))
+            .unwrap_or(NOBODY)
     })
 }
 
@@ -165,15 +232,29 @@ fn binaries() -> PathBuf {
     }
     let mut install = Command::new("apt-get");
     // Whether it worked is seen by what is there afterwards.
-    let _ = install.args(["install", "-y", "postgresql"]).env("DEBIAN_FRONTEND", "noninteractive").output();
-    find_binaries().expect("PostgreSQL is needed: install Debian's `postgresql`, or put `initdb` into the PATH")
+    let _ = install
+        .args(["install", "-y", "postgresql"])
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .output();
+    find_binaries().expect(
+        "PostgreSQL is needed: install Debian's `postgresql`, or put `initdb` into the PATH",
+    )
 }
 
 fn find_binaries() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let versions = fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten()
+        .flatten();
     let mut installed: Vec<PathBuf> = versions.map(|version| version.path().join("bin")).collect();
     installed.sort();
-    let has_all = |directory: &PathBuf| ["initdb", "pg_ctl", "psql"].iter().all(|name| directory.join(name).exists());
-    std::env::split_paths(&path).chain(installed.into_iter().rev()).find(has_all)
+    let has_all = |directory: &PathBuf| {
+        ["initdb", "pg_ctl", "psql"]
+            .iter()
+            .all(|name| directory.join(name).exists())
+    };
+    std::env::split_paths(&path)
+        .chain(installed.into_iter().rev())
+        .find(has_all)
 }

@@ -13,7 +13,10 @@ use towpath_formats::token::Enrolment;
 
 use super::routes::{Access, Route};
 use super::tokens::{Purpose, Speaker, Token, TokenProblem};
-use super::{Fleet, FleetAnswer, FleetRequest, Reads, Sight, TokenKeys, openapi, query, receive, routes, stamp};
+use super::{
+    Fleet, FleetAnswer, FleetRequest, Reads, Sight, TokenKeys, openapi, query, receive, routes,
+    stamp,
+};
 use crate::Service;
 use crate::body::{self, AnswerBody};
 use crate::workers::Surroundings;
@@ -27,7 +30,8 @@ const RETRY_AFTER: HeaderValue = HeaderValue::from_static("5");
 /// The kind of a report that says something else than its cluster is bound to.
 const NOT_AS_BOUND: &str = "not_as_bound";
 const NO_FLEET: &str = "there is no fleet here; start the service with --fleet";
-const NO_KEYS: &str = "no key is configured to check tokens with; start the service with --token-keys";
+const NO_KEYS: &str =
+    "no key is configured to check tokens with; start the service with --token-keys";
 const NO_TOKEN: &str = "send Authorization: Bearer and a token";
 
 /// An answer that is not the desk's.
@@ -49,18 +53,23 @@ pub(crate) async fn answer(
 ) -> Response<AnswerBody> {
     let Some((route, cluster)) = routes::find(request.uri.path()) else {
         let sentence = "there is nothing here; /api/v1/openapi.json lists what there is";
-        return refused(Refusal::new(StatusCode::NOT_FOUND, "does_not_exist", sentence));
+        return refused(Refusal::new(
+            StatusCode::NOT_FOUND,
+            "does_not_exist",
+            sentence,
+        ));
     };
-    let response = match answer_route(service, request, &mut incoming, around, (route, cluster)).await {
-        Ok(response) => response,
-        Err(refusal) => {
-            let has_time = refusal.status != StatusCode::REQUEST_TIMEOUT;
-            if has_time && !matches!(request.method, Method::GET | Method::HEAD) {
-                receive::discard(&request.headers, &mut incoming).await;
+    let response =
+        match answer_route(service, request, &mut incoming, around, (route, cluster)).await {
+            Ok(response) => response,
+            Err(refusal) => {
+                let has_time = refusal.status != StatusCode::REQUEST_TIMEOUT;
+                if has_time && !matches!(request.method, Method::GET | Method::HEAD) {
+                    receive::discard(&request.headers, &mut incoming).await;
+                }
+                refused(refusal)
             }
-            refused(refusal)
-        }
-    };
+        };
     if route == Route::Report {
         service.metrics.reports.count(response.status());
     }
@@ -74,9 +83,12 @@ pub(crate) fn may_ask_about(
     headers: &HeaderMap,
     id: &ClusterId,
 ) -> Result<(), Box<Response<AnswerBody>>> {
-    let Some(fleet) = service.fleet.load_full() else { return Ok(()) };
-    let is_its_own =
-        |keys: &TokenKeys| bearer(headers).is_some_and(|token| keys.speaker(&token, id, service.now()).is_ok());
+    let Some(fleet) = service.fleet.load_full() else {
+        return Ok(());
+    };
+    let is_its_own = |keys: &TokenKeys| {
+        bearer(headers).is_some_and(|token| keys.speaker(&token, id, service.now()).is_ok())
+    };
     match fleet.keys.as_ref().is_some_and(is_its_own) {
         true => Ok(()),
         false => permitted(&fleet, Route::Why, "", headers, service.now())
@@ -93,9 +105,8 @@ pub(crate) fn sight_of(service: &Service, headers: &HeaderMap, id: &ClusterId) -
 /// What whoever asks is shown of the fleet as a whole.
 pub(crate) fn sight(service: &Service, headers: &HeaderMap) -> Sight {
     match service.fleet.load_full() {
-        Some(fleet) => {
-            permitted(&fleet, Route::Status, "", headers, service.now()).map_or(Sight::Nameless, |_| Sight::Whole)
-        }
+        Some(fleet) => permitted(&fleet, Route::Status, "", headers, service.now())
+            .map_or(Sight::Nameless, |_| Sight::Whole),
         None => Sight::Whole,
     }
 }
@@ -109,7 +120,11 @@ async fn answer_route(
 ) -> Refused<Response<AnswerBody>> {
     if !route.allows(&request.method) {
         let sentence = format!("use {}", route.allowed().replace(", ", " or "));
-        return Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", sentence));
+        return Err(Refusal::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "method_not_allowed",
+            sentence,
+        ));
     }
     if route == Route::OpenApi {
         return Ok(body::json(StatusCode::OK, openapi::TEXT.to_owned()));
@@ -117,8 +132,10 @@ async fn answer_route(
     if route == Route::Stamp {
         let keys = service.token_keys();
         let (cluster, speaker) = speaking(keys.as_ref(), cluster, &request.headers, service.now())?;
-        let nonce = query::nonce(request.uri.query().unwrap_or_default()).map_err(invalid_params)?;
-        return stamp::answer(service, &cluster, &speaker, &nonce).map(|text| body::json(StatusCode::OK, text));
+        let nonce =
+            query::nonce(request.uri.query().unwrap_or_default()).map_err(invalid_params)?;
+        return stamp::answer(service, &cluster, &speaker, &nonce)
+            .map(|text| body::json(StatusCode::OK, text));
     }
     let no_fleet = || Refusal::new(StatusCode::NOT_FOUND, "no_fleet", NO_FLEET);
     let fleet = service.fleet.load_full().ok_or_else(no_fleet)?;
@@ -139,8 +156,14 @@ async fn answer_route(
         true => {
             query::nothing(query).map_err(invalid_params)?;
             let text = receive::text(&request.headers, incoming, around.body_timeout).await;
-            let text = text.map_err(|why| Refusal::new(why.status(), why.kind(), why.sentence()))?;
-            Asked::Sent { route, cluster: asked_by, text, received: service.now() }
+            let text =
+                text.map_err(|why| Refusal::new(why.status(), why.kind(), why.sentence()))?;
+            Asked::Sent {
+                route,
+                cluster: asked_by,
+                text,
+                received: service.now(),
+            }
         }
     };
     // The desk, and the reading of what may be 64 KiB of JSON, are no work for a thread that answers graphs.
@@ -148,7 +171,9 @@ async fn answer_route(
         let request = asked.read()?;
         match tokio::time::timeout(DESK_TIMEOUT, fleet.desk.answer(request)).await {
             Ok(answer) => Ok(answer),
-            Err(_) => Ok(FleetAnswer::Unavailable("the fleet's state could not be had in time; try again".to_owned())),
+            Err(_) => Ok(FleetAnswer::Unavailable(
+                "the fleet's state could not be had in time; try again".to_owned(),
+            )),
         }
     });
     match working.await {
@@ -156,7 +181,11 @@ async fn answer_route(
         Ok(answer) => answer.map(|answer| answered(route, answer).map(|body| body.holding(place))),
         Err(error) => {
             tracing::error!(%error, ?route, "a request to the fleet could not be answered");
-            Err(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "failed_fleet", "the answer could not be prepared"))
+            Err(Refusal::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "failed_fleet",
+                "the answer could not be prepared",
+            ))
         }
     }
 }
@@ -164,32 +193,59 @@ async fn answer_route(
 /// What is asked for, as far as it has been read.
 enum Asked {
     Whole(FleetRequest),
-    Sent { route: Route, cluster: Option<(ClusterId, Option<Enrolment>)>, text: String, received: Timestamp },
+    Sent {
+        route: Route,
+        cluster: Option<(ClusterId, Option<Enrolment>)>,
+        text: String,
+        received: Timestamp,
+    },
 }
 
 impl Asked {
     fn read(self) -> Refused<FleetRequest> {
-        let invalid = |sentence: String| Refusal::new(StatusCode::BAD_REQUEST, "invalid_body", sentence);
+        let invalid =
+            |sentence: String| Refusal::new(StatusCode::BAD_REQUEST, "invalid_body", sentence);
         match self {
             Self::Whole(request) => Ok(request),
-            Self::Sent { cluster: Some((cluster, enrolment)), text, received, .. } => {
+            Self::Sent {
+                cluster: Some((cluster, enrolment)),
+                text,
+                received,
+                ..
+            } => {
                 let mut report = Box::new(report::read(text.as_bytes()).map_err(invalid)?);
                 let authority = match enrolment {
                     Some(enrolment) => as_enrolled(&mut report, enrolment)?,
                     None => Authority::Claim,
                 };
-                Ok(FleetRequest::Report { cluster, authority, report, body: text.into(), received })
+                Ok(FleetRequest::Report {
+                    cluster,
+                    authority,
+                    report,
+                    body: text.into(),
+                    received,
+                })
             }
-            Self::Sent { route, cluster: None, text, .. } => query::change(route, &text).map_err(invalid),
+            Self::Sent {
+                route,
+                cluster: None,
+                text,
+                ..
+            } => query::change(route, &text).map_err(invalid),
         }
     }
 }
 
 /// A report is for the organisation and name that its token was made for. What it says itself must be the same.
 fn as_enrolled(report: &mut Report, enrolment: Enrolment) -> Refused<Authority> {
-    let other_name = report.name.as_deref().is_some_and(|name| name != enrolment.name);
+    let other_name = report
+        .name
+        .as_deref()
+        .is_some_and(|name| name != enrolment.name);
     if *report.organisation != *enrolment.organisation || other_name {
-        let Enrolment { organisation, name, .. } = enrolment;
+        let Enrolment {
+            organisation, name, ..
+        } = enrolment;
         let sentence = format!(
             "the token is for {name:?} of organisation {organisation:?}, and the report says something else; report that, or make another token with `towpath fleet token`"
         );
@@ -212,12 +268,17 @@ fn permitted(
         Access::Open => Ok(None),
         Access::Read | Access::Admin => {
             let keys = some_keys(fleet.keys.as_ref())?;
-            let purpose = if route.access() == Access::Read { Purpose::Read } else { Purpose::Admin };
-            keys.permits(&token(headers)?, purpose, now).map(|()| None).map_err(not_taken)
+            let purpose = if route.access() == Access::Read {
+                Purpose::Read
+            } else {
+                Purpose::Admin
+            };
+            keys.permits(&token(headers)?, purpose, now)
+                .map(|()| None)
+                .map_err(not_taken)
         }
-        Access::Cluster => {
-            speaking(fleet.keys.as_ref(), cluster, headers, now).map(|(id, speaker)| Some((id, speaker.enrolment)))
-        }
+        Access::Cluster => speaking(fleet.keys.as_ref(), cluster, headers, now)
+            .map(|(id, speaker)| Some((id, speaker.enrolment))),
     }
 }
 
@@ -231,7 +292,8 @@ fn speaking(
     let keys = some_keys(keys)?;
     let token = token(headers)?;
     let name = query::named(cluster).map_err(invalid_params)?;
-    let id = ClusterId::new(&name).ok_or_else(|| invalid_params("the cluster's id is too long".to_owned()))?;
+    let id = ClusterId::new(&name)
+        .ok_or_else(|| invalid_params("the cluster's id is too long".to_owned()))?;
     let speaker = keys.speaker(&token, &id, now).map_err(not_taken)?;
     Ok((id, speaker))
 }
@@ -246,9 +308,12 @@ fn token(headers: &HeaderMap) -> Refused<Token> {
 
 /// The token that a request brings; none if it brings none of ours.
 pub(crate) fn bearer(headers: &HeaderMap) -> Option<Token> {
-    let credentials = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let bearer =
-        credentials.and_then(|text| text.split_once(' ')).filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+    let credentials = headers
+        .get(header::AUTHORIZATION)
+        .and_then(|value| value.to_str().ok());
+    let bearer = credentials
+        .and_then(|text| text.split_once(' '))
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
     bearer.and_then(|(_, token)| Token::parse(token.trim()))
 }
 
@@ -262,30 +327,51 @@ fn invalid_params(sentence: String) -> Refusal {
 
 impl Refusal {
     pub(super) fn new(status: StatusCode, kind: &'static str, sentence: impl Into<String>) -> Self {
-        Self { status, kind, sentence: sentence.into(), retry_after: RETRY_AFTER }
+        Self {
+            status,
+            kind,
+            sentence: sentence.into(),
+            retry_after: RETRY_AFTER,
+        }
     }
 
     /// A cluster reports more often than any agent does.
     fn too_often(wait: Duration) -> Self {
         // Rounded up: who comes back early is refused again.
         let seconds = wait.as_millis().div_ceil(1_000);
-        let sentence = format!("this cluster reports too often; send the next report in {seconds} s");
+        let sentence =
+            format!("this cluster reports too often; send the next report in {seconds} s");
         let refusal = Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_reports", sentence);
         let retry_after = HeaderValue::from_str(&seconds.to_string()).unwrap_or(RETRY_AFTER);
-        Self { retry_after, ..refusal }
+        Self {
+            retry_after,
+            ..refusal
+        }
     }
 }
 
 fn answered(route: Route, answer: FleetAnswer) -> Response<AnswerBody> {
     let refusal = match answer {
         FleetAnswer::Json(text) => {
-            let status = if route == Route::Report { StatusCode::ACCEPTED } else { StatusCode::OK };
+            let status = if route == Route::Report {
+                StatusCode::ACCEPTED
+            } else {
+                StatusCode::OK
+            };
             return body::json(status, text);
         }
-        FleetAnswer::NotFound(sentence) => Refusal::new(StatusCode::NOT_FOUND, "not_found", sentence),
-        FleetAnswer::Refused { kind, sentence } => Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, kind, sentence),
-        FleetAnswer::Forbidden { kind, sentence } => Refusal::new(StatusCode::FORBIDDEN, kind, sentence),
-        FleetAnswer::Unavailable(sentence) => Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", sentence),
+        FleetAnswer::NotFound(sentence) => {
+            Refusal::new(StatusCode::NOT_FOUND, "not_found", sentence)
+        }
+        FleetAnswer::Refused { kind, sentence } => {
+            Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, kind, sentence)
+        }
+        FleetAnswer::Forbidden { kind, sentence } => {
+            Refusal::new(StatusCode::FORBIDDEN, kind, sentence)
+        }
+        FleetAnswer::Unavailable(sentence) => {
+            Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", sentence)
+        }
     };
     refused(refusal)
 }
@@ -295,7 +381,10 @@ fn refused(refusal: Refusal) -> Response<AnswerBody> {
     let headers = response.headers_mut();
     match refusal.status {
         StatusCode::UNAUTHORIZED => {
-            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"towpath\""));
+            headers.insert(
+                header::WWW_AUTHENTICATE,
+                HeaderValue::from_static("Bearer realm=\"towpath\""),
+            );
         }
         StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
             headers.insert(header::RETRY_AFTER, refusal.retry_after);
@@ -311,7 +400,9 @@ fn refused(refusal: Refusal) -> Response<AnswerBody> {
 
 fn allowing(route: Route, mut response: Response<AnswerBody>) -> Response<AnswerBody> {
     if response.status() == StatusCode::METHOD_NOT_ALLOWED {
-        response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(route.allowed()));
+        response
+            .headers_mut()
+            .insert(header::ALLOW, HeaderValue::from_static(route.allowed()));
     }
     response
 }

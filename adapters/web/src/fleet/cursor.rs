@@ -27,9 +27,13 @@ impl Cursor {
 
     /// Reads what [`Display`](fmt::Display) wrote; none if it is nothing that we wrote.
     pub fn read(text: &str) -> Option<Self> {
-        let bytes = URL_SAFE_NO_PAD.decode(Some(text).filter(|text| text.len() <= MAX_CHARACTERS)?).ok()?;
+        let bytes = URL_SAFE_NO_PAD
+            .decode(Some(text).filter(|text| text.len() <= MAX_CHARACTERS)?)
+            .ok()?;
         let names: Vec<String> = serde_json::from_slice(&bytes).ok()?;
-        (1..=MAX_NAMES).contains(&names.len()).then_some(Self(names))
+        (1..=MAX_NAMES)
+            .contains(&names.len())
+            .then_some(Self(names))
     }
 }
 
@@ -47,7 +51,11 @@ mod tests {
     fn a_cursor_is_a_word_whatever_the_names_are() {
         let cursor = Cursor::new(["a b/&=\n".to_owned(), String::new(), "é".to_owned()]);
         let word = cursor.to_string();
-        assert!(word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_'), "{word}");
+        assert!(
+            word.bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_'),
+            "{word}"
+        );
         assert_eq!(Cursor::read(&word), Some(cursor));
         for text in ["", "W10", "!", &word[1..], &"A".repeat(MAX_CHARACTERS + 1)] {
             assert_eq!(Cursor::read(text), None, "{text}");

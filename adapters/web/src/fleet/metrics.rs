@@ -85,7 +85,11 @@ pub(crate) struct ReportResults(Family<[(&'static str, &'static str); 1], Counte
 
 impl ReportResults {
     pub(crate) fn register(&self, registry: &mut Registry) {
-        registry.register("towpath_fleet_reports", "Reports of clusters, by what became of them", self.0.clone());
+        registry.register(
+            "towpath_fleet_reports",
+            "Reports of clusters, by what became of them",
+            self.0.clone(),
+        );
     }
 
     /// Counts a report by the status it was answered with.
@@ -129,10 +133,22 @@ impl Collector for FleetCollector {
             self.encode_clusters(encoder)?;
             self.encode_soak(encoder)?;
         }
-        let states = STATES.map(|state| ([("state", state.code())], self.metrics.upgrades.get(&state)));
-        family(encoder, "towpath_fleet_upgrades", "Upgrades by how far they are", states)?;
-        let holds = HoldCode::ALL.map(|rule| ([("rule", rule.name())], self.metrics.holds.get(&rule)));
-        family(encoder, "towpath_fleet_holds", "Clusters that are held back, by the rule that holds them", holds)?;
+        let states =
+            STATES.map(|state| ([("state", state.code())], self.metrics.upgrades.get(&state)));
+        family(
+            encoder,
+            "towpath_fleet_upgrades",
+            "Upgrades by how far they are",
+            states,
+        )?;
+        let holds =
+            HoldCode::ALL.map(|rule| ([("rule", rule.name())], self.metrics.holds.get(&rule)));
+        family(
+            encoder,
+            "towpath_fleet_holds",
+            "Clusters that are held back, by the rule that holds them",
+            holds,
+        )?;
         self.encode_agent_updates(encoder)
     }
 }
@@ -146,14 +162,30 @@ impl FleetCollector {
         };
         if let Some(last) = metrics.last_pass {
             let lag = self.now.duration_since(last).as_secs_f64().max(0.0);
-            gauge("towpath_fleet_scheduler_lag_seconds", "Time since the last pass over the fleet ended", lag)?;
+            gauge(
+                "towpath_fleet_scheduler_lag_seconds",
+                "Time since the last pass over the fleet ended",
+                lag,
+            )?;
             let at = last.as_second() as f64;
-            gauge("towpath_fleet_last_pass_timestamp_seconds", "When the last pass over the fleet ended", at)?;
+            gauge(
+                "towpath_fleet_last_pass_timestamp_seconds",
+                "When the last pass over the fleet ended",
+                at,
+            )?;
             let took = metrics.pass_duration.as_secs_f64();
-            gauge("towpath_fleet_pass_duration_seconds", "How long the last pass over the fleet took", took)?;
+            gauge(
+                "towpath_fleet_pass_duration_seconds",
+                "How long the last pass over the fleet took",
+                took,
+            )?;
         }
         let scheduler = f64::from(u8::from(metrics.is_scheduler));
-        gauge("towpath_fleet_is_scheduler", "1 if this replica is the one that starts upgrades", scheduler)?;
+        gauge(
+            "towpath_fleet_is_scheduler",
+            "1 if this replica is the one that starts upgrades",
+            scheduler,
+        )?;
         let unbound = metrics.unbound_clusters as f64;
         let help = "Clusters that reported in the last 24 hours and are not bound to an organisation and a name";
         gauge("towpath_fleet_unbound_clusters", help, unbound)?;
@@ -164,39 +196,77 @@ impl FleetCollector {
             clashes,
         )?;
         let overdue = metrics.overdue_upgrades as f64;
-        gauge("towpath_fleet_overdue_upgrades", "Upgrades that take longer than they should", overdue)?;
+        gauge(
+            "towpath_fleet_overdue_upgrades",
+            "Upgrades that take longer than they should",
+            overdue,
+        )?;
         let decisions = ConstCounter::new(metrics.decisions);
         let help = "Decisions about the fleet that were made by this process";
-        let descriptor = encoder.encode_descriptor("towpath_fleet_decisions", help, None, decisions.metric_type())?;
+        let descriptor = encoder.encode_descriptor(
+            "towpath_fleet_decisions",
+            help,
+            None,
+            decisions.metric_type(),
+        )?;
         decisions.encode(descriptor)
     }
 
     fn encode_agent_updates(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let help = "Updates that agents told of, by what became of them, each once";
-        let mut family = encoder.encode_descriptor("towpath_fleet_agent_updates", help, None, MetricType::Counter)?;
+        let mut family = encoder.encode_descriptor(
+            "towpath_fleet_agent_updates",
+            help,
+            None,
+            MetricType::Counter,
+        )?;
         for outcome in AgentOutcome::ALL {
-            let count = self.metrics.agent_updates.get(&outcome).copied().unwrap_or(0);
-            ConstCounter::new(count).encode(family.encode_family(&[("outcome", outcome.code())])?)?;
+            let count = self
+                .metrics
+                .agent_updates
+                .get(&outcome)
+                .copied()
+                .unwrap_or(0);
+            ConstCounter::new(count)
+                .encode(family.encode_family(&[("outcome", outcome.code())])?)?;
         }
         Ok(())
     }
 
     fn encode_clusters(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let (shown, rest) = self.metrics.clusters.split_at(self.metrics.clusters.len().min(MAX_CLUSTER_SERIES));
+        let (shown, rest) = self
+            .metrics
+            .clusters
+            .split_at(self.metrics.clusters.len().min(MAX_CLUSTER_SERIES));
         let labels = |place: &ClusterCount| {
-            [("organisation", place.organisation.to_string()), ("sector", place.sector.to_string())]
+            [
+                ("organisation", place.organisation.to_string()),
+                ("sector", place.sector.to_string()),
+            ]
         };
         let others: u64 = rest.iter().map(|place| place.clusters).sum();
-        let others_labels = [("organisation", "_others".to_owned()), ("sector", String::new())];
+        let others_labels = [
+            ("organisation", "_others".to_owned()),
+            ("sector", String::new()),
+        ];
         let others = (!rest.is_empty()).then_some((others_labels, Some(&others)));
-        let series = shown.iter().map(|place| (labels(place), Some(&place.clusters))).chain(others);
-        family(encoder, "towpath_fleet_clusters", "Clusters by organisation and sector", series)
+        let series = shown
+            .iter()
+            .map(|place| (labels(place), Some(&place.clusters)))
+            .chain(others);
+        family(
+            encoder,
+            "towpath_fleet_clusters",
+            "Clusters by organisation and sector",
+            series,
+        )
     }
 
     fn encode_soak(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let soak = &self.metrics.remaining_soak;
         let dropped = soak.len().saturating_sub(MAX_SOAK_SERIES) as u64;
-        let help = "Series that towpath_fleet_remaining_soak_seconds lacks, because there are too many";
+        let help =
+            "Series that towpath_fleet_remaining_soak_seconds lacks, because there are too many";
         let dropped = ConstGauge::new(dropped);
         let name = "towpath_fleet_remaining_soak_series_dropped";
         dropped.encode(encoder.encode_descriptor(name, help, None, dropped.metric_type())?)?;
@@ -208,9 +278,17 @@ impl FleetCollector {
                 ("workload", soak.workload.to_string()),
             ]
         };
-        let series = soak.iter().take(MAX_SOAK_SERIES).map(|soak| (labels(soak), Some(&soak.seconds)));
+        let series = soak
+            .iter()
+            .take(MAX_SOAK_SERIES)
+            .map(|soak| (labels(soak), Some(&soak.seconds)));
         let help = "How long a version must still run elsewhere before a cluster may take it";
-        family(encoder, "towpath_fleet_remaining_soak_seconds", help, series)
+        family(
+            encoder,
+            "towpath_fleet_remaining_soak_seconds",
+            help,
+            series,
+        )
     }
 }
 

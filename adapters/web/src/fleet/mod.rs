@@ -200,6 +200,8 @@ pub struct FleetHealth {
 
 impl fmt::Debug for Fleet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Fleet").field("keys", &self.keys).finish_non_exhaustive()
+        f.debug_struct("Fleet")
+            .field("keys", &self.keys)
+            .finish_non_exhaustive()
     }
 }

@@ -35,7 +35,12 @@ mod tests {
     #[test]
     fn every_path_is_described_and_every_described_path_exists() {
         let description = description();
-        let described: BTreeSet<&str> = description["paths"].as_object().unwrap().keys().map(String::as_str).collect();
+        let described: BTreeSet<&str> = description["paths"]
+            .as_object()
+            .unwrap()
+            .keys()
+            .map(String::as_str)
+            .collect();
         let existing: BTreeSet<&str> = ROUTES.iter().map(|(path, _)| *path).chain(OTHERS).collect();
         assert_eq!(described, existing);
         let clock: crate::Clock = std::sync::Arc::new(|| jiff::Timestamp::UNIX_EPOCH);
@@ -55,7 +60,11 @@ mod tests {
             let method = if route.is_write() { "post" } else { "get" };
             assert_eq!(operations.keys().collect::<Vec<_>>(), [method], "{path}");
             let operation = &operations[method];
-            assert_eq!(operation["requestBody"].is_object(), route.is_write(), "{path}");
+            assert_eq!(
+                operation["requestBody"].is_object(),
+                route.is_write(),
+                "{path}"
+            );
             let expected = match route.access() {
                 Access::Open => serde_json::json!([]),
                 Access::Read => serde_json::json!([{}, {"adminToken": []}]),
@@ -72,11 +81,17 @@ mod tests {
         let mut used = BTreeSet::new();
         references(&description, &mut used);
         for reference in &used {
-            assert!(description.pointer(&reference[1..]).is_some(), "{reference}");
+            assert!(
+                description.pointer(&reference[1..]).is_some(),
+                "{reference}"
+            );
         }
         for part in ["schemas", "parameters", "responses"] {
             for name in description["components"][part].as_object().unwrap().keys() {
-                assert!(used.contains(&format!("#/components/{part}/{name}")), "{part} {name} is not used");
+                assert!(
+                    used.contains(&format!("#/components/{part}/{name}")),
+                    "{part} {name} is not used"
+                );
             }
         }
     }
@@ -84,8 +99,15 @@ mod tests {
     fn references(value: &Value, found: &mut BTreeSet<String>) {
         match value {
             Value::Object(members) => {
-                found.extend(members.get("$ref").and_then(Value::as_str).map(str::to_owned));
-                members.values().for_each(|member| references(member, found));
+                found.extend(
+                    members
+                        .get("$ref")
+                        .and_then(Value::as_str)
+                        .map(str::to_owned),
+                );
+                members
+                    .values()
+                    .for_each(|member| references(member, found));
             }
             Value::Array(items) => items.iter().for_each(|item| references(item, found)),
             _ => {}

@@ -25,14 +25,25 @@ pub(super) fn question(route: Route, cluster: &str, query: &str) -> Result<Fleet
     let asked = Asked::read(route, query)?;
     let filter = asked.filter;
     Ok(match route {
-        Route::Why => FleetRequest::Why { cluster: named(cluster)?, version: asked.version },
+        Route::Why => FleetRequest::Why {
+            cluster: named(cluster)?,
+            version: asked.version,
+        },
         Route::Status => FleetRequest::Status(filter),
         Route::Plan => FleetRequest::Plan(filter),
         Route::Upgrades => FleetRequest::Upgrades(filter),
         Route::Holds => FleetRequest::Holds(filter),
         Route::History => FleetRequest::History(filter),
-        Route::Forecast => FleetRequest::Forecast { days: asked.days.unwrap_or(FORECAST_DAYS), filter },
-        Route::OpenApi | Route::Report | Route::Stamp | Route::Pause | Route::Resume | Route::Approve => {
+        Route::Forecast => FleetRequest::Forecast {
+            days: asked.days.unwrap_or(FORECAST_DAYS),
+            filter,
+        },
+        Route::OpenApi
+        | Route::Report
+        | Route::Stamp
+        | Route::Pause
+        | Route::Resume
+        | Route::Approve => {
             unreachable!("{route:?} is not a question for the desk")
         }
     })
@@ -42,20 +53,55 @@ pub(super) fn question(route: Route, cluster: &str, query: &str) -> Result<Fleet
 pub(super) fn change(route: Route, body: &str) -> Result<FleetRequest, String> {
     Ok(match route {
         Route::Pause => {
-            let PauseBody { organisation, sector, by, why } = body_of(body)?;
-            let (organisation, sector) = (optional("organisation", organisation)?, optional("sector", sector)?);
-            FleetRequest::Pause { organisation, sector, by: text("by", by)?, why: text("why", why)? }
+            let PauseBody {
+                organisation,
+                sector,
+                by,
+                why,
+            } = body_of(body)?;
+            let (organisation, sector) = (
+                optional("organisation", organisation)?,
+                optional("sector", sector)?,
+            );
+            FleetRequest::Pause {
+                organisation,
+                sector,
+                by: text("by", by)?,
+                why: text("why", why)?,
+            }
         }
         Route::Resume => {
-            let ResumeBody { organisation, sector } = body_of(body)?;
-            let (organisation, sector) = (optional("organisation", organisation)?, optional("sector", sector)?);
-            FleetRequest::Resume { organisation, sector }
+            let ResumeBody {
+                organisation,
+                sector,
+            } = body_of(body)?;
+            let (organisation, sector) = (
+                optional("organisation", organisation)?,
+                optional("sector", sector)?,
+            );
+            FleetRequest::Resume {
+                organisation,
+                sector,
+            }
         }
         Route::Approve => {
-            let ApproveBody { organisation, cluster, version, by } = body_of(body)?;
-            let (organisation, cluster) = (text("organisation", organisation)?, optional("cluster", cluster)?);
+            let ApproveBody {
+                organisation,
+                cluster,
+                version,
+                by,
+            } = body_of(body)?;
+            let (organisation, cluster) = (
+                text("organisation", organisation)?,
+                optional("cluster", cluster)?,
+            );
             let version = self::version(&version)?;
-            FleetRequest::Approve { organisation, cluster, version, by: text("by", by)? }
+            FleetRequest::Approve {
+                organisation,
+                cluster,
+                version,
+                by: text("by", by)?,
+            }
         }
         _ => unreachable!("{route:?} is not a change that people make"),
     })
@@ -63,8 +109,9 @@ pub(super) fn change(route: Route, body: &str) -> Result<FleetRequest, String> {
 
 /// A cluster's id or name as a path has it.
 pub(super) fn named(in_path: &str) -> Result<String, String> {
-    let decoded =
-        percent_decode_str(in_path).decode_utf8().map_err(|_| "the cluster's name is not UTF-8".to_owned())?;
+    let decoded = percent_decode_str(in_path)
+        .decode_utf8()
+        .map_err(|_| "the cluster's name is not UTF-8".to_owned())?;
     text("the cluster's name", decoded.into_owned())
 }
 
@@ -78,7 +125,9 @@ pub(super) fn nonce(query: &str) -> Result<Nonce, String> {
         }
     }
     let text = found.ok_or_else(|| "parameter nonce is missing; add nonce=".to_owned())?;
-    Nonce::new(&text).ok_or_else(|| "nonce must have 16 to 64 characters of base64url; make a new one up".to_owned())
+    Nonce::new(&text).ok_or_else(|| {
+        "nonce must have 16 to 64 characters of base64url; make a new one up".to_owned()
+    })
 }
 
 /// That a route which takes no parameters was given none.
@@ -109,14 +158,19 @@ impl Asked {
         let filter = &mut self.filter;
         match (route, key) {
             (Route::Why, "version") => once(key, &mut self.version, version(&value)?),
-            (Route::Forecast, "days") => once(key, &mut self.days, number(key, &value, MAX_FORECAST_DAYS)?),
+            (Route::Forecast, "days") => {
+                once(key, &mut self.days, number(key, &value, MAX_FORECAST_DAYS)?)
+            }
             (Route::Why, _) => Err(unknown(key, "version")),
             (_, "organisation") => once(key, &mut filter.organisation, text(key, value.into())?),
             (_, "sector") => once(key, &mut filter.sector, text(key, value.into())?),
             (_, "workload") => once(key, &mut filter.workload, text(key, value.into())?),
             (_, "cluster") => once(key, &mut filter.cluster, text(key, value.into())?),
             (_, "heldBy") => once(key, &mut filter.held_by, text(key, value.into())?),
-            (Route::Holds, _) => Err(unknown(key, "organisation, sector, workload, cluster, heldBy")),
+            (Route::Holds, _) => Err(unknown(
+                key,
+                "organisation, sector, workload, cluster, heldBy",
+            )),
             (_, "limit") => once(key, &mut filter.limit, number(key, &value, MAX_LIMIT)?),
             (_, "after") => once(key, &mut filter.after, cursor(&value)?),
             (Route::Forecast, _) => Err(unknown(key, &format!("days, {FILTERS}"))),
@@ -128,7 +182,9 @@ impl Asked {
 const FILTERS: &str = "organisation, sector, workload, cluster, heldBy, limit, after";
 
 fn cursor(value: &str) -> Result<Cursor, String> {
-    let problem = || "after is not the `next` of an answer; leave it out to begin with the first page".to_owned();
+    let problem = || {
+        "after is not the `next` of an answer; leave it out to begin with the first page".to_owned()
+    };
     Cursor::read(value).ok_or_else(problem)
 }
 
@@ -141,7 +197,10 @@ fn once<T>(key: &str, place: &mut Option<T>, value: T) -> Result<(), String> {
 }
 
 fn unknown(key: &str, known: &str) -> String {
-    format!("there is no parameter {:?} here; there are: {known}", shown(key))
+    format!(
+        "there is no parameter {:?} here; there are: {known}",
+        shown(key)
+    )
 }
 
 fn number<T: std::str::FromStr + PartialOrd + From<u8> + std::fmt::Display>(
@@ -149,8 +208,16 @@ fn number<T: std::str::FromStr + PartialOrd + From<u8> + std::fmt::Display>(
     value: &str,
     most: T,
 ) -> Result<T, String> {
-    let read = value.parse().ok().filter(|number: &T| *number >= T::from(1) && *number <= most);
-    read.ok_or_else(|| format!("{key} is {:?}; it must be a number from 1 to {most}", shown(value)))
+    let read = value
+        .parse()
+        .ok()
+        .filter(|number: &T| *number >= T::from(1) && *number <= most);
+    read.ok_or_else(|| {
+        format!(
+            "{key} is {:?}; it must be a number from 1 to {most}",
+            shown(value)
+        )
+    })
 }
 
 fn version(value: &str) -> Result<Version, String> {
@@ -165,7 +232,10 @@ fn text(what: &str, value: String) -> Result<String, String> {
     let fits = (1..=MAX_TEXT_BYTES).contains(&value.len()) && !value.chars().any(char::is_control);
     match fits {
         true => Ok(value),
-        false => Err(format!("{what} is {:?}; it must have 1 to {MAX_TEXT_BYTES} bytes on one line", shown(&value))),
+        false => Err(format!(
+            "{what} is {:?}; it must have 1 to {MAX_TEXT_BYTES} bytes on one line",
+            shown(&value)
+        )),
     }
 }
 
@@ -209,7 +279,9 @@ mod tests {
     #[test]
     fn filters() {
         let after = Cursor::new(["o".to_owned(), "id".to_owned()]);
-        let query = &format!("organisation=a%20b&sector=s&workload=w&cluster=c&heldBy=soak&limit=5&after={after}");
+        let query = &format!(
+            "organisation=a%20b&sector=s&workload=w&cluster=c&heldBy=soak&limit=5&after={after}"
+        );
         let some = |text: &str| Some(text.to_owned());
         let filter = Filter {
             organisation: some("a b"),
@@ -220,24 +292,45 @@ mod tests {
             limit: Some(5),
             after: Some(after),
         };
-        assert_eq!(question(Route::Status, "", query), Ok(FleetRequest::Status(filter.clone())));
-        assert_eq!(question(Route::Holds, "", ""), Ok(FleetRequest::Holds(Filter::default())));
+        assert_eq!(
+            question(Route::Status, "", query),
+            Ok(FleetRequest::Status(filter.clone()))
+        );
+        assert_eq!(
+            question(Route::Holds, "", ""),
+            Ok(FleetRequest::Holds(Filter::default()))
+        );
         let forecast = question(Route::Forecast, "", &format!("days=30&{query}"));
         assert_eq!(forecast, Ok(FleetRequest::Forecast { days: 30, filter }));
-        let why = FleetRequest::Why { cluster: "a/b+c".into(), version: Some("4.16.1".parse().unwrap()) };
+        let why = FleetRequest::Why {
+            cluster: "a/b+c".into(),
+            version: Some("4.16.1".parse().unwrap()),
+        };
         assert_eq!(question(Route::Why, "a%2Fb+c", "version=4.16.1"), Ok(why));
     }
 
     #[test]
     fn what_cannot_be_meant_is_refused() {
         for (route, query, expected) in [
-            (Route::Status, "organization=a", "there is no parameter \"organization\" here"),
+            (
+                Route::Status,
+                "organization=a",
+                "there is no parameter \"organization\" here",
+            ),
             (Route::Status, "days=3", "there is no parameter \"days\""),
-            (Route::Status, "sector=a&sector=b", "parameter sector stands twice"),
+            (
+                Route::Status,
+                "sector=a&sector=b",
+                "parameter sector stands twice",
+            ),
             (Route::Status, "sector=", "sector is \"\""),
             (Route::Status, "limit=0", "a number from 1 to 1000"),
             (Route::Status, "limit=-1", "limit is \"-1\""),
-            (Route::Status, "after=nonsense", "after is not the `next` of an answer"),
+            (
+                Route::Status,
+                "after=nonsense",
+                "after is not the `next` of an answer",
+            ),
             (Route::Holds, "limit=3", "there is no parameter \"limit\""),
             (Route::Forecast, "days=400", "a number from 1 to 366"),
             (Route::Why, "sector=a", "there are: version"),
@@ -246,20 +339,51 @@ mod tests {
             let error = question(route, "c", query).unwrap_err();
             assert!(error.contains(expected), "{error} / {expected}");
         }
-        assert!(question(Route::Why, "%ff", "").is_err() && question(Route::Why, "a%0a", "").is_err());
+        assert!(
+            question(Route::Why, "%ff", "").is_err() && question(Route::Why, "a%0a", "").is_err()
+        );
     }
 
     #[test]
     fn bodies() {
-        let pause = change(Route::Pause, r#"{"organisation": "o", "by": "me", "why": "etcd"}"#);
+        let pause = change(
+            Route::Pause,
+            r#"{"organisation": "o", "by": "me", "why": "etcd"}"#,
+        );
         let (organisation, by, why) = (Some("o".into()), "me".into(), "etcd".into());
-        assert_eq!(pause, Ok(FleetRequest::Pause { organisation, sector: None, by, why }));
-        assert_eq!(change(Route::Resume, "{}"), Ok(FleetRequest::Resume { organisation: None, sector: None }));
+        assert_eq!(
+            pause,
+            Ok(FleetRequest::Pause {
+                organisation,
+                sector: None,
+                by,
+                why
+            })
+        );
+        assert_eq!(
+            change(Route::Resume, "{}"),
+            Ok(FleetRequest::Resume {
+                organisation: None,
+                sector: None
+            })
+        );
         for (route, body, expected) in [
             (Route::Pause, r#"{"by": "me"}"#, "missing field `why`"),
-            (Route::Pause, r#"{"by": "me", "why": "", "sector": null}"#, "why is \"\""),
-            (Route::Resume, r#"{"organization": "o"}"#, "unknown field `organization`"),
-            (Route::Approve, r#"{"organisation": "o", "version": "4.16", "by": "me"}"#, "\"4.16\" is not a version"),
+            (
+                Route::Pause,
+                r#"{"by": "me", "why": "", "sector": null}"#,
+                "why is \"\"",
+            ),
+            (
+                Route::Resume,
+                r#"{"organization": "o"}"#,
+                "unknown field `organization`",
+            ),
+            (
+                Route::Approve,
+                r#"{"organisation": "o", "version": "4.16", "by": "me"}"#,
+                "\"4.16\" is not a version",
+            ),
             (Route::Approve, "[]", "an approval: an object"),
             (Route::Approve, "{", "EOF"),
         ] {

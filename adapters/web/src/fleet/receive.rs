@@ -61,7 +61,11 @@ pub(crate) fn is_empty<B: Body>(body: &B) -> bool {
 }
 
 /// Reads a body to its end, within the limits.
-pub(crate) async fn text<B>(headers: &HeaderMap, body: &mut B, within: Duration) -> Result<String, NotReceived>
+pub(crate) async fn text<B>(
+    headers: &HeaderMap,
+    body: &mut B,
+    within: Duration,
+) -> Result<String, NotReceived>
 where
     B: Body<Data = Bytes> + Unpin,
 {
@@ -72,7 +76,9 @@ where
     if body.size_hint().lower() > MAX_BYTES as u64 {
         return Err(NotReceived::TooLarge);
     }
-    let bytes = tokio::time::timeout(within, all(body)).await.map_err(|_| NotReceived::TooSlow)??;
+    let bytes = tokio::time::timeout(within, all(body))
+        .await
+        .map_err(|_| NotReceived::TooSlow)??;
     String::from_utf8(bytes).map_err(|_| NotReceived::NotText)
 }
 
@@ -120,11 +126,18 @@ where
     B: Body<Data = Bytes> + Unpin,
 {
     let frame = poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await?;
-    Some(frame.map(|frame| frame.into_data().unwrap_or_default()).map_err(|_| NotReceived::Broken))
+    Some(
+        frame
+            .map(|frame| frame.into_data().unwrap_or_default())
+            .map_err(|_| NotReceived::Broken),
+    )
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
-    let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let content_type = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
     let media_type = content_type.split(';').next().unwrap_or_default().trim();
     media_type.eq_ignore_ascii_case("application/json")
 }

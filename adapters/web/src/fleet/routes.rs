@@ -58,7 +58,9 @@ pub(super) const ROUTES: [(&str, Route); 13] = [
 
 /// The route of a path, and the cluster's name in it, as it is written there.
 pub(super) fn find(path: &str) -> Option<(Route, &str)> {
-    ROUTES.iter().find_map(|(pattern, route)| Some((*route, cluster_in(path, pattern)?)))
+    ROUTES
+        .iter()
+        .find_map(|(pattern, route)| Some((*route, cluster_in(path, pattern)?)))
 }
 
 /// The cluster's name if the path fits the pattern; empty if the pattern has none.
@@ -84,7 +86,10 @@ impl Route {
 
     /// Whether it takes a body and changes something.
     pub(super) fn is_write(self) -> bool {
-        matches!(self, Self::Report | Self::Pause | Self::Resume | Self::Approve)
+        matches!(
+            self,
+            Self::Report | Self::Pause | Self::Resume | Self::Approve
+        )
     }
 
     /// The methods it has, as the `Allow` header lists them.
@@ -106,8 +111,14 @@ mod tests {
 
     #[test]
     fn paths_are_matched_whole() {
-        assert_eq!(find("/api/v1/clusters/0f%2F3a/report"), Some((Route::Report, "0f%2F3a")));
-        assert_eq!(find("/api/v1/clusters/report/why"), Some((Route::Why, "report")));
+        assert_eq!(
+            find("/api/v1/clusters/0f%2F3a/report"),
+            Some((Route::Report, "0f%2F3a"))
+        );
+        assert_eq!(
+            find("/api/v1/clusters/report/why"),
+            Some((Route::Why, "report"))
+        );
         assert_eq!(find("/api/v1/fleet/status"), Some((Route::Status, "")));
         for path in [
             "/api/v1/",

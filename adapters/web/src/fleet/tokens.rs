@@ -88,46 +88,67 @@ impl TokenKeys {
     /// Reads the text of a key file: one key a line; empty lines, and those that begin with `#`, do not count. What is wrong is
     /// said by line, and never shows a key.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let lines =
-            text.lines().map(str::trim).enumerate().filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+        let lines = text
+            .lines()
+            .map(str::trim)
+            .enumerate()
+            .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
         let mut keys: Vec<(usize, &str)> = Vec::new();
         for (number, line) in lines.map(|(index, line)| (index + 1, line)) {
             if line.chars().count() < MIN_KEY_CHARACTERS || line.len() > MAX_KEY_BYTES {
                 let rule = format!("{MIN_KEY_CHARACTERS} characters to {MAX_KEY_BYTES} bytes");
-                return Err(format!("line {number}: a key has {rule}; make one with `openssl rand -base64 48`"));
+                return Err(format!(
+                    "line {number}: a key has {rule}; make one with `openssl rand -base64 48`"
+                ));
             }
             if let Some((first, _)) = keys.iter().find(|(_, known)| *known == line) {
-                return Err(format!("line {number}: the same key as in line {first}; remove one of them"));
+                return Err(format!(
+                    "line {number}: the same key as in line {first}; remove one of them"
+                ));
             }
             keys.push((number, line));
         }
         match keys.len() {
             0 => Err("there is no key; make one with `openssl rand -base64 48`".to_owned()),
-            1..=MAX_KEYS => {
-                Ok(Self { keys: keys.into_iter().map(|(_, key)| Key::new(key)).collect(), unbound_until: None })
-            }
-            count => Err(format!("there are {count} keys; at most {MAX_KEYS} are taken: remove the last ones")),
+            1..=MAX_KEYS => Ok(Self {
+                keys: keys.into_iter().map(|(_, key)| Key::new(key)).collect(),
+                unbound_until: None,
+            }),
+            count => Err(format!(
+                "there are {count} keys; at most {MAX_KEYS} are taken: remove the last ones"
+            )),
         }
     }
 
     /// Also takes tokens of the first version, until then.
     pub fn accepting_unbound_until(self, until: Option<Timestamp>) -> Self {
-        Self { unbound_until: until, ..self }
+        Self {
+            unbound_until: until,
+            ..self
+        }
     }
 
     /// Makes a token with the first key; else what is wrong with what it should say.
     pub fn issue(&self, claims: &Claims) -> Result<String, String> {
-        self.keys[0].sign(claims).map_err(|problem| problem.to_string())
+        self.keys[0]
+            .sign(claims)
+            .map_err(|problem| problem.to_string())
     }
 
     /// The cluster with that id, if the token is its own.
-    pub(crate) fn speaker(&self, token: &Token, id: &ClusterId, now: Timestamp) -> Result<Speaker, TokenProblem> {
+    pub(crate) fn speaker(
+        &self,
+        token: &Token,
+        id: &ClusterId,
+        now: Timestamp,
+    ) -> Result<Speaker, TokenProblem> {
         match token {
             Token::Malformed(problem) => Err(TokenProblem::Malformed(problem.clone())),
             Token::Second(token) => match &self.genuine(token, now)?.grant {
-                Grant::Cluster(enrolment) if enrolment.id == *id => {
-                    Ok(Speaker { token: token.text().to_owned(), enrolment: Some(enrolment.clone()) })
-                }
+                Grant::Cluster(enrolment) if enrolment.id == *id => Ok(Speaker {
+                    token: token.text().to_owned(),
+                    enrolment: Some(enrolment.clone()),
+                }),
                 Grant::Cluster(_) => Err(TokenProblem::WrongCluster),
                 Grant::Admin | Grant::Reload | Grant::Read => Err(TokenProblem::WrongRole),
             },
@@ -135,7 +156,10 @@ impl TokenKeys {
                 self.takes_unbound(now)?;
                 let parts: [&[u8]; 2] = [b"towpath/v1/cluster/", id.as_str().as_bytes()];
                 match (*holder == Holder::Cluster) & self.fits(code, &parts) {
-                    true => Ok(Speaker { token: holder.text(code), enrolment: None }),
+                    true => Ok(Speaker {
+                        token: holder.text(code),
+                        enrolment: None,
+                    }),
                     false => Err(TokenProblem::WrongRole),
                 }
             }
@@ -143,7 +167,12 @@ impl TokenKeys {
     }
 
     /// Whether the token is for this.
-    pub(crate) fn permits(&self, token: &Token, purpose: Purpose, now: Timestamp) -> Result<(), TokenProblem> {
+    pub(crate) fn permits(
+        &self,
+        token: &Token,
+        purpose: Purpose,
+        now: Timestamp,
+    ) -> Result<(), TokenProblem> {
         let permitted = match token {
             Token::Malformed(problem) => return Err(TokenProblem::Malformed(problem.clone())),
             Token::Second(token) => match (&self.genuine(token, now)?.grant, purpose) {
@@ -163,8 +192,16 @@ impl TokenKeys {
     }
 
     /// What a token says, if one of these keys made it and it has not ended.
-    fn genuine<'a>(&self, token: &'a token::Token, now: Timestamp) -> Result<&'a Claims, TokenProblem> {
-        let key = self.keys.iter().find(|key| key.id() == token.key()).ok_or(TokenProblem::UnknownKey)?;
+    fn genuine<'a>(
+        &self,
+        token: &'a token::Token,
+        now: Timestamp,
+    ) -> Result<&'a Claims, TokenProblem> {
+        let key = self
+            .keys
+            .iter()
+            .find(|key| key.id() == token.key())
+            .ok_or(TokenProblem::UnknownKey)?;
         if !key.has_made(token) {
             return Err(TokenProblem::Forged);
         }
@@ -183,7 +220,9 @@ impl TokenKeys {
 
     /// Tries every key, and each in constant time: how long it takes tells nothing about them.
     fn fits(&self, code: &[u8; 32], parts: &[&[u8]]) -> bool {
-        self.keys.iter().fold(false, |fits, key| fits | key.code_of(parts).verify_slice(code).is_ok())
+        self.keys.iter().fold(false, |fits, key| {
+            fits | key.code_of(parts).verify_slice(code).is_ok()
+        })
     }
 }
 
@@ -212,8 +251,9 @@ impl Token {
             });
         }
         let holders = [Holder::Cluster, Holder::Admin, Holder::Reload];
-        let (code, holder) =
-            holders.into_iter().find_map(|holder| Some((text.strip_prefix(holder.prefix())?, holder)))?;
+        let (code, holder) = holders
+            .into_iter()
+            .find_map(|holder| Some((text.strip_prefix(holder.prefix())?, holder)))?;
         let code = URL_SAFE_NO_PAD.decode(code).ok()?.try_into().ok()?;
         Some(Self::First { holder, code })
     }
@@ -222,7 +262,9 @@ impl Token {
 impl TokenProblem {
     pub(crate) fn status(&self) -> StatusCode {
         match self {
-            Self::Malformed(_) | Self::UnknownKey | Self::Forged | Self::Ended(_) => StatusCode::UNAUTHORIZED,
+            Self::Malformed(_) | Self::UnknownKey | Self::Forged | Self::Ended(_) => {
+                StatusCode::UNAUTHORIZED
+            }
             Self::Unbound | Self::WrongRole | Self::WrongCluster => StatusCode::FORBIDDEN,
         }
     }
@@ -300,11 +342,19 @@ mod tests {
     }
 
     fn of_cluster(name: &str) -> Grant {
-        Grant::Cluster(Enrolment { organisation: "acme".into(), name: name.into(), id: id(name) })
+        Grant::Cluster(Enrolment {
+            organisation: "acme".into(),
+            name: name.into(),
+            id: id(name),
+        })
     }
 
     fn made(by: &TokenKeys, grant: Grant) -> Token {
-        let claims = Claims { grant, end: at("2026-11-16T12:00:01Z"), serial: "AAAAAAAAAAAAAAAA".into() };
+        let claims = Claims {
+            grant,
+            end: at("2026-11-16T12:00:01Z"),
+            serial: "AAAAAAAAAAAAAAAA".into(),
+        };
         Token::parse(&by.issue(&claims).unwrap()).unwrap()
     }
 
@@ -321,9 +371,20 @@ mod tests {
             let token = made(&keys, grant.clone());
             let may = |purpose| keys.permits(&token, purpose, noon()).is_ok();
             let speaks = keys.speaker(&token, &id("a"), noon()).is_ok();
-            assert_eq!([may(Purpose::Admin), may(Purpose::Read), may(Purpose::Reload), speaks], expected, "{grant:?}");
+            assert_eq!(
+                [
+                    may(Purpose::Admin),
+                    may(Purpose::Read),
+                    may(Purpose::Reload),
+                    speaks
+                ],
+                expected,
+                "{grant:?}"
+            );
         }
-        let problem = keys.speaker(&made(&keys, of_cluster("b")), &id("a"), noon()).err();
+        let problem = keys
+            .speaker(&made(&keys, of_cluster("b")), &id("a"), noon())
+            .err();
         assert_eq!(problem, Some(TokenProblem::WrongCluster));
     }
 
@@ -333,31 +394,58 @@ mod tests {
         let token = made(&keys, Grant::Admin);
         let end = at("2026-11-16T12:00:01Z");
         assert_eq!(keys.permits(&token, Purpose::Admin, noon()), Ok(()));
-        assert_eq!(keys.permits(&token, Purpose::Admin, end), Err(TokenProblem::Ended(end)));
+        assert_eq!(
+            keys.permits(&token, Purpose::Admin, end),
+            Err(TokenProblem::Ended(end))
+        );
     }
 
     #[test]
     fn keys_are_rotated_by_putting_a_new_one_first() {
-        let (old, both, new) = (keys(OLD), keys(&format!("# since May\n{NEW}\n\n  {OLD}  \n")), keys(NEW));
+        let (old, both, new) = (
+            keys(OLD),
+            keys(&format!("# since May\n{NEW}\n\n  {OLD}  \n")),
+            keys(NEW),
+        );
         let made_before = made(&old, Grant::Admin);
         assert_eq!(both.permits(&made_before, Purpose::Admin, noon()), Ok(()));
-        assert_eq!(new.permits(&made_before, Purpose::Admin, noon()), Err(TokenProblem::UnknownKey));
-        assert_eq!(new.permits(&made(&both, Grant::Admin), Purpose::Admin, noon()), Ok(()), "the first key signs");
+        assert_eq!(
+            new.permits(&made_before, Purpose::Admin, noon()),
+            Err(TokenProblem::UnknownKey)
+        );
+        assert_eq!(
+            new.permits(&made(&both, Grant::Admin), Purpose::Admin, noon()),
+            Ok(()),
+            "the first key signs"
+        );
     }
 
     #[test]
     fn tokens_of_the_first_version_are_taken_until_a_day_that_was_named() {
-        let (cluster, admin) = (Token::parse(FIRST_CLUSTER).unwrap(), Token::parse(FIRST_ADMIN).unwrap());
+        let (cluster, admin) = (
+            Token::parse(FIRST_CLUSTER).unwrap(),
+            Token::parse(FIRST_ADMIN).unwrap(),
+        );
         let closed = keys(OLD);
-        assert_eq!(closed.permits(&admin, Purpose::Admin, noon()), Err(TokenProblem::Unbound));
-        assert_eq!(closed.speaker(&cluster, &id("0f3a"), noon()).err(), Some(TokenProblem::Unbound));
+        assert_eq!(
+            closed.permits(&admin, Purpose::Admin, noon()),
+            Err(TokenProblem::Unbound)
+        );
+        assert_eq!(
+            closed.speaker(&cluster, &id("0f3a"), noon()).err(),
+            Some(TokenProblem::Unbound)
+        );
         let open = keys(OLD).accepting_unbound_until(Some(at("2026-11-16T12:00:01Z")));
         let speaker = open.speaker(&cluster, &id("0f3a"), noon()).unwrap();
         assert_eq!((&*speaker.token, speaker.enrolment), (FIRST_CLUSTER, None));
         assert_eq!(open.permits(&admin, Purpose::Admin, noon()), Ok(()));
-        assert_eq!(open.permits(&admin, Purpose::Admin, at("2026-11-16T12:00:01Z")), Err(TokenProblem::Unbound));
+        assert_eq!(
+            open.permits(&admin, Purpose::Admin, at("2026-11-16T12:00:01Z")),
+            Err(TokenProblem::Unbound)
+        );
         assert!(
-            open.speaker(&cluster, &id("0f3b"), noon()).is_err() && open.speaker(&admin, &id("0f3a"), noon()).is_err()
+            open.speaker(&cluster, &id("0f3b"), noon()).is_err()
+                && open.speaker(&admin, &id("0f3a"), noon()).is_err()
         );
         assert!(open.permits(&cluster, Purpose::Read, noon()).is_err());
         let relabelled = Token::parse(&FIRST_ADMIN.replace(ADMIN, CLUSTER)).unwrap();
@@ -367,9 +455,15 @@ mod tests {
     #[test]
     fn what_is_no_token() {
         let cut = &FIRST_ADMIN[..FIRST_ADMIN.len() - 1];
-        for text in
-            ["", "tpa_", "tpx_AAAA", cut, &format!("{FIRST_ADMIN}A"), &format!("{FIRST_ADMIN}="), &FIRST_ADMIN[4..]]
-        {
+        for text in [
+            "",
+            "tpa_",
+            "tpx_AAAA",
+            cut,
+            &format!("{FIRST_ADMIN}A"),
+            &format!("{FIRST_ADMIN}="),
+            &FIRST_ADMIN[4..],
+        ] {
             assert!(Token::parse(text).is_none(), "{text}");
         }
         assert!(matches!(Token::parse("tp2_"), Some(Token::Malformed(_))));
@@ -380,12 +474,24 @@ mod tests {
         for (text, expected) in [
             (String::new(), "there is no key"),
             ("# nothing\n".to_owned(), "there is no key"),
-            (format!("{NEW}\n{}", &OLD[1..]), "line 2: a key has 32 characters"),
-            (format!("{OLD}\n#\n{OLD}"), "line 3: the same key as in line 1"),
-            ((0..9).map(|n| format!("{n}{OLD}\n")).collect(), "there are 9 keys"),
+            (
+                format!("{NEW}\n{}", &OLD[1..]),
+                "line 2: a key has 32 characters",
+            ),
+            (
+                format!("{OLD}\n#\n{OLD}"),
+                "line 3: the same key as in line 1",
+            ),
+            (
+                (0..9).map(|n| format!("{n}{OLD}\n")).collect(),
+                "there are 9 keys",
+            ),
         ] {
             let error = TokenKeys::parse(&text).unwrap_err();
-            assert!(error.contains(expected) && !error.contains("abcdef"), "{error}");
+            assert!(
+                error.contains(expected) && !error.contains("abcdef"),
+                "{error}"
+            );
         }
         assert_eq!(format!("{:?}", keys(OLD)), "1 keys");
     }

@@ -30,15 +30,19 @@ fn at(minutes: i64) -> Timestamp {
 
 /// A graph whose releases start at these hours, with a window of a day, a known risk on 4.9.5 and a block on AWS on 4.9.6.
 fn graph_of(starts: &[i64], edges: &[(usize, usize)]) -> Graph {
-    let version = |(patch, hour): (usize, &i64)| format!("- {{name: 4.9.{patch}, start: '{}'}}\n", at(hour * 60));
+    let version = |(patch, hour): (usize, &i64)| {
+        format!("- {{name: 4.9.{patch}, start: '{}'}}\n", at(hour * 60))
+    };
     let versions: String = starts.iter().enumerate().map(version).collect();
     let channels = format!(
         "channels: [{{name: {CHANNEL}, phasedRollouts: [{{duration: P1D}}]}}, {{name: all-4.9}}]\nversions:\n{versions}"
     );
-    let risk =
-        "{to: 4.9.5, from: '.*', url: 'https://x', name: Risky, message: '\"no\"', matchingRules: [{type: Always}]}";
+    let risk = "{to: 4.9.5, from: '.*', url: 'https://x', name: Risky, message: '\"no\"', matchingRules: [{type: Always}]}";
     let targeted = "{to: 4.9.6, from: '.*', clusters: {platforms: [AWS]}}";
-    let file = |path: &str, text: &str| SourceFile { path: path.into(), bytes: text.as_bytes().into() };
+    let file = |path: &str, text: &str| SourceFile {
+        path: path.into(),
+        bytes: text.as_bytes().into(),
+    };
     let files = [
         file("version", "2.0.0"),
         file("channels/4.9.yaml", &channels),
@@ -56,7 +60,9 @@ fn graph_of(starts: &[i64], edges: &[(usize, usize)]) -> Graph {
 
 /// Everything has started long ago, and every release leads to every later one.
 fn old_graph() -> Graph {
-    let edges: Vec<_> = (0..RELEASES).flat_map(|from| (from + 1..RELEASES).map(move |to| (from, to))).collect();
+    let edges: Vec<_> = (0..RELEASES)
+        .flat_map(|from| (from + 1..RELEASES).map(move |to| (from, to)))
+        .collect();
     graph_of(&[0; RELEASES], &edges)
 }
 
@@ -72,8 +78,14 @@ impl Served {
         let read = clock.clone();
         let read = move || Timestamp::from_millisecond(read.load(Ordering::Relaxed)).unwrap();
         let service = Service::new(Arc::new(read), "test");
-        service.replace(Snapshot::new(graph, Platforms::new(), String::new(), now), Vec::new());
-        Self { service, now: clock }
+        service.replace(
+            Snapshot::new(graph, Platforms::new(), String::new(), now),
+            Vec::new(),
+        );
+        Self {
+            service,
+            now: clock,
+        }
     }
 
     fn set(&self, now: Timestamp) {
@@ -86,8 +98,14 @@ impl Served {
 
     /// A pass has found that these are managed, and that others see the graph.
     fn publish_now(&self, managed: impl IntoIterator<Item = (ClusterId, Allowed)>) {
-        let clusters = managed.into_iter().map(|(id, allowed)| (id, Placed::Managed(allowed))).collect();
-        self.publish(Managed { clusters, others: UnknownClusters::Serve });
+        let clusters = managed
+            .into_iter()
+            .map(|(id, allowed)| (id, Placed::Managed(allowed)))
+            .collect();
+        self.publish(Managed {
+            clusters,
+            others: UnknownClusters::Serve,
+        });
     }
 
     fn publish(&self, managed: Managed) {
@@ -112,11 +130,17 @@ impl Served {
         let (head, body) = response.into_parts();
         assert_eq!(head.status, 200);
         let bytes = read(body);
-        assert_eq!(head.headers[header::CONTENT_LENGTH].to_str().unwrap(), bytes.len().to_string());
+        assert_eq!(
+            head.headers[header::CONTENT_LENGTH].to_str().unwrap(),
+            bytes.len().to_string()
+        );
         assert_eq!(head.headers.contains_key(header::CONTENT_ENCODING), gzip);
         let mut text = String::new();
         match gzip {
-            true => flate2::read::GzDecoder::new(&*bytes).read_to_string(&mut text).map(drop).unwrap(),
+            true => flate2::read::GzDecoder::new(&*bytes)
+                .read_to_string(&mut text)
+                .map(drop)
+                .unwrap(),
             false => text = String::from_utf8(bytes.to_vec()).unwrap(),
         }
         (head.headers, text, at_hand)
@@ -124,10 +148,13 @@ impl Served {
 
     fn edges(&self, query: &str) -> Vec<String> {
         let graph: serde_json::Value = serde_json::from_str(&self.ask(query, false).1).unwrap();
-        let version =
-            |at: &serde_json::Value| &graph["nodes"][usize::try_from(at.as_u64().unwrap()).unwrap()]["version"];
+        let version = |at: &serde_json::Value| {
+            &graph["nodes"][usize::try_from(at.as_u64().unwrap()).unwrap()]["version"]
+        };
         let edges = graph["edges"].as_array().unwrap().iter();
-        edges.map(|edge| format!("{} {}", version(&edge[0]), version(&edge[1])).replace('"', "")).collect()
+        edges
+            .map(|edge| format!("{} {}", version(&edge[0]), version(&edge[1])).replace('"', ""))
+            .collect()
     }
 }
 
@@ -146,20 +173,39 @@ fn cluster_id(id: &str) -> ClusterId {
 }
 
 fn allowed(from: &str, to: &[&str]) -> Allowed {
-    Allowed { from: from.parse().unwrap(), to: to.iter().map(|to| to.parse().unwrap()).collect(), platform: None }
+    Allowed {
+        from: from.parse().unwrap(),
+        to: to.iter().map(|to| to.parse().unwrap()).collect(),
+        platform: None,
+    }
 }
 
 /// What `recommend` says, less what is not allowed.
-fn expected(graph: &Graph, id: &str, platform: Option<&str>, allowed: &Allowed, now: Timestamp) -> String {
+fn expected(
+    graph: &Graph,
+    id: &str,
+    platform: Option<&str>,
+    allowed: &Allowed,
+    now: Timestamp,
+) -> String {
     let cluster = Cluster {
         id: Fact::Known(cluster_id(id)),
         platform: platform.and_then(Platform::new).into(),
         channel: ChannelName::new(CHANNEL).unwrap(),
         arch: Arch::default(),
     };
-    let mut view = recommend(&Policy::graph(), &Situation { graph, cluster: &cluster, now });
+    let mut view = recommend(
+        &Policy::graph(),
+        &Situation {
+            graph,
+            cluster: &cluster,
+            now,
+        },
+    );
     let version = |id: ReleaseId| &graph.release(id).version;
-    view.judged.retain(|(edge, _)| *version(edge.from) == allowed.from && allowed.to.contains(version(edge.to)));
+    view.judged.retain(|(edge, _)| {
+        *version(edge.from) == allowed.from && allowed.to.contains(version(edge.to))
+    });
     cincinnati::write(graph, &view, now)
 }
 
@@ -200,37 +246,73 @@ proptest! {
 
 #[test]
 fn others_get_the_very_same_bytes_and_ids_are_compared_exactly() {
-    let (plain, managing) = (Served::new(old_graph(), at(6000)), Served::new(old_graph(), at(6000)));
+    let (plain, managing) = (
+        Served::new(old_graph(), at(6000)),
+        Served::new(old_graph(), at(6000)),
+    );
     managing.manage("Cluster-1", "4.9.0", &[]);
-    for query in ["", "id=cluster-1", "id=Cluster-1%20", "id=Cluster-10", "platform=AWS", "id=x&platform=GCP"] {
+    for query in [
+        "",
+        "id=cluster-1",
+        "id=Cluster-1%20",
+        "id=Cluster-10",
+        "platform=AWS",
+        "id=x&platform=GCP",
+    ] {
         for gzip in [false, true] {
             assert_eq!(plain.ask(query, gzip), managing.ask(query, gzip), "{query}");
         }
     }
     assert_eq!(managing.edges("id=Cluster-1"), [""; 0]);
-    assert_eq!(managing.edges("id=%43luster-1"), [""; 0], "the same id, written otherwise");
+    assert_eq!(
+        managing.edges("id=%43luster-1"),
+        [""; 0],
+        "the same id, written otherwise"
+    );
     managing.publish_now([]);
-    assert_eq!(plain.ask("id=Cluster-1", false).1, managing.ask("id=Cluster-1", false).1, "managed no longer");
+    assert_eq!(
+        plain.ask("id=Cluster-1", false).1,
+        managing.ask("id=Cluster-1", false).1,
+        "managed no longer"
+    );
 }
 
 #[test]
 fn whom_nobody_knows_is_held_with_a_reason_and_counted() {
-    let (plain, served) = (Served::new(old_graph(), at(6000)), Served::new(old_graph(), at(6000)));
+    let (plain, served) = (
+        Served::new(old_graph(), at(6000)),
+        Served::new(old_graph(), at(6000)),
+    );
     let counted = |served: &Served| {
-        let metrics = crate::operations::metrics(&served.service, crate::fleet::Sight::Whole).into_body();
+        let metrics =
+            crate::operations::metrics(&served.service, crate::fleet::Sight::Whole).into_body();
         let text = String::from_utf8(read(metrics).to_vec()).unwrap();
-        let line = text.lines().find_map(|line| line.strip_prefix("towpath_graph_not_enrolled_total "));
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix("towpath_graph_not_enrolled_total "));
         line.unwrap().parse::<u64>().unwrap()
     };
     served.service.enrolment().start();
-    let clusters = [(cluster_id("named"), Placed::NotEnrolled), (cluster_id("unmanaged"), Placed::Unmanaged)];
-    for others in [None, Some(UnknownClusters::Hold), Some(UnknownClusters::Serve)] {
+    let clusters = [
+        (cluster_id("named"), Placed::NotEnrolled),
+        (cluster_id("unmanaged"), Placed::Unmanaged),
+    ];
+    for others in [
+        None,
+        Some(UnknownClusters::Hold),
+        Some(UnknownClusters::Serve),
+    ] {
         if let Some(others) = others {
-            served.publish(Managed { clusters: clusters.clone().into(), others });
+            served.publish(Managed {
+                clusters: clusters.clone().into(),
+                others,
+            });
         }
-        for (id, is_held) in
-            [("named", true), ("unmanaged", others.is_none()), ("stranger", others != Some(UnknownClusters::Serve))]
-        {
+        for (id, is_held) in [
+            ("named", true),
+            ("unmanaged", others.is_none()),
+            ("stranger", others != Some(UnknownClusters::Serve)),
+        ] {
             for gzip in [false, true] {
                 let before = counted(&served);
                 let query = format!("id={id}");
@@ -238,15 +320,30 @@ fn whom_nobody_knows_is_held_with_a_reason_and_counted() {
                 match is_held {
                     true => assert_eq!(served.edges(&query), [""; 0], "{id} {others:?}"),
                     // The very same bytes as without a fleet.
-                    false => assert_eq!((ours.0, ours.1.clone()), (theirs.0, theirs.1.clone()), "{id} {others:?}"),
+                    false => assert_eq!(
+                        (ours.0, ours.1.clone()),
+                        (theirs.0, theirs.1.clone()),
+                        "{id} {others:?}"
+                    ),
                 }
                 let nodes = |text: &str| text.matches("\"payload\"").count();
                 assert_eq!(nodes(&ours.1), nodes(&theirs.1), "all releases are there");
-                assert_eq!(counted(&served) - before, if is_held { 2 } else { 0 }, "{id} {others:?}");
+                assert_eq!(
+                    counted(&served) - before,
+                    if is_held { 2 } else { 0 },
+                    "{id} {others:?}"
+                );
             }
         }
-        let (ours, theirs) = (served.ask("platform=GCP", true), plain.ask("platform=GCP", true));
-        assert_eq!((ours.0, ours.1), (theirs.0, theirs.1), "clients without an id are served as ever");
+        let (ours, theirs) = (
+            served.ask("platform=GCP", true),
+            plain.ask("platform=GCP", true),
+        );
+        assert_eq!(
+            (ours.0, ours.1),
+            (theirs.0, theirs.1),
+            "clients without an id are served as ever"
+        );
     }
     assert_eq!(counted(&plain), 0);
 }
@@ -254,12 +351,32 @@ fn whom_nobody_knows_is_held_with_a_reason_and_counted() {
 #[test]
 fn a_cluster_sees_the_edges_it_may_take() {
     let served = Served::new(old_graph(), at(6000));
-    served.manage("a", "4.9.1", &["4.9.0", "4.9.3", "4.9.5", "4.9.6", "4.9.7", "4.10.0"]);
-    assert_eq!(served.edges("id=a&platform=GCP"), ["4.9.1 4.9.3", "4.9.1 4.9.6", "4.9.1 4.9.7"]);
-    assert_eq!(served.edges("id=a&platform=AWS"), ["4.9.1 4.9.3", "4.9.1 4.9.7"], "blocks hold for it too");
-    assert!(served.ask("id=a", false).1.contains(r#"{"edges":[{"from":"4.9.1","to":"4.9.5"}],"risks":[{"#));
+    served.manage(
+        "a",
+        "4.9.1",
+        &["4.9.0", "4.9.3", "4.9.5", "4.9.6", "4.9.7", "4.10.0"],
+    );
+    assert_eq!(
+        served.edges("id=a&platform=GCP"),
+        ["4.9.1 4.9.3", "4.9.1 4.9.6", "4.9.1 4.9.7"]
+    );
+    assert_eq!(
+        served.edges("id=a&platform=AWS"),
+        ["4.9.1 4.9.3", "4.9.1 4.9.7"],
+        "blocks hold for it too"
+    );
+    assert!(
+        served
+            .ask("id=a", false)
+            .1
+            .contains(r#"{"edges":[{"from":"4.9.1","to":"4.9.5"}],"risks":[{"#)
+    );
     served.manage("a", "4.8.1", &["4.9.3"]);
-    assert_eq!(served.edges("id=a"), [""; 0], "it is elsewhere than was thought");
+    assert_eq!(
+        served.edges("id=a"),
+        [""; 0],
+        "it is elsewhere than was thought"
+    );
 }
 
 #[test]
@@ -269,9 +386,21 @@ fn what_is_shown_changes_with_what_is_allowed_and_so_does_the_tag() {
         served.manage("a", "4.9.1", to);
         served.ask("id=a", gzip).0[header::ETAG].clone()
     };
-    let tags = [tag(&[], false), tag(&[], true), tag(&["4.9.2"], false), tag(&["4.9.3"], false)];
-    assert!(tags.iter().all(|one| tags.iter().filter(|other| *other == one).count() == 1));
-    assert_eq!(tag(&["4.9.9"], false), tags[0], "an edge that does not exist changes nothing");
+    let tags = [
+        tag(&[], false),
+        tag(&[], true),
+        tag(&["4.9.2"], false),
+        tag(&["4.9.3"], false),
+    ];
+    assert!(
+        tags.iter()
+            .all(|one| tags.iter().filter(|other| *other == one).count() == 1)
+    );
+    assert_eq!(
+        tag(&["4.9.9"], false),
+        tags[0],
+        "an edge that does not exist changes nothing"
+    );
 }
 
 #[test]
@@ -279,7 +408,9 @@ fn held_clusters_share_one_answer() {
     let served = Served::new(old_graph(), at(6000));
     let ids = (0..10_000).map(|number| format!("cluster-{number}"));
     served.publish_now(ids.map(|id| (cluster_id(&id), allowed("4.9.1", &[]))));
-    let missing = (0..10_000).filter(|number| !served.ask(&format!("id=cluster-{number}"), true).2).count();
+    let missing = (0..10_000)
+        .filter(|number| !served.ask(&format!("id=cluster-{number}"), true).2)
+        .count();
     assert_eq!(missing, 1);
 }
 
@@ -292,12 +423,20 @@ fn what_is_kept_is_bounded_and_given_back() {
     let edges = snapshot.graph().edges();
     for number in 0..2 * MAX_KINDS {
         let bits = (0..10).filter(|bit| number >> bit & 1 == 1);
-        front.answer(snapshot.graph(), bits.map(|bit| (edges[bit], Verdict::recommend())).collect(), at(6000));
+        front.answer(
+            snapshot.graph(),
+            bits.map(|bit| (edges[bit], Verdict::recommend())).collect(),
+            at(6000),
+        );
         assert!((1..=MAX_KINDS).contains(&front.kinds.load().len()));
     }
     assert!(held.load(Ordering::Relaxed) > MAX_KINDS * OVERHEAD);
     front.budget.fetch_add(MAX_BYTES, Ordering::Relaxed);
-    front.answer(snapshot.graph(), vec![(edges[20], Verdict::recommend())], at(6000));
+    front.answer(
+        snapshot.graph(),
+        vec![(edges[20], Verdict::recommend())],
+        at(6000),
+    );
     assert_eq!(front.kinds.load().len(), 1, "no room: only that of now");
     front.budget.fetch_sub(MAX_BYTES, Ordering::Relaxed);
     drop((front, snapshot));
@@ -307,7 +446,10 @@ fn what_is_kept_is_bounded_and_given_back() {
 #[test]
 fn nobody_waits_for_a_new_graph_or_a_release_that_enters() {
     let start = at(60);
-    let served = Served::new(graph_of(&[0, 0, 1], &[(0, 1), (0, 2)]), start - SignedDuration::from_secs(5));
+    let served = Served::new(
+        graph_of(&[0, 0, 1], &[(0, 1), (0, 2)]),
+        start - SignedDuration::from_secs(5),
+    );
     served.manage("a", "4.9.0", &[]);
     let nodes = |text: &str| text.matches("\"payload\"").count();
     let (_, text, at_hand) = served.ask("id=a", true);
@@ -315,12 +457,21 @@ fn nobody_waits_for_a_new_graph_or_a_release_that_enters() {
     served.service.prepare();
     let ready = |served: &Served| {
         let snapshot = served.service.snapshot().unwrap();
-        snapshot.cell(CHANNEL, "amd64").unwrap().fronts(Encoding::Gzip).fronts.load().len()
+        snapshot
+            .cell(CHANNEL, "amd64")
+            .unwrap()
+            .fronts(Encoding::Gzip)
+            .fronts
+            .load()
+            .len()
     };
     assert_eq!(ready(&served), 2, "that of now, and the next");
     served.set(start);
     assert_eq!(nodes(&served.ask("id=a", true).1), 3);
     let again = graph_of(&[0, 0, 1], &[(0, 1), (0, 2)]);
-    served.service.replace(Snapshot::new(again, Platforms::new(), String::new(), start), Vec::new());
+    served.service.replace(
+        Snapshot::new(again, Platforms::new(), String::new(), start),
+        Vec::new(),
+    );
     assert_eq!(ready(&served), 1, "what was in use is there again");
 }

@@ -11,7 +11,9 @@ use jiff::Timestamp;
 use serde_json::Value;
 use towpath_core::domain::ClusterId;
 use towpath_formats::token::{Claims, Enrolment, Grant};
-use towpath_web::{Fleet, FleetAnswer, FleetDesk, FleetRequest, Limits, Reads, Server, Service, TokenKeys};
+use towpath_web::{
+    Fleet, FleetAnswer, FleetDesk, FleetRequest, Limits, Reads, Server, Service, TokenKeys,
+};
 
 pub(crate) const NOW: &str = "2026-05-12T10:30:00Z";
 pub(crate) const KEY: &str = "0123456789abcdef0123456789abcdef";
@@ -43,17 +45,32 @@ pub(crate) struct Door {
 impl Door {
     /// Without a fleet.
     pub(crate) fn closed(limits: Limits) -> Self {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
         let now: Timestamp = NOW.parse().unwrap();
         let service = Service::new(Arc::new(move || now), "test");
-        let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)), service.clone(), limits);
+        let server = Server::bind(
+            SocketAddr::from(([127, 0, 0, 1], 0)),
+            service.clone(),
+            limits,
+        );
         let server = runtime.block_on(server).unwrap();
         let address = server.address().unwrap();
         runtime.spawn(server.serve(std::future::pending()));
-        Self { service, address, asked: Arc::default(), _runtime: runtime }
+        Self {
+            service,
+            address,
+            asked: Arc::default(),
+            _runtime: runtime,
+        }
     }
 
-    pub(crate) fn open(answering: impl Fn(&FleetRequest) -> FleetAnswer + Send + Sync + 'static) -> Self {
+    pub(crate) fn open(
+        answering: impl Fn(&FleetRequest) -> FleetAnswer + Send + Sync + 'static,
+    ) -> Self {
         let door = Self::closed(Limits::default());
         door.fleet(Some(KEY), Reads::Open, answering);
         door
@@ -69,15 +86,29 @@ impl Door {
         reads: Reads,
         answering: impl Fn(&FleetRequest) -> FleetAnswer + Send + Sync + 'static,
     ) {
-        let desk = Arc::new(FakeDesk { asked: self.asked.clone(), answering: Box::new(answering) });
-        self.service.fleet(Fleet { desk, keys: keys.map(|text| TokenKeys::parse(text).unwrap()), reads });
+        let desk = Arc::new(FakeDesk {
+            asked: self.asked.clone(),
+            answering: Box::new(answering),
+        });
+        self.service.fleet(Fleet {
+            desk,
+            keys: keys.map(|text| TokenKeys::parse(text).unwrap()),
+            reads,
+        });
     }
 
     /// A fleet with these keys, which takes everything.
     pub(crate) fn fleet_with(&self, keys: TokenKeys) {
         let answering = Box::new(|_: &FleetRequest| FleetAnswer::Json("{}".to_owned()));
-        let desk = Arc::new(FakeDesk { asked: self.asked.clone(), answering });
-        self.service.fleet(Fleet { desk, keys: Some(keys), reads: Reads::Open });
+        let desk = Arc::new(FakeDesk {
+            asked: self.asked.clone(),
+            answering,
+        });
+        self.service.fleet(Fleet {
+            desk,
+            keys: Some(keys),
+            reads: Reads::Open,
+        });
     }
 
     pub(crate) fn get(&self, target: &str) -> Response {
@@ -85,7 +116,9 @@ impl Door {
     }
 
     pub(crate) fn get_with(&self, target: &str, headers: &str) -> Response {
-        self.send(&format!("GET {target} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}\r\n"))
+        self.send(&format!(
+            "GET {target} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}\r\n"
+        ))
     }
 
     pub(crate) fn post(&self, target: &str, token: &str, body: &str) -> Response {
@@ -103,7 +136,9 @@ impl Door {
 
     pub(crate) fn connect(&self, request: &str) -> TcpStream {
         let mut stream = TcpStream::connect(self.address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(60)))
+            .unwrap();
         stream.write_all(request.as_bytes()).unwrap();
         stream
     }
@@ -114,7 +149,11 @@ impl Door {
 }
 
 pub(crate) fn bearer(token: &str) -> String {
-    if token.is_empty() { String::new() } else { format!("authorization: Bearer {token}\r\n") }
+    if token.is_empty() {
+        String::new()
+    } else {
+        format!("authorization: Bearer {token}\r\n")
+    }
 }
 
 #[derive(Debug)]
@@ -128,11 +167,24 @@ impl Response {
     pub(crate) fn read(stream: &mut TcpStream) -> Self {
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
+        let (head, body) = text
+            .split_once("\r\n\r\n")
+            .unwrap_or_else(|| panic!("no answer: {text:?}"));
         let mut lines = head.lines();
-        let status = lines.next().and_then(|line| line.split(' ').nth(1)).unwrap().parse().unwrap();
-        let headers = lines.filter_map(|line| line.split_once(": ")).map(|(n, v)| (n.to_owned(), v.to_owned()));
-        Self { status, headers: headers.collect(), body: body.to_owned() }
+        let status = lines
+            .next()
+            .and_then(|line| line.split(' ').nth(1))
+            .unwrap()
+            .parse()
+            .unwrap();
+        let headers = lines
+            .filter_map(|line| line.split_once(": "))
+            .map(|(n, v)| (n.to_owned(), v.to_owned()));
+        Self {
+            status,
+            headers: headers.collect(),
+            body: body.to_owned(),
+        }
     }
 
     pub(crate) fn json(&self) -> Value {
@@ -141,8 +193,17 @@ impl Response {
 
     /// The status and the stable kind.
     pub(crate) fn told(&self) -> (u16, String) {
-        assert!(self.json()["value"].as_str().is_some_and(|sentence| !sentence.is_empty()), "{}", self.body);
-        (self.status, self.json()["kind"].as_str().unwrap_or_default().to_owned())
+        assert!(
+            self.json()["value"]
+                .as_str()
+                .is_some_and(|sentence| !sentence.is_empty()),
+            "{}",
+            self.body
+        );
+        (
+            self.status,
+            self.json()["kind"].as_str().unwrap_or_default().to_owned(),
+        )
     }
 }
 
@@ -155,7 +216,14 @@ pub(crate) fn cluster(id: &str) -> ClusterId {
 }
 
 pub(crate) fn cluster_token(id: &str) -> String {
-    token_by(KEY, Grant::Cluster(Enrolment { organisation: "o".into(), name: id.into(), id: cluster(id) }))
+    token_by(
+        KEY,
+        Grant::Cluster(Enrolment {
+            organisation: "o".into(),
+            name: id.into(),
+            id: cluster(id),
+        }),
+    )
 }
 
 pub(crate) fn admin_token() -> String {
@@ -165,5 +233,12 @@ pub(crate) fn admin_token() -> String {
 /// A token that is good until the day after.
 pub(crate) fn token_by(keys: &str, grant: Grant) -> String {
     let end = "2026-05-13T00:00:00Z".parse().unwrap();
-    TokenKeys::parse(keys).unwrap().issue(&Claims { grant, end, serial: "AAAAAAAAAAAAAAAA".into() }).unwrap()
+    TokenKeys::parse(keys)
+        .unwrap()
+        .issue(&Claims {
+            grant,
+            end,
+            serial: "AAAAAAAAAAAAAAAA".into(),
+        })
+        .unwrap()
 }

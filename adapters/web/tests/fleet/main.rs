@@ -11,12 +11,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use towpath_core::domain::fleet::{AgentOutcome, Authority, HoldCode, UnknownClusters, UpgradeState};
+use towpath_core::domain::fleet::{
+    AgentOutcome, Authority, HoldCode, UnknownClusters, UpgradeState,
+};
 use towpath_core::finding::{Finding, Place};
 use towpath_formats::token::{Claims, Enrolment, Grant};
 use towpath_web::{
-    Allowed, ClusterCount, Filter, FleetAnswer, FleetHealth, FleetMetrics, FleetRequest, Limits, Managed, Placed,
-    Reads, RemainingSoak, TokenKeys,
+    Allowed, ClusterCount, Filter, FleetAnswer, FleetHealth, FleetMetrics, FleetRequest, Limits,
+    Managed, Placed, Reads, RemainingSoak, TokenKeys,
 };
 
 use door::{Door, KEY, NOW, Response, admin_token, bearer, cluster, cluster_token, token_by, told};
@@ -35,14 +37,20 @@ const READS: [&str; 7] = [
 const WRITES: [(&str, &str); 3] = [
     ("/api/v1/fleet/pause", r#"{"by": "me", "why": "etcd"}"#),
     ("/api/v1/fleet/resume", "{}"),
-    ("/api/v1/fleet/approve", r#"{"organisation": "o", "version": "4.16.2", "by": "me"}"#),
+    (
+        "/api/v1/fleet/approve",
+        r#"{"organisation": "o", "version": "4.16.2", "by": "me"}"#,
+    ),
 ];
 
 #[test]
 fn a_report_is_accepted_with_the_clusters_own_token() {
     let door = Door::accepting();
     let response = door.post(REPORT_PATH, &cluster_token("0f3a"), REPORT);
-    assert_eq!((response.status, response.json()), (202, json!({"kind": "accepted"})));
+    assert_eq!(
+        (response.status, response.json()),
+        (202, json!({"kind": "accepted"}))
+    );
     assert_eq!(response.headers["cache-control"], "no-store");
     let mut report = towpath_formats::report::read(REPORT.as_bytes()).unwrap();
     report.name = Some("0f3a".into());
@@ -54,7 +62,11 @@ fn a_report_is_accepted_with_the_clusters_own_token() {
         received: NOW.parse().unwrap(),
     };
     assert_eq!(door.asked(), [expected]);
-    let odd = door.post("/api/v1/clusters/a%2Fb%20c/report", &cluster_token("a/b c"), REPORT);
+    let odd = door.post(
+        "/api/v1/clusters/a%2Fb%20c/report",
+        &cluster_token("a/b c"),
+        REPORT,
+    );
     assert_eq!(odd.status, 202, "an id may have any characters");
 }
 
@@ -67,15 +79,30 @@ fn a_report_is_refused_without_it() {
         (cluster_token("0f3b"), told(403, "wrong_cluster")),
         (cluster_token("0F3A"), told(403, "wrong_cluster")),
         (admin_token(), told(403, "wrong_token")),
-        (token_by(&KEY.repeat(2), of_cluster("0f3a")), told(401, "unknown_key")),
-        (cluster_token("0f3a").replacen("tp2_", "tp2_A", 1), told(401, "malformed_token")),
-        (format!("{}AAAA", &cluster_token("0f3a")[..cluster_token("0f3a").len() - 4]), told(401, "forged_token")),
+        (
+            token_by(&KEY.repeat(2), of_cluster("0f3a")),
+            told(401, "unknown_key"),
+        ),
+        (
+            cluster_token("0f3a").replacen("tp2_", "tp2_A", 1),
+            told(401, "malformed_token"),
+        ),
+        (
+            format!(
+                "{}AAAA",
+                &cluster_token("0f3a")[..cluster_token("0f3a").len() - 4]
+            ),
+            told(401, "forged_token"),
+        ),
         (ended("0f3a"), told(401, "ended_token")),
         (FIRST_VERSION.to_owned(), told(403, "unbound_token")),
     ] {
         let response = door.post(REPORT_PATH, &token, REPORT);
         assert_eq!(response.told(), expected, "{token}");
-        assert_eq!(response.headers.contains_key("www-authenticate"), expected.0 == 401);
+        assert_eq!(
+            response.headers.contains_key("www-authenticate"),
+            expected.0 == 401
+        );
     }
     let basic = format!(
         "POST {REPORT_PATH} HTTP/1.1\r\nhost: x\r\nconnection: close\r\nauthorization: Basic {}\r\ncontent-length: 0\r\n\r\n",
@@ -89,12 +116,23 @@ fn a_report_is_refused_without_it() {
 const FIRST_VERSION: &str = "tpc_xLqZEoMr6ozXZmZ9yGQrqH36zDnH_CKzejYJSYPzCNw";
 
 fn of_cluster(id: &str) -> Grant {
-    Grant::Cluster(Enrolment { organisation: "o".into(), name: id.into(), id: cluster(id) })
+    Grant::Cluster(Enrolment {
+        organisation: "o".into(),
+        name: id.into(),
+        id: cluster(id),
+    })
 }
 
 fn ended(id: &str) -> String {
     let (end, serial) = (NOW.parse().unwrap(), "AAAAAAAAAAAAAAAA".into());
-    TokenKeys::parse(KEY).unwrap().issue(&Claims { grant: of_cluster(id), end, serial }).unwrap()
+    TokenKeys::parse(KEY)
+        .unwrap()
+        .issue(&Claims {
+            grant: of_cluster(id),
+            end,
+            serial,
+        })
+        .unwrap()
 }
 
 #[test]
@@ -107,20 +145,34 @@ fn a_report_is_for_the_organisation_and_name_of_its_token() {
     ] {
         let refused = door.post(REPORT_PATH, &token, body);
         assert_eq!(refused.told(), told(403, "not_as_bound"), "{body}");
-        assert!(refused.body.contains("towpath fleet token"), "it says what to do: {}", refused.body);
+        assert!(
+            refused.body.contains("towpath fleet token"),
+            "it says what to do: {}",
+            refused.body
+        );
     }
     assert_eq!(door.asked(), [], "nothing was changed");
     assert_eq!(
-        door.post(REPORT_PATH, &token, r#"{"organisation": "o", "name": "0f3a", "version": "4.16.1"}"#).status,
+        door.post(
+            REPORT_PATH,
+            &token,
+            r#"{"organisation": "o", "name": "0f3a", "version": "4.16.1"}"#
+        )
+        .status,
         202
     );
 }
 
 #[test]
 fn tokens_of_the_first_version_are_taken_until_a_day_that_was_named() {
-    for (until, expected) in [("2026-05-12T10:30:00Z", None), ("2026-05-12T10:30:01Z", Some(Authority::Claim))] {
+    for (until, expected) in [
+        ("2026-05-12T10:30:00Z", None),
+        ("2026-05-12T10:30:01Z", Some(Authority::Claim)),
+    ] {
         let door = Door::accepting();
-        let keys = TokenKeys::parse(KEY).unwrap().accepting_unbound_until(Some(until.parse().unwrap()));
+        let keys = TokenKeys::parse(KEY)
+            .unwrap()
+            .accepting_unbound_until(Some(until.parse().unwrap()));
         door.fleet_with(keys);
         let answer = door.post(REPORT_PATH, FIRST_VERSION, REPORT);
         let taken = door.asked().iter().find_map(|asked| match asked {
@@ -131,7 +183,8 @@ fn tokens_of_the_first_version_are_taken_until_a_day_that_was_named() {
         if expected.is_none() {
             assert_eq!(answer.told(), told(403, "unbound_token"));
             assert!(
-                answer.body.contains("towpath fleet token") && answer.body.contains("--accept-unbound-tokens-until")
+                answer.body.contains("towpath fleet token")
+                    && answer.body.contains("--accept-unbound-tokens-until")
             );
         }
     }
@@ -141,7 +194,13 @@ fn tokens_of_the_first_version_are_taken_until_a_day_that_was_named() {
 fn a_cluster_that_reports_too_often_is_told_to_wait() {
     let door = Door::accepting();
     door.service.limit_reports(1);
-    let send = |id: &str| door.post(&format!("/api/v1/clusters/{id}/report"), &cluster_token(id), REPORT);
+    let send = |id: &str| {
+        door.post(
+            &format!("/api/v1/clusters/{id}/report"),
+            &cluster_token(id),
+            REPORT,
+        )
+    };
     assert_eq!(send("0f3a").status, 202);
     let refused = send("0f3a");
     assert_eq!(refused.told(), told(429, "too_many_reports"));
@@ -149,11 +208,21 @@ fn a_cluster_that_reports_too_often_is_told_to_wait() {
     assert!((1..=60).contains(&wait), "{wait}");
     assert_eq!(send("0f3b").status, 202, "another cluster has its own rate");
     let path = "/api/v1/clusters/0f3c/report";
-    assert_eq!(door.post(path, &cluster_token("0f3a"), REPORT).told(), told(403, "wrong_cluster"));
+    assert_eq!(
+        door.post(path, &cluster_token("0f3a"), REPORT).told(),
+        told(403, "wrong_cluster")
+    );
     assert_eq!(send("0f3c").status, 202, "nobody uses up another's rate");
-    assert_eq!(door.asked().len(), 3, "what is refused never reaches the desk");
+    assert_eq!(
+        door.asked().len(),
+        3,
+        "what is refused never reaches the desk"
+    );
     let metrics = door.get("/metrics").body;
-    assert!(metrics.contains("towpath_fleet_reports_total{result=\"too_often\"} 1"), "{metrics}");
+    assert!(
+        metrics.contains("towpath_fleet_reports_total{result=\"too_often\"} 1"),
+        "{metrics}"
+    );
     door.service.limit_reports(0);
     for _ in 0..100 {
         assert_eq!(send("0f3a").status, 202, "0 is no limit");
@@ -164,28 +233,61 @@ fn a_cluster_that_reports_too_often_is_told_to_wait() {
 fn keys_can_be_rotated() {
     let door = Door::accepting();
     let new = KEY.to_uppercase();
-    door.fleet(Some(&format!("{new}\n{KEY}\n")), Reads::Open, |_| FleetAnswer::Json("{}".to_owned()));
+    door.fleet(Some(&format!("{new}\n{KEY}\n")), Reads::Open, |_| {
+        FleetAnswer::Json("{}".to_owned())
+    });
     let renewed = token_by(&new, of_cluster("0f3a"));
-    assert_eq!(door.post(REPORT_PATH, &cluster_token("0f3a"), REPORT).status, 202);
+    assert_eq!(
+        door.post(REPORT_PATH, &cluster_token("0f3a"), REPORT)
+            .status,
+        202
+    );
     assert_eq!(door.post(REPORT_PATH, &renewed, REPORT).status, 202);
-    door.fleet(Some(&new), Reads::Open, |_| FleetAnswer::Json("{}".to_owned()));
-    assert_eq!(door.post(REPORT_PATH, &cluster_token("0f3a"), REPORT).told(), told(401, "unknown_key"));
+    door.fleet(Some(&new), Reads::Open, |_| {
+        FleetAnswer::Json("{}".to_owned())
+    });
+    assert_eq!(
+        door.post(REPORT_PATH, &cluster_token("0f3a"), REPORT)
+            .told(),
+        told(401, "unknown_key")
+    );
 }
 
 #[test]
 fn changes_need_the_administrators_token() {
     let door = Door::accepting();
     for (path, body) in WRITES {
-        assert_eq!(door.post(path, "", body).told(), told(401, "no_token"), "{path}");
-        assert_eq!(door.post(path, &cluster_token("0f3a"), body).told(), told(403, "wrong_token"), "{path}");
+        assert_eq!(
+            door.post(path, "", body).told(),
+            told(401, "no_token"),
+            "{path}"
+        );
+        assert_eq!(
+            door.post(path, &cluster_token("0f3a"), body).told(),
+            told(403, "wrong_token"),
+            "{path}"
+        );
         assert_eq!(door.post(path, &admin_token(), body).status, 200, "{path}");
     }
     let (by, why) = ("me".to_owned(), "etcd".to_owned());
     let version = "4.16.2".parse().unwrap();
     let expected = [
-        FleetRequest::Pause { organisation: None, sector: None, by: by.clone(), why },
-        FleetRequest::Resume { organisation: None, sector: None },
-        FleetRequest::Approve { organisation: "o".into(), cluster: None, version, by },
+        FleetRequest::Pause {
+            organisation: None,
+            sector: None,
+            by: by.clone(),
+            why,
+        },
+        FleetRequest::Resume {
+            organisation: None,
+            sector: None,
+        },
+        FleetRequest::Approve {
+            organisation: "o".into(),
+            cluster: None,
+            version,
+            by,
+        },
     ];
     assert_eq!(door.asked(), expected);
 }
@@ -203,26 +305,57 @@ fn reading_needs_a_token_only_if_that_is_wanted() {
         FleetRequest::Upgrades(filter()),
         FleetRequest::Holds(filter()),
         FleetRequest::History(filter()),
-        FleetRequest::Forecast { days: 14, filter: filter() },
-        FleetRequest::Why { cluster: "c".into(), version: None },
+        FleetRequest::Forecast {
+            days: 14,
+            filter: filter(),
+        },
+        FleetRequest::Why {
+            cluster: "c".into(),
+            version: None,
+        },
     ];
     assert_eq!(door.asked(), expected);
-    door.fleet(Some(KEY), Reads::WithToken, |_| FleetAnswer::Json("{}".to_owned()));
+    door.fleet(Some(KEY), Reads::WithToken, |_| {
+        FleetAnswer::Json("{}".to_owned())
+    });
     for path in READS {
         assert_eq!(door.get(path).told(), told(401, "no_token"), "{path}");
-        assert_eq!(door.get_with(path, &bearer(&cluster_token("c"))).told(), told(403, "wrong_token"), "{path}");
-        assert_eq!(door.get_with(path, &bearer(&admin_token())).status, 200, "{path}");
-        assert_eq!(door.get_with(path, &bearer(&token_by(KEY, Grant::Read))).status, 200, "{path}");
+        assert_eq!(
+            door.get_with(path, &bearer(&cluster_token("c"))).told(),
+            told(403, "wrong_token"),
+            "{path}"
+        );
+        assert_eq!(
+            door.get_with(path, &bearer(&admin_token())).status,
+            200,
+            "{path}"
+        );
+        assert_eq!(
+            door.get_with(path, &bearer(&token_by(KEY, Grant::Read)))
+                .status,
+            200,
+            "{path}"
+        );
     }
-    assert_eq!(door.get("/api/v1/openapi.json").status, 200, "the description is no secret");
+    assert_eq!(
+        door.get("/api/v1/openapi.json").status,
+        200,
+        "the description is no secret"
+    );
 }
 
 #[test]
 fn without_keys_nothing_can_be_changed() {
     let door = Door::closed(Limits::default());
-    door.fleet(None, Reads::WithToken, |_| FleetAnswer::Json("{}".to_owned()));
+    door.fleet(None, Reads::WithToken, |_| {
+        FleetAnswer::Json("{}".to_owned())
+    });
     for (path, body) in WRITES.into_iter().chain([(REPORT_PATH, REPORT)]) {
-        assert_eq!(door.post(path, &admin_token(), body).told(), told(403, "no_token_key"), "{path}");
+        assert_eq!(
+            door.post(path, &admin_token(), body).told(),
+            told(403, "no_token_key"),
+            "{path}"
+        );
     }
     assert_eq!(door.get("/api/v1/fleet/status").status, 200);
 }
@@ -236,8 +369,14 @@ fn without_a_fleet_there_is_none() {
     let refused = door.post(REPORT_PATH, &cluster_token("0f3a"), REPORT);
     assert_eq!(refused.told(), told(404, "no_fleet"));
     assert!(refused.body.contains("--fleet"), "it says what to do");
-    assert_eq!(door.get("/api/v1/openapi.json").json()["info"]["title"], "Towpath");
-    assert_eq!(door.get("/readyz").json()["fleet"], json!({"configured": false}));
+    assert_eq!(
+        door.get("/api/v1/openapi.json").json()["info"]["title"],
+        "Towpath"
+    );
+    assert_eq!(
+        door.get("/readyz").json()["fleet"],
+        json!({"configured": false})
+    );
 }
 
 #[test]
@@ -251,13 +390,28 @@ fn other_methods_and_paths() {
             "{path}"
         );
     }
-    for path in WRITES.map(|(path, _)| path).into_iter().chain([REPORT_PATH]) {
+    for path in WRITES
+        .map(|(path, _)| path)
+        .into_iter()
+        .chain([REPORT_PATH])
+    {
         let refused = door.get(path);
-        assert_eq!((refused.told(), &*refused.headers["allow"]), (told(405, "method_not_allowed"), "POST"), "{path}");
+        assert_eq!(
+            (refused.told(), &*refused.headers["allow"]),
+            (told(405, "method_not_allowed"), "POST"),
+            "{path}"
+        );
     }
-    assert_eq!(door.get("/api/v1/fleet/nothing").told(), told(404, "does_not_exist"));
-    let head = door.send("HEAD /api/v1/fleet/plan HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
-    assert_eq!((head.status, &*head.body, &*head.headers["content-length"]), (200, "", "19"));
+    assert_eq!(
+        door.get("/api/v1/fleet/nothing").told(),
+        told(404, "does_not_exist")
+    );
+    let head =
+        door.send("HEAD /api/v1/fleet/plan HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    assert_eq!(
+        (head.status, &*head.body, &*head.headers["content-length"]),
+        (200, "", "19")
+    );
 }
 
 #[test]
@@ -269,13 +423,29 @@ fn queries_are_read_strictly() {
         "/api/v1/fleet/forecast?days=0",
         "/api/v1/clusters/c/why?version=latest",
     ] {
-        assert_eq!(door.get(target).told(), told(400, "invalid_params"), "{target}");
+        assert_eq!(
+            door.get(target).told(),
+            told(400, "invalid_params"),
+            "{target}"
+        );
     }
     let posted = door.post("/api/v1/fleet/resume?sector=s", &admin_token(), "{}");
-    assert_eq!(posted.told(), told(400, "invalid_params"), "a change's scope stands in its body");
+    assert_eq!(
+        posted.told(),
+        told(400, "invalid_params"),
+        "a change's scope stands in its body"
+    );
     assert_eq!(door.asked(), []);
-    assert_eq!(door.get("/api/v1/fleet/forecast?days=3&sector=a+b&limit=7").status, 200);
-    let filter = Filter { sector: Some("a b".into()), limit: Some(7), ..Filter::default() };
+    assert_eq!(
+        door.get("/api/v1/fleet/forecast?days=3&sector=a+b&limit=7")
+            .status,
+        200
+    );
+    let filter = Filter {
+        sector: Some("a b".into()),
+        limit: Some(7),
+        ..Filter::default()
+    };
     assert_eq!(door.asked(), [FleetRequest::Forecast { days: 3, filter }]);
 }
 
@@ -287,13 +457,28 @@ fn the_desks_answers() {
         }
         FleetRequest::Plan(_) => FleetAnswer::Unavailable("the store cannot be reached".into()),
         FleetRequest::Status(_) => panic!("a mistake of ours"),
-        _ => FleetAnswer::Refused { kind: "unknown_sector", sentence: "there is no sector s".into() },
+        _ => FleetAnswer::Refused {
+            kind: "unknown_sector",
+            sentence: "there is no sector s".into(),
+        },
     });
-    assert_eq!(door.get("/api/v1/clusters/c/why").told(), told(404, "not_found"));
-    assert_eq!(door.get("/api/v1/fleet/holds").told(), told(422, "unknown_sector"));
+    assert_eq!(
+        door.get("/api/v1/clusters/c/why").told(),
+        told(404, "not_found")
+    );
+    assert_eq!(
+        door.get("/api/v1/fleet/holds").told(),
+        told(422, "unknown_sector")
+    );
     let away = door.get("/api/v1/fleet/plan");
-    assert_eq!((away.told(), &*away.headers["retry-after"]), (told(503, "unavailable"), "5"));
-    assert_eq!(door.get("/api/v1/fleet/status").told(), told(500, "failed_fleet"));
+    assert_eq!(
+        (away.told(), &*away.headers["retry-after"]),
+        (told(503, "unavailable"), "5")
+    );
+    assert_eq!(
+        door.get("/api/v1/fleet/status").told(),
+        told(500, "failed_fleet")
+    );
     assert_eq!(door.get("/livez").status, 200);
 }
 
@@ -302,12 +487,30 @@ fn a_body_that_is_not_right() {
     let door = Door::accepting();
     let token = cluster_token("0f3a");
     for body in ["", "{", "[]", r#"{"organisation": "o"}"#, "\u{0}"] {
-        assert_eq!(door.post(REPORT_PATH, &token, body).told(), told(400, "invalid_body"), "{body:?}");
+        assert_eq!(
+            door.post(REPORT_PATH, &token, body).told(),
+            told(400, "invalid_body"),
+            "{body:?}"
+        );
     }
-    let head = format!("POST {REPORT_PATH} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{}", bearer(&token));
-    for content_type in ["", "content-type: text/plain\r\n", "content-type: application/jsonl\r\n"] {
-        let request = format!("{head}{content_type}content-length: {}\r\n\r\n{REPORT}", REPORT.len());
-        assert_eq!(door.send(&request).told(), told(415, "unsupported_media_type"), "{content_type}");
+    let head = format!(
+        "POST {REPORT_PATH} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{}",
+        bearer(&token)
+    );
+    for content_type in [
+        "",
+        "content-type: text/plain\r\n",
+        "content-type: application/jsonl\r\n",
+    ] {
+        let request = format!(
+            "{head}{content_type}content-length: {}\r\n\r\n{REPORT}",
+            REPORT.len()
+        );
+        assert_eq!(
+            door.send(&request).told(),
+            told(415, "unsupported_media_type"),
+            "{content_type}"
+        );
     }
     assert_eq!(door.asked(), []);
 }
@@ -317,37 +520,73 @@ fn a_body_that_is_too_large_whatever_its_head_says() {
     let door = Door::accepting();
     let token = cluster_token("0f3a");
     let padded = |bytes: usize| format!("{REPORT}{}", " ".repeat(bytes - REPORT.len()));
-    assert_eq!(door.post(REPORT_PATH, &token, &padded(64 << 10)).status, 202, "as large as it may be");
-    assert_eq!(door.post(REPORT_PATH, &token, &padded((64 << 10) + 1)).told(), told(413, "body_too_large"));
-    assert_eq!(door.post(REPORT_PATH, &token, &padded(1 << 20)).told(), told(413, "body_too_large"));
+    assert_eq!(
+        door.post(REPORT_PATH, &token, &padded(64 << 10)).status,
+        202,
+        "as large as it may be"
+    );
+    assert_eq!(
+        door.post(REPORT_PATH, &token, &padded((64 << 10) + 1))
+            .told(),
+        told(413, "body_too_large")
+    );
+    assert_eq!(
+        door.post(REPORT_PATH, &token, &padded(1 << 20)).told(),
+        told(413, "body_too_large")
+    );
     let head = format!(
         "POST {REPORT_PATH} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\n{}",
         bearer(&token)
     );
     let chunk = format!("4000\r\n{}\r\n", " ".repeat(0x4000));
-    let chunked = |count| format!("{head}transfer-encoding: chunked\r\n\r\n{}0\r\n\r\n", chunk.repeat(count));
-    assert_eq!(door.send(&chunked(4)).told(), told(400, "invalid_body"), "read whole");
+    let chunked = |count| {
+        format!(
+            "{head}transfer-encoding: chunked\r\n\r\n{}0\r\n\r\n",
+            chunk.repeat(count)
+        )
+    };
+    assert_eq!(
+        door.send(&chunked(4)).told(),
+        told(400, "invalid_body"),
+        "read whole"
+    );
     assert_eq!(door.send(&chunked(5)).told(), told(413, "body_too_large"));
     let expecting = format!("{head}content-length: 1000000000\r\nexpect: 100-continue\r\n\r\n");
-    assert_eq!(door.send(&expecting).told(), told(413, "body_too_large"), "told before it sends");
+    assert_eq!(
+        door.send(&expecting).told(),
+        told(413, "body_too_large"),
+        "told before it sends"
+    );
 }
 
 #[test]
 fn a_body_that_does_not_come() {
-    let limits = Limits { head_timeout: Duration::from_millis(300), ..Limits::default() };
+    let limits = Limits {
+        head_timeout: Duration::from_millis(300),
+        ..Limits::default()
+    };
     let door = Door::closed(limits);
-    door.fleet(Some(KEY), Reads::Open, |_| FleetAnswer::Json("{}".to_owned()));
+    door.fleet(Some(KEY), Reads::Open, |_| {
+        FleetAnswer::Json("{}".to_owned())
+    });
     let token = cluster_token("0f3a");
     let head = format!(
         "POST {REPORT_PATH} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n{}content-length: 100\r\n\r\n{{",
         bearer(&token)
     );
-    assert_eq!(door.send(&head).told(), told(408, "body_too_slow"), "and the connection ends");
+    assert_eq!(
+        door.send(&head).told(),
+        told(408, "body_too_slow"),
+        "and the connection ends"
+    );
     let mut ended = door.connect(&head);
     ended.shutdown(Shutdown::Write).unwrap();
     let mut answer = String::new();
     ended.read_to_string(&mut answer).unwrap();
-    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 400 "), "{answer}");
+    assert!(
+        answer.is_empty() || answer.starts_with("HTTP/1.1 400 "),
+        "{answer}"
+    );
     assert_eq!(door.asked(), []);
 }
 
@@ -365,7 +604,11 @@ fn several_reports_on_one_connection() {
     let mut stream = door.connect(&[one(false, &own), one(false, ""), one(true, &own)].concat());
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();
-    let statuses: Vec<&str> = text.split("HTTP/1.1 ").skip(1).map(|answer| &answer[..3]).collect();
+    let statuses: Vec<&str> = text
+        .split("HTTP/1.1 ")
+        .skip(1)
+        .map(|answer| &answer[..3])
+        .collect();
     assert_eq!(statuses, ["202", "401", "202"]);
 }
 
@@ -373,7 +616,9 @@ fn several_reports_on_one_connection() {
 fn a_body_is_of_no_interest_elsewhere() {
     let door = Door::accepting();
     let get = |path: &str| {
-        let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 4\r\n\r\nbody");
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 4\r\n\r\nbody"
+        );
         door.send(&request).status
     };
     assert_eq!((get("/livez"), get("/api/v1/fleet/status")), (200, 200));
@@ -382,13 +627,21 @@ fn a_body_is_of_no_interest_elsewhere() {
 #[test]
 fn readiness_shows_the_fleet_and_does_not_depend_on_it() {
     let door = Door::accepting();
-    assert_eq!(door.get("/readyz").json()["fleet"], json!({"configured": true, "store": "not looked at yet"}));
+    assert_eq!(
+        door.get("/readyz").json()["fleet"],
+        json!({"configured": true, "store": "not looked at yet"})
+    );
     let health = |problem: Option<&str>| FleetHealth {
         store_problem: problem.map(str::to_owned),
         checked_at: NOW.parse().unwrap(),
         last_pass: Some("2026-05-12T10:29:00Z".parse().unwrap()),
         is_scheduler: true,
-        findings: vec![Finding::warning("matches-no-cluster", Place::file("org.yaml").at(9, 3), "nobody", "look")],
+        findings: vec![Finding::warning(
+            "matches-no-cluster",
+            Place::file("org.yaml").at(9, 3),
+            "nobody",
+            "look",
+        )],
     };
     door.service.fleet_health(health(None));
     let expected = json!({
@@ -404,15 +657,26 @@ fn readiness_shows_the_fleet_and_does_not_depend_on_it() {
     });
     assert_eq!(door.get("/readyz").json()["fleet"], expected);
     // The texts name clusters: where reading needs a token, others get numbers only.
-    door.fleet(Some(KEY), Reads::WithToken, |_| FleetAnswer::Json("{}".to_owned()));
+    door.fleet(Some(KEY), Reads::WithToken, |_| {
+        FleetAnswer::Json("{}".to_owned())
+    });
     let expected = json!({"errors": 0, "warnings": 1, "kinds": {"matches-no-cluster": 1}});
     assert_eq!(door.get("/readyz").json()["fleet"]["findings"], expected);
     let graph = towpath_core::domain::Graph::build(Default::default(), Default::default()).0;
-    let snapshot = towpath_web::Snapshot::new(graph, Default::default(), String::new(), NOW.parse().unwrap());
+    let snapshot = towpath_web::Snapshot::new(
+        graph,
+        Default::default(),
+        String::new(),
+        NOW.parse().unwrap(),
+    );
     door.service.replace(snapshot, Vec::new());
-    door.service.fleet_health(health(Some("connection refused")));
+    door.service
+        .fleet_health(health(Some("connection refused")));
     let ready = door.get("/readyz");
-    assert_eq!((ready.status, &ready.json()["fleet"]["store"]), (200, &json!("unreachable")));
+    assert_eq!(
+        (ready.status, &ready.json()["fleet"]["store"]),
+        (200, &json!("unreachable"))
+    );
     assert_eq!(ready.json()["fleet"]["problem"], "connection refused");
     assert_eq!(door.get("/api/upgrades_info/graph?channel=a").status, 200);
 }
@@ -421,18 +685,35 @@ fn readiness_shows_the_fleet_and_does_not_depend_on_it() {
 fn a_large_graph_arrives_whole_at_a_managed_cluster() {
     use towpath_formats::{SourceFile, graph_data, releases};
     let count = 1500_usize;
-    let versions: String = (0..count).map(|n| format!("- {{name: 4.20.{n}, start: '2026-01-01T00:00Z'}}\n")).collect();
-    let file = |path: &str, text: &str| SourceFile { path: path.into(), bytes: text.as_bytes().into() };
+    let versions: String = (0..count)
+        .map(|n| format!("- {{name: 4.20.{n}, start: '2026-01-01T00:00Z'}}\n"))
+        .collect();
+    let file = |path: &str, text: &str| SourceFile {
+        path: path.into(),
+        bytes: text.as_bytes().into(),
+    };
     let channels = format!("channels: [{{name: big}}]\nversions:\n{versions}");
-    let (data, _) = graph_data::read(&[file("version", "2.0.0"), file("channels/4.20.yaml", &channels)]).unwrap();
+    let (data, _) = graph_data::read(&[
+        file("version", "2.0.0"),
+        file("channels/4.20.yaml", &channels),
+    ])
+    .unwrap();
     let node = |n: usize| json!({"version": format!("4.20.{n}"), "payload": n.to_string(), "metadata": {"url": "x".repeat(200)}});
-    let edges: Vec<[usize; 2]> =
-        (1..count).flat_map(|to| (to.saturating_sub(5)..to).map(move |from| [from, to])).collect();
-    let text = json!({"nodes": (0..count).map(node).collect::<Vec<_>>(), "edges": edges}).to_string();
-    let (releases, _) = releases::read(&towpath_core::finding::Place::file("r"), text.as_bytes()).unwrap();
+    let edges: Vec<[usize; 2]> = (1..count)
+        .flat_map(|to| (to.saturating_sub(5)..to).map(move |from| [from, to]))
+        .collect();
+    let text =
+        json!({"nodes": (0..count).map(node).collect::<Vec<_>>(), "edges": edges}).to_string();
+    let (releases, _) =
+        releases::read(&towpath_core::finding::Place::file("r"), text.as_bytes()).unwrap();
     let (graph, _) = towpath_core::domain::Graph::build(data, releases);
     let door = Door::accepting();
-    let snapshot = towpath_web::Snapshot::new(graph, Default::default(), String::new(), NOW.parse().unwrap());
+    let snapshot = towpath_web::Snapshot::new(
+        graph,
+        Default::default(),
+        String::new(),
+        NOW.parse().unwrap(),
+    );
     door.service.replace(snapshot, Vec::new());
     let plain = door.get("/api/upgrades_info/graph?channel=big&id=a");
     let allowed = |to: &[&str]| Allowed {
@@ -441,10 +722,20 @@ fn a_large_graph_arrives_whole_at_a_managed_cluster() {
         platform: None,
     };
     let managed = |to: &[&str]| Placed::Managed(allowed(to));
-    let clusters = [(cluster("a"), managed(&["4.20.9"])), (cluster("b"), managed(&[]))].into();
+    let clusters = [
+        (cluster("a"), managed(&["4.20.9"])),
+        (cluster("b"), managed(&[])),
+    ]
+    .into();
     let enrolment = door.service.enrolment();
     let pass = enrolment.pass_begins();
-    enrolment.publish(Arc::new(Managed { clusters, others: UnknownClusters::Serve }), pass);
+    enrolment.publish(
+        Arc::new(Managed {
+            clusters,
+            others: UnknownClusters::Serve,
+        }),
+        pass,
+    );
     for (id, expected) in [("a", 1), ("b", 0), ("a", 1), ("b", 0)] {
         let seen = door.get(&format!("/api/upgrades_info/graph?channel=big&id={id}"));
         assert_eq!(seen.json()["edges"].as_array().unwrap().len(), expected);
@@ -452,16 +743,25 @@ fn a_large_graph_arrives_whole_at_a_managed_cluster() {
         let names = |response: &Response| response.headers.keys().cloned().collect::<Vec<_>>();
         assert_eq!((seen.status, names(&seen)), (200, names(&plain)));
         let known = format!("if-none-match: {}\r\n", seen.headers["etag"]);
-        let again = door.get_with(&format!("/api/upgrades_info/graph?channel=big&id={id}"), &known);
+        let again = door.get_with(
+            &format!("/api/upgrades_info/graph?channel=big&id={id}"),
+            &known,
+        );
         assert_eq!((again.status, &*again.body), (304, ""));
     }
-    assert_eq!(door.get("/api/upgrades_info/graph?channel=big&id=c").body, plain.body);
+    assert_eq!(
+        door.get("/api/upgrades_info/graph?channel=big&id=c").body,
+        plain.body
+    );
 }
 
 #[test]
 fn metrics_of_the_fleet() {
     let door = Door::accepting();
-    assert!(!door.get("/metrics").body.contains("towpath_fleet_upgrades"), "none before the first pass");
+    assert!(
+        !door.get("/metrics").body.contains("towpath_fleet_upgrades"),
+        "none before the first pass"
+    );
     door.post(REPORT_PATH, &cluster_token("0f3a"), REPORT);
     door.post(REPORT_PATH, "", REPORT);
     let soak = |number: usize| RemainingSoak {
@@ -471,8 +771,11 @@ fn metrics_of_the_fleet() {
         workload: "w".into(),
         seconds: 3600,
     };
-    let place =
-        |number: usize| ClusterCount { organisation: "o".into(), sector: format!("s{number}").into(), clusters: 2 };
+    let place = |number: usize| ClusterCount {
+        organisation: "o".into(),
+        sector: format!("s{number}").into(),
+        clusters: 2,
+    };
     door.service.fleet_metrics(Arc::new(FleetMetrics {
         clusters: (0..1005).map(place).collect(),
         upgrades: [(UpgradeState::Started, 3)].into(),
@@ -511,10 +814,22 @@ fn metrics_of_the_fleet() {
         r#"towpath_fleet_agent_updates_total{outcome="given-up"} 0"#,
     ] {
         let family = expected.split(['{', ' ']).next().unwrap();
-        let similar: Vec<_> = text.lines().filter(|line| line.contains(family)).take(3).collect();
-        assert!(text.lines().any(|line| line == expected), "{expected} is not there, but\n{}", similar.join("\n"));
+        let similar: Vec<_> = text
+            .lines()
+            .filter(|line| line.contains(family))
+            .take(3)
+            .collect();
+        assert!(
+            text.lines().any(|line| line == expected),
+            "{expected} is not there, but\n{}",
+            similar.join("\n")
+        );
     }
-    assert_eq!(text.matches("towpath_fleet_remaining_soak_seconds{").count(), 10_000);
+    assert_eq!(
+        text.matches("towpath_fleet_remaining_soak_seconds{")
+            .count(),
+        10_000
+    );
     checked_by_promtool(&text);
 }
 
@@ -528,7 +843,16 @@ fn checked_by_promtool(text: &str) {
         .stderr(Stdio::piped())
         .spawn();
     let Ok(mut promtool) = promtool else { return };
-    promtool.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    promtool
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(text.as_bytes())
+        .unwrap();
     let output = promtool.wait_with_output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&[output.stdout, output.stderr].concat()));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&[output.stdout, output.stderr].concat())
+    );
 }

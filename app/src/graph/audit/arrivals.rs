@@ -13,15 +13,25 @@ use towpath_sources::Git;
 
 /// When the blocks of a directory came; none where it is in no repository.
 pub(super) fn read(directory: &Path) -> anyhow::Result<Option<Arrivals>> {
-    let Ok(git) = Git::at(directory) else { return Ok(None) };
+    let Ok(git) = Git::at(directory) else {
+        return Ok(None);
+    };
     if git.commit("HEAD").is_err() {
         return Ok(Some(Arrivals::new()));
     }
-    let history = git.history("HEAD", &["blocked-edges"]).map_err(|finding| anyhow!("{finding}"))?;
-    let changes = history.iter().flat_map(|commit| commit.changes.iter().map(|change| (commit.at, change)));
-    Ok(Some(fold(
-        changes.map(|(at, (file, blob))| (at, file.as_str(), blob.as_ref().map_or(State::Gone, |_| State::There))),
-    )))
+    let history = git
+        .history("HEAD", &["blocked-edges"])
+        .map_err(|finding| anyhow!("{finding}"))?;
+    let changes = history
+        .iter()
+        .flat_map(|commit| commit.changes.iter().map(|change| (commit.at, change)));
+    Ok(Some(fold(changes.map(|(at, (file, blob))| {
+        (
+            at,
+            file.as_str(),
+            blob.as_ref().map_or(State::Gone, |_| State::There),
+        )
+    }))))
 }
 
 /// What a commit left of a file.
@@ -63,6 +73,9 @@ mod tests {
             (at(6), "c", State::There),
             (at(7), "c", State::Gone),
         ];
-        assert_eq!(fold(changes.into_iter()), Arrivals::from([("a".to_owned(), at(5)), ("b".to_owned(), at(2))]));
+        assert_eq!(
+            fold(changes.into_iter()),
+            Arrivals::from([("a".to_owned(), at(5)), ("b".to_owned(), at(2))])
+        );
     }
 }

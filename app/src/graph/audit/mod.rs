@@ -49,7 +49,10 @@ pub(crate) struct AuditArgs {
 
 pub(super) fn run(args: &AuditArgs) -> anyhow::Result<ExitCode> {
     let now = args.now.unwrap_or_else(Timestamp::now);
-    let source = args.directory.clone().map_or(Source::Example, Source::Directory);
+    let source = args
+        .directory
+        .clone()
+        .map_or(Source::Example, Source::Directory);
     let releases = inputs::releases(args.releases.as_deref())?;
     let graph = inputs::graph(&source, releases.clone(), now)?;
     let scope = scope(args, &graph)?;
@@ -63,18 +66,38 @@ pub(super) fn run(args: &AuditArgs) -> anyhow::Result<ExitCode> {
         anyhow::Ok(Baseline::of(&graph, &audit(&graph, &scope, now)))
     });
     let strandings = strandings(&graph, &audited, base.transpose()?.as_ref());
-    let arrivals = args.directory.as_deref().map(arrivals::read).transpose()?.flatten();
-    let page = text::Page { graph: &graph, audit: &audited, strandings: &strandings, arrivals: arrivals.as_ref() };
+    let arrivals = args
+        .directory
+        .as_deref()
+        .map(arrivals::read)
+        .transpose()?
+        .flatten();
+    let page = text::Page {
+        graph: &graph,
+        audit: &audited,
+        strandings: &strandings,
+        arrivals: arrivals.as_ref(),
+    };
     print(&shown(args, &page))?;
     let counts = args.exit_code || args.base.is_some();
-    Ok(if counts && !strandings.is_empty() { ExitCode::from(1) } else { ExitCode::SUCCESS })
+    Ok(if counts && !strandings.is_empty() {
+        ExitCode::from(1)
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
 fn shown(args: &AuditArgs, page: &text::Page<'_>) -> String {
     match (args.output, &args.release, &args.base) {
         (Output::Json, release, _) => {
             let arrivals = page.arrivals.cloned().unwrap_or_default();
-            let found = graph_json::audit::audit(page.graph, page.audit, page.strandings, &arrivals, release.as_ref());
+            let found = graph_json::audit::audit(
+                page.graph,
+                page.audit,
+                page.strandings,
+                &arrivals,
+                release.as_ref(),
+            );
             format!("{found:#}\n")
         }
         (Output::Text, Some(release), _) => text::ways(page.graph, page.audit, release),
@@ -88,7 +111,9 @@ fn check_presence(graph: &Graph, audit: &Audit, version: &Version) -> anyhow::Re
     let mut releases = audit.sections.iter().flat_map(|part| &part.releases);
     match releases.any(|standing| graph.release(standing.release).version == *version) {
         true => Ok(()),
-        false => bail!("{version} has entered none of these channels; name another, or a later --now"),
+        false => {
+            bail!("{version} has entered none of these channels; name another, or a later --now")
+        }
     }
 }
 
@@ -99,9 +124,22 @@ fn scope(args: &AuditArgs, graph: &Graph) -> anyhow::Result<Scope> {
         known.ok_or_else(|| anyhow!("there is no channel {name:?}; look for its name in channels/"))
     };
     let arch = args.arch.as_ref().map(|name| Arch::new(name.as_str()));
-    if let Some(unknown) = arch.as_ref().filter(|arch| !graph.arches().any(|known| known == *arch)) {
+    if let Some(unknown) = arch
+        .as_ref()
+        .filter(|arch| !graph.arches().any(|known| known == *arch))
+    {
         let known: Vec<&str> = graph.arches().map(Arch::as_str).collect();
-        bail!("there are no releases for {unknown}; there are for {}", known.join(", "));
+        bail!(
+            "there are no releases for {unknown}; there are for {}",
+            known.join(", ")
+        );
     }
-    Ok(Scope { channels: args.channel.iter().map(channel).collect::<anyhow::Result<_>>()?, arch })
+    Ok(Scope {
+        channels: args
+            .channel
+            .iter()
+            .map(channel)
+            .collect::<anyhow::Result<_>>()?,
+        arch,
+    })
 }

@@ -6,7 +6,8 @@ use std::fmt::Write;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 use towpath_core::audit::{
-    Arrivals, Audit, Barrier, Cause, ClientClass, Outcome, Outlook, Section, Spot, Standing, Stranding,
+    Arrivals, Audit, Barrier, Cause, ClientClass, Outcome, Outlook, Section, Spot, Standing,
+    Stranding,
 };
 use towpath_core::domain::{Arch, BlockId, ChannelName, Graph, ReleaseId, Version};
 
@@ -52,14 +53,22 @@ impl Page<'_> {
     fn summary(&self) -> String {
         let sections = &self.audit.sections;
         if sections.is_empty() {
-            return format!("No release has entered any of these channels by {}.\n", minute(self.audit.at));
+            return format!(
+                "No release has entered any of these channels by {}.\n",
+                minute(self.audit.at)
+            );
         }
         let channels: BTreeSet<&ChannelName> = sections.iter().map(|part| &part.channel).collect();
         let arches: BTreeSet<&str> = sections.iter().map(|part| part.arch.as_str()).collect();
-        let not_plain: BTreeSet<&ChannelName> =
-            sections.iter().filter(|part| !is_plain(part)).map(|part| &part.channel).collect();
-        let listed: BTreeSet<ReleaseId> =
-            sections.iter().flat_map(|part| part.releases.iter().map(|of| of.release)).collect();
+        let not_plain: BTreeSet<&ChannelName> = sections
+            .iter()
+            .filter(|part| !is_plain(part))
+            .map(|part| &part.channel)
+            .collect();
+        let listed: BTreeSet<ReleaseId> = sections
+            .iter()
+            .flat_map(|part| part.releases.iter().map(|of| of.release))
+            .collect();
         let arches: Vec<&str> = arches.into_iter().collect();
         let mut text = format!(
             "{} in {}, on {}, at {}.\n",
@@ -72,10 +81,12 @@ impl Page<'_> {
         match (channels.len() - not_plain.len(), not_plain.len()) {
             (_, 0) => writeln!(text, "Every release has {ways}, whoever runs it.").expect("fits"),
             (0, _) => writeln!(text, "Not every release has {ways}.").expect("fits"),
-            (well, others) => {
-                writeln!(text, "In {}, every release has {ways}. In {others} some have none:", count(well, "channel"))
-                    .expect("fits")
-            }
+            (well, others) => writeln!(
+                text,
+                "In {}, every release has {ways}. In {others} some have none:",
+                count(well, "channel")
+            )
+            .expect("fits"),
         }
         text
     }
@@ -85,24 +96,58 @@ impl Page<'_> {
             return String::new();
         }
         let mut table = Table::new();
-        table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-        table.set_header(["CHANNEL", "ARCH", "CLIENTS", "RELEASES", "PLAIN", "CONDITIONAL", "STRANDED"]);
+        table
+            .load_style(NOTHING)
+            .set_content_arrangement(ContentArrangement::Dynamic);
+        table.set_header([
+            "CHANNEL",
+            "ARCH",
+            "CLIENTS",
+            "RELEASES",
+            "PLAIN",
+            "CONDITIONAL",
+            "STRANDED",
+        ]);
         // Architectures are mostly alike; those of the same numbers share a row.
         let mut rows: Vec<(Row<'_>, Vec<&str>)> = Vec::new();
         for part in sections {
             let tally = part.tally();
-            let numbers = [part.releases.len(), tally.plain, tally.conditional, tally.stranded];
+            let numbers = [
+                part.releases.len(),
+                tally.plain,
+                tally.conditional,
+                tally.stranded,
+            ];
             entry(&mut rows, (&part.channel, &part.clients, numbers)).push(part.arch.as_str());
         }
         for ((channel, clients, numbers), arches) in rows.iter().take(MAX_ROWS) {
-            let names = [channel.to_string(), arches.join(", "), self.clients(clients)];
-            table.add_row(names.into_iter().chain(numbers.map(|number| number.to_string())));
+            let names = [
+                channel.to_string(),
+                arches.join(", "),
+                self.clients(clients),
+            ];
+            table.add_row(
+                names
+                    .into_iter()
+                    .chain(numbers.map(|number| number.to_string())),
+            );
         }
-        table.column_iter_mut().skip(3).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
+        table
+            .column_iter_mut()
+            .skip(3)
+            .for_each(|column| column.set_cell_alignment(CellAlignment::Right));
         let mut text = String::from("\n");
-        table.to_string().lines().for_each(|line| writeln!(text, "{}", line.trim_end()).expect("fits"));
+        table
+            .to_string()
+            .lines()
+            .for_each(|line| writeln!(text, "{}", line.trim_end()).expect("fits"));
         if rows.len() > MAX_ROWS {
-            writeln!(text, "and {} more; --channel and --arch look closer", rows.len() - MAX_ROWS).expect("fits");
+            writeln!(
+                text,
+                "and {} more; --channel and --arch look closer",
+                rows.len() - MAX_ROWS
+            )
+            .expect("fits");
         }
         text
     }
@@ -124,7 +169,11 @@ impl Page<'_> {
         }
         if self.strandings.len() > MAX_STRANDINGS {
             let more = self.strandings.len() - MAX_STRANDINGS;
-            writeln!(text, "\nand {more} more; --channel looks closer, --output json has all").expect("fits");
+            writeln!(
+                text,
+                "\nand {more} more; --channel looks closer, --output json has all"
+            )
+            .expect("fits");
         }
         text
     }
@@ -133,8 +182,11 @@ impl Page<'_> {
         let mut text = String::new();
         if let Some(blocks) = stranding.barrier.blocks() {
             let files = files(self.graph, blocks);
-            let since = match (self.arrivals, self.arrivals.and_then(|them| stranding.barrier.since(self.graph, them)))
-            {
+            let since = match (
+                self.arrivals,
+                self.arrivals
+                    .and_then(|them| stranding.barrier.since(self.graph, them)),
+            ) {
                 (None, _) => String::new(),
                 (Some(_), Some(since)) => format!(", since {}", minute(since)),
                 (Some(_), None) => ", not committed yet".to_owned(),
@@ -160,7 +212,10 @@ impl Page<'_> {
         let version = |id: &ReleaseId| self.graph.release(*id).version.clone();
         let mut together: Vec<(Who<'a>, Goals<'a>)> = Vec::new();
         for spot in spots {
-            let who = Who { releases: spot.releases.iter().map(version).collect(), clients: &spot.clients };
+            let who = Who {
+                releases: spot.releases.iter().map(version).collect(),
+                clients: &spot.clients,
+            };
             let channels = entry(entry(&mut together, who), version(&spot.goal));
             entry(channels, &spot.channel).insert(&spot.arch);
         }
@@ -170,8 +225,14 @@ impl Page<'_> {
     /// Channels, put together by their architectures, which are named where there are several.
     fn places(&self, channels: &[Place<'_>]) -> Vec<String> {
         let mut by_arches: Vec<(&BTreeSet<&Arch>, Vec<&str>)> = Vec::new();
-        channels.iter().for_each(|(channel, arches)| entry(&mut by_arches, arches).push(channel.as_str()));
-        let one_arch = self.audit.sections.iter().all(|part| part.arch == self.audit.sections[0].arch);
+        channels
+            .iter()
+            .for_each(|(channel, arches)| entry(&mut by_arches, arches).push(channel.as_str()));
+        let one_arch = self
+            .audit
+            .sections
+            .iter()
+            .all(|part| part.arch == self.audit.sections[0].arch);
         let place = |(arches, channels): &(&BTreeSet<&Arch>, Vec<&str>)| match one_arch {
             true => channels.join(", "),
             false => {
@@ -205,10 +266,13 @@ type Goals<'a> = Vec<(Version, Vec<Place<'a>>)>;
 
 /// What a short list has under that key, in the order in which keys came.
 fn entry<K: PartialEq, V: Default>(list: &mut Vec<(K, V)>, key: K) -> &mut V {
-    let at = list.iter().position(|(known, _)| *known == key).unwrap_or_else(|| {
-        list.push((key, V::default()));
-        list.len() - 1
-    });
+    let at = list
+        .iter()
+        .position(|(known, _)| *known == key)
+        .unwrap_or_else(|| {
+            list.push((key, V::default()));
+            list.len() - 1
+        });
     &mut list[at].1
 }
 
@@ -217,15 +281,27 @@ pub(super) fn ways(graph: &Graph, audit: &Audit, version: &Version) -> String {
     let mut text = String::new();
     for part in &audit.sections {
         let of_version = |standing: &&Standing| graph.release(standing.release).version == *version;
-        let Some(standing) = part.releases.iter().find(of_version) else { continue };
+        let Some(standing) = part.releases.iter().find(of_version) else {
+            continue;
+        };
         let between = if text.is_empty() { "" } else { "\n" };
         let clients = clients_text(audit, &part.clients);
-        writeln!(text, "{between}{version} in {} on {}, for {clients}", part.channel, part.arch).expect("fits");
+        writeln!(
+            text,
+            "{between}{version} in {} on {}, for {clients}",
+            part.channel, part.arch
+        )
+        .expect("fits");
         let minor = format!("newest {}.{}", version.major(), version.minor());
         for (what, outlook) in [(minor.as_str(), &standing.minor), ("head", &standing.head)] {
             let goal = graph.release(outlook.goal).version.to_string();
             let said = outlook_text(graph, outlook);
-            writeln!(text, "  {what:<12} {goal:<12} {:<12} {said}", outlook.outcome.grade().code()).expect("fits");
+            writeln!(
+                text,
+                "  {what:<12} {goal:<12} {:<12} {said}",
+                outlook.outcome.grade().code()
+            )
+            .expect("fits");
         }
     }
     text
@@ -236,11 +312,23 @@ fn outlook_text(graph: &Graph, outlook: &Outlook) -> String {
         Outcome::Way(way) if way.releases.len() == 1 => "it is there".to_owned(),
         Outcome::Way(way) if way.risks.is_empty() => arrows(graph, &way.releases),
         Outcome::Way(way) => {
-            let risks: Vec<&str> = way.risks.iter().map(|risk| graph.risk(*risk).name.as_str()).collect();
-            format!("{}, unless {} applies", arrows(graph, &way.releases), risks.join(" or "))
+            let risks: Vec<&str> = way
+                .risks
+                .iter()
+                .map(|risk| graph.risk(*risk).name.as_str())
+                .collect();
+            format!(
+                "{}, unless {} applies",
+                arrows(graph, &way.releases),
+                risks.join(" or ")
+            )
         }
         Outcome::Stranded(Cause::Blocks { blocks, way }) => {
-            format!("{}; without: {}", files(graph, blocks).join(" + "), arrows(graph, way))
+            format!(
+                "{}; without: {}",
+                files(graph, blocks).join(" + "),
+                arrows(graph, way)
+            )
         }
         Outcome::Stranded(Cause::NoEdgeReaches) => "no edge leads there".to_owned(),
         Outcome::Stranded(Cause::NoEdgeLeaves) => "no edge leaves it".to_owned(),
@@ -252,18 +340,35 @@ fn is_plain(part: &Section) -> bool {
 }
 
 fn arrows(graph: &Graph, way: &[ReleaseId]) -> String {
-    let versions: Vec<String> = way.iter().map(|id| graph.release(*id).version.to_string()).collect();
+    let versions: Vec<String> = way
+        .iter()
+        .map(|id| graph.release(*id).version.to_string())
+        .collect();
     versions.join(" -> ")
 }
 
 /// Clients, as people speak of them.
 fn clients_text(audit: &Audit, clients: &BTreeSet<ClientClass>) -> String {
-    let all: BTreeSet<&ClientClass> = audit.sections.iter().flat_map(|part| &part.clients).collect();
-    let others: Vec<String> = all.iter().filter(|class| !clients.contains(class)).map(ToString::to_string).collect();
+    let all: BTreeSet<&ClientClass> = audit
+        .sections
+        .iter()
+        .flat_map(|part| &part.clients)
+        .collect();
+    let others: Vec<String> = all
+        .iter()
+        .filter(|class| !clients.contains(class))
+        .map(ToString::to_string)
+        .collect();
     match others.len() {
         0 => EVERYBODY.to_owned(),
-        few if few < clients.len() && clients.len() > 4 => format!("{EVERYBODY} but {}", others.join(", ")),
-        _ => clients.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+        few if few < clients.len() && clients.len() > 4 => {
+            format!("{EVERYBODY} but {}", others.join(", "))
+        }
+        _ => clients
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join(", "),
     }
 }
 
@@ -273,10 +378,15 @@ fn named(releases: &[Version]) -> String {
     match names.as_slice() {
         [] => String::new(),
         [one] => one.clone(),
-        [but_last @ .., last] if but_last.len() <= NAMED_RELEASES => format!("{} and {last}", but_last.join(", ")),
+        [but_last @ .., last] if but_last.len() <= NAMED_RELEASES => {
+            format!("{} and {last}", but_last.join(", "))
+        }
         [but_last @ .., last] => {
             let more = but_last.len() - NAMED_RELEASES;
-            format!("{}, {more} more and {last}", but_last[..NAMED_RELEASES].join(", "))
+            format!(
+                "{}, {more} more and {last}",
+                but_last[..NAMED_RELEASES].join(", ")
+            )
         }
     }
 }
@@ -286,7 +396,9 @@ fn files(graph: &Graph, blocks: &BTreeSet<BlockId>) -> Vec<String> {
     let file = |block: &BlockId| {
         let block = graph.block(*block);
         match (block.origin.file.starts_with("blocked-edges/"), block.risk) {
-            (false, Some(risk)) => format!("{} (risk {})", block.origin.file, graph.risk(risk).name),
+            (false, Some(risk)) => {
+                format!("{} (risk {})", block.origin.file, graph.risk(risk).name)
+            }
             _ => block.origin.file.to_string(),
         }
     };

@@ -5,7 +5,8 @@ use std::fmt::Write;
 
 use jiff::Timestamp;
 use towpath_core::change::{
-    ChannelDiff, Diff, EdgeChange, EdgeKind, ReleaseChange, ReleaseKind, RiskNames, Touched, When, Whom,
+    ChannelDiff, Diff, EdgeChange, EdgeKind, ReleaseChange, ReleaseKind, RiskNames, Touched, When,
+    Whom,
 };
 use towpath_core::domain::{ChannelName, ReleaseName, Share, Version, Window};
 
@@ -53,9 +54,17 @@ fn left_out(unknown: &BTreeSet<ReleaseName>) -> String {
     if unknown.is_empty() {
         return String::new();
     }
-    let named: Vec<String> = unknown.iter().take(MAX_NAMED).map(ToString::to_string).collect();
+    let named: Vec<String> = unknown
+        .iter()
+        .take(MAX_NAMED)
+        .map(ToString::to_string)
+        .collect();
     let more = unknown.len().saturating_sub(MAX_NAMED);
-    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    let more = if more == 0 {
+        String::new()
+    } else {
+        format!(" and {more} more")
+    };
     format!(
         "\nNewly listed, not among the releases, and so left out: {}{more}. Are the releases up to date?\n",
         named.join(", ")
@@ -64,7 +73,11 @@ fn left_out(unknown: &BTreeSet<ReleaseName>) -> String {
 
 fn headline(diff: &Diff) -> String {
     let at = minute(diff.at);
-    let channels: BTreeSet<&ChannelName> = diff.channels.iter().map(|channel| &channel.channel).collect();
+    let channels: BTreeSet<&ChannelName> = diff
+        .channels
+        .iter()
+        .map(|channel| &channel.channel)
+        .collect();
     match channels.len() {
         0 => format!("Nothing changes for clients, as of {at}.\n"),
         number => format!("{} for clients, as of {at}.\n", changes(number)),
@@ -83,25 +96,49 @@ type Column = (&'static str, fn(&ChannelDiff) -> String);
 
 const COLUMNS: [Column; 6] = [
     ("RELEASES", |diff| {
-        let number = |kind: fn(&ReleaseKind) -> bool| diff.releases.iter().filter(|r| kind(&r.kind)).count();
+        let number =
+            |kind: fn(&ReleaseKind) -> bool| diff.releases.iter().filter(|r| kind(&r.kind)).count();
         let moves = number(|kind| matches!(kind, ReleaseKind::Moves { .. }));
-        let moved = if moves == 0 { String::new() } else { format!(" {moves} moved") };
+        let moved = if moves == 0 {
+            String::new()
+        } else {
+            format!(" {moves} moved")
+        };
         let come = number(|kind| matches!(kind, ReleaseKind::Appears(_)));
         let go = number(|kind| matches!(kind, ReleaseKind::Disappears));
         (plus_minus(come, go) + &moved).trim_start().to_owned()
     }),
-    ("EDGES", |diff| plus_minus(diff.edges(EdgeKind::Appears), diff.edges(EdgeKind::Disappears))),
-    ("NOW CONDITIONAL", |diff| number(diff.edges(EdgeKind::BecomesConditional))),
-    ("NO LONGER CONDITIONAL", |diff| number(diff.edges(EdgeKind::BecomesUnconditional))),
-    ("OTHER RISKS", |diff| number(diff.edges(EdgeKind::ChangesRisks))),
+    ("EDGES", |diff| {
+        plus_minus(
+            diff.edges(EdgeKind::Appears),
+            diff.edges(EdgeKind::Disappears),
+        )
+    }),
+    ("NOW CONDITIONAL", |diff| {
+        number(diff.edges(EdgeKind::BecomesConditional))
+    }),
+    ("NO LONGER CONDITIONAL", |diff| {
+        number(diff.edges(EdgeKind::BecomesUnconditional))
+    }),
+    ("OTHER RISKS", |diff| {
+        number(diff.edges(EdgeKind::ChangesRisks))
+    }),
     ("OTHER WINDOW", |diff| number(diff.edges(EdgeKind::Moves))),
 ];
 
 /// Each channel and architecture in a row; columns in which nothing would stand are left out.
 fn summary(diff: &Diff) -> String {
-    let columns = COLUMNS.iter().filter(|(_, cell)| diff.channels.iter().any(|channel| !cell(channel).is_empty()));
+    let columns = COLUMNS.iter().filter(|(_, cell)| {
+        diff.channels
+            .iter()
+            .any(|channel| !cell(channel).is_empty())
+    });
     let columns: Vec<&Column> = columns.collect();
-    let mut rows = table(["CHANNEL", "ARCH"].into_iter().chain(columns.iter().map(|(head, _)| *head)));
+    let mut rows = table(
+        ["CHANNEL", "ARCH"]
+            .into_iter()
+            .chain(columns.iter().map(|(head, _)| *head)),
+    );
     align_right(&mut rows, 2..2 + columns.len());
     let groups = by_channel(diff);
     for group in groups.iter().take(MAX_ROWS) {
@@ -109,11 +146,20 @@ fn summary(diff: &Diff) -> String {
             empty if empty.is_empty() => "-".to_owned(),
             cell => cell,
         });
-        rows.add_row([group.diff.channel.to_string(), group.arches.join(", ")].into_iter().chain(cells));
+        rows.add_row(
+            [group.diff.channel.to_string(), group.arches.join(", ")]
+                .into_iter()
+                .chain(cells),
+        );
     }
     let mut text = format!("\n{}", shown(&rows));
     if groups.len() > MAX_ROWS {
-        writeln!(text, "… and {} more; --channel chooses among them", groups.len() - MAX_ROWS).expect("fits");
+        writeln!(
+            text,
+            "… and {} more; --channel chooses among them",
+            groups.len() - MAX_ROWS
+        )
+        .expect("fits");
     }
     text
 }
@@ -122,7 +168,9 @@ fn summary(diff: &Diff) -> String {
 fn by_channel(diff: &Diff) -> Vec<Alike<'_>> {
     let mut groups: Vec<Alike<'_>> = Vec::new();
     for channel in &diff.channels {
-        let same = |group: &&mut Alike<'_>| group.diff.channel == channel.channel && is_alike(group.diff, channel);
+        let same = |group: &&mut Alike<'_>| {
+            group.diff.channel == channel.channel && is_alike(group.diff, channel)
+        };
         match groups.iter_mut().find(same) {
             Some(group) => group.arches.push(channel.arch.as_str()),
             None => groups.push(Alike {
@@ -143,7 +191,9 @@ fn is_alike(a: &ChannelDiff, b: &ChannelDiff) -> bool {
 fn each(diff: &Diff) -> String {
     let mut groups: Vec<Alike<'_>> = Vec::new();
     for group in by_channel(diff) {
-        let same = |known: &&mut Alike<'_>| known.arches == group.arches && is_alike(known.diff, group.diff);
+        let same = |known: &&mut Alike<'_>| {
+            known.arches == group.arches && is_alike(known.diff, group.diff)
+        };
         match groups.iter_mut().find(same) {
             Some(known) => known.channels.extend(group.channels),
             None => groups.push(group),
@@ -154,12 +204,19 @@ fn each(diff: &Diff) -> String {
         let names: Vec<&str> = group.channels.iter().map(|name| name.as_str()).collect();
         writeln!(text, "\n{} ({})", names.join(", "), group.arches.join(", ")).expect("fits");
         let releases = group.diff.releases.iter().map(release);
-        let lines: Vec<String> = releases.chain(group.diff.edges.iter().map(|e| edges(e, diff.at))).collect();
+        let lines: Vec<String> = releases
+            .chain(group.diff.edges.iter().map(|e| edges(e, diff.at)))
+            .collect();
         for line in lines.iter().take(MAX_ROWS) {
             writeln!(text, "  {line}").expect("fits");
         }
         if lines.len() > MAX_ROWS {
-            writeln!(text, "  … and {} more; --output json has them all", lines.len() - MAX_ROWS).expect("fits");
+            writeln!(
+                text,
+                "  … and {} more; --output json has them all",
+                lines.len() - MAX_ROWS
+            )
+            .expect("fits");
         }
     }
     text
@@ -171,7 +228,11 @@ fn release(change: &ReleaseChange) -> String {
         ReleaseKind::Appears(at) => format!("{version} appears {}", entry(at)),
         ReleaseKind::Disappears => format!("{version} disappears"),
         ReleaseKind::Moves { before, after } => {
-            format!("{version} appears {} instead of {}", entry(after), entry(before))
+            format!(
+                "{version} appears {} instead of {}",
+                entry(after),
+                entry(before)
+            )
         }
     }
 }
@@ -188,24 +249,43 @@ fn edges(change: &EdgeChange, now: Timestamp) -> String {
     let is_one = change.from.len() == 1;
     let verb = |one: &'static str, many: &'static str| if is_one { one } else { many };
     let risks = change.risks.added.join(", ");
-    let after = change.after.as_ref().map(|when| from_when(when, now)).unwrap_or_default();
+    let after = change
+        .after
+        .as_ref()
+        .map(|when| from_when(when, now))
+        .unwrap_or_default();
     let what = match change.kind {
         EdgeKind::Appears if risks.is_empty() => format!("{} {after}", verb("appears", "appear")),
         EdgeKind::Appears => format!("{} {after}, unless {risks}", verb("appears", "appear")),
         EdgeKind::Disappears => {
             let them = verb("it", "them");
-            format!("{}{}", verb("disappears", "disappear"), not_any_more(change.before, them, now))
+            format!(
+                "{}{}",
+                verb("disappears", "disappear"),
+                not_any_more(change.before, them, now)
+            )
         }
         EdgeKind::BecomesConditional => {
             format!("{} conditional: unless {risks}", verb("becomes", "become"))
         }
         EdgeKind::BecomesUnconditional => {
             let were = change.risks.removed.join(", ");
-            format!("{} unconditional; before: unless {were}", verb("becomes", "become"))
+            format!(
+                "{} unconditional; before: unless {were}",
+                verb("becomes", "become")
+            )
         }
-        EdgeKind::ChangesRisks => format!("{} other risks: {}", verb("has", "have"), other_risks(&change.risks)),
+        EdgeKind::ChangesRisks => format!(
+            "{} other risks: {}",
+            verb("has", "have"),
+            other_risks(&change.risks)
+        ),
         EdgeKind::Moves => {
-            let before = change.before.as_ref().map(|when| from_when(when, now)).unwrap_or_default();
+            let before = change
+                .before
+                .as_ref()
+                .map(|when| from_when(when, now))
+                .unwrap_or_default();
             format!("{} {after} instead of {before}", verb("comes", "come"))
         }
     };
@@ -213,13 +293,24 @@ fn edges(change: &EdgeChange, now: Timestamp) -> String {
         Whom::Everybody => String::new(),
         some => format!(", {some}"),
     };
-    format!("{}: {} ({}) {what}{whom}", change.to, count(change.from.len(), "edge"), sources(&change.from))
+    format!(
+        "{}: {} ({}) {what}{whom}",
+        change.to,
+        count(change.from.len(), "edge"),
+        sources(&change.from)
+    )
 }
 
 fn other_risks(risks: &RiskNames) -> String {
-    let parts = [("now also", &risks.added), ("no longer", &risks.removed), ("in other words", &risks.reworded)];
+    let parts = [
+        ("now also", &risks.added),
+        ("no longer", &risks.removed),
+        ("in other words", &risks.reworded),
+    ];
     let told = parts.into_iter().filter(|(_, names)| !names.is_empty());
-    told.map(|(how, names)| format!("{how} {}", names.join(", "))).collect::<Vec<_>>().join("; ")
+    told.map(|(how, names)| format!("{how} {}", names.join(", ")))
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 fn sources(from: &[Version]) -> String {
@@ -242,7 +333,12 @@ fn from_when(when: &When, now: Timestamp) -> String {
                 Share::NONE => String::new(),
                 share => format!(", {share} by now"),
             };
-            format!("from {} to {} ({}{share})", minute(*start), minute(*end), ramp.name())
+            format!(
+                "from {} to {} ({}{share})",
+                minute(*start),
+                minute(*end),
+                ramp.name()
+            )
         }
     }
 }
@@ -263,14 +359,21 @@ fn clusters(touched: &BTreeMap<ChannelName, Touched>) -> String {
     let sum = |number: fn(&Touched) -> usize| touched.values().map(number).sum::<usize>();
     let (all, concerned) = (sum(|t| t.clusters), sum(|t| t.touched));
     let verb = if concerned == 1 { "is" } else { "are" };
-    let mut text = format!("\n{concerned} of {} {verb} offered something else now.\n", count(all, "cluster"));
+    let mut text = format!(
+        "\n{concerned} of {} {verb} offered something else now.\n",
+        count(all, "cluster")
+    );
     if concerned > 0 {
         let mut rows = table(["CHANNEL", "CLUSTERS", "TOUCHED", "GAIN", "LOSE"]);
         align_right(&mut rows, 1..5);
-        let mut named: Vec<_> = touched.iter().filter(|(_, count)| count.touched > 0).collect();
+        let mut named: Vec<_> = touched
+            .iter()
+            .filter(|(_, count)| count.touched > 0)
+            .collect();
         named.sort_by(|(a, _), (b, _)| a.display_order().cmp(&b.display_order()));
         for (channel, count) in named.into_iter().take(MAX_ROWS) {
-            let numbers = [count.clusters, count.touched, count.gain, count.lose].map(|number| number.to_string());
+            let numbers = [count.clusters, count.touched, count.gain, count.lose]
+                .map(|number| number.to_string());
             rows.add_row([channel.to_string()].into_iter().chain(numbers));
         }
         text += &format!("\n{}", shown(&rows));
@@ -288,5 +391,9 @@ fn plus_minus(plus: usize, minus: usize) -> String {
 }
 
 fn number(number: usize) -> String {
-    if number == 0 { String::new() } else { number.to_string() }
+    if number == 0 {
+        String::new()
+    } else {
+        number.to_string()
+    }
 }

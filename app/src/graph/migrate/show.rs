@@ -19,9 +19,15 @@ const NAMED: usize = 8;
 /// Why there is no migration.
 pub(super) fn refused(findings: &[Finding], output: Output) -> String {
     match output {
-        Output::Json => format!("{:#}\n", json!({"written": null, "findings": fleet_json::findings(findings)})),
+        Output::Json => format!(
+            "{:#}\n",
+            json!({"written": null, "findings": fleet_json::findings(findings)})
+        ),
         Output::Text => {
-            let lines: String = findings.iter().map(|finding| format!("{finding}\n")).collect();
+            let lines: String = findings
+                .iter()
+                .map(|finding| format!("{finding}\n"))
+                .collect();
             format!("{lines}Nothing was written.\n")
         }
     }
@@ -42,7 +48,9 @@ pub(super) fn done(
 }
 
 fn as_json(migration: &Migration, stays: &Stays, out: Option<&Path>) -> Value {
-    let names = |names: &BTreeSet<ReleaseName>| -> Vec<String> { names.iter().map(ToString::to_string).collect() };
+    let names = |names: &BTreeSet<ReleaseName>| -> Vec<String> {
+        names.iter().map(ToString::to_string).collect()
+    };
     let file = |file: &Migrated| {
         json!({
             "path": file.path,
@@ -77,18 +85,31 @@ fn as_text(migration: &Migration, stays: &Stays, old: &[SourceFile], out: Option
     let mut findings: Vec<&Finding> = migration.findings.iter().collect();
     findings.sort_by(|a, b| {
         let (a, b) = (channel(a), channel(b));
-        a.as_ref().map(ChannelName::display_order).cmp(&b.as_ref().map(ChannelName::display_order))
+        a.as_ref()
+            .map(ChannelName::display_order)
+            .cmp(&b.as_ref().map(ChannelName::display_order))
     });
-    let (apart, others): (Vec<&Finding>, Vec<&Finding>) =
-        findings.into_iter().partition(|finding| finding.code == "kept-apart");
+    let (apart, others): (Vec<&Finding>, Vec<&Finding>) = findings
+        .into_iter()
+        .partition(|finding| finding.code == "kept-apart");
     list(
         &mut text,
         "Kept apart:",
-        apart.iter().map(|finding| towpath_core::finding::escaped(&finding.problem).into_owned()),
+        apart
+            .iter()
+            .map(|finding| towpath_core::finding::escaped(&finding.problem).into_owned()),
     );
-    list(&mut text, "Look at:", others.iter().map(ToString::to_string));
+    list(
+        &mut text,
+        "Look at:",
+        others.iter().map(ToString::to_string),
+    );
     let _ = match out {
-        Some(out) => writeln!(text, "\nWritten to {0}. Next: towpath graph lint {0}", out.display()),
+        Some(out) => writeln!(
+            text,
+            "\nWritten to {0}. Next: towpath graph lint {0}",
+            out.display()
+        ),
         None => writeln!(text, "\nThis was a dry run: nothing was written."),
     };
     text
@@ -105,19 +126,41 @@ fn list(text: &mut String, title: &str, lines: impl ExactSizeIterator<Item = Str
 
 /// The channel that a finding is about, by its file; for an order that people expect.
 fn channel(finding: &Finding) -> Option<ChannelName> {
-    ChannelName::new(finding.place.file.strip_prefix("channels/")?.trim_end_matches(".yaml"))
+    ChannelName::new(
+        finding
+            .place
+            .file
+            .strip_prefix("channels/")?
+            .trim_end_matches(".yaml"),
+    )
 }
 
 fn channels(text: &mut String, migration: &Migration) {
-    let (joined, single): (Vec<&Migrated>, Vec<&Migrated>) =
-        migration.channels.iter().partition(|file| file.channels.len() > 1);
-    let names = |file: &Migrated| file.channels.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
+    let (joined, single): (Vec<&Migrated>, Vec<&Migrated>) = migration
+        .channels
+        .iter()
+        .partition(|file| file.channels.len() > 1);
+    let names = |file: &Migrated| {
+        file.channels
+            .iter()
+            .map(|name| name.as_str())
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
     let widths = (
         joined.iter().map(|file| file.path.len()).max().unwrap_or(0),
-        joined.iter().map(|file| names(file).len()).max().unwrap_or(0),
+        joined
+            .iter()
+            .map(|file| names(file).len())
+            .max()
+            .unwrap_or(0),
     );
     let mut joined: Vec<&&Migrated> = joined.iter().collect();
-    joined.sort_by(|a, b| a.channels[0].display_order().cmp(&b.channels[0].display_order()));
+    joined.sort_by(|a, b| {
+        a.channels[0]
+            .display_order()
+            .cmp(&b.channels[0].display_order())
+    });
     if !joined.is_empty() {
         text.push_str("Channels that share a file now:\n");
     }
@@ -136,7 +179,11 @@ fn channels(text: &mut String, migration: &Migration) {
             file.releases
         );
     }
-    let all: usize = migration.channels.iter().map(|file| file.channels.len()).sum();
+    let all: usize = migration
+        .channels
+        .iter()
+        .map(|file| file.channels.len())
+        .sum();
     let _ = writeln!(
         text,
         "{all} channels in {} files; {} have one to themselves.",
@@ -147,12 +194,21 @@ fn channels(text: &mut String, migration: &Migration) {
 
 fn starts(text: &mut String, migration: &Migration, stays: &Stays) {
     let starts = &migration.starts;
-    let oldest = stays.oldest().map(|time| time.to_string()).unwrap_or_default();
+    let oldest = stays
+        .oldest()
+        .map(|time| time.to_string())
+        .unwrap_or_default();
     let unknown = Timestamp::UNIX_EPOCH;
     let releases = |tally: &Tally| named(&tally.releases);
     let lines = [
-        (starts.from_history, "the commit that brought the release".to_owned()),
-        (starts.from_oldest_commit, format!("the oldest commit, {oldest}: there since then at the latest")),
+        (
+            starts.from_history,
+            "the commit that brought the release".to_owned(),
+        ),
+        (
+            starts.from_oldest_commit,
+            format!("the oldest commit, {oldest}: there since then at the latest"),
+        ),
         (
             starts.set_back.entries,
             format!(
@@ -160,10 +216,16 @@ fn starts(text: &mut String, migration: &Migration, stays: &Stays) {
                 releases(&starts.set_back)
             ),
         ),
-        (starts.promoted.entries, format!("now, since it is promoted: {}", releases(&starts.promoted))),
+        (
+            starts.promoted.entries,
+            format!("now, since it is promoted: {}", releases(&starts.promoted)),
+        ),
         (
             starts.unknown.entries,
-            format!("{unknown}, which is always, since no commit tells: {}", releases(&starts.unknown)),
+            format!(
+                "{unknown}, which is always, since no commit tells: {}",
+                releases(&starts.unknown)
+            ),
         ),
     ];
     text.push_str("\nStarts:\n");
@@ -171,7 +233,11 @@ fn starts(text: &mut String, migration: &Migration, stays: &Stays) {
         let _ = writeln!(text, "  {count:6}  {what}");
     }
     if stays.unreadable() > 0 {
-        let _ = writeln!(text, "  ({} old versions of files were not understood and passed over)", stays.unreadable());
+        let _ = writeln!(
+            text,
+            "  ({} old versions of files were not understood and passed over)",
+            stays.unreadable()
+        );
     }
 }
 
@@ -179,11 +245,17 @@ fn starts(text: &mut String, migration: &Migration, stays: &Stays) {
 fn copied(migration: &Migration, old: &[SourceFile]) -> String {
     let before: BTreeSet<&str> = old.iter().map(|file| file.path.as_str()).collect();
     let same = |path: &str| before.contains(path) && path != "version";
-    let written: BTreeSet<&str> = migration.channels.iter().map(|file| file.path.as_str()).collect();
+    let written: BTreeSet<&str> = migration
+        .channels
+        .iter()
+        .map(|file| file.path.as_str())
+        .collect();
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for path in migration.files.iter().map(|file| file.path.as_str()) {
         if same(path) && !written.contains(path) {
-            *counts.entry(path.split_inclusive('/').next().unwrap_or(path)).or_default() += 1;
+            *counts
+                .entry(path.split_inclusive('/').next().unwrap_or(path))
+                .or_default() += 1;
         }
     }
     let shown: Vec<String> = counts
@@ -193,11 +265,22 @@ fn copied(migration: &Migration, old: &[SourceFile]) -> String {
             false => (*name).to_owned(),
         })
         .collect();
-    if shown.is_empty() { "nothing".to_owned() } else { shown.join(", ") }
+    if shown.is_empty() {
+        "nothing".to_owned()
+    } else {
+        shown.join(", ")
+    }
 }
 
 fn named(releases: &BTreeSet<ReleaseName>) -> String {
-    let shown = |count: usize| releases.iter().take(count).map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let shown = |count: usize| {
+        releases
+            .iter()
+            .take(count)
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
     match releases.len() <= NAMED {
         true => shown(NAMED),
         false => format!("{} releases ({}, …)", releases.len(), shown(2)),

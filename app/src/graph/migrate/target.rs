@@ -11,9 +11,15 @@ use towpath_formats::SourceFile;
 pub(super) fn check(out: &Path) -> anyhow::Result<()> {
     match out.read_dir().map(|mut entries| entries.next()) {
         Ok(Some(_)) => {
-            bail!("{} is not empty; name a directory that does not exist yet", out.display())
+            bail!(
+                "{} is not empty; name a directory that does not exist yet",
+                out.display()
+            )
         }
-        Err(_) if out.exists() => bail!("{} is not a directory; name one that does not exist yet", out.display()),
+        Err(_) if out.exists() => bail!(
+            "{} is not a directory; name one that does not exist yet",
+            out.display()
+        ),
         _ => Ok(()),
     }
 }
@@ -21,8 +27,9 @@ pub(super) fn check(out: &Path) -> anyhow::Result<()> {
 /// Writes all files, or nothing. Files that are in `modes` too get their permissions from there.
 pub(super) fn write(out: &Path, files: &[SourceFile], modes: Option<&Path>) -> anyhow::Result<()> {
     let beside = beside(out)?;
-    let written = write_all(&beside, files, modes)
-        .and_then(|()| fs::rename(&beside, out).with_context(|| format!("{} cannot be made", out.display())));
+    let written = write_all(&beside, files, modes).and_then(|()| {
+        fs::rename(&beside, out).with_context(|| format!("{} cannot be made", out.display()))
+    });
     if written.is_err() {
         // What is left would only be in the way; the first error is the one to tell.
         let _ = fs::remove_dir_all(&beside);
@@ -32,10 +39,19 @@ pub(super) fn write(out: &Path, files: &[SourceFile], modes: Option<&Path>) -> a
 
 /// A name that nobody else has, in the same folder, so that it can be renamed.
 fn beside(out: &Path) -> anyhow::Result<PathBuf> {
-    let name = out.file_name().with_context(|| format!("{} has no name; give the directory one", out.display()))?;
-    let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let name = out
+        .file_name()
+        .with_context(|| format!("{} has no name; give the directory one", out.display()))?;
+    let parent = out
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     fs::create_dir_all(parent).with_context(|| format!("{} cannot be made", parent.display()))?;
-    let beside = parent.join(format!(".{}.{}.new", name.to_string_lossy(), std::process::id()));
+    let beside = parent.join(format!(
+        ".{}.{}.new",
+        name.to_string_lossy(),
+        std::process::id()
+    ));
     fs::create_dir(&beside).with_context(|| format!("{} cannot be made", beside.display()))?;
     Ok(beside)
 }
@@ -43,13 +59,20 @@ fn beside(out: &Path) -> anyhow::Result<PathBuf> {
 fn write_all(folder: &Path, files: &[SourceFile], modes: Option<&Path>) -> anyhow::Result<()> {
     for file in files {
         let is_below = |part: Component<'_>| matches!(part, Component::Normal(_));
-        ensure!(Path::new(&file.path).components().all(is_below), "{:?} leads out of the directory", file.path);
+        ensure!(
+            Path::new(&file.path).components().all(is_below),
+            "{:?} leads out of the directory",
+            file.path
+        );
         let path = folder.join(&file.path);
         let parent = path.parent().unwrap_or(folder);
-        fs::create_dir_all(parent).with_context(|| format!("{} cannot be made", parent.display()))?;
+        fs::create_dir_all(parent)
+            .with_context(|| format!("{} cannot be made", parent.display()))?;
         let written = fs::File::create_new(&path).and_then(|mut open| open.write_all(&file.bytes));
         written.with_context(|| format!("{} cannot be written", path.display()))?;
-        let mode = modes.and_then(|old| fs::metadata(old.join(&file.path)).ok()).map(|old| old.permissions());
+        let mode = modes
+            .and_then(|old| fs::metadata(old.join(&file.path)).ok())
+            .map(|old| old.permissions());
         // A copy of a file that is read-only is nevertheless to be worked with.
         if let Some(mut mode) = mode {
             use std::os::unix::fs::PermissionsExt;
@@ -66,12 +89,18 @@ mod tests {
     use super::*;
 
     fn file(path: &str) -> SourceFile {
-        SourceFile { path: path.to_owned(), bytes: path.as_bytes().into() }
+        SourceFile {
+            path: path.to_owned(),
+            bytes: path.as_bytes().into(),
+        }
     }
 
     fn names(folder: &Path) -> Vec<String> {
-        let mut names: Vec<String> =
-            folder.read_dir().unwrap().map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+        let mut names: Vec<String> = folder
+            .read_dir()
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
         names.sort();
         names
     }
@@ -83,9 +112,22 @@ mod tests {
         fs::create_dir(&out).unwrap();
         check(&out).unwrap();
         write(&out, &[file("a/b"), file("c")], None).unwrap();
-        assert_eq!((names(&out), names(folder.path())), (vec!["a".into(), "c".into()], vec!["out".into()]));
-        assert!(check(&out).unwrap_err().to_string().contains("is not empty"));
-        assert!(check(&out.join("c")).unwrap_err().to_string().contains("is not a directory"));
+        assert_eq!(
+            (names(&out), names(folder.path())),
+            (vec!["a".into(), "c".into()], vec!["out".into()])
+        );
+        assert!(
+            check(&out)
+                .unwrap_err()
+                .to_string()
+                .contains("is not empty")
+        );
+        assert!(
+            check(&out.join("c"))
+                .unwrap_err()
+                .to_string()
+                .contains("is not a directory")
+        );
     }
 
     #[test]
@@ -106,6 +148,9 @@ mod tests {
         fs::write(old.join("run"), "").unwrap();
         fs::set_permissions(old.join("run"), fs::Permissions::from_mode(0o555)).unwrap();
         write(&out, &[file("run")], Some(&old)).unwrap();
-        assert_eq!(fs::metadata(out.join("run")).unwrap().permissions().mode() & 0o777, 0o755);
+        assert_eq!(
+            fs::metadata(out.join("run")).unwrap().permissions().mode() & 0o777,
+            0o755
+        );
     }
 }

@@ -34,16 +34,25 @@ pub(crate) struct RolloutsArgs {
 
 pub(super) fn rollouts(args: RolloutsArgs) -> anyhow::Result<ExitCode> {
     if args.graph_data.is_some() && args.releases.is_none() {
-        bail!("the edges between releases are not in graph data; name the file that has them: --releases FILE");
+        bail!(
+            "the edges between releases are not in graph data; name the file that has them: --releases FILE"
+        );
     }
     let now = args.now.unwrap_or_else(Timestamp::now);
     let source = args.graph_data.map_or(Source::Example, Source::Directory);
     let graph = inputs::graph(&source, inputs::releases(args.releases.as_deref())?, now)?;
     let rows = timetable(&graph, now);
     match args.output {
-        Output::Json => print(&format!("{:#}\n", graph_json::rollouts::rollouts(&rows, now)))?,
+        Output::Json => print(&format!(
+            "{:#}\n",
+            graph_json::rollouts::rollouts(&rows, now)
+        ))?,
         Output::Text => {
-            let bars = if std::io::stdout().is_terminal() { text::Bars::Blocks } else { text::Bars::Ascii };
+            let bars = if std::io::stdout().is_terminal() {
+                text::Bars::Blocks
+            } else {
+                text::Bars::Ascii
+            };
             print(&text::rollouts(&rows, now, bars))?;
         }
     }

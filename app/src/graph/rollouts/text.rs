@@ -29,16 +29,21 @@ pub(super) enum Bars {
 pub(super) fn rollouts(rows: &[TimetableRow], now: Timestamp, bars: Bars) -> String {
     let running = rows.iter().filter(|row| row.window.start <= now).count();
     let (running, to_come) = (count(running, "window"), rows.len() - running);
-    let mut text = format!("{running} running, {to_come} to come, as of {}. Times are UTC.\n", minute(now));
+    let mut text = format!(
+        "{running} running, {to_come} to come, as of {}. Times are UTC.\n",
+        minute(now)
+    );
     if rows.is_empty() {
         return text;
     }
-    let head = ["CHANNEL", "RELEASE", "SOURCES", "OVER", "REACHED", "", "10 %", "50 %", "90 %", "100 %"];
+    let head = [
+        "CHANNEL", "RELEASE", "SOURCES", "OVER", "REACHED", "", "10 %", "50 %", "90 %", "100 %",
+    ];
     let mut lines = table(head);
     align_right(&mut lines, [2, 4]);
     for row in rows.iter().take(MAX_ROWS) {
-        let [tenth, half, most, all] =
-            [100, 500, 900, 1000].map(|share| short_minute(row.window.reaches(Share::thousandths(share)), now));
+        let [tenth, half, most, all] = [100, 500, 900, 1000]
+            .map(|share| short_minute(row.window.reaches(Share::thousandths(share)), now));
         lines.add_row([
             row.channel.to_string(),
             row.to.to_string(),
@@ -55,7 +60,12 @@ pub(super) fn rollouts(rows: &[TimetableRow], now: Timestamp, bars: Bars) -> Str
     text.push('\n');
     text.push_str(&shown(&lines));
     if rows.len() > MAX_ROWS {
-        writeln!(text, "… and {} more; --output json has them all", rows.len() - MAX_ROWS).expect("fits");
+        writeln!(
+            text,
+            "… and {} more; --output json has them all",
+            rows.len() - MAX_ROWS
+        )
+        .expect("fits");
     }
     text + &blocked(rows)
 }
@@ -67,7 +77,11 @@ fn over(window: &Window) -> String {
         return "at once".to_owned();
     }
     let hours = length.as_hours();
-    let length = if hours % 24 == 0 { format!("{} d", hours / 24) } else { format!("{hours} h") };
+    let length = if hours % 24 == 0 {
+        format!("{} d", hours / 24)
+    } else {
+        format!("{hours} h")
+    };
     match window.ramp {
         Ramp::Linear => length,
         Ramp::Exponential => format!("{length} exp."),
@@ -84,7 +98,10 @@ fn reached(row: &TimetableRow, now: Timestamp) -> String {
 
 /// Whether blocks keep everybody from all its edges.
 fn is_blocked(row: &TimetableRow) -> bool {
-    let hard = row.stops.iter().filter(|stop| !matches!(stop.whom, Audience::Platforms(_)));
+    let hard = row
+        .stops
+        .iter()
+        .filter(|stop| !matches!(stop.whom, Audience::Platforms(_)));
     let stopped: BTreeSet<&Version> = hard.flat_map(|stop| &stop.from).collect();
     row.from.iter().all(|from| stopped.contains(from))
 }
@@ -93,7 +110,11 @@ fn is_blocked(row: &TimetableRow) -> bool {
 fn bar(share: Share, bars: Bars) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let cells = BAR_CELLS as usize;
-    let steps = if bars == Bars::Blocks { cells * 8 } else { cells };
+    let steps = if bars == Bars::Blocks {
+        cells * 8
+    } else {
+        cells
+    };
     let filled = match (share.as_fraction() * steps as f64) as usize {
         0 if share > Share::NONE => 1,
         filled => filled.min(steps),
@@ -111,14 +132,20 @@ fn bar(share: Share, bars: Bars) -> String {
 fn blocked(rows: &[TimetableRow]) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut of_release: BTreeMap<(&ChannelName, &Version), Vec<&TimetableRow>> = BTreeMap::new();
-    rows.iter().for_each(|row| of_release.entry((&row.channel, &row.to)).or_default().push(row));
+    rows.iter().for_each(|row| {
+        of_release
+            .entry((&row.channel, &row.to))
+            .or_default()
+            .push(row)
+    });
     for ((channel, to), rows) in of_release {
         let all = rows.iter().map(|row| row.from.len()).sum();
         let mut stops: BTreeMap<&Place, (&Stop, usize)> = BTreeMap::new();
         for stop in rows.iter().flat_map(|row| &row.stops) {
             stops.entry(&stop.origin).or_insert((stop, 0)).1 += stop.from.len();
         }
-        let line = |(stop, blocked)| format!("  {channel} {to}: {} {}\n", edges(blocked, all), whom(stop));
+        let line =
+            |(stop, blocked)| format!("  {channel} {to}: {} {}\n", edges(blocked, all), whom(stop));
         lines.extend(stops.into_values().map(line));
     }
     if lines.is_empty() {
@@ -143,7 +170,9 @@ fn edges(blocked: usize, all: usize) -> String {
 fn whom(stop: &Stop) -> String {
     let whom = match &stop.whom {
         Audience::Everybody => "for everybody".to_owned(),
-        Audience::NotUnderstood(what) | Audience::Disputed(what) => format!("for everybody, because {what}"),
+        Audience::NotUnderstood(what) | Audience::Disputed(what) => {
+            format!("for everybody, because {what}")
+        }
         Audience::Platforms(platforms) => {
             let names: Vec<&str> = platforms.iter().map(Platform::as_str).collect();
             format!("on {} and unknown platforms", names.join(", "))

@@ -13,7 +13,10 @@ const ROOM: &str = "--fsize=unlimited:";
 
 fn set_limit(towpath: &Towpath, limit: &str) {
     let pid = towpath.child.id().to_string();
-    let done = Command::new("prlimit").args(["--pid", &pid, limit]).output().expect("util-linux has prlimit");
+    let done = Command::new("prlimit")
+        .args(["--pid", &pid, limit])
+        .output()
+        .expect("util-linux has prlimit");
     assert!(done.status.success(), "{done:?}");
 }
 
@@ -22,15 +25,24 @@ fn last_pass(towpath: &Towpath) -> Value {
 }
 
 fn problem(towpath: &Towpath) -> String {
-    towpath.get("/readyz").json()["fleet"]["problem"].as_str().unwrap_or_default().to_owned()
+    towpath.get("/readyz").json()["fleet"]["problem"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned()
 }
 
 #[test]
 fn a_disk_that_was_full_holds_up_nobody_once_there_is_room() {
     let fleet = Fleet::new();
     let mut towpath = fleet.serve(&fleet.sqlite(), &[]);
-    let (admin, everywhere) = (fleet.token(&["--admin"]), json!({"by": "ada", "why": "INC-1"}));
-    assert_eq!(fleet.report(&towpath, STAGE, &on("s1", "4.20.1")).status, 202);
+    let (admin, everywhere) = (
+        fleet.token(&["--admin"]),
+        json!({"by": "ada", "why": "INC-1"}),
+    );
+    assert_eq!(
+        fleet.report(&towpath, STAGE, &on("s1", "4.20.1")).status,
+        202
+    );
     for round in 0..2 {
         set_limit(&towpath, FULL);
         towpath.until("a pass fails", |t| problem(t).contains("not available"));
@@ -45,17 +57,34 @@ fn a_disk_that_was_full_holds_up_nobody_once_there_is_room() {
         set_limit(&towpath, ROOM);
         let paused = post(&towpath, "/api/v1/fleet/pause", &admin, &everywhere);
         assert_eq!(paused.status, 200, "{round}: {}", paused.text());
-        assert_eq!(fleet.report(&towpath, PROD, &on("p1", "4.20.1")).status, 202, "{round}");
+        assert_eq!(
+            fleet.report(&towpath, PROD, &on("p1", "4.20.1")).status,
+            202,
+            "{round}"
+        );
         let before = last_pass(&towpath);
-        towpath.until("passes are made again", |t| problem(t).is_empty() && last_pass(t) != before);
-        towpath.until("the pause holds", |t| t.get("/api/v1/fleet/holds").json()["pause"] != json!(null));
+        towpath.until("passes are made again", |t| {
+            problem(t).is_empty() && last_pass(t) != before
+        });
+        towpath.until("the pause holds", |t| {
+            t.get("/api/v1/fleet/holds").json()["pause"] != json!(null)
+        });
     }
     towpath.signal(rustix::process::Signal::TERM);
     assert!(towpath.child.wait().expect("it ends").success());
     let file = fleet.path("fleet.db");
-    assert!(!fleet.path("fleet.db-wal").exists(), "a clean stop leaves nothing in the journal");
-    assert_eq!(file.metadata().expect("the store").permissions().mode() & 0o777, 0o600);
-    assert_eq!(run(&["fleet", "check", "--store", &fleet.sqlite()]), "The store is in order.\n");
+    assert!(
+        !fleet.path("fleet.db-wal").exists(),
+        "a clean stop leaves nothing in the journal"
+    );
+    assert_eq!(
+        file.metadata().expect("the store").permissions().mode() & 0o777,
+        0o600
+    );
+    assert_eq!(
+        run(&["fleet", "check", "--store", &fleet.sqlite()]),
+        "The store is in order.\n"
+    );
     assert!(!fleet.path("fleet.db-wal").exists(), "nor does a command");
 }
 
@@ -63,23 +92,65 @@ fn a_disk_that_was_full_holds_up_nobody_once_there_is_room() {
 fn who_starts_while_the_disk_is_full_holds_clusters_and_goes_on_when_there_is_room() {
     let fleet = Fleet::new();
     let towpath = fleet.serve(&fleet.sqlite(), &[]);
-    assert_eq!(fleet.report(&towpath, STAGE, &on("s1", "4.20.1")).status, 202);
+    assert_eq!(
+        fleet.report(&towpath, STAGE, &on("s1", "4.20.1")).status,
+        202
+    );
     drop(towpath);
-    let (policy, keys, store, data) = (fleet.path("policy"), fleet.path("keys"), fleet.sqlite(), fleet.path("data"));
+    let (policy, keys, store, data) = (
+        fleet.path("policy"),
+        fleet.path("keys"),
+        fleet.sqlite(),
+        fleet.path("data"),
+    );
     let (graph, releases) = (data.join("graph-data"), data.join("releases.json"));
     let mut full = Command::new("prlimit");
     full.args([FULL, env!("CARGO_BIN_EXE_towpath")]);
     let options = [
-        ["--fleet", text(&policy), "--store", &store, "--token-keys", text(&keys), "--pass-seconds", "1"],
-        ["--graph-data", text(&graph), "--releases", text(&releases), "--poll-seconds", "1", "--log", "info"],
+        [
+            "--fleet",
+            text(&policy),
+            "--store",
+            &store,
+            "--token-keys",
+            text(&keys),
+            "--pass-seconds",
+            "1",
+        ],
+        [
+            "--graph-data",
+            text(&graph),
+            "--releases",
+            text(&releases),
+            "--poll-seconds",
+            "1",
+            "--log",
+            "info",
+        ],
     ];
     let towpath = Towpath::serve_by(full, "127.0.0.1:0", options.as_flattened());
     towpath.until("it serves graphs", |t| t.get("/readyz").status == 200);
-    towpath.until("it says what is wrong", |t| problem(t).contains("not available"));
-    assert!(edges(&towpath.graph("channel=stable-4.20")).len() > 2, "clients without an id see the graph");
-    assert_eq!(offered(&towpath, STAGE), [""; 0], "a cluster that may be managed waits until that is known");
-    assert_eq!(fleet.report(&towpath, STAGE, &on("s1", "4.20.1")).status, 503);
+    towpath.until("it says what is wrong", |t| {
+        problem(t).contains("not available")
+    });
+    assert!(
+        edges(&towpath.graph("channel=stable-4.20")).len() > 2,
+        "clients without an id see the graph"
+    );
+    assert_eq!(
+        offered(&towpath, STAGE),
+        [""; 0],
+        "a cluster that may be managed waits until that is known"
+    );
+    assert_eq!(
+        fleet.report(&towpath, STAGE, &on("s1", "4.20.1")).status,
+        503
+    );
     set_limit(&towpath, ROOM);
-    towpath.until("a pass is made", |t| problem(t).is_empty() && !last_pass(t).is_null());
-    towpath.until("reports are taken", |t| fleet.report(t, STAGE, &on("s1", "4.20.1")).status == 202);
+    towpath.until("a pass is made", |t| {
+        problem(t).is_empty() && !last_pass(t).is_null()
+    });
+    towpath.until("reports are taken", |t| {
+        fleet.report(t, STAGE, &on("s1", "4.20.1")).status == 202
+    });
 }

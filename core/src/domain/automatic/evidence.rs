@@ -53,7 +53,10 @@ pub struct Stamp {
 impl Witness {
     /// Nothing is known of it.
     pub fn absent(problem: &str) -> Self {
-        Self { signature: SignatureVerdict::NotKnown(problem.to_owned()), declared: Fact::Unknown }
+        Self {
+            signature: SignatureVerdict::NotKnown(problem.to_owned()),
+            declared: Fact::Unknown,
+        }
     }
 
     /// What it says of itself, if that is signed.

@@ -29,7 +29,12 @@ impl Memory {
             (Some(now), Some(before)) => now.duration_since(before) >= WORTH_WRITING,
             (now, before) => now != before,
         };
-        is_newer || *self != Self { graph_good_at: self.graph_good_at, ..before.clone() }
+        is_newer
+            || *self
+                != Self {
+                    graph_good_at: self.graph_good_at,
+                    ..before.clone()
+                }
     }
 }
 

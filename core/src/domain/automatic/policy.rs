@@ -75,7 +75,9 @@ impl AutomaticPolicy {
 impl Pin {
     /// Reads `4.18.7` or `4.18`.
     pub fn parse(text: &str) -> Option<Self> {
-        Minor::parse(text).map(Self::Minor).or_else(|| text.parse().ok().map(Self::Release))
+        Minor::parse(text)
+            .map(Self::Minor)
+            .or_else(|| text.parse().ok().map(Self::Release))
     }
 
     /// Whether a release is within it.

@@ -180,34 +180,64 @@ impl fmt::Display for AutomaticReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotOptedIn => f.write_str("automatic updates are not wanted here"),
-            Self::NotAtRest { condition, message } => write!(f, "the cluster says {condition}: {message}"),
-            Self::RestUnknown { condition } => write!(f, "the cluster does not say whether it is {condition}"),
-            Self::UpdateAsked { asked } => write!(f, "an update to {asked} has been asked for, and has not begun"),
-            Self::CurrentUnknown => {
-                f.write_str("what the cluster runs is not known: no update in its history is complete")
+            Self::NotAtRest { condition, message } => {
+                write!(f, "the cluster says {condition}: {message}")
             }
+            Self::RestUnknown { condition } => {
+                write!(f, "the cluster does not say whether it is {condition}")
+            }
+            Self::UpdateAsked { asked } => write!(
+                f,
+                "an update to {asked} has been asked for, and has not begun"
+            ),
+            Self::CurrentUnknown => f.write_str(
+                "what the cluster runs is not known: no update in its history is complete",
+            ),
             Self::NotRecommended { reason, message } => {
                 write!(f, "the cluster does not recommend it: {reason}: {message}")
             }
             Self::AdviceUnknown { reason, message } => {
-                write!(f, "whether its risks apply is not known: {reason}: {message}")
+                write!(
+                    f,
+                    "whether its risks apply is not known: {reason}: {message}"
+                )
             }
-            Self::NotNewer { current } => write!(f, "it is no newer than {current}, which the cluster runs"),
-            Self::SkipsMinor { current } => write!(f, "it leaves out a minor version after {current}"),
+            Self::NotNewer { current } => {
+                write!(f, "it is no newer than {current}, which the cluster runs")
+            }
+            Self::SkipsMinor { current } => {
+                write!(f, "it leaves out a minor version after {current}")
+            }
             Self::BeyondPin { pin } => write!(f, "the cluster is pinned to {pin}"),
             Self::OutsideWindows { opens: Some(opens) } => {
-                write!(f, "no maintenance window is open; the next opens at {opens}")
+                write!(
+                    f,
+                    "no maintenance window is open; the next opens at {opens}"
+                )
             }
-            Self::OutsideWindows { opens: None } => f.write_str("no maintenance window is open, nor ever will be"),
+            Self::OutsideWindows { opens: None } => {
+                f.write_str("no maintenance window is open, nor ever will be")
+            }
             Self::TooSoon { last, until } => {
-                write!(f, "the last update was complete at {last}; the next may start at {until}")
+                write!(
+                    f,
+                    "the last update was complete at {last}; the next may start at {until}"
+                )
             }
-            Self::LastUpdateUnknown => f.write_str("the cluster does not say when its last update was complete"),
+            Self::LastUpdateUnknown => {
+                f.write_str("the cluster does not say when its last update was complete")
+            }
             Self::TooManyFailures { failures } => {
-                write!(f, "{failures} automatic updates in a row have failed; a person has to look")
+                write!(
+                    f,
+                    "{failures} automatic updates in a row have failed; a person has to look"
+                )
             }
             Self::FailedLately { at, until } => {
-                write!(f, "an update to it failed at {at}; it may be tried again at {until}")
+                write!(
+                    f,
+                    "an update to it failed at {at}; it may be tried again at {until}"
+                )
             }
             Self::TakenBack { version } => {
                 write!(
@@ -221,7 +251,10 @@ impl fmt::Display for AutomaticReason {
             Self::MetadataUnknown => f.write_str("what its image says of itself cannot be read"),
             Self::OtherRelease { is } => write!(f, "its image is signed, but is {is}"),
             Self::OtherArch { is, runs } => {
-                write!(f, "its image is signed, but is for {is}, and the cluster runs a release for {runs}")
+                write!(
+                    f,
+                    "its image is signed, but is for {is}, and the cluster runs a release for {runs}"
+                )
             }
             Self::ArchUnknown { current } => {
                 write!(
@@ -236,10 +269,17 @@ impl fmt::Display for AutomaticReason {
                 )
             }
             Self::GraphWentBack { seen, now } => {
-                write!(f, "the graph was good at {now}, and one that was good at {seen} has been seen before")
+                write!(
+                    f,
+                    "the graph was good at {now}, and one that was good at {seen} has been seen before"
+                )
             }
-            Self::GraphTooOld { good_at } => write!(f, "the graph was last found to be good at {good_at}"),
-            Self::GraphAgeUnknown => f.write_str("how old the graph is is not known: nobody has stamped it"),
+            Self::GraphTooOld { good_at } => {
+                write!(f, "the graph was last found to be good at {good_at}")
+            }
+            Self::GraphAgeUnknown => {
+                f.write_str("how old the graph is is not known: nobody has stamped it")
+            }
         }
     }
 }

@@ -120,17 +120,25 @@ pub enum Advice {
 impl Standing {
     /// The release it has last been updated to.
     pub fn current(&self) -> Option<&Version> {
-        self.past.iter().find(|past| past.progress == Progress::Completed).map(|past| &past.version)
+        self.past
+            .iter()
+            .find(|past| past.progress == Progress::Completed)
+            .map(|past| &past.version)
     }
 
     /// When its last update was complete. The installation counts.
     pub fn last_completed(&self) -> Option<Timestamp> {
-        self.past.iter().find(|past| past.progress == Progress::Completed).and_then(|past| past.ended)
+        self.past
+            .iter()
+            .find(|past| past.progress == Progress::Completed)
+            .and_then(|past| past.ended)
     }
 
     /// What was asked for and is not what it runs or is on its way to.
     pub fn open_request(&self) -> Option<&Asked> {
-        self.asked.as_ref().filter(|asked| !asked.is_met_by(self.desired.as_ref()))
+        self.asked
+            .as_ref()
+            .filter(|asked| !asked.is_met_by(self.desired.as_ref()))
     }
 
     /// What it says of itself.
@@ -160,6 +168,8 @@ impl std::fmt::Display for Asked {
             (None, None, None) if self.arch.is_none() => f.write_str("nothing in particular")?,
             (None, None, None) => f.write_str("the same release")?,
         }
-        self.arch.as_ref().map_or(Ok(()), |arch| write!(f, " for the architecture {arch}"))
+        self.arch
+            .as_ref()
+            .map_or(Ok(()), |arch| write!(f, " for the architecture {arch}"))
     }
 }

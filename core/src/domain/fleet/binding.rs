@@ -75,15 +75,69 @@ mod tests {
         };
         let acme = identity("acme", Some("p1"));
         for (what, authority, bound_to, said, expected) in [
-            ("a list binds", Authority::List, None, identity("acme", Some("p1")), Ok(Binding::Bound)),
-            ("a list binds anew", Authority::List, Some(&acme), identity("beta", Some("x")), Ok(Binding::Bound)),
-            ("a token binds", Authority::Token, None, identity("acme", Some("p1")), Ok(Binding::Bound)),
-            ("a claim does not", Authority::Claim, None, identity("acme", Some("p1")), Ok(Binding::Unbound)),
-            ("nor does it unbind", Authority::Claim, Some(&acme), identity("acme", Some("p1")), Ok(Binding::Bound)),
-            ("a name may be left out", Authority::Claim, Some(&acme), identity("acme", None), Ok(Binding::Bound)),
-            ("another name", Authority::Token, Some(&acme), identity("acme", Some("p2")), Err(NotAsBound)),
-            ("another organisation", Authority::Token, Some(&acme), identity("beta", Some("p1")), Err(NotAsBound)),
-            ("a claim to another", Authority::Claim, Some(&acme), identity("beta", None), Err(NotAsBound)),
+            (
+                "a list binds",
+                Authority::List,
+                None,
+                identity("acme", Some("p1")),
+                Ok(Binding::Bound),
+            ),
+            (
+                "a list binds anew",
+                Authority::List,
+                Some(&acme),
+                identity("beta", Some("x")),
+                Ok(Binding::Bound),
+            ),
+            (
+                "a token binds",
+                Authority::Token,
+                None,
+                identity("acme", Some("p1")),
+                Ok(Binding::Bound),
+            ),
+            (
+                "a claim does not",
+                Authority::Claim,
+                None,
+                identity("acme", Some("p1")),
+                Ok(Binding::Unbound),
+            ),
+            (
+                "nor does it unbind",
+                Authority::Claim,
+                Some(&acme),
+                identity("acme", Some("p1")),
+                Ok(Binding::Bound),
+            ),
+            (
+                "a name may be left out",
+                Authority::Claim,
+                Some(&acme),
+                identity("acme", None),
+                Ok(Binding::Bound),
+            ),
+            (
+                "another name",
+                Authority::Token,
+                Some(&acme),
+                identity("acme", Some("p2")),
+                Err(NotAsBound),
+            ),
+            (
+                "another organisation",
+                Authority::Token,
+                Some(&acme),
+                identity("beta", Some("p1")),
+                Err(NotAsBound),
+            ),
+            (
+                "a claim to another",
+                Authority::Claim,
+                Some(&acme),
+                identity("beta", None),
+                Err(NotAsBound),
+            ),
         ] {
             assert_eq!(authority.bind(bound_to, &said), expected, "{what}");
         }

@@ -51,7 +51,10 @@ impl Calendar {
     pub(super) fn after(&self, time: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
         let mut date = zone.to_datetime(time).date();
         for _ in 0..MAX_DAYS {
-            if let Some(hit) = self.on(date).find_map(|at| instant(date, at, zone).filter(|hit| *hit > time)) {
+            if let Some(hit) = self
+                .on(date)
+                .find_map(|at| instant(date, at, zone).filter(|hit| *hit > time))
+            {
                 return Some(hit);
             }
             date = date.checked_add(Span::new().days(1)).ok()?;
@@ -66,8 +69,11 @@ impl Calendar {
             && self.months.has(date.month().into())
             && self.days.has(date.day().into())
             && self.weekdays.has(weekday);
-        let has =
-            |hour: i16, minute: i16| self.times.iter().any(|times| times.hours.has(hour) && times.minutes.has(minute));
+        let has = |hour: i16, minute: i16| {
+            self.times
+                .iter()
+                .any(|times| times.hours.has(hour) && times.minutes.has(minute))
+        };
         let minutes_of_day: i16 = if is_meant { 24 * 60 } else { 0 };
         let hits = (0..minutes_of_day)
             .map(|minute| (minute / 60, minute % 60))
@@ -85,7 +91,9 @@ fn instant(date: Date, at: Time, zone: &TimeZone) -> Option<Timestamp> {
         AmbiguousOffset::Gap { before, .. } => {
             // By the clock of before, the gap has begun; the change is the last one up to then.
             let inside = before.to_timestamp(date.to_datetime(at)).ok()?;
-            let change = zone.preceding(inside.checked_add(Span::new().seconds(1)).ok()?).next()?;
+            let change = zone
+                .preceding(inside.checked_add(Span::new().seconds(1)).ok()?)
+                .next()?;
             Some(change.timestamp())
         }
     }
@@ -108,10 +116,15 @@ impl FromStr for Calendar {
         if weekdays.or(date).or(time).is_none() {
             return Err(NotASchedule("it is empty".to_owned()));
         }
-        let [years, months, days] = match date.unwrap_or("*-*-*").split('-').collect::<Vec<_>>()[..] {
+        let [years, months, days] = match date.unwrap_or("*-*-*").split('-').collect::<Vec<_>>()[..]
+        {
             [month, day] => ["*", month, day],
             [year, month, day] => [year, month, day],
-            _ => return Err(NotASchedule("a date is year-month-day, or month-day".to_owned())),
+            _ => {
+                return Err(NotASchedule(
+                    "a date is year-month-day, or month-day".to_owned(),
+                ));
+            }
         };
         Ok(Self {
             weekdays: Numbers::read(weekdays.unwrap_or("*"), [0, 6], weekday)?,
@@ -126,13 +139,24 @@ impl FromStr for Calendar {
 /// `10:00,14:30` is a list of times; `10,14:00,30` is one of hours and one of minutes.
 fn times(text: &str) -> Result<Vec<TimesOfDay>, NotASchedule> {
     let is_list_of_times = text.split(',').all(|part| part.contains(':'));
-    let whole: Vec<&str> = if is_list_of_times { text.split(',').collect() } else { vec![text] };
+    let whole: Vec<&str> = if is_list_of_times {
+        text.split(',').collect()
+    } else {
+        vec![text]
+    };
     let read = |time: &str| {
         let [hours, minutes] = match time.split(':').collect::<Vec<_>>()[..] {
             [hours, minutes] | [hours, minutes, "00"] => [hours, minutes],
-            _ => return Err(NotASchedule(format!("{time:?} is not a time: that is hour:minute"))),
+            _ => {
+                return Err(NotASchedule(format!(
+                    "{time:?} is not a time: that is hour:minute"
+                )));
+            }
         };
-        let (hours, minutes) = (Numbers::read(hours, [0, 23], number)?, Numbers::read(minutes, [0, 59], number)?);
+        let (hours, minutes) = (
+            Numbers::read(hours, [0, 23], number)?,
+            Numbers::read(minutes, [0, 59], number)?,
+        );
         Ok(TimesOfDay { hours, minutes })
     };
     whole.into_iter().map(read).collect()
@@ -141,12 +165,17 @@ fn times(text: &str) -> Result<Vec<TimesOfDay>, NotASchedule> {
 impl Numbers {
     fn has(&self, number: i16) -> bool {
         let hits = |run: &Run| {
-            (run.first..=run.last).contains(&number) && (number - run.first).checked_rem(run.every) == Some(0)
+            (run.first..=run.last).contains(&number)
+                && (number - run.first).checked_rem(run.every) == Some(0)
         };
         self.0.iter().any(hits)
     }
 
-    fn read(text: &str, [low, high]: [i16; 2], value: fn(&str) -> Option<i16>) -> Result<Self, NotASchedule> {
+    fn read(
+        text: &str,
+        [low, high]: [i16; 2],
+        value: fn(&str) -> Option<i16>,
+    ) -> Result<Self, NotASchedule> {
         let run = |part: &str| {
             let (range, every) = match part.split_once('/') {
                 Some((range, every)) => (range, every.parse().ok().filter(|every| *every > 0)?),
@@ -160,13 +189,22 @@ impl Numbers {
             };
             (low <= first && first <= last && last <= high).then_some(Run { first, last, every })
         };
-        let bad = |part: &str| NotASchedule(format!("{part:?} is not one of {low} to {high}, nor a range of them"));
-        text.split(',').map(|part| run(part).ok_or_else(|| bad(part))).collect::<Result<_, _>>().map(Self)
+        let bad = |part: &str| {
+            NotASchedule(format!(
+                "{part:?} is not one of {low} to {high}, nor a range of them"
+            ))
+        };
+        text.split(',')
+            .map(|part| run(part).ok_or_else(|| bad(part)))
+            .collect::<Result<_, _>>()
+            .map(Self)
     }
 }
 
 fn number(text: &str) -> Option<i16> {
-    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
+    text.bytes()
+        .all(|byte| byte.is_ascii_digit())
+        .then(|| text.parse().ok())?
 }
 
 fn weekday(text: &str) -> Option<i16> {
@@ -181,7 +219,9 @@ fn weekday(text: &str) -> Option<i16> {
     ];
     let text = text.to_ascii_lowercase();
     let is_meant = |name: &str| text == name || text == name[..3];
-    days.into_iter().find(|(name, _)| is_meant(name)).map(|(_, day)| day.to_monday_zero_offset().into())
+    days.into_iter()
+        .find(|(name, _)| is_meant(name))
+        .map(|(_, day)| day.to_monday_zero_offset().into())
 }
 
 #[cfg(test)]
@@ -193,29 +233,59 @@ mod tests {
         let zone = TimeZone::get(zone).unwrap();
         let first: Timestamp = after.parse().unwrap();
         let next = |time: &Timestamp| calendar.after(*time, &zone);
-        std::iter::successors(next(&first), next).take(count).map(|at| at.to_string()).collect()
+        std::iter::successors(next(&first), next)
+            .take(count)
+            .map(|at| at.to_string())
+            .collect()
     }
 
     #[test]
     fn workdays_from_february_to_october_twice_a_day() {
-        let expected = ["2026-10-29T14:00:00Z", "2026-10-30T10:00:00Z", "2026-10-30T14:00:00Z", "2027-02-01T10:00:00Z"];
-        for twice in
-            ["Mon..Fri *-2..10-* 10:00,14:00", "mon..friday 2..10-* 10,14:00", "Mon,Tue..Fri 2..10-* 10..14/4:0"]
-        {
-            assert_eq!(hits(twice, "UTC", "2026-10-29T11:00:00Z", 4), expected, "{twice}");
+        let expected = [
+            "2026-10-29T14:00:00Z",
+            "2026-10-30T10:00:00Z",
+            "2026-10-30T14:00:00Z",
+            "2027-02-01T10:00:00Z",
+        ];
+        for twice in [
+            "Mon..Fri *-2..10-* 10:00,14:00",
+            "mon..friday 2..10-* 10,14:00",
+            "Mon,Tue..Fri 2..10-* 10..14/4:0",
+        ] {
+            assert_eq!(
+                hits(twice, "UTC", "2026-10-29T11:00:00Z", 4),
+                expected,
+                "{twice}"
+            );
         }
     }
 
     #[test]
     fn parts_that_are_left_out_are_any() {
-        assert_eq!(hits("Sat", "UTC", "2026-11-16T00:00:00Z", 2), ["2026-11-21T00:00:00Z", "2026-11-28T00:00:00Z"]);
-        assert_eq!(hits("12-24", "UTC", "2026-11-16T00:00:00Z", 1), ["2026-12-24T00:00:00Z"]);
+        assert_eq!(
+            hits("Sat", "UTC", "2026-11-16T00:00:00Z", 2),
+            ["2026-11-21T00:00:00Z", "2026-11-28T00:00:00Z"]
+        );
+        assert_eq!(
+            hits("12-24", "UTC", "2026-11-16T00:00:00Z", 1),
+            ["2026-12-24T00:00:00Z"]
+        );
         assert_eq!(
             hits("8/6:15,45", "UTC", "2026-11-16T08:15:00Z", 3),
-            ["2026-11-16T08:45:00Z", "2026-11-16T14:15:00Z", "2026-11-16T14:45:00Z"]
+            [
+                "2026-11-16T08:45:00Z",
+                "2026-11-16T14:15:00Z",
+                "2026-11-16T14:45:00Z"
+            ]
         );
-        assert_eq!(hits("Thu 2-29 12:00", "UTC", "2026-11-16T00:00:00Z", 1), ["2052-02-29T12:00:00Z"]);
-        assert_eq!(hits("2-30 12:00", "UTC", "2026-11-16T00:00:00Z", 1), [""; 0]);
+        assert_eq!(
+            hits("Thu 2-29 12:00", "UTC", "2026-11-16T00:00:00Z", 1),
+            ["2052-02-29T12:00:00Z"]
+        );
+        assert_eq!(
+            hits("2-30 12:00", "UTC", "2026-11-16T00:00:00Z", 1),
+            [""; 0]
+        );
         assert_eq!(hits("2027-1-1", "UTC", "2028-11-16T00:00:00Z", 1), [""; 0]);
     }
 

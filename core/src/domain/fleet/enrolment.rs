@@ -20,7 +20,9 @@ pub enum UnknownClusters {
 impl UnknownClusters {
     /// As the policy files have it.
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Hold, Self::Serve].into_iter().find(|one| one.as_str() == text)
+        [Self::Hold, Self::Serve]
+            .into_iter()
+            .find(|one| one.as_str() == text)
     }
 
     /// As the policy files have it.
@@ -35,9 +37,11 @@ impl UnknownClusters {
     /// of its cluster: a name or a label may turn out to be anybody's. Without any organisation, nobody knows what the policy would say.
     pub fn in_force(written: Option<Self>, policy: &FleetPolicy) -> Self {
         let tells_ids = |organisation: &super::Organisation| {
-            organisation.defaults.is_empty() && organisation.clusters.iter().all(|entry| entry.id.is_some())
+            organisation.defaults.is_empty()
+                && organisation.clusters.iter().all(|entry| entry.id.is_some())
         };
-        let is_closed = !policy.organisations.is_empty() && policy.organisations.values().all(tells_ids);
+        let is_closed =
+            !policy.organisations.is_empty() && policy.organisations.values().all(tells_ids);
         written.unwrap_or(if is_closed { Self::Serve } else { Self::Hold })
     }
 }
@@ -119,7 +123,9 @@ mod tests {
             disabled: false,
             origin: Place::file("org.yaml"),
         };
-        FleetPolicy { organisations: [("demo".into(), organisation)].into() }
+        FleetPolicy {
+            organisations: [("demo".into(), organisation)].into(),
+        }
     }
 
     #[test]
@@ -132,7 +138,11 @@ mod tests {
             (policy(vec![entry(Some("a")), entry(None)], vec![]), Hold),
             (policy(vec![entry(Some("a"))], vec![default()]), Hold),
         ] {
-            assert_eq!(UnknownClusters::in_force(None, &policy), expected, "{policy:?}");
+            assert_eq!(
+                UnknownClusters::in_force(None, &policy),
+                expected,
+                "{policy:?}"
+            );
             assert_eq!(UnknownClusters::in_force(Some(Serve), &policy), Serve);
             assert_eq!(UnknownClusters::in_force(Some(Hold), &policy), Hold);
         }

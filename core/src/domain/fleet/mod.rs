@@ -25,14 +25,17 @@ pub use binding::{Authority, Binding, Identity, NotAsBound};
 pub use enrolment::{UnknownClusters, Unplaced};
 pub use hold::{Hold, HoldCode};
 pub use names::{NameClash, name_clashes, name_findings};
-pub use policy::{ClusterPolicy, FleetPolicy, LeftAlone, Organisation, Parallel, PolicyDefault, Sector, UpgradePolicy};
+pub use policy::{
+    ClusterPolicy, FleetPolicy, LeftAlone, Organisation, Parallel, PolicyDefault, Sector,
+    UpgradePolicy,
+};
 pub use reason::{Days, FleetReason};
 pub use roster::{Followed, Roster};
 pub use schedule::{Exclusion, MaintenanceWindow, NotASchedule, Schedule, Schedules, Zone};
 pub use soak::{Observation, Observed, SoakSum, Span, observe, observe_late};
 pub use state::{
-    Approval, ClusterState, Gate, GateConcern, GateScope, Health, Labels, Minimum, Objection, Offer, OfferHold, Pause,
-    Pool, Product,
+    Approval, ClusterState, Gate, GateConcern, GateScope, Health, Labels, Minimum, Objection,
+    Offer, OfferHold, Pause, Pool, Product,
 };
 pub use upgrade::{Owner, Upgrade, UpgradeId, UpgradeState};
 

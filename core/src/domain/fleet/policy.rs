@@ -75,10 +75,14 @@ impl Parallel {
         match self {
             Self::Count(count) => count,
             Self::Percent(percent) => {
-                let (whole, rest) =
-                    (u64::from(clusters) * u64::from(percent) / 100, u64::from(clusters) * u64::from(percent) % 100);
+                let (whole, rest) = (
+                    u64::from(clusters) * u64::from(percent) / 100,
+                    u64::from(clusters) * u64::from(percent) % 100,
+                );
                 let up = rest > 50 || (rest == 50 && whole % 2 == 1);
-                u32::try_from(whole + u64::from(up)).unwrap_or(u32::MAX).max(1)
+                u32::try_from(whole + u64::from(up))
+                    .unwrap_or(u32::MAX)
+                    .max(1)
             }
         }
     }
@@ -166,7 +170,11 @@ mod tests {
             (33, [1, 1, 1, 1, 2, 2, 2, 3, 3, 5]),
             (25, [1, 1, 1, 1, 1, 2, 2, 2, 2, 4]),
         ] {
-            assert_eq!(clusters.map(|n| Parallel::Percent(percent).limit(n)), expected, "{percent} %");
+            assert_eq!(
+                clusters.map(|n| Parallel::Percent(percent).limit(n)),
+                expected,
+                "{percent} %"
+            );
         }
         assert_eq!(Parallel::Count(3).limit(1), 3);
     }

@@ -289,22 +289,46 @@ impl FleetReason {
 impl fmt::Display for FleetReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::PolicyProblem { problem, origin } => write!(f, "its policy is wrong: {problem} ({origin})"),
-            Self::Disabled { organisation } => write!(f, "organisation {organisation} is switched off"),
-            Self::BlockedVersion { pattern, of_organisation: true } => {
+            Self::PolicyProblem { problem, origin } => {
+                write!(f, "its policy is wrong: {problem} ({origin})")
+            }
+            Self::Disabled { organisation } => {
+                write!(f, "organisation {organisation} is switched off")
+            }
+            Self::BlockedVersion {
+                pattern,
+                of_organisation: true,
+            } => {
                 write!(f, "blocked by the organisation's pattern {pattern}")
             }
-            Self::BlockedVersion { pattern, .. } => write!(f, "blocked by the cluster's pattern {pattern}"),
+            Self::BlockedVersion { pattern, .. } => {
+                write!(f, "blocked by the cluster's pattern {pattern}")
+            }
             Self::Pinned { pin } => write!(f, "pinned to {pin}"),
-            Self::GateClosed { gate, label, unsure } => {
+            Self::GateClosed {
+                gate,
+                label,
+                unsure,
+            } => {
                 write!(f, "gate {gate} ({label}) has not been acknowledged")?;
-                let unknown =
-                    |scope: &GateScope| write!(f, ", and nobody knows whether the cluster uses {}", scope.name());
+                let unknown = |scope: &GateScope| {
+                    write!(
+                        f,
+                        ", and nobody knows whether the cluster uses {}",
+                        scope.name()
+                    )
+                };
                 unsure.as_ref().map_or(Ok(()), unknown)
             }
             Self::NotApproved => f.write_str("nobody has approved it"),
             Self::Graph { sentence, .. } => f.write_str(sentence),
-            Self::Soak { workload, have_seconds, need_seconds, soaking, expected } => {
+            Self::Soak {
+                workload,
+                have_seconds,
+                need_seconds,
+                soaking,
+                expected,
+            } => {
                 let (have, need) = (Days(*have_seconds), Days(*need_seconds));
                 write!(f, "{workload} has soaked {have} of {need} days")?;
                 match soaking {
@@ -312,67 +336,182 @@ impl fmt::Display for FleetReason {
                     1 => f.write_str("; 1 cluster is adding to it")?,
                     more => write!(f, "; {more} clusters are adding to it")?,
                 }
-                expected.iter().try_for_each(|expected| write!(f, ", enough at {}", Second(*expected)))
+                expected
+                    .iter()
+                    .try_for_each(|expected| write!(f, ", enough at {}", Second(*expected)))
             }
-            Self::SectorBehind { sector, cluster, version } => {
-                write!(f, "sector {sector} comes first, and {cluster} there is on {version}")
+            Self::SectorBehind {
+                sector,
+                cluster,
+                version,
+            } => {
+                write!(
+                    f,
+                    "sector {sector} comes first, and {cluster} there is on {version}"
+                )
             }
-            Self::InheritedBehind { workload: Some(workload), version } => {
-                write!(f, "where version data is inherited from, {workload} is on {version}")
+            Self::InheritedBehind {
+                workload: Some(workload),
+                version,
+            } => {
+                write!(
+                    f,
+                    "where version data is inherited from, {workload} is on {version}"
+                )
             }
-            Self::InheritedBehind { workload: None, version } => {
-                write!(f, "where version data is inherited from, the lowest version is {version}")
+            Self::InheritedBehind {
+                workload: None,
+                version,
+            } => {
+                write!(
+                    f,
+                    "where version data is inherited from, the lowest version is {version}"
+                )
             }
-            Self::UnderWay { to, pool, state, start_at } => {
-                let what = pool.as_ref().map_or_else(String::new, |pool| format!(" of node pool {pool}"));
+            Self::UnderWay {
+                to,
+                pool,
+                state,
+                start_at,
+            } => {
+                let what = pool
+                    .as_ref()
+                    .map_or_else(String::new, |pool| format!(" of node pool {pool}"));
                 let start_at = Second(*start_at);
                 match state {
-                    UpgradeState::Planned => write!(f, "its upgrade{what} to {to} is planned for {start_at}"),
-                    _ => write!(f, "its upgrade{what} to {to} has been under way since {start_at}"),
+                    UpgradeState::Planned => {
+                        write!(f, "its upgrade{what} to {to} is planned for {start_at}")
+                    }
+                    _ => write!(
+                        f,
+                        "its upgrade{what} to {to} has been under way since {start_at}"
+                    ),
                 }
             }
-            Self::PoolFirst { pool, version } => write!(f, "node pool {pool} is on {version} and comes first"),
-            Self::Paused { organisation, sector, by, at, why } => {
+            Self::PoolFirst { pool, version } => {
+                write!(f, "node pool {pool} is on {version} and comes first")
+            }
+            Self::Paused {
+                organisation,
+                sector,
+                by,
+                at,
+                why,
+            } => {
                 f.write_str("paused")?;
-                sector.iter().try_for_each(|sector| write!(f, " in sector {sector}"))?;
-                organisation.iter().try_for_each(|organisation| write!(f, " in organisation {organisation}"))?;
+                sector
+                    .iter()
+                    .try_for_each(|sector| write!(f, " in sector {sector}"))?;
+                organisation
+                    .iter()
+                    .try_for_each(|organisation| write!(f, " in organisation {organisation}"))?;
                 write!(f, " by {by} at {}: {why}", Second(*at))
             }
             Self::Unhealthy { why } => write!(f, "the cluster is not well: {why}"),
-            Self::NotReporting { since } => write!(f, "the cluster has not been heard of since {}", Second(*since)),
-            Self::BackingOff { to, failures, until } => {
-                let times = if *failures > 1 { format!(" {failures} times in a row") } else { String::new() };
-                write!(f, "it failed to reach {to}{times}, and waits until {}", Second(*until))
+            Self::NotReporting { since } => write!(
+                f,
+                "the cluster has not been heard of since {}",
+                Second(*since)
+            ),
+            Self::BackingOff {
+                to,
+                failures,
+                until,
+            } => {
+                let times = if *failures > 1 {
+                    format!(" {failures} times in a row")
+                } else {
+                    String::new()
+                };
+                write!(
+                    f,
+                    "it failed to reach {to}{times}, and waits until {}",
+                    Second(*until)
+                )
             }
-            Self::SectorFailures { sector, failures, limit } => {
-                write!(f, "{failures} upgrades to it have failed in sector {sector}, and {limit} are too many")
+            Self::SectorFailures {
+                sector,
+                failures,
+                limit,
+            } => {
+                write!(
+                    f,
+                    "{failures} upgrades to it have failed in sector {sector}, and {limit} are too many"
+                )
             }
             Self::Mutex { mutex, holder } => write!(f, "mutex {mutex} is held by {holder}"),
-            Self::ParallelLimit { sector, mutex, limit, holders } => {
-                let names = holders.iter().take(5).map(|name| &**name).collect::<Vec<_>>().join(", ");
+            Self::ParallelLimit {
+                sector,
+                mutex,
+                limit,
+                holders,
+            } => {
+                let names = holders
+                    .iter()
+                    .take(5)
+                    .map(|name| &**name)
+                    .collect::<Vec<_>>()
+                    .join(", ");
                 let more = if holders.len() > 5 { ", …" } else { "" };
-                write!(f, "at most {limit} of sector {sector} may hold mutex {mutex} at once: {names}{more}")
+                write!(
+                    f,
+                    "at most {limit} of sector {sector} may hold mutex {mutex} at once: {names}{more}"
+                )
             }
-            Self::Schedule { schedule, next: Some(next) } => write!(f, "its schedule ({schedule}) opens at {next}"),
-            Self::Schedule { schedule, next: None } => write!(f, "its schedule ({schedule}) never opens"),
-            Self::NameDisputed { name, other, others: 1 } => {
-                write!(f, "cluster {other} is called {name} too, and nobody can tell which of them is meant")
+            Self::Schedule {
+                schedule,
+                next: Some(next),
+            } => write!(f, "its schedule ({schedule}) opens at {next}"),
+            Self::Schedule {
+                schedule,
+                next: None,
+            } => write!(f, "its schedule ({schedule}) never opens"),
+            Self::NameDisputed {
+                name,
+                other,
+                others: 1,
+            } => {
+                write!(
+                    f,
+                    "cluster {other} is called {name} too, and nobody can tell which of them is meant"
+                )
             }
-            Self::NameDisputed { name, other, others } => {
+            Self::NameDisputed {
+                name,
+                other,
+                others,
+            } => {
                 write!(
                     f,
                     "{others} more clusters are called {name} ({other}, …), and nobody can tell which of them is meant"
                 )
             }
             Self::NameTaken { name, by } => {
-                write!(f, "{name} is the name of cluster {by}; this cluster only says that it is called so")
+                write!(
+                    f,
+                    "{name} is the name of cluster {by}; this cluster only says that it is called so"
+                )
             }
             Self::Refused { why, times, until } => {
-                let times = if *times > 1 { format!(" {times} times in a row") } else { String::new() };
-                write!(f, "the API refused it{times} and is asked again at {}: {why}", Second(*until))
+                let times = if *times > 1 {
+                    format!(" {times} times in a row")
+                } else {
+                    String::new()
+                };
+                write!(
+                    f,
+                    "the API refused it{times} and is asked again at {}: {why}",
+                    Second(*until)
+                )
             }
-            Self::LeftAlone { integration, origin } => {
-                write!(f, "its file disables {integration}, so it is left alone ({origin})")
+            Self::LeftAlone {
+                integration,
+                origin,
+            } => {
+                write!(
+                    f,
+                    "its file disables {integration}, so it is left alone ({origin})"
+                )
             }
         }
     }
@@ -397,7 +536,10 @@ pub struct Days(
 impl fmt::Display for Days {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Rounded down: 6.999 days are not seven.
-        let (days, hundredths) = (self.0 / SECONDS_PER_DAY, self.0 % SECONDS_PER_DAY * 100 / SECONDS_PER_DAY);
+        let (days, hundredths) = (
+            self.0 / SECONDS_PER_DAY,
+            self.0 % SECONDS_PER_DAY * 100 / SECONDS_PER_DAY,
+        );
         match (hundredths / 10, hundredths % 10) {
             (0, 0) => f.pad(&format!("{days}")),
             (tenths, 0) => f.pad(&format!("{days}.{tenths}")),

@@ -112,11 +112,19 @@ impl Schedules<'_> {
     /// None if no window ever comes.
     fn skip(&self, hit: Timestamp) -> Option<Timestamp> {
         let just_before = |at: Timestamp| at.checked_sub(SignedDuration::from_secs(1)).ok();
-        let in_window = self.windows.is_empty() || self.windows.iter().any(|window| window.covers(hit));
+        let in_window =
+            self.windows.is_empty() || self.windows.iter().any(|window| window.covers(hit));
         let windows = self.windows.iter().filter(|_| !in_window);
-        let opens = windows.filter_map(|window| window.begins.after(hit, &window.time_zone.0)).min();
-        let ends = self.exclusions.iter().filter(|exclusion| exclusion.covers(hit));
-        let ends = ends.filter_map(|exclusion| exclusion.time_zone.0.to_timestamp(exclusion.until).ok()).max();
+        let opens = windows
+            .filter_map(|window| window.begins.after(hit, &window.time_zone.0))
+            .min();
+        let ends = self
+            .exclusions
+            .iter()
+            .filter(|exclusion| exclusion.covers(hit));
+        let ends = ends
+            .filter_map(|exclusion| exclusion.time_zone.0.to_timestamp(exclusion.until).ok())
+            .max();
         if !in_window && opens.is_none() {
             return None;
         }
@@ -142,7 +150,9 @@ impl MaintenanceWindow {
         let Ok(earliest) = at.checked_sub(self.lasts) else {
             return false;
         };
-        self.begins.after(earliest, &self.time_zone.0).is_some_and(|begins| begins <= at)
+        self.begins
+            .after(earliest, &self.time_zone.0)
+            .is_some_and(|begins| begins <= at)
     }
 }
 
@@ -167,7 +177,9 @@ impl Schedule {
         match &self.form {
             Form::Cron(cron) => {
                 let from = Zoned::new(time, zone.clone());
-                cron.find_next_occurrence(&from, false).ok().map(|hit| hit.timestamp())
+                cron.find_next_occurrence(&from, false)
+                    .ok()
+                    .map(|hit| hit.timestamp())
             }
             Form::Calendar(calendar) => calendar.after(time, zone),
         }
@@ -175,10 +187,14 @@ impl Schedule {
 
     /// Reads cron (`0 22 * * 1-5`) or a calendar (`Mon..Fri 22:00`). A calendar never has five parts.
     pub fn read(text: &str) -> Result<Self, NotASchedule> {
-        text.parse().or_else(|no_cron| match text.split_whitespace().count() {
-            5 => Err(no_cron),
-            _ => Ok(Self { text: text.into(), form: Form::Calendar(Arc::new(text.parse()?)) }),
-        })
+        text.parse()
+            .or_else(|no_cron| match text.split_whitespace().count() {
+                5 => Err(no_cron),
+                _ => Ok(Self {
+                    text: text.into(),
+                    form: Form::Calendar(Arc::new(text.parse()?)),
+                }),
+            })
     }
 
     /// The text it was read from.
@@ -193,7 +209,9 @@ impl FromStr for Schedule {
     fn from_str(text: &str) -> Result<Self, NotASchedule> {
         let fields = text.split_whitespace().count();
         if fields != 5 {
-            return Err(NotASchedule(format!("it has {fields} fields, and a schedule has five")));
+            return Err(NotASchedule(format!(
+                "it has {fields} fields, and a schedule has five"
+            )));
         }
         // What AUS's own reader does not take would mean something else there.
         if let Some(odd) = text
@@ -202,10 +220,18 @@ impl FromStr for Schedule {
         {
             return Err(NotASchedule(format!("{odd:?} has no meaning in it")));
         }
-        let parser =
-            CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).dom_and_dow(true).build();
-        let cron = parser.parse(text).map_err(|error| NotASchedule(error.to_string()))?;
-        Ok(Self { text: text.into(), form: Form::Cron(Arc::new(cron)) })
+        let parser = CronParser::builder()
+            .seconds(Seconds::Disallowed)
+            .year(Year::Disallowed)
+            .dom_and_dow(true)
+            .build();
+        let cron = parser
+            .parse(text)
+            .map_err(|error| NotASchedule(error.to_string()))?;
+        Ok(Self {
+            text: text.into(),
+            form: Form::Cron(Arc::new(cron)),
+        })
     }
 }
 
@@ -213,7 +239,8 @@ impl FromStr for Zone {
     type Err = NotASchedule;
 
     fn from_str(name: &str) -> Result<Self, NotASchedule> {
-        let zone = TimeZone::get(name).map_err(|_| NotASchedule(format!("there is no time zone {name:?}")))?;
+        let zone = TimeZone::get(name)
+            .map_err(|_| NotASchedule(format!("there is no time zone {name:?}")))?;
         Ok(Self(zone))
     }
 }
@@ -269,7 +296,11 @@ mod tests {
 
     fn start(schedule: &str, now: &str) -> Option<String> {
         let schedule: Schedule = schedule.parse().unwrap();
-        let all = Schedules { schedule: Some(&schedule), windows: &[], exclusions: &[] };
+        let all = Schedules {
+            schedule: Some(&schedule),
+            windows: &[],
+            exclusions: &[],
+        };
         all.start(now.parse().unwrap()).map(|at| at.to_string())
     }
 
@@ -290,15 +321,30 @@ mod tests {
             ("0 0 31 2 *", None),
         ] {
             let expected = expected.map(|time| format!("2021-08-30T{time}:00Z"));
-            assert_eq!(start(schedule, "2021-08-30T18:00:00Z"), expected, "{schedule}");
+            assert_eq!(
+                start(schedule, "2021-08-30T18:00:00Z"),
+                expected,
+                "{schedule}"
+            );
         }
-        assert_eq!(start("7 18 * * *", "2021-08-30T18:00:59Z").as_deref(), Some("2021-08-30T18:07:00Z"));
+        assert_eq!(
+            start("7 18 * * *", "2021-08-30T18:00:59Z").as_deref(),
+            Some("2021-08-30T18:07:00Z")
+        );
         assert_eq!(start("7 18 * * *", "2021-08-30T18:01:00Z"), None);
     }
 
     #[test]
     fn what_is_no_schedule() {
-        for text in ["", "* * * *", "* * * * * *", "@daily", "60 * * * *", "0 0 * * 1+2", "x y z a b"] {
+        for text in [
+            "",
+            "* * * *",
+            "* * * * * *",
+            "@daily",
+            "60 * * * *",
+            "0 0 * * 1+2",
+            "x y z a b",
+        ] {
             assert!(text.parse::<Schedule>().is_err(), "{text}");
         }
     }
@@ -337,8 +383,17 @@ mod tests {
             assert_eq!(exclusion.covers(at.parse().unwrap()), expected, "{at}");
         }
         let schedule: Schedule = "0 * * * *".parse().unwrap();
-        let all = Schedules { schedule: Some(&schedule), windows: &[window], exclusions: &[exclusion] };
-        assert_eq!(all.next("2026-12-19T10:00:00Z".parse().unwrap()).unwrap().to_string(), "2027-01-04T21:00:00Z");
+        let all = Schedules {
+            schedule: Some(&schedule),
+            windows: &[window],
+            exclusions: &[exclusion],
+        };
+        assert_eq!(
+            all.next("2026-12-19T10:00:00Z".parse().unwrap())
+                .unwrap()
+                .to_string(),
+            "2027-01-04T21:00:00Z"
+        );
         assert_eq!(all.start("2026-12-19T10:00:00Z".parse().unwrap()), None);
     }
 
@@ -352,17 +407,28 @@ mod tests {
         };
         let next = |begins: &str, exclusions: &[Exclusion]| {
             let windows = [window(begins)];
-            let all = Schedules { schedule: Some(&schedule), windows: &windows, exclusions };
-            all.next("2026-01-05T00:00:00Z".parse().unwrap()).map(|at| at.to_string())
+            let all = Schedules {
+                schedule: Some(&schedule),
+                windows: &windows,
+                exclusions,
+            };
+            all.next("2026-01-05T00:00:00Z".parse().unwrap())
+                .map(|at| at.to_string())
         };
-        assert_eq!(next("0 2 * * 0", &[]).as_deref(), Some("2026-01-11T02:00:00Z"));
+        assert_eq!(
+            next("0 2 * * 0", &[]).as_deref(),
+            Some("2026-01-11T02:00:00Z")
+        );
         let january = Exclusion {
             from: "2026-01-01T00:00".parse().unwrap(),
             until: "2026-02-01T00:00".parse().unwrap(),
             time_zone: "UTC".parse().unwrap(),
             why: None,
         };
-        assert_eq!(next("0 2 * * 0", &[january]).as_deref(), Some("2026-02-01T02:00:00Z"));
+        assert_eq!(
+            next("0 2 * * 0", &[january]).as_deref(),
+            Some("2026-02-01T02:00:00Z")
+        );
         assert_eq!(next("0 0 31 2 *", &[]), None);
     }
 }

@@ -63,10 +63,15 @@ pub struct SoakSum {
 
 /// Joins an observation to the cluster's newest span.
 pub fn observe(newest: Option<&Span>, seen: &Observation, allowance: SignedDuration) -> Observed {
-    let same = |newest: &&Span| newest.version == seen.version && newest.healthy == seen.health.is_healthy();
+    let same = |newest: &&Span| {
+        newest.version == seen.version && newest.healthy == seen.health.is_healthy()
+    };
     match (newest.filter(same), observe_late(newest, seen)) {
         (Some(newest), Observed::Began(_)) if newest.until.duration_until(seen.at) <= allowance => {
-            Observed::Extended(Span { until: seen.at, ..newest.clone() })
+            Observed::Extended(Span {
+                until: seen.at,
+                ..newest.clone()
+            })
         }
         (_, observed) => observed,
     }
@@ -106,8 +111,17 @@ mod tests {
     }
 
     fn seen(hour: i64, version: &str, healthy: bool) -> Observation {
-        let health = if healthy { Health::Healthy } else { Health::Unhealthy { why: "etcd".into() } };
-        Observation { cluster: ClusterId::new("a").unwrap(), version: version.parse().unwrap(), health, at: at(hour) }
+        let health = if healthy {
+            Health::Healthy
+        } else {
+            Health::Unhealthy { why: "etcd".into() }
+        };
+        Observation {
+            cluster: ClusterId::new("a").unwrap(),
+            version: version.parse().unwrap(),
+            health,
+            at: at(hour),
+        }
     }
 
     /// The hours that a row of reports is worth, with an allowance of two hours.
@@ -132,9 +146,28 @@ mod tests {
             ("the allowance, to the hour", vec![ok(0), ok(2)], 2),
             ("no more than the allowance", vec![ok(0), ok(3), ok(4)], 1),
             ("the same report twice", vec![ok(0), ok(1), ok(1), ok(1)], 1),
-            ("a clock that goes back", vec![ok(0), ok(2), ok(1), ok(3)], 3),
-            ("unhealthy time", vec![ok(0), ok(1), seen(2, "4.9.1", false), seen(3, "4.9.1", false), ok(4), ok(5)], 2),
-            ("another version begins at nought", vec![ok(0), ok(1), seen(2, "4.9.2", true), seen(3, "4.9.2", true)], 2),
+            (
+                "a clock that goes back",
+                vec![ok(0), ok(2), ok(1), ok(3)],
+                3,
+            ),
+            (
+                "unhealthy time",
+                vec![
+                    ok(0),
+                    ok(1),
+                    seen(2, "4.9.1", false),
+                    seen(3, "4.9.1", false),
+                    ok(4),
+                    ok(5),
+                ],
+                2,
+            ),
+            (
+                "another version begins at nought",
+                vec![ok(0), ok(1), seen(2, "4.9.2", true), seen(3, "4.9.2", true)],
+                2,
+            ),
         ] {
             assert_eq!(hours(&reports), expected, "{what}");
         }
@@ -150,10 +183,15 @@ mod tests {
             until: at(5),
         };
         for hour in [0, 4, 5] {
-            assert_eq!(observe_late(Some(&known), &seen(hour, "4.9.0", true)), Observed::Nothing);
+            assert_eq!(
+                observe_late(Some(&known), &seen(hour, "4.9.0", true)),
+                Observed::Nothing
+            );
         }
         for newest in [None, Some(&known)] {
-            let Observed::Began(span) = observe_late(newest, &seen(6, "4.9.1", true)) else { panic!("it is newer") };
+            let Observed::Began(span) = observe_late(newest, &seen(6, "4.9.1", true)) else {
+                panic!("it is newer")
+            };
             assert_eq!((span.from, span.credit()), (at(6), SignedDuration::ZERO));
         }
     }

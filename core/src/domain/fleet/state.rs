@@ -213,7 +213,9 @@ impl GateScope {
         match (fact, &cluster.platform) {
             (Fact::Known(true), _) => GateConcern::Concerned,
             (Fact::Known(false), _) => GateConcern::Unconcerned,
-            (Fact::Unknown, Fact::Known(platform)) if !platform.is_named(cloud) => GateConcern::Unconcerned,
+            (Fact::Unknown, Fact::Known(platform)) if !platform.is_named(cloud) => {
+                GateConcern::Unconcerned
+            }
             (Fact::Unknown, _) => GateConcern::Unknown,
         }
     }
@@ -231,8 +233,13 @@ impl GateScope {
 impl Pause {
     /// Whether it is about that place.
     pub fn covers(&self, organisation: &str, sector: Option<&str>) -> bool {
-        self.organisation.as_deref().is_none_or(|only| only == organisation)
-            && self.sector.as_deref().is_none_or(|only| Some(only) == sector)
+        self.organisation
+            .as_deref()
+            .is_none_or(|only| only == organisation)
+            && self
+                .sector
+                .as_deref()
+                .is_none_or(|only| Some(only) == sector)
     }
 }
 

@@ -76,8 +76,14 @@ pub enum Owner {
 
 impl UpgradeState {
     /// All of them, in order.
-    pub const ALL: [Self; 6] =
-        [Self::Planned, Self::Started, Self::Finished, Self::Failed, Self::Cancelled, Self::Refused];
+    pub const ALL: [Self; 6] = [
+        Self::Planned,
+        Self::Started,
+        Self::Finished,
+        Self::Failed,
+        Self::Cancelled,
+        Self::Refused,
+    ];
 
     /// Whether its cluster's mutexes are held.
     pub fn is_active(self) -> bool {
@@ -124,6 +130,8 @@ impl Owner {
 
     /// The owner of that name.
     pub fn of_code(code: &str) -> Option<Self> {
-        [Self::Towpath, Self::Other].into_iter().find(|owner| owner.code() == code)
+        [Self::Towpath, Self::Other]
+            .into_iter()
+            .find(|owner| owner.code() == code)
     }
 }

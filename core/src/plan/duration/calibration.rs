@@ -46,7 +46,12 @@ pub enum Verdict {
 
 /// How well these parameters would have foretold these updates, which they must not have been fitted to.
 pub fn judge(updates: &[Update], parameters: &Parameters) -> Calibration {
-    let foretold = updates.iter().map(|update| (parameters.control_plane(&update.from, &update.to).spread, update));
+    let foretold = updates.iter().map(|update| {
+        (
+            parameters.control_plane(&update.from, &update.to).spread,
+            update,
+        )
+    });
     Calibration::of(foretold)
 }
 
@@ -57,13 +62,24 @@ impl Calibration {
         for (spread, update) in foretold {
             within_p50 += usize::from(update.seconds <= spread.likely);
             within_p90 += usize::from(update.seconds <= spread.high);
-            let (less, more) = (update.seconds.min(spread.likely).max(1), update.seconds.max(spread.likely).max(1));
+            let (less, more) = (
+                update.seconds.min(spread.likely).max(1),
+                update.seconds.max(spread.likely).max(1),
+            );
             misses.push(more as f64 / less as f64);
         }
         misses.sort_by(f64::total_cmp);
         Self {
-            p50: Share { within: within_p50, of: misses.len(), expected: 0.5 },
-            p90: Share { within: within_p90, of: misses.len(), expected: 0.9 },
+            p50: Share {
+                within: within_p50,
+                of: misses.len(),
+                expected: 0.5,
+            },
+            p90: Share {
+                within: within_p90,
+                of: misses.len(),
+                expected: 0.9,
+            },
             typical_factor: misses.get(misses.len() / 2).copied().unwrap_or(1.0),
         }
     }
@@ -72,7 +88,11 @@ impl Calibration {
 impl Share {
     /// The share.
     pub fn fraction(self) -> f64 {
-        if self.of == 0 { 0.0 } else { self.within as f64 / self.of as f64 }
+        if self.of == 0 {
+            0.0
+        } else {
+            self.within as f64 / self.of as f64
+        }
     }
 
     /// How far from what it should be chance leads, nineteen times of twenty.

@@ -8,7 +8,10 @@
 //! total         = until nodes + the longest of masters and pools, which run side by side
 //! ```
 
-use super::{Basis, Figure, Ground, Machines, Origin, Parameters, Rollout, Seconds, Shape, Spread, rollout_seconds};
+use super::{
+    Basis, Figure, Ground, Machines, Origin, Parameters, Rollout, Seconds, Shape, Spread,
+    rollout_seconds,
+};
 use crate::domain::Version;
 
 /// How long an update takes.
@@ -61,8 +64,14 @@ impl<'p> ControlPlaneTimes<'p> {
         let Parameters { reference, .. } = parameters;
         Self {
             parameters,
-            masters: shape.control_plane.machines.node_time(parameters).times(shape.control_plane.nodes),
-            included: Machines::on(Ground::Cloud).node_time(parameters).times(reference.control_plane_nodes),
+            masters: shape
+                .control_plane
+                .machines
+                .node_time(parameters)
+                .times(shape.control_plane.nodes),
+            included: Machines::on(Ground::Cloud)
+                .node_time(parameters)
+                .times(reference.control_plane_nodes),
             waves: waves(shape, parameters),
         }
     }
@@ -75,7 +84,10 @@ impl<'p> ControlPlaneTimes<'p> {
     /// Each of the three by itself; only what comes out is put in order, so that the reference cluster gets what is known of it.
     fn with_nodes(&self, known: Spread, nodes: Spread) -> Spread {
         let with = |known: Seconds, included: Seconds, nodes: Seconds| {
-            known.saturating_add(self.waves).saturating_sub(included).saturating_add(nodes)
+            known
+                .saturating_add(self.waves)
+                .saturating_sub(included)
+                .saturating_add(nodes)
         };
         Spread::new(
             with(known.low, self.included.low, nodes.low),
@@ -86,11 +98,21 @@ impl<'p> ControlPlaneTimes<'p> {
 }
 
 /// How long one update takes on a cluster of that shape.
-pub fn hop_duration(from: &Version, to: &Version, shape: &Shape, parameters: &Parameters) -> Estimate {
-    let Figure { spread: known, origin } = parameters.control_plane(from, to);
+pub fn hop_duration(
+    from: &Version,
+    to: &Version,
+    shape: &Shape,
+    parameters: &Parameters,
+) -> Estimate {
+    let Figure {
+        spread: known,
+        origin,
+    } = parameters.control_plane(from, to);
     let times = ControlPlaneTimes::new(shape, parameters);
     let pools = pools(shape, parameters);
-    let workers = pools.iter().fold(Spread::default(), |longest, pool| longest.beside(pool.spread));
+    let workers = pools.iter().fold(Spread::default(), |longest, pool| {
+        longest.beside(pool.spread)
+    });
     Estimate {
         control_plane: times.with_nodes(*known, times.masters),
         masters: times.masters,
@@ -105,28 +127,50 @@ pub fn hop_duration(from: &Version, to: &Version, shape: &Shape, parameters: &Pa
 
 /// How long updates take one after the other: control planes, and all in all.
 pub fn path_duration<'e>(hops: impl IntoIterator<Item = &'e Estimate>) -> (Spread, Spread) {
-    hops.into_iter().fold((Spread::default(), Spread::default()), |(control_planes, totals), hop| {
-        (control_planes.then(hop.control_plane), totals.then(hop.total))
-    })
+    hops.into_iter().fold(
+        (Spread::default(), Spread::default()),
+        |(control_planes, totals), hop| {
+            (
+                control_planes.then(hop.control_plane),
+                totals.then(hop.total),
+            )
+        },
+    )
 }
 
 /// DaemonSets, one after the other, beyond what they take on the reference cluster.
 fn waves(shape: &Shape, parameters: &Parameters) -> Seconds {
-    let Parameters { wave, daemon_set, reference, .. } = parameters;
+    let Parameters {
+        wave,
+        daemon_set,
+        reference,
+        ..
+    } = parameters;
     let all: Seconds = match &shape.daemon_sets {
         None => rollout_seconds(shape.nodes(), daemon_set.max_unavailable, wave),
         Some(sets) => {
-            let rollouts = sets
-                .iter()
-                .map(|set| rollout_seconds(set.nodes.unwrap_or_else(|| shape.nodes()), set.max_unavailable, wave));
+            let rollouts = sets.iter().map(|set| {
+                rollout_seconds(
+                    set.nodes.unwrap_or_else(|| shape.nodes()),
+                    set.max_unavailable,
+                    wave,
+                )
+            });
             rollouts.fold(0, Seconds::saturating_add)
         }
     };
-    all.saturating_sub(rollout_seconds(reference.nodes, daemon_set.max_unavailable, wave))
+    all.saturating_sub(rollout_seconds(
+        reference.nodes,
+        daemon_set.max_unavailable,
+        wave,
+    ))
 }
 
 fn pools(shape: &Shape, parameters: &Parameters) -> Vec<PoolEstimate> {
-    let running = shape.pools.iter().filter(|pool| pool.rollout == Rollout::Runs);
+    let running = shape
+        .pools
+        .iter()
+        .filter(|pool| pool.rollout == Rollout::Runs);
     let estimate = running.map(|pool| PoolEstimate {
         name: pool.name.clone(),
         at_once: pool.at_once(),

@@ -10,7 +10,9 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
 use super::exact::{exp, ln};
-use super::{Basis, Calibration, Figure, MinorStep, Origin, OriginKind, Parameters, Seconds, Spread};
+use super::{
+    Basis, Calibration, Figure, MinorStep, Origin, OriginKind, Parameters, Seconds, Spread,
+};
 use crate::domain::Version;
 
 /// In how many parts clusters are held out, one after the other.
@@ -68,15 +70,30 @@ pub fn fit(updates: &[Update], before: &Parameters) -> Fit {
     let (parameters, groups) = fitted(updates.iter(), before);
     let mut held_out: BTreeMap<u64, Vec<&Update>> = BTreeMap::new();
     for update in updates {
-        held_out.entry(fold(&update.cluster)).or_default().push(update);
+        held_out
+            .entry(fold(&update.cluster))
+            .or_default()
+            .push(update);
     }
     let foretold = held_out.into_iter().flat_map(|(held, those)| {
-        let others = updates.iter().filter(move |update| fold(&update.cluster) != held);
+        let others = updates
+            .iter()
+            .filter(move |update| fold(&update.cluster) != held);
         let (parameters, _) = fitted(others, before);
-        those.into_iter().map(move |update| (parameters.control_plane(&update.from, &update.to).spread, update))
+        those.into_iter().map(move |update| {
+            (
+                parameters.control_plane(&update.from, &update.to).spread,
+                update,
+            )
+        })
     });
     let calibration = Calibration::of(foretold);
-    Fit { parameters, groups, calibration, before: super::judge(updates, before) }
+    Fit {
+        parameters,
+        groups,
+        calibration,
+        before: super::judge(updates, before),
+    }
 }
 
 /// Which part a cluster is held out with.
@@ -87,7 +104,10 @@ fn fold(cluster: &str) -> u64 {
 }
 
 /// Every level, each leaning on the one above.
-fn fitted<'u>(updates: impl Iterator<Item = &'u Update>, before: &Parameters) -> (Parameters, Vec<Group>) {
+fn fitted<'u>(
+    updates: impl Iterator<Item = &'u Update>,
+    before: &Parameters,
+) -> (Parameters, Vec<Group>) {
     let mut logs: BTreeMap<Basis, Vec<f64>> = BTreeMap::new();
     for update in updates {
         let step = MinorStep::of(&update.from, &update.to);
@@ -107,11 +127,23 @@ fn fitted<'u>(updates: impl Iterator<Item = &'u Update>, before: &Parameters) ->
         let above = Quantiles::from(parameters.above(&basis).spread);
         let spread = own.leaning_on(above, logs.len()).spread();
         let note = format!("{} completed updates", logs.len());
-        let figure = Figure { spread, origin: Origin::new(OriginKind::Fitted, note) };
-        groups.push(Group { basis: basis.clone(), updates: logs.len(), measured: own.spread(), fitted: spread });
+        let figure = Figure {
+            spread,
+            origin: Origin::new(OriginKind::Fitted, note),
+        };
+        groups.push(Group {
+            basis: basis.clone(),
+            updates: logs.len(),
+            measured: own.spread(),
+            fitted: spread,
+        });
         parameters.set(basis, figure);
     }
-    groups.sort_by(|a, b| rank(&a.basis).cmp(&rank(&b.basis)).then_with(|| a.basis.cmp(&b.basis)));
+    groups.sort_by(|a, b| {
+        rank(&a.basis)
+            .cmp(&rank(&b.basis))
+            .then_with(|| a.basis.cmp(&b.basis))
+    });
     (parameters, groups)
 }
 
@@ -160,18 +192,28 @@ impl Quantiles {
     /// Of sorted logarithms, of which there is at least one.
     fn of(logs: &[f64]) -> Self {
         let middle = quantile(logs, 0.5);
-        Self { middle, below: middle - quantile(logs, 0.1), above: quantile(logs, 0.9) - middle }
+        Self {
+            middle,
+            below: middle - quantile(logs, 0.1),
+            above: quantile(logs, 0.9) - middle,
+        }
     }
 
     fn from(spread: Spread) -> Self {
         let log = |seconds: Seconds| ln(seconds.max(1) as f64);
         let middle = log(spread.likely);
-        Self { middle, below: middle - log(spread.low), above: log(spread.high) - middle }
+        Self {
+            middle,
+            below: middle - log(spread.low),
+            above: log(spread.high) - middle,
+        }
     }
 
     /// These, and those of the level above, each with its weight.
     fn leaning_on(self, above: Self, updates: usize) -> Self {
-        let mixed = |own: f64, theirs: f64, count: f64, weight: f64| (own * count + theirs * weight) / (count + weight);
+        let mixed = |own: f64, theirs: f64, count: f64, weight: f64| {
+            (own * count + theirs * weight) / (count + weight)
+        };
         let count = updates as f64;
         // One update has a middle, and no spread at all.
         let spread = |own: f64, theirs: f64| mixed(own, theirs, count - 1.0, SPREAD_WEIGHT);
@@ -184,7 +226,11 @@ impl Quantiles {
 
     fn spread(self) -> Spread {
         let seconds = |log: f64| exp(log).round() as Seconds;
-        Spread::new(seconds(self.middle - self.below), seconds(self.middle), seconds(self.middle + self.above))
+        Spread::new(
+            seconds(self.middle - self.below),
+            seconds(self.middle),
+            seconds(self.middle + self.above),
+        )
     }
 }
 

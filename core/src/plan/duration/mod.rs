@@ -18,7 +18,8 @@ pub use calibration::{Calibration, Share, Verdict, judge};
 pub use estimate::{ControlPlaneTimes, Estimate, PoolEstimate, hop_duration, path_duration};
 pub use fit::{FOLDS, Fit, Group, MIN_PAIR_UPDATES, Update, fit};
 pub use parameters::{
-    Basis, Figure, Kind, MinorStep, NodeTimes, Origin, OriginKind, Parameters, Reference, UsualDaemonSet, WaveCost,
+    Basis, Figure, Kind, MinorStep, NodeTimes, Origin, OriginKind, Parameters, Reference,
+    UsualDaemonSet, WaveCost,
 };
 pub use shape::{ControlPlane, DaemonSet, Ground, Machines, MaxUnavailable, Pool, Rollout, Shape};
 pub use waves::rollout_seconds;

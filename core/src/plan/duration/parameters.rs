@@ -138,17 +138,32 @@ pub enum Basis {
 impl Parameters {
     /// What is known without any history: docs/duration.md tells where each figure is from.
     pub fn usual() -> Self {
-        let minutes = |low: u64, likely: u64, high: u64| Spread::new(low * 60, likely * 60, high * 60);
-        let figure = |spread: Spread, kind: OriginKind, note: &str| Figure { spread, origin: Origin::new(kind, note) };
+        let minutes =
+            |low: u64, likely: u64, high: u64| Spread::new(low * 60, likely * 60, high * 60);
+        let figure = |spread: Spread, kind: OriginKind, note: &str| Figure {
+            spread,
+            origin: Origin::new(kind, note),
+        };
         let drain = figure(
             Spread::new(180, 240, 600),
             OriginKind::Assumed,
             "what is left of the documented 5 minutes a node; disruption budgets can hold it up for longer",
         );
-        let ready =
-            figure(Spread::new(60, 90, 180), OriginKind::Assumed, "what is left of the documented 5 minutes a node");
-        let cloud = figure(Spread::new(60, 90, 120), OriginKind::Docs, "a reboot takes 1 to 2 minutes in a cloud");
-        let metal = figure(minutes(15, 20, 30), OriginKind::Docs, "a reboot takes more than 15 minutes on metal");
+        let ready = figure(
+            Spread::new(60, 90, 180),
+            OriginKind::Assumed,
+            "what is left of the documented 5 minutes a node",
+        );
+        let cloud = figure(
+            Spread::new(60, 90, 120),
+            OriginKind::Docs,
+            "a reboot takes 1 to 2 minutes in a cloud",
+        );
+        let metal = figure(
+            minutes(15, 20, 30),
+            OriginKind::Docs,
+            "a reboot takes more than 15 minutes on metal",
+        );
         Self {
             patch: figure(
                 minutes(60, 70, 211),
@@ -165,10 +180,21 @@ impl Parameters {
             reference: Reference {
                 control_plane_nodes: 3,
                 nodes: 6,
-                origin: Origin::new(OriginKind::Assumed, "three control-plane nodes and three workers in a cloud"),
+                origin: Origin::new(
+                    OriginKind::Assumed,
+                    "three control-plane nodes and three workers in a cloud",
+                ),
             },
-            cloud: NodeTimes { drain: drain.clone(), reboot: cloud, ready: ready.clone() },
-            metal: NodeTimes { drain, reboot: metal, ready },
+            cloud: NodeTimes {
+                drain: drain.clone(),
+                reboot: cloud,
+                ready: ready.clone(),
+            },
+            metal: NodeTimes {
+                drain,
+                reboot: metal,
+                ready,
+            },
             wave: WaveCost {
                 r0: 9.0,
                 r1: 10.2,
@@ -208,7 +234,9 @@ impl Parameters {
     fn of_pair(&self, from: &Version, to: &Version) -> Option<&Figure> {
         // A key has to be made for the question; where nothing is known of pairs, that is saved.
         let asked = !self.pairs.is_empty();
-        asked.then(|| self.pairs.get(&(from.clone(), to.clone()))).flatten()
+        asked
+            .then(|| self.pairs.get(&(from.clone(), to.clone())))
+            .flatten()
     }
 
     /// The figure for updates of a kind.
@@ -223,7 +251,10 @@ impl Parameters {
 impl Origin {
     /// Of this kind, with the source in a few words.
     pub fn new(kind: OriginKind, note: impl Into<String>) -> Self {
-        Self { kind, note: note.into() }
+        Self {
+            kind,
+            note: note.into(),
+        }
     }
 }
 
@@ -245,18 +276,28 @@ impl OriginKind {
 impl MinorStep {
     /// The step that an update makes.
     pub fn of(from: &Version, to: &Version) -> Self {
-        Self { from: (from.major(), from.minor()), to: (to.major(), to.minor()) }
+        Self {
+            from: (from.major(), from.minor()),
+            to: (to.major(), to.minor()),
+        }
     }
 
     /// What kind of update it is.
     pub fn kind(self) -> Kind {
-        if self.from == self.to { Kind::Patch } else { Kind::Minor }
+        if self.from == self.to {
+            Kind::Patch
+        } else {
+            Kind::Minor
+        }
     }
 }
 
 impl fmt::Display for MinorStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { from: (from_major, from_minor), to: (to_major, to_minor) } = self;
+        let Self {
+            from: (from_major, from_minor),
+            to: (to_major, to_minor),
+        } = self;
         match self.kind() {
             Kind::Patch => write!(f, "patches of {from_major}.{from_minor}"),
             Kind::Minor => write!(f, "{from_major}.{from_minor} to {to_major}.{to_minor}"),

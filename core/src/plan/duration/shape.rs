@@ -110,12 +110,20 @@ impl Shape {
             machines: machines.clone(),
             rollout: Rollout::Runs,
         };
-        Self { control_plane: ControlPlane { nodes: 3, machines }, pools: vec![pool], daemon_sets: None }
+        Self {
+            control_plane: ControlPlane { nodes: 3, machines },
+            pools: vec![pool],
+            daemon_sets: None,
+        }
     }
 
     /// All nodes, of the control plane and of pools.
     pub fn nodes(&self) -> u32 {
-        self.pools.iter().fold(self.control_plane.nodes, |sum, pool| sum.saturating_add(pool.nodes))
+        self.pools
+            .iter()
+            .fold(self.control_plane.nodes, |sum, pool| {
+                sum.saturating_add(pool.nodes)
+            })
     }
 }
 
@@ -136,10 +144,15 @@ impl MaxUnavailable {
     pub fn read(text: &str) -> Option<Self> {
         let number = |digits: &str| {
             let is_plain = digits.bytes().all(|b| b.is_ascii_digit());
-            digits.parse::<u32>().ok().filter(|number| is_plain && *number > 0)
+            digits
+                .parse::<u32>()
+                .ok()
+                .filter(|number| is_plain && *number > 0)
         };
         match text.strip_suffix('%') {
-            Some(percent) => number(percent).filter(|percent| *percent <= 100).map(Self::Percent),
+            Some(percent) => number(percent)
+                .filter(|percent| *percent <= 100)
+                .map(Self::Percent),
             None => number(text).map(Self::Count),
         }
     }
@@ -157,7 +170,9 @@ impl MaxUnavailable {
     fn of(self, nodes: u32, whole: impl Fn(u64) -> u64) -> u32 {
         let count = match self {
             Self::Count(count) => count,
-            Self::Percent(percent) => u32::try_from(whole(u64::from(nodes) * u64::from(percent))).unwrap_or(u32::MAX),
+            Self::Percent(percent) => {
+                u32::try_from(whole(u64::from(nodes) * u64::from(percent))).unwrap_or(u32::MAX)
+            }
         };
         count.clamp(1, nodes.max(1))
     }
@@ -175,16 +190,29 @@ impl std::fmt::Display for MaxUnavailable {
 impl Machines {
     /// Machines of which no more is known than where they run.
     pub const fn on(ground: Ground) -> Self {
-        Self { ground, drain: None, reboot: None, ready: None }
+        Self {
+            ground,
+            drain: None,
+            reboot: None,
+            ready: None,
+        }
     }
 
     /// How long one node takes: drain, reboot, ready.
     pub fn node_time(&self, parameters: &Parameters) -> Spread {
-        let NodeTimes { drain, reboot, ready } = match self.ground {
+        let NodeTimes {
+            drain,
+            reboot,
+            ready,
+        } = match self.ground {
             Ground::Cloud => &parameters.cloud,
             Ground::Metal => &parameters.metal,
         };
-        let known = [(self.drain, drain), (self.reboot, reboot), (self.ready, ready)];
+        let known = [
+            (self.drain, drain),
+            (self.reboot, reboot),
+            (self.ready, ready),
+        ];
         let times = known.map(|(own, usual)| own.unwrap_or(usual.spread));
         times.into_iter().fold(Spread::default(), Spread::then)
     }

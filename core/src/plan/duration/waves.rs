@@ -15,8 +15,16 @@ pub fn rollout_seconds(nodes: u32, max_unavailable: MaxUnavailable, cost: &WaveC
     let milliseconds = match max_unavailable {
         MaxUnavailable::Count(_) => in_waves(nodes, at_once, cost),
         MaxUnavailable::Percent(percent) => {
-            let largest = |at_once: u32| (u64::from(at_once) * 100 / u64::from(percent.max(1))).min(u64::from(nodes));
-            let up_to = |at_once: u32| in_waves(u32::try_from(largest(at_once)).unwrap_or(nodes), at_once, cost);
+            let largest = |at_once: u32| {
+                (u64::from(at_once) * 100 / u64::from(percent.max(1))).min(u64::from(nodes))
+            };
+            let up_to = |at_once: u32| {
+                in_waves(
+                    u32::try_from(largest(at_once)).unwrap_or(nodes),
+                    at_once,
+                    cost,
+                )
+            };
             (1..=at_once).map(up_to).max().unwrap_or(0)
         }
     };

@@ -7,7 +7,11 @@ use crate::domain::automatic::{Advice, AutomaticReason, Offer};
 pub(super) fn judge(offer: &Offer, _: &Moment<'_>) -> Verdict {
     match offer.advice.clone() {
         Advice::Recommended => Verdict::recommend(),
-        Advice::NotRecommended { reason, message } => refuse(AutomaticReason::NotRecommended { reason, message }),
-        Advice::NotKnown { reason, message } => wait(None, AutomaticReason::AdviceUnknown { reason, message }),
+        Advice::NotRecommended { reason, message } => {
+            refuse(AutomaticReason::NotRecommended { reason, message })
+        }
+        Advice::NotKnown { reason, message } => {
+            wait(None, AutomaticReason::AdviceUnknown { reason, message })
+        }
     }
 }

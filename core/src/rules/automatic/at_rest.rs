@@ -14,8 +14,11 @@ const MUST_NOT: [(&str, Silence); 4] = [
     ("Stopping", Silence::IsFine),
 ];
 /// What must be so.
-const MUST: [(&str, Silence); 3] =
-    [("Available", Silence::IsUnknown), ("ReleaseAccepted", Silence::IsFine), ("RetrievedUpdates", Silence::IsUnknown)];
+const MUST: [(&str, Silence); 3] = [
+    ("Available", Silence::IsUnknown),
+    ("ReleaseAccepted", Silence::IsFine),
+    ("RetrievedUpdates", Silence::IsUnknown),
+];
 
 /// What it means that a cluster says nothing.
 #[derive(Clone, Copy)]
@@ -30,18 +33,31 @@ pub(super) fn judge(_: &Offer, at: &Moment<'_>) -> Verdict {
     let must_not = MUST_NOT.map(|(name, silence)| (name, silence, Status::False));
     let must = MUST.map(|(name, silence)| (name, silence, Status::True));
     let all = must_not.into_iter().chain(must);
-    all.map(|(name, silence, wanted)| match (at.standing.condition(name), silence) {
-        (Fact::Unknown, Silence::IsFine) => Verdict::recommend(),
-        (Fact::Unknown, Silence::IsUnknown) => wait(None, AutomaticReason::RestUnknown { condition: name.into() }),
-        (Fact::Known(condition), _) if condition.status == wanted => Verdict::recommend(),
-        (Fact::Known(condition), _) => {
-            let said = match condition.status {
-                Status::True => name.to_owned(),
-                Status::False => format!("not {name}"),
-                Status::Unknown => format!("{name} unknown"),
-            };
-            wait(None, AutomaticReason::NotAtRest { condition: said.into(), message: condition.message.clone() })
-        }
-    })
+    all.map(
+        |(name, silence, wanted)| match (at.standing.condition(name), silence) {
+            (Fact::Unknown, Silence::IsFine) => Verdict::recommend(),
+            (Fact::Unknown, Silence::IsUnknown) => wait(
+                None,
+                AutomaticReason::RestUnknown {
+                    condition: name.into(),
+                },
+            ),
+            (Fact::Known(condition), _) if condition.status == wanted => Verdict::recommend(),
+            (Fact::Known(condition), _) => {
+                let said = match condition.status {
+                    Status::True => name.to_owned(),
+                    Status::False => format!("not {name}"),
+                    Status::Unknown => format!("{name} unknown"),
+                };
+                wait(
+                    None,
+                    AutomaticReason::NotAtRest {
+                        condition: said.into(),
+                        message: condition.message.clone(),
+                    },
+                )
+            }
+        },
+    )
     .collect()
 }

@@ -11,14 +11,21 @@ const PAUSE: SignedDuration = SignedDuration::from_hours(1);
 
 pub(super) fn judge(offer: &Offer, at: &Moment<'_>) -> Verdict {
     if at.memory.failures >= at.policy.max_failures {
-        return refuse(AutomaticReason::TooManyFailures { failures: at.memory.failures });
+        return refuse(AutomaticReason::TooManyFailures {
+            failures: at.memory.failures,
+        });
     }
-    let lately = at.memory.failed.as_ref().filter(|(version, _)| *version == offer.version);
+    let lately = at
+        .memory
+        .failed
+        .as_ref()
+        .filter(|(version, _)| *version == offer.version);
     let until = lately.and_then(|(_, failed)| Some((*failed, failed.checked_add(PAUSE).ok()?)));
     match until {
-        Some((failed, until)) if at.now < until => {
-            wait(Some(until), AutomaticReason::FailedLately { at: failed, until })
-        }
+        Some((failed, until)) if at.now < until => wait(
+            Some(until),
+            AutomaticReason::FailedLately { at: failed, until },
+        ),
         _ => Verdict::recommend(),
     }
 }

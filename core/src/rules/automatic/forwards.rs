@@ -5,10 +5,16 @@ use crate::domain::automatic::{AutomaticReason, Downgrades, Offer};
 use crate::domain::{Minor, Verdict};
 
 pub(super) fn judge(offer: &Offer, at: &Moment<'_>) -> Verdict {
-    let Some(current) = at.standing.current() else { return refuse(AutomaticReason::CurrentUnknown) };
+    let Some(current) = at.standing.current() else {
+        return refuse(AutomaticReason::CurrentUnknown);
+    };
     let (from, to) = (Minor::of(current), Minor::of(&offer.version));
-    if offer.version == *current || (offer.version < *current && at.policy.downgrades == Downgrades::Refuse) {
-        return refuse(AutomaticReason::NotNewer { current: current.clone() });
+    if offer.version == *current
+        || (offer.version < *current && at.policy.downgrades == Downgrades::Refuse)
+    {
+        return refuse(AutomaticReason::NotNewer {
+            current: current.clone(),
+        });
     }
     // Which minor version is the last before a new major one, only the releases know, and what is signed says.
     let is_next = match to.major == from.major {
@@ -17,6 +23,8 @@ pub(super) fn judge(offer: &Offer, at: &Moment<'_>) -> Verdict {
     };
     match is_next || offer.version < *current {
         true => Verdict::recommend(),
-        false => refuse(AutomaticReason::SkipsMinor { current: current.clone() }),
+        false => refuse(AutomaticReason::SkipsMinor {
+            current: current.clone(),
+        }),
     }
 }

@@ -12,13 +12,18 @@ use crate::domain::{Fact, Verdict};
 const REPLICA_MARGIN: SignedDuration = SignedDuration::from_mins(10);
 
 pub(super) fn judge(_: &Offer, at: &Moment<'_>) -> Verdict {
-    let Some(most) = at.policy.max_graph_age else { return Verdict::recommend() };
+    let Some(most) = at.policy.max_graph_age else {
+        return Verdict::recommend();
+    };
     let stamp = match at.stamp {
         Fact::Unknown => return wait(None, AutomaticReason::GraphAgeUnknown),
         Fact::Known(stamp) => stamp,
     };
     // A time that is still to come was written down by a clock that was wrong.
-    let seen = at.memory.graph_good_at.filter(|seen| seen.duration_since(at.now) <= REPLICA_MARGIN);
+    let seen = at
+        .memory
+        .graph_good_at
+        .filter(|seen| seen.duration_since(at.now) <= REPLICA_MARGIN);
     let seen = seen.filter(|seen| seen.duration_since(stamp.good_at) > REPLICA_MARGIN);
     let oldest = stamp.good_at.min(stamp.stamped_at);
     if oldest.duration_since(at.now) > REPLICA_MARGIN {
@@ -26,8 +31,13 @@ pub(super) fn judge(_: &Offer, at: &Moment<'_>) -> Verdict {
         return wait(None, AutomaticReason::GraphAgeUnknown);
     }
     match seen {
-        Some(seen) => refuse(AutomaticReason::GraphWentBack { seen, now: stamp.good_at }),
-        None if at.now.duration_since(oldest) > most => wait(None, AutomaticReason::GraphTooOld { good_at: oldest }),
+        Some(seen) => refuse(AutomaticReason::GraphWentBack {
+            seen,
+            now: stamp.good_at,
+        }),
+        None if at.now.duration_since(oldest) > most => {
+            wait(None, AutomaticReason::GraphTooOld { good_at: oldest })
+        }
         None => Verdict::recommend(),
     }
 }

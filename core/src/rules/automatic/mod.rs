@@ -20,7 +20,9 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use crate::domain::automatic::{AutomaticPolicy, AutomaticReason, Evidence, Memory, Offer, Stamp, Standing};
+use crate::domain::automatic::{
+    AutomaticPolicy, AutomaticReason, Evidence, Memory, Offer, Stamp, Standing,
+};
 use crate::domain::fleet::Name;
 use crate::domain::readiness::Facts;
 use crate::domain::{Fact, Reason, Verdict};

@@ -5,8 +5,10 @@ use crate::domain::Verdict;
 use crate::domain::automatic::{Asked, AutomaticReason, Offer};
 
 pub(super) fn judge(_: &Offer, at: &Moment<'_>) -> Verdict {
-    let ours =
-        at.memory.started.as_ref().map(|started| Asked { version: Some(started.version.clone()), ..Asked::default() });
+    let ours = at.memory.started.as_ref().map(|started| Asked {
+        version: Some(started.version.clone()),
+        ..Asked::default()
+    });
     match at.standing.open_request().cloned().or(ours) {
         None => Verdict::recommend(),
         Some(asked) => wait(None, AutomaticReason::UpdateAsked { asked }),

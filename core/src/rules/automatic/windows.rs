@@ -9,6 +9,9 @@ pub(super) fn judge(_: &Offer, at: &Moment<'_>) -> Verdict {
     if windows.is_empty() || windows.iter().any(|window| window.covers(at.now)) {
         return Verdict::recommend();
     }
-    let opens = windows.iter().filter_map(|window| window.opens_after(at.now)).min();
+    let opens = windows
+        .iter()
+        .filter_map(|window| window.opens_after(at.now))
+        .min();
     wait(opens, AutomaticReason::OutsideWindows { opens })
 }

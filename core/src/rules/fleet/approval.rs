@@ -12,6 +12,10 @@ pub(super) fn judge(post: &Post<'_>, candidate: &Candidate) -> Option<Hold> {
 fn is_approved(post: &Post<'_>, candidate: &Candidate) -> bool {
     let (state, version) = (&post.member.state, post.roster.version(candidate.version));
     [None, Some(&state.name)].into_iter().any(|cluster| {
-        post.roster.approvals.contains_key(&(state.organisation.clone(), cluster.cloned(), version.clone()))
+        post.roster.approvals.contains_key(&(
+            state.organisation.clone(),
+            cluster.cloned(),
+            version.clone(),
+        ))
     })
 }

@@ -6,6 +6,12 @@ use crate::domain::fleet::Hold;
 use crate::domain::fleet::roster::{Candidate, Post};
 
 pub(super) fn judge(post: &Post<'_>, candidate: &Candidate) -> Option<Hold> {
-    let blocks = |pattern: &&u32| post.roster.patterns[**pattern as usize].blocks[candidate.version as usize];
-    post.class.patterns.iter().find(blocks).map(|pattern| Hold::Blocked(*pattern))
+    let blocks = |pattern: &&u32| {
+        post.roster.patterns[**pattern as usize].blocks[candidate.version as usize]
+    };
+    post.class
+        .patterns
+        .iter()
+        .find(blocks)
+        .map(|pattern| Hold::Blocked(*pattern))
 }

@@ -13,9 +13,14 @@ pub(super) fn judge(post: &Post<'_>, candidate: &Candidate) -> Option<Hold> {
     }
     let minor = |version: u32| Minor::of(post.roster.version(version));
     let (from, to) = (minor(post.member.version), minor(candidate.version));
-    let closed =
-        |entry: &GateEntry| from < to && entry.stands_before(to) && holds(post, entry) && !is_open(post, entry);
-    post.roster.gates.iter().position(closed).map(|gate| Hold::Gate(gate as u32))
+    let closed = |entry: &GateEntry| {
+        from < to && entry.stands_before(to) && holds(post, entry) && !is_open(post, entry)
+    };
+    post.roster
+        .gates
+        .iter()
+        .position(closed)
+        .map(|gate| Hold::Gate(gate as u32))
 }
 
 fn holds(post: &Post<'_>, entry: &GateEntry) -> bool {
@@ -26,6 +31,9 @@ fn holds(post: &Post<'_>, entry: &GateEntry) -> bool {
 }
 
 fn is_open(post: &Post<'_>, entry: &GateEntry) -> bool {
-    post.member.state.acknowledged_gates.contains(&entry.gate.id)
+    post.member
+        .state
+        .acknowledged_gates
+        .contains(&entry.gate.id)
         || post.class.policy.gate_approvals.contains(&entry.gate.label)
 }

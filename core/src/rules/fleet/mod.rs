@@ -79,10 +79,18 @@ pub(crate) const PLAN_RULES: [ClusterRule; 6] = [
 
 /// All that is held against starting something on a cluster.
 pub(crate) fn cluster_holds<'a>(post: &'a Post<'a>) -> impl Iterator<Item = Hold> + 'a {
-    POOL_RULES.iter().chain(&CONTROL_PLANE_RULES).filter_map(|rule| rule(post))
+    POOL_RULES
+        .iter()
+        .chain(&CONTROL_PLANE_RULES)
+        .filter_map(|rule| rule(post))
 }
 
 /// All that is held against a version.
-pub(crate) fn candidate_holds<'a>(post: &'a Post<'a>, candidate: &'a Candidate) -> impl Iterator<Item = Hold> + 'a {
-    CANDIDATE_RULES.iter().filter_map(|rule| rule(post, candidate))
+pub(crate) fn candidate_holds<'a>(
+    post: &'a Post<'a>,
+    candidate: &'a Candidate,
+) -> impl Iterator<Item = Hold> + 'a {
+    CANDIDATE_RULES
+        .iter()
+        .filter_map(|rule| rule(post, candidate))
 }

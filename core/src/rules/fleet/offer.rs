@@ -4,7 +4,9 @@ use crate::domain::fleet::roster::{Candidate, Post};
 use crate::domain::fleet::{Hold, OfferHold};
 
 pub(super) fn judge(post: &Post<'_>, candidate: &Candidate) -> Option<Hold> {
-    let against = post.member.state.offers[candidate.offer as usize].hold.as_ref()?;
+    let against = post.member.state.offers[candidate.offer as usize]
+        .hold
+        .as_ref()?;
     (!is_over(post, against) && !is_accepted(post, against)).then_some(Hold::NotOffered)
 }
 

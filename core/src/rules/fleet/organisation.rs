@@ -8,5 +8,7 @@ pub(super) fn judge_problems(post: &Post<'_>) -> Option<Hold> {
 }
 
 pub(super) fn judge_disabled(post: &Post<'_>) -> Option<Hold> {
-    post.roster.organisations[post.class.organisation as usize].disabled.then_some(Hold::Disabled)
+    post.roster.organisations[post.class.organisation as usize]
+        .disabled
+        .then_some(Hold::Disabled)
 }

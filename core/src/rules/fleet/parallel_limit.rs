@@ -11,7 +11,13 @@ pub(super) fn judge(post: &Post<'_>) -> Option<Hold> {
         let limit = post.roster.limit(sector, *mutex)?;
         let entry = &post.roster.mutexes[*mutex as usize];
         let itself = u32::from(entry.holders.contains(&post.number));
-        let held = entry.in_sector.get(&sector).map_or(0, |count| count - itself);
-        (held >= limit).then_some(Hold::ParallelLimit { mutex: *mutex, limit })
+        let held = entry
+            .in_sector
+            .get(&sector)
+            .map_or(0, |count| count - itself);
+        (held >= limit).then_some(Hold::ParallelLimit {
+            mutex: *mutex,
+            limit,
+        })
     })
 }

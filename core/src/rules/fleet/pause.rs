@@ -4,7 +4,14 @@ use crate::domain::fleet::Hold;
 use crate::domain::fleet::roster::Post;
 
 pub(super) fn judge(post: &Post<'_>) -> Option<Hold> {
-    let (organisation, sector) = (&post.member.state.organisation, post.class.policy.sector.as_deref());
+    let (organisation, sector) = (
+        &post.member.state.organisation,
+        post.class.policy.sector.as_deref(),
+    );
     let covers = |pause: &crate::domain::fleet::Pause| pause.covers(organisation, sector);
-    post.roster.pauses.iter().position(covers).map(|pause| Hold::Paused(pause as u32))
+    post.roster
+        .pauses
+        .iter()
+        .position(covers)
+        .map(|pause| Hold::Paused(pause as u32))
 }

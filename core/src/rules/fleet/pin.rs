@@ -4,5 +4,8 @@ use crate::domain::fleet::Hold;
 use crate::domain::fleet::roster::{Candidate, Post};
 
 pub(super) fn judge(post: &Post<'_>, candidate: &Candidate) -> Option<Hold> {
-    post.class.pin.is_some_and(|pin| candidate.version > pin).then_some(Hold::Pinned)
+    post.class
+        .pin
+        .is_some_and(|pin| candidate.version > pin)
+        .then_some(Hold::Pinned)
 }

@@ -12,5 +12,8 @@ pub(crate) fn pool_behind<'a>(post: &Post<'a>) -> Option<(usize, &'a Pool)> {
     let Product::HostedControlPlane { pools } = &post.member.state.product else {
         return None;
     };
-    pools.iter().enumerate().find(|(_, pool)| pool.version < post.member.state.version)
+    pools
+        .iter()
+        .enumerate()
+        .find(|(_, pool)| pool.version < post.member.state.version)
 }

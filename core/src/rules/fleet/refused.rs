@@ -10,14 +10,21 @@ use crate::domain::fleet::roster::{Candidate, Post};
 use crate::domain::fleet::{Hold, Upgrade};
 
 pub(super) fn judge(post: &Post<'_>, candidate: &Candidate) -> Option<Hold> {
-    let (_, at) = *post.member.refused.iter().find(|(version, _)| *version == candidate.version)?;
+    let (_, at) = *post
+        .member
+        .refused
+        .iter()
+        .find(|(version, _)| *version == candidate.version)?;
     let until = end(&post.roster.upgrades[at as usize])?;
     (post.now < until).then_some(Hold::Refused { upgrade: at, until })
 }
 
 /// When the refusals of a member end.
 pub(crate) fn ends<'a>(post: &'a Post<'a>) -> impl Iterator<Item = Timestamp> + 'a {
-    post.member.refused.iter().filter_map(|(_, at)| end(&post.roster.upgrades[*at as usize]))
+    post.member
+        .refused
+        .iter()
+        .filter_map(|(_, at)| end(&post.roster.upgrades[*at as usize]))
 }
 
 fn end(refused: &Upgrade) -> Option<Timestamp> {

@@ -9,9 +9,18 @@ use crate::domain::fleet::Hold;
 use crate::domain::fleet::roster::{Candidate, Class, Crowd, Post, Roster};
 
 pub(super) fn judge(post: &Post<'_>, candidate: &Candidate) -> Option<Hold> {
-    let behind = |crowd: &u32| lowest_behind(post.roster, &post.roster.crowds[*crowd as usize], candidate, post.now);
+    let behind = |crowd: &u32| {
+        lowest_behind(
+            post.roster,
+            &post.roster.crowds[*crowd as usize],
+            candidate,
+            post.now,
+        )
+    };
     let laggard = post.class.after.iter().filter_map(behind).min();
-    laggard.map(|(_, member)| Hold::Sector { member }).or_else(|| above_ceiling(post.class, candidate))
+    laggard
+        .map(|(_, member)| Hold::Sector { member })
+        .or_else(|| above_ceiling(post.class, candidate))
 }
 
 /// Whether time alone can change what the rule says for a class.
@@ -24,7 +33,12 @@ pub(crate) fn is_volatile(roster: &Roster, class: &Class) -> bool {
 }
 
 /// The cluster furthest behind that still counts, with its version.
-fn lowest_behind(roster: &Roster, crowd: &Crowd, candidate: &Candidate, now: Timestamp) -> Option<(u32, u32)> {
+fn lowest_behind(
+    roster: &Roster,
+    crowd: &Crowd,
+    candidate: &Candidate,
+    now: Timestamp,
+) -> Option<(u32, u32)> {
     if crowd.lowest.0 >= candidate.version {
         return None;
     }
@@ -39,13 +53,25 @@ fn lowest_behind(roster: &Roster, crowd: &Crowd, candidate: &Candidate, now: Tim
     if first.is_some_and(|first| first.duration_until(now) >= limit) {
         return None;
     }
-    let counts = |(_, member): &&(u32, u32)| roster.member(*member).state.last_seen.duration_until(now) < limit;
-    crowd.members.range(..(candidate.version, 0)).find(counts).copied()
+    let counts = |(_, member): &&(u32, u32)| {
+        roster.member(*member).state.last_seen.duration_until(now) < limit
+    };
+    crowd
+        .members
+        .range(..(candidate.version, 0))
+        .find(counts)
+        .copied()
 }
 
 /// Inherited data: the lowest versions elsewhere, by workload.
 fn above_ceiling(class: &Class, candidate: &Candidate) -> Option<Hold> {
-    let exceeded = class.ceilings.iter().filter(|(_, version)| candidate.version > *version);
+    let exceeded = class
+        .ceilings
+        .iter()
+        .filter(|(_, version)| candidate.version > *version);
     let lowest = exceeded.min_by_key(|(_, version)| *version);
-    lowest.map(|(workload, version)| Hold::Inherited { workload: *workload, version: *version })
+    lowest.map(|(workload, version)| Hold::Inherited {
+        workload: *workload,
+        version: *version,
+    })
 }

@@ -6,6 +6,11 @@ use crate::domain::fleet::roster::{Candidate, Post};
 pub(super) fn judge(post: &Post<'_>, candidate: &Candidate) -> Option<Hold> {
     let sector = post.class.sector?;
     let most = post.roster.sectors[sector as usize].max_failures?;
-    let failures = post.roster.failures.get(&(sector, candidate.version)).copied().unwrap_or(0);
+    let failures = post
+        .roster
+        .failures
+        .get(&(sector, candidate.version))
+        .copied()
+        .unwrap_or(0);
     (failures >= most.max(1)).then_some(Hold::SectorFailures { failures })
 }

@@ -8,7 +8,16 @@ use crate::domain::fleet::roster::{Candidate, Post};
 
 pub(super) fn judge(post: &Post<'_>, candidate: &Candidate) -> Option<Hold> {
     let need_seconds = post.class.soak_seconds?;
-    let have = |cell: &u32| (post.roster.cells[*cell as usize].seconds[candidate.version as usize], *cell);
+    let have = |cell: &u32| {
+        (
+            post.roster.cells[*cell as usize].seconds[candidate.version as usize],
+            *cell,
+        )
+    };
     let (have_seconds, workload) = post.class.cells.iter().map(have).min()?;
-    (have_seconds < need_seconds).then_some(Hold::Soak { workload, have_seconds, need_seconds })
+    (have_seconds < need_seconds).then_some(Hold::Soak {
+        workload,
+        have_seconds,
+        need_seconds,
+    })
 }

@@ -13,18 +13,20 @@ pub(super) fn judge(step: Step<'_>, facts: &Facts) -> Verdict {
     match (step.is_minor(), &facts.gates) {
         (false, _) => Verdict::recommend(),
         (true, Fact::Unknown) => not_given(ObjectKind::AdminGates),
-        (true, Fact::Known(gates)) => {
-            gates.iter().map(|(gate, description)| gate_before(step, facts, gate, description)).collect()
-        }
+        (true, Fact::Known(gates)) => gates
+            .iter()
+            .map(|(gate, description)| gate_before(step, facts, gate, description))
+            .collect(),
     }
 }
 
 fn gate_before(step: Step<'_>, facts: &Facts, gate: &Name, description: &Name) -> Verdict {
     match (left_by(gate), is_acknowledged(facts, gate)) {
         (None, _) => refuse(ReadyReason::GateNotUnderstood { gate: gate.clone() }),
-        (Some(minor), false) if minor == step.begins_in() => {
-            refuse(ReadyReason::AckRequired { gate: gate.clone(), description: description.clone() })
-        }
+        (Some(minor), false) if minor == step.begins_in() => refuse(ReadyReason::AckRequired {
+            gate: gate.clone(),
+            description: description.clone(),
+        }),
         (Some(_), _) => Verdict::recommend(),
     }
 }

@@ -51,7 +51,9 @@ pub(super) fn judge(step: Step<'_>, facts: &Facts, max_skew: MaxSkew) -> Verdict
             Fact::Known(nodes) => {
                 let groups = groups(step, facts, nodes, max_skew);
                 let limit = max_skew.limit(step);
-                let known = groups.iter().map(|group| judge_group(group, api_server, next, limit));
+                let known = groups
+                    .iter()
+                    .map(|group| judge_group(group, api_server, next, limit));
                 known.chain([judge_unknown(&groups)]).collect()
             }
         },
@@ -68,7 +70,11 @@ pub fn standings(step: Step<'_>, facts: &Facts, max_skew: MaxSkew) -> Vec<PoolSt
                 PoolStanding {
                     pool: group.pool.clone(),
                     lag: group.lag,
-                    nodes: group.kubelets.iter().map(|(name, _)| name.clone()).collect(),
+                    nodes: group
+                        .kubelets
+                        .iter()
+                        .map(|(name, _)| name.clone())
+                        .collect(),
                     kubelet,
                     behind: kubelet.map(|kubelet| behind(kubelet, next)),
                     limit: max_skew.limit(step),
@@ -105,7 +111,11 @@ fn grouped(facts: &Facts, nodes: &[Node]) -> Vec<Group> {
         let pool = known(&node.pool);
         let key = (pool.clone(), kubelet.filter(|_| pool.is_none()));
         let lag = facts.lag(node);
-        let group = groups.entry(key).or_insert_with(|| Group { pool, lag, kubelets: Vec::new() });
+        let group = groups.entry(key).or_insert_with(|| Group {
+            pool,
+            lag,
+            kubelets: Vec::new(),
+        });
         group.kubelets.push((node.name.clone(), kubelet));
     }
     let mut groups: Vec<Group> = groups.into_values().collect();
@@ -116,10 +126,15 @@ fn grouped(facts: &Facts, nodes: &[Node]) -> Vec<Group> {
 impl Group {
     /// What a step leaves behind: nodes that follow updates are as the cluster is; the others only if they had to be updated for it.
     fn after(&mut self, step: Step<'_>, max_skew: MaxSkew) {
-        let (Some(api_server), Some(next)) = (step.begins_in().kubernetes(), step.to_minor().kubernetes()) else {
+        let (Some(api_server), Some(next)) =
+            (step.begins_in().kubernetes(), step.to_minor().kubernetes())
+        else {
             return;
         };
-        let had_to = step.is_minor() && self.oldest().is_some_and(|old| behind(old, next) > max_skew.limit(step));
+        let had_to = step.is_minor()
+            && self
+                .oldest()
+                .is_some_and(|old| behind(old, next) > max_skew.limit(step));
         match self.lag {
             Lag::Behind => self.raise(next),
             Lag::Paused | Lag::NoPool if had_to => self.raise(api_server),
@@ -129,12 +144,18 @@ impl Group {
 
     /// Updates kubelets. What is not known stays so, and what is ahead is not taken back.
     fn raise(&mut self, to: Minor) {
-        let kubelets = self.kubelets.iter_mut().filter_map(|(_, kubelet)| kubelet.as_mut());
+        let kubelets = self
+            .kubelets
+            .iter_mut()
+            .filter_map(|(_, kubelet)| kubelet.as_mut());
         kubelets.for_each(|kubelet| *kubelet = to.max(*kubelet));
     }
 
     fn oldest(&self) -> Option<Minor> {
-        self.kubelets.iter().filter_map(|(_, kubelet)| *kubelet).min()
+        self.kubelets
+            .iter()
+            .filter_map(|(_, kubelet)| *kubelet)
+            .min()
     }
 
     fn unknown(&self) -> Vec<Name> {
@@ -142,7 +163,11 @@ impl Group {
     }
 
     fn those(&self, wanted: impl Fn(Option<Minor>) -> bool) -> Vec<Name> {
-        self.kubelets.iter().filter(|(_, kubelet)| wanted(*kubelet)).map(|(name, _)| name.clone()).collect()
+        self.kubelets
+            .iter()
+            .filter(|(_, kubelet)| wanted(*kubelet))
+            .map(|(name, _)| name.clone())
+            .collect()
     }
 }
 
@@ -161,10 +186,18 @@ fn judge_group(group: &Group, api_server: Minor, next: Minor, limit: u64) -> Ver
             limit,
         }));
     }
-    let newest = group.kubelets.iter().filter_map(|(_, kubelet)| *kubelet).max();
+    let newest = group
+        .kubelets
+        .iter()
+        .filter_map(|(_, kubelet)| *kubelet)
+        .max();
     if let Some(kubelet) = newest.filter(|newest| *newest > api_server) {
         let nodes = group.those(|kubelet| kubelet.is_some_and(|kubelet| kubelet > api_server));
-        verdicts.push(refuse(ReadyReason::KubeletAhead { nodes, kubelet, api_server }));
+        verdicts.push(refuse(ReadyReason::KubeletAhead {
+            nodes,
+            kubelet,
+            api_server,
+        }));
     }
     verdicts.into_iter().collect()
 }
@@ -181,8 +214,12 @@ fn judge_unknown(groups: &[Group]) -> Verdict {
 impl MaxSkew {
     /// What a step allows. Nodes of the release before are never too old: 4.2 to 4.3 went from 1.14 to 1.16.
     fn limit(self, step: Step<'_>) -> u64 {
-        let stride = step.begins_in().kubernetes().zip(step.to_minor().kubernetes());
-        self.of(step.to_minor()).max(stride.map_or(0, |(from, to)| behind(from, to)))
+        let stride = step
+            .begins_in()
+            .kubernetes()
+            .zip(step.to_minor().kubernetes());
+        self.of(step.to_minor())
+            .max(stride.map_or(0, |(from, to)| behind(from, to)))
     }
 
     /// How many minor versions a kubelet may be behind a control plane of that minor version.

@@ -41,7 +41,10 @@ fn refuse(reason: ReadyReason) -> Verdict {
 }
 
 fn inform(reason: ReadyReason) -> Verdict {
-    Verdict { answer: Answer::Recommend, reasons: [Reason::Ready(Box::new(reason))].into() }
+    Verdict {
+        answer: Answer::Recommend,
+        reasons: [Reason::Ready(Box::new(reason))].into(),
+    }
 }
 
 fn not_given(kind: ObjectKind) -> Verdict {

@@ -16,11 +16,17 @@ pub(super) fn judge(step: Step<'_>, facts: &Facts) -> Verdict {
         (true, Fact::Known(operators)) => operators,
     };
     let to = step.to_minor();
-    let mut objecting: Vec<OperatorLimit> =
-        operators.iter().filter_map(|operator| OperatorLimit::of(operator, to, to.kubernetes())).collect();
+    let mut objecting: Vec<OperatorLimit> = operators
+        .iter()
+        .filter_map(|operator| OperatorLimit::of(operator, to, to.kubernetes()))
+        .collect();
     objecting.sort();
     match objecting.is_empty() {
         true => Verdict::recommend(),
-        false => refuse(ReadyReason::Operators { to, goal: step.way().goal(), operators: objecting }),
+        false => refuse(ReadyReason::Operators {
+            to,
+            goal: step.way().goal(),
+            operators: objecting,
+        }),
     }
 }

@@ -16,7 +16,10 @@ pub(super) fn judge(step: Step<'_>, facts: &Facts) -> Verdict {
         (_, Fact::Known(pools)) => pools,
     };
     let is_after_a_minor_update = step.earlier().any(Step::is_minor);
-    match pools.iter().find(|pool| pool.is_paused && pool.is_of_control_plane()) {
+    match pools
+        .iter()
+        .find(|pool| pool.is_paused && pool.is_of_control_plane())
+    {
         Some(Pool { name, .. }) if step.is_first_minor() => {
             refuse(ReadyReason::ControlPlanePaused { pool: name.clone() })
         }

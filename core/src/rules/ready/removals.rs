@@ -24,7 +24,8 @@ pub struct Removal {
 /// When an API was removed, if it was.
 pub(super) fn removal(api: &ApiName) -> Option<&'static Removal> {
     REMOVALS.iter().find(|removal| {
-        (removal.resource, removal.version, removal.group) == (&*api.resource, &*api.version, &*api.group)
+        (removal.resource, removal.version, removal.group)
+            == (&*api.resource, &*api.version, &*api.group)
     })
 }
 
@@ -35,8 +36,18 @@ const fn row(
     resource: &'static str,
     replacement: &'static str,
 ) -> Removal {
-    let replacement = if replacement.is_empty() { None } else { Some(replacement) };
-    Removal { removed_in: Minor::new(1, minor), group, version, resource, replacement }
+    let replacement = if replacement.is_empty() {
+        None
+    } else {
+        Some(replacement)
+    };
+    Removal {
+        removed_in: Minor::new(1, minor),
+        group,
+        version,
+        resource,
+        replacement,
+    }
 }
 
 /// All of them, in the order in which they went.

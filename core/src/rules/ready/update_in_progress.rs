@@ -19,7 +19,9 @@ pub(super) fn judge(step: Step<'_>, facts: &Facts) -> Verdict {
         None => not_given(ObjectKind::ClusterVersion),
         Some(newest) if newest.progress == Progress::Completed => Verdict::recommend(),
         Some(newest) => {
-            let completed = history.iter().find(|entry| entry.progress == Progress::Completed);
+            let completed = history
+                .iter()
+                .find(|entry| entry.progress == Progress::Completed);
             refuse(ReadyReason::UpdateInProgress {
                 to: newest.version.clone(),
                 completed: completed.map(|entry| entry.version.clone()),

@@ -10,17 +10,25 @@ use crate::domain::way::Step;
 use crate::domain::{Fact, Verdict};
 
 pub(super) fn judge(step: Step<'_>, facts: &Facts) -> Verdict {
-    let told =
-        [(&facts.objections, ObjectKind::ClusterVersion), (&facts.operator_objections, ObjectKind::ClusterOperator)];
+    let told = [
+        (&facts.objections, ObjectKind::ClusterVersion),
+        (&facts.operator_objections, ObjectKind::ClusterOperator),
+    ];
     match step.is_first_minor() {
         false => Verdict::recommend(),
-        true => told.into_iter().map(|(objections, kind)| judge_kind(objections, kind)).collect(),
+        true => told
+            .into_iter()
+            .map(|(objections, kind)| judge_kind(objections, kind))
+            .collect(),
     }
 }
 
 fn judge_kind(objections: &Fact<Vec<Objection>>, kind: ObjectKind) -> Verdict {
     match objections {
         Fact::Unknown => not_given(kind),
-        Fact::Known(objections) => objections.iter().map(|one| refuse(ReadyReason::from(one))).collect(),
+        Fact::Known(objections) => objections
+            .iter()
+            .map(|one| refuse(ReadyReason::from(one)))
+            .collect(),
     }
 }

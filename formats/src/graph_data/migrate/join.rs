@@ -36,12 +36,20 @@ pub(super) struct Group {
 impl ChannelFile {
     /// The releases that it holds.
     pub(super) fn releases(&self) -> BTreeSet<&ReleaseName> {
-        self.text.entries().iter().filter_map(|entry| entry.name.as_ref()).collect()
+        self.text
+            .entries()
+            .iter()
+            .filter_map(|entry| entry.name.as_ref())
+            .collect()
     }
 
     /// `stable` and `4.9` of stable-4.9.
     fn stream_and_version(&self) -> (&str, &str) {
-        self.spec.name.as_str().rsplit_once('-').unwrap_or((self.spec.name.as_str(), ""))
+        self.spec
+            .name
+            .as_str()
+            .rsplit_once('-')
+            .unwrap_or((self.spec.name.as_str(), ""))
     }
 }
 
@@ -57,7 +65,10 @@ pub(super) fn groups(
     for file in files {
         let (stream, version) = file.stream_and_version();
         match JOINABLE.iter().position(|joinable| *joinable == stream) {
-            Some(rank) if !version.is_empty() => by_version.entry(version.to_owned()).or_default().push((rank, file)),
+            Some(rank) if !version.is_empty() => by_version
+                .entry(version.to_owned())
+                .or_default()
+                .push((rank, file)),
             _ => groups.push(Group::alone(file)),
         }
     }
@@ -71,14 +82,23 @@ pub(super) fn groups(
     for release in promote.iter().filter(|release| !used.contains(release)) {
         let problem = format!("{release} was to be promoted, and that joins no channels");
         let remedy = "leave it out, or name all releases that keep two channels apart";
-        findings.push(Finding::warning("nothing-to-promote", Place::file("channels"), problem, remedy));
+        findings.push(Finding::warning(
+            "nothing-to-promote",
+            Place::file("channels"),
+            problem,
+            remedy,
+        ));
     }
     groups
 }
 
 impl Group {
     fn alone(file: ChannelFile) -> Self {
-        Self { path: file.path.clone(), files: vec![file], promoted: BTreeSet::new() }
+        Self {
+            path: file.path.clone(),
+            files: vec![file],
+            promoted: BTreeSet::new(),
+        }
     }
 }
 
@@ -92,7 +112,8 @@ fn join(
 ) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     let shared_path = format!("channels/{version}.yaml");
-    let path_is_free = !taken.contains(&shared_path) || files.iter().any(|file| file.path == shared_path);
+    let path_is_free =
+        !taken.contains(&shared_path) || files.iter().any(|file| file.path == shared_path);
     for file in files {
         let fitting = groups.iter_mut().find_map(|group| {
             let promoted = promoted_to_join(&group.files[0], &file, promote)?;
@@ -123,7 +144,10 @@ fn promoted_to_join(
     promote: &BTreeSet<ReleaseName>,
 ) -> Option<BTreeSet<ReleaseName>> {
     let (first_holds, second_holds) = (first.releases(), second.releases());
-    let missing: BTreeSet<ReleaseName> = first_holds.difference(&second_holds).map(|name| (*name).clone()).collect();
+    let missing: BTreeSet<ReleaseName> = first_holds
+        .difference(&second_holds)
+        .map(|name| (*name).clone())
+        .collect();
     let same = second_holds.is_subset(&first_holds) && missing.is_subset(promote);
     (same && tombstones_fit(first, second)).then_some(missing)
 }
@@ -141,12 +165,20 @@ fn kept_apart(first: &ChannelFile, second: &ChannelFile, taken: Option<&str>) ->
     let surplus: Vec<&ReleaseName> = second_holds.difference(&first_holds).copied().collect();
     let place = Place::file(second.path.as_str());
     let nothing = "nothing is to be done: each keeps its file";
-    let apart = |problem: String, remedy: &str| Finding::warning("kept-apart", place.clone(), problem, remedy);
+    let apart = |problem: String, remedy: &str| {
+        Finding::warning("kept-apart", place.clone(), problem, remedy)
+    };
     match (missing.as_slice(), surplus.as_slice(), taken) {
-        ([], [], Some(path)) => apart(format!("{b} and {a} could share {path}, which is taken"), "rename that file"),
+        ([], [], Some(path)) => apart(
+            format!("{b} and {a} could share {path}, which is taken"),
+            "rename that file",
+        ),
         ([], [], None) => apart(format!("{b} and {a} have different tombstones"), nothing),
         (missing, [], _) if missing.len() <= NAMED => {
-            let problem = format!("{b} lacks {} of {a}, so each keeps its file", named(missing));
+            let problem = format!(
+                "{b} lacks {} of {a}, so each keeps its file",
+                named(missing)
+            );
             let remedy = format!(
                 "nothing is to be done if that is held back; if it is on its way, join them and roll it out from now on: --promote {}",
                 listed(missing)
@@ -155,18 +187,34 @@ fn kept_apart(first: &ChannelFile, second: &ChannelFile, taken: Option<&str>) ->
         }
         (missing, [], _) => apart(format!("{b} lacks {} of {a}", named(missing)), nothing),
         ([], surplus, _) => apart(format!("{a} lacks {} of {b}", named(surplus)), nothing),
-        (missing, surplus, _) => {
-            apart(format!("{b} lacks {} of {a}, which lacks {} of {b}", named(missing), named(surplus)), nothing)
-        }
+        (missing, surplus, _) => apart(
+            format!(
+                "{b} lacks {} of {a}, which lacks {} of {b}",
+                named(missing),
+                named(surplus)
+            ),
+            nothing,
+        ),
     }
 }
 
 fn listed(releases: &[&ReleaseName]) -> String {
-    releases.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+    releases
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(",")
 }
 
 fn named(releases: &[&ReleaseName]) -> String {
-    let shown = |count: usize| releases.iter().take(count).map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let shown = |count: usize| {
+        releases
+            .iter()
+            .take(count)
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
     match releases.len() <= NAMED {
         true => shown(NAMED),
         false => format!("{} releases ({}, …)", releases.len(), shown(2)),

@@ -67,7 +67,11 @@ pub struct Migrated {
 }
 
 /// Rewrites a repository of schema 1.x, or says everything that stands in the way.
-pub fn migrate(files: &[SourceFile], stays: &Stays, wishes: &Wishes) -> Result<Migration, Vec<Finding>> {
+pub fn migrate(
+    files: &[SourceFile],
+    stays: &Stays,
+    wishes: &Wishes,
+) -> Result<Migration, Vec<Finding>> {
     refuse_other_schemas(files).map_err(|finding| vec![finding])?;
     let (_, warnings) = super::read(files)?;
     let mut findings = Vec::new();
@@ -77,13 +81,24 @@ pub fn migrate(files: &[SourceFile], stays: &Stays, wishes: &Wishes) -> Result<M
         findings.sort();
         return Err(findings);
     }
-    let before: Held = channel_files.iter().map(|file| (file.spec.name.clone(), file.spec_releases())).collect();
+    let before: Held = channel_files
+        .iter()
+        .map(|file| (file.spec.name.clone(), file.spec_releases()))
+        .collect();
     let groups = join::groups(channel_files, &wishes.promote, &mut findings);
-    let taken_back: Vec<Finding> = groups.iter().flat_map(|group| taken_back(group, wishes)).collect();
+    let taken_back: Vec<Finding> = groups
+        .iter()
+        .flat_map(|group| taken_back(group, wishes))
+        .collect();
     if !taken_back.is_empty() {
         return Err(taken_back);
     }
-    let mut migration = Migration { files: kept(files), channels: Vec::new(), starts: Starts::default(), findings };
+    let mut migration = Migration {
+        files: kept(files),
+        channels: Vec::new(),
+        starts: Starts::default(),
+        findings,
+    };
     for group in &groups {
         migration.add(group, stays, wishes);
     }
@@ -106,48 +121,92 @@ impl Migration {
         let schedule = starts::Schedule::new(group, stays, wishes);
         let text = write::file(group, &rollouts, &|release| schedule.start(release));
         let names = group.files[0].releases();
-        names.iter().for_each(|name| self.starts.count(name, &schedule.origin(name)));
+        names
+            .iter()
+            .for_each(|name| self.starts.count(name, &schedule.origin(name)));
         self.channels.push(Migrated {
             path: group.path.clone(),
-            channels: group.files.iter().map(|file| file.spec.name.clone()).collect(),
+            channels: group
+                .files
+                .iter()
+                .map(|file| file.spec.name.clone())
+                .collect(),
             from: group.files.iter().map(|file| file.path.clone()).collect(),
             releases: names.len(),
             promoted: group.promoted.clone(),
         });
-        self.files.push(SourceFile { path: group.path.clone(), bytes: text.into_bytes().into() });
+        self.files.push(SourceFile {
+            path: group.path.clone(),
+            bytes: text.into_bytes().into(),
+        });
     }
 
     /// Reads what was written. Whatever is wrong here is our own mistake, and is not to reach a service.
-    fn check(&mut self, before: &Held, groups: &[Group], known: &[Finding]) -> Result<(), Vec<Finding>> {
+    fn check(
+        &mut self,
+        before: &Held,
+        groups: &[Group],
+        known: &[Finding],
+    ) -> Result<(), Vec<Finding>> {
         let (after, warnings) = super::read(&self.files)?;
         let added = |channel: &ChannelName| -> BTreeSet<ReleaseName> {
-            let group = groups.iter().find(|group| group.files.iter().any(|file| file.spec.name == *channel));
-            group.map(|group| group.promoted.clone()).unwrap_or_default()
+            let group = groups
+                .iter()
+                .find(|group| group.files.iter().any(|file| file.spec.name == *channel));
+            group
+                .map(|group| group.promoted.clone())
+                .unwrap_or_default()
         };
         let holds = after.channels.iter().map(|channel| {
-            let releases: BTreeSet<ReleaseName> = channel.members.iter().map(|member| member.name.clone()).collect();
+            let releases: BTreeSet<ReleaseName> = channel
+                .members
+                .iter()
+                .map(|member| member.name.clone())
+                .collect();
             (channel.name.clone(), releases)
         });
         let expected: Held = before
             .iter()
-            .map(|(channel, releases)| (channel.clone(), releases.union(&added(channel)).cloned().collect()))
+            .map(|(channel, releases)| {
+                (
+                    channel.clone(),
+                    releases.union(&added(channel)).cloned().collect(),
+                )
+            })
             .collect();
         if holds.collect::<Held>() != expected {
             let problem = "the result would not hold the same releases";
             let remedy = "please report this; nothing was written";
-            return Err(vec![Finding::error("not-the-same", Place::file("channels"), problem, remedy)]);
+            return Err(vec![Finding::error(
+                "not-the-same",
+                Place::file("channels"),
+                problem,
+                remedy,
+            )]);
         }
-        self.findings.extend(warnings.into_iter().filter(|warning| !known.contains(warning)));
+        self.findings.extend(
+            warnings
+                .into_iter()
+                .filter(|warning| !known.contains(warning)),
+        );
         Ok(())
     }
 }
 
 /// What is to be said to promotion tooling: which channels are no longer fed by themselves.
 fn feeders_left(groups: &[Group]) -> Option<Finding> {
-    let left: Vec<&str> = groups.iter().flat_map(write::feeders_left).map(ChannelName::as_str).collect();
-    let problem = format!("the feeders of {} became comments, since others feed what they share now", left.join(", "));
+    let left: Vec<&str> = groups
+        .iter()
+        .flat_map(write::feeders_left)
+        .map(ChannelName::as_str)
+        .collect();
+    let problem = format!(
+        "the feeders of {} became comments, since others feed what they share now",
+        left.join(", ")
+    );
     let remedy = "let promotion tooling add a release to a file once, and not to each channel";
-    (!left.is_empty()).then(|| Finding::warning("feeder-left", Place::file("channels"), problem, remedy))
+    (!left.is_empty())
+        .then(|| Finding::warning("feeder-left", Place::file("channels"), problem, remedy))
 }
 
 fn refuse_other_schemas(files: &[SourceFile]) -> Result<(), Finding> {
@@ -156,34 +215,65 @@ fn refuse_other_schemas(files: &[SourceFile]) -> Result<(), Finding> {
         schema::Schema::V2 => {
             let problem = "the graph data is of schema 2.0.0 already";
             let remedy = "nothing is to be done; `towpath graph lint` checks it";
-            Err(Finding::error("already-migrated", Place::file("version"), problem, remedy))
+            Err(Finding::error(
+                "already-migrated",
+                Place::file("version"),
+                problem,
+                remedy,
+            ))
         }
     }
 }
 
 /// What does not change, and the new `version`.
 fn kept(files: &[SourceFile]) -> Vec<SourceFile> {
-    let kept = files.iter().filter(|file| file.path != "version" && !matches!(Kind::of(&file.path), Kind::Channels));
-    let version = SourceFile { path: "version".to_owned(), bytes: b"2.0.0\n".as_slice().into() };
+    let kept = files
+        .iter()
+        .filter(|file| file.path != "version" && !matches!(Kind::of(&file.path), Kind::Channels));
+    let version = SourceFile {
+        path: "version".to_owned(),
+        bytes: b"2.0.0\n".as_slice().into(),
+    };
     kept.cloned().chain(std::iter::once(version)).collect()
 }
 
 /// Whether rollout rules are to be written for this channel.
 fn is_phased(channel: &ChannelName, wishes: &Wishes) -> bool {
-    let stream = channel.as_str().rsplit_once('-').map_or(channel.as_str(), |(stream, _)| stream);
-    !wishes.rollouts.is_empty() && wishes.phased.iter().any(|wanted| wanted == channel.as_str() || wanted == stream)
+    let stream = channel
+        .as_str()
+        .rsplit_once('-')
+        .map_or(channel.as_str(), |(stream, _)| stream);
+    !wishes.rollouts.is_empty()
+        && wishes
+            .phased
+            .iter()
+            .any(|wanted| wanted == channel.as_str() || wanted == stream)
 }
 
 /// A release starts once for all channels of a file. One that is promoted starts now, and a channel that has it already would
 /// phase it in again.
 fn taken_back<'a>(group: &'a Group, wishes: &'a Wishes) -> impl Iterator<Item = Finding> + 'a {
-    let phased = group.files.iter().filter(|file| is_phased(&file.spec.name, wishes));
+    let phased = group
+        .files
+        .iter()
+        .filter(|file| is_phased(&file.spec.name, wishes));
     phased.filter_map(|file| {
-        let release = file.releases().into_iter().find(|name| group.promoted.contains(*name))?.clone();
+        let release = file
+            .releases()
+            .into_iter()
+            .find(|name| group.promoted.contains(*name))?
+            .clone();
         let channel = &file.spec.name;
-        let problem = format!("{channel} has {release} already, and would phase it in again if it is promoted now");
+        let problem = format!(
+            "{channel} has {release} already, and would phase it in again if it is promoted now"
+        );
         let remedy = format!("leave {channel} out of --channels, or do not promote {release}");
-        Some(Finding::error("promoted-again", Place::file(file.path.as_str()), problem, remedy))
+        Some(Finding::error(
+            "promoted-again",
+            Place::file(file.path.as_str()),
+            problem,
+            remedy,
+        ))
     })
 }
 
@@ -193,18 +283,30 @@ fn check_wishes(wishes: &Wishes, files: &[ChannelFile], findings: &mut Vec<Findi
         if !seen.insert(rollout.criterion) {
             let what = rollout.criterion.unwrap_or("default");
             let problem = format!("there are two rules for {what} edges");
-            findings.push(Finding::error("duplicate-rule", Place::file("--rollout"), problem, "keep one of them"));
+            findings.push(Finding::error(
+                "duplicate-rule",
+                Place::file("--rollout"),
+                problem,
+                "keep one of them",
+            ));
         }
     }
     if !wishes.rollouts.is_empty() && !files.iter().any(|file| is_phased(&file.spec.name, wishes)) {
         let problem = format!("no channel is of {}", wishes.phased.join(", "));
         let remedy = "name streams (stable) or channels (stable-4.9) that are there";
-        findings.push(Finding::error("no-such-channel", Place::file("--channels"), problem, remedy));
+        findings.push(Finding::error(
+            "no-such-channel",
+            Place::file("--channels"),
+            problem,
+            remedy,
+        ));
     }
 }
 
 fn take_apart(files: &[SourceFile], findings: &mut Vec<Finding>) -> Vec<ChannelFile> {
-    let channels = files.iter().filter(|file| matches!(Kind::of(&file.path), Kind::Channels));
+    let channels = files
+        .iter()
+        .filter(|file| matches!(Kind::of(&file.path), Kind::Channels));
     let mut taken: Vec<ChannelFile> = Vec::new();
     for file in channels {
         match take_one_apart(file, findings) {
@@ -217,20 +319,35 @@ fn take_apart(files: &[SourceFile], findings: &mut Vec<Finding>) -> Vec<ChannelF
 }
 
 /// A file's text, with what the real reader makes of it.
-fn take_one_apart(file: &SourceFile, findings: &mut Vec<Finding>) -> Result<Option<ChannelFile>, Finding> {
+fn take_one_apart(
+    file: &SourceFile,
+    findings: &mut Vec<Finding>,
+) -> Result<Option<ChannelFile>, Finding> {
     let place = Place::file(file.path.as_str());
     // Its warnings have been told, or are told again below.
-    let Some(spec) = channels_v1::read(&place, &file.bytes, &mut Vec::new()) else { return Ok(None) };
+    let Some(spec) = channels_v1::read(&place, &file.bytes, &mut Vec::new()) else {
+        return Ok(None);
+    };
     let written = String::from_utf8_lossy(&file.bytes);
     if written.contains('\r') {
         let problem = "lines end with a carriage return, and will not in the new file";
-        findings.push(Finding::warning("line-ends", place.clone(), problem, "nothing is to be done"));
+        findings.push(Finding::warning(
+            "line-ends",
+            place.clone(),
+            problem,
+            "nothing is to be done",
+        ));
     }
     let mut text = ChannelText::read(&place, &written)?;
-    let entries = text.entries_mut().ok_or_else(|| text::odd(place.clone(), "versions"))?;
+    let entries = text
+        .entries_mut()
+        .ok_or_else(|| text::odd(place.clone(), "versions"))?;
     // Two readers, one list: a difference would be a release lost or invented.
     for (at, member) in spec.members.iter().enumerate() {
-        match entries.get_mut(at).filter(|entry| entry.line == member.origin.line) {
+        match entries
+            .get_mut(at)
+            .filter(|entry| entry.line == member.origin.line)
+        {
             Some(entry) => entry.name = Some(member.name.clone()),
             None => return Err(text::odd(member.origin.clone(), &member.name.to_string())),
         }
@@ -240,19 +357,32 @@ fn take_one_apart(file: &SourceFile, findings: &mut Vec<Finding>) -> Result<Opti
     }
     drop_repeated(&place, entries, findings);
     match text.name() {
-        Some(_) => Ok(Some(ChannelFile { path: file.path.clone(), spec, text })),
+        Some(_) => Ok(Some(ChannelFile {
+            path: file.path.clone(),
+            spec,
+            text,
+        })),
         None => Err(text::odd(place, "name")),
     }
 }
 
 /// In schema 2.0.0 a release stands once, since it has one start: `4.2.14+amd64` is part of `4.2.14`.
 fn drop_repeated(place: &Place, entries: &mut Vec<Entry>, findings: &mut Vec<Finding>) {
-    let whole: BTreeSet<ReleaseName> =
-        entries.iter().filter_map(|entry| entry.name.clone()).filter(|name| name.arch.is_none()).collect();
+    let whole: BTreeSet<ReleaseName> = entries
+        .iter()
+        .filter_map(|entry| entry.name.clone())
+        .filter(|name| name.arch.is_none())
+        .collect();
     let (mut seen, mut kept, mut orphans) = (BTreeSet::new(), Vec::new(), Vec::new());
     for mut entry in std::mem::take(entries) {
-        let Some(name) = entry.name.clone() else { continue };
-        let covered = name.arch.is_some() && whole.contains(&ReleaseName { arch: None, ..name.clone() });
+        let Some(name) = entry.name.clone() else {
+            continue;
+        };
+        let covered = name.arch.is_some()
+            && whole.contains(&ReleaseName {
+                arch: None,
+                ..name.clone()
+            });
         if !covered && seen.insert(name.clone()) {
             entry.above.splice(0..0, orphans.drain(..));
             kept.push(entry);
@@ -260,7 +390,12 @@ fn drop_repeated(place: &Place, entries: &mut Vec<Entry>, findings: &mut Vec<Fin
         }
         let problem = format!("{name} is listed twice, and will be listed once");
         let place = place.at(entry.line, 0);
-        findings.push(Finding::warning("duplicate-version", place, problem, "nothing is to be done"));
+        findings.push(Finding::warning(
+            "duplicate-version",
+            place,
+            problem,
+            "nothing is to be done",
+        ));
         orphans.extend(entry.above.into_iter().chain(entry.scalar.beside));
     }
     if let Some(last) = kept.last_mut() {

@@ -30,17 +30,30 @@ impl FromStr for Rollout {
             "patch" => Some("patch"),
             "minor" => Some("minor"),
             "default" => None,
-            other => return Err(format!("{other:?} matches no edges; write patch=P2D, minor=P14D or default=P1D")),
+            other => {
+                return Err(format!(
+                    "{other:?} matches no edges; write patch=P2D, minor=P14D or default=P1D"
+                ));
+            }
         };
         let (duration, ramp) = rest.split_once(',').unwrap_or((rest, "linear"));
         let ramp = match ramp.trim() {
             "linear" => Ramp::Linear,
             "exponential" => Ramp::Exponential,
-            other => return Err(format!("{other:?} is not a ramp; use linear or exponential")),
+            other => {
+                return Err(format!(
+                    "{other:?} is not a ramp; use linear or exponential"
+                ));
+            }
         };
         let duration = duration.trim().to_owned();
         let span = parse_duration(&duration)?;
-        Ok(Self { criterion, duration, ramp, span })
+        Ok(Self {
+            criterion,
+            duration,
+            ramp,
+            span,
+        })
     }
 }
 
@@ -48,7 +61,9 @@ impl Rollout {
     /// The latest start of a window that is over now.
     pub(super) fn latest_finished_start(&self, now: Timestamp) -> Timestamp {
         let rule = RolloutRule {
-            from_version: self.criterion.map(|name| FromVersion::Other(name.to_owned())),
+            from_version: self
+                .criterion
+                .map(|name| FromVersion::Other(name.to_owned())),
             duration: self.span,
             ramp: self.ramp,
             origin: Place::file("--rollout"),
@@ -56,9 +71,13 @@ impl Rollout {
         // Months differ in length, so what is taken off may be less than what is added.
         let earlier = |days: i64| {
             let now = now.to_zoned(TimeZone::UTC);
-            now.checked_sub(self.span).and_then(|start| start.checked_sub(days.days())).map(|start| start.timestamp())
+            now.checked_sub(self.span)
+                .and_then(|start| start.checked_sub(days.days()))
+                .map(|start| start.timestamp())
         };
-        let fitting = (0..=4).filter_map(|days| earlier(days).ok()).find(|start| rule.window(*start).is_over(now));
+        let fitting = (0..=4)
+            .filter_map(|days| earlier(days).ok())
+            .find(|start| rule.window(*start).is_over(now));
         let start = fitting.unwrap_or(Timestamp::UNIX_EPOCH);
         Timestamp::from_second(start.as_second()).unwrap_or(start)
     }
@@ -70,10 +89,24 @@ mod tests {
 
     #[test]
     fn what_can_be_written_and_what_cannot() {
-        for good in ["patch=P2D", "minor=P14D,exponential", "P1D", "default=PT12H,linear", " minor = P0S "] {
+        for good in [
+            "patch=P2D",
+            "minor=P14D,exponential",
+            "P1D",
+            "default=PT12H,linear",
+            " minor = P0S ",
+        ] {
             assert!(good.parse::<Rollout>().is_ok(), "{good}");
         }
-        for bad in ["", "major=P1D", "patch", "patch=", "patch=2 days", "patch=P2D,slow", "patch=P2D,exponential,x"] {
+        for bad in [
+            "",
+            "major=P1D",
+            "patch",
+            "patch=",
+            "patch=2 days",
+            "patch=P2D,slow",
+            "patch=P2D,exponential,x",
+        ] {
             assert!(bad.parse::<Rollout>().is_err(), "{bad}");
         }
     }
@@ -87,7 +120,10 @@ mod tests {
             ("P0S", "2026-03-30T00:00Z", "2026-03-30T00:00Z"),
         ] {
             let [now, start] = [now, start].map(|time| time.parse::<Timestamp>().unwrap());
-            let found = duration.parse::<Rollout>().unwrap().latest_finished_start(now);
+            let found = duration
+                .parse::<Rollout>()
+                .unwrap()
+                .latest_finished_start(now);
             assert_eq!(found, start, "{duration} before {now}");
         }
     }

@@ -84,15 +84,28 @@ impl<'a> Schedule<'a> {
         let rollouts = wishes.rollouts.iter().filter(|_| phased);
         let finished = rollouts.map(|rollout| rollout.latest_finished_start(wishes.now));
         let latest = finished.min().unwrap_or(wishes.now);
-        Self { channels, promoted: &group.promoted, stays, now: wishes.now, latest }
+        Self {
+            channels,
+            promoted: &group.promoted,
+            stays,
+            now: wishes.now,
+            latest,
+        }
     }
 
     pub(super) fn origin(&self, release: &ReleaseName) -> Origin {
-        let since = self.channels.iter().filter_map(|channel| self.stays.since(channel, release)).min();
+        let since = self
+            .channels
+            .iter()
+            .filter_map(|channel| self.stays.since(channel, release))
+            .min();
         match since {
             _ if self.promoted.contains(release) => Origin::Promoted(self.now),
             None => Origin::Unknown,
-            Some(since) if since > self.latest => Origin::SetBack { to: self.latest, since },
+            Some(since) if since > self.latest => Origin::SetBack {
+                to: self.latest,
+                since,
+            },
             Some(since) if self.stays.oldest() == Some(since) => Origin::OldestCommit(since),
             Some(since) => Origin::Commit(since),
         }
@@ -100,12 +113,20 @@ impl<'a> Schedule<'a> {
 
     pub(super) fn start(&self, release: &ReleaseName) -> Start {
         match self.origin(release) {
-            Origin::Commit(at) | Origin::OldestCommit(at) | Origin::Promoted(at) => Start { at, remark: None },
+            Origin::Commit(at) | Origin::OldestCommit(at) | Origin::Promoted(at) => {
+                Start { at, remark: None }
+            }
             Origin::SetBack { to, since } => {
                 let remark = format!("# it came {since}; an earlier start keeps what clusters see");
-                Start { at: to, remark: Some(remark) }
+                Start {
+                    at: to,
+                    remark: Some(remark),
+                }
             }
-            Origin::Unknown => Start { at: Timestamp::UNIX_EPOCH, remark: None },
+            Origin::Unknown => Start {
+                at: Timestamp::UNIX_EPOCH,
+                remark: None,
+            },
         }
     }
 }

@@ -68,40 +68,56 @@ impl ChannelText {
     /// Takes a file apart, or names the first line that could not be kept.
     pub(super) fn read(place: &Place, text: &str) -> Result<Self, Finding> {
         let lines = text.lines().collect();
-        Parser { place, lines, next: 0, pending: Vec::new(), text: Self::default() }.read()
+        Parser {
+            place,
+            lines,
+            next: 0,
+            pending: Vec::new(),
+            text: Self::default(),
+        }
+        .read()
     }
 
     /// The releases, in their order.
     pub(super) fn entries(&self) -> &[Entry] {
-        let list = self.sections.iter().find_map(|section| match &section.content {
-            Content::Versions { entries, .. } => Some(entries.as_slice()),
-            _ => None,
-        });
+        let list = self
+            .sections
+            .iter()
+            .find_map(|section| match &section.content {
+                Content::Versions { entries, .. } => Some(entries.as_slice()),
+                _ => None,
+            });
         list.unwrap_or_default()
     }
 
     /// The releases, to be changed.
     pub(super) fn entries_mut(&mut self) -> Option<&mut Vec<Entry>> {
-        self.sections.iter_mut().find_map(|section| match &mut section.content {
-            Content::Versions { entries, .. } => Some(entries),
-            _ => None,
-        })
+        self.sections
+            .iter_mut()
+            .find_map(|section| match &mut section.content {
+                Content::Versions { entries, .. } => Some(entries),
+                _ => None,
+            })
     }
 
     /// The channel's name.
     pub(super) fn name(&self) -> Option<&Scalar> {
-        self.sections.iter().find_map(|section| match &section.content {
-            Content::Name(name) => Some(name),
-            _ => None,
-        })
+        self.sections
+            .iter()
+            .find_map(|section| match &section.content {
+                Content::Name(name) => Some(name),
+                _ => None,
+            })
     }
 
     /// The lines of what is kept to the letter.
     pub(super) fn verbatim(&self, wanted: &str) -> Option<&[String]> {
-        self.sections.iter().find_map(|section| match &section.content {
-            Content::Verbatim { key, lines } if key == wanted => Some(lines.as_slice()),
-            _ => None,
-        })
+        self.sections
+            .iter()
+            .find_map(|section| match &section.content {
+                Content::Verbatim { key, lines } if key == wanted => Some(lines.as_slice()),
+                _ => None,
+            })
     }
 }
 
@@ -123,7 +139,10 @@ impl Parser<'_> {
                 self.pending.push(line.trim_end().to_owned());
             } else if indented || begin == "-" || begin.starts_with("- ") {
                 self.continued(&line)?;
-            } else if begin.trim_end() == "---" && self.text.sections.is_empty() && self.text.marker.is_none() {
+            } else if begin.trim_end() == "---"
+                && self.text.sections.is_empty()
+                && self.text.marker.is_none()
+            {
                 // What stands above the marker stays above it.
                 self.pending.push("---".to_owned());
                 self.text.marker = Some(self.pending.drain(..).collect::<Vec<_>>().join("\n"));
@@ -152,13 +171,22 @@ impl Parser<'_> {
         let content = match key {
             "name" if !rest.is_empty() => Content::Name(self.scalar(rest)?),
             "versions" => self.versions(rest)?,
-            "feeder" | "tombstones" => {
-                Content::Verbatim { key: key.to_owned(), lines: vec![line.trim_end().to_owned()] }
-            }
-            key if !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') && key != "name" => {
+            "feeder" | "tombstones" => Content::Verbatim {
+                key: key.to_owned(),
+                lines: vec![line.trim_end().to_owned()],
+            },
+            key if !key.is_empty()
+                && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+                && key != "name" =>
+            {
                 let problem = format!("schema 2.0.0 has no field {key:?} in a file of channels");
                 let remedy = "remove it, or make it a comment";
-                return Err(Finding::error("unknown-field", self.here(), problem, remedy));
+                return Err(Finding::error(
+                    "unknown-field",
+                    self.here(),
+                    problem,
+                    remedy,
+                ));
             }
             _ => return Err(self.odd(line)),
         };
@@ -168,15 +196,30 @@ impl Parser<'_> {
 
     /// A further line of the last section.
     fn continued(&mut self, line: &str) -> Result<(), Finding> {
-        let item = line.trim().strip_prefix('-').filter(|item| item.starts_with([' ', '\t'])).map(str::trim);
+        let item = line
+            .trim()
+            .strip_prefix('-')
+            .filter(|item| item.starts_with([' ', '\t']))
+            .map(str::trim);
         let pending = std::mem::take(&mut self.pending);
         let entry = match item {
             Some(item) if !item.is_empty() => Some((self.scalar(item), self.line())),
             _ => None,
         };
-        match (self.text.sections.last_mut().map(|section| &mut section.content), entry) {
+        match (
+            self.text
+                .sections
+                .last_mut()
+                .map(|section| &mut section.content),
+            entry,
+        ) {
             (Some(Content::Versions { entries, .. }), Some((scalar, line))) => {
-                entries.push(Entry { above: without_indentation(pending), scalar: scalar?, line, name: None });
+                entries.push(Entry {
+                    above: without_indentation(pending),
+                    scalar: scalar?,
+                    line,
+                    name: None,
+                });
                 Ok(())
             }
             (Some(Content::Verbatim { lines, .. }), _) => {
@@ -191,10 +234,14 @@ impl Parser<'_> {
     fn versions(&mut self, rest: &str) -> Result<Content, Finding> {
         match rest.strip_prefix('[') {
             Some(first) => self.flow_list(first.to_owned()),
-            None if rest.is_empty() => Ok(Content::Versions { beside: None, entries: Vec::new() }),
-            None if rest.starts_with('#') => {
-                Ok(Content::Versions { beside: Some(rest.to_owned()), entries: Vec::new() })
-            }
+            None if rest.is_empty() => Ok(Content::Versions {
+                beside: None,
+                entries: Vec::new(),
+            }),
+            None if rest.starts_with('#') => Ok(Content::Versions {
+                beside: Some(rest.to_owned()),
+                entries: Vec::new(),
+            }),
             None => Err(self.odd(rest)),
         }
     }
@@ -224,8 +271,16 @@ impl Parser<'_> {
             } else {
                 let (written, after) = flow_item(text).ok_or_else(|| self.odd(text))?;
                 let above = without_indentation(std::mem::take(&mut self.pending));
-                let scalar = Scalar { written: written.to_owned(), beside: None };
-                entries.push(Entry { above, scalar, line: self.line(), name: None });
+                let scalar = Scalar {
+                    written: written.to_owned(),
+                    beside: None,
+                };
+                entries.push(Entry {
+                    above,
+                    scalar,
+                    line: self.line(),
+                    name: None,
+                });
                 rest = after.to_owned();
             }
         }
@@ -235,14 +290,27 @@ impl Parser<'_> {
     fn scalar(&self, text: &str) -> Result<Scalar, Finding> {
         let end = match quoted_bytes(text) {
             Some(bytes) => Some(bytes),
-            None if text.starts_with(['"', '\'', '[', '{', '|', '>', '&', '*', '#', '!', '%', '@', '`']) => None,
-            None => Some(text.find(" #").or_else(|| text.find("\t#")).unwrap_or(text.len())),
+            None if text.starts_with([
+                '"', '\'', '[', '{', '|', '>', '&', '*', '#', '!', '%', '@', '`',
+            ]) =>
+            {
+                None
+            }
+            None => Some(
+                text.find(" #")
+                    .or_else(|| text.find("\t#"))
+                    .unwrap_or(text.len()),
+            ),
         };
-        let (written, after) = end.and_then(|end| text.split_at_checked(end)).ok_or_else(|| self.odd(text))?;
+        let (written, after) = end
+            .and_then(|end| text.split_at_checked(end))
+            .ok_or_else(|| self.odd(text))?;
         let beside = after.trim();
-        let is_comment = beside.is_empty() || (beside.starts_with('#') && after.starts_with([' ', '\t']));
+        let is_comment =
+            beside.is_empty() || (beside.starts_with('#') && after.starts_with([' ', '\t']));
         // `- a: b` and `- - a` are no texts.
-        let nested = [": ", ":\t"].iter().any(|mark| written.contains(mark)) || written.starts_with("- ");
+        let nested =
+            [": ", ":\t"].iter().any(|mark| written.contains(mark)) || written.starts_with("- ");
         match is_comment && !nested {
             true => Ok(Scalar {
                 written: written.trim_end().to_owned(),
@@ -269,8 +337,7 @@ impl Parser<'_> {
 pub(super) fn odd(place: Place, text: &str) -> Finding {
     let shown: String = text.trim().chars().take(40).collect();
     let problem = format!("{shown:?} is written in a way that the migration cannot keep");
-    let remedy =
-        "write `name: …` and `versions:` at the beginning of a line, and each release as `- 4.9.7`; it means the same";
+    let remedy = "write `name: …` and `versions:` at the beginning of a line, and each release as `- 4.9.7`; it means the same";
     Finding::error("cannot-keep", place, problem, remedy)
 }
 
@@ -278,26 +345,35 @@ pub(super) fn odd(place: Place, text: &str) -> Finding {
 fn quoted_bytes(text: &str) -> Option<usize> {
     let quote = text.chars().next().filter(|c| *c == '"' || *c == '\'')?;
     let mut escaped = false;
-    let end = text.char_indices().skip(1).find(|(_, c)| match (escaped, *c) {
-        (true, _) => {
-            escaped = false;
-            false
-        }
-        (false, '\\') if quote == '"' => {
-            escaped = true;
-            false
-        }
-        (false, c) => c == quote,
-    });
+    let end = text
+        .char_indices()
+        .skip(1)
+        .find(|(_, c)| match (escaped, *c) {
+            (true, _) => {
+                escaped = false;
+                false
+            }
+            (false, '\\') if quote == '"' => {
+                escaped = true;
+                false
+            }
+            (false, c) => c == quote,
+        });
     // A doubled quote within single quotes is no end; no release or channel has one, so it is not taken.
-    end.map(|(at, _)| at + 1).filter(|end| !text[*end..].starts_with(quote))
+    end.map(|(at, _)| at + 1)
+        .filter(|end| !text[*end..].starts_with(quote))
 }
 
 /// An item of a flow list, and what comes after its comma. A `]` stays.
 fn flow_item(text: &str) -> Option<(&str, &str)> {
     let end = match quoted_bytes(text) {
         Some(bytes) => bytes,
-        None if text.starts_with(['"', '\'', '[', '{', '&', '*', '!', ',', '|', '>', '%', '@', '`']) => return None,
+        None if text.starts_with([
+            '"', '\'', '[', '{', '&', '*', '!', ',', '|', '>', '%', '@', '`',
+        ]) =>
+        {
+            return None;
+        }
         None => text.find([',', ']', '#', ' ', '\t']).unwrap_or(text.len()),
     };
     let (item, after) = text.split_at_checked(end)?;
@@ -309,5 +385,8 @@ fn flow_item(text: &str) -> Option<(&str, &str)> {
 }
 
 fn without_indentation(lines: Vec<String>) -> Vec<String> {
-    lines.iter().map(|line| line.trim_start().to_owned()).collect()
+    lines
+        .iter()
+        .map(|line| line.trim_start().to_owned())
+        .collect()
 }

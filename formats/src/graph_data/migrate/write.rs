@@ -36,7 +36,9 @@ pub(super) fn file(
         lines(&mut out, &section.above);
         match &section.content {
             Content::Name(_) => channels(&mut out, first, others, rollouts),
-            Content::Verbatim { lines: verbatim, .. } => lines(&mut out, verbatim),
+            Content::Verbatim {
+                lines: verbatim, ..
+            } => lines(&mut out, verbatim),
             Content::Versions { beside, entries } => {
                 let empty = if entries.is_empty() { " []" } else { "" };
                 let _ = writeln!(out, "versions:{empty}{}", comment(beside.as_ref()));
@@ -63,7 +65,12 @@ fn channels(
             lines(out, &of_its_own(file, first));
         }
         if let Some(name) = file.text.name() {
-            let _ = writeln!(out, "- name: {}{}", name.written, comment(name.beside.as_ref()));
+            let _ = writeln!(
+                out,
+                "- name: {}{}",
+                name.written,
+                comment(name.beside.as_ref())
+            );
         }
         let rollouts = rollouts(&file.spec.name);
         if !rollouts.is_empty() {
@@ -72,7 +79,10 @@ fn channels(
         for rollout in rollouts {
             let duration = &rollout.duration;
             let _ = match rollout.criterion {
-                Some(criterion) => writeln!(out, "  - fromVersion: {criterion}\n    duration: {duration}"),
+                Some(criterion) => writeln!(
+                    out,
+                    "  - fromVersion: {criterion}\n    duration: {duration}"
+                ),
                 None => writeln!(out, "  - duration: {duration}"),
             };
             if rollout.ramp == Ramp::Exponential {
@@ -85,13 +95,23 @@ fn channels(
 /// What a file says that is joined to the first, as comments: its own remarks, and sections that differ from the first's.
 fn of_its_own(file: &ChannelFile, first: &ChannelFile) -> Vec<String> {
     let known = remarks(first);
-    let mut own: Vec<String> = remarks(file).into_iter().filter(|remark| !known.contains(remark)).collect();
+    let mut own: Vec<String> = remarks(file)
+        .into_iter()
+        .filter(|remark| !known.contains(remark))
+        .collect();
     for section in &file.text.sections {
         if let Content::Verbatim { key, lines } = &section.content
             && first.text.verbatim(key) != Some(lines)
         {
-            own.push(format!("# {} had a {key} of its own, and shares these releases now:", file.spec.name));
-            own.extend(lines.iter().map(|line| format!("# {line}").trim_end().to_owned()));
+            own.push(format!(
+                "# {} had a {key} of its own, and shares these releases now:",
+                file.spec.name
+            ));
+            own.extend(
+                lines
+                    .iter()
+                    .map(|line| format!("# {line}").trim_end().to_owned()),
+            );
         }
     }
     own
@@ -100,7 +120,10 @@ fn of_its_own(file: &ChannelFile, first: &ChannelFile) -> Vec<String> {
 /// The channels whose feeder became a comment.
 pub(super) fn feeders_left(group: &Group) -> impl Iterator<Item = &ChannelName> {
     let first = group.files.first().and_then(feeder);
-    let left = group.files.iter().filter(move |file| feeder(file).is_some_and(|lines| Some(lines) != first));
+    let left = group
+        .files
+        .iter()
+        .filter(move |file| feeder(file).is_some_and(|lines| Some(lines) != first));
     left.map(|file| &file.spec.name)
 }
 
@@ -114,32 +137,60 @@ fn remarks(file: &ChannelFile) -> Vec<String> {
         Content::Versions { beside, .. } => beside.clone(),
         _ => None,
     };
-    let of_sections =
-        file.text.sections.iter().flat_map(|section| section.above.iter().cloned().chain(beside(section)));
+    let of_sections = file
+        .text
+        .sections
+        .iter()
+        .flat_map(|section| section.above.iter().cloned().chain(beside(section)));
     let all = of_sections.chain(file.text.end.iter().cloned());
-    all.map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect()
+    all.map(|line| line.trim().to_owned())
+        .filter(|line| !line.is_empty())
+        .collect()
 }
 
 type ByName<'a> = BTreeMap<Option<&'a ReleaseName>, &'a Entry>;
 
 fn by_name(file: &ChannelFile) -> ByName<'_> {
-    file.text.entries().iter().map(|entry| (entry.name.as_ref(), entry)).collect()
+    file.text
+        .entries()
+        .iter()
+        .map(|entry| (entry.name.as_ref(), entry))
+        .collect()
 }
 
-fn release(out: &mut String, entry: &Entry, others: &[ByName<'_>], start: &dyn Fn(&ReleaseName) -> Start) {
+fn release(
+    out: &mut String,
+    entry: &Entry,
+    others: &[ByName<'_>],
+    start: &dyn Fn(&ReleaseName) -> Start,
+) {
     lines(out, &entry.above);
     let mut said = vec![entry];
-    for theirs in others.iter().filter_map(|other| other.get(&entry.name.as_ref()).copied()) {
+    for theirs in others
+        .iter()
+        .filter_map(|other| other.get(&entry.name.as_ref()).copied())
+    {
         // A remark is repeated unless it is the same as a whole.
-        if said.iter().all(|other| other.words_above().ne(theirs.words_above())) {
+        if said
+            .iter()
+            .all(|other| other.words_above().ne(theirs.words_above()))
+        {
             lines(out, theirs.words_above());
         }
-        if said.iter().all(|other| other.scalar.beside != theirs.scalar.beside) {
+        if said
+            .iter()
+            .all(|other| other.scalar.beside != theirs.scalar.beside)
+        {
             lines(out, &theirs.scalar.beside);
         }
         said.push(theirs);
     }
-    let _ = writeln!(out, "- name: {}{}", entry.scalar.written, comment(entry.scalar.beside.as_ref()));
+    let _ = writeln!(
+        out,
+        "- name: {}{}",
+        entry.scalar.written,
+        comment(entry.scalar.beside.as_ref())
+    );
     if let Some(name) = &entry.name {
         let Start { at, remark } = start(name);
         let _ = writeln!(out, "  start: {at}{}", comment(remark.as_ref()));

@@ -15,20 +15,34 @@ pub(super) struct Advice {
 
 type Problem = (&'static str, String);
 
-pub(super) fn advice(graph: &Value, current: &str, queries: &BTreeMap<String, bool>) -> Result<Advice, Problem> {
+pub(super) fn advice(
+    graph: &Value,
+    current: &str,
+    queries: &BTreeMap<String, bool>,
+) -> Result<Advice, Problem> {
     let invalid = |message: String| ("ResponseInvalid", message);
-    let nodes = graph["nodes"].as_array().ok_or_else(|| invalid("the graph has no nodes".to_owned()))?;
+    let nodes = graph["nodes"]
+        .as_array()
+        .ok_or_else(|| invalid("the graph has no nodes".to_owned()))?;
     let same = |node: &Value| {
         let parse = |text: &str| Version::parse(text).ok();
         let (one, other) = (node["version"].as_str().and_then(parse), parse(current));
         matches!((one, other), (Some(one), Some(other)) if one.cmp_precedence(&other).is_eq())
     };
     let Some(own) = nodes.iter().position(same) else {
-        return Err(("VersionNotFound", format!("currently reconciling cluster version {current} not found")));
+        return Err((
+            "VersionNotFound",
+            format!("currently reconciling cluster version {current} not found"),
+        ));
     };
     let mut conditional = BTreeMap::new();
     for group in graph["conditionalEdges"].as_array().into_iter().flatten() {
-        for edge in group["edges"].as_array().into_iter().flatten().filter(|edge| edge["from"] == current) {
+        for edge in group["edges"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter(|edge| edge["from"] == current)
+        {
             let to = edge["to"].as_str().unwrap_or_default();
             let Some(node) = nodes.iter().find(|node| node["version"] == to) else {
                 return Err(invalid(format!("no node for conditional update {to}")));
@@ -39,16 +53,29 @@ pub(super) fn advice(graph: &Value, current: &str, queries: &BTreeMap<String, bo
                 "conditions": [recommended(&group["risks"], queries)],
             });
             // A target in two groups is dropped altogether.
-            conditional.entry(to.to_owned()).and_modify(|known| *known = None).or_insert(Some(update));
+            conditional
+                .entry(to.to_owned())
+                .and_modify(|known| *known = None)
+                .or_insert(Some(update));
         }
     }
     let mut available = Vec::new();
     for edge in graph["edges"].as_array().into_iter().flatten() {
-        let end = |place: usize| edge[place].as_u64().and_then(|index| usize::try_from(index).ok());
-        let (Some(from), Some(to)) = (end(0), end(1)) else { return Err(invalid("an edge without ends".to_owned())) };
-        let Some(node) = nodes.get(to) else { return Err(invalid(format!("no node {to}"))) };
+        let end = |place: usize| {
+            edge[place]
+                .as_u64()
+                .and_then(|index| usize::try_from(index).ok())
+        };
+        let (Some(from), Some(to)) = (end(0), end(1)) else {
+            return Err(invalid("an edge without ends".to_owned()));
+        };
+        let Some(node) = nodes.get(to) else {
+            return Err(invalid(format!("no node {to}")));
+        };
         // The conditional one wins.
-        let is_conditional = node["version"].as_str().is_some_and(|version| conditional.contains_key(version));
+        let is_conditional = node["version"]
+            .as_str()
+            .is_some_and(|version| conditional.contains_key(version));
         if from == own && !is_conditional {
             available.push(release(node));
         }
@@ -56,11 +83,16 @@ pub(super) fn advice(graph: &Value, current: &str, queries: &BTreeMap<String, bo
     available.sort_by_key(|release| std::cmp::Reverse(version(release)));
     let mut conditional: Vec<Value> = conditional.into_values().flatten().collect();
     conditional.sort_by_key(|update| std::cmp::Reverse(version(&update["release"])));
-    Ok(Advice { available: (!available.is_empty()).then_some(available), conditional })
+    Ok(Advice {
+        available: (!available.is_empty()).then_some(available),
+        conditional,
+    })
 }
 
 fn version(release: &Value) -> Option<Version> {
-    release["version"].as_str().and_then(|text| Version::parse(text).ok())
+    release["version"]
+        .as_str()
+        .and_then(|text| Version::parse(text).ok())
 }
 
 fn release(node: &Value) -> Value {
@@ -103,11 +135,15 @@ fn recommended(risks: &Value, queries: &BTreeMap<String, bool>) -> Value {
 
 /// The first rule that can be evaluated decides.
 fn applies(rules: &Value, queries: &BTreeMap<String, bool>) -> Option<bool> {
-    rules.as_array().into_iter().flatten().find_map(|rule| match rule["type"].as_str() {
-        Some("Always") => Some(true),
-        Some("PromQL") => queries.get(rule["promql"]["promql"].as_str()?).copied(),
-        _ => None,
-    })
+    rules
+        .as_array()
+        .into_iter()
+        .flatten()
+        .find_map(|rule| match rule["type"].as_str() {
+            Some("Always") => Some(true),
+            Some("PromQL") => queries.get(rule["promql"]["promql"].as_str()?).copied(),
+            _ => None,
+        })
 }
 
 #[cfg(test)]
@@ -130,19 +166,34 @@ mod tests {
     }
 
     fn verdict(queries: &[(&str, bool)]) -> String {
-        let queries = queries.iter().map(|(query, value)| ((*query).to_owned(), *value)).collect();
+        let queries = queries
+            .iter()
+            .map(|(query, value)| ((*query).to_owned(), *value))
+            .collect();
         let found = advice(&graph(), "4.9.1", &queries).unwrap();
         assert_eq!(found.conditional.len(), 1);
         let condition = &found.conditional[0]["conditions"][0];
-        format!("{} {}", condition["status"].as_str().unwrap(), condition["reason"].as_str().unwrap())
+        format!(
+            "{} {}",
+            condition["status"].as_str().unwrap(),
+            condition["reason"].as_str().unwrap()
+        )
     }
 
     #[test]
     fn a_graph_is_read_as_openshift_reads_it() {
         let found = advice(&graph(), "4.9.1", &BTreeMap::new()).unwrap();
-        let versions: Vec<_> =
-            found.available.unwrap().iter().map(|one| one["version"].as_str().unwrap().to_owned()).collect();
-        assert_eq!(versions, ["4.9.10", "4.9.2"], "by version, newest first, and without the conditional one");
+        let versions: Vec<_> = found
+            .available
+            .unwrap()
+            .iter()
+            .map(|one| one["version"].as_str().unwrap().to_owned())
+            .collect();
+        assert_eq!(
+            versions,
+            ["4.9.10", "4.9.2"],
+            "by version, newest first, and without the conditional one"
+        );
         assert_eq!(verdict(&[("q", true)]), "False Risky");
         assert_eq!(verdict(&[("q", false)]), "True NotExposedToRisks");
         assert_eq!(verdict(&[]), "Unknown EvaluationFailed");
@@ -150,7 +201,8 @@ mod tests {
 
     #[test]
     fn a_version_that_is_not_there_and_a_broken_graph_are_told_apart() {
-        let reason = |graph: Value, version: &str| advice(&graph, version, &BTreeMap::new()).unwrap_err().0;
+        let reason =
+            |graph: Value, version: &str| advice(&graph, version, &BTreeMap::new()).unwrap_err().0;
         assert_eq!(reason(graph(), "4.8.1"), "VersionNotFound");
         assert_eq!(reason(json!({}), "4.9.1"), "ResponseInvalid");
         let mut broken = graph();
@@ -162,7 +214,15 @@ mod tests {
     fn a_target_in_two_groups_is_dropped() {
         let mut twice = graph();
         let group = twice["conditionalEdges"][0].clone();
-        twice["conditionalEdges"].as_array_mut().unwrap().push(group);
-        assert_eq!(advice(&twice, "4.9.1", &BTreeMap::new()).unwrap().conditional, Vec::<Value>::new());
+        twice["conditionalEdges"]
+            .as_array_mut()
+            .unwrap()
+            .push(group);
+        assert_eq!(
+            advice(&twice, "4.9.1", &BTreeMap::new())
+                .unwrap()
+                .conditional,
+            Vec::<Value>::new()
+        );
     }
 }

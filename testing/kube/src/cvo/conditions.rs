@@ -13,15 +13,25 @@ pub(super) struct Conditions {
 impl Conditions {
     pub(super) fn of(status: &Value, now: Timestamp) -> Self {
         let all = status["conditions"].as_array().cloned().unwrap_or_default();
-        Self { all, now: now.round(Unit::Second).unwrap().to_string() }
+        Self {
+            all,
+            now: now.round(Unit::Second).unwrap().to_string(),
+        }
     }
 
     pub(super) fn status(&self, name: &str) -> &str {
-        self.all.iter().find(|one| one["type"] == name).and_then(|one| one["status"].as_str()).unwrap_or_default()
+        self.all
+            .iter()
+            .find(|one| one["type"] == name)
+            .and_then(|one| one["status"].as_str())
+            .unwrap_or_default()
     }
 
     pub(super) fn set(&mut self, name: &str, status: &str, reason: &str, message: &str) {
-        let since = self.all.iter().find(|one| one["type"] == name && one["status"] == status);
+        let since = self
+            .all
+            .iter()
+            .find(|one| one["type"] == name && one["status"] == status);
         let since = since.map_or_else(|| json!(self.now), |one| one["lastTransitionTime"].clone());
         self.remove(name);
         self.all.push(json!({
@@ -34,7 +44,8 @@ impl Conditions {
     }
 
     pub(super) fn write(mut self, status: &mut Value) {
-        self.all.sort_by(|a, b| a["type"].as_str().cmp(&b["type"].as_str()));
+        self.all
+            .sort_by(|a, b| a["type"].as_str().cmp(&b["type"].as_str()));
         status["conditions"] = self.all.into();
     }
 
@@ -46,7 +57,10 @@ impl Conditions {
                 old["release"]["version"] == update["release"]["version"]
                     && recommended(old)["status"] == recommended(update)["status"]
             });
-            let since = same.map_or_else(|| json!(self.now), |old| recommended(old)["lastTransitionTime"].clone());
+            let since = same.map_or_else(
+                || json!(self.now),
+                |old| recommended(old)["lastTransitionTime"].clone(),
+            );
             update["conditions"][0]["lastTransitionTime"] = since;
         }
         updates.into()

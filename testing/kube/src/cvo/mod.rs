@@ -40,8 +40,16 @@ pub struct ClusterVersionOperator {
 impl ClusterVersionOperator {
     /// An operator whose updates complete.
     pub fn new(client: kube::Client) -> Self {
-        let http = reqwest::Client::builder().timeout(Duration::from_secs(30)).build().unwrap();
-        Self { client, http, behaviour: Behaviour::Completes, queries: BTreeMap::new() }
+        let http = reqwest::Client::builder()
+            .timeout(Duration::from_secs(30))
+            .build()
+            .unwrap();
+        Self {
+            client,
+            http,
+            behaviour: Behaviour::Completes,
+            queries: BTreeMap::new(),
+        }
     }
 
     /// What becomes of updates from now on.
@@ -63,9 +71,16 @@ impl ClusterVersionOperator {
             status = json!({});
         }
         let mut conditions = Conditions::of(&status, now);
-        self.retrieve(&object["spec"], &mut status, &mut conditions).await;
+        self.retrieve(&object["spec"], &mut status, &mut conditions)
+            .await;
         self.aggregate(&mut conditions).await;
-        updating::step(&object["spec"], &mut status, &mut conditions, self.behaviour, now);
+        updating::step(
+            &object["spec"],
+            &mut status,
+            &mut conditions,
+            self.behaviour,
+            now,
+        );
         conditions.write(&mut status);
         status["observedGeneration"] = object["metadata"]["generation"].clone();
         if status == object["status"] {
@@ -73,7 +88,10 @@ impl ClusterVersionOperator {
         }
         let version = object["metadata"]["resourceVersion"].clone();
         let patch = json!({"metadata": {"resourceVersion": version}, "status": status});
-        match api.patch_status("version", &PatchParams::default(), &Patch::Merge(&patch)).await {
+        match api
+            .patch_status("version", &PatchParams::default(), &Patch::Merge(&patch))
+            .await
+        {
             Ok(_) => {}
             // Somebody wrote in between: the next step sees it.
             Err(kube::Error::Api(status)) if status.code == 409 => {}
@@ -84,17 +102,36 @@ impl ClusterVersionOperator {
     /// Asks the upstream what there is.
     async fn retrieve(&self, spec: &Value, status: &mut Value, conditions: &mut Conditions) {
         let current = updating::current(status);
-        let advice = match (spec["upstream"].as_str(), spec["channel"].as_str(), &current) {
-            (Some(upstream), Some(channel), Some(current)) if !upstream.is_empty() && !channel.is_empty() => {
-                self.ask(upstream, channel, spec["clusterID"].as_str().unwrap_or_default(), current).await
+        let advice = match (
+            spec["upstream"].as_str(),
+            spec["channel"].as_str(),
+            &current,
+        ) {
+            (Some(upstream), Some(channel), Some(current))
+                if !upstream.is_empty() && !channel.is_empty() =>
+            {
+                self.ask(
+                    upstream,
+                    channel,
+                    spec["clusterID"].as_str().unwrap_or_default(),
+                    current,
+                )
+                .await
             }
-            _ => Err(("NoChannel", "The update channel has not been configured.".to_owned())),
+            _ => Err((
+                "NoChannel",
+                "The update channel has not been configured.".to_owned(),
+            )),
         };
         match advice {
-            Ok(Advice { available, conditional }) => {
+            Ok(Advice {
+                available,
+                conditional,
+            }) => {
                 conditions.set("RetrievedUpdates", "True", "", "");
                 status["availableUpdates"] = available.map_or(Value::Null, Value::from);
-                status["conditionalUpdates"] = conditions.keep_transitions(&status["conditionalUpdates"], conditional);
+                status["conditionalUpdates"] =
+                    conditions.keep_transitions(&status["conditionalUpdates"], conditional);
             }
             Err((reason, message)) => {
                 conditions.set("RetrievedUpdates", "False", reason, &message);
@@ -114,47 +151,78 @@ impl ClusterVersionOperator {
         id: &str,
         current: &str,
     ) -> Result<Advice, (&'static str, String)> {
-        let mut url = reqwest::Url::parse(upstream).map_err(|error| ("InvalidURI", error.to_string()))?;
-        url.query_pairs_mut().extend_pairs([("arch", "amd64"), ("channel", channel), ("id", id), ("version", current)]);
+        let mut url =
+            reqwest::Url::parse(upstream).map_err(|error| ("InvalidURI", error.to_string()))?;
+        url.query_pairs_mut().extend_pairs([
+            ("arch", "amd64"),
+            ("channel", channel),
+            ("id", id),
+            ("version", current),
+        ]);
         let request = self.http.get(url).header("accept", "application/json");
-        let answer = request.send().await.map_err(|error| ("RemoteFailed", error.to_string()))?;
+        let answer = request
+            .send()
+            .await
+            .map_err(|error| ("RemoteFailed", error.to_string()))?;
         let code = answer.status();
         if code != reqwest::StatusCode::OK {
             return Err(("ResponseFailed", format!("unexpected HTTP status: {code}")));
         }
-        let bytes = answer.bytes().await.map_err(|error| ("ResponseFailed", error.to_string()))?;
-        let graph: Value = serde_json::from_slice(&bytes).map_err(|error| ("ResponseInvalid", error.to_string()))?;
+        let bytes = answer
+            .bytes()
+            .await
+            .map_err(|error| ("ResponseFailed", error.to_string()))?;
+        let graph: Value = serde_json::from_slice(&bytes)
+            .map_err(|error| ("ResponseInvalid", error.to_string()))?;
         advice(&graph, current, &self.queries)
     }
 
     /// `Upgradeable` of every ClusterOperator, in one.
     async fn aggregate(&self, conditions: &mut Conditions) {
-        let operators = self.api("ClusterOperator").list(&ListParams::default()).await.unwrap();
+        let operators = self
+            .api("ClusterOperator")
+            .list(&ListParams::default())
+            .await
+            .unwrap();
         let objections: Vec<(String, String, String)> = operators
             .items
             .iter()
             .filter_map(|operator| {
                 let all = operator.data["status"]["conditions"].as_array()?;
-                let found = all.iter().find(|one| one["type"] == "Upgradeable" && one["status"] == "False")?;
+                let found = all
+                    .iter()
+                    .find(|one| one["type"] == "Upgradeable" && one["status"] == "False")?;
                 let text = |name: &str| found[name].as_str().unwrap_or_default().to_owned();
-                Some((operator.metadata.name.clone().unwrap_or_default(), text("reason"), text("message")))
+                Some((
+                    operator.metadata.name.clone().unwrap_or_default(),
+                    text("reason"),
+                    text("message"),
+                ))
             })
             .collect();
         match objections.as_slice() {
             [] => conditions.remove("Upgradeable"),
             [(name, reason, message)] => {
-                let message =
-                    format!("Cluster operator {name} should not be upgraded between minor versions: {message}");
+                let message = format!(
+                    "Cluster operator {name} should not be upgraded between minor versions: {message}"
+                );
                 conditions.set("Upgradeable", "False", reason, &message);
             }
             several => {
-                let lines: Vec<_> =
-                    several.iter().map(|(name, reason, message)| format!("* {name}: {reason}: {message}")).collect();
+                let lines: Vec<_> = several
+                    .iter()
+                    .map(|(name, reason, message)| format!("* {name}: {reason}: {message}"))
+                    .collect();
                 let message = format!(
                     "Multiple cluster operators should not be upgraded between minor versions:\n{}",
                     lines.join("\n")
                 );
-                conditions.set("Upgradeable", "False", "ClusterOperatorsNotUpgradeable", &message);
+                conditions.set(
+                    "Upgradeable",
+                    "False",
+                    "ClusterOperatorsNotUpgradeable",
+                    &message,
+                );
             }
         }
     }

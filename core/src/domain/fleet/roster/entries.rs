@@ -26,19 +26,42 @@ pub(crate) struct Entries<'a> {
 
 impl<'a> Entries<'a> {
     pub(crate) fn new(policy: &'a FleetPolicy) -> Self {
-        let mut entries = Self { by_id: BTreeMap::new(), by_name: BTreeMap::new(), by_label: BTreeMap::new() };
+        let mut entries = Self {
+            by_id: BTreeMap::new(),
+            by_name: BTreeMap::new(),
+            by_label: BTreeMap::new(),
+        };
         for organisation in policy.organisations.values() {
             for entry in &organisation.clusters {
-                let (policy, problems, left_alone) = (&entry.policy, &*entry.problems, entry.left_alone.as_ref());
-                let wanted = Wanted { policy, problems, left_alone };
+                let (policy, problems, left_alone) =
+                    (&entry.policy, &*entry.problems, entry.left_alone.as_ref());
+                let wanted = Wanted {
+                    policy,
+                    problems,
+                    left_alone,
+                };
                 match &entry.id {
-                    Some(id) => entries.by_id.entry((&*organisation.id, id.as_str())).or_insert(wanted),
-                    None => entries.by_name.entry((&*organisation.id, &*entry.name)).or_insert(wanted),
+                    Some(id) => entries
+                        .by_id
+                        .entry((&*organisation.id, id.as_str()))
+                        .or_insert(wanted),
+                    None => entries
+                        .by_name
+                        .entry((&*organisation.id, &*entry.name))
+                        .or_insert(wanted),
                 };
             }
             for (place, default) in organisation.defaults.iter().enumerate() {
-                let label = default.match_labels.iter().next().map(|(name, value)| (name.as_str(), value.as_str()));
-                entries.by_label.entry((&*organisation.id, label)).or_default().push((place, default));
+                let label = default
+                    .match_labels
+                    .iter()
+                    .next()
+                    .map(|(name, value)| (name.as_str(), value.as_str()));
+                entries
+                    .by_label
+                    .entry((&*organisation.id, label))
+                    .or_default()
+                    .push((place, default));
             }
         }
         entries
@@ -48,27 +71,48 @@ impl<'a> Entries<'a> {
     pub(crate) fn of(&self, cluster: &ClusterState) -> Option<Wanted<'a>> {
         let organisation: &str = &cluster.organisation;
         let by_name = || self.by_name(cluster);
-        self.by_id(cluster).or_else(by_name).or_else(|| self.default_for(organisation, cluster))
+        self.by_id(cluster)
+            .or_else(by_name)
+            .or_else(|| self.default_for(organisation, cluster))
     }
 
     /// What the entry wants that names the cluster's id.
     pub(crate) fn by_id(&self, cluster: &ClusterState) -> Option<Wanted<'a>> {
-        self.by_id.get(&(&*cluster.organisation, cluster.id.as_str())).copied()
+        self.by_id
+            .get(&(&*cluster.organisation, cluster.id.as_str()))
+            .copied()
     }
 
     /// What the entry wants that names the cluster's name, and no id.
     pub(crate) fn by_name(&self, cluster: &ClusterState) -> Option<Wanted<'a>> {
-        self.by_name.get(&(&*cluster.organisation, &*cluster.name)).copied()
+        self.by_name
+            .get(&(&*cluster.organisation, &*cluster.name))
+            .copied()
     }
 
     /// The first default of the file whose labels the cluster has.
     fn default_for(&self, organisation: &str, cluster: &ClusterState) -> Option<Wanted<'a>> {
-        let labels = cluster.labels.iter().map(|(name, value)| Some((name.as_str(), value.as_str())));
-        let found = labels.chain([None]).filter_map(|label| self.by_label.get(&(organisation, label))).flatten();
+        let labels = cluster
+            .labels
+            .iter()
+            .map(|(name, value)| Some((name.as_str(), value.as_str())));
+        let found = labels
+            .chain([None])
+            .filter_map(|label| self.by_label.get(&(organisation, label)))
+            .flatten();
         let has_all = |default: &PolicyDefault| {
-            default.match_labels.iter().all(|(name, value)| cluster.labels.get(name) == Some(value))
+            default
+                .match_labels
+                .iter()
+                .all(|(name, value)| cluster.labels.get(name) == Some(value))
         };
-        let first = found.filter(|(_, default)| has_all(default)).min_by_key(|(place, _)| *place);
-        first.map(|(_, default)| Wanted { policy: &default.policy, problems: &default.problems, left_alone: None })
+        let first = found
+            .filter(|(_, default)| has_all(default))
+            .min_by_key(|(place, _)| *place);
+        first.map(|(_, default)| Wanted {
+            policy: &default.policy,
+            problems: &default.problems,
+            left_alone: None,
+        })
     }
 }

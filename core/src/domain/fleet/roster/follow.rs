@@ -27,24 +27,33 @@ impl Followed {
 
 impl Roster {
     /// A cluster was seen, and its time since the last report was worth so many seconds of soak on a version.
-    pub fn seen(&mut self, state: ClusterState, credit: Option<(&crate::domain::Version, i64)>) -> Followed {
+    pub fn seen(
+        &mut self,
+        state: ClusterState,
+        credit: Option<(&crate::domain::Version, i64)>,
+    ) -> Followed {
         let Some(number) = self.find(state.id.as_str()) else {
             return self.seen_unmanaged(state);
         };
         let numbered = |version| self.version_number(version);
-        let offers_are_known = state.offers.iter().all(|offer| numbered(&offer.version).is_some());
+        let offers_are_known = state
+            .offers
+            .iter()
+            .all(|offer| numbered(&offer.version).is_some());
         let (Some(version), true) = (numbered(&state.version), offers_are_known) else {
             return Followed::BuildAnew;
         };
         let (old, class) = (self.member(number), self.class_of(number));
         let moved = old.version != version;
         // Failures count for a whole sector, and a cluster that moves may have made its own good.
-        let counts_anew = moved && (old.has_failed || self.organisations[class.organisation as usize].has_heirs);
+        let counts_anew =
+            moved && (old.has_failed || self.organisations[class.organisation as usize].has_heirs);
         if is_another(&old.state, &state) || counts_anew {
             return Followed::BuildAnew;
         }
         let mut again = BTreeSet::from([number]);
-        if let Some((on, seconds)) = credit.filter(|_| self.member(number).clash.is_none() && state.binding.is_bound())
+        if let Some((on, seconds)) =
+            credit.filter(|_| self.member(number).clash.is_none() && state.binding.is_bound())
         {
             let Some(on) = self.version_number(on) else {
                 return Followed::BuildAnew;
@@ -118,12 +127,16 @@ impl Roster {
     }
 
     fn leave_order(&mut self, member: u32) {
-        let at = self.order.binary_search_by(|other| self.turn(*other).cmp(&self.turn(member)));
+        let at = self
+            .order
+            .binary_search_by(|other| self.turn(*other).cmp(&self.turn(member)));
         self.order.remove(at.expect("every member has its turn"));
     }
 
     fn enter_order(&mut self, member: u32) {
-        let at = self.order.binary_search_by(|other| self.turn(*other).cmp(&self.turn(member)));
+        let at = self
+            .order
+            .binary_search_by(|other| self.turn(*other).cmp(&self.turn(member)));
         self.order.insert(at.unwrap_or_else(|at| at), member);
     }
 
@@ -132,7 +145,11 @@ impl Roster {
         let (Some(sector), cells) = (class.sector, class.cells.clone()) else {
             return;
         };
-        for crowd in self.crowds.iter_mut().filter(|crowd| crowd.sector == sector && cells.contains(&crowd.cell)) {
+        for crowd in self
+            .crowds
+            .iter_mut()
+            .filter(|crowd| crowd.sector == sector && cells.contains(&crowd.cell))
+        {
             if !crowd.members.remove(&(before, member)) {
                 continue;
             }
@@ -155,8 +172,13 @@ impl Roster {
         if self.version_number(&upgrade.to).is_none() {
             return Followed::BuildAnew;
         }
-        let known = self.upgrades.iter().position(|known| known.id == upgrade.id && known.cluster == upgrade.cluster);
-        if matches!(upgrade.state, UpgradeState::Failed | UpgradeState::Refused) || self.member(member).has_failed {
+        let known = self
+            .upgrades
+            .iter()
+            .position(|known| known.id == upgrade.id && known.cluster == upgrade.cluster);
+        if matches!(upgrade.state, UpgradeState::Failed | UpgradeState::Refused)
+            || self.member(member).has_failed
+        {
             // Failures count for a whole sector, and a refusal for as long as it is remembered.
             return Followed::BuildAnew;
         }
@@ -183,10 +205,23 @@ impl Roster {
 
     /// People consent to versions.
     pub fn approvals_changed(&mut self, approvals: Vec<Approval>) -> Followed {
-        let keyed = |a: Approval| ((a.organisation.clone(), a.cluster.clone(), a.version.clone()), a);
+        let keyed = |a: Approval| {
+            (
+                (a.organisation.clone(), a.cluster.clone(), a.version.clone()),
+                a,
+            )
+        };
         self.approvals = approvals.into_iter().map(keyed).collect();
-        let concerned = self.classes.iter().filter(|class| class.policy.needs_approval);
-        Followed::Judge(concerned.flat_map(|class| &class.members).copied().collect())
+        let concerned = self
+            .classes
+            .iter()
+            .filter(|class| class.policy.needs_approval);
+        Followed::Judge(
+            concerned
+                .flat_map(|class| &class.members)
+                .copied()
+                .collect(),
+        )
     }
 }
 

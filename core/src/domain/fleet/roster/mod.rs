@@ -14,8 +14,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::{
-    Approval, ClusterState, Exclusion, FleetInput, FleetPolicy, GateConcern, GateScope, LeftAlone, MaintenanceWindow,
-    Minimum, Name, NameClash, Pause, Schedule, Schedules, SoakSum, Upgrade, UpgradePolicy,
+    Approval, ClusterState, Exclusion, FleetInput, FleetPolicy, GateConcern, GateScope, LeftAlone,
+    MaintenanceWindow, Minimum, Name, NameClash, Pause, Schedule, Schedules, SoakSum, Upgrade,
+    UpgradePolicy,
 };
 use crate::domain::{ClusterId, Minor, Pattern, Version};
 use crate::finding::Finding;
@@ -218,7 +219,9 @@ impl Roster {
 
     /// The clusters, with their policies, in no particular order.
     pub fn clusters(&self) -> impl Iterator<Item = (&ClusterState, &UpgradePolicy)> {
-        self.members.iter().map(|member| (&member.state, &self.classes[member.class as usize].policy))
+        self.members
+            .iter()
+            .map(|member| (&member.state, &self.classes[member.class as usize].policy))
     }
 
     /// Clusters that no policy is about.
@@ -255,7 +258,11 @@ impl Roster {
     pub fn soak(&self) -> impl Iterator<Item = (&Name, &Name, &Version, i64)> {
         self.cells.iter().flat_map(move |cell| {
             let organisation = &self.organisations[cell.organisation as usize].id;
-            let seconds = cell.seconds.iter().zip(&self.versions).filter(|(seconds, _)| **seconds > 0);
+            let seconds = cell
+                .seconds
+                .iter()
+                .zip(&self.versions)
+                .filter(|(seconds, _)| **seconds > 0);
             seconds.map(move |(seconds, version)| (organisation, &cell.workload, version, *seconds))
         })
     }
@@ -264,7 +271,13 @@ impl Roster {
     pub fn input(&self, policy: &FleetPolicy, inherited: &BTreeMap<Name, Minimum>) -> FleetInput {
         FleetInput {
             policy: policy.clone(),
-            clusters: self.members.iter().map(|member| &member.state).chain(self.unmanaged.values()).cloned().collect(),
+            clusters: self
+                .members
+                .iter()
+                .map(|member| &member.state)
+                .chain(self.unmanaged.values())
+                .cloned()
+                .collect(),
             upgrades: self.upgrades.clone(),
             soak: self.own_soak(),
             gates: self.gates.iter().map(|entry| entry.gate.clone()).collect(),
@@ -277,7 +290,11 @@ impl Roster {
     /// The organisations' own soak, as an input has it.
     pub fn own_soak(&self) -> Vec<SoakSum> {
         let sums = self.cells.iter().flat_map(|cell| {
-            let own = cell.own_seconds.iter().zip(&self.versions).filter(|(seconds, _)| **seconds > 0);
+            let own = cell
+                .own_seconds
+                .iter()
+                .zip(&self.versions)
+                .filter(|(seconds, _)| **seconds > 0);
             own.map(|(seconds, version)| SoakSum {
                 organisation: self.organisations[cell.organisation as usize].id.clone(),
                 workload: cell.workload.clone(),
@@ -290,8 +307,12 @@ impl Roster {
 
     /// How many clusters are adding to a cell's soak on a version, those of inherited data included.
     pub(crate) fn soaking(&self, cell: u32, version: u32) -> u32 {
-        let cells = [cell].into_iter().chain(self.cells[cell as usize].donors.iter().copied());
-        cells.map(|cell| self.cells[cell as usize].soaking[version as usize]).sum()
+        let cells = [cell]
+            .into_iter()
+            .chain(self.cells[cell as usize].donors.iter().copied());
+        cells
+            .map(|cell| self.cells[cell as usize].soaking[version as usize])
+            .sum()
     }
 
     /// Counts, or no longer counts, a healthy member where it adds to the soak.
@@ -319,8 +340,16 @@ impl Roster {
 
     pub(crate) fn version_number(&self, version: &Version) -> Option<u32> {
         match build::packed(version) {
-            Some(key) => self.finals.binary_search_by_key(&key, |(key, _)| *key).ok().map(|at| self.finals[at].1),
-            None => self.versions.binary_search(version).ok().map(|at| at as u32),
+            Some(key) => self
+                .finals
+                .binary_search_by_key(&key, |(key, _)| *key)
+                .ok()
+                .map(|at| self.finals[at].1),
+            None => self
+                .versions
+                .binary_search(version)
+                .ok()
+                .map(|at| at as u32),
         }
     }
 
@@ -328,27 +357,50 @@ impl Roster {
     pub fn gates_approved_by_policy(&self, member: u32, to: &Version) -> Vec<Name> {
         let (state, policy, to) = (self.cluster(member), self.policy(member), Minor::of(to));
         let ahead = Minor::of(&state.version) < to;
-        let gates = self.gates.iter().filter(|entry| ahead && entry.stands_before(to));
-        let concerned = gates.filter(|entry| entry.scope.concerns(state) != GateConcern::Unconcerned);
-        let open = concerned.map(|entry| &entry.gate).filter(|gate| !state.acknowledged_gates.contains(&gate.id));
-        open.filter(|gate| policy.gate_approvals.contains(&gate.label)).map(|gate| gate.id.clone()).collect()
+        let gates = self
+            .gates
+            .iter()
+            .filter(|entry| ahead && entry.stands_before(to));
+        let concerned =
+            gates.filter(|entry| entry.scope.concerns(state) != GateConcern::Unconcerned);
+        let open = concerned
+            .map(|entry| &entry.gate)
+            .filter(|gate| !state.acknowledged_gates.contains(&gate.id));
+        open.filter(|gate| policy.gate_approvals.contains(&gate.label))
+            .map(|gate| gate.id.clone())
+            .collect()
     }
 
     /// What decides its turn.
     fn turn(&self, member: u32) -> (u32, u32, u32, &str) {
         let (of, class) = (self.member(member), self.class_of(member));
-        (of.version, class.policy.soak_days.unwrap_or(0), class.organisation, of.state.id.as_str())
+        (
+            of.version,
+            class.policy.soak_days.unwrap_or(0),
+            class.organisation,
+            of.state.id.as_str(),
+        )
     }
 
     /// All members by their turn. The numbers decide almost always, so ids are looked at last.
     fn sorted_by_turn(&self) -> Vec<u32> {
         let numbers = |(member, of): (usize, &Member)| {
             let class = &self.classes[of.class as usize];
-            (of.version, class.policy.soak_days.unwrap_or(0), class.organisation, member as u32)
+            (
+                of.version,
+                class.policy.soak_days.unwrap_or(0),
+                class.organisation,
+                member as u32,
+            )
         };
-        let mut turns: Vec<(u32, u32, u32, u32)> = self.members.iter().enumerate().map(numbers).collect();
+        let mut turns: Vec<(u32, u32, u32, u32)> =
+            self.members.iter().enumerate().map(numbers).collect();
         let id = |member: u32| self.member(member).state.id.as_str();
-        turns.sort_unstable_by(|a, b| (a.0, a.1, a.2).cmp(&(b.0, b.1, b.2)).then_with(|| id(a.3).cmp(id(b.3))));
+        turns.sort_unstable_by(|a, b| {
+            (a.0, a.1, a.2)
+                .cmp(&(b.0, b.1, b.2))
+                .then_with(|| id(a.3).cmp(id(b.3)))
+        });
         turns.into_iter().map(|turn| turn.3).collect()
     }
 
@@ -356,13 +408,20 @@ impl Roster {
     pub(crate) fn limit(&self, sector: u32, mutex: u32) -> Option<u32> {
         let sector = &self.sectors[sector as usize];
         // Clusters that nobody vouches for must not raise a limit.
-        let clusters = sector.with_mutex.get(&mutex).map_or(0, |(bound, all)| if *bound > 0 { *bound } else { *all });
+        let clusters = sector
+            .with_mutex
+            .get(&mutex)
+            .map_or(0, |(bound, all)| if *bound > 0 { *bound } else { *all });
         sector.max_parallel.map(|parallel| parallel.limit(clusters))
     }
 
     /// The mutexes that an upgrade of the member takes.
     pub(crate) fn mutexes_of(&self, member: u32) -> impl Iterator<Item = u32> + '_ {
-        self.class_of(member).mutexes.iter().copied().chain(self.member(member).itself)
+        self.class_of(member)
+            .mutexes
+            .iter()
+            .copied()
+            .chain(self.member(member).itself)
     }
 
     pub(crate) fn take_mutexes(&mut self, member: u32) {
@@ -379,9 +438,10 @@ impl Roster {
         for mutex in self.mutexes_of(member).collect::<Vec<_>>() {
             let sector = self.class_of(member).sector;
             let entry = &mut self.mutexes[mutex as usize];
-            if let (true, Some(count)) =
-                (entry.holders.remove(&member), sector.and_then(|s| entry.in_sector.get_mut(&s)))
-            {
+            if let (true, Some(count)) = (
+                entry.holders.remove(&member),
+                sector.and_then(|s| entry.in_sector.get_mut(&s)),
+            ) {
                 *count -= 1;
             }
         }
@@ -391,7 +451,11 @@ impl Roster {
 impl Calendar {
     /// What it says.
     pub(crate) fn schedules(&self) -> Schedules<'_> {
-        Schedules { schedule: self.schedule.as_ref(), windows: &self.windows, exclusions: &self.exclusions }
+        Schedules {
+            schedule: self.schedule.as_ref(),
+            windows: &self.windows,
+            exclusions: &self.exclusions,
+        }
     }
 }
 
@@ -421,6 +485,12 @@ pub(crate) struct Post<'a> {
 
 impl<'a> Post<'a> {
     pub(crate) fn new(roster: &'a Roster, number: u32, now: Timestamp) -> Self {
-        Self { roster, number, member: roster.member(number), class: roster.class_of(number), now }
+        Self {
+            roster,
+            number,
+            member: roster.member(number),
+            class: roster.class_of(number),
+            now,
+        }
     }
 }
