@@ -20,7 +20,6 @@ use towpath_core::finding::Place;
 
 const SECTORS: [&str; 5] = ["dev", "stage", "canary", "prod", "late"];
 const WORKLOADS: [&str; 8] = ["web", "db", "batch", "ai", "edge", "mail", "log", "etl"];
-/// Candidates of each cluster.
 const CANDIDATES: usize = 20;
 const ROUNDS: usize = 5;
 

@@ -12,7 +12,6 @@ use std::sync::Arc;
 pub struct Finding {
     /// Whether the input can be used all the same. First, so that errors come first in any list.
     pub severity: Severity,
-    /// Where it is.
     pub place: Place,
     /// A stable name for this kind of problem, for filters and machines.
     pub code: &'static str,

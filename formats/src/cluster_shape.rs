@@ -22,7 +22,6 @@ use crate::duration::{max_unavailable, spread};
 use crate::record::{Reader, Record};
 use crate::tree::{self, Node};
 
-/// The largest file.
 pub const MAX_BYTES: usize = 1 << 20;
 /// The most nodes of a pool.
 pub const MAX_NODES: u32 = 20_000;

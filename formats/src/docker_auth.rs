@@ -24,12 +24,7 @@ pub struct AuthFile {
 #[derive(Clone, PartialEq, Eq)]
 pub enum Credential {
     /// A name and a password.
-    Basic {
-        /// The name.
-        user: String,
-        /// The password.
-        password: String,
-    },
+    Basic { user: String, password: String },
     /// A token that is good for getting others.
     Identity(String),
     /// A token that is good as it is.
@@ -66,7 +61,6 @@ struct Entry {
 
 const REMEDY: &str = "write it as `podman login --authfile` does";
 
-/// Reads the file.
 pub fn read(place: &Place, bytes: &[u8]) -> Result<AuthFile, Finding> {
     let wire: Wire = serde_json::from_slice(bytes).map_err(|error| {
         // What serde says would quote what it found.

@@ -34,7 +34,6 @@ pub fn logged(decided: &Decision, desk: &Desk) -> Value {
     value
 }
 
-/// An upgrade to start.
 pub fn start(start: &Start) -> Value {
     let kind = match &start.kind {
         StartKind::Cluster => "cluster",
@@ -151,7 +150,6 @@ pub fn status(rows: &[StatusRow]) -> Value {
     rows.iter().map(row).collect()
 }
 
-/// The version history.
 pub fn history(rows: &[HistoryRow]) -> Value {
     let row = |row: &HistoryRow| {
         json!({
@@ -182,7 +180,6 @@ pub fn forecast(forecasts: &[Forecast]) -> Value {
     forecasts.iter().map(one).collect()
 }
 
-/// Upgrades in any state.
 pub fn upgrades<'a>(upgrades: impl IntoIterator<Item = (&'a Upgrade, Option<&'a Name>)>) -> Value {
     let one = |(upgrade, name): (&Upgrade, Option<&Name>)| {
         json!({

@@ -63,7 +63,6 @@ pub fn lint(files: &[SourceFile], releases: Option<Releases>) -> Linted {
 }
 
 impl LeftOut {
-    /// For people.
     pub fn sentence(self) -> &'static str {
         match self {
             Self::AcrossFiles => {

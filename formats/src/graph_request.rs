@@ -117,7 +117,6 @@ pub enum ContentType {
 }
 
 impl ContentType {
-    /// For the header.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Json => "application/json",

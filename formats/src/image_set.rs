@@ -11,7 +11,6 @@ use towpath_core::plan::entries::{self, Entry};
 
 use crate::mirror::{Told, comments};
 
-/// Which of oc-mirror's forms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ImageSetVersion {
     /// `v1alpha2`, which keeps its state in `storageConfig`.

@@ -49,6 +49,5 @@ mod yaml;
 pub struct SourceFile {
     /// Its path, relative to the source, with `/` between folders.
     pub path: String,
-    /// What it holds.
     pub bytes: Arc<[u8]>,
 }

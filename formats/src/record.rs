@@ -25,7 +25,6 @@ pub(crate) struct Reader {
 /// The fields of an entry.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Record<'n> {
-    /// The entry.
     pub(crate) node: &'n Node,
     what: &'static str,
 }
@@ -38,7 +37,6 @@ impl Reader {
         }
     }
 
-    /// Where a value stands.
     pub(crate) fn at(&self, node: &Node) -> Place {
         match node.line {
             0 => self.place.clone(),
@@ -166,7 +164,6 @@ impl Reader {
         found
     }
 
-    /// A text.
     pub(crate) fn text<'n>(&mut self, node: &'n Node, what: &str) -> Option<&'n str> {
         match &node.value {
             Value::Text(text) if text.len() <= MAX_TEXT_BYTES => Some(text),
@@ -229,7 +226,6 @@ impl Reader {
         }
     }
 
-    /// Names and their values.
     pub(crate) fn labels(
         &mut self,
         node: &Node,

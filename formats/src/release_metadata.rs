@@ -18,13 +18,11 @@ const MAX_NAMES: usize = 20_000;
 /// What a release image says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReleaseMetadata {
-    /// Its version.
     pub version: ReleaseName,
     /// The releases it can be reached from.
     pub previous: Vec<ReleaseName>,
     /// The releases that can be reached from it.
     pub next: Vec<ReleaseName>,
-    /// What else it says.
     pub metadata: BTreeMap<String, String>,
 }
 
@@ -80,7 +78,6 @@ pub fn read(bytes: &[u8]) -> Result<ReleaseMetadata, String> {
 /// What a layer has to say about the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InLayer {
-    /// This is it.
     Here(Vec<u8>),
     /// It is not here; an older layer may have it.
     Older,

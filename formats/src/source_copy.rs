@@ -11,7 +11,6 @@ use towpath_core::intake::{Highs, Measure, Vanished};
 
 use crate::SourceFile;
 
-/// How a list begins.
 const LIST: &[u8] = b"towpath copies 4\n";
 /// How one began that did not say what is stricter in copies that were not taken.
 const LIST_WITHOUT_STRICTER: &[u8] = b"towpath copies 3\n";
@@ -26,7 +25,6 @@ const DIGEST_BYTES: usize = 32;
 /// One source's copy, as the list has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptCopy {
-    /// The source's name.
     pub source: String,
     /// Where the source was, so that a copy of another place is not taken for it.
     pub location: String,
@@ -51,7 +49,6 @@ pub struct KeptCopy {
 /// Since when a block of a copy that was not taken holds, and its file.
 pub type KeptPart = (Timestamp, SourceFile);
 
-/// Writes the list.
 pub fn write_list(copies: &[KeptCopy]) -> Vec<u8> {
     let mut bytes = LIST.to_vec();
     put(&mut bytes, &(copies.len() as u64).to_be_bytes());

@@ -37,7 +37,6 @@ impl Nonce {
         Self(URL_SAFE_NO_PAD.encode(random))
     }
 
-    /// As it is sent.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -49,12 +49,9 @@ pub struct Key {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyId(String);
 
-/// What a token says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claims {
-    /// What it is for.
     pub grant: Grant,
-    /// When it ends.
     pub end: Timestamp,
     /// What tells it apart from others, so that it can be revoked.
     pub serial: String,
@@ -78,9 +75,7 @@ pub enum Grant {
 pub struct Enrolment {
     /// The organisation it belongs to.
     pub organisation: String,
-    /// Its name.
     pub name: String,
-    /// Its id.
     pub id: ClusterId,
 }
 
@@ -98,7 +93,6 @@ pub struct Token {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Malformed(pub String);
 
-/// The payload as JSON.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a token's payload: an object")]
 struct Payload {
@@ -120,7 +114,6 @@ pub fn serial(random: &[u8; 32]) -> String {
 }
 
 impl Key {
-    /// Takes a key in.
     pub fn new(text: &str) -> Self {
         let mac: Hmac<Sha256> =
             Hmac::new_from_slice(text.as_bytes()).expect("HMAC takes keys of any length");
@@ -133,7 +126,6 @@ impl Key {
         Self { mac, id: KeyId(id) }
     }
 
-    /// Its short name.
     pub fn id(&self) -> &KeyId {
         &self.id
     }
@@ -221,7 +213,6 @@ impl Token {
         })
     }
 
-    /// What it says.
     pub fn claims(&self) -> &Claims {
         &self.claims
     }
@@ -231,7 +222,6 @@ impl Token {
         &self.key
     }
 
-    /// As it came.
     pub fn text(&self) -> &str {
         &self.text
     }

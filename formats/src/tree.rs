@@ -27,7 +27,6 @@ pub(crate) struct Node {
     pub(crate) value: Value,
 }
 
-/// A value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value {
     Nothing,
@@ -47,7 +46,6 @@ pub(crate) struct Key {
     pub(crate) text: Box<str>,
 }
 
-/// Reads one YAML document.
 pub(crate) fn of_yaml(place: &Place, bytes: &[u8]) -> Result<Node, Finding> {
     let text = yaml::text(place, bytes, MAX_FILE_BYTES)?;
     let options = serde_saphyr::options! {

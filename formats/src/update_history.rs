@@ -16,7 +16,6 @@ use crate::record::shown;
 use crate::tree::{self, Node, Value};
 use crate::{SourceFile, json, yaml};
 
-/// The largest file.
 pub const MAX_BYTES: usize = 64 << 20;
 /// The most documents of a file.
 const MAX_DOCUMENTS: usize = 100_000;
@@ -24,12 +23,10 @@ const MAX_DOCUMENTS: usize = 100_000;
 const MAX_ENTRIES: usize = 1_000;
 /// The most updates in all.
 pub const MAX_UPDATES: usize = 1_000_000;
-/// Lists within lists.
 const MAX_DEPTH: usize = 4;
 /// The longest update that is one: a year.
 const MAX_SECONDS: i64 = 366 * 86_400;
 
-/// What was read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Histories {
     /// Completed updates, in order, each once.
@@ -40,10 +37,8 @@ pub struct Histories {
     pub findings: Vec<Finding>,
 }
 
-/// How much was read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// ClusterVersions.
     pub cluster_versions: usize,
     /// Entries of their histories that are no update of ours, by the reason.
     pub left_out: BTreeMap<LeftOut, usize>,
@@ -100,7 +95,6 @@ impl LeftOut {
         nouns[usize::from(count != 1)]
     }
 
-    /// A stable name.
     pub fn code(self) -> &'static str {
         match self {
             Self::Installation => "installation",

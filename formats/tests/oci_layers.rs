@@ -18,7 +18,6 @@ fn pushed(bytes: &[u8], piece: usize) -> Result<Vec<Entry>, String> {
     behind(bytes, piece, Spent::default()).map(|(entries, _)| entries)
 }
 
-/// A layer behind others.
 fn behind(bytes: &[u8], piece: usize, spent: Spent) -> Result<(Vec<Entry>, Spent), String> {
     let mut layer = Layer::new(|path| !path.starts_with("un"), LIMITS, spent);
     bytes

@@ -28,7 +28,6 @@ impl Backoff {
         whole.mul_f64(random.gen_range(0.5..=1.0))
     }
 
-    /// It went well.
     pub(crate) fn reset(&mut self) {
         self.next = self.first;
     }

@@ -20,7 +20,6 @@ pub struct Cluster {
     pub(crate) settings: Settings,
     pub(crate) store: Store,
     counter: Counter,
-    /// They end with us.
     _watches: JoinSet<()>,
 }
 

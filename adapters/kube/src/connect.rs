@@ -18,9 +18,7 @@ pub enum Access {
     InCluster,
     /// As a kubeconfig says: this file, or those that `KUBECONFIG` names, or `~/.kube/config`; its current context, or this one.
     Kubeconfig {
-        /// The file.
         path: Option<PathBuf>,
-        /// The context.
         context: Option<String>,
     },
 }

@@ -8,24 +8,20 @@ use http::Method;
 /// What is asked of the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verb {
-    /// Reads one object.
     Get,
     /// Reads a page of objects.
     List,
     /// Waits for changes of objects.
     Watch,
-    /// Makes an object.
     Create,
     /// Changes a part of an object.
     Patch,
-    /// Replaces an object.
     Update,
     /// Asks which resources there are.
     Discover,
 }
 
 impl Verb {
-    /// As roles name it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Get => "get",

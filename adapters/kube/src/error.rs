@@ -12,63 +12,41 @@ pub enum KubeError {
         place: String,
         /// What is wrong with it.
         problem: String,
-        /// What helps.
         remedy: &'static str,
     },
     /// The API does not know who we are.
     #[error(
         "{call}: the API does not accept our credentials ({message}); renew the token or the certificate"
     )]
-    Unauthorized {
-        /// What was asked.
-        call: String,
-        /// What the API said.
-        message: String,
-    },
+    Unauthorized { call: String, message: String },
     /// The role is too small.
     #[error("{call}: forbidden; let the agent's role {verb} {resource} (the API said: {message})")]
     Forbidden {
-        /// What was asked.
         call: String,
         /// The verb that the role lacks.
         verb: &'static str,
         /// The resource that it lacks it on, as roles name it, with its group after a dot.
         resource: String,
-        /// What the API said.
         message: String,
     },
     /// The API has no such thing.
     #[error("{call}: there is no such thing ({message})")]
-    NotFound {
-        /// What was asked.
-        call: String,
-        /// What the API said.
-        message: String,
-    },
+    NotFound { call: String, message: String },
     /// There was an answer, and it was no.
     #[error("{call}: the API answered {code}: {message}")]
     Answer {
-        /// What was asked.
         call: String,
-        /// The HTTP status.
         code: u16,
-        /// What the API said.
         message: String,
     },
     /// There was no answer. Whether a write was done is not known: look again.
     #[error(
         "{call}: no answer: {problem}; look whether the API server is there and can be reached"
     )]
-    Unanswered {
-        /// What was asked.
-        call: String,
-        /// What happened instead.
-        problem: String,
-    },
+    Unanswered { call: String, problem: String },
     /// More than we are prepared to hold.
     #[error("{call}: {problem}; this is a limit of towpath's, tell us about your cluster")]
     TooLarge {
-        /// What was asked.
         call: String,
         /// What there is too much of.
         problem: String,

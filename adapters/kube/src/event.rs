@@ -21,10 +21,8 @@ const MAX_MESSAGE_BYTES: usize = 1_024;
 /// The longest reason that the API takes.
 const MAX_REASON_BYTES: usize = 128;
 
-/// Something that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// How bad it is.
     pub severity: Severity,
     /// One word that programs read.
     pub reason: String,
@@ -32,12 +30,9 @@ pub struct Event {
     pub message: String,
 }
 
-/// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
-    /// As it should be.
     Normal,
-    /// Somebody should look.
     Warning,
 }
 

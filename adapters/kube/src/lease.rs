@@ -22,9 +22,7 @@ use crate::resource::{Call, LEASES};
 /// Which Lease, whose, and for how long.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaseTerms {
-    /// The Lease's namespace.
     pub namespace: String,
-    /// The Lease's name.
     pub name: String,
     /// Who we are; no two agents have the same name.
     pub holder: String,
@@ -32,7 +30,6 @@ pub struct LeaseTerms {
     pub term: Duration,
 }
 
-/// What time it is.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
     /// By the calendar: it is written into the Lease, and may jump.
@@ -41,7 +38,6 @@ pub struct Clock {
     pub running: Duration,
 }
 
-/// Who acts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Leadership {
     /// We do, until that time of the clock that never jumps.

@@ -13,10 +13,8 @@ use crate::error::KubeError;
 use crate::resource::{CLUSTER_OPERATORS, Call};
 use crate::subject::Subject;
 
-/// Our ClusterOperator's name.
 pub const OPERATOR_NAME: &str = "towpath";
 
-/// What our ClusterOperator says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OperatorStatus {
     /// By type: `Available`, `Progressing`, `Degraded`, `Upgradeable`. Others that are there are taken away.
@@ -28,7 +26,6 @@ pub struct OperatorStatus {
 /// Something that is so, is not so, or is not known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
-    /// Whether it is so.
     pub status: Status,
     /// One word that programs read.
     pub reason: String,
@@ -39,29 +36,22 @@ pub struct Condition {
 /// Whether a condition is so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// It is.
     True,
-    /// It is not.
     False,
-    /// Nobody knows.
     Unknown,
 }
 
 /// The version of a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OperatorVersion {
-    /// The part.
     pub name: String,
-    /// Its version.
     pub version: String,
 }
 
-/// What became of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Published {
     /// It said so already: nothing was written.
     Unchanged,
-    /// It says so now.
     Written,
 }
 
@@ -202,7 +192,6 @@ fn text<'v>(value: &'v Value, name: &str) -> &'v str {
 }
 
 impl Status {
-    /// As conditions have it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::True => "True",

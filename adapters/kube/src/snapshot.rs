@@ -13,7 +13,6 @@ use crate::store::{Freshness, Kept, Shelf};
 use crate::subject::Subject;
 use crate::update::RECORD_ANNOTATION;
 
-/// What is known.
 #[derive(Debug, Clone)]
 pub struct Objects {
     /// A file for each subject that was read, be it an old copy; a subject that is not there has no file, so that it is unknown. What this agent has said itself,
@@ -41,7 +40,6 @@ pub struct SeenVersion {
 /// How fresh what is known of a subject is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
-    /// It is watched.
     Current,
     /// The API does not have that kind.
     Absent,

@@ -19,7 +19,6 @@ pub(crate) const MAX_BYTES: usize = 64 << 20;
 /// An object by namespace and name.
 type Key = (String, String);
 
-/// An object, as kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Kept {
     pub(crate) json: Arc<str>,
@@ -51,7 +50,6 @@ pub(crate) struct Listing {
     bytes: usize,
 }
 
-/// Too much of something.
 #[derive(Debug)]
 pub(crate) struct Full(pub(crate) String);
 
@@ -117,7 +115,6 @@ impl Store {
         full.map_or(Ok(()), Err)
     }
 
-    /// An object is gone.
     pub(crate) fn remove(&self, subject: Subject, object: DynamicObject) {
         let (key, _) = keep(subject, object);
         self.change(subject, |shelf| match shelf.objects.remove(&key) {

@@ -5,19 +5,16 @@ use crate::resource::{self, Resource};
 /// Something about the cluster that is watched. Each is one list and one watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
-    /// The cluster's version.
     ClusterVersion,
     /// The parts of the platform.
     ClusterOperators,
     /// What the cluster runs on.
     Infrastructure,
-    /// The nodes.
     Nodes,
     /// The pools of nodes; hosted control planes have none.
     MachineConfigPools,
     /// Optional operators, each once: the copies that OLM puts into other namespaces are left out.
     ClusterServiceVersions,
-    /// Who uses which API.
     ApiRequestCounts,
     /// What an administrator has to acknowledge.
     AdminGates,
@@ -38,7 +35,6 @@ pub(crate) struct Selection {
 }
 
 impl Subject {
-    /// All of them.
     pub const ALL: [Self; 9] = [
         Self::ClusterVersion,
         Self::ClusterOperators,

@@ -11,7 +11,6 @@ use http::HeaderValue;
 
 use crate::error::KubeError;
 
-/// No token is longer.
 const MAX_TOKEN_BYTES: u64 = 64 << 10;
 
 /// A token file and what was last read from it. Copies read together.

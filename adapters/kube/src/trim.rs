@@ -13,7 +13,6 @@ const OPERATOR_ANNOTATIONS: [&str; 2] = ["operatorframework.io/properties", "olm
 /// What is read of a user's requests.
 const OF_USER: [&str; 3] = ["username", "userAgent", "requestCount"];
 
-/// What is kept.
 pub(crate) fn trimmed(subject: Subject, object: DynamicObject) -> Value {
     let DynamicObject { metadata, data, .. } = object;
     let mut kept = Map::new();

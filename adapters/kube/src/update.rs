@@ -21,10 +21,8 @@ pub const MAX_RECORD_BYTES: usize = 16 << 10;
 const VERSION: &str = "version";
 const FIELD_MANAGER: &str = "towpath-agent";
 
-/// An update to start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Update<'a> {
-    /// The release's version.
     pub version: &'a str,
     /// The release's image, by digest.
     pub image: &'a str,
@@ -46,7 +44,6 @@ pub enum Started {
 /// What became of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Remembered {
-    /// It is written down.
     Written,
     /// The ClusterVersion has changed since it was seen: nothing was done. Look again.
     Conflict,

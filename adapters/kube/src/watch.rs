@@ -80,7 +80,6 @@ enum Next {
     Follow(String),
     /// The same, but not at once: something cuts every watch short, and asking without a pause would be a storm.
     EndedSoon(String),
-    /// The moment was forgotten.
     ListAgain,
     /// Look later whether the kind has come.
     Absent,

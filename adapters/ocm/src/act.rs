@@ -23,7 +23,6 @@ pub struct ClusterRef {
 /// An upgrade policy, as the API finds it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PolicyRef {
-    /// Whose.
     pub cluster: ClusterRef,
     /// Only of this node pool.
     pub pool: Option<Name>,
@@ -38,7 +37,6 @@ pub enum Created {
     New(PolicyRef),
     /// One to the same version was there, made by whomever.
     AlreadyThere {
-        /// Which.
         policy: PolicyRef,
         /// When it starts, if it says.
         next_run: Option<Timestamp>,
@@ -48,7 +46,6 @@ pub enum Created {
 /// What became of [`Ocm::cancel`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cancelled {
-    /// We cancelled it.
     Now,
     /// It was not there.
     AlreadyGone,
@@ -59,9 +56,7 @@ pub enum Cancelled {
 /// What became of [`Ocm::agree`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Agreed {
-    /// We did.
     Now,
-    /// Somebody had.
     Before,
 }
 

@@ -39,13 +39,11 @@ pub struct OcmConfig {
 /// How much is taken of an API at most. Reaching one is an error, never a hang.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// The largest answer.
     pub response_bytes: usize,
     /// How many items a page is asked for. The real API gives no more than 100.
     pub page_size: usize,
     /// The most pages of one list.
     pub pages: usize,
-    /// Until a connection stands.
     pub connect_timeout: Duration,
     /// From a request to the last byte of its answer.
     pub request_timeout: Duration,
@@ -144,7 +142,6 @@ impl Default for Limits {
 }
 
 impl Sleep {
-    /// That way of waiting.
     pub fn new<F: Future<Output = ()> + Send + 'static>(
         wait: impl Fn(Duration) -> F + Send + Sync + 'static,
     ) -> Self {

@@ -11,67 +11,39 @@ pub enum OcmError {
     /// The configuration cannot be used.
     #[error("{place}: {problem}; {remedy}")]
     BadConfig {
-        /// Which part of it.
         place: String,
-        /// What is wrong.
         problem: String,
-        /// What to do.
         remedy: String,
     },
     /// The file with the token cannot be used.
     #[error("{file}: {problem}; write a bearer token into it, and nothing else")]
-    TokenFile {
-        /// Which.
-        file: String,
-        /// What is wrong.
-        problem: String,
-    },
+    TokenFile { file: String, problem: String },
     /// An id that cannot stand in an address.
     #[error("{id:?} cannot be an id of the API; take it from what the API lists")]
-    BadId {
-        /// The id, cut short.
-        id: String,
-    },
+    BadId { id: String },
     /// The token is not taken.
     #[error("{what}: the API does not take our token (401); renew the token file")]
-    Unauthorised {
-        /// What was asked.
-        what: String,
-    },
+    Unauthorised { what: String },
     /// The token does not reach so far.
     #[error(
         "{what}: not allowed to us (403: {reason}); give the token's account the role it needs"
     )]
-    Forbidden {
-        /// What was asked.
-        what: String,
-        /// What the API says.
-        reason: String,
-    },
+    Forbidden { what: String, reason: String },
     /// It is not there.
     #[error("{what}: not there (404: {reason}); list the fleet again")]
-    NotFound {
-        /// What was asked.
-        what: String,
-        /// What the API says.
-        reason: String,
-    },
+    NotFound { what: String, reason: String },
     /// The API does not want it so.
     #[error(
         "{what}: refused ({status}: {reason}); the same request will be refused again, so change what it says"
     )]
     Refused {
-        /// What was asked.
         what: String,
-        /// The status.
         status: u16,
-        /// What the API says.
         reason: String,
     },
     /// Another upgrade stands where ours was to go.
     #[error("{what}: {there} stands in its way; wait until it is done, or cancel it first")]
     Conflict {
-        /// What was asked.
         what: String,
         /// What is there, for people.
         there: String,
@@ -83,7 +55,6 @@ pub enum OcmError {
     /// What is to be cancelled runs already.
     #[error("{what}: it is {state} already, and what runs is not cancelled; wait for its end")]
     AlreadyStarted {
-        /// What was asked.
         what: String,
         /// The API's word for it.
         state: String,
@@ -91,7 +62,6 @@ pub enum OcmError {
     /// Too many requests, for longer than we wait.
     #[error("{what}: the API asks for fewer requests (429); ask again {}", later(*.retry_after))]
     Busy {
-        /// What was asked.
         what: String,
         /// When it wants to be asked again, if it says.
         retry_after: Option<Duration>,
@@ -99,45 +69,22 @@ pub enum OcmError {
     /// The API has a problem of its own.
     #[error("{what}: the API failed ({status}: {reason}); ask again later")]
     Server {
-        /// What was asked.
         what: String,
-        /// The status.
         status: u16,
-        /// What the API says.
         reason: String,
     },
-    /// No answer in time.
     #[error("{what}: no answer in {} ms; look at the network and the API, or raise the timeout", limit.as_millis())]
-    Timeout {
-        /// What was asked.
-        what: String,
-        /// How long we waited.
-        limit: Duration,
-    },
-    /// No connection.
+    Timeout { what: String, limit: Duration },
     #[error(
         "{what}: no connection ({problem}); check the address, the network and the certificates"
     )]
-    Unreachable {
-        /// What was asked.
-        what: String,
-        /// What went wrong.
-        problem: String,
-    },
+    Unreachable { what: String, problem: String },
     /// The connection ended in the middle of an answer.
     #[error("{what}: the answer was cut short ({problem}); ask again")]
-    CutShort {
-        /// What was asked.
-        what: String,
-        /// What went wrong.
-        problem: String,
-    },
-    /// More than we take.
+    CutShort { what: String, problem: String },
     #[error("{what}: more than {limit} {unit}; raise the limit if this is right")]
     TooLarge {
-        /// What was asked.
         what: String,
-        /// How many we take.
         limit: usize,
         /// Of what: bytes or pages.
         unit: &'static str,
@@ -147,37 +94,24 @@ pub enum OcmError {
         "{what}: the list has {total} items, and {seen} came; it changed while it was read, so read it again"
     )]
     IncompleteList {
-        /// What was asked.
         what: String,
         /// How many there should be.
         total: usize,
-        /// How many came.
         seen: usize,
     },
     /// It wants us elsewhere. Nothing is sent there, the token least of all.
     #[error("{what}: redirected to {to}, which is not followed; set base_url to where the API is")]
-    Redirected {
-        /// What was asked.
-        what: String,
-        /// Where to.
-        to: String,
-    },
+    Redirected { what: String, to: String },
     /// An answer that does not mean anything to us.
     #[error(
         "{what}: the answer is not what this API gives ({problem}); check that base_url is an OCM-style API"
     )]
-    BadAnswer {
-        /// What was asked.
-        what: String,
-        /// What is wrong.
-        problem: String,
-    },
+    BadAnswer { what: String, problem: String },
     /// The answer to a change was lost, and the change cannot be seen.
     #[error(
         "{what}: the answer was lost ({lost}) and it cannot be seen that it took effect; ask again, it does no harm"
     )]
     Unconfirmed {
-        /// What was asked.
         what: String,
         /// The [`OcmError::kind`] of what went wrong.
         lost: &'static str,

@@ -297,7 +297,6 @@ impl Path {
         Self::of("/api/accounts_mgmt/v1", parts)
     }
 
-    /// One part further down.
     pub(crate) fn join(&self, part: &str) -> Result<Self, OcmError> {
         Self::of(&self.0, &[part])
     }

@@ -13,7 +13,6 @@ use towpath_core::domain::fleet::{Name, UpgradeState};
 use crate::http::{Http, Path};
 use crate::{ClusterRef, OcmError, PolicyRef, wire};
 
-/// An upgrade policy, understood.
 #[derive(Debug, Clone)]
 pub(crate) struct Policy {
     pub(crate) at: PolicyRef,

@@ -211,7 +211,6 @@ fn version(told: &wire::Version) -> Result<Version, String> {
         .map_err(|e: towpath_core::domain::version::NotAVersion| e.to_string())
 }
 
-/// Reads a node pool.
 pub(crate) fn pool(wire: wire::NodePool) -> Result<Pool, String> {
     let id = text(wire.id).ok_or("a node pool has no id")?;
     let told = wire
@@ -224,7 +223,6 @@ pub(crate) fn pool(wire: wire::NodePool) -> Result<Pool, String> {
     })
 }
 
-/// Reads a gate.
 pub(crate) fn gate(wire: wire::VersionGate) -> Result<Gate, String> {
     let id = text(wire.id).ok_or("it has no id")?;
     // Without one it stands before every minor version.

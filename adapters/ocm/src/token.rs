@@ -26,7 +26,6 @@ impl Token {
         Ok(Self { file, header })
     }
 
-    /// What to send now.
     pub(crate) fn header(&self) -> HeaderValue {
         self.lock().clone()
     }

@@ -33,23 +33,19 @@ pub struct ServiceClient {
 /// What became of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answered {
-    /// The service has it.
     Sent,
     /// The service will never take it.
     Refused {
-        /// Why.
         why: String,
     },
     /// It has to be sent again.
     Later {
-        /// Why.
         why: String,
         /// How long the service asks us to wait.
         after: Option<Duration>,
     },
 }
 
-/// Any answer of ours.
 #[derive(Deserialize)]
 struct Told {
     kind: String,

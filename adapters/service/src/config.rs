@@ -30,7 +30,6 @@ pub struct ServiceConfig {
 pub struct Limits {
     /// The largest answer to a report. That of a stamp is the format's.
     pub answer_bytes: usize,
-    /// Until a connection stands.
     pub connect_timeout: Duration,
     /// From a request to the last byte of its answer.
     pub request_timeout: Duration,

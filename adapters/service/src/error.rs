@@ -12,27 +12,16 @@ pub enum ServiceError {
     /// Somebody has to change something here.
     #[error("{place} {problem}; {remedy}")]
     BadConfig {
-        /// Where.
         place: String,
-        /// What is wrong.
         problem: String,
-        /// What to do.
         remedy: String,
     },
     /// The service could not be asked, or its answer did not arrive.
     #[error("{what}: {problem}; check that the service is up and can be reached from here")]
-    Away {
-        /// What was asked.
-        what: &'static str,
-        /// What went wrong.
-        problem: String,
-    },
-    /// The service said no.
+    Away { what: &'static str, problem: String },
     #[error("{what}: the service answers {status}: {said}")]
     Refused {
-        /// What was asked.
         what: &'static str,
-        /// The status.
         status: u16,
         /// What it says about it.
         said: String,
@@ -42,7 +31,6 @@ pub enum ServiceError {
     /// It answered, and the answer is not what was asked for.
     #[error("{what}: {problem}")]
     BadAnswer {
-        /// What was asked.
         what: &'static str,
         /// What is wrong with it.
         problem: String,

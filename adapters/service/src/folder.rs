@@ -16,7 +16,6 @@ use towpath_formats::report;
 use crate::queue::is_name;
 
 const REPORT: &str = ".report";
-/// Before it is whole.
 const UNFINISHED: &str = ".report.new";
 /// What could not be read.
 const BROKEN: &str = ".report.broken";
@@ -34,7 +33,6 @@ const MAX_TOLD: usize = 10;
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
-    /// Held while we live.
     lock: File,
 }
 

@@ -15,7 +15,6 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// With this queue.
     pub fn new(queue: Queue) -> Arc<Self> {
         Arc::new(Self {
             queue: Mutex::new(queue),
@@ -30,7 +29,6 @@ impl Outbox {
         findings
     }
 
-    /// How many wait.
     pub fn waiting(&self) -> usize {
         self.lock().len()
     }

@@ -9,7 +9,6 @@ use crate::Answered;
 /// How fast reports are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
-    /// Between two reports.
     pub interval: Duration,
     /// So many may go at once after a rest.
     pub burst: u32,
@@ -65,7 +64,6 @@ impl Beat {
             .saturating_sub(now)
     }
 
-    /// One goes out.
     pub(crate) fn sending(&mut self, now: Duration) {
         self.due = self.due.max(now) + self.pace.interval;
     }

@@ -12,7 +12,6 @@ use towpath_formats::report;
 
 use crate::folder::Folder;
 
-/// How much is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     /// The most reports.
@@ -21,12 +20,9 @@ pub struct Bounds {
     pub bytes: usize,
 }
 
-/// A report that waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Queued {
-    /// Its name.
     pub id: Arc<str>,
-    /// As it is sent.
     pub bytes: Arc<[u8]>,
     worth: Worth,
 }
@@ -38,7 +34,6 @@ enum Worth {
     Outcome,
 }
 
-/// Reports that wait.
 #[derive(Debug)]
 pub struct Queue {
     /// By number, oldest first.
@@ -127,7 +122,6 @@ impl Queue {
         }
     }
 
-    /// How many wait.
     pub fn len(&self) -> usize {
         self.waiting.len()
     }

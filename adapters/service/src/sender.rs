@@ -9,7 +9,6 @@ use towpath_core::retry::Jitter;
 use crate::pace::Beat;
 use crate::{Answered, Outbox, Pace, ServiceClient};
 
-/// Where reports go.
 pub trait Door {
     /// Brings a report there, once.
     fn bring(&self, report: &[u8]) -> impl Future<Output = Answered> + Send;
@@ -24,13 +23,10 @@ impl Door for (Arc<ServiceClient>, ClusterId) {
 
 /// What time it is, and how to wait. Tests have one that goes by itself.
 pub trait Clock {
-    /// Since any beginning.
     fn now(&self) -> Duration;
-    /// Waits so long.
     fn sleep(&self, time: Duration) -> impl Future<Output = ()> + Send;
 }
 
-/// The machine's clock.
 #[derive(Debug, Clone, Copy)]
 pub struct SystemClock(Instant);
 
@@ -54,29 +50,16 @@ impl Clock for SystemClock {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// The service has the report.
-    Sent {
-        /// Which.
-        id: Arc<str>,
-    },
+    Sent { id: Arc<str> },
     /// The service will never take it; it is gone.
-    Refused {
-        /// Which.
-        id: Arc<str>,
-        /// Why.
-        why: String,
-    },
-    /// It is sent again.
+    Refused { id: Arc<str>, why: String },
     PutOff {
-        /// Which.
         id: Arc<str>,
-        /// Why.
         why: String,
-        /// After this time.
         wait: Duration,
     },
 }
 
-/// Sends.
 #[derive(Debug)]
 pub struct Sender<D, C = SystemClock> {
     outbox: Arc<Outbox>,

@@ -11,7 +11,6 @@ use towpath_formats::token::{self, Claims, Grant};
 
 use crate::ServiceError;
 
-/// The longest token file.
 const MAX_BYTES: u64 = 2 * token::MAX_CHARACTERS as u64;
 
 /// A token. It is a secret: nothing shows it.
@@ -88,7 +87,6 @@ impl Token {
         &self.text
     }
 
-    /// As it is sent.
     pub(crate) fn header(&self) -> HeaderValue {
         let header = HeaderValue::from_str(&format!("Bearer {}", self.text));
         let mut header = header.unwrap_or_else(|_| unreachable!("its characters were looked at"));

@@ -33,7 +33,6 @@ static TEMPORARY: AtomicU64 = AtomicU64::new(0);
 /// What something is kept under. Keys of two kinds are never the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CacheKey<'a> {
-    /// What an image is.
     Image(&'a Digest),
     /// Where the tags of a repository point.
     Tags(&'a Repository),

@@ -22,7 +22,6 @@ const MAX_COPY_BYTES: u64 = 2 << 30;
 pub struct Copy {
     /// What the list says of it.
     pub kept: KeptCopy,
-    /// Its files.
     pub files: Vec<SourceFile>,
 }
 

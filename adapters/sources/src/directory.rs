@@ -24,7 +24,6 @@ use crate::Contents;
 pub(crate) const MAX_DIRECTORY_BYTES: u64 = 256 << 20;
 /// The most files and folders that one directory may hold.
 pub(crate) const MAX_ENTRIES: usize = 100_000;
-/// Folders within folders.
 const MAX_DEPTH: usize = 8;
 /// How often a directory that changes is read before we give up until the next change.
 const MAX_TRIES: usize = 10;
@@ -256,7 +255,6 @@ struct Walk {
     wanted: fn(&str) -> bool,
     /// The directory, as it is called.
     shown_root: PathBuf,
-    /// The directory, behind links.
     root: PathBuf,
     /// The files, sorted by path.
     stamps: Vec<Stamp>,

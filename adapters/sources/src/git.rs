@@ -50,9 +50,7 @@ pub struct BlobId(Arc<str>);
 /// A change that came to the line of development one looks at. Merges count when they were made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commit {
-    /// Its name.
     pub id: String,
-    /// When it was committed.
     pub at: Timestamp,
     /// What it changed, by path below the folder; none: the file went.
     pub changes: Vec<(String, Option<BlobId>)>,
@@ -446,7 +444,6 @@ fn is_plain(path: &str) -> bool {
     parts.all(|part| matches!(part, Component::Normal(name) if !name.eq_ignore_ascii_case(".git")))
 }
 
-/// Exactly so many words.
 fn fields<const N: usize>(text: &str) -> Option<[&str; N]> {
     text.split_whitespace().collect::<Vec<_>>().try_into().ok()
 }

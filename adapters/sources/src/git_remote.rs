@@ -42,14 +42,10 @@ pub struct GitRemote {
     pub folder: String,
 }
 
-/// What a revision holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fetch {
-    /// The commit.
     pub commit: String,
-    /// When it was committed.
     pub committed_at: Timestamp,
-    /// Its files.
     pub contents: Contents,
 }
 

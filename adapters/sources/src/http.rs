@@ -22,12 +22,9 @@ const READ_TIMEOUT: Duration = Duration::from_secs(15);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_REDIRECTS: usize = 4;
 
-/// What a server answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fetched {
-    /// The status.
     pub status: u16,
-    /// The body.
     pub body: Vec<u8>,
 }
 
@@ -57,13 +54,9 @@ pub struct Validators {
 /// What is at an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Got {
-    /// What was there before.
     Unchanged,
-    /// This.
     Body {
-        /// All of it.
         bytes: Vec<u8>,
-        /// For the next time.
         validators: Validators,
     },
 }

@@ -8,10 +8,8 @@ use reqwest::{Client, ClientBuilder, Response, Url};
 
 use crate::registry::{Reach, WorldOnly, may_lead};
 
-/// Who asks.
 #[derive(Debug, Clone)]
 pub(crate) struct Clients {
-    /// What was configured.
     own: Client,
     /// Those to whom a server sends us that is not on this machine.
     elsewhere: Client,
@@ -20,14 +18,12 @@ pub(crate) struct Clients {
 /// Why there is no answer.
 #[derive(Debug)]
 pub(crate) enum NoAnswer {
-    /// Asking has failed.
     Failed(reqwest::Error),
     /// The server leads us where we do not go.
     Misled(&'static str),
 }
 
 impl Clients {
-    /// Both, made alike.
     pub(crate) fn new(builder: impl Fn() -> ClientBuilder) -> Result<Self, reqwest::Error> {
         let plain = || builder().redirect(reqwest::redirect::Policy::none());
         Ok(Self {

@@ -58,7 +58,6 @@ fn shown(key: &str, value: Option<&str>) -> String {
 struct Parts<'a> {
     scheme: &'a str,
     user: Option<&'a str>,
-    /// Host and path.
     place: &'a str,
     query: Option<&'a str>,
     /// With its `#`.

@@ -15,7 +15,6 @@ use towpath_core::finding::{Finding, Place};
 
 use crate::redirects::{Clients, NoAnswer};
 
-/// How stores are asked.
 #[derive(Debug, Clone)]
 pub struct StoreAccess {
     /// Certificates to trust, in PEM form, besides those of the system.
@@ -45,7 +44,6 @@ impl Default for StoreAccess {
     }
 }
 
-/// A place with signatures.
 #[derive(Debug, Clone)]
 pub struct SignatureStore {
     place: StorePlace,

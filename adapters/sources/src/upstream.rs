@@ -13,9 +13,7 @@ use towpath_formats::{SourceFile, upstream};
 use crate::http::{Allowance, Got, Http, Validators};
 use crate::shown::without_credentials;
 
-/// The largest answer.
 const MAX_ANSWER_BYTES: usize = 64 << 20;
-/// All answers together.
 const MAX_BYTES: usize = 256 << 20;
 /// So many questions at once.
 const MAX_AT_ONCE: usize = 4;

@@ -22,7 +22,6 @@ pub struct Watch {
     paths: Vec<PathBuf>,
     wake: Sender<()>,
     woken: Receiver<()>,
-    /// Stops watching when dropped.
     watcher: Option<RecommendedWatcher>,
     /// What the paths led to when the watcher was set up.
     watched: Vec<Option<Inode>>,

@@ -116,7 +116,6 @@ impl Backend {
     }
 }
 
-/// Where a store is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Place {
     /// In this process alone, until it ends.

@@ -22,14 +22,11 @@ use crate::{Backend, Result, Store};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ChangeMark(i64);
 
-/// What has changed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Changes {
     /// Clusters that are new or changed, or may be.
     pub clusters: Vec<StoredCluster>,
-    /// Clusters that were forgotten.
     pub forgotten: Vec<Departed>,
-    /// Where to go on.
     pub mark: ChangeMark,
 }
 

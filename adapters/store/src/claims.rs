@@ -27,15 +27,10 @@ const MAX_LOCKS: usize = 1_000;
 /// What is to be started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Start {
-    /// Whose upgrade.
     pub cluster: ClusterId,
-    /// Only this node pool.
     pub pool: Option<Name>,
-    /// From.
     pub from: Version,
-    /// To.
     pub to: Version,
-    /// When.
     pub start_at: Timestamp,
 }
 
@@ -66,7 +61,6 @@ pub struct Lock {
 /// How many others may hold a mutex.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Need {
-    /// Its key.
     pub mutex: Name,
     /// Only holders in this sector are counted; none: all of them.
     pub within_sector: Option<Name>,
@@ -92,7 +86,6 @@ pub enum Refusal {
     UnderWay(UpgradeId),
     /// Too many others hold a mutex.
     Held {
-        /// The mutex.
         mutex: Name,
         /// How many others hold it.
         holders: u32,
@@ -100,10 +93,7 @@ pub enum Refusal {
         holder: ClusterId,
     },
     /// The cluster is no longer on the version that the upgrade starts from.
-    Moved {
-        /// What it is on.
-        version: Version,
-    },
+    Moved { version: Version },
     /// The cluster is not known, or was forgotten.
     Unknown,
 }

@@ -24,7 +24,6 @@ pub struct StoredCluster {
 /// A cluster that was forgotten. Its time on versions still counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Departed {
-    /// Who it was.
     pub id: ClusterId,
     /// The organisation it belonged to.
     pub organisation: Name,

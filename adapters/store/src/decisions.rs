@@ -43,11 +43,9 @@ const DECISION: &str = "seq, at, inputs, bytes, body, prev, hash";
 /// One of the things that a decision was made on.
 #[derive(Debug, Clone)]
 pub struct InputPart {
-    /// What it is.
     pub name: String,
     /// The SHA-256 of its body.
     pub digest: [u8; 32],
-    /// The thing itself.
     pub body: Arc<[u8]>,
 }
 
@@ -56,15 +54,12 @@ pub struct InputPart {
 pub struct StoredDecision {
     /// Its number: they have no gaps.
     pub seq: i64,
-    /// When it was made.
     pub at: Timestamp,
     /// What it was made on, by name and digest: see [`Store::part`].
     pub input: Vec<(String, [u8; 32])>,
-    /// The decision.
     pub body: Vec<u8>,
     /// The hash of the one before.
     pub prev: [u8; 32],
-    /// Its own hash.
     pub hash: [u8; 32],
 }
 
@@ -73,20 +68,16 @@ pub struct StoredDecision {
 pub struct ChainCheckpoint {
     /// The number of that decision. All up to it are gone.
     pub seq: i64,
-    /// Its hash.
     pub hash: [u8; 32],
-    /// When it was pruned.
     pub at: Timestamp,
 }
 
 impl ChainCheckpoint {
-    /// The hash, for people.
     pub fn hex(&self) -> String {
         hex(&self.hash)
     }
 }
 
-/// How the chain is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChainState {
     /// How many decisions there are.

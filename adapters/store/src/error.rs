@@ -5,7 +5,6 @@ use sqlx::Error;
 /// The result of a call to the store.
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 
-/// What went wrong.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
     /// The database cannot be reached, or did not answer in time: try again later.

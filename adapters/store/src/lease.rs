@@ -16,7 +16,6 @@ use crate::{Result, Store, StoreError, Tx, bounded};
 /// The right to act, as long as nobody else has taken it over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lease {
-    /// What it is for.
     pub name: String,
     /// Who holds it. A process that is started anew is another owner and needs another name.
     pub owner: String,

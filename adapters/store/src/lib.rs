@@ -95,7 +95,6 @@ impl Store {
         Ok(store)
     }
 
-    /// Which database it is.
     pub fn backend(&self) -> Backend {
         self.inner.place.backend()
     }
@@ -126,7 +125,6 @@ impl Store {
         })
     }
 
-    /// A transaction that writes.
     async fn write(&self) -> Result<Tx> {
         self.transaction(&self.inner.writer, self.backend().begin_write())
             .await

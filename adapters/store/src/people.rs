@@ -14,13 +14,9 @@ use crate::{Result, Store, StoreError, Tx, bounded};
 /// A gate that somebody has acknowledged for a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Acknowledgement {
-    /// For whom.
     pub cluster: ClusterId,
-    /// The gate's id.
     pub gate: Name,
-    /// Who.
     pub by: Name,
-    /// When.
     pub at: Timestamp,
 }
 
@@ -69,7 +65,6 @@ impl Store {
         .await
     }
 
-    /// The pauses, by place.
     pub async fn pauses(&self) -> Result<Vec<Pause>> {
         read_pauses(&mut self.snapshot().await?).await
     }

@@ -30,7 +30,6 @@ const CLUSTERS_AT_ONCE: u32 = 5_000;
 /// So many decisions go in one transaction.
 const DECISIONS_AT_ONCE: u32 = 100;
 
-/// What is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Retention {
     /// The time now. A decision that seems to be later was made by a clock that was ahead. It is kept like one of now if it is ahead by no more
@@ -42,14 +41,12 @@ pub struct Retention {
     pub oldest_needed: Option<Version>,
 }
 
-/// What went.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pruned {
     /// Spans that were summed up, or counted for nothing.
     pub spans: u64,
     /// Sums of versions that nobody needs.
     pub sums: u64,
-    /// Decisions.
     pub decisions: u64,
     /// The new checkpoint of the chain, if decisions went.
     pub checkpoint: Option<ChainCheckpoint>,

@@ -42,7 +42,6 @@ pub struct Reported {
     pub body: Arc<str>,
     /// Its name, by which it is known when it comes again.
     pub id: Option<Name>,
-    /// What became of updates.
     pub updates: Vec<AgentUpdate>,
     /// Time before this counts for nobody: it was long over when the report came. None: all time does.
     pub counts_from: Option<Timestamp>,
@@ -51,7 +50,6 @@ pub struct Reported {
 /// What became of a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
-    /// Of each report.
     pub recorded: Vec<Recorded>,
     /// The outcomes of updates that nobody knew of.
     pub outcomes: Vec<AgentOutcome>,
@@ -498,7 +496,6 @@ async fn keep(tx: &mut Tx, closed: &[Span]) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Why a try failed.
 pub(crate) enum Failed {
     /// Some clusters have no row yet.
     NewClusters,

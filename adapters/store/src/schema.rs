@@ -93,7 +93,6 @@ const BOUNDS: &[&str] = &[
 /// Clusters of a store that had no bindings yet: those that a list spoke of last are bound, with all their time. No report has such a body.
 pub(crate) const BIND_LISTED: &str = "INSERT INTO bindings (cluster, since, until_at) SELECT id, 0, NULL FROM clusters WHERE gone = 0 AND body = '{}'";
 
-/// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Text,

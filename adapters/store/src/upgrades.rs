@@ -16,7 +16,6 @@ const MAX_RECENT: u32 = 10_000;
 /// The most refusals that are remembered at once.
 const MAX_REFUSALS: u32 = 100_000;
 
-/// Which upgrades to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Which {
     /// Those that are planned or under way, oldest first.
@@ -30,7 +29,6 @@ pub enum Which {
 }
 
 impl Store {
-    /// Upgrades.
     pub async fn upgrades(&self, which: &Which) -> Result<Vec<Upgrade>> {
         let before;
         let (rest, cluster, limit) = match which {

@@ -388,7 +388,6 @@ fn the_password_is_in_a_file_and_may_change() {
     });
 }
 
-/// Something of everything.
 async fn fill(store: &Store) {
     let reports = [
         seen("a", "4.9.0", 0),

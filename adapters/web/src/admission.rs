@@ -31,7 +31,6 @@ pub struct Admission {
 /// The names that this service goes by.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum AllowedHosts {
-    /// Any name.
     #[default]
     Any,
     /// These names, `localhost`, and every IP address.
@@ -53,7 +52,6 @@ struct Network {
 pub(crate) enum Forwarded {
     /// It does not say.
     Unsaid,
-    /// For this address.
     For(IpAddr),
     /// What it says cannot be read, or contradicts itself.
     Disputed,

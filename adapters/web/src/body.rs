@@ -127,7 +127,6 @@ pub(crate) fn error(status: StatusCode, kind: &str, value: &str) -> Response<Ans
     )
 }
 
-/// A JSON answer.
 pub(crate) fn json(status: StatusCode, text: String) -> Response<AnswerBody> {
     let mut response = Response::new(text.into());
     *response.status_mut() = status;

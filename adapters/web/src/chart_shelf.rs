@@ -21,7 +21,6 @@ pub(crate) struct ChartShelf {
     charts: Mutex<Vec<(Kind, Arc<Chart>)>>,
 }
 
-/// A kind of question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Kind {
     arch: Arch,

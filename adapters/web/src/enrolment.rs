@@ -53,7 +53,6 @@ enum FleetState {
     Unread,
 }
 
-/// What a cluster sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sees<'a> {
     /// The graph, as without a fleet.

@@ -188,7 +188,6 @@ impl Question {
     }
 }
 
-/// An answer for people.
 pub(crate) fn plain(text: String) -> Response<AnswerBody> {
     let mut response = Response::new(AnswerBody::from(text));
     response.headers_mut().insert(

@@ -77,7 +77,6 @@ enum Later {
     Work(Work),
 }
 
-/// What takes a while.
 enum Work {
     /// Some hundred edges are judged, and each told of.
     Explain(Box<explain::Question>),
@@ -123,9 +122,7 @@ const MAX_COUNTED_CLUSTERS: usize = 100_000;
 /// How the last attempt to load a graph ended.
 #[derive(Debug, Clone)]
 pub struct Reload {
-    /// When.
     pub at: Timestamp,
-    /// How.
     pub result: ReloadResult,
     /// What there is to say about it.
     pub findings: Vec<Finding>,
@@ -162,7 +159,6 @@ impl Service {
         })
     }
 
-    /// What is being served.
     pub fn snapshot(&self) -> Option<Arc<Snapshot>> {
         self.snapshot.load_full()
     }

@@ -150,7 +150,6 @@ pub(crate) struct Front {
     /// Of the bytes.
     digest: Sha256,
     kinds: ArcSwap<HashMap<Kind, Arc<Ready>>>,
-    /// What this holds, …
     held: AtomicUsize,
     /// … and all fronts of the snapshot together.
     budget: Arc<AtomicUsize>,

@@ -49,7 +49,6 @@ pub enum ReloadResult {
 }
 
 impl ReloadResult {
-    /// For labels and JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -60,7 +59,6 @@ impl ReloadResult {
     }
 }
 
-/// The service's metrics.
 pub struct Metrics {
     registry: Registry,
     requests: Family<RequestLabels, Counter>,
@@ -72,7 +70,6 @@ pub struct Metrics {
     confirmed_at: AtomicI64,
     /// The channels that have series of their own.
     channels: Mutex<BTreeSet<String>>,
-    /// Connections that are open.
     pub(crate) connections: Gauge,
     /// Connections that were turned away or closed, by reason.
     pub(crate) connections_closed: Family<ReasonLabels, Counter>,

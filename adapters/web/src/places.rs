@@ -137,7 +137,6 @@ impl Places {
         )))
     }
 
-    /// The same without waiting.
     pub(crate) fn take_at_once(&self, address: IpAddr) -> Option<Place> {
         match self.full_place(address) {
             Ok(place) => Some(Place::Full(place)),

@@ -25,39 +25,31 @@ const MAX_CONNECTIONS: usize = 64;
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 const LONGEST: Duration = Duration::from_secs(120);
 
-/// What is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Probe {
     /// Whether it runs, or has to be started anew.
     Alive,
     /// Whether it knows what it has to know.
     Ready,
-    /// All that is measured.
     Metrics,
 }
 
-/// What is said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProbeAnswer {
-    /// It is so.
     Yes(String),
     /// It is not so.
     No(String),
-    /// Measurements, in OpenMetrics' form.
     Metrics(String),
 }
 
-/// Who answers.
 type Answerer = Arc<dyn Fn(Probe) -> ProbeAnswer + Send + Sync>;
 
-/// The door.
 pub struct Probes {
     listener: TcpListener,
     answerer: Answerer,
 }
 
 impl Probes {
-    /// Listens.
     pub async fn bind(
         address: SocketAddr,
         answerer: impl Fn(Probe) -> ProbeAnswer + Send + Sync + 'static,
@@ -81,7 +73,6 @@ impl Probes {
         }
     }
 
-    /// Answers for ever.
     pub async fn serve(self) {
         let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let (mut failures, began) = (Repeats::default(), Instant::now());

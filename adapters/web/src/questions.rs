@@ -21,7 +21,6 @@ const RETRY_AFTER: HeaderValue = HeaderValue::from_static("5");
 /// What became of questions, counted.
 pub(crate) type Results = Family<[(&'static str, &'static str); 2], Counter>;
 
-/// The questions that wait.
 pub(crate) struct Queue {
     name: &'static str,
     jobs: SyncSender<Job>,
@@ -31,9 +30,7 @@ pub(crate) struct Queue {
 /// What comes first where there is not enough of the processor for all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Urgency {
-    /// As much as graphs.
     LikeGraphs,
-    /// Less.
     AfterGraphs,
 }
 
@@ -42,14 +39,11 @@ type Job = Box<dyn FnOnce() + Send>;
 /// Why there is no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unanswered {
-    /// Too many wait.
     Full,
-    /// A mistake of ours.
     Failed,
 }
 
 impl Queue {
-    /// Starts the threads.
     pub(crate) fn start(
         name: &'static str,
         urgency: Urgency,

@@ -31,7 +31,6 @@ pub(crate) struct Ready {
 pub(crate) struct ReadySheet {
     pub(crate) sheet: Sheet,
     kinds: ArcSwap<HashMap<Answers, Arc<Ready>>>,
-    /// What these hold, …
     held: AtomicUsize,
     /// … and all ready answers of the snapshot together.
     budget: Arc<AtomicUsize>,

@@ -21,14 +21,12 @@ pub(crate) const PATH: &str = "/api/v1/reload";
 pub struct ReloadDoor {
     /// The keys of those who may; without any, nobody may.
     pub keys: Option<TokenKeys>,
-    /// Wakes them.
     pub wake: Box<dyn Fn(&ReloadRequest) -> Woken + Send + Sync>,
 }
 
 /// What somebody who may wants to be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReloadRequest {
-    /// Only this source.
     pub source: Option<String>,
     /// What its next copy is allowed, once.
     pub allow: Vec<Objection>,
@@ -36,10 +34,8 @@ pub struct ReloadRequest {
     pub discard: Vec<String>,
 }
 
-/// Who was woken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Woken {
-    /// These sources.
     Sources(Vec<String>),
     /// None: there is no source of that name. These there are.
     NoSuchSource(Vec<String>),

@@ -69,7 +69,6 @@ impl Default for Limits {
     }
 }
 
-/// A listening server.
 pub struct Server {
     listener: TcpListener,
     service: Arc<Service>,
@@ -88,7 +87,6 @@ struct Gate {
 }
 
 impl Server {
-    /// Listens.
     pub async fn bind(
         address: SocketAddr,
         service: Arc<Service>,
@@ -176,7 +174,6 @@ impl Server {
         Ok((gate, gone))
     }
 
-    /// Takes connections for ever.
     async fn accept(&self, gate: &Gate) {
         loop {
             match self.listener.accept().await {

@@ -21,13 +21,11 @@ const STORE_KINDS: [&str; 3] = [
 /// All that verifies releases. Shown to anybody: it must hold no secret.
 #[derive(Debug, Clone)]
 pub struct SignatureHealth {
-    /// Whose signatures count.
     pub keyring: KeyringHealth,
     /// Where they are looked for.
     pub stores: Vec<StoreHealth>,
 }
 
-/// How the keyring is.
 #[derive(Debug, Clone)]
 pub struct KeyringHealth {
     /// How many keys are in use.
@@ -36,7 +34,6 @@ pub struct KeyringHealth {
     pub problem: Option<SourceProblem>,
 }
 
-/// How one store is.
 #[derive(Debug, Clone)]
 pub struct StoreHealth {
     /// Its name: `signatures`, `signatures-2`, … in the order of the configuration.

@@ -38,7 +38,6 @@ pub struct Snapshot {
     platforms: Platforms,
     /// Names the inputs: equal inputs, equal digests.
     pub digest: String,
-    /// When it was loaded.
     pub loaded_at: Timestamp,
     cells: HashMap<Box<str>, Vec<(Arch, Cell)>>,
     /// For channels and architectures that do not exist.
@@ -71,12 +70,10 @@ struct Slot {
 }
 
 impl Cell {
-    /// The channel's name.
     pub(crate) fn channel(&self) -> &str {
         &self.channel
     }
 
-    /// The architecture.
     pub(crate) fn arch(&self) -> &Arch {
         &self.arch
     }
@@ -134,7 +131,6 @@ impl Snapshot {
         }
     }
 
-    /// The graph.
     pub fn graph(&self) -> &Graph {
         &self.graph
     }

@@ -16,7 +16,6 @@ use towpath_core::intake::{Ages, Freshness};
 /// How one source is. Shown to anybody: it must hold no secret.
 #[derive(Debug, Clone)]
 pub struct SourceHealth {
-    /// Its configured name.
     pub name: Arc<str>,
     /// What kind of source: `directory`, `git`, …
     pub kind: &'static str,
@@ -39,7 +38,6 @@ pub struct SourceHealth {
 pub struct StricterPart {
     /// Its file in that copy, by which it is discarded.
     pub name: String,
-    /// Since when it holds.
     pub since: Timestamp,
     /// The release that it is about.
     pub to: String,
@@ -59,9 +57,7 @@ pub struct SourceProblem {
 /// How often a source was read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SourceReads {
-    /// With something new.
     pub changed: u64,
-    /// As it was.
     pub unchanged: u64,
     /// It could not be read or understood.
     pub failed: u64,

@@ -27,7 +27,6 @@ use crate::domain::{Arch, ChannelName, Graph};
 use ground::Ground;
 use passage::{Passage, Passages};
 
-/// What is looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Scope {
     /// These channels; none means all.

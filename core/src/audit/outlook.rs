@@ -10,7 +10,6 @@ use super::passage::{Passage, Passages};
 use super::search::{self, Steps};
 use crate::domain::{Arch, BlockId, ChannelName, ReleaseId, RiskId};
 
-/// What was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Audit {
     /// When the releases looked at had entered their channels.
@@ -22,11 +21,8 @@ pub struct Audit {
 /// What holds in one channel, on one architecture, for clients that are alike there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Section {
-    /// The channel.
     pub channel: ChannelName,
-    /// The architecture.
     pub arch: Arch,
-    /// The clients.
     pub clients: BTreeSet<ClientClass>,
     /// Every release that has entered, by version.
     pub releases: Vec<Standing>,
@@ -35,7 +31,6 @@ pub struct Section {
 /// A release, and how it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
-    /// Which release.
     pub release: ReleaseId,
     /// On the way to the newest release of its minor version.
     pub minor: Outlook,
@@ -55,9 +50,7 @@ pub enum Goal {
 /// What becomes of a release that wants to go somewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outlook {
-    /// Where to.
     pub goal: ReleaseId,
-    /// Whether it gets there.
     pub outcome: Outcome,
 }
 
@@ -84,7 +77,6 @@ pub struct Way {
 pub enum Cause {
     /// These blocks; there is no smaller set whose removal would give a way.
     Blocks {
-        /// Which.
         blocks: BTreeSet<BlockId>,
         /// The way that there would be without them.
         way: Vec<ReleaseId>,
@@ -102,18 +94,15 @@ pub enum Grade {
     Plain,
     /// A way on which clients have risks to weigh.
     Conditional,
-    /// No way.
     Stranded,
 }
 
 /// How many releases of a section stand how, each by the worse of its outlooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
-    /// With plain ways.
     pub plain: usize,
     /// With ways that clients have to weigh.
     pub conditional: usize,
-    /// Without a way.
     pub stranded: usize,
 }
 
@@ -125,7 +114,6 @@ impl Standing {
 }
 
 impl Outcome {
-    /// How good it is.
     pub fn grade(&self) -> Grade {
         match self {
             Self::Way(way) if way.risks.is_empty() => Grade::Plain,
@@ -144,7 +132,6 @@ impl Outcome {
 }
 
 impl Grade {
-    /// The stable name.
     pub fn code(self) -> &'static str {
         match self {
             Self::Plain => "plain",

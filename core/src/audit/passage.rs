@@ -17,7 +17,6 @@ use crate::rules::{Policy, Rule};
 /// What a set of blocks means for a kind of client.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Passage {
-    /// Recommended.
     Plain,
     /// Recommended to those whom these risks do not concern.
     Conditional(BTreeSet<RiskId>),

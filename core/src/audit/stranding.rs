@@ -12,7 +12,6 @@ use crate::domain::{Arch, BlockId, ChannelName, Graph, ReleaseId, Version};
 pub struct Stranding {
     /// What is in the way.
     pub barrier: Barrier,
-    /// Whose way, and where.
     pub spots: Vec<Spot>,
 }
 
@@ -23,22 +22,17 @@ pub enum Barrier {
     Blocks(BTreeSet<BlockId>),
     /// No edge leads there, though some leave.
     NoEdgeReaches,
-    /// No edge leaves.
     NoEdgeLeaves,
 }
 
 /// Releases that cannot get to one goal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spot {
-    /// The channel.
     pub channel: ChannelName,
-    /// The architecture.
     pub arch: Arch,
-    /// For these clients.
     pub clients: BTreeSet<ClientClass>,
     /// Where they cannot get to.
     pub goal: ReleaseId,
-    /// The releases, by version.
     pub releases: Vec<ReleaseId>,
 }
 
@@ -141,7 +135,6 @@ impl Barrier {
     }
 }
 
-/// How somebody stood before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Before {
     Stranded,

@@ -25,13 +25,11 @@ impl<T> Pair<T> {
 /// The number of a release that is in one of two graphs, or in both. By architecture and version.
 pub(super) type Number = usize;
 
-/// Two graphs.
 pub(super) struct Both<'a> {
     pub(super) graphs: Pair<&'a Graph>,
     names: Vec<(&'a Arch, &'a Version)>,
     /// The common number of each release of each graph.
     numbers: Pair<Vec<Number>>,
-    /// Sorted by (from, to).
     edges: Vec<BothEdge>,
     /// Where each release's edges begin; one more than there are releases.
     edges_from: Vec<usize>,
@@ -48,7 +46,6 @@ pub(super) struct BothEdge {
 /// One channel in two graphs.
 pub(super) struct BothChannel<'a> {
     pub(super) channels: Pair<Option<&'a Channel>>,
-    /// By common number.
     places: Pair<Vec<Option<&'a Membership>>>,
 }
 

@@ -15,7 +15,6 @@ use crate::rules::{Policy, Rule};
 pub enum Class {
     /// On a platform that some block names.
     Platform(Platform),
-    /// On any other platform.
     OtherPlatforms,
     /// On a platform that nobody knows.
     Unknown,
@@ -24,13 +23,9 @@ pub enum Class {
 /// For whom something is so.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Whom {
-    /// For all clients.
     Everybody,
-    /// For some.
     Some {
-        /// For these.
         on: BTreeSet<Class>,
-        /// Not for these.
         not_on: BTreeSet<Class>,
     },
 }
@@ -137,7 +132,6 @@ fn unnamed(named: &BTreeSet<Platform>) -> Platform {
 }
 
 impl<'a> Offer<'a> {
-    /// The risks to weigh.
     pub(super) fn risks(&self) -> BTreeSet<&'a Risk> {
         match self {
             Self::Unless(risks) => risks.clone(),

@@ -17,7 +17,6 @@ use crate::domain::{Arch, ChannelName, Edge, Graph, Risk, Version, Window};
 /// Every difference between two graphs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diff {
-    /// When they were compared.
     pub at: Timestamp,
     /// The channels and architectures in which there is any.
     pub channels: Vec<ChannelDiff>,
@@ -26,9 +25,7 @@ pub struct Diff {
 /// What is different in one channel, for one architecture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChannelDiff {
-    /// The channel.
     pub channel: ChannelName,
-    /// The architecture.
     pub arch: Arch,
     /// Releases that come, go, or come at another time.
     pub releases: Vec<ReleaseChange>,
@@ -39,24 +36,18 @@ pub struct ChannelDiff {
 /// What becomes of a release in a channel.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ReleaseChange {
-    /// Which.
     pub version: Version,
-    /// What.
     pub kind: ReleaseKind,
 }
 
 /// What becomes of a release. Times are those of entering the channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ReleaseKind {
-    /// It appears.
     Appears(When),
-    /// It disappears.
     Disappears,
     /// It appears at another time.
     Moves {
-        /// When it would have.
         before: When,
-        /// When it does now.
         after: When,
     },
 }
@@ -64,11 +55,8 @@ pub enum ReleaseKind {
 /// What becomes of some edges into a release.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EdgeChange {
-    /// The release.
     pub to: Version,
-    /// What becomes of them.
     pub kind: EdgeKind,
-    /// For whom.
     pub whom: Whom,
     /// What becomes of the risks that clients weigh.
     pub risks: RiskNames,
@@ -76,7 +64,6 @@ pub struct EdgeChange {
     pub before: Option<When>,
     /// When they come after it; none if they are not offered.
     pub after: Option<When>,
-    /// The releases they leave.
     pub from: Vec<Version>,
 }
 
@@ -111,7 +98,6 @@ pub enum EdgeKind {
 /// From when on something is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum When {
-    /// For everybody already.
     Now,
     /// Over this window, which is not over; it may have no length.
     Over(Window),
@@ -122,7 +108,6 @@ pub enum When {
 pub struct Only {
     /// These channels; all if there are none.
     pub channels: BTreeSet<ChannelName>,
-    /// This architecture.
     pub arch: Option<Arch>,
 }
 
@@ -337,14 +322,12 @@ impl ChannelDiff {
 }
 
 impl Diff {
-    /// Whether nothing is different.
     pub fn is_empty(&self) -> bool {
         self.channels.is_empty()
     }
 }
 
 impl EdgeKind {
-    /// All of them.
     pub const ALL: [Self; 6] = [
         Self::Appears,
         Self::Disappears,

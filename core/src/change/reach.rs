@@ -12,12 +12,10 @@ use crate::domain::{Share, Window};
 pub(super) struct Reach {
     /// The first number on it.
     begin: u64,
-    /// How long it is.
     pub(super) share: Share,
 }
 
 impl Reach {
-    /// Nobody.
     pub(super) const NOBODY: Self = Self {
         begin: 0,
         share: Share::NONE,

@@ -18,13 +18,11 @@ pub(super) struct Shift {
     pub(super) gained: Share,
     /// Who sees the edge that it is worst for.
     pub(super) shares: Pair<Share>,
-    /// Why, of that edge.
     pub(super) cause: Cause,
     /// The edges, each once for all architectures.
     pub(super) edges: BTreeSet<(Version, Version)>,
 }
 
-/// What has changed.
 #[derive(Debug, Clone)]
 pub(super) enum Cause {
     /// The release is no longer in the channel.

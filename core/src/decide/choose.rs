@@ -11,7 +11,6 @@ pub struct Choice {
     pub judged: Vec<(Offer, Verdict)>,
 }
 
-/// Judges every offer.
 pub fn choose(at: &Moment<'_>) -> Choice {
     let mut judged: Vec<(Offer, Verdict)> = at
         .standing

@@ -24,11 +24,9 @@ use crate::rules::fleet::{POOL_RULES, candidate_holds, is_volatile, pool_behind,
 /// What is to be done now.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Decision {
-    /// When it was made.
     pub at: Timestamp,
     /// What to start, in order.
     pub starts: Vec<Start>,
-    /// What to call off.
     pub cancels: Vec<Cancel>,
     /// Plans whose time has come.
     pub begins: Vec<UpgradeId>,
@@ -38,41 +36,27 @@ pub struct Decision {
     pub overdue: Vec<Overdue>,
 }
 
-/// An upgrade to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Start {
-    /// Whose.
     pub cluster: ClusterId,
-    /// Its name, for people.
     pub name: Name,
-    /// Its organisation.
     pub organisation: Name,
-    /// Its sector.
     pub sector: Option<Name>,
     /// What kind of upgrade it is.
     pub kind: StartKind,
-    /// From.
     pub from: Version,
-    /// To.
     pub to: Version,
-    /// When.
     pub at: Timestamp,
     /// The mutexes it takes, and who may hold them already. Whoever carries it out checks that again.
     pub locks: Vec<LockNeed>,
 }
 
-/// What is upgraded.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StartKind {
-    /// A whole cluster.
     Cluster,
-    /// A hosted control plane.
     ControlPlane,
     /// One node pool of a hosted control plane.
-    NodePool(
-        /// Its id.
-        Name,
-    ),
+    NodePool(Name),
 }
 
 /// A mutex that a start takes.
@@ -92,7 +76,6 @@ pub struct Desk {
     roster: Roster,
     /// Whether a member has something that could start, were it only its turn.
     ready: Vec<bool>,
-    /// Members to judge again.
     again: Again,
     /// Classes that time alone can change.
     volatile: Vec<u32>,
@@ -111,7 +94,6 @@ enum Again {
     These(BTreeSet<u32>),
 }
 
-/// Decides from scratch.
 pub fn dispatch(input: FleetInput, now: Timestamp) -> (Desk, Decision) {
     let mut desk = Desk::new(input);
     let decision = desk.pass(now);
@@ -166,7 +148,6 @@ impl Desk {
         self.judge_again(followed)
     }
 
-    /// People consent to versions.
     pub fn approvals_changed(&mut self, approvals: Vec<Approval>) -> bool {
         let followed = self.roster.approvals_changed(approvals);
         self.judge_again(followed)

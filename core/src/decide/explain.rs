@@ -22,10 +22,8 @@ pub struct Explanation {
     pub elsewhere: usize,
 }
 
-/// Where a release stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
-    /// In the channel.
     InChannel,
     /// It enters the channel then.
     Enters(Timestamp),
@@ -40,7 +38,6 @@ pub enum Standing {
 /// A release that the cluster could go to, and what is said about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
-    /// Which.
     pub to: Version,
     /// Its number, if it exists.
     pub release: Option<ReleaseId>,

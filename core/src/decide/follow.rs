@@ -14,25 +14,14 @@ const CLOCK_MARGIN: SignedDuration = SignedDuration::from_mins(10);
 /// Something that happened to an update that we started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is complete.
     Completed {
-        /// To.
         version: Version,
-        /// From our start on.
         took: SignedDuration,
     },
     /// The cluster says that it fails, or does not accept it.
-    Failed {
-        /// To.
-        version: Version,
-        /// In the cluster's words.
-        why: String,
-    },
+    Failed { version: Version, why: String },
     /// Somebody has asked for something else before it was complete.
-    GivenUp {
-        /// To.
-        version: Version,
-    },
+    GivenUp { version: Version },
 }
 
 /// What is remembered from now on, and what happened.

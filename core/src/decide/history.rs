@@ -8,11 +8,8 @@ use crate::domain::fleet::{Name, Roster};
 /// One version with one workload in one organisation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HistoryRow {
-    /// The organisation.
     pub organisation: Name,
-    /// The version.
     pub version: Version,
-    /// The workload.
     pub workload: Name,
     /// How long it has run, over all clusters together; inherited time included.
     pub seconds: i64,

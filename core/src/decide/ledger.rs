@@ -20,9 +20,7 @@ pub struct Ledger {
 /// Where a cluster belongs, or belonged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tenure {
-    /// Its organisation.
     pub organisation: Name,
-    /// Its workloads.
     pub workloads: BTreeSet<Name>,
 }
 

@@ -25,18 +25,14 @@ pub const EXPECTED: SignedDuration = SignedDuration::from_hours(6);
 /// A plan that no longer holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cancel {
-    /// Which.
     pub upgrade: UpgradeId,
-    /// Why.
     pub verdict: Verdict,
 }
 
 /// An upgrade that has come to an end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
-    /// Which.
     pub upgrade: UpgradeId,
-    /// How.
     pub state: UpgradeState,
     /// What there is to say about it.
     pub note: Option<Name>,
@@ -45,7 +41,6 @@ pub struct Ended {
 /// An upgrade that takes longer than expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overdue {
-    /// Which.
     pub upgrade: UpgradeId,
     /// Since when it has been under way.
     pub since: Timestamp,

@@ -8,7 +8,6 @@ use crate::rules::Rule;
 /// What a client's channel holds now, and what is said about each edge in it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct View {
-    /// The releases, by number.
     pub releases: Vec<ReleaseId>,
     /// Every edge between them, with its verdict; those that are not offered too.
     pub judged: Vec<(Edge, Verdict)>,

@@ -12,13 +12,10 @@ use crate::rules::{HardBlock, Rule};
 /// An edge that phases in, in one channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rollout {
-    /// The channel.
     pub channel: ChannelName,
     /// The release it leaves, in the first architecture that has it.
     pub from: ReleaseId,
-    /// The release it reaches.
     pub to: ReleaseId,
-    /// When, and how.
     pub window: Window,
 }
 

@@ -11,32 +11,25 @@ use crate::domain::{Answer, Version};
 /// The clusters of a sector that have a workload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusRow {
-    /// The organisation.
     pub organisation: Name,
     /// The sector; none for clusters without one.
     pub sector: Option<Name>,
-    /// The workload.
     pub workload: Name,
-    /// What they run.
     pub versions: BTreeMap<Version, u32>,
     /// Versions that somebody here waits for to soak: how long they have, and the most that somebody needs, in seconds.
     pub soaking: BTreeMap<Version, (i64, i64)>,
     /// Upgrades that are planned or under way: the cluster, where to, how far.
     pub under_way: Vec<(Name, Version, UpgradeState)>,
-    /// What comes next.
     pub next: Option<Next>,
     /// How many clusters wait, by what for.
     pub held: BTreeMap<HoldCode, u32>,
 }
 
-/// What comes next.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Next {
     /// When; first, so that the earliest comes first.
     pub at: Timestamp,
-    /// The cluster.
     pub cluster: Name,
-    /// Where to.
     pub to: Version,
     /// Whether it starts now, or is only expected.
     pub starts: bool,

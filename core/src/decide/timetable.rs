@@ -10,9 +10,7 @@ use crate::finding::Place;
 /// A window in which edges into one release phase in, in one channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimetableRow {
-    /// The channel.
     pub channel: ChannelName,
-    /// The release.
     pub to: Version,
     /// When, and how. One of no length is for everybody at once.
     pub window: Window,
@@ -27,7 +25,6 @@ pub struct TimetableRow {
 /// A block on edges of a window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stop {
-    /// Where it is declared.
     pub origin: Place,
     /// Whom it keeps from them.
     pub whom: Audience,

@@ -29,9 +29,7 @@ pub struct Why {
 /// What there is to say about a version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CandidateWhy {
-    /// The version.
     pub to: Version,
-    /// All in all.
     pub verdict: Verdict,
     /// What is held against this version alone.
     pub own: Verdict,

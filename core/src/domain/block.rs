@@ -21,14 +21,11 @@ pub struct Block {
     pub stops: Option<Audience>,
     /// What clients have to weigh.
     pub risk: Option<Risk>,
-    /// Where it was declared.
     pub origin: Place,
 }
 
-/// Whom a block stops.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Audience {
-    /// Every cluster.
     Everybody,
     /// Clusters on these platforms, and those whose platform is unknown.
     Platforms(BTreeSet<Platform>),
@@ -43,9 +40,7 @@ pub enum Audience {
 pub struct Risk {
     /// CamelCase, fit for a condition's reason.
     pub name: String,
-    /// Where people read more.
     pub url: String,
-    /// What may happen.
     pub message: String,
     /// How a client finds out whether it is exposed, in order.
     pub matching_rules: Vec<MatchingRule>,
@@ -54,7 +49,6 @@ pub struct Risk {
 /// How a client finds out whether a risk concerns it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MatchingRule {
-    /// It does.
     Always,
     /// If this query gives 1.
     PromQl(String),
@@ -131,7 +125,6 @@ impl Pattern {
         self.regex.is_match(version_and_arch.as_bytes())
     }
 
-    /// As it was written.
     pub fn as_str(&self) -> &str {
         &self.text
     }

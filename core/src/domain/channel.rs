@@ -15,20 +15,16 @@ pub struct ChannelName(Arc<str>);
 /// A channel as graph data declares it.
 #[derive(Debug, Clone)]
 pub struct ChannelSpec {
-    /// Its name.
     pub name: ChannelName,
     /// How long edges take to phase in, by what they match.
     pub rollouts: Vec<RolloutRule>,
-    /// The releases it holds.
     pub members: Vec<Member>,
-    /// Where it is declared.
     pub origin: Place,
 }
 
 /// A release in a channel, as graph data declares it.
 #[derive(Debug, Clone)]
 pub struct Member {
-    /// Which release.
     pub name: ReleaseName,
     /// When it enters the channel; without one it has always been there.
     pub start: Option<Timestamp>,
@@ -36,7 +32,6 @@ pub struct Member {
     pub locked: bool,
     /// The release whose places in the queue it takes over.
     pub replaces: Option<Version>,
-    /// Where it is listed.
     pub origin: Place,
 }
 
@@ -45,11 +40,9 @@ pub struct Member {
 pub struct RolloutRule {
     /// Which edges; none means all those that no other rule matches.
     pub from_version: Option<FromVersion>,
-    /// How long.
     pub duration: Span,
     /// How fast at first.
     pub ramp: Ramp,
-    /// Where it is written.
     pub origin: Place,
 }
 
@@ -67,7 +60,6 @@ pub enum FromVersion {
 /// A channel of a graph.
 #[derive(Debug, Clone)]
 pub struct Channel {
-    /// Its name.
     pub name: ChannelName,
     /// How long edges take to phase in.
     pub rollouts: Vec<RolloutRule>,
@@ -102,7 +94,6 @@ impl ChannelName {
         (fits && name.bytes().all(well_formed)).then(|| Self(name.into()))
     }
 
-    /// The name.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -8,9 +8,7 @@ use super::{Arch, ChannelName};
 /// Something that is known, or is not. An unknown fact never loosens an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Fact<T> {
-    /// We know it.
     Known(T),
-    /// We do not.
     #[default]
     Unknown,
 }
@@ -32,11 +30,8 @@ pub struct Platform(Arc<str>);
 /// What rules may know of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cluster {
-    /// Who it is.
     pub id: Fact<ClusterId>,
-    /// What it runs on.
     pub platform: Fact<Platform>,
-    /// The channel it follows.
     pub channel: ChannelName,
     /// The architecture of its payload.
     pub arch: Arch,
@@ -92,7 +87,6 @@ impl Platform {
         (fits && name.bytes().all(well_formed)).then(|| Self(name.into()))
     }
 
-    /// As it was written.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -5,25 +5,20 @@
 
 use super::{Pattern, ReleaseName};
 
-/// What an edit does.
 #[derive(Debug, Clone)]
 pub struct EdgeEdit {
     /// Which of the release's edges it is about.
     pub side: Side,
-    /// What becomes of them.
     pub change: Change,
 }
 
 /// Edges into a release, or out of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// Into it.
     Previous,
-    /// Out of it.
     Next,
 }
 
-/// What becomes of edges.
 #[derive(Debug, Clone)]
 pub enum Change {
     /// Edges from or to these appear.
@@ -32,7 +27,6 @@ pub enum Change {
     Remove(Vec<ReleaseName>),
     /// Edges from or to whatever the pattern finds go.
     RemoveMatching(Pattern),
-    /// All of them go.
     RemoveAll,
 }
 

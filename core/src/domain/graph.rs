@@ -16,7 +16,6 @@ use crate::finding::{Finding, Place};
 pub struct GraphData {
     /// Channels and what they hold.
     pub channels: Vec<ChannelSpec>,
-    /// Blocks.
     pub blocks: Vec<Block>,
     /// Further metadata of single releases.
     pub metadata: Vec<(ReleaseName, BTreeMap<String, String>)>,
@@ -25,9 +24,7 @@ pub struct GraphData {
 /// An edge of a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Edge {
-    /// The release it leaves.
     pub from: ReleaseId,
-    /// The release it reaches.
     pub to: ReleaseId,
     /// The set of blocks on it; edges with the same blocks have the same number.
     pub blocks: BlockSetId,
@@ -44,7 +41,6 @@ pub struct KeptBlock {
     pub stops: Option<Audience>,
     /// What clients have to weigh.
     pub risk: Option<RiskId>,
-    /// Where it was declared.
     pub origin: Place,
 }
 
@@ -56,7 +52,6 @@ pub struct BlockSetId(pub u32);
 #[derive(Debug, Clone, Default)]
 pub struct Graph {
     pub(super) releases: Vec<Release>,
-    /// Sorted by (from, to).
     pub(super) edges: Vec<Edge>,
     /// Where each release's edges begin; one more than there are releases.
     pub(super) edges_from: Vec<u32>,
@@ -72,7 +67,6 @@ pub struct Graph {
 /// A source that has not been read for so long that nothing is recommended by it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StaleSource {
-    /// Its name.
     pub source: Arc<str>,
     /// When it was last found to be good.
     pub last_good: Timestamp,
@@ -81,11 +75,8 @@ pub struct StaleSource {
 /// What a rule may look at.
 #[derive(Debug, Clone, Copy)]
 pub struct Situation<'a> {
-    /// All there is.
     pub graph: &'a Graph,
-    /// Who asks.
     pub cluster: &'a Cluster,
-    /// When.
     pub now: Timestamp,
 }
 
@@ -111,7 +102,6 @@ impl Graph {
         &self.releases[id.0 as usize]
     }
 
-    /// All releases, by number.
     pub fn releases(&self) -> &[Release] {
         &self.releases
     }
@@ -136,7 +126,6 @@ impl Graph {
         &self.edges
     }
 
-    /// All channels, by name.
     pub fn channels(&self) -> &BTreeMap<ChannelName, Channel> {
         &self.channels
     }
@@ -203,6 +192,5 @@ impl Graph {
 }
 
 impl BlockSetId {
-    /// No blocks.
     pub const NONE: Self = Self(0);
 }

@@ -14,7 +14,6 @@ pub struct Minor {
 }
 
 impl Minor {
-    /// That minor version.
     pub const fn new(major: u64, minor: u64) -> Self {
         Self { major, minor }
     }
@@ -30,7 +29,6 @@ impl Minor {
         Some(Self::new(number(major)?, number(minor)?))
     }
 
-    /// The one after it.
     pub fn next(self) -> Self {
         Self::new(self.major, self.minor.saturating_add(1))
     }

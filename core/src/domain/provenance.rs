@@ -8,7 +8,6 @@ use super::{Declares, Edge, Graph, Trust, Version};
 /// Who says that there is an edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Provenance {
-    /// Only the graph.
     #[default]
     Claimed,
     /// The image of a release, and no verified signature covers it.
@@ -24,7 +23,6 @@ pub enum End {
     Source,
     /// The release it reaches (which names the other as previous).
     Target,
-    /// Both.
     Both,
 }
 

@@ -17,17 +17,14 @@ pub struct Facts {
     pub objections: Fact<Vec<Objection>>,
     /// What the parts of the platform have against it (ClusterOperators).
     pub operator_objections: Fact<Vec<Objection>>,
-    /// Its nodes.
     pub nodes: Fact<Vec<Node>>,
     /// Its pools of nodes (MachineConfigPools).
     pub pools: Fact<Vec<Pool>>,
-    /// Its optional operators (ClusterServiceVersions).
     pub operators: Fact<Vec<Operator>>,
     /// Who has used which API in the last day (APIRequestCounts).
     pub apis: Fact<Vec<ApiUse>>,
     /// What an administrator has to acknowledge, each with its description.
     pub gates: Fact<BTreeMap<Name, Name>>,
-    /// What one has acknowledged.
     pub acks: Fact<BTreeSet<Name>>,
 }
 
@@ -37,16 +34,13 @@ pub const CONTROL_PLANE_POOL: &str = "master";
 /// An update that was begun.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HistoryEntry {
-    /// To that release.
     pub version: Version,
-    /// How far it came.
     pub progress: Progress,
 }
 
 /// How far an update came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// It is complete.
     Completed,
     /// It is under way, or was given up for another.
     Partial,
@@ -55,18 +49,13 @@ pub enum Progress {
 /// Somebody in the cluster says that its minor version must not change now, or cannot tell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Objection {
-    /// Who.
     pub by: Name,
-    /// In a word.
     pub reason: Name,
-    /// In a sentence.
     pub message: Name,
 }
 
-/// A node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
-    /// Its name.
     pub name: Name,
     /// The pool that updates it.
     pub pool: Fact<Name>,
@@ -74,21 +63,17 @@ pub struct Node {
     pub kubelet: Fact<Minor>,
 }
 
-/// A pool of nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pool {
-    /// Its name.
     pub name: Name,
     /// Whether its nodes stay as they are while the cluster is updated.
     pub is_paused: bool,
 }
 
-/// An optional operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Operator {
     /// Its name, with the version.
     pub name: Name,
-    /// Where it is installed.
     pub namespace: Name,
     /// The minor versions of OpenShift it is made for.
     pub openshift: Range,
@@ -101,20 +86,16 @@ pub struct Operator {
 /// From one minor version to another; both count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Range {
-    /// The lowest.
     pub min: Option<Minor>,
-    /// The highest.
     pub max: Option<Minor>,
 }
 
 /// An API, and who has used it in the last day.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiUse {
-    /// Which.
     pub api: ApiName,
     /// The Kubernetes that removes it, as the cluster says.
     pub removed_in: Option<Minor>,
-    /// Who uses it.
     pub users: Vec<ApiUser>,
     /// Requests of users whose names nobody has kept.
     pub unnamed_requests: u64,
@@ -125,7 +106,6 @@ pub struct ApiUse {
 pub struct ApiName {
     /// The resource, in the plural.
     pub resource: Name,
-    /// The version.
     pub version: Name,
     /// The group; empty for the core.
     pub group: Name,
@@ -134,7 +114,6 @@ pub struct ApiName {
 /// Somebody who uses an API.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ApiUser {
-    /// The user.
     pub name: Name,
     /// The program, as it calls itself.
     pub agent: Option<Name>,

@@ -13,57 +13,36 @@ const MAX_NAMES: usize = 5;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ReadyReason {
     /// Objects that a rule asks about were not given.
-    NotGiven {
-        /// Their kind.
-        kind: ObjectKind,
-    },
+    NotGiven { kind: ObjectKind },
     /// An update has not completed.
     UpdateInProgress {
-        /// To.
         to: Version,
         /// The last one that did complete.
         completed: Option<Version>,
     },
     /// Somebody in the cluster says so.
     NotUpgradeable {
-        /// Who.
         by: Name,
-        /// In a word.
         reason: Name,
-        /// In a sentence.
         message: Name,
     },
     /// A gate was not acknowledged.
-    AckRequired {
-        /// The gate.
-        gate: Name,
-        /// What it is about.
-        description: Name,
-    },
+    AckRequired { gate: Name, description: Name },
     /// A gate's name does not say which updates it is for, so it is for all.
-    GateNotUnderstood {
-        /// The gate.
-        gate: Name,
-    },
+    GateNotUnderstood { gate: Name },
     /// An API is in use that the update removes.
-    ApiRemoved(
-        /// Which, and by whom.
-        RemovedApi,
-    ),
+    ApiRemoved(RemovedApi),
     /// An API is in use that a later update of the way removes. Nothing is refused for that.
     ApiRemovedLater {
         /// The update that removes it leads there.
         at: Name,
-        /// Which, and by whom.
         removed: RemovedApi,
     },
     /// Nodes would be too far behind the API server.
     KubeletTooOld {
         /// Their pool, if that is known.
         pool: Option<Name>,
-        /// Why they are behind.
         lag: Lag,
-        /// The nodes.
         nodes: Vec<Name>,
         /// The Kubernetes that their kubelets are of then.
         kubelet: Minor,
@@ -76,7 +55,6 @@ pub enum ReadyReason {
     },
     /// Nodes are ahead of the API server, which is never right.
     KubeletAhead {
-        /// The nodes.
         nodes: Vec<Name>,
         /// The Kubernetes that their kubelets are of.
         kubelet: Minor,
@@ -84,34 +62,20 @@ pub enum ReadyReason {
         api_server: Minor,
     },
     /// Nodes do not say what their kubelet is.
-    KubeletUnknown {
-        /// The nodes.
-        nodes: Vec<Name>,
-    },
+    KubeletUnknown { nodes: Vec<Name> },
     /// The control plane's pool is paused.
-    ControlPlanePaused {
-        /// The pool.
-        pool: Name,
-    },
+    ControlPlanePaused { pool: Name },
     /// The control plane's pool is paused, and this is a patch. Nothing is refused for that.
-    ControlPlaneStays {
-        /// The pool.
-        pool: Name,
-    },
+    ControlPlaneStays { pool: Name },
     /// Operators are not made for the version that the update leads to.
     Operators {
-        /// The minor version.
         to: Minor,
         /// The minor version at the end of the way.
         goal: Minor,
-        /// All of them.
         operators: Vec<OperatorLimit>,
     },
     /// Nobody has told us which Kubernetes a minor version has.
-    KubernetesUnknown {
-        /// Which.
-        minor: Minor,
-    },
+    KubernetesUnknown { minor: Minor },
 }
 
 /// Kinds of objects that rules ask about.
@@ -121,22 +85,15 @@ pub enum ObjectKind {
     ClusterVersion,
     /// The parts of the platform.
     ClusterOperator,
-    /// Nodes.
     Node,
-    /// Pools of nodes.
     MachineConfigPool,
-    /// Optional operators.
     ClusterServiceVersion,
-    /// Who uses which API.
     ApiRequestCount,
-    /// The ConfigMap of gates.
     AdminGates,
 }
 
-/// Why nodes are behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lag {
-    /// Their pool is paused.
     Paused,
     /// They are in no pool that we know of.
     NoPool,
@@ -147,7 +104,6 @@ pub enum Lag {
 /// An API that is in use, and goes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RemovedApi {
-    /// Which.
     pub api: ApiName,
     /// The Kubernetes that no longer has it.
     pub removed_in: Minor,
@@ -164,18 +120,14 @@ pub struct RemovedApi {
 pub struct OperatorLimit {
     /// The operator, with its version.
     pub name: Name,
-    /// Where it is installed.
     pub namespace: Name,
-    /// What it says.
     pub says: Name,
 }
 
-/// Something to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
     /// What it is about. It is done once, however many updates ask for it.
     pub about: String,
-    /// What to do.
     pub text: String,
     /// The command that does it, or a part of it.
     pub command: Option<String>,
@@ -315,7 +267,6 @@ impl ReadyReason {
 }
 
 impl ObjectKind {
-    /// How to get them.
     pub fn command(self) -> &'static str {
         match self {
             Self::ClusterVersion => "oc get clusterversions -o yaml > clusterversions.yaml",

@@ -15,51 +15,34 @@ use crate::finding::Place;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
     /// A block stops the edge for everybody.
-    HardBlock {
-        /// The block's file.
-        origin: Place,
-    },
+    HardBlock { origin: Place },
     /// A block says whom it stops in a way that we do not understand.
     BlockNotUnderstood {
         /// What was not understood.
         what: String,
-        /// The block's file.
         origin: Place,
     },
     /// A block stops the edge for this cluster's platform.
-    PlatformBlocked {
-        /// The cluster's platform.
-        platform: Platform,
-        /// The block's file.
-        origin: Place,
-    },
+    PlatformBlocked { platform: Platform, origin: Place },
     /// A block stops the edge for some platforms, and the cluster's is unknown.
     PlatformUnknown {
-        /// The platforms it stops.
         platforms: Vec<Platform>,
-        /// The block's file.
         origin: Place,
     },
     /// A known risk, which the cluster weighs itself.
     KnownRisk {
-        /// The risk's name.
         name: String,
-        /// Where people read more.
         url: String,
-        /// Where it was declared.
         origin: Place,
     },
     /// The rollout has not reached this cluster.
     RolloutNotReached {
-        /// Who.
         cluster: ClusterId,
-        /// When it will.
         due: Timestamp,
         /// When it begins and ends, and how it goes on between.
         window: Window,
         /// Where the release that is rolled out is listed.
         origin: Place,
-        /// The rollout's rule.
         rule: Place,
     },
     /// The rollout is not over, and the cluster has no id by which it could be reached earlier.
@@ -68,82 +51,50 @@ pub enum Reason {
         window: Window,
         /// Where the release that is rolled out is listed.
         origin: Place,
-        /// The rollout's rule.
         rule: Place,
     },
     /// A release is not in the cluster's channel, and may never be.
     NotInChannel {
-        /// Which release.
         version: Version,
-        /// The channel.
         channel: ChannelName,
         /// Where the channel is declared.
         origin: Place,
     },
     /// A release enters the cluster's channel later.
     NotYetInChannel {
-        /// Which release.
         version: Version,
-        /// The channel.
         channel: ChannelName,
-        /// When.
         start: Timestamp,
-        /// Where it is listed.
         origin: Place,
     },
     /// Nobody has declared an edge between the two.
-    NoEdge {
-        /// From.
-        from: Version,
-        /// To.
-        to: Version,
-    },
+    NoEdge { from: Version, to: Version },
     /// There is no such release.
-    UnknownRelease {
-        /// Which.
-        version: Version,
-        /// For this architecture.
-        arch: Arch,
-    },
+    UnknownRelease { version: Version, arch: Arch },
     /// Sources disagree about the release's payload.
-    PayloadDisputed {
-        /// Which.
-        what: String,
-        /// The source that contradicts.
-        origin: Place,
-    },
+    PayloadDisputed { what: String, origin: Place },
     /// A source has not been read for too long, and what it would say now may be against it.
     SourceStale {
-        /// The source's name.
         source: Arc<str>,
         /// When it was last found to be good.
         last_good: Timestamp,
     },
     /// A fleet's policy looks after the cluster, and does not let it take this now.
-    FleetHolds {
-        /// The release.
-        version: Version,
-    },
+    FleetHolds { version: Version },
     /// A fleet may look after the cluster, and no pass has placed it yet.
     NotEnrolled {
         /// Why it has no place.
         why: Unplaced,
     },
     /// The fleet's policy has something against it.
-    Fleet(
-        /// What.
-        Box<FleetReason>,
-    ),
+    Fleet(Box<FleetReason>),
     /// The cluster itself is not ready for it.
     Ready(
         /// What stands in the way.
         Box<ReadyReason>,
     ),
     /// The cluster does not take it by itself.
-    Automatic(
-        /// Why.
-        Box<AutomaticReason>,
-    ),
+    Automatic(Box<AutomaticReason>),
 }
 
 impl Reason {

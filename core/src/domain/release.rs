@@ -10,7 +10,6 @@ use super::{Arch, ChannelName, Risk, Version};
 /// What one or more sources say exists: releases, and edges between them.
 #[derive(Debug, Clone, Default)]
 pub struct Releases {
-    /// The releases.
     pub releases: Vec<DeclaredRelease>,
     /// Edges, by index into `releases`.
     pub edges: Vec<DeclaredEdge>,
@@ -19,7 +18,6 @@ pub struct Releases {
 /// A release, as its source declares it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeclaredRelease {
-    /// Its version.
     pub version: Version,
     /// The architecture of its payload.
     pub arch: Arch,
@@ -94,7 +92,6 @@ pub struct DeclaredEdge {
 /// A release in a graph.
 #[derive(Debug, Clone)]
 pub struct Release {
-    /// Its version.
     pub version: Version,
     /// The architecture of its payload.
     pub arch: Arch,

@@ -13,11 +13,9 @@ pub struct PayloadDigest([u8; 32]);
 /// What is done about releases that are not verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum SignaturePolicy {
-    /// They are left out.
     Require,
     /// They stay, and somebody is told.
     Warn,
-    /// Nobody asks.
     #[default]
     Off,
 }
@@ -29,20 +27,17 @@ pub enum SignatureVerdict {
     Verified(Signer),
     /// There are signatures, and none of them counts; this one came nearest.
     Refused(Refusal),
-    /// No store has one.
     Missing,
     /// A store could not be asked, so there may be one; with what went wrong.
     NotKnown(String),
 }
 
-/// Who signed, and when.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Signer {
     /// The fingerprint of the primary key, in upper-case hexadecimals.
     pub fingerprint: String,
     /// Whose key that is, in its own words.
     pub user_id: String,
-    /// When.
     pub signed_at: Timestamp,
     /// Until when the signature counts, if it says so.
     pub until: Option<Timestamp>,
@@ -58,7 +53,6 @@ pub enum Refusal {
     },
     /// It is not a signed OpenPGP message.
     NotOpenPgp {
-        /// What it is instead.
         problem: String,
     },
     /// It is a signature of something else than data: of text, of a key.
@@ -75,46 +69,36 @@ pub enum Refusal {
     },
     /// Its hash can be forged.
     WeakHash {
-        /// The hash.
         hash: String,
     },
     /// The key that it names did not sign this.
     BadSignature {
-        /// The key's fingerprint.
         key: String,
     },
     /// The key is for other uses.
     MayNotSign {
-        /// The key's fingerprint.
         key: String,
     },
-    /// The key was revoked.
     KeyRevoked {
-        /// The key's fingerprint.
         key: String,
     },
     /// It was made before the key was.
     KeyNotYetValid {
-        /// The key's fingerprint.
         key: String,
         /// Since when there is the key.
         since: Timestamp,
     },
     /// The key had expired when it was made.
     KeyExpired {
-        /// The key's fingerprint.
         key: String,
-        /// When.
         at: Timestamp,
     },
     /// It was made in the future.
     FromTheFuture {
-        /// When.
         at: Timestamp,
     },
     /// It said itself until when it counts.
     Expired {
-        /// Until when.
         at: Timestamp,
     },
     /// What is signed is not the statement that container signatures make.
@@ -124,12 +108,10 @@ pub enum Refusal {
     },
     /// What is signed is a statement of another kind.
     OtherKind {
-        /// Its kind.
         kind: String,
     },
     /// What is signed is another image.
     OtherDigest {
-        /// That image's digest.
         digest: String,
     },
 }
@@ -172,7 +154,6 @@ impl fmt::Display for PayloadDigest {
 }
 
 impl SignaturePolicy {
-    /// Its name in configuration.
     pub fn name(self) -> &'static str {
         match self {
             Self::Require => "require",

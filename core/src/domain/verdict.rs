@@ -12,23 +12,19 @@ use super::{Reason, RiskId};
 /// What is said about an edge, from least to most strict.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Answer {
-    /// Take it.
     Recommend,
     /// Take it unless one of these risks applies.
     RecommendUnless(BTreeSet<RiskId>),
-    /// Not yet.
     Wait {
         /// Until then, if nothing else changes; `None` if nobody can say.
         until: Option<Timestamp>,
     },
-    /// No.
     Refuse,
 }
 
 /// An answer and its reasons.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
-    /// The answer.
     pub answer: Answer,
     /// Why, from every rule that had something to say.
     pub reasons: BTreeSet<Reason>,
@@ -77,7 +73,6 @@ impl Verdict {
         }
     }
 
-    /// Not before then.
     pub fn wait_until(until: Timestamp, reason: Reason) -> Self {
         Self {
             answer: Answer::Wait { until: Some(until) },
@@ -93,7 +88,6 @@ impl Verdict {
         }
     }
 
-    /// No.
     pub fn refuse(reason: Reason) -> Self {
         Self {
             answer: Answer::Refuse,
@@ -101,7 +95,6 @@ impl Verdict {
         }
     }
 
-    /// Both verdicts at once.
     pub fn and(mut self, other: Self) -> Self {
         self.answer = self.answer.and(other.answer);
         self.reasons.extend(other.reasons);

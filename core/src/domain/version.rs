@@ -77,7 +77,6 @@ impl Arch {
         Self(name.into())
     }
 
-    /// Its name.
     pub fn as_str(&self) -> &str {
         &self.0
     }

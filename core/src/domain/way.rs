@@ -8,10 +8,8 @@ use super::{Minor, Version};
 /// The most stops of a way.
 pub const MAX_STOPS: usize = 64;
 
-/// Where a way stops.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stop {
-    /// At that release.
     Release(Version),
     /// At some release of that minor version.
     Minor(Minor),
@@ -34,7 +32,6 @@ pub struct Step<'w> {
 /// Why stops are not a way.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotAWay {
-    /// It has no end.
     #[error("there is no stop; name at least one release")]
     Empty,
     /// There are too many stops.
@@ -112,7 +109,6 @@ impl Way {
         Self::new(from, between.map(Stop::Minor).chain([to]).collect())
     }
 
-    /// Where the cluster is.
     pub fn from(&self) -> &Version {
         &self.from
     }
@@ -156,7 +152,6 @@ impl<'w> Step<'w> {
         self.way
     }
 
-    /// Where it leads.
     pub fn to(self) -> &'w Stop {
         // A step is only ever made for a stop that there is.
         &self.way.stops[self.index]

@@ -23,7 +23,6 @@ pub struct Window {
 /// How the share grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Ramp {
-    /// Evenly.
     #[default]
     Linear,
     /// In eight equal stretches of time, each twice as steep as the one before: early warning at small cost.
@@ -36,9 +35,7 @@ pub enum Ramp {
 pub struct Share(pub(crate) u128);
 
 impl Share {
-    /// Nobody.
     pub const NONE: Self = Self(0);
-    /// Everybody.
     pub const WHOLE: Self = Self(1 << 64);
 
     /// So many thousandths of the fleet, at most all of it.

@@ -19,7 +19,6 @@ const FEW: usize = 5;
 pub enum Objection {
     /// Nothing is left of what there was.
     Empty,
-    /// Much less is left.
     Shrink,
     /// It is older than the copy before.
     Back,
@@ -37,7 +36,6 @@ pub struct Allowances {
 }
 
 impl Objection {
-    /// All of them.
     pub const ALL: [Self; 4] = [Self::Empty, Self::Shrink, Self::Back, Self::Payload];
 
     /// The word by which it is allowed.
@@ -70,13 +68,10 @@ impl Objection {
 /// A new copy, beside what it would take the place of.
 #[derive(Debug, Clone, Copy)]
 pub struct Comparison<'a> {
-    /// The copy in use.
     pub before: &'a Summary,
     /// The most that the source had lately.
     pub largest: &'a BTreeMap<Measure, usize>,
-    /// The new copy.
     pub after: &'a Summary,
-    /// What it changes.
     pub change: Change,
     /// What its blocks do, beside those in force; none where it has no blocks.
     pub coverage: Option<Coverage>,

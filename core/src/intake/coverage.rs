@@ -15,11 +15,9 @@ use crate::domain::{Audience, Block, Platform, Releases, Version};
 pub struct Coverage {
     /// Blocks in effect: on an edge, or about a release that no edge leads to yet. Before.
     pub blocks_before: usize,
-    /// The same, after.
     pub blocks_after: usize,
     /// Edges under blocks, counted once for each kind of client that is kept from them. Before.
     pub edges_before: usize,
-    /// The same, after.
     pub edges_after: usize,
     /// Those of `edges_before` that are under less afterwards.
     pub edges_loosened: usize,

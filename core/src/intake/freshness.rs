@@ -16,16 +16,13 @@ pub struct Ages {
 /// How good a copy still is, from best to worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Freshness {
-    /// As it should be.
     Fresh,
-    /// Somebody should look.
     Degraded,
     /// Too old to recommend anything by.
     Closed,
 }
 
 impl Freshness {
-    /// All of them.
     pub const ALL: [Self; 3] = [Self::Fresh, Self::Degraded, Self::Closed];
 
     /// That of a copy which was last found to be good then.
@@ -41,7 +38,6 @@ impl Freshness {
         }
     }
 
-    /// For JSON and metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Fresh => "fresh",

@@ -17,7 +17,6 @@ pub enum Recheck {
     /// Tags that name versions in turn, others always.
     #[default]
     InTurn,
-    /// Everything.
     All,
 }
 

@@ -7,20 +7,16 @@ use jiff::Timestamp;
 use super::Payloads;
 use crate::domain::{DeclaredEdge, GraphData, Releases, Version};
 
-/// What is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Measure {
     /// Releases that a source declares, of all architectures.
     Releases,
-    /// Edges between them.
     Edges,
     /// Those of them that carry risks.
     RiskyEdges,
-    /// Channels.
     Channels,
     /// Places in channels, of all of them together.
     Members,
-    /// Blocks in effect.
     Blocks,
     /// Edges under blocks, once for each kind of client.
     Covered,
@@ -53,7 +49,6 @@ pub struct Summary {
 }
 
 impl Measure {
-    /// All of them.
     pub const ALL: [Self; 9] = [
         Self::Releases,
         Self::Edges,
@@ -81,7 +76,6 @@ impl Measure {
         }
     }
 
-    /// What losing it does.
     pub(super) fn loss(self) -> Loss {
         match self {
             Self::Blocks | Self::Covered | Self::RiskyEdges => Loss::Loosens,
@@ -120,7 +114,6 @@ impl Summary {
         self
     }
 
-    /// Releases.
     pub fn of_releases(releases: &Releases) -> Self {
         let ends = |edge: &DeclaredEdge| (edge.from, edge.to);
         let edges: BTreeSet<(u32, u32)> = releases.edges.iter().map(ends).collect();
@@ -147,7 +140,6 @@ impl Summary {
         }
     }
 
-    /// A lookup of platforms.
     pub fn of_platforms(clusters: usize) -> Self {
         Self {
             counts: [(Measure::Platforms, clusters)].into(),
@@ -163,7 +155,6 @@ impl Summary {
         }
     }
 
-    /// The same, made then.
     pub fn made_at(self, made_at: Option<Timestamp>) -> Self {
         Self { made_at, ..self }
     }

@@ -17,20 +17,17 @@ use crate::finding::Finding;
 /// What one source has to give.
 #[derive(Debug, Clone)]
 pub struct Supply {
-    /// The source's name.
     pub source: Arc<str>,
     /// What it says exists. What is known of signatures has been marked.
     pub releases: Releases,
 }
 
-/// What they say together.
 #[derive(Debug, Clone, Default)]
 pub struct United {
     /// Releases and edges of all of them.
     pub releases: Releases,
     /// No way leads to releases whose payload is disputed.
     pub blocks: Vec<Block>,
-    /// Where they disagree.
     pub findings: Vec<Finding>,
 }
 

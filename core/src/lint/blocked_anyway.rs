@@ -41,9 +41,7 @@ pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
 
 /// Edges whose risk is never shown.
 struct Covered<'a> {
-    /// One of them.
     edge: Edge,
-    /// What stops it.
     hard: &'a KeptBlock,
     edges: u32,
 }

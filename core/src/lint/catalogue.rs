@@ -3,16 +3,11 @@
 //! For the manual, for reports that list their rules, and for whoever filters findings. The reader's codes are here
 //! as well as those of the checks; a test compares them with the sources and with `docs/lint.md`.
 
-/// A kind of finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kind {
-    /// Its stable name.
     pub code: &'static str,
-    /// How bad it is.
     pub level: Level,
-    /// What it means.
     pub meaning: &'static str,
-    /// What to do.
     pub remedy: &'static str,
 }
 
@@ -28,7 +23,6 @@ pub enum Level {
 }
 
 impl Level {
-    /// For people.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Error => "error",
@@ -73,7 +67,6 @@ const fn error_in_2(code: &'static str, meaning: &'static str, remedy: &'static 
     }
 }
 
-/// All kinds, by code.
 pub const CATALOGUE: &[Kind] = &[
     error(
         "bad-channel-name",

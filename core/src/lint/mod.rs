@@ -28,23 +28,19 @@ use std::collections::BTreeSet;
 use crate::domain::{Block, Graph, GraphData, Version};
 use crate::finding::{Finding, Place};
 
-/// What is looked at.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
-    /// What the reader understood.
     pub data: &'a GraphData,
     /// What else stands in the files, and where.
     pub notes: &'a Notes,
     /// The graph that the data makes of known releases; none if releases are not known.
     pub graph: Option<&'a Graph>,
-    /// Whether that is everything.
     pub extent: Extent,
 }
 
 /// How much of the data the reader understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// All of it.
     Whole,
     /// Some files, or parts of them, are missing. What compares files would find too much.
     Part,
@@ -57,9 +53,7 @@ struct Check {
 }
 
 enum Needs {
-    /// Each file alone.
     Files,
-    /// All files.
     AllFiles,
     /// All files, and the releases.
     Releases,

@@ -9,16 +9,13 @@ use crate::finding::Place;
 /// What else stands in the files, by their paths.
 #[derive(Debug, Clone, Default)]
 pub struct Notes {
-    /// Of files of blocks.
     pub blocks: BTreeMap<Arc<str>, BlockNotes>,
-    /// Of files of channels.
     pub channels: BTreeMap<Arc<str>, ChannelNotes>,
 }
 
 /// What else stands in the file of a block.
 #[derive(Debug, Clone, Default)]
 pub struct BlockNotes {
-    /// Where its fields stand.
     pub places: BTreeMap<Field, Place>,
     /// The first release without the problem.
     pub fixed_in: Option<Noted>,
@@ -36,9 +33,7 @@ pub struct ChannelNotes {
 /// A release, and where it is named.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Noted {
-    /// Which release.
     pub name: ReleaseName,
-    /// Where.
     pub place: Place,
 }
 

@@ -9,7 +9,6 @@ use super::{Field, Subject};
 use crate::domain::Version;
 use crate::finding::Finding;
 
-/// Payload architectures of OpenShift.
 const ARCHES: [&str; 6] = ["aarch64", "amd64", "arm64", "multi", "ppc64le", "s390x"];
 
 pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {

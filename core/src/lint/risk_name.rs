@@ -45,7 +45,6 @@ pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
     named.filter_map(finding).collect()
 }
 
-/// Where a name fits.
 #[derive(Debug, PartialEq, Eq)]
 enum Fit {
     CamelCase,

@@ -63,7 +63,6 @@ impl<'a> Budget<'a> {
         self.end.get()
     }
 
-    /// Takes so many steps.
     pub(super) fn take(&self, steps: usize) {
         let taken = self.taken.get().saturating_add(steps as u64);
         self.taken.set(taken);

@@ -14,29 +14,22 @@ use crate::domain::{Arch, Channel, Fact, Graph, Platform, ReleaseId, RiskId};
 /// What a chart is of.
 #[derive(Debug, Clone, Copy)]
 pub struct ChartOf<'a> {
-    /// The graph.
     pub graph: &'a Graph,
-    /// The architecture.
     pub arch: &'a Arch,
     /// The channels, in the order in which they are preferred.
     pub channels: &'a [&'a Channel],
-    /// What clusters run on.
     pub platform: &'a Fact<Platform>,
     /// What is done about risks.
     pub risks: &'a RiskPolicy,
 }
 
-/// Who has charts.
 pub trait Charts {
-    /// The chart of that.
     fn chart(&self, of: &ChartOf<'_>) -> Arc<Chart>;
 }
 
-/// Draws every chart anew.
 #[derive(Debug, Clone, Copy)]
 pub struct DrawnAnew;
 
-/// The steps between releases.
 #[derive(Debug)]
 pub struct Chart {
     /// The number of the architecture's first release in the graph.
@@ -53,7 +46,6 @@ pub struct Chart {
 /// An edge that may be taken, without the end that it is listed under.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step {
-    /// The other end.
     pub(super) release: u32,
     blocks: BlockSetId,
 }

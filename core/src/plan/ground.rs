@@ -206,7 +206,6 @@ impl<'a> Ground<'a> {
         earliest
     }
 
-    /// A channel.
     pub(super) fn channel(&self, number: usize) -> &'a Channel {
         self.channels[number].channel
     }
@@ -251,7 +250,6 @@ impl<'a> Ground<'a> {
         ReleaseId(self.chart.first + release)
     }
 
-    /// Its number here.
     pub(super) fn number(&self, id: ReleaseId) -> u32 {
         id.0 - self.chart.first
     }

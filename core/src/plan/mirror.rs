@@ -17,26 +17,21 @@ use crate::domain::{
     Arch, ChannelName, Cluster, Fact, Graph, Platform, ReleaseId, ReleaseName, Version,
 };
 
-/// What is asked for.
 #[derive(Debug, Clone)]
 pub struct Wish {
     /// Who has to get there.
     pub travellers: Vec<Traveller>,
-    /// Where to.
     pub target: Version,
-    /// Over which channels.
     pub channels: Vec<ChannelName>,
     /// What the clusters run on. Unknown: whatever it is, they get there.
     pub platform: Fact<Platform>,
     /// Which updates with risks may be on a way.
     pub taken: RiskPolicy,
-    /// Which ways.
     pub choice: Choice,
     /// Whether what is needed if a risk applies is needed, too.
     pub branching: Branching,
     /// Whether what the clusters run is needed, too.
     pub start: Start,
-    /// What is there already.
     pub have: Have,
 }
 
@@ -45,16 +40,13 @@ pub struct Wish {
 pub struct Traveller {
     /// The architecture of its payload.
     pub arch: Arch,
-    /// What it runs.
     pub version: Version,
     /// What it is called, for people; empty if it has no name.
     pub name: String,
 }
 
-/// Which ways are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
-    /// Each its best.
     Best,
     /// Those that need the fewest releases together.
     Smallest,
@@ -63,7 +55,6 @@ pub enum Choice {
 /// Whether ways around risks are needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Branching {
-    /// Only the ways themselves.
     Ways,
     /// Also the ways around each risk.
     WaysAround,
@@ -83,7 +74,6 @@ pub enum Start {
 pub struct Have {
     /// By digest, such as `sha256:…`.
     pub digests: BTreeSet<String>,
-    /// By name.
     pub names: BTreeSet<ReleaseName>,
 }
 
@@ -94,7 +84,6 @@ pub struct Mirror {
     pub plans: Vec<Plan>,
     /// Who has none.
     pub stuck: Vec<(Traveller, NoWay)>,
-    /// The ways around risks.
     pub branches: Vec<Branch>,
     /// The releases that are needed, each once, ordered by architecture and version.
     pub needs: Vec<Need>,
@@ -105,13 +94,10 @@ pub struct Mirror {
 /// A release that is needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Need {
-    /// Which.
     pub release: ReleaseId,
     /// A channel that holds it: that of the first hop to it.
     pub channel: ChannelName,
-    /// What for.
     pub purpose: Purpose,
-    /// Where it is now.
     pub place: Presence,
 }
 
@@ -122,16 +108,13 @@ pub enum Purpose {
     Way,
     /// Only a way around a risk does.
     WayAround,
-    /// Somebody runs it.
     Start,
 }
 
 /// Whether a release is in the mirror.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
-    /// Not yet.
     Missing,
-    /// Already.
     There,
 }
 

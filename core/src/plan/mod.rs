@@ -58,9 +58,7 @@ pub struct Plan {
 pub struct Hop {
     /// The channel to be set for it.
     pub channel: ChannelName,
-    /// From.
     pub from: ReleaseId,
-    /// To.
     pub to: ReleaseId,
     /// What the cluster has to weigh.
     pub risks: BTreeSet<RiskId>,

@@ -25,7 +25,6 @@ pub enum NoPath {
     FromElsewhere(ReleaseId),
     /// The goal is not there.
     NoGoal {
-        /// Why.
         is: NoGoal,
         /// How far one gets: the best way to the newest release that is no newer than what was asked for. None if no update is offered.
         nearest: Option<Plan>,
@@ -91,7 +90,6 @@ pub struct Stranded {
 pub struct Barrier {
     /// From a release that can be reached.
     pub from: ReleaseId,
-    /// To one that cannot.
     pub to: ReleaseId,
     /// What stands in the way.
     pub obstacle: Obstacle,
@@ -102,7 +100,6 @@ pub struct Barrier {
 pub enum Obstacle {
     /// What the rules say in this channel. Offered, with risks: they are not to be taken.
     Rules {
-        /// The channel.
         channel: ChannelName,
         /// The answer, and every reason.
         verdict: Verdict,

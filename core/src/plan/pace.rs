@@ -17,7 +17,6 @@ use crate::rules::ready::MaxSkew;
 /// How fast a cluster goes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pace {
-    /// What it looks like.
     pub shape: Shape,
     /// What estimates are made with.
     pub parameters: Parameters,
@@ -34,7 +33,6 @@ pub struct TimedHop {
     pub arrives: Timestamp,
     /// Once worker pools are updated too that are not paused then.
     pub settled: Timestamp,
-    /// What worker pools do.
     pub pools: Pools,
     /// How long it takes. Pools that stay paused are not in it.
     pub estimate: Estimate,
@@ -45,7 +43,6 @@ pub struct TimedHop {
 /// A plan with its times.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timed {
-    /// Its hops.
     pub hops: Vec<TimedHop>,
     /// All control planes, one after the other.
     pub control_planes: Spread,

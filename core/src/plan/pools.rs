@@ -26,7 +26,6 @@ pub enum Pools {
 /// When paused pools are to be updated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CatchUp {
-    /// After a later hop.
     Later,
     /// When this hop is done, before the next.
     AfterThisHop,

@@ -6,12 +6,10 @@ use jiff::Timestamp;
 
 use crate::domain::{Arch, ChannelName, Cluster, ClusterId, Fact, Platform, Risk, Version};
 
-/// What is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// The release that the cluster runs.
     pub from: Version,
-    /// Where it should go.
     pub goal: Goal,
     /// The channels it may be set to: names, or streams (`eus` is every `eus-*`), in the order in which they are preferred.
     pub via: Vec<ChannelName>,
@@ -21,9 +19,7 @@ pub struct Request {
     pub prefer: Preference,
     /// So many ways are told, the best first. At least one, at most [`Request::MAX_WAYS`].
     pub ways: usize,
-    /// Who asks.
     pub asker: Asker,
-    /// When.
     pub now: Timestamp,
 }
 
@@ -34,10 +30,8 @@ impl Request {
     pub const MAX_VIA: usize = 64;
 }
 
-/// Where to go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Goal {
-    /// To this release.
     Version(Version),
     /// To the newest release of this minor version that is in the channels.
     NewestOf {
@@ -59,28 +53,23 @@ pub enum RiskPolicy {
     Unknown,
     /// Those all of whose risks have one of these names.
     Accepted(BTreeSet<String>),
-    /// All of them.
     Any,
 }
 
 /// What makes one way better than another. Ties: fewer hops; then, from the first hop on, the newer release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Preference {
-    /// Fewer hops.
     #[default]
     FewestHops,
     /// Fewer different risks on the way.
     Safest,
-    /// An earlier arrival.
     Soonest,
 }
 
 /// A cluster, as far as we know it, in no channel yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asker {
-    /// Who it is.
     pub id: Fact<ClusterId>,
-    /// What it runs on.
     pub platform: Fact<Platform>,
     /// The architecture of its payload.
     pub arch: Arch,

@@ -18,7 +18,6 @@ use crate::domain::ReleaseId;
 /// How long it takes from one release to another: never less than nothing.
 pub type Lasts<'a> = dyn Fn(ReleaseId, ReleaseId) -> SignedDuration + 'a;
 
-/// What is looked for.
 pub(super) struct Search<'a> {
     pub(super) ground: &'a Ground<'a>,
     pub(super) goal: u32,
@@ -33,7 +32,6 @@ pub(super) struct Search<'a> {
 /// Whether the ways that were found are known to be the best.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Certainty {
-    /// They are.
     #[default]
     Best,
     /// There is a way for sure, but the search for the fewest risks came to its limit; there may be a safer one.
@@ -64,7 +62,6 @@ pub(super) const FAR: u32 = u32::MAX;
 pub(super) enum Until {
     /// No farther than the start is.
     Start,
-    /// Everywhere.
     Everywhere,
 }
 
@@ -104,7 +101,6 @@ impl<'a> Search<'a> {
         Some([&begun[..begun.len() - 1], &rest].concat())
     }
 
-    /// What a way costs.
     pub(super) fn cost(&self, way: &[u32]) -> Cost {
         let first = match self.prefer {
             Preference::FewestHops => 0,

@@ -29,7 +29,6 @@ pub const MAX_LOOKS: usize = 50_000;
 pub struct Smallest {
     /// The releases that have to be there. The clusters' own are not among them unless somebody passes through.
     pub releases: BTreeSet<ReleaseId>,
-    /// How good it is.
     pub proof: Proof,
 }
 
@@ -173,7 +172,6 @@ impl Ground {
 /// A set as it grows.
 #[derive(Clone)]
 struct State {
-    /// What is in it.
     inside: Bits,
     /// What is in it, or one step away.
     attached: Bits,

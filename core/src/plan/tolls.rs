@@ -18,7 +18,6 @@ pub struct Tolls(Vec<Toll>);
 enum Toll {
     /// It may be taken, with these risks.
     Risks(Box<[RiskId]>),
-    /// It may not.
     Closed,
 }
 

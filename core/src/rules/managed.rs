@@ -12,7 +12,6 @@ use crate::domain::{Edge, Reason, Situation, Verdict, Version};
 pub struct Managed {
     /// From which release; none: from none.
     pub from: Option<Version>,
-    /// To which.
     pub to: BTreeSet<Version>,
 }
 

@@ -14,7 +14,6 @@ use crate::domain::fleet::{
     ClusterState, FleetInput, Name, Offer, Owner, Product, Upgrade, UpgradeId, UpgradeState,
 };
 
-/// What is assumed.
 #[derive(Debug, Clone)]
 pub struct Assumptions {
     /// The time from one decision to the next.
@@ -28,21 +27,13 @@ pub struct Assumptions {
 /// An upgrade that will start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Forecast {
-    /// When.
     pub at: Timestamp,
-    /// When it was decided.
     pub decided: Timestamp,
-    /// The cluster's name.
     pub cluster: Name,
-    /// Its organisation.
     pub organisation: Name,
-    /// Its sector.
     pub sector: Option<Name>,
-    /// Only this node pool.
     pub pool: Option<Name>,
-    /// From.
     pub from: Version,
-    /// To.
     pub to: Version,
 }
 

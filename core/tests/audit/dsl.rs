@@ -141,7 +141,6 @@ fn way(graph: &Graph, releases: &[ReleaseId], between: &str) -> String {
     versions.join(between)
 }
 
-/// What a text says.
 pub(crate) fn read(text: &str) -> (GraphData, Releases) {
     let (mut data, mut versions, mut edges) = (GraphData::default(), BTreeSet::new(), Vec::new());
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {

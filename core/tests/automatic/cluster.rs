@@ -164,7 +164,6 @@ impl Story {
         }
     }
 
-    /// The same, spoiled.
     pub(crate) fn but(change: impl FnOnce(&mut Self)) -> Self {
         let mut story = Self::new();
         change(&mut story);

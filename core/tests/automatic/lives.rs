@@ -25,17 +25,25 @@ struct World {
 #[derive(Debug, Clone)]
 enum Event {
     /// An agent looks at what was so some writes ago, and acts.
-    Looks { behind: usize },
+    Looks {
+        behind: usize,
+    },
     /// The version operator goes one step on.
     Steps,
     /// A person asks for a release, or takes back what was asked for.
-    Person { choice: Option<usize> },
+    Person {
+        choice: Option<usize>,
+    },
     /// Somebody opts in or out.
-    Opts { is_in: bool },
-    /// The clock is set.
-    Jumps { hours: i64 },
-    /// Time passes.
-    Passes { minutes: i64 },
+    Opts {
+        is_in: bool,
+    },
+    Jumps {
+        hours: i64,
+    },
+    Passes {
+        minutes: i64,
+    },
 }
 
 fn event() -> impl Strategy<Value = Event> {

@@ -26,7 +26,6 @@ impl Chance {
         ((self.next() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
     }
 
-    /// Of the normal distribution.
     fn normal(&mut self) -> f64 {
         (-2.0 * self.share().ln()).sqrt() * (std::f64::consts::TAU * self.share()).cos()
     }

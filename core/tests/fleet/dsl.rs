@@ -29,7 +29,6 @@ use towpath_core::domain::{Answer, Arch, ClusterId, Fact, Pattern, Platform, Ver
 use towpath_core::finding::Place;
 use towpath_core::simulate::{Assumptions, forecast};
 
-/// What a text says.
 pub(crate) struct Story {
     pub(crate) input: FleetInput,
     pub(crate) now: Timestamp,
@@ -69,7 +68,6 @@ pub(crate) fn check_days(days: i64, text: &str, expected: expect_test::Expect) {
     expected.assert_eq(&lines.collect::<String>());
 }
 
-/// What each cluster does.
 pub(crate) fn told(desk: &Desk, decision: &Decision) -> String {
     let mut text = String::new();
     let names = desk
@@ -161,7 +159,6 @@ fn reasons(verdict: &Verdict) -> String {
     format!("{answer}{until}: {}", all.join("; "))
 }
 
-/// Reads a story.
 pub(crate) fn read(text: &str) -> Story {
     let mut story = Story {
         input: FleetInput::default(),

@@ -212,7 +212,6 @@ fn any_facts() -> impl Strategy<Value = Facts> {
         )
 }
 
-/// Mostly known.
 fn fact<T: std::fmt::Debug + Clone>(
     value: impl Strategy<Value = T>,
 ) -> impl Strategy<Value = Fact<T>> {

@@ -19,14 +19,10 @@ use towpath_core::domain::automatic::{Memory, Standing};
 /// All that an agent has to tell after a look at its cluster.
 #[derive(Debug, Clone, Copy)]
 pub struct Told<'a> {
-    /// How the cluster stands.
     pub standing: &'a Standing,
-    /// What was judged.
     pub choice: &'a Choice,
     /// Whether the minor version may change; none if what the cluster runs is not known.
     pub gate: Option<&'a Gate>,
-    /// What is remembered.
     pub memory: &'a Memory,
-    /// When.
     pub now: Timestamp,
 }

@@ -10,10 +10,8 @@ use towpath_core::domain::{Answer, Reason, Version};
 use super::Told;
 use crate::words::plain;
 
-/// Something that happened.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct News {
-    /// Whether somebody should look.
     pub weight: Weight,
     /// One word that programs read.
     pub reason: &'static str,
@@ -21,12 +19,9 @@ pub struct News {
     pub message: String,
 }
 
-/// How much news matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
-    /// As it should be.
     Normal,
-    /// Somebody should look.
     Warning,
 }
 
@@ -61,7 +56,6 @@ pub fn news(told: &Told<'_>, outcome: Option<&Outcome>) -> Vec<News> {
         .collect()
 }
 
-/// An update was started.
 pub fn of_start(version: &Version, at: Timestamp) -> News {
     normal(
         "AutomaticUpdateStarted",

@@ -29,7 +29,6 @@ const FIELDS: [&str; 9] = [
     "target",
 ];
 
-/// What the file says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentPolicy {
     /// What the cluster may do by itself.

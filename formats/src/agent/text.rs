@@ -13,11 +13,9 @@ use crate::words::{counted, plain, wrapped};
 /// A condition of a ClusterOperator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
-    /// Whether it is so.
     pub is_so: bool,
     /// One word that programs read.
     pub reason: String,
-    /// Sentences that people read.
     pub message: String,
 }
 

@@ -17,7 +17,6 @@ pub(super) enum Entries<'b> {
         whole: &'b [u8],
         entries: Vec<(Option<Box<str>>, &'b RawValue)>,
     },
-    /// Of YAML.
     Yaml(Vec<(Option<Box<str>>, Node)>),
 }
 

@@ -28,16 +28,13 @@ pub const MAX_CLUSTERS: usize = 2_000_000;
 /// The most entries of any other kind.
 const MAX_ENTRIES: usize = 10_000_000;
 
-/// What a list says.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ClusterList {
-    /// The organisations it describes.
     pub organisations: Vec<ListedOrganisation>,
     /// The clusters, by organisation and id.
     pub clusters: Vec<ClusterState>,
     /// Where each of `clusters` stands, in the same order.
     pub origins: Vec<Place>,
-    /// Gates before minor versions.
     pub gates: Vec<Gate>,
     /// Upgrades that somebody has planned or started.
     pub upgrades: Vec<Upgrade>,
@@ -54,13 +51,9 @@ pub struct ClusterList {
 /// An organisation of a list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListedOrganisation {
-    /// Its id.
     pub id: Name,
-    /// Its name.
     pub name: Name,
-    /// Its labels.
     pub labels: Labels,
-    /// Where it stands.
     pub origin: Place,
 }
 

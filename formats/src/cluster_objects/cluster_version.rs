@@ -8,7 +8,6 @@ use super::{AGAIN, items};
 use crate::record::{Reader, shown};
 use crate::tree::{Node, Value};
 
-/// What a ClusterVersion says.
 #[derive(Debug, Default)]
 pub(super) struct OfVersion {
     pub(super) id: Fact<ClusterId>,

@@ -33,9 +33,7 @@ pub const MAX_OBJECTS: usize = 200_000;
 /// What a cluster's objects say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClusterObjects {
-    /// The cluster's id.
     pub id: Fact<ClusterId>,
-    /// The channel it follows.
     pub channel: Fact<ChannelName>,
     /// What is known of it.
     pub facts: Facts,
@@ -54,17 +52,12 @@ pub struct ClusterObjects {
 /// Kinds of objects that say something about updates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// The cluster's version.
     ClusterVersion,
     /// A part of the platform.
     ClusterOperator,
-    /// A node.
     Node,
-    /// A pool of nodes.
     MachineConfigPool,
-    /// An optional operator.
     ClusterServiceVersion,
-    /// Who uses an API.
     ApiRequestCount,
     /// Gates or acknowledgements, or something else.
     ConfigMap,
@@ -249,7 +242,6 @@ fn items<'n>(reader: &mut Reader, parent: Option<&'n Node>, name: &str) -> &'n [
 const AGAIN: &str = "print the object anew, with `oc get -o yaml`";
 
 impl Kind {
-    /// All of them.
     pub const ALL: [Self; 7] = [
         Self::ClusterVersion,
         Self::ClusterOperator,
@@ -260,7 +252,6 @@ impl Kind {
         Self::ConfigMap,
     ];
 
-    /// As objects name it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::ClusterVersion => "ClusterVersion",

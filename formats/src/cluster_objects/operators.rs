@@ -90,7 +90,6 @@ fn narrow(reader: &mut Reader, node: &Node, annotation: &str, operator: &mut Ope
     operator.kubernetes = narrower(operator.kubernetes, Range { min, max });
 }
 
-/// What both allow.
 fn narrower(one: Range, other: Range) -> Range {
     Range {
         min: one.min.max(other.min),

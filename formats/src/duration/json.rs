@@ -40,7 +40,6 @@ pub fn fit_json(told: &Fitted<'_>) -> Value {
     })
 }
 
-/// The three, by name.
 pub fn spread_json(spread: Spread) -> Value {
     json!({"low": spread.low, "likely": spread.likely, "high": spread.high})
 }

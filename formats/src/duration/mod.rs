@@ -23,7 +23,6 @@ pub struct Estimated<'a> {
     pub versions: &'a [Version],
     /// How long each takes: one less than versions.
     pub hops: &'a [Estimate],
-    /// The cluster.
     pub shape: &'a Shape,
     /// What the estimates were made with.
     pub parameters: &'a Parameters,
@@ -31,8 +30,6 @@ pub struct Estimated<'a> {
 
 /// What was learnt from histories.
 pub struct Fitted<'a> {
-    /// What was learnt.
     pub fit: &'a Fit,
-    /// What was read.
     pub counts: &'a Counts,
 }

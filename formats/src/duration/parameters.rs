@@ -17,7 +17,6 @@ use super::times::{duration, max_unavailable, spread};
 use crate::record::{Reader, Record, shown};
 use crate::tree::{self, Node, Value};
 
-/// The largest file.
 const MAX_BYTES: usize = 16 << 20;
 /// The most steps, and the most pairs.
 const MAX_FIGURES: usize = 100_000;

@@ -15,7 +15,6 @@ use towpath_core::domain::{Situation, Version};
 
 /// What was asked, and what there is to say.
 pub struct Told<'a> {
-    /// About whom and when.
     pub at: &'a Situation<'a>,
     /// The release that the cluster runs.
     pub from: &'a Version,

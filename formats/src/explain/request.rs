@@ -7,14 +7,12 @@ use towpath_core::domain::{Arch, ChannelName, Cluster, ClusterId, Fact, Platform
 use crate::graph_data::parse_time;
 use crate::graph_request::BadRequest;
 
-/// What is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExplainRequest {
     /// Who asks, as far as it was said.
     pub cluster: Cluster,
     /// The release that the cluster runs.
     pub from: Version,
-    /// Only this target.
     pub to: Option<Version>,
     /// As of then; none: now.
     pub at: Option<Timestamp>,
@@ -25,9 +23,7 @@ pub struct ExplainRequest {
 /// For whom the answer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// Machines.
     Json,
-    /// People.
     Text,
 }
 

@@ -7,10 +7,8 @@ use towpath_core::finding::{Finding, escaped};
 
 use super::level;
 
-/// How much is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shown {
-    /// Everything.
     All,
     /// So many findings of each code, and how many more there are.
     FirstOfEachCode(usize),

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// A text.
 pub(super) type Text<'a> = Cow<'a, str>;
 
 #[derive(Serialize, Deserialize)]
@@ -50,7 +49,6 @@ pub(super) struct Organisation<'a> {
     pub(super) origin: Place<'a>,
 }
 
-/// File, line, column.
 pub(super) type Place<'a> = (Text<'a>, u32, u32);
 
 #[derive(Serialize, Deserialize)]
@@ -171,7 +169,6 @@ pub(super) struct Offer<'a> {
 pub(super) struct OfferHold<'a> {
     pub(super) until: Option<Text<'a>>,
     pub(super) risks: Vec<Text<'a>>,
-    /// Codes and sentences.
     pub(super) reasons: Vec<(Text<'a>, Text<'a>)>,
 }
 

@@ -50,7 +50,6 @@ pub struct PolicyRead {
     pub strays: BTreeSet<ClusterId>,
     /// What clusters that are read later, from their labels, are held against.
     pub(crate) rules: BTreeMap<Name, Rules>,
-    /// How organisations are named.
     directory: Directory,
 }
 

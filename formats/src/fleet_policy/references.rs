@@ -19,9 +19,7 @@ pub(crate) struct Reference {
 /// What an organisation is named by.
 #[derive(Debug, Clone)]
 pub(crate) enum By {
-    /// Its id.
     Id(Name),
-    /// Its name.
     Name(Name),
     /// Its id or its name.
     Either(Name),
@@ -63,7 +61,6 @@ impl Reference {
         None
     }
 
-    /// As it was written.
     pub(crate) fn shown(&self) -> &str {
         match &self.by {
             By::Id(text) | By::Name(text) | By::Either(text) | By::Path(text) => text,

@@ -252,7 +252,6 @@ pub(super) fn patterns(reader: &mut Reader, known: &mut Known, node: &Node) -> V
     patterns
 }
 
-/// A list of names.
 pub(super) fn names(
     reader: &mut Reader,
     known: &mut Known,

@@ -11,7 +11,6 @@ use super::{Kind, promql, time::parse_duration};
 use crate::SourceFile;
 use crate::tree::{self, Key, Node, Value};
 
-/// Reads all files.
 pub fn read(files: &[SourceFile]) -> (Notes, Vec<Finding>) {
     let mut reader = Reader {
         notes: Notes::default(),

@@ -11,7 +11,6 @@ use std::fmt::Write;
 use super::{NoDigest, Told, comments};
 use crate::words::plain;
 
-/// Everything to mirror.
 pub fn list(told: &Told<'_>) -> Result<String, NoDigest> {
     let (mut text, items) = (comments(told), told.items()?);
     for item in &items {

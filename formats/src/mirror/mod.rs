@@ -21,17 +21,13 @@ use crate::words::plain;
 /// What was asked, and what was found.
 #[derive(Clone, Copy)]
 pub struct Told<'a> {
-    /// All there is.
     pub graph: &'a Graph,
-    /// What was asked.
     pub wish: &'a Wish,
-    /// What was found.
     pub mirror: &'a Mirror,
     /// Where the graph data is, for the list.
     pub graph_data: Option<&'a str>,
     /// What is listed if somebody has no way.
     pub completeness: Completeness,
-    /// As of then.
     pub now: Timestamp,
 }
 
@@ -40,7 +36,6 @@ pub struct Told<'a> {
 pub enum Completeness {
     /// Nothing: a list that looks whole and is not helps nobody.
     Whole,
-    /// What the others need.
     Partial,
 }
 

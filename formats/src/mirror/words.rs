@@ -93,7 +93,6 @@ fn hops_of(told: &Told<'_>, plan: &Plan) -> String {
     text
 }
 
-/// The ways around risks.
 fn around(told: &Told<'_>) -> String {
     let mut text = String::new();
     for branch in &told.mirror.branches {

@@ -55,7 +55,6 @@ impl Spent {
 pub struct Entry {
     /// Its path from the root of the image, without a `/` in front.
     pub path: String,
-    /// What it is.
     pub kind: EntryKind,
 }
 
@@ -64,7 +63,6 @@ pub struct Entry {
 pub enum EntryKind {
     /// A file, with its content.
     File(Vec<u8>),
-    /// A folder.
     Folder,
     /// A link, hard or symbolic; where to is not looked at.
     Link,

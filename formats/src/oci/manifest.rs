@@ -31,9 +31,7 @@ const MAX_IMAGES: usize = 256;
 /// What a digest or tag points at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Manifest {
-    /// One image.
     Image {
-        /// Its configuration.
         config: Descriptor,
         /// Its layers, the oldest first.
         layers: Vec<Descriptor>,
@@ -45,7 +43,6 @@ pub enum Manifest {
 /// Some content elsewhere in the repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Descriptor {
-    /// What it is.
     pub digest: Digest,
     /// How long it is said to be.
     pub bytes: u64,

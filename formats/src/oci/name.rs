@@ -21,7 +21,6 @@ pub struct Repository {
 pub struct ImageName {
     /// The repository it is in.
     pub repository: Repository,
-    /// Which one of it.
     pub reference: Reference,
 }
 
@@ -186,7 +185,6 @@ impl Digest {
         &self.0
     }
 
-    /// The digits alone.
     pub fn hex(&self) -> &str {
         &self.0["sha256:".len()..]
     }

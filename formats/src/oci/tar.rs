@@ -18,7 +18,6 @@ pub(super) struct Tar {
     header: Vec<u8>,
     /// What extends the next header.
     next: Extension,
-    /// What was wanted.
     kept: Vec<Entry>,
 }
 

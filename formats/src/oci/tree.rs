@@ -76,7 +76,6 @@ pub fn is_graph_data(path: &str) -> bool {
 /// The graph data of an image.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GraphDataFiles {
-    /// The files.
     pub files: Vec<SourceFile>,
     /// What is there and is no file: a sentence for each.
     pub not_files: Vec<String>,

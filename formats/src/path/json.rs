@@ -163,7 +163,6 @@ fn channels_of(told: &Told<'_>, release: ReleaseId) -> Value {
         .collect()
 }
 
-/// How far one gets.
 fn nearest_value(told: &Told<'_>, nearest: Option<&Plan>, value: &mut Value) {
     value["nearest"] = nearest
         .and_then(|plan| plan.hops.last())

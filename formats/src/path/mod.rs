@@ -21,9 +21,7 @@ use crate::cluster_objects::ClusterObjects;
 
 /// What was asked, and what there is to say.
 pub struct Told<'a> {
-    /// What was looked at.
     pub graph: &'a Graph,
-    /// What was asked.
     pub request: &'a Request,
     /// The ways, or why there is none.
     pub answer: &'a Result<Found, NoPath>,
@@ -38,7 +36,6 @@ pub struct Told<'a> {
 /// Where a cluster's shape comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShapeIs {
-    /// Somebody has told us.
     Given,
     /// Nobody has; it is small.
     Assumed,
@@ -46,7 +43,6 @@ pub enum ShapeIs {
 
 /// What stands in the way on a cluster.
 pub struct ToldCluster<'a> {
-    /// What was looked at.
     pub objects: &'a ClusterObjects,
     /// What there is to say about each of the ways.
     pub judged: &'a [Readiness],

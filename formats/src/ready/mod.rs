@@ -14,9 +14,7 @@ use crate::cluster_objects::ClusterObjects;
 
 /// What was asked, and what there is to say.
 pub struct ToldReady<'a> {
-    /// The cluster.
     pub cluster: &'a ClusterObjects,
-    /// Where it should go.
     pub way: &'a Way,
     /// When its objects were printed.
     pub now: Timestamp,

@@ -48,7 +48,6 @@ fn head(told: &ToldReady<'_>) -> String {
     text + &looked_at(told.cluster)
 }
 
-/// What was looked at.
 pub(crate) fn looked_at(cluster: &ClusterObjects) -> String {
     let seen: Vec<String> = cluster
         .counts

@@ -25,17 +25,14 @@ const MULTI: &str = "multi";
 /// A release, as its image declares it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReleaseImage {
-    /// Its version.
     pub version: Version,
     /// The architecture of its payload; `multi` for a list of images that are a release together.
     pub arch: Arch,
-    /// What its payload is.
     pub digest: Digest,
     /// The releases it can be reached from.
     pub previous: Vec<ReleaseName>,
     /// The releases that can be reached from it.
     pub next: Vec<ReleaseName>,
-    /// What else it says.
     pub metadata: BTreeMap<String, String>,
 }
 

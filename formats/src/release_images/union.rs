@@ -17,14 +17,12 @@ use crate::oci::Repository;
 pub struct Tagged {
     /// The tags, by name. There is at least one.
     pub tags: Arc<[String]>,
-    /// One of their releases.
     pub image: Arc<ReleaseImage>,
 }
 
 /// What is in a repository.
 #[derive(Debug, Clone, Default)]
 pub struct Union {
-    /// Each release once.
     pub releases: Vec<Arc<ReleaseImage>>,
     /// Those that no edge may lead to.
     pub disputed: BTreeSet<(Arch, Version)>,

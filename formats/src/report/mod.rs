@@ -19,7 +19,6 @@ pub use of_cluster::{Seen, platform_of};
 pub use read::read;
 pub use write::write;
 
-/// The largest body.
 pub const MAX_BYTES: usize = 64 << 10;
 /// The most entries of a history, conditions, updates, labels, and node pools, each.
 pub const MAX_ENTRIES: usize = 64;
@@ -39,7 +38,6 @@ pub struct Report {
     pub name: Option<Name>,
     /// The organisation it belongs to.
     pub organisation: Name,
-    /// What it runs.
     pub version: Version,
     /// What it is on its way to.
     pub desired: Option<Version>,
@@ -47,17 +45,13 @@ pub struct Report {
     pub health: Health,
     /// The versions it has run, as it lists them: newest first.
     pub history: Vec<HistoryEntry>,
-    /// Its conditions.
     pub conditions: Vec<Condition>,
     /// What became of its updates, as its agent saw it.
     pub updates: Vec<AgentUpdate>,
-    /// What it runs on.
     pub platform: Fact<Platform>,
-    /// The channel it follows.
     pub channel: Option<ChannelName>,
     /// The architecture of its payload.
     pub arch: Arch,
-    /// Its labels.
     pub labels: Labels,
     /// How many nodes it has.
     pub nodes: Option<u32>,
@@ -78,13 +72,10 @@ pub struct Report {
 /// A version that a cluster has run, or has tried to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HistoryEntry {
-    /// The version.
     pub version: Version,
     /// `Completed` or `Partial`.
     pub state: String,
-    /// When it began.
     pub started: Option<Timestamp>,
-    /// When it was there.
     pub completed: Option<Timestamp>,
 }
 
@@ -95,9 +86,7 @@ pub struct Condition {
     pub r#type: String,
     /// `True`, `False` or `Unknown`.
     pub status: String,
-    /// Why, in a word.
     pub reason: String,
-    /// Why, for people.
     pub message: String,
 }
 

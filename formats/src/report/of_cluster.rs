@@ -46,13 +46,11 @@ const MEASURES: [Measure; 4] = [
 pub struct Seen<'a> {
     /// The report's name: another for each report, the same each time that one is sent.
     pub id: &'a str,
-    /// The cluster's objects.
     pub objects: &'a ClusterObjects,
     /// The organisation that the cluster belongs to.
     pub organisation: &'a str,
     /// Its name; none: it is known by its id.
     pub name: Option<&'a str>,
-    /// Its labels.
     pub labels: &'a Labels,
     /// What it runs on ([`platform_of`]).
     pub platform: Fact<Platform>,

@@ -17,9 +17,7 @@ const COPIED_BYTES: usize = 4096;
 /// What an answer may depend on, besides the sheet.
 #[derive(Debug, Clone, Copy)]
 pub struct Client<'a> {
-    /// Who asks.
     pub id: Option<&'a ClusterId>,
-    /// What it runs on.
     pub platform: Option<&'a Platform>,
     /// When. Must be within the sheet's epoch.
     pub now: Timestamp,
@@ -30,7 +28,6 @@ pub struct Client<'a> {
 pub struct Body {
     /// The chunks; none is empty.
     pub chunks: Vec<Bytes>,
-    /// Their length together.
     pub length: u64,
 }
 
@@ -115,7 +112,6 @@ impl Sheet {
         tag
     }
 
-    /// Puts the body together.
     pub fn body(&self, answers: &Answers) -> Body {
         let mut writer = BodyWriter::new(self.encoding);
         writer.piece(&self.front);
@@ -153,7 +149,6 @@ fn first_word(bytes: &[u8]) -> u64 {
 struct BodyWriter {
     body: Body,
     copied: BytesMut,
-    /// For gzip alone.
     trailer: Option<Trailer>,
 }
 

@@ -25,7 +25,6 @@ use piece::Piece;
 /// One channel and architecture, ready to be served, in one encoding, for one epoch.
 #[derive(Debug)]
 pub struct Sheet {
-    /// Good from here, …
     pub from: Timestamp,
     /// … and until here, this instant not included.
     pub until: Timestamp,
@@ -54,7 +53,6 @@ struct Question {
     rotation: u64,
 }
 
-/// Who sees an edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Gate {
     /// The number of a question that must be answered with yes; none if there is no question.

@@ -10,18 +10,14 @@ use flate2::{Compress, Compression, FlushCompress, Status};
 /// How a body is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Encoding {
-    /// As it is.
     Identity,
-    /// gzip.
     Gzip,
 }
 
 /// A part of a body, ready to be sent.
 #[derive(Debug)]
 pub(super) struct Piece {
-    /// What is sent.
     pub(super) bytes: Bytes,
-    /// For gzip alone.
     checksum: Option<Box<Checksum>>,
 }
 

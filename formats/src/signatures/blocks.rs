@@ -15,7 +15,6 @@ const BEGIN: &str = "-----BEGIN PGP PUBLIC KEY BLOCK-----";
 const END: &str = "-----END PGP PUBLIC KEY BLOCK-----";
 const ANY_BEGIN: &str = "-----BEGIN PGP ";
 
-/// Packets that came together.
 #[derive(Debug)]
 pub(super) struct Block {
     /// The line where it begins; 0 if there are no lines.

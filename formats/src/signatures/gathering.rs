@@ -23,7 +23,6 @@ pub(super) struct Gathered {
     pub(super) key: SignedPublicKey,
 }
 
-/// The keys so far.
 #[derive(Debug, Default)]
 pub(super) struct Gathering {
     keys: Vec<Gathered>,

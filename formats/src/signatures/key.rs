@@ -17,7 +17,6 @@ const MIN_RSA_BYTES: usize = 256;
 /// A primary key with its subkeys.
 #[derive(Debug, Clone)]
 pub(super) struct Certificate {
-    /// The primary key's.
     pub(super) fingerprint: String,
     /// Whose it is, in its own words.
     pub(super) user_id: String,
@@ -36,7 +35,6 @@ pub(super) struct Key {
     pub(super) purpose: Purpose,
 }
 
-/// What does the arithmetic.
 #[derive(Debug, Clone)]
 pub(super) enum Material {
     Primary(Box<PublicKey>),

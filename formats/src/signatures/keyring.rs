@@ -18,7 +18,6 @@ pub const MAX_KEYS: usize = 256;
 
 const EXPORT: &str = "export the keys anew: gpg --armor --export <fingerprint>";
 
-/// Keys whose signatures count.
 #[derive(Debug, Clone)]
 pub struct Keyring {
     certificates: Arc<[Certificate]>,

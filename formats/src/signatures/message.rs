@@ -23,7 +23,6 @@ pub(super) struct SignedMessage {
     pub(super) signatures: Vec<Signature>,
 }
 
-/// Opens a signed message.
 pub(super) fn open(bytes: &[u8]) -> Result<SignedMessage, Refusal> {
     if bytes.len() > MAX_SIGNATURE_BYTES {
         return Err(Refusal::TooLarge {

@@ -26,7 +26,6 @@ pub(crate) const OTHER: &str =
 /// When keys are made, in seconds of Unix time: 2024-01-01.
 pub(crate) const BIRTH: u32 = 1_704_067_200;
 pub(crate) const DAY: u32 = 86_400;
-/// When things are signed.
 pub(crate) const SIGNED: u32 = BIRTH + 30 * DAY;
 /// When we look at them.
 pub(crate) const NOW: u32 = BIRTH + 300 * DAY;

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 /// The name of the server in the cache; `cargo xtask kube-apiserver` puts it there.
 const NAME: &str = "towpath/kube-apiserver-1.20.2";
 
-/// The API server.
 pub(crate) fn kube_apiserver() -> PathBuf {
     let given = |name: &str| {
         std::env::var_os(name)

@@ -14,18 +14,13 @@ pub enum AutomaticUpdates {
 /// A kind that is not Kubernetes' own.
 #[derive(Debug, Clone, Copy)]
 pub struct Crd {
-    /// Its group.
     pub group: &'static str,
-    /// Its version.
     pub version: &'static str,
-    /// Its name.
     pub kind: &'static str,
-    /// Its name in addresses.
     pub plural: &'static str,
     scope: &'static str,
 }
 
-/// All of them.
 pub const CRDS: [Crd; 6] = [
     Crd {
         group: "config.openshift.io",
@@ -81,7 +76,6 @@ impl Crd {
         format!("{}/{}", self.group, self.version)
     }
 
-    /// Its definition.
     pub fn definition(&self, automatic_updates: AutomaticUpdates) -> Value {
         let anything = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
         let spec = match self.kind {

@@ -16,7 +16,6 @@ kill -KILL $server; wait $server
 [ -z "$folder" ] || rm -rf "$folder"
 "#;
 
-/// A server that runs.
 #[derive(Debug)]
 pub(crate) struct Server(Child);
 

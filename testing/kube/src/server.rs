@@ -11,7 +11,6 @@ use crate::binaries::{kube_apiserver, program};
 use crate::processes::Server;
 use crate::proxy::Proxy;
 
-/// Who may do everything.
 pub const ADMIN_TOKEN: &str = "admin-of-the-tests";
 /// A machine whose two cores are busy needs its time.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -61,7 +60,6 @@ impl KubeApi {
         self.ready().await;
     }
 
-    /// May do everything.
     pub fn admin(&self) -> &kube::Client {
         &self.admin
     }
@@ -259,7 +257,6 @@ impl Running {
     }
 }
 
-/// A client by kubeconfig.
 async fn client(kubeconfig: &Path) -> kube::Client {
     let file = kube::config::Kubeconfig::read_from(kubeconfig).unwrap();
     let config = kube::Config::from_custom_kubeconfig(file, &Default::default())

@@ -31,7 +31,6 @@ impl Upstream {
         }
     }
 
-    /// Where it is.
     pub fn url(&self) -> &str {
         &self.url
     }

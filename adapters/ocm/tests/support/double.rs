@@ -24,7 +24,6 @@ const MAX_PAGE_SIZE: usize = 100;
 /// A policy must lie so far ahead.
 const LEAD: SignedDuration = SignedDuration::from_mins(5);
 
-/// What the API knows.
 #[derive(Debug)]
 pub(crate) struct Api {
     pub(crate) now: Timestamp,
@@ -49,7 +48,6 @@ struct Policy {
     state: String,
 }
 
-/// A request, taken apart.
 pub(crate) struct Request<'a> {
     pub(crate) method: &'a str,
     pub(crate) path: &'a str,
@@ -110,7 +108,6 @@ impl Double {
             .insert(cluster.to_owned(), pools.iter().map(pool).collect());
     }
 
-    /// Forgets a cluster.
     pub(crate) fn remove(&self, cluster: &str) {
         self.api().clusters.remove(cluster);
     }
@@ -199,7 +196,6 @@ impl Double {
         self.api().max_page_size = size;
     }
 
-    /// Sets its clock.
     pub(crate) fn set_now(&self, now: Timestamp) {
         self.api().now = now;
     }

@@ -23,7 +23,9 @@ pub(crate) enum Fault {
     /// This status, and nothing done.
     Status(u16),
     /// No answer for as long as the double lives; the request may take effect all the same.
-    Stall { takes_effect: bool },
+    Stall {
+        takes_effect: bool,
+    },
     /// The request takes effect; the connection ends without an answer.
     AnswerLost,
     /// The request takes effect; half of the answer comes, then the connection ends.
@@ -31,8 +33,10 @@ pub(crate) enum Fault {
     /// The answer is longer than its head says.
     LongerThanTold,
     /// An answer of so many bytes, which its head may or may not tell.
-    TooLarge { bytes: usize, told: bool },
-    /// Go elsewhere.
+    TooLarge {
+        bytes: usize,
+        told: bool,
+    },
     Redirect(String),
     /// The right answer, but only when so many have asked that go wrong in this way.
     Together(usize),

@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex};
 /// What a server does with a connection.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
-    /// Sends this.
     Send(Vec<u8>),
     /// Says nothing more, until the client goes away.
     Stall,
@@ -46,7 +45,6 @@ impl Server {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// The requests, whole.
     pub(crate) fn requests(&self) -> Vec<String> {
         self.requests.lock().unwrap().clone()
     }
@@ -97,7 +95,6 @@ pub(crate) fn head(status: &str, headers: &str) -> Step {
     Step::Send(format!("HTTP/1.1 {status}\r\nConnection: close\r\n{headers}\r\n").into_bytes())
 }
 
-/// A whole answer.
 pub(crate) fn answer(status: &str, body: &str) -> Vec<Step> {
     vec![
         head(status, &format!("Content-Length: {}\r\n", body.len())),

@@ -48,7 +48,6 @@ struct Held {
     until: Option<Instant>,
 }
 
-/// How tokens are fetched.
 pub(super) struct Door<'a> {
     pub(super) http: &'a Connection,
     pub(super) limits: &'a RegistryLimits,

@@ -52,13 +52,10 @@ pub(super) struct Counts {
 /// How much was asked of registries so far, attempts included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Requests {
-    /// Pages of tags.
     pub tags: u64,
     /// Manifests, whole or only their digest.
     pub manifests: u64,
-    /// Blobs: configurations and layers.
     pub blobs: u64,
-    /// What came of blobs.
     pub blob_bytes: u64,
 }
 
@@ -248,7 +245,6 @@ impl Registry {
         })
     }
 
-    /// A small blob, whole.
     pub(super) async fn blob(
         &self,
         repository: &Repository,

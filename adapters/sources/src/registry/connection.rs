@@ -12,10 +12,8 @@ use crate::directory::read_file;
 
 const MAX_CA_FILE_BYTES: u64 = 16 << 20;
 
-/// Who asks.
 #[derive(Debug)]
 pub(super) struct Connection {
-    /// The registries themselves.
     own: Client,
     /// Those to whom a registry that is not on this machine sends us.
     elsewhere: Client,

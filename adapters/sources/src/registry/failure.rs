@@ -63,7 +63,6 @@ impl Failure {
         }
     }
 
-    /// In a sentence.
     pub(super) fn problem(&self) -> &str {
         match self {
             Self::Passing { problem, .. } | Self::Lasting { problem, .. } => problem,
@@ -85,7 +84,6 @@ impl From<reqwest::Error> for Failure {
     }
 }
 
-/// Attempts at one thing.
 pub(super) struct Attempts<'a> {
     pub(super) made: u32,
     pub(super) limits: &'a RegistryLimits,

@@ -15,7 +15,6 @@ pub struct RegistryOptions {
     pub ca_file: Option<PathBuf>,
     /// Talk without TLS. Never done unless asked for.
     pub plain_http: bool,
-    /// Where things end.
     pub limits: RegistryLimits,
 }
 
@@ -24,11 +23,9 @@ pub struct RegistryOptions {
 pub struct LeastRate {
     /// The bytes.
     pub bytes: u64,
-    /// The span.
     pub within: Duration,
 }
 
-/// Where things end.
 #[derive(Debug, Clone)]
 pub struct RegistryLimits {
     /// How long a connection may take.
@@ -59,9 +56,7 @@ pub struct RegistryLimits {
     pub pages: usize,
     /// The most that all releases of a scrape may take in memory, about.
     pub releases_bytes: u64,
-    /// Layers of release images.
     pub release_layers: LayerLimits,
-    /// Layers of graph-data images.
     pub graph_data_layers: LayerLimits,
 }
 

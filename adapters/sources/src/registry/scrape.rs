@@ -25,10 +25,8 @@ use crate::cache::Cache;
 /// Findings that are told. So many say no less than all of a repository that is full of rubbish.
 const MAX_FINDINGS: usize = 1_000;
 
-/// What to scrape.
 #[derive(Debug, Clone)]
 pub struct Scrape {
-    /// The repository.
     pub repository: Repository,
     /// Only releases of these architectures; all if there are none.
     pub arches: BTreeSet<Arch>,
@@ -46,7 +44,6 @@ pub struct Scrape {
 #[derive(Clone, Default)]
 pub struct Progress(Option<Arc<dyn Fn(Step) + Send + Sync>>);
 
-/// How far it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// So many tags of so many have a digest.

@@ -123,7 +123,6 @@ pub(super) async fn pointers(
 #[derive(Default)]
 struct Seen(BTreeMap<String, Pointer>);
 
-/// Where a tag pointed.
 #[derive(Clone)]
 struct Pointer {
     digest: Digest,

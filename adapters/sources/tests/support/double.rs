@@ -15,7 +15,6 @@ use super::images::Image;
 
 pub const REPOSITORY: &str = "a/b";
 
-/// What is asked.
 #[derive(Debug, Clone)]
 pub struct Asked {
     pub method: String,
@@ -24,7 +23,6 @@ pub struct Asked {
     pub body: String,
 }
 
-/// What is answered.
 #[derive(Debug, Clone)]
 pub struct Answer {
     pub status: u16,
@@ -33,7 +31,6 @@ pub struct Answer {
     pub manner: Manner,
 }
 
-/// How it is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manner {
     Well,
@@ -78,7 +75,6 @@ impl Answer {
 
 type Turn = dyn Fn(&Asked, usize) -> Option<Answer> + Send + Sync;
 
-/// The server.
 pub struct Double {
     pub host: String,
     inner: Arc<Inner>,
@@ -100,7 +96,6 @@ struct Content {
 }
 
 impl Double {
-    /// A registry that behaves.
     pub fn start() -> Self {
         Self::misbehaving(|_, _| None)
     }

@@ -113,7 +113,6 @@ pub fn dockers(image: Image) -> Image {
     image
 }
 
-/// A list of images.
 pub fn list(media_type: &'static str, images: &[&Image]) -> Image {
     let entry = |image: &&Image| {
         let mut entry = descriptor(image.media_type, &image.manifest);

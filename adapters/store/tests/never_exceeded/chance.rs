@@ -58,7 +58,6 @@ impl Chance {
 /// How long a call lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Life {
-    /// Until it is done.
     Long,
     /// It is dropped when it has waited so often, as a call that took too long is; whoever made it goes on.
     Abandoned(u64),

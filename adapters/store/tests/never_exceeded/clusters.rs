@@ -83,7 +83,6 @@ impl Clusters {
         }
     }
 
-    /// Everybody reports once.
     pub(crate) fn all(&mut self, now: Timestamp) -> Vec<Reported> {
         let ids: Vec<ClusterId> = self.clusters.keys().cloned().collect();
         ids.iter().map(|id| self.say(id, now)).collect()

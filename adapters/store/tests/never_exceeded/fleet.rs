@@ -32,13 +32,11 @@ pub(crate) struct Member {
     pub(crate) id: ClusterId,
     pub(crate) organisation: &'static str,
     pub(crate) sector: Option<&'static str>,
-    /// What its file says.
     declared: Vec<&'static str>,
     /// What its upgrade holds: equal keys are one mutex.
     pub(crate) mutexes: BTreeSet<&'static str>,
 }
 
-/// All of them.
 pub(crate) struct Fleet {
     pub(crate) members: BTreeMap<ClusterId, Member>,
 }

@@ -68,7 +68,6 @@ struct Story<'a> {
     lives: u64,
     witness: RefCell<Witness>,
     eyes: Store,
-    /// Cuts connections.
     axe: AnyPool,
 }
 
@@ -276,7 +275,6 @@ async fn record(door: &Store, reports: &[Reported], witness: &RefCell<Witness>) 
     }
 }
 
-/// Somebody pauses, or resumes.
 async fn speak(door: &Store, begins: bool, pause: &Pause, witness: &RefCell<Witness>) {
     let done = match begins {
         true => {

@@ -29,7 +29,6 @@ pub(crate) struct Scheduler {
 /// How a scheduler goes on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Turn {
-    /// By so many pieces.
     pub(crate) pieces: u64,
     /// With a lease of so long.
     pub(crate) ttl: Duration,

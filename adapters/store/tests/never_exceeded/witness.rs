@@ -31,7 +31,6 @@ pub(crate) struct Resumes {
 
 #[derive(Default)]
 pub(crate) struct Witness {
-    /// How often what happened.
     pub(crate) tally: BTreeMap<String, u64>,
     tokens: BTreeMap<i64, String>,
     pauses: Pauses,
@@ -57,7 +56,6 @@ pub(crate) struct Before {
     pauses: Pauses,
 }
 
-/// What is acknowledged.
 impl Witness {
     fn count(&mut self, what: &str) {
         *self.tally.entry(what.to_owned()).or_default() += 1;
@@ -205,7 +203,6 @@ impl Witness {
     }
 }
 
-/// What is stored.
 impl Witness {
     /// Looks at everything that may have changed; what is under way now.
     pub(crate) fn look(&mut self, fleet: &Fleet, newest: Vec<Upgrade>) -> Vec<Upgrade> {

@@ -21,13 +21,10 @@ static COUNT: AtomicU32 = AtomicU32::new(0);
 /// Whether what is committed survives a crash of the machine: nothing a test can see, and slow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sync {
-    /// As in production.
     On,
-    /// Quick.
     Off,
 }
 
-/// A server.
 #[derive(Debug)]
 pub struct Postgres {
     binaries: PathBuf,

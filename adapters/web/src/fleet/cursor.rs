@@ -15,12 +15,10 @@ const MAX_NAMES: usize = 8;
 pub struct Cursor(Vec<String>);
 
 impl Cursor {
-    /// After these names.
     pub fn new(names: impl IntoIterator<Item = String>) -> Self {
         Self(names.into_iter().collect())
     }
 
-    /// The names.
     pub fn names(&self) -> &[String] {
         &self.0
     }

@@ -43,7 +43,6 @@ pub struct FleetMetrics {
     pub overdue_upgrades: u64,
     /// When the last pass ended.
     pub last_pass: Option<Timestamp>,
-    /// How long it took.
     pub pass_duration: Duration,
     /// Whether this replica is the one that starts upgrades.
     pub is_scheduler: bool,
@@ -56,24 +55,20 @@ pub struct FleetMetrics {
 /// How many clusters there are in a sector.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClusterCount {
-    /// Of this organisation.
     pub organisation: Name,
     /// In this sector; empty for those in none.
     pub sector: Name,
-    /// So many.
     pub clusters: u64,
 }
 
 /// How long a version must still run elsewhere before a cluster may take it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemainingSoak {
-    /// Of this organisation, …
     pub organisation: Name,
     /// … this cluster, by name, …
     pub cluster: Name,
     /// … to this version, …
     pub version: Version,
-    /// … for this workload.
     pub workload: Name,
     /// In seconds, all clusters of the workload together.
     pub seconds: u64,

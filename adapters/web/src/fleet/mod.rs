@@ -47,16 +47,13 @@ pub enum FleetRequest {
         cluster: ClusterId,
         /// Whether its token names the organisation and name that the report is for.
         authority: Authority,
-        /// What it says.
         report: Box<Report>,
         /// The same, as it was sent.
         body: Arc<str>,
         /// When it arrived, by this service's clock.
         received: Timestamp,
     },
-    /// Where everything stands.
     Status(Filter),
-    /// What would start now.
     Plan(Filter),
     /// What is planned, under way, or over.
     Upgrades(Filter),
@@ -64,9 +61,7 @@ pub enum FleetRequest {
     Holds(Filter),
     /// Why a cluster does not upgrade, or does.
     Why {
-        /// Its id or name.
         cluster: String,
-        /// Only about this version.
         version: Option<Version>,
     },
     /// How long which version has run where.
@@ -75,18 +70,13 @@ pub enum FleetRequest {
     Forecast {
         /// For so many days.
         days: u32,
-        /// Of these.
         filter: Filter,
     },
-    /// Stop new starts.
     Pause {
         /// Only here; everywhere if none.
         organisation: Option<String>,
-        /// Only in this sector.
         sector: Option<String>,
-        /// Who wants it.
         by: String,
-        /// Why.
         why: String,
     },
     /// Let new starts happen again.
@@ -98,13 +88,10 @@ pub enum FleetRequest {
     },
     /// A person consents to a version.
     Approve {
-        /// For this organisation, …
         organisation: String,
         /// … or only this cluster of it.
         cluster: Option<String>,
-        /// The version.
         version: Version,
-        /// Who consents.
         by: String,
     },
 }
@@ -112,11 +99,8 @@ pub enum FleetRequest {
 /// Which part of the fleet is asked about. What is none leaves nothing out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Of this organisation.
     pub organisation: Option<String>,
-    /// In this sector.
     pub sector: Option<String>,
-    /// With this workload.
     pub workload: Option<String>,
     /// This cluster, by id or name.
     pub cluster: Option<String>,
@@ -128,7 +112,6 @@ pub struct Filter {
     pub after: Option<Cursor>,
 }
 
-/// What the desk says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FleetAnswer {
     /// This JSON: 200, and 202 for a report.
@@ -137,14 +120,12 @@ pub enum FleetAnswer {
     NotFound(String),
     /// It was understood and is not done: 422.
     Refused {
-        /// A stable name.
         kind: &'static str,
         /// What to do about it.
         sentence: String,
     },
     /// Whoever asks may not do that: 403.
     Forbidden {
-        /// A stable name.
         kind: &'static str,
         /// What to do about it.
         sentence: String,
@@ -155,7 +136,6 @@ pub enum FleetAnswer {
 
 /// A fleet, to be served.
 pub struct Fleet {
-    /// Who answers.
     pub desk: Arc<dyn FleetDesk>,
     /// The keys that tokens are made with; without any, reports and changes are refused.
     pub keys: Option<TokenKeys>,
@@ -188,7 +168,6 @@ pub(crate) enum Sight {
 pub struct FleetHealth {
     /// Why the store cannot be reached; none if it can.
     pub store_problem: Option<String>,
-    /// When that was found.
     pub checked_at: Timestamp,
     /// When the fleet was last decided about, here or by another replica.
     pub last_pass: Option<Timestamp>,

@@ -8,7 +8,6 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
 use http_body::Body;
 
-/// The largest body.
 const MAX_BYTES: usize = towpath_formats::report::MAX_BYTES;
 /// How much of a body that is not wanted is read all the same: a close with bytes unread would take the answer back.
 const MAX_DISCARDED: usize = 1 << 20;

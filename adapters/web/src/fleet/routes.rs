@@ -32,14 +32,12 @@ pub(super) enum Access {
     Read,
     /// The cluster that is named in the path.
     Cluster,
-    /// The administrator.
     Admin,
 }
 
 /// Where a path has the name of a cluster.
 const CLUSTER: &str = "{cluster}";
 
-/// Every path.
 pub(super) const ROUTES: [(&str, Route); 13] = [
     ("/api/v1/openapi.json", Route::OpenApi),
     ("/api/v1/clusters/{cluster}/report", Route::Report),

@@ -15,7 +15,6 @@ use towpath_formats::token::{self, Claims, Enrolment, Grant, Key};
 
 /// The shortest key, in characters.
 const MIN_KEY_CHARACTERS: usize = 32;
-/// The longest line.
 const MAX_KEY_BYTES: usize = 1024;
 /// The most keys: each check of a token of the first version tries all of them.
 const MAX_KEYS: usize = 8;
@@ -61,7 +60,6 @@ pub(crate) struct Speaker {
 /// What a token is wanted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// To change things.
     Admin,
     /// To look at the fleet.
     Read,
@@ -80,7 +78,6 @@ pub(crate) enum TokenProblem {
     Unbound,
     /// It is for something else.
     WrongRole,
-    /// It is another cluster's.
     WrongCluster,
 }
 
@@ -269,7 +266,6 @@ impl TokenProblem {
         }
     }
 
-    /// The stable name.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Malformed(_) => "malformed_token",

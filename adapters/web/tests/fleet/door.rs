@@ -43,7 +43,6 @@ pub(crate) struct Door {
 }
 
 impl Door {
-    /// Without a fleet.
     pub(crate) fn closed(limits: Limits) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)

@@ -22,7 +22,6 @@ pub struct Evidence {
 /// An image: who signed it, and what it says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Witness {
-    /// Who signed its digest.
     pub signature: SignatureVerdict,
     /// What it says of itself; not known if it could not be read.
     pub declared: Fact<Declared>,
@@ -33,7 +32,6 @@ pub struct Witness {
 pub struct Declared {
     /// Which release it is; as it is written, since it has to be the very same.
     pub version: Name,
-    /// For which machines.
     pub arch: Arch,
     /// From which releases one may come.
     pub previous: BTreeSet<Version>,

@@ -4,7 +4,6 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::domain::Version;
 
-/// What is remembered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Memory {
     /// The update that we started last, until it is over.
@@ -41,15 +40,11 @@ impl Memory {
 /// An update that we started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Started {
-    /// To.
     pub version: Version,
-    /// When.
     pub at: Timestamp,
-    /// How it goes.
     pub course: Course,
 }
 
-/// How an update goes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Course {
     /// Nothing is wrong with it.

@@ -13,7 +13,6 @@ pub struct AutomaticPolicy {
     pub windows: Vec<MaintenanceWindow>,
     /// The least time from one update's end to the next one's start.
     pub at_least_between: SignedDuration,
-    /// No further than that.
     pub pin: Option<Pin>,
     /// After so many updates in a row that failed it stops.
     pub max_failures: u32,
@@ -30,7 +29,6 @@ pub struct AutomaticPolicy {
 /// How far a cluster may go.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Pin {
-    /// Up to that release.
     Release(Version),
     /// Up to the last release of that minor version.
     Minor(Minor),
@@ -39,7 +37,6 @@ pub enum Pin {
 /// Whether a cluster may go back.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Downgrades {
-    /// Never.
     #[default]
     Refuse,
     /// If that is what it is offered. For tests of the loop, and for nothing else.

@@ -17,7 +17,6 @@ pub enum AutomaticReason {
     NotAtRest {
         /// In its word: `Progressing`, `Failing`, …
         condition: Name,
-        /// In its sentence.
         message: Name,
     },
     /// The cluster does not say whether it is.
@@ -26,41 +25,19 @@ pub enum AutomaticReason {
         condition: Name,
     },
     /// Another update has been asked for, and has not begun.
-    UpdateAsked {
-        /// To.
-        asked: Asked,
-    },
+    UpdateAsked { asked: Asked },
     /// What the cluster runs is not known.
     CurrentUnknown,
     /// A risk of it applies to the cluster.
-    NotRecommended {
-        /// In a word.
-        reason: Name,
-        /// In a sentence.
-        message: Name,
-    },
+    NotRecommended { reason: Name, message: Name },
     /// Whether its risks apply is not known.
-    AdviceUnknown {
-        /// In a word.
-        reason: Name,
-        /// In a sentence.
-        message: Name,
-    },
+    AdviceUnknown { reason: Name, message: Name },
     /// It would be no step forward.
-    NotNewer {
-        /// What the cluster runs.
-        current: Version,
-    },
+    NotNewer { current: Version },
     /// It leaves out a minor version.
-    SkipsMinor {
-        /// What the cluster runs.
-        current: Version,
-    },
+    SkipsMinor { current: Version },
     /// It is beyond what the cluster is pinned to.
-    BeyondPin {
-        /// To.
-        pin: Pin,
-    },
+    BeyondPin { pin: Pin },
     /// No maintenance window is open.
     OutsideWindows {
         /// When the next one opens.
@@ -68,7 +45,6 @@ pub enum AutomaticReason {
     },
     /// The last update is too recent.
     TooSoon {
-        /// When it was complete.
         last: Timestamp,
         /// When the next one may start.
         until: Timestamp,
@@ -76,67 +52,43 @@ pub enum AutomaticReason {
     /// When the last update was complete is not known.
     LastUpdateUnknown,
     /// Too many updates have failed.
-    TooManyFailures {
-        /// So many.
-        failures: u32,
-    },
+    TooManyFailures { failures: u32 },
     /// It failed a short while ago.
     FailedLately {
-        /// When.
         at: Timestamp,
         /// When it may be tried again.
         until: Timestamp,
     },
     /// That update, or one beyond it, was started once, and somebody took it back.
-    TakenBack {
-        /// To.
-        version: Version,
-    },
+    TakenBack { version: Version },
     /// Its image is named by something that may mean another image tomorrow.
     NoDigest,
     /// It has not been looked at.
     NotProved,
     /// Its image is not signed by a key of the keyring, or that is not known.
-    NotSigned {
-        /// What was found.
-        found: Name,
-    },
+    NotSigned { found: Name },
     /// What its image says of itself cannot be read.
     MetadataUnknown,
     /// Its image is signed, but is another release than it was offered as.
-    OtherRelease {
-        /// What the image is.
-        is: Name,
-    },
+    OtherRelease { is: Name },
     /// Its image is signed, but is for other machines.
     OtherArch {
-        /// For which.
         is: Name,
         /// What the cluster's release is for.
         runs: Name,
     },
     /// For which machines the cluster's own release is, is not known for certain.
-    ArchUnknown {
-        /// What the cluster runs.
-        current: Version,
-    },
+    ArchUnknown { current: Version },
     /// Neither its image nor that of the cluster's release names this update, so only the graph says that there is one.
-    OnlyClaimed {
-        /// What the cluster runs.
-        current: Version,
-    },
+    OnlyClaimed { current: Version },
     /// The graph is older than one that was seen before.
     GraphWentBack {
         /// When that one was good.
         seen: Timestamp,
-        /// When this one was.
         now: Timestamp,
     },
     /// Nobody has found the graph to be good for too long.
-    GraphTooOld {
-        /// When it was.
-        good_at: Timestamp,
-    },
+    GraphTooOld { good_at: Timestamp },
     /// How old the graph is is not known.
     GraphAgeUnknown,
 }

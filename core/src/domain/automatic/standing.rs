@@ -8,7 +8,6 @@ use crate::domain::fleet::Name;
 use crate::domain::readiness::Progress;
 use crate::domain::{Fact, Version};
 
-/// How a cluster stands.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Standing {
     /// Whether its administrators want automatic updates.
@@ -21,16 +20,13 @@ pub struct Standing {
     pub conditions: BTreeMap<Name, Condition>,
     /// Its updates, newest first, with their times.
     pub past: Vec<Past>,
-    /// What it was offered.
     pub offers: Vec<Offer>,
 }
 
 /// Whether automatic updates are wanted. Nobody is opted in by saying nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OptIn {
-    /// They are.
     Wanted,
-    /// They are not.
     #[default]
     NotWanted,
 }
@@ -38,7 +34,6 @@ pub enum OptIn {
 /// A version, an image, or both; perhaps another architecture.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Asked {
-    /// The version.
     pub version: Option<Version>,
     /// The version, if it is none that we can read.
     pub unread: Option<Name>,
@@ -51,35 +46,24 @@ pub struct Asked {
 /// What a cluster says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
-    /// Whether it is so.
     pub status: Status,
-    /// In a word.
     pub reason: Name,
-    /// In a sentence.
     pub message: Name,
-    /// Since when.
     pub since: Option<Timestamp>,
 }
 
-/// Whether something is so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// It is.
     True,
-    /// It is not.
     False,
-    /// Nobody knows.
     Unknown,
 }
 
 /// An update that was begun.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Past {
-    /// To.
     pub version: Version,
-    /// How far it came.
     pub progress: Progress,
-    /// When it began.
     pub started: Option<Timestamp>,
     /// When it was complete, or given up.
     pub ended: Option<Timestamp>,
@@ -88,9 +72,7 @@ pub struct Past {
 /// An update that a cluster was offered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
-    /// To that release.
     pub version: Version,
-    /// By this image.
     pub image: Name,
     /// What the cluster itself makes of it.
     pub advice: Advice,
@@ -102,19 +84,9 @@ pub enum Advice {
     /// It has nothing against it.
     Recommended,
     /// It has risks, and some apply.
-    NotRecommended {
-        /// In a word.
-        reason: Name,
-        /// In a sentence.
-        message: Name,
-    },
+    NotRecommended { reason: Name, message: Name },
     /// It has risks, and whether they apply is not known.
-    NotKnown {
-        /// In a word.
-        reason: Name,
-        /// In a sentence.
-        message: Name,
-    },
+    NotKnown { reason: Name, message: Name },
 }
 
 impl Standing {

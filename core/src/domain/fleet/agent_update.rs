@@ -8,13 +8,10 @@ use crate::domain::Version;
 /// What became of an update, in the words of the cluster's agent. One that failed may still complete: then there are two of these.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentUpdate {
-    /// To.
     pub to: Version,
-    /// What became of it.
     pub outcome: AgentOutcome,
     /// What the cluster said about it; empty if nothing.
     pub why: Name,
-    /// When it was started.
     pub started_at: Timestamp,
     /// How long it took, as far as that is known.
     pub took: Option<SignedDuration>,
@@ -25,7 +22,6 @@ pub struct AgentUpdate {
 /// What became of an update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AgentOutcome {
-    /// It is complete.
     Completed,
     /// The cluster says that it fails, or does not accept it.
     Failed,
@@ -34,7 +30,6 @@ pub enum AgentOutcome {
 }
 
 impl AgentOutcome {
-    /// All of them.
     pub const ALL: [Self; 3] = [Self::Completed, Self::Failed, Self::GivenUp];
 
     /// For JSON, metrics and the store.

@@ -29,7 +29,6 @@ pub enum Authority {
 /// The organisation and name that a cluster has, or says it has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// The organisation.
     pub organisation: Name,
     /// The name; none: it was left out, and the one that is known stays.
     pub name: Option<Name>,
@@ -57,7 +56,6 @@ impl Authority {
 }
 
 impl Binding {
-    /// Whether it is bound.
     pub fn is_bound(self) -> bool {
         matches!(self, Self::Bound)
     }

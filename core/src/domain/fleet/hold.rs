@@ -26,9 +26,7 @@ pub enum Hold {
     Soak {
         /// The workload that lacks most, by its number.
         workload: u32,
-        /// What it has.
         have_seconds: i64,
-        /// What it needs.
         need_seconds: i64,
     },
     /// A sector that comes first is not there yet.
@@ -40,7 +38,6 @@ pub enum Hold {
     Inherited {
         /// The workload by its number; none if the lowest of all counts.
         workload: Option<u32>,
-        /// The lowest version there.
         version: u32,
     },
     /// An upgrade of this cluster is planned or under way: its place in the input.
@@ -54,27 +51,19 @@ pub enum Hold {
     /// Nobody has heard of it for too long.
     NotReporting,
     /// It failed lately, and lets others through until then.
-    BackingOff {
-        /// Until then.
-        until: Timestamp,
-    },
+    BackingOff { until: Timestamp },
     /// Too many upgrades to the version have failed in its sector.
-    SectorFailures {
-        /// How many.
-        failures: u32,
-    },
+    SectorFailures { failures: u32 },
     /// Somebody else holds a mutex it needs.
     Mutex {
         /// The mutex by its number.
         mutex: u32,
-        /// Who holds it.
         holder: u32,
     },
     /// As many of its sector as may be upgraded at once hold a mutex it needs.
     ParallelLimit {
         /// The mutex by its number.
         mutex: u32,
-        /// How many may.
         limit: u32,
     },
     /// Its schedule does not let it start now.

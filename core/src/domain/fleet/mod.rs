@@ -45,7 +45,6 @@ pub type Name = Arc<str>;
 /// All that a decision about the fleet depends on, besides the time.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FleetInput {
-    /// What people want.
     pub policy: FleetPolicy,
     /// What is known of the clusters, by organisation and id.
     pub clusters: Vec<ClusterState>,
@@ -55,7 +54,6 @@ pub struct FleetInput {
     pub soak: Vec<SoakSum>,
     /// Gates that stand before minor versions.
     pub gates: Vec<Gate>,
-    /// Consents of people.
     pub approvals: Vec<Approval>,
     /// Where people have stopped new starts.
     pub pauses: Vec<Pause>,

@@ -12,7 +12,6 @@ use crate::finding::{Finding, Place};
 /// Everything people want of their fleet.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FleetPolicy {
-    /// The organisations, by id.
     pub organisations: BTreeMap<Name, Organisation>,
 }
 
@@ -21,15 +20,12 @@ pub struct FleetPolicy {
 pub struct Organisation {
     /// Its id, by which clusters belong to it.
     pub id: Name,
-    /// Its name, for people.
     pub name: Name,
     /// The environment it is in (`production`, `stage`, …); for people.
     pub environment: Option<Name>,
     /// Versions that nobody here may start: searched for anywhere in the version.
     pub blocked_versions: Vec<Pattern>,
-    /// The sectors, by name.
     pub sectors: BTreeMap<Name, Sector>,
-    /// What single clusters want.
     pub clusters: Vec<ClusterPolicy>,
     /// What clusters want that are not named, by their labels; the first that matches counts.
     pub defaults: Vec<PolicyDefault>,
@@ -39,14 +35,12 @@ pub struct Organisation {
     pub shared_mutexes: BTreeSet<Name>,
     /// Whether the whole organisation is left alone.
     pub disabled: bool,
-    /// Where it was declared.
     pub origin: Place,
 }
 
 /// A part of an organisation that follows, or is followed by, others.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sector {
-    /// Its name.
     pub name: Name,
     /// The sectors that must be on a version first.
     pub depends_on: Vec<Name>,
@@ -56,14 +50,12 @@ pub struct Sector {
     pub max_failures: Option<u32>,
     /// After so many days laggards, and clusters that do not report, no longer hold back the next sector. (Beyond AUS.)
     pub straggler_days: Option<u32>,
-    /// Where it was declared.
     pub origin: Place,
 }
 
 /// A limit of parallel upgrades.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Parallel {
-    /// So many.
     Count(u32),
     /// This share of the sector's clusters with the mutex, in percent, rounded half to even; at least one.
     Percent(u32),
@@ -91,17 +83,14 @@ impl Parallel {
 /// What a named cluster wants.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClusterPolicy {
-    /// The cluster's name.
     pub name: Name,
     /// Its id, where the file tells it; else the name alone finds it.
     pub id: Option<ClusterId>,
-    /// What it wants.
     pub policy: UpgradePolicy,
     /// Why it is left alone, if it is: nothing is started on it.
     pub left_alone: Option<LeftAlone>,
     /// What is wrong with this entry. Not empty: the cluster is held back.
     pub problems: Vec<Finding>,
-    /// Where it was declared.
     pub origin: Place,
 }
 
@@ -110,22 +99,18 @@ pub struct ClusterPolicy {
 pub struct LeftAlone {
     /// The integration that it disables.
     pub integration: Name,
-    /// Where it says so.
     pub origin: Place,
 }
 
 /// What clusters want that have these labels.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PolicyDefault {
-    /// Its name.
     pub name: Name,
     /// A cluster must have all of these.
     pub match_labels: BTreeMap<String, String>,
-    /// What it wants.
     pub policy: UpgradePolicy,
     /// What is wrong with this entry. Not empty: its clusters are held back.
     pub problems: Vec<Finding>,
-    /// Where it was declared.
     pub origin: Place,
 }
 

@@ -14,32 +14,19 @@ const SECONDS_PER_DAY: i64 = 86_400;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FleetReason {
     /// The cluster's policy entry is wrong.
-    PolicyProblem {
-        /// What is wrong.
-        problem: String,
-        /// Where.
-        origin: Place,
-    },
+    PolicyProblem { problem: String, origin: Place },
     /// The organisation is left alone.
-    Disabled {
-        /// Which.
-        organisation: Name,
-    },
+    Disabled { organisation: Name },
     /// A pattern blocks the version.
     BlockedVersion {
-        /// As it was written.
         pattern: Name,
         /// Whether the organisation says so, or the cluster's own policy.
         of_organisation: bool,
     },
     /// The version is above the cluster's pin.
-    Pinned {
-        /// The pin.
-        pin: Version,
-    },
+    Pinned { pin: Version },
     /// A gate was not acknowledged.
     GateClosed {
-        /// The gate's id.
         gate: Name,
         /// What kind of gate it is.
         label: Name,
@@ -49,19 +36,12 @@ pub enum FleetReason {
     /// Nobody has approved the version.
     NotApproved,
     /// The graph has something against the edge.
-    Graph {
-        /// The graph's reason.
-        code: Name,
-        /// As a sentence.
-        sentence: Name,
-    },
+    Graph { code: Name, sentence: Name },
     /// A workload has not run long enough on the version.
     Soak {
         /// The workload that lacks most.
         workload: Name,
-        /// What it has.
         have_seconds: i64,
-        /// What it needs.
         need_seconds: i64,
         /// How many clusters are adding to it.
         soaking: u32,
@@ -70,107 +50,69 @@ pub enum FleetReason {
     },
     /// A sector that comes first is not there.
     SectorBehind {
-        /// Which.
         sector: Name,
-        /// The cluster furthest behind.
         cluster: Name,
-        /// What that runs.
         version: Version,
     },
     /// Clusters elsewhere are not there.
     InheritedBehind {
         /// The workload; none if the lowest of all counts.
         workload: Option<Name>,
-        /// The lowest version there.
         version: Version,
     },
     /// An upgrade is planned or under way.
     UnderWay {
-        /// To.
         to: Version,
-        /// Only this node pool.
         pool: Option<Name>,
-        /// How far it is.
         state: UpgradeState,
         /// When it is to start, or has started.
         start_at: Timestamp,
     },
     /// A node pool has to follow first.
-    PoolFirst {
-        /// Which.
-        pool: Name,
-        /// What it runs.
-        version: Version,
-    },
+    PoolFirst { pool: Name, version: Version },
     /// People have stopped new starts.
     Paused {
         /// In this organisation; none: everywhere.
         organisation: Option<Name>,
         /// In this sector; none: in all.
         sector: Option<Name>,
-        /// Who.
         by: Name,
-        /// When.
         at: Timestamp,
-        /// Why.
         why: Name,
     },
     /// The cluster is not well.
-    Unhealthy {
-        /// What is wrong.
-        why: Name,
-    },
+    Unhealthy { why: Name },
     /// Nobody has heard of it.
-    NotReporting {
-        /// Since then.
-        since: Timestamp,
-    },
-    /// It failed lately.
+    NotReporting { since: Timestamp },
     BackingOff {
-        /// To where.
         to: Version,
         /// How often in a row.
         failures: u32,
-        /// Until then it waits.
         until: Timestamp,
     },
     /// Too many of its sector have failed.
     SectorFailures {
-        /// Which.
         sector: Name,
-        /// How many.
         failures: u32,
         /// How many are too many.
         limit: u32,
     },
     /// Somebody else holds a mutex.
-    Mutex {
-        /// Which.
-        mutex: Name,
-        /// Who.
-        holder: Name,
-    },
+    Mutex { mutex: Name, holder: Name },
     /// Enough of its sector are being upgraded.
     ParallelLimit {
-        /// Where.
         sector: Name,
-        /// By this mutex.
         mutex: Name,
-        /// So many may.
         limit: u32,
-        /// They do.
         holders: Vec<Name>,
     },
     /// Its schedule does not let it start now.
     Schedule {
-        /// As it was written.
         schedule: Name,
-        /// When it will.
         next: Option<Timestamp>,
     },
     /// Other clusters have its name, and nobody can tell which of them is meant.
     NameDisputed {
-        /// The name.
         name: Name,
         /// The id of the first of the others.
         other: Name,
@@ -179,14 +121,12 @@ pub enum FleetReason {
     },
     /// Its name is that of a cluster that is bound, and it is not.
     NameTaken {
-        /// The name.
         name: Name,
         /// The id of the cluster whose name it is.
         by: Name,
     },
     /// The API that carries upgrades out refused the version.
     Refused {
-        /// What it said.
         why: Name,
         /// How often in a row.
         times: u32,
@@ -197,7 +137,6 @@ pub enum FleetReason {
     LeftAlone {
         /// The integration that the file disables.
         integration: Name,
-        /// Where.
         origin: Place,
     },
 }

@@ -47,9 +47,7 @@ pub struct NotASchedule(pub(super) String);
 pub struct MaintenanceWindow {
     /// When it begins, in its zone.
     pub begins: Schedule,
-    /// How long it lasts.
     pub lasts: SignedDuration,
-    /// The zone's name.
     pub time_zone: Zone,
 }
 
@@ -64,20 +62,15 @@ pub struct Exclusion {
     pub from: DateTime,
     /// Until then, exclusive, in its zone.
     pub until: DateTime,
-    /// The zone.
     pub time_zone: Zone,
-    /// Why, for people.
     pub why: Option<Name>,
 }
 
 /// All that says when a cluster may start.
 #[derive(Debug, Clone, Copy)]
 pub struct Schedules<'a> {
-    /// Its schedule.
     pub schedule: Option<&'a Schedule>,
-    /// Its windows.
     pub windows: &'a [MaintenanceWindow],
-    /// Its exclusions.
     pub exclusions: &'a [Exclusion],
 }
 
@@ -157,7 +150,6 @@ impl MaintenanceWindow {
 }
 
 impl MaintenanceWindow {
-    /// When it opens next.
     pub fn opens_after(&self, time: Timestamp) -> Option<Timestamp> {
         self.begins.after(time, &self.time_zone.0)
     }
@@ -246,7 +238,6 @@ impl FromStr for Zone {
 }
 
 impl Zone {
-    /// Its name.
     pub fn name(&self) -> &str {
         self.0.iana_name().unwrap_or("UTC")
     }

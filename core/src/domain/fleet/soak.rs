@@ -12,28 +12,20 @@ use crate::domain::{ClusterId, Version};
 /// A span in which a cluster was seen on a version, always in the same health.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span {
-    /// Who.
     pub cluster: ClusterId,
-    /// On what.
     pub version: Version,
-    /// Whether it was well.
     pub healthy: bool,
     /// From its first report of this span, …
     pub from: Timestamp,
-    /// … to its last.
     pub until: Timestamp,
 }
 
 /// What a report says about time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Observation {
-    /// Who.
     pub cluster: ClusterId,
-    /// On what.
     pub version: Version,
-    /// How it is.
     pub health: Health,
-    /// When.
     pub at: Timestamp,
 }
 
@@ -51,11 +43,8 @@ pub enum Observed {
 /// The days of one workload on one version in one organisation, own ones alone.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SoakSum {
-    /// Where.
     pub organisation: Name,
-    /// With what.
     pub workload: Name,
-    /// On what.
     pub version: Version,
     /// How long, over all clusters together, those that have left it included.
     pub seconds: i64,

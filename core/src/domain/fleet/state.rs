@@ -8,7 +8,6 @@ use jiff::Timestamp;
 use super::{Binding, Name};
 use crate::domain::{Arch, ChannelName, ClusterId, Fact, Minor, Platform, Version};
 
-/// Labels of a cluster.
 pub type Labels = BTreeMap<String, String>;
 
 /// A cluster as it was last seen.
@@ -22,7 +21,6 @@ pub struct ClusterState {
     pub organisation: Name,
     /// Who says that it has this organisation and name.
     pub binding: Binding,
-    /// What it runs.
     pub version: Version,
     /// What it is on its way to, as it says itself.
     pub going_to: Option<Version>,
@@ -30,15 +28,11 @@ pub struct ClusterState {
     pub version_since: Timestamp,
     /// When it was last seen at all.
     pub last_seen: Timestamp,
-    /// How it is.
     pub health: Health,
-    /// The channel it follows.
     pub channel: Option<ChannelName>,
     /// The architecture of its payload.
     pub arch: Arch,
-    /// What it runs on.
     pub platform: Fact<Platform>,
-    /// Its labels.
     pub labels: Labels,
     /// What kind of cluster it is.
     pub product: Product,
@@ -52,7 +46,6 @@ pub struct ClusterState {
     pub acknowledged_gates: BTreeSet<Name>,
 }
 
-/// How a cluster is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Health {
     /// Well: its time counts as soak.
@@ -79,16 +72,13 @@ pub enum Product {
 /// A node pool of a hosted control plane.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pool {
-    /// Its id.
     pub id: Name,
-    /// What it runs.
     pub version: Version,
 }
 
 /// A version that a cluster could go to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Offer {
-    /// The version.
     pub version: Version,
     /// What the graph says against it, if anything.
     pub hold: Option<Box<OfferHold>>,
@@ -101,23 +91,19 @@ pub struct OfferHold {
     pub until: Option<Timestamp>,
     /// Names of risks that the policy can accept, if accepting them is all it takes.
     pub risks: BTreeSet<Name>,
-    /// The graph's reasons.
     pub reasons: BTreeSet<Objection>,
 }
 
 /// A reason of the graph's, as it is told.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Objection {
-    /// The reason's stable name.
     pub code: Name,
-    /// The reason's sentence.
     pub sentence: Name,
 }
 
 /// A gate: a minor version that must be acknowledged before it is entered.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Gate {
-    /// Its id.
     pub id: Name,
     /// The minor version it stands before: `4.13`.
     pub version_prefix: Name,
@@ -125,10 +111,8 @@ pub struct Gate {
     pub label: Name,
 }
 
-/// Whom a gate concerns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GateScope {
-    /// Every cluster.
     All,
     /// Clusters that use short-lived tokens of AWS.
     Sts,
@@ -139,9 +123,7 @@ pub enum GateScope {
 /// Whether a gate concerns a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GateConcern {
-    /// It does.
     Concerned,
-    /// It does not.
     Unconcerned,
     /// What the gate asks of the cluster is not known, so the gate holds.
     Unknown,
@@ -150,15 +132,11 @@ pub enum GateConcern {
 /// A person's consent that a version is started.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Approval {
-    /// Where.
     pub organisation: Name,
     /// For this cluster alone, by name; none: for all of the organisation.
     pub cluster: Option<Name>,
-    /// What.
     pub version: Version,
-    /// Who.
     pub by: Name,
-    /// When.
     pub at: Timestamp,
 }
 
@@ -169,18 +147,14 @@ pub struct Pause {
     pub organisation: Option<Name>,
     /// In this sector; none: in all of them.
     pub sector: Option<Name>,
-    /// Who.
     pub by: Name,
-    /// When.
     pub at: Timestamp,
-    /// Why, for people.
     pub why: Name,
 }
 
 /// The lowest versions among other organisations' clusters.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Minimum {
-    /// Of all.
     pub version: Option<Version>,
     /// Of those with the workload.
     pub of_workload: BTreeMap<Name, Version>,
@@ -244,7 +218,6 @@ impl Pause {
 }
 
 impl Health {
-    /// Whether its time counts.
     pub fn is_healthy(&self) -> bool {
         matches!(self, Self::Healthy)
     }

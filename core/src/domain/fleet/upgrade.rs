@@ -24,19 +24,12 @@ pub const REFUSAL_MEMORY: SignedDuration = SignedDuration::from_hours(24);
 /// One cluster, or one of its node pools, on the way from one version to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upgrade {
-    /// Which.
     pub id: UpgradeId,
-    /// Whose.
     pub cluster: ClusterId,
-    /// Only this node pool.
     pub pool: Option<Name>,
-    /// From.
     pub from: Version,
-    /// To.
     pub to: Version,
-    /// How far it is.
     pub state: UpgradeState,
-    /// Who started it.
     pub owner: Owner,
     /// When it is to start, or has started.
     pub start_at: Timestamp,
@@ -53,9 +46,7 @@ pub struct Upgrade {
 pub enum UpgradeState {
     /// It will start at its time, if it still may.
     Planned,
-    /// It is under way.
     Started,
-    /// The cluster is there.
     Finished,
     /// The cluster did not get there.
     Failed,
@@ -65,7 +56,6 @@ pub enum UpgradeState {
     Refused,
 }
 
-/// Who started an upgrade.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Owner {
     /// We did, and may cancel it until it starts.

@@ -25,7 +25,6 @@ pub struct Calibration {
 pub struct Share {
     /// How many took no longer than was foretold.
     pub within: usize,
-    /// Of how many.
     pub of: usize,
     /// Which share should have.
     pub expected: f64,
@@ -100,7 +99,6 @@ impl Share {
         2.0 * (self.expected * (1.0 - self.expected) / self.of.max(1) as f64).sqrt()
     }
 
-    /// What it says.
     pub fn verdict(self) -> Verdict {
         let off = self.fraction() - self.expected;
         match () {

@@ -25,20 +25,17 @@ pub struct Estimate {
     pub waves: Seconds,
     /// Beside it: each pool that is not paused.
     pub pools: Vec<PoolEstimate>,
-    /// The longest of them.
     pub workers: Spread,
     /// Until everything is updated that is not paused.
     pub total: Spread,
     /// What the control plane's figure is about.
     pub basis: Basis,
-    /// Where it comes from.
     pub origin: Origin,
 }
 
 /// How long a pool takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PoolEstimate {
-    /// The pool.
     pub name: String,
     /// How many of its nodes are updated at once.
     pub at_once: u32,
@@ -76,7 +73,6 @@ impl<'p> ControlPlaneTimes<'p> {
         }
     }
 
-    /// For one update.
     pub fn of(&self, from: &Version, to: &Version) -> Spread {
         self.with_nodes(self.parameters.control_plane(from, to).spread, self.masters)
     }

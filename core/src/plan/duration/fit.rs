@@ -29,20 +29,14 @@ const SPREAD_WEIGHT: f64 = 20.0;
 pub struct Update {
     /// The cluster; its updates are held out together.
     pub cluster: String,
-    /// When it began.
     pub started: Timestamp,
-    /// From.
     pub from: Version,
-    /// To.
     pub to: Version,
-    /// How long it took.
     pub seconds: Seconds,
 }
 
-/// What histories say.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fit {
-    /// The parameters.
     pub parameters: Parameters,
     /// What each level says, from the least to the most specific.
     pub groups: Vec<Group>,
@@ -55,9 +49,7 @@ pub struct Fit {
 /// Updates of one kind, step or pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
-    /// Which.
     pub basis: Basis,
-    /// How many.
     pub updates: usize,
     /// Their own P10, P50 and P90.
     pub measured: Spread,

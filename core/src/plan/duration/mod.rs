@@ -32,7 +32,6 @@ pub type Seconds = u64;
 /// Of fitted figures they are the P10, P50 and P90.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Spread {
-    /// If all goes well.
     pub low: Seconds,
     /// As often shorter as longer.
     pub likely: Seconds,

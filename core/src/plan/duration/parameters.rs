@@ -32,9 +32,7 @@ pub struct Parameters {
 /// How long something takes, and who says so.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Figure {
-    /// How long.
     pub spread: Spread,
-    /// Who says so.
     pub origin: Origin,
 }
 
@@ -43,18 +41,13 @@ pub struct Figure {
 pub struct Origin {
     /// What kind of source it is.
     pub kind: OriginKind,
-    /// The source.
     pub note: String,
 }
 
-/// Kinds of sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OriginKind {
-    /// OpenShift's documentation.
     Docs,
-    /// Somebody measured it.
     Measured,
-    /// Worked out from measurements.
     Fitted,
     /// Nobody knows; this is what we take.
     Assumed,
@@ -63,9 +56,7 @@ pub enum OriginKind {
 /// What a node goes through.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeTimes {
-    /// Its pods leave.
     pub drain: Figure,
-    /// It reboots.
     pub reboot: Figure,
     /// It gets ready for pods.
     pub ready: Figure,
@@ -80,7 +71,6 @@ pub struct Reference {
     pub control_plane_nodes: u32,
     /// How many nodes it has in all.
     pub nodes: u32,
-    /// Who says so.
     pub origin: Origin,
 }
 
@@ -93,7 +83,6 @@ pub struct WaveCost {
     pub r1: f64,
     /// How they grow with the wave: from 0 (not at all) to 1 (as it does).
     pub beta: f64,
-    /// Who says so.
     pub origin: Origin,
 }
 
@@ -102,7 +91,6 @@ pub struct WaveCost {
 pub struct UsualDaemonSet {
     /// How many of its pods may be away at once.
     pub max_unavailable: MaxUnavailable,
-    /// Who says so.
     pub origin: Origin,
 }
 
@@ -115,23 +103,17 @@ pub struct MinorStep {
     pub to: (u64, u64),
 }
 
-/// Kinds of updates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// Within a minor version.
     Patch,
-    /// To another minor version.
     Minor,
 }
 
 /// What a figure is about, from the most to the least specific.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Basis {
-    /// These two releases.
     Pair(Version, Version),
-    /// This step.
     Step(MinorStep),
-    /// Updates of this kind.
     Kind(Kind),
 }
 
@@ -259,10 +241,8 @@ impl Origin {
 }
 
 impl OriginKind {
-    /// All of them.
     pub const ALL: [Self; 4] = [Self::Docs, Self::Measured, Self::Fitted, Self::Assumed];
 
-    /// A stable name.
     pub fn code(self) -> &'static str {
         match self {
             Self::Docs => "docs",

@@ -16,22 +16,18 @@ pub struct Shape {
 /// The nodes of a control plane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ControlPlane {
-    /// How many there are.
     pub nodes: u32,
-    /// What they are.
     pub machines: Machines,
 }
 
 /// A pool of worker nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pool {
-    /// Its name.
     pub name: String,
     /// How many nodes it has.
     pub nodes: u32,
     /// How many of them may be away at once.
     pub max_unavailable: MaxUnavailable,
-    /// What they are.
     pub machines: Machines,
     /// Whether it follows the update.
     pub rollout: Rollout,
@@ -49,7 +45,6 @@ pub enum Rollout {
 /// A DaemonSet that is rolled out with an update.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DaemonSet {
-    /// Its name.
     pub name: String,
     /// How many of its pods may be away at once.
     pub max_unavailable: MaxUnavailable,
@@ -60,7 +55,6 @@ pub struct DaemonSet {
 /// How many of a number of nodes may be away at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MaxUnavailable {
-    /// So many.
     Count(u32),
     /// So many of a hundred.
     Percent(u32),
@@ -69,7 +63,6 @@ pub enum MaxUnavailable {
 /// What nodes are, and how long each takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machines {
-    /// Where they run.
     pub ground: Ground,
     /// How long draining one takes, if that is known of them.
     pub drain: Option<Spread>,
@@ -82,9 +75,7 @@ pub struct Machines {
 /// What nodes run on: machines take much longer to reboot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ground {
-    /// Virtual machines.
     Cloud,
-    /// Machines.
     Metal,
 }
 

@@ -13,7 +13,6 @@ const MUST_NOT: [(&str, Silence); 4] = [
     ("Invalid", Silence::IsFine),
     ("Stopping", Silence::IsFine),
 ];
-/// What must be so.
 const MUST: [(&str, Silence); 3] = [
     ("Available", Silence::IsUnknown),
     ("ReleaseAccepted", Silence::IsFine),
@@ -25,7 +24,6 @@ const MUST: [(&str, Silence); 3] = [
 enum Silence {
     /// It is said only where something is wrong, or only by newer clusters.
     IsFine,
-    /// Every cluster says it.
     IsUnknown,
 }
 

@@ -30,19 +30,15 @@ use crate::domain::{Fact, Reason, Verdict};
 /// All that is known at a moment.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment<'a> {
-    /// How the cluster stands.
     pub standing: &'a Standing,
     /// What its objects say about whether it can be updated.
     pub facts: &'a Facts,
-    /// What its administrators allow.
     pub policy: &'a AutomaticPolicy,
-    /// What is remembered.
     pub memory: &'a Memory,
     /// What was found out about offers, by image.
     pub evidence: &'a BTreeMap<Name, Evidence>,
     /// How old the graph is.
     pub stamp: &'a Fact<Stamp>,
-    /// When.
     pub now: Timestamp,
 }
 

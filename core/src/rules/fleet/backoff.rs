@@ -8,7 +8,6 @@ use crate::domain::fleet::upgrade::REFUSAL_MEMORY;
 
 /// After the first failure; doubled with each further one in a row, …
 const FIRST: SignedDuration = SignedDuration::from_hours(1);
-/// … up to this.
 const LONGEST: SignedDuration = REFUSAL_MEMORY;
 
 pub(super) fn judge(post: &Post<'_>) -> Option<Hold> {

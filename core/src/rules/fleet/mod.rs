@@ -37,7 +37,6 @@ pub(crate) type CandidateRule = fn(&Post<'_>, &Candidate) -> Option<Hold>;
 /// What a rule has against starting anything on a cluster.
 pub(crate) type ClusterRule = fn(&Post<'_>) -> Option<Hold>;
 
-/// Rules about a version.
 pub(crate) const CANDIDATE_RULES: [CandidateRule; 9] = [
     blocked_version::judge,
     pin::judge,

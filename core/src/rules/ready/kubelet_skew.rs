@@ -19,7 +19,6 @@ pub enum MaxSkew {
     /// One on odd minor versions of OpenShift, two on even ones.
     #[default]
     OpenShift,
-    /// So many on all.
     Same(u8),
 }
 
@@ -30,13 +29,11 @@ pub struct PoolStanding {
     pub pool: Option<Name>,
     /// Why they may be behind.
     pub lag: Lag,
-    /// The nodes.
     pub nodes: Vec<Name>,
     /// The oldest kubelet among them; none if one is unknown.
     pub kubelet: Option<Minor>,
     /// How many minor versions it is behind then.
     pub behind: Option<u64>,
-    /// So many are allowed.
     pub limit: u64,
 }
 

@@ -11,9 +11,7 @@ use crate::domain::readiness::ApiName;
 pub struct Removal {
     /// The minor version of Kubernetes that no longer has it.
     pub removed_in: Minor,
-    /// Its group.
     pub group: &'static str,
-    /// Its version.
     pub version: &'static str,
     /// The resource, in the plural.
     pub resource: &'static str,

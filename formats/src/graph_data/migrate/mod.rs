@@ -25,7 +25,6 @@ pub use starts::{Starts, Tally};
 pub use stays::Stays;
 use text::{ChannelText, Entry};
 
-/// What a person decides.
 #[derive(Debug, Clone)]
 pub struct Wishes {
     /// The rollout rules to write.
@@ -43,9 +42,7 @@ pub struct Wishes {
 pub struct Migration {
     /// All files, sorted by path; those that did not change share their bytes with the old ones.
     pub files: Vec<SourceFile>,
-    /// The files of channels.
     pub channels: Vec<Migrated>,
-    /// Where starts are from.
     pub starts: Starts,
     /// What somebody should look at.
     pub findings: Vec<Finding>,
@@ -54,9 +51,7 @@ pub struct Migration {
 /// A file of channels that was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Migrated {
-    /// Its path.
     pub path: String,
-    /// Its channels.
     pub channels: Vec<ChannelName>,
     /// The files that they stood in.
     pub from: Vec<String>,

@@ -14,7 +14,6 @@ use super::super::time::parse_duration;
 pub struct Rollout {
     /// `patch` or `minor`; none means all edges that no other rule matches.
     pub criterion: Option<&'static str>,
-    /// As it was given.
     pub duration: String,
     /// How fast at first.
     pub ramp: Ramp,

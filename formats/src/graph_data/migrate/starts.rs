@@ -17,13 +17,11 @@ use super::{Wishes, is_phased};
 /// Where the starts of all entries are from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Starts {
-    /// Commits: so many.
     pub from_history: usize,
     /// The oldest commit, so many: they may have been there for longer.
     pub from_oldest_commit: usize,
     /// Set back, so that no cluster waits again for what it has been shown.
     pub set_back: Tally,
-    /// Promoted just now.
     pub promoted: Tally,
     /// Not known: said to have always been there.
     pub unknown: Tally,
@@ -32,9 +30,7 @@ pub struct Starts {
 /// Which releases, in how many entries of files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// How many entries.
     pub entries: usize,
-    /// Of which releases.
     pub releases: BTreeSet<ReleaseName>,
 }
 

@@ -6,7 +6,6 @@
 use towpath_core::domain::ReleaseName;
 use towpath_core::finding::{Finding, Place};
 
-/// A file, whole.
 #[derive(Debug, Default)]
 pub(super) struct ChannelText {
     /// It begins with `---`.
@@ -58,7 +57,6 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// The comments above it.
     pub(super) fn words_above(&self) -> impl Iterator<Item = &String> {
         self.above.iter().filter(|line| !line.is_empty())
     }
@@ -100,7 +98,6 @@ impl ChannelText {
             })
     }
 
-    /// The channel's name.
     pub(super) fn name(&self) -> Option<&Scalar> {
         self.sections
             .iter()

@@ -18,10 +18,8 @@ use serde_json::{Value, json};
 use advice::{Advice, advice};
 use conditions::Conditions;
 
-/// What becomes of updates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Behaviour {
-    /// They complete.
     Completes,
     /// They fail, and stay so.
     Fails,
@@ -29,7 +27,6 @@ pub enum Behaviour {
     Hangs,
 }
 
-/// The operator.
 pub struct ClusterVersionOperator {
     client: kube::Client,
     http: reqwest::Client,

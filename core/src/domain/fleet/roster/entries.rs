@@ -67,7 +67,6 @@ impl<'a> Entries<'a> {
         entries
     }
 
-    /// What a cluster wants.
     pub(crate) fn of(&self, cluster: &ClusterState) -> Option<Wanted<'a>> {
         let organisation: &str = &cluster.organisation;
         let by_name = || self.by_name(cluster);

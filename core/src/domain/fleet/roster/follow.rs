@@ -10,7 +10,6 @@ use jiff::Timestamp;
 use super::{Roster, build};
 use crate::domain::fleet::{Approval, ClusterState, Pause, Upgrade, UpgradeState};
 
-/// What a change means.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Followed {
     /// These members have to be judged again.
@@ -203,7 +202,6 @@ impl Roster {
         Followed::nobody()
     }
 
-    /// People consent to versions.
     pub fn approvals_changed(&mut self, approvals: Vec<Approval>) -> Followed {
         let keyed = |a: Approval| {
             (

@@ -24,7 +24,6 @@ use crate::finding::Finding;
 pub(crate) use entries::Entries;
 pub use follow::Followed;
 
-/// The fleet, numbered.
 #[derive(Debug, Clone, Default)]
 pub struct Roster {
     pub(crate) versions: Vec<Version>,
@@ -73,7 +72,6 @@ pub(crate) struct Class {
     pub(crate) sector: Option<u32>,
     pub(crate) cells: Vec<u32>,
     pub(crate) soak_seconds: Option<i64>,
-    /// Declared ones.
     pub(crate) mutexes: Vec<u32>,
     pub(crate) patterns: Vec<u32>,
     pub(crate) calendar: u32,
@@ -85,7 +83,6 @@ pub(crate) struct Class {
     pub(crate) members: Vec<u32>,
 }
 
-/// A managed cluster.
 #[derive(Debug, Clone)]
 pub(crate) struct Member {
     pub(crate) state: ClusterState,
@@ -175,7 +172,6 @@ pub(crate) struct PatternEntry {
     pub(crate) pattern: Pattern,
     /// Whether it is the organisation's.
     pub(crate) of_organisation: bool,
-    /// By version.
     pub(crate) blocks: Vec<bool>,
 }
 
@@ -371,7 +367,6 @@ impl Roster {
             .collect()
     }
 
-    /// What decides its turn.
     fn turn(&self, member: u32) -> (u32, u32, u32, &str) {
         let (of, class) = (self.member(member), self.class_of(member));
         (
@@ -449,7 +444,6 @@ impl Roster {
 }
 
 impl Calendar {
-    /// What it says.
     pub(crate) fn schedules(&self) -> Schedules<'_> {
         Schedules {
             schedule: self.schedule.as_ref(),
