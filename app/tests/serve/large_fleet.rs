@@ -162,42 +162,40 @@ fn explain_and_path_show_the_service_a_token() {
     };
     let made = run(&["fleet", "token", "--keys", text(&keys), "--read"]);
     std::fs::write(&token_file, &made.1).unwrap();
+    assert_eq!(
+        fleet.report(&towpath, PROD, &on("p1", "4.20.1")).status,
+        202
+    );
+    let admin = format!("Bearer {}", fleet.token(&["--admin"]));
+    towpath.until("the cluster is managed", |t| {
+        let metrics = t.get_with("/metrics", &[("authorization", &admin)]).text();
+        metrics.contains("towpath_fleet_clusters{organisation=\"demo\"")
+    });
+    let about = ["--id", PROD, "--output", "json", "--server", &server];
     let explain = [
-        "explain",
-        "--channel",
-        "stable-4.20",
-        "--from",
-        "4.20.1",
-        "--id",
-        PROD,
-        "--server",
-        &server,
-    ];
-    let path = [
-        "path",
-        "4.20.1",
-        "4.20.3",
-        "--platform",
-        "GCP",
-        "--id",
-        PROD,
-        "--server",
-        &server,
-    ];
-    for question in [&explain[..], &path] {
-        let (code, _, error) = run(question);
-        assert_eq!(code, Some(2), "{error}");
+        &["explain", "--channel", "stable-4.20", "--from", "4.20.1"],
+        &about[..],
+    ]
+    .concat();
+    let path = [&["path", "4.20.1", "4.20.3"], &about[..]].concat();
+    let with_token =
+        |question: &[&str], file: &str| run(&[question, &["--token-file", file]].concat());
+    let (code, _, error) = run(&explain);
+    assert!(
+        code == Some(2) && error.contains("401") && error.contains("--token-file"),
+        "{error}"
+    );
+    assert!(
+        run(&path).1.contains("\"platform\": null"),
+        "what nobody may know is unknown"
+    );
+    for question in [explain.as_slice(), &path] {
+        let (code, answer, error) = with_token(question, text(&token_file));
         assert!(
-            error.contains("401") && error.contains("--token-file"),
-            "{error}"
-        );
-        let with_token = |file: &str| run(&[question, &["--token-file", file]].concat());
-        let (code, answer, error) = with_token(text(&token_file));
-        assert!(
-            matches!(code, Some(0 | 1)) && answer.contains("4.20.1"),
+            matches!(code, Some(0 | 1)) && answer.contains("\"platform\": \"GCP\""),
             "{answer}{error}"
         );
-        assert_eq!(with_token("/nowhere").0, Some(2));
+        assert_eq!(with_token(question, "/nowhere").0, Some(2));
     }
     let away = [
         "--server",
@@ -205,7 +203,7 @@ fn explain_and_path_show_the_service_a_token() {
         "--token-file",
         text(&token_file),
     ];
-    let (code, _, error) = run(&[&explain[..7], &away].concat());
+    let (code, _, error) = run(&[&explain[..5], &away].concat());
     assert!(code == Some(2) && error.contains("plain HTTP"), "{error}");
 }
 
