@@ -65,6 +65,8 @@ pub struct Directory {
     wanted: fn(&str) -> bool,
     /// With the time at which each was read.
     known: BTreeMap<Stamp, (SystemTime, SourceFile)>,
+    /// What could not be read the last time. If it still cannot be, nobody waits for it again.
+    unread: Vec<Finding>,
 }
 
 /// Reads the files below a directory that are wanted; folders are asked for with a `/` at their end.
@@ -79,6 +81,7 @@ impl Directory {
             root: root.to_owned(),
             wanted,
             known: BTreeMap::new(),
+            unread: Vec::new(),
         }
     }
 
@@ -89,12 +92,19 @@ impl Directory {
 
     /// Reads those of the wanted files that can be read, all at one instant, and says what could not be.
     pub fn read_partly(&mut self) -> Result<Contents, Finding> {
+        let contents = self.read_settled()?;
+        self.unread.clone_from(&contents.unread);
+        Ok(contents)
+    }
+
+    fn read_settled(&mut self) -> Result<Contents, Finding> {
         let mut last = None;
         for tries_left in (0..MAX_TRIES).rev() {
             match self.read_once() {
                 Ok(Some((contents, _))) if tries_left == 0 => return Ok(contents),
                 Ok(Some((contents, youngest)))
-                    if contents.unread.is_empty() && !is_within(QUIET, youngest) =>
+                    if (contents.unread.is_empty() || contents.unread == self.unread)
+                        && !is_within(QUIET, youngest) =>
                 {
                     return Ok(contents);
                 }
@@ -290,21 +300,18 @@ impl Walk {
         self.shown_root.join(path)
     }
 
-    /// Walks over a folder that is there, behind links.
+    /// Walks over a folder that is there, behind links. One that cannot be listed is unread, and the others are read.
     fn folder(&mut self, folder: &Path, prefix: &str, depth: usize) -> Result<(), Finding> {
         let shown = self.shown(prefix);
-        if depth > MAX_DEPTH {
-            return Err(too_large(
-                &shown,
-                &format!("there are more than {MAX_DEPTH} folders in each other"),
-            ));
-        }
-        let metadata = fs::metadata(folder).map_err(|error| unreadable(&shown, &error))?;
-        self.youngest = self
-            .youngest
-            .max(time((metadata.ctime(), metadata.ctime_nsec())));
-        for entry in fs::read_dir(folder).map_err(|error| unreadable(&shown, &error))? {
-            let entry = entry.map_err(|error| unreadable(&shown, &error))?;
+        let entries = match self.list(folder, &shown, depth) {
+            Ok(entries) => entries,
+            Err(finding) if depth > 0 => {
+                self.unread.push(finding);
+                return Ok(());
+            }
+            Err(finding) => return Err(finding),
+        };
+        for entry in entries {
             let name = entry.file_name();
             let name = name.to_string_lossy();
             // What the mount of a config map is made of; what it shows are links into it.
@@ -326,6 +333,33 @@ impl Walk {
             self.entry(entry.path(), path, depth)?;
         }
         Ok(())
+    }
+
+    /// What is in a folder.
+    fn list(
+        &mut self,
+        folder: &Path,
+        shown: &Path,
+        depth: usize,
+    ) -> Result<Vec<fs::DirEntry>, Finding> {
+        if depth > MAX_DEPTH {
+            let problem = format!("there are more than {MAX_DEPTH} folders in each other");
+            return Err(Finding::error(
+                "too-deep",
+                place(shown),
+                problem,
+                "move what is in it further up, or out of the directory",
+            ));
+        }
+        let failed = |error: std::io::Error| unreadable(shown, &error);
+        let metadata = fs::metadata(folder).map_err(failed)?;
+        self.youngest = self
+            .youngest
+            .max(time((metadata.ctime(), metadata.ctime_nsec())));
+        let entries = fs::read_dir(folder).map_err(failed)?;
+        // One more than is allowed is enough to say that there are too many.
+        let entries = entries.take(MAX_ENTRIES + 1);
+        entries.collect::<Result<_, _>>().map_err(failed)
     }
 
     /// Takes in what is wanted; the rest (`.git`, `lost+found`) is not even looked at.
@@ -411,7 +445,7 @@ fn too_large(path: &Path, problem: &str) -> Finding {
         "too-large",
         Place::file(path.display().to_string()),
         problem,
-        "point at the graph data alone",
+        "point at a directory that has only what is to be read",
     )
 }
 
@@ -570,6 +604,27 @@ mod tests {
             "unreadable",
             "the pipe itself"
         );
+    }
+
+    #[test]
+    fn a_folder_that_is_too_deep_keeps_nothing_else_out() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a.yaml"), "a").unwrap();
+        let mut deep = folder.path().to_owned();
+        (0..=MAX_DEPTH).for_each(|_| deep.push("d"));
+        fs::create_dir_all(&deep).unwrap();
+        fs::write(deep.join("b.yaml"), "b").unwrap();
+        let mut directory = Directory::new(folder.path(), |_| true);
+        let Contents { files, unread } = directory.read_partly().unwrap();
+        assert_eq!(files.len(), 1);
+        let expected = (1, "too-deep", deep.to_str().unwrap());
+        assert_eq!(
+            (unread.len(), unread[0].code, &*unread[0].place.file),
+            expected
+        );
+        fs::remove_file(deep.join("b.yaml")).unwrap();
+        fs::remove_dir(&deep).unwrap();
+        assert_eq!(directory.read().unwrap().len(), 1);
     }
 
     #[test]

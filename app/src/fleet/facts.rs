@@ -16,7 +16,7 @@ use towpath_core::finding::{Finding, Place};
 use towpath_formats::SourceFile;
 use towpath_formats::cluster_list::{self, ClusterList, labels};
 use towpath_formats::fleet_policy::{self, PolicyRead};
-use towpath_sources::{Directory, read_file};
+use towpath_sources::{Contents, Directory, read_file};
 use towpath_store::{Store, Which};
 
 use crate::example;
@@ -27,6 +27,17 @@ pub(crate) struct Files {
     list: Option<PathBuf>,
     /// The newest bytes of each file that could be read, so that one that breaks keeps its last meaning.
     last_good: BTreeMap<String, SourceFile>,
+    /// The list as it was last read, and when: what is not seen any more must not count as seen now.
+    last_list: Option<(SourceFile, Timestamp)>,
+}
+
+/// What there is to read now.
+struct Found {
+    files: Vec<SourceFile>,
+    /// Paths below the policy directory that cannot be read; the empty one is the directory itself.
+    missing: Vec<String>,
+    /// Why they cannot be read.
+    findings: Vec<Finding>,
 }
 
 /// What the files say.
@@ -140,6 +151,7 @@ impl Files {
             policy,
             list: list.map(Path::to_owned),
             last_good: BTreeMap::new(),
+            last_list: None,
         }
     }
 
@@ -149,6 +161,7 @@ impl Files {
             policy: None,
             list: None,
             last_good: BTreeMap::new(),
+            last_list: None,
         }
     }
 
@@ -157,16 +170,25 @@ impl Files {
         self.read_raw(now).map(Raw::finish)
     }
 
-    /// Reads what is there now. What is wrong with entries is told and holds them back; only a directory or list that is
-    /// not there is an error.
+    /// Reads what is there now. What is wrong is told, and holds back whom it may be about. A file, a folder or a list that can no
+    /// longer be read keeps its last meaning. It is an error only if the directory or the list was never read.
     pub(crate) fn read_raw(&mut self, now: Timestamp) -> Result<Raw, Finding> {
-        let (files, list) = match &mut self.policy {
-            None => (vec![example::fleet_policy()], Some(example::clusters())),
-            Some((_, directory)) => (
-                directory.read()?,
-                self.list.as_deref().map(list_file).transpose()?,
-            ),
+        let Found {
+            files,
+            missing,
+            mut findings,
+        } = self.found()?;
+        let list = self.read_list(now, &mut findings)?;
+        let there: BTreeSet<&str> = files.iter().map(|file| &*file.path).collect();
+        let is_missing = |path: &str| {
+            !there.contains(path) && missing.iter().any(|missing| is_within(path, missing))
         };
+        let kept = self.last_good.values();
+        let kept: Vec<SourceFile> = kept
+            .filter(|file| is_missing(&file.path))
+            .cloned()
+            .collect();
+        let files: Vec<SourceFile> = files.into_iter().chain(kept).collect();
         let mut read = fleet_policy::read(&files);
         if !read.unreadable.is_empty() {
             read = self.read_with_last_good(&files, read);
@@ -177,13 +199,10 @@ impl Files {
             .filter(|file| !broken.contains(file.path.as_str()));
         let fresh: Vec<(String, SourceFile)> =
             good.map(|file| (file.path.clone(), file.clone())).collect();
-        let gone = |path: &String| !files.iter().any(|file| file.path == *path);
-        self.last_good.retain(|path, _| !gone(path));
+        let there: BTreeSet<&str> = files.iter().map(|file| &*file.path).collect();
+        self.last_good.retain(|path, _| there.contains(&**path));
         self.last_good.extend(fresh);
-        let (list, findings) = match list {
-            Some(file) => cluster_list::read(&Place::file(file.path.as_str()), &file.bytes, now),
-            None => (ClusterList::default(), Vec::new()),
-        };
+        read.unreadable.extend(missing);
         let directory = self
             .policy
             .as_ref()
@@ -194,6 +213,60 @@ impl Files {
             findings,
             directory,
         })
+    }
+
+    /// The files, and what of them cannot be read.
+    fn found(&mut self) -> Result<Found, Finding> {
+        let Some((root, directory)) = &mut self.policy else {
+            return Ok(Found {
+                files: vec![example::fleet_policy()],
+                missing: Vec::new(),
+                findings: Vec::new(),
+            });
+        };
+        match directory.read_partly() {
+            Ok(Contents { files, unread }) => Ok(Found {
+                files,
+                missing: unread.iter().map(|finding| below(root, finding)).collect(),
+                findings: unread,
+            }),
+            Err(finding) if self.last_good.is_empty() => Err(finding),
+            Err(finding) => Ok(Found {
+                files: Vec::new(),
+                missing: vec![String::new()],
+                findings: vec![Finding {
+                    problem: format!("{}; what was read last counts", finding.problem),
+                    ..finding
+                }],
+            }),
+        }
+    }
+
+    /// The list of clusters. One that can no longer be read says what it said last, and may lack clusters.
+    fn read_list(
+        &mut self,
+        now: Timestamp,
+        findings: &mut Vec<Finding>,
+    ) -> Result<ClusterList, Finding> {
+        let file = match (&self.policy, &self.list) {
+            (None, _) => Ok(example::clusters()),
+            (Some(_), Some(path)) => list_file(path),
+            (Some(_), None) => return Ok(ClusterList::default()),
+        };
+        let (is_stale, file, read_at) = match (file, self.last_list.take()) {
+            (Ok(file), _) => (false, file, now),
+            (Err(finding), Some((last, read_at))) => {
+                findings.push(finding);
+                (true, last, read_at)
+            }
+            (Err(finding), None) => return Err(finding),
+        };
+        let place = Place::file(file.path.as_str());
+        let (mut list, found) = cluster_list::read(&place, &file.bytes, read_at);
+        list.unread += usize::from(is_stale);
+        findings.extend(found);
+        self.last_list = Some((file, read_at));
+        Ok(list)
     }
 
     /// Reads again with broken files as they were when they were last good.
@@ -218,6 +291,19 @@ impl Files {
         second.unreadable = first.unreadable;
         second
     }
+}
+
+/// Where it stands, as seen from the policy directory.
+fn below(root: &Path, finding: &Finding) -> String {
+    let path = Path::new(&*finding.place.file).strip_prefix(root);
+    path.map(|path| path.display().to_string())
+        .unwrap_or_default()
+}
+
+/// Whether a path is that file, or is in that folder. Everything is in the empty one.
+fn is_within(path: &str, folder: &str) -> bool {
+    let rest = path.strip_prefix(folder);
+    folder.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 fn list_file(path: &Path) -> Result<SourceFile, Finding> {
@@ -357,4 +443,132 @@ pub(crate) fn graph(
 /// A cluster's name or id, as a person types it.
 pub(crate) fn is_called(state: &ClusterState, name: &str) -> bool {
     *state.name == *name || state.id.as_str() == name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    const ID: &str = "bbbbbbbb-0000-4000-8000-000000000001";
+    const OTHER: &str = "bbbbbbbb-0000-4000-8000-000000000002";
+
+    fn policy(name: &str, id: &str) -> String {
+        format!(
+            "name: {name}\norgId: {name}\nunknownClusters: serve\nupgradePolicyClusters:\n- {{name: shop, id: {id}, upgradePolicy: {{workloads: [web], schedule: '* * * * *'}}}}\n"
+        )
+    }
+
+    /// A policy in a folder, and a change that makes part of it unreadable.
+    fn broken_by(change: impl FnOnce(&Path)) -> (Read, Read) {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("policy");
+        fs::create_dir_all(root.join("sub")).unwrap();
+        fs::write(root.join("a.yaml"), policy("a", ID)).unwrap();
+        fs::write(root.join("sub/b.yaml"), policy("b", ID)).unwrap();
+        let mut files = Files::new(&root, None);
+        let before = files.read(Timestamp::UNIX_EPOCH).unwrap();
+        assert_eq!(before.unknown_clusters, UnknownClusters::Serve);
+        change(&root);
+        (before, files.read(Timestamp::UNIX_EPOCH).unwrap())
+    }
+
+    #[track_caller]
+    fn is_told_and_holds(after: &Read, code: &str) {
+        let codes: Vec<&str> = after.findings.iter().map(|finding| finding.code).collect();
+        assert!(codes.contains(&code), "{codes:?}");
+        assert_eq!(
+            (after.is_partial, after.unknown_clusters),
+            (true, UnknownClusters::Hold)
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_read_freezes_nothing_else() {
+        let outside = tempfile::tempdir().unwrap();
+        let fifo = |path: PathBuf| {
+            let made = std::process::Command::new("mkfifo").arg(path).status();
+            assert!(made.is_ok_and(|made| made.success()));
+        };
+        let mut breakers: Vec<(&str, Box<dyn Fn(&Path)>)> = vec![
+            (
+                "unreadable",
+                Box::new(|root| symlink("gone", root.join("x.yaml")).unwrap()),
+            ),
+            (
+                "unreadable",
+                Box::new(move |root| fifo(root.join("x.yaml"))),
+            ),
+            (
+                "too-deep",
+                Box::new(|root| fs::create_dir_all(root.join("1/2/3/4/5/6/7/8/9")).unwrap()),
+            ),
+        ];
+        let target = outside.path().to_owned();
+        breakers.push((
+            "link-outside",
+            Box::new(move |root| symlink(&target, root.join("x")).unwrap()),
+        ));
+        for (code, change) in breakers {
+            let (_, after) = broken_by(|root| {
+                change(root);
+                fs::write(root.join("a.yaml"), policy("a", OTHER)).unwrap();
+            });
+            is_told_and_holds(&after, code);
+            let named: Vec<&str> = after.policy.named_ids().map(ClusterId::as_str).collect();
+            assert!(
+                named.contains(&OTHER),
+                "{code}: the other file was read: {named:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_can_no_longer_be_read_keeps_its_last_meaning() {
+        let changes: [(&str, fn(&Path)); 3] = [
+            ("unreadable", |root| fs::remove_dir_all(root).unwrap()),
+            ("unreadable", |root| {
+                fs::remove_dir_all(root.join("sub")).unwrap();
+                symlink("gone", root.join("sub")).unwrap();
+            }),
+            ("link-outside", |root| {
+                fs::remove_file(root.join("sub/b.yaml")).unwrap();
+                symlink("/dev/zero", root.join("sub/b.yaml")).unwrap();
+            }),
+        ];
+        for (code, change) in changes {
+            let (before, after) = broken_by(change);
+            is_told_and_holds(&after, code);
+            assert_eq!(after.policy, before.policy);
+        }
+    }
+
+    #[test]
+    fn a_list_that_can_no_longer_be_read_says_what_it_said_and_sees_nobody() {
+        let folder = tempfile::tempdir().unwrap();
+        let (root, list) = (
+            folder.path().join("policy"),
+            folder.path().join("list.json"),
+        );
+        fs::create_dir(&root).unwrap();
+        fs::write(root.join("a.yaml"), policy("a", ID)).unwrap();
+        fs::write(
+            &list,
+            format!("[{{\"id\": \"{ID}\", \"organisation\": \"a\", \"version\": \"4.9.1\"}}]"),
+        )
+        .unwrap();
+        let mut files = Files::new(&root, Some(&list));
+        let before = files.read("2026-01-01T00:00Z".parse().unwrap()).unwrap();
+        fs::remove_file(&list).unwrap();
+        let after = files.read("2026-01-02T00:00Z".parse().unwrap()).unwrap();
+        assert_eq!(
+            after.list.clusters, before.list.clusters,
+            "seen a day ago, and not now"
+        );
+        assert_eq!(after.unknown_clusters, UnknownClusters::Hold);
+        assert_eq!(after.findings[0].code, "unreadable");
+        let mut never_read = Files::new(&root, Some(&list));
+        assert!(never_read.read(Timestamp::UNIX_EPOCH).is_err());
+    }
 }

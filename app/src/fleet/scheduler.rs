@@ -233,14 +233,8 @@ impl Scheduler {
 
     /// Whether the files, and the API behind the link, say something new.
     async fn read_files(&mut self, now: Timestamp) -> anyhow::Result<bool> {
-        let mut raw = match tokio::task::block_in_place(|| self.files.read_raw(now)) {
-            Ok(raw) => raw,
-            Err(finding) if self.made_of.is_some() && self.link.is_none() => {
-                tracing::error!(place = %finding.place, "{}; what was read last stays", finding.problem);
-                return Ok(false);
-            }
-            Err(finding) => anyhow::bail!("{finding}"),
-        };
+        let mut raw = tokio::task::block_in_place(|| self.files.read_raw(now))
+            .map_err(|finding| anyhow::anyhow!("{finding}"))?;
         if let Some(enrolment) = self.graph.enrolment() {
             enrolment.hold_named(raw.named_by_policies(), raw.named_by_list());
         }

@@ -230,3 +230,46 @@ fn while_the_store_cannot_be_read_only_those_are_served_that_no_policy_is_about(
     });
     assert_eq!(towpath.get("/readyz").status, 200);
 }
+
+#[test]
+fn while_part_of_the_policy_cannot_be_read_the_rest_is_and_unknown_clusters_are_held() {
+    let fleet = fleet(BY_ID);
+    let towpath = fleet.serve(&fleet.sqlite(), &["--now", "2026-11-16T12:00:00Z"]);
+    assert!(offered(&towpath, STRANGER).len() > 2);
+    let broken: [(&str, &dyn Fn()); 3] = [
+        ("a dangling link", &|| {
+            std::os::unix::fs::symlink("gone", fleet.path("policy/bad.yaml")).expect("a link");
+        }),
+        ("a link out", &|| {
+            std::os::unix::fs::symlink(fleet.path("keys"), fleet.path("policy/bad.yaml"))
+                .expect("a link");
+        }),
+        ("a whole directory that is gone", &|| {
+            std::fs::rename(fleet.path("policy"), fleet.path("away")).expect("it can be moved");
+        }),
+    ];
+    for (what, break_it) in broken {
+        break_it();
+        towpath.until(&format!("{what} is a finding"), |t| {
+            let kinds = t.get("/readyz").json()["fleet"]["findings"]["kinds"].clone();
+            kinds["unreadable"].is_u64() || kinds["link-outside"].is_u64()
+        });
+        towpath.until(&format!("{what} holds unknown clusters"), |t| {
+            offered(t, STRANGER).is_empty()
+        });
+        assert_eq!(offered(&towpath, NAMED), [""; 0], "{what}");
+        if fleet.path("policy").exists() {
+            // The other files are read: this one names the stranger.
+            fleet.write("policy/more.yaml", &format!("name: more\nspec: {{id: {STRANGER}}}\nocm: {{orgId: demo}}\nupgradePolicy: {{workloads: [web], schedule: \"0 0 1 1 *\"}}\n"));
+            std::fs::remove_file(fleet.path("policy/bad.yaml")).expect("it can be removed");
+            towpath.until("the finding has gone", |t| {
+                !t.get("/readyz").text().contains("bad.yaml")
+            });
+            assert_eq!(offered(&towpath, STRANGER), [""; 0], "its policy was read");
+            std::fs::remove_file(fleet.path("policy/more.yaml")).expect("it can be removed");
+            towpath.until("it is nobody's again", |t| offered(t, STRANGER).len() > 2);
+        }
+    }
+    std::fs::rename(fleet.path("away"), fleet.path("policy")).expect("it can be moved");
+    towpath.until("it is nobody's again", |t| offered(t, STRANGER).len() > 2);
+}
