@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use expect_test::{Expect, expect};
 use jiff::Timestamp;
 use towpath_core::domain::Fact;
+use towpath_core::domain::fleet::Gate;
 use towpath_core::finding::{Finding, Place};
 use towpath_formats::cluster_list::{self, ClusterList, labels};
 use towpath_formats::{SourceFile, fleet_policy};
@@ -155,7 +156,7 @@ fn what_is_wrong_is_left_out() {
                 [bad-number] list:12:11: the number -1 is no number of days; write it as in 1.5
                 clusters [1, 2], 1 upgrades
             "versionPrefix": "4.13", => (nothing)
-                [missing-field] list:9:19: a gate has no `versionPrefix`; add it
+                [missing-field] list:9:19: a gate has no `versionPrefix`; add it; until then the gate stands before every minor version
                 clusters [1, 2], 1 upgrades
             "soak": [ => "soak": 1, "saok": [
                 [wrong-kind] list: `soak` is a list, and this is something else; write the list anew from its source
@@ -296,6 +297,69 @@ upgradePolicyClusters:
     schedule: 0 10 * * 1-5
     conditions: {soakDays: 3, mutexes: [m1, m2], sector: prod}
 ";
+
+/// Which gates a list with this part has: id, minor version that it stands before, label; and how many errors were found.
+fn gates(part: &str) -> (Vec<(String, bool, String)>, usize) {
+    let (list, findings) = read(&format!("{{\"clusters\": [], \"versionGates\": {part}}}"));
+    let yaml = read(&format!("clusters: []\nversionGates: {part}\n"));
+    assert_eq!(yaml.0.gates, list.gates, "JSON and YAML are read alike");
+    let told = |gate: &Gate| {
+        (
+            gate.id.to_string(),
+            gate.before().is_none(),
+            gate.label.to_string(),
+        )
+    };
+    let errors = findings.iter().filter(|finding| finding.is_error()).count();
+    (list.gates.iter().map(told).collect(), errors)
+}
+
+#[test]
+fn a_gate_that_is_not_understood_holds() {
+    let ocp = "api.openshift.com/gate-ocp";
+    let entry =
+        |id: &str, prefix: &str, label: &str| gates(&format!("[{{{id}{prefix}{label} \"x\": 1}}]"));
+    let (id, prefix) = ("\"id\": \"g\",", "\"versionPrefix\": \"4.21\",");
+    let label = &*format!("\"label\": \"{ocp}\",");
+    let one = |id: &str, before_all: bool, label: &str, errors: usize| {
+        (vec![(id.to_owned(), before_all, label.to_owned())], errors)
+    };
+    assert_eq!(entry(id, prefix, label), one("g", false, ocp, 0));
+    for no_label in ["", "\"label\": null,", "\"label\": \"\",", "\"label\": 7,"] {
+        assert_eq!(
+            entry(id, prefix, no_label),
+            one("g", false, Gate::NO_LABEL, 1),
+            "{no_label}"
+        );
+    }
+    for no_prefix in ["", "\"versionPrefix\": \"\",", "\"versionPrefix\": 4.21,"] {
+        assert_eq!(
+            entry(id, no_prefix, label),
+            one("g", true, ocp, 1),
+            "{no_prefix}"
+        );
+    }
+    for no_id in ["", "\"id\": \"\",", "\"id\": null,"] {
+        assert_eq!(
+            entry(no_id, prefix, label),
+            one(Gate::NO_ID, false, ocp, 1),
+            "{no_id}"
+        );
+    }
+    for (part, errors) in [("[\"g\"]", 1), ("\"g\"", 2), ("{\"id\": \"g\"}", 2)] {
+        assert_eq!(
+            gates(part),
+            one(Gate::NO_ID, true, Gate::NO_LABEL, errors),
+            "{part}"
+        );
+    }
+    assert_eq!(gates("null"), (vec![], 0));
+    assert_eq!(
+        read("{").0.gates,
+        [Gate::of(None, None, None)],
+        "no part of it was read"
+    );
+}
 
 #[test]
 fn a_hundred_thousand_clusters() {

@@ -83,11 +83,13 @@ impl Ocm {
             organisations: labels,
             ..OcmFleet::default()
         };
-        for gate in gates {
-            match gate.content.and_then(read::gate) {
-                Ok(gate) => fleet.gates.push(gate),
-                Err(problem) => fleet.findings.push(bad_gate(gate.id, problem)),
-            }
+        for item in gates {
+            let (gate, problems) = read::gate(item.id, item.content);
+            let bad = problems
+                .into_iter()
+                .map(|problem| bad_gate(&gate.id, problem));
+            fleet.findings.extend(bad);
+            fleet.gates.push(gate);
         }
         fleet.gates.sort();
         let mut known = understand(clusters, &subscriptions, now, &mut fleet.findings);
@@ -372,15 +374,7 @@ fn understand(
     known
 }
 
-fn bad_gate(id: Option<String>, problem: String) -> Finding {
-    let place = Place::file(format!(
-        "ocm: version gate {}",
-        id.as_deref().unwrap_or("without an id")
-    ));
-    Finding::error(
-        "ocm-gate",
-        place,
-        problem,
-        "ask whoever runs the API; the gate does not count until then",
-    )
+fn bad_gate(id: &str, problem: String) -> Finding {
+    let place = Place::file(format!("ocm: version gate {id}"));
+    Finding::error("ocm-gate", place, problem, "ask whoever runs the API")
 }

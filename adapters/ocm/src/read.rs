@@ -223,20 +223,52 @@ pub(crate) fn pool(wire: wire::NodePool) -> Result<Pool, String> {
     })
 }
 
-pub(crate) fn gate(wire: wire::VersionGate) -> Result<Gate, String> {
-    let id = text(wire.id).ok_or("it has no id")?;
-    // Without one it stands before every minor version.
-    let version_prefix = text(wire.version_raw_id_prefix).unwrap_or_default();
-    // Older answers have no label, but tell whom it is for.
-    let label = text(wire.label).unwrap_or_else(|| match wire.sts_only {
-        Some(true) => "api.openshift.com/gate-sts".to_owned(),
-        _ => "api.openshift.com/gate-ocp".to_owned(),
+/// A gate, and what is wrong with it. What is not understood holds; only a gate without an id cannot be agreed to.
+pub(crate) fn gate(
+    id: Option<String>,
+    content: Result<wire::VersionGate, String>,
+) -> (Gate, Vec<String>) {
+    let mut problems = Vec::new();
+    let wire = content.unwrap_or_else(|problem| {
+        problems.push(format!("{problem}; it holds every minor version"));
+        wire::VersionGate {
+            id: id.clone(),
+            version_raw_id_prefix: None,
+            label: None,
+            sts_only: None,
+        }
     });
-    Ok(Gate {
-        id: id.into(),
-        version_prefix: version_prefix.into(),
-        label: label.into(),
-    })
+    let was_read = problems.is_empty();
+    // Older answers have no label, but tell whom it is for.
+    let label = text(wire.label).or(wire.sts_only.map(|sts_only| match sts_only {
+        true => "api.openshift.com/gate-sts".to_owned(),
+        false => "api.openshift.com/gate-ocp".to_owned(),
+    }));
+    let (id, prefix) = (text(wire.id).or(text(id)), text(wire.version_raw_id_prefix));
+    let missing = [
+        (
+            id.is_none(),
+            "it has no id; nobody can agree to it, and it holds",
+        ),
+        (
+            prefix.is_none(),
+            "it has no version_raw_id_prefix; it stands before every minor version",
+        ),
+        (
+            label.is_none(),
+            "it has no label; it is for every cluster, and no policy can approve it",
+        ),
+    ];
+    let missing = missing
+        .iter()
+        .filter(|(is_missing, _)| was_read && *is_missing);
+    problems.extend(missing.map(|(_, problem)| (*problem).to_owned()));
+    let gate = Gate::of(
+        id.map(Name::from),
+        prefix.map(Name::from),
+        label.map(Name::from),
+    );
+    (gate, problems)
 }
 
 /// Reads a subscription; none if it does not tell whose it is.
@@ -343,6 +375,60 @@ mod tests {
         ] {
             let got = version(&serde_json::from_value(told.clone()).unwrap()).ok();
             assert_eq!(got, expected.map(|text| text.parse().unwrap()), "{told}");
+        }
+    }
+
+    #[test]
+    fn a_gate_that_is_not_understood_holds() {
+        let read = |told: serde_json::Value| {
+            let id = told["id"].as_str().map(str::to_owned);
+            let content = serde_json::from_value(told).map_err(|error| error.to_string());
+            let (gate, problems) = gate(id, content);
+            (
+                format!("{} {:?} {}", gate.id, gate.before(), gate.label),
+                problems.len(),
+            )
+        };
+        let (ocp, sts) = ("api.openshift.com/gate-ocp", "api.openshift.com/gate-sts");
+        let minor = towpath_core::domain::Minor::parse("4.13");
+        for (told, expected, problems) in [
+            (
+                json!({"id": "g", "version_raw_id_prefix": "4.13", "label": ocp}),
+                format!("g {minor:?} {ocp}"),
+                0,
+            ),
+            (
+                json!({"id": "g", "version_raw_id_prefix": "4.13", "sts_only": true}),
+                format!("g {minor:?} {sts}"),
+                0,
+            ),
+            (
+                json!({"id": "g", "version_raw_id_prefix": "4.13", "label": ""}),
+                format!("g {minor:?} no label"),
+                1,
+            ),
+            (
+                json!({"id": "g", "version_raw_id_prefix": null, "label": ocp}),
+                format!("g None {ocp}"),
+                1,
+            ),
+            (
+                json!({"version_raw_id_prefix": "4.13", "label": ocp}),
+                format!("gate-without-an-id {minor:?} {ocp}"),
+                1,
+            ),
+            (
+                json!({"id": "g", "label": 7}),
+                "g None no label".to_owned(),
+                1,
+            ),
+            (
+                json!("nothing at all"),
+                "gate-without-an-id None no label".to_owned(),
+                1,
+            ),
+        ] {
+            assert_eq!(read(told.clone()), (expected, problems), "{told}");
         }
     }
 

@@ -10,7 +10,7 @@ use anyhow::Context;
 use jiff::Timestamp;
 use towpath_core::domain::fleet::{Name, Owner, Upgrade, UpgradeId, UpgradeState};
 use towpath_core::domain::{ClusterId, Version};
-use towpath_core::finding::Place;
+use towpath_core::finding::{Finding, Place};
 use towpath_formats::cluster_list::{ClusterList, ListedOrganisation};
 use towpath_ocm::{ClusterRef, Ocm, OcmConfig, OcmError, PolicyRef};
 use towpath_store::{Lease, Store};
@@ -34,20 +34,17 @@ impl Link {
         })
     }
 
-    /// Reads the fleet from the API into a list.
+    /// Reads the fleet from the API into a list, and says what is wrong with it.
     pub(crate) async fn read(
         &mut self,
         now: Timestamp,
         list: &mut ClusterList,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<Vec<Finding>> {
         let fleet = self
             .ocm
             .fleet(now, &BTreeSet::new())
             .await
             .context("the fleet cannot be read from the OCM-style API")?;
-        for finding in fleet.findings.iter().take(20) {
-            tracing::warn!(place = %finding.place, code = finding.code, "{}", finding.problem);
-        }
         let active = |upgrade: &Upgrade| upgrade.state.is_active();
         let mut policies = BTreeMap::new();
         for upgrade in fleet.upgrades.iter().filter(|upgrade| active(upgrade)) {
@@ -77,7 +74,7 @@ impl Link {
                 labels,
                 origin: Place::file("ocm"),
             }));
-        Ok(())
+        Ok(fleet.findings)
     }
 
     /// Schedules plans of ours that the API does not have. One that it refuses is kept as refused, and one that it could not be

@@ -239,7 +239,8 @@ impl Scheduler {
             enrolment.hold_named(raw.named_by_policies(), raw.named_by_list());
         }
         if let Some(link) = &mut self.link {
-            link.read(now, &mut raw.list).await?;
+            let findings = link.read(now, &mut raw.list).await?;
+            raw.findings.extend(findings);
         }
         let read = raw.finish();
         let changed = read.policy != self.read.policy

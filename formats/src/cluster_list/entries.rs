@@ -24,6 +24,11 @@ pub(super) enum Entries<'b> {
 pub(super) type Entry = (Place, Option<Box<str>>, Node);
 
 impl Entries<'_> {
+    /// One entry that says nothing, for a part that cannot be read. Whoever reads it decides what that means.
+    fn unread() -> Self {
+        Self::Yaml(vec![(None, Node::placeless(Value::Nothing))])
+    }
+
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Json { entries, .. } => entries.len(),
@@ -109,7 +114,12 @@ pub(super) fn of_json<'b>(
                     entries,
                 },
             )),
-            Err(_) => findings.push(wrong_part(place, name)),
+            Err(_) => {
+                findings.push(wrong_part(place, name));
+                if name == "versionGates" {
+                    sections.push((name, Entries::unread()));
+                }
+            }
         }
     }
     findings.extend(parts.keys().map(|name| unknown_part(place, name)));
@@ -168,7 +178,12 @@ pub(super) fn of_yaml(
             (_, Value::List(list)) if name != "inherited" => {
                 sections.push((name, Entries::Yaml(unnamed(list))))
             }
-            _ => findings.push(wrong_part(&place.at(key.line, key.column), name)),
+            _ => {
+                findings.push(wrong_part(&place.at(key.line, key.column), name));
+                if name == "versionGates" {
+                    sections.push((name, Entries::unread()));
+                }
+            }
         }
     }
     sections.sort_by_key(|(name, _)| SECTIONS.iter().position(|section| section == name));

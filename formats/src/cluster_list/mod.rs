@@ -78,6 +78,7 @@ pub fn read(place: &Place, bytes: &[u8], now: Timestamp) -> (ClusterList, Vec<Fi
         Err(finding) => {
             reading.findings.push(finding);
             reading.list.unread += 1;
+            reading.missed("versionGates");
         }
     }
     reading.findings.sort();
@@ -149,19 +150,28 @@ impl Reading {
                     problem,
                     "split the list",
                 ));
-                self.list.unread += usize::from(name == "clusters");
+                self.missed(name);
                 continue;
             }
             entries.for_each(place, |entry| match entry {
                 Ok((origin, key, node)) => self.entry(name, &origin, key.as_deref(), &node),
                 Err(finding) => {
                     self.findings.push(finding);
-                    self.list.unread += usize::from(name == "clusters");
+                    self.missed(name);
                 }
             });
             if name == "clusters" {
                 self.sort_clusters();
             }
+        }
+    }
+
+    /// Something of this part could not be read: a cluster that nobody knows may stand there, or a gate, which holds.
+    fn missed(&mut self, section: &str) {
+        match section {
+            "clusters" => self.list.unread += 1,
+            "versionGates" => self.list.gates.push(Gate::of(None, None, None)),
+            _ => {}
         }
     }
 
@@ -175,7 +185,7 @@ impl Reading {
             "clusters" => self.cluster(&mut reader, node),
             "versionGates" => {
                 let gate = self.gate(&mut reader, node);
-                self.list.gates.extend(gate);
+                self.list.gates.push(gate);
             }
             "upgrades" => self.upgrade(&mut reader, node),
             "inherited" => self.minimum(&mut reader, key.unwrap_or_default(), node),
@@ -222,18 +232,24 @@ impl Reading {
         })
     }
 
-    fn gate(&mut self, reader: &mut Reader, node: &Node) -> Option<Gate> {
-        let record = reader.open_record(node, "a gate")?;
-        let mut text = |field: &'static str| {
-            let node = reader.required(record, field, "add it")?;
+    /// A gate. What is not understood of it is a finding, and the gate holds all the same.
+    fn gate(&mut self, reader: &mut Reader, node: &Node) -> Gate {
+        let record = reader.open_record(node, "a gate");
+        let mut text = |field: &'static str, remedy: &str| {
+            let node = reader.required(record?, field, remedy)?;
             reader.name(node, field).map(|name| self.known.name(name))
         };
-        let (id, version_prefix, label) = (text("id"), text("versionPrefix"), text("label"));
-        Some(Gate {
-            id: id?,
-            version_prefix: version_prefix?,
-            label: label?,
-        })
+        Gate::of(
+            text("id", "add it; until then nobody can acknowledge the gate"),
+            text(
+                "versionPrefix",
+                "add it; until then the gate stands before every minor version",
+            ),
+            text(
+                "label",
+                "add it; until then the gate is for every cluster, and no policy can approve it",
+            ),
+        )
     }
 
     fn minimum(&mut self, reader: &mut Reader, organisation: &str, node: &Node) {

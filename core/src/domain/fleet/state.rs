@@ -161,6 +161,21 @@ pub struct Minimum {
 }
 
 impl Gate {
+    /// The id of a gate that tells none. Nobody can acknowledge it at its source.
+    pub const NO_ID: &str = "gate-without-an-id";
+    /// The label of a gate that tells none.
+    pub const NO_LABEL: &str = "no label";
+
+    /// A gate of which not everything is known. What is not known holds: without a prefix it stands before every minor version, and
+    /// without a label it is for all clusters.
+    pub fn of(id: Option<Name>, version_prefix: Option<Name>, label: Option<Name>) -> Self {
+        Self {
+            id: id.unwrap_or_else(|| Self::NO_ID.into()),
+            version_prefix: version_prefix.unwrap_or_else(|| "".into()),
+            label: label.unwrap_or_else(|| Self::NO_LABEL.into()),
+        }
+    }
+
     /// Whom it concerns. A label that we do not know concerns every cluster: OCM refuses a start behind any gate.
     pub fn scope(&self) -> GateScope {
         match &*self.label {
