@@ -272,11 +272,74 @@ fn a_cluster_whose_file_disables_the_scheduler_is_left_alone() {
     assert!(left.is_some_and(|(_, place)| place.starts_with("c/prod-2.yml:")));
     assert_eq!(left_alone("{integrations: [ocm-clusters]}"), (None, 0));
     assert_eq!(left_alone("{}"), (None, 0));
-    assert_eq!(
-        left_alone("[ocm-upgrade-scheduler]"),
-        (None, 1),
-        "what is not understood holds the cluster back"
-    );
+    assert_eq!(left_alone("{e2eTests: [create-namespace]}"), (None, 0));
+    for not_understood in [
+        "[ocm-upgrade-scheduler]",
+        "{integration: [ocm-upgrade-scheduler]}",
+        "{integrations: ocm-upgrade-scheduler}",
+        "{integrations: [7]}",
+    ] {
+        let expected = (None, 1);
+        assert_eq!(
+            left_alone(not_understood),
+            expected,
+            "{not_understood}: it is held"
+        );
+    }
+    let (left, _) = left_alone("{integrations: [OCM-Upgrade-Scheduler]}");
+    assert!(left.is_some(), "upper and lower case are the same");
+}
+
+#[test]
+fn what_a_cluster_file_does_not_have_is_a_warning() {
+    let warned = |more: &str| {
+        let text = format!("{CLUSTER}{more}\n");
+        let read = read_all(&[("ocm/one.yml", ORGANISATION), ("c/prod-2.yml", &text)]);
+        let said = read.findings.iter();
+        said.map(|finding| (finding.code, finding.is_error(), finding.place.line))
+            .collect::<Vec<_>>()
+    };
+    let line = CLUSTER.lines().count() as u32 + 1;
+    for field in ["unknownCluster: hold", "upgradePolcy: {}", "disabled: {}"] {
+        assert_eq!(warned(field), [("unknown-field", false, line)], "{field}");
+    }
+    for field in [
+        "network: {}",
+        "labels: {}",
+        "peering: {}",
+        "unknownClusters: hold",
+    ] {
+        assert_eq!(warned(field), [], "{field}");
+    }
+    assert_eq!(warned("name: again"), [("duplicate-field", true, line)]);
+}
+
+#[test]
+fn the_id_of_a_cluster_file_stands_at_its_top_or_in_its_spec() {
+    let id = |told: &str| {
+        let text = format!(
+            "name: c\nocm: org-1\n{told}\nupgradePolicy: {{workloads: [web], schedule: '* * * * *'}}\n"
+        );
+        let organisation = "name: one\norgId: org-1\n";
+        let read = read_all(&[("one.yml", organisation), ("c.yml", &text)]);
+        let ids = read
+            .policy
+            .named_ids()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>();
+        (ids.join(" "), read.unreadable.len())
+    };
+    for (told, expected) in [
+        ("id: own", "own"),
+        ("id: own\nspec: {id: of-its-api}", "own"),
+        ("id: own\nspec: {external_id: own}", "own"),
+        ("spec: {id: of-its-api}", "of-its-api"),
+        ("spec: {id: of-its-api, external_id: sent}", "sent"),
+    ] {
+        assert_eq!(id(told), (expected.to_owned(), 0), "{told}");
+    }
+    let two = "id: one\nspec: {external_id: another}";
+    assert_eq!(id(two), (String::new(), 1), "nobody knows which it is");
 }
 
 #[test]
@@ -320,6 +383,9 @@ fn files_in_folders_are_part_and_those_of_tools_are_not() {
         "teams/",
         "teams/a/",
         "teams/a/b.yaml",
+        "c.YAML",
+        "c.Yml",
+        "C.JSON",
     ] {
         assert!(fleet_policy::is_part(path), "{path}");
     }
@@ -786,8 +852,9 @@ fn several_files() {
             "no policy",
             vec![one, ("c/a.yml", &*file(CLUSTER, "upgradePolicy", "policy"))],
             expect![[r#"
-            no policy
-        "#]],
+                no policy
+                    [unknown-field] warning: c/a.yml:10:1: a cluster file has no field "policy"; it is ignored; correct its name, or remove it
+            "#]],
         ),
         (
             "a cluster whose file is not right",

@@ -32,6 +32,49 @@ use references::Directory;
 pub(crate) use references::Reference;
 pub use sectors::MAX_SECTORS;
 
+/// Fields of a cluster file that have a meaning here, and those that AUS users have for other tools.
+const CLUSTER_FIELDS: [&str; 39] = [
+    "name",
+    "id",
+    "ocm",
+    "organisation",
+    "organization",
+    "spec",
+    "upgradePolicy",
+    "disable",
+    "unknownClusters",
+    "$schema",
+    "labels",
+    "description",
+    "path",
+    "auth",
+    "consoleUrl",
+    "kibanaUrl",
+    "grafanaUrl",
+    "prometheusUrl",
+    "alertmanagerUrl",
+    "serverUrl",
+    "elbFQDN",
+    "prometheus",
+    "observabilityNamespace",
+    "managedGroups",
+    "managedClusterRoles",
+    "externalConfiguration",
+    "additionalRouters",
+    "network",
+    "machinePools",
+    "peering",
+    "addons",
+    "insecureSkipTLSVerify",
+    "jumpHost",
+    "automationToken",
+    "clusterAdminAutomationToken",
+    "clusterAdmin",
+    "internal",
+    "awsInfrastructureAccess",
+    "awsInfrastructureManagementAccounts",
+];
+
 /// The most files that are read.
 pub const MAX_FILES: usize = 1_000_000;
 
@@ -62,6 +105,7 @@ pub fn is_part(path: &str) -> bool {
     {
         return false;
     }
+    let path = path.to_ascii_lowercase();
     path.ends_with('/')
         || [".yaml", ".yml", ".json"]
             .iter()
@@ -247,6 +291,15 @@ impl Reading {
     /// A cluster file without a policy is none of our business, unless it says that we leave the cluster alone: then no default is for it.
     fn cluster(&mut self, place: Place, node: &Node) -> bool {
         let (policy, disable) = (node.get("upgradePolicy"), node.get("disable"));
+        let mut reader = Reader::new(&place);
+        if let Some(record) = reader.open_record(node, "a cluster file") {
+            reader.warn_unknown(record, &CLUSTER_FIELDS);
+        }
+        let was_understood = !reader.findings.iter().any(Finding::is_error);
+        self.findings.append(&mut reader.findings);
+        if !was_understood {
+            return false;
+        }
         let concerns_us = |disable: &Node| {
             let mut reader = Reader::new(&place);
             // What is not understood holds the cluster back.
@@ -276,11 +329,9 @@ impl Reading {
         let Some(organisation) = organisation else {
             return false;
         };
-        // The id that the cluster itself sends comes before the one that its API gave it.
-        let spec = node.get("spec");
-        let id = ["external_id", "id"]
-            .iter()
-            .find_map(|field| spec?.get(field));
+        let Some(id) = self.id_of(&place, node) else {
+            return false;
+        };
         let fields = [
             ("name", node.get("name")),
             ("id", id),
@@ -303,6 +354,28 @@ impl Reading {
             entry,
         });
         true
+    }
+
+    /// The cluster's id, if the file tells one: the one that the cluster itself sends comes before the one that its API gave it. None if the
+    /// file tells two.
+    fn id_of<'n>(&mut self, place: &Place, node: &'n Node) -> Option<Option<&'n Node>> {
+        let of_spec = |field: &str| node.get("spec").and_then(|spec| spec.get(field));
+        let (own, external) = (node.get("id"), of_spec("external_id"));
+        if let (Some(own), Some(external)) = (own, external)
+            && cluster_id(own) != cluster_id(external)
+        {
+            let mut reader = Reader::new(place);
+            let problem = "`id` and `spec.external_id` are not the same";
+            reader.error(
+                "two-ids",
+                own,
+                problem,
+                "keep the one that the cluster sends",
+            );
+            self.findings.append(&mut reader.findings);
+            return None;
+        }
+        Some(external.or(own).or(of_spec("id")))
     }
 
     fn finish(mut self) -> PolicyRead {
@@ -362,10 +435,7 @@ impl Reading {
                 remedy,
             ));
             self.strays
-                .extend(file.entry.get("id").and_then(|node| match &node.value {
-                    Value::Text(id) => ClusterId::new(id),
-                    _ => None,
-                }));
+                .extend(file.entry.get("id").and_then(cluster_id));
             return;
         };
         let entry = organisation::cluster(
@@ -376,6 +446,13 @@ impl Reading {
             &mut self.findings,
         );
         draft.organisation.clusters.extend(entry);
+    }
+}
+
+fn cluster_id(node: &Node) -> Option<ClusterId> {
+    match &node.value {
+        Value::Text(id) => ClusterId::new(id),
+        _ => None,
     }
 }
 

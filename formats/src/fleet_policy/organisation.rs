@@ -207,20 +207,23 @@ fn environment(node: &Node) -> Option<&str> {
     }
 }
 
-/// Why an organisation or a cluster is left alone: `disable` names one of the integrations whose work this is.
+/// Why an organisation or a cluster is left alone: `disable` names one of the integrations whose work this is. What is not understood is an
+/// error, and holds back whom it is about.
 pub(super) fn disabled(reader: &mut Reader, node: &Node) -> Option<LeftAlone> {
     let list = reader
-        .open_record(node, "`disable`")
+        .record(node, "`disable`", &["integrations", "e2eTests"])
         .and_then(|record| record.get("integrations"))?;
     let ours = |name: &str| {
+        let name = name.trim().to_lowercase();
         let starts = ["aus-", "ocm-upgrade", "advanced-upgrade"];
         name.contains("upgrade-scheduler") || starts.iter().any(|start| name.starts_with(start))
     };
     let items = reader.list(list, "integrations", MAX_ITEMS);
-    let mut named = items
+    let named: Vec<(&Node, &str)> = items
         .iter()
-        .filter_map(|item| Some((item, reader.text(item, "an integration's name")?)));
-    let (item, name) = named.find(|(_, name)| ours(name))?;
+        .filter_map(|item| Some((item, reader.text(item, "an integration's name")?)))
+        .collect();
+    let (item, name) = named.into_iter().find(|(_, name)| ours(name))?;
     Some(LeftAlone {
         integration: name.into(),
         origin: reader.at(item),
@@ -247,12 +250,14 @@ pub(crate) fn cluster(
             let name = name.and_then(|node| reader.name(node, "a cluster's name"));
             // An entry that lacks a name is still about the cluster with its id, and holds it back.
             let name: Name = name.or(id.as_ref().map(ClusterId::as_str))?.into();
+            let before = reader.findings.len();
             let left_alone = record
                 .get("disable")
                 .and_then(|node| disabled(&mut reader, node));
+            let may_be_left_alone = left_alone.is_some() || reader.findings.len() > before;
             // A cluster that is left alone needs no policy. Its entry keeps the defaults away from it.
-            let policy = match (&left_alone, record.get("upgradePolicy")) {
-                (Some(_), None) => UpgradePolicy::default(),
+            let policy = match (may_be_left_alone, record.get("upgradePolicy")) {
+                (true, None) => UpgradePolicy::default(),
                 _ => policy(&mut reader, known, rules, record),
             };
             Some(ClusterPolicy {
