@@ -164,13 +164,15 @@ impl Store {
             let mut tx = self.write().await?;
             number_change(&mut tx).await?;
             let update = tx.sql(
-                "UPDATE clusters SET gone = 1, facts = '{}', body = '', changed = {change} WHERE id = $1 AND gone = 0",
+                "UPDATE clusters SET gone = 1, facts = '{}', body = '', changed = {change} \
+                 WHERE id IN ($1, $2) AND gone = 0",
             );
-            let forgotten = sqlx::query(update).bind(cluster.as_str()).execute(tx.on()).await?.rows_affected();
+            let older = cluster.in_upper_case();
+            let forgotten = sqlx::query(update).bind(cluster.as_str()).bind(&*older).execute(tx.on()).await?.rows_affected();
             // What it has soaked while it was bound stays; if it comes back, it has to be bound again.
             let unbind = "UPDATE bindings SET until_at = (SELECT last_seen FROM clusters WHERE id = bindings.cluster) \
-                          WHERE cluster = $1 AND until_at IS NULL";
-            sqlx::query(unbind).bind(cluster.as_str()).execute(tx.on()).await?;
+                          WHERE cluster IN ($1, $2) AND until_at IS NULL";
+            sqlx::query(unbind).bind(cluster.as_str()).bind(&*older).execute(tx.on()).await?;
             tx.commit().await?;
             Ok(forgotten > 0)
         })
@@ -184,11 +186,11 @@ pub(crate) async fn changed_since(
     since: Option<i64>,
 ) -> Result<(Vec<StoredCluster>, Vec<Departed>)> {
     let mut names = Interner::default();
-    let mut gates: BTreeMap<String, Vec<Name>> = BTreeMap::new();
+    let mut gates: BTreeMap<ClusterId, Vec<Name>> = BTreeMap::new();
     let acknowledged = "SELECT cluster, gate FROM acknowledgements";
     for row in sqlx::query(acknowledged).fetch_all(tx.on()).await? {
         gates
-            .entry(rows::text(&row, 0)?)
+            .entry(rows::id(&rows::text(&row, 0)?)?)
             .or_default()
             .push(names.name(&rows::text(&row, 1)?));
     }
@@ -219,12 +221,23 @@ pub(crate) async fn changed_since(
             continue;
         }
         let mut state = rows::cluster(&row, &mut names)?;
-        if let Some(more) = gates.get(state.id.as_str()) {
+        if let Some(more) = gates.get(&state.id) {
             state.acknowledged_gates.extend(more.iter().cloned());
         }
         clusters.push(StoredCluster { state, workloads });
     }
+    one_of_each(&mut clusters);
     Ok((clusters, gone))
+}
+
+/// Older versions kept a UUID in upper and in lower case as two clusters. The one that was seen last counts.
+fn one_of_each(clusters: &mut Vec<StoredCluster>) {
+    let last_seen = |stored: &StoredCluster| stored.state.last_seen;
+    clusters.sort_by(|a, b| {
+        let by_time = || last_seen(b).cmp(&last_seen(a));
+        a.state.id.cmp(&b.state.id).then_with(by_time)
+    });
+    clusters.dedup_by(|later, first| later.state.id == first.state.id);
 }
 
 fn departed(row: &sqlx::any::AnyRow, names: &mut Interner) -> Result<Departed> {

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 use support::*;
-use towpath_core::domain::Fact;
 use towpath_core::domain::fleet::{Approval, Owner, Upgrade, UpgradeId, UpgradeState};
+use towpath_core::domain::{ClusterId, Fact};
 use towpath_store::{
     Backend, ChangeMark, Claimed, InputPart, Lease, Lock, Need, Recorded, Refusal, Store,
     StoreError, Which,
@@ -341,6 +341,47 @@ fn a_late_commit_is_not_missed() {
             ids(&changes.clusters)
         );
         settle(&store, changes.mark).await;
+    });
+}
+
+#[test]
+fn an_id_that_was_kept_in_upper_case_is_still_found() {
+    both(async |place| {
+        let store = place.open().await;
+        let lower = "bbbbbbbb-0000-4000-8000-00000000000a";
+        let mut old = seen(lower, "4.9.1", 0);
+        old.state.id = ClusterId::as_recorded(&lower.to_ascii_uppercase()).unwrap();
+        let gate = old.state.id.clone();
+        store.record(&[old], TWO_HOURS).await.unwrap();
+        store
+            .acknowledge_gate(&gate, "g", "me", at(0))
+            .await
+            .unwrap();
+        let known = async || {
+            let all = store.clusters().await.unwrap().into_iter();
+            let told = all.map(|stored| {
+                let gates = stored.state.acknowledged_gates.len();
+                (
+                    stored.state.id.to_string(),
+                    stored.state.version.to_string(),
+                    gates,
+                )
+            });
+            told.collect::<Vec<_>>()
+        };
+        let one = |version: &str| vec![(lower.to_owned(), version.to_owned(), 1)];
+        assert_eq!(known().await, one("4.9.1"));
+        store
+            .record(&[seen(lower, "4.9.2", 1)], TWO_HOURS)
+            .await
+            .unwrap();
+        assert_eq!(
+            known().await,
+            one("4.9.2"),
+            "the one that was seen last counts"
+        );
+        assert!(store.forget(&id(lower)).await.unwrap());
+        assert_eq!(known().await, []);
     });
 }
 

@@ -58,7 +58,7 @@ pub(crate) struct Read {
 pub(crate) struct Raw {
     read: PolicyRead,
     pub(crate) list: ClusterList,
-    findings: Vec<Finding>,
+    pub(crate) findings: Vec<Finding>,
     /// Where the policy files are looked for.
     directory: Option<Place>,
 }
@@ -442,7 +442,7 @@ pub(crate) fn graph(
 
 /// A cluster's name or id, as a person types it.
 pub(crate) fn is_called(state: &ClusterState, name: &str) -> bool {
-    *state.name == *name || state.id.as_str() == name
+    *state.name == *name || ClusterId::new(name).is_some_and(|id| id == state.id)
 }
 
 #[cfg(test)]

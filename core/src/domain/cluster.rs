@@ -59,15 +59,43 @@ impl ClusterId {
     /// The longest id we take in.
     pub const MAX_BYTES: usize = 128;
 
-    /// The id, unless it is empty or too long to be one.
+    /// The id, unless it is empty or too long to be one. Space around it is not part of it. A UUID is one in upper and in lower case,
+    /// so it is kept in lower case; any other id is kept as it is.
     pub fn new(id: &str) -> Option<Self> {
+        let id = id.trim();
+        match is_uuid(id) && id.bytes().any(|b| b.is_ascii_uppercase()) {
+            true => Self::as_recorded(&id.to_ascii_lowercase()),
+            false => Self::as_recorded(id),
+        }
+    }
+
+    /// The id exactly as it was written down: a decision is made again on what it was made on.
+    pub fn as_recorded(id: &str) -> Option<Self> {
         (!id.is_empty() && id.len() <= Self::MAX_BYTES).then(|| Self(id.into()))
     }
 
-    /// As the cluster sends it.
+    /// How a UUID was kept by versions of this program that told upper from lower case.
+    pub fn in_upper_case(&self) -> String {
+        match is_uuid(&self.0) {
+            true => self.0.to_ascii_uppercase(),
+            false => self.0.to_string(),
+        }
+    }
+
+    /// As the cluster sends it, a UUID in lower case.
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// Whether it looks like `bbbbbbbb-0000-4000-8000-000000000001`.
+fn is_uuid(id: &str) -> bool {
+    let is_dash = |at: usize| matches!(at, 8 | 13 | 18 | 23);
+    let fits = |(at, byte): (usize, u8)| match is_dash(at) {
+        true => byte == b'-',
+        false => byte.is_ascii_hexdigit(),
+    };
+    id.len() == 36 && id.bytes().enumerate().all(fits)
 }
 
 impl fmt::Display for ClusterId {
@@ -128,6 +156,36 @@ impl fmt::Display for Platform {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_uuid_is_the_same_in_upper_and_lower_case_and_other_ids_are_not() {
+        let lower = "bbbbbbbb-0000-4abc-8def-000000000001";
+        let spellings = [
+            lower.to_owned(),
+            lower.to_ascii_uppercase(),
+            lower.replace("abc", "aBc"),
+            format!(" {lower}\t\n"),
+        ];
+        for spelling in &spellings {
+            let id = ClusterId::new(spelling).unwrap();
+            assert_eq!(id.as_str(), lower, "{spelling:?}");
+            assert_eq!(id.in_upper_case(), lower.to_ascii_uppercase());
+        }
+        for other in [
+            "1abC",
+            "shop-EU",
+            "BBBBBBBB-0000-4ABC-8DEF-00000000000G",
+            "BBBBBBBB00004ABC8DEF000000000001",
+        ] {
+            let id = ClusterId::new(other).unwrap();
+            assert_eq!((id.as_str(), &*id.in_upper_case()), (other, other));
+        }
+        assert_eq!((ClusterId::new(" "), ClusterId::new("")), (None, None));
+        assert_eq!(
+            ClusterId::as_recorded(&spellings[1]).unwrap().as_str(),
+            spellings[1]
+        );
+    }
 
     #[test]
     fn platforms_are_compared_without_regard_to_case() {

@@ -426,7 +426,7 @@ fn parse<T: FromStr<Err: Display>>(text: &str) -> Result<T, String> {
 }
 
 fn cluster_id(text: &str) -> Result<ClusterId, String> {
-    ClusterId::new(text).ok_or_else(|| format!("{text:?} is no cluster's id"))
+    ClusterId::as_recorded(text).ok_or_else(|| format!("{text:?} is no cluster's id"))
 }
 
 fn labels(from: BTreeMap<Text<'_>, Text<'_>>) -> core::Labels {
