@@ -55,7 +55,7 @@ pub use error::{Result, StoreError};
 pub use lease::Lease;
 pub use password::StoreAddress;
 pub use people::Acknowledgement;
-pub use prune::{Pruned, Retention};
+pub use prune::{Pruned, PruningTimes, Retention};
 pub use reports::{MAX_BATCH, Recorded, Reported, Written};
 pub use upgrades::Which;
 

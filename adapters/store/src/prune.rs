@@ -32,8 +32,8 @@ const DECISIONS_AT_ONCE: u32 = 100;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Retention {
-    /// The time now. A decision that seems to be later was made by a clock that was ahead. It is kept like one of now if it is ahead by no more
-    /// than decisions are kept; one of 2036 keeps nothing from going.
+    /// The time now. A decision that seems to be later was made by a clock that was ahead. It is as old as the first decision after it
+    /// whose time can be right, and goes with that one.
     pub now: Timestamp,
     /// Spans and decisions that ended before this go.
     pub before: Timestamp,
@@ -52,7 +52,55 @@ pub struct Pruned {
     pub checkpoint: Option<ChainCheckpoint>,
 }
 
+/// What is known of the times that pruning goes by.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PruningTimes {
+    /// The time that pruning last went by.
+    pub last: Option<Timestamp>,
+    /// When the first decision that is kept was made, …
+    pub oldest_decision: Option<Timestamp>,
+    /// … and the latest time that any has.
+    pub latest_decision: Option<Timestamp>,
+}
+
 impl Store {
+    /// The times that pruning goes by.
+    pub async fn pruning_times(&self) -> Result<PruningTimes> {
+        let mut tx = self.snapshot().await?;
+        let times = [
+            "SELECT at FROM checkpoints WHERE name = 'pruning'",
+            "SELECT at FROM decisions ORDER BY seq LIMIT 1",
+            "SELECT at FROM decisions ORDER BY at DESC LIMIT 1",
+        ];
+        let mut found = [None; 3];
+        for (place, text) in found.iter_mut().zip(times) {
+            let row = sqlx::query(text).fetch_optional(tx.on()).await?;
+            *place = row.map(|row| row.try_get(0)).transpose()?.map(rows::time);
+        }
+        let [last, oldest_decision, latest_decision] = found;
+        Ok(PruningTimes {
+            last,
+            oldest_decision,
+            latest_decision,
+        })
+    }
+
+    /// Keeps the time that pruning goes by now.
+    pub async fn keep_pruning_time(&self, lease: &Lease, at: Timestamp) -> Result<()> {
+        bounded(async {
+            let mut tx = self.act(lease).await?;
+            let text = "INSERT INTO checkpoints (name, seq, hash, at) VALUES ('pruning', 0, $1, $2) \
+                        ON CONFLICT (name) DO UPDATE SET at = excluded.at";
+            sqlx::query(text)
+                .bind(Vec::new())
+                .bind(nanoseconds(at)?)
+                .execute(tx.on())
+                .await?;
+            tx.commit().await
+        })
+        .await
+    }
+
     /// Prunes a bounded amount; nothing is left to be pruned when nothing went.
     pub async fn prune(&self, lease: &Lease, keep: &Retention) -> Result<Pruned> {
         let spans = bounded(self.sum_up_old_spans(lease, keep)).await?;
@@ -154,7 +202,13 @@ impl Store {
             .fetch_one(tx.on())
             .await?
             .try_get(0)?;
-        let last = if kept > 0 { kept } else { newest } - 1;
+        // A decision of 2036 is not old because a later one is of now.
+        let oldest: i64 = sqlx::query("SELECT COALESCE(MAX(seq), 0) FROM decisions WHERE at < $1")
+            .bind(before)
+            .fetch_one(tx.on())
+            .await?
+            .try_get(0)?;
+        let last = (if kept > 0 { kept } else { newest } - 1).min(oldest);
         let known = decisions::read_checkpoint(&mut tx).await?;
         let stretch =
             decisions::follow_stretch(&mut tx, known.as_ref(), last, DECISIONS_AT_ONCE).await?;

@@ -14,7 +14,9 @@ use jiff::SignedDuration;
 use sha2::{Digest, Sha256};
 use sqlx::Row;
 use support::*;
-use towpath_store::{ChainCheckpoint, InputPart, Lease, Retention, Store, StoreError};
+use towpath_store::{
+    ChainCheckpoint, InputPart, Lease, PruningTimes, Retention, Store, StoreError,
+};
 
 /// How many rows a query counts, behind the store's back.
 async fn count(place: &Place, of: &str) -> i64 {
@@ -322,6 +324,58 @@ fn a_clock_that_was_ahead_keeps_no_decision_and_a_changed_one_is_not_pruned_away
             "{refused}"
         );
         assert_eq!(count(place, "decisions").await, 4);
+    });
+}
+
+#[test]
+fn a_decision_of_a_clock_that_was_far_ahead_goes_with_those_around_it() {
+    both(async |place| {
+        let store = place.open().await;
+        let lease = lease(&store).await;
+        for hour in [90_000, 3, 4] {
+            store
+                .append_decision(&lease, at(hour), &[], b"x")
+                .await
+                .unwrap();
+        }
+        let young = prune_all(&store, &lease, &keep(2, 24)).await.unwrap();
+        assert_eq!(
+            young, 0,
+            "it was made before the one of hour 3, and that one is young"
+        );
+        let old = prune_all(&store, &lease, &keep(4, 26)).await.unwrap();
+        assert_eq!(old, 2, "it is no younger than the one of hour 3");
+    });
+}
+
+#[test]
+fn the_time_that_pruning_goes_by_is_kept() {
+    both(async |place| {
+        let store = place.open().await;
+        let lease = lease(&store).await;
+        assert_eq!(
+            store.pruning_times().await.unwrap(),
+            PruningTimes::default()
+        );
+        for hour in [3, 90_000, 4] {
+            store
+                .append_decision(&lease, at(hour), &[], b"x")
+                .await
+                .unwrap();
+        }
+        for hour in [7, 5] {
+            store.keep_pruning_time(&lease, at(hour)).await.unwrap();
+        }
+        let times = PruningTimes {
+            last: Some(at(5)),
+            oldest_decision: Some(at(3)),
+            latest_decision: Some(at(90_000)),
+        };
+        assert_eq!(store.pruning_times().await.unwrap(), times);
+        assert!(
+            store.check().await.unwrap().is_empty(),
+            "the checkpoint of the chain is another"
+        );
     });
 }
 

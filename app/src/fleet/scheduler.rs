@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use jiff::{SignedDuration, Timestamp};
-use towpath_core::decide::{Decision, Desk, OfferBook, Start, coverage, oldest_needed, sector_key};
+use towpath_core::decide::{
+    Decision, Desk, OfferBook, Start, coverage, oldest_needed, pruning_clock, sector_key,
+};
 use towpath_core::domain::ClusterId;
 use towpath_core::domain::fleet::{FleetInput, Name, Upgrade, UpgradeId, UpgradeState};
 use towpath_core::finding::Finding;
@@ -170,15 +172,19 @@ impl Scheduler {
     /// Clears away what nobody needs any more, now and then, and a bounded part of it. What fails here is tried again later.
     async fn prune(&mut self, lease: &Lease, now: Timestamp) {
         let is_due = self.pruned.is_none_or(|last| last.elapsed() >= PRUNE_EVERY);
-        let Some(before) = self
-            .settings
-            .keep_for
-            .filter(|_| is_due)
-            .and_then(|keep| now.checked_sub(keep).ok())
-        else {
+        let Some(keep_for) = self.settings.keep_for.filter(|_| is_due) else {
             return;
         };
         self.pruned = Some(Instant::now());
+        let clock = match self.pruning_clock(lease, now, keep_for).await {
+            Ok(clock) => clock,
+            Err(error) => {
+                return tracing::error!(%error, "what is older than --keep-days could not be pruned");
+            }
+        };
+        let Ok(before) = clock.checked_sub(keep_for) else {
+            return;
+        };
         let clusters = self.known.clusters.values().chain(&self.read.list.clusters);
         let keep = Retention {
             now,
@@ -207,6 +213,29 @@ impl Scheduler {
                 }
             }
         }
+    }
+
+    /// The time that pruning goes by: the clock's, unless that has jumped ahead.
+    async fn pruning_clock(
+        &self,
+        lease: &Lease,
+        now: Timestamp,
+        keep_for: SignedDuration,
+    ) -> towpath_store::Result<Timestamp> {
+        let times = self.store.pruning_times().await?;
+        let clock = pruning_clock(times.last, times.oldest_decision, now, keep_for);
+        if clock < now {
+            tracing::warn!(
+                "the clock has jumped ahead to {now}; pruning goes by {clock} and follows by 7 days at a time. If the clock is wrong, correct it"
+            );
+        }
+        if let Some(latest) = times.latest_decision.filter(|latest| *latest > now) {
+            tracing::warn!(
+                "a decision in the log is of {latest}, which is ahead of now: a clock was ahead. It is kept like one of now"
+            );
+        }
+        self.store.keep_pruning_time(lease, clock).await?;
+        Ok(clock)
     }
 
     /// What is wrong with the files, and with whom they select; errors first.
