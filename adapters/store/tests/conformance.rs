@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 use support::*;
+use towpath_core::domain::Fact;
 use towpath_core::domain::fleet::{Approval, Owner, Upgrade, UpgradeId, UpgradeState};
-use towpath_core::domain::{ClusterId, Fact};
 use towpath_store::{
     Backend, ChangeMark, Claimed, InputPart, Lease, Lock, Need, Recorded, Refusal, Store,
     StoreError, Which,
@@ -349,14 +349,25 @@ fn an_id_that_was_kept_in_upper_case_is_still_found() {
     both(async |place| {
         let store = place.open().await;
         let lower = "bbbbbbbb-0000-4000-8000-00000000000a";
-        let mut old = seen(lower, "4.9.1", 0);
-        old.state.id = ClusterId::as_recorded(&lower.to_ascii_uppercase()).unwrap();
-        let gate = old.state.id.clone();
-        store.record(&[old], TWO_HOURS).await.unwrap();
         store
-            .acknowledge_gate(&gate, "g", "me", at(0))
+            .record(&[seen(lower, "4.9.1", 0)], TWO_HOURS)
             .await
             .unwrap();
+        store
+            .acknowledge_gate(&id(lower), "g", "me", at(0))
+            .await
+            .unwrap();
+        // As an older program has left it.
+        for (table, column) in [
+            ("clusters", "id"),
+            ("spans", "cluster"),
+            ("bindings", "cluster"),
+            ("acknowledgements", "cluster"),
+        ] {
+            place
+                .tamper(&format!("UPDATE {table} SET {column} = upper({column})"))
+                .await;
+        }
         let known = async || {
             let all = store.clusters().await.unwrap().into_iter();
             let told = all.map(|stored| {

@@ -254,7 +254,6 @@ fn others_get_the_very_same_bytes_and_ids_are_compared_exactly() {
     for query in [
         "",
         "id=cluster-1",
-        "id=Cluster-1%20",
         "id=Cluster-10",
         "platform=AWS",
         "id=x&platform=GCP",
@@ -269,6 +268,15 @@ fn others_get_the_very_same_bytes_and_ids_are_compared_exactly() {
         [""; 0],
         "the same id, written otherwise"
     );
+    assert_eq!(
+        managing.edges("id=Cluster-1%20"),
+        [""; 0],
+        "space is no part of it"
+    );
+    let uuid = "bbbbbbbb-0000-4abc-8def-000000000001";
+    managing.manage(uuid, "4.9.0", &[]);
+    let upper = format!("id={}", uuid.to_ascii_uppercase());
+    assert_eq!(managing.edges(&upper), [""; 0], "a UUID has no case");
     managing.publish_now([]);
     assert_eq!(
         plain.ask("id=Cluster-1", false).1,
