@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use sqlx::any::AnyConnectOptions;
 
+use crate::backend::Place;
 use crate::{Result, StoreError};
 
 /// A longer file is no password.
@@ -31,15 +32,33 @@ impl<U: AsRef<str> + ?Sized> From<&U> for StoreAddress {
     }
 }
 
-/// Adds the password as its file has it now.
-pub(crate) fn add(mut options: AnyConnectOptions, file: &Path) -> Result<AnyConnectOptions> {
-    let url = &mut options.database_url;
+impl StoreAddress {
+    /// What is wrong with it, whatever is there now. Waiting does not mend that.
+    pub fn check(&self) -> Result<()> {
+        Place::try_from(self.clone())?;
+        let Some(_) = &self.password_file else {
+            return Ok(());
+        };
+        let options: AnyConnectOptions = self.url.parse()?;
+        has_no_password(&options)
+    }
+}
+
+fn has_no_password(options: &AnyConnectOptions) -> Result<()> {
+    let url = &options.database_url;
     if url.password().is_some() || url.query_pairs().any(|(name, _)| name == "password") {
         let problem = "the store's address has a password, and a password file is given";
         return Err(StoreError::Bad(format!(
             "{problem}; take the password out of the address"
         )));
     }
+    Ok(())
+}
+
+/// Adds the password as its file has it now.
+pub(crate) fn add(mut options: AnyConnectOptions, file: &Path) -> Result<AnyConnectOptions> {
+    has_no_password(&options)?;
+    let url = &mut options.database_url;
     url.query_pairs_mut().append_pair("password", &read(file)?);
     Ok(options)
 }
@@ -77,6 +96,30 @@ mod tests {
     use std::str::FromStr;
 
     use super::*;
+
+    #[test]
+    fn an_address_that_no_waiting_can_mend_is_told_at_once() {
+        let check = |url: &str, file: Option<&str>| {
+            let address = StoreAddress {
+                url: url.to_owned(),
+                password_file: file.map(PathBuf::from),
+            };
+            address.check().is_ok()
+        };
+        assert!(check("sqlite:/nowhere/at/all.db", None), "it may come");
+        assert!(
+            check("postgres://me@nowhere/db", Some("/nowhere")),
+            "it may come"
+        );
+        assert!(!check("zz.db", None));
+        assert!(!check("sqlite:", None));
+        assert!(!check("sqlite:a.db", Some("password")));
+        assert!(!check("postgres://me:secret@nowhere/db", Some("password")));
+        assert!(!check(
+            "postgres://me@nowhere/db?password=secret",
+            Some("password")
+        ));
+    }
 
     fn options(url: &str, content: &str) -> Result<String> {
         sqlx::any::install_default_drivers();

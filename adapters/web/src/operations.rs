@@ -67,7 +67,7 @@ fn fleet_health(service: &Service, headers: &HeaderMap) -> serde_json::Value {
         (true, Some(health)) => json!({
             "configured": true,
             "store": if health.store_problem.is_none() { "reachable" } else { "unreachable" },
-            "problem": health.store_problem,
+            "problem": health.store_problem.as_ref().or(health.pass_problem.as_ref()),
             "checkedAt": health.checked_at.to_string(),
             "lastPass": health.last_pass.map(|at| at.to_string()),
             "isScheduler": health.is_scheduler,

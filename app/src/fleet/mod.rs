@@ -2,6 +2,7 @@
 
 pub(crate) mod answers;
 mod board;
+mod complaint;
 pub(crate) mod desk;
 mod facts;
 mod link;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use jiff::{SignedDuration, Timestamp};
@@ -12,13 +12,14 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use towpath_core::domain::fleet::{ClusterState, FleetReason, UpgradeState, name_clashes};
 use towpath_core::domain::{Fact, Reason};
-use towpath_store::{Store, StoreAddress};
+use towpath_store::{Store, StoreAddress, StoreError};
 use towpath_web::{
     Allowed, Clock, ClusterCount, Fleet, FleetHealth, FleetMetrics, Managed, Placed, RemainingSoak,
     Service, TokenKeys,
 };
 
 use super::board::{Board, GraphSource, Outcome, Published};
+use super::complaint::Complaint;
 use super::desk::{Counter, Place};
 use super::scheduler::Scheduler;
 use super::{facts, needed, open};
@@ -49,6 +50,7 @@ pub(crate) async fn run(settings: Settings, once: bool, every: u64) -> anyhow::R
         Arc::new(Board::default()),
     )?;
     let mut stop = std::pin::pin!(crate::serve::stop_signal()?);
+    let (mut complaint, began) = (Complaint::default(), Instant::now());
     let mut ticks = tokio::time::interval(fleet.pass_every);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
@@ -68,7 +70,12 @@ pub(crate) async fn run(settings: Settings, once: bool, every: u64) -> anyhow::R
                 scheduler.stop().await;
                 return Err(error);
             }
-            Err(error) => tracing::error!("a pass could not be made; nothing starts: {error:#}"),
+            Err(error) => {
+                let problem = format!("{error:#}");
+                if let Some(more) = complaint.came(&problem, began.elapsed()) {
+                    tracing::error!("a pass could not be made; nothing starts: {problem}{more}");
+                }
+            }
         }
         if once {
             break;
@@ -152,6 +159,8 @@ pub(crate) fn beside(
         .map(|path| token_keys(path, fleet.unbound_until))
         .transpose()?;
     let address = fleet.store_address();
+    // What no waiting can mend ends the start.
+    address.check().context("--store cannot be used")?;
     let desk = Arc::new(Place::default());
     service.fleet(Fleet {
         desk: desk.clone(),
@@ -190,11 +199,14 @@ pub(crate) fn beside(
 /// Opens the store; while that fails, graphs are served and the fleet waits.
 async fn open_at_last(address: &StoreAddress, service: &Service, clock: &Clock) -> Store {
     let mut wait = Duration::from_secs(1);
+    let (mut complaint, began) = (Complaint::default(), Instant::now());
     loop {
         match Store::open(address.clone()).await {
             Ok(store) => return store,
             Err(error) => {
-                tracing::error!(%error, "the store cannot be opened; nothing starts until it can");
+                if let Some(more) = complaint.came(&error.to_string(), began.elapsed()) {
+                    tracing::error!(%error, "the store cannot be opened; nothing starts until it can{more}");
+                }
                 let problem = Some(error.to_string());
                 service.fleet_health(health(clock(), problem, None));
                 tokio::time::sleep(wait).await;
@@ -212,6 +224,7 @@ async fn pass_until(
     stopped: &Notify,
 ) {
     let (mut last_pass, mut decisions) = (None, 0);
+    let (mut complaint, began) = (Complaint::default(), Instant::now());
     let mut ticks = tokio::time::interval(every);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     // A fleet is judged by the graph that is served; before there is one, there is nothing to judge.
@@ -252,12 +265,19 @@ async fn pass_until(
             }
             Err(error) => {
                 service.enrolment().fleet_is_unread();
-                tracing::error!("a pass could not be made; nothing starts: {error:#}");
-                let findings = scheduler.findings();
-                let problem = Some(format!("{error:#}"));
+                let problem = format!("{error:#}");
+                if let Some(more) = complaint.came(&problem, began.elapsed()) {
+                    tracing::error!("a pass could not be made; nothing starts: {problem}{more}");
+                }
+                let is_the_store = error.chain().any(|cause| cause.is::<StoreError>());
+                let (store_problem, pass_problem) = match is_the_store {
+                    true => (Some(problem), None),
+                    false => (None, Some(problem)),
+                };
                 service.fleet_health(FleetHealth {
-                    findings,
-                    ..health(clock(), problem, last_pass)
+                    findings: scheduler.findings(),
+                    pass_problem,
+                    ..health(clock(), store_problem, last_pass)
                 });
                 told.is_scheduler = false;
                 service.fleet_metrics(Arc::new(told.clone()));
@@ -273,6 +293,7 @@ fn health(
 ) -> FleetHealth {
     FleetHealth {
         store_problem,
+        pass_problem: None,
         checked_at: now,
         last_pass,
         is_scheduler: false,

@@ -168,6 +168,8 @@ pub(crate) enum Sight {
 pub struct FleetHealth {
     /// Why the store cannot be reached; none if it can.
     pub store_problem: Option<String>,
+    /// Why no pass could be made, where the store is not at fault.
+    pub pass_problem: Option<String>,
     pub checked_at: Timestamp,
     /// When the fleet was last decided about, here or by another replica.
     pub last_pass: Option<Timestamp>,

@@ -75,7 +75,7 @@ fn a_report_is_refused_without_it() {
     let door = Door::accepting();
     for (token, expected) in [
         (String::new(), told(401, "no_token")),
-        ("nonsense".to_owned(), told(401, "no_token")),
+        ("nonsense".to_owned(), told(401, "malformed_token")),
         (cluster_token("0f3b"), told(403, "wrong_cluster")),
         (cluster_token("0F3A"), told(403, "wrong_cluster")),
         (admin_token(), told(403, "wrong_token")),
@@ -633,6 +633,7 @@ fn readiness_shows_the_fleet_and_does_not_depend_on_it() {
     );
     let health = |problem: Option<&str>| FleetHealth {
         store_problem: problem.map(str::to_owned),
+        pass_problem: None,
         checked_at: NOW.parse().unwrap(),
         last_pass: Some("2026-05-12T10:29:00Z".parse().unwrap()),
         is_scheduler: true,
@@ -656,6 +657,17 @@ fn readiness_shows_the_fleet_and_does_not_depend_on_it() {
         },
     });
     assert_eq!(door.get("/readyz").json()["fleet"], expected);
+    door.service.fleet_health(FleetHealth {
+        pass_problem: Some("policy: it cannot be read".to_owned()),
+        ..health(None)
+    });
+    let told = door.get("/readyz").json()["fleet"].clone();
+    assert_eq!(
+        (&told["store"], &told["problem"]),
+        (&json!("reachable"), &json!("policy: it cannot be read")),
+        "the store is not at fault"
+    );
+    door.service.fleet_health(health(None));
     // The texts name clusters: where reading needs a token, others get numbers only.
     door.fleet(Some(KEY), Reads::WithToken, |_| {
         FleetAnswer::Json("{}".to_owned())
