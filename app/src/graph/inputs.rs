@@ -10,9 +10,13 @@ use towpath_core::finding::{Finding, Place};
 use towpath_core::plan::Request;
 use towpath_formats::path::read_graphs;
 use towpath_formats::{SourceFile, graph_data, releases};
-use towpath_sources::{Git, read_directory, read_file, without_credentials};
+use towpath_sources::{Contents, Directory, Git, read_directory, read_file, without_credentials};
 
 use crate::example;
+
+/// What helps where graph data is not on this machine.
+const TO_FETCH: &str =
+    "fetch it first, with `git clone` or by unpacking the archive, and name the directory";
 
 /// The largest file of releases that we read.
 const MAX_RELEASES_BYTES: u64 = 512 << 20;
@@ -46,14 +50,32 @@ impl Source {
         }
     }
 
+    /// Its files, and a finding for each that cannot be read.
+    pub(crate) fn contents(&self, now: Timestamp) -> Result<Contents, Finding> {
+        let Self::Directory(root) = self else {
+            let files = self.files(now)?;
+            return Ok(Contents {
+                files,
+                unread: Vec::new(),
+            });
+        };
+        let mut contents =
+            Directory::new(a_path(root, TO_FETCH)?, graph_data::is_part).read_partly()?;
+        for finding in &mut contents.unread {
+            // As in all other findings: as seen from the directory.
+            let below = Path::new(&*finding.place.file).strip_prefix(root);
+            if let Ok(path) = below.map(|path| path.display().to_string()) {
+                finding.place = Place::file(path);
+            }
+        }
+        Ok(contents)
+    }
+
     /// Its files.
     pub(crate) fn files(&self, now: Timestamp) -> Result<Vec<SourceFile>, Finding> {
         match self {
-            Self::Directory(directory) => {
-                let remedy = "fetch it first, with `git clone` or by unpacking the archive, and name the directory";
-                a_path(directory, remedy)
-                    .and_then(|directory| read_directory(directory, graph_data::is_part))
-            }
+            Self::Directory(directory) => a_path(directory, TO_FETCH)
+                .and_then(|directory| read_directory(directory, graph_data::is_part)),
             Self::Revision {
                 directory,
                 revision,
@@ -188,6 +210,30 @@ pub(crate) fn all(findings: &[Finding]) -> anyhow::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn everything_that_cannot_be_read_is_told_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("channels")).unwrap();
+        std::fs::write(folder.path().join("version"), "1.1.0").unwrap();
+        for (target, name) in [("/dev/zero", "a.yaml"), ("gone", "b.yaml"), ("/", "c.yaml")] {
+            std::os::unix::fs::symlink(target, folder.path().join("channels").join(name)).unwrap();
+        }
+        let source = Source::Directory(folder.path().to_owned());
+        let Contents { files, unread } = source.contents(Timestamp::UNIX_EPOCH).unwrap();
+        let told = unread
+            .iter()
+            .map(|finding| (finding.code, &*finding.place.file));
+        assert_eq!(
+            told.collect::<Vec<_>>(),
+            [
+                ("link-outside", "channels/a.yaml"),
+                ("unreadable", "channels/b.yaml"),
+                ("link-outside", "channels/c.yaml")
+            ]
+        );
+        assert_eq!(files.len(), 1);
+    }
 
     #[test]
     fn an_address_where_a_path_belongs_is_told_with_what_to_do() {

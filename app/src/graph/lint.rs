@@ -10,6 +10,7 @@ use serde_json::json;
 use towpath_core::finding::Finding;
 use towpath_formats::findings::{self, Shown};
 use towpath_formats::graph_lint::{self, Linted};
+use towpath_sources::Contents;
 
 use super::inputs::{Source, releases};
 use super::presubmit::PresubmitArgs;
@@ -69,11 +70,17 @@ pub(super) fn lint(args: LintArgs) -> anyhow::Result<ExitCode> {
         .clone()
         .unwrap_or_else(|| Path::new(".").to_owned());
     let source = args.directory.map_or(Source::Example, Source::Directory);
-    let files = source.files(now).map_err(|finding| anyhow!("{finding}"))?;
+    let Contents { files, unread } = source
+        .contents(now)
+        .map_err(|finding| anyhow!("{finding}"))?;
     let mut linted = graph_lint::lint(&files, releases.clone());
-    linted
-        .findings
-        .extend(args.presubmit.findings(&directory, &files, releases, now)?);
+    if unread.is_empty() {
+        linted
+            .findings
+            .extend(args.presubmit.findings(&directory, &files, releases, now)?);
+    }
+    // What a change does cannot be said while part of it cannot be read.
+    linted.findings.extend(unread);
     linted.findings.sort();
     let shown = match args.all {
         true => Shown::All,
