@@ -105,6 +105,7 @@ impl GitMirror {
     /// Fetches, and reads what is wanted of the revision.
     pub fn read(&mut self, wanted: fn(&str) -> bool) -> Result<Fetch, Finding> {
         let read = self.fetch().and_then(|git| self.read_fetched(&git, wanted));
+        let read = read.map_err(|finding| self.of_the_repository(finding));
         if read.is_err() {
             // Whatever it was, the next attempt shall not find its traces.
             self.fetches = MAX_FETCHES;
@@ -165,7 +166,11 @@ impl GitMirror {
             return Ok(known.clone());
         }
         let committed_at = git.committed_at(&commit)?;
-        let contents = git.read_folder(&commit, &self.remote.folder, wanted)?;
+        let mut contents = git.read_folder(&commit, &self.remote.folder, wanted)?;
+        let unread = std::mem::take(&mut contents.unread).into_iter();
+        contents.unread = unread
+            .map(|finding| self.of_the_repository(finding))
+            .collect();
         let fetch = Fetch {
             commit,
             committed_at,
@@ -252,6 +257,18 @@ impl GitMirror {
             .env_remove("GIT_ALLOW_PROTOCOL")
             .env_remove("GIT_PROTOCOL_FROM_USER")
             .env_remove("GIT_ASKPASS");
+    }
+
+    /// Nobody looks into our mirror: what is wrong in it is wrong in the repository.
+    fn of_the_repository(&self, finding: Finding) -> Finding {
+        let is_in_mirror = *finding.place.file == *self.folder.display().to_string();
+        match is_in_mirror && finding.code != "unwritable" {
+            true => Finding {
+                place: Place::file(without_credentials(&self.remote.url)),
+                ..finding
+            },
+            false => finding,
+        }
     }
 
     fn failed(&self, problem: String) -> Finding {

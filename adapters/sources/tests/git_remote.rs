@@ -135,6 +135,10 @@ fn a_branch_a_tag_a_commit_and_a_folder() {
         wrong.problem.contains("there is no folder \"nowhere\""),
         "{wrong}"
     );
+    assert!(
+        wrong.place.file.starts_with("file:///"),
+        "it names the repository, and not our mirror: {wrong}"
+    );
 }
 
 #[test]

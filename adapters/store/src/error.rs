@@ -99,6 +99,10 @@ fn sqlite_kind(code: &str) -> Option<u32> {
 
 fn of_code(code: &str, text: String) -> StoreError {
     match (sqlite_kind(code), code.get(..2)) {
+        // I/O, full
+        (Some(10 | 13), _) => StoreError::Unavailable(format!(
+            "{text}; the store's disk may be full: make room there, or check the disk"
+        )),
         // busy, locked, no memory, read-only, interrupted, I/O, full, cannot open, protocol
         (Some(5..=10 | 13..=15), _) => StoreError::Unavailable(text),
         // corrupt, not a database
@@ -119,6 +123,14 @@ fn of_code(code: &str, text: String) -> StoreError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_full_disk_says_to_make_room() {
+        for code in ["13", "778"] {
+            let told = of_code(code, "disk I/O error".to_owned()).to_string();
+            assert!(told.contains("make room"), "{told}");
+        }
+    }
 
     #[test]
     fn codes_say_what_to_do() {

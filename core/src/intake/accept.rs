@@ -237,7 +237,7 @@ fn finding(source: &str, objection: Objection, problem: &str) -> Finding {
     let name = objection.name();
     let remedy = format!(
         "the copy before stays in use; if this is meant, allow this copy with POST /api/v1/reload \
-         {{\"source\":\"{source}\",\"allow\":[\"{name}\"]}}, or always with --allow {name}:{source}"
+         {{\"source\":\"{source}\",\"allow\":[\"{name}\"]}} (Content-Type: application/json), or always with --allow {name}:{source}"
     );
     Finding::error(
         objection.code(),

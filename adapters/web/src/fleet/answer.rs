@@ -306,7 +306,7 @@ fn token(headers: &HeaderMap) -> Refused<Token> {
     bearer(headers).ok_or_else(|| Refusal::new(StatusCode::UNAUTHORIZED, "no_token", NO_TOKEN))
 }
 
-/// The token that a request brings; none if it brings none of ours.
+/// The token that a request brings, ours or not.
 pub(crate) fn bearer(headers: &HeaderMap) -> Option<Token> {
     let credentials = headers
         .get(header::AUTHORIZATION)
@@ -314,7 +314,9 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Option<Token> {
     let bearer = credentials
         .and_then(|text| text.split_once(' '))
         .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
-    bearer.and_then(|(_, token)| Token::parse(token.trim()))
+    let token = bearer.map(|(_, token)| token.trim());
+    let token = token.filter(|token| !token.is_empty());
+    token.map(|token| Token::parse(token).unwrap_or_else(Token::foreign))
 }
 
 fn not_taken(problem: TokenProblem) -> Refusal {

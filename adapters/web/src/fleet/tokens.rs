@@ -239,6 +239,11 @@ impl Holder {
 }
 
 impl Token {
+    /// What stands behind `Bearer` and cannot be a token of ours.
+    pub(crate) fn foreign() -> Self {
+        Self::Malformed("it is no token that `towpath fleet token` makes".to_owned())
+    }
+
     /// Reads what stands behind `Bearer`; none if it cannot be a token of ours.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         if text.starts_with(token::PREFIX) {

@@ -119,7 +119,7 @@ fn a_stamp_is_refused_without_the_clusters_token() {
     let door = stamping(&[Some(1)]);
     for (token, expected) in [
         (String::new(), told(401, "no_token")),
-        ("nonsense".to_owned(), told(401, "no_token")),
+        ("nonsense".to_owned(), told(401, "malformed_token")),
         (cluster_token("0f3b"), told(403, "wrong_cluster")),
         (admin_token(), told(403, "wrong_token")),
     ] {
