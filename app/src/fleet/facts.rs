@@ -451,6 +451,9 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
 
+    type Change = fn(&Path);
+    type Breaker = Box<dyn Fn(&Path)>;
+
     const ID: &str = "bbbbbbbb-0000-4000-8000-000000000001";
     const OTHER: &str = "bbbbbbbb-0000-4000-8000-000000000002";
 
@@ -491,7 +494,7 @@ mod tests {
             let made = std::process::Command::new("mkfifo").arg(path).status();
             assert!(made.is_ok_and(|made| made.success()));
         };
-        let mut breakers: Vec<(&str, Box<dyn Fn(&Path)>)> = vec![
+        let mut breakers: Vec<(&str, Breaker)> = vec![
             (
                 "unreadable",
                 Box::new(|root| symlink("gone", root.join("x.yaml")).unwrap()),
@@ -526,7 +529,7 @@ mod tests {
 
     #[test]
     fn what_can_no_longer_be_read_keeps_its_last_meaning() {
-        let changes: [(&str, fn(&Path)); 3] = [
+        let changes: [(&str, Change); 3] = [
             ("unreadable", |root| fs::remove_dir_all(root).unwrap()),
             ("unreadable", |root| {
                 fs::remove_dir_all(root.join("sub")).unwrap();
