@@ -281,7 +281,10 @@ proptest! {
         prop_assert!(text.parse::<Version>().is_err() || ReleaseName::parse(&text).is_ok());
         prop_assert!(ChannelName::new(&text).is_none_or(|name| name.as_str() == text));
         prop_assert!(Platform::new(&text).is_none_or(|name| name.as_str() == text));
-        prop_assert!(ClusterId::new(&text).is_none_or(|name| name.as_str() == text));
+        if let Some(id) = ClusterId::new(&text) {
+            prop_assert!(id.as_str().eq_ignore_ascii_case(text.trim()));
+            prop_assert_eq!(ClusterId::new(id.as_str()), Some(id));
+        }
     }
 }
 
