@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use towpath_core::domain::fleet::{ClusterState, FleetReason, UpgradeState, name_clashes};
 use towpath_core::domain::{Fact, Reason};
+use towpath_core::retry::Backoff;
 use towpath_store::{Store, StoreAddress};
 use towpath_web::{
     Allowed, Clock, ClusterCount, Fleet, FleetHealth, FleetMetrics, Managed, Placed, RemainingSoak,
@@ -187,9 +188,14 @@ pub(crate) fn beside(
     Ok(Beside { stop, work })
 }
 
+const STORE_BACKOFF: Backoff = Backoff {
+    first: Duration::from_secs(1),
+    longest: Duration::from_secs(30),
+};
+
 /// Opens the store; while that fails, graphs are served and the fleet waits.
 async fn open_at_last(address: &StoreAddress, service: &Service, clock: &Clock) -> Store {
-    let mut wait = Duration::from_secs(1);
+    let mut failures = 0_u32;
     loop {
         match Store::open(address.clone()).await {
             Ok(store) => return store,
@@ -197,8 +203,8 @@ async fn open_at_last(address: &StoreAddress, service: &Service, clock: &Clock) 
                 tracing::error!(%error, "the store cannot be opened; nothing starts until it can");
                 let problem = Some(error.to_string());
                 service.fleet_health(health(clock(), problem, None));
-                tokio::time::sleep(wait).await;
-                wait = (wait * 2).min(Duration::from_secs(30));
+                failures = failures.saturating_add(1);
+                tokio::time::sleep(STORE_BACKOFF.wait(failures)).await;
             }
         }
     }

@@ -20,7 +20,8 @@ use anyhow::{Context, anyhow, bail};
 use sha2::{Digest, Sha256};
 use towpath_core::domain::ChannelName;
 use towpath_formats::oci::{ImageName, Repository};
-use towpath_sources::{GitRemote, is_loopback, without_credentials};
+use towpath_http::is_loopback;
+use towpath_sources::{GitRemote, without_credentials};
 
 /// The most channels, and the most architectures, that a service is asked for.
 const MAX_ASKED: usize = 200;
