@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use towpath_core::decide::{Decision, Desk, HistoryRow, Next, Start, StartKind, StatusRow, Why};
 use towpath_core::domain::fleet::{AgentUpdate, Days, FleetReason, Name, Upgrade};
 use towpath_core::domain::{Answer, Reason, Verdict};
+use towpath_core::hex;
 use towpath_core::simulate::Forecast;
 
 pub use crate::findings::json as findings;
@@ -25,12 +26,7 @@ pub fn logged(decided: &Decision, desk: &Desk) -> Value {
     let digest = desk.digest(decided.at);
     let mut value = decision(decided);
     value["clusters"] = json!(desk.roster().len());
-    value["verdicts"] = json!(
-        digest
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect::<String>()
-    );
+    value["verdicts"] = json!(hex::encode(&digest));
     value
 }
 

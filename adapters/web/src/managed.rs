@@ -22,6 +22,7 @@ use towpath_core::domain::{
     Answer, Arch, ChannelName, Cluster, ClusterId, Edge, Graph, Platform, ReleaseId, RiskId,
     Situation, Verdict, Version,
 };
+use towpath_core::hex;
 use towpath_core::rules::{Policy, Rule};
 use towpath_formats::cincinnati;
 use towpath_formats::sheet::{Client, Encoding};
@@ -312,11 +313,7 @@ impl Front {
             }
         };
         let digest = self.digest.clone().chain_update(&end).finalize();
-        let tag: String = digest
-            .iter()
-            .take(16)
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let tag = hex::encode(&digest[..16]);
         let bytes = self.bytes.len() + end.len();
         Ready {
             tag: HeaderValue::from_str(&format!("\"{tag}\"")).expect("a tag fits a header"),

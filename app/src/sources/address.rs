@@ -19,6 +19,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use sha2::{Digest, Sha256};
 use towpath_core::domain::ChannelName;
+use towpath_core::hex;
 use towpath_formats::oci::{ImageName, Repository};
 use towpath_http::is_loopback;
 use towpath_sources::{GitRemote, without_credentials};
@@ -203,10 +204,7 @@ impl Location {
         };
         match url.split_once('?') {
             Some((_, query)) => {
-                let sum = Sha256::digest(query)[..8]
-                    .iter()
-                    .map(|byte| format!("{byte:02x}"))
-                    .collect::<String>();
+                let sum = hex::encode(&Sha256::digest(query)[..8]);
                 format!("{self} query {sum}")
             }
             None => self.to_string(),
