@@ -247,7 +247,7 @@ mod tests {
         let allowance = Allowance::new(10);
         let limit = BodyLimit {
             together: Some(&allowance),
-            ..BodyLimit::bytes(1_000)
+            ..BodyLimit::bytes(1 << 40)
         };
         let body = answer(endless, b"xx", Duration::ZERO).await;
         assert_eq!(body.retry_after(), Some(Duration::from_secs(7)));
