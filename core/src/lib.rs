@@ -9,6 +9,7 @@ pub mod change;
 pub mod decide;
 pub mod domain;
 pub mod finding;
+pub mod graph;
 pub mod intake;
 pub mod lint;
 pub mod plan;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arc_swap::ArcSwap;
 use jiff::{SignedDuration, Timestamp};
-use towpath_core::decide::{Rollout, rollouts};
+use towpath_core::decide::{RolloutWindow, rollouts};
 use towpath_core::domain::{Arch, ClusterId, Graph, Platform};
 use towpath_core::plan::{Chart, ChartOf, Charts};
 use towpath_formats::SourceFile;
@@ -47,7 +47,7 @@ pub struct Snapshot {
     /// What is kept for managed clusters.
     pub(crate) managed_bytes: Arc<AtomicUsize>,
     pub(crate) page_cache: Arc<PageCache>,
-    rollouts: Vec<Rollout>,
+    rollouts: Vec<RolloutWindow>,
     charts: ChartShelf,
     pub(crate) graph_data: GraphDataFiles,
 }
@@ -136,7 +136,7 @@ impl Snapshot {
     }
 
     /// The rollouts that were not over when the snapshot was made.
-    pub(crate) fn rollouts(&self) -> &[Rollout] {
+    pub(crate) fn rollouts(&self) -> &[RolloutWindow] {
         &self.rollouts
     }
 
@@ -234,7 +234,7 @@ impl Snapshot {
                     .load()
                     .iter()
                     .find(|ready| ready.sheet.covers(now))
-                    .map(|ready| ready.sheet.until);
+                    .map(|ready| ready.sheet.epoch.until);
                 if let Some(next) = until.filter(|until| until.duration_since(now) <= AHEAD) {
                     self.compile(Some(cell), encoding, next);
                 }
@@ -311,9 +311,7 @@ impl Snapshot {
     /// Keeps a sheet beside its neighbour in time, so that requests on both sides of an instant find theirs.
     fn keep(&self, slot: &Slot, ready: Arc<ReadySheet>) {
         let old = slot.sheets.load_full();
-        let neighbour = |old: &&Arc<ReadySheet>| {
-            old.sheet.until == ready.sheet.from || old.sheet.from == ready.sheet.until
-        };
+        let neighbour = |old: &&Arc<ReadySheet>| old.sheet.epoch.is_next_to(&ready.sheet.epoch);
         let neighbour = old.iter().find(neighbour).cloned();
         let sheets: Vec<_> = std::iter::once(ready).chain(neighbour).collect();
         self.sheet_bytes
@@ -417,7 +415,7 @@ mod tests {
     fn span(snapshot: &Snapshot, now: Timestamp) -> (Timestamp, Timestamp) {
         let cell = snapshot.cell("fast-4.9", "amd64");
         let compiled = snapshot.compile(cell, Encoding::Gzip, now);
-        let span = |ready: &ReadySheet| (ready.sheet.from, ready.sheet.until);
+        let span = |ready: &ReadySheet| (ready.sheet.epoch.from, ready.sheet.epoch.until);
         assert_eq!(
             snapshot.with_sheet(cell, Encoding::Gzip, now, span),
             Some(span(&compiled))

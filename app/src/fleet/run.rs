@@ -316,8 +316,10 @@ fn managed(published: &Published) -> Managed {
             Fact::Unknown => None,
         };
         let allowed = Allowed {
-            from: state.version.clone(),
-            to: to.into_iter().collect(),
+            rule: towpath_core::rules::Managed {
+                from: state.version.clone(),
+                to: to.into_iter().collect(),
+            },
             platform,
         };
         (state.id.clone(), Placed::Managed(allowed))

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use crate::domain::graph::BlockSetId;
 use crate::domain::{Arch, Channel, Graph, ReleaseId, Version};
+use crate::graph::ChannelView;
 
 /// Releases have their place in `members` for a number, so a higher number is a newer release.
 pub(super) struct Ground<'a> {
@@ -23,11 +24,8 @@ pub(super) struct Ground<'a> {
 impl<'a> Ground<'a> {
     /// What is there at that time.
     pub(super) fn new(graph: &'a Graph, channel: &Channel, arch: &Arch, now: Timestamp) -> Self {
-        let entered = graph
-            .members(channel, arch)
-            .iter()
-            .filter(|(_, place)| place.start <= now);
-        let members: Vec<ReleaseId> = entered.map(|(id, _)| *id).collect();
+        let view = ChannelView::of_arch(graph, channel, arch, now);
+        let members: Vec<ReleaseId> = view.releases().collect();
         let mut into = vec![Vec::new(); members.len()];
         let mut leaving = vec![0; members.len()];
         let mut block_sets = BTreeSet::new();

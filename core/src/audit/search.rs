@@ -7,14 +7,14 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use super::edge_access::{ClientAccess, EdgeAccess};
 use super::ground::Ground;
-use super::passage::{Passage, Passages};
 
 /// The next step towards the goal, for each member that has one. The goal's own is the goal.
 pub(super) type Steps = Vec<Option<u32>>;
 
 /// Over plain edges only: the fewest hops, then the newest releases.
-pub(super) fn plain(ground: &Ground<'_>, passages: &Passages, goal: u32) -> Steps {
+pub(super) fn plain(ground: &Ground<'_>, access: &ClientAccess, goal: u32) -> Steps {
     let mut steps: Steps = vec![None; ground.members.len()];
     steps[goal as usize] = Some(goal);
     let mut reached = vec![goal];
@@ -24,7 +24,7 @@ pub(super) fn plain(ground: &Ground<'_>, passages: &Passages, goal: u32) -> Step
         reached.sort_unstable_by_key(|member| Reverse(*member));
         for to in reached {
             for (from, set) in &ground.into[to as usize] {
-                if steps[*from as usize].is_none() && *passages.through(*set) == Passage::Plain {
+                if steps[*from as usize].is_none() && *access.through(*set) == EdgeAccess::Plain {
                     steps[*from as usize] = Some(to);
                     further.push(*from);
                 }
@@ -50,22 +50,24 @@ impl Cost {
         risky_hops: 0,
     };
 
-    fn with(self, passage: &Passage) -> Self {
-        let (blocks, risky) = match passage {
-            Passage::Plain => (0, 0),
-            Passage::Conditional(_) => (0, 1),
-            Passage::Stopped(blocks) => (blocks.len() as u32, 0),
+    /// One hop farther; none if nothing makes that hop possible.
+    fn with(self, access: &EdgeAccess) -> Option<Self> {
+        let (blocks, risky) = match access {
+            EdgeAccess::Plain => (0, 0),
+            EdgeAccess::Conditional(_) => (0, 1),
+            EdgeAccess::Stopped(blocks) => (blocks.len() as u32, 0),
+            EdgeAccess::Closed => return None,
         };
-        Self {
+        Some(Self {
             blocks: self.blocks + blocks,
             hops: self.hops + 1,
             risky_hops: self.risky_hops + risky,
-        }
+        })
     }
 }
 
 /// Over any edges, stopped ones at the price of their blocks: the cheapest, then the newest releases.
-pub(super) fn any(ground: &Ground<'_>, passages: &Passages, goal: u32) -> Steps {
+pub(super) fn any(ground: &Ground<'_>, access: &ClientAccess, goal: u32) -> Steps {
     let mut best: Vec<Option<(Cost, Reverse<u32>)>> = vec![None; ground.members.len()];
     best[goal as usize] = Some((Cost::NOTHING, Reverse(goal)));
     let mut waiting = BinaryHeap::from([Reverse((Cost::NOTHING, goal))]);
@@ -74,7 +76,10 @@ pub(super) fn any(ground: &Ground<'_>, passages: &Passages, goal: u32) -> Steps 
             continue;
         }
         for (from, set) in &ground.into[to as usize] {
-            let offer = (cost.with(passages.through(*set)), Reverse(to));
+            let Some(farther) = cost.with(access.through(*set)) else {
+                continue;
+            };
+            let offer = (farther, Reverse(to));
             let known = &mut best[*from as usize];
             if known.is_none_or(|known| offer < known) {
                 // A newer release at the same cost changes the step alone.

@@ -9,6 +9,7 @@ use crate::domain::{
     Answer, Channel, ChannelName, Edge, Reason, ReleaseId, Risk, RiskId, Situation, Verdict,
     Version,
 };
+use crate::graph::{channels_entered, has_entered};
 use crate::rules::{Policy, Rule};
 
 /// What there is to say about one release, in one channel, to one cluster.
@@ -114,16 +115,11 @@ fn standing(at: &Situation<'_>, channel: Option<&Channel>, release: Option<Relea
         return Standing::Unknown;
     };
     match channel.membership(release) {
-        Some(place) if place.start <= at.now => Standing::InChannel,
+        Some(place) if has_entered(place.start, at.now) => Standing::InChannel,
         Some(place) => Standing::Enters(place.start),
         None => {
-            let entered = at
-                .graph
-                .release(release)
-                .channels
-                .iter()
-                .filter(|(_, start)| *start <= at.now);
-            Standing::NotInChannel(entered.map(|(name, _)| name.clone()).collect())
+            let entered = channels_entered(at.graph.release(release), at.now);
+            Standing::NotInChannel(entered.cloned().collect())
         }
     }
 }

@@ -14,7 +14,6 @@ mod ready;
 mod recommend;
 mod rollouts;
 mod status;
-mod timetable;
 mod why;
 
 pub use choose::{Choice, choose};
@@ -28,8 +27,7 @@ pub use ledger::{Ledger, Tenure, oldest_needed};
 pub use offers::OfferBook;
 pub use plans::{Cancel, EXPECTED, Ended, GRACE, Overdue};
 pub use ready::{Readiness, ReadyHop, ready};
-pub use recommend::{View, recommend};
-pub use rollouts::{Rollout, rollouts};
+pub use recommend::{View, recommend, recommend_managed};
+pub use rollouts::{RolloutStop, RolloutWindow, rollouts};
 pub use status::{Next, StatusRow, status};
-pub use timetable::{Stop, TimetableRow, timetable};
 pub use why::{CandidateWhy, Why};

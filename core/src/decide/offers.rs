@@ -10,12 +10,13 @@ use jiff::Timestamp;
 
 use crate::domain::fleet::{ClusterState, Objection, Offer, OfferHold};
 use crate::domain::{
-    Answer, Arch, ChannelName, Cluster, Edge, Fact, Graph, Reason, Situation, Verdict, Version,
+    Answer, Arch, ChannelName, Cluster, Fact, Graph, Reason, Situation, Verdict, Version,
 };
+use crate::graph::{ChannelEdge, ChannelView, ClientClass};
 use crate::rules::{Policy, Rule};
 
-/// What most answers depend on: channel, architecture, platform and version.
-type Asked = (ChannelName, Arch, Option<String>, Version);
+/// What most answers depend on.
+type Asked = (ChannelName, Arch, ClientClass, Version);
 
 /// Offers of one graph at one instant.
 pub struct OfferBook<'a> {
@@ -44,22 +45,17 @@ impl<'a> OfferBook<'a> {
         let Some(channel) = &state.channel else {
             return self.nothing.clone();
         };
-        let platform = match &state.platform {
-            Fact::Known(platform) => Some(platform.as_str().to_ascii_lowercase()),
-            Fact::Unknown => None,
+        let class = ClientClass::of(self.graph, &state.platform);
+        let mut cluster = Cluster {
+            platform: class.platform(),
+            ..Cluster::anonymous(channel.clone(), state.arch.clone())
         };
         let key = (
             channel.clone(),
             state.arch.clone(),
-            platform,
+            class,
             state.version.clone(),
         );
-        let mut cluster = Cluster {
-            id: Fact::Unknown,
-            platform: state.platform.clone(),
-            channel: channel.clone(),
-            arch: state.arch.clone(),
-        };
         if !self.shared.contains_key(&key) {
             let (offers, by_id) = self.judge(&cluster, &state.version);
             self.shared.insert(key.clone(), (!by_id).then_some(offers));
@@ -79,7 +75,11 @@ impl<'a> OfferBook<'a> {
             now: self.now,
         };
         let mut by_id = false;
-        let offers = edges(&at, version).map(|edge| {
+        let (arch, channel) = (&cluster.arch, cluster.channel.as_str());
+        let view = ChannelView::named(self.graph, channel, arch, self.now);
+        let from = self.graph.find(version, arch);
+        let edges = from.into_iter().flat_map(|from| view.edges_from(from));
+        let offers = edges.map(|ChannelEdge { edge, .. }| {
             let verdict = self.policy.judge(edge, &at);
             by_id |= verdict
                 .reasons
@@ -93,21 +93,6 @@ impl<'a> OfferBook<'a> {
         let offers = offers.collect();
         (offers, by_id)
     }
-}
-
-/// The edges from a version to releases that have entered the cluster's channel.
-fn edges<'a>(at: &Situation<'a>, version: &Version) -> impl Iterator<Item = Edge> + 'a {
-    let (graph, now) = (at.graph, at.now);
-    let channel = graph.channel(at.cluster.channel.as_str());
-    let entered = move |release| {
-        let place = channel.and_then(|channel| channel.membership(release));
-        place.is_some_and(|place| place.start <= now)
-    };
-    let from = graph
-        .find(version, &at.cluster.arch)
-        .filter(|from| entered(*from));
-    let edges = from.map_or(&[][..], |from| graph.edges_from(from));
-    edges.iter().copied().filter(move |edge| entered(edge.to))
 }
 
 fn hold(graph: &Graph, verdict: &Verdict) -> Option<OfferHold> {

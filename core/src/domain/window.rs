@@ -99,9 +99,14 @@ impl Window {
         now >= self.end
     }
 
+    /// Whether somebody may see the edge.
+    pub fn has_begun(&self, now: Timestamp) -> bool {
+        self.start <= now
+    }
+
     /// Whether it has begun and is not over.
     pub fn is_open(&self, now: Timestamp) -> bool {
-        self.start <= now && now < self.end
+        self.has_begun(now) && !self.is_over(now)
     }
 
     /// The share of the fleet that sees the edge.

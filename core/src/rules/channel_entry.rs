@@ -2,6 +2,7 @@
 
 use super::Rule;
 use crate::domain::{Channel, Edge, Reason, ReleaseId, Situation, Verdict};
+use crate::graph::has_entered;
 
 /// Makes clusters wait for a release to enter their channel; refuses what is not in it.
 pub struct ChannelEntry;
@@ -23,7 +24,7 @@ fn judge_release(release: ReleaseId, channel: Option<&Channel>, at: &Situation<'
     else {
         return Verdict::refuse(Reason::not_in_channel(version, at.cluster, channel));
     };
-    match place.start <= at.now {
+    match has_entered(place.start, at.now) {
         true => Verdict::recommend(),
         false => {
             let origin = channel

@@ -5,25 +5,31 @@
 use std::collections::BTreeSet;
 
 use super::Rule;
-use crate::domain::{Edge, Reason, Situation, Verdict, Version};
+use crate::domain::{Edge, Graph, Reason, Situation, Verdict, Version};
 
 /// What the policy lets one cluster do now.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Managed {
-    /// From which release; none: from none.
-    pub from: Option<Version>,
+    /// If it runs this version, …
+    pub from: Version,
+    /// … it may go to these; to none if there are none.
     pub to: BTreeSet<Version>,
+}
+
+impl Managed {
+    /// Whether the policy lets the cluster take the edge.
+    pub fn lets(&self, edge: Edge, graph: &Graph) -> bool {
+        graph.release(edge.from).version == self.from
+            && self.to.contains(&graph.release(edge.to).version)
+    }
 }
 
 impl Rule for Managed {
     fn judge(&self, edge: Edge, at: &Situation<'_>) -> Verdict {
-        let version = |id| &at.graph.release(id).version;
-        let lets =
-            self.from.as_ref() == Some(version(edge.from)) && self.to.contains(version(edge.to));
-        match lets {
+        match self.lets(edge, at.graph) {
             true => Verdict::recommend(),
             false => Verdict::wait(Reason::FleetHolds {
-                version: version(edge.to).clone(),
+                version: at.graph.release(edge.to).version.clone(),
             }),
         }
     }

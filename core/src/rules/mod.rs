@@ -44,6 +44,15 @@ impl Policy {
         ])
     }
 
+    /// The standing rules that look at blocks, and at nothing else of the graph.
+    pub fn blocks() -> Self {
+        Self(vec![
+            Box::new(HardBlock),
+            Box::new(KnownRisk),
+            Box::new(TargetedBlock),
+        ])
+    }
+
     /// What decides which edges a client of the graph service sees.
     pub fn graph() -> Self {
         Self(vec![Box::new(Self::standing()), Box::new(PhasedRollout)])

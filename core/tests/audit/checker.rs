@@ -6,12 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use jiff::Timestamp;
-use towpath_core::audit::{Cause, ClientClass, Outcome, Outlook, Section};
+use towpath_core::audit::{Cause, Outcome, Reachability, Section};
 use towpath_core::decide::recommend;
 use towpath_core::domain::{
     Answer, Cluster, Edge, Fact, Graph, GraphData, MatchingRule, Platform, ReleaseId, Releases,
     RiskId, Situation, Verdict,
 };
+use towpath_core::graph::ClientClass;
 use towpath_core::rules::Policy;
 
 /// The data that is audited, and the graphs that it makes without some of its files.
@@ -64,7 +65,7 @@ impl Checker {
         };
         for standing in &section.releases {
             standing
-                .outlooks()
+                .goals()
                 .iter()
                 .for_each(|(_, outlook)| self.check_outlook(standing.release, outlook, &without));
         }
@@ -73,7 +74,7 @@ impl Checker {
     fn check_outlook(
         &self,
         from: ReleaseId,
-        outlook: &Outlook,
+        outlook: &Reachability,
         without: &dyn Fn(&Files) -> Rc<Steps>,
     ) {
         let (goal, steps) = (outlook.goal, without(&Files::new()));

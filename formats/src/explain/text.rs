@@ -330,7 +330,7 @@ pub(crate) fn sentence(reason: &Reason, now: Timestamp) -> (String, Vec<String>)
 
 fn rollout(window: &Window, now: Timestamp) -> String {
     let (start, end) = (second(window.start), second(window.end));
-    match window.start <= now {
+    match window.has_begun(now) {
         true => format!(
             "The rollout from {start} to {end} has reached {} of clusters",
             percent(window.share(now))

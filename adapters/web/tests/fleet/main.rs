@@ -717,8 +717,10 @@ fn a_large_graph_arrives_whole_at_a_managed_cluster() {
     door.service.replace(snapshot, Vec::new());
     let plain = door.get("/api/upgrades_info/graph?channel=big&id=a");
     let allowed = |to: &[&str]| Allowed {
-        from: "4.20.7".parse().unwrap(),
-        to: to.iter().map(|to| to.parse().unwrap()).collect(),
+        rule: towpath_core::rules::Managed {
+            from: "4.20.7".parse().unwrap(),
+            to: to.iter().map(|to| to.parse().unwrap()).collect(),
+        },
         platform: None,
     };
     let managed = |to: &[&str]| Placed::Managed(allowed(to));

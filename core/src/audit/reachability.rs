@@ -1,14 +1,14 @@
-//! Outlooks: what an audit finds for each release.
+//! What an audit finds for each release.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::ClientClass;
+use super::edge_access::{ClientAccess, EdgeAccess};
 use super::ground::Ground;
-use super::passage::{Passage, Passages};
 use super::search::{self, Steps};
 use crate::domain::{Arch, BlockId, ChannelName, ReleaseId, RiskId};
+use crate::graph::ClientClass;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Audit {
@@ -25,17 +25,17 @@ pub struct Section {
     pub arch: Arch,
     pub clients: BTreeSet<ClientClass>,
     /// Every release that has entered, by version.
-    pub releases: Vec<Standing>,
+    pub releases: Vec<ReleaseReport>,
 }
 
 /// A release, and how it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
+pub struct ReleaseReport {
     pub release: ReleaseId,
     /// On the way to the newest release of its minor version.
-    pub minor: Outlook,
+    pub minor: Reachability,
     /// On the way to the channel's head.
-    pub head: Outlook,
+    pub head: Reachability,
 }
 
 /// Where a release should be able to go.
@@ -49,7 +49,7 @@ pub enum Goal {
 
 /// What becomes of a release that wants to go somewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outlook {
+pub struct Reachability {
     pub goal: ReleaseId,
     pub outcome: Outcome,
 }
@@ -87,7 +87,7 @@ pub enum Cause {
     NoEdgeReaches,
 }
 
-/// How good an outlook is, the best first.
+/// How well off a release is, the best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grade {
     /// A way on which every step is recommended.
@@ -97,7 +97,7 @@ pub enum Grade {
     Stranded,
 }
 
-/// How many releases of a section stand how, each by the worse of its outlooks.
+/// How many releases of a section are how well off, each by the worse of its two goals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
     pub plain: usize,
@@ -106,9 +106,9 @@ pub struct Tally {
     pub stranded: usize,
 }
 
-impl Standing {
-    /// Both outlooks, with their goals.
-    pub fn outlooks(&self) -> [(Goal, &Outlook); 2] {
+impl ReleaseReport {
+    /// Both goals, and whether there is a way.
+    pub fn goals(&self) -> [(Goal, &Reachability); 2] {
         [(Goal::Minor, &self.minor), (Goal::Head, &self.head)]
     }
 }
@@ -145,12 +145,12 @@ impl Section {
     /// How many releases stand how.
     pub fn tally(&self) -> Tally {
         let mut tally = Tally::default();
-        for standing in &self.releases {
-            match standing
+        for report in &self.releases {
+            match report
                 .minor
                 .outcome
                 .grade()
-                .max(standing.head.outcome.grade())
+                .max(report.head.outcome.grade())
             {
                 Grade::Plain => tally.plain += 1,
                 Grade::Conditional => tally.conditional += 1,
@@ -161,13 +161,12 @@ impl Section {
     }
 }
 
-/// How every member of the ground stands.
-pub(super) fn standings(
+pub(super) fn release_reports(
     ground: &Ground<'_>,
     goals: &[[u32; 2]],
-    passages: &Passages,
-) -> Vec<Standing> {
-    let mut found: BTreeMap<(u32, u32), Outlook> = BTreeMap::new();
+    access: &ClientAccess,
+) -> Vec<ReleaseReport> {
+    let mut found: BTreeMap<(u32, u32), Reachability> = BTreeMap::new();
     let mut by_goal: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
     for (from, goal) in (0..)
         .zip(goals)
@@ -176,37 +175,37 @@ pub(super) fn standings(
         by_goal.entry(goal).or_default().insert(from);
     }
     for (goal, members) in by_goal {
-        let plain = search::plain(ground, passages, goal);
+        let plain = search::plain(ground, access, goal);
         // Only where a plain way does not do.
         let any = members.iter().any(|from| plain[*from as usize].is_none());
         let any = if any {
-            search::any(ground, passages, goal)
+            search::any(ground, access, goal)
         } else {
             Steps::new()
         };
         for from in members {
-            let outcome = outcome(ground, passages, from, [&plain, &any]);
+            let outcome = outcome(ground, access, from, [&plain, &any]);
             found.insert(
                 (from, goal),
-                Outlook {
+                Reachability {
                     goal: ground.members[goal as usize],
                     outcome,
                 },
             );
         }
     }
-    let outlook = |from: u32, goal: u32| found[&(from, goal)].clone();
-    let standing = |(from, [minor, head]): (u32, &[u32; 2])| Standing {
+    let reachability = |from: u32, goal: u32| found[&(from, goal)].clone();
+    let report = |(from, [minor, head]): (u32, &[u32; 2])| ReleaseReport {
         release: ground.members[from as usize],
-        minor: outlook(from, *minor),
-        head: outlook(from, *head),
+        minor: reachability(from, *minor),
+        head: reachability(from, *head),
     };
-    (0..).zip(goals).map(standing).collect()
+    (0..).zip(goals).map(report).collect()
 }
 
 fn outcome(
     ground: &Ground<'_>,
-    passages: &Passages,
+    access: &ClientAccess,
     from: u32,
     [plain, any]: [&Steps; 2],
 ) -> Outcome {
@@ -234,10 +233,11 @@ fn outcome(
         let set = ground
             .blocks(step[0], step[1])
             .expect("a way goes along edges");
-        match passages.through(set) {
-            Passage::Plain => {}
-            Passage::Conditional(more) => risks.extend(more),
-            Passage::Stopped(more) => blocks.extend(more),
+        match access.through(set) {
+            EdgeAccess::Plain => {}
+            EdgeAccess::Conditional(more) => risks.extend(more),
+            EdgeAccess::Stopped(more) => blocks.extend(more),
+            EdgeAccess::Closed => {}
         }
     }
     match blocks.is_empty() {

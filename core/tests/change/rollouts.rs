@@ -1,14 +1,14 @@
-//! The timetable: windows that are running or to come.
+//! Rollouts: windows that are running or to come.
 
 use expect_test::{Expect, expect};
-use towpath_core::decide::timetable;
+use towpath_core::decide::rollouts;
 use towpath_core::domain::Share;
 
 use crate::dsl::{day, graph};
 
 fn check(now: &str, text: &str, expected: Expect) {
     let mut shown = String::new();
-    for row in timetable(&graph(text), day(now)) {
+    for row in rollouts(&graph(text), day(now)) {
         let half = row.window.reaches(Share::thousandths(500));
         let from: Vec<String> = row.from.iter().map(ToString::to_string).collect();
         shown += &format!(
@@ -16,7 +16,7 @@ fn check(now: &str, text: &str, expected: Expect) {
             row.channel,
             row.to,
             from.join(" "),
-            row.share
+            row.window.share(day(now))
         );
         for stop in &row.stops {
             let from: Vec<String> = stop.from.iter().map(ToString::to_string).collect();
