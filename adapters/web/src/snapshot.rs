@@ -11,17 +11,17 @@ use arc_swap::ArcSwap;
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::decide::{RolloutWindow, rollouts};
 use towpath_core::domain::{Arch, ClusterId, Graph, Platform};
-use towpath_core::plan::{Chart, ChartOf, Charts};
+use towpath_core::plan::{StepGraph, StepGraphSpec, StepGraphs};
 use towpath_formats::SourceFile;
 use towpath_formats::platforms::Platforms;
 use towpath_formats::sheet::{self, Encoding};
 
-use crate::chart_shelf::ChartShelf;
 use crate::graph_data::GraphDataFiles;
 use crate::managed::Fronts;
 use crate::metrics::CellMetrics;
 use crate::page_cache::{self, PageCache};
 use crate::ready::ReadySheet;
+use crate::step_graph_cache::StepGraphCache;
 
 /// What the sheets of a snapshot may hold in memory together; the least recently used go first.
 const MAX_SHEET_BYTES: usize = 32 << 20;
@@ -48,7 +48,7 @@ pub struct Snapshot {
     pub(crate) managed_bytes: Arc<AtomicUsize>,
     pub(crate) page_cache: Arc<PageCache>,
     rollouts: Vec<RolloutWindow>,
-    charts: ChartShelf,
+    step_graphs: StepGraphCache,
     pub(crate) graph_data: GraphDataFiles,
 }
 
@@ -118,7 +118,7 @@ impl Snapshot {
             managed_bytes: Arc::default(),
             page_cache: Arc::default(),
             rollouts,
-            charts: ChartShelf::default(),
+            step_graphs: StepGraphCache::default(),
             graph_data: GraphDataFiles::default(),
         }
     }
@@ -343,9 +343,9 @@ impl Snapshot {
     }
 }
 
-impl Charts for Snapshot {
-    fn chart(&self, of: &ChartOf<'_>) -> Arc<Chart> {
-        self.charts.chart(of)
+impl StepGraphs for Snapshot {
+    fn step_graph(&self, of: &StepGraphSpec<'_>) -> Arc<StepGraph> {
+        self.step_graphs.step_graph(of)
     }
 }
 

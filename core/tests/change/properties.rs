@@ -228,14 +228,15 @@ fn any_block() -> impl Strategy<Value = String> {
 }
 
 fn is_for(whom: &towpath_core::change::Whom, platform: Option<&str>) -> bool {
-    use towpath_core::change::{Class, Whom};
-    let named = |class: &Class| matches!((class, platform), (Class::Platform(p), Some(name)) if p.is_named(name));
+    use towpath_core::change::Whom;
+    use towpath_core::graph::ClientClass;
+    let named = |class: &ClientClass| matches!((class, platform), (ClientClass::On(p), Some(name)) if p.is_named(name));
     match whom {
         Whom::Everybody => true,
         Whom::Some { on, not_on } => match platform {
-            None => on.contains(&Class::Unknown),
+            None => on.contains(&ClientClass::Unknown),
             Some(_) if on.iter().any(named) => true,
-            Some(_) => on.contains(&Class::OtherPlatforms) && !not_on.iter().any(named),
+            Some(_) => on.contains(&ClientClass::OnAnother) && !not_on.iter().any(named),
         },
     }
 }

@@ -1,37 +1,38 @@
-//! Charts: the steps between the releases of one architecture that some channels, a platform and a policy on risks leave.
+//! Step graphs: the steps between the releases of one architecture that some channels, a kind of client and a policy on risks leave.
 //!
-//! A chart says nothing about time, and does not depend on who asks: what is drawn once is good for every question of that kind, and a service that is asked
-//! often keeps it.
+//! A step graph says nothing about time, and does not depend on who asks. One that is drawn is good for every question of that kind, and a
+//! service that is asked often keeps it.
 //!
 //! Releases have their place among those of the architecture for a number, so a higher number is a newer release.
 
 use std::sync::Arc;
 
-use super::{RiskPolicy, Tolls};
+use super::RiskPolicy;
 use crate::domain::graph::BlockSetId;
-use crate::domain::{Arch, Channel, Fact, Graph, Platform, ReleaseId, RiskId};
+use crate::domain::{Arch, Channel, Graph, ReleaseId, RiskId};
+use crate::graph::{BlockVerdicts, ClientClass};
 
-/// What a chart is of.
+/// What a step graph is drawn from.
 #[derive(Debug, Clone, Copy)]
-pub struct ChartOf<'a> {
+pub struct StepGraphSpec<'a> {
     pub graph: &'a Graph,
     pub arch: &'a Arch,
     /// The channels, in the order in which they are preferred.
     pub channels: &'a [&'a Channel],
-    pub platform: &'a Fact<Platform>,
+    pub class: &'a ClientClass,
     /// What is done about risks.
     pub risks: &'a RiskPolicy,
 }
 
-pub trait Charts {
-    fn chart(&self, of: &ChartOf<'_>) -> Arc<Chart>;
+pub trait StepGraphs {
+    fn step_graph(&self, of: &StepGraphSpec<'_>) -> Arc<StepGraph>;
 }
 
 #[derive(Debug, Clone, Copy)]
-pub struct DrawnAnew;
+pub struct UncachedStepGraphs;
 
 #[derive(Debug)]
-pub struct Chart {
+pub struct StepGraph {
     /// The number of the architecture's first release in the graph.
     pub(super) first: u32,
     pub(super) count: u32,
@@ -40,7 +41,7 @@ pub struct Chart {
     pub(super) words: usize,
     out: Steps,
     into: Steps,
-    tolls: Arc<Tolls>,
+    verdicts: Arc<BlockVerdicts>,
 }
 
 /// An edge that may be taken, without the end that it is listed under.
@@ -57,15 +58,18 @@ struct Steps {
     begin: Vec<u32>,
 }
 
-impl Charts for DrawnAnew {
-    fn chart(&self, of: &ChartOf<'_>) -> Arc<Chart> {
-        Arc::new(Chart::draw(of, Arc::new(Tolls::of(of.graph, of.platform))))
+impl StepGraphs for UncachedStepGraphs {
+    fn step_graph(&self, of: &StepGraphSpec<'_>) -> Arc<StepGraph> {
+        Arc::new(StepGraph::draw(
+            of,
+            Arc::new(BlockVerdicts::of(of.graph, of.class)),
+        ))
     }
 }
 
-impl Chart {
-    /// Draws it. The tolls are those of its graph and platform.
-    pub fn draw(of: &ChartOf<'_>, tolls: Arc<Tolls>) -> Self {
+impl StepGraph {
+    /// Draws it. The verdicts are those of its graph and kind of client.
+    pub fn draw(of: &StepGraphSpec<'_>, verdicts: Arc<BlockVerdicts>) -> Self {
         let releases = of.graph.releases();
         let first = releases.partition_point(|release| release.arch < *of.arch);
         let end = releases.partition_point(|release| release.arch <= *of.arch);
@@ -78,18 +82,18 @@ impl Chart {
             }
         }
         let steps = Steps::default();
-        let mut chart = Self {
+        let mut drawn = Self {
             first,
             count,
             held_by,
             words,
             out: steps,
             into: Steps::default(),
-            tolls,
+            verdicts,
         };
-        chart.lay_out(of.graph, of.risks);
-        chart.turn_around();
-        chart
+        drawn.lay_out(of.graph, of.risks);
+        drawn.turn_around();
+        drawn
     }
 
     /// Finds the steps out of each release.
@@ -97,7 +101,7 @@ impl Chart {
         let taken = |risks: &[RiskId]| risks.iter().all(|risk| policy.takes(graph.risk(*risk)));
         let is_open: Vec<bool> = graph
             .block_sets()
-            .map(|blocks| self.tolls.risks(blocks).is_some_and(taken))
+            .map(|blocks| self.verdicts.risks(blocks).is_some_and(taken))
             .collect();
         self.out.begin.push(0);
         for from in 0..self.count {
@@ -146,7 +150,7 @@ impl Chart {
 
     /// The risks of a step.
     pub(super) fn risks(&self, step: Step) -> &[RiskId] {
-        self.tolls.risks(step.blocks).unwrap_or_default()
+        self.verdicts.risks(step.blocks).unwrap_or_default()
     }
 
     /// The channels that hold a release, a bit each.

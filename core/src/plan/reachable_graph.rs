@@ -1,23 +1,20 @@
-//! Ways: the updates that can be taken, over several channels at once.
+//! The updates that can be taken by now, over several channels at once.
 //!
 //! An edge is a step if some channel holds both its ends by now and no block stops it. A rollout does not keep it from being one: its
 //! window ends, and whoever prepares the way needs the release before that.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::{Hop, Plan, RiskPolicy};
-use crate::domain::graph::BlockSetId;
-use crate::domain::{
-    Answer, Channel, ChannelName, Cluster, Edge, Graph, ReleaseId, RiskId, Situation, Verdict,
-};
-use crate::rules::{PhasedRollout, Policy, Rule};
+use super::search_space::SearchSpace;
+use super::{Asker, Budget, Hop, Plan, RiskPolicy, UncachedStepGraphs};
+use crate::domain::{Channel, ChannelName, Cluster, Graph, ReleaseId, RiskId};
 
 /// The updates that can be taken.
 #[derive(Debug, Clone, Default)]
-pub struct Ways {
+pub struct ReachableGraph {
     /// The releases that have entered the channels.
     members: BTreeSet<ReleaseId>,
     /// By release, and by target within it.
@@ -44,14 +41,14 @@ pub struct Limits<'a> {
 
 /// The best ways to one target.
 #[derive(Debug, Clone)]
-pub struct Towards<'a> {
-    ways: &'a Ways,
+pub struct ShortestPaths<'a> {
+    ways: &'a ReachableGraph,
     limits: Limits<'a>,
     /// The releases from which there is a way, each with its hops.
     left: BTreeMap<ReleaseId, usize>,
 }
 
-impl Ways {
+impl ReachableGraph {
     /// What a cluster can take, whatever channel it follows now: its architecture, id and platform count.
     pub fn of(
         graph: &Graph,
@@ -66,44 +63,22 @@ impl Ways {
             .collect();
         channels.sort_by(|a, b| a.name.display_order().cmp(&b.name.display_order()));
         channels.dedup_by(|a, b| a.name == b.name);
-        let (mut ways, standing) = (Self::default(), Policy::standing());
-        // Standing rules look at an edge's blocks and the cluster alone: one verdict for each set of blocks.
-        let mut risks: BTreeMap<BlockSetId, Option<BTreeSet<RiskId>>> = BTreeMap::new();
-        for channel in channels {
-            let cluster = Cluster {
-                channel: channel.name.clone(),
-                ..cluster.clone()
-            };
-            let at = Situation {
-                graph,
-                cluster: &cluster,
-                now,
-            };
-            let entered = graph
-                .members(channel, &cluster.arch)
-                .iter()
-                .filter(|(_, place)| place.start <= now);
-            let entered: Vec<ReleaseId> = entered.map(|(id, _)| *id).collect();
-            ways.members.extend(&entered);
-            for edge in entered.iter().flat_map(|from| graph.edges_from(*from)) {
-                let known = risks.entry(edge.blocks);
-                let taken =
-                    known.or_insert_with(|| passed(&standing.judge(*edge, &at), graph, taken));
-                if let (Some(risks), Ok(_)) = (taken, entered.binary_search(&edge.to)) {
-                    ways.add(*edge, risks, (channel.name.clone(), opens(*edge, &at)));
-                }
-            }
-        }
-        ways
-    }
-
-    fn add(&mut self, edge: Edge, risks: &BTreeSet<RiskId>, channel: (ChannelName, Timestamp)) {
-        match self.steps.entry(edge.from).or_default().entry(edge.to) {
-            Entry::Vacant(place) => drop(place.insert(Step {
-                risks: risks.clone(),
-                channels: vec![channel],
-            })),
-            Entry::Occupied(mut step) => step.get_mut().channels.push(channel),
+        let asker = Asker {
+            id: cluster.id.clone(),
+            platform: cluster.platform.clone(),
+            arch: cluster.arch.clone(),
+        };
+        let (nothing_kept, budget) = (UncachedStepGraphs, Budget::unlimited());
+        let space = SearchSpace::new(graph, &nothing_kept, &channels, &asker, taken, now, &budget);
+        Self {
+            members: (0..space.count)
+                .filter(|release| space.has_entered(*release))
+                .map(|release| space.id(release))
+                .collect(),
+            steps: (0..space.count)
+                .map(|from| (space.id(from), steps(&space, from)))
+                .filter(|(_, steps)| !steps.is_empty())
+                .collect(),
         }
     }
 
@@ -142,8 +117,8 @@ impl Ways {
     }
 
     /// The best ways to a target, to ask for several.
-    pub fn towards<'a>(&'a self, to: ReleaseId, limits: Limits<'a>) -> Towards<'a> {
-        Towards {
+    pub fn towards<'a>(&'a self, to: ReleaseId, limits: Limits<'a>) -> ShortestPaths<'a> {
+        ShortestPaths {
             ways: self,
             limits,
             left: self.hops_left(to, limits),
@@ -215,7 +190,7 @@ impl Ways {
     }
 }
 
-impl Towards<'_> {
+impl ShortestPaths<'_> {
     /// Whether there is a way from that release.
     pub fn has(&self, from: ReleaseId) -> bool {
         self.left.contains_key(&from)
@@ -265,23 +240,20 @@ fn longest<'a>(steps: &[&'a Step]) -> &'a (ChannelName, Timestamp) {
     best.expect("a step is in the channel that it was found in")
 }
 
-/// The risks of an edge that is a step; none if it is not.
-fn passed(verdict: &Verdict, graph: &Graph, taken: &RiskPolicy) -> Option<BTreeSet<RiskId>> {
-    let risks = match &verdict.answer {
-        Answer::Recommend => BTreeSet::new(),
-        Answer::RecommendUnless(risks) => risks.clone(),
-        Answer::Wait { .. } | Answer::Refuse => return None,
+/// The steps from a release that can be taken in some channel that both ends have entered.
+fn steps(space: &SearchSpace<'_>, from: u32) -> BTreeMap<ReleaseId, Step> {
+    let step = |one: &super::step_graph::Step| {
+        let openings = space.openings_by_now(from, one.release);
+        let named = |(channel, opens)| (space.channel(channel).name.clone(), opens);
+        let channels: Vec<(ChannelName, Timestamp)> = openings.map(named).collect();
+        let risks = || space.risks(*one).iter().copied().collect();
+        (!channels.is_empty()).then(|| {
+            let step = Step {
+                risks: risks(),
+                channels,
+            };
+            (space.id(one.release), step)
+        })
     };
-    risks
-        .iter()
-        .all(|id| taken.takes(graph.risk(*id)))
-        .then_some(risks)
-}
-
-/// When the cluster's turn comes; the time it asks for if it has come.
-fn opens(edge: Edge, at: &Situation<'_>) -> Timestamp {
-    match PhasedRollout.judge(edge, at).answer {
-        Answer::Wait { until } => until.unwrap_or(Timestamp::MAX),
-        _ => at.now,
-    }
+    space.out(from).iter().filter_map(step).collect()
 }

@@ -1,4 +1,4 @@
-//! Two graphs side by side: one number for each release of either, and every edge with what it is in both.
+//! Two graphs side by side: one number for each release of either, and every edge with what it is in pair.
 
 use std::collections::BTreeSet;
 
@@ -22,29 +22,29 @@ impl<T> Pair<T> {
     }
 }
 
-/// The number of a release that is in one of two graphs, or in both. By architecture and version.
+/// The number of a release that is in one of two graphs, or in pair. By architecture and version.
 pub(super) type Number = usize;
 
-pub(super) struct Both<'a> {
+pub(super) struct GraphPair<'a> {
     pub(super) graphs: Pair<&'a Graph>,
     names: Vec<(&'a Arch, &'a Version)>,
     /// The common number of each release of each graph.
     numbers: Pair<Vec<Number>>,
-    edges: Vec<BothEdge>,
+    edges: Vec<EdgePair>,
     /// Where each release's edges begin; one more than there are releases.
     edges_from: Vec<usize>,
 }
 
-/// An edge of either graph, or of both.
+/// An edge of either graph, or of pair.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct BothEdge {
+pub(super) struct EdgePair {
     pub(super) from: Number,
     pub(super) to: Number,
     pub(super) sides: Pair<Option<Edge>>,
 }
 
 /// One channel in two graphs.
-pub(super) struct BothChannel<'a> {
+pub(super) struct ChannelPair<'a> {
     pub(super) channels: Pair<Option<&'a Channel>>,
     places: Pair<Vec<Option<&'a Membership>>>,
 }
@@ -57,7 +57,7 @@ pub(super) struct Phase<'a> {
     pub(super) to: &'a Membership,
 }
 
-impl<'a> Both<'a> {
+impl<'a> GraphPair<'a> {
     pub(super) fn new(base: &'a Graph, new: &'a Graph) -> Self {
         let graphs = Pair { base, new };
         let all = [base, new].into_iter().flat_map(Graph::releases);
@@ -77,18 +77,18 @@ impl<'a> Both<'a> {
                 .map(|r| number((&r.arch, &r.version)))
                 .collect()
         });
-        let mut both = Self {
+        let mut pair = Self {
             graphs,
             names,
             numbers,
             edges: Vec::new(),
             edges_from: Vec::new(),
         };
-        both.join_edges();
-        both
+        pair.join_edges();
+        pair
     }
 
-    /// Both lists are sorted, and common numbers keep their order: one walk joins them.
+    /// GraphPair lists are sorted, and common numbers keep their order: one walk joins them.
     fn join_edges(&mut self) {
         let sorted = |edges: &[Edge], numbers: &[Number]| -> Vec<((Number, Number), Edge)> {
             edges
@@ -119,7 +119,7 @@ impl<'a> Both<'a> {
             let new = new
                 .next_if(|(other, _)| *other == ends)
                 .map(|(_, edge)| edge);
-            self.edges.push(BothEdge {
+            self.edges.push(EdgePair {
                 from: ends.0,
                 to: ends.1,
                 sides: Pair { base, new },
@@ -129,7 +129,7 @@ impl<'a> Both<'a> {
         self.edges_from = (0..=self.names.len()).map(begin).collect();
     }
 
-    pub(super) fn edges_from(&self, release: Number) -> &[BothEdge] {
+    pub(super) fn edges_from(&self, release: Number) -> &[EdgePair] {
         &self.edges[self.edges_from[release]..self.edges_from[release + 1]]
     }
 
@@ -176,7 +176,7 @@ impl<'a> Both<'a> {
         names
     }
 
-    pub(super) fn channel(&self, name: &ChannelName) -> BothChannel<'a> {
+    pub(super) fn channel(&self, name: &ChannelName) -> ChannelPair<'a> {
         let channels = self.graphs.map(|graph| graph.channel(name.as_str()));
         let places = |channel: Option<&'a Channel>, numbers: &[Number]| {
             let mut places = vec![None; self.names.len()];
@@ -186,7 +186,7 @@ impl<'a> Both<'a> {
             places
         };
         let base = places(channels.base, &self.numbers.base);
-        BothChannel {
+        ChannelPair {
             channels,
             places: Pair {
                 base,
@@ -198,8 +198,8 @@ impl<'a> Both<'a> {
     /// How an edge phases in: on each side on which the edge is there, and both its ends are in the channel.
     pub(super) fn phases(
         &self,
-        channel: &BothChannel<'a>,
-        edge: &BothEdge,
+        channel: &ChannelPair<'a>,
+        edge: &EdgePair,
     ) -> Pair<Option<Phase<'a>>> {
         let (from, to) = (channel.places(edge.from), channel.places(edge.to));
         let phase =
@@ -220,7 +220,7 @@ impl<'a> Both<'a> {
     }
 }
 
-impl<'a> BothChannel<'a> {
+impl<'a> ChannelPair<'a> {
     /// Whether a release is in the channel on any side; edges of others are not.
     pub(super) fn holds(&self, release: Number) -> bool {
         self.places.base[release].is_some() || self.places.new[release].is_some()

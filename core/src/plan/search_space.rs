@@ -1,4 +1,4 @@
-//! The ground that is searched: a chart of steps between releases, at one time, for one cluster.
+//! The space that is searched: the steps between releases, at one time, for one cluster. Path and mirror search it.
 //!
 //! An edge is a step if the standing rules offer it to the cluster, its risks may be taken, and a channel holds both ends. When
 //! it opens is asked of the rules only where it matters: a way with few hops is looked for without regard to time.
@@ -6,12 +6,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
-use super::chart::{Chart, ChartOf, Charts, Step};
-use super::{Budget, Request, RiskPolicy};
+use super::step_graph::{Step, StepGraph, StepGraphSpec, StepGraphs};
+use super::{Asker, Budget, RiskPolicy};
 use crate::domain::graph::BlockSetId;
 use crate::domain::{Answer, Channel, Cluster, Edge, Graph, ReleaseId, RiskId, Situation};
+use crate::graph::{ChannelView, ClientClass};
 use crate::rules::{Policy, Rule};
 
 /// Whether both ends of a step have entered a channel. When the edge between them opens is another matter.
@@ -23,12 +24,12 @@ pub(super) enum Ends {
     Later,
 }
 
-pub(super) struct Ground<'a> {
+pub(super) struct SearchSpace<'a> {
     pub(super) graph: &'a Graph,
     pub(super) now: Timestamp,
     pub(super) count: u32,
-    chart: Arc<Chart>,
-    charts: &'a dyn Charts,
+    steps: Arc<StepGraph>,
+    step_graphs: &'a dyn StepGraphs,
     channels: Vec<Place<'a>>,
     /// For each release, the channels that it has entered by now, a bit each.
     entered: Vec<u64>,
@@ -47,53 +48,49 @@ struct Place<'a> {
     settled: bool,
 }
 
-impl<'a> Ground<'a> {
+impl<'a> SearchSpace<'a> {
     pub(super) fn new(
         graph: &'a Graph,
-        charts: &'a dyn Charts,
+        step_graphs: &'a dyn StepGraphs,
         channels: &[&'a Channel],
-        request: &Request,
+        asker: &Asker,
+        risks: &RiskPolicy,
+        now: Timestamp,
         budget: &'a Budget<'a>,
     ) -> Self {
-        let asker = &request.asker;
-        let of = ChartOf {
+        let of = StepGraphSpec {
             graph,
             arch: &asker.arch,
             channels,
-            platform: &asker.platform,
-            risks: &request.risks,
+            class: &ClientClass::of(graph, &asker.platform),
+            risks,
         };
-        let chart = charts.chart(&of);
-        // Whether somebody kept the chart or not: the same question takes the same number of steps.
-        budget.take(chart.drawing_steps());
-        let (first, words) = (chart.first, chart.words);
-        let mut entered = vec![0u64; chart.count as usize * words];
+        let steps = step_graphs.step_graph(&of);
+        // Whether somebody kept the step graph or not: the same question takes the same number of steps.
+        budget.take(steps.drawing_steps());
+        let (first, words) = (steps.first, steps.words);
+        let mut entered = vec![0u64; steps.count as usize * words];
         for (number, channel) in channels.iter().enumerate() {
-            for (id, place) in graph.members(channel, &asker.arch) {
-                let bit = if place.start <= request.now {
-                    1 << (number % 64)
-                } else {
-                    0
-                };
-                entered[(id.0 - first) as usize * words + number / 64] |= bit;
+            for id in ChannelView::of_arch(graph, channel, &asker.arch, now).releases() {
+                entered[(id.0 - first) as usize * words + number / 64] |= 1 << (number % 64);
             }
         }
         let places = channels.iter().map(|channel| Place {
             channel,
             cluster: asker.in_channel(&channel.name),
-            settled: is_settled(channel, request.now),
+            settled: ChannelView::of_all_arches(graph, channel, now).is_settled(),
         });
         let places: Vec<Place<'a>> = places.collect();
         let mut settled = vec![0u64; words];
         let all_settled = places.iter().enumerate().filter(|(_, place)| place.settled);
         all_settled.for_each(|(number, _)| settled[number / 64] |= 1 << (number % 64));
-        let (count, timing) = (chart.count, Policy::timing());
+        let (count, timing) = (steps.count, Policy::timing());
         Self {
             graph,
-            now: request.now,
+            now,
             count,
-            chart,
-            charts,
+            steps,
+            step_graphs,
             channels: places,
             entered,
             settled,
@@ -102,21 +99,20 @@ impl<'a> Ground<'a> {
         }
     }
 
-    /// The same ground, were all risks taken.
-    pub(super) fn with_all_risks(&self, request: &Request) -> Self {
+    /// The same space, were all risks taken.
+    pub(super) fn with_all_risks(&self, asker: &Asker) -> Self {
         let channels: Vec<&Channel> = self.channels.iter().map(|place| place.channel).collect();
-        let asker = &request.asker;
-        let of = ChartOf {
+        let of = StepGraphSpec {
             graph: self.graph,
             arch: &asker.arch,
             channels: &channels,
-            platform: &asker.platform,
+            class: &ClientClass::of(self.graph, &asker.platform),
             risks: &RiskPolicy::Any,
         };
-        let chart = self.charts.chart(&of);
-        self.budget.take(chart.drawing_steps());
+        let steps = self.step_graphs.step_graph(&of);
+        self.budget.take(steps.drawing_steps());
         Self {
-            chart,
+            steps,
             channels: self.channels.clone(),
             entered: self.entered.clone(),
             settled: self.settled.clone(),
@@ -127,22 +123,22 @@ impl<'a> Ground<'a> {
 
     /// The steps out of a release, the oldest target first.
     pub(super) fn out(&self, release: u32) -> &[Step] {
-        self.budget.of(self.chart.out(release))
+        self.budget.of(self.steps.out(release))
     }
 
     /// The steps into a release, the oldest source first.
     pub(super) fn into(&self, release: u32) -> &[Step] {
-        self.budget.of(self.chart.leading_to(release))
+        self.budget.of(self.steps.leading_to(release))
     }
 
     /// The risks of a step.
     pub(super) fn risks(&self, step: Step) -> &[RiskId] {
-        self.chart.risks(step)
+        self.steps.risks(step)
     }
 
     /// The step between two releases, if there is one.
     pub(super) fn step(&self, from: u32, to: u32) -> Option<Step> {
-        let steps = self.chart.out(from);
+        let steps = self.steps.out(from);
         steps
             .binary_search_by_key(&to, |step| step.release)
             .ok()
@@ -158,9 +154,18 @@ impl<'a> Ground<'a> {
 
     /// The channels that hold both releases, in the order in which they are preferred, and when the edge opens in each.
     pub(super) fn openings(&self, from: u32, to: u32) -> impl Iterator<Item = (usize, Timestamp)> {
-        let words = self.held(from).iter().zip(self.held(to)).enumerate();
-        let together = words.flat_map(|(word, (a, b))| bits(a & b).map(move |bit| word * 64 + bit));
-        together.filter_map(move |number| Some((number, self.opening(number, from, to)?)))
+        common(self.held(from), self.held(to))
+            .filter_map(move |number| Some((number, self.opening(number, from, to)?)))
+    }
+
+    /// The channels that both releases have entered by now, in the same order, and when the edge opens in each.
+    pub(super) fn openings_by_now(
+        &self,
+        from: u32,
+        to: u32,
+    ) -> impl Iterator<Item = (usize, Timestamp)> {
+        common(self.entered(from), self.entered(to))
+            .filter_map(move |number| Some((number, self.opening(number, from, to)?)))
     }
 
     /// When an edge opens in a channel: now or later; none if nobody can say.
@@ -212,24 +217,32 @@ impl<'a> Ground<'a> {
 
     /// Whether a channel holds a release.
     pub(super) fn holds(&self, channel: usize, release: u32) -> bool {
-        self.chart.held(release)[channel / 64] >> (channel % 64) & 1 == 1
+        self.steps.held(release)[channel / 64] >> (channel % 64) & 1 == 1
     }
 
     /// Whether some channel holds both.
     pub(super) fn is_held_together(&self, from: u32, to: u32) -> bool {
-        self.chart.is_held_together(from, to)
+        self.steps.is_held_together(from, to)
     }
 
     /// Whether some channel holds both by now.
     pub(super) fn ends(&self, from: u32, to: u32) -> Ends {
-        let by_now = |release: u32| {
-            &self.entered
-                [release as usize * self.chart.words..(release as usize + 1) * self.chart.words]
-        };
-        match by_now(from).iter().zip(by_now(to)).any(|(a, b)| a & b != 0) {
+        let mut words = self.entered(from).iter().zip(self.entered(to));
+        match words.any(|(a, b)| a & b != 0) {
             true => Ends::Entered,
             false => Ends::Later,
         }
+    }
+
+    /// Whether a release has entered some channel by now.
+    pub(super) fn has_entered(&self, release: u32) -> bool {
+        self.entered(release).iter().any(|word| *word != 0)
+    }
+
+    /// The channels that a release has entered by now, a bit each.
+    fn entered(&self, release: u32) -> &[u64] {
+        let words = self.steps.words;
+        &self.entered[release as usize * words..(release as usize + 1) * words]
     }
 
     /// Whether all releases of a way are there.
@@ -242,17 +255,23 @@ impl<'a> Ground<'a> {
 
     /// The channels that hold a release, a bit each.
     fn held(&self, release: u32) -> &[u64] {
-        self.chart.held(release)
+        self.steps.held(release)
     }
 
     /// A release's number in the graph.
     pub(super) fn id(&self, release: u32) -> ReleaseId {
-        ReleaseId(self.chart.first + release)
+        ReleaseId(self.steps.first + release)
     }
 
     pub(super) fn number(&self, id: ReleaseId) -> u32 {
-        id.0 - self.chart.first
+        id.0 - self.steps.first
     }
+}
+
+/// The numbers of the bits that are set in both.
+fn common(a: &[u64], b: &[u64]) -> impl Iterator<Item = usize> {
+    let words = a.iter().zip(b).enumerate();
+    words.flat_map(|(word, (a, b))| bits(a & b).map(move |bit| word * 64 + bit))
 }
 
 /// The numbers of the bits that are set.
@@ -262,24 +281,4 @@ fn bits(mut word: u64) -> impl Iterator<Item = usize> {
         word &= word.wrapping_sub(1);
         lowest
     })
-}
-
-/// Windows that begin earlier may end a little later: both Jan 30 and Jan 31, plus a month, are on Feb 28.
-const CALENDAR_MARGIN: SignedDuration = SignedDuration::from_hours(48);
-
-/// Whether everything in a channel has long been open. The rules say the same of each edge in it; this is asked once.
-fn is_settled(channel: &Channel, now: Timestamp) -> bool {
-    let last = channel
-        .members
-        .iter()
-        .map(|(_, place)| place.start)
-        .max()
-        .unwrap_or(Timestamp::MIN);
-    let last_end = channel
-        .rollouts
-        .iter()
-        .map(|rule| rule.window(last).end)
-        .max();
-    let is_long_ago = |end: Timestamp| now.duration_since(end) >= CALENDAR_MARGIN;
-    last == Timestamp::MIN || (last <= now && last_end.is_none_or(is_long_ago))
 }

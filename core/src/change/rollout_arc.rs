@@ -1,4 +1,4 @@
-//! Reach: which part of the fleet a rollout has come to, as an arc of the circle of positions.
+//! Which part of the fleet a rollout has come to, as an arc of the circle of positions.
 //!
 //! A release rotates the circle, so the same share of two releases is not the same clusters. Whether anybody loses an edge
 //! is a question about two arcs, and is answered in integers.
@@ -9,13 +9,13 @@ use crate::domain::{Share, Window};
 
 /// The clusters that a window has let through: those whose own number lies on this arc.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Reach {
+pub(super) struct RolloutArc {
     /// The first number on it.
     begin: u64,
     pub(super) share: Share,
 }
 
-impl Reach {
+impl RolloutArc {
     pub(super) const NOBODY: Self = Self {
         begin: 0,
         share: Share::NONE,
@@ -50,18 +50,18 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn on(arc: Reach, number: u64) -> bool {
+    fn on(arc: RolloutArc, number: u64) -> bool {
         u128::from(number.wrapping_sub(arc.begin)) < arc.share.0
     }
 
     /// The ends of arcs, and numbers beside them: nothing can differ elsewhere only.
-    fn telling(arcs: [Reach; 2]) -> impl Iterator<Item = u64> {
-        let end = |arc: Reach| arc.begin.wrapping_add(arc.share.0 as u64);
+    fn telling(arcs: [RolloutArc; 2]) -> impl Iterator<Item = u64> {
+        let end = |arc: RolloutArc| arc.begin.wrapping_add(arc.share.0 as u64);
         let ends = arcs.into_iter().flat_map(move |arc| [arc.begin, end(arc)]);
         ends.flat_map(|number| [number.wrapping_sub(1), number, number.wrapping_add(1)])
     }
 
-    fn any_arc() -> impl Strategy<Value = Reach> {
+    fn any_arc() -> impl Strategy<Value = RolloutArc> {
         let begin = prop_oneof![any::<u64>(), 0u64..4, Just(u64::MAX)];
         let share = prop_oneof![
             0..=Share::WHOLE.0,
@@ -69,7 +69,7 @@ mod tests {
             Just(Share::WHOLE.0),
             Just(Share::WHOLE.0 - 1)
         ];
-        (begin, share).prop_map(|(begin, share)| Reach {
+        (begin, share).prop_map(|(begin, share)| RolloutArc {
             begin,
             share: Share(share),
         })
@@ -92,18 +92,18 @@ mod tests {
     #[test]
     fn an_arc_may_come_round() {
         let quarter = 1u64 << 62;
-        let a = Reach {
+        let a = RolloutArc {
             begin: 0,
             share: Share(1 << 63),
         };
-        let b = Reach {
+        let b = RolloutArc {
             begin: quarter.wrapping_mul(3),
             share: Share(1 << 63),
         };
         assert_eq!(a.without(b), Share(1 << 62));
-        assert_eq!(a.without(Reach::NOBODY), a.share);
+        assert_eq!(a.without(RolloutArc::NOBODY), a.share);
         assert_eq!(
-            a.without(Reach {
+            a.without(RolloutArc {
                 begin: 7,
                 share: Share::WHOLE
             }),
