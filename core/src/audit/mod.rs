@@ -9,9 +9,9 @@
 
 mod edge_access;
 mod goal;
-mod ground;
 mod reachability;
 mod search;
+mod search_space;
 mod stranding;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,7 +26,7 @@ pub use stranding::{Arrivals, Barrier, Baseline, StrandedReleases, Stranding, st
 use crate::domain::{Arch, ChannelName, Graph};
 use crate::graph::client_classes;
 use edge_access::{ClientAccess, EdgeAccess};
-use ground::Ground;
+use search_space::ChannelSteps;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Scope {
@@ -54,10 +54,10 @@ pub fn audit(graph: &Graph, scope: &Scope, now: Timestamp) -> Audit {
             .arches()
             .filter(|arch| scope.arch.as_ref().is_none_or(|only| only == *arch))
         {
-            let ground = Ground::new(graph, channel, arch, now);
-            let goals = goal::goals(&ground);
-            for alike in alike(&ground, &clients) {
-                let releases = reachability::release_reports(&ground, &goals, alike[0]);
+            let space = ChannelSteps::new(graph, channel, arch, now);
+            let goals = goal::goals(&space);
+            for alike in alike(&space, &clients) {
+                let releases = reachability::release_reports(&space, &goals, alike[0]);
                 if !releases.is_empty() {
                     let clients = alike.iter().map(|access| access.class.clone()).collect();
                     sections.push(Section {
@@ -74,10 +74,10 @@ pub fn audit(graph: &Graph, scope: &Scope, now: Timestamp) -> Audit {
 }
 
 /// Kinds of clients that pass the same edges here. One look is enough for all of them.
-fn alike<'a>(ground: &Ground<'_>, clients: &'a [ClientAccess]) -> Vec<Vec<&'a ClientAccess>> {
+fn alike<'a>(space: &ChannelSteps<'_>, clients: &'a [ClientAccess]) -> Vec<Vec<&'a ClientAccess>> {
     let mut groups: BTreeMap<Vec<&EdgeAccess>, Vec<&ClientAccess>> = BTreeMap::new();
     for access in clients {
-        let here = ground
+        let here = space
             .block_sets
             .iter()
             .map(|set| access.through(*set))

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::edge_access::{ClientAccess, EdgeAccess};
-use super::ground::Ground;
-use super::search::{self, Steps};
+use super::search::{self, NextReleases};
+use super::search_space::ChannelSteps;
 use crate::domain::{Arch, BlockId, ChannelName, ReleaseId, RiskId};
 use crate::graph::ClientClass;
 
@@ -162,58 +162,53 @@ impl Section {
 }
 
 pub(super) fn release_reports(
-    ground: &Ground<'_>,
+    space: &ChannelSteps<'_>,
     goals: &[[u32; 2]],
     access: &ClientAccess,
 ) -> Vec<ReleaseReport> {
     let mut found: BTreeMap<(u32, u32), Reachability> = BTreeMap::new();
     let mut by_goal: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
-    for (from, goal) in (0..)
-        .zip(goals)
-        .flat_map(|(from, goals)| goals.map(|goal| (from, goal)))
-    {
-        by_goal.entry(goal).or_default().insert(from);
+    for (from, goals) in space.members.iter().zip(goals) {
+        for goal in goals {
+            by_goal.entry(*goal).or_default().insert(*from);
+        }
     }
     for (goal, members) in by_goal {
-        let plain = search::plain(ground, access, goal);
+        let plain = search::plain(space, access, goal);
         // Only where a plain way does not do.
         let any = members.iter().any(|from| plain[*from as usize].is_none());
         let any = if any {
-            search::any(ground, access, goal)
+            search::any(space, access, goal)
         } else {
-            Steps::new()
+            NextReleases::new()
         };
         for from in members {
-            let outcome = outcome(ground, access, from, [&plain, &any]);
+            let outcome = outcome(space, access, from, [&plain, &any]);
             found.insert(
                 (from, goal),
                 Reachability {
-                    goal: ground.members[goal as usize],
+                    goal: space.steps.id(goal),
                     outcome,
                 },
             );
         }
     }
     let reachability = |from: u32, goal: u32| found[&(from, goal)].clone();
-    let report = |(from, [minor, head]): (u32, &[u32; 2])| ReleaseReport {
-        release: ground.members[from as usize],
-        minor: reachability(from, *minor),
-        head: reachability(from, *head),
+    let report = |(from, [minor, head]): (&u32, &[u32; 2])| ReleaseReport {
+        release: space.steps.id(*from),
+        minor: reachability(*from, *minor),
+        head: reachability(*from, *head),
     };
-    (0..).zip(goals).map(report).collect()
+    space.members.iter().zip(goals).map(report).collect()
 }
 
 fn outcome(
-    ground: &Ground<'_>,
+    space: &ChannelSteps<'_>,
     access: &ClientAccess,
     from: u32,
-    [plain, any]: [&Steps; 2],
+    [plain, any]: [&NextReleases; 2],
 ) -> Outcome {
-    let releases = |way: &[u32]| {
-        way.iter()
-            .map(|member| ground.members[*member as usize])
-            .collect()
-    };
+    let releases = |way: &[u32]| way.iter().map(|member| space.steps.id(*member)).collect();
     if let Some(way) = search::way(plain, from) {
         return Outcome::Way(Way {
             releases: releases(&way),
@@ -221,7 +216,7 @@ fn outcome(
         });
     }
     let Some(way) = search::way(any, from) else {
-        let none_leaves = ground.leaving[from as usize] == 0;
+        let none_leaves = space.steps.out(from).is_empty();
         return Outcome::Stranded(if none_leaves {
             Cause::NoEdgeLeaves
         } else {
@@ -229,11 +224,9 @@ fn outcome(
         });
     };
     let (mut blocks, mut risks) = (BTreeSet::new(), BTreeSet::new());
-    for step in way.windows(2) {
-        let set = ground
-            .blocks(step[0], step[1])
-            .expect("a way goes along edges");
-        match access.through(set) {
+    let pairs = way.windows(2);
+    for step in pairs.filter_map(|ends| space.steps.between(ends[0], ends[1])) {
+        match access.through(step.blocks) {
             EdgeAccess::Plain => {}
             EdgeAccess::Conditional(more) => risks.extend(more),
             EdgeAccess::Stopped(more) => blocks.extend(more),

@@ -1,4 +1,4 @@
-//! Two graphs side by side: one number for each release of either, and every edge with what it is in pair.
+//! Two graphs side by side: one number for each release of either, and every edge with what it is in both.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ impl<T> Pair<T> {
     }
 }
 
-/// The number of a release that is in one of two graphs, or in pair. By architecture and version.
+/// The number of a release that is in one of two graphs, or in both. By architecture and version.
 pub(super) type Number = usize;
 
 pub(super) struct GraphPair<'a> {
@@ -35,7 +35,7 @@ pub(super) struct GraphPair<'a> {
     edges_from: Vec<usize>,
 }
 
-/// An edge of either graph, or of pair.
+/// An edge of either graph, or of both.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EdgePair {
     pub(super) from: Number,
@@ -88,7 +88,7 @@ impl<'a> GraphPair<'a> {
         pair
     }
 
-    /// GraphPair lists are sorted, and common numbers keep their order: one walk joins them.
+    /// Both lists are sorted, and common numbers keep their order: one walk joins them.
     fn join_edges(&mut self) {
         let sorted = |edges: &[Edge], numbers: &[Number]| -> Vec<((Number, Number), Edge)> {
             edges

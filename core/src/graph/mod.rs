@@ -6,9 +6,11 @@
 mod block_verdicts;
 mod client_class;
 mod entry;
+mod steps;
 mod view;
 
 pub use block_verdicts::{BlockVerdict, BlockVerdicts, StandingRules};
 pub use client_class::{ClientClass, client_classes, named_platforms};
 pub use entry::{Epoch, channels_entered, has_entered};
+pub(crate) use steps::{Step, Steps, numbers};
 pub use view::{ChannelEdge, ChannelView};

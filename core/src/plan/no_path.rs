@@ -189,7 +189,7 @@ fn best(space: &SearchSpace<'_>, [start, end]: [u32; 2], lasts: &Lasts<'_>) -> O
 fn reached<'g>(
     space: &SearchSpace<'_>,
     start: u32,
-    steps: impl Fn(u32) -> &'g [super::step_graph::Step],
+    steps: impl Fn(u32) -> &'g [crate::graph::Step],
 ) -> BTreeSet<u32> {
     let mut seen = vec![false; space.count as usize];
     seen[start as usize] = true;

@@ -242,7 +242,7 @@ fn longest<'a>(steps: &[&'a Step]) -> &'a (ChannelName, Timestamp) {
 
 /// The steps from a release that can be taken in some channel that both ends have entered.
 fn steps(space: &SearchSpace<'_>, from: u32) -> BTreeMap<ReleaseId, Step> {
-    let step = |one: &super::step_graph::Step| {
+    let step = |one: &crate::graph::Step| {
         let openings = space.openings_by_now(from, one.release);
         let named = |(channel, opens)| (space.channel(channel).name.clone(), opens);
         let channels: Vec<(ChannelName, Timestamp)> = openings.map(named).collect();

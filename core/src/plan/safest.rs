@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 
 use super::search::{Barred, Certainty, FAR, Search, Until};
 use super::search_space::SearchSpace;
-use super::step_graph::Step;
+use crate::graph::Step;
 
 /// So many sets are looked at.
 pub(super) const MAX_LABELS: usize = 100_000;

@@ -11,9 +11,9 @@ use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 use jiff::{SignedDuration, Timestamp};
 
 use super::search_space::{Ends, SearchSpace};
-use super::step_graph::Step;
 use super::{Preference, safest, schedule};
 use crate::domain::ReleaseId;
+use crate::graph::Step;
 
 /// How long it takes from one release to another: never less than nothing.
 pub type Lasts<'a> = dyn Fn(ReleaseId, ReleaseId) -> SignedDuration + 'a;

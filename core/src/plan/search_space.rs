@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::step_graph::{Step, StepGraph, StepGraphSpec, StepGraphs};
+use super::step_graph::{StepGraph, StepGraphSpec, StepGraphs};
 use super::{Asker, Budget, RiskPolicy};
 use crate::domain::graph::BlockSetId;
 use crate::domain::{Answer, Channel, Cluster, Edge, Graph, ReleaseId, RiskId, Situation};
-use crate::graph::{ChannelView, ClientClass};
+use crate::graph::{ChannelView, ClientClass, Step};
 use crate::rules::{Policy, Rule};
 
 /// Whether both ends of a step have entered a channel. When the edge between them opens is another matter.
@@ -28,7 +28,7 @@ pub(super) struct SearchSpace<'a> {
     pub(super) graph: &'a Graph,
     pub(super) now: Timestamp,
     pub(super) count: u32,
-    steps: Arc<StepGraph>,
+    drawn: Arc<StepGraph>,
     step_graphs: &'a dyn StepGraphs,
     channels: Vec<Place<'a>>,
     /// For each release, the channels that it has entered by now, a bit each.
@@ -65,14 +65,15 @@ impl<'a> SearchSpace<'a> {
             class: &ClientClass::of(graph, &asker.platform),
             risks,
         };
-        let steps = step_graphs.step_graph(&of);
+        let drawn = step_graphs.step_graph(&of);
         // Whether somebody kept the step graph or not: the same question takes the same number of steps.
-        budget.take(steps.drawing_steps());
-        let (first, words) = (steps.first, steps.words);
-        let mut entered = vec![0u64; steps.count as usize * words];
+        budget.take(drawn.drawing_steps());
+        let (count, words) = (drawn.steps.count(), drawn.words);
+        let mut entered = vec![0u64; count as usize * words];
         for (number, channel) in channels.iter().enumerate() {
             for id in ChannelView::of_arch(graph, channel, &asker.arch, now).releases() {
-                entered[(id.0 - first) as usize * words + number / 64] |= 1 << (number % 64);
+                entered[drawn.steps.number(id) as usize * words + number / 64] |=
+                    1 << (number % 64);
             }
         }
         let places = channels.iter().map(|channel| Place {
@@ -84,12 +85,12 @@ impl<'a> SearchSpace<'a> {
         let mut settled = vec![0u64; words];
         let all_settled = places.iter().enumerate().filter(|(_, place)| place.settled);
         all_settled.for_each(|(number, _)| settled[number / 64] |= 1 << (number % 64));
-        let (count, timing) = (steps.count, Policy::timing());
+        let timing = Policy::timing();
         Self {
             graph,
             now,
             count,
-            steps,
+            drawn,
             step_graphs,
             channels: places,
             entered,
@@ -109,10 +110,10 @@ impl<'a> SearchSpace<'a> {
             class: &ClientClass::of(self.graph, &asker.platform),
             risks: &RiskPolicy::Any,
         };
-        let steps = self.step_graphs.step_graph(&of);
-        self.budget.take(steps.drawing_steps());
+        let drawn = self.step_graphs.step_graph(&of);
+        self.budget.take(drawn.drawing_steps());
         Self {
-            steps,
+            drawn,
             channels: self.channels.clone(),
             entered: self.entered.clone(),
             settled: self.settled.clone(),
@@ -123,26 +124,22 @@ impl<'a> SearchSpace<'a> {
 
     /// The steps out of a release, the oldest target first.
     pub(super) fn out(&self, release: u32) -> &[Step] {
-        self.budget.of(self.steps.out(release))
+        self.budget.of(self.drawn.steps.out(release))
     }
 
     /// The steps into a release, the oldest source first.
     pub(super) fn into(&self, release: u32) -> &[Step] {
-        self.budget.of(self.steps.leading_to(release))
+        self.budget.of(self.drawn.steps.leading_to(release))
     }
 
     /// The risks of a step.
     pub(super) fn risks(&self, step: Step) -> &[RiskId] {
-        self.steps.risks(step)
+        self.drawn.risks(step)
     }
 
     /// The step between two releases, if there is one.
     pub(super) fn step(&self, from: u32, to: u32) -> Option<Step> {
-        let steps = self.steps.out(from);
-        steps
-            .binary_search_by_key(&to, |step| step.release)
-            .ok()
-            .map(|at| steps[at])
+        self.drawn.steps.between(from, to)
     }
 
     /// The risks between two releases that a step joins.
@@ -217,12 +214,12 @@ impl<'a> SearchSpace<'a> {
 
     /// Whether a channel holds a release.
     pub(super) fn holds(&self, channel: usize, release: u32) -> bool {
-        self.steps.held(release)[channel / 64] >> (channel % 64) & 1 == 1
+        self.drawn.held(release)[channel / 64] >> (channel % 64) & 1 == 1
     }
 
     /// Whether some channel holds both.
     pub(super) fn is_held_together(&self, from: u32, to: u32) -> bool {
-        self.steps.is_held_together(from, to)
+        self.drawn.is_held_together(from, to)
     }
 
     /// Whether some channel holds both by now.
@@ -241,7 +238,7 @@ impl<'a> SearchSpace<'a> {
 
     /// The channels that a release has entered by now, a bit each.
     fn entered(&self, release: u32) -> &[u64] {
-        let words = self.steps.words;
+        let words = self.drawn.words;
         &self.entered[release as usize * words..(release as usize + 1) * words]
     }
 
@@ -255,16 +252,16 @@ impl<'a> SearchSpace<'a> {
 
     /// The channels that hold a release, a bit each.
     fn held(&self, release: u32) -> &[u64] {
-        self.steps.held(release)
+        self.drawn.held(release)
     }
 
     /// A release's number in the graph.
     pub(super) fn id(&self, release: u32) -> ReleaseId {
-        ReleaseId(self.steps.first + release)
+        self.drawn.steps.id(release)
     }
 
     pub(super) fn number(&self, id: ReleaseId) -> u32 {
-        id.0 - self.steps.first
+        self.drawn.steps.number(id)
     }
 }
 
