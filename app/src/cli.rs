@@ -16,6 +16,7 @@ use crate::graph::{self, GraphCommand};
 use crate::mirror::{self, MirrorArgs};
 use crate::path::{self, PathArgs};
 use crate::ready::{self, ReadyArgs};
+use crate::reason::{self, ReasonArgs};
 use crate::releases::{self, ReleasesCommand};
 use crate::{example, log, serve};
 
@@ -76,6 +77,9 @@ enum Command {
         after_help = "Example:\n  towpath agent --once --dry-run --kubeconfig ~/.kube/config"
     )]
     Agent(Box<AgentArgs>),
+    /// Say what the code of a reason means, and what helps.
+    #[command(after_help = "Example:\n  towpath reason NotSoaked")]
+    Reason(ReasonArgs),
     /// For those who change graph data: check it, and see what a change will do.
     #[command(subcommand, after_help = "Example:\n  towpath graph lint")]
     Graph(GraphCommand),
@@ -137,6 +141,7 @@ fn execute(command: Command) -> anyhow::Result<ExitCode> {
         Command::Duration(command) => return duration::execute(command),
         Command::Explain(args) => return explain::explain(args),
         Command::Ready(args) => return ready::ready(args),
+        Command::Reason(args) => return reason::reason(&args),
         Command::Path(args) => return path::path(&args),
         Command::Mirror(args) => return mirror::run(&args),
         Command::Agent(args) => return agent::run(&args),

@@ -161,7 +161,7 @@ fn rollout_examples(graph: &Graph, now: Timestamp) -> (String, String) {
             arch: Arch::default(),
         };
         let view = recommend(
-            &Policy::graph(),
+            Policy::graph(),
             &Situation {
                 graph,
                 cluster: &cluster,

@@ -13,6 +13,7 @@ mod log;
 mod mirror;
 mod path;
 mod ready;
+mod reason;
 mod releases;
 mod secrets;
 mod serve;

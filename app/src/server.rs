@@ -7,7 +7,8 @@ use std::path::Path;
 use anyhow::{Context, anyhow, bail};
 use serde_json::Value;
 use towpath_formats::token;
-use towpath_sources::{fetch, read_file};
+use towpath_http::{BearerToken, TokenFile};
+use towpath_sources::fetch;
 
 use crate::secrets::tell_of_open_file;
 
@@ -28,7 +29,7 @@ impl Server<'_> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
-        let fetched = runtime.block_on(fetch(&url, token.as_deref(), MAX_ANSWER_BYTES));
+        let fetched = runtime.block_on(fetch(&url, token.as_ref(), MAX_ANSWER_BYTES));
         let fetched = fetched.map_err(|finding| anyhow!("{finding}"))?;
         let text = String::from_utf8(fetched.body).context("the service's answer is not text")?;
         if fetched.status != 200 {
@@ -48,16 +49,13 @@ impl Server<'_> {
     }
 }
 
-fn read_token(file: &Path) -> anyhow::Result<String> {
-    let bytes = read_file(file, 2 * token::MAX_CHARACTERS as u64)
-        .map_err(|finding| anyhow!("{finding}"))?;
-    tell_of_open_file(file);
-    let text = String::from_utf8_lossy(&bytes);
-    let text = token::bearer(&text).map_err(|problem| {
+fn read_token(path: &Path) -> anyhow::Result<BearerToken> {
+    let token = TokenFile::new(path, 2 * token::MAX_CHARACTERS as u64).read();
+    tell_of_open_file(path);
+    token.map_err(|problem| {
         anyhow!(
             "the token file {} {problem}; put a token of `towpath fleet token` there",
-            file.display()
+            path.display()
         )
-    })?;
-    Ok(text.to_owned())
+    })
 }

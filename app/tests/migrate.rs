@@ -266,7 +266,7 @@ fn clusters(channel: &ChannelName, arch: &Arch) -> [Cluster; 2] {
 fn served(graph: &Graph, cluster: &Cluster, now: &str) -> Result<String, Failed> {
     let now: Timestamp = now.parse()?;
     let view = recommend(
-        &Policy::graph(),
+        Policy::graph(),
         &Situation {
             graph,
             cluster,

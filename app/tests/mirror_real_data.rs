@@ -14,8 +14,8 @@ use towpath_core::decide::recommend;
 use towpath_core::domain::{Arch, ChannelName, Cluster, Graph, ReleaseId, Situation};
 use towpath_core::finding::Place;
 use towpath_core::plan::RiskPolicy;
+use towpath_core::plan::reachable_graph::{Limits, ReachableGraph};
 use towpath_core::plan::smallest::{Proof, smallest};
-use towpath_core::plan::ways::{Limits, Ways};
 use towpath_core::rules::Policy;
 use towpath_formats::{graph_data, releases};
 
@@ -79,7 +79,7 @@ fn smallest_for_a_fleet(data: &Path) -> Result<(), Failed> {
         .filter_map(|name| ChannelName::new(name))
         .collect();
     let cluster = Cluster::anonymous(channels[0].clone(), Arch::default());
-    let ways = Ways::of(&graph, &channels, &cluster, &RiskPolicy::Never, now);
+    let ways = ReachableGraph::of(&graph, &channels, &cluster, &RiskPolicy::Never, now);
     let is_target = |id: &&ReleaseId| graph.release(**id).version.minor() == 16;
     let (mut targets, mut most_sources, mut sizes) = (0, 0, Vec::new());
     for target in ways.members().iter().filter(is_target) {
@@ -143,7 +143,7 @@ fn every_hop_is_recommended(data: &Path, found: &Value) -> Result<(), Failed> {
             .ok_or("a channel")?;
         let cluster = Cluster::anonymous(channel, Arch::default());
         let view = recommend(
-            &Policy::graph(),
+            Policy::graph(),
             &Situation {
                 graph: &graph,
                 cluster: &cluster,

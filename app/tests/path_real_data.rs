@@ -20,7 +20,7 @@ use towpath_core::decide::recommend;
 use towpath_core::domain::{Arch, ChannelName, Fact, Graph, ReleaseId, Situation};
 use towpath_core::finding::Place;
 use towpath_core::plan::{
-    Asker, Budget, DrawnAnew, Goal, Pace, Plan, Preference, Request, RiskPolicy, paths,
+    Asker, Budget, Goal, Pace, Plan, Preference, Request, RiskPolicy, UncachedStepGraphs, paths,
     paths_within,
 };
 use towpath_core::rules::Policy;
@@ -208,8 +208,13 @@ fn steps(data: &Path) -> Result<(), Failed> {
                         now: NOW.parse::<Timestamp>()?,
                     };
                     let budget = Budget::new(Budget::OF_A_QUESTION, &|| false);
-                    let answer =
-                        paths_within(&graph, &DrawnAnew, &request, &pace.lasts(&graph), &budget);
+                    let answer = paths_within(
+                        &graph,
+                        &UncachedStepGraphs,
+                        &request,
+                        &pace.lasts(&graph),
+                        &budget,
+                    );
                     assert!(answer.is_ok(), "{answer:?}");
                     most = most.max((
                         budget.taken(),
@@ -287,7 +292,7 @@ impl Shown {
             let edges = self.0.entry(hop.channel.clone()).or_insert_with(|| {
                 let cluster = request.asker.in_channel(&hop.channel);
                 let view = recommend(
-                    &Policy::graph(),
+                    Policy::graph(),
                     &Situation {
                         graph,
                         cluster: &cluster,

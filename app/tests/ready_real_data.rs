@@ -17,7 +17,7 @@ const CLUSTERS: [(&str, &str, &[&str]); 6] = [
         "4.12.16-longest-not-recommended",
         "4.13",
         &[
-            "4.12.16 -> 4.13 refused ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven NotUpgradeable",
+            "4.12.16 -> 4.13 refused NotUpgradeable ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven",
         ],
     ),
     // 4.14.0 → 4.14.1 is under way, the workers are paused, and the nodes do not say what kubelets they have.
@@ -25,7 +25,7 @@ const CLUSTERS: [(&str, &str, &[&str]); 6] = [
         "4.14.1-paused-worker-pool",
         "4.15",
         &[
-            "4.14.1 -> 4.15 refused ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven UpdateInProgress KubeletUnknown",
+            "4.14.1 -> 4.15 refused KubeletUnknown ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven UpdateInProgress",
         ],
     ),
     (
@@ -38,7 +38,7 @@ const CLUSTERS: [(&str, &str, &[&str]); 6] = [
         "4.14.1-degraded",
         "4.15",
         &[
-            "4.14.1 -> 4.15 refused ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven UpdateInProgress NotUpgradeable NotUpgradeable KubeletUnknown",
+            "4.14.1 -> 4.15 refused KubeletUnknown NotUpgradeable NotUpgradeable ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven UpdateInProgress",
         ],
     ),
     // On its way to 4.17, with a kubelet of 4.16: two behind 4.18, which allows them.
@@ -54,7 +54,7 @@ const CLUSTERS: [(&str, &str, &[&str]); 6] = [
         "4.16.27-degraded-monitoring",
         "4.17",
         &[
-            "4.16.27 -> 4.17 refused ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven NotUpgradeable",
+            "4.16.27 -> 4.17 refused NotUpgradeable ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven",
         ],
     ),
 ];

@@ -129,7 +129,7 @@ fn truth(graph: &Graph, channel: &str, arch: &str, now: Timestamp) -> Result<Val
         Arch::new(arch),
     );
     let view = recommend(
-        &Policy::graph(),
+        Policy::graph(),
         &Situation {
             graph,
             cluster: &cluster,

@@ -182,7 +182,7 @@ fn fleet(clusters: usize, now: Timestamp) -> FleetInput {
         let step = 1 + number % ((versions.len() - at - 1) / CANDIDATES).max(1);
         let offers = (1..=CANDIDATES).map(|n| Offer {
             version: versions[at + n * step].clone(),
-            hold: None,
+            objection: None,
         });
         ClusterState {
             id: ClusterId::new(&format!("{number:08}-0000-4000-8000-000000000000")).unwrap(),

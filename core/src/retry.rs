@@ -5,6 +5,49 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+/// Waits that double from one failure to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Backoff {
+    /// The wait after the first failure.
+    pub first: Duration,
+    pub longest: Duration,
+}
+
+impl Backoff {
+    /// The wait after this many failures in a row.
+    pub fn wait(&self, failures: u32) -> Duration {
+        let doublings = failures.saturating_sub(1).min(16);
+        self.first.saturating_mul(1 << doublings).min(self.longest)
+    }
+}
+
+/// How often something is tried, and how long to wait in between.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retry {
+    /// In all, the first attempt included.
+    pub attempts: u32,
+    pub backoff: Backoff,
+}
+
+impl Retry {
+    /// The wait after this many attempts that failed; none if it is not worth trying again. What the server asks for is
+    /// obeyed: earlier would be rude, and later than our longest wait is for the next time.
+    pub fn wait(
+        &self,
+        failures: u32,
+        asked: Option<Duration>,
+        jitter: &Jitter,
+    ) -> Option<Duration> {
+        if failures >= self.attempts {
+            return None;
+        }
+        match asked {
+            Some(asked) => (asked <= self.backoff.longest).then_some(asked),
+            None => Some(jitter.of(self.backoff.wait(failures))),
+        }
+    }
+}
+
 /// A row of numbers that look like chance (SplitMix64), so that many clients do not come back all at once.
 #[derive(Debug)]
 pub struct Jitter(AtomicU64);
@@ -15,18 +58,18 @@ impl Jitter {
         Self(AtomicU64::new(seed))
     }
 
-    /// The wait after a failed attempt (from 0): it doubles from one to the next, up to the longest.
-    pub fn backoff(&self, first: Duration, longest: Duration, attempt: u32) -> Duration {
-        self.of(first.saturating_mul(1 << attempt.min(16)).min(longest))
-    }
-
     /// Something between half of it and all of it.
     pub fn of(&self, wait: Duration) -> Duration {
         let half = wait / 2;
-        let span = u64::try_from(half.as_nanos())
+        half + self.up_to(half)
+    }
+
+    /// Something between nothing and all of it.
+    pub fn up_to(&self, span: Duration) -> Duration {
+        let span = u64::try_from(span.as_nanos())
             .unwrap_or(u64::MAX)
             .saturating_add(1);
-        half + Duration::from_nanos(self.next() % span)
+        Duration::from_nanos(self.next() % span)
     }
 
     fn next(&self) -> u64 {
@@ -52,32 +95,59 @@ pub fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
 mod tests {
     use super::*;
 
+    const RETRY: Retry = Retry {
+        attempts: 4,
+        backoff: Backoff {
+            first: Duration::from_millis(250),
+            longest: Duration::from_secs(60),
+        },
+    };
+
     #[test]
-    fn waits_double_and_stay_between_half_and_whole() {
-        let (first, longest, jitter) = (
-            Duration::from_millis(250),
-            Duration::from_secs(60),
-            Jitter::new(7),
-        );
-        for (attempt, whole) in [
+    fn waits_double_up_to_the_longest() {
+        for (failures, whole) in [
             (0, 250),
-            (1, 500),
-            (2, 1_000),
-            (3, 2_000),
-            (10, 60_000),
+            (1, 250),
+            (2, 500),
+            (3, 1_000),
+            (4, 2_000),
+            (11, 60_000),
             (u32::MAX, 60_000),
         ] {
-            let got = jitter.backoff(first, longest, attempt).as_millis();
-            assert!((whole / 2..=whole).contains(&got), "{attempt}: {got}");
+            let wait = RETRY.backoff.wait(failures);
+            assert_eq!(wait.as_millis(), whole, "{failures}");
         }
+        let none = Backoff {
+            first: Duration::ZERO,
+            ..RETRY.backoff
+        };
+        assert_eq!(none.wait(9), Duration::ZERO);
+    }
+
+    #[test]
+    fn jitter_stays_between_half_and_whole_and_differs_between_clients() {
         let row = |seed| -> Vec<Duration> {
             let jitter = Jitter::new(seed);
-            (0..4)
-                .map(|attempt| jitter.backoff(first, longest, attempt))
-                .collect()
+            (0..20).map(|_| jitter.of(Duration::from_secs(1))).collect()
         };
+        let bounds = Duration::from_millis(500)..=Duration::from_secs(1);
+        assert!(row(7).iter().all(|wait| bounds.contains(wait)));
         assert_eq!(row(7), row(7));
-        assert_ne!(row(7), row(8), "clients differ");
+        assert_ne!(row(7), row(8));
+    }
+
+    #[test]
+    fn attempts_end_and_the_server_is_obeyed_up_to_the_longest_wait() {
+        let jitter = Jitter::new(7);
+        let seconds = |seconds| Some(Duration::from_secs(seconds));
+        for (failures, least, most) in [(1, 125, 250), (2, 250, 500), (3, 500, 1_000)] {
+            let wait = RETRY.wait(failures, None, &jitter).unwrap().as_millis();
+            assert!((least..=most).contains(&wait), "{failures}: {wait}");
+        }
+        assert_eq!(RETRY.wait(1, seconds(60), &jitter), seconds(60));
+        assert_eq!(RETRY.wait(1, seconds(61), &jitter), None);
+        assert_eq!(RETRY.wait(4, None, &jitter), None, "the last attempt");
+        assert_eq!(RETRY.wait(4, seconds(1), &jitter), None);
     }
 
     #[test]

@@ -22,11 +22,11 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::Value;
 use towpath_core::decide::{CandidateWhy, Decision, Desk, StartKind, dispatch};
 use towpath_core::domain::fleet::{
-    Binding, ClusterPolicy, ClusterState, FleetInput, FleetPolicy, Gate, Health, HoldCode, Minimum,
-    Name, Offer, Organisation, Owner, Parallel, Pool, Product, Sector, SoakSum, Upgrade, UpgradeId,
+    Binding, ClusterPolicy, ClusterState, FleetInput, FleetPolicy, Gate, Health, Minimum, Name,
+    Offer, Organisation, Owner, Parallel, Pool, Product, Sector, SoakSum, Upgrade, UpgradeId,
     UpgradePolicy, UpgradeState,
 };
-use towpath_core::domain::{Arch, ClusterId, Fact, Minor, Pattern, Reason, Version};
+use towpath_core::domain::{Arch, ClusterId, Fact, Minor, Pattern, Version};
 use towpath_core::finding::Place;
 
 fn main() {
@@ -221,19 +221,11 @@ fn why_agrees(cases: &[Value]) -> Result<(), Failed> {
 
 /// Clusters whose highest version that meets the conditions has its gate closed.
 fn gated(desk: &Desk, now: Timestamp) -> Vec<Name> {
-    let code = |reason: &Reason| match reason {
-        Reason::Fleet(reason) => reason.hold_code(),
-        other => panic!("{other} is none of the fleet's"),
+    let codes = |candidate: &CandidateWhy| -> Vec<&str> {
+        let reasons = candidate.own.reasons.iter();
+        reasons.map(|reason| reason.code().name).collect()
     };
-    let codes = |candidate: &CandidateWhy| {
-        candidate
-            .own
-            .reasons
-            .iter()
-            .map(code)
-            .collect::<Vec<HoldCode>>()
-    };
-    let conditions_hold = |codes: &Vec<HoldCode>| codes.iter().all(|code| *code == HoldCode::Gate);
+    let conditions_hold = |codes: &Vec<&str>| codes.iter().all(|code| *code == "GateClosed");
     let is_gated = |member: &&u32| {
         let why = desk.why(**member, now);
         why.candidates
@@ -389,7 +381,7 @@ fn state(case: &Value, cluster: &Value, now: Timestamp) -> ClusterState {
         offers: list(&cluster["available_upgrades"])
             .map(|v| Offer {
                 version: version(v),
-                hold: None,
+                objection: None,
             })
             .collect(),
         acknowledged_gates: list(&case["acked_gates"][text(&cluster["name"])])

@@ -9,7 +9,9 @@ use std::fmt::Write;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use towpath_core::decide::View;
-use towpath_core::domain::{Answer, Graph, MatchingRule, Release, ReleaseId, Risk, RiskId};
+use towpath_core::domain::{ChannelName, Graph, MatchingRule, Release, ReleaseId, Risk, RiskId};
+use towpath_core::graph::channels_entered;
+use towpath_core::verdict::Answer;
 
 /// Where a node lists every channel that holds it; clusters learn of other channels from it.
 pub const CHANNELS_KEY: &str = "io.openshift.upgrades.graph.release.channels";
@@ -68,12 +70,10 @@ pub(crate) fn item(list: &mut String, item: &str) {
 
 /// A release as a node, with the channels that hold it now.
 pub(crate) fn node(release: &Release, now: Timestamp) -> String {
-    let held = release
-        .channels
-        .iter()
-        .filter(|(_, since)| *since <= now)
-        .map(|(name, _)| name.as_str());
-    let channels = held.collect::<Vec<_>>().join(",");
+    let held: Vec<&str> = channels_entered(release, now)
+        .map(ChannelName::as_str)
+        .collect();
+    let channels = held.join(",");
     let mut metadata: BTreeMap<&str, &str> = release
         .metadata
         .iter()

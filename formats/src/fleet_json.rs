@@ -2,11 +2,13 @@
 
 use serde_json::{Value, json};
 use towpath_core::decide::{Decision, Desk, HistoryRow, Next, Start, StartKind, StatusRow, Why};
-use towpath_core::domain::fleet::{AgentUpdate, Days, FleetReason, Name, Upgrade};
-use towpath_core::domain::{Answer, Reason, Verdict};
+use towpath_core::domain::fleet::{AgentUpdate, Name, Upgrade};
+use towpath_core::hex;
 use towpath_core::simulate::Forecast;
+use towpath_core::verdict::Days;
 
 pub use crate::findings::json as findings;
+use crate::verdict::verdict;
 
 /// What is to be done now.
 pub fn decision(decision: &Decision) -> Value {
@@ -20,18 +22,40 @@ pub fn decision(decision: &Decision) -> Value {
     })
 }
 
+/// The format of decisions in the log. The first had no number, and of a reason its code and its sentence.
+const FORMAT: u64 = 2;
+
 /// A decision as the log keeps it: with the digest of every verdict.
 pub fn logged(decided: &Decision, desk: &Desk) -> Value {
     let digest = desk.digest(decided.at);
     let mut value = decision(decided);
+    value["format"] = json!(FORMAT);
     value["clusters"] = json!(desk.roster().len());
-    value["verdicts"] = json!(
-        digest
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect::<String>()
-    );
+    value["verdicts"] = json!(hex::encode(&digest));
     value
+}
+
+/// Whether a decision that was made again is the one in the log; or the format of that one, if we do not speak it.
+/// Of entries in the first format, what they say against cancelled plans is not compared: they have other words for it.
+pub fn is_same(logged: &[u8], again: &Value) -> Result<bool, String> {
+    let stored: Value = serde_json::from_slice(logged).map_err(|error| error.to_string())?;
+    match &stored["format"] {
+        Value::Null => Ok(without_words(stored) == without_words(again.clone())),
+        format if *format == json!(FORMAT) => Ok(again.to_string().as_bytes() == logged),
+        other => Err(format!(
+            "it has the format {other}, and this towpath speaks 1 and {FORMAT}"
+        )),
+    }
+}
+
+fn without_words(mut decision: Value) -> Value {
+    if let Some(fields) = decision.as_object_mut() {
+        fields.remove("format");
+    }
+    for cancel in decision["cancels"].as_array_mut().into_iter().flatten() {
+        cancel["verdict"] = Value::Null;
+    }
+    decision
 }
 
 pub fn start(start: &Start) -> Value {
@@ -52,43 +76,6 @@ pub fn start(start: &Start) -> Value {
         "at": start.at.to_string(),
         "mutexes": start.locks.iter().map(|lock| &lock.mutex).collect::<Vec<_>>(),
     })
-}
-
-/// An answer with all its reasons.
-pub fn verdict(verdict: &Verdict) -> Value {
-    let (answer, until) = match &verdict.answer {
-        Answer::Recommend => ("recommend", None),
-        Answer::RecommendUnless(_) => ("recommendUnless", None),
-        Answer::Wait { until } => ("wait", *until),
-        Answer::Refuse => ("refuse", None),
-    };
-    json!({
-        "answer": answer,
-        "until": until.map(|until| until.to_string()),
-        "reasons": verdict.reasons.iter().map(reason).collect::<Vec<_>>(),
-    })
-}
-
-fn reason(reason: &Reason) -> Value {
-    let mut value = json!({"code": reason.code(), "sentence": reason.to_string()});
-    if let Reason::Fleet(fleet) = reason {
-        value["rule"] = json!(fleet.hold_code().name());
-        value["until"] = json!(fleet.until().map(|until| until.to_string()));
-        if let FleetReason::Soak {
-            workload,
-            have_seconds,
-            need_seconds,
-            soaking,
-            ..
-        } = &**fleet
-        {
-            value["workload"] = json!(workload);
-            value["haveSeconds"] = json!(have_seconds);
-            value["needSeconds"] = json!(need_seconds);
-            value["clustersSoaking"] = json!(soaking);
-        }
-    }
-    value
 }
 
 /// Why a cluster does, or does not, go where it could.

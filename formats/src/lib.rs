@@ -41,6 +41,7 @@ pub mod token;
 mod tree;
 pub mod update_history;
 pub mod upstream;
+pub mod verdict;
 mod words;
 mod yaml;
 

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use towpath_core::domain::{Arch, PayloadDigest};
+use towpath_core::hex;
 use towpath_core::intake::{Highs, Measure, Vanished};
 
 use crate::SourceFile;
@@ -277,18 +278,12 @@ pub fn digest_of_files(files: &[SourceFile]) -> String {
         hash.update((field.len() as u64).to_be_bytes());
         hash.update(field);
     }
-    hash.finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    hex::encode(&hash.finalize())
 }
 
 /// The name of these bytes, in hexadecimal.
 pub fn digest_of(bytes: &[u8]) -> String {
-    Sha256::digest(bytes)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    hex::encode(&Sha256::digest(bytes))
 }
 
 fn put(bytes: &mut Vec<u8>, field: &[u8]) {

@@ -5,12 +5,14 @@ use expect_test::expect;
 use jiff::SignedDuration;
 use towpath_core::decide::{Choice, Outcome, gate};
 use towpath_core::domain::automatic::{
-    Advice, AutomaticReason, Course, Downgrades, Memory, Offer, Pin, Proof, Standing, Started,
+    Advice, Course, Downgrades, Memory, Offer, Pin, Proof, Standing, Started,
 };
 use towpath_core::domain::readiness::{Facts, HistoryEntry, Node, Operator, Pool, Progress, Range};
-use towpath_core::domain::{Fact, Minor, Reason, Verdict};
+use towpath_core::domain::{Fact, Minor};
 use towpath_core::finding::Place;
+use towpath_core::rules::automatic::{NOT_OPTED_IN, OTHER_RELEASE, TOO_MANY_FAILURES};
 use towpath_core::rules::ready::MaxSkew;
+use towpath_core::verdict::Verdict;
 use towpath_formats::agent::{
     AgentPolicy, Told, news, of_start, read_policy, read_record, upgradeable, write_record,
 };
@@ -189,8 +191,8 @@ fn the_condition_enumerates_what_stands_in_the_way() {
         MaxSkew::OpenShift,
     ));
     expect![[r#"
-        false KubeletTooOld_OperatorsIncompatible
-        2 things stand in the way of the next minor version: (1) 1 node of pool worker at Kubernetes 1.20 would be 2 minor versions behind the API server's 1.22; the limit there is 1 (2) 1 operator is not made for OpenShift 4.9: storage.v1 in storage: OpenShift 4.8 at most
+        false KubeletTooOld_OperatorIncompatible
+        2 things stand in the way of the next minor version: (1) 1 node of pool worker at Kubernetes 1.20 would be 2 minor versions behind the API server's 1.22; the limit there is 1; wait until all of pool worker is at Kubernetes 1.21 (2) storage.v1 in storage is not made for OpenShift 4.9: it says OpenShift 4.8 at most; update storage.v1 in storage (it says OpenShift 4.8 at most) to a version for OpenShift 4.9
     "#]].assert_eq(&format!("{} {}\n{}\n", closed.is_so, closed.reason, closed.message));
 }
 
@@ -202,20 +204,18 @@ fn news_tell_of_starts_outcomes_attacks_and_a_stop() {
         image: format!("evil.example/r@sha256:{to}\u{1b}[31m").into(),
         advice: Advice::Recommended,
     };
-    let because = |reason| Verdict::refuse(Reason::Automatic(Box::new(reason)));
+    let because = |reason| Verdict::refuse(reason);
     let choice = Choice {
         judged: vec![
             (
                 offer("4.20.9"),
-                because(AutomaticReason::OtherRelease {
-                    is: "4.19.0".into(),
-                }),
+                because(OTHER_RELEASE.because([("is", "4.19.0".into())])),
             ),
             (
                 offer("4.20.8"),
-                because(AutomaticReason::TooManyFailures { failures: 3 }),
+                because(TOO_MANY_FAILURES.because([("failures", 3u32.into())])),
             ),
-            (offer("4.20.7"), because(AutomaticReason::NotOptedIn)),
+            (offer("4.20.7"), because(NOT_OPTED_IN.alone())),
         ],
     };
     let started = Started {
@@ -246,8 +246,8 @@ fn news_tell_of_starts_outcomes_attacks_and_a_stop() {
     expect![[r#"
         Normal AutomaticUpdateStarted the update to 4.20.3 was started at 2026-11-16T12:00:00Z
         Warning AutomaticUpdateFailed the update to 4.20.3 fails: etcd is\u{a}degraded
-        Warning AutomaticUpdatesStopped 3 automatic updates in a row have failed; a person has to look
-        Warning OfferNotTrusted 4.20.9 at evil.example/r@sha256:4.20.9\u{1b}[31m is not believed: its image is signed, but is 4.19.0
+        Warning AutomaticUpdatesStopped 3 automatic updates in a row failed; a person has to look; find out why they failed; an update to that release or beyond sets it back, and so does removing the annotation `towpath.dev/agent-record`
+        Warning OfferNotTrusted 4.20.9 at evil.example/r@sha256:4.20.9\u{1b}[31m is not believed: its image is signed, but is 4.19.0; find out who offers it: this is how an attack looks
     "#]].assert_eq(&lines.concat());
     assert_eq!(
         all[0],

@@ -11,6 +11,7 @@ use proptest::prelude::*;
 use towpath_core::decide::{Candidate, explain, recommend};
 use towpath_core::domain::*;
 use towpath_core::rules::Policy;
+use towpath_core::verdict::Answer;
 use towpath_formats::explain::{Told, json, text};
 
 use graphs::{HOURS, any_cluster, any_graph, at};
@@ -24,7 +25,7 @@ fn is_shown(
     to: ReleaseId,
 ) -> bool {
     let view = recommend(
-        &Policy::graph(),
+        Policy::graph(),
         &Situation {
             graph,
             cluster,
@@ -67,7 +68,7 @@ proptest! {
                 prop_assert!(!text(&told).is_empty() && json(&told)["candidates"].as_array().unwrap().len() == 1);
             }
             // Whatever it is shown, it is told of.
-            for (edge, _) in recommend(&Policy::graph(), &situation).offered().filter(|(edge, _)| edge.from == from) {
+            for (edge, _) in recommend(Policy::graph(), &situation).offered().filter(|(edge, _)| edge.from == from) {
                 prop_assert!(told.contains(&edge.to));
             }
         }

@@ -11,6 +11,7 @@ use proptest::sample::select;
 use towpath_core::domain::fleet::*;
 use towpath_core::domain::{Arch, ChannelName, ClusterId, Fact, Pattern, Platform, Version};
 use towpath_core::finding::{Finding, Place};
+use towpath_core::verdict::{Answer, Verdict, code_named};
 use towpath_formats::fleet_input;
 
 proptest! {
@@ -337,19 +338,23 @@ fn any_organisation() -> impl Strategy<Value = Organisation> {
 }
 
 fn any_offers() -> impl Strategy<Value = Arc<[Offer]>> {
+    let reason = (any_name(), of(any_time()), any_place()).prop_map(|(what, until, place)| {
+        let facts = [("source", what.into()), ("lastGood", until.into())];
+        let known = code_named("SourceStale").expect("a code").because(facts);
+        known.at(&place).until(until)
+    });
+    let answer = prop_oneof![
+        Just(Answer::Refuse),
+        of(any_time()).prop_map(|until| Answer::Wait { until }),
+    ];
     let objection =
-        (any_name(), any_name()).prop_map(|(code, sentence)| Objection { code, sentence });
-    let hold = (of(any_time()), names(), btree_set(objection, 0..2)).prop_map(
-        |(until, risks, reasons)| {
-            Box::new(OfferHold {
-                until,
-                risks,
-                reasons,
-            })
-        },
-    );
+        (answer, names(), btree_set(reason, 0..2)).prop_map(|(answer, risks, reasons)| {
+            let verdict = Verdict { answer, reasons };
+            Box::new(GraphObjection { verdict, risks })
+        });
     vec(
-        (any_version(), of(hold)).prop_map(|(version, hold)| Offer { version, hold }),
+        (any_version(), of(objection))
+            .prop_map(|(version, objection)| Offer { version, objection }),
         0..3,
     )
     .prop_map(Arc::from)

@@ -11,10 +11,11 @@ use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use towpath_core::decide::{View, recommend};
 use towpath_core::domain::{
-    Answer, Arch, ChannelName, Cluster, ClusterId, Edge, Fact, Graph, Platform, Situation, Verdict,
+    Arch, ChannelName, Cluster, ClusterId, Edge, Fact, Graph, Platform, Situation,
 };
 use towpath_core::finding::Place;
 use towpath_core::rules::Policy;
+use towpath_core::verdict::{Answer, Verdict};
 use towpath_formats::{SourceFile, graph_data, releases};
 
 type Files<'a> = &'a [(&'a str, &'a str)];
@@ -94,9 +95,9 @@ fn patch_and_minor_edges_each_have_their_window() {
             2020-05-12T12:00Z stable-4.9 id=0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11 why
                 has 4.8.5, 4.9.7, 4.9.8
                 4.8.5 -> 4.9.8 not yet
-                    the rollout from 2020-05-12T12:00:00Z to 2020-05-26T12:00:00Z reaches 0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11 at 2020-05-13T14:23:21.623850462Z (channels/4.9.yaml:11:10)
+                    the rollout from 2020-05-12T12:00:00Z to 2020-05-26T12:00:00Z reaches this cluster at 2020-05-13T14:23:21Z, when 7.9 % of clusters have it (channels/4.9.yaml:11:10)
                 4.9.7 -> 4.9.8 not yet
-                    the rollout from 2020-05-12T12:00:00Z to 2020-05-14T12:00:00Z reaches 0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11 at 2020-05-12T15:46:11.660550066Z (channels/4.9.yaml:11:10)
+                    the rollout from 2020-05-12T12:00:00Z to 2020-05-14T12:00:00Z reaches this cluster at 2020-05-12T15:46:11Z, when 7.9 % of clusters have it (channels/4.9.yaml:11:10)
             2020-05-12T15:46:11.660550065Z stable-4.9 id=0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11
                 has 4.8.5, 4.9.7, 4.9.8
             2020-05-12T15:46:11.660550066Z stable-4.9 id=0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11
@@ -128,9 +129,9 @@ fn a_client_without_an_id_sees_edges_at_the_end() {
             2020-05-14T11:59:59.999999999Z stable-4.9 why
                 has 4.8.5, 4.9.7, 4.9.8
                 4.8.5 -> 4.9.8 not yet
-                    the rollout from 2020-05-12T12:00:00Z to 2020-05-26T12:00:00Z reaches clusters without an id at its end (channels/4.9.yaml:11:10)
+                    the rollout lasts from 2020-05-12T12:00:00Z to 2020-05-26T12:00:00Z; clusters that do not send their id get it at the end (channels/4.9.yaml:11:10)
                 4.9.7 -> 4.9.8 not yet
-                    the rollout from 2020-05-12T12:00:00Z to 2020-05-14T12:00:00Z reaches clusters without an id at its end (channels/4.9.yaml:11:10)
+                    the rollout lasts from 2020-05-12T12:00:00Z to 2020-05-14T12:00:00Z; clusters that do not send their id get it at the end (channels/4.9.yaml:11:10)
             2020-05-14T12:00:00Z stable-4.9
                 has 4.8.5, 4.9.7, 4.9.8
                 4.9.7 -> 4.9.8
@@ -227,9 +228,9 @@ fn an_edge_waits_for_both_its_ends() {
             2020-05-15T11:59Z stable-4.9 why
                 has 4.8.5, 4.9.7, 4.9.8
                 4.8.5 -> 4.9.8 not yet
-                    the rollout from 2020-05-12T12:00:00Z to 2020-05-26T12:00:00Z reaches clusters without an id at its end (channels/4.9.yaml:11:10)
+                    the rollout lasts from 2020-05-12T12:00:00Z to 2020-05-26T12:00:00Z; clusters that do not send their id get it at the end (channels/4.9.yaml:11:10)
                 4.9.7 -> 4.9.8 not yet
-                    the rollout from 2020-05-13T12:00:00Z to 2020-05-15T12:00:00Z reaches clusters without an id at its end (channels/4.9.yaml:10:10)
+                    the rollout lasts from 2020-05-13T12:00:00Z to 2020-05-15T12:00:00Z; clusters that do not send their id get it at the end (channels/4.9.yaml:10:10)
         "#]],
     );
 }
@@ -250,9 +251,9 @@ fn who_got_the_bad_release_gets_its_fix_first() {
             2020-05-13T00:00Z stable-4.9 id=0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11 why
                 has 4.9.7, 4.9.8, 4.9.9
                 4.9.7 -> 4.9.9 not yet
-                    the rollout from 2020-05-13T00:00:00Z to 2020-05-15T00:00:00Z reaches 0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11 at 2020-05-13T03:46:11.660550066Z (channels/4.9.yaml:12:10)
+                    the rollout from 2020-05-13T00:00:00Z to 2020-05-15T00:00:00Z reaches this cluster at 2020-05-13T03:46:11Z, when 7.9 % of clusters have it (channels/4.9.yaml:12:10)
                 4.9.8 -> 4.9.9 not yet
-                    the rollout from 2020-05-13T00:00:00Z to 2020-05-15T00:00:00Z reaches 0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11 at 2020-05-13T03:46:11.660550066Z (channels/4.9.yaml:12:10)
+                    the rollout from 2020-05-13T00:00:00Z to 2020-05-15T00:00:00Z reaches this cluster at 2020-05-13T03:46:11Z, when 7.9 % of clusters have it (channels/4.9.yaml:12:10)
         "#]],
     );
     let unrelated = replaced.replace(", replaces: 4.9.8", "");
@@ -264,9 +265,9 @@ fn who_got_the_bad_release_gets_its_fix_first() {
             2020-05-13T00:00Z stable-4.9 id=0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11 why
                 has 4.9.7, 4.9.8, 4.9.9
                 4.9.7 -> 4.9.9 not yet
-                    the rollout from 2020-05-13T00:00:00Z to 2020-05-15T00:00:00Z reaches 0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11 at 2020-05-14T09:26:07.933806048Z (channels/4.9.yaml:12:10)
+                    the rollout from 2020-05-13T00:00:00Z to 2020-05-15T00:00:00Z reaches this cluster at 2020-05-14T09:26:07Z, when 69.7 % of clusters have it (channels/4.9.yaml:12:10)
                 4.9.8 -> 4.9.9 not yet
-                    the rollout from 2020-05-13T00:00:00Z to 2020-05-15T00:00:00Z reaches 0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11 at 2020-05-14T09:26:07.933806048Z (channels/4.9.yaml:12:10)
+                    the rollout from 2020-05-13T00:00:00Z to 2020-05-15T00:00:00Z reaches this cluster at 2020-05-14T09:26:07Z, when 69.7 % of clusters have it (channels/4.9.yaml:12:10)
         "#]],
     );
 }
@@ -293,7 +294,7 @@ fn a_block_holds_during_a_window_and_after_it() {
             2020-05-13T12:00Z stable-4.9 id=0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11 platform=AWS why
                 has 4.8.5, 4.9.7, 4.9.8
                 4.8.5 -> 4.9.8 not yet
-                    the rollout from 2020-05-12T12:00:00Z to 2020-05-26T12:00:00Z reaches 0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11 at 2020-05-13T14:23:21.623850462Z (channels/4.9.yaml:11:10)
+                    the rollout from 2020-05-12T12:00:00Z to 2020-05-26T12:00:00Z reaches this cluster at 2020-05-13T14:23:21Z, when 7.9 % of clusters have it (channels/4.9.yaml:11:10)
                 4.9.7 -> 4.9.8 not
                     blocked for every cluster (blocked-edges/4.9.8.yaml:1)
             2020-05-13T12:00Z fast-4.9
@@ -459,12 +460,12 @@ fn a_risk_is_for_the_cluster_to_weigh_unless_the_edge_is_blocked_anyway() {
                 has 4.8.5, 4.9.6, 4.9.7, 4.9.8
                 4.8.5 -> 4.9.8 not
                     blocked for every cluster (blocked-edges/hard.yaml:1)
-                    recommended unless Slow applies, see u (blocked-edges/risk.yaml:1)
+                    it carries the risk Slow, see u (blocked-edges/risk.yaml:1)
                 4.9.6 -> 4.9.8 unless Leak or Slow
-                    recommended unless Leak applies, see u (blocked-edges/second.yaml:1)
-                    recommended unless Slow applies, see u (blocked-edges/risk.yaml:1)
+                    it carries the risk Leak, see u (blocked-edges/second.yaml:1)
+                    it carries the risk Slow, see u (blocked-edges/risk.yaml:1)
                 4.9.7 -> 4.9.8 unless Slow
-                    recommended unless Slow applies, see u (blocked-edges/risk.yaml:1)
+                    it carries the risk Slow, see u (blocked-edges/risk.yaml:1)
         "#]],
     );
 }
@@ -661,9 +662,9 @@ fn risks_of_the_releases_file_stay_on_their_edges() {
             2020-05-12T00:00Z stable-4.9 why
                 has 4.9.6, 4.9.7, 4.9.8
                 4.9.6 -> 4.9.8 unless Slow
-                    recommended unless Slow applies, see u (releases)
+                    it carries the risk Slow, see u (releases)
                 4.9.7 -> 4.9.8 unless Leak
-                    recommended unless Leak applies, see u (releases)
+                    it carries the risk Leak, see u (releases)
         "#]],
     );
 }
@@ -916,7 +917,7 @@ fn answer(graph: &Graph, cluster: &Cluster, now: Timestamp) -> String {
 
 fn ask(graph: &Graph, cluster: &Cluster, now: Timestamp) -> View {
     recommend(
-        &Policy::graph(),
+        Policy::graph(),
         &Situation {
             graph,
             cluster,
@@ -999,11 +1000,12 @@ fn rollouts_are_listed_while_they_are_open_and_not_for_edges_that_nobody_gets() 
     ];
     let graph = graph(&files, "4.9.6 -> 4.9.8; 4.9.7 -> 4.9.8; 4.9.6 -> 4.9.7");
     let listed = |now: &str| -> Vec<String> {
-        let version = |id| graph.release(id).version.to_string();
         let rollouts = towpath_core::decide::rollouts(&graph, now.parse().unwrap());
-        rollouts
+        let edges = rollouts
             .iter()
-            .map(|r| format!("{} {} -> {}", r.channel, version(r.from), version(r.to)))
+            .flat_map(|one| one.reaching_from.iter().map(move |from| (one, from)));
+        edges
+            .map(|(one, from)| format!("{} {from} -> {}", one.channel, one.to))
             .collect()
     };
     assert_eq!(listed("2020-05-13T00:00Z"), ["c 4.9.6 -> 4.9.8"]);

@@ -281,10 +281,8 @@ proptest! {
         prop_assert!(text.parse::<Version>().is_err() || ReleaseName::parse(&text).is_ok());
         prop_assert!(ChannelName::new(&text).is_none_or(|name| name.as_str() == text));
         prop_assert!(Platform::new(&text).is_none_or(|name| name.as_str() == text));
-        if let Some(id) = ClusterId::new(&text) {
-            prop_assert!(id.as_str().eq_ignore_ascii_case(text.trim()));
-            prop_assert_eq!(ClusterId::new(id.as_str()), Some(id));
-        }
+        let id = ClusterId::new(&text);
+        prop_assert!(id.is_none_or(|id| id.as_str().eq_ignore_ascii_case(text.trim())));
     }
 }
 
@@ -369,7 +367,7 @@ fn check_graph(graph: &Graph) -> TestCaseResult {
     for channel in graph.channels().keys() {
         let cluster = Cluster::anonymous(channel.clone(), Arch::default());
         let view = recommend(
-            &Policy::graph(),
+            Policy::graph(),
             &Situation {
                 graph,
                 cluster: &cluster,

@@ -107,10 +107,10 @@ proptest! {
         let sheet = |now, encoding| sheet::compile(&graph, cluster.channel.as_str(), &cluster.arch, now, encoding);
         let plain = sheet(at(compiled), Encoding::Identity);
         // When it was compiled, at both ends of its epoch, and at another instant if it claims to be good for it.
-        let last = plain.until.checked_sub(SignedDuration::from_nanos(1)).unwrap_or(Timestamp::MAX);
-        let instants = [at(compiled), plain.from.max(at(0)), last.min(at(HOURS * 90)), at(asked)];
+        let last = plain.epoch.until.checked_sub(SignedDuration::from_nanos(1)).unwrap_or(Timestamp::MAX);
+        let instants = [at(compiled), plain.epoch.from.max(at(0)), last.min(at(HOURS * 90)), at(asked)];
         for now in instants.into_iter().filter(|now| plain.covers(*now)) {
-            let view = recommend(&Policy::graph(), &Situation { graph: &graph, cluster: &cluster, now });
+            let view = recommend(Policy::graph(), &Situation { graph: &graph, cluster: &cluster, now });
             let (body, tag) = serve(&plain, &cluster, now);
             prop_assert_eq!(normal(&body), normal(cincinnati::write(&graph, &view, now).as_bytes()));
             // A replica that compiles its sheet now gives the same bytes, in each encoding.
@@ -131,7 +131,7 @@ proptest! {
             let sheet = sheet::compile(graph, cluster.channel.as_str(), &cluster.arch, now, Encoding::Identity);
             normal(&serve(&sheet, &cluster, now).0)
         };
-        let view = recommend(&Policy::graph(), &Situation { graph: &closed, cluster: &cluster, now });
+        let view = recommend(Policy::graph(), &Situation { graph: &closed, cluster: &cluster, now });
         prop_assert_eq!(served(&closed), normal(cincinnati::write(&closed, &view, now).as_bytes()));
         prop_assert_eq!(served(&closed), (served(&graph).0, BTreeSet::new(), BTreeMap::new()));
     }

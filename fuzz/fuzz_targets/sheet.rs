@@ -70,7 +70,7 @@ fuzz_target!(|input: Input| {
         arch,
     };
     let view = recommend(
-        &Policy::graph(),
+        Policy::graph(),
         &Situation {
             graph: &graph,
             cluster: &cluster,

@@ -30,6 +30,8 @@ struct Cli {
 enum Chore {
     /// Check everything: format, lints, layers, tests. Stops at the first that fails.
     Test,
+    /// Check what every commit must keep: format, layers, lints and tests of core and formats. No root, no network, no service.
+    Quick,
     /// Check that dependencies point one way: app to adapters to formats to core.
     Layers,
     /// See to it that there is a Kubernetes API server for tests: found in the cache, or built from Debian's source.
@@ -51,6 +53,7 @@ enum Outcome {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().chore {
         Chore::Test => test::run(),
+        Chore::Quick => test::quick(),
         Chore::Layers => layers::run(),
         Chore::KubeApiserver => kube_api::run(),
         Chore::Bench(bench) => bench::run(&bench),

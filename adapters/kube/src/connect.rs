@@ -5,11 +5,14 @@ use std::time::Duration;
 
 use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use towpath_core::retry::Backoff;
+use towpath_http::TokenFile;
 
 use crate::count::Counter;
 use crate::door::DoorLayer;
 use crate::error::KubeError;
-use crate::token::TokenFile;
+
+const MAX_TOKEN_BYTES: u64 = 64 << 10;
 
 /// How to reach the cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,10 +35,8 @@ pub struct Settings {
     pub watch: Duration,
     /// Between two looks for a kind that the API did not have.
     pub absent: Duration,
-    /// The first wait after an error; it doubles up to [`Settings::longest_wait`].
-    pub first_wait: Duration,
-    /// The longest wait after an error.
-    pub longest_wait: Duration,
+    /// The waits after errors.
+    pub backoff: Backoff,
 }
 
 impl Default for Settings {
@@ -45,8 +46,10 @@ impl Default for Settings {
             // Nine watches, each asked for every 290 s, are 111 requests an hour. A connection that died without a word is noticed as late as that.
             watch: Duration::from_secs(290),
             absent: Duration::from_secs(600),
-            first_wait: Duration::from_millis(500),
-            longest_wait: Duration::from_secs(60),
+            backoff: Backoff {
+                first: Duration::from_millis(500),
+                longest: Duration::from_secs(60),
+            },
         }
     }
 }
@@ -94,7 +97,7 @@ pub(crate) async fn client(
     // A write is not repeated behind our back: whoever waits for it decides.
     config.default_retry = false;
     let token = match (&config.auth_info.token, config.auth_info.token_file.take()) {
-        (None, Some(path)) => Some(TokenFile::open(PathBuf::from(path))?),
+        (None, Some(path)) => Some(token_file(path.into())?),
         _ => None,
     };
     let door = DoorLayer {
@@ -112,6 +115,19 @@ pub(crate) async fn client(
     Ok(builder.with_layer(&door).build())
 }
 
+/// Kubernetes puts a new token into the file long before the old one expires, and the next request has it.
+fn token_file(path: PathBuf) -> Result<TokenFile, KubeError> {
+    let file = TokenFile::new(path, MAX_TOKEN_BYTES);
+    match file.read() {
+        Ok(_) => Ok(file),
+        Err(problem) => Err(KubeError::Configuration {
+            place: file.path().display().to_string(),
+            problem: format!("the token file {problem}"),
+            remedy: "put the token there, or correct the path",
+        }),
+    }
+}
+
 fn place(access: &Access) -> String {
     match access {
         Access::InCluster => "the pod's service account".to_owned(),
@@ -119,5 +135,33 @@ fn place(access: &Access) -> String {
             path: Some(path), ..
         } => path.display().to_string(),
         Access::Kubeconfig { path: None, .. } => "the kubeconfig".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_missing_or_senseless_token_is_a_finding() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        for content in [
+            None,
+            Some("".to_owned()),
+            Some("x".repeat(70_000)),
+            Some("two\nlines".to_owned()),
+        ] {
+            if let Some(content) = &content {
+                std::fs::write(&path, content).unwrap();
+            }
+            let error = token_file(path.clone()).unwrap_err();
+            assert_eq!(error.kind(), "configuration", "{content:?}");
+            assert!(
+                error.to_string().starts_with(&path.display().to_string()),
+                "{error}"
+            );
+        }
     }
 }

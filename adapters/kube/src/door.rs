@@ -8,9 +8,9 @@ use http::header::AUTHORIZATION;
 use http::{Request, Response};
 use kube::client::Body;
 use tower::{BoxError, Layer, Service};
+use towpath_http::TokenFile;
 
 use crate::count::Counter;
-use crate::token::TokenFile;
 
 /// Puts the door in front of a client.
 #[derive(Debug, Clone)]
@@ -59,7 +59,8 @@ where
             uri.path(),
             uri.query().unwrap_or_default(),
         );
-        if let Some(token) = &self.settings.token {
+        // It was read when the client was made, so there is at least the last one.
+        if let Some(Ok(token)) = self.settings.token.as_ref().map(TokenFile::read_or_last) {
             request.headers_mut().insert(AUTHORIZATION, token.header());
         }
         let answer = self.inner.call(request);

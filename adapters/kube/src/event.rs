@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
 use serde_json::json;
 use sha2::{Digest, Sha256};
+use towpath_core::hex;
 
 use crate::answer::within;
 use crate::cluster::Cluster;
@@ -116,13 +117,7 @@ fn name(severity: &str, reason: &str, message: &str) -> String {
         hash.update(part.len().to_be_bytes());
         hash.update(part);
     }
-    let digest = hash.finalize();
-    let hex: String = digest
-        .iter()
-        .take(8)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    format!("version.towpath.{hex}")
+    format!("version.towpath.{}", hex::encode(&hash.finalize()[..8]))
 }
 
 /// At most so many bytes, and no broken letter at the end.

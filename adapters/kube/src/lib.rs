@@ -12,7 +12,6 @@
 //! stay untyped; what nobody reads is dropped as it arrives.
 
 mod answer;
-mod backoff;
 mod cluster;
 mod connect;
 mod count;
@@ -25,7 +24,6 @@ mod resource;
 mod snapshot;
 mod store;
 mod subject;
-mod token;
 mod trim;
 mod update;
 mod watch;

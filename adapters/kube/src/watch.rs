@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use futures_util::TryStreamExt;
 use kube::api::{ListParams, WatchEvent, WatchParams};
+use towpath_core::retry::Jitter;
+use towpath_http::random_seed;
 
 use crate::answer::within;
-use crate::backoff::Backoff;
 use crate::connect::Settings;
 use crate::count::Verb;
 use crate::error::KubeError;
@@ -38,20 +39,25 @@ pub(crate) async fn watch(
         selection: subject.selection(),
         store,
     };
-    let mut backoff = Backoff::new(watcher.settings.first_wait, watcher.settings.longest_wait);
-    let mut from = None;
+    let (backoff, jitter) = (watcher.settings.backoff, Jitter::new(random_seed()));
+    let (mut from, mut failures) = (None, 0);
+    // Agents that lost the same API server do not come back together.
+    let pause = |failures: &mut u32| {
+        *failures = failures.saturating_add(1);
+        jitter.of(backoff.wait(*failures))
+    };
     loop {
         let wait = match watcher.step(from.take()).await {
             Next::Follow(moment) => {
-                backoff.reset();
+                failures = 0;
                 from = Some(moment);
                 continue;
             }
             Next::EndedSoon(moment) => {
                 from = Some(moment);
-                backoff.wait(&mut rand::thread_rng())
+                pause(&mut failures)
             }
-            Next::ListAgain => backoff.wait(&mut rand::thread_rng()),
+            Next::ListAgain => pause(&mut failures),
             Next::Absent => {
                 watcher.store.absent(subject);
                 watcher.settings.absent
@@ -59,7 +65,7 @@ pub(crate) async fn watch(
             Next::Failed(problem, moment) => {
                 watcher.store.failed(subject, problem);
                 from = moment;
-                backoff.wait(&mut rand::thread_rng())
+                pause(&mut failures)
             }
         };
         tokio::time::sleep(wait).await;

@@ -8,8 +8,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::Url;
 use towpath_core::domain::fleet::Name;
+use towpath_core::retry::{Backoff, Retry};
+use towpath_http::{BadAddress, Url, base_address};
 
 use crate::OcmError;
 
@@ -18,11 +19,11 @@ use crate::OcmError;
 pub struct OcmConfig {
     /// Where the API is: `https://api.openshift.com`.
     pub base_url: String,
-    /// A file with a bearer token and nothing else. It is read again when the API no longer takes the token.
+    /// A file with a bearer token and nothing else. It is read for each request, so a new one counts at once.
     pub token_file: PathBuf,
     /// Certificates (PEM) that are trusted instead of the system's.
     pub ca_file: Option<PathBuf>,
-    /// Whether `http://` will do. Then everybody on the way can read the token: for tests, and for a proxy on this host.
+    /// Whether `http://` will do for other machines than this one. Then everybody on the way can read the token.
     pub allow_http: bool,
     /// Whether `HTTPS_PROXY` and its like are obeyed.
     pub environment_proxy: bool,
@@ -49,12 +50,8 @@ pub struct Limits {
     pub request_timeout: Duration,
     /// For all of [`crate::Ocm::fleet`].
     pub fleet_timeout: Duration,
-    /// How often a read is tried in all. What changes something is tried once.
-    pub attempts: u32,
-    /// The wait after the first attempt; it doubles from one to the next.
-    pub backoff: Duration,
-    /// The longest wait, also if the API asks for one. If it asks for more, we give up.
-    pub longest_wait: Duration,
+    /// How often a read is tried. What changes something is tried once. If the API asks for a longer wait than ours, we give up.
+    pub retry: Retry,
     /// How many clusters are asked about at a time.
     pub concurrency: usize,
     /// So many clusters may fail to answer before the API itself is thought to be unwell, and the pass is given up.
@@ -94,32 +91,16 @@ impl OcmConfig {
             problem: problem.to_owned(),
             remedy: remedy.to_owned(),
         };
-        let url = Url::parse(&self.base_url).map_err(|e| {
-            wrong(
-                &format!("is not an address: {e}"),
-                "write it as in https://api.openshift.com",
-            )
-        })?;
-        if !url.username().is_empty() || url.password().is_some() {
-            return Err(wrong(
-                "has credentials in it",
-                "put a token into token_file",
-            ));
-        }
-        if url.query().is_some() || url.fragment().is_some() {
-            return Err(wrong(
-                "has a query or a fragment",
-                "leave off what follows the path",
-            ));
-        }
-        match (url.scheme(), self.allow_http) {
-            ("https", _) | ("http", true) => Ok(url),
-            ("http", false) => Err(wrong(
-                "would send the token in the clear",
-                "use https, or set allow_http",
-            )),
-            _ => Err(wrong("is not an address of the web", "use https")),
-        }
+        base_address(&self.base_url, self.allow_http).map_err(|problem| {
+            let remedy = match problem {
+                BadAddress::NoAddress(_) => "write it as in https://api.openshift.com",
+                BadAddress::Credentials => "put a token into token_file",
+                BadAddress::QueryOrFragment => "leave off what follows the path",
+                BadAddress::PlainHttp => "use https, or set allow_http",
+                BadAddress::NotOfTheWeb => "use https",
+            };
+            wrong(&problem.to_string(), remedy)
+        })
     }
 }
 
@@ -132,9 +113,13 @@ impl Default for Limits {
             connect_timeout: Duration::from_secs(10),
             request_timeout: Duration::from_secs(60),
             fleet_timeout: Duration::from_secs(30 * 60),
-            attempts: 4,
-            backoff: Duration::from_millis(250),
-            longest_wait: Duration::from_secs(60),
+            retry: Retry {
+                attempts: 4,
+                backoff: Backoff {
+                    first: Duration::from_millis(250),
+                    longest: Duration::from_secs(60),
+                },
+            },
             concurrency: 8,
             failed_clusters: 16,
         }

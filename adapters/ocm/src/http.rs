@@ -3,28 +3,27 @@
 //! Reads are tried again when that may help; what changes something is sent once. Redirects are never followed.
 
 use std::collections::BTreeSet;
-use std::error::Error;
 
-use jiff::Timestamp;
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION, RETRY_AFTER};
-use reqwest::{Certificate, Client, Method, Response, StatusCode, Url};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use towpath_core::retry::{Jitter, retry_after};
+use towpath_core::retry::Jitter;
+use towpath_http::header::LOCATION;
+use towpath_http::{
+    Answer, BearerToken, BodyLimit, Certificates, HttpClient, HttpError, HttpOptions, Method,
+    Request, StatusCode, TokenFile, Trust, Url, clip,
+};
 
-use crate::retry;
-use crate::token::Token;
 use crate::{Limits, OcmConfig, OcmError, Sleep, wire};
 
-/// The most of what the API says that is passed on to people.
-const MAX_REASON_CHARS: usize = 300;
+/// The longest token; real ones have about 2 KiB.
+const MAX_TOKEN_BYTES: u64 = 64 << 10;
 
 /// A connection to one API.
 #[derive(Debug)]
 pub(crate) struct Http {
-    client: Client,
+    client: HttpClient,
     base: Url,
-    token: Token,
+    token: TokenFile,
     pub(crate) limits: Limits,
     sleep: Sleep,
     jitter: Jitter,
@@ -45,10 +44,13 @@ pub(crate) struct Item<T> {
 impl Http {
     pub(crate) fn new(config: OcmConfig) -> Result<Self, OcmError> {
         let base = config.checked_url()?;
+        let client = client(&config, base.scheme() == "https")?;
+        let token = TokenFile::new(config.token_file, MAX_TOKEN_BYTES);
+        token.read().map_err(|problem| no_token(&token, problem))?;
         Ok(Self {
-            client: client(&config, base.scheme() == "https")?,
+            client,
             base,
-            token: Token::new(config.token_file)?,
+            token,
             limits: config.limits,
             sleep: config.sleep,
             jitter: Jitter::new(config.jitter_seed),
@@ -64,7 +66,7 @@ impl Http {
         let mut readings = 1;
         loop {
             match self.list_once(path, query).await {
-                Err(OcmError::IncompleteList { .. }) if readings < self.limits.attempts => {
+                Err(OcmError::IncompleteList { .. }) if readings < self.limits.retry.attempts => {
                     readings += 1
                 }
                 end => return end,
@@ -129,17 +131,22 @@ impl Http {
         path: &Path,
         query: &[(&str, &str)],
     ) -> Result<T, OcmError> {
-        let mut attempt = 0;
+        let mut failures = 0;
         loop {
             let error = match self.once(Method::GET, path, query, None).await {
                 Ok(body) => return decode(&format!("GET {}", path.0), &body),
                 Err(error) => error,
             };
-            match retry::wait(&error, attempt, &self.limits, &self.jitter) {
+            failures += 1;
+            let asked = match &error {
+                OcmError::Busy { retry_after, .. } => *retry_after,
+                error if error.is_passing() => None,
+                _ => return Err(error),
+            };
+            match self.limits.retry.wait(failures, asked, &self.jitter) {
                 Some(wait) => self.sleep.wait(wait).await,
                 None => return Err(error),
             }
-            attempt += 1;
         }
     }
 
@@ -168,16 +175,17 @@ impl Http {
     ) -> Result<Vec<u8>, OcmError> {
         let what = format!("{method} {}", path.0);
         let url = self.url(path, query);
-        let token = self.token.header();
+        let unread = |problem| no_token(&self.token, problem);
+        let token = self.token.read_or_last().map_err(unread)?;
         let first = self
             .exchange(&what, method.clone(), url.clone(), &token, body)
             .await;
-        match first {
-            Err(OcmError::Unauthorised { .. }) => match self.token.renewed(&token)? {
-                Some(fresh) => self.exchange(&what, method, url, &fresh, body).await,
-                None => first,
-            },
-            _ => first,
+        if !matches!(first, Err(OcmError::Unauthorised { .. })) {
+            return first;
+        }
+        match self.token.read().map_err(unread)? {
+            same if same == token => first,
+            fresh => self.exchange(&what, method, url, &fresh, body).await,
         }
     }
 
@@ -186,34 +194,22 @@ impl Http {
         what: &str,
         method: Method,
         url: Url,
-        token: &HeaderValue,
+        token: &BearerToken,
         body: Option<&Value>,
     ) -> Result<Vec<u8>, OcmError> {
-        let mut request = self
-            .client
-            .request(method, url)
-            .header(AUTHORIZATION, token);
+        let mut request = Request::new(method, url).authorization(Some(token.header()));
         if let Some(body) = body {
-            request = request
-                .header(CONTENT_TYPE, "application/json")
-                .body(body.to_string());
+            request = request.body("application/json", body.to_string());
         }
-        let answer = request.send().await.map_err(|e| self.failed(what, &e))?;
-        let (status, headers) = (answer.status(), answer.headers().clone());
+        let answer = self.client.send(request).await;
+        let answer = answer.map_err(|error| self.failed(what, error))?;
+        let (status, retry_after) = (answer.status(), answer.retry_after());
         if status.is_redirection() {
-            let to = headers
-                .get(LOCATION)
-                .and_then(|to| to.to_str().ok())
-                .unwrap_or("somewhere");
             return Err(OcmError::Redirected {
                 what: what.to_owned(),
-                to: clip(to),
+                to: clip(answer.header(LOCATION).unwrap_or("somewhere")),
             });
         }
-        let retry_after = headers
-            .get(RETRY_AFTER)
-            .and_then(|value| value.to_str().ok())
-            .and_then(|value| retry_after(value, Timestamp::now()));
         let body = self.body(what, answer).await;
         match status.is_success() {
             true => body,
@@ -227,47 +223,33 @@ impl Http {
         }
     }
 
-    async fn body(&self, what: &str, mut answer: Response) -> Result<Vec<u8>, OcmError> {
-        let limit = self.limits.response_bytes;
-        let too_large = || OcmError::TooLarge {
-            what: what.to_owned(),
-            limit,
-            unit: "bytes",
-        };
-        if answer
-            .content_length()
-            .is_some_and(|told| told > limit as u64)
-        {
-            return Err(too_large());
-        }
-        let mut body = Vec::new();
-        while let Some(chunk) = answer.chunk().await.map_err(|e| self.failed(what, &e))? {
-            if body.len() + chunk.len() > limit {
-                return Err(too_large());
-            }
-            body.extend_from_slice(&chunk);
-        }
-        Ok(body)
+    async fn body(&self, what: &str, answer: Answer) -> Result<Vec<u8>, OcmError> {
+        let limit = BodyLimit::bytes(self.limits.response_bytes as u64);
+        let body = answer.body(limit).await;
+        body.map_err(|error| self.failed(what, error))
     }
 
-    fn failed(&self, what: &str, error: &reqwest::Error) -> OcmError {
+    fn failed(&self, what: &str, error: HttpError) -> OcmError {
         let what = what.to_owned();
-        match (error.is_timeout(), error.is_connect()) {
-            (true, true) => OcmError::Timeout {
+        match error {
+            HttpError::ConnectTimeout => OcmError::Timeout {
                 what,
                 limit: self.limits.connect_timeout,
             },
-            (true, false) => OcmError::Timeout {
+            HttpError::Timeout => OcmError::Timeout {
                 what,
                 limit: self.limits.request_timeout,
             },
-            (false, true) => OcmError::Unreachable {
+            HttpError::Unreachable(problem) => OcmError::Unreachable { what, problem },
+            HttpError::CutShort(problem) => OcmError::CutShort { what, problem },
+            HttpError::TooLong(_) => OcmError::TooLarge {
                 what,
-                problem: innermost(error),
+                limit: self.limits.response_bytes,
+                unit: "bytes",
             },
-            (false, false) => OcmError::CutShort {
+            error => OcmError::CutShort {
                 what,
-                problem: innermost(error),
+                problem: error.sentence("the API"),
             },
         }
     }
@@ -328,46 +310,39 @@ impl<T: DeserializeOwned> Item<T> {
     }
 }
 
-fn client(config: &OcmConfig, tls: bool) -> Result<Client, OcmError> {
-    // Fails if there is one already, which will do as well.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let limits = &config.limits;
-    let mut builder = Client::builder()
-        .user_agent(concat!("towpath/", env!("CARGO_PKG_VERSION")))
-        .redirect(reqwest::redirect::Policy::none())
-        .retry(reqwest::retry::never())
-        .referer(false)
-        .https_only(!config.allow_http)
-        .connect_timeout(limits.connect_timeout)
-        .timeout(limits.request_timeout)
-        .pool_max_idle_per_host(limits.concurrency);
-    if !config.environment_proxy {
-        builder = builder.no_proxy();
-    }
-    match (&config.ca_file, tls) {
-        (Some(file), _) => builder = builder.tls_certs_only(certificates(file)?),
-        (None, true) => {}
-        // The system's certificates are not needed, and where there are none, asking for them fails.
-        (None, false) => builder = builder.tls_certs_only([]),
-    }
-    builder.build().map_err(|e| OcmError::BadConfig {
+fn client(config: &OcmConfig, is_tls: bool) -> Result<HttpClient, OcmError> {
+    let trust = match &config.ca_file {
+        Some(file) => {
+            Trust::Only(
+                Certificates::read(file).map_err(|problem| OcmError::BadConfig {
+                    place: file.display().to_string(),
+                    problem,
+                    remedy: "name a file with certificates in PEM form".to_owned(),
+                })?,
+            )
+        }
+        None => Trust::usual(is_tls),
+    };
+    let client = HttpClient::new(&HttpOptions {
+        trust,
+        https_only: is_tls,
+        environment_proxy: config.environment_proxy,
+        connect_timeout: config.limits.connect_timeout,
+        request_timeout: Some(config.limits.request_timeout),
+        idle_connections: config.limits.concurrency,
+        ..HttpOptions::default()
+    });
+    client.map_err(|problem| OcmError::BadConfig {
         place: "HTTP client".to_owned(),
-        problem: innermost(&e),
+        problem,
         remedy: "check ca_file, and that this system has CA certificates".to_owned(),
     })
 }
 
-fn certificates(file: &std::path::Path) -> Result<Vec<Certificate>, OcmError> {
-    let wrong = |problem: String| OcmError::BadConfig {
-        place: file.display().to_string(),
+fn no_token(file: &TokenFile, problem: String) -> OcmError {
+    OcmError::TokenFile {
+        file: file.path().display().to_string(),
         problem,
-        remedy: "name a file with certificates in PEM form".to_owned(),
-    };
-    let pem = std::fs::read(file).map_err(|e| wrong(format!("cannot be read: {e}")))?;
-    let certificates = Certificate::from_pem_bundle(&pem).map_err(|e| wrong(innermost(&e)))?;
-    match certificates.is_empty() {
-        true => Err(wrong("has no certificate in it".to_owned())),
-        false => Ok(certificates),
     }
 }
 
@@ -411,21 +386,4 @@ fn decode<T: DeserializeOwned>(what: &str, body: &[u8]) -> Result<T, OcmError> {
         what: what.to_owned(),
         problem: clip(&e.to_string()),
     })
-}
-
-/// What went wrong first, without the address (which is said already).
-fn innermost(error: &dyn Error) -> String {
-    let mut error = error;
-    while let Some(source) = error.source() {
-        error = source;
-    }
-    clip(&error.to_string())
-}
-
-/// Foreign text for people: one line, not too long.
-fn clip(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .take(MAX_REASON_CHARS)
-        .collect()
 }

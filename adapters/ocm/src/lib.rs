@@ -18,8 +18,6 @@ mod fleet;
 mod http;
 mod policies;
 mod read;
-mod retry;
-mod token;
 mod wire;
 
 pub use act::{Agreed, Cancelled, ClusterRef, Created, PolicyRef};

@@ -182,7 +182,7 @@ fn offers(available: Vec<String>, current: &Version) -> (Vec<Offer>, Vec<String>
             .into_iter()
             .map(|version| Offer {
                 version,
-                hold: None,
+                objection: None,
             })
             .collect(),
         odd,

@@ -159,7 +159,7 @@ async fn a_renewed_token_is_read_when_the_old_one_is_refused() {
 }
 
 #[tokio::test]
-async fn a_token_that_is_never_taken_is_tried_once_after_it_changed() {
+async fn a_new_token_counts_at_once_and_one_that_is_never_taken_is_tried_once() {
     let world = world();
     world.double.set_token("another");
     std::fs::write(world.token.path(), "still-wrong").unwrap();
@@ -171,7 +171,7 @@ async fn a_token_that_is_never_taken_is_tried_once_after_it_changed() {
         .unwrap_err();
     assert_eq!(
         (error.kind(), world.double.asked().len()),
-        ("unauthorised", 2)
+        ("unauthorised", 1)
     );
     for secret in [TOKEN, "still-wrong"] {
         assert!(
@@ -317,7 +317,7 @@ async fn tls_is_checked_against_the_given_certificates() {
             ..config(&url, &token)
         };
         config.allow_http = false;
-        config.limits.attempts = 1;
+        config.limits.retry.attempts = 1;
         Ocm::new(config)
             .unwrap()
             .fleet(now(), &Default::default())

@@ -53,7 +53,7 @@ async fn a_cluster_as_it_is_told() {
     let offers: Vec<_> = a
         .offers
         .iter()
-        .map(|offer| (offer.version.to_string(), offer.hold.is_none()))
+        .map(|offer| (offer.version.to_string(), offer.objection.is_none()))
         .collect();
     assert_eq!(
         offers,

@@ -1,20 +1,18 @@
 //! Requests to the service and its answers, with an end to everything. Each is made once; whoever calls tries again.
 
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use jiff::Timestamp;
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
-use reqwest::{Certificate, Client, RequestBuilder, Response, StatusCode, Url};
 use serde::Deserialize;
 use towpath_core::domain::ClusterId;
 use towpath_core::domain::automatic::Stamp;
-use towpath_core::retry::retry_after;
 use towpath_formats::stamp::{self, Nonce};
 use towpath_formats::token::Claims;
+use towpath_http::{
+    Answer, BodyLimit, Certificates, HttpClient, HttpError, HttpOptions, Method, Request,
+    StatusCode, TokenFile, Trust, Url, clip,
+};
 
-use crate::error::{clip, innermost};
-use crate::token::Token;
+use crate::token::{self, Token};
 use crate::{Limits, ServiceConfig, ServiceError};
 
 /// What is asked, as messages say it.
@@ -24,9 +22,9 @@ const REPORT: &str = "a report";
 /// A connection to one service.
 #[derive(Debug)]
 pub struct ServiceClient {
-    client: Client,
+    client: HttpClient,
     base: Url,
-    token_file: PathBuf,
+    token_file: TokenFile,
     limits: Limits,
 }
 
@@ -57,12 +55,12 @@ impl ServiceClient {
     /// A client; it looks at the address, the certificates and the token, and asks nobody.
     pub fn new(config: ServiceConfig) -> Result<Self, ServiceError> {
         let base = config.checked_url()?;
-        Token::read(&config.token_file)?;
-        let client = client(&config, base.scheme() == "https")?;
+        let token_file = TokenFile::new(&config.token_file, token::MAX_BYTES);
+        Token::read(&token_file)?;
         Ok(Self {
-            client,
+            client: client(&config, base.scheme() == "https")?,
             base,
-            token_file: config.token_file,
+            token_file,
             limits: config.limits,
         })
     }
@@ -74,10 +72,10 @@ impl ServiceClient {
 
     /// How old the service's graph is, proved to be from the service and from after this call.
     pub async fn stamp(&self, cluster: &ClusterId, nonce: &Nonce) -> Result<Stamp, ServiceError> {
-        let token = Token::read(&self.token_file)?.of(cluster, &self.token_file)?;
+        let token = Token::read(&self.token_file)?.of(cluster)?;
         let mut url = self.url(cluster, "stamp");
         url.query_pairs_mut().append_pair("nonce", nonce.as_str());
-        let (answer, after) = self.send(STAMP, &token, self.client.get(url)).await?;
+        let (answer, after) = self.send(STAMP, &token, Request::get(url)).await?;
         let status = answer.status();
         let bytes = body(STAMP, answer, stamp::MAX_BYTES).await?;
         match status {
@@ -114,11 +112,9 @@ impl ServiceClient {
         cluster: &ClusterId,
         report: &[u8],
     ) -> Result<Answered, ServiceError> {
-        let token = Token::read(&self.token_file)?.of(cluster, &self.token_file)?;
-        let request = self.client.post(self.url(cluster, "report"));
-        let request = request
-            .header(CONTENT_TYPE, "application/json")
-            .body(report.to_vec());
+        let token = Token::read(&self.token_file)?.of(cluster)?;
+        let request = Request::new(Method::POST, self.url(cluster, "report"));
+        let request = request.body("application/json", report);
         let (answer, after) = self.send(REPORT, &token, request).await?;
         let status = answer.status();
         let bytes = body(REPORT, answer, self.limits.answer_bytes).await;
@@ -168,15 +164,12 @@ impl ServiceClient {
         &self,
         what: &'static str,
         token: &Token,
-        request: RequestBuilder,
-    ) -> Result<(Response, Option<Duration>), ServiceError> {
-        let sent = request.header(AUTHORIZATION, token.header()).send().await;
+        request: Request,
+    ) -> Result<(Answer, Option<Duration>), ServiceError> {
+        let request = request.authorization(Some(token.header()));
+        let sent = self.client.send(request).await;
         let answer = sent.map_err(|error| ServiceError::away(what, &error))?;
-        let after = answer
-            .headers()
-            .get(RETRY_AFTER)
-            .and_then(|value| value.to_str().ok());
-        let after = after.and_then(|value| retry_after(value, Timestamp::now()));
+        let after = answer.retry_after();
         Ok((answer, after))
     }
 
@@ -192,34 +185,17 @@ impl ServiceClient {
 }
 
 /// An answer to its end, if it is no longer than it may be.
-async fn body(
-    what: &'static str,
-    mut answer: Response,
-    limit: usize,
-) -> Result<Vec<u8>, ServiceError> {
-    let too_large = || {
-        let problem =
-            format!("the answer is larger than {limit} bytes; check the service's address");
-        ServiceError::BadAnswer { what, problem }
-    };
-    if answer
-        .content_length()
-        .is_some_and(|told| told > limit as u64)
-    {
-        return Err(too_large());
-    }
-    let mut bytes = Vec::new();
-    while let Some(chunk) = answer
-        .chunk()
-        .await
-        .map_err(|error| ServiceError::away(what, &error))?
-    {
-        if bytes.len() + chunk.len() > limit {
-            return Err(too_large());
-        }
-        bytes.extend_from_slice(&chunk);
-    }
-    Ok(bytes)
+async fn body(what: &'static str, answer: Answer, limit: usize) -> Result<Vec<u8>, ServiceError> {
+    let bytes = answer.body(BodyLimit::bytes(limit as u64)).await;
+    bytes.map_err(|error| match error {
+        HttpError::TooLong(limit) => ServiceError::BadAnswer {
+            what,
+            problem: format!(
+                "the answer is larger than {limit} bytes; check the service's address"
+            ),
+        },
+        error => ServiceError::away(what, &error),
+    })
 }
 
 fn told(bytes: &[u8]) -> Option<Told> {
@@ -238,46 +214,31 @@ fn said(status: StatusCode, bytes: &[u8]) -> String {
     }
 }
 
-fn client(config: &ServiceConfig, tls: bool) -> Result<Client, ServiceError> {
-    // Fails if there is one already, which will do as well.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let limits = &config.limits;
-    let mut builder = Client::builder()
-        .user_agent(concat!("towpath-agent/", env!("CARGO_PKG_VERSION")))
-        .redirect(reqwest::redirect::Policy::none())
-        .retry(reqwest::retry::never())
-        .referer(false)
-        .https_only(tls)
-        .connect_timeout(limits.connect_timeout)
-        .timeout(limits.request_timeout)
-        .pool_max_idle_per_host(1);
-    if !config.environment_proxy {
-        builder = builder.no_proxy();
-    }
-    match (&config.ca_file, tls) {
-        (Some(file), _) => builder = builder.tls_certs_only(certificates(file)?),
-        (None, true) => {}
-        // The system's certificates are not needed, and where there are none, asking for them fails.
-        (None, false) => builder = builder.tls_certs_only([]),
-    }
-    builder.build().map_err(|error| ServiceError::BadConfig {
+fn client(config: &ServiceConfig, is_tls: bool) -> Result<HttpClient, ServiceError> {
+    let trust =
+        match &config.ca_file {
+            Some(file) => Trust::Only(Certificates::read(file).map_err(|problem| {
+                ServiceError::BadConfig {
+                    place: format!("the CA file {}", file.display()),
+                    problem,
+                    remedy: "name a file with certificates in PEM form".to_owned(),
+                }
+            })?),
+            None => Trust::usual(is_tls),
+        };
+    let client = HttpClient::new(&HttpOptions {
+        user_agent: "towpath-agent",
+        trust,
+        https_only: is_tls,
+        environment_proxy: config.environment_proxy,
+        connect_timeout: config.limits.connect_timeout,
+        idle_timeout: None,
+        request_timeout: Some(config.limits.request_timeout),
+        idle_connections: 1,
+    });
+    client.map_err(|problem| ServiceError::BadConfig {
         place: "the HTTP client".to_owned(),
-        problem: format!("cannot be made: {}", innermost(&error)),
+        problem: format!("cannot be made: {problem}"),
         remedy: "check the CA file, and that this system has CA certificates".to_owned(),
     })
-}
-
-fn certificates(file: &Path) -> Result<Vec<Certificate>, ServiceError> {
-    let wrong = |problem: String| ServiceError::BadConfig {
-        place: format!("the CA file {}", file.display()),
-        problem,
-        remedy: "name a file with certificates in PEM form".to_owned(),
-    };
-    let pem = std::fs::read(file).map_err(|error| wrong(format!("cannot be read: {error}")))?;
-    let certificates =
-        Certificate::from_pem_bundle(&pem).map_err(|error| wrong(innermost(&error)))?;
-    match certificates.is_empty() {
-        true => Err(wrong("has no certificate in it".to_owned())),
-        false => Ok(certificates),
-    }
 }

@@ -1,10 +1,9 @@
 //! Where the service is, who we are to it, and how much of it we take.
 
-use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use reqwest::Url;
+use towpath_http::{BadAddress, Url, base_address};
 
 use crate::ServiceError;
 
@@ -59,33 +58,16 @@ impl ServiceConfig {
             problem: problem.to_owned(),
             remedy: remedy.to_owned(),
         };
-        let url = Url::parse(&self.url).map_err(|e| {
-            wrong(
-                &format!("is no address: {e}"),
-                "write it as in https://updates.example.com",
-            )
-        })?;
-        if !url.username().is_empty() || url.password().is_some() {
-            return Err(wrong(
-                "has credentials in it",
-                "put the token into the token file",
-            ));
-        }
-        if url.query().is_some() || url.fragment().is_some() {
-            return Err(wrong(
-                "has a query or a fragment",
-                "leave off what follows the path",
-            ));
-        }
-        let is_near = url.host_str().is_some_and(is_loopback);
-        match (url.scheme(), self.allow_http || is_near) {
-            ("https", _) | ("http", true) => Ok(url),
-            ("http", false) => Err(wrong(
-                "would send the token in the clear",
-                "use https, or allow plain http",
-            )),
-            _ => Err(wrong("is not an address of the web", "use https")),
-        }
+        base_address(&self.url, self.allow_http).map_err(|problem| {
+            let remedy = match problem {
+                BadAddress::NoAddress(_) => "write it as in https://updates.example.com",
+                BadAddress::Credentials => "put the token into the token file",
+                BadAddress::QueryOrFragment => "leave off what follows the path",
+                BadAddress::PlainHttp => "use https, or allow plain http",
+                BadAddress::NotOfTheWeb => "use https",
+            };
+            wrong(&problem.to_string(), remedy)
+        })
     }
 }
 
@@ -97,15 +79,6 @@ impl Default for Limits {
             request_timeout: Duration::from_secs(30),
         }
     }
-}
-
-/// Whether a host is this machine.
-fn is_loopback(host: &str) -> bool {
-    let address = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost"
-        || address
-            .parse::<IpAddr>()
-            .is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]
@@ -127,7 +100,7 @@ mod tests {
             ("http://a.example", "in the clear"),
             ("http://localhost.a.example", "in the clear"),
             ("ftp://127.0.0.1", "not an address of the web"),
-            ("a.example", "is no address"),
+            ("a.example", "is not an address"),
             ("https://a.example?x=1", "has a query"),
             ("https://me:secret@a.example", "has credentials"),
         ] {

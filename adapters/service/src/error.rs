@@ -1,10 +1,8 @@
 //! What can go wrong between us and the service.
 
-use std::error::Error;
 use std::time::Duration;
 
-/// The most of what somebody else says that is passed on to people.
-const MAX_CHARS: usize = 300;
+use towpath_http::HttpError;
 
 /// Why something could not be had of the service. No message has a token or the query of an address in it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -38,30 +36,8 @@ pub enum ServiceError {
 }
 
 impl ServiceError {
-    pub(crate) fn away(what: &'static str, error: &reqwest::Error) -> Self {
-        let problem = match (error.is_timeout(), error.is_connect()) {
-            (true, true) => "the service cannot be reached in time".to_owned(),
-            (true, false) => "the service does not answer in time".to_owned(),
-            (false, true) => format!("the service cannot be reached: {}", innermost(error)),
-            (false, false) => format!("the answer is cut short: {}", innermost(error)),
-        };
+    pub(crate) fn away(what: &'static str, error: &HttpError) -> Self {
+        let problem = error.sentence("the service");
         Self::Away { what, problem }
     }
-}
-
-/// What went wrong first, without the address.
-pub(crate) fn innermost(error: &dyn Error) -> String {
-    let mut error = error;
-    while let Some(source) = error.source() {
-        error = source;
-    }
-    clip(&error.to_string())
-}
-
-/// Foreign text for people: one line, not too long.
-pub(crate) fn clip(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .take(MAX_CHARS)
-        .collect()
 }

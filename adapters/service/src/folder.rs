@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 use towpath_core::finding::{Finding, Place};
+use towpath_core::hex;
 use towpath_formats::report;
 
 use crate::queue::is_name;
@@ -235,5 +236,5 @@ fn digest(id: &str, bytes: &[u8]) -> String {
         .chain_update("\n")
         .chain_update(bytes)
         .finalize();
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(&digest)
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use towpath_core::retry::Jitter;
+use towpath_core::retry::{Backoff, Jitter};
 
 use crate::Answered;
 
@@ -12,10 +12,7 @@ pub struct Pace {
     pub interval: Duration,
     /// So many may go at once after a rest.
     pub burst: u32,
-    /// The wait after the first failure; it doubles from one to the next.
-    pub backoff: Duration,
-    /// The longest of these waits.
-    pub longest_backoff: Duration,
+    pub backoff: Backoff,
     /// The longest wait that the service may ask for.
     pub longest_asked: Duration,
 }
@@ -35,8 +32,10 @@ impl Default for Pace {
         Self {
             interval: Duration::from_secs(10),
             burst: 3,
-            backoff: Duration::from_secs(5),
-            longest_backoff: Duration::from_secs(300),
+            backoff: Backoff {
+                first: Duration::from_secs(5),
+                longest: Duration::from_secs(300),
+            },
             longest_asked: Duration::from_secs(900),
         }
     }
@@ -81,13 +80,13 @@ impl Beat {
                 None
             }
             Answered::Later { after, .. } => {
-                let backoff =
-                    jitter.backoff(self.pace.backoff, self.pace.longest_backoff, self.failures);
-                // All who were asked to wait so long do not come back at once.
-                let asked = after
-                    .map(|asked| asked.min(self.pace.longest_asked) + jitter.of(self.pace.backoff));
-                let wait = asked.map_or(backoff, |asked| asked.max(backoff));
                 self.failures = self.failures.saturating_add(1);
+                let backoff = jitter.of(self.pace.backoff.wait(self.failures));
+                // All who were asked to wait so long do not come back at once.
+                let asked = after.map(|asked| {
+                    asked.min(self.pace.longest_asked) + jitter.of(self.pace.backoff.first)
+                });
+                let wait = asked.map_or(backoff, |asked| asked.max(backoff));
                 self.not_before = now + wait;
                 Some(wait)
             }

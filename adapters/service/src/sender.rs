@@ -120,6 +120,7 @@ mod tests {
 
     use super::*;
     use crate::{Bounds, Queue};
+    use towpath_core::retry::Backoff;
 
     /// A clock that goes by itself whenever somebody waits, in seconds.
     #[derive(Clone, Default)]
@@ -183,7 +184,10 @@ mod tests {
         };
         let (told, mut events) = tokio::sync::mpsc::unbounded_channel();
         let pace = Pace {
-            backoff: Duration::ZERO,
+            backoff: Backoff {
+                first: Duration::ZERO,
+                longest: Duration::ZERO,
+            },
             ..Pace::default()
         };
         let sender = Sender::new(outbox.clone(), door, clock, pace, 7);

@@ -19,6 +19,7 @@ use support::docker_registry::{DockerRegistry, Door};
 use support::images::{Image, release};
 use tokio::task::JoinSet;
 use towpath_formats::oci::{ACCEPT, Digest};
+use towpath_http::{BodyLimit, HttpClient, HttpOptions, Request, Trust, Url, header};
 use towpath_sources::{Cache, Registry, RegistryOptions, Scrape, scrape};
 
 const PATH: &str = "ocp/release";
@@ -106,11 +107,12 @@ async fn scraped(server: &DockerRegistry, cache: &std::path::Path) -> (Duration,
 
 /// All that a cold scrape reads, by its digest: the manifest, the newest layer, the configuration.
 async fn download(server: &DockerRegistry, images: &[Image]) -> Duration {
-    let http = reqwest::Client::builder()
-        .no_proxy()
-        .tls_certs_only([])
-        .build()
-        .unwrap();
+    let http = HttpClient::new(&HttpOptions {
+        trust: Trust::Nobody,
+        environment_proxy: false,
+        ..HttpOptions::default()
+    });
+    let http = http.unwrap();
     let base = format!("http://{}/v2/{PATH}", server.host);
     let begun = Instant::now();
     each(images.to_vec(), move |image| {
@@ -121,9 +123,11 @@ async fn download(server: &DockerRegistry, images: &[Image]) -> Duration {
                 .iter()
                 .map(|blob| format!("{base}/blobs/{}", Digest::of(blob)));
             for url in [manifest].into_iter().chain(blobs) {
-                let answer = http.get(url).header("accept", ACCEPT).send().await.unwrap();
+                let request =
+                    Request::get(Url::parse(&url).unwrap()).header(header::ACCEPT, ACCEPT);
+                let answer = http.send(request).await.unwrap();
                 assert_eq!(answer.status().as_u16(), 200);
-                answer.bytes().await.unwrap();
+                answer.body(BodyLimit::bytes(1 << 30)).await.unwrap();
             }
         }
     })

@@ -2,23 +2,21 @@
 //!
 //! Plain HTTP is asked for by name: what comes that way can be anybody's. On this machine's own address nothing is on the way, and it may be used.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use reqwest::header::{
-    ACCEPT, AUTHORIZATION, ETAG, HeaderMap, HeaderName, HeaderValue, IF_MODIFIED_SINCE,
-    IF_NONE_MATCH, LAST_MODIFIED,
-};
-use reqwest::{Client, Response, Url};
 use towpath_core::finding::{Finding, Place};
+use towpath_http::header::{ACCEPT, ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED};
+use towpath_http::{
+    Allowance, Answer, BearerToken, BodyLimit, Certificates, HttpClient, HttpError, HttpOptions,
+    Redirects, Request, Trust, Url, may_ask,
+};
 
-use crate::redirects::{Clients, NoAnswer};
 use crate::shown::without_credentials;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a server may say nothing.
-const READ_TIMEOUT: Duration = Duration::from_secs(15);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(15);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_REDIRECTS: usize = 4;
 
@@ -40,7 +38,7 @@ pub struct HttpAccess {
 /// A client that is used again and again.
 #[derive(Debug, Clone)]
 pub struct Http {
-    clients: Clients,
+    client: HttpClient,
     plain_http: bool,
 }
 
@@ -70,11 +68,10 @@ impl Validators {
             .map(|at| at.timestamp())
     }
 
-    fn of(headers: &HeaderMap) -> Self {
-        let text = |name: HeaderName| Some(headers.get(name)?.to_str().ok()?.to_owned());
+    fn of(answer: &Answer) -> Self {
         Self {
-            etag: text(ETAG),
-            last_modified: text(LAST_MODIFIED),
+            etag: answer.header(ETAG).map(str::to_owned),
+            last_modified: answer.header(LAST_MODIFIED).map(str::to_owned),
         }
     }
 }
@@ -86,30 +83,25 @@ impl Http {
             let remedy = "give a file of PEM certificates with --ca-file";
             Finding::error("bad-ca", Place::file("--ca-file"), problem, remedy)
         };
-        let plain_http = access.plain_http;
-        let certificates = match &access.ca {
-            Some(pem) => reqwest::Certificate::from_pem_bundle(pem)
-                .map_err(|error| wrong(innermost(&error)))?,
-            None => Vec::new(),
+        let certificates = access.ca.as_deref().map(Certificates::from_pem).transpose();
+        let certificates = certificates.map_err(|problem| wrong(format!("it {problem}")))?;
+        let built = |trust: Trust| {
+            HttpClient::new(&HttpOptions {
+                trust,
+                idle_timeout: Some(IDLE_TIMEOUT),
+                ..options()
+            })
         };
-        if access.ca.is_some() && certificates.is_empty() {
-            return Err(wrong("there is no certificate in it".into()));
-        }
-        let careful = || builder().read_timeout(READ_TIMEOUT);
-        let trusting = || {
-            certificates
-                .iter()
-                .cloned()
-                .fold(careful(), |builder, ca| builder.tls_certs_merge([ca]))
-        };
-        let clients = Clients::new(trusting).or_else(|error| match access.ca {
+        let client = match certificates {
+            Some(certificates) => built(Trust::SystemAnd(certificates)),
             // Without the system's certificates plain HTTP still works; TLS says then what is missing.
-            None => Clients::new(|| careful().tls_certs_only([])).map_err(|_| error),
-            Some(_) => Err(error),
-        });
+            None => {
+                built(Trust::System).or_else(|problem| built(Trust::Nobody).map_err(|_| problem))
+            }
+        };
         Ok(Self {
-            clients: clients.map_err(|error| wrong(innermost(&error)))?,
-            plain_http,
+            client: client.map_err(wrong)?,
+            plain_http: access.plain_http,
         })
     }
 
@@ -121,8 +113,14 @@ impl Http {
         known: &Validators,
         max_bytes: usize,
     ) -> Result<Got, Finding> {
-        self.get_within(url, accept, known, max_bytes, &Allowance::new(max_bytes))
-            .await
+        self.get_within(
+            url,
+            accept,
+            known,
+            max_bytes,
+            &Allowance::new(max_bytes as u64),
+        )
+        .await
     }
 
     /// The same, where several answers share what they may take.
@@ -136,26 +134,37 @@ impl Http {
     ) -> Result<Got, Finding> {
         let failed = |problem: String| failed(url, problem);
         let parsed = Url::parse(url).map_err(|error| failed(error.to_string()))?;
-        if !may_go(&parsed, self.plain_http) {
+        if !may_ask(&parsed, self.plain_http) {
             return Err(plain(url));
         }
-        let mut headers = headers(ACCEPT, accept);
-        if let Some(etag) = &known.etag {
-            headers.extend(self::headers(IF_NONE_MATCH, etag));
-        } else if let Some(last_modified) = &known.last_modified {
-            headers.extend(self::headers(IF_MODIFIED_SINCE, last_modified));
-        }
-        let may_go = |url: &Url| may_go(url, self.plain_http);
-        let answer = self
-            .clients
-            .get(parsed, &headers, MAX_REDIRECTS, may_go)
-            .await;
-        let response = answer.map_err(|why| failed(sentence(why)))?;
-        match response.status().as_u16() {
+        let request = Request::get(parsed).header(ACCEPT, accept);
+        let request = match known {
+            Validators {
+                etag: Some(etag), ..
+            } => request.header(IF_NONE_MATCH, etag),
+            Validators {
+                last_modified: Some(at),
+                ..
+            } => request.header(IF_MODIFIED_SINCE, at),
+            _ => request,
+        };
+        let redirects = Redirects {
+            most: MAX_REDIRECTS,
+            plain_http: self.plain_http,
+            sent: None,
+        };
+        let cannot = |error: HttpError| failed(error.sentence("it"));
+        let answer = self.client.follow(request, redirects).await;
+        let answer = answer.map_err(cannot)?;
+        match answer.status().as_u16() {
             304 if *known != Validators::default() => Ok(Got::Unchanged),
             200 => {
-                let validators = Validators::of(response.headers());
-                let bytes = body(response, max_bytes, together).await.map_err(failed)?;
+                let validators = Validators::of(&answer);
+                let limit = BodyLimit {
+                    together: Some(together),
+                    ..BodyLimit::bytes(max_bytes as u64)
+                };
+                let bytes = answer.body(limit).await.map_err(cannot)?;
                 Ok(Got::Body { bytes, validators })
             }
             status @ (401 | 403) => Err(failed(format!(
@@ -164,87 +173,6 @@ impl Http {
             status => Err(failed(format!("the server answered {status}"))),
         }
     }
-}
-
-/// Whether an address may be asked: over TLS, or because it was allowed, or because it is this machine's own.
-fn may_go(url: &Url, plain_http: bool) -> bool {
-    match url.scheme() {
-        "https" => true,
-        "http" => plain_http || is_loopback(url.host_str().unwrap_or_default()),
-        _ => false,
-    }
-}
-
-/// Whether a host is this machine.
-pub fn is_loopback(host: &str) -> bool {
-    let address = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost"
-        || address
-            .parse::<std::net::IpAddr>()
-            .is_ok_and(|address| address.is_loopback())
-}
-
-/// One header, unless it cannot be sent: what a server said of itself may be anything.
-fn headers(name: HeaderName, value: &str) -> HeaderMap {
-    HeaderValue::from_str(value)
-        .map(|value| (name, value))
-        .into_iter()
-        .collect()
-}
-
-fn sentence(why: NoAnswer) -> String {
-    match why {
-        NoAnswer::Failed(error) => innermost(&error.without_url()),
-        NoAnswer::Misled(problem) => problem.to_owned(),
-    }
-}
-
-/// What several answers may take together, counted while they come.
-#[derive(Debug)]
-pub(crate) struct Allowance {
-    bytes: usize,
-    left: AtomicUsize,
-}
-
-impl Allowance {
-    pub(crate) fn new(bytes: usize) -> Self {
-        Self {
-            bytes,
-            left: AtomicUsize::new(bytes),
-        }
-    }
-
-    /// Takes so much of it, or says that it is used up.
-    pub(crate) fn take(&self, bytes: usize) -> Result<(), String> {
-        let taken = self
-            .left
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
-                left.checked_sub(bytes)
-            });
-        taken
-            .map(|_| ())
-            .map_err(|_| format!("the answers are longer than {} bytes together", self.bytes))
-    }
-}
-
-async fn body(
-    mut response: Response,
-    max_bytes: usize,
-    together: &Allowance,
-) -> Result<Vec<u8>, String> {
-    let mut body = Vec::new();
-    while let Some(chunk) = response
-        .chunk()
-        .await
-        .map_err(|error| innermost(&error.without_url()))?
-    {
-        if body.len().saturating_add(chunk.len()) > max_bytes {
-            return Err(format!("the answer is longer than {max_bytes} bytes"));
-        }
-        together.take(chunk.len())?;
-        body.extend_from_slice(&chunk);
-    }
-    Ok(body)
 }
 
 fn plain(url: &str) -> Finding {
@@ -269,117 +197,45 @@ fn failed(url: &str, problem: String) -> Finding {
 
 /// Gets what is at an address, up to so many bytes. A token goes to that address alone: no redirect is followed with one, and it is sent in the clear to this
 /// machine only.
-pub async fn fetch(url: &str, token: Option<&str>, max_bytes: usize) -> Result<Fetched, Finding> {
+pub async fn fetch(
+    url: &str,
+    token: Option<&BearerToken>,
+    max_bytes: usize,
+) -> Result<Fetched, Finding> {
     let failed = |problem: String| failed(url, problem);
     let parsed = Url::parse(url).map_err(|error| failed(error.to_string()))?;
-    let mut headers = headers(ACCEPT, "*/*");
-    if let Some(token) = token {
-        if !may_go(&parsed, false) {
-            let place = Place::file(without_credentials(url));
-            let problem = "a token would go over plain HTTP, where anybody on the way can read it";
-            return Err(Finding::error("plain-http", place, problem, "use https://"));
-        }
-        let bearer = HeaderValue::from_str(&format!("Bearer {token}"));
-        let mut bearer =
-            bearer.map_err(|_| failed("the token cannot be sent in a header".to_owned()))?;
-        bearer.set_sensitive(true);
-        headers.insert(AUTHORIZATION, bearer);
+    if token.is_some() && !may_ask(&parsed, false) {
+        let place = Place::file(without_credentials(url));
+        let problem = "a token would go over plain HTTP, where anybody on the way can read it";
+        return Err(Finding::error("plain-http", place, problem, "use https://"));
     }
-    let max_redirects = if token.is_some() { 0 } else { MAX_REDIRECTS };
-    let clients = clients(parsed.scheme() == "https").map_err(|error| failed(innermost(&error)))?;
-    let answer = clients.get(parsed, &headers, max_redirects, |_| true).await;
-    let response = answer.map_err(|why| failed(sentence(why)))?;
-    let status = response.status().as_u16();
+    let client = HttpClient::new(&HttpOptions {
+        trust: Trust::usual(parsed.scheme() == "https"),
+        ..options()
+    });
+    let request = Request::get(parsed)
+        .header(ACCEPT, "*/*")
+        .authorization(token.map(BearerToken::header));
+    let redirects = Redirects {
+        most: if token.is_some() { 0 } else { MAX_REDIRECTS },
+        plain_http: true,
+        sent: None,
+    };
+    let cannot = |error: HttpError| failed(error.sentence("it"));
+    let answer = client.map_err(failed)?.follow(request, redirects).await;
+    let answer = answer.map_err(cannot)?;
+    let status = answer.status().as_u16();
+    let body = answer.body(BodyLimit::bytes(max_bytes as u64)).await;
     Ok(Fetched {
         status,
-        body: body(response, max_bytes, &Allowance::new(max_bytes))
-            .await
-            .map_err(failed)?,
+        body: body.map_err(cannot)?,
     })
 }
 
-fn clients(is_tls: bool) -> Result<Clients, reqwest::Error> {
-    match is_tls {
-        true => Clients::new(builder),
-        // The system's certificates are not needed, and where there are none, asking for them fails.
-        false => Clients::new(|| builder().tls_certs_only([])),
-    }
-}
-
-fn builder() -> reqwest::ClientBuilder {
-    // Fails if there is one already, which will do as well.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    Client::builder()
-        .user_agent(concat!("towpath/", env!("CARGO_PKG_VERSION")))
-        .referer(false)
-        .connect_timeout(CONNECT_TIMEOUT)
-        .timeout(REQUEST_TIMEOUT)
-}
-
-/// What is really wrong stands at the end of a chain of errors.
-fn innermost(error: &dyn std::error::Error) -> String {
-    let mut last = error;
-    while let Some(source) = last.source() {
-        last = source;
-    }
-    last.to_string()
-}
-
-#[cfg(test)]
-pub(crate) mod tests {
-    use std::io::{Read, Write};
-
-    use super::*;
-
-    /// An error of the HTTP library that has nothing to tell but its address, with this in its query.
-    pub(crate) fn error_with_its_address(secret: &str) -> reqwest::Error {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!(
-            "http://{}/?X-Amz-Signature={secret}",
-            listener.local_addr().unwrap()
-        );
-        let answering = std::thread::spawn(move || {
-            let (mut asked, _) = listener.accept().unwrap();
-            let _ = asked.read(&mut [0; 4096]).unwrap();
-            asked
-                .write_all(b"HTTP/1.1 403 x\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
-                .unwrap();
-        });
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap();
-        let answer = runtime.block_on(async {
-            builder()
-                .tls_certs_only([])
-                .build()
-                .unwrap()
-                .get(url)
-                .send()
-                .await
-                .unwrap()
-        });
-        answering.join().unwrap();
-        answer.error_for_status().unwrap_err()
-    }
-
-    #[test]
-    fn plain_http_is_for_this_machine_or_by_leave() {
-        for (url, anyway, allowed) in [
-            ("https://example.com/", true, true),
-            ("http://example.com/", false, true),
-            ("http://127.0.0.1:80/", true, true),
-            ("http://[::1]/", true, true),
-            ("http://localhost/", true, true),
-            ("http://localhost.example.com/", false, true),
-            ("ftp://example.com/", false, false),
-        ] {
-            let url = Url::parse(url).unwrap();
-            assert_eq!(
-                (may_go(&url, false), may_go(&url, true)),
-                (anyway, allowed),
-                "{url}"
-            );
-        }
+fn options() -> HttpOptions {
+    HttpOptions {
+        connect_timeout: CONNECT_TIMEOUT,
+        request_timeout: Some(REQUEST_TIMEOUT),
+        ..HttpOptions::default()
     }
 }

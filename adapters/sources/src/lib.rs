@@ -9,7 +9,6 @@ mod git;
 mod git_remote;
 mod http;
 mod private;
-mod redirects;
 mod registry;
 mod shown;
 mod signature_store;
@@ -23,12 +22,13 @@ pub use copies::{Copies, Copy};
 pub use directory::{Directory, read_directory, read_file};
 pub use git::{BlobId, Commit, Git};
 pub use git_remote::{Fetch, GitMirror, GitRemote};
-pub use http::{Fetched, Got, Http, HttpAccess, Validators, fetch, is_loopback};
+pub use http::{Fetched, Got, Http, HttpAccess, Validators, fetch};
 pub use registry::{
-    LeastRate, Progress, Registry, RegistryLimits, RegistryOptions, Requests, Scrape, Step,
-    graph_data_image, release_image, scrape,
+    Progress, Registry, RegistryLimits, RegistryOptions, Requests, Scrape, Step, graph_data_image,
+    release_image, scrape,
 };
 pub use shown::without_credentials;
 pub use signature_store::{SignatureStore, StoreAccess};
+pub use towpath_http::LeastRate;
 pub use upstream::Upstream;
 pub use watch::Watch;

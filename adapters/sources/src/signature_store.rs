@@ -8,12 +8,13 @@ use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use reqwest::header::HeaderMap;
-use reqwest::{Certificate, Client, StatusCode, Url};
 use towpath_core::domain::PayloadDigest;
 use towpath_core::finding::{Finding, Place};
-
-use crate::redirects::{Clients, NoAnswer};
+use towpath_core::retry::Backoff;
+use towpath_http::{
+    BadAddress, Certificates, HttpClient, HttpError, HttpOptions, Redirects, Request, StatusCode,
+    Trust, Url, base_address,
+};
 
 #[derive(Debug, Clone)]
 pub struct StoreAccess {
@@ -27,8 +28,7 @@ pub struct StoreAccess {
     pub max_bytes: usize,
     /// How often a store that fails is asked.
     pub attempts: u32,
-    /// How long to wait before the second attempt; twice as long before the third.
-    pub backoff: Duration,
+    pub backoff: Backoff,
 }
 
 impl Default for StoreAccess {
@@ -39,7 +39,10 @@ impl Default for StoreAccess {
             request_timeout: Duration::from_secs(15),
             max_bytes: 64 << 10,
             attempts: 3,
-            backoff: Duration::from_millis(200),
+            backoff: Backoff {
+                first: Duration::from_millis(200),
+                longest: Duration::from_secs(60),
+            },
         }
     }
 }
@@ -57,7 +60,7 @@ enum StorePlace {
     /// Our own, which is made when something is kept there.
     Cache(PathBuf),
     Http {
-        clients: Clients,
+        client: HttpClient,
         base: Url,
     },
 }
@@ -113,7 +116,7 @@ impl SignatureStore {
             StorePlace::Directory(directory) | StorePlace::Cache(directory) => {
                 self.read(&file(directory, digest, number))
             }
-            StorePlace::Http { clients, base } => {
+            StorePlace::Http { client, base } => {
                 let mut url = base.clone();
                 let path = format!(
                     "{}/sha256={}/signature-{number}",
@@ -121,7 +124,7 @@ impl SignatureStore {
                     digest.hex()
                 );
                 url.set_path(&path);
-                self.get(clients, &url).await
+                self.get(client, &url).await
             }
         }
     }
@@ -180,14 +183,15 @@ impl SignatureStore {
         }
     }
 
-    async fn get(&self, clients: &Clients, url: &Url) -> Result<Option<Vec<u8>>, Finding> {
-        let mut attempt = 1;
+    async fn get(&self, client: &HttpClient, url: &Url) -> Result<Option<Vec<u8>>, Finding> {
+        let mut failures = 0;
         loop {
-            let failure = match self.get_once(clients, url).await {
+            let failure = match self.get_once(client, url).await {
                 Ok(answer) => return Ok(answer),
                 Err(failure) => failure,
             };
-            if !failure.may_pass || attempt >= self.access.attempts {
+            failures += 1;
+            if !failure.may_pass || failures >= self.access.attempts {
                 let remedy = "check the address, and that the store is up";
                 return Err(Finding::error(
                     "signature-store",
@@ -196,41 +200,26 @@ impl SignatureStore {
                     remedy,
                 ));
             }
-            tokio::time::sleep(self.access.backoff * (1 << (attempt - 1).min(8))).await;
-            attempt += 1;
+            tokio::time::sleep(self.access.backoff.wait(failures)).await;
         }
     }
 
-    async fn get_once(&self, clients: &Clients, url: &Url) -> Result<Option<Vec<u8>>, Failure> {
-        let answer = clients
-            .get(url.clone(), &HeaderMap::new(), MAX_REDIRECTS, |_| true)
-            .await;
-        let mut answer = answer.map_err(|why| match why {
-            NoAnswer::Failed(error) => Failure::of(error),
-            NoAnswer::Misled(problem) => Failure {
-                problem: problem.to_owned(),
-                may_pass: false,
-            },
-        })?;
+    async fn get_once(&self, client: &HttpClient, url: &Url) -> Result<Option<Vec<u8>>, Failure> {
+        let redirects = Redirects {
+            most: MAX_REDIRECTS,
+            plain_http: true,
+            sent: None,
+        };
+        let answer = client.follow(Request::get(url.clone()), redirects).await?;
         match answer.status() {
-            StatusCode::OK => {}
-            StatusCode::NOT_FOUND | StatusCode::GONE => return Ok(None),
-            status => {
-                let may_pass = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
-                return Err(Failure {
-                    problem: format!("it answers {status}"),
-                    may_pass,
-                });
-            }
+            // A byte more than there may be, so that it is seen to be too large.
+            StatusCode::OK => Ok(Some(answer.beginning(self.access.max_bytes + 1).await?)),
+            StatusCode::NOT_FOUND | StatusCode::GONE => Ok(None),
+            status => Err(Failure {
+                problem: format!("it answers {status}"),
+                may_pass: status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS,
+            }),
         }
-        let (mut bytes, most) = (Vec::new(), self.access.max_bytes + 1);
-        while let Some(chunk) = answer.chunk().await.map_err(Failure::of)? {
-            bytes.extend_from_slice(&chunk[..chunk.len().min(most - bytes.len())]);
-            if bytes.len() == most {
-                break;
-            }
-        }
-        Ok(Some(bytes))
     }
 }
 
@@ -240,17 +229,11 @@ struct Failure {
     may_pass: bool,
 }
 
-impl Failure {
-    fn of(error: reqwest::Error) -> Self {
-        // A store may send us elsewhere, by an address with a secret in it.
-        let error = error.without_url();
-        let problem = match error.is_timeout() {
-            true => "it does not answer in time".to_owned(),
-            false => innermost(&error),
-        };
+impl From<HttpError> for Failure {
+    fn from(error: HttpError) -> Self {
         Self {
-            problem,
-            may_pass: !error.is_redirect() && !error.is_builder(),
+            problem: error.sentence("it"),
+            may_pass: !matches!(error, HttpError::Misled(_) | HttpError::NotSent(_)),
         }
     }
 }
@@ -275,70 +258,31 @@ fn http(name: &str, access: &StoreAccess) -> Result<StorePlace, Finding> {
         let remedy = "write it as in https://mirror.example.org/signatures";
         Finding::error("no-signature-store", Place::file(name), problem, remedy)
     };
-    let base = Url::parse(name).map_err(|error| wrong(error.to_string()))?;
-    let has_credentials = !base.username().is_empty() || base.password().is_some();
-    match (
-        has_credentials,
-        base.query().is_some() || base.fragment().is_some(),
-    ) {
-        (false, false) => {}
-        (false, true) => return Err(wrong("there is more behind its path".to_owned())),
-        (true, _) => {
+    let base = base_address(name, true).map_err(|problem| match problem {
+        BadAddress::Credentials => {
             // Its name is not shown, for there is a secret in it.
-            let place = Place::file(base.host_str().unwrap_or("a signature store"));
-            let problem = "there are credentials in its address";
-            return Err(Finding::error(
+            let url = Url::parse(name).ok();
+            let host = url.as_ref().and_then(Url::host_str);
+            Finding::error(
                 "no-signature-store",
-                place,
-                problem,
+                Place::file(host.unwrap_or("a signature store")),
+                "there are credentials in its address",
                 "take them out: signatures are for all",
-            ));
+            )
         }
-    }
-    // Fails if there is one already, which will do as well.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let certificates = match &access.ca {
-        Some(pem) => {
-            Some(Certificate::from_pem_bundle(pem).map_err(|error| wrong(innermost(&error)))?)
-        }
-        None => None,
-    };
-    let builder = || {
-        let builder = Client::builder()
-            .user_agent(concat!("towpath/", env!("CARGO_PKG_VERSION")))
-            .referer(false)
-            .connect_timeout(access.connect_timeout)
-            .timeout(access.request_timeout);
-        match &certificates {
-            Some(certificates) => builder.tls_certs_merge(certificates.clone()),
-            None if base.scheme() == "https" => builder,
-            // The system's certificates are not needed, and where there are none, asking for them fails.
-            None => builder.tls_certs_only([]),
-        }
-    };
-    let clients = Clients::new(builder).map_err(|error| wrong(innermost(&error)))?;
-    Ok(StorePlace::Http { clients, base })
-}
-
-/// What is really wrong stands at the end of a chain of errors.
-fn innermost(error: &dyn std::error::Error) -> String {
-    let mut last = error;
-    while let Some(source) = last.source() {
-        last = source;
-    }
-    last.to_string()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_address_is_told() {
-        let problem = Failure::of(crate::http::tests::error_with_its_address("s3cret")).problem;
-        assert!(
-            problem.contains("403") && !problem.contains("s3cret"),
-            "{problem}"
-        );
-    }
+        problem => wrong(format!("it {problem}")),
+    })?;
+    let certificates = access.ca.as_deref().map(Certificates::from_pem).transpose();
+    let certificates = certificates.map_err(|problem| wrong(format!("the CA file {problem}")))?;
+    let client = HttpClient::new(&HttpOptions {
+        trust: certificates
+            .map_or_else(|| Trust::usual(base.scheme() == "https"), Trust::SystemAnd),
+        connect_timeout: access.connect_timeout,
+        request_timeout: Some(access.request_timeout),
+        ..HttpOptions::default()
+    });
+    Ok(StorePlace::Http {
+        client: client.map_err(wrong)?,
+        base,
+    })
 }

@@ -9,8 +9,9 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use towpath_core::finding::{Finding, Place};
 use towpath_formats::{SourceFile, upstream};
+use towpath_http::{Allowance, Url};
 
-use crate::http::{Allowance, Got, Http, Validators};
+use crate::http::{Got, Http, Validators};
 use crate::shown::without_credentials;
 
 const MAX_ANSWER_BYTES: usize = 64 << 20;
@@ -57,7 +58,7 @@ impl Upstream {
     pub async fn read(&mut self) -> Result<Vec<SourceFile>, Finding> {
         let (at_once, together) = (
             Arc::new(Semaphore::new(MAX_AT_ONCE)),
-            Arc::new(Allowance::new(self.max_bytes)),
+            Arc::new(Allowance::new(self.max_bytes as u64)),
         );
         let mut asking = JoinSet::new();
         for (channel, arch) in &self.questions {
@@ -88,7 +89,7 @@ impl Upstream {
                     let bytes = held.as_ref().map_or(0, |(_, bytes)| bytes.len());
                     together
                         .take(bytes)
-                        .map_err(|problem| self.failed(problem))?;
+                        .map_err(|error| self.failed(error.sentence("it")))?;
                     held
                 }
             };
@@ -106,8 +107,7 @@ impl Upstream {
     }
 
     fn question(&self, channel: &str, arch: &str) -> Result<String, Finding> {
-        let mut url =
-            reqwest::Url::parse(&self.url).map_err(|error| self.failed(error.to_string()))?;
+        let mut url = Url::parse(&self.url).map_err(|error| self.failed(error.to_string()))?;
         url.query_pairs_mut()
             .append_pair("channel", channel)
             .append_pair("arch", arch);

@@ -24,6 +24,7 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
+use towpath_core::hex;
 
 use crate::rows::{self, damaged, nanoseconds, time};
 use crate::{Lease, Result, Store, StoreError, Tx, bounded, schema};
@@ -74,7 +75,7 @@ pub struct ChainCheckpoint {
 
 impl ChainCheckpoint {
     pub fn hex(&self) -> String {
-        hex(&self.hash)
+        hex::encode(&self.hash)
     }
 }
 
@@ -127,7 +128,7 @@ impl Store {
             let hash = entry_hash(&prev, seq, at_ns, &named, body);
             let inputs: Vec<_> = named
                 .iter()
-                .map(|(name, digest)| (name, hex(digest)))
+                .map(|(name, digest)| (name, hex::encode(digest)))
                 .collect();
             let text = "INSERT INTO decisions (seq, at, inputs, bytes, body, prev, hash) \
                         VALUES ($1, $2, $3, $4, $5, $6, $7)";
@@ -179,7 +180,7 @@ impl Store {
     pub async fn part(&self, digest: &[u8; 32]) -> Result<Option<Vec<u8>>> {
         let text = "SELECT bytes, body FROM parts WHERE digest = $1";
         let row = sqlx::query(text)
-            .bind(hex(digest))
+            .bind(hex::encode(digest))
             .fetch_optional(&self.inner.reader)
             .await?;
         let Some(row) = row else { return Ok(None) };
@@ -188,7 +189,7 @@ impl Store {
             true => Ok(Some(body)),
             false => Err(damaged(
                 "an input of a decision",
-                format!("its digest is not {}", hex(digest)),
+                format!("its digest is not {}", hex::encode(digest)),
             )),
         }
     }
@@ -206,7 +207,7 @@ impl Store {
     /// Keeps the inputs that are not there yet. One that no decision names in the end does no harm.
     async fn put_parts(&self, input: &[InputPart]) -> Result<()> {
         for part in input {
-            let digest = hex(&part.digest);
+            let digest = hex::encode(&part.digest);
             let known =
                 sqlx::query("SELECT bytes FROM parts WHERE digest = $1").bind(digest.as_str());
             if known.fetch_optional(&self.inner.reader).await?.is_some() {
@@ -317,7 +318,7 @@ pub(crate) async fn follow_stretch(
         expected = entry.seq + 1;
         stretch
             .named
-            .extend(entry.input.iter().map(|(_, digest)| hex(digest)));
+            .extend(entry.input.iter().map(|(_, digest)| hex::encode(digest)));
         stretch.last = Some((entry.seq, prev));
     }
     Ok(stretch)
@@ -358,7 +359,7 @@ async fn verify_parts(tx: &mut Tx, problems: &mut Vec<String>) -> Result<()> {
         let problem = match query.fetch_optional(tx.on()).await? {
             None => Some("is missing"),
             Some(row) => match unpack(&row.try_get::<Vec<u8>, _>(1)?, row.try_get(0)?) {
-                Ok(body) if hex(&Sha256::digest(&body).into()) == digest => None,
+                Ok(body) if hex::encode(&Sha256::digest(&body)) == digest => None,
                 _ => Some("was changed"),
             },
         };
@@ -391,7 +392,12 @@ fn decision(row: &AnyRow) -> Result<StoredDecision> {
         at: time(row.try_get(1)?),
         input: inputs
             .into_iter()
-            .map(|(name, digest)| Ok((name, of_hex(&digest)?)))
+            .map(|(name, digest)| {
+                Ok((
+                    name,
+                    hex::decode(&digest).ok_or_else(|| damaged("a digest", &digest))?,
+                ))
+            })
             .collect::<Result<_>>()?,
         body: unpack(&blob(4)?, row.try_get(3)?)?,
         prev: digest_of(&blob(5)?)?,
@@ -490,22 +496,6 @@ fn digest_of(bytes: &[u8]) -> Result<[u8; 32]> {
         .map_err(|_| damaged("a hash", format!("it has {} bytes", bytes.len())))
 }
 
-fn hex(digest: &[u8; 32]) -> String {
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn of_hex(text: &str) -> Result<[u8; 32]> {
-    let byte = |at: usize| {
-        text.get(2 * at..2 * at + 2)
-            .and_then(|two| u8::from_str_radix(two, 16).ok())
-    };
-    let bytes: Option<Vec<u8>> = (0..32).map(byte).collect();
-    bytes
-        .filter(|_| text.len() == 64)
-        .and_then(|bytes| bytes.try_into().ok())
-        .ok_or_else(|| damaged("a digest", text))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -516,9 +506,9 @@ mod tests {
         let input = vec![("policy".to_owned(), [7; 32])];
         let hash = entry_hash(&NO_HASH, 1, 1_000_000_000, &input, b"start");
         assert_eq!(
-            hex(&hash),
+            hex::encode(&hash),
             "b84554999c3c4d5bdba7583a20364a1c1c780220f1ae7d96154eef4facd94d7c"
         );
-        assert_eq!(of_hex(&hex(&hash)).unwrap(), hash);
+        assert_eq!(hex::decode(&hex::encode(&hash)).unwrap(), hash);
     }
 }

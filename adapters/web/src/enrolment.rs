@@ -257,8 +257,10 @@ mod tests {
 
     fn policy() -> Placed {
         Placed::Managed(Allowed {
-            from: "4.9.1".parse().unwrap(),
-            to: [].into(),
+            rule: towpath_core::rules::Managed {
+                from: "4.9.1".parse().unwrap(),
+                to: [].into(),
+            },
             platform: None,
         })
     }

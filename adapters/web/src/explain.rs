@@ -9,9 +9,9 @@ use http::header::{self, HeaderValue};
 use http::request::Parts;
 use http::{Response, StatusCode};
 use jiff::{SignedDuration, Timestamp};
-use towpath_core::decide::{explain, timetable};
+use towpath_core::decide::{explain, rollouts};
 use towpath_core::domain::{Fact, Situation};
-use towpath_core::rules::{Enrolled, Managed as ManagedRule, Rule};
+use towpath_core::rules::{Edges, Enrolled, Rule};
 use towpath_formats::explain::{self as format, ExplainRequest, Form, Told};
 use towpath_formats::graph_json;
 
@@ -101,7 +101,7 @@ impl Rollouts {
         let text = match kept.as_mut().filter(is_fresh) {
             Some(kept) => kept.text.clone(),
             None => {
-                let told = graph_json::rollouts::rollouts(&timetable(snapshot.graph(), now), now);
+                let told = graph_json::rollouts::rollouts(&rollouts(snapshot.graph(), now), now);
                 let text = format!("{told:#}\n");
                 *kept = Some(Kept {
                     digest: snapshot.digest.clone(),
@@ -158,16 +158,13 @@ impl Question {
             let reported = allowed.and_then(|allowed| allowed.platform.as_ref());
             cluster.platform = Fact::from(reported.or_else(|| snapshot.platform_of(id)).cloned());
         }
-        let rule: Option<Box<dyn Rule>> = match managed
+        let rule: Option<Box<dyn Rule<Edges>>> = match managed
             .as_ref()
             .zip(id)
             .map(|(managed, id)| managed.sees(id))
         {
             None | Some(Sees::Graph) => None,
-            Some(Sees::Allowed(allowed)) => Some(Box::new(ManagedRule {
-                from: Some(allowed.from.clone()),
-                to: allowed.to.clone(),
-            })),
+            Some(Sees::Allowed(allowed)) => Some(Box::new(allowed.rule.clone())),
             Some(Sees::Nothing(unplaced)) => Some(Box::new(Enrolled { unplaced })),
         };
         let at = Situation {

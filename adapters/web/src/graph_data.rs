@@ -8,6 +8,7 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimePrinter;
 use sha2::{Digest, Sha256};
+use towpath_core::hex;
 use towpath_formats::SourceFile;
 use towpath_formats::graph_data::tarball;
 
@@ -50,10 +51,7 @@ impl GraphDataFiles {
 impl Archive {
     fn of(files: &[SourceFile]) -> Option<Self> {
         let bytes = tarball(files).ok()?;
-        let name: String = Sha256::digest(&bytes)[..16]
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let name = hex::encode(&Sha256::digest(&bytes)[..16]);
         let entity_tag = HeaderValue::try_from(format!("\"{name}\"")).ok()?;
         Some(Self {
             bytes: bytes.into(),

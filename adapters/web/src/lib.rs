@@ -4,7 +4,6 @@
 
 mod admission;
 mod body;
-mod chart_shelf;
 mod connection;
 mod ending;
 mod enrolment;
@@ -27,6 +26,7 @@ mod server;
 mod signatures;
 mod snapshot;
 mod sources;
+mod step_graph_cache;
 mod workers;
 
 use std::net::IpAddr;

@@ -4,10 +4,10 @@
 //! allowed. Most managed clusters are held, or may go to the same few versions; so what their answers have in common, the
 //! nodes, is written and compressed once, and each set of edges that was shown is kept ready.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::io::Write;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
@@ -16,13 +16,15 @@ use flate2::write::DeflateEncoder;
 use http::HeaderValue;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
-use towpath_core::decide::View;
+use towpath_core::decide::{View, recommend_managed};
 use towpath_core::domain::fleet::UnknownClusters;
 use towpath_core::domain::{
-    Answer, Arch, ChannelName, Cluster, ClusterId, Edge, Graph, Platform, ReleaseId, RiskId,
-    Situation, Verdict, Version,
+    ChannelName, Cluster, ClusterId, Edge, Graph, Platform, ReleaseId, RiskId, Situation,
 };
-use towpath_core::rules::{Policy, Rule};
+use towpath_core::graph::{ChannelView, Epoch};
+use towpath_core::hex;
+use towpath_core::rules::{self, Policy};
+use towpath_core::verdict::{Answer, Verdict};
 use towpath_formats::cincinnati;
 use towpath_formats::sheet::{Client, Encoding};
 
@@ -42,8 +44,6 @@ const OVERHEAD: usize = 512;
 const NO_EDGES: &str = "],\"edges\":[],\"conditionalEdges\":[]}";
 /// The beginning of every gzip body: no name, no time, so that equal texts give equal bytes.
 const GZIP_HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
-
-static POLICY: LazyLock<Policy> = LazyLock::new(Policy::graph);
 
 /// What a pass over the fleet found out about clusters.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,10 +68,8 @@ pub enum Placed {
 /// What a managed cluster may do now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allowed {
-    /// If it runs this version, …
-    pub from: Version,
-    /// … it may go to these; to none if there are none.
-    pub to: BTreeSet<Version>,
+    /// What the policy lets it take.
+    pub rule: rules::Managed,
     /// What it runs on, as it reported: for targeted blocks, where its request does not say.
     pub platform: Option<Platform>,
 }
@@ -84,16 +82,7 @@ type Kind = Vec<(ReleaseId, ReleaseId, Option<Vec<RiskId>>)>;
 
 /// What a cluster is shown: of the edges that it may take, those that it would be offered anyway.
 pub(crate) fn shown(graph: &Graph, cell: &Cell, allowed: &Allowed, client: Client<'_>) -> Shown {
-    let (Some(name), Some(channel)) = (
-        ChannelName::new(cell.channel()),
-        graph.channel(cell.channel()),
-    ) else {
-        return Shown::new();
-    };
-    let Some(from) = graph
-        .find(&allowed.from, cell.arch())
-        .filter(|_| !allowed.to.is_empty())
-    else {
+    let Some(channel) = ChannelName::new(cell.channel()) else {
         return Shown::new();
     };
     let cluster = Cluster {
@@ -103,7 +92,7 @@ pub(crate) fn shown(graph: &Graph, cell: &Cell, allowed: &Allowed, client: Clien
             .or(allowed.platform.as_ref())
             .cloned()
             .into(),
-        channel: name,
+        channel,
         arch: cell.arch().clone(),
     };
     let at = Situation {
@@ -111,22 +100,7 @@ pub(crate) fn shown(graph: &Graph, cell: &Cell, allowed: &Allowed, client: Clien
         cluster: &cluster,
         now: client.now,
     };
-    let entered = |id: ReleaseId| {
-        channel
-            .membership(id)
-            .is_some_and(|place| place.start <= client.now)
-    };
-    let to = |edge: &Edge| graph.release(edge.to);
-    let inside =
-        |edge: &&Edge| entered(edge.from) && entered(edge.to) && to(edge).arch == *cell.arch();
-    let may = graph
-        .edges_from(from)
-        .iter()
-        .filter(inside)
-        .filter(|edge| allowed.to.contains(&to(edge).version));
-    may.map(|edge| (*edge, POLICY.judge(*edge, &at)))
-        .filter(|(_, verdict)| verdict.is_offered())
-        .collect()
+    recommend_managed(Policy::graph(), &allowed.rule, &at)
 }
 
 /// The fronts of one channel, architecture and encoding: that of now and its neighbour in time.
@@ -140,8 +114,7 @@ pub(crate) struct Fronts {
 
 /// All nodes of one channel and architecture, for as long as none enters, and the answers that begin with them.
 pub(crate) struct Front {
-    from: Timestamp,
-    until: Timestamp,
+    epoch: Epoch,
     encoding: Encoding,
     releases: Vec<ReleaseId>,
     text_bytes: usize,
@@ -204,7 +177,7 @@ impl Snapshot {
         // Requests on both sides of an instant find theirs.
         let neighbour = old
             .iter()
-            .find(|old| old.until == front.from || old.from == front.until)
+            .find(|old| old.epoch.is_next_to(&front.epoch))
             .cloned();
         fronts.fronts.store(Arc::new(
             std::iter::once(front.clone()).chain(neighbour).collect(),
@@ -220,20 +193,20 @@ impl Fronts {
             .load()
             .iter()
             .find(|front| front.covers(now))
-            .map(|front| front.until)
+            .map(|front| front.epoch.until)
     }
 }
 
 impl Front {
     fn covers(&self, now: Timestamp) -> bool {
-        self.from <= now && now < self.until
+        self.epoch.covers(now)
     }
 
     fn write(snapshot: &Snapshot, cell: &Cell, encoding: Encoding, now: Timestamp) -> Self {
         let graph = snapshot.graph();
-        let (releases, (from, until)) = entered(graph, cell.channel(), cell.arch(), now);
+        let channel = ChannelView::named(graph, cell.channel(), cell.arch(), now);
         let view = View {
-            releases,
+            releases: channel.releases().collect(),
             judged: Vec::new(),
         };
         let whole = cincinnati::write(graph, &view, now);
@@ -255,8 +228,8 @@ impl Front {
             bytes
         };
         let front = Self {
-            from,
-            until,
+            // A node also lists the other channels that it has entered.
+            epoch: channel.epoch_of_releases(),
             encoding,
             releases: view.releases,
             text_bytes: text.len(),
@@ -312,11 +285,7 @@ impl Front {
             }
         };
         let digest = self.digest.clone().chain_update(&end).finalize();
-        let tag: String = digest
-            .iter()
-            .take(16)
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let tag = hex::encode(&digest[..16]);
         let bytes = self.bytes.len() + end.len();
         Ready {
             tag: HeaderValue::from_str(&format!("\"{tag}\"")).expect("a tag fits a header"),
@@ -369,35 +338,6 @@ fn kind(shown: &Shown) -> Kind {
         .iter()
         .map(|(edge, verdict)| (edge.from, edge.to, risks(verdict)))
         .collect()
-}
-
-/// The releases of a channel that have entered, and from when until when nodes are written alike.
-fn entered(
-    graph: &Graph,
-    channel: &str,
-    arch: &Arch,
-    now: Timestamp,
-) -> (Vec<ReleaseId>, (Timestamp, Timestamp)) {
-    let members = graph
-        .channel(channel)
-        .map_or(&[][..], |channel| graph.members(channel, arch));
-    let (mut from, mut until) = (Timestamp::MIN, Timestamp::MAX);
-    for (id, place) in members {
-        // A node also lists the other channels that it has entered.
-        let elsewhere = graph.release(*id).channels.iter().map(|(_, since)| *since);
-        for event in elsewhere.chain([place.start]) {
-            match event <= now {
-                true => from = from.max(event),
-                false => until = until.min(event),
-            }
-        }
-    }
-    let releases = members
-        .iter()
-        .filter(|(_, place)| place.start <= now)
-        .map(|(id, _)| *id)
-        .collect();
-    (releases, (from, until))
 }
 
 /// Compresses a text behind what is there, into blocks that end on a byte boundary; the last ends the stream.

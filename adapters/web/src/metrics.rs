@@ -1,6 +1,6 @@
 //! What is measured. Every label comes from a closed set: channels that exist, statuses that we send.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,6 +15,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
+use towpath_core::domain::{ChannelName, Version, Window};
 
 use crate::Snapshot;
 use crate::fleet::{FleetCollector, FleetMetrics, ReportResults, Sight};
@@ -403,11 +404,16 @@ impl GraphCollector {
         encoder: &mut DescriptorEncoder<'_>,
         snapshot: &Snapshot,
     ) -> Result<(), fmt::Error> {
-        let open: Vec<_> = snapshot
-            .rollouts()
-            .iter()
-            .filter(|rollout| rollout.window.is_open(self.now))
-            .collect();
+        // Architectures whose windows differ share a series: that of the window that begins first.
+        let mut open: BTreeMap<(&ChannelName, &Version, &Version), &Window> = BTreeMap::new();
+        for rollout in snapshot.rollouts() {
+            if rollout.window.is_open(self.now) {
+                for from in &rollout.reaching_from {
+                    let series = (&rollout.channel, from, &rollout.to);
+                    open.entry(series).or_insert(&rollout.window);
+                }
+            }
+        }
         let left_out = ConstGauge::new(
             i64::try_from(open.len().saturating_sub(MAX_ROLLOUT_SERIES)).unwrap_or(i64::MAX),
         );
@@ -421,15 +427,13 @@ impl GraphCollector {
         let help = "The share of the fleet that an open rollout window has reached";
         let mut family =
             encoder.encode_descriptor("phased_update_rollout", help, None, MetricType::Gauge)?;
-        let version = |id| snapshot.graph().release(id).version.to_string();
-        for rollout in open.into_iter().take(MAX_ROLLOUT_SERIES) {
-            let (channel, from, to) = (
-                rollout.channel.to_string(),
-                version(rollout.from),
-                version(rollout.to),
-            );
-            let labels = RolloutLabels { channel, from, to };
-            ConstGauge::new(rollout.window.share(self.now).as_fraction())
+        for ((channel, from, to), window) in open.into_iter().take(MAX_ROLLOUT_SERIES) {
+            let labels = RolloutLabels {
+                channel: channel.to_string(),
+                from: from.to_string(),
+                to: to.to_string(),
+            };
+            ConstGauge::new(window.share(self.now).as_fraction())
                 .encode(family.encode_family(&labels)?)?;
         }
         Ok(())

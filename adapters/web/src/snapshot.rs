@@ -9,19 +9,19 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arc_swap::ArcSwap;
 use jiff::{SignedDuration, Timestamp};
-use towpath_core::decide::{Rollout, rollouts};
+use towpath_core::decide::{RolloutWindow, rollouts};
 use towpath_core::domain::{Arch, ClusterId, Graph, Platform};
-use towpath_core::plan::{Chart, ChartOf, Charts};
+use towpath_core::plan::{StepGraph, StepGraphSpec, StepGraphs};
 use towpath_formats::SourceFile;
 use towpath_formats::platforms::Platforms;
 use towpath_formats::sheet::{self, Encoding};
 
-use crate::chart_shelf::ChartShelf;
 use crate::graph_data::GraphDataFiles;
 use crate::managed::Fronts;
 use crate::metrics::CellMetrics;
 use crate::page_cache::{self, PageCache};
 use crate::ready::ReadySheet;
+use crate::step_graph_cache::StepGraphCache;
 
 /// What the sheets of a snapshot may hold in memory together; the least recently used go first.
 const MAX_SHEET_BYTES: usize = 32 << 20;
@@ -47,8 +47,8 @@ pub struct Snapshot {
     /// What is kept for managed clusters.
     pub(crate) managed_bytes: Arc<AtomicUsize>,
     pub(crate) page_cache: Arc<PageCache>,
-    rollouts: Vec<Rollout>,
-    charts: ChartShelf,
+    rollouts: Vec<RolloutWindow>,
+    step_graphs: StepGraphCache,
     pub(crate) graph_data: GraphDataFiles,
 }
 
@@ -118,7 +118,7 @@ impl Snapshot {
             managed_bytes: Arc::default(),
             page_cache: Arc::default(),
             rollouts,
-            charts: ChartShelf::default(),
+            step_graphs: StepGraphCache::default(),
             graph_data: GraphDataFiles::default(),
         }
     }
@@ -136,7 +136,7 @@ impl Snapshot {
     }
 
     /// The rollouts that were not over when the snapshot was made.
-    pub(crate) fn rollouts(&self) -> &[Rollout] {
+    pub(crate) fn rollouts(&self) -> &[RolloutWindow] {
         &self.rollouts
     }
 
@@ -234,7 +234,7 @@ impl Snapshot {
                     .load()
                     .iter()
                     .find(|ready| ready.sheet.covers(now))
-                    .map(|ready| ready.sheet.until);
+                    .map(|ready| ready.sheet.epoch.until);
                 if let Some(next) = until.filter(|until| until.duration_since(now) <= AHEAD) {
                     self.compile(Some(cell), encoding, next);
                 }
@@ -311,9 +311,7 @@ impl Snapshot {
     /// Keeps a sheet beside its neighbour in time, so that requests on both sides of an instant find theirs.
     fn keep(&self, slot: &Slot, ready: Arc<ReadySheet>) {
         let old = slot.sheets.load_full();
-        let neighbour = |old: &&Arc<ReadySheet>| {
-            old.sheet.until == ready.sheet.from || old.sheet.from == ready.sheet.until
-        };
+        let neighbour = |old: &&Arc<ReadySheet>| old.sheet.epoch.is_next_to(&ready.sheet.epoch);
         let neighbour = old.iter().find(neighbour).cloned();
         let sheets: Vec<_> = std::iter::once(ready).chain(neighbour).collect();
         self.sheet_bytes
@@ -345,9 +343,9 @@ impl Snapshot {
     }
 }
 
-impl Charts for Snapshot {
-    fn chart(&self, of: &ChartOf<'_>) -> Arc<Chart> {
-        self.charts.chart(of)
+impl StepGraphs for Snapshot {
+    fn step_graph(&self, of: &StepGraphSpec<'_>) -> Arc<StepGraph> {
+        self.step_graphs.step_graph(of)
     }
 }
 
@@ -417,7 +415,7 @@ mod tests {
     fn span(snapshot: &Snapshot, now: Timestamp) -> (Timestamp, Timestamp) {
         let cell = snapshot.cell("fast-4.9", "amd64");
         let compiled = snapshot.compile(cell, Encoding::Gzip, now);
-        let span = |ready: &ReadySheet| (ready.sheet.from, ready.sheet.until);
+        let span = |ready: &ReadySheet| (ready.sheet.epoch.from, ready.sheet.epoch.until);
         assert_eq!(
             snapshot.with_sheet(cell, Encoding::Gzip, now, span),
             Some(span(&compiled))

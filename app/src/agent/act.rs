@@ -5,9 +5,11 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use towpath_core::domain::automatic::{AutomaticReason, Course, Memory, Offer, Started};
-use towpath_core::domain::{Answer, Reason, Verdict, Version};
+use towpath_core::domain::Version;
+use towpath_core::domain::automatic::{Course, Memory, Offer, Started};
 use towpath_core::finding::Finding;
+use towpath_core::rules::automatic::GRAPH_AGE_UNKNOWN;
+use towpath_core::verdict::{Answer, Verdict};
 use towpath_formats::agent::{upgradeable, write_record};
 use towpath_kube::{
     Cluster, Condition, KubeError, OperatorStatus, OperatorVersion, Remembered,
@@ -227,12 +229,12 @@ fn sentences(findings: &[&Finding]) -> String {
 
 /// Whether something waits for the service to say how old its graph is.
 pub(super) fn lacks_stamp(judged: &Judged) -> bool {
-    let unknown = Reason::Automatic(Box::new(AutomaticReason::GraphAgeUnknown));
+    let lacks = |verdict: &Verdict| verdict.reasons.iter().any(|one| one.is(&GRAPH_AGE_UNKNOWN));
     judged
         .choice
         .judged
         .iter()
-        .any(|(_, verdict)| verdict.reasons.contains(&unknown))
+        .any(|(_, verdict)| lacks(verdict))
 }
 
 /// When the next pass has something new to find, if nothing changes until then.

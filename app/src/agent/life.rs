@@ -10,6 +10,7 @@ use anyhow::Context;
 use jiff::Timestamp;
 use towpath_core::domain::ClusterId;
 use towpath_core::finding::Finding;
+use towpath_core::retry::Backoff;
 use towpath_kube::{
     Changes, Clock, Cluster, Elector, Leadership, LeaseTerms, OperatorStatus, Settings, State,
 };
@@ -28,6 +29,10 @@ const SETTLE: Duration = Duration::from_secs(1);
 const AT_LEAST_EVERY: Duration = Duration::from_secs(300);
 /// After something could not be done we look again so soon.
 const SOON: Duration = Duration::from_secs(15);
+const BACKOFF: Backoff = Backoff {
+    first: SOON,
+    longest: Duration::from_secs(240),
+};
 /// After the service could not say how old its graph is we look again so soon: all agents of a fleet do.
 const LATER: Duration = Duration::from_secs(60);
 /// So long the first look waits for everything to be read.
@@ -346,8 +351,8 @@ impl Life {
 
     /// The next wait after something could not be done: it doubles.
     fn back_off(&mut self) -> Duration {
-        self.failures = (self.failures + 1).min(5);
-        (SOON * 2_u32.pow(self.failures - 1)).min(AT_LEAST_EVERY)
+        self.failures = self.failures.saturating_add(1);
+        BACKOFF.wait(self.failures)
     }
 
     async fn carry_out(&mut self, judged: &Judged) -> Duration {

@@ -13,8 +13,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use towpath_core::decide::{Gate, Outcome};
 use towpath_core::domain::automatic::OptIn;
-use towpath_core::domain::readiness::ApiName;
-use towpath_core::domain::{ReadyReason, Reason};
+use towpath_core::rules::ready::{API_REMOVED, API_REMOVED_LATER};
+use towpath_core::verdict::Reason;
 use towpath_kube::{Cluster, State};
 use towpath_web::{Probe, ProbeAnswer};
 
@@ -200,8 +200,7 @@ impl AgentMetrics {
             .choice
             .judged
             .iter()
-            .flat_map(|(_, verdict)| &verdict.reasons)
-            .filter(|one| !one.is_note());
+            .flat_map(|(_, verdict)| verdict.objections());
         by_code(&gauges.holds, against);
         by_code(
             &gauges.objections,
@@ -333,7 +332,7 @@ impl AgentMetrics {
 
 fn by_code<'a>(family: &Family<CodeLabel, Gauge>, reasons: impl Iterator<Item = &'a Reason>) {
     let mut counts: BTreeMap<&'static str, i64> = BTreeMap::new();
-    reasons.for_each(|reason| *counts.entry(reason.code()).or_default() += 1);
+    reasons.for_each(|reason| *counts.entry(reason.code().name).or_default() += 1);
     family.clear();
     counts
         .into_iter()
@@ -341,16 +340,9 @@ fn by_code<'a>(family: &Family<CodeLabel, Gauge>, reasons: impl Iterator<Item = 
 }
 
 /// An API that goes on the way; each step tells of it.
-fn removed_api(reason: &Reason) -> Option<&ApiName> {
-    match reason {
-        Reason::Ready(reason) => match &**reason {
-            ReadyReason::ApiRemoved(removed) | ReadyReason::ApiRemovedLater { removed, .. } => {
-                Some(&removed.api)
-            }
-            _ => None,
-        },
-        _ => None,
-    }
+fn removed_api(reason: &Reason) -> Option<&str> {
+    let is_removal = [&API_REMOVED, &API_REMOVED_LATER].contains(&reason.code());
+    is_removal.then(|| reason.fact("api"))??.as_str()
 }
 
 fn count(number: usize) -> i64 {

@@ -15,6 +15,7 @@ use towpath_core::decide::Outcome;
 use towpath_core::domain::automatic::{Stamp, Started};
 use towpath_core::domain::fleet::{AgentOutcome, AgentUpdate, Labels};
 use towpath_core::domain::{ClusterId, Fact};
+use towpath_core::hex;
 use towpath_formats::report::{Report, Seen, write};
 use towpath_formats::stamp::Nonce;
 use towpath_formats::token::{Claims, Grant};
@@ -359,12 +360,7 @@ fn id_of(update: &AgentUpdate) -> String {
         update.outcome.code()
     );
     let digest = Sha256::digest(text.as_bytes());
-    let hex: String = digest
-        .iter()
-        .take(16)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    format!("update-{hex}")
+    format!("update-{}", hex::encode(&digest[..16]))
 }
 
 /// What is worth a report when it changes: not the words of conditions, which change all the time.

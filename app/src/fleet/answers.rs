@@ -8,10 +8,13 @@ use serde_json::{Value, json};
 use towpath_core::decide::{
     CandidateWhy, Decision, Desk, HistoryRow, OfferBook, Start, StatusRow, history, status,
 };
-use towpath_core::domain::fleet::{ClusterState, FleetInput, HoldCode, Name, NameClash};
-use towpath_core::domain::{Answer, Graph, Version};
+use towpath_core::domain::fleet::{ClusterState, FleetInput, Name, NameClash};
+use towpath_core::domain::{Graph, Version};
+use towpath_core::rules::RuleId;
 use towpath_core::simulate::{Assumptions, Forecast, forecast};
+use towpath_core::verdict::Answer;
 use towpath_formats::fleet_json;
+use towpath_formats::verdict::verdict;
 use towpath_web::Filter;
 
 use super::facts::is_called;
@@ -22,7 +25,7 @@ pub(crate) const MAX_DAYS: u32 = 366;
 /// Whether a filter means something.
 pub(crate) fn check(filter: &Filter) -> anyhow::Result<()> {
     match &filter.held_by {
-        Some(rule) if HoldCode::ALL.iter().all(|code| code.name() != rule) => {
+        Some(rule) if RuleId::named(rule).is_none() => {
             bail!(
                 "there is no rule {rule:?}; the rules are {}",
                 super::text::rule_names()
@@ -129,7 +132,7 @@ pub(crate) fn wait_json(desk: &Desk, member: u32, best: &CandidateWhy) -> Value 
     let state = desk.roster().cluster(member);
     json!({
         "cluster": state.id.as_str(), "name": state.name, "organisation": state.organisation,
-        "from": state.version.to_string(), "to": best.to.to_string(), "verdict": fleet_json::verdict(&best.verdict),
+        "from": state.version.to_string(), "to": best.to.to_string(), "verdict": verdict(&best.verdict),
     })
 }
 

@@ -24,9 +24,8 @@ pub(crate) struct Link {
 
 impl Link {
     pub(crate) fn new(url: &str, token: &Path) -> anyhow::Result<Self> {
-        let mut config = OcmConfig::new(url, token);
-        config.allow_http = is_loopback(url);
-        let ocm = Ocm::new(config).context("the OCM-style API cannot be used")?;
+        let ocm = Ocm::new(OcmConfig::new(url, token));
+        let ocm = ocm.context("the OCM-style API cannot be used")?;
         Ok(Self {
             ocm,
             handles: BTreeMap::new(),
@@ -169,11 +168,4 @@ impl Link {
         }
         Ok(())
     }
-}
-
-/// Plain HTTP is for tests on this machine alone.
-fn is_loopback(url: &str) -> bool {
-    ["http://127.0.0.1", "http://localhost", "http://[::1]"]
-        .iter()
-        .any(|prefix| url.starts_with(prefix))
 }

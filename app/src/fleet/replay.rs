@@ -106,8 +106,9 @@ async fn again(store: &Store, stored: &StoredDecision, why: Option<&str>) -> any
     let input = fleet_input::from_parts(parts.iter().map(|(name, body)| (*name, &**body)))
         .map_err(|problem| anyhow::anyhow!("decision {}: {problem}", stored.seq))?;
     let (desk, decision) = dispatch(input, stored.at);
-    let made = fleet_json::logged(&decision, &desk).to_string();
-    let same = made.as_bytes() == stored.body;
+    let made = fleet_json::logged(&decision, &desk);
+    let same = fleet_json::is_same(&stored.body, &made)
+        .map_err(|problem| anyhow::anyhow!("decision {}: {problem}", stored.seq))?;
     if !same {
         let was = String::from_utf8_lossy(&stored.body);
         print(&format!(

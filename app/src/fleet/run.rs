@@ -10,8 +10,11 @@ use anyhow::Context;
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
-use towpath_core::domain::fleet::{ClusterState, FleetReason, UpgradeState, name_clashes};
-use towpath_core::domain::{Fact, Reason};
+use towpath_core::domain::Fact;
+use towpath_core::domain::fleet::{ClusterState, Name, UpgradeState, name_clashes};
+use towpath_core::retry::Backoff;
+use towpath_core::rules::NOT_SOAKED;
+use towpath_core::verdict::{Reason, Value};
 use towpath_store::{Store, StoreAddress, StoreError};
 use towpath_web::{
     Allowed, Clock, ClusterCount, Fleet, FleetHealth, FleetMetrics, Managed, Placed, RemainingSoak,
@@ -196,9 +199,14 @@ pub(crate) fn beside(
     Ok(Beside { stop, work })
 }
 
+const STORE_BACKOFF: Backoff = Backoff {
+    first: Duration::from_secs(1),
+    longest: Duration::from_secs(30),
+};
+
 /// Opens the store; while that fails, graphs are served and the fleet waits.
 async fn open_at_last(address: &StoreAddress, service: &Service, clock: &Clock) -> Store {
-    let mut wait = Duration::from_secs(1);
+    let mut failures = 0_u32;
     let (mut complaint, began) = (Complaint::default(), Instant::now());
     loop {
         match Store::open(address.clone()).await {
@@ -209,8 +217,8 @@ async fn open_at_last(address: &StoreAddress, service: &Service, clock: &Clock) 
                 }
                 let problem = Some(error.to_string());
                 service.fleet_health(health(clock(), problem, None));
-                tokio::time::sleep(wait).await;
-                wait = (wait * 2).min(Duration::from_secs(30));
+                failures = failures.saturating_add(1);
+                tokio::time::sleep(STORE_BACKOFF.wait(failures)).await;
             }
         }
     }
@@ -337,8 +345,10 @@ fn managed(published: &Published) -> Managed {
             Fact::Unknown => None,
         };
         let allowed = Allowed {
-            from: state.version.clone(),
-            to: to.into_iter().collect(),
+            rule: towpath_core::rules::Managed {
+                from: state.version.clone(),
+                to: to.into_iter().collect(),
+            },
             platform,
         };
         (state.id.clone(), Placed::Managed(allowed))
@@ -399,6 +409,17 @@ fn metrics(published: &Published, outcome: &Outcome, decisions: u64) -> FleetMet
     }
 }
 
+/// The workload that has not soaked long enough, and how many seconds it lacks.
+fn missing_soak(reason: &Reason) -> Option<(Name, u64)> {
+    let seconds = |name| match reason.fact(name) {
+        Some(Value::Seconds(seconds)) => Some(*seconds),
+        _ => None,
+    };
+    let workload = reason.is(&NOT_SOAKED).then(|| reason.fact("workload"))??;
+    let missing = seconds("need")? - seconds("have")?;
+    Some((workload.as_str()?.into(), u64::try_from(missing).ok()?))
+}
+
 fn remaining_soak(published: &Published, at: Timestamp) -> Vec<RemainingSoak> {
     let desk = &published.desk;
     let mut series = Vec::new();
@@ -408,28 +429,13 @@ fn remaining_soak(published: &Published, at: Timestamp) -> Vec<RemainingSoak> {
         }
         let state = desk.roster().cluster(*member);
         for candidate in desk.why(*member, at).candidates {
-            let soaks = candidate
-                .own
-                .reasons
-                .iter()
-                .filter_map(|reason| match reason {
-                    Reason::Fleet(reason) => match &**reason {
-                        FleetReason::Soak {
-                            workload,
-                            have_seconds,
-                            need_seconds,
-                            ..
-                        } => Some((workload, need_seconds - have_seconds)),
-                        _ => None,
-                    },
-                    _ => None,
-                });
+            let soaks = candidate.own.reasons.iter().filter_map(missing_soak);
             series.extend(soaks.map(|(workload, seconds)| RemainingSoak {
                 organisation: state.organisation.clone(),
                 cluster: state.name.clone(),
                 version: candidate.to.clone(),
-                workload: workload.clone(),
-                seconds: u64::try_from(seconds).unwrap_or(0),
+                workload,
+                seconds,
             }));
         }
     }

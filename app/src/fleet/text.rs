@@ -1,14 +1,17 @@
 //! Answers about the fleet for people: tables that fit a terminal, and sentences.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
 use comfy_table::{ContentArrangement, Table};
 use towpath_core::decide::{CandidateWhy, Decision, Desk, HistoryRow, StatusRow};
-use towpath_core::domain::fleet::{AgentUpdate, Days, HoldCode, Name, Upgrade};
-use towpath_core::domain::{Answer, Verdict};
+use towpath_core::domain::fleet::{AgentUpdate, Name, Upgrade};
 use towpath_core::finding::{Finding, escaped};
+use towpath_core::rules::RuleId;
 use towpath_core::simulate::Forecast;
+use towpath_core::verdict::{Answer, Days, Reason, Verdict};
+use towpath_formats::verdict::line;
 use towpath_web::Filter;
 
 use super::answers;
@@ -101,7 +104,8 @@ fn waits(desk: &Desk, decision: &Decision, filter: &Filter) -> String {
     }
     text.push_str(&shown(&rows));
     more(&mut text, waiting.len(), filter);
-    text
+    let told = waiting.iter().take(filter.limit.unwrap_or(MAX_ROWS));
+    text + &helps(told.flat_map(|(_, best)| &best.verdict.reasons))
 }
 
 fn more(text: &mut String, rows: usize, filter: &Filter) {
@@ -181,9 +185,7 @@ pub(crate) fn why(
             start.is_some_and(|start| start.pool().is_none() && start.to == candidate.to);
         let answer = match (&candidate.own.answer, is_start) {
             (_, true) => "starts",
-            (Answer::Refuse, _) => "no",
-            (Answer::Wait { .. }, _) => "wait",
-            _ => "ready",
+            (answer, false) => answer.word(),
         };
         let mut told = sentences(&candidate.own);
         if let Answer::Wait { until: Some(until) } = candidate.own.answer {
@@ -192,7 +194,7 @@ pub(crate) fn why(
         let mut told = told.into_iter();
         let first = told
             .next()
-            .unwrap_or_else(|| ready(answer, start.is_some(), cluster).to_owned());
+            .unwrap_or_else(|| free(answer, start.is_some(), cluster).to_owned());
         writeln!(
             text,
             "  {:width$}  {answer:6}  {first}",
@@ -203,7 +205,10 @@ pub(crate) fn why(
             writeln!(text, "  {:width$}          {sentence}", "").expect("fits");
         }
     }
-    text
+    let own = candidates
+        .iter()
+        .flat_map(|candidate| &candidate.own.reasons);
+    text + &helps(cluster.reasons.iter().chain(own))
 }
 
 /// What became of a cluster's last updates, in its agent's words; nothing if it has told of none.
@@ -247,7 +252,7 @@ pub(crate) fn agent_updates(updates: &[AgentUpdate]) -> String {
 }
 
 /// What is said about a version that nothing is held against.
-fn ready(answer: &str, starts: bool, cluster: &Verdict) -> &'static str {
+fn free(answer: &str, starts: bool, cluster: &Verdict) -> &'static str {
     match (answer, starts, cluster.is_offered()) {
         ("starts", _, _) => "nothing stands in its way",
         (_, true, _) => "nothing stands in its way, and a higher version is taken",
@@ -410,7 +415,23 @@ pub(crate) fn findings(findings: &[Finding]) -> String {
 }
 
 fn sentences(verdict: &Verdict) -> Vec<String> {
-    verdict.reasons.iter().map(ToString::to_string).collect()
+    verdict.reasons.iter().map(line).collect()
+}
+
+/// What helps against each of these reasons, each once.
+fn helps<'a>(reasons: impl Iterator<Item = &'a Reason>) -> String {
+    let helps: BTreeMap<&str, String> = reasons
+        .map(|reason| (reason.code().name, reason.help()))
+        .collect();
+    let width = helps.keys().map(|code| code.len()).max().unwrap_or(0);
+    let line = |(code, help): (&str, String)| format!("  {code:width$}  {}\n", escaped(&help));
+    match helps.is_empty() {
+        true => String::new(),
+        false => format!(
+            "\nWhat helps:\n{}",
+            helps.into_iter().map(line).collect::<String>()
+        ),
+    }
 }
 
 fn expected(verdict: &Verdict) -> String {
@@ -436,5 +457,8 @@ fn joined(parts: impl Iterator<Item = String>) -> String {
 
 /// The rules that can be filtered by.
 pub(crate) fn rule_names() -> String {
-    HoldCode::ALL.map(HoldCode::name).join(", ")
+    RuleId::all()
+        .map(RuleId::name)
+        .collect::<Vec<_>>()
+        .join(", ")
 }

@@ -7,6 +7,7 @@ use anyhow::{Context, anyhow, bail};
 use jiff::Timestamp;
 use towpath_core::domain::{Arch, ChannelName, Fact, Graph, Platform, Version};
 use towpath_core::finding::{Finding, Place};
+use towpath_core::graph::ChannelView;
 use towpath_core::plan::Goal;
 use towpath_core::plan::mirror::{Have, Traveller};
 use towpath_formats::{SourceFile, cluster_list, mirror};
@@ -145,10 +146,10 @@ pub(super) fn version(
         let channels = channels
             .iter()
             .filter_map(|name| graph.channel(name.as_str()));
-        let members = channels.flat_map(|channel| graph.members(channel, arch));
-        let entered = members.filter(|(_, place)| place.start <= now);
-        entered
-            .map(|(id, _)| &graph.release(*id).version)
+        let views = channels.map(|channel| ChannelView::of_arch(graph, channel, arch, now));
+        views
+            .flat_map(ChannelView::releases)
+            .map(|id| &graph.release(id).version)
             .filter(fits)
             .collect()
     };

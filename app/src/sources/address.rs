@@ -19,8 +19,10 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use sha2::{Digest, Sha256};
 use towpath_core::domain::ChannelName;
+use towpath_core::hex;
 use towpath_formats::oci::{ImageName, Repository};
-use towpath_sources::{GitRemote, is_loopback, without_credentials};
+use towpath_http::is_loopback;
+use towpath_sources::{GitRemote, without_credentials};
 
 /// The most channels, and the most architectures, that a service is asked for.
 const MAX_ASKED: usize = 200;
@@ -202,10 +204,7 @@ impl Location {
         };
         match url.split_once('?') {
             Some((_, query)) => {
-                let sum = Sha256::digest(query)[..8]
-                    .iter()
-                    .map(|byte| format!("{byte:02x}"))
-                    .collect::<String>();
+                let sum = hex::encode(&Sha256::digest(query)[..8]);
                 format!("{self} query {sum}")
             }
             None => self.to_string(),

@@ -4,7 +4,6 @@
 //! A graph is of all sources or of none: an edge of one source may carry a risk that only another knows of.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
@@ -13,6 +12,7 @@ use towpath_core::domain::{
     SignaturePolicy, StaleSource,
 };
 use towpath_core::finding::{Finding, Place};
+use towpath_core::hex;
 use towpath_core::intake::{
     Allowances, Counting, Coverage, Freshness, Objection, Summary, Supply, next_change,
     stricter_edges, unite,
@@ -510,12 +510,7 @@ impl Intake {
         {
             hash.update(format!("{payload} {}\n", verdict.code()).as_bytes());
         }
-        let mut name = hash.finalize()[..16]
-            .iter()
-            .fold(String::new(), |mut text, byte| {
-                write!(text, "{byte:02x}").expect("writing to a string does not fail");
-                text
-            });
+        let mut name = hex::encode(&hash.finalize()[..16]);
         for stale in self.stale(now) {
             name.push_str("-without-");
             name.push_str(&stale.source);

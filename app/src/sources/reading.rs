@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use towpath_core::finding::{Finding, Place};
+use towpath_core::retry::{Backoff, Jitter};
 use towpath_sources::Watch;
 use towpath_web::Service;
 
@@ -30,7 +31,7 @@ impl Reading {
     /// Reads until nobody listens any more.
     pub(super) fn run(mut self, messages: &Sender<Message>, service: &Service) {
         let mut reader = None;
-        let (mut failures, mut chance) = (0, seed(&self.spec));
+        let (mut failures, jitter) = (0_u32, Jitter::new(seed(&self.spec)));
         loop {
             let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| {
                 self.read(&mut reader, service.now())
@@ -39,7 +40,10 @@ impl Reading {
                 reader = None;
                 Err(own_mistake(&self.spec))
             });
-            failures = if outcome.is_ok() { 0 } else { failures + 1 };
+            failures = match outcome.is_ok() {
+                true => 0,
+                false => failures.saturating_add(1),
+            };
             if messages
                 .send(Message::Read {
                     source: self.number,
@@ -50,7 +54,7 @@ impl Reading {
                 return;
             }
             self.watch
-                .wait_at_most(pause(self.spec.every, failures, &mut chance));
+                .wait_at_most(pause(self.spec.every, failures, &jitter));
         }
     }
 
@@ -66,20 +70,16 @@ impl Reading {
 }
 
 /// How long until the next read: the source's interval, or less after a failure; and a tenth of it by chance, so that replicas do not ask all at once.
-fn pause(every: Duration, failures: u32, chance: &mut u64) -> Duration {
+fn pause(every: Duration, failures: u32, jitter: &Jitter) -> Duration {
+    let backoff = Backoff {
+        first: FIRST_RETRY,
+        longest: every,
+    };
     let wait = match failures {
         0 => every,
-        _ => FIRST_RETRY
-            .saturating_mul(1 << (failures - 1).min(16))
-            .min(every),
+        failures => backoff.wait(failures),
     };
-    *chance = chance
-        .wrapping_mul(6_364_136_223_846_793_005)
-        .wrapping_add(1_442_695_040_888_963_407);
-    let tenth = u64::try_from(wait.as_micros() / 10)
-        .unwrap_or(u64::MAX)
-        .max(1);
-    wait - Duration::from_micros((*chance >> 33) % tenth)
+    wait - jitter.up_to(wait / 10)
 }
 
 /// Other for each source and each process.

@@ -70,7 +70,7 @@ async fn looking_once_acts_once() {
     assert_eq!(site.asked().await.unwrap().0, "4.20.2");
     let again = Agent::once(&site.kubeconfig(), &site.options(&[]));
     assert_eq!(again.code, 1, "{}{}", again.out, again.err);
-    assert!(again.out.contains("UpdateAsked"), "{}", again.out);
+    assert!(again.out.contains("UpdateRequested"), "{}", again.out);
 }
 
 #[tokio::test]

@@ -23,7 +23,7 @@ async fn old_kubelets_hold_a_minor_version_and_no_patch() {
     })
     .await;
     let (_, reason, message) = site.condition("Upgradeable").unwrap();
-    assert_eq!(reason, "KubeletTooOld");
+    assert_eq!(reason, "UnpooledNodeTooOld");
     assert!(
         message.starts_with("1 thing stands in the way of the next minor version: (1)"),
         "{message}"
@@ -82,7 +82,7 @@ async fn the_agent_itself_never_starts_against_a_gate() {
         told.out,
         told.err
     );
-    assert!(told.out.contains("KubeletTooOld"), "{}", told.out);
+    assert!(told.out.contains("UnpooledNodeTooOld"), "{}", told.out);
     let _agent = site.agent(&[]);
     site.until_history(&["4.20.2 Completed", "4.20.1 Completed"])
         .await;

@@ -176,7 +176,7 @@ async fn an_agent_whose_cluster_a_policy_names_takes_nothing_on_first_contact() 
         .unwrap();
     };
     site.opt_in("true");
-    let upstream = json!({"spec": {"upstream": format!("http://{}/api/upgrades_info/v1/graph", fleet.address)}});
+    let upstream = json!({"spec": {"channel": "fast-4.20", "upstream": format!("http://{}/api/upgrades_info/v1/graph", fleet.address)}});
     site.api.kubectl(&[
         "patch",
         "clusterversion",

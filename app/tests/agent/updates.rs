@@ -121,7 +121,7 @@ async fn a_persons_own_choice_always_wins() {
     // It has been asked for, and not begun: both offers wait for it.
     let agent = site.agent(&[]);
     wait_for("the agent waits for the person", || async {
-        (agent.metric("towpath_agent_holds{code=\"UpdateAsked\"}") == Some(2.0)).then_some(())
+        (agent.metric("towpath_agent_holds{code=\"UpdateRequested\"}") == Some(2.0)).then_some(())
     })
     .await;
     site.until_history(&["4.20.2 Completed", "4.20.1 Completed"])

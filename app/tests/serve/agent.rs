@@ -8,6 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::json;
 use towpath_core::domain::ClusterId;
+use towpath_core::retry::Backoff;
 use towpath_formats::stamp::Nonce;
 use towpath_service::{
     Answered, Bounds, Event, Outbox, Pace, Queue, Sender, ServiceClient, ServiceConfig, SystemClock,
@@ -348,7 +349,10 @@ fn a_hundred_agents_report_through_a_death_of_the_service_and_each_outcome_count
         }
         let pace = Pace {
             burst: 100,
-            backoff: Duration::from_millis(100),
+            backoff: Backoff {
+                first: Duration::from_millis(100),
+                ..Pace::default().backoff
+            },
             ..Pace::default()
         };
         let door = (client.clone(), id.clone());

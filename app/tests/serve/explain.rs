@@ -36,13 +36,10 @@ fn a_service_explains_to_machines_and_to_people() {
         (&told["standing"], &told["at"]),
         (&json!("inChannel"), &json!(NOON))
     );
-    assert_eq!(candidate("4.20.2")["answer"], "refuse");
+    assert_eq!(candidate("4.20.2")["answer"], "no");
     assert_eq!(candidate("4.20.3")["reasons"][0]["code"], "PlatformBlocked");
-    let origin = &candidate("4.20.3")["reasons"][0]["origin"];
-    assert_eq!(
-        *origin,
-        json!({"file": "blocked-edges/4.20.3-aws-load-balancer.yaml", "line": 1, "column": 0})
-    );
+    let place = &candidate("4.20.3")["reasons"][0]["place"];
+    assert_eq!(*place, "blocked-edges/4.20.3-aws-load-balancer.yaml:1");
     let waits = candidate("4.20.4");
     assert_eq!(
         (&waits["answer"], &waits["offered"]),
@@ -65,7 +62,7 @@ fn a_service_explains_to_machines_and_to_people() {
     assert_eq!(text.header("content-type"), "text/plain; charset=utf-8");
     assert!(
         text.text()
-            .contains("4.20.3  no, as long as this stands:\n    Blocked on AWS.\n"),
+            .contains("4.20.3  no\n    - blocked on AWS (blocked-edges/4.20.3-aws-load-balancer.yaml:1) [PlatformBlocked]\n"),
         "{}",
         text.text()
     );

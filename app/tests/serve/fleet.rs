@@ -167,17 +167,17 @@ fn a_cluster_reports_is_planned_sees_its_edge_and_finishes() {
                 "/api/v1/explain?channel=stable-4.20&from=4.20.1&id={PROD}&form=text"
             ))
             .text();
-        told.contains("The fleet's policy does not let this cluster take")
+        told.contains("the fleet's policy does not let this cluster take")
     });
     let why = towpath.get("/api/v1/clusters/p1/why").json();
     let codes: Vec<&str> = why["candidates"][0]["verdict"]["reasons"]
         .as_array()
         .expect("reasons")
         .iter()
-        .filter_map(|reason| reason["rule"].as_str())
+        .filter_map(|reason| reason["code"].as_str())
         .collect();
     assert!(
-        codes.contains(&"sector") && codes.contains(&"soak"),
+        codes.contains(&"SectorBehind") && codes.contains(&"NotSoaked"),
         "{why}"
     );
     let to = towpath.get("/api/v1/fleet/upgrades").json()["entries"][0]["to"]

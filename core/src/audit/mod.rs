@@ -4,28 +4,29 @@
 //! to the channel's head, or there is not. A way is a certificate: a list of releases, to be checked edge by edge. Where there
 //! is none, the answer is the fewest blocks that would have to go, or that no edge leads there at all.
 //!
-//! Edges are judged by the standing rules. Time strands nobody, because every window ends; so rollouts are left out, and
-//! releases that have not entered yet are not there.
+//! Edges are judged by the rules on blocks. Time strands nobody, because every window ends, and a source that is too old is read again
+//! one day. So rollouts and old sources are left out, and releases that have not entered yet are not there.
 
-mod client;
+mod edge_access;
 mod goal;
-mod ground;
-mod outlook;
-mod passage;
+mod reachability;
 mod search;
+mod search_space;
 mod stranding;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-pub use client::ClientClass;
-pub use outlook::{Audit, Cause, Goal, Grade, Outcome, Outlook, Section, Standing, Tally, Way};
-pub use stranding::{Arrivals, Barrier, Baseline, Spot, Stranding, strandings};
+pub use reachability::{
+    Audit, Cause, Goal, Grade, Outcome, Reachability, ReleaseReport, Section, Tally, Way,
+};
+pub use stranding::{Arrivals, Barrier, Baseline, StrandedReleases, Stranding, strandings};
 
 use crate::domain::{Arch, ChannelName, Graph};
-use ground::Ground;
-use passage::{Passage, Passages};
+use crate::graph::client_classes;
+use edge_access::{ClientAccess, EdgeAccess};
+use search_space::ChannelSteps;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Scope {
@@ -37,9 +38,8 @@ pub struct Scope {
 
 /// Looks at every release that has entered a channel by then.
 pub fn audit(graph: &Graph, scope: &Scope, now: Timestamp) -> Audit {
-    let clients: Vec<Passages> = client::classes(graph)
-        .into_iter()
-        .map(|class| Passages::of(graph, class, now))
+    let clients: Vec<ClientAccess> = client_classes(graph.platforms())
+        .map(|class| ClientAccess::of(graph, class))
         .collect();
     let wanted = |name: &ChannelName| scope.channels.is_empty() || scope.channels.contains(name);
     let mut channels: Vec<_> = graph
@@ -54,15 +54,12 @@ pub fn audit(graph: &Graph, scope: &Scope, now: Timestamp) -> Audit {
             .arches()
             .filter(|arch| scope.arch.as_ref().is_none_or(|only| only == *arch))
         {
-            let ground = Ground::new(graph, channel, arch, now);
-            let goals = goal::goals(&ground);
-            for alike in alike(&ground, &clients) {
-                let releases = outlook::standings(&ground, &goals, alike[0]);
+            let space = ChannelSteps::new(graph, channel, arch, now);
+            let goals = goal::goals(&space);
+            for alike in alike(&space, &clients) {
+                let releases = reachability::release_reports(&space, &goals, alike[0]);
                 if !releases.is_empty() {
-                    let clients = alike
-                        .iter()
-                        .map(|passages| passages.class.clone())
-                        .collect();
+                    let clients = alike.iter().map(|access| access.class.clone()).collect();
                     sections.push(Section {
                         channel: channel.name.clone(),
                         arch: arch.clone(),
@@ -77,15 +74,15 @@ pub fn audit(graph: &Graph, scope: &Scope, now: Timestamp) -> Audit {
 }
 
 /// Kinds of clients that pass the same edges here. One look is enough for all of them.
-fn alike<'a>(ground: &Ground<'_>, clients: &'a [Passages]) -> Vec<Vec<&'a Passages>> {
-    let mut groups: BTreeMap<Vec<&Passage>, Vec<&Passages>> = BTreeMap::new();
-    for passages in clients {
-        let here = ground
+fn alike<'a>(space: &ChannelSteps<'_>, clients: &'a [ClientAccess]) -> Vec<Vec<&'a ClientAccess>> {
+    let mut groups: BTreeMap<Vec<&EdgeAccess>, Vec<&ClientAccess>> = BTreeMap::new();
+    for access in clients {
+        let here = space
             .block_sets
             .iter()
-            .map(|set| passages.through(*set))
+            .map(|set| access.through(*set))
             .collect();
-        groups.entry(here).or_default().push(passages);
+        groups.entry(here).or_default().push(access);
     }
     let mut groups: Vec<_> = groups.into_values().collect();
     groups.sort_by(|a, b| a[0].class.cmp(&b[0].class));

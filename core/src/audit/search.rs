@@ -7,15 +7,15 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::ground::Ground;
-use super::passage::{Passage, Passages};
+use super::edge_access::{ClientAccess, EdgeAccess};
+use super::search_space::ChannelSteps;
 
-/// The next step towards the goal, for each member that has one. The goal's own is the goal.
-pub(super) type Steps = Vec<Option<u32>>;
+/// The next release towards the goal, for each that has one. The goal's own is the goal.
+pub(super) type NextReleases = Vec<Option<u32>>;
 
 /// Over plain edges only: the fewest hops, then the newest releases.
-pub(super) fn plain(ground: &Ground<'_>, passages: &Passages, goal: u32) -> Steps {
-    let mut steps: Steps = vec![None; ground.members.len()];
+pub(super) fn plain(space: &ChannelSteps<'_>, access: &ClientAccess, goal: u32) -> NextReleases {
+    let mut steps: NextReleases = vec![None; space.steps.count() as usize];
     steps[goal as usize] = Some(goal);
     let mut reached = vec![goal];
     while !reached.is_empty() {
@@ -23,10 +23,12 @@ pub(super) fn plain(ground: &Ground<'_>, passages: &Passages, goal: u32) -> Step
         // Whoever could step to several takes the newest.
         reached.sort_unstable_by_key(|member| Reverse(*member));
         for to in reached {
-            for (from, set) in &ground.into[to as usize] {
-                if steps[*from as usize].is_none() && *passages.through(*set) == Passage::Plain {
-                    steps[*from as usize] = Some(to);
-                    further.push(*from);
+            for step in space.steps.leading_to(to) {
+                if steps[step.release as usize].is_none()
+                    && *access.through(step.blocks) == EdgeAccess::Plain
+                {
+                    steps[step.release as usize] = Some(to);
+                    further.push(step.release);
                 }
             }
         }
@@ -50,38 +52,43 @@ impl Cost {
         risky_hops: 0,
     };
 
-    fn with(self, passage: &Passage) -> Self {
-        let (blocks, risky) = match passage {
-            Passage::Plain => (0, 0),
-            Passage::Conditional(_) => (0, 1),
-            Passage::Stopped(blocks) => (blocks.len() as u32, 0),
+    /// One hop farther; none if nothing makes that hop possible.
+    fn with(self, access: &EdgeAccess) -> Option<Self> {
+        let (blocks, risky) = match access {
+            EdgeAccess::Plain => (0, 0),
+            EdgeAccess::Conditional(_) => (0, 1),
+            EdgeAccess::Stopped(blocks) => (blocks.len() as u32, 0),
+            EdgeAccess::Closed => return None,
         };
-        Self {
+        Some(Self {
             blocks: self.blocks + blocks,
             hops: self.hops + 1,
             risky_hops: self.risky_hops + risky,
-        }
+        })
     }
 }
 
 /// Over any edges, stopped ones at the price of their blocks: the cheapest, then the newest releases.
-pub(super) fn any(ground: &Ground<'_>, passages: &Passages, goal: u32) -> Steps {
-    let mut best: Vec<Option<(Cost, Reverse<u32>)>> = vec![None; ground.members.len()];
+pub(super) fn any(space: &ChannelSteps<'_>, access: &ClientAccess, goal: u32) -> NextReleases {
+    let mut best: Vec<Option<(Cost, Reverse<u32>)>> = vec![None; space.steps.count() as usize];
     best[goal as usize] = Some((Cost::NOTHING, Reverse(goal)));
     let mut waiting = BinaryHeap::from([Reverse((Cost::NOTHING, goal))]);
     while let Some(Reverse((cost, to))) = waiting.pop() {
         if best[to as usize].is_some_and(|(cheaper, _)| cheaper < cost) {
             continue;
         }
-        for (from, set) in &ground.into[to as usize] {
-            let offer = (cost.with(passages.through(*set)), Reverse(to));
-            let known = &mut best[*from as usize];
+        for step in space.steps.leading_to(to) {
+            let Some(farther) = cost.with(access.through(step.blocks)) else {
+                continue;
+            };
+            let offer = (farther, Reverse(to));
+            let known = &mut best[step.release as usize];
             if known.is_none_or(|known| offer < known) {
                 // A newer release at the same cost changes the step alone.
                 let cheaper = known.is_none_or(|(cost, _)| offer.0 < cost);
                 *known = Some(offer);
                 if cheaper {
-                    waiting.push(Reverse((offer.0, *from)));
+                    waiting.push(Reverse((offer.0, step.release)));
                 }
             }
         }
@@ -92,7 +99,7 @@ pub(super) fn any(ground: &Ground<'_>, passages: &Passages, goal: u32) -> Steps 
 }
 
 /// The way from a member to the goal.
-pub(super) fn way(steps: &Steps, from: u32) -> Option<Vec<u32>> {
+pub(super) fn way(steps: &NextReleases, from: u32) -> Option<Vec<u32>> {
     let mut way = vec![from];
     let mut at = from;
     loop {

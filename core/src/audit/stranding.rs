@@ -4,15 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::{Audit, Cause, ClientClass, Goal, Section};
+use super::{Audit, Cause, Goal, Section};
 use crate::domain::{Arch, BlockId, ChannelName, Graph, ReleaseId, Version};
+use crate::graph::ClientClass;
 
 /// Everybody whom one cause strands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stranding {
     /// What is in the way.
     pub barrier: Barrier,
-    pub spots: Vec<Spot>,
+    pub spots: Vec<StrandedReleases>,
 }
 
 /// What stands between releases and their goal.
@@ -27,7 +28,7 @@ pub enum Barrier {
 
 /// Releases that cannot get to one goal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spot {
+pub struct StrandedReleases {
     pub channel: ChannelName,
     pub arch: Arch,
     pub clients: BTreeSet<ClientClass>,
@@ -50,12 +51,12 @@ pub type Arrivals = BTreeMap<String, Timestamp>;
 pub fn strandings(graph: &Graph, audit: &Audit, base: Option<&Baseline>) -> Vec<Stranding> {
     let mut found: BTreeMap<Barrier, BTreeMap<Whose, BTreeSet<ReleaseId>>> = BTreeMap::new();
     for (section, part) in audit.sections.iter().enumerate() {
-        for standing in &part.releases {
-            for (goal, outlook) in standing.outlooks() {
-                let Some(cause) = outlook.outcome.cause() else {
+        for report in &part.releases {
+            for (goal, reachability) in report.goals() {
+                let Some(cause) = reachability.outcome.cause() else {
                     continue;
                 };
-                let version = &graph.release(standing.release).version;
+                let version = &graph.release(report.release).version;
                 let was = |class: &ClientClass| {
                     base.map(|base| base.of_client(part, class, version, goal))
                 };
@@ -66,17 +67,17 @@ pub fn strandings(graph: &Graph, audit: &Audit, base: Option<&Baseline>) -> Vec<
                     .cloned();
                 let whose = Whose {
                     section,
-                    goal: outlook.goal,
+                    goal: reachability.goal,
                     clients: clients.collect(),
                 };
                 if !whose.clients.is_empty() {
                     let spots = found.entry(Barrier::of(cause)).or_default();
-                    spots.entry(whose).or_default().insert(standing.release);
+                    spots.entry(whose).or_default().insert(report.release);
                 }
             }
         }
     }
-    let spot = |(whose, releases): (Whose, BTreeSet<ReleaseId>)| Spot {
+    let spot = |(whose, releases): (Whose, BTreeSet<ReleaseId>)| StrandedReleases {
         channel: audit.sections[whose.section].channel.clone(),
         arch: audit.sections[whose.section].arch.clone(),
         clients: whose.clients,
@@ -147,12 +148,12 @@ impl Baseline {
         let mut baseline = Self::default();
         for section in &audit.sections {
             baseline.classes.extend(section.clients.iter().cloned());
-            for standing in &section.releases {
-                let version = &graph.release(standing.release).version;
-                let stranded = standing
-                    .outlooks()
+            for report in &section.releases {
+                let version = &graph.release(report.release).version;
+                let stranded = report
+                    .goals()
                     .into_iter()
-                    .filter(|(_, outlook)| outlook.outcome.cause().is_some());
+                    .filter(|(_, reachability)| reachability.outcome.cause().is_some());
                 for (goal, _) in stranded {
                     let keys = section
                         .clients

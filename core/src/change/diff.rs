@@ -9,10 +9,11 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::both::{Both, BothChannel, Pair};
-use super::classes::{Class, Classes, Offer, Whom};
+use super::classes::{Offer, RulesPair, Whom};
+use super::graph_pair::{ChannelPair, GraphPair, Pair};
 use crate::domain::graph::BlockSetId;
 use crate::domain::{Arch, ChannelName, Edge, Graph, Risk, Version, Window};
+use crate::graph::ClientClass;
 
 /// Every difference between two graphs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,18 +114,18 @@ pub struct Only {
 
 /// Everything that is different in `new`, as of `now`.
 pub fn diff(base: &Graph, new: &Graph, now: Timestamp, only: &Only) -> Diff {
-    let both = Both::new(base, new);
+    let pair = GraphPair::new(base, new);
     let mut compare = Compare {
-        classes: Classes::of(base, new),
+        rules: RulesPair::of(pair.graphs),
         known: BTreeMap::new(),
-        both: &both,
+        pair: &pair,
         now,
     };
     let mut channels = Vec::new();
     let wanted = |name: &&ChannelName| only.channels.is_empty() || only.channels.contains(*name);
-    for name in both.channel_names().into_iter().filter(wanted) {
-        let channel = both.channel(name);
-        for arch in both
+    for name in pair.channel_names().into_iter().filter(wanted) {
+        let channel = pair.channel(name);
+        for arch in pair
             .arches()
             .into_iter()
             .filter(|arch| only.arch.as_ref().is_none_or(|only| only == *arch))
@@ -147,8 +148,8 @@ pub fn diff(base: &Graph, new: &Graph, now: Timestamp, only: &Only) -> Diff {
 }
 
 struct Compare<'a> {
-    both: &'a Both<'a>,
-    classes: Classes,
+    pair: &'a GraphPair<'a>,
+    rules: RulesPair<'a>,
     now: Timestamp,
     /// What two sets of blocks make of an edge, which is the same for a great many.
     known: BTreeMap<Pair<Option<BlockSetId>>, Arc<[Delta]>>,
@@ -163,7 +164,7 @@ struct Delta {
 }
 
 impl<'a> Compare<'a> {
-    fn releases(&self, channel: &BothChannel<'a>, arch: &Arch) -> Vec<ReleaseChange> {
+    fn releases(&self, channel: &ChannelPair<'a>, arch: &Arch) -> Vec<ReleaseChange> {
         let change = |number| {
             let kind = match channel
                 .places(number)
@@ -184,23 +185,23 @@ impl<'a> Compare<'a> {
                 _ => return None,
             };
             Some(ReleaseChange {
-                version: self.both.version(number).clone(),
+                version: self.pair.version(number).clone(),
                 kind,
             })
         };
-        self.both
+        self.pair
             .numbers_of(arch)
             .rev()
             .filter_map(change)
             .collect()
     }
 
-    fn edges(&mut self, channel: &BothChannel<'a>, arch: &Arch) -> Vec<EdgeChange> {
+    fn edges(&mut self, channel: &ChannelPair<'a>, arch: &Arch) -> Vec<EdgeChange> {
         let mut alike: BTreeMap<EdgeChange, Vec<Version>> = BTreeMap::new();
-        let both = self.both;
-        let sources = both.numbers_of(arch).filter(|from| channel.holds(*from));
-        for edge in sources.flat_map(|from| both.edges_from(from)) {
-            let Pair { base, new } = both.phases(channel, edge);
+        let pair = self.pair;
+        let sources = pair.numbers_of(arch).filter(|from| channel.holds(*from));
+        for edge in sources.flat_map(|from| pair.edges_from(from)) {
+            let Pair { base, new } = pair.phases(channel, edge);
             let seen = |side: Option<Edge>, is_there: bool| side.filter(|_| is_there);
             let sides = Pair {
                 base: seen(edge.sides.base, base.is_some()),
@@ -214,7 +215,7 @@ impl<'a> Compare<'a> {
                     continue;
                 };
                 let change = EdgeChange {
-                    to: both.version(edge.to).clone(),
+                    to: pair.version(edge.to).clone(),
                     kind,
                     whom: delta.whom.clone(),
                     risks: delta.risks.clone(),
@@ -225,7 +226,7 @@ impl<'a> Compare<'a> {
                 alike
                     .entry(change)
                     .or_default()
-                    .push(both.version(edge.from).clone());
+                    .push(pair.version(edge.from).clone());
             }
         }
         let mut changes: Vec<EdgeChange> = alike
@@ -251,15 +252,12 @@ impl<'a> Compare<'a> {
         if let Some(known) = self.known.get(&key) {
             return known.clone();
         }
-        let graphs = self.both.graphs;
-        let mut alike: BTreeMap<(Option<EdgeKind>, RiskNames), BTreeSet<Class>> = BTreeMap::new();
-        for (class, [base, new]) in self
-            .classes
-            .offers([(graphs.base, sides.base), (graphs.new, sides.new)])
-        {
+        let mut alike: BTreeMap<(Option<EdgeKind>, RiskNames), BTreeSet<ClientClass>> =
+            BTreeMap::new();
+        for (class, Pair { base, new }) in self.rules.offers(sides) {
             let kind = match kind(&base, &new) {
                 // It was not offered, and is not: nothing becomes of it.
-                None if new == Offer::No => continue,
+                None if new.is_none() => continue,
                 kind => kind,
             };
             let risks = kind
@@ -270,11 +268,12 @@ impl<'a> Compare<'a> {
                 .or_default()
                 .insert(class.clone());
         }
-        let delta = |((kind, risks), on): ((Option<EdgeKind>, RiskNames), BTreeSet<Class>)| Delta {
-            kind,
-            whom: self.classes.whom(on),
-            risks,
-        };
+        let delta =
+            |((kind, risks), on): ((Option<EdgeKind>, RiskNames), BTreeSet<ClientClass>)| Delta {
+                kind,
+                whom: self.rules.whom(on),
+                risks,
+            };
         let deltas: Arc<[Delta]> = alike.into_iter().map(delta).collect();
         self.known.insert(key, deltas.clone());
         deltas
@@ -284,11 +283,11 @@ impl<'a> Compare<'a> {
 fn kind(base: &Offer<'_>, new: &Offer<'_>) -> Option<EdgeKind> {
     match (base, new) {
         (base, new) if base == new => None,
-        (Offer::No, _) => Some(EdgeKind::Appears),
-        (_, Offer::No) => Some(EdgeKind::Disappears),
-        (Offer::Open, _) => Some(EdgeKind::BecomesConditional),
-        (_, Offer::Open) => Some(EdgeKind::BecomesUnconditional),
-        (Offer::Unless(_), Offer::Unless(_)) => Some(EdgeKind::ChangesRisks),
+        (None, _) => Some(EdgeKind::Appears),
+        (_, None) => Some(EdgeKind::Disappears),
+        (Some(before), _) if before.is_empty() => Some(EdgeKind::BecomesConditional),
+        (_, Some(after)) if after.is_empty() => Some(EdgeKind::BecomesUnconditional),
+        _ => Some(EdgeKind::ChangesRisks),
     }
 }
 
@@ -296,7 +295,10 @@ fn risk_names(kind: EdgeKind, base: &Offer<'_>, new: &Offer<'_>) -> RiskNames {
     if kind == EdgeKind::Disappears {
         return RiskNames::default();
     }
-    let (before, after) = (base.risks(), new.risks());
+    let (before, after) = (
+        base.clone().unwrap_or_default(),
+        new.clone().unwrap_or_default(),
+    );
     let names = |risks: &BTreeSet<&Risk>| -> BTreeSet<Arc<str>> {
         risks.iter().map(|r| r.name.as_str().into()).collect()
     };

@@ -1,14 +1,14 @@
 //! What a change of graph data means: two graphs side by side, before anybody merges.
 
-mod both;
 mod classes;
 mod diff;
+mod graph_pair;
 mod presubmit;
-mod reach;
 mod refusal;
+mod rollout_arc;
 mod touched;
 
-pub use classes::{Class, Whom};
+pub use classes::Whom;
 pub use diff::{
     ChannelDiff, Diff, EdgeChange, EdgeKind, Only, ReleaseChange, ReleaseKind, RiskNames, When,
     diff,

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::both::{Both, BothChannel, BothEdge, Number, Pair, Phase};
-use super::reach::Reach;
+use super::graph_pair::{ChannelPair, EdgePair, GraphPair, Number, Pair, Phase};
 use super::refusal::{self, Cause, Shift};
+use super::rollout_arc::RolloutArc;
 use crate::domain::{ChannelName, FromVersion, Graph, RolloutRule, Share, Version};
 use crate::finding::Finding;
 
@@ -46,9 +46,9 @@ pub fn presubmit(
     now: Timestamp,
     options: &PresubmitOptions,
 ) -> Vec<Finding> {
-    let both = Both::new(base, new);
-    let looks = both.channel_names().into_iter().map(|name| Look {
-        both: &both,
+    let pair = GraphPair::new(base, new);
+    let looks = pair.channel_names().into_iter().map(|name| Look {
+        pair: &pair,
         name,
         now,
         options,
@@ -61,7 +61,7 @@ pub fn presubmit(
 
 /// One channel of a change.
 struct Look<'a> {
-    both: &'a Both<'a>,
+    pair: &'a GraphPair<'a>,
     name: &'a ChannelName,
     now: Timestamp,
     options: &'a PresubmitOptions,
@@ -69,10 +69,10 @@ struct Look<'a> {
 
 impl<'a> Look<'a> {
     fn findings(&self) -> Vec<Finding> {
-        let channel = self.both.channel(self.name);
-        let edges = (0..self.both.len())
+        let channel = self.pair.channel(self.name);
+        let edges = (0..self.pair.len())
             .filter(|from| channel.holds(*from))
-            .flat_map(|from| self.both.edges_from(from));
+            .flat_map(|from| self.pair.edges_from(from));
         let shifts = edges.filter_map(|edge| self.shift(&channel, edge));
         match channel.channels {
             // What is new has been shown to nobody.
@@ -88,7 +88,7 @@ impl<'a> Look<'a> {
                 let mut worst: BTreeMap<&Version, (Number, Shift)> = BTreeMap::new();
                 for (release, shift) in shifts {
                     let join = |(_, known): &mut (Number, Shift)| known.join(shift.clone());
-                    let version = self.both.version(release);
+                    let version = self.pair.version(release);
                     worst
                         .entry(version)
                         .and_modify(join)
@@ -96,7 +96,7 @@ impl<'a> Look<'a> {
                 }
                 let finding = |(version, (release, shift)): (&Version, (Number, Shift))| {
                     let listed = self
-                        .both
+                        .pair
                         .in_new(release)
                         .and_then(|id| channel.origin_of(id));
                     let place = listed.unwrap_or(&channel.origin).clone();
@@ -108,11 +108,11 @@ impl<'a> Look<'a> {
     }
 
     /// Who sees an edge differently, and the release that this is about; none if that is as it should be.
-    fn shift(&self, channel: &BothChannel<'a>, edge: &BothEdge) -> Option<(Number, Shift)> {
-        let phases = self.both.phases(channel, edge);
+    fn shift(&self, channel: &ChannelPair<'a>, edge: &EdgePair) -> Option<(Number, Shift)> {
+        let phases = self.pair.phases(channel, edge);
         let reach = |phase: Option<Phase<'_>>| {
-            phase.map_or(Reach::NOBODY, |phase| {
-                Reach::of(&phase.window, phase.to.rotation, self.now)
+            phase.map_or(RolloutArc::NOBODY, |phase| {
+                RolloutArc::of(&phase.window, phase.to.rotation, self.now)
             })
         };
         let reaches = phases.map(reach);
@@ -134,15 +134,15 @@ impl<'a> Look<'a> {
         let allowed = [release, edge.to].map(|number| {
             self.options
                 .allowed_releases
-                .contains(self.both.version(number))
+                .contains(self.pair.version(number))
         });
         if allowed.contains(&true) {
             return None;
         }
         let shares = reaches.map(|reach| reach.share);
         let edges = [(
-            self.both.version(edge.from).clone(),
-            self.both.version(edge.to).clone(),
+            self.pair.version(edge.from).clone(),
+            self.pair.version(edge.to).clone(),
         )]
         .into();
         Some((
@@ -165,8 +165,8 @@ fn is_phased(phase: &Phase<'_>) -> bool {
 
 /// What has changed about an edge, and the release that it has changed about.
 fn cause(
-    channel: &BothChannel<'_>,
-    edge: &BothEdge,
+    channel: &ChannelPair<'_>,
+    edge: &EdgePair,
     phases: Pair<Option<Phase<'_>>>,
 ) -> (Number, Cause) {
     let gone = |release: Number| channel.places(release).new.is_none();

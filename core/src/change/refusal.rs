@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::both::Pair;
+use super::graph_pair::Pair;
 use super::presubmit::{LATENCIES_PER_WINDOW, PresubmitOptions, share_before_feedback};
 use crate::domain::{Channel, ChannelName, FromVersion, RolloutRule, Share, Version, Window};
 use crate::finding::{Finding, Place};

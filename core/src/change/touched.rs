@@ -56,7 +56,7 @@ pub fn touched(
 
 /// The targets that are offered, each with the risks to weigh.
 fn offered(offers: &[Offer]) -> BTreeMap<&Version, BTreeSet<&Arc<str>>> {
-    let shown = offers.iter().filter_map(|offer| match &offer.hold {
+    let shown = offers.iter().filter_map(|offer| match &offer.objection {
         None => Some((&offer.version, BTreeSet::new())),
         Some(hold) if hold.risks.is_empty() => None,
         Some(hold) => Some((&offer.version, hold.risks.iter().collect())),

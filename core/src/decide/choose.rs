@@ -1,8 +1,8 @@
 //! What should this cluster do now? The highest version that every rule recommends, or why there is none.
 
-use crate::domain::automatic::{AutomaticReason, Offer};
-use crate::domain::{Answer, Reason, Verdict};
-use crate::rules::automatic::{Moment, judge};
+use crate::domain::automatic::Offer;
+use crate::rules::automatic::{Moment, NOT_PROVED, judge};
+use crate::verdict::{Answer, Verdict};
 
 /// What a cluster does, and all that was judged on the way.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,11 +31,9 @@ impl Choice {
 
     /// The highest offer that would be taken, or might be, if it were proved. It comes before any that is.
     pub fn unproved(&self) -> Option<&Offer> {
-        let not_proved = Reason::Automatic(Box::new(AutomaticReason::NotProved));
         let lacks_proof = |verdict: &Verdict| {
-            // Notes do not count: what they are about is recommended.
-            let against = verdict.reasons.iter().filter(|reason| !reason.is_note());
-            verdict.reasons.contains(&not_proved) && against.count() == 1
+            let mut against = verdict.objections();
+            against.any(|reason| reason.is(&NOT_PROVED)) && verdict.objections().count() == 1
         };
         let first = self
             .judged

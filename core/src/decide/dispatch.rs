@@ -13,13 +13,15 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::plans::{self, Cancel, Ended, Overdue};
 use super::why;
-use crate::domain::fleet::roster::Post;
+use crate::domain::fleet::roster::StartQuestion;
 use crate::domain::fleet::schedule::NOTICE;
 use crate::domain::fleet::{
-    Approval, ClusterState, FleetInput, Followed, HoldCode, Name, Pause, Roster, Upgrade, UpgradeId,
+    Approval, ClusterState, FleetInput, Followed, Name, Pause, Roster, Upgrade, UpgradeId,
 };
-use crate::domain::{ClusterId, Verdict, Version};
-use crate::rules::fleet::{POOL_RULES, candidate_holds, is_volatile, pool_behind, refusals_end};
+use crate::domain::{ClusterId, Version};
+use crate::rules::RuleId;
+use crate::rules::fleet::{RuleSet, is_volatile, pool_behind, refusals_end};
+use crate::verdict::Verdict;
 
 /// What is to be done now.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -205,22 +207,21 @@ impl Desk {
 
     fn judge_member(&mut self, number: u32, now: Timestamp) {
         let mut candidates = std::mem::take(&mut self.roster.members[number as usize].candidates);
-        let post = Post::new(&self.roster, number, now);
+        let question = StartQuestion::new(&self.roster, number, now);
         for candidate in &mut candidates {
-            let bits = candidate_holds(&post, candidate).map(|hold| 1 << hold.code() as u32);
-            candidate.holds = bits.fold(0, |set, bit: u32| set | bit);
+            candidate.holds = RuleSet::VERSION.holding(&question.about(candidate)).0;
         }
-        let behind = pool_behind(&post).is_some();
+        let behind = pool_behind(&question).is_some();
         self.wakes.extend(
-            refusals_end(&post)
+            refusals_end(&question)
                 .filter(|until| *until > now)
                 .map(|until| (until, number)),
         );
-        for offer in post.member.state.offers.iter() {
+        for offer in question.member.state.offers.iter() {
             if let Some(until) = offer
-                .hold
+                .objection
                 .as_ref()
-                .and_then(|hold| hold.until)
+                .and_then(|objection| objection.until())
                 .filter(|until| *until > now)
             {
                 self.wakes.insert((until, number));
@@ -254,37 +255,37 @@ impl Desk {
     }
 
     fn start(&mut self, number: u32, now: Timestamp) -> Option<Start> {
-        let post = Post::new(&self.roster, number, now);
-        if POOL_RULES.iter().any(|rule| rule(&post).is_some()) {
+        let question = StartQuestion::new(&self.roster, number, now);
+        if RuleSet::POOLS.any_holds(&question) {
             return None;
         }
-        if let Some((_, pool)) = pool_behind(&post) {
+        if let Some(pool) = pool_behind(&question) {
             let kind = StartKind::NodePool(pool.id.clone());
             let at = now.checked_add(NOTICE).ok()?;
             return Some(new_start(
-                &post,
+                &question,
                 kind,
                 &pool.version,
-                &post.member.state.version,
+                &question.member.state.version,
                 at,
             ));
         }
-        let candidate = *post
+        let candidate = *question
             .member
             .candidates
             .iter()
             .find(|candidate| candidate.is_free())?;
-        let calendar = post.class.calendar;
+        let calendar = question.class.calendar;
         let at = self.next_start(calendar, now)?;
-        let post = Post::new(&self.roster, number, now);
-        let kind = match post.member.state.product {
+        let question = StartQuestion::new(&self.roster, number, now);
+        let kind = match question.member.state.product {
             crate::domain::fleet::Product::Standalone => StartKind::Cluster,
             crate::domain::fleet::Product::HostedControlPlane { .. } => StartKind::ControlPlane,
         };
         Some(new_start(
-            &post,
+            &question,
             kind,
-            &post.member.state.version,
+            &question.member.state.version,
             self.roster.version(candidate.version),
             at,
         ))
@@ -326,7 +327,7 @@ impl Desk {
 
     /// How many clusters that could go somewhere are held, by what holds the one candidate that is held least; a cluster may
     /// be held by several.
-    pub fn holds(&self, now: Timestamp) -> BTreeMap<HoldCode, u64> {
+    pub fn holds(&self, now: Timestamp) -> BTreeMap<RuleId, u64> {
         let mut counts = BTreeMap::new();
         for number in 0..self.roster.members.len() as u32 {
             for code in self.held_by(number, now) {
@@ -337,7 +338,7 @@ impl Desk {
     }
 
     /// What holds a cluster that could go somewhere.
-    pub fn held_by(&self, member: u32, now: Timestamp) -> BTreeSet<HoldCode> {
+    pub fn held_by(&self, member: u32, now: Timestamp) -> BTreeSet<RuleId> {
         why::held_by(&self.roster, member, now)
     }
 
@@ -353,23 +354,24 @@ impl Desk {
 }
 
 fn new_start(
-    post: &Post<'_>,
+    question: &StartQuestion<'_>,
     kind: StartKind,
     from: &Version,
     to: &Version,
     at: Timestamp,
 ) -> Start {
-    let (roster, state) = (post.roster, &post.member.state);
-    let sector = post
+    let (roster, state) = (question.roster, &question.member.state);
+    let sector = question
         .class
         .sector
         .map(|sector| sector_key(&state.organisation, &roster.sectors[sector as usize].name));
     let limited = |mutex| {
-        post.class
+        question
+            .class
             .sector
             .and_then(|sector| roster.limit(sector, mutex))
     };
-    let locks = roster.mutexes_of(post.number).map(|mutex| {
+    let locks = roster.mutexes_of(question.number).map(|mutex| {
         let entry = &roster.mutexes[mutex as usize];
         let organisation = entry
             .organisation
@@ -388,7 +390,7 @@ fn new_start(
         cluster: state.id.clone(),
         name: state.name.clone(),
         organisation: state.organisation.clone(),
-        sector: post.class.policy.sector.clone(),
+        sector: question.class.policy.sector.clone(),
         kind,
         from: from.clone(),
         to: to.clone(),

@@ -5,11 +5,10 @@
 
 use jiff::Timestamp;
 
-use crate::domain::{
-    Answer, Channel, ChannelName, Edge, Reason, ReleaseId, Risk, RiskId, Situation, Verdict,
-    Version,
-};
-use crate::rules::{Policy, Rule};
+use crate::domain::{Channel, ChannelName, Edge, ReleaseId, Risk, RiskId, Situation, Version};
+use crate::graph::{channels_entered, has_entered};
+use crate::rules::{Edges, NO_EDGE, Policy, Rule, UNKNOWN_RELEASE, not_in_channel};
+use crate::verdict::{Answer, Value, Verdict};
 
 /// What there is to say about one release, in one channel, to one cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,7 +71,7 @@ pub fn explain(
     at: &Situation<'_>,
     from: &Version,
     to: Option<&Version>,
-    more: Option<&dyn Rule>,
+    more: Option<&dyn Rule<Edges>>,
 ) -> Explanation {
     let channel = at.graph.channel(at.cluster.channel.as_str());
     let release = at.graph.find(from, &at.cluster.arch);
@@ -85,8 +84,8 @@ pub fn explain(
         to: at.graph.release(edge.to).version.clone(),
         release: Some(edge.to),
         verdict: more
-            .map_or_else(Verdict::recommend, |rule| rule.judge(*edge, at))
-            .and(policy.judge(*edge, at)),
+            .map_or_else(Verdict::recommend, |rule| rule.judge(&at.about(*edge)))
+            .and(policy.judge(&at.about(*edge))),
     };
     let mut candidates: Vec<Candidate> = match to {
         None => edges.iter().filter(is_member).map(judge).collect(),
@@ -114,16 +113,11 @@ fn standing(at: &Situation<'_>, channel: Option<&Channel>, release: Option<Relea
         return Standing::Unknown;
     };
     match channel.membership(release) {
-        Some(place) if place.start <= at.now => Standing::InChannel,
+        Some(place) if has_entered(place.start, at.now) => Standing::InChannel,
         Some(place) => Standing::Enters(place.start),
         None => {
-            let entered = at
-                .graph
-                .release(release)
-                .channels
-                .iter()
-                .filter(|(_, start)| *start <= at.now);
-            Standing::NotInChannel(entered.map(|(name, _)| name.clone()).collect())
+            let entered = channels_entered(at.graph.release(release), at.now);
+            Standing::NotInChannel(entered.cloned().collect())
         }
     }
 }
@@ -136,25 +130,19 @@ fn without_edge(
     to: &Version,
 ) -> Candidate {
     let release = at.graph.find(to, &at.cluster.arch);
-    let no_edge = Reason::NoEdge {
-        from: from.clone(),
-        to: to.clone(),
-    };
-    let unknown = || Reason::UnknownRelease {
-        version: to.clone(),
-        arch: at.cluster.arch.clone(),
-    };
-    let reason = if release.is_some() {
-        no_edge
-    } else {
-        unknown()
+    let reason = match release {
+        Some(_) => NO_EDGE.because([("from", from.into()), ("to", to.into())]),
+        None => UNKNOWN_RELEASE.because([
+            ("version", to.into()),
+            ("arch", Value::text(&at.cluster.arch)),
+        ]),
     };
     let absent = release
         .filter(|release| channel.is_none_or(|channel| channel.membership(*release).is_none()));
     let verdict = match absent {
-        Some(_) => Verdict::refuse(reason).and(Verdict::refuse(Reason::not_in_channel(
-            to, at.cluster, channel,
-        ))),
+        Some(_) => {
+            Verdict::refuse(reason).and(Verdict::refuse(not_in_channel(to, at.cluster, channel)))
+        }
         None => Verdict::refuse(reason),
     };
     Candidate {

@@ -7,8 +7,9 @@ use std::collections::BTreeSet;
 
 use crate::domain::readiness::Facts;
 use crate::domain::way::{Stop, Way};
-use crate::domain::{Fact, Minor, Reason, Verdict, Version};
+use crate::domain::{Fact, Minor, Version};
 use crate::rules::ready::{MaxSkew, judge};
+use crate::verdict::{Reason, Verdict};
 
 /// Whether the minor version may change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +51,6 @@ impl Gate {
 
     /// What stands in the way of the next minor version. Notes do not.
     pub fn objections(&self) -> impl Iterator<Item = &Reason> {
-        self.next.reasons.iter().filter(|reason| !reason.is_note())
+        self.next.objections()
     }
 }

@@ -3,24 +3,24 @@
 //! Every edge from its version to a release of its channel, with what the graph's rules have against it: rollouts,
 //! targeted blocks, risks. Answers that do not depend on who asks are kept and shared.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::domain::fleet::{ClusterState, Objection, Offer, OfferHold};
-use crate::domain::{
-    Answer, Arch, ChannelName, Cluster, Edge, Fact, Graph, Reason, Situation, Verdict, Version,
-};
-use crate::rules::{Policy, Rule};
+use crate::domain::fleet::{ClusterState, GraphObjection, Offer};
+use crate::domain::{Arch, ChannelName, Cluster, Fact, Graph, Situation, Version};
+use crate::graph::{ChannelEdge, ChannelView, ClientClass};
+use crate::rules::{Edges, Policy, ROLLOUT_WITHOUT_ID, Rule};
+use crate::verdict::{Answer, Verdict};
 
-/// What most answers depend on: channel, architecture, platform and version.
-type Asked = (ChannelName, Arch, Option<String>, Version);
+/// What most answers depend on.
+type Asked = (ChannelName, Arch, ClientClass, Version);
 
 /// Offers of one graph at one instant.
 pub struct OfferBook<'a> {
     graph: &'a Graph,
-    policy: Policy,
+    policy: &'static Policy<Edges>,
     now: Timestamp,
     /// None where a rollout asks for the cluster's id.
     shared: BTreeMap<Asked, Option<Arc<[Offer]>>>,
@@ -44,22 +44,17 @@ impl<'a> OfferBook<'a> {
         let Some(channel) = &state.channel else {
             return self.nothing.clone();
         };
-        let platform = match &state.platform {
-            Fact::Known(platform) => Some(platform.as_str().to_ascii_lowercase()),
-            Fact::Unknown => None,
+        let class = ClientClass::of(self.graph, &state.platform);
+        let mut cluster = Cluster {
+            platform: class.platform(),
+            ..Cluster::anonymous(channel.clone(), state.arch.clone())
         };
         let key = (
             channel.clone(),
             state.arch.clone(),
-            platform,
+            class,
             state.version.clone(),
         );
-        let mut cluster = Cluster {
-            id: Fact::Unknown,
-            platform: state.platform.clone(),
-            channel: channel.clone(),
-            arch: state.arch.clone(),
-        };
         if !self.shared.contains_key(&key) {
             let (offers, by_id) = self.judge(&cluster, &state.version);
             self.shared.insert(key.clone(), (!by_id).then_some(offers));
@@ -79,15 +74,19 @@ impl<'a> OfferBook<'a> {
             now: self.now,
         };
         let mut by_id = false;
-        let offers = edges(&at, version).map(|edge| {
-            let verdict = self.policy.judge(edge, &at);
+        let (arch, channel) = (&cluster.arch, cluster.channel.as_str());
+        let view = ChannelView::named(self.graph, channel, arch, self.now);
+        let from = self.graph.find(version, arch);
+        let edges = from.into_iter().flat_map(|from| view.edges_from(from));
+        let offers = edges.map(|ChannelEdge { edge, .. }| {
+            let verdict = self.policy.judge(&at.about(edge));
             by_id |= verdict
                 .reasons
                 .iter()
-                .any(|reason| matches!(reason, Reason::RolloutWithoutId { .. }));
+                .any(|reason| reason.is(&ROLLOUT_WITHOUT_ID));
             Offer {
                 version: self.graph.release(edge.to).version.clone(),
-                hold: hold(self.graph, &verdict).map(Box::new),
+                objection: objection(self.graph, verdict).map(Box::new),
             }
         });
         let offers = offers.collect();
@@ -95,41 +94,16 @@ impl<'a> OfferBook<'a> {
     }
 }
 
-/// The edges from a version to releases that have entered the cluster's channel.
-fn edges<'a>(at: &Situation<'a>, version: &Version) -> impl Iterator<Item = Edge> + 'a {
-    let (graph, now) = (at.graph, at.now);
-    let channel = graph.channel(at.cluster.channel.as_str());
-    let entered = move |release| {
-        let place = channel.and_then(|channel| channel.membership(release));
-        place.is_some_and(|place| place.start <= now)
-    };
-    let from = graph
-        .find(version, &at.cluster.arch)
-        .filter(|from| entered(*from));
-    let edges = from.map_or(&[][..], |from| graph.edges_from(from));
-    edges.iter().copied().filter(move |edge| entered(edge.to))
-}
-
-fn hold(graph: &Graph, verdict: &Verdict) -> Option<OfferHold> {
-    let (until, risks) = match &verdict.answer {
+fn objection(graph: &Graph, verdict: Verdict) -> Option<GraphObjection> {
+    let (answer, risks) = match verdict.answer {
         Answer::Recommend => return None,
-        Answer::RecommendUnless(risks) => (
-            None,
-            risks
-                .iter()
-                .map(|risk| graph.risk(*risk).name.as_str().into())
-                .collect(),
-        ),
-        Answer::Wait { until } => (*until, [].into()),
-        Answer::Refuse => (None, [].into()),
+        // Waiting does not make a risk go away; the policy may accept it.
+        Answer::RecommendUnless(risks) => {
+            let name = |risk| graph.risk(risk).name.as_str().into();
+            (Answer::Refuse, risks.into_iter().map(name).collect())
+        }
+        answer => (answer, BTreeSet::new()),
     };
-    let told = |reason: &Reason| Objection {
-        code: reason.code().into(),
-        sentence: reason.to_string().into(),
-    };
-    Some(OfferHold {
-        until,
-        risks,
-        reasons: verdict.reasons.iter().map(told).collect(),
-    })
+    let verdict = Verdict { answer, ..verdict };
+    Some(GraphObjection { verdict, risks })
 }

@@ -6,12 +6,11 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::dispatch::Decision;
-use super::why;
-use crate::domain::Verdict;
-use crate::domain::fleet::roster::{Member, Post};
+use crate::domain::fleet::roster::{Member, StartQuestion};
 use crate::domain::fleet::schedule::HORIZON;
-use crate::domain::fleet::{Hold, Name, Owner, Product, Roster, Upgrade, UpgradeId, UpgradeState};
-use crate::rules::fleet::{PLAN_RULES, candidate_holds};
+use crate::domain::fleet::{Name, Owner, Product, Roster, Upgrade, UpgradeId, UpgradeState};
+use crate::rules::fleet::{RuleSet, closed};
+use crate::verdict::{Code, Verdict};
 
 /// A cluster that has not begun by then, and has reported since, will not.
 pub const GRACE: SignedDuration = SignedDuration::from_hours(2);
@@ -21,6 +20,39 @@ const PUNCTUALITY: SignedDuration = SignedDuration::from_mins(30);
 const POOL_LIMIT: SignedDuration = SignedDuration::from_hours(24);
 /// What usually suffices for an upgrade.
 pub const EXPECTED: SignedDuration = SignedDuration::from_hours(6);
+
+static NOT_MANAGED: Code = Code::new(
+    "NotManaged",
+    "the cluster is no longer managed",
+    "name it in its organisation's file, if it should be",
+);
+
+static NOT_AVAILABLE: Code = Code::new(
+    "NotAvailable",
+    "it is no longer available to the cluster",
+    "nothing; another version is planned as soon as one is free",
+);
+
+/// Nobody was there when the plan was to begin.
+static TIME_HAS_PASSED: Code = Code::new(
+    "TimeHasPassed",
+    "its time has passed",
+    "see that a scheduler runs; the upgrade is planned again",
+);
+
+static BEYOND_HORIZON: Code = Code::new(
+    "BeyondHorizon",
+    "its start lies further ahead than any plan's: it was made by a clock that was ahead",
+    "see that the schedulers' clocks are right; the upgrade is planned again",
+);
+
+/// Why plans are cancelled, besides the rules.
+pub(crate) const PLAN_CODES: [&Code; 4] = [
+    &NOT_MANAGED,
+    &NOT_AVAILABLE,
+    &TIME_HAS_PASSED,
+    &BEYOND_HORIZON,
+];
 
 /// A plan that no longer holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,7 +104,7 @@ pub(super) fn follow(roster: &Roster, now: Timestamp, decision: &mut Decision) {
 fn follow_plan(roster: &Roster, upgrade: &Upgrade, now: Timestamp, decision: &mut Decision) {
     let member = roster.find(upgrade.cluster.as_str());
     let verdict = match member {
-        None => why::no_longer_managed(),
+        None => Verdict::wait(NOT_MANAGED.alone()),
         Some(member) if is_there(roster.member(member), upgrade) => {
             decision.ended.push(Ended {
                 upgrade: upgrade.id,
@@ -81,7 +113,7 @@ fn follow_plan(roster: &Roster, upgrade: &Upgrade, now: Timestamp, decision: &mu
             });
             return;
         }
-        Some(member) => judge_plan(&Post::new(roster, member, now), upgrade),
+        Some(member) => judge_plan(&StartQuestion::new(roster, member, now), upgrade),
     };
     match (verdict.is_offered(), upgrade.start_at <= now) {
         (false, _) => decision.cancels.push(Cancel {
@@ -94,37 +126,26 @@ fn follow_plan(roster: &Roster, upgrade: &Upgrade, now: Timestamp, decision: &mu
 }
 
 /// What is held against a plan now.
-fn judge_plan(post: &Post<'_>, upgrade: &Upgrade) -> Verdict {
-    let of_cluster = PLAN_RULES
-        .iter()
-        .filter_map(|rule| rule(post))
-        .map(|hold| why::verdict(post, None, hold));
-    let cluster: Verdict = of_cluster.collect();
-    let cluster = cluster.and(judge_distance(upgrade, post.now));
+fn judge_plan(question: &StartQuestion<'_>, upgrade: &Upgrade) -> Verdict {
+    let cluster = RuleSet::PLANS
+        .judge(question)
+        .and(judge_distance(upgrade, question.now));
     if upgrade.pool.is_some() {
         return cluster;
     }
-    let cluster = cluster.and(judge_time(post, upgrade));
-    let version = post.roster.version_number(&upgrade.to);
-    match post
-        .member
-        .candidates
-        .iter()
-        .find(|candidate| Some(candidate.version) == version)
-    {
-        None => cluster.and(why::no_longer_offered()),
-        Some(candidate) => {
-            let holds = candidate_holds(post, candidate)
-                .map(|hold| why::verdict(post, Some(candidate), hold));
-            holds.fold(cluster, Verdict::and)
-        }
+    let cluster = cluster.and(judge_time(question, upgrade));
+    let version = question.roster.version_number(&upgrade.to);
+    let mut candidates = question.member.candidates.iter();
+    match candidates.find(|candidate| Some(candidate.version) == version) {
+        None => cluster.and(Verdict::wait(NOT_AVAILABLE.alone())),
+        Some(candidate) => cluster.and(RuleSet::VERSION.judge(&question.about(candidate))),
     }
 }
 
 /// A plan for a time that no plan is made for was made by a clock that was ahead. It would hold its mutexes until then.
 fn judge_distance(upgrade: &Upgrade, now: Timestamp) -> Verdict {
     match lies_too_far_ahead(upgrade, now) {
-        true => why::beyond_horizon(),
+        true => Verdict::wait(BEYOND_HORIZON.alone()),
         false => Verdict::recommend(),
     }
 }
@@ -135,13 +156,13 @@ fn lies_too_far_ahead(upgrade: &Upgrade, now: Timestamp) -> bool {
 }
 
 /// Windows and exclusions may have changed since the plan was made, and nobody may have been there at its time.
-fn judge_time(post: &Post<'_>, upgrade: &Upgrade) -> Verdict {
-    let calendar = &post.roster.calendars[post.class.calendar as usize];
-    let missed = upgrade.start_at.duration_until(post.now) > PUNCTUALITY;
+fn judge_time(question: &StartQuestion<'_>, upgrade: &Upgrade) -> Verdict {
+    let calendar = &question.roster.calendars[question.class.calendar as usize];
+    let missed = upgrade.start_at.duration_until(question.now) > PUNCTUALITY;
     match (calendar.schedules().allows(upgrade.start_at), missed) {
         (true, false) => Verdict::recommend(),
-        (false, _) => why::verdict(post, None, Hold::Schedule),
-        (true, true) => why::time_has_passed(),
+        (false, _) => closed(question),
+        (true, true) => Verdict::wait(TIME_HAS_PASSED.alone()),
     }
 }
 

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use crate::domain::fleet::Name;
 use crate::domain::readiness::{Facts, Pool};
-use crate::domain::ready_reason::{ReadyReason, Task};
 use crate::domain::way::{Step, Way};
-use crate::domain::{Answer, Fact, Minor, Reason, Verdict};
+use crate::domain::{Fact, Minor};
 use crate::rules::ready::{MaxSkew, PoolStanding, judge, standings};
+use crate::verdict::{Answer, Code, Reason, Verdict};
 
 /// What there is to say about a way.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +35,24 @@ pub struct ReadyHop {
     pub pools: Vec<PoolStanding>,
 }
 
+/// Something to be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Task {
+    pub text: String,
+    /// The command that does it, or a part of it.
+    pub command: Option<String>,
+}
+
+/// What is left to be done when the way is over.
+static POOL_STAYS_PAUSED: Code = Code::new(
+    "PoolStaysPaused",
+    "pool {pool} is still paused",
+    "unpause pool {pool}, so that its nodes follow",
+)
+.by(Pool::UNPAUSE)
+.with(&[("pool", "worker")])
+.note();
+
 /// Judges every update of a way.
 pub fn ready(way: &Way, facts: &Facts, max_skew: MaxSkew) -> Readiness {
     let mut asked = BTreeSet::new();
@@ -50,14 +68,10 @@ pub fn ready(way: &Way, facts: &Facts, max_skew: MaxSkew) -> Readiness {
 
 fn hop(step: Step<'_>, facts: &Facts, max_skew: MaxSkew, asked: &mut BTreeSet<String>) -> ReadyHop {
     let verdict = judge(step, facts, max_skew);
-    let reasons = verdict
-        .reasons
-        .iter()
-        .filter_map(ready_reason)
-        .filter(|reason| !reason.is_note());
-    let tasks = reasons
-        .flat_map(ReadyReason::tasks)
-        .filter(|task| asked.insert(task.about.clone()))
+    let tasks = verdict
+        .objections()
+        .map(Task::of)
+        .filter(|task| asked.insert(task.text.clone()))
         .collect();
     let pools = standings(step, facts, max_skew);
     let enters = step.is_minor().then(|| step.to_minor());
@@ -71,10 +85,18 @@ fn hop(step: Step<'_>, facts: &Facts, max_skew: MaxSkew, asked: &mut BTreeSet<St
     }
 }
 
-fn ready_reason(reason: &Reason) -> Option<&ReadyReason> {
-    match reason {
-        Reason::Ready(reason) => Some(reason),
-        _ => None,
+impl Task {
+    /// What helps against a reason.
+    fn of(reason: &Reason) -> Self {
+        Self {
+            text: reason.help(),
+            command: reason.command(),
+        }
+    }
+
+    /// A paused pool lets its nodes be updated again.
+    pub fn unpause(pool: &Name) -> Self {
+        Self::of(&POOL_STAYS_PAUSED.because([("pool", pool.into())]))
     }
 }
 
@@ -106,7 +128,7 @@ impl ReadyHop {
     }
 
     /// What stands against it, and what it only tells.
-    pub fn reasons(&self) -> impl Iterator<Item = &ReadyReason> {
-        self.verdict.reasons.iter().filter_map(ready_reason)
+    pub fn reasons(&self) -> impl Iterator<Item = &Reason> {
+        self.verdict.reasons.iter()
     }
 }

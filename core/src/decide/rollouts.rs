@@ -1,71 +1,116 @@
-//! Which rollouts are there, and how far have they come?
+//! Rollouts: which windows are running or to come, and which blocks keep clusters from their edges.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
 use crate::domain::{
-    Arch, ChannelName, Cluster, Edge, Graph, ReleaseId, Situation, Version, Window,
+    Arch, Audience, Channel, ChannelName, Cluster, Edge, Graph, Situation, Version, Window,
 };
+use crate::finding::Place;
+use crate::graph::ChannelView;
 use crate::rules::{HardBlock, Rule};
 
-/// An edge that phases in, in one channel.
+/// A window in which edges into one release phase in, in one channel, for all architectures.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rollout {
+pub struct RolloutWindow {
     pub channel: ChannelName,
-    /// The release it leaves, in the first architecture that has it.
-    pub from: ReleaseId,
-    pub to: ReleaseId,
+    pub to: Version,
+    /// When, and how. One of no length is for everybody at once.
     pub window: Window,
+    /// The releases that its edges leave.
+    pub from: BTreeSet<Version>,
+    /// Those of them whose edges are for somebody. Edges that are blocked for everybody roll out to nobody.
+    pub reaching_from: BTreeSet<Version>,
+    /// Blocks that keep clusters from some of these edges, by their places.
+    pub stops: Vec<RolloutStop>,
 }
 
-/// Every rollout that is not over, each once for all architectures. Edges that are blocked for everybody roll out to nobody.
-pub fn rollouts(graph: &Graph, now: Timestamp) -> Vec<Rollout> {
-    let mut all = Vec::new();
-    for channel in graph
-        .channels()
-        .values()
-        .filter(|channel| !channel.rollouts.is_empty())
-    {
-        let anybody = Cluster::anonymous(channel.name.clone(), Arch::default());
-        let mut found: BTreeMap<(&Version, &Version), Rollout> = BTreeMap::new();
-        for (from, from_place) in &channel.members {
-            for edge in graph.edges_from(*from) {
-                let Some(to_place) = channel.membership(edge.to) else {
-                    continue;
-                };
-                let versions = (
-                    &graph.release(edge.from).version,
-                    &graph.release(edge.to).version,
-                );
-                let window = channel.window((versions.0, from_place), (versions.1, to_place));
-                let phases = !window.is_over(now) && window.start < window.end;
-                if phases && !is_for_nobody(graph, *edge, &anybody, now) {
-                    let rollout = || Rollout {
-                        channel: channel.name.clone(),
-                        from: edge.from,
-                        to: edge.to,
-                        window,
-                    };
-                    found.entry(versions).or_insert_with(rollout);
-                }
-            }
-        }
-        all.extend(found.into_values());
+/// A block on edges of a window.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RolloutStop {
+    pub origin: Place,
+    /// Whom it keeps from them.
+    pub whom: Audience,
+    /// The releases that these edges leave.
+    pub from: BTreeSet<Version>,
+}
+
+/// Every window that is not over: by channel, then in the order in which they begin.
+pub fn rollouts(graph: &Graph, now: Timestamp) -> Vec<RolloutWindow> {
+    let mut channels: Vec<&Channel> = graph.channels().values().collect();
+    channels.sort_by(|a, b| a.name.display_order().cmp(&b.name.display_order()));
+    channels
+        .into_iter()
+        .flat_map(|channel| in_channel(graph, channel, now))
+        .collect()
+}
+
+impl RolloutWindow {
+    /// Whether blocks keep everybody from all its edges.
+    pub fn is_blocked(&self) -> bool {
+        self.reaching_from.is_empty()
     }
-    all
 }
 
-/// Whether an edge is for nobody: the rule's word, whoever asks.
-fn is_for_nobody(graph: &Graph, edge: Edge, anybody: &Cluster, now: Timestamp) -> bool {
-    !HardBlock
-        .judge(
-            edge,
-            &Situation {
-                graph,
-                cluster: anybody,
-                now,
-            },
-        )
-        .is_offered()
+#[derive(Default)]
+struct Edges<'a> {
+    from: BTreeSet<Version>,
+    reaching_from: BTreeSet<Version>,
+    stops: BTreeMap<&'a Place, (&'a Audience, BTreeSet<Version>)>,
+}
+
+fn in_channel(graph: &Graph, channel: &Channel, now: Timestamp) -> Vec<RolloutWindow> {
+    let view = ChannelView::of_all_arches(graph, channel, now);
+    if view.is_settled() {
+        return Vec::new();
+    }
+    // Who asks makes no difference to the rule that is asked.
+    let anybody = Cluster::anonymous(channel.name.clone(), Arch::default());
+    let at = Situation {
+        graph,
+        cluster: &anybody,
+        now,
+    };
+    let mut windows: BTreeMap<(Window, &Version), Edges<'_>> = BTreeMap::new();
+    for one in view.edges_of_members() {
+        let window = view.window(&one);
+        if !window.is_over(now) {
+            let to = &graph.release(one.edge.to).version;
+            windows.entry((window, to)).or_default().add(one.edge, &at);
+        }
+    }
+    let rollout = |((window, to), edges): ((Window, &Version), Edges<'_>)| RolloutWindow {
+        channel: channel.name.clone(),
+        to: to.clone(),
+        window,
+        from: edges.from,
+        reaching_from: edges.reaching_from,
+        stops: edges.stops.into_iter().map(stop).collect(),
+    };
+    windows.into_iter().map(rollout).collect()
+}
+
+impl<'a> Edges<'a> {
+    fn add(&mut self, edge: Edge, at: &Situation<'a>) {
+        let from = &at.graph.release(edge.from).version;
+        self.from.insert(from.clone());
+        if HardBlock.judge(&at.about(edge)).is_offered() {
+            self.reaching_from.insert(from.clone());
+        }
+        for block in at.graph.blocks_on(edge) {
+            let Some(whom) = &block.stops else { continue };
+            let stopped = self.stops.entry(&block.origin);
+            let (_, sources) = stopped.or_insert((whom, BTreeSet::new()));
+            sources.insert(from.clone());
+        }
+    }
+}
+
+fn stop((origin, (whom, from)): (&Place, (&Audience, BTreeSet<Version>))) -> RolloutStop {
+    RolloutStop {
+        origin: origin.clone(),
+        whom: whom.clone(),
+        from,
+    }
 }

@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::dispatch::{Decision, Desk};
-use crate::domain::fleet::{HoldCode, Name, UpgradeState};
-use crate::domain::{Answer, Version};
+use crate::domain::Version;
+use crate::domain::fleet::{Name, UpgradeState};
+use crate::rules::RuleId;
+use crate::verdict::Answer;
 
 /// The clusters of a sector that have a workload.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +24,7 @@ pub struct StatusRow {
     pub under_way: Vec<(Name, Version, UpgradeState)>,
     pub next: Option<Next>,
     /// How many clusters wait, by what for.
-    pub held: BTreeMap<HoldCode, u32>,
+    pub held: BTreeMap<RuleId, u32>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -103,7 +105,7 @@ pub fn status(desk: &Desk, decision: &Decision, is_meant: &dyn Fn(u32) -> bool) 
     rows.into_values().collect()
 }
 
-fn count(counts: &mut BTreeMap<HoldCode, u32>, held: &BTreeSet<HoldCode>) {
+fn count(counts: &mut BTreeMap<RuleId, u32>, held: &BTreeSet<RuleId>) {
     for code in held {
         *counts.entry(*code).or_default() += 1;
     }

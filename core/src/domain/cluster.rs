@@ -115,6 +115,11 @@ impl Platform {
         (fits && name.bytes().all(well_formed)).then(|| Self(name.into()))
     }
 
+    /// A platform that no block can name: its name is not well-formed.
+    pub(crate) fn that_nothing_names() -> Self {
+        Self("another platform".into())
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }

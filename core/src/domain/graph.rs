@@ -6,8 +6,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::{
-    Arch, Audience, Block, BlockId, Channel, ChannelName, ChannelSpec, Cluster, Provenance,
-    Release, ReleaseId, ReleaseName, Releases, Risk, RiskId, Version,
+    Arch, Audience, Block, BlockId, Channel, ChannelName, ChannelSpec, Cluster, Platform,
+    Provenance, Release, ReleaseId, ReleaseName, Releases, Risk, RiskId, Version,
 };
 use crate::finding::{Finding, Place};
 
@@ -59,6 +59,7 @@ pub struct Graph {
     pub(super) blocks: Vec<KeptBlock>,
     pub(super) block_sets: Vec<Box<[BlockId]>>,
     pub(super) risks: Vec<Risk>,
+    pub(super) platforms: Vec<Platform>,
     pub(super) stale: Vec<StaleSource>,
     /// Of each edge, who says that there is one; empty where no image declares any.
     pub(super) provenance: Vec<Provenance>,
@@ -165,9 +166,14 @@ impl Graph {
             .map(|id| &self.blocks[id.0 as usize])
     }
 
-    /// The numbers of the blocks on an edge, in the same order.
-    pub fn block_ids_on(&self, edge: Edge) -> &[BlockId] {
-        &self.block_sets[edge.blocks.0 as usize]
+    /// The numbers of the blocks of a set.
+    pub fn block_ids_in(&self, set: BlockSetId) -> &[BlockId] {
+        &self.block_sets[set.0 as usize]
+    }
+
+    /// The platforms that some block names, sorted.
+    pub fn platforms(&self) -> &[Platform] {
+        &self.platforms
     }
 
     /// The numbers of all sets of blocks, that of none among them.

@@ -385,6 +385,7 @@ impl Build {
             origin: block.origin,
         });
         self.graph.blocks = kept.collect();
+        self.graph.platforms = crate::graph::named_platforms(&self.graph.blocks);
     }
 }
 

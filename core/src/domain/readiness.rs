@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::fleet::Name;
-use super::ready_reason::Lag;
 use super::{Fact, Minor, Version};
 
 /// All that is known of a cluster.
@@ -131,6 +130,10 @@ impl Range {
 }
 
 impl Pool {
+    /// The command that lets a paused pool's nodes be updated again, as a reason has it.
+    pub const UNPAUSE: &'static str =
+        "oc patch machineconfigpool {pool} --type=merge -p '{{\"spec\":{{\"paused\":false}}}}'";
+
     /// Whether its nodes are the control plane's.
     pub fn is_of_control_plane(&self) -> bool {
         &*self.name == CONTROL_PLANE_POOL
@@ -161,6 +164,28 @@ impl Facts {
     }
 }
 
+impl std::fmt::Display for ApiUser {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let requests = if self.requests == 1 {
+            "request"
+        } else {
+            "requests"
+        };
+        f.write_str(&self.name)?;
+        let mut agent = self.agent.iter();
+        agent.try_for_each(|agent| write!(f, " ({agent})"))?;
+        write!(f, ", {} {requests} in a day", self.requests)?;
+        match self.last {
+            Some(last) => write!(
+                f,
+                ", last in the hour from {}",
+                last.strftime("%Y-%m-%d %H:%MZ")
+            ),
+            None => Ok(()),
+        }
+    }
+}
+
 impl std::fmt::Display for ApiName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}.{}", self.resource, self.version)?;
@@ -168,5 +193,62 @@ impl std::fmt::Display for ApiName {
             "" => Ok(()),
             group => write!(f, ".{group}"),
         }
+    }
+}
+
+/// Kinds of objects that rules ask about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ObjectKind {
+    /// The cluster's version and history.
+    ClusterVersion,
+    /// The parts of the platform.
+    ClusterOperator,
+    Node,
+    MachineConfigPool,
+    ClusterServiceVersion,
+    ApiRequestCount,
+    AdminGates,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Lag {
+    Paused,
+    /// They are in no pool that we know of.
+    NoPool,
+    /// They follow the cluster's updates, and have not been updated yet.
+    Behind,
+}
+
+impl ObjectKind {
+    pub fn command(self) -> &'static str {
+        match self {
+            Self::ClusterVersion => "oc get clusterversions -o yaml > clusterversions.yaml",
+            Self::ClusterOperator => "oc get clusteroperators -o yaml > clusteroperators.yaml",
+            Self::Node => "oc get nodes -o yaml > nodes.yaml",
+            Self::MachineConfigPool => {
+                "oc get machineconfigpools -o yaml > machineconfigpools.yaml"
+            }
+            Self::ClusterServiceVersion => {
+                "oc get clusterserviceversions --all-namespaces -o yaml > clusterserviceversions.yaml"
+            }
+            Self::ApiRequestCount => "oc get apirequestcounts -o yaml > apirequestcounts.yaml",
+            Self::AdminGates => {
+                "oc -n openshift-config-managed get configmap admin-gates -o yaml > admin-gates.yaml; oc -n openshift-config get configmap admin-acks -o yaml > admin-acks.yaml"
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for ObjectKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::ClusterVersion => "ClusterVersion",
+            Self::ClusterOperator => "ClusterOperators",
+            Self::Node => "Nodes",
+            Self::MachineConfigPool => "MachineConfigPools",
+            Self::ClusterServiceVersion => "ClusterServiceVersions",
+            Self::ApiRequestCount => "APIRequestCounts",
+            Self::AdminGates => "ConfigMap openshift-config-managed/admin-gates",
+        })
     }
 }

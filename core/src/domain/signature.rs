@@ -6,6 +6,8 @@ use std::fmt;
 
 use jiff::Timestamp;
 
+use crate::hex;
+
 /// The digest by which a payload is pulled, and which is signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PayloadDigest([u8; 32]);
@@ -119,19 +121,11 @@ pub enum Refusal {
 impl PayloadDigest {
     /// Reads `sha256:` and 64 hexadecimals in lower case.
     pub fn parse(text: &str) -> Option<Self> {
-        let hex = text.strip_prefix("sha256:")?;
-        let is_plain = hex.len() == 64
-            && hex
-                .bytes()
-                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-        if !is_plain {
+        let digits = text.strip_prefix("sha256:")?;
+        if digits.bytes().any(|byte| byte.is_ascii_uppercase()) {
             return None;
         }
-        let mut digest = [0; 32];
-        for (at, byte) in digest.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).ok()?;
-        }
-        Some(Self(digest))
+        hex::decode(digits).map(Self)
     }
 
     /// The digest in a pull spec, `registry/release@sha256:…`; a tag may mean another image tomorrow.
@@ -143,7 +137,7 @@ impl PayloadDigest {
 
     /// The 64 hexadecimals.
     pub fn hex(&self) -> String {
-        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+        hex::encode(&self.0)
     }
 }
 

@@ -43,6 +43,16 @@ impl Share {
         Self((u128::from(parts.min(1000)) << 64) / 1000)
     }
 
+    /// In parts of 2^64, to be written down.
+    pub fn parts(self) -> u128 {
+        self.0
+    }
+
+    /// So many parts of 2^64, at most all of them.
+    pub fn of_parts(parts: u128) -> Self {
+        Self(parts.min(Self::WHOLE.0))
+    }
+
     /// Whether a cluster at this position is in the share. Strict: the share 0 holds nobody.
     pub fn holds(self, position: Position) -> bool {
         u128::from(position.0) < self.0
@@ -99,9 +109,14 @@ impl Window {
         now >= self.end
     }
 
+    /// Whether somebody may see the edge.
+    pub fn has_begun(&self, now: Timestamp) -> bool {
+        self.start <= now
+    }
+
     /// Whether it has begun and is not over.
     pub fn is_open(&self, now: Timestamp) -> bool {
-        self.start <= now && now < self.end
+        self.has_begun(now) && !self.is_over(now)
     }
 
     /// The share of the fleet that sees the edge.

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::Plan;
-use super::ways::{Limits, Ways};
+use super::reachable_graph::{Limits, ReachableGraph};
 use crate::domain::{Graph, ReleaseId, RiskId};
 
 /// The most ways around that are followed.
@@ -33,7 +33,7 @@ pub struct TooManyBranches;
 /// The ways around every risk of these plans, and around theirs. A way through releases that are needed anyway comes first.
 pub(super) fn branches(
     graph: &Graph,
-    ways: &Ways,
+    ways: &ReachableGraph,
     plans: &[Plan],
     target: ReleaseId,
     needed: &BTreeSet<ReleaseId>,

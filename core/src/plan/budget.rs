@@ -1,7 +1,7 @@
 //! A budget: how many steps a question may take, and whether anybody still waits for its answer.
 //!
 //! A step is an edge, a set of risks or a channel that is looked at. Steps are counted, time is not: the same question on the same graph
-//! takes the same number of steps on every machine. Once a budget is over, the ground that is searched has no more edges; so every loop
+//! takes the same number of steps on every machine. Once a budget is over, the space that is searched has no more edges; so every loop
 //! ends by itself, and what it found is thrown away.
 
 use std::cell::Cell;

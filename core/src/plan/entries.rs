@@ -9,6 +9,7 @@ use jiff::Timestamp;
 
 use super::mirror::Need;
 use crate::domain::{ChannelName, Graph, Version};
+use crate::graph::channels_entered;
 
 /// The streams whose channels are tried next, after that of the hop.
 const STREAMS: [&str; 3] = ["stable", "fast", "candidate"];
@@ -79,12 +80,7 @@ pub fn documents<'a>(
 /// streams, then any other in the order in which channels are shown.
 fn choices(graph: &Graph, version: &Version, needs: &[&Need], now: Timestamp) -> Vec<ChannelName> {
     let held = needs.iter().map(|need| -> BTreeSet<&ChannelName> {
-        let entered = graph
-            .release(need.release)
-            .channels
-            .iter()
-            .filter(|(_, start)| *start <= now);
-        entered.map(|(name, _)| name).collect()
+        channels_entered(graph.release(need.release), now).collect()
     });
     let held = held.reduce(|a, b| &a & &b).unwrap_or_default();
     let hop_streams = needs

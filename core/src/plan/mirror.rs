@@ -9,10 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::branches::{Branch, TooManyBranches, branches};
-use super::no_way::{NoWay, why_none};
+use super::reachable_graph::{Limits, ReachableGraph};
 use super::smallest::{Proof, smallest};
-use super::ways::{Limits, Ways};
-use super::{Plan, RiskPolicy};
+use super::{NoGoal, NoPath, Plan, RiskPolicy, Stranded};
 use crate::domain::{
     Arch, ChannelName, Cluster, Fact, Graph, Platform, ReleaseId, ReleaseName, Version,
 };
@@ -83,7 +82,7 @@ pub struct Mirror {
     /// One way for each release and architecture that somebody runs, ordered by release.
     pub plans: Vec<Plan>,
     /// Who has none.
-    pub stuck: Vec<(Traveller, NoWay)>,
+    pub stuck: Vec<(Traveller, NoPath)>,
     pub branches: Vec<Branch>,
     /// The releases that are needed, each once, ordered by architecture and version.
     pub needs: Vec<Need>,
@@ -158,7 +157,7 @@ pub fn mirror(graph: &Graph, wish: &Wish, now: Timestamp) -> Result<Mirror, TooM
                         ways.best(from, target?, Limits::default())
                     };
                     let why =
-                        || why_none(graph, &ways, (&traveller.version, arch), &wish.target, way);
+                        || no_path(graph, &ways, (&traveller.version, arch), &wish.target, way);
                     let why = whys.entry(&traveller.version).or_insert_with(why).clone();
                     answer.stuck.push((traveller.clone(), why));
                 }
@@ -187,21 +186,59 @@ pub fn mirror(graph: &Graph, wish: &Wish, now: Timestamp) -> Result<Mirror, TooM
     Ok(answer)
 }
 
-fn ways(graph: &Graph, wish: &Wish, arch: &Arch, taken: &RiskPolicy, now: Timestamp) -> Ways {
+fn ways(
+    graph: &Graph,
+    wish: &Wish,
+    arch: &Arch,
+    taken: &RiskPolicy,
+    now: Timestamp,
+) -> ReachableGraph {
     let Some(channel) = wish.channels.first().cloned() else {
-        return Ways::default();
+        return ReachableGraph::default();
     };
     let cluster = Cluster {
         platform: wish.platform.clone(),
         ..Cluster::anonymous(channel, arch.clone())
     };
-    Ways::of(graph, &wish.channels, &cluster, taken, now)
+    ReachableGraph::of(graph, &wish.channels, &cluster, taken, now)
+}
+
+/// Why nobody gets from a version to the target. `with_risks` finds the way over updates with any risks.
+fn no_path(
+    graph: &Graph,
+    ways: &ReachableGraph,
+    (version, arch): (&Version, &Arch),
+    target: &Version,
+    with_risks: impl FnOnce(ReleaseId) -> Option<Plan>,
+) -> NoPath {
+    let no_goal = |is| NoPath::NoGoal { is, nearest: None };
+    let Some(from) = graph.find(version, arch) else {
+        return NoPath::FromUnknown;
+    };
+    let Some(goal) = graph.find(target, arch) else {
+        return no_goal(NoGoal::Unknown);
+    };
+    match (ways.holds(from), ways.holds(goal)) {
+        (false, _) => NoPath::FromElsewhere(from),
+        (true, false) => no_goal(NoGoal::Elsewhere(goal)),
+        (true, true) => {
+            let is_between = |release: &&ReleaseId| (from..=goal).contains(release);
+            let reached = ways.reached(from);
+            let nearest = reached.iter().rev().find(is_between);
+            let nearest = nearest.and_then(|near| ways.best(from, *near, Limits::default()));
+            NoPath::Stranded(Box::new(Stranded {
+                nearest: nearest.filter(|plan| !plan.hops.is_empty()),
+                with_risks: with_risks(from).filter(|_| from < goal),
+                ..Stranded::short_of(goal)
+            }))
+        }
+    }
 }
 
 fn chosen(
     graph: &Graph,
     wish: &Wish,
-    ways: &Ways,
+    ways: &ReachableGraph,
     sources: &BTreeSet<ReleaseId>,
     target: ReleaseId,
 ) -> (Vec<Plan>, Option<Proof>) {

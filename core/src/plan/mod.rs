@@ -5,8 +5,6 @@
 
 mod alternatives;
 mod budget;
-mod chart;
-mod ground;
 mod no_path;
 mod pace;
 mod pools;
@@ -15,34 +13,33 @@ mod safest;
 mod schedule;
 mod scope;
 mod search;
-mod tolls;
+mod search_space;
+mod step_graph;
 
 pub mod duration;
 
 pub mod branches;
 pub mod entries;
 pub mod mirror;
-pub mod no_way;
+pub mod reachable_graph;
 pub mod smallest;
-pub mod ways;
 
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
 pub use budget::{Budget, Unfinished};
-pub use chart::{Chart, ChartOf, Charts, DrawnAnew};
 pub use no_path::{Barrier, NoGoal, NoPath, Obstacle, Stranded};
 pub use pace::{Pace, Timed, TimedHop};
 pub use pools::{CatchUp, Pools, pools};
 pub use request::{Asker, Goal, Preference, Request, RiskPolicy};
 pub use scope::channels;
 pub use search::{Certainty, Lasts};
-pub use tolls::Tolls;
+pub use step_graph::{StepGraph, StepGraphSpec, StepGraphs, UncachedStepGraphs};
 
 use crate::domain::{ChannelName, Graph, ReleaseId, RiskId};
-use ground::Ground;
 use search::Search;
+use search_space::SearchSpace;
 
 /// A way from one release to another, hop by hop. No hops: it is there already.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,45 +76,59 @@ pub struct Found {
 
 /// Finds the best ways, or says why there is none. `lasts` says how long each update takes.
 pub fn paths(graph: &Graph, request: &Request, lasts: &Lasts<'_>) -> Result<Found, NoPath> {
-    search(graph, &DrawnAnew, request, lasts, &Budget::unlimited())
+    search(
+        graph,
+        &UncachedStepGraphs,
+        request,
+        lasts,
+        &Budget::unlimited(),
+    )
 }
 
-/// The same within a budget, with charts of this graph that somebody keeps.
+/// The same within a budget, with step graphs of this graph that somebody keeps.
 pub fn paths_within(
     graph: &Graph,
-    charts: &dyn Charts,
+    step_graphs: &dyn StepGraphs,
     request: &Request,
     lasts: &Lasts<'_>,
     budget: &Budget<'_>,
 ) -> Result<Result<Found, NoPath>, Unfinished> {
-    let answer = search(graph, charts, request, lasts, budget);
+    let answer = search(graph, step_graphs, request, lasts, budget);
     budget.end().map_or(Ok(answer), Err)
 }
 
 fn search(
     graph: &Graph,
-    charts: &dyn Charts,
+    step_graphs: &dyn StepGraphs,
     request: &Request,
     lasts: &Lasts<'_>,
     budget: &Budget<'_>,
 ) -> Result<Found, NoPath> {
     let channels = channels(graph, &request.via).map_err(NoPath::NoChannel)?;
     let start = scope::start(graph, &channels, request)?;
-    let ground = Ground::new(graph, charts, &channels, request, budget);
-    let start = ground.number(start);
+    let space = SearchSpace::new(
+        graph,
+        step_graphs,
+        &channels,
+        &request.asker,
+        &request.risks,
+        request.now,
+        budget,
+    );
+    let start = space.number(start);
     let goal = scope::goal(graph, &channels, request).map_err(|is| NoPath::NoGoal {
         is,
-        nearest: no_path::farthest(&ground, request, start, lasts),
+        nearest: no_path::farthest(&space, request, start, lasts),
     })?;
-    let ends = [start, ground.number(goal)];
-    let search = Search::new(&ground, ends[1], request.prefer, lasts);
+    let ends = [start, space.number(goal)];
+    let search = Search::new(&space, ends[1], request.prefer, lasts);
     let ways = alternatives::best_ways(&search, start, request.ways.clamp(1, Request::MAX_WAYS));
     match ways.is_empty() {
-        true => Err(no_path::stranded(&ground, &channels, request, ends, lasts)),
+        true => Err(no_path::stranded(&space, &channels, request, ends, lasts)),
         false => {
             let plans = ways
                 .iter()
-                .map(|way| schedule::plan(&ground, way, lasts))
+                .map(|way| schedule::plan(&space, way, lasts))
                 .collect();
             Ok(Found {
                 goal,

@@ -3,18 +3,19 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use super::ground::Ground;
 use super::search::{Lasts, Search};
+use super::search_space::SearchSpace;
 use super::{Goal, Plan, Preference, Request, alternatives, schedule};
-use crate::domain::{Answer, Channel, ChannelName, Edge, Graph, ReleaseId, Situation, Verdict};
+use crate::domain::{Channel, ChannelName, Edge, Graph, ReleaseId, Situation};
 use crate::rules::{Policy, Rule};
+use crate::verdict::{Answer, Verdict};
 
 /// So many barriers are told of; the others are counted.
 const MAX_BARRIERS: usize = 4;
 /// So many are looked at to find some that differ.
 const MAX_LOOKED_AT: usize = 50;
 
-/// Why there is no path.
+/// Why there is no path, for one cluster that asks or for one of those that a mirror is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoPath {
     /// There is no such channel, nor one of that stream.
@@ -77,12 +78,26 @@ pub struct Stranded {
     pub nearest: Option<Plan>,
     /// The newest release of the goal's minor version that can be reached.
     pub of_goals_minor: Option<ReleaseId>,
-    /// Updates that would lead on and are not for this cluster, the most promising first.
+    /// Updates that would lead on and are not for this cluster, the most promising first. A mirror does not look for them.
     pub barriers: Vec<Barrier>,
     /// So many more of them there are.
     pub more_barriers: usize,
     /// A way that opens if these risks are accepted, the fewest that will do.
     pub with_risks: Option<Plan>,
+}
+
+impl Stranded {
+    /// Nothing is known but the goal.
+    pub(super) fn short_of(goal: ReleaseId) -> Self {
+        Self {
+            goal,
+            nearest: None,
+            of_goals_minor: None,
+            barriers: Vec::new(),
+            more_barriers: 0,
+            with_risks: None,
+        }
+    }
 }
 
 /// An update that would lead on, and why it is not for this cluster.
@@ -110,44 +125,44 @@ pub enum Obstacle {
 
 /// Looks around where the way ends.
 pub(super) fn stranded(
-    ground: &Ground<'_>,
+    space: &SearchSpace<'_>,
     channels: &[&Channel],
     request: &Request,
     [start, goal]: [u32; 2],
     lasts: &Lasts<'_>,
 ) -> NoPath {
-    let reached = reached(ground, start, |release| ground.out(release));
+    let reached = reached(space, start, |release| space.out(release));
     let near = (0..=goal)
         .rev()
         .find(|release| reached.contains(release))
         .filter(|near| *near > start);
-    let nearest = near.and_then(|near| best(ground, [start, near], lasts));
-    let version = |release: u32| &ground.graph.release(ground.id(release)).version;
+    let nearest = near.and_then(|near| best(space, [start, near], lasts));
+    let version = |release: u32| &space.graph.release(space.id(release)).version;
     let of_goals_minor = reached
         .iter()
         .rev()
         .find(|release| version(**release).same_minor(version(goal)));
-    let (barriers, more_barriers) = barriers(ground, channels, request, &reached, goal);
+    let (barriers, more_barriers) = barriers(space, channels, request, &reached, goal);
     NoPath::Stranded(Box::new(Stranded {
-        goal: ground.id(goal),
+        goal: space.id(goal),
         nearest,
-        of_goals_minor: of_goals_minor.map(|release| ground.id(*release)),
+        of_goals_minor: of_goals_minor.map(|release| space.id(*release)),
         barriers,
         more_barriers,
-        with_risks: with_risks(ground, request, [start, goal], lasts),
+        with_risks: with_risks(space, request, [start, goal], lasts),
     }))
 }
 
 /// The way to the newest release that can be reached and is no newer than what was asked for.
 pub(super) fn farthest(
-    ground: &Ground<'_>,
+    space: &SearchSpace<'_>,
     request: &Request,
     start: u32,
     lasts: &Lasts<'_>,
 ) -> Option<Plan> {
-    let reached = reached(ground, start, |release| ground.out(release));
+    let reached = reached(space, start, |release| space.out(release));
     let is_within = |release: &&u32| {
-        let version = &ground.graph.release(ground.id(**release)).version;
+        let version = &space.graph.release(space.id(**release)).version;
         match &request.goal {
             Goal::Version(wanted) => version <= wanted,
             Goal::NewestOf { major, minor } => {
@@ -161,23 +176,23 @@ pub(super) fn farthest(
         .rev()
         .find(is_within)
         .filter(|far| **far > start)?;
-    best(ground, [start, *far], lasts)
+    best(space, [start, *far], lasts)
 }
 
 /// The way over the fewest hops, whatever is preferred: it only shows how far one gets.
-fn best(ground: &Ground<'_>, [start, end]: [u32; 2], lasts: &Lasts<'_>) -> Option<Plan> {
-    let search = Search::new(ground, end, Preference::FewestHops, lasts);
+fn best(space: &SearchSpace<'_>, [start, end]: [u32; 2], lasts: &Lasts<'_>) -> Option<Plan> {
+    let search = Search::new(space, end, Preference::FewestHops, lasts);
     let ways = alternatives::best_ways(&search, start, 1);
-    ways.first().map(|way| schedule::plan(ground, way, lasts))
+    ways.first().map(|way| schedule::plan(space, way, lasts))
 }
 
 /// All that can be reached over such steps.
 fn reached<'g>(
-    ground: &Ground<'_>,
+    space: &SearchSpace<'_>,
     start: u32,
-    steps: impl Fn(u32) -> &'g [super::chart::Step],
+    steps: impl Fn(u32) -> &'g [crate::graph::Step],
 ) -> BTreeSet<u32> {
-    let mut seen = vec![false; ground.count as usize];
+    let mut seen = vec![false; space.count as usize];
     seen[start as usize] = true;
     let mut waiting = vec![start];
     while let Some(at) = waiting.pop() {
@@ -187,23 +202,23 @@ fn reached<'g>(
             }
         }
     }
-    (0..ground.count)
+    (0..space.count)
         .filter(|release| seen[*release as usize])
         .collect()
 }
 
 /// Edges out of what can be reached, to where the goal can be reached from; if there are none, to anything between.
 fn barriers(
-    ground: &Ground<'_>,
+    space: &SearchSpace<'_>,
     channels: &[&Channel],
     request: &Request,
     reached: &BTreeSet<u32>,
     goal: u32,
 ) -> (Vec<Barrier>, usize) {
-    let beyond = self::reached(ground, goal, |release| ground.into(release));
+    let beyond = self::reached(space, goal, |release| space.into(release));
     let leaving = reached.iter().flat_map(|from| {
-        let edges = ground.budget.of(ground.graph.edges_from(ground.id(*from)));
-        let targets = edges.iter().map(|edge| (ground.number(edge.to), *edge));
+        let edges = space.budget.of(space.graph.edges_from(space.id(*from)));
+        let targets = edges.iter().map(|edge| (space.number(edge.to), *edge));
         targets
             .filter(|(to, _)| !reached.contains(to))
             .map(move |(to, edge)| (*from, to, edge))
@@ -216,14 +231,14 @@ fn barriers(
     }
     // An edge within the channels says more than one that leads out of them; then the newest counts.
     leaving
-        .sort_by_key(|(from, to, _)| (!ground.is_held_together(*from, *to), Reverse((*from, *to))));
+        .sort_by_key(|(from, to, _)| (!space.is_held_together(*from, *to), Reverse((*from, *to))));
     let mut told: Vec<Barrier> = Vec::new();
     let mut targets: BTreeSet<ReleaseId> = BTreeSet::new();
     for (_, _, edge) in leaving.iter().take(MAX_LOOKED_AT) {
         // What is said once of a target, or in the same words of another, need not be said again.
         let is_new = told.len() < MAX_BARRIERS && targets.insert(edge.to);
-        let barrier = is_new.then(|| barrier(ground, channels, request, *edge));
-        let known = |new: &Barrier| told.iter().any(|old| says_the_same(ground.graph, old, new));
+        let barrier = is_new.then(|| barrier(space, channels, request, *edge));
+        let known = |new: &Barrier| told.iter().any(|old| says_the_same(space.graph, old, new));
         told.extend(barrier.filter(|new| !known(new)));
     }
     let more = leaving.len() - told.len();
@@ -251,7 +266,12 @@ fn says_the_same(graph: &Graph, old: &Barrier, new: &Barrier) -> bool {
     old.obstacle == new.obstacle || risks(old).is_some_and(|names| risks(new) == Some(names))
 }
 
-fn barrier(ground: &Ground<'_>, channels: &[&Channel], request: &Request, edge: Edge) -> Barrier {
+fn barrier(
+    space: &SearchSpace<'_>,
+    channels: &[&Channel],
+    request: &Request,
+    edge: Edge,
+) -> Barrier {
     let holds_both = |channel: &Channel| {
         channel.membership(edge.from).is_some() && channel.membership(edge.to).is_some()
     };
@@ -259,24 +279,24 @@ fn barrier(ground: &Ground<'_>, channels: &[&Channel], request: &Request, edge: 
         Some(channel) => {
             let cluster = request.asker.in_channel(&channel.name);
             let at = Situation {
-                graph: ground.graph,
+                graph: space.graph,
                 cluster: &cluster,
                 now: request.now,
             };
             Obstacle::Rules {
                 channel: channel.name.clone(),
-                verdict: Policy::anywhere().judge(edge, &at),
+                verdict: Policy::anywhere().judge(&at.about(edge)),
             }
         }
         None => {
-            let all = ground
+            let all = space
                 .graph
                 .release(edge.to)
                 .channels
                 .iter()
                 .map(|(name, _)| name);
             let both =
-                all.filter(|name| ground.graph.channel(name.as_str()).is_some_and(holds_both));
+                all.filter(|name| space.graph.channel(name.as_str()).is_some_and(holds_both));
             Obstacle::NoChannelHoldsBoth(both.cloned().collect())
         }
     };
@@ -289,13 +309,13 @@ fn barrier(ground: &Ground<'_>, channels: &[&Channel], request: &Request, edge: 
 
 /// The way with the fewest risks, were all of them accepted.
 fn with_risks(
-    ground: &Ground<'_>,
+    space: &SearchSpace<'_>,
     request: &Request,
     [start, goal]: [u32; 2],
     lasts: &Lasts<'_>,
 ) -> Option<Plan> {
-    let ground = ground.with_all_risks(request);
-    let search = Search::new(&ground, goal, Preference::Safest, lasts);
+    let space = space.with_all_risks(&request.asker);
+    let search = Search::new(&space, goal, Preference::Safest, lasts);
     let ways = alternatives::best_ways(&search, start, 1);
-    ways.first().map(|way| schedule::plan(&ground, way, lasts))
+    ways.first().map(|way| schedule::plan(&space, way, lasts))
 }

@@ -8,9 +8,9 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-use super::chart::Step;
-use super::ground::Ground;
 use super::search::{Barred, Certainty, FAR, Search, Until};
+use super::search_space::SearchSpace;
+use crate::graph::Step;
 
 /// So many sets are looked at.
 pub(super) const MAX_LABELS: usize = 100_000;
@@ -21,7 +21,7 @@ pub(super) type Names = BTreeSet<u32>;
 /// The best way on, given the risks that one has met.
 pub(super) fn safest(search: &Search<'_>, begun: &[u32], barred: &Barred) -> Option<Vec<u32>> {
     let start = *begun.last()?;
-    let met = names(search.ground, begun);
+    let met = names(search.space, begun);
     let Some(sets) = fewest_risks(search, start, &met, barred) else {
         search.certainty.set(Certainty::SearchLimit);
         return fewest_risky_steps(search, start, barred);
@@ -29,22 +29,22 @@ pub(super) fn safest(search: &Search<'_>, begun: &[u32], barred: &Barred) -> Opt
     // Each of the best sets has a best way: the shortest that meets nothing else.
     let ways = sets.iter().filter_map(|set| {
         search.fewest_over(start, barred, |_, step| {
-            of(search.ground, step).all(|name| set.contains(&name))
+            of(search.space, step).all(|name| set.contains(&name))
         })
     });
     ways.min_by_key(|way| search.cost(&[&begun[..begun.len() - 1], way].concat()))
 }
 
 /// The names of all risks on a way.
-pub(super) fn names(ground: &Ground<'_>, way: &[u32]) -> Names {
+pub(super) fn names(space: &SearchSpace<'_>, way: &[u32]) -> Names {
     let steps = way
         .windows(2)
-        .filter_map(|pair| ground.step(pair[0], pair[1]));
-    steps.flat_map(|step| of(ground, step)).collect()
+        .filter_map(|pair| space.step(pair[0], pair[1]));
+    steps.flat_map(|step| of(space, step)).collect()
 }
 
-fn of<'g>(ground: &'g Ground<'_>, step: Step) -> impl Iterator<Item = u32> + 'g {
-    let graph = ground.graph;
+fn of<'g>(space: &'g SearchSpace<'_>, step: Step) -> impl Iterator<Item = u32> + 'g {
+    let graph = space.graph;
     // Risks are numbered by name, so those of one name stand together.
     let first = move |id: u32| {
         let same = |earlier: &u32| {
@@ -53,7 +53,7 @@ fn of<'g>(ground: &'g Ground<'_>, step: Step) -> impl Iterator<Item = u32> + 'g 
         };
         (0..id).rev().take_while(same).last().unwrap_or(id)
     };
-    ground.risks(step).iter().map(move |risk| first(risk.0))
+    space.risks(step).iter().map(move |risk| first(risk.0))
 }
 
 /// All sets of risks with which one reaches the goal, of those that are the fewest over the fewest hops.
@@ -64,14 +64,14 @@ fn fewest_risks(
     met: &Names,
     barred: &Barred,
 ) -> Option<Vec<Names>> {
-    let ground = search.ground;
+    let space = search.space;
     // Nobody goes where the goal cannot be reached from; and who is nearer to it is looked at first.
     let left = search.hops_to_goal(start, barred, Until::Everywhere, |_, _| true);
     if left[start as usize] == FAR {
         return Some(Vec::new());
     }
     // By release, what is kept: risks, and the hops they take.
-    let mut kept: Vec<Vec<(Names, u32)>> = vec![Vec::new(); ground.count as usize];
+    let mut kept: Vec<Vec<(Names, u32)>> = vec![Vec::new(); space.count as usize];
     let mut waiting = BinaryHeap::from([Reverse((
         met.len(),
         left[start as usize],
@@ -100,13 +100,13 @@ fn fewest_risks(
         let leads_on = |step: &&Step| {
             left[step.release as usize] != FAR && barred.is_free(start, at, step.release)
         };
-        for step in ground.out(at).iter().filter(leads_on) {
-            ground.budget.take(ground.risks(*step).len());
+        for step in space.out(at).iter().filter(leads_on) {
+            space.budget.take(space.risks(*step).len());
             let mut more = risks.clone();
-            more.extend(of(ground, *step));
+            more.extend(of(space, *step));
             let here = &mut kept[step.release as usize];
             // Each set that is kept there is compared with this one.
-            search.ground.budget.take(here.len());
+            search.space.budget.take(here.len());
             let better = |(set, over): &(Names, u32)| *over <= hops + 1 && set.is_subset(&more);
             if here.iter().any(better) {
                 continue;
@@ -126,21 +126,21 @@ fn fewest_risks(
 
 /// The way on which risks, counted at each hop, are the fewest; then over the fewest hops, then the newest releases.
 fn fewest_risky_steps(search: &Search<'_>, start: u32, barred: &Barred) -> Option<Vec<u32>> {
-    let ground = search.ground;
+    let space = search.space;
     // For each release: risks and hops from here to the goal, and the next release.
-    let mut best: Vec<Option<(usize, u32, Reverse<u32>)>> = vec![None; ground.count as usize];
+    let mut best: Vec<Option<(usize, u32, Reverse<u32>)>> = vec![None; space.count as usize];
     let mut waiting = BinaryHeap::from([Reverse((0usize, 0u32, search.goal))]);
     best[search.goal as usize] = Some((0, 0, Reverse(search.goal)));
     while let Some(Reverse((risks, hops, to))) = waiting.pop() {
         if best[to as usize].is_some_and(|(fewer, shorter, _)| (fewer, shorter) < (risks, hops)) {
             continue;
         }
-        for step in ground
+        for step in space
             .into(to)
             .iter()
             .filter(|step| barred.is_free(start, step.release, to))
         {
-            let cost = (risks + ground.risks(*step).len(), hops + 1, Reverse(to));
+            let cost = (risks + space.risks(*step).len(), hops + 1, Reverse(to));
             let known = &mut best[step.release as usize];
             if known.is_none_or(|known| cost < known) {
                 *known = Some(cost);
@@ -166,7 +166,7 @@ mod tests {
         GraphData, MatchingRule, Member, Pattern, ReleaseName, Releases, Risk, Trust,
     };
     use crate::finding::Place;
-    use crate::plan::{Asker, Budget, DrawnAnew, Goal, Preference, Request, RiskPolicy};
+    use crate::plan::{Asker, Budget, Goal, Preference, Request, RiskPolicy, UncachedStepGraphs};
 
     /// From 4.9.0 to 4.9.3 through 4.9.1, with a risk at each of two hops; or through 4.9.2, with one.
     fn graph() -> Graph {
@@ -250,8 +250,16 @@ mod tests {
         };
         let channels: Vec<_> = graph.channels().values().collect();
         let budget = Budget::unlimited();
-        let ground = Ground::new(&graph, &DrawnAnew, &channels, &request, &budget);
-        let mut search = Search::new(&ground, 3, Preference::Safest, &|_, _| {
+        let space = SearchSpace::new(
+            &graph,
+            &UncachedStepGraphs,
+            &channels,
+            &request.asker,
+            &request.risks,
+            request.now,
+            &budget,
+        );
+        let mut search = Search::new(&space, 3, Preference::Safest, &|_, _| {
             jiff::SignedDuration::from_mins(90)
         });
         for (limit, certainty) in [(MAX_LABELS, Certainty::Best), (1, Certainty::SearchLimit)] {

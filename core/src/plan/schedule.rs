@@ -2,26 +2,26 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::ground::Ground;
 use super::search::Lasts;
+use super::search_space::SearchSpace;
 use super::{Hop, Plan};
 
 /// The plan for a way.
 ///
 /// At each hop, those channels count in which it can be taken first. The cluster stays in its channel as long as that is one of
 /// them; else it goes to the one in which it can stay longest, then to one that holds the goal, then to the first in order.
-pub(super) fn plan(ground: &Ground<'_>, way: &[u32], lasts: &Lasts<'_>) -> Plan {
-    let mut arrived = ground.now;
+pub(super) fn plan(space: &SearchSpace<'_>, way: &[u32], lasts: &Lasts<'_>) -> Plan {
+    let mut arrived = space.now;
     let mut choices: Vec<Vec<(usize, Timestamp)>> = Vec::new();
     for pair in way.windows(2) {
-        let mut openings: Vec<(usize, Timestamp)> = ground.openings(pair[0], pair[1]).collect();
+        let mut openings: Vec<(usize, Timestamp)> = space.openings(pair[0], pair[1]).collect();
         let taken = openings
             .iter()
             .map(|(_, opens)| arrived.max(*opens))
             .min()
             .unwrap_or(arrived);
         openings.retain(|(_, opens)| *opens <= taken);
-        let lasting = lasts(ground.id(pair[0]), ground.id(pair[1]));
+        let lasting = lasts(space.id(pair[0]), space.id(pair[1]));
         arrived = later(taken, lasting.max(SignedDuration::ZERO));
         choices.push(openings);
     }
@@ -40,7 +40,7 @@ pub(super) fn plan(ground: &Ground<'_>, way: &[u32], lasts: &Lasts<'_>) -> Plan 
         let worth = |channel: usize| {
             (
                 run(channel),
-                ground.holds(channel, goal),
+                space.holds(channel, goal),
                 std::cmp::Reverse(channel),
             )
         };
@@ -55,7 +55,7 @@ pub(super) fn plan(ground: &Ground<'_>, way: &[u32], lasts: &Lasts<'_>) -> Plan 
             .iter()
             .find(|(open, _)| Some(*open) == channel);
         hops.extend(
-            chosen.map(|(channel, opens)| hop_in(ground, pair[0], pair[1], *channel, *opens)),
+            chosen.map(|(channel, opens)| hop_in(space, pair[0], pair[1], *channel, *opens)),
         );
     }
     assert_eq!(
@@ -64,17 +64,17 @@ pub(super) fn plan(ground: &Ground<'_>, way: &[u32], lasts: &Lasts<'_>) -> Plan 
         "each step of a way is in a channel that holds both its ends"
     );
     Plan {
-        from: ground.id(way[0]),
+        from: space.id(way[0]),
         hops,
     }
 }
 
-fn hop_in(ground: &Ground<'_>, from: u32, to: u32, channel: usize, opens: Timestamp) -> Hop {
-    let risks = ground.risks_between(from, to);
+fn hop_in(space: &SearchSpace<'_>, from: u32, to: u32, channel: usize, opens: Timestamp) -> Hop {
+    let risks = space.risks_between(from, to);
     Hop {
-        channel: ground.channel(channel).name.clone(),
-        from: ground.id(from),
-        to: ground.id(to),
+        channel: space.channel(channel).name.clone(),
+        from: space.id(from),
+        to: space.id(to),
         risks,
         opens,
     }

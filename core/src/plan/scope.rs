@@ -2,6 +2,7 @@
 
 use super::{Goal, NoGoal, NoPath, Request};
 use crate::domain::{Channel, ChannelName, Graph, ReleaseId, Version};
+use crate::graph::ChannelView;
 
 /// The channels that are meant: each a name, or a stream (`eus` is every `eus-*`), in the order in which they are preferred. Or the first
 /// that does not exist.
@@ -43,7 +44,7 @@ pub(super) fn start(
 ) -> Result<ReleaseId, NoPath> {
     let found = graph
         .find(&request.from, &request.asker.arch)
-        .ok_or_else(|| NoPath::FromUnknown)?;
+        .ok_or(NoPath::FromUnknown)?;
     match is_member(channels, found) {
         true => Ok(found),
         false => Err(NoPath::FromElsewhere(found)),
@@ -71,14 +72,10 @@ pub(super) fn goal(
             && minor.is_none_or(|minor| found.minor() == minor)
     };
     let arch = &request.asker.arch;
-    let members = channels
+    let views = channels
         .iter()
-        .flat_map(|channel| graph.members(channel, arch));
-    let entered = members
-        .filter(|(_, place)| place.start <= request.now)
-        .map(|(id, _)| *id)
-        .filter(fits);
-    let mut all: Vec<ReleaseId> = entered.collect();
+        .map(|channel| ChannelView::of_arch(graph, channel, arch, request.now));
+    let mut all: Vec<ReleaseId> = views.flat_map(ChannelView::releases).filter(fits).collect();
     all.sort_unstable();
     let is_final =
         |id: &&ReleaseId| version(**id).pre_release().is_empty() && *version(**id) >= request.from;

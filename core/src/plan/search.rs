@@ -10,16 +10,16 @@ use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::chart::Step;
-use super::ground::{Ends, Ground};
+use super::search_space::{Ends, SearchSpace};
 use super::{Preference, safest, schedule};
 use crate::domain::ReleaseId;
+use crate::graph::Step;
 
 /// How long it takes from one release to another: never less than nothing.
 pub type Lasts<'a> = dyn Fn(ReleaseId, ReleaseId) -> SignedDuration + 'a;
 
 pub(super) struct Search<'a> {
-    pub(super) ground: &'a Ground<'a>,
+    pub(super) space: &'a SearchSpace<'a>,
     pub(super) goal: u32,
     pub(super) prefer: Preference,
     pub(super) lasts: &'a Lasts<'a>,
@@ -75,13 +75,13 @@ impl Barred {
 
 impl<'a> Search<'a> {
     pub(super) fn new(
-        ground: &'a Ground<'a>,
+        space: &'a SearchSpace<'a>,
         goal: u32,
         prefer: Preference,
         lasts: &'a Lasts<'a>,
     ) -> Self {
         Self {
-            ground,
+            space,
             goal,
             prefer,
             lasts,
@@ -104,11 +104,11 @@ impl<'a> Search<'a> {
     pub(super) fn cost(&self, way: &[u32]) -> Cost {
         let first = match self.prefer {
             Preference::FewestHops => 0,
-            Preference::Safest => safest::names(self.ground, way).len() as i128,
+            Preference::Safest => safest::names(self.space, way).len() as i128,
             Preference::Soonest => self.arrival(way).as_nanosecond(),
         };
         let ends = match self.prefer {
-            Preference::FewestHops => self.ground.ends_of(way),
+            Preference::FewestHops => self.space.ends_of(way),
             Preference::Safest | Preference::Soonest => Ends::Entered,
         };
         Cost {
@@ -124,11 +124,11 @@ impl<'a> Search<'a> {
         let start = *begun.last()?;
         let any = self.fewest_over(start, barred, |_, _| true)?;
         // A way that has begun with a release that is not there yet gains nothing any more.
-        if self.ground.ends_of(&any) == Ends::Entered || self.ground.ends_of(begun) == Ends::Later {
+        if self.space.ends_of(&any) == Ends::Entered || self.space.ends_of(begun) == Ends::Later {
             return Some(any);
         }
         let there = self.fewest_over(start, barred, |from, step| {
-            self.ground.ends(from, step.release) == Ends::Entered
+            self.space.ends(from, step.release) == Ends::Entered
         });
         there.filter(|there| there.len() == any.len()).or(Some(any))
     }
@@ -140,14 +140,14 @@ impl<'a> Search<'a> {
         barred: &Barred,
         may: impl Fn(u32, Step) -> bool,
     ) -> Option<Vec<u32>> {
-        let ground = self.ground;
+        let space = self.space;
         let hops = self.hops_to_goal(start, barred, Until::Start, &may);
         let mut way = vec![start];
         let mut at = start;
         while at != self.goal {
             let nearer =
                 |to: u32| hops[to as usize] != FAR && hops[to as usize] + 1 == hops[at as usize];
-            let mut steps = ground.out(at).iter().rev();
+            let mut steps = space.out(at).iter().rev();
             let next = steps.find(|step| {
                 nearer(step.release) && barred.is_free(start, at, step.release) && may(at, **step)
             })?;
@@ -165,15 +165,15 @@ impl<'a> Search<'a> {
         until: Until,
         may: impl Fn(u32, Step) -> bool,
     ) -> Vec<u32> {
-        self.ground.budget.take(self.ground.count as usize);
-        let mut hops: Vec<u32> = vec![FAR; self.ground.count as usize];
+        self.space.budget.take(self.space.count as usize);
+        let mut hops: Vec<u32> = vec![FAR; self.space.count as usize];
         hops[self.goal as usize] = 0;
         let mut waiting = VecDeque::from([self.goal]);
         while let Some(to) = waiting.pop_front() {
             if to == start && until == Until::Start {
                 break;
             }
-            for step in self.ground.into(to) {
+            for step in self.space.into(to) {
                 let from = step.release;
                 if hops[from as usize] == FAR
                     && barred.is_free(start, from, to)
@@ -199,7 +199,7 @@ impl<'a> Search<'a> {
         let latest = self.latest(start, now, due, &arrivals, barred);
         let (mut at, mut time, mut way) = (start, now, vec![start]);
         for left in (0..latest.len() - 1).rev() {
-            let mut steps = self.ground.out(at).iter().rev().map(|step| step.release);
+            let mut steps = self.space.out(at).iter().rev().map(|step| step.release);
             let in_time = |to: u32| {
                 let must = latest[left][to as usize]?;
                 let arrives = self.arrives(at, to, time)?;
@@ -219,7 +219,7 @@ impl<'a> Search<'a> {
         left: &[u32],
         barred: &Barred,
     ) -> Vec<Option<Timestamp>> {
-        let mut arrivals: Vec<Option<Timestamp>> = vec![None; self.ground.count as usize];
+        let mut arrivals: Vec<Option<Timestamp>> = vec![None; self.space.count as usize];
         arrivals[start as usize] = Some(now);
         let mut waiting = BinaryHeap::from([Reverse((now, start))]);
         while let Some(Reverse((time, from))) = waiting.pop() {
@@ -229,7 +229,7 @@ impl<'a> Search<'a> {
             if from == self.goal {
                 break;
             }
-            for to in self.ground.out(from).iter().map(|step| step.release) {
+            for to in self.space.out(from).iter().map(|step| step.release) {
                 let known = arrivals[to as usize];
                 let leads_on = left[to as usize] != FAR && barred.is_free(start, from, to);
                 if known.is_some_and(|known| known <= time) || !leads_on {
@@ -257,23 +257,23 @@ impl<'a> Search<'a> {
         arrivals: &[Option<Timestamp>],
         barred: &Barred,
     ) -> Vec<Vec<Option<Timestamp>>> {
-        let count = self.ground.count as usize;
+        let count = self.space.count as usize;
         let mut latest = vec![vec![None; count]];
         latest[0][self.goal as usize] = Some(due);
         // The earliest way has at most so many hops, so this ends.
         for hops in 0..count {
-            self.ground.budget.take(count);
-            if self.ground.budget.end().is_some()
+            self.space.budget.take(count);
+            if self.space.budget.end().is_some()
                 || latest[hops][start as usize].is_some_and(|must| must >= now)
             {
                 break;
             }
             let mut further: Vec<Option<Timestamp>> = vec![None; count];
-            for to in 0..self.ground.count {
+            for to in 0..self.space.count {
                 let Some(must) = latest[hops][to as usize] else {
                     continue;
                 };
-                for from in self.ground.into(to).iter().map(|step| step.release) {
+                for from in self.space.into(to).iter().map(|step| step.release) {
                     let Some(arrival) =
                         arrivals[from as usize].filter(|_| barred.is_free(start, from, to))
                     else {
@@ -293,21 +293,21 @@ impl<'a> Search<'a> {
 
     /// When one arrives who is there at that time and leaves as soon as it is offered.
     fn arrives(&self, from: u32, to: u32, time: Timestamp) -> Option<Timestamp> {
-        let opens = self.ground.opens(from, to)?;
+        let opens = self.space.opens(from, to)?;
         Some(schedule::later(time.max(opens), self.lasting(from, to)))
     }
 
     /// When one has to leave at the latest to arrive by then; none if it is not offered so early.
     fn leaves(&self, from: u32, to: u32, must: Timestamp) -> Option<Timestamp> {
         let leave = must.checked_sub(self.lasting(from, to)).ok()?;
-        self.ground
+        self.space
             .opens(from, to)
             .filter(|opens| *opens <= leave)
             .map(|_| leave)
     }
 
     fn lasting(&self, from: u32, to: u32) -> SignedDuration {
-        (self.lasts)(self.ground.id(from), self.ground.id(to)).max(SignedDuration::ZERO)
+        (self.lasts)(self.space.id(from), self.space.id(to)).max(SignedDuration::ZERO)
     }
 
     /// When one arrives at the end of a way.
@@ -316,6 +316,6 @@ impl<'a> Search<'a> {
             self.arrives(pair[0], pair[1], time)
                 .unwrap_or(Timestamp::MAX)
         };
-        way.windows(2).fold(self.ground.now, arrives)
+        way.windows(2).fold(self.space.now, arrives)
     }
 }

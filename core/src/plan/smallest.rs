@@ -18,7 +18,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::ways::{Limits, Ways};
+use super::reachable_graph::{Limits, ReachableGraph};
 use crate::domain::ReleaseId;
 
 /// So many sets are looked at before the search gives up. On the real EUS channels 30 are enough, with a cluster on every release.
@@ -47,7 +47,7 @@ pub enum Proof {
 /// The fewest releases through which every source gets to the target. Those in `have` are there already and cost nothing.
 /// Sources without a way are left out.
 pub fn smallest(
-    ways: &Ways,
+    ways: &ReachableGraph,
     sources: &BTreeSet<ReleaseId>,
     target: ReleaseId,
     have: &BTreeSet<ReleaseId>,
@@ -57,7 +57,7 @@ pub fn smallest(
 
 /// The same, with so many looks.
 pub fn smallest_within(
-    ways: &Ways,
+    ways: &ReachableGraph,
     sources: &BTreeSet<ReleaseId>,
     target: ReleaseId,
     have: &BTreeSet<ReleaseId>,
@@ -65,16 +65,13 @@ pub fn smallest_within(
 ) -> Smallest {
     let together = best_together(ways, sources, target);
     let enough = together.difference(have).count();
-    let ground = Ground::of(ways, sources, target, have);
-    let mut search = Search {
-        ground: &ground,
-        looks,
-    };
-    let start = State::at(&ground, usize::from(!have.contains(&target)));
+    let bits = BitGraph::of(ways, sources, target, have);
+    let mut search = Search { bits: &bits, looks };
+    let start = State::at(&bits, usize::from(!have.contains(&target)));
     for size in start.cost..enough {
         match search.grow(start.clone(), size) {
             Found::Set(inside) => {
-                let releases = inside.iter().map(|at| ground.releases[at]).collect();
+                let releases = inside.iter().map(|at| bits.releases[at]).collect();
                 return Smallest {
                     releases,
                     proof: Proof::Smallest,
@@ -97,7 +94,7 @@ pub fn smallest_within(
 
 /// What the best ways lead through, together.
 fn best_together(
-    ways: &Ways,
+    ways: &ReachableGraph,
     sources: &BTreeSet<ReleaseId>,
     target: ReleaseId,
 ) -> BTreeSet<ReleaseId> {
@@ -107,7 +104,7 @@ fn best_together(
 }
 
 /// The releases that may matter, numbered from the oldest on: those between a source and the target.
-struct Ground {
+struct BitGraph {
     releases: Vec<ReleaseId>,
     /// For each: who may step to it.
     into: Vec<Bits>,
@@ -119,9 +116,9 @@ struct Ground {
     free: Bits,
 }
 
-impl Ground {
+impl BitGraph {
     fn of(
-        ways: &Ways,
+        ways: &ReachableGraph,
         sources: &BTreeSet<ReleaseId>,
         target: ReleaseId,
         have: &BTreeSet<ReleaseId>,
@@ -149,7 +146,7 @@ impl Ground {
         let number = |release: &ReleaseId| releases.binary_search(release).ok();
         let all =
             |found: &BTreeSet<ReleaseId>| Bits::of(releases.len(), found.iter().filter_map(number));
-        let mut ground = Self {
+        let mut bits = Self {
             into: vec![Bits::of(releases.len(), []); releases.len()],
             onto: vec![Bits::of(releases.len(), []); releases.len()],
             sources: all(sources),
@@ -160,12 +157,12 @@ impl Ground {
         };
         for (from, release) in releases.iter().enumerate() {
             for to in ways.steps(*release).filter_map(|(to, _)| number(&to)) {
-                ground.into[to].insert(from);
-                ground.onto[from].insert(to);
+                bits.into[to].insert(from);
+                bits.onto[from].insert(to);
             }
         }
-        ground.releases = releases;
-        ground
+        bits.releases = releases;
+        bits
     }
 }
 
@@ -182,33 +179,33 @@ struct State {
 }
 
 impl State {
-    fn at(ground: &Ground, cost: usize) -> Self {
-        let nothing = Bits::of(ground.releases.len(), []);
+    fn at(bits: &BitGraph, cost: usize) -> Self {
+        let nothing = Bits::of(bits.releases.len(), []);
         let start = Self {
             inside: nothing.clone(),
             attached: nothing.clone(),
             excluded: nothing,
             cost,
         };
-        start.with(ground, ground.target, 0)
+        start.with(bits, bits.target, 0)
     }
 
-    fn with(mut self, ground: &Ground, release: usize, cost: usize) -> Self {
+    fn with(mut self, bits: &BitGraph, release: usize, cost: usize) -> Self {
         self.inside.insert(release);
         self.attached.insert(release);
-        self.attached.unite(&ground.into[release]);
+        self.attached.unite(&bits.into[release]);
         self.cost += cost;
         self
     }
 
     /// What is there already joins as soon as it can: it costs nothing.
-    fn with_all_that_is_free(mut self, ground: &Ground) -> Self {
+    fn with_all_that_is_free(mut self, bits: &BitGraph) -> Self {
         loop {
-            let free = self.attached.and(&ground.free).without(&self.inside);
+            let free = self.attached.and(&bits.free).without(&self.inside);
             let Some(first) = free.iter().next() else {
                 return self;
             };
-            self = self.with(ground, first, 0);
+            self = self.with(bits, first, 0);
         }
     }
 }
@@ -220,7 +217,7 @@ enum Found {
 }
 
 struct Search<'a> {
-    ground: &'a Ground,
+    bits: &'a BitGraph,
     looks: usize,
 }
 
@@ -231,8 +228,8 @@ impl Search<'_> {
             return Found::GaveUp;
         };
         self.looks = left;
-        let mut state = state.with_all_that_is_free(self.ground);
-        let unserved = self.ground.sources.without(&state.attached);
+        let mut state = state.with_all_that_is_free(self.bits);
+        let unserved = self.bits.sources.without(&state.attached);
         if unserved.is_empty() {
             return Found::Set(state.inside);
         }
@@ -240,7 +237,7 @@ impl Search<'_> {
             return Found::Nothing;
         }
         for choice in self.choices(&state, &unserved) {
-            match self.grow(state.clone().with(self.ground, choice, 1), size) {
+            match self.grow(state.clone().with(self.bits, choice, 1), size) {
                 Found::Nothing => state.excluded.insert(choice),
                 found => return found,
             }
@@ -255,7 +252,7 @@ impl Search<'_> {
             let mut new = self.before(&near, state);
             // What is there already costs nothing, however many of it follow each other.
             loop {
-                let free = new.and(&self.ground.free).without(&near);
+                let free = new.and(&self.bits.free).without(&near);
                 near.unite(&new);
                 if free.is_empty() {
                     break;
@@ -268,18 +265,18 @@ impl Search<'_> {
 
     /// Who may step to one of these that is not excluded.
     fn before(&self, these: &Bits, state: &State) -> Bits {
-        let mut before = Bits::of(self.ground.releases.len(), []);
+        let mut before = Bits::of(self.bits.releases.len(), []);
         these
             .without(&state.excluded)
             .iter()
-            .for_each(|at| before.unite(&self.ground.into[at]));
+            .for_each(|at| before.unite(&self.bits.into[at]));
         before
     }
 
     /// Attached releases of which one must join, for the sake of the source that has the fewest of them.
     fn choices(&self, state: &State, unserved: &Bits) -> Vec<usize> {
         let (askers, attached) = self.askers(state, unserved);
-        let useful = |at: usize| self.ground.into[at].and(&askers);
+        let useful = |at: usize| self.bits.into[at].and(&askers);
         let candidates: Vec<(usize, Bits)> = attached.iter().map(|at| (at, useful(at))).collect();
         // What was excluded has been tried; what it dominates need not be.
         let dominated = |(at, users): &(usize, Bits)| {
@@ -294,7 +291,7 @@ impl Search<'_> {
             |candidate: &&(usize, Bits)| !state.excluded.has(candidate.0) && !dominated(candidate);
         let open: Vec<&(usize, Bits)> = candidates.iter().filter(is_open).collect();
         let of_source = |source: usize| {
-            let (askers, _) = self.askers(state, &Bits::of(self.ground.releases.len(), [source]));
+            let (askers, _) = self.askers(state, &Bits::of(self.bits.releases.len(), [source]));
             open.iter()
                 .filter(|(_, users)| !users.and(&askers).is_empty())
                 .copied()
@@ -316,10 +313,10 @@ impl Search<'_> {
     /// The releases that these get to before they come to an attached one, and the attached ones that they come to.
     fn askers(&self, state: &State, these: &Bits) -> (Bits, Bits) {
         let (mut askers, mut open) = (these.clone(), these.clone());
-        let mut attached = Bits::of(self.ground.releases.len(), []);
+        let mut attached = Bits::of(self.bits.releases.len(), []);
         while !open.is_empty() {
-            let mut next = Bits::of(self.ground.releases.len(), []);
-            open.iter().for_each(|at| next.unite(&self.ground.onto[at]));
+            let mut next = Bits::of(self.bits.releases.len(), []);
+            open.iter().for_each(|at| next.unite(&self.bits.onto[at]));
             attached.unite(&next.and(&state.attached));
             open = next
                 .without(&state.attached)

@@ -2,9 +2,19 @@
 //!
 //! Whether it concerns a cluster, whoever knows the fleet says (`domain::fleet::enrolment`); here is only that it then holds every edge.
 
-use super::Rule;
+use super::{EdgeQuestion, Edges, Rule};
 use crate::domain::fleet::Unplaced;
-use crate::domain::{Edge, Reason, Situation, Verdict};
+use crate::verdict::{Code, Value, Verdict};
+
+static NOT_ENROLLED: Code = Code::new(
+    "NotEnrolled",
+    "this cluster is not enrolled: {why}",
+    "let it report, or name it in its organisation's file; `unknownClusters: serve` lets unknown clusters through",
+)
+.with(&[(
+    "why",
+    "the fleet does not know it, and unknown clusters are held",
+)]);
 
 /// Holds every edge of a cluster that has no place in the fleet yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,8 +23,20 @@ pub struct Enrolled {
     pub unplaced: Unplaced,
 }
 
-impl Rule for Enrolled {
-    fn judge(&self, _edge: Edge, _at: &Situation<'_>) -> Verdict {
-        Verdict::wait(Reason::NotEnrolled { why: self.unplaced })
+impl Enrolled {
+    pub(super) const CODES: &'static [&'static Code] = &[&NOT_ENROLLED];
+}
+
+impl Rule<Edges> for Enrolled {
+    fn name(&self) -> &'static str {
+        "enrolled"
+    }
+
+    fn codes(&self) -> Vec<&'static Code> {
+        Self::CODES.to_vec()
+    }
+
+    fn judge(&self, _: &EdgeQuestion<'_>) -> Verdict {
+        Verdict::wait(NOT_ENROLLED.because([("why", Value::text(self.unplaced))]))
     }
 }

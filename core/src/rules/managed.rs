@@ -4,27 +4,50 @@
 
 use std::collections::BTreeSet;
 
-use super::Rule;
-use crate::domain::{Edge, Reason, Situation, Verdict, Version};
+use super::{EdgeQuestion, Edges, Rule};
+use crate::domain::{Edge, Graph, Version};
+use crate::verdict::{Code, Verdict};
+
+static FLEET_HOLDS: Code = Code::new(
+    "FleetHolds",
+    "the fleet's policy does not let this cluster take {version} now",
+    "`towpath fleet why` says why, and when it will",
+)
+.with(&[("version", "4.20.5")]);
 
 /// What the policy lets one cluster do now.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Managed {
-    /// From which release; none: from none.
-    pub from: Option<Version>,
+    /// If it runs this version, …
+    pub from: Version,
+    /// … it may go to these; to none if there are none.
     pub to: BTreeSet<Version>,
 }
 
-impl Rule for Managed {
-    fn judge(&self, edge: Edge, at: &Situation<'_>) -> Verdict {
-        let version = |id| &at.graph.release(id).version;
-        let lets =
-            self.from.as_ref() == Some(version(edge.from)) && self.to.contains(version(edge.to));
-        match lets {
+impl Managed {
+    pub(super) const CODES: &'static [&'static Code] = &[&FLEET_HOLDS];
+
+    /// Whether the policy lets the cluster take the edge.
+    pub fn lets(&self, edge: Edge, graph: &Graph) -> bool {
+        graph.release(edge.from).version == self.from
+            && self.to.contains(&graph.release(edge.to).version)
+    }
+}
+
+impl Rule<Edges> for Managed {
+    fn name(&self) -> &'static str {
+        "managed"
+    }
+
+    fn codes(&self) -> Vec<&'static Code> {
+        Self::CODES.to_vec()
+    }
+
+    fn judge(&self, q: &EdgeQuestion<'_>) -> Verdict {
+        let to = &q.graph.release(q.edge.to).version;
+        match self.lets(q.edge, q.graph) {
             true => Verdict::recommend(),
-            false => Verdict::wait(Reason::FleetHolds {
-                version: version(edge.to).clone(),
-            }),
+            false => Verdict::wait(FLEET_HOLDS.because([("version", to.into())])),
         }
     }
 }

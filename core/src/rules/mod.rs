@@ -1,7 +1,11 @@
 //! Rules: each reason an update may not happen now, one small file each.
+//!
+//! A rule is a pure function from a question to a verdict. There are four questions: about an edge of the graph ([`EdgeQuestion`]), about
+//! a start in the fleet, about an offer that a cluster's agent considers, and about a step that a cluster would take.
 
 pub mod automatic;
 mod channel_entry;
+mod edge;
 mod enrolled;
 pub(crate) mod fleet;
 mod hard_block;
@@ -12,57 +16,58 @@ pub mod ready;
 mod source_stale;
 mod targeted_block;
 
-pub use channel_entry::ChannelEntry;
+pub(crate) use channel_entry::not_in_channel;
+pub use channel_entry::{ChannelEntry, NOT_IN_CHANNEL};
+pub use edge::{EdgeQuestion, Edges, NO_EDGE, RECORDED, UNKNOWN_RELEASE, edge_codes};
 pub use enrolled::Enrolled;
+pub use fleet::{NOT_SOAKED, RuleId, fleet_codes};
 pub use hard_block::HardBlock;
-pub use known_risk::KnownRisk;
+pub use known_risk::{KNOWN_RISK, KnownRisk};
 pub use managed::Managed;
-pub use phased_rollout::PhasedRollout;
+pub use phased_rollout::{PhasedRollout, ROLLOUT_WITHOUT_ID};
 pub use source_stale::SourceStale;
 pub use targeted_block::TargetedBlock;
 
-use crate::domain::{Edge, Situation, Verdict};
+use crate::verdict::{Code, Verdict};
 
-/// A pure function from an edge and a situation to a verdict.
-pub trait Rule: Send + Sync {
-    /// What this rule says about the edge.
-    fn judge(&self, edge: Edge, at: &Situation<'_>) -> Verdict;
+/// Something that rules judge. What is asked borrows its facts.
+pub trait Question: 'static {
+    type At<'a>;
+}
+
+/// A reason an update may not happen now.
+pub trait Rule<Q: Question>: Send + Sync {
+    /// The stable name: for filters and metrics.
+    fn name(&self) -> &'static str;
+
+    /// The kinds of reasons that it gives.
+    fn codes(&self) -> Vec<&'static Code>;
+
+    fn judge(&self, question: &Q::At<'_>) -> Verdict;
+
+    /// Whether it stands in the way. A rule that is asked millions of times answers this without words.
+    fn holds(&self, question: &Q::At<'_>) -> bool {
+        !self.judge(question).is_offered()
+    }
 }
 
 /// A list of rules; itself a rule. The order does not matter.
-pub struct Policy(Vec<Box<dyn Rule>>);
+pub struct Policy<Q: Question>(pub &'static [&'static dyn Rule<Q>]);
 
-impl Policy {
-    /// Rules whose verdict depends on the graph, the edge's blocks and the cluster alone, never on time.
-    /// The compiled sheets rely on that, and judge each set of blocks once.
-    pub fn standing() -> Self {
-        Self(vec![
-            Box::new(HardBlock),
-            Box::new(KnownRisk),
-            Box::new(SourceStale),
-            Box::new(TargetedBlock),
-        ])
+impl<Q: Question> Rule<Q> for Policy<Q> {
+    fn name(&self) -> &'static str {
+        "policy"
     }
 
-    /// What decides which edges a client of the graph service sees.
-    pub fn graph() -> Self {
-        Self(vec![Box::new(Self::standing()), Box::new(PhasedRollout)])
+    fn codes(&self) -> Vec<&'static Code> {
+        self.0.iter().flat_map(|rule| rule.codes()).collect()
     }
 
-    /// Rules whose verdict depends on the channel and time, never on an edge's blocks: when does it open?
-    pub fn timing() -> Self {
-        Self(vec![Box::new(PhasedRollout), Box::new(ChannelEntry)])
+    fn judge(&self, question: &Q::At<'_>) -> Verdict {
+        self.0.iter().map(|rule| rule.judge(question)).collect()
     }
 
-    /// What decides which edges a client sees, also of edges that may not be in the cluster's channel, or not yet. [`recommend`](crate::decide::recommend) asks only
-    /// about those that are.
-    pub fn anywhere() -> Self {
-        Self(vec![Box::new(Self::graph()), Box::new(ChannelEntry)])
-    }
-}
-
-impl Rule for Policy {
-    fn judge(&self, edge: Edge, at: &Situation<'_>) -> Verdict {
-        self.0.iter().map(|rule| rule.judge(edge, at)).collect()
+    fn holds(&self, question: &Q::At<'_>) -> bool {
+        self.0.iter().any(|rule| rule.holds(question))
     }
 }

@@ -4,42 +4,59 @@
 
 use std::collections::BTreeSet;
 
-use super::Rule;
-use crate::domain::{Audience, Edge, Fact, KeptBlock, Platform, Reason, Situation, Verdict};
+use super::{EdgeQuestion, Edges, Rule};
+use crate::domain::{Audience, Fact, Platform};
+use crate::verdict::{Code, Reason, Value, Verdict};
+
+static PLATFORM_BLOCKED: Code = Code::new(
+    "PlatformBlocked",
+    "blocked on {platform}",
+    "take another release; the block's file says why",
+)
+.with(&[("platform", "AWS")]);
+
+/// A block stops the edge for some platforms, and the cluster's is unknown.
+static PLATFORM_UNKNOWN: Code = Code::new(
+    "PlatformUnknown",
+    "blocked on {platforms}, and this cluster's platform is unknown",
+    "let the cluster send its platform, or list it for `--platforms`; then it may be offered",
+)
+.with(&[("platforms", "AWS")]);
 
 /// Refuses edges that a block stops for the cluster's platform.
 pub struct TargetedBlock;
 
-impl Rule for TargetedBlock {
-    fn judge(&self, edge: Edge, at: &Situation<'_>) -> Verdict {
-        let verdict = |block: &KeptBlock| match &block.stops {
-            Some(Audience::Platforms(platforms)) => {
-                judge_platform(&at.cluster.platform, platforms, block)
+impl Rule<Edges> for TargetedBlock {
+    fn name(&self) -> &'static str {
+        "targeted-block"
+    }
+
+    fn codes(&self) -> Vec<&'static Code> {
+        vec![&PLATFORM_BLOCKED, &PLATFORM_UNKNOWN]
+    }
+
+    fn judge(&self, q: &EdgeQuestion<'_>) -> Verdict {
+        let blocks = q.graph.blocks_on(q.edge);
+        let refusal = |block: &crate::domain::KeptBlock| match &block.stops {
+            Some(Audience::Platforms(stopped)) => {
+                let reason = objection(&q.cluster.platform, stopped)?;
+                Some(Verdict::refuse(reason.at(&block.origin)))
             }
-            Some(Audience::Everybody | Audience::NotUnderstood(_) | Audience::Disputed(_))
-            | None => Verdict::recommend(),
+            _ => None,
         };
-        at.graph.blocks_on(edge).map(verdict).collect()
+        blocks.filter_map(refusal).collect()
     }
 }
 
-fn judge_platform(
-    platform: &Fact<Platform>,
-    stopped: &BTreeSet<Platform>,
-    block: &KeptBlock,
-) -> Verdict {
-    let origin = block.origin.clone();
+fn objection(platform: &Fact<Platform>, stopped: &BTreeSet<Platform>) -> Option<Reason> {
     match platform {
         Fact::Known(platform) if stopped.contains(platform) => {
-            Verdict::refuse(Reason::PlatformBlocked {
-                platform: platform.clone(),
-                origin,
-            })
+            Some(PLATFORM_BLOCKED.because([("platform", platform.as_str().into())]))
         }
-        Fact::Known(_) => Verdict::recommend(),
-        Fact::Unknown => Verdict::refuse(Reason::PlatformUnknown {
-            platforms: stopped.iter().cloned().collect(),
-            origin,
-        }),
+        Fact::Known(_) => None,
+        Fact::Unknown => {
+            let names = Value::list(stopped.iter().map(Platform::as_str));
+            Some(PLATFORM_UNKNOWN.because([("platforms", names)]))
+        }
     }
 }

@@ -138,7 +138,7 @@ impl Simulation<'_> {
             let more = new.iter().filter(|version| ***version > cluster.version);
             let more = more.map(|version| Offer {
                 version: (*version).clone(),
-                hold: None,
+                objection: None,
             });
             cluster.offers = cluster.offers.iter().cloned().chain(more).collect();
         }

@@ -6,13 +6,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use jiff::Timestamp;
-use towpath_core::audit::{Cause, ClientClass, Outcome, Outlook, Section};
+use towpath_core::audit::{Cause, Outcome, Reachability, Section};
 use towpath_core::decide::recommend;
 use towpath_core::domain::{
-    Answer, Cluster, Edge, Fact, Graph, GraphData, MatchingRule, Platform, ReleaseId, Releases,
-    RiskId, Situation, Verdict,
+    Cluster, Edge, Fact, Graph, GraphData, MatchingRule, Platform, ReleaseId, Releases, RiskId,
+    Situation,
 };
+use towpath_core::graph::ClientClass;
 use towpath_core::rules::Policy;
+use towpath_core::verdict::{Answer, Verdict};
 
 /// The data that is audited, and the graphs that it makes without some of its files.
 pub(crate) struct Checker {
@@ -64,7 +66,7 @@ impl Checker {
         };
         for standing in &section.releases {
             standing
-                .outlooks()
+                .goals()
                 .iter()
                 .for_each(|(_, outlook)| self.check_outlook(standing.release, outlook, &without));
         }
@@ -73,7 +75,7 @@ impl Checker {
     fn check_outlook(
         &self,
         from: ReleaseId,
-        outlook: &Outlook,
+        outlook: &Reachability,
         without: &dyn Fn(&Files) -> Rc<Steps>,
     ) {
         let (goal, steps) = (outlook.goal, without(&Files::new()));
@@ -149,7 +151,7 @@ impl Checker {
             ..Cluster::anonymous(section.channel.clone(), section.arch.clone())
         };
         let view = recommend(
-            &Policy::standing(),
+            Policy::standing(),
             &Situation {
                 graph: &graph,
                 cluster: &cluster,

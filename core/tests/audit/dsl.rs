@@ -14,8 +14,7 @@ use std::fmt::Write;
 
 use jiff::Timestamp;
 use towpath_core::audit::{
-    Audit, Barrier, Baseline, Cause, ClientClass, Outcome, Outlook, Scope, Stranding, audit,
-    strandings,
+    Audit, Barrier, Baseline, Cause, Outcome, Reachability, Scope, Stranding, audit, strandings,
 };
 use towpath_core::domain::{
     Arch, Audience, Block, ChannelName, ChannelSpec, DeclaredEdge, DeclaredRelease, Graph,
@@ -23,6 +22,7 @@ use towpath_core::domain::{
     Risk, RolloutRule, Trust, Version,
 };
 use towpath_core::finding::Place;
+use towpath_core::graph::ClientClass;
 
 use crate::checker::Checker;
 
@@ -105,7 +105,7 @@ pub(crate) fn stranding_text(graph: &Graph, stranding: &Stranding) -> String {
     text
 }
 
-fn outlook_text(graph: &Graph, outlook: &Outlook) -> String {
+fn outlook_text(graph: &Graph, outlook: &Reachability) -> String {
     let goal = &graph.release(outlook.goal).version;
     match &outlook.outcome {
         Outcome::Way(found) if found.releases.len() == 1 => "is there".to_owned(),

@@ -290,6 +290,32 @@ fn a_risk_that_the_source_of_releases_declares_strands_as_well() {
     );
 }
 
+/// The audit once gave up on reasons that it did not list.
+#[test]
+fn a_disputed_payload_strands_like_a_block_and_an_old_source_strands_nobody() {
+    use towpath_core::audit::{Scope, audit, strandings};
+    use towpath_core::domain::{Audience, Graph, StaleSource};
+    let text = "channel stable-4.9 4.9.0 4.9.1\n edges 4.9.0 -> 4.9.1\n block a.yaml 4.9.1";
+    let (mut data, releases) = dsl::read(text);
+    data.blocks[0].stops = Some(Audience::Disputed("two sources disagree".into()));
+    let stale = || StaleSource {
+        source: "graph data".into(),
+        last_good: dsl::now(),
+    };
+    let told = |graph: &Graph| -> String {
+        let found = strandings(graph, &audit(graph, &Scope::default(), dsl::now()), None);
+        let texts = found.iter().map(|one| dsl::stranding_text(graph, one));
+        texts.collect()
+    };
+    let disputed = Graph::build(data.clone(), releases.clone()).0;
+    let stranded = "a.yaml\n  4.9.0 not to 4.9.1 in stable-4.9 for other unknown\n";
+    assert_eq!(told(&disputed), stranded);
+    assert_eq!(told(&disputed.with_stale(vec![stale()])), stranded);
+    data.blocks.clear();
+    let open = Graph::build(data, releases).0;
+    assert_eq!(told(&open.with_stale(vec![stale()])), "");
+}
+
 /// The checker is worth something only if it finds what is wrong.
 #[test]
 fn the_checker_refuses_what_is_not_so() {

@@ -161,7 +161,7 @@ proptest! {
                 checker.check(section, class);
                 let mut known: BTreeMap<Files, Steps> = BTreeMap::new();
                 for standing in &section.releases {
-                    for (_, outlook) in standing.outlooks() {
+                    for (_, outlook) in standing.goals() {
                         let Some(cause) = outlook.outcome.cause() else { continue };
                         let told = if let Cause::Blocks { blocks, .. } = cause { Some(blocks.len()) } else { None };
                         let opens = |files: &Files| {

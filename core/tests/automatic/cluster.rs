@@ -10,8 +10,9 @@ use towpath_core::domain::automatic::{
 };
 use towpath_core::domain::fleet::Name;
 use towpath_core::domain::readiness::{Facts, HistoryEntry, Node, Pool, Progress};
-use towpath_core::domain::{Answer, Arch, Fact, Minor, SignatureVerdict, Signer, Version};
+use towpath_core::domain::{Arch, Fact, Minor, SignatureVerdict, Signer, Version};
 use towpath_core::rules::automatic::Moment;
+use towpath_core::verdict::Answer;
 
 /// All that a decision depends on.
 #[derive(Debug, Clone)]
@@ -203,8 +204,8 @@ impl Story {
         let codes: Vec<&str> = verdict
             .reasons
             .iter()
-            .filter(|reason| !reason.is_note())
-            .map(|one| one.code())
+            .filter(|reason| !reason.code().is_note)
+            .map(|one| one.code().name)
             .collect();
         let how = match verdict.answer {
             Answer::Wait { until: Some(until) } => format!("waits until {until}"),

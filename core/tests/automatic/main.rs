@@ -86,34 +86,34 @@ fn a_cluster_that_is_not_at_rest_is_left_alone() {
 #[test]
 fn what_a_person_asked_for_comes_first() {
     let person = |choice: Asked| Story::but(|story| story.standing.asked = Some(choice));
-    check(&person(asked("4.20.2")), "waits: UpdateAsked");
+    check(&person(asked("4.20.2")), "waits: UpdateRequested");
     check(
         &person(Asked {
             image: Some(image("4.20.9")),
             ..Asked::default()
         }),
-        "waits: UpdateAsked",
+        "waits: UpdateRequested",
     );
     check(
         &person(Asked {
             version: Some(version("4.20.2")),
             ..Asked::default()
         }),
-        "waits: UpdateAsked",
+        "waits: UpdateRequested",
     );
     check(
         &person(Asked {
             unread: Some("next".into()),
             ..Asked::default()
         }),
-        "waits: UpdateAsked",
+        "waits: UpdateRequested",
     );
     check(
         &person(Asked {
             arch: Some("Multi".into()),
             ..asked("4.20.1")
         }),
-        "waits: UpdateAsked",
+        "waits: UpdateRequested",
     );
     let is_multi = Story::but(|story| {
         let multi = Asked {

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use towpath_core::domain::automatic::{Advice, Offer, OptIn, Status, Witness};
-use towpath_core::domain::{Answer, Fact, SignatureVerdict};
+use towpath_core::domain::{Fact, SignatureVerdict};
+use towpath_core::verdict::Answer;
 
 use crate::cluster::{Story, asked, condition, image, offer};
 

@@ -8,5 +8,5 @@ mod diff;
 mod dsl;
 mod presubmit;
 mod properties;
-mod timetable;
+mod rollouts;
 mod touched;

@@ -10,7 +10,7 @@ use towpath_core::domain::{
     Arch, ChannelName, Cluster, ClusterId, Fact, Graph, Membership, Platform, Position, Situation,
     Version, Window,
 };
-use towpath_core::rules::{PhasedRollout, Policy, Rule};
+use towpath_core::rules::{Edges, PhasedRollout, Policy, Rule};
 
 use crate::dsl::{day, graph};
 
@@ -123,7 +123,7 @@ fn somebody_loses(base: &Graph, new: &Graph, now: Timestamp) -> bool {
 
 fn offered(
     graph: &Graph,
-    policy: &dyn Rule,
+    policy: &dyn Rule<Edges>,
     cluster: &Cluster,
     now: Timestamp,
 ) -> Vec<(Version, Version)> {
@@ -198,7 +198,7 @@ proptest! {
         let base = graph(&format!("{base}{}", blocks[..split].concat()));
         let new = graph(&format!("{new}{}", blocks[split..].concat()));
         let (now, client) = (day("30"), cluster(None, platform));
-        let [before, after] = [&base, &new].map(|graph| offered(graph, &Policy::graph(), &client, now));
+        let [before, after] = [&base, &new].map(|graph| offered(graph, Policy::graph(), &client, now));
         let diff = diff(&base, &new, now, &Only::default());
         let mut told: Vec<(&str, Version, Version)> = Vec::new();
         for change in diff.channels.iter().flat_map(|channel| &channel.edges) {
@@ -228,14 +228,15 @@ fn any_block() -> impl Strategy<Value = String> {
 }
 
 fn is_for(whom: &towpath_core::change::Whom, platform: Option<&str>) -> bool {
-    use towpath_core::change::{Class, Whom};
-    let named = |class: &Class| matches!((class, platform), (Class::Platform(p), Some(name)) if p.is_named(name));
+    use towpath_core::change::Whom;
+    use towpath_core::graph::ClientClass;
+    let named = |class: &ClientClass| matches!((class, platform), (ClientClass::On(p), Some(name)) if p.is_named(name));
     match whom {
         Whom::Everybody => true,
         Whom::Some { on, not_on } => match platform {
-            None => on.contains(&Class::Unknown),
+            None => on.contains(&ClientClass::Unknown),
             Some(_) if on.iter().any(named) => true,
-            Some(_) => on.contains(&Class::OtherPlatforms) && !not_on.iter().any(named),
+            Some(_) => on.contains(&ClientClass::OnAnother) && !not_on.iter().any(named),
         },
     }
 }

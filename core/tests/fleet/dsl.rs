@@ -21,13 +21,15 @@ use std::fmt::Write;
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::decide::{Decision, Desk, dispatch};
 use towpath_core::domain::fleet::{
-    Approval, Binding, ClusterPolicy, ClusterState, FleetInput, Gate, Health, LeftAlone, Name,
-    Objection, Offer, OfferHold, Organisation, Owner, Parallel, Pause, Pool, Product, Sector,
-    SoakSum, Upgrade, UpgradeId, UpgradePolicy, UpgradeState,
+    Approval, Binding, ClusterPolicy, ClusterState, FleetInput, Gate, GraphObjection, Health,
+    LeftAlone, Name, Offer, Organisation, Owner, Parallel, Pause, Pool, Product, Sector, SoakSum,
+    Upgrade, UpgradeId, UpgradePolicy, UpgradeState,
 };
-use towpath_core::domain::{Answer, Arch, ClusterId, Fact, Pattern, Platform, Verdict, Version};
+use towpath_core::domain::{Arch, ClusterId, Fact, Pattern, Platform, Version};
 use towpath_core::finding::Place;
+use towpath_core::rules::KNOWN_RISK;
 use towpath_core::simulate::{Assumptions, forecast};
+use towpath_core::verdict::{Answer, Verdict};
 
 pub(crate) struct Story {
     pub(crate) input: FleetInput,
@@ -347,20 +349,16 @@ fn cluster(story: &mut Story, line: &Words<'_>, organisation: &str) {
     }
     let risk = line.after("risk").and_then(|risk| risk.split_once('='));
     let offer = |text: Name| {
-        let hold = risk
+        let facts = |risk: &str| [("risk", risk.into()), ("url", "https://example.com".into())];
+        let objection = risk
             .filter(|(_, at)| **at == *text)
-            .map(|(risk, _)| OfferHold {
-                until: None,
+            .map(|(risk, _)| GraphObjection {
+                verdict: Verdict::refuse(KNOWN_RISK.because(facts(risk))),
                 risks: [risk.into()].into(),
-                reasons: [Objection {
-                    code: "KnownRisk".into(),
-                    sentence: format!("unless {risk} applies").into(),
-                }]
-                .into(),
             });
         Offer {
             version: version(&text),
-            hold: hold.map(Box::new),
+            objection: objection.map(Box::new),
         }
     };
     let pools = line.list("pools").map(|pool| {

@@ -46,7 +46,7 @@ fn a_bound_cluster_keeps_its_name_and_the_other_is_held() {
         ",
         expect![[r#"
             p1  start 4.9.2 at 18:07
-            p1  no: its schedule (none) never opens; p1 is the name of cluster id-p1; this cluster only says that it is called so
+            p1  no: p1 is the name of cluster id-p1; this cluster only says that it is called so; its schedule (none) never opens
                   4.9.2: yes
         "#]],
     );
@@ -64,10 +64,10 @@ fn among_equals_nobody_can_tell_and_all_are_held() {
                 "
             ),
             expect![[r#"
-                p1  no: cluster id-x is called p1 too, and nobody can tell which of them is meant
+                p1  no: 1 other cluster is called p1 too (id-x), and nobody can tell which is meant
                       4.9.2: yes
                 q1  start 4.9.2 at 18:07
-                p1  no: cluster id-p1 is called p1 too, and nobody can tell which of them is meant
+                p1  no: 1 other cluster is called p1 too (id-p1), and nobody can tell which is meant
                       4.9.2: yes
             "#]],
         );

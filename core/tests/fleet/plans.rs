@@ -46,7 +46,7 @@ fn a_plan_begins_when_its_time_has_come_and_it_still_holds() {
             a  wait: its upgrade to 4.9.2 is planned for 2021-08-30T18:00:00Z
                  4.9.2: yes
             b  wait: its upgrade to 4.9.2 is planned for 2021-08-30T18:00:00Z
-            c  wait: its upgrade to 4.9.2 is planned for 2021-08-30T18:00:00Z; the cluster is not well: etcd
+            c  wait: the cluster is not well: etcd; its upgrade to 4.9.2 is planned for 2021-08-30T18:00:00Z
                  4.9.2: yes
             d  wait: its upgrade to 4.9.2 is planned for 2021-08-30T18:00:00Z
             cancel 2: wait: it is no longer available to the cluster
@@ -78,7 +78,7 @@ fn what_runs_finishes_is_overdue_or_never_began() {
             c  wait: its upgrade to 4.9.2 has been under way since 2021-08-30T16:00:00Z
             d  wait: its upgrade to 4.9.2 has been under way since 2021-08-30T15:00:00Z
             a  wait: its upgrade to 4.9.2 has been under way since 2021-08-30T17:00:00Z
-            e  wait: its upgrade of node pool np0 to 4.9.2 has been under way since 2021-08-30T17:00:00Z; node pool np1 is on 4.9.1 and comes first
+            e  wait: node pool np1 is on 4.9.1 and comes first; its upgrade of node pool np0 to 4.9.2 has been under way since 2021-08-30T17:00:00Z
             finished 1: it is there
             failed 4: the cluster did not begin in time
             finished 5: it is there
@@ -126,7 +126,7 @@ fn what_a_clock_that_was_ahead_planned_is_called_off() {
             c  wait: its upgrade to 4.9.2 has been under way since 2031-08-28T18:00:00Z
                  4.9.2: yes
             d  wait: its upgrade to 4.9.2 has been under way since 2031-08-28T18:00:00Z
-            e  wait: its upgrade of node pool np1 to 4.9.2 is planned for 2021-08-30T21:00:00Z; node pool np1 is on 4.9.1 and comes first
+            e  wait: node pool np1 is on 4.9.1 and comes first; its upgrade of node pool np1 to 4.9.2 is planned for 2021-08-30T21:00:00Z
             cancel 2: wait: its start lies further ahead than any plan's: it was made by a clock that was ahead
             cancel 5: wait: its start lies further ahead than any plan's: it was made by a clock that was ahead
             failed 3: it was started by a clock that was ahead, and the cluster is not on its way

@@ -228,13 +228,12 @@ proptest! {
         let (desk, _) = dispatch(story.input, story.now);
         for member in desk.roster().in_order() {
             let why = desk.why(*member, story.now);
-            let schedule = |reason: &towpath_core::domain::Reason| match reason {
-                towpath_core::domain::Reason::Fleet(reason) if reason.code() == "Schedule" => reason.until(),
-                _ => None,
+            let schedule = |reason: &towpath_core::verdict::Reason| {
+                (reason.code().name == "Schedule").then(|| reason.ends())?
             };
             if let Some(opens) = why.cluster.reasons.iter().find_map(schedule) {
                 let then = desk.why(*member, opens - SignedDuration::from_hours(2));
-                prop_assert!(then.cluster.reasons.iter().all(|reason| reason.code() != "Schedule"), "{then:?}");
+                prop_assert!(then.cluster.reasons.iter().all(|reason| reason.code().name != "Schedule"), "{then:?}");
             }
         }
     }

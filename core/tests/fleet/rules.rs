@@ -153,7 +153,7 @@ fn soak_must_be_enough_for_every_workload() {
             a  start 4.9.3 at 18:07
             b  yes
                  4.9.3: wait until 2021-09-06T06:00:00Z: db has soaked 0.5 of 7 days; 1 cluster is adding to it, enough at 2021-09-06T06:00:00Z
-                 4.9.2: wait: db has soaked 0 of 7 days, and no cluster is adding to it
+                 4.9.2: wait: db has soaked 0 of 7 days; 0 clusters are adding to it
             c  nothing newer
         "#]],
     );
@@ -245,7 +245,7 @@ fn stragglers_and_the_silent_stop_holding_back_after_their_days() {
         ",
         expect![[r#"
             p   start 4.9.2 at 18:07
-            s2  wait: the cluster has not been heard of since 2021-08-27T18:00:00Z
+            s2  wait: the cluster has not reported since 2021-08-27T18:00:00Z
             s1  nothing newer
         "#]],
     );
@@ -301,12 +301,12 @@ fn a_gate_of_an_unknown_label_holds_every_cluster() {
         ",
         expect![[r#"
             a  yes
-                 4.10.1: wait: gate g1 (api.openshift.com/gate-ingress) has not been acknowledged
+                 4.10.1: no: gate g1 (api.openshift.com/gate-ingress) has not been acknowledged
             b  start 4.9.2 at 18:07
             c  start 4.10.1 at 18:07
             d  start 4.10.1 at 18:07
             e  yes
-                 4.10.1: wait: gate g1 (api.openshift.com/gate-ingress) has not been acknowledged
+                 4.10.1: no: gate g1 (api.openshift.com/gate-ingress) has not been acknowledged
         "#]],
     );
 }
@@ -330,19 +330,19 @@ fn a_gate_holds_where_nobody_knows_whether_it_concerns_the_cluster() {
         ",
         expect![[r#"
             a  yes
-                 4.10.1: wait: gate g1 (api.openshift.com/gate-sts) has not been acknowledged, and nobody knows whether the cluster uses STS
+                 4.10.1: no: gate g1 (api.openshift.com/gate-sts) has not been acknowledged, and nobody knows whether the cluster uses STS
             b  yes
-                 4.10.1: wait: gate g1 (api.openshift.com/gate-sts) has not been acknowledged, and nobody knows whether the cluster uses STS
+                 4.10.1: no: gate g1 (api.openshift.com/gate-sts) has not been acknowledged, and nobody knows whether the cluster uses STS
             c  start 4.10.1 at 18:07
             d  start 4.10.1 at 18:07
             e  start 4.10.1 at 18:07
             f  yes
-                 4.11.1: wait: gate g2 (api.openshift.com/gate-wif) has not been acknowledged, and nobody knows whether the cluster uses WIF
+                 4.11.1: no: gate g2 (api.openshift.com/gate-wif) has not been acknowledged, and nobody knows whether the cluster uses WIF
             g  yes
-                 4.11.1: wait: gate g2 (api.openshift.com/gate-wif) has not been acknowledged, and nobody knows whether the cluster uses WIF
+                 4.11.1: no: gate g2 (api.openshift.com/gate-wif) has not been acknowledged, and nobody knows whether the cluster uses WIF
             h  start 4.11.1 at 18:07
             i  yes
-                 4.11.1: wait: gate g2 (api.openshift.com/gate-wif) has not been acknowledged
+                 4.11.1: no: gate g2 (api.openshift.com/gate-wif) has not been acknowledged
             j  start 4.11.1 at 18:07
         "#]],
     );
@@ -421,7 +421,7 @@ fn a_cluster_that_is_left_alone_is_not_started_and_nobody_waits_for_it() {
         upgrade s1 to 4.9.2 planned
         ",
         expect![[r#"
-            s1  no: its upgrade to 4.9.2 is planned for 2021-08-30T18:30:00Z; its file disables ocm-upgrade-scheduler, so it is left alone (cluster.yaml)
+            s1  no: its file disables ocm-upgrade-scheduler, so it is left alone (cluster.yaml); its upgrade to 4.9.2 is planned for 2021-08-30T18:30:00Z
                   4.9.2: yes
             p1  start 4.9.2 at 18:07
             p2  start 4.9.2 at 18:07
@@ -468,7 +468,7 @@ fn health_pauses_and_switched_off_organisations() {
                  4.9.2: yes
             a  wait: the cluster is not well: etcd
                  4.9.2: yes
-            b  wait: the cluster has not been heard of since 2021-08-28T18:00:00Z
+            b  wait: the cluster has not reported since 2021-08-28T18:00:00Z
                  4.9.2: yes
             c  wait: paused in sector s in organisation org by ada at 2021-08-30T18:00:00Z: an incident
                  4.9.2: yes
@@ -486,7 +486,7 @@ fn a_failed_cluster_backs_off_and_lets_its_peers_through() {
         upgrade a to 4.9.2 failed failures 2 hours-ago 1
         ",
         expect![[r#"
-            a  wait: it failed to reach 4.9.2 2 times in a row, and waits until 2021-08-30T19:00:00Z; mutex m is held by b
+            a  wait: it failed to reach 4.9.2, 2 times in a row, and waits until 2021-08-30T19:00:00Z; mutex m is held by b
                  4.9.2: yes
             b  start 4.9.2 at 18:07
         "#]],
@@ -516,9 +516,9 @@ fn failures_in_a_sector_stop_the_version_there() {
         ",
         expect![[r#"
             a  yes
-                 4.9.2: wait: 2 upgrades to it have failed in sector s, and 2 are too many
+                 4.9.2: wait: 2 upgrades to it failed in sector s, where 2 are too many
             b  yes
-                 4.9.2: wait: 2 upgrades to it have failed in sector s, and 2 are too many
+                 4.9.2: wait: 2 upgrades to it failed in sector s, where 2 are too many
             c  start 4.9.3 at 18:07
             d  start 4.9.2 at 18:07
         "#]],
@@ -549,9 +549,9 @@ fn the_schedule_says_when() {
         ",
         expect![[r#"
             a  start 4.9.2 at 20:00
-            b  wait until 2021-08-30T20:01:00Z: its schedule (1 20 * * *) opens at 2021-08-30T20:01:00Z
+            b  wait until 2021-08-30T20:01:00Z: its schedule (1 20 * * *) is closed until 2021-08-30T20:01:00Z
                  4.9.2: yes
-            c  wait: its schedule (0 0 31 2 *) never opens
+            c  no: its schedule (0 0 31 2 *) never opens
                  4.9.2: yes
         "#]],
     );

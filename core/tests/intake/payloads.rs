@@ -99,7 +99,7 @@ fn nothing_of_an_overruled_image_is_kept_but_the_risks() {
             release.metadata.is_empty() && release.declares.is_none(),
             "{release:?}"
         );
-        assert!(told(&graph(united), "4.9.0")[0].contains("unless Known applies"));
+        assert!(told(&graph(united), "4.9.0")[0].contains("the risk Known"));
     }
 }
 

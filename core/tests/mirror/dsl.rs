@@ -17,11 +17,10 @@ use std::fmt::Write;
 use jiff::Timestamp;
 use towpath_core::domain::*;
 use towpath_core::finding::Place;
-use towpath_core::plan::Plan;
 use towpath_core::plan::RiskPolicy;
 use towpath_core::plan::entries::documents;
 use towpath_core::plan::mirror::*;
-use towpath_core::plan::no_way::NoWay;
+use towpath_core::plan::{NoPath, Plan};
 
 pub(crate) fn now() -> Timestamp {
     "2026-01-05T00:00Z".parse().unwrap()
@@ -38,13 +37,16 @@ pub(crate) fn check(text: &str, expected: expect_test::Expect) {
     }
     for (who, why) in &found.stuck {
         let why = match why {
-            NoWay::Stuck { newest, with_risks } => {
-                let with_risks = with_risks
+            NoPath::Stranded(stranded) => {
+                let with_risks = stranded
+                    .with_risks
                     .as_ref()
                     .map_or("none".to_owned(), |plan| way(&graph, plan));
-                format!("stuck at {}, with risks {with_risks}", version(*newest))
+                let nearest = stranded.nearest.as_ref().and_then(|plan| plan.hops.last());
+                let newest = nearest.map_or(who.version.to_string(), |hop| version(hop.to));
+                format!("stuck at {newest}, with risks {with_risks}")
             }
-            other => format!("{other:?}"),
+            other => other.code().to_owned(),
         };
         writeln!(told, "no way for {} on {}: {why}", who.name, who.version).unwrap();
     }

@@ -170,8 +170,8 @@ fn whoever_has_no_way_is_named_with_the_reason() {
          to 4.3.0",
         expect![[r#"
             way 4.2.0 -> 4.3.0 (c)
-            no way for gone on 4.0.1: NoSuchSource
-            no way for away on 4.0.9: SourceElsewhere([(ChannelName("other"), -009999-01-02T01:59:59Z)])
+            no way for gone on 4.0.1: FromUnknown
+            no way for away on 4.0.9: FromNotInChannels
             no way for stuck on 4.1.0: stuck at 4.1.1, with risks 4.1.0 -> 4.1.1 (c) -> 4.3.0 (c unless Slow)
             need 4.3.0 in c
         "#]],
@@ -182,7 +182,7 @@ fn whoever_has_no_way_is_named_with_the_reason() {
          cluster early 4.1.0
          to 4.1.1",
         expect![[r#"
-            no way for early on 4.1.0: TargetElsewhere([(ChannelName("c"), 2026-02-01T00:00:00Z)])
+            no way for early on 4.1.0: GoalNotInChannels
         "#]],
     );
 }
@@ -233,7 +233,7 @@ fn how_far_one_gets_ends_at_the_target_and_any_risk_counts() {
         expect![[r#"
             no way for a on 4.1.0: stuck at 4.1.1, with risks 4.1.0 -> 4.2.0 (c unless Always)
             no way for b on 4.1.0: stuck at 4.1.1, with risks 4.1.0 -> 4.2.0 (c unless Always)
-            no way for late on 4.3.0: Older
+            no way for late on 4.3.0: stuck at 4.3.0, with risks none
         "#]],
     );
 }

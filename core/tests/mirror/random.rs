@@ -9,8 +9,8 @@ use towpath_core::finding::Place;
 use towpath_core::plan::RiskPolicy;
 use towpath_core::plan::entries::documents;
 use towpath_core::plan::mirror::{Need, Presence, Purpose};
+use towpath_core::plan::reachable_graph::{Limits, ReachableGraph};
 use towpath_core::plan::smallest::{Proof, smallest, smallest_within};
-use towpath_core::plan::ways::{Limits, Ways};
 
 use crate::dsl::{now, release};
 
@@ -19,7 +19,7 @@ const RELEASES: u32 = 11;
 
 #[derive(Debug)]
 struct Case {
-    ways: Ways,
+    ways: ReachableGraph,
     edges: BTreeSet<(u32, u32)>,
     sources: BTreeSet<ReleaseId>,
     target: ReleaseId,
@@ -49,7 +49,7 @@ fn any_case() -> impl Strategy<Value = Case> {
     })
 }
 
-fn ways(edges: &BTreeSet<(u32, u32)>) -> Ways {
+fn ways(edges: &BTreeSet<(u32, u32)>) -> ReachableGraph {
     let versions: Vec<Version> = (0..RELEASES)
         .map(|patch| format!("4.9.{patch}").parse().unwrap())
         .collect();
@@ -92,7 +92,7 @@ fn ways(edges: &BTreeSet<(u32, u32)>) -> Ways {
     )
     .0;
     let cluster = Cluster::anonymous(name.clone(), Arch::default());
-    Ways::of(&graph, &[name], &cluster, &RiskPolicy::Never, now())
+    ReachableGraph::of(&graph, &[name], &cluster, &RiskPolicy::Never, now())
 }
 
 impl Case {

@@ -86,7 +86,7 @@ pub(crate) fn stranded_by_a_stale_source(facts: &str, question: &str) -> Vec<&'s
             Obstacle::Rules { verdict, .. } => verdict
                 .reasons
                 .iter()
-                .map(|reason| reason.code())
+                .map(|reason| reason.code().name)
                 .next()
                 .unwrap(),
             Obstacle::NoChannelHoldsBoth(_) => "NoChannelHoldsBoth",

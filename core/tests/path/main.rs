@@ -90,11 +90,11 @@ fn risks_are_avoided_taken_or_counted() {
         facts,
         "4.9.0 -> 4.9.3 via stable",
         expect![[r#"
-        not to 4.9.3; nowhere
-          4.9.0 -> 4.9.3: recommended unless Leak applies, see https://example.com (b.yaml); recommended unless Slow applies, see https://example.com (a.yaml)
-          4.9.0 -> 4.9.2: recommended unless Always applies, see https://example.com (c.yaml)
-          with risks: 4.9.0 -> 4.9.2 -> 4.9.3
-    "#]],
+            not to 4.9.3; nowhere
+              4.9.0 -> 4.9.3: it carries the risk Leak, see https://example.com (b.yaml); it carries the risk Slow, see https://example.com (a.yaml)
+              4.9.0 -> 4.9.2: it carries the risk Always, see https://example.com (c.yaml)
+              with risks: 4.9.0 -> 4.9.2 -> 4.9.3
+        "#]],
     );
     check(
         facts,
@@ -207,10 +207,10 @@ fn where_the_way_ends_it_says_why() {
         &blocked,
         "4.6.1 -> 4.8.2 via eus",
         expect![[r#"
-        not to 4.8.2; 4.6.1 -> 4.6.9
-          4.6.9 -> 4.7.5: recommended unless Leak applies, see https://example.com (leak.yaml)
-          with risks: 4.6.1 -> 4.6.9 -> 4.7.5 -> 4.8.2
-    "#]],
+            not to 4.8.2; 4.6.1 -> 4.6.9
+              4.6.9 -> 4.7.5: it carries the risk Leak, see https://example.com (leak.yaml)
+              with risks: 4.6.1 -> 4.6.9 -> 4.7.5 -> 4.8.2
+        "#]],
     );
     check(
         EUS,

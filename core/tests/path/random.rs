@@ -9,6 +9,7 @@ use towpath_core::decide::recommend;
 use towpath_core::domain::*;
 use towpath_core::plan::*;
 use towpath_core::rules::{Policy, Rule};
+use towpath_core::verdict::Answer;
 
 use crate::graphs::{CHANNELS, HOURS, any_cluster, any_graph, at};
 
@@ -46,7 +47,7 @@ impl Brute<'_> {
                 cluster: &cluster,
                 now: *now,
             };
-            let opens = match Policy::anywhere().judge(*edge, &at).answer {
+            let opens = match Policy::anywhere().judge(&at.about(*edge)).answer {
                 Answer::Recommend | Answer::RecommendUnless(_) => *now,
                 Answer::Wait { until } => until?,
                 Answer::Refuse => return None,
@@ -238,7 +239,7 @@ proptest! {
     #[test]
     fn a_budget_changes_no_answer_and_ends_what_it_does_not_pay_for(graph in any_graph(), request in any_request(), share in 0u64..100) {
         for (_, _, request) in pairs(&graph, &request) {
-            let within = |budget: &Budget<'_>| paths_within(&graph, &DrawnAnew, &request, &lasts, budget);
+            let within = |budget: &Budget<'_>| paths_within(&graph, &UncachedStepGraphs, &request, &lasts, budget);
             let enough = Budget::new(u64::MAX, &|| false);
             prop_assert_eq!(within(&enough), Ok(paths(&graph, &request, &lasts)));
             let most = enough.taken() * share / 100;
@@ -256,9 +257,9 @@ proptest! {
         let request = Request { prefer: Preference::FewestHops, ways: 1, ..request };
         for (_, goal, request) in pairs(&graph, &request) {
             let cluster = request.asker.in_channel(&request.via[0]);
-            let ways = ways::Ways::of(&graph, &request.via, &cluster, &request.risks, request.now);
+            let ways = reachable_graph::ReachableGraph::of(&graph, &request.via, &cluster, &request.risks, request.now);
             let from = graph.find(&request.from, &request.asker.arch).unwrap();
-            let listed = ways.best(from, goal, ways::Limits::default()).filter(|_| ways.holds(from) && ways.holds(goal));
+            let listed = ways.best(from, goal, reachable_graph::Limits::default()).filter(|_| ways.holds(from) && ways.holds(goal));
             match (paths(&graph, &request, &lasts), listed) {
                 (Ok(found), Some(listed)) if listed.hops.len() == found.plans[0].hops.len() => {
                     prop_assert_eq!(releases(&found.plans[0]), releases(&listed));
@@ -282,7 +283,7 @@ proptest! {
                 for (hop, times) in plan.hops.iter().zip(plan.timed(&graph, request.now, &pace).hops) {
                     let cluster = request.asker.in_channel(&hop.channel);
                     let verdict = |now| {
-                        let view = recommend(&Policy::graph(), &Situation { graph: &graph, cluster: &cluster, now });
+                        let view = recommend(Policy::graph(), &Situation { graph: &graph, cluster: &cluster, now });
                         let found = view.offered().find(|(edge, _)| (edge.from, edge.to) == (hop.from, hop.to));
                         found.map(|(_, verdict)| verdict.answer.clone())
                     };

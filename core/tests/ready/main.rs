@@ -109,7 +109,7 @@ fn a_node_ahead_of_the_api_server_or_of_an_unknown_version_is_refused() {
         expect![[r#"
             4.8.9 -> 4.8.10: ready
             4.8.10 -> 4.9.1: refused
-              KubeletAhead: w1 is at Kubernetes 1.22, ahead of the API server's 1.21
+              KubeletAhead: ahead of the API server's Kubernetes 1.21: w1 at 1.22
               KubeletUnknown: nobody can tell how old the kubelets of w2 are
             4.9.1 -> 4.10.1: refused
               KubeletUnknown: nobody can tell how old the kubelets of w2 are
@@ -118,10 +118,10 @@ fn a_node_ahead_of_the_api_server_or_of_an_unknown_version_is_refused() {
     check(
         "at 4.8.9\nnode w1 worker 1.22\nnode w2 worker ?\npool worker runs\nway 4.9.1",
         expect![[r#"
-        4.8.9 -> 4.9.1: refused
-          KubeletAhead: w1 is at Kubernetes 1.22, ahead of the API server's 1.21
-          KubeletUnknown: nobody can tell how old the kubelets of w2 are
-    "#]],
+            4.8.9 -> 4.9.1: refused
+              KubeletAhead: ahead of the API server's Kubernetes 1.21: w1 at 1.22
+              KubeletUnknown: nobody can tell how old the kubelets of w2 are
+        "#]],
     );
 }
 
@@ -138,20 +138,20 @@ fn a_paused_pool_is_unpaused_where_the_skew_demands_it() {
     check(
         story,
         expect![[r#"
-        4.6.60 -> 4.7.60: ready
-        4.7.60 -> 4.8.57: ready
-        4.8.57 -> 4.9.59: refused
-          KubeletTooOld: pool worker is paused and its 2 nodes at Kubernetes 1.19 would be 3 minor versions behind the API server's 1.22; the limit there is 1
-        4.9.59 -> 4.10.67: ready
-    "#]],
+            4.6.60 -> 4.7.60: ready
+            4.7.60 -> 4.8.57: ready
+            4.8.57 -> 4.9.59: refused
+              PausedPoolTooOld: pool worker is paused and its 2 nodes at Kubernetes 1.19 would be 3 minor versions behind the API server's 1.22; the limit there is 1
+            4.9.59 -> 4.10.67: ready
+        "#]],
     );
     check_tasks(
         story,
         expect![[r#"
-        before 4.9.59
-          unpause pool worker, wait until all of it (2 nodes) is at Kubernetes 1.21, and pause it again if it shall skip more
-        at the end unpause worker
-    "#]],
+            before 4.9.59
+              unpause pool worker, wait until all of it is at Kubernetes 1.21, and pause it again if it shall skip more
+            at the end unpause worker
+        "#]],
     );
 }
 
@@ -204,11 +204,11 @@ fn a_control_plane_that_was_paused_for_long_is_too_old() {
     check(
         "at 4.8.9\nnode m1 master 1.20\npool master paused\nway 4.9.1 4.10.1",
         expect![[r#"
-        4.8.9 -> 4.9.1: refused
-          KubeletTooOld: 1 node of pool master at Kubernetes 1.20 would be 2 minor versions behind the API server's 1.22; the limit there is 1
-          ControlPlanePaused: pool master is paused, and the control plane's nodes must not skip a minor version
-        4.9.1 -> 4.10.1: ready
-    "#]],
+            4.8.9 -> 4.9.1: refused
+              ControlPlanePaused: pool master is paused, and the control plane's nodes must not skip a minor version
+              KubeletTooOld: 1 node of pool master at Kubernetes 1.20 would be 2 minor versions behind the API server's 1.22; the limit there is 1
+            4.9.1 -> 4.10.1: ready
+        "#]],
     );
 }
 
@@ -222,7 +222,7 @@ fn between_odd_minor_versions_a_pool_cannot_stay_paused() {
         expect![[r#"
             4.7.60 -> 4.8.57: ready
             4.8.57 -> 4.9.59: refused
-              KubeletTooOld: pool worker is paused and its 1 node at Kubernetes 1.20 would be 2 minor versions behind the API server's 1.22; the limit there is 1
+              PausedPoolTooOld: pool worker is paused and its 1 node at Kubernetes 1.20 would be 2 minor versions behind the API server's 1.22; the limit there is 1
         "#]],
     );
 }
@@ -239,8 +239,8 @@ fn a_node_in_no_pool_stays_as_it_is() {
             4.8.9 -> 4.9.1: ready
             4.9.1 -> 4.10.1: ready
             4.10.1 -> 4.11.1: refused
-              KubeletTooOld: windows (in no pool that we know of) at Kubernetes 1.21 would be 3 minor versions behind the API server's 1.24; the limit there is 1
               KubeletTooOld: 1 node of pool gone at Kubernetes 1.21 would be 3 minor versions behind the API server's 1.24; the limit there is 1
+              UnpooledNodeTooOld: windows (in no pool that we know of) at Kubernetes 1.21 would be 3 minor versions behind the API server's 1.24; the limit there is 1
         "#]],
     );
 }
@@ -270,30 +270,30 @@ fn an_operators_maximum_and_minimum_are_inclusive() {
     check(
         &story("max 4.8"),
         expect![[r#"
-        4.8.9 -> 4.9.1: refused
-          OperatorsIncompatible: 1 operator is not made for OpenShift 4.9: logging.v5 in openshift-logging: OpenShift 4.8 at most
-    "#]],
+            4.8.9 -> 4.9.1: refused
+              OperatorIncompatible: logging.v5 in openshift-logging is not made for OpenShift 4.9: it says OpenShift 4.8 at most
+        "#]],
     );
     check(
         &story("min 4.10"),
         expect![[r#"
-        4.8.9 -> 4.9.1: refused
-          OperatorsIncompatible: 1 operator is not made for OpenShift 4.9: logging.v5 in openshift-logging: OpenShift 4.10 at least
-    "#]],
+            4.8.9 -> 4.9.1: refused
+              OperatorIncompatible: logging.v5 in openshift-logging is not made for OpenShift 4.9: it says OpenShift 4.10 at least
+        "#]],
     );
     check(
         &story("kube-max 1.21"),
         expect![[r#"
-        4.8.9 -> 4.9.1: refused
-          OperatorsIncompatible: 1 operator is not made for OpenShift 4.9: logging.v5 in openshift-logging: Kubernetes 1.21 at most
-    "#]],
+            4.8.9 -> 4.9.1: refused
+              OperatorIncompatible: logging.v5 in openshift-logging is not made for OpenShift 4.9: it says Kubernetes 1.21 at most
+        "#]],
     );
     check(
         &story("kube-min 1.23"),
         expect![[r#"
-        4.8.9 -> 4.9.1: refused
-          OperatorsIncompatible: 1 operator is not made for OpenShift 4.9: logging.v5 in openshift-logging: Kubernetes 1.23 at least
-    "#]],
+            4.8.9 -> 4.9.1: refused
+              OperatorIncompatible: logging.v5 in openshift-logging is not made for OpenShift 4.9: it says Kubernetes 1.23 at least
+        "#]],
     );
 }
 
@@ -308,21 +308,26 @@ fn every_operator_that_stands_in_the_way_is_named() {
     check(
         story,
         expect![[r#"
-        4.8.9 -> 4.9.1: refused
-          OperatorsIncompatible: 2 operators are not made for OpenShift 4.9: logging.v5 in openshift-logging: OpenShift 4.8 at most; odd.v1 in apps: olm.maxOpenShiftVersion stands twice
-        4.9.1 -> 4.10.1: refused
-          OperatorsIncompatible: 3 operators are not made for OpenShift 4.10: logging.v5 in openshift-logging: OpenShift 4.8 at most; mesh.v2 in openshift-operators: OpenShift 4.9 at most; odd.v1 in apps: olm.maxOpenShiftVersion stands twice
-    "#]],
+            4.8.9 -> 4.9.1: refused
+              OperatorIncompatible: logging.v5 in openshift-logging is not made for OpenShift 4.9: it says OpenShift 4.8 at most
+              OperatorIncompatible: odd.v1 in apps is not made for OpenShift 4.9: it says olm.maxOpenShiftVersion stands twice
+            4.9.1 -> 4.10.1: refused
+              OperatorIncompatible: logging.v5 in openshift-logging is not made for OpenShift 4.10: it says OpenShift 4.8 at most
+              OperatorIncompatible: mesh.v2 in openshift-operators is not made for OpenShift 4.10: it says OpenShift 4.9 at most
+              OperatorIncompatible: odd.v1 in apps is not made for OpenShift 4.10: it says olm.maxOpenShiftVersion stands twice
+        "#]],
     );
     check_tasks(
         story,
         expect![[r#"
-        before 4.9.1
-          update logging.v5 in openshift-logging (it says OpenShift 4.8 at most) to a version for OpenShift 4.9, or better 4.10, where the way ends
-          update odd.v1 in apps (it says olm.maxOpenShiftVersion stands twice) to a version for OpenShift 4.9, or better 4.10, where the way ends
-        before 4.10.1
-          update mesh.v2 in openshift-operators (it says OpenShift 4.9 at most) to a version for OpenShift 4.10
-    "#]],
+            before 4.9.1
+              update logging.v5 in openshift-logging (it says OpenShift 4.8 at most) to a version for OpenShift 4.9, or better 4.10, where the way ends
+              update odd.v1 in apps (it says olm.maxOpenShiftVersion stands twice) to a version for OpenShift 4.9, or better 4.10, where the way ends
+            before 4.10.1
+              update logging.v5 in openshift-logging (it says OpenShift 4.8 at most) to a version for OpenShift 4.10
+              update mesh.v2 in openshift-operators (it says OpenShift 4.9 at most) to a version for OpenShift 4.10
+              update odd.v1 in apps (it says olm.maxOpenShiftVersion stands twice) to a version for OpenShift 4.10
+        "#]],
     );
 }
 
@@ -478,10 +483,10 @@ fn a_gate_that_nobody_understands_stands_before_every_minor_update() {
     check(
         "at 4.8.1\ngate ack-next Look\nack ack-next\nway 4.8.2 4.9.1",
         expect![[r#"
-        4.8.1 -> 4.8.2: ready
-        4.8.2 -> 4.9.1: refused
-          AdminGateNotUnderstood: the gate "ack-next" does not say which updates it is for
-    "#]],
+            4.8.1 -> 4.8.2: ready
+            4.8.2 -> 4.9.1: refused
+              AdminGateNotUnderstood: the gate ack-next does not say which updates it is for
+        "#]],
     );
 }
 
@@ -599,9 +604,9 @@ fn the_platforms_own_clients_do_not_count() {
     check(
         &story("by system:node:w1 9 unnamed 3"),
         expect![[r#"
-        4.8.1 -> 4.9.1: refused
-          ApiRemoved: ingresses.v1beta1.extensions goes in Kubernetes 1.22 and is in use: 3 requests of users whose names were not kept
-    "#]],
+            4.8.1 -> 4.9.1: refused
+              ApiRemoved: ingresses.v1beta1.extensions goes in Kubernetes 1.22 and is in use; 3 requests of users whose names were not kept
+        "#]],
     );
 }
 
@@ -614,26 +619,26 @@ fn what_is_not_known_is_refused_with_what_is_missing() {
         expect![[r#"
             4.14.1 -> 4.14.2: ready
             4.14.2 -> 4.15.1: refused
-              ObjectsNotGiven: nobody can tell without these objects: ClusterVersion
-              ObjectsNotGiven: nobody can tell without these objects: ClusterOperators
-              ObjectsNotGiven: nobody can tell without these objects: Nodes
-              ObjectsNotGiven: nobody can tell without these objects: MachineConfigPools
-              ObjectsNotGiven: nobody can tell without these objects: ClusterServiceVersions
               ObjectsNotGiven: nobody can tell without these objects: APIRequestCounts
+              ObjectsNotGiven: nobody can tell without these objects: ClusterOperators
+              ObjectsNotGiven: nobody can tell without these objects: ClusterServiceVersions
+              ObjectsNotGiven: nobody can tell without these objects: ClusterVersion
               ObjectsNotGiven: nobody can tell without these objects: ConfigMap openshift-config-managed/admin-gates
+              ObjectsNotGiven: nobody can tell without these objects: MachineConfigPools
+              ObjectsNotGiven: nobody can tell without these objects: Nodes
         "#]],
     );
     check_tasks(
         &story,
         expect![[r#"
             before 4.15.1
-              give the ClusterVersion too
-              give the ClusterOperators too
-              give the Nodes too
-              give the MachineConfigPools too
-              give the ClusterServiceVersions too
               give the APIRequestCounts too
+              give the ClusterOperators too
+              give the ClusterServiceVersions too
+              give the ClusterVersion too
               give the ConfigMap openshift-config-managed/admin-gates too
+              give the MachineConfigPools too
+              give the Nodes too
         "#]],
     );
 }
@@ -643,9 +648,9 @@ fn a_version_whose_kubernetes_nobody_knows_is_refused() {
     check(
         "at 4.22.1\noperator a.v1 a kube-max 1.40\nway 5.0.1",
         expect![[r#"
-        4.22.1 -> 5.0.1: refused
-          OperatorsIncompatible: 1 operator is not made for OpenShift 5.0: a.v1 in a: something about Kubernetes, and nobody knows which one that is
-          KubernetesUnknown: nobody has told us which Kubernetes OpenShift 5.0 has
-    "#]],
+            4.22.1 -> 5.0.1: refused
+              KubernetesUnknown: nobody has told us which Kubernetes OpenShift 5.0 has
+              OperatorIncompatible: a.v1 in a is not made for OpenShift 5.0: it says something about Kubernetes, and nobody knows which one that is
+        "#]],
     );
 }

@@ -6,8 +6,9 @@ use towpath_core::domain::readiness::{
     ApiName, ApiUse, ApiUser, Facts, HistoryEntry, Node, Objection, Operator, Pool, Progress, Range,
 };
 use towpath_core::domain::way::{Stop, Way};
-use towpath_core::domain::{Answer, Fact, Minor};
+use towpath_core::domain::{Fact, Minor};
 use towpath_core::rules::ready::MaxSkew;
+use towpath_core::verdict::Answer;
 
 use crate::dsl::{FACTS, forget};
 
@@ -17,7 +18,7 @@ proptest! {
         let readiness = ready(&way, &facts, skew);
         for (step, hop) in way.steps().zip(&readiness.hops).filter(|(step, _)| !step.is_minor()) {
             prop_assert_eq!(&hop.verdict.answer, &Answer::Recommend, "{} to {}", hop.from, step.to());
-            prop_assert!(hop.tasks.is_empty() && hop.reasons().all(|reason| reason.is_note()));
+            prop_assert!(hop.tasks.is_empty() && hop.reasons().all(|reason| reason.code().is_note));
         }
     }
 
@@ -51,7 +52,7 @@ proptest! {
         let first = readiness.hops.iter().find(|hop| !hop.is_ready());
         prop_assert_eq!(first.is_none(), readiness.is_ready());
         prop_assert!(first.is_none_or(|hop| !hop.tasks.is_empty()));
-        let mut all: Vec<&str> = readiness.hops.iter().flat_map(|hop| &hop.tasks).map(|task| task.about.as_str()).collect();
+        let mut all: Vec<&str> = readiness.hops.iter().flat_map(|hop| &hop.tasks).map(|task| task.text.as_str()).collect();
         let before = all.len();
         all.sort_unstable();
         all.dedup();
@@ -62,7 +63,7 @@ proptest! {
     fn a_larger_skew_never_delays_the_first_unpausing(facts in any_facts(), way in any_way()) {
         let first = |skew: u8| {
             let hops = ready(&way, &facts, MaxSkew::Same(skew)).hops;
-            hops.iter().position(|hop| hop.reasons().any(|reason| reason.code() == "KubeletTooOld")).unwrap_or(usize::MAX)
+            hops.iter().position(|hop| hop.reasons().any(|reason| reason.code().name.ends_with("TooOld"))).unwrap_or(usize::MAX)
         };
         prop_assert!(first(1) <= first(2) && first(2) <= first(3));
     }

@@ -4,8 +4,11 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use towpath_core::decide::{Gate, Outcome};
-use towpath_core::domain::automatic::AutomaticReason;
-use towpath_core::domain::{Answer, Reason, Version};
+use towpath_core::domain::Version;
+use towpath_core::rules::automatic::{
+    GRAPH_WENT_BACK, NOT_SIGNED, ONLY_CLAIMED, OTHER_ARCH, OTHER_RELEASE, TOO_MANY_FAILURES,
+};
+use towpath_core::verdict::{Answer, Code, Reason};
 
 use super::Told;
 use crate::words::plain;
@@ -40,13 +43,9 @@ pub fn news(told: &Told<'_>, outcome: Option<&Outcome>) -> Vec<News> {
         .judged
         .iter()
         .flat_map(|(_, verdict)| &verdict.reasons);
-    let stopped = reasons.filter(|reason| {
-        is(reason, |one| {
-            matches!(one, AutomaticReason::TooManyFailures { .. })
-        })
-    });
-    let stopped = stopped
-        .map(|reason| warning("AutomaticUpdatesStopped", reason.to_string()))
+    let stopped = reasons
+        .filter(|reason| reason.is(&TOO_MANY_FAILURES))
+        .map(|reason| warning("AutomaticUpdatesStopped", told_reason(reason)))
         .next();
     started
         .into_iter()
@@ -84,7 +83,7 @@ fn of_outcome(outcome: &Outcome) -> News {
 
 /// The gate has opened or closed.
 pub fn of_gate(gate: &Gate) -> News {
-    let codes: BTreeSet<&str> = gate.objections().map(Reason::code).collect();
+    let codes: BTreeSet<&str> = gate.objections().map(|reason| reason.code().name).collect();
     let codes: Vec<&str> = codes.into_iter().collect();
     match gate.is_open() {
         true => normal(
@@ -98,49 +97,35 @@ pub fn of_gate(gate: &Gate) -> News {
     }
 }
 
-/// Offers that are refused for what they are: this is how an attack looks.
+/// Reasons for which an offer is not believed: this is how an attack looks.
+const ATTACKS: [&Code; 5] = [
+    &NOT_SIGNED,
+    &OTHER_RELEASE,
+    &OTHER_ARCH,
+    &ONLY_CLAIMED,
+    &GRAPH_WENT_BACK,
+];
+
+/// Offers that are refused for what they are.
 fn not_trusted(told: &Told<'_>) -> impl Iterator<Item = News> {
-    let is_attack = |reason: &&Reason| {
-        is(reason, |one| {
-            matches!(
-                one,
-                AutomaticReason::NotSigned { .. }
-                    | AutomaticReason::OtherRelease { .. }
-                    | AutomaticReason::OtherArch { .. }
-                    | AutomaticReason::OnlyClaimed { .. }
-                    | AutomaticReason::GraphWentBack { .. }
-            )
-        })
-    };
-    let refused = told
-        .choice
-        .judged
-        .iter()
-        .filter(|(_, verdict)| verdict.answer == Answer::Refuse);
-    refused.filter_map(move |(offer, verdict)| {
-        let reason = match verdict.reasons.iter().find(is_attack)? {
-            // Its times change with every look.
-            reason
-                if is(reason, |one| {
-                    matches!(one, AutomaticReason::GraphWentBack { .. })
-                }) =>
-            {
-                "the graph is older than one that was seen before".to_owned()
-            }
-            reason => reason.to_string(),
-        };
+    let judged = told.choice.judged.iter();
+    let refused = judged.filter(|(_, verdict)| verdict.answer == Answer::Refuse);
+    refused.filter_map(|(offer, verdict)| {
+        let mut reasons = verdict.reasons.iter();
+        let reason = reasons.find(|reason| ATTACKS.contains(&reason.code()))?;
         let message = format!(
             "{} at {} is not believed: {}",
             offer.version,
             plain(&offer.image),
-            plain(&reason)
+            told_reason(reason)
         );
         Some(warning("OfferNotTrusted", message))
     })
 }
 
-fn is(reason: &Reason, wanted: impl Fn(&AutomaticReason) -> bool) -> bool {
-    matches!(reason, Reason::Automatic(reason) if wanted(reason))
+/// What a reason says in the same words at every look, and what helps.
+fn told_reason(reason: &Reason) -> String {
+    plain(&format!("{}; {}", reason.steady_text(), reason.help())).into_owned()
 }
 
 fn normal(reason: &'static str, message: String) -> News {

@@ -5,10 +5,11 @@ use std::fmt::Write;
 
 use towpath_core::decide::Gate;
 use towpath_core::domain::automatic::OptIn;
-use towpath_core::domain::{Answer, ReadyReason, Reason, Verdict};
+use towpath_core::verdict::{Reason, Verdict};
 
 use super::Told;
-use crate::words::{counted, plain, wrapped};
+use crate::verdict;
+use crate::words::{counted, plain};
 
 /// A condition of a ClusterOperator.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,9 +22,6 @@ pub struct Condition {
 
 /// The longest message of a condition: it has to fit into an object that others read, too.
 const MAX_MESSAGE_BYTES: usize = 4_096;
-
-/// So many users of an API are named.
-const MAX_USERS: usize = 20;
 
 /// Everything there is to say.
 pub fn text(told: &Told<'_>) -> String {
@@ -43,7 +41,7 @@ pub fn text(told: &Told<'_>) -> String {
     };
     for (offer, verdict) in &told.choice.judged {
         let _ = writeln!(text, "\n{}: {}", offer.version, word(verdict));
-        reasons(verdict).for_each(|reason| text.push_str(&wrapped("  - ", &reason)));
+        points(&verdict.reasons, &mut text);
     }
     if told.choice.judged.is_empty() {
         text.push_str("\nNo update is offered.\n");
@@ -58,58 +56,24 @@ pub fn text(told: &Told<'_>) -> String {
                 "not now"
             }
         );
-        reasons(&gate.next).for_each(|reason| text.push_str(&wrapped("  - ", &reason)));
-        gate.later
-            .iter()
-            .for_each(|reason| text.push_str(&wrapped("  - later: ", &told_reason(reason))));
+        points(&gate.next.reasons, &mut text);
+        let later = gate.later.iter();
+        later.for_each(|reason| text.push_str(&verdict::point("  - later: ", reason)));
     }
     text
 }
 
-/// An answer in a word, with the time if there is one.
-pub(super) fn word(verdict: &Verdict) -> String {
-    match &verdict.answer {
-        Answer::Recommend => "good".to_owned(),
-        Answer::RecommendUnless(_) => "has risks".to_owned(),
-        Answer::Wait { until: Some(until) } => format!("not before {until}"),
-        Answer::Wait { until: None } => "not now".to_owned(),
-        Answer::Refuse => "no".to_owned(),
+fn points(reasons: &BTreeSet<Reason>, text: &mut String) {
+    for reason in reasons {
+        text.push_str(&verdict::point("  - ", reason));
     }
 }
 
-fn reasons(verdict: &Verdict) -> impl Iterator<Item = String> {
-    verdict.reasons.iter().map(told_reason)
-}
-
-fn told_reason(reason: &Reason) -> String {
-    let note = if reason.is_note() { "note: " } else { "" };
-    plain(&format!("{note}{reason} [{}]", reason.code())).into_owned()
-}
-
-/// In words that stay the same while nothing changes but counts and hours: each change would be a write.
-fn steady(reason: &Reason) -> String {
-    match reason {
-        Reason::Ready(ready) => match &**ready {
-            ReadyReason::ApiRemoved(removed) => {
-                let users: BTreeSet<&str> = removed.users.iter().map(|user| &*user.name).collect();
-                let named = users
-                    .into_iter()
-                    .take(MAX_USERS)
-                    .collect::<Vec<_>>()
-                    .join(", ");
-                let by = if named.is_empty() {
-                    "somebody".to_owned()
-                } else {
-                    named
-                };
-                format!(
-                    "{} goes in Kubernetes {} and is in use by {by}",
-                    removed.api, removed.removed_in
-                )
-            }
-            _ => reason.to_string(),
-        },
-        _ => reason.to_string(),
+/// An answer in a word, with the time if there is one.
+pub(super) fn word(verdict: &Verdict) -> String {
+    match verdict.answer.until() {
+        Some(until) => format!("{} until {until}", verdict.answer.word()),
+        None => verdict.answer.word().to_owned(),
     }
 }
 
@@ -125,7 +89,7 @@ pub fn upgradeable(gate: &Gate) -> Condition {
             message,
         };
     }
-    let mut codes: Vec<&str> = against.iter().map(|reason| reason.code()).collect();
+    let mut codes: Vec<&str> = against.iter().map(|reason| reason.code().name).collect();
     codes.dedup();
     let mut message = format!(
         "{} the way of the next minor version:",
@@ -135,7 +99,9 @@ pub fn upgradeable(gate: &Gate) -> Condition {
         }
     );
     for (number, reason) in against.iter().enumerate() {
-        let line = format!(" ({}) {}", number + 1, plain(&steady(reason)));
+        // In words that stay the same while nothing changes but counts and hours: each change would be a write.
+        let (text, help) = (reason.steady_text(), reason.help());
+        let line = format!(" ({}) {}; {}", number + 1, plain(&text), plain(&help));
         if message.len() + line.len() > MAX_MESSAGE_BYTES {
             let _ = write!(message, " and {} more", against.len() - number);
             break;

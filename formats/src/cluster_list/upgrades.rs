@@ -164,7 +164,7 @@ impl Reading {
             let mut of_item = Reader::new(&reader.place);
             offers.extend(self.version(&mut of_item, item).map(|version| Offer {
                 version,
-                hold: None,
+                objection: None,
             }));
             let warnings = of_item.findings.into_iter().map(|finding| {
                 let problem = format!("{}; it is not offered", finding.problem);

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
 use serde_json::{Value, json};
 use towpath_core::decide::{Candidate, Standing};
-use towpath_core::domain::{Answer, Fact, Reason, Risk};
-use towpath_core::finding::Place;
+use towpath_core::domain::{Fact, Risk};
 
 use super::Told;
 use crate::cincinnati;
+use crate::verdict::reasons;
 
 /// Everything there is to say.
 pub fn json(told: &Told<'_>) -> Value {
@@ -53,41 +52,12 @@ fn candidate(told: &Told<'_>, candidate: &Candidate) -> Value {
         "to": candidate.to.to_string(),
         "payload": release.map(|release| &*release.payload),
         "url": release.and_then(|release| release.metadata.get("url")).map(|url| &**url),
-        "answer": match &candidate.verdict.answer {
-            Answer::Recommend => "recommend",
-            Answer::RecommendUnless(_) => "recommendUnless",
-            Answer::Wait { .. } => "wait",
-            Answer::Refuse => "refuse",
-        },
+        "answer": candidate.verdict.answer.word(),
         "offered": candidate.verdict.is_offered(),
         "offeredFrom": candidate.offered_from(told.at.now).map(|from| from.to_string()),
         "risks": candidate.risks(told.at).iter().map(|risk| risk.name.as_str()).collect::<Vec<_>>(),
-        "reasons": candidate.verdict.reasons.iter().map(|one| reason(one, told.at.now)).collect::<Vec<_>>(),
+        "reasons": reasons(&candidate.verdict.reasons),
     })
-}
-
-/// A reason, as it is told everywhere.
-pub(crate) fn reason(reason: &Reason, now: Timestamp) -> Value {
-    let mut value = json!({
-        "code": reason.code(),
-        "text": reason.to_string(),
-        "origin": reason.origin().map(place),
-    });
-    if let Reason::RolloutNotReached { window, rule, .. }
-    | Reason::RolloutWithoutId { window, rule, .. } = reason
-    {
-        value["window"] = json!({
-            "start": window.start.to_string(),
-            "end": window.end.to_string(),
-            "share": window.share(now).as_fraction(),
-            "rule": place(rule),
-        });
-    }
-    value
-}
-
-fn place(place: &Place) -> Value {
-    json!({"file": &*place.file, "line": place.line, "column": place.column})
 }
 
 /// What is known, or nothing.

@@ -7,12 +7,13 @@ use std::fmt::Write;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::decide::{Candidate, Standing};
-use towpath_core::domain::{
-    Answer, ChannelName, Cluster, Fact, MatchingRule, Reason, Risk, Share, Window,
-};
+use towpath_core::domain::{ChannelName, Cluster, Fact, MatchingRule, Risk};
 use towpath_core::finding::Place;
+use towpath_core::rules::KNOWN_RISK;
+use towpath_core::verdict::{Answer, Reason};
 
 use super::Told;
+use crate::verdict::HelpOnce;
 use crate::words::{plain, plain_lines};
 
 /// So many names are listed; the others are counted.
@@ -23,12 +24,10 @@ pub fn text(told: &Told<'_>) -> String {
     let mut text = head(told);
     text.push_str(&standing(told));
     text.push_str(&summary(told));
-    text.push_str(&paragraphs(
-        told.explanation
-            .candidates
-            .iter()
-            .map(|candidate| paragraph(told, candidate)),
-    ));
+    let mut helps = HelpOnce::default();
+    let candidates = told.explanation.candidates.iter();
+    let all = candidates.map(|candidate| paragraph(told, candidate, &mut helps));
+    text.push_str(&paragraphs(all));
     let risks = risks(told);
     if !risks.is_empty() {
         text.push_str("\nThe risks, which a cluster weighs itself:\n");
@@ -170,9 +169,9 @@ fn paragraphs(all: impl Iterator<Item = String>) -> String {
 }
 
 /// One update: the answer, when, and every reason with its place. What a risk is about stands at the end, once.
-fn paragraph(told: &Told<'_>, candidate: &Candidate) -> String {
+fn paragraph(told: &Told<'_>, candidate: &Candidate, helps: &mut HelpOnce) -> String {
     let now = told.at.now;
-    let answer = answered(candidate);
+    let answer = candidate.verdict.answer.word();
     let mut text = match (&candidate.verdict.answer, candidate.offered_from(now)) {
         (Answer::RecommendUnless(_), _) => {
             let risks = candidate.risks(told.at);
@@ -182,7 +181,7 @@ fn paragraph(told: &Told<'_>, candidate: &Candidate) -> String {
                 |risks: &[&Risk], last| joined(risks.iter().map(|risk| risk.name.as_str()), last);
             match certain.is_empty() {
                 true => format!(
-                    "{}  {answer} {} applies\n",
+                    "{}  yes, unless {} applies\n",
                     candidate.to,
                     names(&open, "or")
                 ),
@@ -215,128 +214,11 @@ fn paragraph(told: &Told<'_>, candidate: &Candidate) -> String {
         _ => format!("{}  {answer}\n", candidate.to),
     };
     let weighed = candidate.verdict.is_offered();
-    let told_here = |reason: &&Reason| !(weighed && matches!(reason, Reason::KnownRisk { .. }));
-    for reason in candidate.verdict.reasons.iter().filter(told_here) {
-        let (sentence, places) = sentence(reason, now);
-        let _ = writeln!(text, "    {sentence}");
-        if !places.is_empty() {
-            let _ = writeln!(text, "      {}", places.join(", "));
-        }
+    let is_shown = |reason: &&Reason| !(weighed && reason.is(&KNOWN_RISK));
+    for reason in candidate.verdict.reasons.iter().filter(is_shown) {
+        text.push_str(&helps.point("    - ", reason));
     }
     text
-}
-
-/// The answer in a word or two.
-fn answered(candidate: &Candidate) -> &'static str {
-    match candidate.verdict.answer {
-        Answer::Recommend => "yes",
-        Answer::RecommendUnless(_) => "yes, unless",
-        Answer::Wait { .. } => "not yet",
-        Answer::Refuse if candidate.verdict.reasons.iter().any(is_block) => {
-            "no, as long as this stands:"
-        }
-        Answer::Refuse => "no:",
-    }
-}
-
-fn is_block(reason: &Reason) -> bool {
-    matches!(
-        reason,
-        Reason::HardBlock { .. }
-            | Reason::BlockNotUnderstood { .. }
-            | Reason::PlatformBlocked { .. }
-            | Reason::PlatformUnknown { .. }
-    )
-}
-
-/// What a reason says, and where it was written.
-pub(crate) fn sentence(reason: &Reason, now: Timestamp) -> (String, Vec<String>) {
-    let at = |place: &Place| vec![place.to_string()];
-    let by =
-        |origin: &Place, rule: &Place| vec![origin.to_string(), format!("by the rule at {rule}")];
-    match reason {
-        Reason::HardBlock { origin } => ("Blocked for every cluster.".to_owned(), at(origin)),
-        Reason::BlockNotUnderstood { what, origin } => (
-            format!("Blocked for every cluster, because {what}."),
-            at(origin),
-        ),
-        Reason::PlatformBlocked { platform, origin } => {
-            (format!("Blocked on {platform}."), at(origin))
-        }
-        Reason::PlatformUnknown { platforms, origin } => {
-            let names = listed(platforms.iter().map(|platform| platform.as_str()));
-            let tell = "A cluster that tells its platform may be offered it.";
-            (
-                format!("Blocked on {names}, and this cluster's platform is unknown. {tell}"),
-                at(origin),
-            )
-        }
-        Reason::KnownRisk { name, url, origin } => (
-            format!("It carries the risk {}, see {}.", plain(name), plain(url)),
-            at(origin),
-        ),
-        Reason::RolloutNotReached {
-            due,
-            window,
-            origin,
-            rule,
-            ..
-        } => {
-            let turn = percent(window.share(*due));
-            (
-                format!(
-                    "{}; this cluster's turn comes at {turn}.",
-                    rollout(window, now)
-                ),
-                by(origin, rule),
-            )
-        }
-        Reason::RolloutWithoutId {
-            window,
-            origin,
-            rule,
-        } => {
-            let end = "clusters that do not tell their id get it at the end";
-            (
-                format!("{}; {end}.", rollout(window, now)),
-                by(origin, rule),
-            )
-        }
-        Reason::NotInChannel {
-            version,
-            channel,
-            origin,
-        } => (format!("{version} is not in {channel}."), at(origin)),
-        Reason::NotYetInChannel {
-            version,
-            channel,
-            start,
-            origin,
-        } => (
-            format!("{version} enters {channel} at {}.", second(*start)),
-            at(origin),
-        ),
-        Reason::NoEdge { .. }
-        | Reason::UnknownRelease { .. }
-        | Reason::PayloadDisputed { .. }
-        | Reason::SourceStale { .. }
-        | Reason::FleetHolds { .. }
-        | Reason::NotEnrolled { .. }
-        | Reason::Fleet(_)
-        | Reason::Ready(_)
-        | Reason::Automatic(_) => (format!("{}.", capital(&reason.to_string())), Vec::new()),
-    }
-}
-
-fn rollout(window: &Window, now: Timestamp) -> String {
-    let (start, end) = (second(window.start), second(window.end));
-    match window.start <= now {
-        true => format!(
-            "The rollout from {start} to {end} has reached {} of clusters",
-            percent(window.share(now))
-        ),
-        false => format!("The rollout lasts from {start} to {end}"),
-    }
 }
 
 /// Each risk once, with the places that declare it.
@@ -350,10 +232,10 @@ fn risks<'a>(told: &'a Told<'_>) -> BTreeMap<&'a str, (&'a Risk, BTreeSet<&'a Pl
                 .or_insert_with(|| (risk, BTreeSet::new()));
         }
         for reason in &candidate.verdict.reasons {
-            if let Reason::KnownRisk { name, origin, .. } = reason
-                && let Some((_, origins)) = risks.get_mut(name.as_str())
-            {
-                origins.insert(origin);
+            let name = reason.fact("risk").and_then(|name| name.as_str());
+            let risk = name.and_then(|name| risks.get_mut(name));
+            if let (Some((_, origins)), Some(place)) = (risk, reason.place()) {
+                origins.insert(place);
             }
         }
     }
@@ -462,15 +344,4 @@ pub(crate) fn ahead(now: Timestamp, then: Timestamp) -> String {
         (days, 0, _) => format!("in {}", unit(days, "day")),
         (days, hours, _) => format!("in {} {}", unit(days, "day"), unit(hours, "hour")),
     }
-}
-
-fn percent(share: Share) -> String {
-    format!("{:.1} %", share.as_fraction() * 100.0)
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(letters).collect()
-    })
 }

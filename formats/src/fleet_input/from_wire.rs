@@ -5,9 +5,12 @@ use std::fmt::Display;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use towpath_core::domain::Share;
 use towpath_core::domain::fleet as core;
 use towpath_core::domain::{Arch, ChannelName, ClusterId, Fact, Pattern, Platform, Version};
 use towpath_core::finding;
+use towpath_core::rules::RECORDED;
+use towpath_core::verdict::{Answer, Reason, Value, Verdict, code_named};
 
 use super::wire::{self, Part, Rest, Text};
 use super::{codes, sort};
@@ -319,25 +322,46 @@ impl Join {
     }
 
     fn offer(&mut self, from: wire::Offer<'_>) -> Result<core::Offer, String> {
-        let hold = match from.hold {
-            None => None,
-            Some(hold) => {
-                let reason = |(code, sentence): (Text<'_>, Text<'_>)| core::Objection {
-                    code: self.name(&code),
-                    sentence: self.name(&sentence),
-                };
-                let reasons = hold.reasons.into_iter().map(reason).collect();
-                let until = hold.until.map(|until| parse(&until)).transpose()?;
-                Some(Box::new(core::OfferHold {
-                    until,
-                    reasons,
-                    risks: self.names(hold.risks),
-                }))
-            }
+        let objection = match (from.objection, from.hold) {
+            (Some(objection), _) => Some(Box::new(self.objection(objection)?)),
+            (None, Some(hold)) => Some(Box::new(self.first_format(hold)?)),
+            (None, None) => None,
         };
         Ok(core::Offer {
             version: self.version(&from.version)?,
-            hold,
+            objection,
+        })
+    }
+
+    fn objection(&mut self, from: wire::Objection<'_>) -> Result<core::GraphObjection, String> {
+        let until = from.until.map(|until| parse(&until)).transpose()?;
+        let reasons = from.reasons.into_iter().map(reason);
+        let verdict = Verdict {
+            answer: match from.is_no {
+                true => Answer::Refuse,
+                false => Answer::Wait { until },
+            },
+            reasons: reasons.collect::<Result<_, _>>()?,
+        };
+        Ok(core::GraphObjection {
+            verdict,
+            risks: self.names(from.risks),
+        })
+    }
+
+    /// The first format has of a reason its code and its sentence.
+    fn first_format(&mut self, from: wire::OfferHold<'_>) -> Result<core::GraphObjection, String> {
+        let until = from.until.map(|until| parse(&until)).transpose()?;
+        let recorded = |(code, sentence): (Text<'_>, Text<'_>)| {
+            RECORDED.because([("code", (&*code).into()), ("text", (&*sentence).into())])
+        };
+        let verdict = Verdict {
+            answer: Answer::Wait { until },
+            reasons: from.reasons.into_iter().map(recorded).collect(),
+        };
+        Ok(core::GraphObjection {
+            verdict,
+            risks: self.names(from.risks),
         })
     }
 
@@ -433,4 +457,35 @@ fn labels(from: BTreeMap<Text<'_>, Text<'_>>) -> core::Labels {
     from.into_iter()
         .map(|(name, value)| (name.into_owned(), value.into_owned()))
         .collect()
+}
+
+fn reason(from: wire::Reason<'_>) -> Result<Reason, String> {
+    let code = code_named(&from.code);
+    let code = code.ok_or_else(|| format!("there is no reason {:?}", from.code))?;
+    let facts = from
+        .facts
+        .into_iter()
+        .map(|(name, from)| Ok((name.into_owned(), value(from)?)));
+    let reason = code.recorded(facts.collect::<Result<_, String>>()?);
+    let reason =
+        reason.ok_or_else(|| format!("a reason {:?} has facts that none has", from.code))?;
+    let until = from.until.map(|until| parse(&until)).transpose()?;
+    let reason = reason.until(until);
+    Ok(match from.place {
+        Some((file, line, column)) => reason.at(&finding::Place::file(&*file).at(line, column)),
+        None => reason,
+    })
+}
+
+fn value(from: wire::Value<'_>) -> Result<Value, String> {
+    Ok(match from {
+        wire::Value::Text(text) => (&*text).into(),
+        wire::Value::Number(number) => Value::Number(number),
+        wire::Value::Seconds(seconds) => Value::Seconds(seconds),
+        wire::Value::Time(time) => Value::Time(parse(&time)?),
+        wire::Value::Share(parts) => Value::Share(Share::of_parts(parse(&parts)?)),
+        wire::Value::List(values) => {
+            Value::List(values.into_iter().map(value).collect::<Result<_, _>>()?)
+        }
+    })
 }

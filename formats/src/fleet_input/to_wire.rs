@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use towpath_core::domain::fleet as core;
 use towpath_core::domain::{ClusterId, Fact, Pattern, Version};
 use towpath_core::finding;
+use towpath_core::verdict::{Answer, Reason, Value};
 
 use super::wire::{self, Part, Rest, Text};
 
@@ -286,18 +287,46 @@ fn cluster<'a>(
 }
 
 fn offer(from: &core::Offer) -> wire::Offer<'_> {
-    let hold = from.hold.as_deref().map(|hold| wire::OfferHold {
-        until: hold.until.as_ref().map(said),
-        risks: texts(&hold.risks),
-        reasons: hold
-            .reasons
-            .iter()
-            .map(|reason| (text(&reason.code), text(&reason.sentence)))
-            .collect(),
-    });
     wire::Offer {
         version: said(&from.version),
-        hold,
+        hold: None,
+        objection: from.objection.as_deref().map(objection),
+    }
+}
+
+fn objection(from: &core::GraphObjection) -> wire::Objection<'_> {
+    wire::Objection {
+        is_no: from.verdict.answer == Answer::Refuse,
+        until: from.until().as_ref().map(said),
+        risks: texts(&from.risks),
+        reasons: from.verdict.reasons.iter().map(reason).collect(),
+    }
+}
+
+fn reason(from: &Reason) -> wire::Reason<'_> {
+    let facts = from.facts().iter();
+    wire::Reason {
+        code: text(from.code().name),
+        facts: facts
+            .map(|(name, fact)| (text(name), value(fact)))
+            .collect(),
+        place: from
+            .place()
+            .map(|place| (text(&place.file), place.line, place.column)),
+        until: from.ends().as_ref().map(said),
+    }
+}
+
+fn value(from: &Value) -> wire::Value<'_> {
+    match from {
+        Value::Text(from) => wire::Value::Text(text(from)),
+        Value::Number(number) => wire::Value::Number(*number),
+        Value::Seconds(seconds) => wire::Value::Seconds(*seconds),
+        Value::Time(time) => wire::Value::Time(said(time)),
+        Value::Share(share) => wire::Value::Share(said(&share.parts())),
+        Value::List(values) => wire::Value::List(values.iter().map(value).collect()),
+        // The graph's reasons have none of these; their words are kept.
+        Value::Missing | Value::Command(_) | Value::Thing { .. } => wire::Value::Text(said(from)),
     }
 }
 

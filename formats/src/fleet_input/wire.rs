@@ -162,7 +162,40 @@ pub(super) struct Cluster<'a> {
 #[derive(Serialize, Deserialize)]
 pub(super) struct Offer<'a> {
     pub(super) version: Text<'a>,
+    /// As the first format had it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) hold: Option<OfferHold<'a>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) objection: Option<Objection<'a>>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Objection<'a> {
+    /// Whether it is a no; else it waits.
+    pub(super) is_no: bool,
+    pub(super) until: Option<Text<'a>>,
+    pub(super) risks: Vec<Text<'a>>,
+    pub(super) reasons: Vec<Reason<'a>>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Reason<'a> {
+    pub(super) code: Text<'a>,
+    pub(super) facts: Vec<(Text<'a>, Value<'a>)>,
+    pub(super) place: Option<(Text<'a>, u32, u32)>,
+    pub(super) until: Option<Text<'a>>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Value<'a> {
+    Text(Text<'a>),
+    Number(u64),
+    Seconds(i64),
+    Time(Text<'a>),
+    /// In parts of 2^64.
+    Share(Text<'a>),
+    List(Vec<Value<'a>>),
 }
 
 #[derive(Serialize, Deserialize)]

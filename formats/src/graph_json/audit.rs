@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use towpath_core::audit::{
-    Arrivals, Audit, Cause, ClientClass, Outcome, Outlook, Section, Spot, Standing, Stranding,
+    Arrivals, Audit, Cause, Outcome, Reachability, ReleaseReport, Section, StrandedReleases,
+    Stranding,
 };
 use towpath_core::domain::{BlockId, Graph, ReleaseId, Version};
+use towpath_core::graph::ClientClass;
 
 /// Everything that was found, or the ways of one release only. `stranded` is what the caller asked for: all, or what is new.
 pub fn audit(
@@ -25,7 +27,7 @@ pub fn audit(
 
 fn section(graph: &Graph, section: &Section, only: Option<&Version>) -> Value {
     let tally = section.tally();
-    let wanted = |standing: &&Standing| {
+    let wanted = |standing: &&ReleaseReport| {
         only.is_none_or(|only| graph.release(standing.release).version == *only)
     };
     let releases = section.releases.iter().filter(wanted).map(|standing| {
@@ -44,7 +46,7 @@ fn section(graph: &Graph, section: &Section, only: Option<&Version>) -> Value {
     })
 }
 
-fn outlook(graph: &Graph, outlook: &Outlook) -> Value {
+fn outlook(graph: &Graph, outlook: &Reachability) -> Value {
     let mut value =
         json!({"goal": version(graph, outlook.goal), "grade": outlook.outcome.grade().code()});
     match &outlook.outcome {
@@ -68,7 +70,7 @@ fn outlook(graph: &Graph, outlook: &Outlook) -> Value {
 }
 
 fn stranding(graph: &Graph, stranding: &Stranding, arrivals: &Arrivals) -> Value {
-    let spot = |spot: &Spot| {
+    let spot = |spot: &StrandedReleases| {
         json!({
             "channel": spot.channel.as_str(),
             "arch": spot.arch.as_str(),

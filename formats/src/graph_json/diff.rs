@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 use towpath_core::change::{
-    ChannelDiff, Class, Diff, EdgeChange, EdgeKind, ReleaseChange, ReleaseKind, Touched, When, Whom,
+    ChannelDiff, Diff, EdgeChange, EdgeKind, ReleaseChange, ReleaseKind, Touched, When, Whom,
 };
 use towpath_core::domain::{ChannelName, ReleaseName};
+use towpath_core::graph::ClientClass;
 
 /// Every difference; whom it touches, if there is a fleet to ask about; and the releases that are newly listed and not
 /// known, so that nothing can be told about them.
@@ -93,13 +94,13 @@ fn whom(whom: &Whom) -> Value {
         return json!("everybody");
     };
     let named = on.iter().filter_map(|class| match class {
-        Class::Platform(platform) => Some(platform.as_str()),
-        Class::OtherPlatforms | Class::Unknown => None,
+        ClientClass::On(platform) => Some(platform.as_str()),
+        ClientClass::OnAnother | ClientClass::Unknown => None,
     });
     json!({
         "platforms": named.collect::<Vec<_>>(),
-        "otherPlatforms": on.contains(&Class::OtherPlatforms),
-        "unknownPlatform": on.contains(&Class::Unknown),
+        "otherPlatforms": on.contains(&ClientClass::OnAnother),
+        "unknownPlatform": on.contains(&ClientClass::Unknown),
     })
 }
 

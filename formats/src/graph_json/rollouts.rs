@@ -2,15 +2,14 @@
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use towpath_core::decide::{Stop, TimetableRow};
+use towpath_core::decide::{RolloutStop, RolloutWindow};
 use towpath_core::domain::{Audience, Platform, Share};
 
-/// The timetable as of that time.
-pub fn rollouts(rows: &[TimetableRow], now: Timestamp) -> Value {
+pub fn rollouts(rows: &[RolloutWindow], now: Timestamp) -> Value {
     json!({"at": now.to_string(), "rollouts": rows.iter().map(|row| rollout(row, now)).collect::<Vec<_>>()})
 }
 
-fn rollout(row: &TimetableRow, now: Timestamp) -> Value {
+fn rollout(row: &RolloutWindow, now: Timestamp) -> Value {
     let reaches = |thousandths| {
         row.window
             .reaches(Share::thousandths(thousandths))
@@ -19,18 +18,18 @@ fn rollout(row: &TimetableRow, now: Timestamp) -> Value {
     json!({
         "channel": row.channel.as_str(),
         "to": row.to.to_string(),
-        "state": if row.window.start <= now { "running" } else { "toCome" },
+        "state": if row.window.has_begun(now) { "running" } else { "toCome" },
         "start": row.window.start.to_string(),
         "end": row.window.end.to_string(),
         "ramp": row.window.ramp.name(),
-        "share": row.share.as_fraction(),
+        "share": row.window.share(now).as_fraction(),
         "reaches": {"10": reaches(100), "50": reaches(500), "90": reaches(900), "100": reaches(1000)},
         "from": row.from.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "blocked": row.stops.iter().map(stop).collect::<Vec<_>>(),
     })
 }
 
-fn stop(stop: &Stop) -> Value {
+fn stop(stop: &RolloutStop) -> Value {
     let platforms: Option<Vec<&str>> = match &stop.whom {
         Audience::Platforms(platforms) => Some(platforms.iter().map(Platform::as_str).collect()),
         Audience::Everybody | Audience::NotUnderstood(_) | Audience::Disputed(_) => None,

@@ -3,9 +3,8 @@
 use serde_json::{Map, Value, json};
 use towpath_core::domain::RiskId;
 use towpath_core::plan::mirror::{Presence, Purpose, Traveller};
-use towpath_core::plan::no_way::NoWay;
 use towpath_core::plan::smallest::Proof;
-use towpath_core::plan::{Hop, Plan};
+use towpath_core::plan::{Hop, NoPath, Plan};
 
 use super::words::sentence;
 use super::{Item, NoDigest, Told};
@@ -94,19 +93,12 @@ fn hops(told: &Told<'_>, plan: &Plan) -> Vec<Value> {
     plan.hops.iter().map(hop).collect()
 }
 
-fn stuck(told: &Told<'_>, who: &Traveller, why: &NoWay) -> Value {
+fn stuck(told: &Told<'_>, who: &Traveller, why: &NoPath) -> Value {
     json!({
         "cluster": who.name,
         "version": who.version.to_string(),
         "arch": who.arch.as_str(),
-        "code": match why {
-            NoWay::NoSuchSource => "no-such-source",
-            NoWay::NoSuchTarget => "no-such-target",
-            NoWay::SourceElsewhere(_) => "source-elsewhere",
-            NoWay::TargetElsewhere(_) => "target-elsewhere",
-            NoWay::Older => "older",
-            NoWay::Stuck { .. } => "stuck",
-        },
+        "code": why.code(),
         "text": sentence(told, who, why),
     })
 }

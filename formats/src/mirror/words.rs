@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use jiff::Timestamp;
-use towpath_core::domain::{ChannelName, RiskId};
+use towpath_core::domain::{ChannelName, Release, ReleaseId, RiskId};
 use towpath_core::plan::mirror::{Need, Presence, Traveller};
-use towpath_core::plan::no_way::NoWay;
 use towpath_core::plan::smallest::Proof;
-use towpath_core::plan::{Plan, RiskPolicy};
+use towpath_core::plan::{NoGoal, NoPath, Plan, RiskPolicy};
 
 use super::{Completeness, Told};
 use crate::words::{counted, no_such_risks, plain};
@@ -146,7 +145,7 @@ fn total(told: &Told<'_>) -> String {
 }
 
 /// Who on one release has no way, and why.
-fn stuck(told: &Told<'_>, group: &[(Traveller, NoWay)]) -> String {
+fn stuck(told: &Told<'_>, group: &[(Traveller, NoPath)]) -> String {
     let Some((who, why)) = group.first() else {
         return String::new();
     };
@@ -165,21 +164,30 @@ fn stuck(told: &Told<'_>, group: &[(Traveller, NoWay)]) -> String {
 }
 
 /// Why there is no way, and what would help.
-pub(super) fn sentence(told: &Told<'_>, who: &Traveller, why: &NoWay) -> String {
+pub(super) fn sentence(told: &Told<'_>, who: &Traveller, why: &NoPath) -> String {
     let (target, arch) = (&told.wish.target, &who.arch);
     match why {
-        NoWay::NoSuchSource => format!("there is no such release for {arch}."),
-        NoWay::NoSuchTarget => format!("there is no release {target} for {arch}."),
-        NoWay::SourceElsewhere(channels) => elsewhere(told, &who.version.to_string(), channels),
-        NoWay::TargetElsewhere(channels) => elsewhere(told, &target.to_string(), channels),
-        NoWay::Older => format!("{target} is older, and updates lead forward."),
-        NoWay::Stuck { newest, with_risks } => {
-            let newest = &told.graph.release(*newest).version;
-            let how_far = match *newest == who.version {
-                true => "no update leads on from it".to_owned(),
-                false => format!("the newest that can be reached is {newest}"),
+        NoPath::NoChannel(name) => format!("there is no channel {name}."),
+        NoPath::FromUnknown => format!("there is no such release for {arch}."),
+        NoPath::FromElsewhere(id) => elsewhere(told, *id),
+        NoPath::NoGoal {
+            is: NoGoal::Elsewhere(id),
+            ..
+        } => elsewhere(told, *id),
+        NoPath::NoGoal { .. } => format!("there is no release {target} for {arch}."),
+        NoPath::Stranded(_) if *target < who.version => {
+            format!("{target} is older, and updates lead forward.")
+        }
+        NoPath::Stranded(stranded) => {
+            let nearest = stranded.nearest.as_ref().and_then(|plan| plan.hops.last());
+            let how_far = match nearest {
+                None => "no update leads on from it".to_owned(),
+                Some(hop) => {
+                    let newest = &told.graph.release(hop.to).version;
+                    format!("the newest that can be reached is {newest}")
+                }
             };
-            let remedy = match with_risks {
+            let remedy = match &stranded.with_risks {
                 Some(plan) => accepting(told, plan),
                 None => "; name more channels with --via".to_owned(),
             };
@@ -210,16 +218,19 @@ fn accepting(told: &Told<'_>, plan: &Plan) -> String {
     )
 }
 
-fn elsewhere(told: &Told<'_>, version: &str, channels: &[(ChannelName, Timestamp)]) -> String {
-    let asked = listed(told.wish.channels.iter());
-    let later = |(name, start): &&(ChannelName, Timestamp)| {
-        *start > told.now && told.wish.channels.contains(name)
-    };
-    match (channels, channels.iter().find(later)) {
+/// A release that has entered none of the channels.
+fn elsewhere(told: &Told<'_>, id: ReleaseId) -> String {
+    let Release {
+        version, channels, ..
+    } = told.graph.release(id);
+    let later = |(name, _): &&(ChannelName, Timestamp)| told.wish.channels.contains(name);
+    match (channels.as_slice(), channels.iter().find(later)) {
         ([], _) => format!("{version} is in no channel."),
+        // Those that it has entered are none of these, so it enters this one later.
         (_, Some((name, start))) => format!("{version} enters {name} at {}.", shown(*start)),
         _ => format!(
-            "{version} is not in {asked}, but in {}.",
+            "{version} is not in {}, but in {}.",
+            listed(told.wish.channels.iter()),
             listed(channels.iter().map(|(name, _)| name))
         ),
     }

@@ -5,6 +5,7 @@
 use std::fmt;
 
 use sha2::{Digest as _, Sha256};
+use towpath_core::hex;
 
 const MAX_PATH_BYTES: usize = 255;
 const MAX_TAG_BYTES: usize = 128;
@@ -172,12 +173,7 @@ impl Digest {
 
     /// The digest of what was hashed piece by piece.
     pub fn finished(hash: Sha256) -> Self {
-        let hex: String = hash
-            .finalize()
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
-        Self(format!("sha256:{hex}"))
+        Self(format!("sha256:{}", hex::encode(&hash.finalize())))
     }
 
     /// With its algorithm in front.

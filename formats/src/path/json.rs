@@ -11,8 +11,9 @@ use towpath_core::plan::{
 use super::{ShapeIs, Told};
 use crate::cincinnati;
 use crate::duration::{estimate, spread_json};
-use crate::explain::json::{known, reason};
+use crate::explain::json::known;
 use crate::ready::json as ready;
+use crate::verdict::reasons;
 
 /// Everything there is to say.
 pub fn json(told: &Told<'_>) -> Value {
@@ -191,11 +192,7 @@ fn barrier(told: &Told<'_>, barrier: &Barrier) -> Value {
     match &barrier.obstacle {
         Obstacle::Rules { channel, verdict } => {
             value["channel"] = channel.as_str().into();
-            value["reasons"] = verdict
-                .reasons
-                .iter()
-                .map(|one| reason(one, told.request.now))
-                .collect();
+            value["reasons"] = reasons(&verdict.reasons);
         }
         Obstacle::NoChannelHoldsBoth(channels) => {
             value["heldTogetherBy"] = channels.iter().map(|name| name.as_str()).collect();

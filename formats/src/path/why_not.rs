@@ -3,12 +3,15 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use towpath_core::domain::{Answer, ChannelName, Release, ReleaseId, RiskId, Version};
+use towpath_core::domain::{ChannelName, Release, ReleaseId, RiskId, Version};
+use towpath_core::graph::channels_entered;
 use towpath_core::plan::{Barrier, Goal, NoGoal, NoPath, Obstacle, Plan, RiskPolicy, Stranded};
+use towpath_core::verdict::Answer;
 
 use super::Told;
 use super::text::{name_of, version, versions, via};
-use crate::explain::text::{alike, listed, sentence};
+use crate::explain::text::{alike, listed};
+use crate::verdict::point;
 use crate::words::counted;
 
 /// Everything there is to say.
@@ -16,12 +19,8 @@ pub(super) fn why_not(told: &Told<'_>, no_path: &NoPath) -> String {
     let (request, graph) = (told.request, told.graph);
     let arch = &request.asker.arch;
     let elsewhere = |id: ReleaseId| {
-        let entered = graph
-            .release(id)
-            .channels
-            .iter()
-            .filter(|(_, start)| *start <= request.now);
-        let names: Vec<&str> = entered.map(|(name, _)| name.as_str()).collect();
+        let entered = channels_entered(graph.release(id), request.now);
+        let names: Vec<&str> = entered.map(ChannelName::as_str).collect();
         match names.is_empty() {
             true => format!("{} is in no channel.\n", version(told, id)),
             false => {
@@ -101,14 +100,9 @@ fn holding(told: &Told<'_>, major: u64, minor: u64) -> String {
         release.arch == told.request.asker.arch
             && (version.major(), version.minor()) == (major, minor)
     };
-    let channels = told
-        .graph
-        .releases()
-        .iter()
-        .filter(is_meant)
-        .flat_map(|release| &release.channels);
-    let entered = channels.filter(|(_, start)| *start <= told.request.now);
-    let names: BTreeSet<&str> = entered.map(|(name, _)| name.as_str()).collect();
+    let meant = told.graph.releases().iter().filter(is_meant);
+    let entered = meant.flat_map(|release| channels_entered(release, told.request.now));
+    let names: BTreeSet<&str> = entered.map(ChannelName::as_str).collect();
     match names.is_empty() {
         true => String::new(),
         false => format!(", but in {}", listed(names.into_iter())),
@@ -235,11 +229,7 @@ fn barrier(told: &Told<'_>, barrier: &Barrier) -> String {
                 text.push_str("    Only with risks, which are not to be taken.\n");
             }
             for reason in &verdict.reasons {
-                let (sentence, places) = sentence(reason, told.request.now);
-                let _ = writeln!(text, "    {sentence}");
-                if !places.is_empty() {
-                    let _ = writeln!(text, "      {}", places.join(", "));
-                }
+                text.push_str(&point("    - ", reason));
             }
         }
     }

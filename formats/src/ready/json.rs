@@ -1,13 +1,13 @@
 //! The answer for machines. Field names are stable.
 
 use serde_json::{Value, json};
-use towpath_core::decide::{Readiness, ReadyHop};
-use towpath_core::domain::readiness::ApiUser;
-use towpath_core::domain::ready_reason::{Lag, ReadyReason, RemovedApi, Task};
+use towpath_core::decide::{Readiness, ReadyHop, Task};
+use towpath_core::domain::readiness::Lag;
 use towpath_core::domain::{Fact, Minor};
 use towpath_core::rules::ready::PoolStanding;
 
 use super::ToldReady;
+use crate::verdict;
 
 /// Everything there is to say.
 pub fn json(told: &ToldReady<'_>) -> Value {
@@ -37,10 +37,7 @@ pub(crate) fn readiness(readiness: &Readiness) -> Value {
         .hops
         .iter()
         .flat_map(|hop| hop.tasks.iter().map(|one| task("before", &hop.to, one)));
-    let after = readiness
-        .paused_at_the_end
-        .iter()
-        .map(|pool| Task::unpause(pool));
+    let after = readiness.paused_at_the_end.iter().map(Task::unpause);
     let after = after.map(|one| task("after", last.unwrap_or_default(), &one));
     json!({
         "ready": readiness.is_ready(),
@@ -60,54 +57,9 @@ fn hop(hop: &ReadyHop) -> Value {
         "minor": hop.enters.is_some(),
         "kubernetes": hop.enters.and_then(Minor::kubernetes).map(|minor| minor.to_string()),
         "ready": hop.is_ready(),
-        "reasons": hop.reasons().map(reason).collect::<Vec<_>>(),
+        "answer": hop.verdict.answer.word(),
+        "reasons": verdict::reasons(&hop.verdict.reasons),
         "pools": hop.pools.iter().map(pool).collect::<Vec<_>>(),
-    })
-}
-
-fn reason(reason: &ReadyReason) -> Value {
-    let mut value =
-        json!({"code": reason.code(), "refuses": !reason.is_note(), "text": reason.to_string()});
-    match reason {
-        ReadyReason::ApiRemoved(removed) | ReadyReason::ApiRemovedLater { removed, .. } => {
-            value["api"] = api(removed)
-        }
-        ReadyReason::Operators { operators, .. } => {
-            let one = |one: &towpath_core::domain::ready_reason::OperatorLimit| json!({"name": &*one.name, "namespace": &*one.namespace, "says": &*one.says});
-            value["operators"] = operators.iter().map(one).collect();
-        }
-        ReadyReason::KubeletTooOld {
-            pool,
-            nodes,
-            kubelet,
-            needed,
-            ..
-        } => {
-            value["pool"] = json!(pool.as_deref());
-            value["nodes"] = nodes.iter().map(|node| &**node).collect();
-            value["kubelet"] = json!(kubelet.to_string());
-            value["needed"] = json!(needed.to_string());
-        }
-        _ => {}
-    }
-    value
-}
-
-fn api(removed: &RemovedApi) -> Value {
-    let user = |user: &ApiUser| {
-        json!({
-            "name": &*user.name,
-            "agent": user.agent.as_deref(),
-            "requests": user.requests,
-            "lastHour": user.last.map(|last| last.to_string()),
-        })
-    };
-    json!({
-        "name": removed.api.to_string(),
-        "removedIn": removed.removed_in.to_string(),
-        "replacement": removed.replacement.as_deref(),
-        "users": removed.users.iter().map(user).collect::<Vec<_>>(),
-        "unnamedRequests": removed.unnamed_requests,
     })
 }
 

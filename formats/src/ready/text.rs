@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use towpath_core::decide::{Readiness, ReadyHop};
-use towpath_core::domain::ready_reason::{Lag, Task};
+use towpath_core::decide::{Readiness, ReadyHop, Task};
+use towpath_core::domain::readiness::Lag;
 use towpath_core::domain::{Fact, Minor};
 use towpath_core::rules::ready::PoolStanding;
 
 use super::ToldReady;
 use crate::cluster_objects::ClusterObjects;
+use crate::verdict::line;
 use crate::words::{counted, plain, wrapped};
 
 /// Everything there is to say.
@@ -138,16 +139,13 @@ pub(crate) fn word(hop: &ReadyHop) -> &'static str {
 
 /// What there is to say about an update: what stands in its way, what is only told, unless it was before, and paused pools.
 pub(crate) fn points(hop: &ReadyHop, noted: &mut BTreeSet<String>) -> Vec<String> {
-    let (notes, refusals): (Vec<_>, Vec<_>) = hop.reasons().partition(|reason| reason.is_note());
-    let refusals = refusals
-        .into_iter()
-        .map(|reason| format!("{reason} [{}]", reason.code()));
+    let (notes, objections): (Vec<_>, Vec<_>) =
+        hop.reasons().partition(|reason| reason.code().is_note);
     let notes = notes
         .into_iter()
-        .map(|reason| format!("note: {reason} [{}]", reason.code()));
-    let mut points: Vec<String> = refusals
-        .chain(notes.filter(|note| noted.insert(note.clone())))
-        .collect();
+        .map(line)
+        .filter(|note| noted.insert(note.clone()));
+    let mut points: Vec<String> = objections.into_iter().map(line).chain(notes).collect();
     points.extend(hop.pools.iter().filter_map(staying));
     points
         .iter()

@@ -1,17 +1,15 @@
 //! Compiling: from the rules to a sheet.
 //!
-//! The standing rules are asked about each set of blocks once per platform; windows come from the channel. Neither is
+//! What blocks mean for each kind of client, and which edges and windows there are, is the graph's view to say. Neither is
 //! decided here. What a cluster may see is a gate, and edges behind one gate become one piece.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
-use towpath_core::domain::{
-    Answer, Arch, Audience, Channel, ChannelName, Cluster, Edge, Fact, Graph, Membership, Platform,
-    ReleaseId, RiskId, Situation,
-};
-use towpath_core::rules::{Policy, Rule};
+use towpath_core::domain::graph::BlockSetId;
+use towpath_core::domain::{Arch, Edge, Graph, Platform, ReleaseId, RiskId};
+use towpath_core::graph::{ChannelView, Epoch, StandingRules, client_classes, named_platforms};
 
 use super::piece::{Encoding, Piece};
 use super::{Gate, GatedItem, Group, Groups, List, Question, Sheet};
@@ -25,18 +23,15 @@ pub fn compile(
     now: Timestamp,
     encoding: Encoding,
 ) -> Sheet {
-    let empty = Channel::empty(ChannelName::new("none").expect("a valid name"));
-    let channel = graph.channel(channel).unwrap_or(&empty);
-    Compiler::new(graph, channel, arch, now).sheet(encoding)
+    let view = ChannelView::named(graph, channel, arch, now);
+    Compiler::new(graph, view, now).sheet(encoding)
 }
 
 struct Compiler<'a> {
     graph: &'a Graph,
-    channel: &'a Channel,
-    arch: &'a Arch,
+    view: ChannelView<'a>,
     now: Timestamp,
-    /// The members that have entered.
-    entered: Vec<(ReleaseId, Membership)>,
+    entered: Vec<ReleaseId>,
     /// How each of them is written in an edge: by its place among the nodes, and by its version.
     written: Vec<Written>,
     epoch: Epoch,
@@ -55,35 +50,20 @@ struct Listed {
 }
 
 impl<'a> Compiler<'a> {
-    fn new(graph: &'a Graph, channel: &'a Channel, arch: &'a Arch, now: Timestamp) -> Self {
-        let members = graph.members(channel, arch);
-        let entered: Vec<_> = members
-            .iter()
-            .filter(|(_, place)| place.start <= now)
-            .copied()
-            .collect();
-        let mut epoch = Epoch::around(now);
-        for (id, place) in members {
-            epoch.event(place.start);
-            graph
-                .release(*id)
-                .channels
-                .iter()
-                .for_each(|(_, since)| epoch.event(*since));
-        }
-        let written = entered.iter().enumerate().map(|(index, (id, _))| Written {
+    fn new(graph: &'a Graph, view: ChannelView<'a>, now: Timestamp) -> Self {
+        let entered: Vec<ReleaseId> = view.releases().collect();
+        let written = entered.iter().enumerate().map(|(index, id)| Written {
             index: index.to_string(),
             version: cincinnati::quoted(&graph.release(*id).version.to_string()),
         });
         let written = written.collect();
         Self {
             graph,
-            channel,
-            arch,
+            view,
             now,
             entered,
             written,
-            epoch,
+            epoch: view.epoch_of_releases(),
         }
     }
 
@@ -112,30 +92,15 @@ impl<'a> Compiler<'a> {
 
     /// Every edge between members that have entered, and whether its window is still a question.
     fn windows(&mut self) -> Vec<(Edge, Option<Question>)> {
-        let place = |id: ReleaseId| {
-            self.entered
-                .binary_search_by_key(&id, |(id, _)| *id)
-                .ok()
-                .map(|at| &self.entered[at].1)
-        };
         let mut edges = Vec::new();
-        for (from, from_place) in &self.entered {
-            let from_version = &self.graph.release(*from).version;
-            for edge in self.graph.edges_from(*from) {
-                let Some(to_place) = place(edge.to) else {
-                    continue;
-                };
-                let window = self.channel.window(
-                    (from_version, from_place),
-                    (&self.graph.release(edge.to).version, to_place),
-                );
-                self.epoch.event(window.end);
-                let question = (!window.is_over(self.now)).then_some(Question {
-                    window,
-                    rotation: to_place.rotation,
-                });
-                edges.push((*edge, question));
-            }
+        for one in self.view.edges() {
+            let window = self.view.window(&one);
+            self.epoch.cut(window.end, self.now);
+            let question = (!window.is_over(self.now)).then_some(Question {
+                window,
+                rotation: one.to.rotation,
+            });
+            edges.push((one.edge, question));
         }
         edges
     }
@@ -143,17 +108,7 @@ impl<'a> Compiler<'a> {
     /// The platforms that blocks on these edges name.
     fn platforms(&self, edges: &[(Edge, Option<Question>)]) -> Vec<Platform> {
         let sets: BTreeMap<_, Edge> = edges.iter().map(|(edge, _)| (edge.blocks, *edge)).collect();
-        let blocks = sets.values().flat_map(|edge| self.graph.blocks_on(*edge));
-        let named = blocks.filter_map(|block| match &block.stops {
-            Some(Audience::Platforms(platforms)) => Some(platforms),
-            _ => None,
-        });
-        named
-            .flatten()
-            .cloned()
-            .collect::<BTreeSet<_>>()
-            .into_iter()
-            .collect()
+        named_platforms(sets.values().flat_map(|edge| self.graph.blocks_on(*edge)))
     }
 
     /// Sorts the edges into lists by the risks they carry, and within a list by who sees them.
@@ -163,16 +118,14 @@ impl<'a> Compiler<'a> {
         questions: &[Question],
         platforms: &[Platform],
     ) -> BTreeMap<Vec<RiskId>, Listed> {
-        let classes = self.platform_classes(platforms);
-        let everyone = u64::MAX >> (64 - classes.len());
-        let policy = Policy::standing();
+        let rules = StandingRules::new(self.graph, client_classes(platforms));
+        let everyone = u64::MAX >> (64 - rules.classes().count());
         let mut judged: BTreeMap<_, (u64, Vec<RiskId>)> = BTreeMap::new();
         let mut lists: BTreeMap<Vec<RiskId>, Listed> = [(Vec::new(), Listed::default())].into();
         for (edge, question) in edges {
-            // Standing rules look at the edge's blocks and the cluster alone, so equal sets have equal verdicts.
             let (seen_by, risks) = judged
                 .entry(edge.blocks)
-                .or_insert_with(|| self.judge(&policy, *edge, &classes));
+                .or_insert_with(|| seen_by(&rules, edge.blocks));
             if *seen_by == 0 {
                 continue;
             }
@@ -195,42 +148,6 @@ impl<'a> Compiler<'a> {
             }
         }
         lists
-    }
-
-    /// A cluster of each platform, one of none of them, and one of an unknown platform.
-    fn platform_classes(&self, platforms: &[Platform]) -> Vec<Cluster> {
-        let cluster = |platform| Cluster {
-            platform,
-            ..Cluster::anonymous(self.channel.name.clone(), self.arch.clone())
-        };
-        let mut classes: Vec<Cluster> = platforms
-            .iter()
-            .map(|platform| cluster(Fact::Known(platform.clone())))
-            .collect();
-        classes.push(cluster(Fact::Known(another_than(platforms))));
-        classes.push(cluster(Fact::Unknown));
-        classes
-    }
-
-    /// Which classes are offered an edge with these blocks, and with what risks. Risks never depend on the class.
-    fn judge(&self, policy: &Policy, edge: Edge, classes: &[Cluster]) -> (u64, Vec<RiskId>) {
-        let mut seen_by = 0;
-        let mut risks = BTreeSet::new();
-        for (bit, cluster) in classes.iter().enumerate() {
-            let verdict = policy.judge(
-                edge,
-                &Situation {
-                    graph: self.graph,
-                    cluster,
-                    now: self.now,
-                },
-            );
-            seen_by |= u64::from(verdict.is_offered()) << bit;
-            if let Answer::RecommendUnless(named) = verdict.answer {
-                risks.extend(named);
-            }
-        }
-        (seen_by, risks.into_iter().collect())
     }
 
     /// Puts the pieces in the order in which they are sent. What everybody sees is in one piece, which is large; JSON
@@ -259,11 +176,9 @@ impl<'a> Compiler<'a> {
             gates,
             encoding,
         } = parts;
-        let Epoch { from, until, .. } = self.epoch;
         let groups = Groups { followed, groups };
         Sheet {
-            from,
-            until,
+            epoch: self.epoch,
             encoding,
             digest,
             questions,
@@ -294,7 +209,7 @@ impl<'a> Compiler<'a> {
             text.push_str("]}");
         }
         text.push_str("],\"nodes\":[");
-        for (at, (id, _)) in self.entered.iter().enumerate() {
+        for (at, id) in self.entered.iter().enumerate() {
             if at > 0 {
                 text.push(',');
             }
@@ -335,7 +250,7 @@ impl<'a> Compiler<'a> {
     fn written(&self, id: ReleaseId) -> &Written {
         &self.written[self
             .entered
-            .binary_search_by_key(&id, |(id, _)| *id)
+            .binary_search(&id)
             .expect("edges are between members")]
     }
 
@@ -415,38 +330,17 @@ impl Texts {
     }
 }
 
-/// The span of time around an instant in which nothing enters and nothing ends.
-struct Epoch {
-    now: Timestamp,
-    from: Timestamp,
-    until: Timestamp,
-}
-
-impl Epoch {
-    fn around(now: Timestamp) -> Self {
-        Self {
-            now,
-            from: Timestamp::MIN,
-            until: Timestamp::MAX,
+/// Which kinds of clients are offered an edge with these blocks, a bit each, and with what risks. Risks never depend on the kind.
+fn seen_by(rules: &StandingRules<'_>, blocks: BlockSetId) -> (u64, Vec<RiskId>) {
+    let mut seen_by = 0;
+    let mut risks = Vec::new();
+    for (bit, verdict) in rules.verdicts(blocks).enumerate() {
+        if let Some(weighed) = verdict.risks() {
+            seen_by |= 1 << bit;
+            risks = weighed.to_vec();
         }
     }
-
-    fn event(&mut self, at: Timestamp) {
-        if at <= self.now {
-            self.from = self.from.max(at);
-        } else {
-            self.until = self.until.min(at);
-        }
-    }
-}
-
-/// A platform that is none of these.
-fn another_than(platforms: &[Platform]) -> Platform {
-    let names = (0..).map(|n| Platform::new(&format!("other-{n}")).expect("a well-formed name"));
-    names
-        .into_iter()
-        .find(|name| !platforms.contains(name))
-        .expect("there are more names than platforms")
+    (seen_by, risks)
 }
 
 /// The edges as a list without its brackets.

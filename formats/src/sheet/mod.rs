@@ -16,6 +16,7 @@ mod piece;
 use bytes::Bytes;
 use jiff::Timestamp;
 use towpath_core::domain::{Platform, Window};
+use towpath_core::graph::Epoch;
 
 pub use answer::{Answers, Body, Client};
 pub use compile::compile;
@@ -25,9 +26,7 @@ use piece::Piece;
 /// One channel and architecture, ready to be served, in one encoding, for one epoch.
 #[derive(Debug)]
 pub struct Sheet {
-    pub from: Timestamp,
-    /// … and until here, this instant not included.
-    pub until: Timestamp,
+    pub epoch: Epoch,
     encoding: Encoding,
     /// Names the sheet's content in entity tags.
     digest: u64,
@@ -98,7 +97,7 @@ struct Group {
 impl Sheet {
     /// Whether the sheet is good at that time.
     pub fn covers(&self, now: Timestamp) -> bool {
-        self.from <= now && now < self.until
+        self.epoch.covers(now)
     }
 
     /// The encoding of its bodies.

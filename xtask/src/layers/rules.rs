@@ -10,6 +10,8 @@ use std::fmt;
 pub(super) enum Room {
     Core,
     Formats,
+    /// The HTTP client of all adapters.
+    Http,
     Adapter,
     App,
     /// What only tests use.
@@ -65,6 +67,9 @@ const FORMATS_MAY_NOT_USE: [&str; 7] = [
     "tokio", "hyper", "notify", "tracing", "reqwest", "sqlx", "kube",
 ];
 
+/// What only the HTTP client is made of. kube's own client is its own matter.
+const HTTP_ALONE_USES: [&str; 1] = ["reqwest"];
+
 /// Everything in these crates that crosses a line.
 pub(super) fn violations(crates: &[Crate]) -> Vec<Violation> {
     crates
@@ -89,8 +94,8 @@ fn violations_of(one: &Crate, all: &[Crate]) -> Vec<Violation> {
 }
 
 fn judge_member(one: &Crate, other: &Crate, kind: Kind) -> Option<Violation> {
-    use Room::{Adapter, App, Core, Formats, Testing};
-    if let (Adapter | App, Testing, Kind::Dev) = (one.room, other.room, kind) {
+    use Room::{Adapter, App, Core, Formats, Http, Testing};
+    if let (Http | Adapter | App, Testing, Kind::Dev) = (one.room, other.room, kind) {
         return None;
     }
     let (allowed, remedy) = match one.room {
@@ -102,12 +107,16 @@ fn judge_member(one: &Crate, other: &Crate, kind: Kind) -> Option<Violation> {
             &[Core][..],
             "formats knows core alone: move what needs it to an adapter or to the app",
         ),
-        Room::Adapter => (
+        Room::Http => (
             &[Core, Formats][..],
-            "adapters know core and formats alone: let the app bring them together",
+            "http knows no other adapter: they use it",
+        ),
+        Room::Adapter => (
+            &[Core, Formats, Http][..],
+            "adapters know core, formats and http alone: let the app bring them together",
         ),
         Room::App => (
-            &[Core, Formats, Adapter][..],
+            &[Core, Formats, Http, Adapter][..],
             "the app knows core, formats and adapters alone",
         ),
         Room::Testing => (
@@ -119,7 +128,7 @@ fn judge_member(one: &Crate, other: &Crate, kind: Kind) -> Option<Violation> {
             "xtask looks at the crates from outside: run the binary instead",
         ),
         // One complaint about it is enough, and that is about the place.
-        Room::Elsewhere => (&[Core, Formats, Adapter, App][..], ""),
+        Room::Elsewhere => (&[Core, Formats, Http, Adapter, App][..], ""),
     };
     let crosses = !allowed.contains(&other.room);
     crosses.then(|| one.violation(format!("{} depends on {}", one.name, other.name), remedy))
@@ -138,6 +147,9 @@ fn judge_third_party(one: &Crate, name: &str) -> Option<Violation> {
         }
         Room::Formats if FORMATS_MAY_NOT_USE.iter().any(|head| family(head)) => {
             "formats is pure: move what needs it to an adapter"
+        }
+        Room::Adapter | Room::App if HTTP_ALONE_USES.iter().any(|head| family(head)) => {
+            "there is one HTTP client: use towpath-http"
         }
         _ => return None,
     };
@@ -171,6 +183,7 @@ impl Room {
         match manifest.split('/').collect::<Vec<_>>().as_slice() {
             ["core", "Cargo.toml"] => Self::Core,
             ["formats", "Cargo.toml"] => Self::Formats,
+            ["adapters", "http", "Cargo.toml"] => Self::Http,
             ["adapters", _, "Cargo.toml"] => Self::Adapter,
             ["app", "Cargo.toml"] => Self::App,
             ["testing", _, "Cargo.toml"] => Self::Testing,
@@ -207,6 +220,7 @@ mod tests {
         let rooms = [
             ("towpath-core", "core/Cargo.toml"),
             ("towpath-formats", "formats/Cargo.toml"),
+            ("towpath-http", "adapters/http/Cargo.toml"),
             ("towpath-web", "adapters/web/Cargo.toml"),
             ("towpath-sources", "adapters/sources/Cargo.toml"),
             ("towpath", "app/Cargo.toml"),
@@ -254,6 +268,13 @@ mod tests {
             "towpath-web -> towpath-core",
             "towpath-web -> towpath-formats",
             "towpath-web -> tokio",
+            "towpath-web -> towpath-http",
+            "towpath-http -> towpath-core",
+            "towpath-http -> towpath-formats",
+            "towpath-http -> reqwest",
+            "dev towpath-web -> reqwest",
+            "towpath-testing-kube -> reqwest",
+            "towpath -> towpath-http",
             "towpath -> towpath-core",
             "towpath -> towpath-web",
             "dev towpath -> towpath-sources",
@@ -277,6 +298,12 @@ mod tests {
             "dev towpath-formats -> towpath-sources",
             "towpath-web -> towpath-sources",
             "towpath-web -> towpath",
+            "towpath-http -> towpath-web",
+            "dev towpath-http -> towpath-sources",
+            "towpath-http -> towpath",
+            "towpath-formats -> towpath-http",
+            "towpath-web -> reqwest",
+            "towpath -> reqwest",
             "dev towpath-web -> towpath-sources",
             "towpath -> xtask",
             "towpath -> towpath-testing-kube",

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use towpath_core::retry::Backoff;
 use towpath_kube::{Access, Cluster, Objects, Settings, State, Subject};
 use towpath_testing_kube::{ADMIN_TOKEN, KubeApi};
 
@@ -15,8 +16,10 @@ pub(crate) fn settings() -> Settings {
     Settings {
         request: Duration::from_secs(20),
         absent: Duration::from_millis(200),
-        first_wait: Duration::from_millis(50),
-        longest_wait: Duration::from_millis(400),
+        backoff: Backoff {
+            first: Duration::from_millis(50),
+            longest: Duration::from_millis(400),
+        },
         ..Settings::default()
     }
 }

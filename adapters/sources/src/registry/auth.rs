@@ -9,19 +9,15 @@ use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use jiff::Timestamp;
-use reqwest::Url;
-use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use tokio::sync::Mutex;
 use towpath_core::finding::{Finding, Place};
-use towpath_core::retry::retry_after;
 use towpath_formats::docker_auth::{self, AuthFile, Credential};
 use towpath_formats::oci::{Challenge, Repository, challenges, read_token};
+use towpath_http::header::{HeaderMap, HeaderValue, WWW_AUTHENTICATE};
+use towpath_http::{HttpClient, Method, Request, Url, clip, may_lead};
 
-use super::connection::Connection;
-use super::failure::{Failure, clip};
+use super::failure::Failure;
 use super::options::RegistryLimits;
-use super::ways::may_fetch_token;
 use crate::directory::read_file;
 
 /// A token is not used in its last moments, so that it does not end on the way.
@@ -49,7 +45,7 @@ struct Held {
 }
 
 pub(super) struct Door<'a> {
-    pub(super) http: &'a Connection,
+    pub(super) http: &'a HttpClient,
     pub(super) limits: &'a RegistryLimits,
     /// What the registry was asked.
     pub(super) registry: &'a Url,
@@ -189,7 +185,6 @@ impl Door<'_> {
         credential: Option<&Credential>,
     ) -> Result<Held, Failure> {
         let mut url = self.realm(realm)?;
-        let http = self.http.to(&url, self.registry);
         let wanted = wanted
             .iter()
             .filter_map(|(key, value)| value.map(|value| (*key, value)));
@@ -204,37 +199,28 @@ impl Door<'_> {
                     .extend_pairs(fixed)
                     .extend_pairs(wanted)
                     .finish();
-                http.post(url)
-                    .header("content-type", "application/x-www-form-urlencoded")
-                    .body(form)
+                Request::new(Method::POST, url).body("application/x-www-form-urlencoded", form)
             }
             credential => {
                 url.query_pairs_mut().extend_pairs(wanted);
-                match credential {
-                    Some(Credential::Basic { user, password }) => http
-                        .get(url)
-                        .header(AUTHORIZATION, secret(&basic(user, password))?),
-                    _ => http.get(url),
-                }
+                let known_by = match credential {
+                    Some(Credential::Basic { user, password }) => {
+                        Some(secret(&basic(user, password))?)
+                    }
+                    _ => None,
+                };
+                Request::get(url).authorization(known_by)
             }
         };
-        let answer = request
-            .timeout(self.limits.answer_timeout)
-            .send()
-            .await
-            .map_err(Failure::from)?;
+        let request = request.timeout(self.limits.answer_timeout);
+        let answer = self.http.send_led_by(self.registry, request).await?;
         let status = answer.status().as_u16();
         match status {
             200 => {}
             429 | 500.. => {
-                let wait = answer
-                    .headers()
-                    .get(RETRY_AFTER)
-                    .and_then(|value| value.to_str().ok());
-                let wait = wait.and_then(|text| retry_after(text, Timestamp::now()));
                 return Err(Failure::Passing {
                     problem: format!("the registry's token service answered {status}"),
-                    wait,
+                    wait: answer.retry_after(),
                 });
             }
             _ => {
@@ -245,13 +231,8 @@ impl Door<'_> {
                 ));
             }
         }
-        let body = super::client::body(
-            answer,
-            "a token",
-            self.limits.manifest_bytes,
-            self.limits.least_rate,
-        )
-        .await?;
+        let limit = self.limits.manifest_bytes;
+        let body = super::client::body(answer, "a token", limit, self.limits).await?;
         let token = read_token(&body)
             .map_err(|problem| unauthorised(problem, "look at the registry's token service"))?;
         let good_for = Duration::from_secs(token.seconds)
@@ -284,6 +265,12 @@ impl Door<'_> {
     }
 }
 
+/// Whether a registry may send us there with what we are known by. In the clear, tokens are fetched on its own host alone: they cost our credentials.
+fn may_fetch_token(registry: &Url, realm: &Url) -> bool {
+    let is_guarded = realm.scheme() == "https" || realm.host_str() == registry.host_str();
+    is_guarded && may_lead(registry, realm)
+}
+
 fn basic(user: &str, password: &str) -> String {
     format!("Basic {}", STANDARD.encode(format!("{user}:{password}")))
 }
@@ -306,5 +293,42 @@ pub(super) fn unauthorised(problem: &str, remedy: &'static str) -> Failure {
         code: "unauthorised",
         problem: problem.to_owned(),
         remedy,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url(text: &str) -> Url {
+        Url::parse(text).unwrap()
+    }
+
+    #[test]
+    fn in_the_clear_only_the_registrys_own_host_is_told_who_we_are() {
+        for (registry, realm, expected) in [
+            ("http://r.io:5000/", "http://r.io:5001/token", true),
+            ("http://r.io:5000/", "https://auth.io/token", true),
+            ("http://r.io:5000/", "http://auth.io/token", false),
+            (
+                "http://127.0.0.1:5000/",
+                "http://127.0.0.1:5001/token",
+                true,
+            ),
+            (
+                "http://127.0.0.1:5000/",
+                "http://localhost:5001/token",
+                false,
+            ),
+            ("http://r.io:5000/", "https://127.0.0.1/token", false),
+            ("https://r.io/", "http://r.io/token", false),
+            ("https://r.io/", "https://auth.io/token", true),
+        ] {
+            assert_eq!(
+                may_fetch_token(&url(registry), &url(realm)),
+                expected,
+                "{registry} {realm}"
+            );
+        }
     }
 }

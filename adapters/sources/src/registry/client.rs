@@ -2,29 +2,28 @@
 //!
 //! Redirects are followed by hand: registries send us to other hosts for blobs, and those must not see what we are known by.
 
-use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use jiff::Timestamp;
-use reqwest::header::{
-    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER,
-};
-use reqwest::{Method, Response, Url};
 use sha2::{Digest as _, Sha256};
 use towpath_core::finding::{Finding, Place};
-use towpath_core::retry::{Jitter, retry_after};
+use towpath_core::retry::Jitter;
 use towpath_formats::oci::{
     self, Descriptor, Digest, Entry, Layer, LayerLimits, Reference, Repository, Spent,
 };
+use towpath_http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
+use towpath_http::{
+    Answer, BodyLimit, Certificates, HttpClient, HttpError, HttpOptions, Method, Redirects,
+    Request, Trust, Url, is_same_origin, random_seed,
+};
 
 use super::auth::{Auth, Door, unauthorised};
-use super::connection::Connection;
-use super::failure::{Attempts, Failure};
-use super::options::{LeastRate, RegistryLimits, RegistryOptions};
-use super::ways::may_lead;
+use super::failure::{Attempts, Failure, lasting};
+use super::options::{RegistryLimits, RegistryOptions};
+use crate::directory::read_file;
 
+const MAX_CA_FILE_BYTES: u64 = 16 << 20;
 const MAX_REDIRECTS: usize = 5;
 
 /// Registries, as seen with one set of options. Copies share connections, tokens and counts.
@@ -33,7 +32,7 @@ pub struct Registry(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    http: Connection,
+    http: HttpClient,
     auth: Auth,
     plain_http: bool,
     limits: RegistryLimits,
@@ -80,13 +79,12 @@ pub(super) struct Fetched {
 impl Registry {
     /// Registries with these options; their files are read now.
     pub fn new(options: RegistryOptions) -> Result<Self, Finding> {
-        let seed = u64::from(std::process::id()) ^ Timestamp::now().as_nanosecond() as u64;
         Ok(Self(Arc::new(Inner {
-            http: Connection::new(&options)?,
+            http: client(&options)?,
             auth: Auth::new(options.auth_file)?,
             plain_http: options.plain_http,
             limits: options.limits,
-            jitter: Jitter::new(seed),
+            jitter: Jitter::new(random_seed()),
             counts: Counts::default(),
         })))
     }
@@ -217,20 +215,10 @@ impl Registry {
         reference: &Reference,
     ) -> Result<Fetched, Failure> {
         let answer = self.open(ask).await?;
-        let content_type = answer
-            .headers()
-            .get(CONTENT_TYPE)
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or_default();
-        let content_type = content_type.to_owned();
+        let content_type = answer.header(CONTENT_TYPE).unwrap_or_default().to_owned();
         let told = told_digest(answer.headers());
-        let bytes = body(
-            answer,
-            "the manifest",
-            self.0.limits.manifest_bytes,
-            self.0.limits.least_rate,
-        )
-        .await?;
+        let limit = self.0.limits.manifest_bytes;
+        let bytes = body(answer, "the manifest", limit, &self.0.limits).await?;
         let expected = match reference {
             Reference::Digest(digest) => Some(digest),
             Reference::Tag(_) => told.as_ref(),
@@ -301,10 +289,10 @@ impl Registry {
         blob: &Descriptor,
         mut take: impl FnMut(&[u8]),
     ) -> Result<(), Failure> {
-        let mut answer = self.open(ask).await?;
+        let answer = self.open(ask).await?;
+        let mut chunks = answer.chunks(Some(self.0.limits.least_rate));
         let (mut hash, mut left) = (Sha256::new(), blob.bytes);
-        let mut pace = Pace::new(self.0.limits.least_rate);
-        while let Some(chunk) = pace.next(&mut answer).await? {
+        while let Some(chunk) = chunks.next().await? {
             self.0
                 .counts
                 .blob_bytes
@@ -373,20 +361,20 @@ impl Registry {
         let answer = self.open(ask).await?;
         Ok((
             answer.headers().clone(),
-            body(answer, what, limit, self.0.limits.least_rate).await?,
+            body(answer, what, limit, &self.0.limits).await?,
         ))
     }
 
     fn attempts(&self) -> Attempts<'_> {
         Attempts {
-            made: 0,
-            limits: &self.0.limits,
+            failed: 0,
+            retry: self.0.limits.retry,
             jitter: &self.0.jitter,
         }
     }
 
     /// Asks once; a second time if we have to say first who we are.
-    async fn open(&self, ask: &Ask<'_>) -> Result<Response, Failure> {
+    async fn open(&self, ask: &Ask<'_>) -> Result<Answer, Failure> {
         let held = self.0.auth.header(ask.repository).await;
         let answer = self.follow(ask, held.as_ref()).await?;
         if answer.status().as_u16() != 401 || !is_same_origin(answer.url(), &ask.url) {
@@ -410,38 +398,17 @@ impl Registry {
         &self,
         ask: &Ask<'_>,
         authorisation: Option<&HeaderValue>,
-    ) -> Result<Response, Failure> {
-        let mut url = ask.url.clone();
-        for _ in 0..=MAX_REDIRECTS {
-            ask.count.fetch_add(1, Ordering::Relaxed);
-            let http = self.0.http.to(&url, &ask.url);
-            let mut request = http
-                .request(ask.method.clone(), url.clone())
-                .header(ACCEPT, ask.accept);
-            if let Some(authorisation) = authorisation.filter(|_| is_same_origin(&url, &ask.url)) {
-                request = request.header(AUTHORIZATION, authorisation);
-            }
-            let answer = request
-                .timeout(ask.timeout)
-                .send()
-                .await
-                .map_err(Failure::from)?;
-            if !matches!(answer.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
-                return Ok(answer);
-            }
-            let to = answer
-                .headers()
-                .get(LOCATION)
-                .and_then(|to| to.to_str().ok());
-            let to = to
-                .and_then(|to| url.join(to).ok())
-                .filter(|to| may_lead(&url, to) && may_lead(&ask.url, to));
-            url =
-                to.ok_or_else(|| lasting("the registry sends us where we do not go".to_owned()))?;
-        }
-        Err(lasting(format!(
-            "the registry redirects more than {MAX_REDIRECTS} times"
-        )))
+    ) -> Result<Answer, Failure> {
+        let request = Request::new(ask.method.clone(), ask.url.clone())
+            .header(ACCEPT, ask.accept)
+            .authorization(authorisation.cloned())
+            .timeout(ask.timeout);
+        let redirects = Redirects {
+            most: MAX_REDIRECTS,
+            plain_http: true,
+            sent: Some(ask.count),
+        };
+        Ok(self.0.http.follow(request, redirects).await?)
     }
 
     pub(super) fn url(&self, repository: &Repository, rest: &str) -> Result<Url, Failure> {
@@ -457,7 +424,37 @@ impl Registry {
     }
 }
 
-fn judged(answer: Response) -> Result<Response, Failure> {
+fn client(options: &RegistryOptions) -> Result<HttpClient, Finding> {
+    let wrong = |place: &str, problem: String, remedy| {
+        Finding::error("bad-ca-file", Place::file(place), problem, remedy)
+    };
+    let file = options.ca_file.as_deref();
+    let place = file.map(|file| file.display().to_string());
+    let trust = match (file, &place) {
+        (Some(file), Some(place)) => {
+            let pem = read_file(file, MAX_CA_FILE_BYTES)?;
+            let remedy = "name a file with certificates in PEM form";
+            Trust::SystemAnd(
+                Certificates::from_pem(&pem)
+                    .map_err(|problem| wrong(place, format!("it {problem}"), remedy))?,
+            )
+        }
+        _ => Trust::usual(!options.plain_http),
+    };
+    let client = HttpClient::new(&HttpOptions {
+        trust,
+        https_only: !options.plain_http,
+        connect_timeout: options.limits.connect_timeout,
+        idle_timeout: Some(options.limits.idle_timeout),
+        ..HttpOptions::default()
+    });
+    client.map_err(|problem| {
+        let remedy = "check the CA file, and that this system has CA certificates";
+        wrong(place.as_deref().unwrap_or("HTTP client"), problem, remedy)
+    })
+}
+
+fn judged(answer: Answer) -> Result<Answer, Failure> {
     let status = answer.status().as_u16();
     match status {
         200 => Ok(answer),
@@ -474,82 +471,29 @@ fn judged(answer: Response) -> Result<Response, Failure> {
             problem: "the registry does not have it".to_owned(),
             remedy: "check the name, and that we may see it",
         }),
-        408 | 429 | 500.. => {
-            let asked = answer
-                .headers()
-                .get(RETRY_AFTER)
-                .and_then(|value| value.to_str().ok());
-            let wait = asked.and_then(|text| retry_after(text, Timestamp::now()));
-            Err(Failure::Passing {
-                problem: format!("the registry answered {status}"),
-                wait,
-            })
-        }
+        408 | 429 | 500.. => Err(Failure::Passing {
+            problem: format!("the registry answered {status}"),
+            wait: answer.retry_after(),
+        }),
         status => Err(lasting(format!("the registry answered {status}"))),
     }
 }
 
 /// A body, up to a limit.
 pub(super) async fn body(
-    mut answer: Response,
+    answer: Answer,
     what: &str,
-    limit: u64,
-    rate: LeastRate,
-) -> Result<Vec<u8>, Failure> {
-    let (mut pace, mut bytes) = (Pace::new(rate), Vec::new());
-    if answer.content_length().is_some_and(|told| told > limit) {
-        return Err(Failure::too_large(what, limit));
-    }
-    while let Some(chunk) = pace.next(&mut answer).await? {
-        if (bytes.len() as u64).saturating_add(chunk.len() as u64) > limit {
-            return Err(Failure::too_large(what, limit));
-        }
-        bytes.extend_from_slice(&chunk);
-    }
-    Ok(bytes)
-}
-
-/// How fast an answer comes. One that drips is never silent for long, and would hold its reader until the last limit.
-struct Pace {
-    rate: LeastRate,
-    since: Instant,
     bytes: u64,
-}
-
-impl Pace {
-    fn new(rate: LeastRate) -> Self {
-        Self {
-            rate,
-            since: Instant::now(),
-            bytes: 0,
-        }
-    }
-
-    /// The next piece of an answer, unless they come too slowly.
-    async fn next(
-        &mut self,
-        answer: &mut Response,
-    ) -> Result<Option<impl Deref<Target = [u8]> + use<>>, Failure> {
-        let chunk = answer.chunk().await.map_err(Failure::from)?;
-        self.bytes += chunk.as_ref().map_or(0, |chunk| chunk.len() as u64);
-        match (
-            self.since.elapsed() >= self.rate.within,
-            self.bytes >= self.rate.bytes,
-        ) {
-            (false, _) => {}
-            (true, true) => *self = Self::new(self.rate),
-            (true, false) if chunk.is_none() => {}
-            (true, false) => {
-                let LeastRate { bytes, within } = self.rate;
-                let problem = format!(
-                    "less than {bytes} bytes came within {} s",
-                    within.as_secs_f32()
-                );
-                return Err(Failure::passing(problem));
-            }
-        }
-        Ok(chunk)
-    }
+    limits: &RegistryLimits,
+) -> Result<Vec<u8>, Failure> {
+    let limit = BodyLimit {
+        least_rate: Some(limits.least_rate),
+        ..BodyLimit::bytes(bytes)
+    };
+    answer.body(limit).await.map_err(|error| match error {
+        HttpError::TooLong(limit) => Failure::too_large(what, limit),
+        error => error.into(),
+    })
 }
 
 fn told_digest(headers: &HeaderMap) -> Option<Digest> {
@@ -566,59 +510,5 @@ fn check(expected: &Digest, got: &Digest, what: &str) -> Result<(), Failure> {
         false => Err(Failure::passing(format!(
             "{what} that came is not {expected}"
         ))),
-    }
-}
-
-pub(super) fn is_same_origin(a: &Url, b: &Url) -> bool {
-    (a.scheme(), a.host_str(), a.port_or_known_default())
-        == (b.scheme(), b.host_str(), b.port_or_known_default())
-}
-
-pub(super) fn lasting(problem: String) -> Failure {
-    Failure::Lasting {
-        code: "http",
-        problem,
-        remedy: "check that this is a registry, and the right one",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io::{Read, Write};
-
-    use super::*;
-
-    #[tokio::test]
-    async fn an_answer_that_drips_is_cut_off() {
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        std::thread::spawn(move || {
-            let (mut stream, _) = listener.accept().unwrap();
-            assert!(stream.read(&mut [0; 1_000]).unwrap() > 0);
-            stream
-                .write_all(b"HTTP/1.1 200 x\r\ncontent-length: 1000000\r\n\r\n")
-                .unwrap();
-            // Until whoever asked has gone.
-            while stream.write_all(b"x").is_ok() {
-                std::thread::sleep(Duration::from_millis(10));
-            }
-        });
-        let client = reqwest::Client::builder()
-            .no_proxy()
-            .tls_certs_only([])
-            .build()
-            .unwrap();
-        let answer = client
-            .get(format!("http://{address}/"))
-            .send()
-            .await
-            .unwrap();
-        let rate = LeastRate {
-            bytes: 1_000,
-            within: Duration::from_millis(500),
-        };
-        let failure = body(answer, "it", 1 << 20, rate).await.unwrap_err();
-        assert_eq!(failure.problem(), "less than 1000 bytes came within 0.5 s");
     }
 }

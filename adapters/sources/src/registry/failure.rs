@@ -3,11 +3,8 @@
 use std::time::Duration;
 
 use towpath_core::finding::{Finding, Place};
-use towpath_core::retry::Jitter;
-
-use super::options::RegistryLimits;
-
-const MAX_PROBLEM_CHARS: usize = 300;
+use towpath_core::retry::{Jitter, Retry};
+use towpath_http::HttpError;
 
 /// Why something could not be had.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,123 +68,92 @@ impl Failure {
     }
 }
 
-impl From<reqwest::Error> for Failure {
-    fn from(error: reqwest::Error) -> Self {
-        // Where a registry sends us for blobs, the query of the address is what lets us in.
-        let error = error.without_url();
-        Self::passing(match (error.is_timeout(), error.is_connect()) {
-            (true, true) => "the registry cannot be reached in time".to_owned(),
-            (true, false) => "the registry does not answer in time".to_owned(),
-            (false, true) => format!("the registry cannot be reached: {}", innermost(&error)),
-            (false, false) => format!("the answer is cut short: {}", innermost(&error)),
-        })
+impl From<HttpError> for Failure {
+    fn from(error: HttpError) -> Self {
+        let problem = error.sentence("the registry");
+        match error {
+            HttpError::Misled(_) | HttpError::NotSent(_) => lasting(problem),
+            _ => Self::passing(problem),
+        }
     }
 }
 
 pub(super) struct Attempts<'a> {
-    pub(super) made: u32,
-    pub(super) limits: &'a RegistryLimits,
+    pub(super) failed: u32,
+    pub(super) retry: Retry,
     pub(super) jitter: &'a Jitter,
 }
 
 impl Attempts<'_> {
     /// Waits, if another attempt is worth it; else it gives the failure back.
     pub(super) async fn pause(&mut self, failure: Failure) -> Result<(), Failure> {
-        let wait = wait(&failure, self.made, self.limits, self.jitter).ok_or(failure)?;
-        self.made += 1;
+        self.failed += 1;
+        let wait = wait(&failure, self.failed, &self.retry, self.jitter).ok_or(failure)?;
         tokio::time::sleep(wait).await;
         Ok(())
     }
 }
 
-/// The wait after a failed attempt (from 0); none if it is not worth trying again.
-fn wait(
-    failure: &Failure,
-    attempt: u32,
-    limits: &RegistryLimits,
-    jitter: &Jitter,
-) -> Option<Duration> {
+/// The wait after this many attempts that failed; none if it is not worth trying again.
+fn wait(failure: &Failure, failed: u32, retry: &Retry, jitter: &Jitter) -> Option<Duration> {
     match failure {
-        Failure::Passing { .. } | Failure::Untrue(_) if attempt + 1 >= limits.attempts => None,
-        // Earlier than it asks for would be rude, and later than our limit is for the next time.
+        // All who were asked to wait so long do not come back at once.
         Failure::Passing {
-            wait: Some(asked), ..
-        } => (*asked <= limits.longest_wait).then(|| *asked + jitter.of(limits.backoff)),
+            wait: asked @ Some(_),
+            ..
+        } => Some(retry.wait(failed, *asked, jitter)? + jitter.of(retry.backoff.first)),
         Failure::Passing { wait: None, .. } | Failure::Untrue(_) => {
-            Some(jitter.backoff(limits.backoff, limits.longest_wait, attempt))
+            retry.wait(failed, None, jitter)
         }
         Failure::Lasting { .. } => None,
     }
 }
 
-/// What went wrong first.
-pub(super) fn innermost(error: &dyn std::error::Error) -> String {
-    let mut error = error;
-    while let Some(source) = error.source() {
-        error = source;
+pub(super) fn lasting(problem: String) -> Failure {
+    Failure::Lasting {
+        code: "http",
+        problem,
+        remedy: "check that this is a registry, and the right one",
     }
-    clip(&error.to_string())
-}
-
-/// Foreign text for people: one line, not too long.
-pub(super) fn clip(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .take(MAX_PROBLEM_CHARS)
-        .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::RegistryLimits;
 
     #[test]
-    fn waits_double_up_to_a_limit_and_the_registry_is_obeyed() {
-        let limits = RegistryLimits {
-            attempts: 40,
-            ..RegistryLimits::default()
-        };
-        let jitter = Jitter::new(7);
-        for (attempt, whole) in [(0, 250), (1, 500), (2, 1_000), (10, 30_000), (38, 30_000)] {
-            let got = wait(&Failure::passing(""), attempt, &limits, &jitter)
-                .unwrap()
-                .as_millis();
-            assert!((whole / 2..=whole).contains(&got), "{attempt}: {got}");
-        }
+    fn the_registry_is_obeyed_up_to_a_limit_and_what_lasts_is_not_tried_again() {
+        let (retry, jitter) = (RegistryLimits::default().retry, Jitter::new(7));
         let asked = |seconds| Failure::Passing {
             problem: String::new(),
             wait: Some(Duration::from_secs(seconds)),
         };
-        let got = wait(&asked(30), 0, &limits, &jitter).unwrap();
+        let got = wait(&asked(30), 1, &retry, &jitter).unwrap();
         assert!(
             got >= Duration::from_secs(30) && got < Duration::from_secs(31),
             "{got:?}"
         );
-        assert_eq!(wait(&asked(31), 0, &limits, &jitter), None);
-        assert_eq!(
-            wait(&Failure::passing(""), 39, &limits, &jitter),
-            None,
-            "the last attempt"
-        );
-        assert_eq!(
-            wait(&Failure::too_large("it", 1), 0, &limits, &jitter),
-            None
-        );
+        assert_eq!(wait(&asked(31), 1, &retry, &jitter), None);
+        for failure in [Failure::passing(""), Failure::Untrue("")] {
+            let got = wait(&failure, 2, &retry, &jitter).unwrap().as_millis();
+            assert!((250..=500).contains(&got), "{got}");
+            assert_eq!(wait(&failure, 4, &retry, &jitter), None, "the last attempt");
+        }
+        let lasting = Failure::too_large("it", 1);
+        assert_eq!(wait(&lasting, 1, &retry, &jitter), None);
     }
 
     #[test]
-    fn no_address_is_told() {
-        let error = crate::http::tests::error_with_its_address("s3cret");
-        assert!(
-            error.to_string().contains("s3cret"),
-            "it is worth hiding: {error}"
+    fn what_the_registry_does_on_purpose_lasts() {
+        let misled = HttpError::Misled("redirects more than 5 times".to_owned());
+        assert_eq!(
+            Failure::from(misled),
+            lasting("the registry redirects more than 5 times".to_owned())
         );
-        let Failure::Passing { problem, .. } = Failure::from(error) else {
-            panic!("it may pass")
-        };
-        assert!(
-            problem.starts_with("the answer is cut short: ") && !problem.contains("s3cret"),
-            "{problem}"
+        assert_eq!(
+            Failure::from(HttpError::Timeout),
+            Failure::passing("the registry does not answer in time")
         );
     }
 }

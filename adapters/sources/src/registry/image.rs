@@ -8,9 +8,10 @@ use towpath_formats::release_images::{
     Known, ReleaseImage, of_image, of_list, read_known, write_known,
 };
 use towpath_formats::release_metadata::{self, InLayer, ReleaseMetadata};
+use towpath_http::clip;
 
 use super::client::{Fetched, Registry};
-use super::failure::{Failure, clip};
+use super::failure::Failure;
 use crate::cache::{Cache, CacheKey};
 
 const LIST_OF_LISTS: &str = "the manifest is a list of lists";

@@ -5,7 +5,6 @@
 
 mod auth;
 mod client;
-mod connection;
 mod created;
 mod failure;
 mod graph_data;
@@ -16,11 +15,9 @@ mod scrape;
 mod seen;
 mod several;
 mod tags;
-mod ways;
 
 pub use client::{Registry, Requests};
 pub use graph_data::graph_data_image;
-pub use options::{LeastRate, RegistryLimits, RegistryOptions};
+pub use options::{RegistryLimits, RegistryOptions};
 pub use release::release_image;
 pub use scrape::{Progress, Scrape, Step, scrape};
-pub(crate) use ways::{Reach, WorldOnly, may_lead};

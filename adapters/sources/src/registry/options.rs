@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use towpath_core::retry::{Backoff, Retry};
 use towpath_formats::oci::LayerLimits;
 use towpath_formats::release_metadata::MAX_BYTES;
+use towpath_http::LeastRate;
 
 /// How to talk to a registry.
 #[derive(Debug, Clone, Default)]
@@ -16,14 +18,6 @@ pub struct RegistryOptions {
     /// Talk without TLS. Never done unless asked for.
     pub plain_http: bool,
     pub limits: RegistryLimits,
-}
-
-/// So many bytes within each such span: who sends less is cut off.
-#[derive(Debug, Clone, Copy)]
-pub struct LeastRate {
-    /// The bytes.
-    pub bytes: u64,
-    pub within: Duration,
 }
 
 #[derive(Debug, Clone)]
@@ -40,12 +34,8 @@ pub struct RegistryLimits {
     pub blob_timeout: Duration,
     /// How long all of a scrape, or a graph-data image, may take.
     pub whole_timeout: Duration,
-    /// How often something is tried before it is given up.
-    pub attempts: u32,
-    /// The first wait between attempts; it doubles.
-    pub backoff: Duration,
-    /// The longest wait, also if the registry asks for a longer one.
-    pub longest_wait: Duration,
+    /// How often something is tried before it is given up. If the registry asks for a longer wait than ours, we give up.
+    pub retry: Retry,
     /// The largest manifest, configuration or token.
     pub manifest_bytes: u64,
     /// The largest page of tags.
@@ -73,9 +63,13 @@ impl Default for RegistryLimits {
             answer_timeout: Duration::from_secs(60),
             blob_timeout: Duration::from_secs(300),
             whole_timeout: Duration::from_secs(3_600),
-            attempts: 4,
-            backoff: Duration::from_millis(250),
-            longest_wait: Duration::from_secs(30),
+            retry: Retry {
+                attempts: 4,
+                backoff: Backoff {
+                    first: Duration::from_millis(250),
+                    longest: Duration::from_secs(30),
+                },
+            },
             // As registries have it.
             manifest_bytes: 4 << 20,
             tags_bytes: 16 << 20,

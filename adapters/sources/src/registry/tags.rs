@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use reqwest::header::{HeaderMap, LINK};
-use reqwest::{Method, Url};
 use towpath_formats::oci::{self, Reference, Repository};
+use towpath_http::header::{HeaderMap, LINK};
+use towpath_http::{Method, Url, clip, is_same_origin};
 
-use super::client::{Registry, is_same_origin, lasting};
-use super::failure::{Failure, clip};
+use super::client::Registry;
+use super::failure::{Failure, lasting};
 
 const MANY_TAGS: &str = "1000";
 

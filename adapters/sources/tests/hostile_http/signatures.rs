@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use towpath_core::domain::PayloadDigest;
+use towpath_core::retry::Backoff;
 use towpath_sources::{SignatureStore, StoreAccess};
 
 use crate::server::*;
@@ -18,7 +19,10 @@ fn path(number: usize) -> String {
 fn quick() -> StoreAccess {
     StoreAccess {
         request_timeout: Duration::from_millis(200),
-        backoff: Duration::from_millis(1),
+        backoff: Backoff {
+            first: Duration::from_millis(1),
+            longest: Duration::from_secs(1),
+        },
         max_bytes: 1_000,
         ..StoreAccess::default()
     }

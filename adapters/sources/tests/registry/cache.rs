@@ -227,7 +227,7 @@ async fn a_layer_that_was_longer_than_its_manifest_says_is_asked_for_again() {
     );
     assert_eq!(
         double.asked("/blobs/").len() - 2,
-        quick().attempts as usize,
+        quick().retry.attempts as usize,
         "it was asked for as often as may be"
     );
     wrong.store(false, Ordering::Relaxed);

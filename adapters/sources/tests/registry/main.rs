@@ -23,6 +23,7 @@ use std::time::Duration;
 
 use towpath_core::domain::Releases;
 use towpath_core::finding::{Finding, Place};
+use towpath_core::retry::{Backoff, Retry};
 use towpath_formats::SourceFile;
 use towpath_sources::{Registry, RegistryLimits, RegistryOptions};
 
@@ -31,9 +32,13 @@ fn quick() -> RegistryLimits {
     RegistryLimits {
         connect_timeout: Duration::from_secs(5),
         idle_timeout: Duration::from_millis(300),
-        attempts: 3,
-        backoff: Duration::from_millis(1),
-        longest_wait: Duration::from_secs(2),
+        retry: Retry {
+            attempts: 3,
+            backoff: Backoff {
+                first: Duration::from_millis(1),
+                longest: Duration::from_secs(2),
+            },
+        },
         ..RegistryLimits::default()
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use towpath_core::retry::Retry;
 use towpath_formats::oci::Digest;
 use towpath_sources::{Cache, RegistryLimits, Scrape, scrape};
 
@@ -269,7 +270,10 @@ async fn no_registry_holds_its_reader_for_ever() {
     double.put(Some("a"), &release("4.1.0+amd64", ""));
     let limits = RegistryLimits {
         whole_timeout: Duration::from_secs(1),
-        attempts: 1_000,
+        retry: Retry {
+            attempts: 1_000,
+            ..quick().retry
+        },
         ..quick()
     };
     let finding = scrape(&plain(limits), &Scrape::of(double.repository()))

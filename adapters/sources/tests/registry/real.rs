@@ -167,7 +167,10 @@ async fn some_hundred_releases_and_rubbish_between_them() {
     let after = client.requests();
     assert_eq!(again.bytes, file.bytes);
     // The two whose layers cannot be had are asked for each time; nothing else is.
-    assert_eq!(after.blobs - before.blobs, 1 + u64::from(quick().attempts));
+    assert_eq!(
+        after.blobs - before.blobs,
+        1 + u64::from(quick().retry.attempts)
+    );
 
     let only = Scrape {
         arches: [Arch::new("multi")].into(),

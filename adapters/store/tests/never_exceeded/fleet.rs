@@ -243,7 +243,7 @@ pub(crate) fn offers(from: &Version) -> Vec<Offer> {
     [patch + 1, patch + 2]
         .map(|patch| Offer {
             version: release(patch),
-            hold: None,
+            objection: None,
         })
         .into()
 }

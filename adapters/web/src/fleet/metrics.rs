@@ -15,7 +15,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 use towpath_core::domain::Version;
-use towpath_core::domain::fleet::{AgentOutcome, HoldCode, Name, UpgradeState};
+use towpath_core::domain::fleet::{AgentOutcome, Name, UpgradeState};
+use towpath_core::rules::RuleId;
 
 use super::Sight;
 
@@ -32,7 +33,7 @@ pub struct FleetMetrics {
     /// Upgrades by how far they are. What is missing counts as none.
     pub upgrades: BTreeMap<UpgradeState, u64>,
     /// Clusters that are held back, by the rule that holds them. What is missing counts as none.
-    pub holds: BTreeMap<HoldCode, u64>,
+    pub holds: BTreeMap<RuleId, u64>,
     /// What still has to soak. Of more than 10,000 the first are shown, so the app sorts them.
     pub remaining_soak: Vec<RemainingSoak>,
     /// Clusters that reported lately and are not bound to an organisation and a name.
@@ -137,7 +138,7 @@ impl Collector for FleetCollector {
             states,
         )?;
         let holds =
-            HoldCode::ALL.map(|rule| ([("rule", rule.name())], self.metrics.holds.get(&rule)));
+            RuleId::all().map(|rule| ([("rule", rule.name())], self.metrics.holds.get(&rule)));
         family(
             encoder,
             "towpath_fleet_holds",

@@ -104,7 +104,7 @@ pub struct Filter {
     pub workload: Option<String>,
     /// This cluster, by id or name.
     pub cluster: Option<String>,
-    /// Held back by this rule, by its [name](towpath_core::domain::fleet::HoldCode::name).
+    /// Held back by this rule, by its [name](towpath_core::rules::RuleId::name).
     pub held_by: Option<String>,
     /// At most so many entries; one or more.
     pub limit: Option<usize>,

@@ -11,7 +11,7 @@ use http_body::Body;
 use jiff::SignedDuration;
 use proptest::prelude::*;
 use towpath_core::decide::recommend;
-use towpath_core::domain::{Fact, Platform};
+use towpath_core::domain::{Arch, Fact, Platform};
 use towpath_core::finding::Place;
 use towpath_formats::platforms::Platforms;
 use towpath_formats::{SourceFile, graph_data, releases};
@@ -174,8 +174,10 @@ fn cluster_id(id: &str) -> ClusterId {
 
 fn allowed(from: &str, to: &[&str]) -> Allowed {
     Allowed {
-        from: from.parse().unwrap(),
-        to: to.iter().map(|to| to.parse().unwrap()).collect(),
+        rule: rules::Managed {
+            from: from.parse().unwrap(),
+            to: to.iter().map(|to| to.parse().unwrap()).collect(),
+        },
         platform: None,
     }
 }
@@ -195,7 +197,7 @@ fn expected(
         arch: Arch::default(),
     };
     let mut view = recommend(
-        &Policy::graph(),
+        Policy::graph(),
         &Situation {
             graph,
             cluster: &cluster,
@@ -204,7 +206,7 @@ fn expected(
     );
     let version = |id: ReleaseId| &graph.release(id).version;
     view.judged.retain(|(edge, _)| {
-        *version(edge.from) == allowed.from && allowed.to.contains(version(edge.to))
+        *version(edge.from) == allowed.rule.from && allowed.rule.to.contains(version(edge.to))
     });
     cincinnati::write(graph, &view, now)
 }
@@ -227,7 +229,8 @@ proptest! {
         for (minutes, from, to, number, platform) in asked {
             served.set(at(minutes));
             let to = to.iter().map(|to| format!("4.9.{to}").parse().unwrap()).collect();
-            let allowed = Allowed { from: format!("4.9.{from}").parse().unwrap(), to, platform: None };
+            let rule = rules::Managed { from: format!("4.9.{from}").parse().unwrap(), to };
+            let allowed = Allowed { rule, platform: None };
             let id = format!("cluster-{number}");
             let graph = graph_of(&starts, &edges);
             let expected = expected(&graph, &id, platform, &allowed, at(minutes));
@@ -263,6 +266,11 @@ fn others_get_the_very_same_bytes_and_ids_are_compared_exactly() {
         }
     }
     assert_eq!(managing.edges("id=Cluster-1"), [""; 0]);
+    assert_eq!(
+        managing.edges("id=Cluster-1%20"),
+        [""; 0],
+        "space is no part of it"
+    );
     assert_eq!(
         managing.edges("id=%43luster-1"),
         [""; 0],

@@ -11,9 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use towpath_core::domain::fleet::{
-    AgentOutcome, Authority, HoldCode, UnknownClusters, UpgradeState,
-};
+use towpath_core::domain::fleet::{AgentOutcome, Authority, UnknownClusters, UpgradeState};
 use towpath_core::finding::{Finding, Place};
 use towpath_formats::token::{Claims, Enrolment, Grant};
 use towpath_web::{
@@ -729,8 +727,10 @@ fn a_large_graph_arrives_whole_at_a_managed_cluster() {
     door.service.replace(snapshot, Vec::new());
     let plain = door.get("/api/upgrades_info/graph?channel=big&id=a");
     let allowed = |to: &[&str]| Allowed {
-        from: "4.20.7".parse().unwrap(),
-        to: to.iter().map(|to| to.parse().unwrap()).collect(),
+        rule: towpath_core::rules::Managed {
+            from: "4.20.7".parse().unwrap(),
+            to: to.iter().map(|to| to.parse().unwrap()).collect(),
+        },
         platform: None,
     };
     let managed = |to: &[&str]| Placed::Managed(allowed(to));
@@ -791,7 +791,7 @@ fn metrics_of_the_fleet() {
     door.service.fleet_metrics(Arc::new(FleetMetrics {
         clusters: (0..1005).map(place).collect(),
         upgrades: [(UpgradeState::Started, 3)].into(),
-        holds: [(HoldCode::Soak, 7)].into(),
+        holds: [(towpath_core::rules::RuleId::named("soak").unwrap(), 7)].into(),
         remaining_soak: (0..10_002).map(soak).collect(),
         unbound_clusters: 5,
         name_clashes: 2,

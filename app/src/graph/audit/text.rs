@@ -6,10 +6,11 @@ use std::fmt::Write;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 use towpath_core::audit::{
-    Arrivals, Audit, Barrier, Cause, ClientClass, Outcome, Outlook, Section, Spot, Standing,
-    Stranding,
+    Arrivals, Audit, Barrier, Cause, Outcome, Reachability, ReleaseReport, Section,
+    StrandedReleases, Stranding,
 };
 use towpath_core::domain::{Arch, BlockId, ChannelName, Graph, ReleaseId, Version};
+use towpath_core::graph::ClientClass;
 
 use crate::words::{count, minute};
 
@@ -208,7 +209,7 @@ impl Page<'_> {
     }
 
     /// The same releases of the same clients, in however many channels and on however many architectures they may be.
-    fn together<'a>(&self, spots: &'a [Spot]) -> Vec<(Who<'a>, Goals<'a>)> {
+    fn together<'a>(&self, spots: &'a [StrandedReleases]) -> Vec<(Who<'a>, Goals<'a>)> {
         let version = |id: &ReleaseId| self.graph.release(*id).version.clone();
         let mut together: Vec<(Who<'a>, Goals<'a>)> = Vec::new();
         for spot in spots {
@@ -280,7 +281,8 @@ fn entry<K: PartialEq, V: Default>(list: &mut Vec<(K, V)>, key: K) -> &mut V {
 pub(super) fn ways(graph: &Graph, audit: &Audit, version: &Version) -> String {
     let mut text = String::new();
     for part in &audit.sections {
-        let of_version = |standing: &&Standing| graph.release(standing.release).version == *version;
+        let of_version =
+            |standing: &&ReleaseReport| graph.release(standing.release).version == *version;
         let Some(standing) = part.releases.iter().find(of_version) else {
             continue;
         };
@@ -307,7 +309,7 @@ pub(super) fn ways(graph: &Graph, audit: &Audit, version: &Version) -> String {
     text
 }
 
-fn outlook_text(graph: &Graph, outlook: &Outlook) -> String {
+fn outlook_text(graph: &Graph, outlook: &Reachability) -> String {
     match &outlook.outcome {
         Outcome::Way(way) if way.releases.len() == 1 => "it is there".to_owned(),
         Outcome::Way(way) if way.risks.is_empty() => arrows(graph, &way.releases),

@@ -1,10 +1,10 @@
 //! Rollouts for people: a table with bars, and what is blocked meanwhile.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use jiff::{SignedDuration, Timestamp};
-use towpath_core::decide::{Stop, TimetableRow};
+use towpath_core::decide::{RolloutStop, RolloutWindow};
 use towpath_core::domain::{Audience, ChannelName, Platform, Ramp, Share, Version, Window};
 use towpath_core::finding::Place;
 
@@ -25,9 +25,8 @@ pub(super) enum Bars {
     Ascii,
 }
 
-/// The timetable as of that time.
-pub(super) fn rollouts(rows: &[TimetableRow], now: Timestamp, bars: Bars) -> String {
-    let running = rows.iter().filter(|row| row.window.start <= now).count();
+pub(super) fn rollouts(rows: &[RolloutWindow], now: Timestamp, bars: Bars) -> String {
+    let running = rows.iter().filter(|row| row.window.has_begun(now)).count();
     let (running, to_come) = (count(running, "window"), rows.len() - running);
     let mut text = format!(
         "{running} running, {to_come} to come, as of {}. Times are UTC.\n",
@@ -50,7 +49,7 @@ pub(super) fn rollouts(rows: &[TimetableRow], now: Timestamp, bars: Bars) -> Str
             row.from.len().to_string(),
             over(&row.window),
             reached(row, now),
-            bar(row.share, bars),
+            bar(row.window.share(now), bars),
             tenth,
             half,
             most,
@@ -88,22 +87,12 @@ fn over(window: &Window) -> String {
     }
 }
 
-fn reached(row: &TimetableRow, now: Timestamp) -> String {
-    match (is_blocked(row), row.window.start <= now) {
+fn reached(row: &RolloutWindow, now: Timestamp) -> String {
+    match (row.is_blocked(), row.window.has_begun(now)) {
         (true, _) => "blocked".to_owned(),
-        (false, true) => row.share.to_string(),
+        (false, true) => row.window.share(now).to_string(),
         (false, false) => "to come".to_owned(),
     }
-}
-
-/// Whether blocks keep everybody from all its edges.
-fn is_blocked(row: &TimetableRow) -> bool {
-    let hard = row
-        .stops
-        .iter()
-        .filter(|stop| !matches!(stop.whom, Audience::Platforms(_)));
-    let stopped: BTreeSet<&Version> = hard.flat_map(|stop| &stop.from).collect();
-    row.from.iter().all(|from| stopped.contains(from))
 }
 
 /// A share as a bar: full only for everybody, empty only for nobody.
@@ -129,9 +118,9 @@ fn bar(share: Share, bars: Bars) -> String {
 }
 
 /// What blocks keep clusters from while it rolls out: each block once for each channel and release.
-fn blocked(rows: &[TimetableRow]) -> String {
+fn blocked(rows: &[RolloutWindow]) -> String {
     let mut lines: Vec<String> = Vec::new();
-    let mut of_release: BTreeMap<(&ChannelName, &Version), Vec<&TimetableRow>> = BTreeMap::new();
+    let mut of_release: BTreeMap<(&ChannelName, &Version), Vec<&RolloutWindow>> = BTreeMap::new();
     rows.iter().for_each(|row| {
         of_release
             .entry((&row.channel, &row.to))
@@ -140,7 +129,7 @@ fn blocked(rows: &[TimetableRow]) -> String {
     });
     for ((channel, to), rows) in of_release {
         let all = rows.iter().map(|row| row.from.len()).sum();
-        let mut stops: BTreeMap<&Place, (&Stop, usize)> = BTreeMap::new();
+        let mut stops: BTreeMap<&Place, (&RolloutStop, usize)> = BTreeMap::new();
         for stop in rows.iter().flat_map(|row| &row.stops) {
             stops.entry(&stop.origin).or_insert((stop, 0)).1 += stop.from.len();
         }
@@ -167,7 +156,7 @@ fn edges(blocked: usize, all: usize) -> String {
     }
 }
 
-fn whom(stop: &Stop) -> String {
+fn whom(stop: &RolloutStop) -> String {
     let whom = match &stop.whom {
         Audience::Everybody => "for everybody".to_owned(),
         Audience::NotUnderstood(what) | Audience::Disputed(what) => {

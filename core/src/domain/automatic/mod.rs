@@ -5,11 +5,9 @@
 mod evidence;
 mod memory;
 mod policy;
-mod reason;
 mod standing;
 
 pub use evidence::{Declared, Evidence, Stamp, Witness};
 pub use memory::{Course, Memory, Started};
 pub use policy::{AutomaticPolicy, Downgrades, Pin, Proof};
-pub use reason::AutomaticReason;
 pub use standing::{Advice, Asked, Condition, Offer, OptIn, Past, Standing, Status};

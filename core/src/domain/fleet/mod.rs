@@ -7,10 +7,8 @@ pub mod agent_update;
 pub mod binding;
 mod calendar;
 pub mod enrolment;
-pub mod hold;
 pub mod names;
 pub mod policy;
-pub mod reason;
 pub mod roster;
 pub mod schedule;
 pub mod soak;
@@ -23,19 +21,17 @@ use std::sync::Arc;
 pub use agent_update::{AgentOutcome, AgentUpdate};
 pub use binding::{Authority, Binding, Identity, NotAsBound};
 pub use enrolment::{UnknownClusters, Unplaced};
-pub use hold::{Hold, HoldCode};
 pub use names::{NameClash, name_clashes, name_findings};
 pub use policy::{
     ClusterPolicy, FleetPolicy, LeftAlone, Organisation, Parallel, PolicyDefault, Sector,
     UpgradePolicy,
 };
-pub use reason::{Days, FleetReason};
 pub use roster::{Followed, Roster};
 pub use schedule::{Exclusion, MaintenanceWindow, NotASchedule, Schedule, Schedules, Zone};
 pub use soak::{Observation, Observed, SoakSum, Span, observe, observe_late};
 pub use state::{
-    Approval, ClusterState, Gate, GateConcern, GateScope, Health, Labels, Minimum, Objection,
-    Offer, OfferHold, Pause, Pool, Product,
+    Approval, ClusterState, Gate, GateConcern, GateScope, GraphObjection, Health, Labels, Minimum,
+    Offer, Pause, Pool, Product,
 };
 pub use upgrade::{Owner, Upgrade, UpgradeId, UpgradeState};
 

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use super::{Binding, Name};
 use crate::domain::{Arch, ChannelName, ClusterId, Fact, Minor, Platform, Version};
+use crate::verdict::Verdict;
 
 pub type Labels = BTreeMap<String, String>;
 
@@ -81,24 +82,23 @@ pub struct Pool {
 pub struct Offer {
     pub version: Version,
     /// What the graph says against it, if anything.
-    pub hold: Option<Box<OfferHold>>,
+    pub objection: Option<Box<GraphObjection>>,
 }
 
 /// What the graph says against an offer, for this cluster, now.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct OfferHold {
-    /// When it ends by itself, if it does.
-    pub until: Option<Timestamp>,
+pub struct GraphObjection {
+    /// To wait, or no.
+    pub verdict: Verdict,
     /// Names of risks that the policy can accept, if accepting them is all it takes.
     pub risks: BTreeSet<Name>,
-    pub reasons: BTreeSet<Objection>,
 }
 
-/// A reason of the graph's, as it is told.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Objection {
-    pub code: Name,
-    pub sentence: Name,
+impl GraphObjection {
+    /// When it ends by itself, if it does.
+    pub fn until(&self) -> Option<Timestamp> {
+        self.verdict.answer.until()
+    }
 }
 
 /// A gate: a minor version that must be acknowledged before it is entered.

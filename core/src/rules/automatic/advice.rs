@@ -1,17 +1,52 @@
 //! Advice: an update with risks is taken only where the cluster has found that none applies.
 
-use super::{Moment, refuse, wait};
-use crate::domain::Verdict;
-use crate::domain::automatic::{Advice, AutomaticReason, Offer};
+use super::{OfferQuestion, Offers};
+use crate::domain::automatic::Advice;
+use crate::rules::Rule;
+use crate::verdict::{Code, Verdict};
 
-pub(super) fn judge(offer: &Offer, _: &Moment<'_>) -> Verdict {
-    match offer.advice.clone() {
-        Advice::Recommended => Verdict::recommend(),
-        Advice::NotRecommended { reason, message } => {
-            refuse(AutomaticReason::NotRecommended { reason, message })
-        }
-        Advice::NotKnown { reason, message } => {
-            wait(None, AutomaticReason::AdviceUnknown { reason, message })
+/// A risk of it applies to the cluster.
+static NOT_RECOMMENDED: Code = Code::new(
+    "NotRecommended",
+    "the cluster does not recommend it: {reason}: {message}",
+    "read what the risk is about; a person may accept it",
+)
+.with(&[
+    ("reason", "SlowStart"),
+    ("message", "it applies to this cluster"),
+]);
+
+/// Whether its risks apply is not known.
+static ADVICE_UNKNOWN: Code = Code::new(
+    "AdviceUnknown",
+    "nobody knows whether its risks apply: {reason}: {message}",
+    "see that the cluster can ask its Prometheus",
+)
+.with(&[
+    ("reason", "EvaluationFailed"),
+    ("message", "Prometheus cannot be asked"),
+]);
+
+pub(super) struct Advised;
+
+impl Rule<Offers> for Advised {
+    fn name(&self) -> &'static str {
+        "advice"
+    }
+
+    fn codes(&self) -> Vec<&'static Code> {
+        vec![&NOT_RECOMMENDED, &ADVICE_UNKNOWN]
+    }
+
+    fn judge(&self, q: &OfferQuestion<'_>) -> Verdict {
+        match &q.offer.advice {
+            Advice::Recommended => Verdict::recommend(),
+            Advice::NotRecommended { reason, message } => Verdict::refuse(
+                NOT_RECOMMENDED.because([("reason", reason.into()), ("message", message.into())]),
+            ),
+            Advice::NotKnown { reason, message } => Verdict::wait(
+                ADVICE_UNKNOWN.because([("reason", reason.into()), ("message", message.into())]),
+            ),
         }
     }
 }

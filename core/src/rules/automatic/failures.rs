@@ -2,30 +2,56 @@
 
 use jiff::SignedDuration;
 
-use super::{Moment, refuse, wait};
-use crate::domain::Verdict;
-use crate::domain::automatic::{AutomaticReason, Offer};
+use super::{OfferQuestion, Offers};
+use crate::rules::Rule;
+use crate::verdict::{Code, Verdict};
 
 /// So long after a failure the same release is left alone.
 const PAUSE: SignedDuration = SignedDuration::from_hours(1);
 
-pub(super) fn judge(offer: &Offer, at: &Moment<'_>) -> Verdict {
-    if at.memory.failures >= at.policy.max_failures {
-        return refuse(AutomaticReason::TooManyFailures {
-            failures: at.memory.failures,
-        });
+pub static TOO_MANY_FAILURES: Code = Code::new(
+    "TooManyFailures",
+    "{failures|automatic update|automatic updates} in a row failed; a person has to look",
+    "find out why they failed; an update to that release or beyond sets it back, and so does removing the annotation `towpath.dev/agent-record`",
+)
+.with(&[("failures", "3")]);
+
+static FAILED_LATELY: Code = Code::new(
+    "FailedLately",
+    "an update to it failed at {failed}; it may be tried again at {until}",
+    "find out why it failed; else wait",
+)
+.with(&[
+    ("failed", "2026-11-16T12:00:00Z"),
+    ("until", "2026-11-16T13:00:00Z"),
+]);
+
+pub(super) struct Failures;
+
+impl Rule<Offers> for Failures {
+    fn name(&self) -> &'static str {
+        "failures"
     }
-    let lately = at
-        .memory
-        .failed
-        .as_ref()
-        .filter(|(version, _)| *version == offer.version);
-    let until = lately.and_then(|(_, failed)| Some((*failed, failed.checked_add(PAUSE).ok()?)));
-    match until {
-        Some((failed, until)) if at.now < until => wait(
-            Some(until),
-            AutomaticReason::FailedLately { at: failed, until },
-        ),
-        _ => Verdict::recommend(),
+
+    fn codes(&self) -> Vec<&'static Code> {
+        vec![&TOO_MANY_FAILURES, &FAILED_LATELY]
+    }
+
+    fn judge(&self, q: &OfferQuestion<'_>) -> Verdict {
+        let memory = q.at.memory;
+        if memory.failures >= q.at.policy.max_failures {
+            let failures = ("failures", memory.failures.into());
+            return Verdict::refuse(TOO_MANY_FAILURES.because([failures]));
+        }
+        let failed = memory.failed.as_ref();
+        let lately = failed.filter(|(version, _)| *version == q.offer.version);
+        let until = lately.and_then(|(_, at)| Some((*at, at.checked_add(PAUSE).ok()?)));
+        match until {
+            Some((failed, until)) if q.at.now < until => {
+                let reason = FAILED_LATELY.because([("failed", failed.into())]);
+                Verdict::wait(reason.until(until))
+            }
+            _ => Verdict::recommend(),
+        }
     }
 }

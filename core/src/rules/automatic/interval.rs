@@ -1,18 +1,45 @@
 //! Interval: some time passes between two updates, whoever started them. The installation counts as one.
 
-use super::{Moment, wait};
-use crate::domain::Verdict;
-use crate::domain::automatic::{AutomaticReason, Offer};
+use super::{OfferQuestion, Offers};
+use crate::rules::Rule;
+use crate::verdict::{Code, Verdict};
 
-pub(super) fn judge(_: &Offer, at: &Moment<'_>) -> Verdict {
-    let Some(last) = at.standing.last_completed() else {
-        return wait(None, AutomaticReason::LastUpdateUnknown);
-    };
-    let until = last
-        .checked_add(at.policy.at_least_between)
-        .unwrap_or(jiff::Timestamp::MAX);
-    match at.now < until {
-        true => wait(Some(until), AutomaticReason::TooSoon { last, until }),
-        false => Verdict::recommend(),
+static TOO_SOON: Code = Code::new(
+    "TooSoon",
+    "the last update was complete at {last}; the next may start at {until}",
+    "wait",
+)
+.with(&[
+    ("last", "2026-11-16T12:00:00Z"),
+    ("until", "2026-11-17T12:00:00Z"),
+]);
+
+static LAST_UPDATE_UNKNOWN: Code = Code::new(
+    "LastUpdateUnknown",
+    "the cluster does not say when its last update was complete",
+    "look at the history in its ClusterVersion",
+);
+
+pub(super) struct Interval;
+
+impl Rule<Offers> for Interval {
+    fn name(&self) -> &'static str {
+        "interval"
+    }
+
+    fn codes(&self) -> Vec<&'static Code> {
+        vec![&TOO_SOON, &LAST_UPDATE_UNKNOWN]
+    }
+
+    fn judge(&self, q: &OfferQuestion<'_>) -> Verdict {
+        let Some(last) = q.at.standing.last_completed() else {
+            return Verdict::wait(LAST_UPDATE_UNKNOWN.alone());
+        };
+        let until = last.checked_add(q.at.policy.at_least_between);
+        let until = until.unwrap_or(jiff::Timestamp::MAX);
+        match q.at.now < until {
+            true => Verdict::wait(TOO_SOON.because([("last", last.into())]).until(until)),
+            false => Verdict::recommend(),
+        }
     }
 }

@@ -20,12 +20,32 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use crate::domain::automatic::{
-    AutomaticPolicy, AutomaticReason, Evidence, Memory, Offer, Stamp, Standing,
-};
+pub use failures::TOO_MANY_FAILURES;
+pub use graph_age::{GRAPH_AGE_UNKNOWN, GRAPH_WENT_BACK};
+pub use opted_in::NOT_OPTED_IN;
+pub use proof::{NOT_PROVED, NOT_SIGNED, ONLY_CLAIMED, OTHER_ARCH, OTHER_RELEASE};
+
+use super::{Policy, Question, Rule};
+use crate::domain::Fact;
+use crate::domain::automatic::{AutomaticPolicy, Evidence, Memory, Offer, Stamp, Standing};
 use crate::domain::fleet::Name;
 use crate::domain::readiness::Facts;
-use crate::domain::{Fact, Reason, Verdict};
+use crate::verdict::{Code, Verdict};
+
+/// Questions about offers.
+pub struct Offers;
+
+impl Question for Offers {
+    type At<'a> = OfferQuestion<'a>;
+}
+
+/// Does this cluster take this offer by itself, now?
+#[derive(Debug, Clone, Copy)]
+pub struct OfferQuestion<'a> {
+    pub offer: &'a Offer,
+    /// All that is known at the moment.
+    pub at: &'a Moment<'a>,
+}
 
 /// All that is known at a moment.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +53,9 @@ pub struct Moment<'a> {
     pub standing: &'a Standing,
     /// What its objects say about whether it can be updated.
     pub facts: &'a Facts,
+    /// What its administrators allow.
     pub policy: &'a AutomaticPolicy,
+    /// What is remembered.
     pub memory: &'a Memory,
     /// What was found out about offers, by image.
     pub evidence: &'a BTreeMap<Name, Evidence>,
@@ -42,34 +64,28 @@ pub struct Moment<'a> {
     pub now: Timestamp,
 }
 
+static AGENT: Policy<Offers> = Policy(&[
+    &advice::Advised,
+    &at_rest::AtRest,
+    &failures::Failures,
+    &forwards::Forwards,
+    &gates::Gates,
+    &graph_age::GraphAge,
+    &interval::Interval,
+    &opted_in::OptedIn,
+    &pin::Pinned,
+    &proof::Proved,
+    &request::NoRequest,
+    &taken_back::TakenBack,
+    &windows::Windows,
+]);
+
 /// What all rules say about an offer.
 pub fn judge(offer: &Offer, at: &Moment<'_>) -> Verdict {
-    let rules: [fn(&Offer, &Moment<'_>) -> Verdict; 13] = [
-        advice::judge,
-        at_rest::judge,
-        failures::judge,
-        forwards::judge,
-        gates::judge,
-        graph_age::judge,
-        interval::judge,
-        opted_in::judge,
-        pin::judge,
-        proof::judge,
-        request::judge,
-        taken_back::judge,
-        windows::judge,
-    ];
-    rules.into_iter().map(|rule| rule(offer, at)).collect()
+    AGENT.judge(&OfferQuestion { offer, at })
 }
 
-fn refuse(reason: AutomaticReason) -> Verdict {
-    Verdict::refuse(Reason::Automatic(Box::new(reason)))
-}
-
-fn wait(until: Option<Timestamp>, reason: AutomaticReason) -> Verdict {
-    let reason = Reason::Automatic(Box::new(reason));
-    match until {
-        Some(until) => Verdict::wait_until(until, reason),
-        None => Verdict::wait(reason),
-    }
+/// Every kind of reason of the agent's own rules.
+pub fn agent_codes() -> Vec<&'static Code> {
+    AGENT.codes()
 }

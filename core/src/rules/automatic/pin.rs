@@ -1,14 +1,33 @@
 //! Pin: no further than administrators say.
 
-use super::{Moment, refuse};
-use crate::domain::Verdict;
-use crate::domain::automatic::{AutomaticReason, Offer};
+use super::{OfferQuestion, Offers};
+use crate::rules::Rule;
+use crate::verdict::{Code, Value, Verdict};
 
-pub(super) fn judge(offer: &Offer, at: &Moment<'_>) -> Verdict {
-    match &at.policy.pin {
-        Some(pin) if !pin.holds(&offer.version) => {
-            refuse(AutomaticReason::BeyondPin { pin: pin.clone() })
+static BEYOND_PIN: Code = Code::new(
+    "BeyondPin",
+    "the cluster is pinned to {pin}",
+    "raise or remove the pin",
+)
+.with(&[("pin", "4.20")]);
+
+pub(super) struct Pinned;
+
+impl Rule<Offers> for Pinned {
+    fn name(&self) -> &'static str {
+        "pin"
+    }
+
+    fn codes(&self) -> Vec<&'static Code> {
+        vec![&BEYOND_PIN]
+    }
+
+    fn judge(&self, q: &OfferQuestion<'_>) -> Verdict {
+        match &q.at.policy.pin {
+            Some(pin) if !pin.holds(&q.offer.version) => {
+                Verdict::refuse(BEYOND_PIN.because([("pin", Value::text(pin))]))
+            }
+            _ => Verdict::recommend(),
         }
-        _ => Verdict::recommend(),
     }
 }

@@ -3,70 +3,137 @@
 //! So whoever writes the graph can install nothing that was not released, put no old release under a new name, nor one for other machines, and join no two
 //! releases that were not made to follow each other.
 
-use super::{Moment, refuse, wait};
-use crate::domain::automatic::{AutomaticReason, Declared, Evidence, Offer, Proof};
-use crate::domain::{Fact, PayloadDigest, SignatureVerdict, Verdict};
+use super::forwards::CURRENT_UNKNOWN;
+use super::{OfferQuestion, Offers};
+use crate::domain::automatic::{Declared, Evidence, Proof};
+use crate::domain::{Fact, PayloadDigest, SignatureVerdict};
+use crate::rules::Rule;
+use crate::verdict::{Code, Value, Verdict};
 
-pub(super) fn judge(offer: &Offer, at: &Moment<'_>) -> Verdict {
-    match at.policy.proof {
-        Proof::Nothing => Verdict::recommend(),
-        Proof::Signed => match (
-            PayloadDigest::of_pull_spec(&offer.image),
-            at.evidence.get(&offer.image),
-        ) {
-            (None, _) => refuse(AutomaticReason::NoDigest),
-            (Some(_), None) => wait(None, AutomaticReason::NotProved),
-            (Some(_), Some(evidence)) => proved(offer, evidence, at),
-        },
+/// Its image is named by something that may mean another image tomorrow.
+static NO_DIGEST: Code = Code::new(
+    "NoDigest",
+    "its image is not named by a digest",
+    "let the upstream name images by their digest",
+);
+
+pub static NOT_PROVED: Code = Code::new(
+    "NotProved",
+    "its signature and metadata have not been looked at",
+    "nothing; it is looked at once nothing else stands in the way",
+);
+
+/// Its image is not signed by a key of the keyring, or that is not known.
+pub static NOT_SIGNED: Code = Code::new(
+    "NotSigned",
+    "{found}",
+    "if it should be signed, look at keyring and stores; if not, at who offers it",
+)
+.with(&[("found", "there is no signature for it")]);
+
+static METADATA_UNKNOWN: Code = Code::new(
+    "MetadataUnknown",
+    "what its image says of itself cannot be read",
+    "see that the agent can read the image in its registry",
+);
+
+pub static OTHER_RELEASE: Code = Code::new(
+    "OtherRelease",
+    "its image is signed, but is {is}",
+    "find out who offers it: this is how an attack looks",
+)
+.with(&[("is", "4.19.0")]);
+
+pub static OTHER_ARCH: Code = Code::new(
+    "OtherArch",
+    "its image is signed, but is for {is}, and the cluster runs a release for {runs}",
+    "let the cluster ask for the updates of its own architecture",
+)
+.with(&[("is", "arm64"), ("runs", "amd64")]);
+
+/// For which machines the cluster's own release is, is not known for certain.
+static ARCH_UNKNOWN: Code = Code::new(
+    "ArchUnknown",
+    "the signed image of {current}, which the cluster runs, cannot be read, so nobody knows which machines it is for",
+    "see that the agent can read the image that the cluster runs, and its signature",
+)
+.with(&[("current", "4.20.1")]);
+
+/// Neither its image nor that of the cluster's release names this update, so only the graph says that there is one.
+pub static ONLY_CLAIMED: Code = Code::new(
+    "OnlyClaimed",
+    "only the graph claims an update from {current}: neither release's signed image names the other",
+    "take it by hand if it is right for you",
+)
+.with(&[("current", "4.20.1")]);
+
+pub(super) struct Proved;
+
+impl Rule<Offers> for Proved {
+    fn name(&self) -> &'static str {
+        "proof"
+    }
+
+    fn codes(&self) -> Vec<&'static Code> {
+        vec![
+            &NO_DIGEST,
+            &NOT_PROVED,
+            &NOT_SIGNED,
+            &METADATA_UNKNOWN,
+            &OTHER_RELEASE,
+            &OTHER_ARCH,
+            &ARCH_UNKNOWN,
+            &ONLY_CLAIMED,
+        ]
+    }
+
+    fn judge(&self, q: &OfferQuestion<'_>) -> Verdict {
+        if q.at.policy.proof == Proof::Nothing {
+            return Verdict::recommend();
+        }
+        let digest = PayloadDigest::of_pull_spec(&q.offer.image);
+        match (digest, q.at.evidence.get(&q.offer.image)) {
+            (None, _) => Verdict::refuse(NO_DIGEST.alone()),
+            (Some(_), None) => Verdict::wait(NOT_PROVED.alone()),
+            (Some(_), Some(evidence)) => proved(q, evidence),
+        }
     }
 }
 
-fn proved(offer: &Offer, evidence: &Evidence, at: &Moment<'_>) -> Verdict {
-    let found = |verdict: &SignatureVerdict| AutomaticReason::NotSigned {
-        found: verdict.to_string().into(),
-    };
+fn proved(q: &OfferQuestion<'_>, evidence: &Evidence) -> Verdict {
+    let not_signed =
+        |verdict: &SignatureVerdict| NOT_SIGNED.because([("found", Value::text(verdict))]);
     let declared = match (&evidence.target.signature, &evidence.target.declared) {
         (SignatureVerdict::Verified(_), Fact::Known(declared)) => declared,
         (SignatureVerdict::Verified(_), Fact::Unknown) => {
-            return wait(None, AutomaticReason::MetadataUnknown);
+            return Verdict::wait(METADATA_UNKNOWN.alone());
         }
-        (unknown @ SignatureVerdict::NotKnown(_), _) => return wait(None, found(unknown)),
-        (other, _) => return refuse(found(other)),
+        (unknown @ SignatureVerdict::NotKnown(_), _) => return Verdict::wait(not_signed(unknown)),
+        (other, _) => return Verdict::refuse(not_signed(other)),
     };
-    match *declared.version == *offer.version.to_string() {
-        true => named(offer, declared, evidence, at),
-        false => refuse(AutomaticReason::OtherRelease {
-            is: declared.version.clone(),
-        }),
+    match *declared.version == *q.offer.version.to_string() {
+        true => named(q, declared, evidence),
+        false => Verdict::refuse(OTHER_RELEASE.because([("is", (&declared.version).into())])),
     }
 }
 
-fn named(offer: &Offer, target: &Declared, evidence: &Evidence, at: &Moment<'_>) -> Verdict {
-    let Some(current) = at.standing.current() else {
-        return refuse(AutomaticReason::CurrentUnknown);
+fn named(q: &OfferQuestion<'_>, target: &Declared, evidence: &Evidence) -> Verdict {
+    let Some(current) = q.at.standing.current() else {
+        return Verdict::refuse(CURRENT_UNKNOWN.alone());
     };
-    let source = evidence
-        .source
-        .signed()
-        .filter(|source| *source.version == *current.to_string());
-    let by_source = source.is_some_and(|source| source.next.contains(&offer.version));
+    let source = evidence.source.signed();
+    let source = source.filter(|source| *source.version == *current.to_string());
+    let by_source = source.is_some_and(|source| source.next.contains(&q.offer.version));
     if !target.previous.contains(current) && !by_source {
-        return refuse(AutomaticReason::OnlyClaimed {
-            current: current.clone(),
-        });
+        return Verdict::refuse(ONLY_CLAIMED.because([("current", current.into())]));
     }
     // What the cluster runs may no longer be in the registry; what it is for is then not known, and is not guessed.
     match source {
-        None => wait(
-            None,
-            AutomaticReason::ArchUnknown {
-                current: current.clone(),
-            },
-        ),
+        None => Verdict::wait(ARCH_UNKNOWN.because([("current", current.into())])),
         Some(source) if source.arch == target.arch => Verdict::recommend(),
-        Some(source) => refuse(AutomaticReason::OtherArch {
-            is: target.arch.as_str().into(),
-            runs: source.arch.as_str().into(),
-        }),
+        Some(source) => Verdict::refuse(OTHER_ARCH.because([
+            ("is", target.arch.as_str().into()),
+            ("runs", source.arch.as_str().into()),
+        ])),
     }
 }

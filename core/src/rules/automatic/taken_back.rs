@@ -1,19 +1,32 @@
 //! Taken back: what a person took back is not started again by itself, nor anything before it. A newer release is another matter.
 
-use super::{Moment, refuse};
-use crate::domain::Verdict;
-use crate::domain::automatic::{AutomaticReason, Offer};
+use super::{OfferQuestion, Offers};
+use crate::rules::Rule;
+use crate::verdict::{Code, Verdict};
 
-pub(super) fn judge(offer: &Offer, at: &Moment<'_>) -> Verdict {
-    match at
-        .memory
-        .taken_back
-        .as_ref()
-        .filter(|version| offer.version <= **version)
-    {
-        Some(version) => refuse(AutomaticReason::TakenBack {
-            version: version.clone(),
-        }),
-        None => Verdict::recommend(),
+static TAKEN_BACK: Code = Code::new(
+    "TakenBack",
+    "the update to {version} was started, and somebody took it back; only newer releases are taken",
+    "take it by hand, if it is right after all; a newer release is taken again by itself",
+)
+.with(&[("version", "4.20.3")]);
+
+pub(super) struct TakenBack;
+
+impl Rule<Offers> for TakenBack {
+    fn name(&self) -> &'static str {
+        "taken-back"
+    }
+
+    fn codes(&self) -> Vec<&'static Code> {
+        vec![&TAKEN_BACK]
+    }
+
+    fn judge(&self, q: &OfferQuestion<'_>) -> Verdict {
+        let taken_back = q.at.memory.taken_back.as_ref();
+        match taken_back.filter(|version| q.offer.version <= **version) {
+            Some(version) => Verdict::refuse(TAKEN_BACK.because([("version", version.into())])),
+            None => Verdict::recommend(),
+        }
     }
 }

@@ -1,17 +1,33 @@
 //! Windows: an update starts only while a maintenance window is open. It may take longer than that.
 
-use super::{Moment, wait};
-use crate::domain::Verdict;
-use crate::domain::automatic::{AutomaticReason, Offer};
+use super::{OfferQuestion, Offers};
+use crate::rules::Rule;
+use crate::verdict::{Code, Verdict};
 
-pub(super) fn judge(_: &Offer, at: &Moment<'_>) -> Verdict {
-    let windows = &at.policy.windows;
-    if windows.is_empty() || windows.iter().any(|window| window.covers(at.now)) {
-        return Verdict::recommend();
+static OUTSIDE_WINDOWS: Code = Code::new(
+    "OutsideWindows",
+    "no maintenance window is open[; the next opens at {until}]",
+    "wait for the window, or change the policy if none ever opens",
+)
+.with(&[("until", "2026-11-17T12:00:00Z")]);
+
+pub(super) struct Windows;
+
+impl Rule<Offers> for Windows {
+    fn name(&self) -> &'static str {
+        "windows"
     }
-    let opens = windows
-        .iter()
-        .filter_map(|window| window.opens_after(at.now))
-        .min();
-    wait(opens, AutomaticReason::OutsideWindows { opens })
+
+    fn codes(&self) -> Vec<&'static Code> {
+        vec![&OUTSIDE_WINDOWS]
+    }
+
+    fn judge(&self, q: &OfferQuestion<'_>) -> Verdict {
+        let (windows, now) = (&q.at.policy.windows, q.at.now);
+        if windows.is_empty() || windows.iter().any(|window| window.covers(now)) {
+            return Verdict::recommend();
+        }
+        let opens = windows.iter().filter_map(|window| window.opens_after(now));
+        Verdict::wait(OUTSIDE_WINDOWS.alone().until(opens.min()))
+    }
 }

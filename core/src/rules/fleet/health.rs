@@ -2,16 +2,56 @@
 
 use jiff::SignedDuration;
 
-use crate::domain::fleet::Hold;
-use crate::domain::fleet::roster::Post;
+use super::Starts;
+use crate::domain::fleet::Health;
+use crate::domain::fleet::roster::StartQuestion;
+use crate::rules::Rule;
+use crate::verdict::{Code, Verdict};
 
 /// A cluster that has been silent for longer may be in any state.
-pub(crate) const SILENCE: SignedDuration = SignedDuration::from_hours(24);
+const SILENCE: SignedDuration = SignedDuration::from_hours(24);
 
-pub(super) fn judge(post: &Post<'_>) -> Option<Hold> {
-    let state = &post.member.state;
-    if !state.health.is_healthy() {
-        return Some(Hold::Unhealthy);
+static UNHEALTHY: Code = Code::new(
+    "Unhealthy",
+    "the cluster is not well: {why}",
+    "heal the cluster",
+)
+.with(&[("why", "etcd is degraded")]);
+
+static NOT_REPORTING: Code = Code::new(
+    "NotReporting",
+    "the cluster has not reported since {since}",
+    "look at the cluster; if it is gone, `towpath fleet forget` it",
+)
+.with(&[("since", "2026-11-16T12:00:00Z")]);
+
+pub(super) struct Healthy;
+
+impl Rule<Starts> for Healthy {
+    fn name(&self) -> &'static str {
+        "health"
     }
-    (state.last_seen.duration_until(post.now) > SILENCE).then_some(Hold::NotReporting)
+
+    fn codes(&self) -> Vec<&'static Code> {
+        vec![&UNHEALTHY, &NOT_REPORTING]
+    }
+
+    fn holds(&self, q: &StartQuestion<'_>) -> bool {
+        !q.member.state.health.is_healthy() || is_silent(q)
+    }
+
+    fn judge(&self, q: &StartQuestion<'_>) -> Verdict {
+        match &q.member.state.health {
+            Health::Unhealthy { why } => Verdict::wait(UNHEALTHY.because([("why", why.into())])),
+            Health::Healthy if is_silent(q) => {
+                let since = q.member.state.last_seen;
+                Verdict::wait(NOT_REPORTING.because([("since", since.into())]))
+            }
+            Health::Healthy => Verdict::recommend(),
+        }
+    }
+}
+
+fn is_silent(q: &StartQuestion<'_>) -> bool {
+    q.member.state.last_seen.duration_until(q.now) > SILENCE
 }

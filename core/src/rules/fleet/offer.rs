@@ -1,20 +1,43 @@
-//! Offers: what the graph has against an edge for this cluster (a rollout, a block, a risk) stands here too.
+//! Offers: what the graph has against an edge for this cluster (a rollout, a block, a risk) stands here too, with the graph's own verdict.
+//!
+//! The policy can accept risks.
 
-use crate::domain::fleet::roster::{Candidate, Post};
-use crate::domain::fleet::{Hold, OfferHold};
+use super::Starts;
+use crate::domain::fleet::GraphObjection;
+use crate::domain::fleet::roster::StartQuestion;
+use crate::rules::Rule;
+use crate::verdict::{Code, Verdict};
 
-pub(super) fn judge(post: &Post<'_>, candidate: &Candidate) -> Option<Hold> {
-    let against = post.member.state.offers[candidate.offer as usize]
-        .hold
-        .as_ref()?;
-    (!is_over(post, against) && !is_accepted(post, against)).then_some(Hold::NotOffered)
+pub(super) struct GraphOffer;
+
+impl Rule<Starts> for GraphOffer {
+    fn name(&self) -> &'static str {
+        "graph"
+    }
+
+    /// The reasons are the graph's.
+    fn codes(&self) -> Vec<&'static Code> {
+        Vec::new()
+    }
+
+    fn holds(&self, q: &StartQuestion<'_>) -> bool {
+        objection(q).is_some()
+    }
+
+    fn judge(&self, q: &StartQuestion<'_>) -> Verdict {
+        objection(q)
+            .map(|objection| objection.verdict.clone())
+            .into_iter()
+            .collect()
+    }
 }
 
-fn is_over(post: &Post<'_>, against: &OfferHold) -> bool {
-    against.until.is_some_and(|until| until <= post.now)
-}
-
-/// Whether the policy takes the risks, and there is nothing else.
-fn is_accepted(post: &Post<'_>, against: &OfferHold) -> bool {
-    !against.risks.is_empty() && against.risks.is_subset(&post.class.policy.accepted_risks)
+/// What the graph says against it, unless that is over or accepted.
+fn objection<'a>(q: &StartQuestion<'a>) -> Option<&'a GraphObjection> {
+    let offer = &q.member.state.offers[q.candidate?.offer as usize];
+    let objection = offer.objection.as_deref()?;
+    let is_over = objection.until().is_some_and(|until| until <= q.now);
+    let is_accepted =
+        !objection.risks.is_empty() && objection.risks.is_subset(&q.class.policy.accepted_risks);
+    (!is_over && !is_accepted).then_some(objection)
 }

@@ -5,22 +5,76 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::domain::fleet::Hold;
-use crate::domain::fleet::roster::{Candidate, Class, Crowd, Post, Roster};
+use super::Starts;
+use crate::domain::fleet::roster::{Candidate, Class, Crowd, Roster, StartQuestion};
+use crate::rules::Rule;
+use crate::verdict::{Code, Verdict};
 
-pub(super) fn judge(post: &Post<'_>, candidate: &Candidate) -> Option<Hold> {
+/// A sector that comes first is not there.
+static SECTOR_BEHIND: Code = Code::new(
+    "SectorBehind",
+    "sector {sector} comes first, and {cluster} there is on {version}",
+    "upgrade the cluster that is behind, or let the sector give up stragglers",
+)
+.with(&[
+    ("sector", "stage"),
+    ("cluster", "s1"),
+    ("version", "4.20.1"),
+]);
+
+/// Clusters elsewhere, whose version data is inherited, are not there.
+static INHERITED_BEHIND: Code = Code::new(
+    "InheritedBehind",
+    "version data is inherited, and the lowest version there[ with {workload}] is {version}",
+    "wait for the other organisation",
+)
+.with(&[("workload", "web"), ("version", "4.20.1")]);
+
+pub(super) struct SectorOrder;
+
+impl Rule<Starts> for SectorOrder {
+    fn name(&self) -> &'static str {
+        "sector"
+    }
+
+    fn codes(&self) -> Vec<&'static Code> {
+        vec![&SECTOR_BEHIND, &INHERITED_BEHIND]
+    }
+
+    fn holds(&self, q: &StartQuestion<'_>) -> bool {
+        laggard(q).is_some() || ceiling(q).is_some()
+    }
+
+    fn judge(&self, q: &StartQuestion<'_>) -> Verdict {
+        if let Some(member) = laggard(q) {
+            let behind = &q.roster.member(member).state;
+            let sector = q.roster.policy(member).sector.as_ref();
+            return Verdict::wait(SECTOR_BEHIND.because([
+                ("sector", sector.map_or("", |sector| &**sector).into()),
+                ("cluster", (&behind.name).into()),
+                ("version", (&behind.version).into()),
+            ]));
+        }
+        let wait = |(cell, version): (Option<u32>, u32)| {
+            let workload = cell.map(|cell| &q.roster.cells[cell as usize].workload);
+            Verdict::wait(INHERITED_BEHIND.because([
+                ("workload", workload.into()),
+                ("version", q.roster.version(version).into()),
+            ]))
+        };
+        ceiling(q).map(wait).into_iter().collect()
+    }
+}
+
+/// The cluster furthest behind in a sector that comes first.
+fn laggard(q: &StartQuestion<'_>) -> Option<u32> {
+    let candidate = q.candidate?;
     let behind = |crowd: &u32| {
-        lowest_behind(
-            post.roster,
-            &post.roster.crowds[*crowd as usize],
-            candidate,
-            post.now,
-        )
+        let crowd = &q.roster.crowds[*crowd as usize];
+        lowest_behind(q.roster, crowd, candidate, q.now)
     };
-    let laggard = post.class.after.iter().filter_map(behind).min();
-    laggard
-        .map(|(_, member)| Hold::Sector { member })
-        .or_else(|| above_ceiling(post.class, candidate))
+    let lowest = q.class.after.iter().filter_map(behind).min();
+    lowest.map(|(_, member)| member)
 }
 
 /// Whether time alone can change what the rule says for a class.
@@ -63,15 +117,10 @@ fn lowest_behind(
         .copied()
 }
 
-/// Inherited data: the lowest versions elsewhere, by workload.
-fn above_ceiling(class: &Class, candidate: &Candidate) -> Option<Hold> {
-    let exceeded = class
-        .ceilings
-        .iter()
-        .filter(|(_, version)| candidate.version > *version);
-    let lowest = exceeded.min_by_key(|(_, version)| *version);
-    lowest.map(|(workload, version)| Hold::Inherited {
-        workload: *workload,
-        version: *version,
-    })
+/// Inherited data: the lowest version elsewhere that the candidate is above, and the workload it is about.
+fn ceiling(q: &StartQuestion<'_>) -> Option<(Option<u32>, u32)> {
+    let candidate = q.candidate?;
+    let ceilings = q.class.ceilings.iter();
+    let exceeded = ceilings.filter(|(_, version)| candidate.version > *version);
+    exceeded.min_by_key(|(_, version)| *version).copied()
 }

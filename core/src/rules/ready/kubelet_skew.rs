@@ -6,12 +6,76 @@
 
 use std::collections::BTreeMap;
 
-use super::{not_given, refuse};
+use super::{StepQuestion, Steps, not_given};
 use crate::domain::fleet::Name;
-use crate::domain::readiness::{Facts, Node};
-use crate::domain::ready_reason::{Lag, ObjectKind, ReadyReason, behind};
+use crate::domain::readiness::{Facts, Lag, Node, ObjectKind, Pool};
 use crate::domain::way::Step;
-use crate::domain::{Fact, Minor, Verdict};
+use crate::domain::{Fact, Minor};
+use crate::rules::Rule;
+use crate::verdict::{Code, Value, Verdict};
+
+/// Nodes of a pool that follows updates would be too far behind the API server.
+static KUBELET_TOO_OLD: Code = Code::new(
+    "KubeletTooOld",
+    "{count|node|nodes} of pool {pool} at Kubernetes {kubelet} would be {behind|minor version|minor versions} behind the API server's {apiServer}; the limit there is {limit}",
+    "wait until all of pool {pool} is at Kubernetes {needed}",
+)
+.with(SKEW_FACTS);
+
+/// The same of a pool that is paused.
+static PAUSED_POOL_TOO_OLD: Code = Code::new(
+    "PausedPoolTooOld",
+    "pool {pool} is paused and its {count|node|nodes} at Kubernetes {kubelet} would be {behind|minor version|minor versions} behind the API server's {apiServer}; the limit there is {limit}",
+    "unpause pool {pool}, wait until all of it is at Kubernetes {needed}, and pause it again if it shall skip more",
+)
+.by(Pool::UNPAUSE)
+.with(SKEW_FACTS);
+
+/// The same of nodes that are in no pool that we know of.
+static UNPOOLED_NODE_TOO_OLD: Code = Code::new(
+    "UnpooledNodeTooOld",
+    "{nodes} (in no pool that we know of) at Kubernetes {kubelet} would be {behind|minor version|minor versions} behind the API server's {apiServer}; the limit there is {limit}",
+    "update {nodes} to Kubernetes {needed}",
+)
+.with(SKEW_FACTS);
+
+const SKEW_FACTS: &[(&str, &str)] = &[
+    ("pool", "worker"),
+    ("nodes", "w1, w2"),
+    ("count", "2"),
+    ("kubelet", "1.19"),
+    ("needed", "1.21"),
+    ("apiServer", "1.22"),
+    ("behind", "3"),
+    ("limit", "1"),
+];
+
+/// Nodes are ahead of the API server, which is never right.
+static KUBELET_AHEAD: Code = Code::new(
+    "KubeletAhead",
+    "ahead of the API server's Kubernetes {apiServer}: {nodes} at {kubelet}",
+    "find out why {nodes} came to be ahead; no update leaves a cluster like that",
+)
+.with(&[("nodes", "w1"), ("kubelet", "1.23"), ("apiServer", "1.22")]);
+
+static KUBELET_UNKNOWN: Code = Code::new(
+    "KubeletUnknown",
+    "nobody can tell how old the kubelets of {nodes} are",
+    "give the Nodes with `status.nodeInfo`: {nodes} lack it",
+)
+.by("{how}")
+.with(&[
+    ("nodes", "w1"),
+    ("how", "oc get nodes -o yaml > nodes.yaml"),
+]);
+
+/// Nobody has told us which Kubernetes a minor version has.
+static KUBERNETES_UNKNOWN: Code = Code::new(
+    "KubernetesUnknown",
+    "nobody has told us which Kubernetes OpenShift {minor} has",
+    "use a towpath that knows OpenShift {minor}",
+)
+.with(&[("minor", "5.0")]);
 
 /// How many minor versions a kubelet may be older than the API server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -37,24 +101,47 @@ pub struct PoolStanding {
     pub limit: u64,
 }
 
-pub(super) fn judge(step: Step<'_>, facts: &Facts, max_skew: MaxSkew) -> Verdict {
-    let (from, to) = (step.begins_in(), step.to_minor());
-    match (step.is_minor(), from.kubernetes(), to.kubernetes()) {
-        (false, _, _) => Verdict::recommend(),
-        (true, None, _) => refuse(ReadyReason::KubernetesUnknown { minor: from }),
-        (true, _, None) => refuse(ReadyReason::KubernetesUnknown { minor: to }),
-        (true, Some(api_server), Some(next)) => match &facts.nodes {
-            Fact::Unknown => not_given(ObjectKind::Node),
-            Fact::Known(nodes) => {
-                let groups = groups(step, facts, nodes, max_skew);
-                let limit = max_skew.limit(step);
-                let known = groups
-                    .iter()
-                    .map(|group| judge_group(group, api_server, next, limit));
-                known.chain([judge_unknown(&groups)]).collect()
-            }
-        },
+pub(super) struct KubeletSkew;
+
+impl Rule<Steps> for KubeletSkew {
+    fn name(&self) -> &'static str {
+        "kubelet-skew"
     }
+
+    fn codes(&self) -> Vec<&'static Code> {
+        vec![
+            &KUBELET_TOO_OLD,
+            &PAUSED_POOL_TOO_OLD,
+            &UNPOOLED_NODE_TOO_OLD,
+            &KUBELET_AHEAD,
+            &KUBELET_UNKNOWN,
+            &KUBERNETES_UNKNOWN,
+        ]
+    }
+
+    fn judge(&self, q: &StepQuestion<'_>) -> Verdict {
+        let (from, to) = (q.step.begins_in(), q.step.to_minor());
+        let unknown =
+            |minor: Minor| Verdict::refuse(KUBERNETES_UNKNOWN.because([("minor", minor.into())]));
+        match (q.step.is_minor(), from.kubernetes(), to.kubernetes()) {
+            (false, _, _) => Verdict::recommend(),
+            (true, None, _) => unknown(from),
+            (true, _, None) => unknown(to),
+            (true, Some(api_server), Some(next)) => match &q.facts.nodes {
+                Fact::Unknown => not_given(ObjectKind::Node),
+                Fact::Known(nodes) => judge_nodes(q, nodes, api_server, next),
+            },
+        }
+    }
+}
+
+fn judge_nodes(q: &StepQuestion<'_>, nodes: &[Node], api_server: Minor, next: Minor) -> Verdict {
+    let groups = groups(q.step, q.facts, nodes, q.max_skew);
+    let limit = q.max_skew.limit(q.step);
+    let known = groups
+        .iter()
+        .map(|group| judge_group(group, api_server, next, limit));
+    known.chain([judge_unknown(&groups)]).collect()
 }
 
 /// How each pool stands after a step that changes the minor version; nothing if that cannot be said.
@@ -173,28 +260,30 @@ fn judge_group(group: &Group, api_server: Minor, next: Minor, limit: u64) -> Ver
     let is_too_old = |kubelet: Minor| behind(kubelet, next) > limit && kubelet <= api_server;
     let too_old = group.those(|kubelet| kubelet.is_some_and(is_too_old));
     if let Some(kubelet) = group.oldest().filter(|_| !too_old.is_empty()) {
-        verdicts.push(refuse(ReadyReason::KubeletTooOld {
-            pool: group.pool.clone(),
-            lag: group.lag,
-            nodes: too_old,
-            kubelet,
-            needed: api_server,
-            api_server: next,
-            limit,
-        }));
+        let code = match (&group.pool, group.lag) {
+            (Some(_), Lag::Paused) => &PAUSED_POOL_TOO_OLD,
+            (Some(_), _) => &KUBELET_TOO_OLD,
+            (None, _) => &UNPOOLED_NODE_TOO_OLD,
+        };
+        verdicts.push(Verdict::refuse(code.because([
+            ("pool", group.pool.as_ref().into()),
+            ("nodes", Value::list(&too_old)),
+            ("count", (too_old.len() as u64).into()),
+            ("kubelet", kubelet.into()),
+            ("needed", api_server.into()),
+            ("apiServer", next.into()),
+            ("behind", behind(kubelet, next).into()),
+            ("limit", limit.into()),
+        ])));
     }
-    let newest = group
-        .kubelets
-        .iter()
-        .filter_map(|(_, kubelet)| *kubelet)
-        .max();
-    if let Some(kubelet) = newest.filter(|newest| *newest > api_server) {
+    let newest = group.kubelets.iter().filter_map(|(_, kubelet)| *kubelet);
+    if let Some(kubelet) = newest.max().filter(|newest| *newest > api_server) {
         let nodes = group.those(|kubelet| kubelet.is_some_and(|kubelet| kubelet > api_server));
-        verdicts.push(refuse(ReadyReason::KubeletAhead {
-            nodes,
-            kubelet,
-            api_server,
-        }));
+        verdicts.push(Verdict::refuse(KUBELET_AHEAD.because([
+            ("nodes", Value::list(&nodes)),
+            ("kubelet", kubelet.into()),
+            ("apiServer", api_server.into()),
+        ])));
     }
     verdicts.into_iter().collect()
 }
@@ -204,7 +293,19 @@ fn judge_unknown(groups: &[Group]) -> Verdict {
     nodes.sort();
     match nodes.is_empty() {
         true => Verdict::recommend(),
-        false => refuse(ReadyReason::KubeletUnknown { nodes }),
+        false => Verdict::refuse(KUBELET_UNKNOWN.because([
+            ("nodes", Value::list(&nodes)),
+            ("how", Value::Command(ObjectKind::Node.command())),
+        ])),
+    }
+}
+
+/// How many minor versions a kubelet is behind.
+fn behind(kubelet: Minor, api_server: Minor) -> u64 {
+    match kubelet.major == api_server.major {
+        true => api_server.minor.saturating_sub(kubelet.minor),
+        // Another major version is further away than anything that is allowed.
+        false => u64::MAX,
     }
 }
 

@@ -15,38 +15,80 @@ mod upgradeable;
 
 pub use kubelet_skew::{MaxSkew, PoolStanding, standings};
 pub use removals::{REMOVALS, Removal};
+pub use removed_apis::{API_REMOVED, API_REMOVED_LATER};
 
-use crate::domain::readiness::Facts;
-use crate::domain::ready_reason::{ObjectKind, ReadyReason};
+use super::{Policy, Question, Rule};
+use crate::domain::readiness::{Facts, ObjectKind};
 use crate::domain::way::Step;
-use crate::domain::{Answer, Reason, Verdict};
+use crate::verdict::{Code, Value, Verdict};
+
+/// Questions about steps.
+pub struct Steps;
+
+impl Question for Steps {
+    type At<'a> = StepQuestion<'a>;
+}
+
+/// What do the cluster's own objects have against this step of a way?
+#[derive(Debug, Clone, Copy)]
+pub struct StepQuestion<'a> {
+    pub step: Step<'a>,
+    pub facts: &'a Facts,
+    pub max_skew: MaxSkew,
+}
+
+static CLUSTER: Policy<Steps> = Policy(&[
+    &admin_acks::AdminAcks,
+    &kubelet_skew::KubeletSkew,
+    &operators::OperatorLimits,
+    &paused_control_plane::PausedControlPlane,
+    &removed_apis::RemovedApis,
+    &update_in_progress::UpdateInProgress,
+    &upgradeable::Upgradeable,
+]);
 
 /// What all rules say about a step.
 pub fn judge(step: Step<'_>, facts: &Facts, max_skew: MaxSkew) -> Verdict {
-    [
-        admin_acks::judge(step, facts),
-        kubelet_skew::judge(step, facts, max_skew),
-        operators::judge(step, facts),
-        paused_control_plane::judge(step, facts),
-        removed_apis::judge(step, facts),
-        update_in_progress::judge(step, facts),
-        upgradeable::judge(step, facts),
-    ]
-    .into_iter()
-    .collect()
+    CLUSTER.judge(&StepQuestion {
+        step,
+        facts,
+        max_skew,
+    })
 }
 
-fn refuse(reason: ReadyReason) -> Verdict {
-    Verdict::refuse(Reason::Ready(Box::new(reason)))
+/// Every kind of reason of the cluster's rules.
+pub fn cluster_codes() -> Vec<&'static Code> {
+    CLUSTER
+        .codes()
+        .into_iter()
+        .chain([&OBJECTS_NOT_GIVEN])
+        .collect()
 }
 
-fn inform(reason: ReadyReason) -> Verdict {
-    Verdict {
-        answer: Answer::Recommend,
-        reasons: [Reason::Ready(Box::new(reason))].into(),
-    }
-}
+/// Objects that a rule asks about were not given.
+static OBJECTS_NOT_GIVEN: Code = Code::new(
+    "ObjectsNotGiven",
+    "nobody can tell without these objects: {kind}",
+    "give the {kind} too",
+)
+.by("{how}")
+.with(&[
+    ("kind", "Nodes"),
+    ("how", "oc get nodes -o yaml > nodes.yaml"),
+]);
 
 fn not_given(kind: ObjectKind) -> Verdict {
-    refuse(ReadyReason::NotGiven { kind })
+    Verdict::refuse(OBJECTS_NOT_GIVEN.because([
+        ("kind", Value::text(kind)),
+        ("how", Value::Command(kind.command())),
+    ]))
+}
+
+/// Messages of operators can be pages long; the first line says what it is about.
+fn first_line(text: &str) -> Value {
+    let mut lines = text.lines().map(str::trim);
+    lines
+        .find(|line| !line.is_empty())
+        .unwrap_or("(it does not say why)")
+        .into()
 }

@@ -5,35 +5,78 @@
 
 use super::platform_namespaces::is_of_platform;
 use super::removals::removal;
-use super::{inform, not_given, refuse};
-use crate::domain::readiness::{ApiUse, ApiUser, Facts};
-use crate::domain::ready_reason::{ObjectKind, ReadyReason, RemovedApi};
+use super::{StepQuestion, Steps, not_given};
+use crate::domain::readiness::{ApiUse, ApiUser, Facts, ObjectKind};
 use crate::domain::way::Step;
-use crate::domain::{Fact, Minor, Verdict};
+use crate::domain::{Fact, Minor};
+use crate::rules::Rule;
+use crate::verdict::{Code, Reason, Value, Verdict};
 
-pub(super) fn judge(step: Step<'_>, facts: &Facts) -> Verdict {
-    match (&facts.apis, step.is_minor()) {
-        (Fact::Unknown, false) => Verdict::recommend(),
-        (Fact::Unknown, true) => not_given(ObjectKind::ApiRequestCount),
-        (Fact::Known(apis), _) => apis
-            .iter()
-            .filter_map(|api| in_use(api, facts))
-            .map(|removed| judge_api(step, removed))
-            .collect(),
+/// An API is in use that the update removes.
+pub static API_REMOVED: Code = Code::new(
+    "ApiRemoved",
+    "{api} goes in Kubernetes {removedIn} and is in use[: {users}][; {unnamedRequests|request|requests} of users whose names were not kept]",
+    "move [{users.name} ]off {api}[, to {replacement}]",
+)
+.by("oc get apirequestcounts {api} -o yaml")
+.steadily("{api} goes in Kubernetes {removedIn} and is in use[ by {users.name}]")
+.with(FACTS);
+
+/// An API is in use that a later update of the way removes. Nothing is refused for that.
+pub static API_REMOVED_LATER: Code = Code::new(
+    "ApiRemovedLater",
+    "later, at {at}: {api} goes in Kubernetes {removedIn} and is in use[: {users}][; {unnamedRequests|request|requests} of users whose names were not kept]",
+    "nothing yet; its users have to move before that update",
+)
+.steadily("later, at {at}: {api} goes in Kubernetes {removedIn} and is in use[ by {users.name}]")
+.with(FACTS)
+.note();
+
+const FACTS: &[(&str, &str)] = &[
+    ("api", "ingresses.v1beta1.extensions"),
+    ("removedIn", "1.22"),
+    ("replacement", "networking.k8s.io/v1"),
+    (
+        "users",
+        "system:serviceaccount:ci:deployer (helm/v3.4), 40 requests in a day",
+    ),
+    ("unnamedRequests", "3"),
+    ("at", "4.9.59"),
+];
+
+pub(super) struct RemovedApis;
+
+impl Rule<Steps> for RemovedApis {
+    fn name(&self) -> &'static str {
+        "removed-apis"
+    }
+
+    fn codes(&self) -> Vec<&'static Code> {
+        vec![&API_REMOVED, &API_REMOVED_LATER]
+    }
+
+    fn judge(&self, q: &StepQuestion<'_>) -> Verdict {
+        match (&q.facts.apis, q.step.is_minor()) {
+            (Fact::Unknown, false) => Verdict::recommend(),
+            (Fact::Unknown, true) => not_given(ObjectKind::ApiRequestCount),
+            (Fact::Known(apis), _) => apis
+                .iter()
+                .filter_map(|api| RemovedApi::in_use(api, q.facts))
+                .map(|removed| judge_api(q.step, &removed))
+                .collect(),
+        }
     }
 }
 
-fn judge_api(step: Step<'_>, removed: RemovedApi) -> Verdict {
-    let removing = step
-        .way()
-        .steps()
-        .find(|step| removes(*step, removed.removed_in));
-    match removing {
-        Some(at) if at.index() == step.index() => refuse(ReadyReason::ApiRemoved(removed)),
-        Some(at) if at.index() > step.index() => inform(ReadyReason::ApiRemovedLater {
-            at: at.to().to_string().into(),
-            removed,
-        }),
+fn judge_api(step: Step<'_>, removed: &RemovedApi<'_>) -> Verdict {
+    let mut steps = step.way().steps();
+    match steps.find(|step| removes(*step, removed.removed_in)) {
+        Some(at) if at.index() == step.index() => {
+            Verdict::refuse(removed.reason(&API_REMOVED, None))
+        }
+        Some(at) if at.index() > step.index() => {
+            Verdict::inform(removed.reason(&API_REMOVED_LATER, Some(at)))
+        }
         _ => Verdict::recommend(),
     }
 }
@@ -49,28 +92,59 @@ fn removes(step: Step<'_>, removed_in: Minor) -> bool {
 }
 
 /// An API that goes some day and that somebody uses who is not the platform itself.
-fn in_use(api: &ApiUse, facts: &Facts) -> Option<RemovedApi> {
-    let listed = removal(&api.api);
-    let removed_in = api
-        .removed_in
-        .or(listed.map(|removal| removal.removed_in))?;
-    let mut users: Vec<ApiUser> = api
-        .users
-        .iter()
-        .filter(|user| user.requests > 0 && !is_platform(&user.name, facts))
-        .cloned()
-        .collect();
-    users.sort_by(|a, b| b.requests.cmp(&a.requests).then_with(|| a.cmp(b)));
-    let is_used = !users.is_empty() || api.unnamed_requests > 0;
-    is_used.then(|| RemovedApi {
-        api: api.api.clone(),
-        removed_in,
-        replacement: listed
-            .and_then(|removal| removal.replacement)
-            .map(Into::into),
-        users,
-        unnamed_requests: api.unnamed_requests,
-    })
+struct RemovedApi<'a> {
+    api: &'a ApiUse,
+    /// The Kubernetes that no longer has it.
+    removed_in: Minor,
+    replacement: Option<&'static str>,
+    /// Who uses it; those who do so most come first.
+    users: Vec<&'a ApiUser>,
+}
+
+impl<'a> RemovedApi<'a> {
+    fn in_use(api: &'a ApiUse, facts: &Facts) -> Option<Self> {
+        let listed = removal(&api.api);
+        let removed_in = api
+            .removed_in
+            .or(listed.map(|removal| removal.removed_in))?;
+        let is_counted = |user: &&ApiUser| user.requests > 0 && !is_platform(&user.name, facts);
+        let mut users: Vec<&ApiUser> = api.users.iter().filter(is_counted).collect();
+        users.sort_by(|a, b| b.requests.cmp(&a.requests).then_with(|| a.cmp(b)));
+        let is_used = !users.is_empty() || api.unnamed_requests > 0;
+        is_used.then(|| Self {
+            api,
+            removed_in,
+            replacement: listed.and_then(|removal| removal.replacement),
+            users,
+        })
+    }
+
+    fn reason(&self, code: &'static Code, at: Option<Step<'_>>) -> Reason {
+        let unnamed = Some(self.api.unnamed_requests).filter(|requests| *requests > 0);
+        code.because([
+            ("at", at.map(|step| Value::text(step.to())).into()),
+            ("api", Value::text(&self.api.api)),
+            ("removedIn", self.removed_in.into()),
+            ("replacement", self.replacement.into()),
+            (
+                "users",
+                Value::list(self.users.iter().map(|user| thing(user))),
+            ),
+            ("unnamedRequests", unnamed.into()),
+        ])
+    }
+}
+
+fn thing(user: &ApiUser) -> Value {
+    Value::Thing {
+        text: user.to_string().into(),
+        fields: vec![
+            ("name", (&user.name).into()),
+            ("agent", user.agent.as_ref().into()),
+            ("requests", user.requests.into()),
+            ("lastHour", user.last.into()),
+        ],
+    }
 }
 
 /// Whether a user belongs to the platform, which is updated as a whole.

@@ -467,24 +467,35 @@ impl Candidate {
     }
 }
 
-/// A member at an instant: what a rule of the fleet looks at.
+/// May this cluster start, and go to this version, now? What a rule of the fleet looks at.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Post<'a> {
+pub(crate) struct StartQuestion<'a> {
     pub(crate) roster: &'a Roster,
     pub(crate) number: u32,
     pub(crate) member: &'a Member,
     pub(crate) class: &'a Class,
+    /// The version; none where only the cluster is asked about.
+    pub(crate) candidate: Option<&'a Candidate>,
     pub(crate) now: Timestamp,
 }
 
-impl<'a> Post<'a> {
+impl<'a> StartQuestion<'a> {
     pub(crate) fn new(roster: &'a Roster, number: u32, now: Timestamp) -> Self {
         Self {
             roster,
             number,
             member: roster.member(number),
             class: roster.class_of(number),
+            candidate: None,
             now,
+        }
+    }
+
+    /// The same about a version.
+    pub(crate) fn about(&self, candidate: &'a Candidate) -> Self {
+        Self {
+            candidate: Some(candidate),
+            ..*self
         }
     }
 }

@@ -1,0 +1,46 @@
+//! Small files that others replace while we run: tokens, certificates.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags};
+
+/// How often a file is read that changes while it is read.
+const MAX_TRIES: usize = 3;
+
+/// All of a regular file; else what is wrong, worded to follow the name of the file.
+pub(crate) fn read(path: &Path, max_bytes: u64) -> Result<Vec<u8>, String> {
+    let unreadable = |error: io::Error| format!("cannot be read: {error}");
+    for _ in 0..MAX_TRIES {
+        let file = open(path).map_err(unreadable)?;
+        let before = stamp(&file).map_err(unreadable)?;
+        let mut bytes = Vec::new();
+        (&file)
+            .take(max_bytes + 1)
+            .read_to_end(&mut bytes)
+            .map_err(unreadable)?;
+        if bytes.len() as u64 > max_bytes {
+            return Err(format!("is longer than {max_bytes} bytes"));
+        }
+        if stamp(&file).map_err(unreadable)? == before {
+            return Ok(bytes);
+        }
+    }
+    Err("keeps changing while it is read".to_owned())
+}
+
+/// Waits for nobody: a pipe would block until somebody writes.
+fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("it is not a file")),
+    }
+}
+
+fn stamp(file: &File) -> io::Result<(std::time::SystemTime, u64)> {
+    let data = file.metadata()?;
+    Ok((data.modified()?, data.len()))
+}

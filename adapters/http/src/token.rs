@@ -1,0 +1,116 @@
+//! Bearer tokens: from a file that somebody else keeps fresh.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use reqwest::header::HeaderValue;
+use towpath_formats::token;
+
+use crate::file;
+
+/// A token that can stand in a header (RFC 6750). It is a secret: nothing shows it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct BearerToken(String);
+
+/// A file with a token and nothing else. It is read for each request, so a new token counts at once. Copies read together.
+#[derive(Debug, Clone)]
+pub struct TokenFile {
+    path: PathBuf,
+    max_bytes: u64,
+    last: Arc<Mutex<Option<BearerToken>>>,
+}
+
+impl TokenFile {
+    pub fn new(path: impl Into<PathBuf>, max_bytes: u64) -> Self {
+        Self {
+            path: path.into(),
+            max_bytes,
+            last: Arc::default(),
+        }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The token that is in the file now; else what is wrong, worded to follow the name of the file.
+    pub fn read(&self) -> Result<BearerToken, String> {
+        let bytes = file::read(&self.path, self.max_bytes)?;
+        let text = String::from_utf8_lossy(&bytes);
+        let token = BearerToken(token::bearer(&text)?.to_owned());
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(token.clone());
+        Ok(token)
+    }
+
+    /// The same; but while the file is away or wrong, the last token counts. Some take the file away once programs have
+    /// started.
+    pub fn read_or_last(&self) -> Result<BearerToken, String> {
+        self.read().or_else(|problem| {
+            let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+            last.clone().ok_or(problem)
+        })
+    }
+}
+
+impl BearerToken {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The value of the `Authorization` header.
+    pub fn header(&self) -> HeaderValue {
+        let header = HeaderValue::from_str(&format!("Bearer {}", self.0));
+        let mut header = header.unwrap_or_else(|_| unreachable!("its characters were looked at"));
+        header.set_sensitive(true);
+        header
+    }
+}
+
+impl fmt::Debug for BearerToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("BearerToken")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_read_each_time_and_the_last_one_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        let file = TokenFile::new(&path, 100);
+        let problem = file.read_or_last().unwrap_err();
+        assert!(problem.starts_with("cannot be read: "), "{problem}");
+        for text in ["first", "second"] {
+            std::fs::write(&path, format!("{text}\n")).unwrap();
+            assert_eq!(file.read().unwrap().header(), format!("Bearer {text}"));
+        }
+        for (text, problem) in [
+            ("", "is empty"),
+            ("two words", "has characters that no token has"),
+            ("two\nlines", "has characters that no token has"),
+            (&"x".repeat(101), "is longer than 100 bytes"),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            assert_eq!(file.read(), Err(problem.to_owned()));
+            assert_eq!(file.read_or_last().unwrap().as_str(), "second");
+        }
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(file.clone().read_or_last().unwrap().as_str(), "second");
+        std::fs::create_dir(&path).unwrap();
+        let problem = file.read().unwrap_err();
+        assert_eq!(problem, "cannot be read: it is not a file");
+    }
+
+    #[test]
+    fn nothing_shows_a_token() {
+        let token = BearerToken("s3cret".to_owned());
+        let file = TokenFile::new("/token", 9);
+        *file.last.lock().unwrap() = Some(token.clone());
+        let shown = format!("{token:?} {:?} {file:?}", token.header());
+        assert!(!shown.contains("s3cret"), "{shown}");
+    }
+}

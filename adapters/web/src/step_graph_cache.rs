@@ -1,0 +1,133 @@
+//! The step graphs that paths are searched on, drawn once for each kind of question.
+//!
+//! What people ask for differs in few ways: channels, platform, architecture, and what is done about risks. When there are too many, those go that nobody has asked for the longest.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use towpath_core::domain::{Arch, ChannelName};
+use towpath_core::graph::{BlockVerdicts, ClientClass};
+use towpath_core::plan::{RiskPolicy, StepGraph, StepGraphSpec, StepGraphs};
+
+/// For this many kinds of clients the verdicts are kept.
+const MAX_VERDICTS: usize = 16;
+/// The most that are kept: a stranger can ask in any number of ways.
+const MAX_STEP_GRAPHS: usize = 32;
+/// What all step graphs of a graph may take together.
+const MAX_STEP_GRAPH_BYTES: usize = 32 << 20;
+
+/// Step graphs of one graph, and the verdicts that they are drawn with. What was asked for last comes first.
+#[derive(Debug, Default)]
+pub(crate) struct StepGraphCache {
+    verdicts: Mutex<Vec<(ClientClass, Arc<BlockVerdicts>)>>,
+    step_graphs: Mutex<Vec<(Kind, Arc<StepGraph>)>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Kind {
+    arch: Arch,
+    channels: Vec<ChannelName>,
+    class: ClientClass,
+    risks: RiskPolicy,
+}
+
+impl StepGraphs for StepGraphCache {
+    fn step_graph(&self, of: &StepGraphSpec<'_>) -> Arc<StepGraph> {
+        let kind = Kind {
+            arch: of.arch.clone(),
+            channels: of
+                .channels
+                .iter()
+                .map(|channel| channel.name.clone())
+                .collect(),
+            class: of.class.clone(),
+            risks: of.risks.clone(),
+        };
+        if let Some(known) = to_the_front(&self.step_graphs, &kind) {
+            return known;
+        }
+        // Two who ask at once may both draw it: better than one waiting for the other.
+        let drawn = Arc::new(StepGraph::draw(of, self.verdicts(of)));
+        if drawn.size() > MAX_STEP_GRAPH_BYTES {
+            return drawn;
+        }
+        let mut kept = self
+            .step_graphs
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        kept.insert(0, (kind, drawn.clone()));
+        kept.truncate(MAX_STEP_GRAPHS);
+        let mut bytes = 0;
+        kept.retain(|(_, drawn)| {
+            bytes += drawn.size();
+            bytes <= MAX_STEP_GRAPH_BYTES
+        });
+        drawn
+    }
+}
+
+impl StepGraphCache {
+    fn verdicts(&self, of: &StepGraphSpec<'_>) -> Arc<BlockVerdicts> {
+        to_the_front(&self.verdicts, of.class).unwrap_or_else(|| {
+            let verdicts = Arc::new(BlockVerdicts::of(of.graph, of.class));
+            let mut kept = self.verdicts.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.insert(0, (of.class.clone(), verdicts.clone()));
+            kept.truncate(MAX_VERDICTS);
+            verdicts
+        })
+    }
+}
+
+/// Finds something, which then comes first.
+fn to_the_front<K: PartialEq, V: Clone>(shelf: &Mutex<Vec<(K, V)>>, wanted: &K) -> Option<V> {
+    let mut kept = shelf.lock().unwrap_or_else(PoisonError::into_inner);
+    let place = kept.iter().position(|(key, _)| key == wanted)?;
+    kept[..=place].rotate_right(1);
+    kept.first().map(|(_, value)| value.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use towpath_core::domain::{Graph, Platform};
+
+    use super::*;
+
+    #[test]
+    fn however_many_ways_to_ask_there_are_few_step_graphs_are_kept() {
+        let (shelf, graph, arch) = (StepGraphCache::default(), Graph::default(), Arch::default());
+        for number in 0..1_000 {
+            let (name, platform) = (
+                format!("Risk{number}"),
+                Platform::new(&format!("platform-{number}")),
+            );
+            let risks = RiskPolicy::Accepted([name].into());
+            let class = ClientClass::On(platform.unwrap());
+            let of = StepGraphSpec {
+                graph: &graph,
+                arch: &arch,
+                channels: &[],
+                class: &class,
+                risks: &risks,
+            };
+            let drawn = shelf.step_graph(&of);
+            assert!(
+                Arc::ptr_eq(&drawn, &shelf.step_graph(&of)),
+                "what was just asked for is not drawn again"
+            );
+        }
+        assert_eq!(
+            (
+                shelf.step_graphs.lock().unwrap().len(),
+                shelf.verdicts.lock().unwrap().len()
+            ),
+            (MAX_STEP_GRAPHS, MAX_VERDICTS)
+        );
+    }
+
+    #[test]
+    fn what_was_asked_for_last_comes_first() {
+        let shelf = Mutex::new(vec![(1, 'a'), (2, 'b'), (3, 'c')]);
+        assert_eq!(to_the_front(&shelf, &3), Some('c'));
+        assert_eq!(to_the_front(&shelf, &4), None);
+        assert_eq!(*shelf.lock().unwrap(), [(3, 'c'), (1, 'a'), (2, 'b')]);
+    }
+}

@@ -1,0 +1,53 @@
+//! The catalogue: every kind of reason there is, from the rules' own files. `docs/reasons.md` and `towpath reason` are made of it.
+
+use super::Code;
+use crate::decide::PLAN_CODES;
+use crate::rules::automatic::agent_codes;
+use crate::rules::ready::cluster_codes;
+use crate::rules::{edge_codes, fleet_codes};
+
+/// A part of the catalogue: what is asked, and the reasons there are, each with the rule that gives it.
+pub struct Chapter {
+    pub title: &'static str,
+    pub asked: &'static str,
+    pub codes: Vec<&'static Code>,
+}
+
+/// Every kind of reason, by question.
+pub fn catalogue() -> Vec<Chapter> {
+    let fleet = fleet_codes().into_iter().map(|(_, code)| code);
+    [
+        (
+            "The graph",
+            "May this client take this edge now?",
+            edge_codes(),
+        ),
+        (
+            "The fleet",
+            "May this cluster start, and go to this version, now?",
+            fleet.chain(PLAN_CODES).collect(),
+        ),
+        (
+            "The agent",
+            "Does this cluster take this offer by itself?",
+            agent_codes(),
+        ),
+        (
+            "The cluster",
+            "What do the cluster's own objects have against this update?",
+            cluster_codes(),
+        ),
+    ]
+    .map(|(title, asked, codes)| Chapter {
+        title,
+        asked,
+        codes,
+    })
+    .into()
+}
+
+/// The kind of reason of that name.
+pub fn code_named(name: &str) -> Option<&'static Code> {
+    let mut codes = catalogue().into_iter().flat_map(|chapter| chapter.codes);
+    codes.find(|code| code.name == name)
+}

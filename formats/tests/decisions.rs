@@ -1,0 +1,66 @@
+//! Decisions that an older Towpath stored still replay, and what we cannot read says so.
+
+#![allow(clippy::unwrap_used, reason = "in a test, a panic is the finding")]
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use towpath_core::decide::{Decision, Desk, dispatch};
+use towpath_formats::{fleet_input, fleet_json};
+
+/// Stored by the Towpath before reasons had one type: a start, and a plan that a new block cancels.
+const FIRST_FORMAT: [&str; 2] = [
+    include_str!("decisions/format-1-1.json"),
+    include_str!("decisions/format-1-2.json"),
+];
+
+fn again(stored: &Value) -> (Desk, Decision) {
+    let parts = stored["parts"].as_object().unwrap();
+    let parts = parts
+        .iter()
+        .map(|(name, body)| (name.as_str(), body.as_str().unwrap().as_bytes()));
+    let at = Timestamp::from_nanosecond(stored["at"].as_i64().unwrap().into()).unwrap();
+    dispatch(fleet_input::from_parts(parts).unwrap(), at)
+}
+
+#[test]
+fn decisions_of_the_first_format_replay() {
+    for text in FIRST_FORMAT {
+        let stored: Value = serde_json::from_str(text).unwrap();
+        let (desk, decision) = again(&stored);
+        let made = fleet_json::logged(&decision, &desk);
+        let body = stored["body"].as_str().unwrap().as_bytes();
+        assert_eq!(fleet_json::is_same(body, &made), Ok(true), "{made:#}");
+        let mut other = made.clone();
+        other["verdicts"] = json!("0");
+        assert_eq!(fleet_json::is_same(body, &other), Ok(false));
+        other = made;
+        other["cancels"] = json!([{"upgrade": 7, "verdict": null}]);
+        assert_eq!(
+            fleet_json::is_same(body, &other),
+            Ok(false),
+            "what is cancelled counts"
+        );
+    }
+}
+
+#[test]
+fn a_decision_of_today_is_compared_to_the_bit_and_one_of_tomorrow_is_not_spoken() {
+    let (desk, decision) = again(&serde_json::from_str(FIRST_FORMAT[1]).unwrap());
+    let made = fleet_json::logged(&decision, &desk);
+    assert_eq!(
+        fleet_json::is_same(made.to_string().as_bytes(), &made),
+        Ok(true)
+    );
+    let mut other = made.clone();
+    other["cancels"][0]["verdict"]["reasons"][0]["text"] = json!("another word");
+    assert_eq!(
+        fleet_json::is_same(other.to_string().as_bytes(), &made),
+        Ok(false)
+    );
+    other["format"] = json!(3);
+    let problem = fleet_json::is_same(other.to_string().as_bytes(), &made).unwrap_err();
+    assert_eq!(
+        problem,
+        "it has the format 3, and this towpath speaks 1 and 2"
+    );
+}
