@@ -48,7 +48,7 @@ pub(crate) struct ExplainArgs {
     /// A file with the token for that service; a service that keeps its fleet to itself wants one for --id.
     #[arg(
         long,
-        env = "TOWPATH_TOKEN_FILE",
+        env = "TOWPATH_SERVER_TOKEN_FILE",
         value_name = "FILE",
         requires = "server"
     )]

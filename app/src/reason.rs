@@ -82,7 +82,8 @@ fn text(chapter: &Chapter, code: &Code) -> String {
 }
 
 fn value(chapter: &Chapter, code: &Code) -> Value {
-    let facts: Vec<&str> = code.facts.iter().map(|(name, _)| *name).collect();
+    let names = code.facts.iter().map(|(name, _)| *name);
+    let facts: Vec<&str> = names.filter(|name| !name.contains('.')).collect();
     json!({
         "code": code.name,
         "about": chapter.title,

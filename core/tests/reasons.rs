@@ -1,4 +1,4 @@
-//! The reference page of reasons, docs/reasons.md, is made here from the rules' own files. `UPDATE_EXPECT=1` writes it anew.
+//! Makes docs/reasons.md from the rules' own files. `UPDATE_EXPECT=1` writes it.
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the finding")]
 

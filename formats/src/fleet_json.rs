@@ -35,13 +35,29 @@ pub fn logged(decided: &Decision, desk: &Desk) -> Value {
     value
 }
 
-/// Whether a decision that was made again is the one in the log; or the format of that one, if we do not speak it.
-/// Of entries in the first format, what they say against cancelled plans is not compared: they have other words for it.
-pub fn is_same(logged: &[u8], again: &Value) -> Result<bool, String> {
+/// A decision that was made again, beside the one in the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Replay {
+    /// Bit for bit the same.
+    Same,
+    /// The same, except that the first format has other words against cancelled plans. Those are not compared.
+    SameButWords,
+    Different,
+}
+
+/// Compares a decision that was made again with the one in the log, unless we do not speak that one's format.
+pub fn replay(logged: &[u8], again: &Value) -> Result<Replay, String> {
+    let or_different = |is_so: bool, replay| if is_so { replay } else { Replay::Different };
     let stored: Value = serde_json::from_slice(logged).map_err(|error| error.to_string())?;
     match &stored["format"] {
-        Value::Null => Ok(without_words(stored) == without_words(again.clone())),
-        format if *format == json!(FORMAT) => Ok(again.to_string().as_bytes() == logged),
+        Value::Null => {
+            let is_so = without_words(stored) == without_words(again.clone());
+            Ok(or_different(is_so, Replay::SameButWords))
+        }
+        format if *format == json!(FORMAT) => Ok(or_different(
+            again.to_string().as_bytes() == logged,
+            Replay::Same,
+        )),
         other => Err(format!(
             "it has the format {other}, and this towpath speaks 1 and {FORMAT}"
         )),

@@ -5,7 +5,8 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use towpath_core::decide::{Decision, Desk, dispatch};
-use towpath_formats::{fleet_input, fleet_json};
+use towpath_formats::fleet_input;
+use towpath_formats::fleet_json::{self, Replay};
 
 /// Stored by the Towpath before reasons had one type: a start, and a plan that a new block cancels.
 const FIRST_FORMAT: [&str; 2] = [
@@ -29,15 +30,19 @@ fn decisions_of_the_first_format_replay() {
         let (desk, decision) = again(&stored);
         let made = fleet_json::logged(&decision, &desk);
         let body = stored["body"].as_str().unwrap().as_bytes();
-        assert_eq!(fleet_json::is_same(body, &made), Ok(true), "{made:#}");
+        assert_eq!(
+            fleet_json::replay(body, &made),
+            Ok(Replay::SameButWords),
+            "{made:#}"
+        );
         let mut other = made.clone();
         other["verdicts"] = json!("0");
-        assert_eq!(fleet_json::is_same(body, &other), Ok(false));
+        assert_eq!(fleet_json::replay(body, &other), Ok(Replay::Different));
         other = made;
         other["cancels"] = json!([{"upgrade": 7, "verdict": null}]);
         assert_eq!(
-            fleet_json::is_same(body, &other),
-            Ok(false),
+            fleet_json::replay(body, &other),
+            Ok(Replay::Different),
             "what is cancelled counts"
         );
     }
@@ -48,17 +53,17 @@ fn a_decision_of_today_is_compared_to_the_bit_and_one_of_tomorrow_is_not_spoken(
     let (desk, decision) = again(&serde_json::from_str(FIRST_FORMAT[1]).unwrap());
     let made = fleet_json::logged(&decision, &desk);
     assert_eq!(
-        fleet_json::is_same(made.to_string().as_bytes(), &made),
-        Ok(true)
+        fleet_json::replay(made.to_string().as_bytes(), &made),
+        Ok(Replay::Same)
     );
     let mut other = made.clone();
     other["cancels"][0]["verdict"]["reasons"][0]["text"] = json!("another word");
     assert_eq!(
-        fleet_json::is_same(other.to_string().as_bytes(), &made),
-        Ok(false)
+        fleet_json::replay(other.to_string().as_bytes(), &made),
+        Ok(Replay::Different)
     );
     other["format"] = json!(3);
-    let problem = fleet_json::is_same(other.to_string().as_bytes(), &made).unwrap_err();
+    let problem = fleet_json::replay(other.to_string().as_bytes(), &made).unwrap_err();
     assert_eq!(
         problem,
         "it has the format 3, and this towpath speaks 1 and 2"

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use clap::Args;
 use towpath_core::decide::dispatch;
-use towpath_formats::{fleet_input, fleet_json};
+use towpath_formats::fleet_input;
+use towpath_formats::fleet_json::{self, Replay};
 use towpath_store::{Store, StoredDecision};
 
 use super::people::StoreArgs;
@@ -42,7 +43,7 @@ pub(super) async fn replay(args: ReplayArgs) -> anyhow::Result<ExitCode> {
             "decision {wanted} was pruned: decisions up to {seq} went by {at}; --keep-days says how long they are kept"
         );
     }
-    let (mut same, mut different) = (0, 0);
+    let (mut same, mut but_words, mut different) = (0, 0, 0);
     let mut after = args.decision.map_or(0, |seq| seq - 1);
     loop {
         let page = store
@@ -57,14 +58,15 @@ pub(super) async fn replay(args: ReplayArgs) -> anyhow::Result<ExitCode> {
                 );
             }
             match again(&store, decision, args.why.as_deref()).await? {
-                true => same += 1,
-                false => different += 1,
+                Replay::Same => same += 1,
+                Replay::SameButWords => but_words += 1,
+                Replay::Different => different += 1,
             }
         }
         match page.last() {
             Some(last) if args.decision.is_none() => after = last.seq,
             Some(_) => break,
-            None if args.decision.is_some() && same + different == 0 => {
+            None if args.decision.is_some() && same + but_words + different == 0 => {
                 bail!("there is no such decision")
             }
             None => break,
@@ -76,7 +78,7 @@ pub(super) async fn replay(args: ReplayArgs) -> anyhow::Result<ExitCode> {
         .map(|checkpoint| format!(", from its checkpoint after decision {}", checkpoint.seq));
     print(&format!(
         "{} made again: {same} bit for bit the same, {different} different; the chain of {} is {}{}.\n",
-        count(same + different, "decision"),
+        count(same + but_words + different, "decision"),
         chain.entries,
         if chain.problems.is_empty() {
             "whole"
@@ -85,6 +87,12 @@ pub(super) async fn replay(args: ReplayArgs) -> anyhow::Result<ExitCode> {
         },
         pruned.unwrap_or_default(),
     ))?;
+    if but_words > 0 {
+        print(&format!(
+            "{} more came out the same. They are in the first format: what they said against cancelled plans was not compared.\n",
+            count(but_words, "decision")
+        ))?;
+    }
     let good = different == 0 && chain.problems.is_empty();
     Ok(if good {
         ExitCode::SUCCESS
@@ -93,8 +101,12 @@ pub(super) async fn replay(args: ReplayArgs) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Makes a decision again; whether it came out the same.
-async fn again(store: &Store, stored: &StoredDecision, why: Option<&str>) -> anyhow::Result<bool> {
+/// Makes a decision again, and compares it with the one that is stored.
+async fn again(
+    store: &Store,
+    stored: &StoredDecision,
+    why: Option<&str>,
+) -> anyhow::Result<Replay> {
     let mut parts = Vec::with_capacity(stored.input.len());
     for (name, digest) in &stored.input {
         let body = store
@@ -107,9 +119,9 @@ async fn again(store: &Store, stored: &StoredDecision, why: Option<&str>) -> any
         .map_err(|problem| anyhow::anyhow!("decision {}: {problem}", stored.seq))?;
     let (desk, decision) = dispatch(input, stored.at);
     let made = fleet_json::logged(&decision, &desk);
-    let same = fleet_json::is_same(&stored.body, &made)
+    let replay = fleet_json::replay(&stored.body, &made)
         .map_err(|problem| anyhow::anyhow!("decision {}: {problem}", stored.seq))?;
-    if !same {
+    if replay == Replay::Different {
         let was = String::from_utf8_lossy(&stored.body);
         print(&format!(
             "decision {} at {} comes out differently:\n  then {was}\n  now  {made}\n",
@@ -127,5 +139,5 @@ async fn again(store: &Store, stored: &StoredDecision, why: Option<&str>) -> any
             &why.cluster,
         ))?;
     }
-    Ok(same)
+    Ok(replay)
 }

@@ -93,7 +93,7 @@ pub static UNKNOWN_RELEASE: Code = Code::new(
 )
 .with(&[("version", "4.20.5"), ("arch", "amd64")]);
 
-/// A reason that was recorded by an older Towpath, of which only the sentence is known.
+/// An older Towpath recorded this reason. Only its code and sentence are known.
 pub static RECORDED: Code = Code::new(
     "Recorded",
     "{text}",

@@ -22,7 +22,7 @@ pub struct Code {
     pub steady: Option<&'static str>,
     /// Whether it only informs, and objects to nothing.
     pub is_note: bool,
-    /// Every fact that a reason of this kind may have, each with an example.
+    /// Every fact that a reason of this kind may have, each with an example. `users.name` is an example of a field.
     pub facts: &'static [(&'static str, &'static str)],
 }
 
@@ -99,8 +99,9 @@ impl Code {
     fn filled_with_examples(&self, template: &str) -> String {
         fill(template, &|name: &str, out: &mut String| {
             let (name, nouns) = split_nouns(name);
-            let name = name.split_once('.').map_or(name, |(name, _)| name);
-            let example = self.facts.iter().find(|(known, _)| *known == name);
+            let of = |name: &str| self.facts.iter().find(|(known, _)| *known == name);
+            let whole = name.split_once('.').map_or(name, |(name, _)| name);
+            let example = of(name).or_else(|| of(whole));
             let Some((_, example)) = example else {
                 return false;
             };

@@ -111,7 +111,7 @@ impl Verdict {
         }
     }
 
-    /// Nothing stands in the way, and there is something to know.
+    /// Take it, and know this.
     pub fn inform(reason: Reason) -> Self {
         debug_assert!(reason.code().is_note, "{reason} objects to something");
         Self {

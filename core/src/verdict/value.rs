@@ -14,7 +14,7 @@ const SECONDS_PER_DAY: i64 = 86_400;
 /// A fact of a reason.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Value {
-    /// It is not known, or there is none: nothing is told of it.
+    /// There is no such fact: it is left out.
     Missing,
     Text(Arc<str>),
     /// A command of ours, which a shell may see.

@@ -649,7 +649,7 @@ fn a_version_whose_kubernetes_nobody_knows_is_refused() {
         "at 4.22.1\noperator a.v1 a kube-max 1.40\nway 5.0.1",
         expect![[r#"
             4.22.1 -> 5.0.1: refused
-              KubernetesUnknown: nobody has told us which Kubernetes OpenShift 5.0 has
+              KubernetesUnknown: this towpath does not know which Kubernetes OpenShift 5.0 has
               OperatorIncompatible: a.v1 in a is not made for OpenShift 5.0: it says something about Kubernetes, and nobody knows which one that is
         "#]],
     );

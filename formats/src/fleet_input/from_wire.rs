@@ -15,6 +15,14 @@ use towpath_core::verdict::{Answer, Reason, Value, Verdict, code_named};
 use super::wire::{self, Part, Rest, Text};
 use super::{codes, sort};
 
+const FINAL_IN_FIRST_FORMAT: [&str; 5] = [
+    "HardBlock",
+    "BlockNotUnderstood",
+    "PlatformBlocked",
+    "PlatformUnknown",
+    "PayloadDisputed",
+];
+
 /// Puts the parts together again.
 pub(super) fn join(
     parts: BTreeMap<String, Part<'_>>,
@@ -349,14 +357,19 @@ impl Join {
         })
     }
 
-    /// The first format has of a reason its code and its sentence.
+    /// The first format has a reason's code and sentence, and says nothing of the answer: these codes, and a risk, were a no.
     fn first_format(&mut self, from: wire::OfferHold<'_>) -> Result<core::GraphObjection, String> {
         let until = from.until.map(|until| parse(&until)).transpose()?;
         let recorded = |(code, sentence): (Text<'_>, Text<'_>)| {
             RECORDED.because([("code", (&*code).into()), ("text", (&*sentence).into())])
         };
+        let is_no = |(code, _): &(Text<'_>, Text<'_>)| FINAL_IN_FIRST_FORMAT.contains(&&**code);
+        let answer = match from.reasons.iter().any(is_no) || !from.risks.is_empty() {
+            true => Answer::Refuse,
+            false => Answer::Wait { until },
+        };
         let verdict = Verdict {
-            answer: Answer::Wait { until },
+            answer,
             reasons: from.reasons.into_iter().map(recorded).collect(),
         };
         Ok(core::GraphObjection {

@@ -69,10 +69,10 @@ static KUBELET_UNKNOWN: Code = Code::new(
     ("how", "oc get nodes -o yaml > nodes.yaml"),
 ]);
 
-/// Nobody has told us which Kubernetes a minor version has.
+/// We do not know which Kubernetes a minor version has.
 static KUBERNETES_UNKNOWN: Code = Code::new(
     "KubernetesUnknown",
-    "nobody has told us which Kubernetes OpenShift {minor} has",
+    "this towpath does not know which Kubernetes OpenShift {minor} has",
     "use a towpath that knows OpenShift {minor}",
 )
 .with(&[("minor", "5.0")]);

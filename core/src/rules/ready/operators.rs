@@ -1,7 +1,7 @@
 //! Operators: optional ones say which minor versions of OpenShift or Kubernetes they are made for. Both ends count.
 //!
-//! Each that stands in the way is named at once, so that nobody fixes one and finds the next. An operator that says nothing allows
-//! everything; one that says something which cannot be understood allows nothing.
+//! Every operator in the way is named at once, so that nobody fixes one and then finds the next. An operator that says nothing
+//! allows everything. One that we cannot understand allows nothing.
 
 use super::{StepQuestion, Steps, not_given};
 use crate::domain::readiness::{ObjectKind, Operator, Range};

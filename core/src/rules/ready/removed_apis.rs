@@ -40,6 +40,7 @@ const FACTS: &[(&str, &str)] = &[
         "users",
         "system:serviceaccount:ci:deployer (helm/v3.4), 40 requests in a day",
     ),
+    ("users.name", "system:serviceaccount:ci:deployer"),
     ("unnamedRequests", "3"),
     ("at", "4.9.59"),
 ];
