@@ -5,11 +5,11 @@ use std::process::ExitCode;
 
 use anyhow::{anyhow, bail};
 use clap::{Args, Subcommand};
-use towpath_core::domain::Version;
-use towpath_core::finding::{Finding, Place};
-use towpath_core::plan::duration::{
+use towpath_core::duration::{
     Estimate, Ground, MaxUnavailable, Parameters, Shape, fit as fitted_to, hop_duration,
 };
+use towpath_core::finding::{Finding, Place};
+use towpath_core::version::Version;
 use towpath_formats::duration::{
     Estimated, Fitted, estimate_json, estimate_text, fit_json, fit_text, read_parameters,
     write_parameters,

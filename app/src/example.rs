@@ -6,10 +6,12 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use jiff::{Timestamp, ToSpan, civil::Date, tz::TimeZone};
-use towpath_core::decide::recommend;
-use towpath_core::domain::{Arch, ChannelName, Cluster, ClusterId, Fact, Graph, Situation};
+use towpath_core::cluster::{Cluster, ClusterId, Fact};
 use towpath_core::finding::Finding;
+use towpath_core::graph::recommend;
+use towpath_core::graph::{ChannelName, Graph, Situation};
 use towpath_core::rules::Policy;
+use towpath_core::version::Arch;
 use towpath_formats::SourceFile;
 use towpath_web::Service;
 

@@ -7,10 +7,10 @@ use anyhow::Context;
 use clap::Args;
 use jiff::Timestamp;
 use serde_json::Value;
-use towpath_core::decide::explain as explained;
-use towpath_core::domain::{
-    Arch, ChannelName, Cluster, ClusterId, Fact, Platform, Situation, Version,
-};
+use towpath_core::cluster::{Cluster, ClusterId, Fact, Platform};
+use towpath_core::graph::explain as explained;
+use towpath_core::graph::{ChannelName, Situation};
+use towpath_core::version::{Arch, Version};
 use towpath_formats::explain::{Told, json, text};
 use towpath_formats::graph_data::parse_time;
 

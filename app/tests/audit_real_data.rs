@@ -14,8 +14,8 @@ use std::process::Command;
 use jiff::Timestamp;
 use libtest_mimic::{Arguments, Failed, Trial};
 use towpath_core::audit::{Scope, audit};
-use towpath_core::domain::Graph;
 use towpath_core::finding::Place;
+use towpath_core::graph::Graph;
 use towpath_formats::{graph_data, releases};
 
 const NOW: &str = "2026-08-21T12:00Z";

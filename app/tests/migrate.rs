@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use libtest_mimic::{Arguments, Failed, Trial};
-use towpath_core::decide::recommend;
-use towpath_core::domain::{
-    Arch, ChannelName, Cluster, ClusterId, Graph, Platform, ReleaseName, Releases, Situation,
-};
+use towpath_core::cluster::{Cluster, ClusterId, Platform};
 use towpath_core::finding::{Finding, Place};
+use towpath_core::graph::recommend;
+use towpath_core::graph::{ChannelName, Graph, Releases, Situation};
 use towpath_core::rules::Policy;
+use towpath_core::version::{Arch, ReleaseName};
 use towpath_formats::graph_data::migrate::{Migration, Stays, Wishes, migrate};
 use towpath_formats::{SourceFile, cincinnati, graph_data, releases};
 

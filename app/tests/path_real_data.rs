@@ -16,14 +16,16 @@ use std::process::Command;
 use jiff::Timestamp;
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::Value;
-use towpath_core::decide::recommend;
-use towpath_core::domain::{Arch, ChannelName, Fact, Graph, ReleaseId, Situation};
+use towpath_core::cluster::Fact;
 use towpath_core::finding::Place;
-use towpath_core::plan::{
+use towpath_core::graph::recommend;
+use towpath_core::graph::{ChannelName, Graph, ReleaseId, Situation};
+use towpath_core::path::{
     Asker, Budget, Goal, Pace, Plan, Preference, Request, RiskPolicy, UncachedStepGraphs, paths,
     paths_within,
 };
 use towpath_core::rules::Policy;
+use towpath_core::version::Arch;
 use towpath_formats::{graph_data, path, releases};
 
 const NOW: &str = "2026-08-21T12:00Z";

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::Value;
-use towpath_core::rules::ready::REMOVALS;
+use towpath_core::cluster::rules::REMOVALS;
 
 /// Clusters by the start of their files' names, where they shall go, and what stands in the way: each hop, whether it is ready, and the codes.
 const CLUSTERS: [(&str, &str, &[&str]); 6] = [

@@ -10,10 +10,12 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::Value;
-use towpath_core::decide::recommend;
-use towpath_core::domain::{Arch, ChannelName, Cluster, Graph, Situation};
+use towpath_core::cluster::Cluster;
 use towpath_core::finding::Place;
+use towpath_core::graph::recommend;
+use towpath_core::graph::{ChannelName, Graph, Situation};
 use towpath_core::rules::Policy;
+use towpath_core::version::Arch;
 use towpath_formats::sheet::{self, Client, Encoding};
 use towpath_formats::{cincinnati, graph_data, releases};
 

@@ -10,13 +10,15 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
-use towpath_core::decide::{Decision, Desk};
-use towpath_core::domain::fleet::{
+use towpath_core::cluster::{ClusterId, Fact};
+use towpath_core::finding::Place;
+use towpath_core::fleet::{
     Binding, ClusterState, FleetInput, Health, Name, Offer, Organisation, PolicyDefault, Product,
     Sector, SoakSum, UpgradePolicy,
 };
-use towpath_core::domain::{Arch, ClusterId, Fact, Pattern, Version};
-use towpath_core::finding::Place;
+use towpath_core::fleet::{Decision, Desk};
+use towpath_core::graph::Pattern;
+use towpath_core::version::{Arch, Version};
 
 const SECTORS: [&str; 5] = ["dev", "stage", "canary", "prod", "late"];
 const WORKLOADS: [&str; 8] = ["web", "db", "batch", "ai", "edge", "mail", "log", "etl"];
@@ -206,7 +208,7 @@ fn fleet(clusters: usize, now: Timestamp) -> FleetInput {
         }
     };
     FleetInput {
-        policy: towpath_core::domain::fleet::FleetPolicy {
+        policy: towpath_core::fleet::FleetPolicy {
             organisations: (0..organisations).map(organisation).collect(),
         },
         clusters: (0..clusters).map(cluster).collect(),

@@ -4,16 +4,19 @@
 //! A policy is a list of rules and is itself a rule. This crate has no IO, no clock, no randomness, no threads
 //! and no wire formats; `core/clippy.toml` and `cargo xtask layers` keep it so.
 
+pub mod agent;
 pub mod audit;
 pub mod change;
-pub mod decide;
-pub mod domain;
+pub mod cluster;
+pub mod duration;
 pub mod finding;
+pub mod fleet;
 pub mod graph;
 pub mod hex;
 pub mod intake;
 pub mod lint;
-pub mod plan;
+pub mod mirror;
+pub mod path;
 pub mod rate;
 pub mod repeats;
 pub mod retry;
@@ -21,3 +24,4 @@ pub mod rules;
 pub mod signatures;
 pub mod simulate;
 pub mod verdict;
+pub mod version;

@@ -2,12 +2,13 @@
 //!
 //! A signature is of a digest, so releases of one payload share one verdict. What nobody looked for is not verified.
 
+pub mod signature;
+
+pub use signature::{PayloadDigest, Refusal, SignaturePolicy, SignatureVerdict, Signer};
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::domain::{
-    DeclaredRelease, PayloadDigest, Releases, SignaturePolicy, SignatureVerdict, Trust,
-};
 use crate::finding::{Finding, Place};
+use crate::graph::{DeclaredRelease, Releases, Trust};
 use crate::intake::{Summary, Supply};
 
 /// How many releases are named; a thousand say no more than the first few.

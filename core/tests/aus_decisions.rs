@@ -20,14 +20,16 @@ use std::path::PathBuf;
 use jiff::{SignedDuration, Timestamp};
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::Value;
-use towpath_core::decide::{CandidateWhy, Decision, Desk, StartKind, dispatch};
-use towpath_core::domain::fleet::{
+use towpath_core::cluster::{ClusterId, Fact};
+use towpath_core::finding::Place;
+use towpath_core::fleet::{
     Binding, ClusterPolicy, ClusterState, FleetInput, FleetPolicy, Gate, Health, Minimum, Name,
     Offer, Organisation, Owner, Parallel, Pool, Product, Sector, SoakSum, Upgrade, UpgradeId,
     UpgradePolicy, UpgradeState,
 };
-use towpath_core::domain::{Arch, ClusterId, Fact, Minor, Pattern, Version};
-use towpath_core::finding::Place;
+use towpath_core::fleet::{CandidateWhy, Decision, Desk, StartKind, dispatch};
+use towpath_core::graph::Pattern;
+use towpath_core::version::{Arch, Minor, Version};
 
 fn main() {
     let data = std::env::var_os("TOWPATH_REAL_DATA").map(PathBuf::from);

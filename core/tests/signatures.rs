@@ -5,10 +5,14 @@ use std::collections::BTreeMap;
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
-use towpath_core::domain::*;
 use towpath_core::finding::Finding;
+use towpath_core::graph::{
+    DeclaredEdge, DeclaredRelease, Declares, End, Graph, GraphData, Provenance, Releases, Trust,
+};
 use towpath_core::intake::{Measure, Supply};
 use towpath_core::signatures::{MAX_NAMED, Verdicts, leave_out, mark, verified_summary, wanted};
+use towpath_core::signatures::{PayloadDigest, Refusal, SignaturePolicy, SignatureVerdict, Signer};
+use towpath_core::version::Arch;
 
 /// The policy applied to one source.
 fn apply(

@@ -1,6 +1,6 @@
 //! The Cincinnati answer: its JSON, and the few parts of it that we also read.
 //!
-//! [`write`] is the plain form, straight from what [`recommend`](towpath_core::decide::recommend) says. The sheets
+//! [`write`] is the plain form, straight from what [`recommend`](towpath_core::graph::recommend) says. The sheets
 //! are made of the same parts.
 
 use std::collections::BTreeMap;
@@ -8,9 +8,9 @@ use std::fmt::Write;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use towpath_core::decide::View;
-use towpath_core::domain::{ChannelName, Graph, MatchingRule, Release, ReleaseId, Risk, RiskId};
+use towpath_core::graph::View;
 use towpath_core::graph::channels_entered;
+use towpath_core::graph::{ChannelName, Graph, MatchingRule, Release, ReleaseId, Risk, RiskId};
 use towpath_core::verdict::Answer;
 
 /// Where a node lists every channel that holds it; clusters learn of other channels from it.

@@ -13,10 +13,10 @@
 //!   - {name: ovnkube-node, maxUnavailable: 10%}
 //! ```
 
-use towpath_core::finding::{Finding, Place};
-use towpath_core::plan::duration::{
+use towpath_core::duration::{
     ControlPlane, DaemonSet, Ground, Machines, MaxUnavailable, Pool, Rollout, Shape, Spread,
 };
+use towpath_core::finding::{Finding, Place};
 
 use crate::duration::{max_unavailable, spread};
 use crate::record::{Reader, Record};

@@ -1,8 +1,8 @@
 //! Answers about the fleet as JSON: the same from the command line and over HTTP. Field names are stable.
 
 use serde_json::{Value, json};
-use towpath_core::decide::{Decision, Desk, HistoryRow, Next, Start, StartKind, StatusRow, Why};
-use towpath_core::domain::fleet::{AgentUpdate, Name, Upgrade};
+use towpath_core::fleet::{AgentUpdate, Name, Upgrade};
+use towpath_core::fleet::{Decision, Desk, HistoryRow, Next, Start, StartKind, StatusRow, Why};
 use towpath_core::hex;
 use towpath_core::simulate::Forecast;
 use towpath_core::verdict::Days;

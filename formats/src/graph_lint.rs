@@ -1,7 +1,7 @@
 //! Lint of graph data: the reader, the parser of queries, and the checks, over files as an adapter found them.
 
-use towpath_core::domain::{Graph, Releases};
 use towpath_core::finding::Finding;
+use towpath_core::graph::{Graph, Releases};
 use towpath_core::lint::{self, Extent, Subject};
 
 use crate::{SourceFile, graph_data};

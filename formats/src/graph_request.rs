@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use towpath_core::domain::{Arch, ChannelName, ClusterId, Platform};
+use towpath_core::cluster::{ClusterId, Platform};
+use towpath_core::graph::ChannelName;
+use towpath_core::version::Arch;
 
 /// What a client asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use towpath_core::domain::{Arch, Version};
-use towpath_core::plan::entries::{self, Entry};
+use towpath_core::mirror::entries::{self, Entry};
+use towpath_core::version::{Arch, Version};
 
 use crate::mirror::{Told, comments};
 

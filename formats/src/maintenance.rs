@@ -1,7 +1,7 @@
 //! Maintenance windows, as people write them: when they open, how long they last, and in which time zone.
 
 use jiff::{SignedDuration, SpanRelativeTo};
-use towpath_core::domain::fleet::{MaintenanceWindow, Schedule, Zone};
+use towpath_core::fleet::{MaintenanceWindow, Schedule, Zone};
 
 use crate::graph_data::parse_duration;
 use crate::record::{Reader, Record, shown};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use towpath_core::domain::{ClusterId, Platform};
+use towpath_core::cluster::{ClusterId, Platform};
 use towpath_core::finding::{Finding, Place};
 
 /// Which platform a cluster is known to run on.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use towpath_core::domain::ReleaseName;
+use towpath_core::version::ReleaseName;
 
 use crate::json::Unique;
 use crate::oci::{Entry, EntryKind};

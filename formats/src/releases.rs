@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::Deserialize;
-use towpath_core::domain::{
-    Arch, DeclaredEdge, DeclaredRelease, Declares, MatchingRule, ReleaseName, Releases, Risk,
-    Trust, Version,
-};
 use towpath_core::finding::{Finding, Place};
+use towpath_core::graph::{
+    DeclaredEdge, DeclaredRelease, Declares, MatchingRule, Releases, Risk, Trust,
+};
+use towpath_core::version::{Arch, ReleaseName, Version};
 
 use crate::cincinnati;
 use crate::json::{self, Unique};

@@ -6,9 +6,10 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
-use towpath_core::domain::{Arch, PayloadDigest};
 use towpath_core::hex;
 use towpath_core::intake::{Highs, Measure, Vanished};
+use towpath_core::signatures::PayloadDigest;
+use towpath_core::version::Arch;
 
 use crate::SourceFile;
 
@@ -301,7 +302,7 @@ fn take<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
 
 #[cfg(test)]
 mod tests {
-    use towpath_core::domain::Version;
+    use towpath_core::version::Version;
 
     use super::*;
 

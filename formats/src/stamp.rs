@@ -9,8 +9,8 @@ use hmac::{Hmac, KeyInit, Mac};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
-use towpath_core::domain::ClusterId;
-use towpath_core::domain::automatic::Stamp;
+use towpath_core::agent::Stamp;
+use towpath_core::cluster::ClusterId;
 
 use crate::graph_data::parse_time;
 

@@ -7,9 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use towpath_core::domain::{ReleaseName, Version};
+use towpath_core::duration::Update;
 use towpath_core::finding::{Finding, Place};
-use towpath_core::plan::duration::Update;
+use towpath_core::version::{ReleaseName, Version};
 
 use crate::graph_data::parse_time;
 use crate::record::shown;

@@ -6,10 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use towpath_core::domain::{
-    Arch, ChannelName, ChannelSpec, DeclaredEdge, Member, ReleaseName, Releases, Risk, Version,
-};
 use towpath_core::finding::{Finding, Place};
+use towpath_core::graph::{ChannelName, ChannelSpec, DeclaredEdge, Member, Releases, Risk};
+use towpath_core::version::{Arch, ReleaseName, Version};
 
 use crate::{SourceFile, cincinnati, releases};
 

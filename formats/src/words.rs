@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use towpath_core::domain::Graph;
-use towpath_core::plan::RiskPolicy;
+use towpath_core::graph::Graph;
+use towpath_core::path::RiskPolicy;
 
 /// Lines are broken before this column, commands never.
 const WIDTH: usize = 110;

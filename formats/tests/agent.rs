@@ -3,16 +3,18 @@
 
 use expect_test::expect;
 use jiff::SignedDuration;
-use towpath_core::decide::{Choice, Outcome, gate};
-use towpath_core::domain::automatic::{
+use towpath_core::agent::rules::{NOT_OPTED_IN, OTHER_RELEASE, TOO_MANY_FAILURES};
+use towpath_core::agent::{
     Advice, Course, Downgrades, Memory, Offer, Pin, Proof, Standing, Started,
 };
-use towpath_core::domain::readiness::{Facts, HistoryEntry, Node, Operator, Pool, Progress, Range};
-use towpath_core::domain::{Fact, Minor};
+use towpath_core::agent::{Choice, Outcome};
+use towpath_core::cluster::Fact;
+use towpath_core::cluster::gate;
+use towpath_core::cluster::objects::{Facts, HistoryEntry, Node, Operator, Pool, Progress, Range};
+use towpath_core::cluster::rules::MaxSkew;
 use towpath_core::finding::Place;
-use towpath_core::rules::automatic::{NOT_OPTED_IN, OTHER_RELEASE, TOO_MANY_FAILURES};
-use towpath_core::rules::ready::MaxSkew;
 use towpath_core::verdict::Verdict;
+use towpath_core::version::Minor;
 use towpath_formats::agent::{
     AgentPolicy, Told, news, of_start, read_policy, read_record, upgradeable, write_record,
 };

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
 use jiff::Timestamp;
-use towpath_core::domain::Fact;
-use towpath_core::domain::fleet::Gate;
+use towpath_core::cluster::Fact;
 use towpath_core::finding::{Finding, Place};
+use towpath_core::fleet::Gate;
 use towpath_formats::cluster_list::{self, ClusterList, labels};
 use towpath_formats::{SourceFile, fleet_policy};
 

@@ -4,9 +4,9 @@
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
-use towpath_core::domain::Fact;
-use towpath_core::domain::automatic::OptIn;
-use towpath_core::domain::readiness::{Facts, Progress};
+use towpath_core::agent::OptIn;
+use towpath_core::cluster::Fact;
+use towpath_core::cluster::objects::{Facts, Progress};
 use towpath_core::finding::Finding;
 use towpath_formats::SourceFile;
 use towpath_formats::cluster_objects::{self, ClusterObjects, Kind};
@@ -400,9 +400,9 @@ fn limits_told(annotations: serde_json::Value) -> String {
     else {
         panic!("it was given")
     };
-    let range = |of: &str, range: towpath_core::domain::readiness::Range| {
+    let range = |of: &str, range: towpath_core::cluster::objects::Range| {
         let end = |word: &str, minor: Option<_>| {
-            minor.map(|minor: towpath_core::domain::Minor| format!(" {word} {minor}"))
+            minor.map(|minor: towpath_core::version::Minor| format!(" {word} {minor}"))
         };
         let ends: String = end("from", range.min)
             .into_iter()

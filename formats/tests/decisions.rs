@@ -4,7 +4,7 @@
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use towpath_core::decide::{Decision, Desk, dispatch};
+use towpath_core::fleet::{Decision, Desk, dispatch};
 use towpath_formats::fleet_input;
 use towpath_formats::fleet_json::{self, Replay};
 

@@ -4,10 +4,10 @@
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
-use towpath_core::finding::{Finding, Place};
-use towpath_core::plan::duration::{
+use towpath_core::duration::{
     Figure, Ground, MaxUnavailable, MinorStep, Origin, OriginKind, Parameters, Rollout, Spread, fit,
 };
+use towpath_core::finding::{Finding, Place};
 use towpath_formats::duration::{read_parameters, write_parameters};
 use towpath_formats::update_history::{self, Histories, LeftOut};
 use towpath_formats::{SourceFile, cluster_shape};

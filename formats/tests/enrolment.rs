@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the finding")]
 
 use expect_test::{Expect, expect};
-use towpath_core::domain::fleet::UnknownClusters;
 use towpath_core::finding::Place;
+use towpath_core::fleet::UnknownClusters;
 use towpath_formats::fleet_policy::{self, PolicyRead};
 use towpath_formats::{SourceFile, cluster_list};
 

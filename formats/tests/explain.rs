@@ -8,8 +8,9 @@ mod graphs;
 
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
-use towpath_core::decide::{Candidate, explain, recommend};
-use towpath_core::domain::*;
+use towpath_core::cluster::Cluster;
+use towpath_core::graph::{Candidate, explain, recommend};
+use towpath_core::graph::{Graph, ReleaseId, Situation};
 use towpath_core::rules::Policy;
 use towpath_core::verdict::Answer;
 use towpath_formats::explain::{Told, json, text};

@@ -8,10 +8,12 @@ use proptest::collection::{btree_map, btree_set, vec};
 use proptest::option::of;
 use proptest::prelude::*;
 use proptest::sample::select;
-use towpath_core::domain::fleet::*;
-use towpath_core::domain::{Arch, ChannelName, ClusterId, Fact, Pattern, Platform, Version};
+use towpath_core::cluster::{ClusterId, Fact, Platform};
 use towpath_core::finding::{Finding, Place};
+use towpath_core::fleet::*;
+use towpath_core::graph::{ChannelName, Pattern};
 use towpath_core::verdict::{Answer, Verdict, code_named};
+use towpath_core::version::{Arch, Version};
 use towpath_formats::fleet_input;
 
 proptest! {

@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
-use towpath_core::domain::fleet::Parallel;
+use towpath_core::fleet::Parallel;
 use towpath_formats::SourceFile;
 use towpath_formats::fleet_policy::{self, PolicyRead};
 

@@ -9,13 +9,13 @@ use std::collections::BTreeSet;
 use expect_test::{Expect, expect};
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
-use towpath_core::decide::{View, recommend};
-use towpath_core::domain::{
-    Arch, ChannelName, Cluster, ClusterId, Edge, Fact, Graph, Platform, Situation,
-};
+use towpath_core::cluster::{Cluster, ClusterId, Fact, Platform};
 use towpath_core::finding::Place;
+use towpath_core::graph::{ChannelName, Edge, Graph, Situation};
+use towpath_core::graph::{View, recommend};
 use towpath_core::rules::Policy;
 use towpath_core::verdict::{Answer, Verdict};
+use towpath_core::version::Arch;
 use towpath_formats::{SourceFile, graph_data, releases};
 
 type Files<'a> = &'a [(&'a str, &'a str)];
@@ -620,7 +620,7 @@ fn what_a_release_says_and_nobody_understands_removes_its_edges() {
         {"version":"4.9.8","payload":"b","metadata":{"io.openshift.upgrades.graph.previous.remove_regex":"("}}],"edges":[[0,1]]}"#;
     let (releases, _) =
         towpath_formats::releases::read(&Place::file("r"), graph.as_bytes()).unwrap();
-    let (graph, warnings) = Graph::build(towpath_core::domain::GraphData::default(), releases);
+    let (graph, warnings) = Graph::build(towpath_core::graph::GraphData::default(), releases);
     assert_eq!(graph.edges(), []);
     assert_eq!(warnings.len(), 1);
     assert!(
@@ -1000,7 +1000,7 @@ fn rollouts_are_listed_while_they_are_open_and_not_for_edges_that_nobody_gets() 
     ];
     let graph = graph(&files, "4.9.6 -> 4.9.8; 4.9.7 -> 4.9.8; 4.9.6 -> 4.9.7");
     let listed = |now: &str| -> Vec<String> {
-        let rollouts = towpath_core::decide::rollouts(&graph, now.parse().unwrap());
+        let rollouts = towpath_core::graph::rollouts(&graph, now.parse().unwrap());
         let edges = rollouts
             .iter()
             .flat_map(|one| one.reaching_from.iter().map(move |from| (one, from)));

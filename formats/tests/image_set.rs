@@ -3,10 +3,15 @@
 
 use expect_test::expect;
 use serde::Deserialize;
-use towpath_core::domain::*;
+use towpath_core::cluster::Fact;
 use towpath_core::finding::Place;
-use towpath_core::plan::RiskPolicy;
-use towpath_core::plan::mirror::*;
+use towpath_core::graph::{
+    ChannelName, ChannelSpec, DeclaredEdge, DeclaredRelease, Graph, GraphData, Member, Releases,
+    Trust,
+};
+use towpath_core::mirror::*;
+use towpath_core::path::RiskPolicy;
+use towpath_core::version::{Arch, ReleaseName};
 use towpath_formats::image_set::{ImageSetVersion, NoImageSet, write};
 use towpath_formats::mirror::{Completeness, Told, list};
 

@@ -17,8 +17,8 @@ use std::path::Path;
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
-use towpath_core::domain::Releases;
 use towpath_core::finding::Place;
+use towpath_core::graph::Releases;
 use towpath_core::lint::catalogue::{self, CATALOGUE};
 use towpath_formats::graph_lint::{LeftOut, lint};
 use towpath_formats::{SourceFile, releases};

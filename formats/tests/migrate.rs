@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 use expect_test::{Expect, expect};
 use jiff::Timestamp;
 use proptest::prelude::*;
-use towpath_core::domain::{ChannelName, ReleaseName};
+use towpath_core::graph::ChannelName;
+use towpath_core::version::ReleaseName;
 use towpath_formats::graph_data::migrate::{Migration, Rollout, Stays, Wishes, migrate};
 use towpath_formats::{SourceFile, graph_data};
 
@@ -622,7 +623,7 @@ proptest! {
         if let Ok(migration) = migrated(&[("channels/a.yaml", &text)], &wishes(&[], &[]), &Stays::default()) {
             let (old, _) = graph_data::read(&sources(&[("channels/a.yaml", &text)])).unwrap();
             let (new, _) = graph_data::read(&migration.files).unwrap();
-            let members = |data: &towpath_core::domain::GraphData| -> BTreeSet<ReleaseName> {
+            let members = |data: &towpath_core::graph::GraphData| -> BTreeSet<ReleaseName> {
                 data.channels[0].members.iter().map(|member| member.name.clone()).collect()
             };
             prop_assert_eq!(members(&old), members(&new));

@@ -7,13 +7,12 @@
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::test_runner::TestCaseResult;
-use towpath_core::decide::recommend;
-use towpath_core::domain::{
-    Arch, ChannelName, Cluster, ClusterId, Graph, Pattern, Platform, ReleaseName, RolloutRule,
-    Situation, Version,
-};
+use towpath_core::cluster::{Cluster, ClusterId, Platform};
 use towpath_core::finding::{Finding, Place};
+use towpath_core::graph::recommend;
+use towpath_core::graph::{ChannelName, Graph, Pattern, RolloutRule, Situation};
 use towpath_core::rules::Policy;
+use towpath_core::version::{Arch, ReleaseName, Version};
 use towpath_formats::graph_request::{ContentType, accepts_gzip};
 use towpath_formats::{
     SourceFile, cincinnati, cluster_list, fleet_input, fleet_policy, graph_data, graph_request,
@@ -205,7 +204,7 @@ proptest! {
     fn fleet_inputs(edits in proptest::collection::vec(any_edit(), 1..4)) {
         let (list, _) = cluster_list::read(&Place::file("l"), LIST.as_bytes(), "2026-05-12T00:00Z".parse().unwrap());
         let policy = fleet_policy::read(&[SourceFile { path: "o.yml".into(), bytes: ORGANISATION.as_bytes().into() }]);
-        let input = towpath_core::domain::fleet::FleetInput {
+        let input = towpath_core::fleet::FleetInput {
             policy: policy.policy, clusters: list.clusters, upgrades: list.upgrades, ..Default::default()
         };
         let mut bytes = fleet_input::write(&input);

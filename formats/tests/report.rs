@@ -8,10 +8,12 @@ use jiff::{SignedDuration, Timestamp};
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
-use towpath_core::domain::automatic::{Asked, Condition, Past, Standing, Status};
-use towpath_core::domain::fleet::{AgentOutcome, AgentUpdate, Health, Labels};
-use towpath_core::domain::readiness::{Facts, Node, Progress};
-use towpath_core::domain::{Arch, ChannelName, Fact, Platform, Version};
+use towpath_core::agent::{Asked, Condition, Past, Standing, Status};
+use towpath_core::cluster::objects::{Facts, Node, Progress};
+use towpath_core::cluster::{Fact, Platform};
+use towpath_core::fleet::{AgentOutcome, AgentUpdate, Health, Labels};
+use towpath_core::graph::ChannelName;
+use towpath_core::version::{Arch, Version};
 use towpath_formats::cluster_objects::ClusterObjects;
 use towpath_formats::report::{MAX_BYTES, MAX_ENTRIES, Report, Seen, platform_of, read, write};
 

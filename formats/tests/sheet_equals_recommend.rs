@@ -11,10 +11,12 @@ use std::io::Read;
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use serde_json::Value;
-use towpath_core::decide::recommend;
-use towpath_core::domain::*;
+use towpath_core::cluster::{Cluster, Fact, Platform};
 use towpath_core::finding::Place;
+use towpath_core::graph::recommend;
+use towpath_core::graph::{ChannelName, Graph, Situation, StaleSource};
 use towpath_core::rules::Policy;
+use towpath_core::version::Arch;
 use towpath_formats::sheet::{self, Client, Encoding, Sheet};
 use towpath_formats::{SourceFile, cincinnati};
 

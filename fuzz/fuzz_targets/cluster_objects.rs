@@ -3,10 +3,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use towpath_core::decide::ready;
-use towpath_core::domain::way::{Stop, Way};
+use towpath_core::cluster::ready;
+use towpath_core::cluster::way::{Stop, Way};
 use towpath_core::finding::Finding;
-use towpath_core::rules::ready::MaxSkew;
+use towpath_core::cluster::rules::MaxSkew;
 use towpath_formats::ready::{ToldReady, json, text};
 use towpath_formats::{SourceFile, cluster_objects};
 

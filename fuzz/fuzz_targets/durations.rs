@@ -4,8 +4,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use towpath_core::finding::{Finding, Place};
-use towpath_core::plan::Pace;
-use towpath_core::plan::duration::{Parameters, fit, hop_duration};
+use towpath_core::path::Pace;
+use towpath_core::duration::{Parameters, fit, hop_duration};
 use towpath_formats::duration::{read_parameters, write_parameters};
 use towpath_formats::{SourceFile, cluster_shape, update_history};
 

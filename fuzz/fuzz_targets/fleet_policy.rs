@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use towpath_core::decide::dispatch;
-use towpath_core::domain::fleet::FleetInput;
+use towpath_core::fleet::dispatch;
+use towpath_core::fleet::FleetInput;
 use towpath_formats::{SourceFile, fleet_policy};
 
 fuzz_target!(|data: &[u8]| {

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use towpath_core::domain::{Graph, Releases};
+use towpath_core::graph::{Graph, Releases};
 use towpath_core::finding::Finding;
 use towpath_formats::{SourceFile, graph_data};
 

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use towpath_core::domain::ChannelName;
+use towpath_core::graph::ChannelName;
 use towpath_formats::graph_request::{self, ContentType, accepts_gzip};
 
 fuzz_target!(|data: &[u8]| {

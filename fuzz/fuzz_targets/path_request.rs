@@ -4,9 +4,9 @@
 
 use jiff::Timestamp;
 use libfuzzer_sys::fuzz_target;
-use towpath_core::domain::Graph;
+use towpath_core::graph::Graph;
 use towpath_core::finding::{Finding, Place};
-use towpath_core::plan::{Pace, Request, paths};
+use towpath_core::path::{Pace, Request, paths};
 use towpath_formats::path::{ShapeIs, Told, json, read, text};
 use towpath_formats::{graph_data, mirror, releases};
 

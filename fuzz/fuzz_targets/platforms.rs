@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use towpath_core::domain::ClusterId;
+use towpath_core::cluster::ClusterId;
 use towpath_core::finding::{Finding, Place};
 use towpath_formats::platforms;
 

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use towpath_core::domain::ClusterId;
+use towpath_core::cluster::ClusterId;
 use towpath_formats::report;
 
 fuzz_target!(|data: &[u8]| {

@@ -4,7 +4,7 @@
 
 use jiff::Timestamp;
 use libfuzzer_sys::fuzz_target;
-use towpath_core::domain::PayloadDigest;
+use towpath_core::signatures::PayloadDigest;
 use towpath_formats::SourceFile;
 use towpath_formats::signatures::{Keyring, verify};
 

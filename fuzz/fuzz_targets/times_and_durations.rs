@@ -3,7 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use towpath_core::domain::{Pattern, Position, Ramp, ReleaseName, RolloutRule, position};
+use towpath_core::graph::{Pattern, Position, Ramp, RolloutRule, position};
+use towpath_core::version::ReleaseName;
 use towpath_core::finding::Place;
 use towpath_formats::graph_data::{parse_duration, parse_time};
 

@@ -4,8 +4,8 @@
 
 use jiff::Timestamp;
 use serde_json::json;
-use towpath_core::domain::Version;
-use towpath_core::domain::fleet::{Name, UpgradeState};
+use towpath_core::fleet::{Name, UpgradeState};
+use towpath_core::version::Version;
 
 use crate::http::Path;
 use crate::policies::{self, Policy};

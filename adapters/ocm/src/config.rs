@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use towpath_core::domain::fleet::Name;
+use towpath_core::fleet::Name;
 use towpath_core::retry::{Backoff, Retry};
 use towpath_http::{BadAddress, Url, base_address};
 

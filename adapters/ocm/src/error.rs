@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use towpath_core::domain::Version;
+use towpath_core::version::Version;
 
 /// Why the API did not give what was asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -9,11 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures_util::StreamExt;
 use futures_util::stream;
 use jiff::Timestamp;
-use towpath_core::domain::ClusterId;
-use towpath_core::domain::fleet::{
+use towpath_core::cluster::ClusterId;
+use towpath_core::finding::{Finding, Place};
+use towpath_core::fleet::{
     ClusterState, Gate, Health, Labels, Name, Owner, Pool, Product, Upgrade, UpgradeId,
 };
-use towpath_core::finding::{Finding, Place};
 
 use crate::http::{Item, Path};
 use crate::policies::{self, Policy};

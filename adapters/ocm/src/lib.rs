@@ -9,7 +9,7 @@
 
 use std::collections::BTreeSet;
 
-use towpath_core::domain::fleet::Name;
+use towpath_core::fleet::Name;
 
 mod act;
 mod config;

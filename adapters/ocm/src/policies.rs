@@ -7,8 +7,8 @@
 //! | a node pool | `node_pools/{id}/upgrade_policies` | `NodePool` |
 
 use jiff::Timestamp;
-use towpath_core::domain::Version;
-use towpath_core::domain::fleet::{Name, UpgradeState};
+use towpath_core::fleet::{Name, UpgradeState};
+use towpath_core::version::Version;
 
 use crate::http::{Http, Path};
 use crate::{ClusterRef, OcmError, PolicyRef, wire};

@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use towpath_core::domain::fleet::{
+use towpath_core::cluster::{ClusterId, Platform};
+use towpath_core::finding::{Finding, Place};
+use towpath_core::fleet::{
     Binding, ClusterState, Gate, Health, Labels, Name, Offer, Owner, Pool, Product, Upgrade,
     UpgradeId, UpgradeState,
 };
-use towpath_core::domain::{Arch, ChannelName, ClusterId, Minor, Platform, Version};
-use towpath_core::finding::{Finding, Place};
+use towpath_core::graph::ChannelName;
+use towpath_core::version::{Arch, Minor, Version};
 
 use crate::policies::Policy;
 use crate::{ClusterRef, wire};
@@ -208,7 +210,7 @@ fn version(told: &wire::Version) -> Result<Version, String> {
         .ok_or("it tells no version")?;
     plain
         .parse()
-        .map_err(|e: towpath_core::domain::version::NotAVersion| e.to_string())
+        .map_err(|e: towpath_core::version::number::NotAVersion| e.to_string())
 }
 
 pub(crate) fn pool(wire: wire::NodePool) -> Result<Pool, String> {
@@ -390,7 +392,7 @@ mod tests {
             )
         };
         let (ocp, sts) = ("api.openshift.com/gate-ocp", "api.openshift.com/gate-sts");
-        let minor = towpath_core::domain::Minor::parse("4.13");
+        let minor = towpath_core::version::Minor::parse("4.13");
         for (told, expected, problems) in [
             (
                 json!({"id": "g", "version_raw_id_prefix": "4.13", "label": ocp}),

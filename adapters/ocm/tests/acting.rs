@@ -3,8 +3,8 @@
 mod support;
 
 use serde_json::json;
-use towpath_core::domain::Version;
-use towpath_core::domain::fleet::UpgradeState;
+use towpath_core::fleet::UpgradeState;
+use towpath_core::version::Version;
 use towpath_ocm::{Agreed, Cancelled, Created, OcmError, PolicyRef};
 
 use support::double::{Fault, cluster};

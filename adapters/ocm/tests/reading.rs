@@ -3,8 +3,8 @@
 mod support;
 
 use serde_json::{Value, json};
-use towpath_core::domain::Fact;
-use towpath_core::domain::fleet::{Health, Owner, Product, UpgradeState};
+use towpath_core::cluster::Fact;
+use towpath_core::fleet::{Health, Owner, Product, UpgradeState};
 
 use support::double::{Fault, cluster};
 use support::{at, classic, findings, hosted, names, now, world, world_with};

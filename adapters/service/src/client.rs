@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use serde::Deserialize;
-use towpath_core::domain::ClusterId;
-use towpath_core::domain::automatic::Stamp;
+use towpath_core::agent::Stamp;
+use towpath_core::cluster::ClusterId;
 use towpath_formats::stamp::{self, Nonce};
 use towpath_formats::token::Claims;
 use towpath_http::{

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use towpath_core::domain::ClusterId;
+use towpath_core::cluster::ClusterId;
 use towpath_core::retry::Jitter;
 
 use crate::pace::Beat;

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
-use towpath_core::domain::ClusterId;
+use towpath_core::cluster::ClusterId;
 use towpath_service::{Answered, ServiceClient, ServiceConfig};
 
 const TOKEN: &str = "tpc_secret";

@@ -8,9 +8,9 @@ use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use towpath_core::domain::PayloadDigest;
 use towpath_core::finding::{Finding, Place};
 use towpath_core::retry::Backoff;
+use towpath_core::signatures::PayloadDigest;
 use towpath_http::{
     BadAddress, Certificates, HttpClient, HttpError, HttpOptions, Redirects, Request, StatusCode,
     Trust, Url, base_address,

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use sqlx::Row;
-use towpath_core::domain::ClusterId;
-use towpath_core::domain::fleet::{AgentOutcome, AgentUpdate};
+use towpath_core::cluster::ClusterId;
+use towpath_core::fleet::{AgentOutcome, AgentUpdate};
 
 use crate::reports::{Failed, Reported};
 use crate::rows::{self, damaged, nanoseconds, time};

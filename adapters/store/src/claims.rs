@@ -13,8 +13,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use serde_json::json;
 use sqlx::Row;
-use towpath_core::domain::fleet::{Name, Owner, Pause, Upgrade, UpgradeId, UpgradeState};
-use towpath_core::domain::{ClusterId, Version};
+use towpath_core::cluster::ClusterId;
+use towpath_core::fleet::{Name, Owner, Pause, Upgrade, UpgradeId, UpgradeState};
+use towpath_core::version::Version;
 
 use crate::people::read_pauses;
 use crate::rows::{self, checked, nanoseconds};

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures_util::TryStreamExt;
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Row};
-use towpath_core::domain::fleet::{ClusterState, Name, Span};
-use towpath_core::domain::{ClusterId, Version};
+use towpath_core::cluster::ClusterId;
+use towpath_core::fleet::{ClusterState, Name, Span};
+use towpath_core::version::Version;
 
 use crate::reports::number_change;
 use crate::rows::{self, CLUSTER, Interner, SPAN, checked};

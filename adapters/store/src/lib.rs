@@ -180,7 +180,7 @@ async fn bounded<T>(call: impl Future<Output = Result<T>>) -> Result<T> {
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
-    use towpath_core::domain::fleet::Pause;
+    use towpath_core::fleet::Pause;
 
     use super::*;
 

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use sqlx::Row;
 use sqlx::any::AnyRow;
-use towpath_core::domain::ClusterId;
-use towpath_core::domain::fleet::{Approval, Name, Pause};
+use towpath_core::cluster::ClusterId;
+use towpath_core::fleet::{Approval, Name, Pause};
 
 use crate::claims::lock_starts;
 use crate::reports::number_change;

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Row};
-use towpath_core::domain::Version;
+use towpath_core::version::Version;
 
 use crate::decisions::{self, ChainCheckpoint};
 use crate::reports::Failed;

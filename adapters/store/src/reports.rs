@@ -13,12 +13,12 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use sqlx::Row;
-use towpath_core::domain::ClusterId;
-use towpath_core::domain::Version;
-use towpath_core::domain::fleet::{
+use towpath_core::cluster::ClusterId;
+use towpath_core::fleet::{
     AgentOutcome, AgentUpdate, Authority, ClusterState, Identity, Name, NotAsBound, Observation,
     Observed, Span, observe, observe_late,
 };
+use towpath_core::version::Version;
 
 use crate::agent_updates::{Arrival, Told, are_fit};
 use crate::error::is_race;

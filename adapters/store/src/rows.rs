@@ -7,11 +7,13 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sqlx::Row;
 use sqlx::any::AnyRow;
-use towpath_core::domain::fleet::{
+use towpath_core::cluster::{ClusterId, Fact, Platform};
+use towpath_core::fleet::{
     Binding, ClusterState, Health, Labels, Name, Owner, Pool, Product, Upgrade, UpgradeId,
 };
-use towpath_core::domain::fleet::{Span, UpgradeState};
-use towpath_core::domain::{Arch, ChannelName, ClusterId, Fact, Platform, Version};
+use towpath_core::fleet::{Span, UpgradeState};
+use towpath_core::graph::ChannelName;
+use towpath_core::version::{Arch, Version};
 
 use crate::{Result, StoreError};
 

@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 use sqlx::{AssertSqlSafe, Row};
-use towpath_core::domain::ClusterId;
-use towpath_core::domain::fleet::{Upgrade, UpgradeId, UpgradeState};
+use towpath_core::cluster::ClusterId;
+use towpath_core::fleet::{Upgrade, UpgradeId, UpgradeState};
 
 use crate::claims::{Claimed, Lock, Refusal, Start, lock_starts, put};
 use crate::people::read_pauses;

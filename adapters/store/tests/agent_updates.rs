@@ -10,7 +10,7 @@ mod support;
 
 use jiff::SignedDuration;
 use support::*;
-use towpath_core::domain::fleet::{AgentOutcome, AgentUpdate};
+use towpath_core::fleet::{AgentOutcome, AgentUpdate};
 use towpath_store::{Recorded, Reported, Store};
 
 fn update(to: &str, outcome: AgentOutcome, hour: i64) -> AgentUpdate {

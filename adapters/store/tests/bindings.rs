@@ -9,7 +9,7 @@
 mod support;
 
 use support::*;
-use towpath_core::domain::fleet::{Authority, Binding};
+use towpath_core::fleet::{Authority, Binding};
 use towpath_store::{Recorded, Reported, Store};
 
 /// The same on another word, from another place.

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 use support::*;
-use towpath_core::domain::Fact;
-use towpath_core::domain::fleet::{Approval, Owner, Upgrade, UpgradeId, UpgradeState};
+use towpath_core::cluster::Fact;
+use towpath_core::fleet::{Approval, Owner, Upgrade, UpgradeId, UpgradeState};
 use towpath_store::{
     Backend, ChangeMark, Claimed, InputPart, Lease, Lock, Need, Recorded, Refusal, Store,
     StoreError, Which,

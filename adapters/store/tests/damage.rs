@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use sha2::{Digest, Sha256};
 use support::postgres::{Postgres, Sync};
 use support::*;
-use towpath_core::domain::fleet::{Approval, UpgradeState};
+use towpath_core::fleet::{Approval, UpgradeState};
 use towpath_store::{Backend, Claimed, InputPart, Store, StoreAddress, StoreError, Which};
 
 #[test]

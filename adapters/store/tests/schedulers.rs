@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use support::postgres::Postgres;
 use support::*;
-use towpath_core::domain::fleet::UpgradeState;
+use towpath_core::fleet::UpgradeState;
 use towpath_store::{Backend, Claim, Claimed, Lease, Need, Store, StoreError, Which};
 
 #[test]

@@ -8,8 +8,8 @@ use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::{ArcSwapOption, Guard};
-use towpath_core::domain::ClusterId;
-use towpath_core::domain::fleet::{UnknownClusters, Unplaced};
+use towpath_core::cluster::ClusterId;
+use towpath_core::fleet::{UnknownClusters, Unplaced};
 
 use crate::managed::{Allowed, Managed, Placed};
 
@@ -257,7 +257,7 @@ mod tests {
 
     fn policy() -> Placed {
         Placed::Managed(Allowed {
-            rule: towpath_core::rules::Managed {
+            rule: towpath_core::graph::rules::Managed {
                 from: "4.9.1".parse().unwrap(),
                 to: [].into(),
             },

@@ -9,9 +9,11 @@ use http::header::{self, HeaderValue};
 use http::request::Parts;
 use http::{Response, StatusCode};
 use jiff::{SignedDuration, Timestamp};
-use towpath_core::decide::{explain, rollouts};
-use towpath_core::domain::{Fact, Situation};
-use towpath_core::rules::{Edges, Enrolled, Rule};
+use towpath_core::cluster::Fact;
+use towpath_core::graph::Situation;
+use towpath_core::graph::rules::{Edges, Enrolled};
+use towpath_core::graph::{explain, rollouts};
+use towpath_core::rules::Rule;
 use towpath_formats::explain::{self as format, ExplainRequest, Form, Told};
 use towpath_formats::graph_json;
 

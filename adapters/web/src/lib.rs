@@ -39,7 +39,7 @@ use http::{HeaderValue, Method, Response, StatusCode, header};
 use hyper::body::Incoming;
 use jiff::Timestamp;
 use tokio::sync::Semaphore;
-use towpath_core::domain::ClusterId;
+use towpath_core::cluster::ClusterId;
 use towpath_core::finding::Finding;
 use towpath_core::rate::{Rate, Rates};
 

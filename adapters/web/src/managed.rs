@@ -16,14 +16,13 @@ use flate2::write::DeflateEncoder;
 use http::HeaderValue;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
-use towpath_core::decide::{View, recommend_managed};
-use towpath_core::domain::fleet::UnknownClusters;
-use towpath_core::domain::{
-    ChannelName, Cluster, ClusterId, Edge, Graph, Platform, ReleaseId, RiskId, Situation,
-};
+use towpath_core::cluster::{Cluster, ClusterId, Platform};
+use towpath_core::fleet::UnknownClusters;
+use towpath_core::graph::{ChannelName, Edge, Graph, ReleaseId, RiskId, Situation};
 use towpath_core::graph::{ChannelView, Epoch};
+use towpath_core::graph::{View, recommend_managed};
 use towpath_core::hex;
-use towpath_core::rules::{self, Policy};
+use towpath_core::rules::Policy;
 use towpath_core::verdict::{Answer, Verdict};
 use towpath_formats::cincinnati;
 use towpath_formats::sheet::{Client, Encoding};
@@ -69,7 +68,7 @@ pub enum Placed {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allowed {
     /// What the policy lets it take.
-    pub rule: rules::Managed,
+    pub rule: towpath_core::graph::rules::Managed,
     /// What it runs on, as it reported: for targeted blocks, where its request does not say.
     pub platform: Option<Platform>,
 }

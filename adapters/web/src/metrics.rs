@@ -15,7 +15,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
-use towpath_core::domain::{ChannelName, Version, Window};
+use towpath_core::graph::{ChannelName, Window};
+use towpath_core::version::Version;
 
 use crate::Snapshot;
 use crate::fleet::{FleetCollector, FleetMetrics, ReportResults, Sight};

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use http::request::Parts;
 use http::{Response, StatusCode};
-use towpath_core::domain::Fact;
-use towpath_core::plan::{Budget, Pace, Unfinished, paths_within};
+use towpath_core::cluster::Fact;
+use towpath_core::path::{Budget, Pace, Unfinished, paths_within};
 use towpath_formats::explain::Form;
 use towpath_formats::path::{self as format, PathRequest, ShapeIs, Told};
 

@@ -110,8 +110,10 @@ impl Drop for ReadySheet {
 mod tests {
     use super::*;
     use jiff::Timestamp;
-    use towpath_core::domain::{Arch, ClusterId, Graph};
+    use towpath_core::cluster::ClusterId;
     use towpath_core::finding::Place;
+    use towpath_core::graph::Graph;
+    use towpath_core::version::Arch;
     use towpath_formats::sheet::{Client, Encoding, compile};
     use towpath_formats::{SourceFile, graph_data, releases};
 

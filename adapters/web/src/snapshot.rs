@@ -9,9 +9,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arc_swap::ArcSwap;
 use jiff::{SignedDuration, Timestamp};
-use towpath_core::decide::{RolloutWindow, rollouts};
-use towpath_core::domain::{Arch, ClusterId, Graph, Platform};
-use towpath_core::plan::{StepGraph, StepGraphSpec, StepGraphs};
+use towpath_core::cluster::{ClusterId, Platform};
+use towpath_core::graph::Graph;
+use towpath_core::graph::{RolloutWindow, rollouts};
+use towpath_core::path::{StepGraph, StepGraphSpec, StepGraphs};
+use towpath_core::version::Arch;
 use towpath_formats::SourceFile;
 use towpath_formats::platforms::Platforms;
 use towpath_formats::sheet::{self, Encoding};
@@ -380,7 +382,7 @@ fn is_in_use(last_used: i64, now: Timestamp) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use towpath_core::domain::{GraphData, Releases};
+    use towpath_core::graph::{GraphData, Releases};
 
     const START: &str = "2026-01-01T00:00Z";
 

@@ -4,9 +4,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use towpath_core::domain::{Arch, ChannelName};
+use towpath_core::graph::ChannelName;
 use towpath_core::graph::{BlockVerdicts, ClientClass};
-use towpath_core::plan::{RiskPolicy, StepGraph, StepGraphSpec, StepGraphs};
+use towpath_core::path::{RiskPolicy, StepGraph, StepGraphSpec, StepGraphs};
+use towpath_core::version::Arch;
 
 /// For this many kinds of clients the verdicts are kept.
 const MAX_VERDICTS: usize = 16;
@@ -87,7 +88,8 @@ fn to_the_front<K: PartialEq, V: Clone>(shelf: &Mutex<Vec<(K, V)>>, wanted: &K) 
 
 #[cfg(test)]
 mod tests {
-    use towpath_core::domain::{Graph, Platform};
+    use towpath_core::cluster::Platform;
+    use towpath_core::graph::Graph;
 
     use super::*;
 

@@ -5,11 +5,11 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use towpath_core::domain::Version;
-use towpath_core::domain::automatic::{Course, Memory, Offer, Started};
+use towpath_core::agent::rules::GRAPH_AGE_UNKNOWN;
+use towpath_core::agent::{Course, Memory, Offer, Started};
 use towpath_core::finding::Finding;
-use towpath_core::rules::automatic::GRAPH_AGE_UNKNOWN;
 use towpath_core::verdict::{Answer, Verdict};
+use towpath_core::version::Version;
 use towpath_formats::agent::{upgradeable, write_record};
 use towpath_kube::{
     Cluster, Condition, KubeError, OperatorStatus, OperatorVersion, Remembered,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use jiff::Timestamp;
-use towpath_core::domain::ClusterId;
+use towpath_core::cluster::ClusterId;
 use towpath_core::finding::Finding;
 use towpath_core::retry::Backoff;
 use towpath_kube::{

@@ -5,9 +5,9 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use towpath_core::domain::automatic::Memory;
-use towpath_core::domain::readiness::Facts;
-use towpath_core::domain::{Fact, Platform};
+use towpath_core::agent::Memory;
+use towpath_core::cluster::objects::Facts;
+use towpath_core::cluster::{Fact, Platform};
 use towpath_core::finding::{Finding, Place};
 use towpath_formats::SourceFile;
 use towpath_formats::agent::read_record;

@@ -3,12 +3,13 @@
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use towpath_core::decide::{Choice, Gate, Outcome, choose, follow, gate};
-use towpath_core::domain::Fact;
-use towpath_core::domain::automatic::{Memory, OptIn, Stamp, Standing};
-use towpath_core::domain::fleet::Name;
+use towpath_core::agent::rules::Moment;
+use towpath_core::agent::{Choice, Outcome, choose, follow};
+use towpath_core::agent::{Memory, OptIn, Stamp, Standing};
+use towpath_core::cluster::Fact;
+use towpath_core::cluster::{Gate, gate};
 use towpath_core::finding::Finding;
-use towpath_core::rules::automatic::Moment;
+use towpath_core::fleet::Name;
 use towpath_formats::agent::{AgentPolicy, Told};
 use towpath_kube::Cluster;
 

@@ -8,10 +8,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 use jiff::{SignedDuration, Timestamp};
-use towpath_core::domain::automatic::{Declared, Evidence, Offer, Witness};
-use towpath_core::domain::fleet::Name;
-use towpath_core::domain::{Fact, PayloadDigest, ReleaseName, SignatureVerdict};
+use towpath_core::agent::{Declared, Evidence, Offer, Witness};
+use towpath_core::cluster::Fact;
 use towpath_core::finding::Finding;
+use towpath_core::fleet::Name;
+use towpath_core::signatures::{PayloadDigest, SignatureVerdict};
+use towpath_core::version::ReleaseName;
 use towpath_formats::oci::{ImageName, Reference, Repository};
 use towpath_formats::release_images::ReleaseImage;
 use towpath_sources::{

@@ -5,14 +5,15 @@ use std::collections::BTreeSet;
 use anyhow::bail;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use towpath_core::decide::{
+use towpath_core::fleet::RuleId;
+use towpath_core::fleet::{
     CandidateWhy, Decision, Desk, HistoryRow, OfferBook, Start, StatusRow, history, status,
 };
-use towpath_core::domain::fleet::{ClusterState, FleetInput, Name, NameClash};
-use towpath_core::domain::{Graph, Version};
-use towpath_core::rules::RuleId;
+use towpath_core::fleet::{ClusterState, FleetInput, Name, NameClash};
+use towpath_core::graph::Graph;
 use towpath_core::simulate::{Assumptions, Forecast, forecast};
 use towpath_core::verdict::Answer;
+use towpath_core::version::Version;
 use towpath_formats::fleet_json;
 use towpath_formats::verdict::verdict;
 use towpath_web::Filter;
@@ -198,7 +199,7 @@ pub(crate) fn candidates(
     member: u32,
     version: Option<&Version>,
     now: Timestamp,
-) -> anyhow::Result<towpath_core::decide::Why> {
+) -> anyhow::Result<towpath_core::fleet::Why> {
     let mut why = desk.why(member, now);
     if let Some(version) = version {
         why.candidates.retain(|candidate| candidate.to == *version);

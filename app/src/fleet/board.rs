@@ -7,9 +7,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use towpath_core::decide::{Decision, Desk};
-use towpath_core::domain::fleet::{AgentOutcome, FleetPolicy, Minimum, Name, UnknownClusters};
-use towpath_core::domain::{ClusterId, Graph};
+use towpath_core::cluster::ClusterId;
+use towpath_core::fleet::{AgentOutcome, FleetPolicy, Minimum, Name, UnknownClusters};
+use towpath_core::fleet::{Decision, Desk};
+use towpath_core::graph::Graph;
 use towpath_web::{Enrolment, Service, Snapshot};
 
 /// What was last decided, for whoever asks.

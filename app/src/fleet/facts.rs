@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use jiff::Timestamp;
-use towpath_core::decide::{Ledger, OfferBook, Tenure};
-use towpath_core::domain::fleet::upgrade::REFUSAL_MEMORY;
-use towpath_core::domain::fleet::{
+use towpath_core::cluster::ClusterId;
+use towpath_core::finding::{Finding, Place};
+use towpath_core::fleet::upgrade::REFUSAL_MEMORY;
+use towpath_core::fleet::{
     Approval, ClusterState, FleetInput, FleetPolicy, Pause, UnknownClusters, Upgrade,
 };
-use towpath_core::domain::{ClusterId, Graph};
-use towpath_core::finding::{Finding, Place};
+use towpath_core::fleet::{Ledger, OfferBook, Tenure};
+use towpath_core::graph::Graph;
 use towpath_formats::SourceFile;
 use towpath_formats::cluster_list::{self, ClusterList, labels};
 use towpath_formats::fleet_policy::{self, PolicyRead};

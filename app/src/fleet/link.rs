@@ -8,9 +8,10 @@ use std::path::Path;
 
 use anyhow::Context;
 use jiff::Timestamp;
-use towpath_core::domain::fleet::{Name, Owner, Upgrade, UpgradeId, UpgradeState};
-use towpath_core::domain::{ClusterId, Version};
+use towpath_core::cluster::ClusterId;
 use towpath_core::finding::{Finding, Place};
+use towpath_core::fleet::{Name, Owner, Upgrade, UpgradeId, UpgradeState};
+use towpath_core::version::Version;
 use towpath_formats::cluster_list::{ClusterList, ListedOrganisation};
 use towpath_ocm::{ClusterRef, Ocm, OcmConfig, OcmError, PolicyRef};
 use towpath_store::{Lease, Store};

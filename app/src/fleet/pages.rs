@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::bail;
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use towpath_core::decide::{Decision, Desk, HistoryRow, Start, StatusRow};
-use towpath_core::domain::Version;
-use towpath_core::domain::fleet::{Name, Upgrade, UpgradeId};
+use towpath_core::fleet::{Decision, Desk, HistoryRow, Start, StatusRow};
+use towpath_core::fleet::{Name, Upgrade, UpgradeId};
 use towpath_core::simulate::Forecast;
+use towpath_core::version::Version;
 use towpath_formats::fleet_json;
 use towpath_web::{Cursor, Filter};
 
@@ -275,7 +275,7 @@ pub(crate) fn status(desk: &Desk, decision: &Decision, filter: &Filter) -> anyho
             |workload: &Name| rows.contains(&key(&state.organisation, &policy.sector, workload));
         policy.workloads.iter().any(on_page) && answers::is_meant(desk, member, filter, decision.at)
     };
-    let mut told: Vec<StatusRow> = towpath_core::decide::status(desk, decision, &is_meant);
+    let mut told: Vec<StatusRow> = towpath_core::fleet::status(desk, decision, &is_meant);
     told.retain(|row| rows.contains(&key(&row.organisation, &row.sector, &row.workload)));
     let left_out: Vec<usize> = told.iter_mut().map(|row| cut(&mut row.under_way)).collect();
     Ok(page(

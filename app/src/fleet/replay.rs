@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use towpath_core::decide::dispatch;
+use towpath_core::fleet::dispatch;
 use towpath_formats::fleet_input;
 use towpath_formats::fleet_json::{self, Replay};
 use towpath_store::{Store, StoredDecision};

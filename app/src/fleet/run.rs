@@ -10,10 +10,10 @@ use anyhow::Context;
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
-use towpath_core::domain::Fact;
-use towpath_core::domain::fleet::{ClusterState, Name, UpgradeState, name_clashes};
+use towpath_core::cluster::Fact;
+use towpath_core::fleet::NOT_SOAKED;
+use towpath_core::fleet::{ClusterState, Name, UpgradeState, name_clashes};
 use towpath_core::retry::Backoff;
-use towpath_core::rules::NOT_SOAKED;
 use towpath_core::verdict::{Reason, Value};
 use towpath_store::{Store, StoreAddress, StoreError};
 use towpath_web::{
@@ -345,7 +345,7 @@ fn managed(published: &Published) -> Managed {
             Fact::Unknown => None,
         };
         let allowed = Allowed {
-            rule: towpath_core::rules::Managed {
+            rule: towpath_core::graph::rules::Managed {
                 from: state.version.clone(),
                 to: to.into_iter().collect(),
             },

@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use jiff::{SignedDuration, Timestamp};
-use towpath_core::decide::{
+use towpath_core::cluster::ClusterId;
+use towpath_core::finding::Finding;
+use towpath_core::fleet::{
     Decision, Desk, OfferBook, Start, coverage, oldest_needed, pruning_clock, sector_key,
 };
-use towpath_core::domain::ClusterId;
-use towpath_core::domain::fleet::{FleetInput, Name, Upgrade, UpgradeId, UpgradeState};
-use towpath_core::finding::Finding;
+use towpath_core::fleet::{FleetInput, Name, Upgrade, UpgradeId, UpgradeState};
 use towpath_formats::{fleet_input, fleet_json};
 use towpath_store::{
     ChangeMark, Claim, Claimed, InputPart, Lease, Lock, Need, Reported, Retention, Store,
@@ -370,7 +370,7 @@ impl Scheduler {
             .iter()
             .map(|stored| stored.state.id.clone())
             .collect();
-        let mut credits: BTreeMap<ClusterId, Vec<(towpath_core::domain::Version, i64)>> =
+        let mut credits: BTreeMap<ClusterId, Vec<(towpath_core::version::Version, i64)>> =
             BTreeMap::new();
         for (cluster, version, seconds) in self.store.soak_totals_of(&ids).await? {
             let more = self.known.ledger.set(&cluster, &version, seconds);

@@ -5,10 +5,10 @@ use std::fmt::Write;
 
 use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
 use comfy_table::{ContentArrangement, Table};
-use towpath_core::decide::{CandidateWhy, Decision, Desk, HistoryRow, StatusRow};
-use towpath_core::domain::fleet::{AgentUpdate, Name, Upgrade};
 use towpath_core::finding::{Finding, escaped};
-use towpath_core::rules::RuleId;
+use towpath_core::fleet::RuleId;
+use towpath_core::fleet::{AgentUpdate, Name, Upgrade};
+use towpath_core::fleet::{CandidateWhy, Decision, Desk, HistoryRow, StatusRow};
 use towpath_core::simulate::Forecast;
 use towpath_core::verdict::{Answer, Days, Reason, Verdict};
 use towpath_formats::verdict::line;

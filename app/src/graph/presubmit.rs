@@ -6,8 +6,9 @@ use anyhow::{Context, bail};
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::change::{PresubmitOptions, presubmit};
-use towpath_core::domain::{Graph, Releases, Share, Version};
 use towpath_core::finding::Finding;
+use towpath_core::graph::{Graph, Releases, Share};
+use towpath_core::version::Version;
 use towpath_formats::{SourceFile, graph_data};
 
 use super::inputs::{self, Source};

@@ -5,11 +5,13 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
 use jiff::Timestamp;
-use towpath_core::domain::{Arch, ChannelName, Fact, Graph, Platform, Version};
+use towpath_core::cluster::{Fact, Platform};
 use towpath_core::finding::{Finding, Place};
 use towpath_core::graph::ChannelView;
-use towpath_core::plan::Goal;
-use towpath_core::plan::mirror::{Have, Traveller};
+use towpath_core::graph::{ChannelName, Graph};
+use towpath_core::mirror::{Have, Traveller};
+use towpath_core::path::Goal;
+use towpath_core::version::{Arch, Version};
 use towpath_formats::{SourceFile, cluster_list, mirror};
 use towpath_sources::read_file;
 
@@ -112,7 +114,7 @@ pub(super) fn channels(
         .filter_map(|name| ChannelName::new(name))
         .collect();
     let wanted = if via.is_empty() { &followed } else { via };
-    let meant = towpath_core::plan::channels(graph, wanted).map_err(|name| {
+    let meant = towpath_core::path::channels(graph, wanted).map_err(|name| {
         let streams: BTreeSet<&str> = graph.channels().keys().map(stream).collect();
         let streams: Vec<&str> = streams.into_iter().collect();
         anyhow!(

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use clap::Args;
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use towpath_core::domain::{Arch, DeclaredEdge, DeclaredRelease, Graph, Releases, Version};
+use towpath_core::graph::{DeclaredEdge, DeclaredRelease, Graph, Releases};
+use towpath_core::version::{Arch, Version};
 
 use crate::cli::print;
 use crate::graph::Output;

@@ -10,10 +10,10 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use towpath_core::domain::{
-    DeclaredRelease, PayloadDigest, Releases, SignaturePolicy, SignatureVerdict, Version,
-};
+use towpath_core::graph::{DeclaredRelease, Releases};
+use towpath_core::signatures::{PayloadDigest, SignaturePolicy, SignatureVerdict};
 use towpath_core::signatures::{Verdicts, wanted};
+use towpath_core::version::Version;
 use towpath_formats::graph_data::parse_time;
 use towpath_sources::{StoreAccess, read_file};
 

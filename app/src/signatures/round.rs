@@ -4,8 +4,8 @@ use std::cell::{Cell, RefCell};
 
 use jiff::Timestamp;
 use tokio::time::Instant;
-use towpath_core::domain::{PayloadDigest, Refusal, SignatureVerdict, Signer};
 use towpath_core::finding::{Finding, Place};
+use towpath_core::signatures::{PayloadDigest, Refusal, SignatureVerdict, Signer};
 use towpath_formats::signatures::{Keyring, MAX_SIGNATURES, nearest, verify};
 use towpath_sources::SignatureStore;
 

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use sha2::{Digest, Sha256};
-use towpath_core::domain::ChannelName;
+use towpath_core::graph::ChannelName;
 use towpath_core::hex;
 use towpath_formats::oci::{ImageName, Repository};
 use towpath_http::is_loopback;

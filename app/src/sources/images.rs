@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tempfile::TempDir;
-use towpath_core::domain::Arch;
 use towpath_core::finding::{Finding, Place};
 use towpath_core::intake::Recheck;
+use towpath_core::version::Arch;
 use towpath_formats::oci::{Digest, ImageName};
 use towpath_sources::{Cache, Registry, RegistryOptions, Scrape, graph_data_image, scrape};
 

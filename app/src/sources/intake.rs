@@ -7,16 +7,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
-use towpath_core::domain::{
-    Audience, Block, ChannelName, Graph, GraphData, PayloadDigest, Platform, Releases,
-    SignaturePolicy, StaleSource,
-};
+use towpath_core::cluster::Platform;
 use towpath_core::finding::{Finding, Place};
+use towpath_core::graph::{Audience, Block, ChannelName, Graph, GraphData, Releases, StaleSource};
 use towpath_core::hex;
 use towpath_core::intake::{
     Allowances, Counting, Coverage, Freshness, Objection, Summary, Supply, next_change,
     stricter_edges, unite,
 };
+use towpath_core::signatures::{PayloadDigest, SignaturePolicy};
 use towpath_core::signatures::{Verdicts, leave_out, mark, verified_summary, wanted};
 use towpath_formats::platforms::Platforms;
 use towpath_formats::source_copy::{self, KeptCopy};

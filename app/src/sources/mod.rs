@@ -19,9 +19,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
 use jiff::Timestamp;
-use towpath_core::domain::{Graph, SignaturePolicy};
 use towpath_core::finding::{Finding, escaped};
+use towpath_core::graph::Graph;
 use towpath_core::intake::{Ages, Objection};
+use towpath_core::signatures::SignaturePolicy;
 use towpath_sources::{Copies, Watch};
 use towpath_web::{ReloadRequest, Service, Woken};
 

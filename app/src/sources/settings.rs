@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use jiff::SignedDuration;
-use towpath_core::domain::SignaturePolicy;
 use towpath_core::intake::{Ages, Objection};
+use towpath_core::signatures::SignaturePolicy;
 use towpath_sources::{HttpAccess, without_credentials};
 
 use super::address::{Intervals, Location, Role, SourceSpec};

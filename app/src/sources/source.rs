@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use jiff::{SignedDuration, Timestamp};
-use towpath_core::domain::{Block, GraphData, Releases};
 use towpath_core::finding::{Finding, Place};
+use towpath_core::graph::{Block, GraphData, Releases};
 use towpath_core::intake::{
     Allowances, AllowedOnce, Change, Comparison, Counting, Coverage, Highs, Judgement, Measure,
     Objection, Summary, Vanished, judge,

@@ -6,8 +6,8 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use towpath_core::domain::Block;
 use towpath_core::finding::{Finding, Place};
+use towpath_core::graph::Block;
 use towpath_core::intake::stricter_blocks;
 use towpath_formats::SourceFile;
 use towpath_formats::source_copy::{KeptPart, digest_of_files};

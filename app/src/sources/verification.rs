@@ -9,9 +9,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use anyhow::anyhow;
-use towpath_core::domain::{PayloadDigest, SignaturePolicy, SignatureVerdict};
 use towpath_core::finding::{Finding, Place};
 use towpath_core::signatures::Verdicts;
+use towpath_core::signatures::{PayloadDigest, SignaturePolicy, SignatureVerdict};
 use towpath_sources::StoreAccess;
 use towpath_web::Service;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::json;
-use towpath_core::domain::ClusterId;
+use towpath_core::cluster::ClusterId;
 use towpath_core::retry::Backoff;
 use towpath_formats::stamp::Nonce;
 use towpath_service::{

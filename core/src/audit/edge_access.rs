@@ -6,8 +6,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::domain::graph::BlockSetId;
-use crate::domain::{BlockId, Graph, Risk, RiskId};
+use crate::graph::model::BlockSetId;
+use crate::graph::{BlockId, Graph, Risk, RiskId};
 use crate::graph::{BlockVerdict, BlockVerdicts, ClientClass};
 
 /// What a set of blocks means for a kind of client.
@@ -82,7 +82,7 @@ fn weight(risk: &Risk) -> Weight {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::MatchingRule;
+    use crate::graph::MatchingRule;
 
     #[test]
     fn the_first_rule_that_clients_know_decides() {

@@ -23,8 +23,9 @@ pub use reachability::{
 };
 pub use stranding::{Arrivals, Barrier, Baseline, StrandedReleases, Stranding, strandings};
 
-use crate::domain::{Arch, ChannelName, Graph};
 use crate::graph::client_classes;
+use crate::graph::{ChannelName, Graph};
+use crate::version::Arch;
 use edge_access::{ClientAccess, EdgeAccess};
 use search_space::ChannelSteps;
 

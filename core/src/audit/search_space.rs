@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
-use crate::domain::graph::BlockSetId;
-use crate::domain::{Arch, Channel, Graph, Version};
+use crate::graph::model::BlockSetId;
+use crate::graph::{Channel, Graph};
 use crate::graph::{ChannelView, Steps, numbers};
+use crate::version::{Arch, Version};
 
 /// All edges between the members, blocked or not.
 pub(super) struct ChannelSteps<'a> {

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::{Audit, Cause, Goal, Section};
-use crate::domain::{Arch, BlockId, ChannelName, Graph, ReleaseId, Version};
 use crate::graph::ClientClass;
+use crate::graph::{BlockId, ChannelName, Graph, ReleaseId};
+use crate::version::{Arch, Version};
 
 /// Everybody whom one cause strands.
 #[derive(Debug, Clone, PartialEq, Eq)]

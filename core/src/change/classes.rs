@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use super::graph_pair::Pair;
-use crate::domain::{Edge, Graph, Risk};
 use crate::graph::{ClientClass, StandingRules, client_classes, named_platforms};
+use crate::graph::{Edge, Graph, Risk};
 
 /// For whom something is so.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

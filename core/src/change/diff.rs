@@ -11,9 +11,10 @@ use jiff::Timestamp;
 
 use super::classes::{Offer, RulesPair, Whom};
 use super::graph_pair::{ChannelPair, GraphPair, Pair};
-use crate::domain::graph::BlockSetId;
-use crate::domain::{Arch, ChannelName, Edge, Graph, Risk, Version, Window};
 use crate::graph::ClientClass;
+use crate::graph::model::BlockSetId;
+use crate::graph::{ChannelName, Edge, Graph, Risk, Window};
+use crate::version::{Arch, Version};
 
 /// Every difference between two graphs.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::domain::{
-    Arch, Channel, ChannelName, Edge, Graph, Membership, ReleaseId, Version, Window,
-};
+use crate::graph::{Channel, ChannelName, Edge, Graph, Membership, ReleaseId, Window};
+use crate::version::{Arch, Version};
 
 /// Something before a change, and after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]

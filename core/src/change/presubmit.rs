@@ -11,8 +11,9 @@ use jiff::{SignedDuration, Timestamp};
 use super::graph_pair::{ChannelPair, EdgePair, GraphPair, Number, Pair, Phase};
 use super::refusal::{self, Cause, Shift};
 use super::rollout_arc::RolloutArc;
-use crate::domain::{ChannelName, FromVersion, Graph, RolloutRule, Share, Version};
 use crate::finding::Finding;
+use crate::graph::{ChannelName, FromVersion, Graph, RolloutRule, Share};
+use crate::version::Version;
 
 /// What a change may do.
 #[derive(Debug, Clone)]

@@ -6,8 +6,9 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::graph_pair::Pair;
 use super::presubmit::{LATENCIES_PER_WINDOW, PresubmitOptions, share_before_feedback};
-use crate::domain::{Channel, ChannelName, FromVersion, RolloutRule, Share, Version, Window};
 use crate::finding::{Finding, Place};
+use crate::graph::{Channel, ChannelName, FromVersion, RolloutRule, Share, Window};
+use crate::version::Version;
 
 /// Who sees the edges from or to a release differently.
 #[derive(Debug, Clone)]

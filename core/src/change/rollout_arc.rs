@@ -5,7 +5,7 @@
 
 use jiff::Timestamp;
 
-use crate::domain::{Share, Window};
+use crate::graph::{Share, Window};
 
 /// The clusters that a window has let through: those whose own number lies on this arc.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::decide::OfferBook;
-use crate::domain::fleet::{ClusterState, Offer};
-use crate::domain::{ChannelName, Graph, Version};
+use crate::fleet::OfferBook;
+use crate::fleet::{ClusterState, Offer};
+use crate::graph::{ChannelName, Graph};
+use crate::version::Version;
 
 /// The clusters of one channel, and what a change means for them now.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

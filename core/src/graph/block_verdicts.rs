@@ -8,10 +8,12 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 use super::ClientClass;
-use crate::domain::graph::BlockSetId;
-use crate::domain::{BlockId, Cluster, Edge, Graph, ReleaseId, RiskId, Situation};
+use crate::cluster::Cluster;
 use crate::finding::Place;
-use crate::rules::{Edges, HardBlock, Policy, Rule, TargetedBlock};
+use crate::graph::model::BlockSetId;
+use crate::graph::rules::{Edges, HardBlock, TargetedBlock};
+use crate::graph::{BlockId, Edge, Graph, ReleaseId, RiskId, Situation};
+use crate::rules::{Policy, Rule};
 use crate::verdict::Answer;
 
 /// What a set of blocks means for a kind of client.

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use crate::domain::{Arch, Audience, ChannelName, Cluster, Fact, Graph, KeptBlock, Platform};
+use crate::cluster::{Cluster, Fact, Platform};
+use crate::graph::{Audience, ChannelName, Graph, KeptBlock};
+use crate::version::Arch;
 
 /// Clients that get the same answer from the standing rules.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::domain::{ChannelName, Release};
+use crate::graph::{ChannelName, Release};
 
 /// Whether what enters at `start` is there. This is the one place that compares the two.
 pub fn has_entered(start: Timestamp, now: Timestamp) -> bool {

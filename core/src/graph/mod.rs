@@ -3,14 +3,40 @@
 //! `recommend`, sheets, managed answers, offers, rollouts, path, mirror, audit and diff all ask here. Nobody else compares an entry
 //! with the time, or asks the standing rules about a set of blocks.
 
+pub mod block;
 mod block_verdicts;
+mod build;
+pub mod channel;
 mod client_class;
+pub mod edge_edit;
 mod entry;
+mod explain;
+pub mod model;
+pub mod position;
+pub mod provenance;
+mod recommend;
+pub mod release;
+mod rollouts;
+pub mod rules;
 mod steps;
 mod view;
+pub mod window;
 
+pub use block::{Audience, Block, BlockId, MatchingRule, Pattern, Risk, RiskId};
 pub use block_verdicts::{BlockVerdict, BlockVerdicts, StandingRules};
+pub use channel::{
+    Channel, ChannelName, ChannelSpec, FromVersion, Member, Membership, RolloutRule,
+};
 pub use client_class::{ClientClass, client_classes, named_platforms};
+pub use edge_edit::EdgeEdit;
 pub use entry::{Epoch, channels_entered, has_entered};
+pub use explain::{Candidate, Explanation, Standing, explain};
+pub use model::{Edge, Graph, GraphData, KeptBlock, Situation, StaleSource};
+pub use position::Position;
+pub use provenance::{End, Provenance};
+pub use recommend::{View, recommend, recommend_managed};
+pub use release::{DeclaredEdge, DeclaredRelease, Declares, Release, ReleaseId, Releases, Trust};
+pub use rollouts::{RolloutStop, RolloutWindow, rollouts};
 pub(crate) use steps::{Step, Steps, numbers};
 pub use view::{ChannelEdge, ChannelView};
+pub use window::{Ramp, Share, Window};

@@ -3,8 +3,9 @@
 //! Path, mirror and audit search them. Releases have their place among those of the architecture for a number, so a higher number
 //! is a newer release.
 
-use crate::domain::graph::BlockSetId;
-use crate::domain::{Arch, Graph, ReleaseId};
+use crate::graph::model::BlockSetId;
+use crate::graph::{Graph, ReleaseId};
+use crate::version::Arch;
 
 #[derive(Debug)]
 pub(crate) struct Steps {

@@ -3,7 +3,8 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::entry::{Epoch, has_entered};
-use crate::domain::{Arch, Channel, Edge, Graph, Membership, ReleaseId, Window};
+use crate::graph::{Channel, Edge, Graph, Membership, ReleaseId, Window};
+use crate::version::Arch;
 
 /// A channel at an instant, for one architecture or all. Looking at it costs nothing; only what is asked for is computed.
 #[derive(Debug, Clone, Copy)]

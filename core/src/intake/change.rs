@@ -7,10 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use crate::domain::{
-    Arch, Audience, Block, ChannelName, ChannelSpec, GraphData, MatchingRule, Member, Minor,
-    ReleaseName, Releases, Risk, RolloutRule, Version,
+use crate::graph::{
+    Audience, Block, ChannelName, ChannelSpec, GraphData, MatchingRule, Member, Releases, Risk,
+    RolloutRule,
 };
+use crate::version::{Arch, Minor, ReleaseName, Version};
 
 /// Whether something may come back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -8,7 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Return;
 use super::change::{Weighed, is_as_strict, weighed};
-use crate::domain::{Audience, Block, Platform, Releases, Version};
+use crate::cluster::Platform;
+use crate::graph::{Audience, Block, Releases};
+use crate::version::Version;
 
 /// What two sets of blocks do to the same edges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

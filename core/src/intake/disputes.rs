@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::unite::{Claim, Named, United};
-use crate::domain::{Arch, Audience, Block, DeclaredRelease, Pattern, ReleaseName, Version};
 use crate::finding::{Finding, Place};
+use crate::graph::{Audience, Block, DeclaredRelease, Pattern};
+use crate::version::{Arch, ReleaseName, Version};
 
 const REMEDY: &str =
     "find out which of them is right, and correct the other source or leave it out";

@@ -4,7 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::domain::{Arch, PayloadDigest, Releases, Version};
+use crate::graph::Releases;
+use crate::signatures::PayloadDigest;
+use crate::version::{Arch, Version};
 
 /// How many are named; a thousand say no more than the first few.
 const MAX_NAMED: usize = 3;

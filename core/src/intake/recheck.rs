@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use crate::domain::Version;
+use crate::version::Version;
 
 /// Every tag is asked at least once in so many rounds.
 pub const RECHECK_ROUNDS: u32 = 4;

@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::accept::few_releases;
 use super::change::{is_as_strict, weighed};
-use crate::domain::{
-    Arch, Audience, Block, Pattern, PayloadDigest, ReleaseName, Releases, Risk, Version,
-};
 use crate::finding::Place;
+use crate::graph::{Audience, Block, Pattern, Releases, Risk};
+use crate::signatures::PayloadDigest;
+use crate::version::{Arch, ReleaseName, Version};
 
 /// The blocks of a copy that is not taken, with their files, which are not in force already.
 pub fn stricter_blocks<File>(

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::Payloads;
-use crate::domain::{DeclaredEdge, GraphData, Releases, Version};
+use crate::graph::{DeclaredEdge, GraphData, Releases};
+use crate::version::Version;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Measure {

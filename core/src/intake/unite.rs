@@ -5,14 +5,15 @@
 //! more than one is left, nobody can say which is the right one: the release stays, so that clusters that run it find themselves and their way on, and
 //! no edge leads to it. So it is where one payload goes by two versions.
 //!
-//! [`Graph::build`]: crate::domain::Graph::build
+//! [`Graph::build`]: crate::graph::Graph::build
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::disputes;
-use crate::domain::{Arch, Block, DeclaredEdge, DeclaredRelease, Releases, Trust, Version};
 use crate::finding::Finding;
+use crate::graph::{Block, DeclaredEdge, DeclaredRelease, Releases, Trust};
+use crate::version::{Arch, Version};
 
 /// What one source has to give.
 #[derive(Debug, Clone)]

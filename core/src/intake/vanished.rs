@@ -8,7 +8,8 @@ use jiff::Timestamp;
 
 use super::Payloads;
 use super::highs::{day, recent_days};
-use crate::domain::{Arch, PayloadDigest, Version};
+use crate::signatures::PayloadDigest;
+use crate::version::{Arch, Version};
 
 /// The most releases that are remembered; of more, those that went last, and of a day the highest versions.
 const MAX_RELEASES: usize = 10_000;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{Field, Subject};
-use crate::domain::Block;
 use crate::finding::Finding;
+use crate::graph::Block;
 
 pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
     let mut seen: BTreeMap<_, &Block> = BTreeMap::new();

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{Field, Subject};
-use crate::domain::{Audience, Edge, Graph, KeptBlock};
 use crate::finding::Finding;
+use crate::graph::{Audience, Edge, Graph, KeptBlock};
 
 pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
     let Some(graph) = subject.graph else {

@@ -3,8 +3,8 @@
 //! The names of files mean nothing to the service. People look for them, though, and find the wrong one.
 
 use super::{Field, Subject};
-use crate::domain::{Block, ChannelSpec};
 use crate::finding::{Finding, Place};
+use crate::graph::{Block, ChannelSpec};
 
 const CODE: &str = "misleading-file-name";
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::Subject;
-use crate::domain::Version;
 use crate::finding::Finding;
+use crate::version::Version;
 
 pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();

@@ -1,8 +1,8 @@
 //! Matching rules that decide nothing: none that clients know, or one that they never come to.
 
 use super::{Field, Subject};
-use crate::domain::MatchingRule;
 use crate::finding::Finding;
+use crate::graph::MatchingRule;
 
 pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();

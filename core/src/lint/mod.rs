@@ -25,8 +25,9 @@ pub use notes::{BlockNotes, ChannelNotes, Field, Noted, Notes};
 
 use std::collections::BTreeSet;
 
-use crate::domain::{Block, Graph, GraphData, Version};
 use crate::finding::{Finding, Place};
+use crate::graph::{Block, Graph, GraphData};
+use crate::version::Version;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {

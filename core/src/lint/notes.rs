@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::domain::ReleaseName;
 use crate::finding::Place;
+use crate::version::ReleaseName;
 
 /// What else stands in the files, by their paths.
 #[derive(Debug, Clone, Default)]

@@ -7,8 +7,9 @@
 use std::collections::BTreeSet;
 
 use super::Subject;
-use crate::domain::{Member, Version};
 use crate::finding::Finding;
+use crate::graph::Member;
+use crate::version::Version;
 
 pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
     // Channels of one file share its list.

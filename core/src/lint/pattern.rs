@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Field, Subject};
-use crate::domain::Version;
 use crate::finding::Finding;
+use crate::version::Version;
 
 const ARCHES: [&str; 6] = ["aarch64", "amd64", "arm64", "multi", "ppc64le", "s390x"];
 

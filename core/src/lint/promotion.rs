@@ -6,8 +6,9 @@
 use std::collections::BTreeMap;
 
 use super::Subject;
-use crate::domain::{ChannelName, ChannelSpec, Member, Version};
 use crate::finding::Finding;
+use crate::graph::{ChannelName, ChannelSpec, Member};
+use crate::version::Version;
 
 /// A stream, and the one that its releases come from.
 const PROMOTIONS: [(&str, &str); 2] = [("fast", "candidate"), ("stable", "fast")];

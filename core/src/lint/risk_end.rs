@@ -6,8 +6,9 @@
 use std::collections::BTreeMap;
 
 use super::{Field, Noted, Subject};
-use crate::domain::{Block, Version};
 use crate::finding::Finding;
+use crate::graph::Block;
+use crate::version::Version;
 
 pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
     let finals: Vec<&Version> = subject

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use super::{Field, Subject};
-use crate::domain::{Block, Risk};
 use crate::finding::Finding;
+use crate::graph::{Block, Risk};
 
 pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
     let mut by_name: BTreeMap<&str, BTreeMap<&Risk, Vec<&Block>>> = BTreeMap::new();

@@ -10,7 +10,7 @@ pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
         .iter()
         .filter_map(|block| Some((block, block.risk.as_ref()?)));
     let wrong = risks.filter(|(_, risk)| !is_https(&risk.url));
-    let finding = |(block, risk): (_, &crate::domain::Risk)| {
+    let finding = |(block, risk): (_, &crate::graph::Risk)| {
         let shown: String = risk.url.chars().take(80).collect();
         let problem = format!("{shown:?} is not an https address");
         Finding::error(

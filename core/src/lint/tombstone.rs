@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::promotion::feeding;
 use super::{ChannelNotes, Noted, Subject};
-use crate::domain::{ChannelSpec, Member};
 use crate::finding::Finding;
+use crate::graph::{ChannelSpec, Member};
 
 pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
     let mut fed_from: BTreeMap<String, Vec<&ChannelSpec>> = BTreeMap::new();

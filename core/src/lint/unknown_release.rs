@@ -6,8 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Field, Subject};
-use crate::domain::{Arch, Graph, ReleaseName, Version};
 use crate::finding::{Finding, Place};
+use crate::graph::Graph;
+use crate::version::{Arch, ReleaseName, Version};
 
 pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
     let Some(graph) = subject.graph else {

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::decide::{Desk, Start, StartKind};
-use crate::domain::Version;
-use crate::domain::fleet::{
+use crate::fleet::{
     ClusterState, FleetInput, Name, Offer, Owner, Product, Upgrade, UpgradeId, UpgradeState,
 };
+use crate::fleet::{Desk, Start, StartKind};
+use crate::version::Version;
 
 #[derive(Debug, Clone)]
 pub struct Assumptions {

@@ -1,10 +1,11 @@
 //! The catalogue: every kind of reason there is, from the rules' own files. `docs/reasons.md` and `towpath reason` are made of it.
 
 use super::Code;
-use crate::decide::PLAN_CODES;
-use crate::rules::automatic::agent_codes;
-use crate::rules::ready::cluster_codes;
-use crate::rules::{edge_codes, fleet_codes};
+use crate::agent::rules::agent_codes;
+use crate::cluster::rules::cluster_codes;
+use crate::fleet::PLAN_CODES;
+use crate::fleet::fleet_codes;
+use crate::graph::rules::edge_codes;
 
 /// A part of the catalogue: what is asked, and the reasons there are, each with the rule that gives it.
 pub struct Chapter {

@@ -17,7 +17,7 @@ pub use code::Code;
 pub use reason::Reason;
 pub use value::{Days, Second, Value};
 
-use crate::domain::RiskId;
+use crate::graph::RiskId;
 
 /// What is said about an edge, from least to most strict.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::domain::{Minor, Share, Version};
+use crate::graph::Share;
+use crate::version::{Minor, Version};
 
 /// So many of a list are written out; the others are counted.
 const MAX_LISTED: usize = 5;

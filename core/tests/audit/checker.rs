@@ -7,12 +7,12 @@ use std::rc::Rc;
 
 use jiff::Timestamp;
 use towpath_core::audit::{Cause, Outcome, Reachability, Section};
-use towpath_core::decide::recommend;
-use towpath_core::domain::{
-    Cluster, Edge, Fact, Graph, GraphData, MatchingRule, Platform, ReleaseId, Releases, RiskId,
-    Situation,
-};
+use towpath_core::cluster::{Cluster, Fact, Platform};
 use towpath_core::graph::ClientClass;
+use towpath_core::graph::recommend;
+use towpath_core::graph::{
+    Edge, Graph, GraphData, MatchingRule, ReleaseId, Releases, RiskId, Situation,
+};
 use towpath_core::rules::Policy;
 use towpath_core::verdict::{Answer, Verdict};
 

@@ -16,13 +16,14 @@ use jiff::Timestamp;
 use towpath_core::audit::{
     Audit, Barrier, Baseline, Cause, Outcome, Reachability, Scope, Stranding, audit, strandings,
 };
-use towpath_core::domain::{
-    Arch, Audience, Block, ChannelName, ChannelSpec, DeclaredEdge, DeclaredRelease, Graph,
-    GraphData, MatchingRule, Member, Pattern, Platform, Ramp, ReleaseId, ReleaseName, Releases,
-    Risk, RolloutRule, Trust, Version,
-};
+use towpath_core::cluster::Platform;
 use towpath_core::finding::Place;
 use towpath_core::graph::ClientClass;
+use towpath_core::graph::{
+    Audience, Block, ChannelName, ChannelSpec, DeclaredEdge, DeclaredRelease, Graph, GraphData,
+    MatchingRule, Member, Pattern, Ramp, ReleaseId, Releases, Risk, RolloutRule, Trust,
+};
+use towpath_core::version::{Arch, ReleaseName, Version};
 
 use crate::checker::Checker;
 

@@ -268,7 +268,7 @@ fn a_set_of_blocks_stands_since_its_last_block_came() {
 #[test]
 fn a_risk_that_the_source_of_releases_declares_strands_as_well() {
     use towpath_core::audit::{Scope, audit, strandings};
-    use towpath_core::domain::{Graph, MatchingRule, Risk};
+    use towpath_core::graph::{Graph, MatchingRule, Risk};
     let (data, mut releases) = dsl::read("channel stable-4.9 4.9.0 4.9.1\n edges 4.9.0 -> 4.9.1");
     let (name, url, message) = ("Broken".into(), "https://example.com".into(), "m".into());
     let risk = Risk {
@@ -294,7 +294,7 @@ fn a_risk_that_the_source_of_releases_declares_strands_as_well() {
 #[test]
 fn a_disputed_payload_strands_like_a_block_and_an_old_source_strands_nobody() {
     use towpath_core::audit::{Scope, audit, strandings};
-    use towpath_core::domain::{Audience, Graph, StaleSource};
+    use towpath_core::graph::{Audience, Graph, StaleSource};
     let text = "channel stable-4.9 4.9.0 4.9.1\n edges 4.9.0 -> 4.9.1\n block a.yaml 4.9.1";
     let (mut data, releases) = dsl::read(text);
     data.blocks[0].stops = Some(Audience::Disputed("two sources disagree".into()));
@@ -364,7 +364,7 @@ fn the_checker_refuses_what_is_not_so() {
     let blocks = |audit: &mut Audit, numbers: &[u32]| {
         let ids: BTreeSet<_> = numbers
             .iter()
-            .map(|number| towpath_core::domain::BlockId(*number))
+            .map(|number| towpath_core::graph::BlockId(*number))
             .collect();
         cause(audit, &|cause| {
             *cause = Cause::Blocks {

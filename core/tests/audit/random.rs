@@ -4,8 +4,13 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use towpath_core::audit::{Cause, Scope, audit};
-use towpath_core::domain::*;
+use towpath_core::cluster::Platform;
 use towpath_core::finding::Place;
+use towpath_core::graph::{
+    Audience, Block, ChannelName, ChannelSpec, DeclaredEdge, Graph, GraphData, MatchingRule,
+    Member, Pattern, Releases, Risk,
+};
+use towpath_core::version::{ReleaseName, Version};
 
 use crate::checker::{Checker, Files, Steps, reaches};
 use crate::dsl::{now, release};

@@ -13,12 +13,13 @@ use jiff::Timestamp;
 use towpath_core::change::{
     Diff, EdgeChange, Only, PresubmitOptions, ReleaseKind, RiskNames, When, diff, presubmit,
 };
-use towpath_core::domain::{
-    Arch, Audience, Block, ChannelName, ChannelSpec, DeclaredEdge, DeclaredRelease, FromVersion,
-    Graph, GraphData, MatchingRule, Member, Pattern, Platform, Ramp, ReleaseName, Releases, Risk,
-    RolloutRule, Trust, Window,
-};
+use towpath_core::cluster::Platform;
 use towpath_core::finding::Place;
+use towpath_core::graph::{
+    Audience, Block, ChannelName, ChannelSpec, DeclaredEdge, DeclaredRelease, FromVersion, Graph,
+    GraphData, MatchingRule, Member, Pattern, Ramp, Releases, Risk, RolloutRule, Trust, Window,
+};
+use towpath_core::version::{Arch, ReleaseName};
 
 /// Compares two texts at the beginning of a day, or at an hour of it: `5` or `5T12`.
 pub(crate) fn check_presubmit(now: &str, [base, new]: [&str; 2], expected: expect_test::Expect) {

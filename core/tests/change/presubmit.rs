@@ -3,8 +3,8 @@
 use expect_test::expect;
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::change::{PresubmitOptions, share_before_feedback};
-use towpath_core::domain::{Ramp, RolloutRule, Share};
 use towpath_core::finding::Place;
+use towpath_core::graph::{Ramp, RolloutRule, Share};
 
 use crate::dsl::{check_presubmit, check_presubmit_with};
 

@@ -1,8 +1,8 @@
 //! Rollouts: windows that are running or to come.
 
 use expect_test::{Expect, expect};
-use towpath_core::decide::rollouts;
-use towpath_core::domain::Share;
+use towpath_core::graph::Share;
+use towpath_core::graph::rollouts;
 
 use crate::dsl::{day, graph};
 

@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use towpath_core::change::{Touched, touched};
-use towpath_core::domain::fleet::{Binding, ClusterState, Health, Product};
-use towpath_core::domain::{Arch, ChannelName, ClusterId, Fact, Platform};
+use towpath_core::cluster::{ClusterId, Fact, Platform};
+use towpath_core::fleet::{Binding, ClusterState, Health, Product};
+use towpath_core::graph::ChannelName;
+use towpath_core::version::Arch;
 
 use crate::dsl::{day, graph};
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use expect_test::{Expect, expect};
-use towpath_core::plan::duration::{MaxUnavailable, Pool, hop_duration, rollout_seconds};
+use towpath_core::duration::{MaxUnavailable, Pool, hop_duration, rollout_seconds};
 
 use super::{at_once, minutes, shape, usual};
 

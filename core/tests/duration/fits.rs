@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use expect_test::expect;
-use towpath_core::plan::duration::{
-    Basis, Fit, Kind, MinorStep, Spread, Update, Verdict, fit, judge,
-};
+use towpath_core::duration::{Basis, Fit, Kind, MinorStep, Spread, Update, Verdict, fit, judge};
 
 use super::usual;
 

@@ -6,7 +6,7 @@ mod estimates;
 mod fits;
 mod properties;
 
-use towpath_core::plan::duration::{
+use towpath_core::duration::{
     DaemonSet, Ground, Machines, MaxUnavailable, Parameters, Rollout, Shape, Spread,
 };
 

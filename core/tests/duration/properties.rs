@@ -1,7 +1,7 @@
 //! What holds for every shape.
 
 use proptest::prelude::*;
-use towpath_core::plan::duration::{
+use towpath_core::duration::{
     DaemonSet, Estimate, Ground, Machines, MaxUnavailable, Parameters, Shape, Spread, WaveCost,
     hop_duration, rollout_seconds,
 };

@@ -1,10 +1,10 @@
 //! Whom policies select, and what is odd about that.
 
 use expect_test::{Expect, expect};
-use towpath_core::decide::coverage;
-use towpath_core::domain::ClusterId;
-use towpath_core::domain::fleet::{FleetInput, PolicyDefault, UpgradePolicy};
+use towpath_core::cluster::ClusterId;
 use towpath_core::finding::Place;
+use towpath_core::fleet::coverage;
+use towpath_core::fleet::{FleetInput, PolicyDefault, UpgradePolicy};
 
 use crate::dsl::read;
 
@@ -19,7 +19,7 @@ fn check(change: impl FnOnce(&mut FleetInput), expected: Expect) {
     expected.assert_eq(&lines.collect::<String>());
 }
 
-fn org(input: &mut FleetInput) -> &mut towpath_core::domain::fleet::Organisation {
+fn org(input: &mut FleetInput) -> &mut towpath_core::fleet::Organisation {
     input.policy.organisations.get_mut("org").unwrap()
 }
 

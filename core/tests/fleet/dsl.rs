@@ -19,17 +19,19 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use jiff::{SignedDuration, Timestamp};
-use towpath_core::decide::{Decision, Desk, dispatch};
-use towpath_core::domain::fleet::{
+use towpath_core::cluster::{ClusterId, Fact, Platform};
+use towpath_core::finding::Place;
+use towpath_core::fleet::{
     Approval, Binding, ClusterPolicy, ClusterState, FleetInput, Gate, GraphObjection, Health,
     LeftAlone, Name, Offer, Organisation, Owner, Parallel, Pause, Pool, Product, Sector, SoakSum,
     Upgrade, UpgradeId, UpgradePolicy, UpgradeState,
 };
-use towpath_core::domain::{Arch, ClusterId, Fact, Pattern, Platform, Version};
-use towpath_core::finding::Place;
-use towpath_core::rules::KNOWN_RISK;
+use towpath_core::fleet::{Decision, Desk, dispatch};
+use towpath_core::graph::Pattern;
+use towpath_core::graph::rules::KNOWN_RISK;
 use towpath_core::simulate::{Assumptions, forecast};
 use towpath_core::verdict::{Answer, Verdict};
+use towpath_core::version::{Arch, Version};
 
 pub(crate) struct Story {
     pub(crate) input: FleetInput,

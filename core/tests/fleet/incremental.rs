@@ -2,8 +2,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
-use towpath_core::decide::{Decision, Desk, dispatch};
-use towpath_core::domain::fleet::{FleetInput, Health, Owner, Upgrade, UpgradeId, UpgradeState};
+use towpath_core::fleet::{Decision, Desk, dispatch};
+use towpath_core::fleet::{FleetInput, Health, Owner, Upgrade, UpgradeId, UpgradeState};
 
 use crate::dsl::read;
 use crate::properties::any_fleet;
@@ -81,7 +81,7 @@ fn follow(
                 let member = desk.roster().find(state.id.as_str()).filter(counts);
                 let policy = member.map(|member| desk.roster().policy(member).clone());
                 for workload in policy.into_iter().flat_map(|policy| policy.workloads) {
-                    input.soak.push(towpath_core::domain::fleet::SoakSum {
+                    input.soak.push(towpath_core::fleet::SoakSum {
                         organisation: state.organisation.clone(),
                         workload,
                         version: version.clone(),

@@ -1,8 +1,8 @@
 //! Names that more than one cluster has, and clusters that only say whose they are.
 
 use expect_test::expect;
-use towpath_core::decide::{Desk, Ledger};
-use towpath_core::domain::fleet::{Binding, name_findings};
+use towpath_core::fleet::{Binding, name_findings};
+use towpath_core::fleet::{Desk, Ledger};
 
 use crate::dsl::{check, read};
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use jiff::SignedDuration;
 use proptest::prelude::*;
-use towpath_core::decide::{dispatch, oldest_needed};
-use towpath_core::domain::Version;
+use towpath_core::fleet::{dispatch, oldest_needed};
+use towpath_core::version::Version;
 
 use crate::dsl::{read, told};
 
@@ -137,7 +137,7 @@ proptest! {
         }
         let (other, again) = dispatch(other, story.now);
         prop_assert_eq!(&decision.starts, &again.starts);
-        let cancelled = |d: &towpath_core::decide::Decision| d.cancels.iter().map(|c| c.upgrade).collect::<BTreeSet<_>>();
+        let cancelled = |d: &towpath_core::fleet::Decision| d.cancels.iter().map(|c| c.upgrade).collect::<BTreeSet<_>>();
         prop_assert_eq!(cancelled(&decision), cancelled(&again));
         prop_assert_eq!(desk.digest(story.now), other.digest(story.now));
     }

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use jiff::SignedDuration;
-use towpath_core::decide::Desk;
+use towpath_core::fleet::Desk;
 
 use crate::dsl::{check, read};
 

@@ -3,9 +3,14 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use towpath_core::domain::*;
+use towpath_core::cluster::Platform;
 use towpath_core::finding::Place;
+use towpath_core::graph::{
+    Audience, Block, ChannelName, ChannelSpec, DeclaredEdge, GraphData, MatchingRule, Member,
+    Pattern, Releases, Risk,
+};
 use towpath_core::intake::*;
+use towpath_core::version::ReleaseName;
 
 use crate::{edge, release, risky};
 

@@ -10,11 +10,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use towpath_core::decide::{explain, recommend};
-use towpath_core::domain::*;
+use towpath_core::cluster::Cluster;
 use towpath_core::finding::Place;
+use towpath_core::graph::{
+    ChannelName, ChannelSpec, DeclaredEdge, DeclaredRelease, Graph, GraphData, MatchingRule,
+    Member, Releases, Risk, Situation, StaleSource, Trust,
+};
+use towpath_core::graph::{explain, recommend};
 use towpath_core::intake::*;
 use towpath_core::rules::Policy;
+use towpath_core::version::{Arch, ReleaseName};
 
 #[test]
 fn ages_change_at_their_instants_and_not_before() {
@@ -128,7 +133,7 @@ fn told(graph: &Graph, from: &str) -> Vec<String> {
         now: Timestamp::UNIX_EPOCH,
     };
     let explained = explain(&at, &from.parse().unwrap(), None, None);
-    let line = |candidate: &towpath_core::decide::Candidate| {
+    let line = |candidate: &towpath_core::graph::Candidate| {
         let reasons: Vec<String> = candidate
             .verdict
             .reasons

@@ -15,12 +15,17 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use jiff::Timestamp;
-use towpath_core::domain::*;
+use towpath_core::cluster::Fact;
 use towpath_core::finding::Place;
-use towpath_core::plan::RiskPolicy;
-use towpath_core::plan::entries::documents;
-use towpath_core::plan::mirror::*;
-use towpath_core::plan::{NoPath, Plan};
+use towpath_core::graph::{
+    Block, ChannelName, ChannelSpec, DeclaredEdge, DeclaredRelease, Graph, GraphData, MatchingRule,
+    Member, Pattern, Ramp, ReleaseId, Releases, Risk, RolloutRule, Trust,
+};
+use towpath_core::mirror::entries::documents;
+use towpath_core::mirror::*;
+use towpath_core::path::RiskPolicy;
+use towpath_core::path::{NoPath, Plan};
+use towpath_core::version::{Arch, ReleaseName, Version};
 
 pub(crate) fn now() -> Timestamp {
     "2026-01-05T00:00Z".parse().unwrap()

@@ -4,13 +4,17 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use towpath_core::domain::*;
+use towpath_core::cluster::Cluster;
 use towpath_core::finding::Place;
-use towpath_core::plan::RiskPolicy;
-use towpath_core::plan::entries::documents;
-use towpath_core::plan::mirror::{Need, Presence, Purpose};
-use towpath_core::plan::reachable_graph::{Limits, ReachableGraph};
-use towpath_core::plan::smallest::{Proof, smallest, smallest_within};
+use towpath_core::graph::{
+    ChannelName, ChannelSpec, DeclaredEdge, Graph, GraphData, Member, ReleaseId, Releases,
+};
+use towpath_core::mirror::entries::documents;
+use towpath_core::mirror::reachable_graph::{Limits, ReachableGraph};
+use towpath_core::mirror::smallest::{Proof, smallest, smallest_within};
+use towpath_core::mirror::{Need, Presence, Purpose};
+use towpath_core::path::RiskPolicy;
+use towpath_core::version::{Arch, ReleaseName, Version};
 
 use crate::dsl::{now, release};
 

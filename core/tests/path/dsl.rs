@@ -7,12 +7,12 @@
 
 use std::fmt::Write;
 
-use towpath_core::domain::{
-    Arch, ChannelName, ClusterId, Fact, Graph, Platform, ReleaseId, StaleSource,
-};
-use towpath_core::plan::duration::{Ground, MaxUnavailable, Shape};
-use towpath_core::plan::*;
-use towpath_core::rules::ready::MaxSkew;
+use towpath_core::cluster::rules::MaxSkew;
+use towpath_core::cluster::{ClusterId, Fact, Platform};
+use towpath_core::duration::{Ground, MaxUnavailable, Shape};
+use towpath_core::graph::{ChannelName, Graph, ReleaseId, StaleSource};
+use towpath_core::path::*;
+use towpath_core::version::Arch;
 
 use crate::facts::{now, read};
 

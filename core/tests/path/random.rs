@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
-use towpath_core::decide::recommend;
-use towpath_core::domain::*;
-use towpath_core::plan::*;
+use towpath_core::graph::recommend;
+use towpath_core::graph::{ChannelName, Edge, Graph, ReleaseId, Risk, RiskId, Situation};
+use towpath_core::path::*;
 use towpath_core::rules::{Policy, Rule};
 use towpath_core::verdict::Answer;
+use towpath_core::version::Version;
 
 use crate::graphs::{CHANNELS, HOURS, any_cluster, any_graph, at};
 
@@ -257,9 +258,9 @@ proptest! {
         let request = Request { prefer: Preference::FewestHops, ways: 1, ..request };
         for (_, goal, request) in pairs(&graph, &request) {
             let cluster = request.asker.in_channel(&request.via[0]);
-            let ways = reachable_graph::ReachableGraph::of(&graph, &request.via, &cluster, &request.risks, request.now);
+            let ways = towpath_core::mirror::reachable_graph::ReachableGraph::of(&graph, &request.via, &cluster, &request.risks, request.now);
             let from = graph.find(&request.from, &request.asker.arch).unwrap();
-            let listed = ways.best(from, goal, reachable_graph::Limits::default()).filter(|_| ways.holds(from) && ways.holds(goal));
+            let listed = ways.best(from, goal, towpath_core::mirror::reachable_graph::Limits::default()).filter(|_| ways.holds(from) && ways.holds(goal));
             match (paths(&graph, &request, &lasts), listed) {
                 (Ok(found), Some(listed)) if listed.hops.len() == found.plans[0].hops.len() => {
                     prop_assert_eq!(releases(&found.plans[0]), releases(&listed));

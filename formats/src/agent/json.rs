@@ -1,7 +1,7 @@
 //! What an agent tells programs.
 
 use serde_json::{Value, json};
-use towpath_core::domain::automatic::OptIn;
+use towpath_core::agent::OptIn;
 
 use super::Told;
 use crate::verdict;

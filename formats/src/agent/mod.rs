@@ -13,8 +13,9 @@ pub use record::{read as read_record, write as write_record};
 pub use text::{Condition, text, upgradeable};
 
 use jiff::Timestamp;
-use towpath_core::decide::{Choice, Gate};
-use towpath_core::domain::automatic::{Memory, Standing};
+use towpath_core::agent::Choice;
+use towpath_core::agent::{Memory, Standing};
+use towpath_core::cluster::Gate;
 
 /// All that an agent has to tell after a look at its cluster.
 #[derive(Debug, Clone, Copy)]

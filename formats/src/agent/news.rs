@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use towpath_core::decide::{Gate, Outcome};
-use towpath_core::domain::Version;
-use towpath_core::rules::automatic::{
+use towpath_core::agent::Outcome;
+use towpath_core::agent::rules::{
     GRAPH_WENT_BACK, NOT_SIGNED, ONLY_CLAIMED, OTHER_ARCH, OTHER_RELEASE, TOO_MANY_FAILURES,
 };
+use towpath_core::cluster::Gate;
 use towpath_core::verdict::{Answer, Code, Reason};
+use towpath_core::version::Version;
 
 use super::Told;
 use crate::words::plain;

@@ -3,11 +3,11 @@
 //! Everything is optional. What is not known is an error: a rule that nobody understands must not be passed over.
 
 use jiff::SignedDuration;
-use towpath_core::domain::Minor;
-use towpath_core::domain::automatic::{AutomaticPolicy, Downgrades, Pin, Proof};
-use towpath_core::domain::fleet::Schedule;
+use towpath_core::agent::{AutomaticPolicy, Downgrades, Pin, Proof};
+use towpath_core::cluster::rules::MaxSkew;
 use towpath_core::finding::{Finding, Place};
-use towpath_core::rules::ready::MaxSkew;
+use towpath_core::fleet::Schedule;
+use towpath_core::version::Minor;
 
 use crate::maintenance::{self, exact};
 use crate::record::{Reader, Record, shown};

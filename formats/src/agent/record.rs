@@ -4,8 +4,8 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use towpath_core::domain::Version;
-use towpath_core::domain::automatic::{Course, Memory, Started};
+use towpath_core::agent::{Course, Memory, Started};
+use towpath_core::version::Version;
 
 /// A record as it is written.
 #[derive(Serialize, Deserialize)]

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use towpath_core::decide::Gate;
-use towpath_core::domain::automatic::OptIn;
+use towpath_core::agent::OptIn;
+use towpath_core::cluster::Gate;
 use towpath_core::verdict::{Reason, Verdict};
 
 use super::Told;

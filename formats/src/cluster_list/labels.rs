@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use towpath_core::domain::fleet::{ClusterPolicy, Labels, Name};
 use towpath_core::finding::{Finding, Place};
+use towpath_core::fleet::{ClusterPolicy, Labels, Name};
 
 use super::{ClusterList, ListedOrganisation};
 use crate::fleet_policy::{self, Known, PolicyRead};

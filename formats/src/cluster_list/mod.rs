@@ -11,11 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use towpath_core::domain::fleet::{
-    ClusterState, Gate, Labels, Minimum, Name, Offer, SoakSum, Upgrade,
-};
-use towpath_core::domain::{ClusterId, Version};
+use towpath_core::cluster::ClusterId;
 use towpath_core::finding::{Finding, Place};
+use towpath_core::fleet::{ClusterState, Gate, Labels, Minimum, Name, Offer, SoakSum, Upgrade};
+use towpath_core::version::Version;
 
 use crate::fleet_policy::Known;
 use crate::record::Reader;

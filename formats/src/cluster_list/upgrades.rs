@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use towpath_core::domain::fleet::{
+use towpath_core::cluster::{ClusterId, Fact, Platform};
+use towpath_core::finding::Finding;
+use towpath_core::fleet::{
     Binding, ClusterState, Health, Name, Offer, Owner, Pool, Product, Upgrade, UpgradeId,
     UpgradeState,
 };
-use towpath_core::domain::{Arch, ChannelName, ClusterId, Fact, Platform};
-use towpath_core::finding::Finding;
+use towpath_core::graph::ChannelName;
+use towpath_core::version::Arch;
 
 use super::Reading;
 use crate::graph_data::parse_time;

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use towpath_core::domain::Minor;
-use towpath_core::domain::readiness::{ApiName, ApiUse, ApiUser};
+use towpath_core::cluster::objects::{ApiName, ApiUse, ApiUser};
+use towpath_core::version::Minor;
 
 use super::documents::Object;
 use super::{AGAIN, items};

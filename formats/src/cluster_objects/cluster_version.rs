@@ -1,7 +1,9 @@
 //! ClusterVersion and ClusterOperators: where the cluster is, and who says that its minor version must not change.
 
-use towpath_core::domain::readiness::{HistoryEntry, Objection, Progress};
-use towpath_core::domain::{ChannelName, ClusterId, Fact, Version};
+use towpath_core::cluster::objects::{HistoryEntry, Objection, Progress};
+use towpath_core::cluster::{ClusterId, Fact};
+use towpath_core::graph::ChannelName;
+use towpath_core::version::Version;
 
 use super::documents::Object;
 use super::{AGAIN, items};

@@ -14,11 +14,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use towpath_core::domain::automatic::Standing;
-use towpath_core::domain::readiness::Facts;
-use towpath_core::domain::{Arch, ChannelName, ClusterId, Fact};
+use towpath_core::agent::Standing;
+use towpath_core::cluster::objects::Facts;
+use towpath_core::cluster::{ClusterId, Fact};
+use towpath_core::duration::Shape;
 use towpath_core::finding::Finding;
-use towpath_core::plan::duration::Shape;
+use towpath_core::graph::ChannelName;
+use towpath_core::version::Arch;
 
 pub use standing::OPT_IN;
 

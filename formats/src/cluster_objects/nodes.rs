@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use towpath_core::domain::readiness::{CONTROL_PLANE_POOL, Node, Pool};
-use towpath_core::domain::{Arch, Fact, Minor};
-use towpath_core::plan::duration::{
+use towpath_core::cluster::Fact;
+use towpath_core::cluster::objects::{CONTROL_PLANE_POOL, Node, Pool};
+use towpath_core::duration::{
     self, ControlPlane, Ground, Machines, MaxUnavailable, Rollout, Shape,
 };
+use towpath_core::version::{Arch, Minor};
 
 use super::documents::Object;
 use super::{AGAIN, items};

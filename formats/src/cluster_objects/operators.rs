@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use towpath_core::domain::Minor;
-use towpath_core::domain::readiness::{Operator, Range};
+use towpath_core::cluster::objects::{Operator, Range};
+use towpath_core::version::Minor;
 
 use super::documents::Object;
 use crate::record::{Reader, shown};

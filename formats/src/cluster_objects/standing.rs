@@ -5,12 +5,10 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use towpath_core::domain::Version;
-use towpath_core::domain::automatic::{
-    Advice, Asked, Condition, Offer, OptIn, Past, Standing, Status,
-};
-use towpath_core::domain::readiness::Progress;
+use towpath_core::agent::{Advice, Asked, Condition, Offer, OptIn, Past, Standing, Status};
+use towpath_core::cluster::objects::Progress;
 use towpath_core::finding::Finding;
+use towpath_core::version::Version;
 
 use super::cluster_version::text;
 use super::documents::Object;

@@ -1,9 +1,7 @@
 //! The answers for machines. Field names are stable; durations are whole seconds.
 
 use serde_json::{Value, json};
-use towpath_core::plan::duration::{
-    Calibration, Estimate, Group, Share, Spread, Verdict, path_duration,
-};
+use towpath_core::duration::{Calibration, Estimate, Group, Share, Spread, Verdict, path_duration};
 
 use super::{Estimated, Fitted};
 
@@ -46,7 +44,7 @@ pub fn spread_json(spread: Spread) -> Value {
 
 /// How long one update takes.
 pub(crate) fn estimate(estimate: &Estimate) -> Value {
-    let pool = |pool: &towpath_core::plan::duration::PoolEstimate| {
+    let pool = |pool: &towpath_core::duration::PoolEstimate| {
         json!({
             "name": pool.name,
             "atOnce": pool.at_once,

@@ -12,8 +12,8 @@ pub(crate) use text::described;
 pub use text::{estimate_text, fit_text, spread_text};
 pub(crate) use times::{max_unavailable, spread};
 
-use towpath_core::domain::Version;
-use towpath_core::plan::duration::{Estimate, Fit, Parameters, Shape};
+use towpath_core::duration::{Estimate, Fit, Parameters, Shape};
+use towpath_core::version::Version;
 
 use crate::update_history::Counts;
 

@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use jiff::SignedDuration;
-use towpath_core::domain::Version;
-use towpath_core::finding::{Finding, Place};
-use towpath_core::plan::duration::{
+use towpath_core::duration::{
     Figure, Kind, MaxUnavailable, MinorStep, NodeTimes, Origin, OriginKind, Parameters, Reference,
     Seconds, Spread, UsualDaemonSet, WaveCost,
 };
+use towpath_core::finding::{Finding, Place};
+use towpath_core::version::Version;
 
 use super::times::{duration, max_unavailable, spread};
 use crate::record::{Reader, Record, shown};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use towpath_core::plan::duration::{
+use towpath_core::duration::{
     Calibration, Estimate, Ground, MaxUnavailable, Pool, Rollout, Seconds, Shape, Share, Spread,
     Verdict, path_duration,
 };

@@ -1,7 +1,7 @@
 //! Durations and settings as people write them: `1h 30m`, `90s`, `10%`.
 
 use jiff::SignedDuration;
-use towpath_core::plan::duration::{MaxUnavailable, Seconds, Spread};
+use towpath_core::duration::{MaxUnavailable, Seconds, Spread};
 
 use crate::record::Reader;
 use crate::tree::{Node, Value};

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use towpath_core::decide::{Candidate, Standing};
-use towpath_core::domain::{Fact, Risk};
+use towpath_core::cluster::Fact;
+use towpath_core::graph::Risk;
+use towpath_core::graph::{Candidate, Standing};
 
 use super::Told;
 use crate::cincinnati;

@@ -10,8 +10,9 @@ pub use json::json;
 pub use request::{ExplainRequest, Form, read};
 pub use text::text;
 
-use towpath_core::decide::Explanation;
-use towpath_core::domain::{Situation, Version};
+use towpath_core::graph::Explanation;
+use towpath_core::graph::Situation;
+use towpath_core::version::Version;
 
 /// What was asked, and what there is to say.
 pub struct Told<'a> {

@@ -2,7 +2,9 @@
 //! something else.
 
 use jiff::Timestamp;
-use towpath_core::domain::{Arch, ChannelName, Cluster, ClusterId, Fact, Platform, Version};
+use towpath_core::cluster::{Cluster, ClusterId, Fact, Platform};
+use towpath_core::graph::ChannelName;
+use towpath_core::version::{Arch, Version};
 
 use crate::graph_data::parse_time;
 use crate::graph_request::BadRequest;

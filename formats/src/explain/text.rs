@@ -6,10 +6,11 @@ use std::fmt::Write;
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-use towpath_core::decide::{Candidate, Standing};
-use towpath_core::domain::{ChannelName, Cluster, Fact, MatchingRule, Risk};
+use towpath_core::cluster::{Cluster, Fact};
 use towpath_core::finding::Place;
-use towpath_core::rules::KNOWN_RISK;
+use towpath_core::graph::rules::KNOWN_RISK;
+use towpath_core::graph::{Candidate, Standing};
+use towpath_core::graph::{ChannelName, MatchingRule, Risk};
 use towpath_core::verdict::{Answer, Reason};
 
 use super::Told;

@@ -11,7 +11,7 @@ mod wire;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use towpath_core::domain::fleet::FleetInput;
+use towpath_core::fleet::FleetInput;
 
 use wire::{Part, Rest};
 

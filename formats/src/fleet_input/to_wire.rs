@@ -3,10 +3,12 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use towpath_core::domain::fleet as core;
-use towpath_core::domain::{ClusterId, Fact, Pattern, Version};
+use towpath_core::cluster::{ClusterId, Fact};
 use towpath_core::finding;
+use towpath_core::fleet as core;
+use towpath_core::graph::Pattern;
 use towpath_core::verdict::{Answer, Reason, Value};
+use towpath_core::version::Version;
 
 use super::wire::{self, Part, Rest, Text};
 

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use towpath_core::domain::fleet::{Name, Organisation, UpgradePolicy};
 use towpath_core::finding::{Finding, Place};
+use towpath_core::fleet::{Name, Organisation, UpgradePolicy};
 
 use super::organisation::Rules;
 

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use towpath_core::domain::fleet::{FleetPolicy, Name};
 use towpath_core::finding::Finding;
+use towpath_core::fleet::{FleetPolicy, Name};
 
 use super::organisation::Rules;
 use super::references::{Directory, Reference};

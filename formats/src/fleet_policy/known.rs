@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use towpath_core::domain::Pattern;
-use towpath_core::domain::fleet::{Name, Schedule};
+use towpath_core::fleet::{Name, Schedule};
+use towpath_core::graph::Pattern;
 
 /// The most different patterns that all files together may have; they bound what compiling them can cost.
 pub const MAX_PATTERNS: usize = 5_000;

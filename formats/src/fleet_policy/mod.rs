@@ -14,9 +14,9 @@ mod upgrade_policy;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use towpath_core::domain::ClusterId;
-use towpath_core::domain::fleet::{ClusterPolicy, FleetPolicy, Name, UnknownClusters};
+use towpath_core::cluster::ClusterId;
 use towpath_core::finding::{Finding, Place};
+use towpath_core::fleet::{ClusterPolicy, FleetPolicy, Name, UnknownClusters};
 
 use crate::SourceFile;
 use crate::record::Reader;
@@ -458,7 +458,7 @@ fn cluster_id(node: &Node) -> Option<ClusterId> {
 
 /// The last look at an organisation, when all its clusters are there.
 fn finish(
-    organisation: &mut towpath_core::domain::fleet::Organisation,
+    organisation: &mut towpath_core::fleet::Organisation,
     rules: &Rules,
     findings: &mut Vec<Finding>,
 ) {

@@ -5,11 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use towpath_core::domain::ClusterId;
-use towpath_core::domain::fleet::{
+use towpath_core::cluster::ClusterId;
+use towpath_core::finding::{Finding, Place};
+use towpath_core::fleet::{
     ClusterPolicy, LeftAlone, Name, Organisation, PolicyDefault, UpgradePolicy,
 };
-use towpath_core::finding::{Finding, Place};
 
 use super::known::Known;
 use super::references::Reference;

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use towpath_core::domain::fleet::Name;
 use towpath_core::finding::Place;
+use towpath_core::fleet::Name;
 
 use super::known::Known;
 use crate::record::Reader;

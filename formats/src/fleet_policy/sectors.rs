@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use towpath_core::domain::fleet::{Name, Parallel, Sector};
 use towpath_core::finding::{Finding, Place};
+use towpath_core::fleet::{Name, Parallel, Sector};
 
 use super::known::Known;
 use crate::record::{Reader, whole};

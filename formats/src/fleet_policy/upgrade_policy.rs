@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use jiff::civil::{Date, DateTime};
-use towpath_core::domain::fleet::{Exclusion, Name, UpgradePolicy};
-use towpath_core::domain::{Pattern, Version};
+use towpath_core::fleet::{Exclusion, Name, UpgradePolicy};
+use towpath_core::graph::Pattern;
+use towpath_core::version::Version;
 
 use super::known::Known;
 use super::organisation::Rules;

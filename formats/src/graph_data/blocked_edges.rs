@@ -8,8 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::de::MapAccess;
 use serde_json::Value;
 use serde_saphyr::Spanned;
-use towpath_core::domain::{Audience, Block, MatchingRule, Pattern, Platform, ReleaseName, Risk};
+use towpath_core::cluster::Platform;
 use towpath_core::finding::{Finding, Place};
+use towpath_core::graph::{Audience, Block, MatchingRule, Pattern, Risk};
+use towpath_core::version::ReleaseName;
 
 use super::channels_v1::release_name;
 use crate::cincinnati;

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use serde::de::{IgnoredAny, MapAccess};
 use serde_saphyr::Spanned;
-use towpath_core::domain::{ChannelName, ChannelSpec, Member, ReleaseName};
 use towpath_core::finding::{Finding, Place};
+use towpath_core::graph::{ChannelName, ChannelSpec, Member};
+use towpath_core::version::ReleaseName;
 
 use crate::yaml::{self, Fields, Record, at};
 
@@ -107,7 +108,7 @@ pub(super) fn release_name(
     name: &Spanned<String>,
     findings: &mut Vec<Finding>,
 ) -> Option<ReleaseName> {
-    let wrong = |e: towpath_core::domain::version::NotAVersion| {
+    let wrong = |e: towpath_core::version::number::NotAVersion| {
         Finding::error(
             "bad-version",
             at(place, name.defined),

@@ -6,10 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::de::{IgnoredAny, MapAccess};
 use serde_saphyr::Spanned;
-use towpath_core::domain::{
-    ChannelSpec, FromVersion, Member, Ramp, ReleaseName, RolloutRule, Version,
-};
 use towpath_core::finding::{Finding, Place};
+use towpath_core::graph::{ChannelSpec, FromVersion, Member, Ramp, RolloutRule};
+use towpath_core::version::{ReleaseName, Version};
 
 use super::channels_v1::{channel_name, release_name};
 use super::time::{parse_duration, parse_time};

@@ -18,8 +18,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
-use towpath_core::domain::{Audience, Block, ChannelName, ChannelSpec, GraphData, Platform};
+use towpath_core::cluster::Platform;
 use towpath_core::finding::{Finding, Place};
+use towpath_core::graph::{Audience, Block, ChannelName, ChannelSpec, GraphData};
 
 use crate::SourceFile;
 pub use blocked_edges::write as write_block;

@@ -3,9 +3,10 @@
 //! A second, forgiving reading of files that the first has understood: what does not fit is left out, since the first
 //! reading has said so. Only what the service ignores (`feeder`, `tombstones`, the insides of rules) is judged here.
 
-use towpath_core::domain::{Pattern, ReleaseName};
 use towpath_core::finding::{Finding, Place};
+use towpath_core::graph::Pattern;
 use towpath_core::lint::{BlockNotes, ChannelNotes, Field, Noted, Notes};
+use towpath_core::version::ReleaseName;
 
 use super::{Kind, promql, time::parse_duration};
 use crate::SourceFile;

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use towpath_core::domain::{EdgeEdit, ReleaseName};
 use towpath_core::finding::{Finding, Place};
+use towpath_core::graph::EdgeEdit;
+use towpath_core::version::ReleaseName;
 
 use crate::json::{self, Unique};
 

@@ -1,7 +1,7 @@
 //! The schema version of graph data, and which ones we read.
 
-use towpath_core::domain::Version;
 use towpath_core::finding::{Finding, Place};
+use towpath_core::version::Version;
 
 use crate::SourceFile;
 

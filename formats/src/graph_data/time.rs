@@ -2,7 +2,7 @@
 
 use jiff::civil::{Date, DateTime};
 use jiff::{Span, SpanRelativeTo, Timestamp, Unit};
-use towpath_core::domain::RolloutRule;
+use towpath_core::graph::RolloutRule;
 
 /// Reads a date-time; seconds are optional: `2020-05-12T00:00Z`. It must have an offset.
 pub fn parse_time(text: &str) -> Result<Timestamp, String> {

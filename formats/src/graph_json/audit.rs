@@ -7,8 +7,9 @@ use towpath_core::audit::{
     Arrivals, Audit, Cause, Outcome, Reachability, ReleaseReport, Section, StrandedReleases,
     Stranding,
 };
-use towpath_core::domain::{BlockId, Graph, ReleaseId, Version};
 use towpath_core::graph::ClientClass;
+use towpath_core::graph::{BlockId, Graph, ReleaseId};
+use towpath_core::version::Version;
 
 /// Everything that was found, or the ways of one release only. `stranded` is what the caller asked for: all, or what is new.
 pub fn audit(

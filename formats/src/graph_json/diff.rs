@@ -6,8 +6,9 @@ use serde_json::{Map, Value, json};
 use towpath_core::change::{
     ChannelDiff, Diff, EdgeChange, EdgeKind, ReleaseChange, ReleaseKind, Touched, When, Whom,
 };
-use towpath_core::domain::{ChannelName, ReleaseName};
+use towpath_core::graph::ChannelName;
 use towpath_core::graph::ClientClass;
+use towpath_core::version::ReleaseName;
 
 /// Every difference; whom it touches, if there is a fleet to ask about; and the releases that are newly listed and not
 /// known, so that nothing can be told about them.

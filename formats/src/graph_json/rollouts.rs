@@ -2,8 +2,9 @@
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use towpath_core::decide::{RolloutStop, RolloutWindow};
-use towpath_core::domain::{Audience, Platform, Share};
+use towpath_core::cluster::Platform;
+use towpath_core::graph::{Audience, Share};
+use towpath_core::graph::{RolloutStop, RolloutWindow};
 
 pub fn rollouts(rows: &[RolloutWindow], now: Timestamp) -> Value {
     json!({"at": now.to_string(), "rollouts": rows.iter().map(|row| rollout(row, now)).collect::<Vec<_>>()})

@@ -1,9 +1,9 @@
 //! What a mirror has already, one a line: a digest, a pull spec with one, or a version. `#` begins a comment.
 //! A list that `towpath mirror` wrote is read as well: of its lines, those of releases count.
 
-use towpath_core::domain::ReleaseName;
 use towpath_core::finding::{Finding, Place};
-use towpath_core::plan::mirror::Have;
+use towpath_core::mirror::Have;
+use towpath_core::version::ReleaseName;
 
 use super::is_digest;
 

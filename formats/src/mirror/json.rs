@@ -1,10 +1,10 @@
 //! The answer for machines. Field names are stable.
 
 use serde_json::{Map, Value, json};
-use towpath_core::domain::RiskId;
-use towpath_core::plan::mirror::{Presence, Purpose, Traveller};
-use towpath_core::plan::smallest::Proof;
-use towpath_core::plan::{Hop, NoPath, Plan};
+use towpath_core::graph::RiskId;
+use towpath_core::mirror::smallest::Proof;
+use towpath_core::mirror::{Presence, Purpose, Traveller};
+use towpath_core::path::{Hop, NoPath, Plan};
 
 use super::words::sentence;
 use super::{Item, NoDigest, Told};

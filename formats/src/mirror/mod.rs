@@ -13,8 +13,8 @@ pub use list::list;
 pub use words::comments;
 
 use jiff::Timestamp;
-use towpath_core::domain::{Graph, ReleaseId};
-use towpath_core::plan::mirror::{Mirror, Need, Wish};
+use towpath_core::graph::{Graph, ReleaseId};
+use towpath_core::mirror::{Mirror, Need, Wish};
 
 use crate::words::plain;
 
@@ -74,7 +74,7 @@ pub struct Item<'a> {
     /// What it is needed for, and where.
     pub need: &'a Need,
     /// Its version and architecture are there.
-    pub release: &'a towpath_core::domain::Release,
+    pub release: &'a towpath_core::graph::Release,
     /// The digest of its payload: `sha256:…`.
     pub digest: &'a str,
 }

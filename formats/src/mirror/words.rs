@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use jiff::Timestamp;
-use towpath_core::domain::{ChannelName, Release, ReleaseId, RiskId};
-use towpath_core::plan::mirror::{Need, Presence, Traveller};
-use towpath_core::plan::smallest::Proof;
-use towpath_core::plan::{NoGoal, NoPath, Plan, RiskPolicy};
+use towpath_core::graph::{ChannelName, Release, ReleaseId, RiskId};
+use towpath_core::mirror::smallest::Proof;
+use towpath_core::mirror::{Need, Presence, Traveller};
+use towpath_core::path::{NoGoal, NoPath, Plan, RiskPolicy};
 
 use super::{Completeness, Told};
 use crate::words::{counted, no_such_risks, plain};

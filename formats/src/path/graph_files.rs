@@ -5,10 +5,9 @@
 
 use std::path::Path;
 
-use towpath_core::domain::{
-    ChannelName, ChannelSpec, Graph, GraphData, Member, ReleaseName, Releases,
-};
 use towpath_core::finding::{Finding, Place};
+use towpath_core::graph::{ChannelName, ChannelSpec, Graph, GraphData, Member, Releases};
+use towpath_core::version::ReleaseName;
 
 use crate::{SourceFile, releases};
 
@@ -22,7 +21,7 @@ pub fn read_graphs(files: &[SourceFile]) -> Result<Graph, Vec<Finding>> {
         let place = Place::file(file.path.as_str());
         let (read, _) = releases::read(&place, &file.bytes)?;
         let name = channel(&file.path, &read).ok_or_else(|| vec![nameless(&place)])?;
-        let member = |release: &towpath_core::domain::DeclaredRelease| Member {
+        let member = |release: &towpath_core::graph::DeclaredRelease| Member {
             name: ReleaseName {
                 version: release.version.clone(),
                 arch: Some(release.arch.clone()),

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
-use towpath_core::domain::{ReleaseId, Risk};
-use towpath_core::plan::{
+use towpath_core::graph::{ReleaseId, Risk};
+use towpath_core::path::{
     Barrier, CatchUp, Certainty, NoGoal, NoPath, Obstacle, Plan, Pools, RiskPolicy, Stranded,
 };
 

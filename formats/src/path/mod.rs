@@ -13,9 +13,9 @@ pub use json::json;
 pub use request::{PathRequest, Plain, read, via};
 pub use text::text;
 
-use towpath_core::decide::Readiness;
-use towpath_core::domain::Graph;
-use towpath_core::plan::{Found, NoPath, Pace, Request};
+use towpath_core::cluster::Readiness;
+use towpath_core::graph::Graph;
+use towpath_core::path::{Found, NoPath, Pace, Request};
 
 use crate::cluster_objects::ClusterObjects;
 

@@ -3,9 +3,11 @@
 //! Read strictly: a misspelt parameter would plan something else.
 
 use jiff::Timestamp;
-use towpath_core::domain::{Arch, ChannelName, ClusterId, Fact, Platform, Version};
-use towpath_core::plan::duration::{Ground, MaxUnavailable, Shape};
-use towpath_core::plan::{Asker, Goal, Preference, Request, RiskPolicy};
+use towpath_core::cluster::{ClusterId, Fact, Platform};
+use towpath_core::duration::{Ground, MaxUnavailable, Shape};
+use towpath_core::graph::ChannelName;
+use towpath_core::path::{Asker, Goal, Preference, Request, RiskPolicy};
+use towpath_core::version::{Arch, Version};
 
 use crate::cluster_shape::MAX_NODES;
 use crate::explain::Form;

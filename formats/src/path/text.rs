@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use jiff::Timestamp;
-use towpath_core::decide::ReadyHop;
-use towpath_core::domain::{ChannelName, Fact, ReleaseId, Risk, RiskId, Version};
+use towpath_core::cluster::Fact;
+use towpath_core::cluster::ReadyHop;
+use towpath_core::duration::{Estimate, Seconds, Spread};
 use towpath_core::finding::Place;
-use towpath_core::plan::duration::{Estimate, Seconds, Spread};
-use towpath_core::plan::{
+use towpath_core::graph::{ChannelName, ReleaseId, Risk, RiskId};
+use towpath_core::path::{
     CatchUp, Certainty, Found, Goal, Hop, NoPath, Plan, Pools, Timed, TimedHop,
 };
+use towpath_core::version::Version;
 
 use super::why_not::why_not;
 use super::{ShapeIs, Told};

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use towpath_core::domain::{ChannelName, Release, ReleaseId, RiskId, Version};
 use towpath_core::graph::channels_entered;
-use towpath_core::plan::{Barrier, Goal, NoGoal, NoPath, Obstacle, Plan, RiskPolicy, Stranded};
+use towpath_core::graph::{ChannelName, Release, ReleaseId, RiskId};
+use towpath_core::path::{Barrier, Goal, NoGoal, NoPath, Obstacle, Plan, RiskPolicy, Stranded};
 use towpath_core::verdict::Answer;
+use towpath_core::version::Version;
 
 use super::Told;
 use super::text::{name_of, version, versions, via};

@@ -1,10 +1,11 @@
 //! The answer for machines. Field names are stable.
 
 use serde_json::{Value, json};
-use towpath_core::decide::{Readiness, ReadyHop, Task};
-use towpath_core::domain::readiness::Lag;
-use towpath_core::domain::{Fact, Minor};
-use towpath_core::rules::ready::PoolStanding;
+use towpath_core::cluster::Fact;
+use towpath_core::cluster::objects::Lag;
+use towpath_core::cluster::rules::PoolStanding;
+use towpath_core::cluster::{Readiness, ReadyHop, Task};
+use towpath_core::version::Minor;
 
 use super::ToldReady;
 use crate::verdict;

@@ -7,8 +7,8 @@ pub use json::json;
 pub use text::text;
 
 use jiff::Timestamp;
-use towpath_core::decide::Readiness;
-use towpath_core::domain::way::Way;
+use towpath_core::cluster::Readiness;
+use towpath_core::cluster::way::Way;
 
 use crate::cluster_objects::ClusterObjects;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use towpath_core::domain::{Arch, ReleaseName};
+use towpath_core::version::{Arch, ReleaseName};
 
 use super::ReleaseImage;
 use crate::oci::Digest;

@@ -13,7 +13,7 @@ pub use write::write;
 
 use std::collections::BTreeMap;
 
-use towpath_core::domain::{Arch, ReleaseName, Version};
+use towpath_core::version::{Arch, ReleaseName, Version};
 
 use crate::oci::Digest;
 use crate::release_metadata::ReleaseMetadata;

@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use towpath_core::domain::{Arch, Version};
 use towpath_core::finding::{Finding, Place};
+use towpath_core::version::{Arch, Version};
 
 use super::ReleaseImage;
 use crate::oci::Repository;

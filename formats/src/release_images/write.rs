@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use towpath_core::domain::{Arch, ReleaseName, Version};
+use towpath_core::version::{Arch, ReleaseName, Version};
 
 use super::{ReleaseImage, Union};
 use crate::oci::Repository;

@@ -10,10 +10,12 @@ mod write;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use towpath_core::domain::fleet::{
+use towpath_core::cluster::{ClusterId, Fact, Platform};
+use towpath_core::fleet::{
     AgentUpdate, Binding, ClusterState, Health, Labels, Name, Pool, Product,
 };
-use towpath_core::domain::{Arch, ChannelName, ClusterId, Fact, Platform, Version};
+use towpath_core::graph::ChannelName;
+use towpath_core::version::{Arch, Version};
 
 pub use of_cluster::{Seen, platform_of};
 pub use read::read;

@@ -4,10 +4,11 @@
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
-use towpath_core::domain::automatic::{self, Past, Status};
-use towpath_core::domain::fleet::{AgentUpdate, Labels, Name};
-use towpath_core::domain::readiness::Progress;
-use towpath_core::domain::{Arch, Fact, Platform, Version};
+use towpath_core::agent::{self, Past, Status};
+use towpath_core::cluster::objects::Progress;
+use towpath_core::cluster::{Fact, Platform};
+use towpath_core::fleet::{AgentUpdate, Labels, Name};
+use towpath_core::version::{Arch, Version};
 
 use super::read::{clipped, health, version};
 use super::{Condition, HistoryEntry, MAX_BYTES, MAX_TEXT_BYTES, MAX_WHY_BYTES, Report, write};
@@ -153,7 +154,7 @@ fn conditions(seen: &Seen<'_>, measure: &Measure) -> Vec<Condition> {
         .collect()
 }
 
-fn condition(name: &str, said: &automatic::Condition, measure: &Measure) -> Condition {
+fn condition(name: &str, said: &agent::Condition, measure: &Measure) -> Condition {
     let status = match said.status {
         Status::True => "True",
         Status::False => "False",

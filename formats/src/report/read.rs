@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
 use serde::Deserialize;
-use towpath_core::domain::fleet::{AgentOutcome, AgentUpdate, Health, Labels, Name, Pool};
-use towpath_core::domain::{Arch, ChannelName, Platform, ReleaseName, Version};
+use towpath_core::cluster::Platform;
+use towpath_core::fleet::{AgentOutcome, AgentUpdate, Health, Labels, Name, Pool};
+use towpath_core::graph::ChannelName;
+use towpath_core::version::{Arch, ReleaseName, Version};
 
 use super::{
     Condition, HistoryEntry, MAX_BYTES, MAX_ENTRIES, MAX_ID_CHARACTERS, MAX_TEXT_BYTES,
@@ -314,7 +316,7 @@ fn platform(text: &str) -> Result<Platform, String> {
 
 #[cfg(test)]
 mod tests {
-    use towpath_core::domain::ClusterId;
+    use towpath_core::cluster::ClusterId;
 
     use super::*;
 

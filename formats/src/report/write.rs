@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use towpath_core::domain::fleet::{AgentUpdate, Health, Pool};
-use towpath_core::domain::{Arch, Fact, Version};
+use towpath_core::cluster::Fact;
+use towpath_core::fleet::{AgentUpdate, Health, Pool};
+use towpath_core::version::{Arch, Version};
 
 use super::{Condition, HistoryEntry, Report};
 

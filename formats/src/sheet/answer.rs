@@ -6,7 +6,8 @@ use bytes::{Bytes, BytesMut};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use smallvec::SmallVec;
-use towpath_core::domain::{ClusterId, Platform, Position, position};
+use towpath_core::cluster::{ClusterId, Platform};
+use towpath_core::graph::{Position, position};
 
 use super::piece::{Encoding, GZIP_HEADER, Piece, Trailer};
 use super::{Gate, List, Sheet};

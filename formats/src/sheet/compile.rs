@@ -7,9 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
-use towpath_core::domain::graph::BlockSetId;
-use towpath_core::domain::{Arch, Edge, Graph, Platform, ReleaseId, RiskId};
+use towpath_core::cluster::Platform;
+use towpath_core::graph::model::BlockSetId;
 use towpath_core::graph::{ChannelView, Epoch, StandingRules, client_classes, named_platforms};
+use towpath_core::graph::{Edge, Graph, ReleaseId, RiskId};
+use towpath_core::version::Arch;
 
 use super::piece::{Encoding, Piece};
 use super::{Gate, GatedItem, Group, Groups, List, Question, Sheet};

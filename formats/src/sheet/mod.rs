@@ -15,8 +15,9 @@ mod piece;
 
 use bytes::Bytes;
 use jiff::Timestamp;
-use towpath_core::domain::{Platform, Window};
+use towpath_core::cluster::Platform;
 use towpath_core::graph::Epoch;
+use towpath_core::graph::Window;
 
 pub use answer::{Answers, Body, Client};
 pub use compile::compile;

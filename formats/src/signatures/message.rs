@@ -7,7 +7,7 @@ use std::io::Read;
 
 use pgp::armor::{BlockType, Dearmor};
 use pgp::packet::{CompressedData, LiteralData, Packet, PacketParser, Signature};
-use towpath_core::domain::Refusal;
+use towpath_core::signatures::Refusal;
 
 /// The largest signature that is looked at. Real ones have less than 1 KiB.
 pub const MAX_SIGNATURE_BYTES: usize = 64 << 10;

@@ -4,7 +4,7 @@
 //! stands in `optional` is anybody's.
 
 use serde::Deserialize;
-use towpath_core::domain::{PayloadDigest, Refusal};
+use towpath_core::signatures::{PayloadDigest, Refusal};
 
 /// The only kind of statement that is about an image.
 const KIND: &str = "atomic container signature";

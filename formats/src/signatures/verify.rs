@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use pgp::crypto::hash::HashAlgorithm;
 use pgp::packet::{Signature, SignatureType, SubpacketData};
-use towpath_core::domain::{PayloadDigest, Refusal, Signer};
+use towpath_core::signatures::{PayloadDigest, Refusal, Signer};
 
 use super::key::{Certificate, Key, Purpose, Revoked, seconds, time};
 use super::keyring::Keyring;

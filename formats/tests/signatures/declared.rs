@@ -1,10 +1,9 @@
 //! What images declare, as a release file has it, and the edges that are signed by it.
 
-use towpath_core::domain::{
-    Declares, End, Graph, GraphData, Provenance, SignaturePolicy, SignatureVerdict, Signer,
-};
 use towpath_core::finding::Place;
+use towpath_core::graph::{Declares, End, Graph, GraphData, Provenance};
 use towpath_core::intake::Supply;
+use towpath_core::signatures::{SignaturePolicy, SignatureVerdict, Signer};
 use towpath_core::signatures::{leave_out, mark, wanted};
 use towpath_formats::releases;
 

@@ -62,7 +62,7 @@ fn no_flipped_bit_says_something_else() {
             flipped[bit / 8] ^= 1 << (bit % 8);
             counts(&flipped, &ring);
             // And under no flip does it become a signature of another image.
-            let other = towpath_core::domain::PayloadDigest::parse(OTHER).unwrap();
+            let other = towpath_core::signatures::PayloadDigest::parse(OTHER).unwrap();
             assert!(
                 verify(&flipped, &ring, other, at(NOW)).is_err(),
                 "{name}: bit {bit}"

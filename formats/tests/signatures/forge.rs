@@ -15,7 +15,7 @@ use pgp::ser::Serialize;
 use pgp::types::{CompressionAlgorithm, Duration, Password, SigningKey, Tag, Timestamp};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
-use towpath_core::domain::PayloadDigest;
+use towpath_core::signatures::PayloadDigest;
 use towpath_formats::SourceFile;
 use towpath_formats::signatures::Keyring;
 

@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use towpath_core::domain::Refusal;
+use towpath_core::signatures::Refusal;
 use towpath_formats::signatures::{Keyring, verify};
 
 use crate::forge::*;

@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 use pgp::packet::{Notation, RevocationCode, Subpacket, SubpacketData};
 use pgp::types::{CompressionAlgorithm, Duration};
-use towpath_core::domain::{Refusal, Signer};
+use towpath_core::signatures::{Refusal, Signer};
 use towpath_formats::signatures::{Keyring, MAX_BODY_BYTES, MAX_SIGNATURE_BYTES, nearest, verify};
 
 use crate::forge::*;

@@ -4,8 +4,13 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
-use towpath_core::domain::*;
+use towpath_core::cluster::{Cluster, ClusterId, Platform};
 use towpath_core::finding::Place;
+use towpath_core::graph::{
+    Audience, Block, ChannelName, ChannelSpec, DeclaredEdge, DeclaredRelease, FromVersion, Graph,
+    GraphData, MatchingRule, Member, Pattern, Ramp, Releases, Risk, RolloutRule, Trust,
+};
+use towpath_core::version::{Arch, ReleaseName};
 
 pub(crate) const CHANNELS: [&str; 2] = ["fast-4.9", "stable-4.9"];
 pub(crate) const ARCHES: [&str; 2] = ["amd64", "s390x"];

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use towpath_core::domain::Fact;
+use towpath_core::cluster::Fact;
 use towpath_formats::cluster_objects::{self, Kind};
 use towpath_kube::{Requests, Settings, State, Subject, Verb};
 use towpath_testing_kube::{AutomaticUpdates, CRDS, KubeApi, wait_for};

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use tempfile::NamedTempFile;
-use towpath_core::domain::fleet::Name;
+use towpath_core::fleet::Name;
 use towpath_ocm::{ClusterRef, Limits, Ocm, OcmConfig, OcmError, OcmFleet, Sleep};
 
 use double::{Double, TOKEN};

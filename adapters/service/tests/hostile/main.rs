@@ -8,8 +8,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use server::{Server, Step, answer, head};
-use towpath_core::domain::ClusterId;
-use towpath_core::domain::automatic::Stamp;
+use towpath_core::agent::Stamp;
+use towpath_core::cluster::ClusterId;
 use towpath_formats::stamp::{self, Nonce};
 use towpath_formats::token::{Claims, Enrolment, Grant, Key};
 use towpath_service::{Answered, Limits, ServiceClient, ServiceConfig, ServiceError};

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use towpath_core::domain::Arch;
 use towpath_core::finding::{Finding, Place};
 use towpath_core::intake::Recheck;
+use towpath_core::version::Arch;
 use towpath_formats::SourceFile;
 use towpath_formats::oci::{Digest, Reference, Repository};
 use towpath_formats::release_images::{ReleaseImage, Tagged, Union, union, write};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use towpath_core::domain::PayloadDigest;
 use towpath_core::retry::Backoff;
+use towpath_core::signatures::PayloadDigest;
 use towpath_sources::{SignatureStore, StoreAccess};
 
 use crate::server::*;

@@ -21,8 +21,8 @@ mod recheck;
 
 use std::time::Duration;
 
-use towpath_core::domain::Releases;
 use towpath_core::finding::{Finding, Place};
+use towpath_core::graph::Releases;
 use towpath_core::retry::{Backoff, Retry};
 use towpath_formats::SourceFile;
 use towpath_sources::{Registry, RegistryLimits, RegistryOptions};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tokio::task::JoinSet;
-use towpath_core::domain::Arch;
+use towpath_core::version::Arch;
 use towpath_formats::oci::Digest;
 use towpath_sources::{Cache, Scrape, scrape};
 

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
-use towpath_core::domain::ClusterId;
-use towpath_core::domain::fleet::{Upgrade, UpgradeId, UpgradeState};
+use towpath_core::cluster::ClusterId;
+use towpath_core::fleet::{Upgrade, UpgradeId, UpgradeState};
 use towpath_store::Reported;
 
 use crate::chance::Chance;

@@ -11,11 +11,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use towpath_core::domain::fleet::{
+use towpath_core::cluster::ClusterId;
+use towpath_core::finding::Place;
+use towpath_core::fleet::{
     ClusterPolicy, FleetPolicy, Name, Offer, Organisation, Parallel, Pause, Sector, UpgradePolicy,
 };
-use towpath_core::domain::{ClusterId, Version};
-use towpath_core::finding::Place;
+use towpath_core::version::Version;
 
 use crate::support::{id, set, version};
 

@@ -26,8 +26,8 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 use sqlx::AnyPool;
-use towpath_core::domain::ClusterId;
-use towpath_core::domain::fleet::Pause;
+use towpath_core::cluster::ClusterId;
+use towpath_core::fleet::Pause;
 use towpath_store::{Backend, Reported, Store};
 
 use chance::{Chance, Life};

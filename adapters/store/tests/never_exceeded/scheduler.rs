@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
-use towpath_core::decide::{Decision, Desk, Ledger, Start, Tenure, sector_key};
-use towpath_core::domain::ClusterId;
-use towpath_core::domain::fleet::{FleetInput, Name, UpgradeId, UpgradeState};
+use towpath_core::cluster::ClusterId;
+use towpath_core::fleet::{Decision, Desk, Ledger, Start, Tenure, sector_key};
+use towpath_core::fleet::{FleetInput, Name, UpgradeId, UpgradeState};
 use towpath_store::{Claim, InputPart, Lease, Lock, Need, Store, StoreError, Which};
 
 use crate::fleet::{Fleet, offers};

@@ -6,8 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
-use towpath_core::domain::fleet::{Pause, Span, Upgrade, UpgradeId, UpgradeState};
-use towpath_core::domain::{ClusterId, Version};
+use towpath_core::cluster::ClusterId;
+use towpath_core::fleet::{Pause, Span, Upgrade, UpgradeId, UpgradeState};
+use towpath_core::version::Version;
 use towpath_store::{Claim, Claimed, Lease, Recorded, Reported, Store, StoreError, Which};
 
 use crate::fleet::Fleet;

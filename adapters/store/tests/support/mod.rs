@@ -10,8 +10,10 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use sqlx::AnyPool;
-use towpath_core::domain::fleet::{Binding, ClusterState, Health, Name, Pause, Pool, Product};
-use towpath_core::domain::{Arch, ChannelName, ClusterId, Fact, Platform, Version};
+use towpath_core::cluster::{ClusterId, Fact, Platform};
+use towpath_core::fleet::{Binding, ClusterState, Health, Name, Pause, Pool, Product};
+use towpath_core::graph::ChannelName;
+use towpath_core::version::{Arch, Version};
 use towpath_store::{
     Backend, ChangeMark, Claim, Claimed, Lease, Lock, Need, Reported, Start, Store,
 };

@@ -6,8 +6,8 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 use hyper::body::Incoming;
 use jiff::Timestamp;
-use towpath_core::domain::ClusterId;
-use towpath_core::domain::fleet::Authority;
+use towpath_core::cluster::ClusterId;
+use towpath_core::fleet::Authority;
 use towpath_formats::report::{self, Report};
 use towpath_formats::token::Enrolment;
 

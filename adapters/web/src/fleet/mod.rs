@@ -18,9 +18,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use towpath_core::domain::fleet::Authority;
-use towpath_core::domain::{ClusterId, Version};
+use towpath_core::cluster::ClusterId;
 use towpath_core::finding::Finding;
+use towpath_core::fleet::Authority;
+use towpath_core::version::Version;
 use towpath_formats::report::Report;
 
 pub(crate) use answer::{MAX_ANSWERS, answer, bearer, may_ask_about, sight, sight_of};
@@ -104,7 +105,7 @@ pub struct Filter {
     pub workload: Option<String>,
     /// This cluster, by id or name.
     pub cluster: Option<String>,
-    /// Held back by this rule, by its [name](towpath_core::rules::RuleId::name).
+    /// Held back by this rule, by its [name](towpath_core::fleet::RuleId::name).
     pub held_by: Option<String>,
     /// At most so many entries; one or more.
     pub limit: Option<usize>,

@@ -8,7 +8,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use serde_json::Value;
-    use towpath_core::rules::RuleId;
+    use towpath_core::fleet::RuleId;
 
     use super::super::routes::{Access, ROUTES};
     use super::*;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use towpath_core::domain::Version;
+use towpath_core::version::Version;
 use towpath_formats::stamp::Nonce;
 
 use super::routes::Route;

@@ -2,8 +2,8 @@
 
 use http::StatusCode;
 use jiff::Timestamp;
-use towpath_core::domain::ClusterId;
-use towpath_core::domain::automatic;
+use towpath_core::agent;
+use towpath_core::cluster::ClusterId;
 use towpath_core::intake::Freshness;
 use towpath_formats::stamp::{self, Nonce};
 
@@ -32,7 +32,7 @@ pub(super) fn answer(
         &speaker.token,
         cluster,
         nonce,
-        &automatic::Stamp {
+        &agent::Stamp {
             good_at,
             stamped_at,
         },

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::Mac;
 use http::StatusCode;
 use jiff::Timestamp;
-use towpath_core::domain::ClusterId;
+use towpath_core::cluster::ClusterId;
 use towpath_formats::token::{self, Claims, Enrolment, Grant, Key};
 
 /// The shortest key, in characters.

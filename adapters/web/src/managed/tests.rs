@@ -10,9 +10,10 @@ use http::{HeaderMap, header};
 use http_body::Body;
 use jiff::SignedDuration;
 use proptest::prelude::*;
-use towpath_core::decide::recommend;
-use towpath_core::domain::{Arch, Fact, Platform};
+use towpath_core::cluster::{Fact, Platform};
 use towpath_core::finding::Place;
+use towpath_core::graph::recommend;
+use towpath_core::version::Arch;
 use towpath_formats::platforms::Platforms;
 use towpath_formats::{SourceFile, graph_data, releases};
 
@@ -174,7 +175,7 @@ fn cluster_id(id: &str) -> ClusterId {
 
 fn allowed(from: &str, to: &[&str]) -> Allowed {
     Allowed {
-        rule: rules::Managed {
+        rule: towpath_core::graph::rules::Managed {
             from: from.parse().unwrap(),
             to: to.iter().map(|to| to.parse().unwrap()).collect(),
         },
@@ -229,7 +230,7 @@ proptest! {
         for (minutes, from, to, number, platform) in asked {
             served.set(at(minutes));
             let to = to.iter().map(|to| format!("4.9.{to}").parse().unwrap()).collect();
-            let rule = rules::Managed { from: format!("4.9.{from}").parse().unwrap(), to };
+            let rule = towpath_core::graph::rules::Managed { from: format!("4.9.{from}").parse().unwrap(), to };
             let allowed = Allowed { rule, platform: None };
             let id = format!("cluster-{number}");
             let graph = graph_of(&starts, &edges);

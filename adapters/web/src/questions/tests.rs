@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use towpath_core::domain::Graph;
+use towpath_core::graph::Graph;
 
 use crate::workers::{MAX_QUESTIONS, QUESTION_THREADS};
 use crate::{Limits, Server, Service, Snapshot};

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use towpath_core::domain::fleet::{AgentOutcome, Authority, UnknownClusters, UpgradeState};
 use towpath_core::finding::{Finding, Place};
+use towpath_core::fleet::{AgentOutcome, Authority, UnknownClusters, UpgradeState};
 use towpath_formats::token::{Claims, Enrolment, Grant};
 use towpath_web::{
     Allowed, ClusterCount, Filter, FleetAnswer, FleetHealth, FleetMetrics, FleetRequest, Limits,
@@ -672,7 +672,7 @@ fn readiness_shows_the_fleet_and_does_not_depend_on_it() {
     });
     let expected = json!({"errors": 0, "warnings": 1, "kinds": {"matches-no-cluster": 1}});
     assert_eq!(door.get("/readyz").json()["fleet"]["findings"], expected);
-    let graph = towpath_core::domain::Graph::build(Default::default(), Default::default()).0;
+    let graph = towpath_core::graph::Graph::build(Default::default(), Default::default()).0;
     let snapshot = towpath_web::Snapshot::new(
         graph,
         Default::default(),
@@ -716,7 +716,7 @@ fn a_large_graph_arrives_whole_at_a_managed_cluster() {
         json!({"nodes": (0..count).map(node).collect::<Vec<_>>(), "edges": edges}).to_string();
     let (releases, _) =
         releases::read(&towpath_core::finding::Place::file("r"), text.as_bytes()).unwrap();
-    let (graph, _) = towpath_core::domain::Graph::build(data, releases);
+    let (graph, _) = towpath_core::graph::Graph::build(data, releases);
     let door = Door::accepting();
     let snapshot = towpath_web::Snapshot::new(
         graph,
@@ -727,7 +727,7 @@ fn a_large_graph_arrives_whole_at_a_managed_cluster() {
     door.service.replace(snapshot, Vec::new());
     let plain = door.get("/api/upgrades_info/graph?channel=big&id=a");
     let allowed = |to: &[&str]| Allowed {
-        rule: towpath_core::rules::Managed {
+        rule: towpath_core::graph::rules::Managed {
             from: "4.20.7".parse().unwrap(),
             to: to.iter().map(|to| to.parse().unwrap()).collect(),
         },
@@ -791,7 +791,7 @@ fn metrics_of_the_fleet() {
     door.service.fleet_metrics(Arc::new(FleetMetrics {
         clusters: (0..1005).map(place).collect(),
         upgrades: [(UpgradeState::Started, 3)].into(),
-        holds: [(towpath_core::rules::RuleId::named("soak").unwrap(), 7)].into(),
+        holds: [(towpath_core::fleet::RuleId::named("soak").unwrap(), 7)].into(),
         remaining_soak: (0..10_002).map(soak).collect(),
         unbound_clusters: 5,
         name_clashes: 2,

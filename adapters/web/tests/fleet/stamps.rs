@@ -2,8 +2,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
-use towpath_core::domain::Graph;
-use towpath_core::domain::automatic::Stamp;
+use towpath_core::agent::Stamp;
+use towpath_core::graph::Graph;
 use towpath_core::intake::Ages;
 use towpath_formats::stamp::{self, Nonce};
 use towpath_web::{

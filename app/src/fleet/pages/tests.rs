@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use towpath_core::decide::dispatch;
-use towpath_core::domain::fleet::FleetInput;
 use towpath_core::finding::Place;
+use towpath_core::fleet::FleetInput;
+use towpath_core::fleet::dispatch;
 use towpath_formats::{SourceFile, cluster_list, fleet_policy};
 
 use super::*;

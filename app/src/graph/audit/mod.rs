@@ -10,7 +10,8 @@ use anyhow::{anyhow, bail};
 use clap::Args;
 use jiff::Timestamp;
 use towpath_core::audit::{Audit, Baseline, Scope, audit, strandings};
-use towpath_core::domain::{Arch, ChannelName, Graph, Version};
+use towpath_core::graph::{ChannelName, Graph};
+use towpath_core::version::{Arch, Version};
 use towpath_formats::graph_json;
 
 use super::Output;

@@ -9,8 +9,9 @@ use towpath_core::audit::{
     Arrivals, Audit, Barrier, Cause, Outcome, Reachability, ReleaseReport, Section,
     StrandedReleases, Stranding,
 };
-use towpath_core::domain::{Arch, BlockId, ChannelName, Graph, ReleaseId, Version};
 use towpath_core::graph::ClientClass;
+use towpath_core::graph::{BlockId, ChannelName, Graph, ReleaseId};
+use towpath_core::version::{Arch, Version};
 
 use crate::words::{count, minute};
 

@@ -11,9 +11,10 @@ use anyhow::{anyhow, bail};
 use clap::Args;
 use jiff::Timestamp;
 use towpath_core::change::{Only, diff, touched};
-use towpath_core::domain::fleet::ClusterState;
-use towpath_core::domain::{Arch, ChannelName, Graph, GraphData, ReleaseName, Releases, Version};
 use towpath_core::finding::Place;
+use towpath_core::fleet::ClusterState;
+use towpath_core::graph::{ChannelName, Graph, GraphData, Releases};
+use towpath_core::version::{Arch, ReleaseName, Version};
 use towpath_formats::{cluster_list, graph_json};
 use towpath_sources::read_file;
 

@@ -8,7 +8,8 @@ use towpath_core::change::{
     ChannelDiff, Diff, EdgeChange, EdgeKind, ReleaseChange, ReleaseKind, RiskNames, Touched, When,
     Whom,
 };
-use towpath_core::domain::{ChannelName, ReleaseName, Share, Version, Window};
+use towpath_core::graph::{ChannelName, Share, Window};
+use towpath_core::version::{ReleaseName, Version};
 
 use super::super::tables::{align_right, table};
 use crate::words::{count, minute, shown};

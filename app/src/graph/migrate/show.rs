@@ -6,8 +6,9 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use towpath_core::domain::{ChannelName, ReleaseName};
 use towpath_core::finding::Finding;
+use towpath_core::graph::ChannelName;
+use towpath_core::version::ReleaseName;
 use towpath_formats::graph_data::migrate::{Migrated, Migration, Stays, Tally};
 use towpath_formats::{SourceFile, fleet_json};
 

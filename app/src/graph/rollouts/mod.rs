@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 use clap::Args;
 use jiff::Timestamp;
-use towpath_core::decide;
+
 use towpath_formats::graph_json;
 
 use super::Output;
@@ -41,7 +41,7 @@ pub(super) fn rollouts(args: RolloutsArgs) -> anyhow::Result<ExitCode> {
     let now = args.now.unwrap_or_else(Timestamp::now);
     let source = args.graph_data.map_or(Source::Example, Source::Directory);
     let graph = inputs::graph(&source, inputs::releases(args.releases.as_deref())?, now)?;
-    let rows = decide::rollouts(&graph, now);
+    let rows = towpath_core::graph::rollouts(&graph, now);
     match args.output {
         Output::Json => print(&format!(
             "{:#}\n",

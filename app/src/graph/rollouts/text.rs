@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use jiff::{SignedDuration, Timestamp};
-use towpath_core::decide::{RolloutStop, RolloutWindow};
-use towpath_core::domain::{Audience, ChannelName, Platform, Ramp, Share, Version, Window};
+use towpath_core::cluster::Platform;
 use towpath_core::finding::Place;
+use towpath_core::graph::{Audience, ChannelName, Ramp, Share, Window};
+use towpath_core::graph::{RolloutStop, RolloutWindow};
+use towpath_core::version::Version;
 
 use super::super::tables::{align_right, short_minute, table};
 use crate::words::{count, minute, shown};

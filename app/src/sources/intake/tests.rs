@@ -192,7 +192,7 @@ fn guarded() -> Intake {
 
 /// The images of these numbers are verified.
 fn verdicts(of: std::ops::Range<u8>) -> Verdicts {
-    let signer = towpath_core::domain::Signer {
+    let signer = towpath_core::signatures::Signer {
         fingerprint: "F".into(),
         user_id: "ann".into(),
         signed_at: now(),
@@ -202,7 +202,7 @@ fn verdicts(of: std::ops::Range<u8>) -> Verdicts {
     of.map(|of| {
         (
             digest(of),
-            towpath_core::domain::SignatureVerdict::Verified(signer.clone()),
+            towpath_core::signatures::SignatureVerdict::Verified(signer.clone()),
         )
     })
     .collect()

@@ -6,8 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use towpath_core::domain::{ChannelSpec, ReleaseName};
 use towpath_core::finding::{Finding, Place};
+use towpath_core::graph::ChannelSpec;
+use towpath_core::version::ReleaseName;
 
 use super::text::ChannelText;
 

@@ -14,8 +14,9 @@ mod write;
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use towpath_core::domain::{ChannelName, ReleaseName};
 use towpath_core::finding::{Finding, Place};
+use towpath_core::graph::ChannelName;
+use towpath_core::version::ReleaseName;
 
 use super::{Kind, channels_v1, schema};
 use crate::SourceFile;

@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp, ToSpan};
-use towpath_core::domain::{FromVersion, Ramp, RolloutRule};
 use towpath_core::finding::Place;
+use towpath_core::graph::{FromVersion, Ramp, RolloutRule};
 
 use super::super::time::parse_duration;
 

@@ -7,7 +7,8 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use towpath_core::domain::{ChannelName, ReleaseName};
+use towpath_core::graph::ChannelName;
+use towpath_core::version::ReleaseName;
 
 use super::join::Group;
 use super::stays::Stays;

@@ -6,8 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use towpath_core::domain::{ChannelName, ReleaseName};
 use towpath_core::finding::Place;
+use towpath_core::graph::ChannelName;
+use towpath_core::version::ReleaseName;
 
 use super::super::{Kind, channels_v1};
 

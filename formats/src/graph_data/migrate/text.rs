@@ -3,8 +3,8 @@
 //! This looks at lines, since no YAML parser keeps comments. It knows the few ways in which such files are written, and
 //! refuses any other; what it found is held against what the real reader finds.
 
-use towpath_core::domain::ReleaseName;
 use towpath_core::finding::{Finding, Place};
+use towpath_core::version::ReleaseName;
 
 #[derive(Debug, Default)]
 pub(super) struct ChannelText {

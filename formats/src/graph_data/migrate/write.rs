@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use jiff::Timestamp;
-use towpath_core::domain::{ChannelName, Ramp, ReleaseName};
+use towpath_core::graph::{ChannelName, Ramp};
+use towpath_core::version::ReleaseName;
 
 use super::join::{ChannelFile, Group};
 use super::rollout::Rollout;

@@ -1,0 +1,55 @@
+//! What is remembered between two looks at a cluster, wherever the agent runs next.
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::version::Version;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// The update that we started last, until it is over.
+    pub started: Option<Started>,
+    /// So many updates of ours, one after the other, have failed.
+    pub failures: u32,
+    /// The last of them: its target, and when it was seen to have failed.
+    pub failed: Option<(Version, Timestamp)>,
+    /// The highest update of ours that somebody took back: nothing up to it is started again by itself.
+    pub taken_back: Option<Version>,
+    /// The newest time at which a graph that we were shown was good.
+    pub graph_good_at: Option<Timestamp>,
+}
+
+/// By so much the newest good graph has to be newer than the one that is written down, to be written down alone.
+const WORTH_WRITING: SignedDuration = SignedDuration::from_hours(24);
+
+impl Memory {
+    /// Whether it has to be written down in the place of another. That graphs go on being good is no reason for a write every few minutes.
+    pub fn is_worth_writing_over(&self, before: &Self) -> bool {
+        let is_newer = match (self.graph_good_at, before.graph_good_at) {
+            (Some(now), Some(before)) => now.duration_since(before) >= WORTH_WRITING,
+            (now, before) => now != before,
+        };
+        is_newer
+            || *self
+                != Self {
+                    graph_good_at: self.graph_good_at,
+                    ..before.clone()
+                }
+    }
+}
+
+/// An update that we started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Started {
+    pub version: Version,
+    pub at: Timestamp,
+    pub course: Course,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Course {
+    /// Nothing is wrong with it.
+    #[default]
+    Running,
+    /// The cluster says that it fails, or does not accept it. It may still complete.
+    Failing,
+}

@@ -1,0 +1,52 @@
+//! Advice: an update with risks is taken only where the cluster has found that none applies.
+
+use super::{OfferQuestion, Offers};
+use crate::agent::Advice;
+use crate::rules::Rule;
+use crate::verdict::{Code, Verdict};
+
+/// A risk of it applies to the cluster.
+static NOT_RECOMMENDED: Code = Code::new(
+    "NotRecommended",
+    "the cluster does not recommend it: {reason}: {message}",
+    "read what the risk is about; a person may accept it",
+)
+.with(&[
+    ("reason", "SlowStart"),
+    ("message", "it applies to this cluster"),
+]);
+
+/// Whether its risks apply is not known.
+static ADVICE_UNKNOWN: Code = Code::new(
+    "AdviceUnknown",
+    "nobody knows whether its risks apply: {reason}: {message}",
+    "see that the cluster can ask its Prometheus",
+)
+.with(&[
+    ("reason", "EvaluationFailed"),
+    ("message", "Prometheus cannot be asked"),
+]);
+
+pub(super) struct Advised;
+
+impl Rule<Offers> for Advised {
+    fn name(&self) -> &'static str {
+        "advice"
+    }
+
+    fn codes(&self) -> Vec<&'static Code> {
+        vec![&NOT_RECOMMENDED, &ADVICE_UNKNOWN]
+    }
+
+    fn judge(&self, q: &OfferQuestion<'_>) -> Verdict {
+        match &q.offer.advice {
+            Advice::Recommended => Verdict::recommend(),
+            Advice::NotRecommended { reason, message } => Verdict::refuse(
+                NOT_RECOMMENDED.because([("reason", reason.into()), ("message", message.into())]),
+            ),
+            Advice::NotKnown { reason, message } => Verdict::wait(
+                ADVICE_UNKNOWN.because([("reason", reason.into()), ("message", message.into())]),
+            ),
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Forwards: never back, never to where the cluster is, and no minor version is left out.
+
+use super::{OfferQuestion, Offers};
+use crate::agent::Downgrades;
+use crate::rules::Rule;
+use crate::verdict::{Code, Verdict};
+use crate::version::Minor;
+
+/// What the cluster runs is not known.
+pub(super) static CURRENT_UNKNOWN: Code = Code::new(
+    "CurrentUnknown",
+    "nobody knows what the cluster runs: no update in its history is complete",
+    "look at the history in its ClusterVersion",
+);
+
+static NOT_NEWER: Code = Code::new(
+    "NotNewer",
+    "it is no newer than {current}, which the cluster runs",
+    "nothing; the agent goes forwards only",
+)
+.with(&[("current", "4.20.1")]);
+
+static SKIPS_MINOR: Code = Code::new(
+    "SkipsMinor",
+    "it leaves out a minor version after {current}",
+    "nothing; it comes after the minor version between",
+)
+.with(&[("current", "4.20.1")]);
+
+pub(super) struct Forwards;
+
+impl Rule<Offers> for Forwards {
+    fn name(&self) -> &'static str {
+        "forwards"
+    }
+
+    fn codes(&self) -> Vec<&'static Code> {
+        vec![&CURRENT_UNKNOWN, &NOT_NEWER, &SKIPS_MINOR]
+    }
+
+    fn judge(&self, q: &OfferQuestion<'_>) -> Verdict {
+        let Some(current) = q.at.standing.current() else {
+            return Verdict::refuse(CURRENT_UNKNOWN.alone());
+        };
+        let version = &q.offer.version;
+        let (from, to) = (Minor::of(current), Minor::of(version));
+        let is_back = version < current && q.at.policy.downgrades == Downgrades::Refuse;
+        if version == current || is_back {
+            return Verdict::refuse(NOT_NEWER.because([("current", current.into())]));
+        }
+        // Which minor version is the last before a new major one, only the releases know, and what is signed says.
+        let is_next = match to.major == from.major {
+            true => to.minor <= from.minor.saturating_add(1),
+            false => to.major <= from.major.saturating_add(1) && to.minor == 0,
+        };
+        match is_next || version < current {
+            true => Verdict::recommend(),
+            false => Verdict::refuse(SKIPS_MINOR.because([("current", current.into())])),
+        }
+    }
+}

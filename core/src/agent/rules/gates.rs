@@ -1,0 +1,40 @@
+//! Gates: what `towpath ready` has against an update, the agent does not start. Patches are never stopped.
+
+use super::{OfferQuestion, Offers};
+use crate::cluster::rules;
+use crate::cluster::way::{Stop, Way};
+use crate::rules::Rule;
+use crate::verdict::{Code, Verdict};
+
+pub(super) struct Gates;
+
+impl Rule<Offers> for Gates {
+    fn name(&self) -> &'static str {
+        "gates"
+    }
+
+    /// The reasons are those of the cluster's own rules.
+    fn codes(&self) -> Vec<&'static Code> {
+        Vec::new()
+    }
+
+    fn judge(&self, q: &OfferQuestion<'_>) -> Verdict {
+        let Some(current) = q.at.standing.current() else {
+            return Verdict::recommend();
+        };
+        // What is no way at all, `forwards` refuses.
+        let way = Way::new(
+            current.clone(),
+            vec![Stop::Release(q.offer.version.clone())],
+        );
+        let max_skew = q.at.policy.max_skew;
+        way.map_or_else(
+            |_| Verdict::recommend(),
+            |way| {
+                way.steps()
+                    .map(|step| rules::judge(step, q.at.facts, max_skew))
+                    .collect()
+            },
+        )
+    }
+}

@@ -1,0 +1,91 @@
+//! What keeps a cluster from taking an update by itself: one rule a file, each from an offer and the moment to a verdict.
+//!
+//! What is not known is never taken for good. A person's own choice always wins: while one is open, nothing else starts.
+
+mod advice;
+mod at_rest;
+mod failures;
+mod forwards;
+mod gates;
+mod graph_age;
+mod interval;
+mod opted_in;
+mod pin;
+mod proof;
+mod request;
+mod taken_back;
+mod windows;
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+pub use failures::TOO_MANY_FAILURES;
+pub use graph_age::{GRAPH_AGE_UNKNOWN, GRAPH_WENT_BACK};
+pub use opted_in::NOT_OPTED_IN;
+pub use proof::{NOT_PROVED, NOT_SIGNED, ONLY_CLAIMED, OTHER_ARCH, OTHER_RELEASE};
+
+use crate::agent::{AutomaticPolicy, Evidence, Memory, Offer, Stamp, Standing};
+use crate::cluster::Fact;
+use crate::cluster::objects::Facts;
+use crate::fleet::Name;
+use crate::rules::{Policy, Question, Rule};
+use crate::verdict::{Code, Verdict};
+
+/// Questions about offers.
+pub struct Offers;
+
+impl Question for Offers {
+    type At<'a> = OfferQuestion<'a>;
+}
+
+/// Does this cluster take this offer by itself, now?
+#[derive(Debug, Clone, Copy)]
+pub struct OfferQuestion<'a> {
+    pub offer: &'a Offer,
+    /// All that is known at the moment.
+    pub at: &'a Moment<'a>,
+}
+
+/// All that is known at a moment.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment<'a> {
+    pub standing: &'a Standing,
+    /// What its objects say about whether it can be updated.
+    pub facts: &'a Facts,
+    /// What its administrators allow.
+    pub policy: &'a AutomaticPolicy,
+    /// What is remembered.
+    pub memory: &'a Memory,
+    /// What was found out about offers, by image.
+    pub evidence: &'a BTreeMap<Name, Evidence>,
+    /// How old the graph is.
+    pub stamp: &'a Fact<Stamp>,
+    pub now: Timestamp,
+}
+
+static AGENT: Policy<Offers> = Policy(&[
+    &advice::Advised,
+    &at_rest::AtRest,
+    &failures::Failures,
+    &forwards::Forwards,
+    &gates::Gates,
+    &graph_age::GraphAge,
+    &interval::Interval,
+    &opted_in::OptedIn,
+    &pin::Pinned,
+    &proof::Proved,
+    &request::NoRequest,
+    &taken_back::TakenBack,
+    &windows::Windows,
+]);
+
+/// What all rules say about an offer.
+pub fn judge(offer: &Offer, at: &Moment<'_>) -> Verdict {
+    AGENT.judge(&OfferQuestion { offer, at })
+}
+
+/// Every kind of reason of the agent's own rules.
+pub fn agent_codes() -> Vec<&'static Code> {
+    AGENT.codes()
+}

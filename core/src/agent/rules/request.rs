@@ -1,0 +1,36 @@
+//! Request: an update that is already requested wins, whether a person or the agent requested it, and whether or not we see it already.
+
+use super::{OfferQuestion, Offers};
+use crate::agent::Asked;
+use crate::rules::Rule;
+use crate::verdict::{Code, Value, Verdict};
+
+static UPDATE_REQUESTED: Code = Code::new(
+    "UpdateRequested",
+    "an update to {to} is requested, and has not begun",
+    "let it begin, or take the request back",
+)
+.with(&[("to", "4.20.2")]);
+
+pub(super) struct NoRequest;
+
+impl Rule<Offers> for NoRequest {
+    fn name(&self) -> &'static str {
+        "request"
+    }
+
+    fn codes(&self) -> Vec<&'static Code> {
+        vec![&UPDATE_REQUESTED]
+    }
+
+    fn judge(&self, q: &OfferQuestion<'_>) -> Verdict {
+        let ours = q.at.memory.started.as_ref().map(|started| Asked {
+            version: Some(started.version.clone()),
+            ..Asked::default()
+        });
+        match q.at.standing.open_request().cloned().or(ours) {
+            None => Verdict::recommend(),
+            Some(asked) => Verdict::wait(UPDATE_REQUESTED.because([("to", Value::text(asked))])),
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! How a cluster stands, in the words of its own ClusterVersion: who opted in, what it runs, what it was asked for, what it is offered.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use crate::cluster::Fact;
+use crate::cluster::objects::Progress;
+use crate::fleet::Name;
+use crate::version::Version;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// Whether its administrators want automatic updates.
+    pub opt_in: OptIn,
+    /// What it runs or is on its way to: version and image (`status.desired`).
+    pub desired: Option<Asked>,
+    /// What somebody has asked it for (`spec.desiredUpdate`).
+    pub asked: Option<Asked>,
+    /// What it says of itself, by name.
+    pub conditions: BTreeMap<Name, Condition>,
+    /// Its updates, newest first, with their times.
+    pub past: Vec<Past>,
+    pub offers: Vec<Offer>,
+}
+
+/// Whether automatic updates are wanted. Nobody is opted in by saying nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum OptIn {
+    Wanted,
+    #[default]
+    NotWanted,
+}
+
+/// A version, an image, or both; perhaps another architecture.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Asked {
+    pub version: Option<Version>,
+    /// The version, if it is none that we can read.
+    pub unread: Option<Name>,
+    /// The image, as a pull spec.
+    pub image: Option<Name>,
+    /// The architecture: `Multi`, or whatever there will be.
+    pub arch: Option<Name>,
+}
+
+/// What a cluster says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Condition {
+    pub status: Status,
+    pub reason: Name,
+    pub message: Name,
+    pub since: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    True,
+    False,
+    Unknown,
+}
+
+/// An update that was begun.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Past {
+    pub version: Version,
+    pub progress: Progress,
+    pub started: Option<Timestamp>,
+    /// When it was complete, or given up.
+    pub ended: Option<Timestamp>,
+}
+
+/// An update that a cluster was offered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offer {
+    pub version: Version,
+    pub image: Name,
+    /// What the cluster itself makes of it.
+    pub advice: Advice,
+}
+
+/// What a cluster makes of an update that it is offered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Advice {
+    /// It has nothing against it.
+    Recommended,
+    /// It has risks, and some apply.
+    NotRecommended { reason: Name, message: Name },
+    /// It has risks, and whether they apply is not known.
+    NotKnown { reason: Name, message: Name },
+}
+
+impl Standing {
+    /// The release it has last been updated to.
+    pub fn current(&self) -> Option<&Version> {
+        self.past
+            .iter()
+            .find(|past| past.progress == Progress::Completed)
+            .map(|past| &past.version)
+    }
+
+    /// When its last update was complete. The installation counts.
+    pub fn last_completed(&self) -> Option<Timestamp> {
+        self.past
+            .iter()
+            .find(|past| past.progress == Progress::Completed)
+            .and_then(|past| past.ended)
+    }
+
+    /// What was asked for and is not what it runs or is on its way to.
+    pub fn open_request(&self) -> Option<&Asked> {
+        self.asked
+            .as_ref()
+            .filter(|asked| !asked.is_met_by(self.desired.as_ref()))
+    }
+
+    /// What it says of itself.
+    pub fn condition(&self, name: &str) -> Fact<&Condition> {
+        Fact::from(self.conditions.get(name))
+    }
+}
+
+impl Asked {
+    /// Whether a cluster that runs this, or is on its way to it, does all that was asked. What is not mentioned is not asked.
+    fn is_met_by(&self, desired: Option<&Self>) -> bool {
+        let nothing = Self::default();
+        let desired = desired.unwrap_or(&nothing);
+        (self.version.is_none() || self.version == desired.version)
+            && (self.unread.is_none() || self.unread == desired.unread)
+            && (self.image.is_none() || self.image == desired.image)
+            && (self.arch.is_none() || self.arch == desired.arch)
+    }
+}
+
+impl std::fmt::Display for Asked {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (&self.version, &self.unread, &self.image) {
+            (Some(version), _, _) => version.fmt(f)?,
+            (None, Some(text), _) => write!(f, "{text:?}, which is no version")?,
+            (None, None, Some(image)) => f.write_str(image)?,
+            (None, None, None) if self.arch.is_none() => f.write_str("nothing in particular")?,
+            (None, None, None) => f.write_str("the same release")?,
+        }
+        self.arch
+            .as_ref()
+            .map_or(Ok(()), |arch| write!(f, " for the architecture {arch}"))
+    }
+}

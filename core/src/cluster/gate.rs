@@ -1,0 +1,57 @@
+//! May this cluster's minor version change now? What the agent tells the cluster, so that the cluster itself enforces it.
+//!
+//! The rules are those of `ready`, but for what the cluster's own operators say: the cluster looks at that itself, and what it makes of our word must not come
+//! back as a reason for it.
+
+use std::collections::BTreeSet;
+
+use crate::cluster::Fact;
+use crate::cluster::objects::Facts;
+use crate::cluster::rules::{MaxSkew, judge};
+use crate::cluster::way::{Stop, Way};
+use crate::verdict::{Reason, Verdict};
+use crate::version::{Minor, Version};
+
+/// Whether the minor version may change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gate {
+    /// What stands in the way of the next minor version.
+    pub next: Verdict,
+    /// What will stand in the way to the target, and can be seen to by then.
+    pub later: BTreeSet<Reason>,
+}
+
+/// Judges the next minor version, and looks ahead to the target's.
+pub fn gate(current: &Version, target: Option<Minor>, facts: &Facts, max_skew: MaxSkew) -> Gate {
+    let facts = Facts {
+        objections: Fact::Known(Vec::new()),
+        operator_objections: Fact::Known(Vec::new()),
+        ..facts.clone()
+    };
+    let verdict = |way: &Way| -> Verdict {
+        way.steps()
+            .map(|step| judge(step, &facts, max_skew))
+            .collect()
+    };
+    let next = verdict(&Way::to_next_minor(current.clone()));
+    let ahead = target
+        .and_then(|target| Way::through_every_minor(current.clone(), Stop::Minor(target)).ok());
+    let later = ahead.map(|way| verdict(&way).reasons).unwrap_or_default();
+    let later = later
+        .into_iter()
+        .filter(|reason| !next.reasons.contains(reason))
+        .collect();
+    Gate { next, later }
+}
+
+impl Gate {
+    /// Whether the minor version may change.
+    pub fn is_open(&self) -> bool {
+        self.next.is_offered()
+    }
+
+    /// What stands in the way of the next minor version. Notes do not.
+    pub fn objections(&self) -> impl Iterator<Item = &Reason> {
+        self.next.objections()
+    }
+}

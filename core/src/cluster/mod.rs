@@ -1,0 +1,12 @@
+//! One cluster: what is known of it, the sequence of updates it would take, and what its own objects have against that.
+
+pub mod facts;
+mod gate;
+pub mod objects;
+mod ready;
+pub mod rules;
+pub mod way;
+
+pub use facts::{Cluster, ClusterId, Fact, Platform};
+pub use gate::{Gate, gate};
+pub use ready::{Readiness, ReadyHop, Task, ready};

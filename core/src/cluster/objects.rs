@@ -1,0 +1,255 @@
+//! What a cluster's own objects say about whether it can be updated. Each fact is known, or is not, and what is not known never loosens an answer.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
+use super::Fact;
+use crate::fleet::Name;
+use crate::version::{Minor, Version};
+
+/// All that is known of a cluster.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// The updates it has had, newest first (ClusterVersion).
+    pub history: Fact<Vec<HistoryEntry>>,
+    /// What its version operator has against another minor version now (ClusterVersion).
+    pub objections: Fact<Vec<Objection>>,
+    /// What the parts of the platform have against it (ClusterOperators).
+    pub operator_objections: Fact<Vec<Objection>>,
+    pub nodes: Fact<Vec<Node>>,
+    /// Its pools of nodes (MachineConfigPools).
+    pub pools: Fact<Vec<Pool>>,
+    pub operators: Fact<Vec<Operator>>,
+    /// Who has used which API in the last day (APIRequestCounts).
+    pub apis: Fact<Vec<ApiUse>>,
+    /// What an administrator has to acknowledge, each with its description.
+    pub gates: Fact<BTreeMap<Name, Name>>,
+    pub acks: Fact<BTreeSet<Name>>,
+}
+
+/// The pool of the control plane's nodes.
+pub const CONTROL_PLANE_POOL: &str = "master";
+
+/// An update that was begun.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HistoryEntry {
+    pub version: Version,
+    pub progress: Progress,
+}
+
+/// How far an update came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    Completed,
+    /// It is under way, or was given up for another.
+    Partial,
+}
+
+/// Somebody in the cluster says that its minor version must not change now, or cannot tell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Objection {
+    pub by: Name,
+    pub reason: Name,
+    pub message: Name,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    pub name: Name,
+    /// The pool that updates it.
+    pub pool: Fact<Name>,
+    /// The Kubernetes that its kubelet is of.
+    pub kubelet: Fact<Minor>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pool {
+    pub name: Name,
+    /// Whether its nodes stay as they are while the cluster is updated.
+    pub is_paused: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Operator {
+    /// Its name, with the version.
+    pub name: Name,
+    pub namespace: Name,
+    /// The minor versions of OpenShift it is made for.
+    pub openshift: Range,
+    /// The minor versions of Kubernetes it is made for.
+    pub kubernetes: Range,
+    /// What is wrong with what it says about that.
+    pub problems: Vec<Name>,
+}
+
+/// From one minor version to another; both count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Range {
+    pub min: Option<Minor>,
+    pub max: Option<Minor>,
+}
+
+/// An API, and who has used it in the last day.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApiUse {
+    pub api: ApiName,
+    /// The Kubernetes that removes it, as the cluster says.
+    pub removed_in: Option<Minor>,
+    pub users: Vec<ApiUser>,
+    /// Requests of users whose names nobody has kept.
+    pub unnamed_requests: u64,
+}
+
+/// An API: `ingresses.v1beta1.extensions`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ApiName {
+    /// The resource, in the plural.
+    pub resource: Name,
+    pub version: Name,
+    /// The group; empty for the core.
+    pub group: Name,
+}
+
+/// Somebody who uses an API.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ApiUser {
+    pub name: Name,
+    /// The program, as it calls itself.
+    pub agent: Option<Name>,
+    /// How many requests in the last day.
+    pub requests: u64,
+    /// The hour of the last one.
+    pub last: Option<Timestamp>,
+}
+
+impl Range {
+    /// Whether it has that minor version.
+    pub fn contains(self, minor: Minor) -> bool {
+        self.min.is_none_or(|min| min <= minor) && self.max.is_none_or(|max| minor <= max)
+    }
+}
+
+impl Pool {
+    /// The command that lets a paused pool's nodes be updated again, as a reason has it.
+    pub const UNPAUSE: &'static str =
+        "oc patch machineconfigpool {pool} --type=merge -p '{{\"spec\":{{\"paused\":false}}}}'";
+
+    /// Whether its nodes are the control plane's.
+    pub fn is_of_control_plane(&self) -> bool {
+        &*self.name == CONTROL_PLANE_POOL
+    }
+}
+
+impl Facts {
+    /// What the cluster runs, or is on its way to.
+    pub fn heads_for(&self) -> Option<&Version> {
+        match &self.history {
+            Fact::Known(history) => history.first().map(|entry| &entry.version),
+            Fact::Unknown => None,
+        }
+    }
+
+    /// Why a node may be behind. Only one whose pool is known to run is known to follow the cluster's updates. The control plane's has to run: if it is
+    /// paused, that is refused on its own account, and what follows is judged as if it ran.
+    pub fn lag(&self, node: &Node) -> Lag {
+        let pool = match (&node.pool, &self.pools) {
+            (Fact::Known(name), Fact::Known(pools)) => pools.iter().find(|pool| pool.name == *name),
+            _ => None,
+        };
+        match pool {
+            Some(pool) if pool.is_paused && !pool.is_of_control_plane() => Lag::Paused,
+            Some(_) => Lag::Behind,
+            None => Lag::NoPool,
+        }
+    }
+}
+
+impl std::fmt::Display for ApiUser {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let requests = if self.requests == 1 {
+            "request"
+        } else {
+            "requests"
+        };
+        f.write_str(&self.name)?;
+        let mut agent = self.agent.iter();
+        agent.try_for_each(|agent| write!(f, " ({agent})"))?;
+        write!(f, ", {} {requests} in a day", self.requests)?;
+        match self.last {
+            Some(last) => write!(
+                f,
+                ", last in the hour from {}",
+                last.strftime("%Y-%m-%d %H:%MZ")
+            ),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::fmt::Display for ApiName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.resource, self.version)?;
+        match &*self.group {
+            "" => Ok(()),
+            group => write!(f, ".{group}"),
+        }
+    }
+}
+
+/// Kinds of objects that rules ask about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ObjectKind {
+    /// The cluster's version and history.
+    ClusterVersion,
+    /// The parts of the platform.
+    ClusterOperator,
+    Node,
+    MachineConfigPool,
+    ClusterServiceVersion,
+    ApiRequestCount,
+    AdminGates,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Lag {
+    Paused,
+    /// They are in no pool that we know of.
+    NoPool,
+    /// They follow the cluster's updates, and have not been updated yet.
+    Behind,
+}
+
+impl ObjectKind {
+    pub fn command(self) -> &'static str {
+        match self {
+            Self::ClusterVersion => "oc get clusterversions -o yaml > clusterversions.yaml",
+            Self::ClusterOperator => "oc get clusteroperators -o yaml > clusteroperators.yaml",
+            Self::Node => "oc get nodes -o yaml > nodes.yaml",
+            Self::MachineConfigPool => {
+                "oc get machineconfigpools -o yaml > machineconfigpools.yaml"
+            }
+            Self::ClusterServiceVersion => {
+                "oc get clusterserviceversions --all-namespaces -o yaml > clusterserviceversions.yaml"
+            }
+            Self::ApiRequestCount => "oc get apirequestcounts -o yaml > apirequestcounts.yaml",
+            Self::AdminGates => {
+                "oc -n openshift-config-managed get configmap admin-gates -o yaml > admin-gates.yaml; oc -n openshift-config get configmap admin-acks -o yaml > admin-acks.yaml"
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for ObjectKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::ClusterVersion => "ClusterVersion",
+            Self::ClusterOperator => "ClusterOperators",
+            Self::Node => "Nodes",
+            Self::MachineConfigPool => "MachineConfigPools",
+            Self::ClusterServiceVersion => "ClusterServiceVersions",
+            Self::ApiRequestCount => "APIRequestCounts",
+            Self::AdminGates => "ConfigMap openshift-config-managed/admin-gates",
+        })
+    }
+}

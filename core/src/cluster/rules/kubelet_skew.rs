@@ -1,0 +1,347 @@
+//! Kubelet skew: how many minor versions of Kubernetes a node may be behind the API server.
+//!
+//! OpenShift's policy: one on odd minor versions, two on even ones. Nodes of a paused pool keep their kubelet from update to update, so
+//! the distance grows until the pool has to be unpaused. What follows is judged as if that was done, to the release that the
+//! cluster then has.
+
+use std::collections::BTreeMap;
+
+use super::{StepQuestion, Steps, not_given};
+use crate::cluster::Fact;
+use crate::cluster::objects::{Facts, Lag, Node, ObjectKind, Pool};
+use crate::cluster::way::Step;
+use crate::fleet::Name;
+use crate::rules::Rule;
+use crate::verdict::{Code, Value, Verdict};
+use crate::version::Minor;
+
+/// Nodes of a pool that follows updates would be too far behind the API server.
+static KUBELET_TOO_OLD: Code = Code::new(
+    "KubeletTooOld",
+    "{count|node|nodes} of pool {pool} at Kubernetes {kubelet} would be {behind|minor version|minor versions} behind the API server's {apiServer}; the limit there is {limit}",
+    "wait until all of pool {pool} is at Kubernetes {needed}",
+)
+.with(SKEW_FACTS);
+
+/// The same of a pool that is paused.
+static PAUSED_POOL_TOO_OLD: Code = Code::new(
+    "PausedPoolTooOld",
+    "pool {pool} is paused and its {count|node|nodes} at Kubernetes {kubelet} would be {behind|minor version|minor versions} behind the API server's {apiServer}; the limit there is {limit}",
+    "unpause pool {pool}, wait until all of it is at Kubernetes {needed}, and pause it again if it shall skip more",
+)
+.by(Pool::UNPAUSE)
+.with(SKEW_FACTS);
+
+/// The same of nodes that are in no pool that we know of.
+static UNPOOLED_NODE_TOO_OLD: Code = Code::new(
+    "UnpooledNodeTooOld",
+    "{nodes} (in no pool that we know of) at Kubernetes {kubelet} would be {behind|minor version|minor versions} behind the API server's {apiServer}; the limit there is {limit}",
+    "update {nodes} to Kubernetes {needed}",
+)
+.with(SKEW_FACTS);
+
+const SKEW_FACTS: &[(&str, &str)] = &[
+    ("pool", "worker"),
+    ("nodes", "w1, w2"),
+    ("count", "2"),
+    ("kubelet", "1.19"),
+    ("needed", "1.21"),
+    ("apiServer", "1.22"),
+    ("behind", "3"),
+    ("limit", "1"),
+];
+
+/// Nodes are ahead of the API server, which is never right.
+static KUBELET_AHEAD: Code = Code::new(
+    "KubeletAhead",
+    "ahead of the API server's Kubernetes {apiServer}: {nodes} at {kubelet}",
+    "find out why {nodes} came to be ahead; no update leaves a cluster like that",
+)
+.with(&[("nodes", "w1"), ("kubelet", "1.23"), ("apiServer", "1.22")]);
+
+static KUBELET_UNKNOWN: Code = Code::new(
+    "KubeletUnknown",
+    "nobody can tell how old the kubelets of {nodes} are",
+    "give the Nodes with `status.nodeInfo`: {nodes} lack it",
+)
+.by("{how}")
+.with(&[
+    ("nodes", "w1"),
+    ("how", "oc get nodes -o yaml > nodes.yaml"),
+]);
+
+/// We do not know which Kubernetes a minor version has.
+static KUBERNETES_UNKNOWN: Code = Code::new(
+    "KubernetesUnknown",
+    "this towpath does not know which Kubernetes OpenShift {minor} has",
+    "use a towpath that knows OpenShift {minor}",
+)
+.with(&[("minor", "5.0")]);
+
+/// How many minor versions a kubelet may be older than the API server.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum MaxSkew {
+    /// One on odd minor versions of OpenShift, two on even ones.
+    #[default]
+    OpenShift,
+    Same(u8),
+}
+
+/// Nodes of a pool as they are right after a step's control plane is updated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PoolStanding {
+    /// The pool, if it is known.
+    pub pool: Option<Name>,
+    /// Why they may be behind.
+    pub lag: Lag,
+    pub nodes: Vec<Name>,
+    /// The oldest kubelet among them; none if one is unknown.
+    pub kubelet: Option<Minor>,
+    /// How many minor versions it is behind then.
+    pub behind: Option<u64>,
+    pub limit: u64,
+}
+
+pub(super) struct KubeletSkew;
+
+impl Rule<Steps> for KubeletSkew {
+    fn name(&self) -> &'static str {
+        "kubelet-skew"
+    }
+
+    fn codes(&self) -> Vec<&'static Code> {
+        vec![
+            &KUBELET_TOO_OLD,
+            &PAUSED_POOL_TOO_OLD,
+            &UNPOOLED_NODE_TOO_OLD,
+            &KUBELET_AHEAD,
+            &KUBELET_UNKNOWN,
+            &KUBERNETES_UNKNOWN,
+        ]
+    }
+
+    fn judge(&self, q: &StepQuestion<'_>) -> Verdict {
+        let (from, to) = (q.step.begins_in(), q.step.to_minor());
+        let unknown =
+            |minor: Minor| Verdict::refuse(KUBERNETES_UNKNOWN.because([("minor", minor.into())]));
+        match (q.step.is_minor(), from.kubernetes(), to.kubernetes()) {
+            (false, _, _) => Verdict::recommend(),
+            (true, None, _) => unknown(from),
+            (true, _, None) => unknown(to),
+            (true, Some(api_server), Some(next)) => match &q.facts.nodes {
+                Fact::Unknown => not_given(ObjectKind::Node),
+                Fact::Known(nodes) => judge_nodes(q, nodes, api_server, next),
+            },
+        }
+    }
+}
+
+fn judge_nodes(q: &StepQuestion<'_>, nodes: &[Node], api_server: Minor, next: Minor) -> Verdict {
+    let groups = groups(q.step, q.facts, nodes, q.max_skew);
+    let limit = q.max_skew.limit(q.step);
+    let known = groups
+        .iter()
+        .map(|group| judge_group(group, api_server, next, limit));
+    known.chain([judge_unknown(&groups)]).collect()
+}
+
+/// How each pool stands after a step that changes the minor version; nothing if that cannot be said.
+pub fn standings(step: Step<'_>, facts: &Facts, max_skew: MaxSkew) -> Vec<PoolStanding> {
+    match (step.is_minor(), step.to_minor().kubernetes(), &facts.nodes) {
+        (true, Some(next), Fact::Known(nodes)) => groups(step, facts, nodes, max_skew)
+            .into_iter()
+            .map(|group| {
+                let kubelet = group.oldest().filter(|_| group.unknown().is_empty());
+                PoolStanding {
+                    pool: group.pool.clone(),
+                    lag: group.lag,
+                    nodes: group
+                        .kubelets
+                        .iter()
+                        .map(|(name, _)| name.clone())
+                        .collect(),
+                    kubelet,
+                    behind: kubelet.map(|kubelet| behind(kubelet, next)),
+                    limit: max_skew.limit(step),
+                }
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Nodes that are updated together.
+struct Group {
+    pool: Option<Name>,
+    lag: Lag,
+    kubelets: Vec<(Name, Option<Minor>)>,
+}
+
+/// The nodes as they are before a step, if the ones before it were taken and what had to be updated for them was.
+fn groups(step: Step<'_>, facts: &Facts, nodes: &[Node], max_skew: MaxSkew) -> Vec<Group> {
+    let mut groups = grouped(facts, nodes);
+    for group in &mut groups {
+        for earlier in step.earlier() {
+            group.after(earlier, max_skew);
+        }
+    }
+    groups
+}
+
+/// By pool. Nodes of no pool are not updated together, so only those that are alike share a group.
+fn grouped(facts: &Facts, nodes: &[Node]) -> Vec<Group> {
+    let mut groups: BTreeMap<(Option<Name>, Option<Minor>), Group> = BTreeMap::new();
+    for node in nodes {
+        let kubelet = known(&node.kubelet);
+        let pool = known(&node.pool);
+        let key = (pool.clone(), kubelet.filter(|_| pool.is_none()));
+        let lag = facts.lag(node);
+        let group = groups.entry(key).or_insert_with(|| Group {
+            pool,
+            lag,
+            kubelets: Vec::new(),
+        });
+        group.kubelets.push((node.name.clone(), kubelet));
+    }
+    let mut groups: Vec<Group> = groups.into_values().collect();
+    groups.iter_mut().for_each(|group| group.kubelets.sort());
+    groups
+}
+
+impl Group {
+    /// What a step leaves behind: nodes that follow updates are as the cluster is; the others only if they had to be updated for it.
+    fn after(&mut self, step: Step<'_>, max_skew: MaxSkew) {
+        let (Some(api_server), Some(next)) =
+            (step.begins_in().kubernetes(), step.to_minor().kubernetes())
+        else {
+            return;
+        };
+        let had_to = step.is_minor()
+            && self
+                .oldest()
+                .is_some_and(|old| behind(old, next) > max_skew.limit(step));
+        match self.lag {
+            Lag::Behind => self.raise(next),
+            Lag::Paused | Lag::NoPool if had_to => self.raise(api_server),
+            Lag::Paused | Lag::NoPool => {}
+        }
+    }
+
+    /// Updates kubelets. What is not known stays so, and what is ahead is not taken back.
+    fn raise(&mut self, to: Minor) {
+        let kubelets = self
+            .kubelets
+            .iter_mut()
+            .filter_map(|(_, kubelet)| kubelet.as_mut());
+        kubelets.for_each(|kubelet| *kubelet = to.max(*kubelet));
+    }
+
+    fn oldest(&self) -> Option<Minor> {
+        self.kubelets
+            .iter()
+            .filter_map(|(_, kubelet)| *kubelet)
+            .min()
+    }
+
+    fn unknown(&self) -> Vec<Name> {
+        self.those(|kubelet| kubelet.is_none())
+    }
+
+    fn those(&self, wanted: impl Fn(Option<Minor>) -> bool) -> Vec<Name> {
+        self.kubelets
+            .iter()
+            .filter(|(_, kubelet)| wanted(*kubelet))
+            .map(|(name, _)| name.clone())
+            .collect()
+    }
+}
+
+fn judge_group(group: &Group, api_server: Minor, next: Minor, limit: u64) -> Verdict {
+    let mut verdicts = Vec::new();
+    let is_too_old = |kubelet: Minor| behind(kubelet, next) > limit && kubelet <= api_server;
+    let too_old = group.those(|kubelet| kubelet.is_some_and(is_too_old));
+    if let Some(kubelet) = group.oldest().filter(|_| !too_old.is_empty()) {
+        let code = match (&group.pool, group.lag) {
+            (Some(_), Lag::Paused) => &PAUSED_POOL_TOO_OLD,
+            (Some(_), _) => &KUBELET_TOO_OLD,
+            (None, _) => &UNPOOLED_NODE_TOO_OLD,
+        };
+        verdicts.push(Verdict::refuse(code.because([
+            ("pool", group.pool.as_ref().into()),
+            ("nodes", Value::list(&too_old)),
+            ("count", (too_old.len() as u64).into()),
+            ("kubelet", kubelet.into()),
+            ("needed", api_server.into()),
+            ("apiServer", next.into()),
+            ("behind", behind(kubelet, next).into()),
+            ("limit", limit.into()),
+        ])));
+    }
+    let newest = group.kubelets.iter().filter_map(|(_, kubelet)| *kubelet);
+    if let Some(kubelet) = newest.max().filter(|newest| *newest > api_server) {
+        let nodes = group.those(|kubelet| kubelet.is_some_and(|kubelet| kubelet > api_server));
+        verdicts.push(Verdict::refuse(KUBELET_AHEAD.because([
+            ("nodes", Value::list(&nodes)),
+            ("kubelet", kubelet.into()),
+            ("apiServer", api_server.into()),
+        ])));
+    }
+    verdicts.into_iter().collect()
+}
+
+fn judge_unknown(groups: &[Group]) -> Verdict {
+    let mut nodes: Vec<Name> = groups.iter().flat_map(Group::unknown).collect();
+    nodes.sort();
+    match nodes.is_empty() {
+        true => Verdict::recommend(),
+        false => Verdict::refuse(KUBELET_UNKNOWN.because([
+            ("nodes", Value::list(&nodes)),
+            ("how", Value::Command(ObjectKind::Node.command())),
+        ])),
+    }
+}
+
+/// How many minor versions a kubelet is behind.
+fn behind(kubelet: Minor, api_server: Minor) -> u64 {
+    match kubelet.major == api_server.major {
+        true => api_server.minor.saturating_sub(kubelet.minor),
+        // Another major version is further away than anything that is allowed.
+        false => u64::MAX,
+    }
+}
+
+impl MaxSkew {
+    /// What a step allows. Nodes of the release before are never too old: 4.2 to 4.3 went from 1.14 to 1.16.
+    fn limit(self, step: Step<'_>) -> u64 {
+        let stride = step
+            .begins_in()
+            .kubernetes()
+            .zip(step.to_minor().kubernetes());
+        self.of(step.to_minor())
+            .max(stride.map_or(0, |(from, to)| behind(from, to)))
+    }
+
+    /// How many minor versions a kubelet may be behind a control plane of that minor version.
+    fn of(self, control_plane: Minor) -> u64 {
+        match (self, control_plane.minor % 2) {
+            (Self::Same(limit), _) => u64::from(limit),
+            (Self::OpenShift, 0) => 2,
+            (Self::OpenShift, _) => 1,
+        }
+    }
+
+    /// Whether kubelets of one minor version of OpenShift may run with an API server of another.
+    pub fn allows(self, workers: Minor, control_plane: Minor) -> bool {
+        let known = workers.kubernetes().zip(control_plane.kubernetes());
+        known.is_some_and(|(kubelet, api_server)| {
+            kubelet <= api_server && behind(kubelet, api_server) <= self.of(control_plane)
+        })
+    }
+}
+
+fn known<T: Clone>(fact: &Fact<T>) -> Option<T> {
+    match fact {
+        Fact::Known(value) => Some(value.clone()),
+        Fact::Unknown => None,
+    }
+}

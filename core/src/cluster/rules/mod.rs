@@ -1,0 +1,94 @@
+//! What stands in the way on a cluster: one rule a file, each from a step of a way and the cluster's facts to a verdict.
+//!
+//! None of them ever stops a patch. What is not known is refused, with what is missing as the reason: an update that has begun cannot
+//! be taken back.
+
+mod admin_acks;
+mod kubelet_skew;
+mod operators;
+mod paused_control_plane;
+mod platform_namespaces;
+mod removals;
+mod removed_apis;
+mod update_in_progress;
+mod upgradeable;
+
+pub use kubelet_skew::{MaxSkew, PoolStanding, standings};
+pub use removals::{REMOVALS, Removal};
+pub use removed_apis::{API_REMOVED, API_REMOVED_LATER};
+
+use crate::cluster::objects::{Facts, ObjectKind};
+use crate::cluster::way::Step;
+use crate::rules::{Policy, Question, Rule};
+use crate::verdict::{Code, Value, Verdict};
+
+/// Questions about steps.
+pub struct Steps;
+
+impl Question for Steps {
+    type At<'a> = StepQuestion<'a>;
+}
+
+/// What do the cluster's own objects have against this step of a way?
+#[derive(Debug, Clone, Copy)]
+pub struct StepQuestion<'a> {
+    pub step: Step<'a>,
+    pub facts: &'a Facts,
+    pub max_skew: MaxSkew,
+}
+
+static CLUSTER: Policy<Steps> = Policy(&[
+    &admin_acks::AdminAcks,
+    &kubelet_skew::KubeletSkew,
+    &operators::OperatorLimits,
+    &paused_control_plane::PausedControlPlane,
+    &removed_apis::RemovedApis,
+    &update_in_progress::UpdateInProgress,
+    &upgradeable::Upgradeable,
+]);
+
+/// What all rules say about a step.
+pub fn judge(step: Step<'_>, facts: &Facts, max_skew: MaxSkew) -> Verdict {
+    CLUSTER.judge(&StepQuestion {
+        step,
+        facts,
+        max_skew,
+    })
+}
+
+/// Every kind of reason of the cluster's rules.
+pub fn cluster_codes() -> Vec<&'static Code> {
+    CLUSTER
+        .codes()
+        .into_iter()
+        .chain([&OBJECTS_NOT_GIVEN])
+        .collect()
+}
+
+/// Objects that a rule asks about were not given.
+static OBJECTS_NOT_GIVEN: Code = Code::new(
+    "ObjectsNotGiven",
+    "nobody can tell without these objects: {kind}",
+    "give the {kind} too",
+)
+.by("{how}")
+.with(&[
+    ("kind", "Nodes"),
+    ("how", "oc get nodes -o yaml > nodes.yaml"),
+]);
+
+fn not_given(kind: ObjectKind) -> Verdict {
+    Verdict::refuse(OBJECTS_NOT_GIVEN.because([
+        ("kind", Value::text(kind)),
+        ("how", Value::Command(kind.command())),
+    ]))
+}
+
+/// Messages of operators can be pages long; the first line says what it is about.
+fn first_line(text: &str) -> Value {
+    let mut lines = text.lines().map(str::trim);
+    lines
+        .find(|line| !line.is_empty())
+        .unwrap_or("(it does not say why)")
+        .into()
+}

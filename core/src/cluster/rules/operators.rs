@@ -1,0 +1,80 @@
+//! Operators: optional ones say which minor versions of OpenShift or Kubernetes they are made for. Both ends count.
+//!
+//! Every operator in the way is named at once, so that nobody fixes one and then finds the next. An operator that says nothing
+//! allows everything. One that we cannot understand allows nothing.
+
+use super::{StepQuestion, Steps, not_given};
+use crate::cluster::Fact;
+use crate::cluster::objects::{ObjectKind, Operator, Range};
+use crate::rules::Rule;
+use crate::verdict::{Code, Verdict};
+use crate::version::Minor;
+
+static OPERATOR_INCOMPATIBLE: Code = Code::new(
+    "OperatorIncompatible",
+    "{operator} in {namespace} is not made for OpenShift {to}: it says {says}",
+    "update {operator} in {namespace} (it says {says}) to a version for OpenShift {to}[, or better {goal}, where the way ends]",
+)
+.with(&[
+    ("operator", "logging.v5"),
+    ("namespace", "openshift-logging"),
+    ("says", "OpenShift 4.8 at most"),
+    ("to", "4.9"),
+    ("goal", "4.10"),
+]);
+
+pub(super) struct OperatorLimits;
+
+impl Rule<Steps> for OperatorLimits {
+    fn name(&self) -> &'static str {
+        "operators"
+    }
+
+    fn codes(&self) -> Vec<&'static Code> {
+        vec![&OPERATOR_INCOMPATIBLE]
+    }
+
+    fn judge(&self, q: &StepQuestion<'_>) -> Verdict {
+        let operators = match (q.step.is_minor(), &q.facts.operators) {
+            (false, _) => return Verdict::recommend(),
+            (true, Fact::Unknown) => return not_given(ObjectKind::ClusterServiceVersion),
+            (true, Fact::Known(operators)) => operators,
+        };
+        let (to, goal) = (q.step.to_minor(), q.step.way().goal());
+        let refuse = |operator: &Operator| {
+            let says = limit(operator, to)?;
+            Some(Verdict::refuse(OPERATOR_INCOMPATIBLE.because([
+                ("operator", (&operator.name).into()),
+                ("namespace", (&operator.namespace).into()),
+                ("says", says.as_str().into()),
+                ("to", to.into()),
+                ("goal", (goal > to).then_some(goal).into()),
+            ])))
+        };
+        operators.iter().filter_map(refuse).collect()
+    }
+}
+
+/// What an operator says if that is against the version; none if it is not.
+fn limit(operator: &Operator, to: Minor) -> Option<String> {
+    let outside = |range: Range, minor: Minor, of: &str| match (range.min, range.max) {
+        _ if range.contains(minor) => None,
+        (_, Some(max)) if max < minor => Some(format!("{of} {max} at most")),
+        (Some(min), _) => Some(format!("{of} {min} at least")),
+        _ => None,
+    };
+    let has_range = operator.kubernetes != Range::default();
+    let of_kubernetes = match (has_range, to.kubernetes()) {
+        (true, Some(minor)) => outside(operator.kubernetes, minor, "Kubernetes"),
+        (true, None) => {
+            Some("something about Kubernetes, and nobody knows which one that is".to_owned())
+        }
+        (false, _) => None,
+    };
+    let problems = operator.problems.iter().map(ToString::to_string);
+    let says: Vec<String> = problems
+        .chain(outside(operator.openshift, to, "OpenShift"))
+        .chain(of_kubernetes)
+        .collect();
+    (!says.is_empty()).then(|| says.join(", "))
+}

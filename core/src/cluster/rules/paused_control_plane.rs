@@ -1,0 +1,59 @@
+//! Paused control plane: pools of workers may skip updates, the control plane's own may not.
+//!
+//! A paused `master` pool leaves the nodes of the control plane with an old kubelet, an old system and certificates that nobody renews. The
+//! first update that changes the minor version is refused; patches before it are told. What follows is judged as if the pool ran.
+
+use super::{StepQuestion, Steps, not_given};
+use crate::cluster::Fact;
+use crate::cluster::objects::{ObjectKind, Pool};
+use crate::cluster::way::Step;
+use crate::rules::Rule;
+use crate::verdict::{Code, Verdict};
+
+static CONTROL_PLANE_PAUSED: Code = Code::new(
+    "ControlPlanePaused",
+    "pool {pool} is paused, and the control plane's nodes must not skip a minor version",
+    "unpause pool {pool}, and wait until all nodes of the control plane are updated",
+)
+.by(Pool::UNPAUSE)
+.with(&[("pool", "master")]);
+
+static CONTROL_PLANE_STAYS: Code = Code::new(
+    "ControlPlaneStays",
+    "pool {pool} is paused: a patch leaves the control plane's nodes as they are, and the next minor update is refused",
+    "unpause pool {pool}; nothing is refused before the next minor update",
+)
+.by(Pool::UNPAUSE)
+.with(&[("pool", "master")])
+.note();
+
+pub(super) struct PausedControlPlane;
+
+impl Rule<Steps> for PausedControlPlane {
+    fn name(&self) -> &'static str {
+        "paused-control-plane"
+    }
+
+    fn codes(&self) -> Vec<&'static Code> {
+        vec![&CONTROL_PLANE_PAUSED, &CONTROL_PLANE_STAYS]
+    }
+
+    fn judge(&self, q: &StepQuestion<'_>) -> Verdict {
+        let pools = match (q.step.is_minor(), &q.facts.pools) {
+            (false, Fact::Unknown) => return Verdict::recommend(),
+            (true, Fact::Unknown) => return not_given(ObjectKind::MachineConfigPool),
+            (_, Fact::Known(pools)) => pools,
+        };
+        let is_after_a_minor_update = q.step.earlier().any(Step::is_minor);
+        let mut paused = pools.iter();
+        match paused.find(|pool| pool.is_paused && pool.is_of_control_plane()) {
+            Some(Pool { name, .. }) if q.step.is_first_minor() => {
+                Verdict::refuse(CONTROL_PLANE_PAUSED.because([("pool", name.into())]))
+            }
+            Some(Pool { name, .. }) if !is_after_a_minor_update => {
+                Verdict::inform(CONTROL_PLANE_STAYS.because([("pool", name.into())]))
+            }
+            _ => Verdict::recommend(),
+        }
+    }
+}

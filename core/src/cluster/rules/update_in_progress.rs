@@ -1,0 +1,50 @@
+//! Update in progress: the minor version does not change before the last update has completed.
+//!
+//! Patches pass, and do not help: 4.6.z → 4.7.z → 4.7.z+n leaves 4.8 refused until one of the 4.7 completes, so the first update of the
+//! way that changes the minor version is refused however many patches come before it.
+
+use super::{StepQuestion, Steps, not_given};
+use crate::cluster::Fact;
+use crate::cluster::objects::{ObjectKind, Progress};
+use crate::rules::Rule;
+use crate::verdict::{Code, Verdict};
+
+static UPDATE_IN_PROGRESS: Code = Code::new(
+    "UpdateInProgress",
+    "the update to {to} has not completed[; the last that did is {completed}]",
+    "let the update to {to} complete, or a patch that follows it",
+)
+.with(&[("to", "4.7.9"), ("completed", "4.6.8")]);
+
+pub(super) struct UpdateInProgress;
+
+impl Rule<Steps> for UpdateInProgress {
+    fn name(&self) -> &'static str {
+        "update-in-progress"
+    }
+
+    fn codes(&self) -> Vec<&'static Code> {
+        vec![&UPDATE_IN_PROGRESS]
+    }
+
+    fn judge(&self, q: &StepQuestion<'_>) -> Verdict {
+        let history = match (q.step.is_first_minor(), &q.facts.history) {
+            (false, _) => return Verdict::recommend(),
+            (true, Fact::Unknown) => return not_given(ObjectKind::ClusterVersion),
+            (true, Fact::Known(history)) => history,
+        };
+        match history.first() {
+            None => not_given(ObjectKind::ClusterVersion),
+            Some(newest) if newest.progress == Progress::Completed => Verdict::recommend(),
+            Some(newest) => {
+                let completed = history
+                    .iter()
+                    .find(|entry| entry.progress == Progress::Completed);
+                Verdict::refuse(UPDATE_IN_PROGRESS.because([
+                    ("to", (&newest.version).into()),
+                    ("completed", completed.map(|entry| &entry.version).into()),
+                ]))
+            }
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Upgradeable: the cluster-version operator, or an operator that it looks after, says that the minor version must not change now.
+//!
+//! What they say today is about the next minor version, so only the first update that changes it is refused. Saying nothing means
+//! upgradeable; saying `Unknown` does not.
+
+use super::{StepQuestion, Steps, first_line, not_given};
+use crate::cluster::Fact;
+use crate::cluster::objects::{ObjectKind, Objection};
+use crate::rules::Rule;
+use crate::verdict::{Code, Verdict};
+
+static NOT_UPGRADEABLE: Code = Code::new(
+    "NotUpgradeable",
+    "{by} is not upgradeable: {reason}: {message}",
+    "settle what {by} says: {reason}: {message}",
+)
+.with(&[
+    ("by", "ClusterOperator machine-config"),
+    ("reason", "PoolUpdating"),
+    ("message", "One or more machine config pools are updating"),
+]);
+
+pub(super) struct Upgradeable;
+
+impl Rule<Steps> for Upgradeable {
+    fn name(&self) -> &'static str {
+        "upgradeable"
+    }
+
+    fn codes(&self) -> Vec<&'static Code> {
+        vec![&NOT_UPGRADEABLE]
+    }
+
+    fn judge(&self, q: &StepQuestion<'_>) -> Verdict {
+        if !q.step.is_first_minor() {
+            return Verdict::recommend();
+        }
+        let said = [
+            (&q.facts.objections, ObjectKind::ClusterVersion),
+            (&q.facts.operator_objections, ObjectKind::ClusterOperator),
+        ];
+        said.into_iter()
+            .map(|(objections, kind)| judge_kind(objections, kind))
+            .collect()
+    }
+}
+
+fn judge_kind(objections: &Fact<Vec<Objection>>, kind: ObjectKind) -> Verdict {
+    match objections {
+        Fact::Unknown => not_given(kind),
+        Fact::Known(objections) => objections.iter().map(refuse).collect(),
+    }
+}
+
+fn refuse(objection: &Objection) -> Verdict {
+    Verdict::refuse(NOT_UPGRADEABLE.because([
+        ("by", (&objection.by).into()),
+        ("reason", (&objection.reason).into()),
+        ("message", first_line(&objection.message)),
+    ]))
+}

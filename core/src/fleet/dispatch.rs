@@ -1,0 +1,416 @@
+//! What should the fleet start now?
+//!
+//! Clusters are looked at in one total order: by current version, soak days wanted, organisation, id. The walk is a fold: a
+//! cluster that may start takes its mutexes at once, so that those after it see them taken.
+//! Every candidate's verdict is kept.
+//!
+//! A [`Desk`] keeps what it judged between passes and judges again only what a change or the time has touched; a desk that has
+//! just been made judges everything. Both come to the same decision, and a property test holds them to it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::plans::{self, Cancel, Ended, Overdue};
+use super::why;
+use crate::cluster::ClusterId;
+use crate::fleet::RuleId;
+use crate::fleet::roster::StartQuestion;
+use crate::fleet::rules::{RuleSet, is_volatile, pool_behind, refusals_end};
+use crate::fleet::schedule::NOTICE;
+use crate::fleet::{
+    Approval, ClusterState, FleetInput, Followed, Name, Pause, Roster, Upgrade, UpgradeId,
+};
+use crate::verdict::Verdict;
+use crate::version::Version;
+
+/// What is to be done now.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Decision {
+    pub at: Timestamp,
+    /// What to start, in order.
+    pub starts: Vec<Start>,
+    pub cancels: Vec<Cancel>,
+    /// Plans whose time has come.
+    pub begins: Vec<UpgradeId>,
+    /// Upgrades that have come to an end.
+    pub ended: Vec<Ended>,
+    /// Upgrades that take longer than expected.
+    pub overdue: Vec<Overdue>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Start {
+    pub cluster: ClusterId,
+    pub name: Name,
+    pub organisation: Name,
+    pub sector: Option<Name>,
+    /// What kind of upgrade it is.
+    pub kind: StartKind,
+    pub from: Version,
+    pub to: Version,
+    pub at: Timestamp,
+    /// The mutexes it takes, and who may hold them already. Whoever carries it out checks that again.
+    pub locks: Vec<LockNeed>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum StartKind {
+    Cluster,
+    ControlPlane,
+    /// One node pool of a hosted control plane.
+    NodePool(Name),
+}
+
+/// A mutex that a start takes.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LockNeed {
+    /// The mutex, with the organisation it belongs to.
+    pub mutex: Name,
+    /// Count only those of this sector (with its organisation).
+    pub within_sector: Option<Name>,
+    /// So many others may hold it.
+    pub at_most: u32,
+}
+
+/// Where decisions about one fleet are made.
+#[derive(Debug, Clone)]
+pub struct Desk {
+    roster: Roster,
+    /// Whether a member has something that could start, were it only its turn.
+    ready: Vec<bool>,
+    again: Again,
+    /// Classes that time alone can change.
+    volatile: Vec<u32>,
+    /// Offers that open by themselves.
+    wakes: BTreeSet<(Timestamp, u32)>,
+    /// The next start of each calendar, and the instant it was looked up for.
+    next_starts: Vec<Option<(Timestamp, Option<Timestamp>)>>,
+    last_pass: Option<Timestamp>,
+    /// Who was started by the last pass: they hold their mutexes until the next, whether or not somebody carries it out.
+    started: BTreeSet<u32>,
+}
+
+#[derive(Debug, Clone)]
+enum Again {
+    All,
+    These(BTreeSet<u32>),
+}
+
+pub fn dispatch(input: FleetInput, now: Timestamp) -> (Desk, Decision) {
+    let mut desk = Desk::new(input);
+    let decision = desk.pass(now);
+    (desk, decision)
+}
+
+impl Desk {
+    /// A desk that has judged nothing yet.
+    pub fn new(input: FleetInput) -> Self {
+        let roster = Roster::new(input);
+        let classes = 0..roster.classes.len() as u32;
+        Self {
+            ready: vec![false; roster.members.len()],
+            again: Again::All,
+            volatile: classes
+                .filter(|class| is_volatile(&roster, &roster.classes[*class as usize]))
+                .collect(),
+            wakes: BTreeSet::new(),
+            next_starts: vec![None; roster.calendars.len()],
+            last_pass: None,
+            started: BTreeSet::new(),
+            roster,
+        }
+    }
+
+    /// The fleet it is about.
+    pub fn roster(&self) -> &Roster {
+        &self.roster
+    }
+
+    /// A cluster was seen; its time was worth so many seconds of soak. `false`: the desk has to be made anew.
+    pub fn seen(&mut self, state: ClusterState, credit: Option<(&Version, i64)>) -> bool {
+        let followed = self.roster.seen(state, credit);
+        self.judge_again(followed)
+    }
+
+    /// An upgrade was planned, started, or ended. `false`: the desk has to be made anew.
+    pub fn upgrade_changed(&mut self, upgrade: Upgrade) -> bool {
+        let followed = self.roster.upgrade_changed(upgrade);
+        self.judge_again(followed)
+    }
+
+    /// Every healthy cluster has run for so many seconds more on its version, and was seen to.
+    pub fn time_passes(&mut self, seconds: i64, now: Timestamp) {
+        let followed = self.roster.time_passes(seconds, now);
+        self.judge_again(followed);
+    }
+
+    /// People stop or allow new starts.
+    pub fn pauses_changed(&mut self, pauses: Vec<Pause>) -> bool {
+        let followed = self.roster.pauses_changed(pauses);
+        self.judge_again(followed)
+    }
+
+    pub fn approvals_changed(&mut self, approvals: Vec<Approval>) -> bool {
+        let followed = self.roster.approvals_changed(approvals);
+        self.judge_again(followed)
+    }
+
+    fn judge_again(&mut self, followed: Followed) -> bool {
+        match (followed, &mut self.again) {
+            (Followed::BuildAnew, _) => return false,
+            (Followed::Judge(_), Again::All) => {}
+            (Followed::Judge(members), Again::These(these)) => these.extend(members),
+        }
+        true
+    }
+
+    /// Decides. What is decided is not yet so: whoever carries it out tells of it.
+    pub fn pass(&mut self, now: Timestamp) -> Decision {
+        self.judge(now);
+        let starts = self.fold(now);
+        let mut decision = Decision {
+            at: now,
+            starts,
+            ..Decision::default()
+        };
+        plans::follow(&self.roster, now, &mut decision);
+        self.last_pass = Some(now);
+        decision
+    }
+
+    /// Judges the candidates of whoever is concerned.
+    fn judge(&mut self, now: Timestamp) {
+        let back_in_time = self.last_pass.is_some_and(|last| now < last);
+        match std::mem::replace(&mut self.again, Again::These(BTreeSet::new())) {
+            Again::These(these) if !back_in_time => {
+                let mut members = these;
+                while let Some((_, member)) =
+                    self.wakes.first().copied().filter(|(at, _)| *at <= now)
+                {
+                    self.wakes.pop_first();
+                    members.insert(member);
+                }
+                for class in &self.volatile {
+                    members.extend(&self.roster.classes[*class as usize].members);
+                }
+                members
+                    .into_iter()
+                    .for_each(|member| self.judge_member(member, now));
+            }
+            _ => {
+                self.wakes.clear();
+                (0..self.roster.members.len() as u32)
+                    .for_each(|member| self.judge_member(member, now));
+            }
+        }
+    }
+
+    fn judge_member(&mut self, number: u32, now: Timestamp) {
+        let mut candidates = std::mem::take(&mut self.roster.members[number as usize].candidates);
+        let question = StartQuestion::new(&self.roster, number, now);
+        for candidate in &mut candidates {
+            candidate.holds = RuleSet::VERSION.holding(&question.about(candidate)).0;
+        }
+        let behind = pool_behind(&question).is_some();
+        self.wakes.extend(
+            refusals_end(&question)
+                .filter(|until| *until > now)
+                .map(|until| (until, number)),
+        );
+        for offer in question.member.state.offers.iter() {
+            if let Some(until) = offer
+                .objection
+                .as_ref()
+                .and_then(|objection| objection.until())
+                .filter(|until| *until > now)
+            {
+                self.wakes.insert((until, number));
+            }
+        }
+        self.ready[number as usize] =
+            behind || candidates.iter().any(|candidate| candidate.is_free());
+        self.roster.members[number as usize].candidates = candidates;
+    }
+
+    /// Walks the ready in their order; who starts takes its mutexes at once.
+    fn fold(&mut self, now: Timestamp) -> Vec<Start> {
+        for number in std::mem::take(&mut self.started) {
+            if self.roster.member(number).upgrade.is_none() {
+                self.roster.give_mutexes_back(number);
+            }
+        }
+        let mut starts = Vec::new();
+        for at in 0..self.roster.order.len() {
+            let number = self.roster.order[at];
+            if !self.ready[number as usize] {
+                continue;
+            }
+            if let Some(start) = self.start(number, now) {
+                self.roster.take_mutexes(number);
+                self.started.insert(number);
+                starts.push(start);
+            }
+        }
+        starts
+    }
+
+    fn start(&mut self, number: u32, now: Timestamp) -> Option<Start> {
+        let question = StartQuestion::new(&self.roster, number, now);
+        if RuleSet::POOLS.any_holds(&question) {
+            return None;
+        }
+        if let Some(pool) = pool_behind(&question) {
+            let kind = StartKind::NodePool(pool.id.clone());
+            let at = now.checked_add(NOTICE).ok()?;
+            return Some(new_start(
+                &question,
+                kind,
+                &pool.version,
+                &question.member.state.version,
+                at,
+            ));
+        }
+        let candidate = *question
+            .member
+            .candidates
+            .iter()
+            .find(|candidate| candidate.is_free())?;
+        let calendar = question.class.calendar;
+        let at = self.next_start(calendar, now)?;
+        let question = StartQuestion::new(&self.roster, number, now);
+        let kind = match question.member.state.product {
+            crate::fleet::Product::Standalone => StartKind::Cluster,
+            crate::fleet::Product::HostedControlPlane { .. } => StartKind::ControlPlane,
+        };
+        Some(new_start(
+            &question,
+            kind,
+            &question.member.state.version,
+            self.roster.version(candidate.version),
+            at,
+        ))
+    }
+
+    /// The calendar's start, looked up again only when the last answer can no longer be right.
+    fn next_start(&mut self, calendar: u32, now: Timestamp) -> Option<Timestamp> {
+        let schedules = self.roster.calendars[calendar as usize].schedules();
+        let kept = self.next_starts[calendar as usize];
+        let holds = |asked: Timestamp, next: Option<Timestamp>| {
+            let notice = now.checked_add(NOTICE).ok();
+            let fresh = asked.duration_until(now) < SignedDuration::from_hours(1);
+            asked <= now && next.map_or(fresh, |next| notice.is_some_and(|notice| notice < next))
+        };
+        let next = match kept {
+            Some((asked, next)) if holds(asked, next) => next,
+            _ => {
+                let next = schedules.next(now);
+                self.next_starts[calendar as usize] = Some((now, next));
+                next
+            }
+        };
+        next.filter(|next| now.duration_until(*next) <= crate::fleet::schedule::HORIZON)
+    }
+
+    /// Why a cluster does, or does not, go where it could, after the last pass and what that started.
+    pub fn why(&self, member: u32, now: Timestamp) -> why::Why {
+        why::why(&self.roster, member, now, self.started.contains(&member))
+    }
+
+    /// What a version's verdict is for a cluster, as [`Desk::why`] says it.
+    pub fn verdict(&self, member: u32, to: &Version, now: Timestamp) -> Option<Verdict> {
+        let why = self.why(member, now);
+        why.candidates
+            .into_iter()
+            .find(|candidate| candidate.to == *to)
+            .map(|candidate| candidate.verdict)
+    }
+
+    /// How many clusters that could go somewhere are held, by what holds the one candidate that is held least; a cluster may
+    /// be held by several.
+    pub fn holds(&self, now: Timestamp) -> BTreeMap<RuleId, u64> {
+        let mut counts = BTreeMap::new();
+        for number in 0..self.roster.members.len() as u32 {
+            for code in self.held_by(number, now) {
+                *counts.entry(code).or_default() += 1;
+            }
+        }
+        counts
+    }
+
+    /// What holds a cluster that could go somewhere.
+    pub fn held_by(&self, member: u32, now: Timestamp) -> BTreeSet<RuleId> {
+        why::held_by(&self.roster, member, now)
+    }
+
+    /// The versions that a cluster waits for to soak with a workload: each with what it has and what it needs, in seconds.
+    pub fn soak_of(&self, member: u32, workload: &str) -> Vec<(Version, i64, i64)> {
+        why::soak_of(&self.roster, member, workload)
+    }
+
+    /// A digest of every verdict, by which a decision that is made again can be compared with the first.
+    pub fn digest(&self, now: Timestamp) -> [u8; 32] {
+        why::digest(&self.roster, now)
+    }
+}
+
+fn new_start(
+    question: &StartQuestion<'_>,
+    kind: StartKind,
+    from: &Version,
+    to: &Version,
+    at: Timestamp,
+) -> Start {
+    let (roster, state) = (question.roster, &question.member.state);
+    let sector = question
+        .class
+        .sector
+        .map(|sector| sector_key(&state.organisation, &roster.sectors[sector as usize].name));
+    let limited = |mutex| {
+        question
+            .class
+            .sector
+            .and_then(|sector| roster.limit(sector, mutex))
+    };
+    let locks = roster.mutexes_of(question.number).map(|mutex| {
+        let entry = &roster.mutexes[mutex as usize];
+        let organisation = entry
+            .organisation
+            .map_or("*", |number| &roster.organisations[number as usize].id);
+        let (within_sector, at_most) = match limited(mutex) {
+            Some(limit) => (sector.clone(), limit.saturating_sub(1)),
+            None => (None, 0),
+        };
+        LockNeed {
+            mutex: format!("{organisation}/{}", entry.name).into(),
+            within_sector,
+            at_most,
+        }
+    });
+    Start {
+        cluster: state.id.clone(),
+        name: state.name.clone(),
+        organisation: state.organisation.clone(),
+        sector: question.class.policy.sector.clone(),
+        kind,
+        from: from.clone(),
+        to: to.clone(),
+        at,
+        locks: locks.collect(),
+    }
+}
+
+/// A sector's name, with its organisation.
+pub fn sector_key(organisation: &str, sector: &str) -> Name {
+    format!("{organisation}/{sector}").into()
+}
+
+impl Start {
+    /// The node pool, if it is about one.
+    pub fn pool(&self) -> Option<&Name> {
+        match &self.kind {
+            StartKind::NodePool(pool) => Some(pool),
+            StartKind::Cluster | StartKind::ControlPlane => None,
+        }
+    }
+}

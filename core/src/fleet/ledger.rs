@@ -1,0 +1,109 @@
+//! The soak ledger: from the observed time of clusters to the days of workloads.
+//!
+//! A cluster's time counts for the workloads that its policy names now; one that has left the fleet, for those it had last. Time of a cluster
+//! that is not bound, or whose name others have too, counts for nobody: nobody can tell whose it is.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::cluster::ClusterId;
+use crate::fleet::roster::Entries;
+use crate::fleet::{ClusterState, FleetPolicy, Name, SoakSum, name_clashes};
+use crate::version::Version;
+
+static NO_WORKLOADS: BTreeSet<Name> = BTreeSet::new();
+
+/// How long each cluster has run healthily on each version.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ledger {
+    seconds: BTreeMap<ClusterId, BTreeMap<Version, i64>>,
+}
+
+/// Where a cluster belongs, or belonged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tenure {
+    pub organisation: Name,
+    pub workloads: BTreeSet<Name>,
+}
+
+/// The lowest version whose soak any of these clusters may still need: clusters go to versions above their own alone.
+pub fn oldest_needed<'a>(
+    clusters: impl IntoIterator<Item = &'a ClusterState>,
+) -> Option<&'a Version> {
+    clusters.into_iter().map(|cluster| &cluster.version).min()
+}
+
+impl Ledger {
+    /// A cluster's whole time on a version is now this; says how much more that is.
+    pub fn set(&mut self, cluster: &ClusterId, version: &Version, seconds: i64) -> i64 {
+        let known = self
+            .seconds
+            .entry(cluster.clone())
+            .or_default()
+            .entry(version.clone())
+            .or_default();
+        seconds - std::mem::replace(known, seconds)
+    }
+
+    /// The sums by organisation, workload and version. `last_known` is for clusters that no policy is about now.
+    pub fn sums<'a>(
+        &self,
+        policy: &FleetPolicy,
+        clusters: impl IntoIterator<Item = &'a ClusterState>,
+        last_known: &BTreeMap<ClusterId, Tenure>,
+    ) -> Vec<SoakSum> {
+        let entries = Entries::new(policy);
+        let mut sums: BTreeMap<(&Name, &Name, &Version), i64> = BTreeMap::new();
+        let mut current: BTreeMap<&ClusterId, (&Name, &BTreeSet<Name>)> = BTreeMap::new();
+        let clusters: Vec<&ClusterState> = clusters.into_iter().collect();
+        let clashes = name_clashes(clusters.iter().copied());
+        let counts = |cluster: &ClusterState| {
+            cluster.binding.is_bound() && !clashes.contains_key(&cluster.id)
+        };
+        let left_out: BTreeSet<&ClusterId> = clusters
+            .iter()
+            .filter(|cluster| !counts(cluster))
+            .map(|cluster| &cluster.id)
+            .collect();
+        for cluster in clusters {
+            if let Some(wanted) = entries.of(cluster) {
+                // The time of a cluster that is left alone is not credited.
+                let workloads = if wanted.left_alone.is_none() {
+                    &wanted.policy.workloads
+                } else {
+                    &NO_WORKLOADS
+                };
+                current.insert(&cluster.id, (&cluster.organisation, workloads));
+            }
+        }
+        for (cluster, versions) in self
+            .seconds
+            .iter()
+            .filter(|(cluster, _)| !left_out.contains(cluster))
+        {
+            let last = || {
+                last_known
+                    .get(cluster)
+                    .map(|tenure| (&tenure.organisation, &tenure.workloads))
+            };
+            let Some((organisation, workloads)) = current.get(cluster).copied().or_else(last)
+            else {
+                continue;
+            };
+            for (version, seconds) in versions {
+                for workload in workloads {
+                    *sums.entry((organisation, workload, version)).or_default() += seconds;
+                }
+            }
+        }
+        let sum =
+            |((organisation, workload, version), seconds): ((&Name, &Name, &Version), i64)| {
+                SoakSum {
+                    organisation: organisation.clone(),
+                    workload: workload.clone(),
+                    version: version.clone(),
+                    seconds,
+                }
+            };
+        sums.into_iter().map(sum).collect()
+    }
+}

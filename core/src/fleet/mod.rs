@@ -1,0 +1,80 @@
+//! The fleet: what people want of it, what is known of it, and what is under way in it.
+//!
+//! [`FleetInput`] is all that a decision depends on besides the time. It is plain data, so that it can be written down with
+//! the decision and read again.
+
+pub mod agent_update;
+pub mod binding;
+mod calendar;
+mod coverage;
+mod dispatch;
+pub mod enrolment;
+mod history;
+mod ledger;
+pub mod names;
+mod offers;
+mod plans;
+pub mod policy;
+mod retention;
+pub mod roster;
+pub(crate) mod rules;
+pub mod schedule;
+pub mod soak;
+pub mod state;
+mod status;
+pub mod upgrade;
+mod why;
+
+pub use coverage::{COVERAGE_CODES, coverage};
+pub use dispatch::{Decision, Desk, LockNeed, Start, StartKind, dispatch, sector_key};
+pub use history::{HistoryRow, history};
+pub use ledger::{Ledger, Tenure, oldest_needed};
+pub use offers::OfferBook;
+pub(crate) use plans::PLAN_CODES;
+pub use plans::{Cancel, EXPECTED, Ended, GRACE, Overdue};
+pub use retention::{PRUNING_STEP, pruning_clock};
+pub use rules::{NOT_SOAKED, RuleId, fleet_codes};
+pub use status::{Next, StatusRow, status};
+pub use why::{CandidateWhy, Why};
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+pub use agent_update::{AgentOutcome, AgentUpdate};
+pub use binding::{Authority, Binding, Identity, NotAsBound};
+pub use enrolment::{UnknownClusters, Unplaced};
+pub use names::{NameClash, name_clashes, name_findings};
+pub use policy::{
+    ClusterPolicy, FleetPolicy, LeftAlone, Organisation, Parallel, PolicyDefault, Sector,
+    UpgradePolicy,
+};
+pub use roster::{Followed, Roster};
+pub use schedule::{Exclusion, MaintenanceWindow, NotASchedule, Schedule, Schedules, Zone};
+pub use soak::{Observation, Observed, SoakSum, Span, observe, observe_late};
+pub use state::{
+    Approval, ClusterState, Gate, GateConcern, GateScope, GraphObjection, Health, Labels, Minimum,
+    Offer, Pause, Pool, Product,
+};
+pub use upgrade::{Owner, Upgrade, UpgradeId, UpgradeState};
+
+/// The name of a workload, a mutex, a sector, an organisation: a text whose only meaning is that others are equal to it.
+pub type Name = Arc<str>;
+
+/// All that a decision about the fleet depends on, besides the time.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FleetInput {
+    pub policy: FleetPolicy,
+    /// What is known of the clusters, by organisation and id.
+    pub clusters: Vec<ClusterState>,
+    /// Upgrades that are planned or under way, the newest failed one of each cluster, and lately refused ones.
+    pub upgrades: Vec<Upgrade>,
+    /// How long releases have run healthily.
+    pub soak: Vec<SoakSum>,
+    /// Gates that stand before minor versions.
+    pub gates: Vec<Gate>,
+    pub approvals: Vec<Approval>,
+    /// Where people have stopped new starts.
+    pub pauses: Vec<Pause>,
+    /// The lowest versions elsewhere, for organisations that inherit version data from where we do not look.
+    pub inherited: BTreeMap<Name, Minimum>,
+}

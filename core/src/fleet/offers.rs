@@ -1,0 +1,112 @@
+//! What does our own graph offer to a cluster of the fleet?
+//!
+//! Every edge from its version to a release of its channel, with what the graph's rules have against it: rollouts,
+//! targeted blocks, risks. Answers that do not depend on who asks are kept and shared.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::cluster::{Cluster, Fact};
+use crate::fleet::{ClusterState, GraphObjection, Offer};
+use crate::graph::rules::{Edges, ROLLOUT_WITHOUT_ID};
+use crate::graph::{ChannelEdge, ChannelView, ClientClass};
+use crate::graph::{ChannelName, Graph, Situation};
+use crate::rules::{Policy, Rule};
+use crate::verdict::{Answer, Verdict};
+use crate::version::{Arch, Version};
+
+/// What most answers depend on.
+type Asked = (ChannelName, Arch, ClientClass, Version);
+
+/// Offers of one graph at one instant.
+pub struct OfferBook<'a> {
+    graph: &'a Graph,
+    policy: &'static Policy<Edges>,
+    now: Timestamp,
+    /// None where a rollout asks for the cluster's id.
+    shared: BTreeMap<Asked, Option<Arc<[Offer]>>>,
+    nothing: Arc<[Offer]>,
+}
+
+impl<'a> OfferBook<'a> {
+    /// A book that has answered nothing yet.
+    pub fn new(graph: &'a Graph, now: Timestamp) -> Self {
+        Self {
+            graph,
+            policy: Policy::graph(),
+            now,
+            shared: BTreeMap::new(),
+            nothing: Arc::new([]),
+        }
+    }
+
+    /// What a cluster is offered. One that follows no channel is offered nothing.
+    pub fn offers(&mut self, state: &ClusterState) -> Arc<[Offer]> {
+        let Some(channel) = &state.channel else {
+            return self.nothing.clone();
+        };
+        let class = ClientClass::of(self.graph, &state.platform);
+        let mut cluster = Cluster {
+            platform: class.platform(),
+            ..Cluster::anonymous(channel.clone(), state.arch.clone())
+        };
+        let key = (
+            channel.clone(),
+            state.arch.clone(),
+            class,
+            state.version.clone(),
+        );
+        if !self.shared.contains_key(&key) {
+            let (offers, by_id) = self.judge(&cluster, &state.version);
+            self.shared.insert(key.clone(), (!by_id).then_some(offers));
+        }
+        if let Some(Some(offers)) = self.shared.get(&key) {
+            return offers.clone();
+        }
+        cluster.id = Fact::Known(state.id.clone());
+        self.judge(&cluster, &state.version).0
+    }
+
+    /// The offers, and whether the cluster's id makes a difference.
+    fn judge(&self, cluster: &Cluster, version: &Version) -> (Arc<[Offer]>, bool) {
+        let at = Situation {
+            graph: self.graph,
+            cluster,
+            now: self.now,
+        };
+        let mut by_id = false;
+        let (arch, channel) = (&cluster.arch, cluster.channel.as_str());
+        let view = ChannelView::named(self.graph, channel, arch, self.now);
+        let from = self.graph.find(version, arch);
+        let edges = from.into_iter().flat_map(|from| view.edges_from(from));
+        let offers = edges.map(|ChannelEdge { edge, .. }| {
+            let verdict = self.policy.judge(&at.about(edge));
+            by_id |= verdict
+                .reasons
+                .iter()
+                .any(|reason| reason.is(&ROLLOUT_WITHOUT_ID));
+            Offer {
+                version: self.graph.release(edge.to).version.clone(),
+                objection: objection(self.graph, verdict).map(Box::new),
+            }
+        });
+        let offers = offers.collect();
+        (offers, by_id)
+    }
+}
+
+fn objection(graph: &Graph, verdict: Verdict) -> Option<GraphObjection> {
+    let (answer, risks) = match verdict.answer {
+        Answer::Recommend => return None,
+        // Waiting does not make a risk go away; the policy may accept it.
+        Answer::RecommendUnless(risks) => {
+            let name = |risk| graph.risk(risk).name.as_str().into();
+            (Answer::Refuse, risks.into_iter().map(name).collect())
+        }
+        answer => (answer, BTreeSet::new()),
+    };
+    let verdict = Verdict { answer, ..verdict };
+    Some(GraphObjection { verdict, risks })
+}

@@ -1,0 +1,48 @@
+//! Approval: where the policy wants it, a person has to consent to each version.
+
+use super::Starts;
+use crate::fleet::roster::{Candidate, StartQuestion};
+use crate::rules::Rule;
+use crate::verdict::{Code, Verdict};
+
+static NOT_APPROVED: Code = Code::new(
+    "NotApproved",
+    "nobody has approved it",
+    "approve it with `towpath fleet approve`",
+);
+
+pub(super) struct Approval;
+
+impl Rule<Starts> for Approval {
+    fn name(&self) -> &'static str {
+        "approval"
+    }
+
+    fn codes(&self) -> Vec<&'static Code> {
+        vec![&NOT_APPROVED]
+    }
+
+    fn holds(&self, q: &StartQuestion<'_>) -> bool {
+        let is_missing = |candidate: &Candidate| !is_approved(q, candidate);
+        q.class.policy.needs_approval && q.candidate.is_some_and(is_missing)
+    }
+
+    fn judge(&self, q: &StartQuestion<'_>) -> Verdict {
+        match self.holds(q) {
+            true => Verdict::refuse(NOT_APPROVED.alone()),
+            false => Verdict::recommend(),
+        }
+    }
+}
+
+/// Whether somebody approved it for the cluster, or for its whole organisation.
+fn is_approved(q: &StartQuestion<'_>, candidate: &Candidate) -> bool {
+    let (state, version) = (&q.member.state, q.roster.version(candidate.version));
+    [None, Some(&state.name)].into_iter().any(|cluster| {
+        q.roster.approvals.contains_key(&(
+            state.organisation.clone(),
+            cluster.cloned(),
+            version.clone(),
+        ))
+    })
+}

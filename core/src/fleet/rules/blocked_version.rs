@@ -1,0 +1,51 @@
+//! Blocked versions: patterns of the organisation and of the cluster, searched for anywhere in the version.
+//!
+//! `4.12.1` therefore blocks 4.12.19 too; `^4\.12\.1$` does not.
+
+use super::Starts;
+use crate::fleet::roster::{PatternEntry, StartQuestion};
+use crate::rules::Rule;
+use crate::verdict::{Code, Verdict};
+
+static BLOCKED_VERSION: Code = Code::new(
+    "BlockedVersion",
+    "blocked by the {by}'s pattern {pattern}",
+    "remove the pattern when the version is good",
+)
+.with(&[("pattern", "-rc"), ("by", "organisation")]);
+
+pub(super) struct BlockedVersion;
+
+impl Rule<Starts> for BlockedVersion {
+    fn name(&self) -> &'static str {
+        "blocked"
+    }
+
+    fn codes(&self) -> Vec<&'static Code> {
+        vec![&BLOCKED_VERSION]
+    }
+
+    fn holds(&self, q: &StartQuestion<'_>) -> bool {
+        blocking(q).is_some()
+    }
+
+    fn judge(&self, q: &StartQuestion<'_>) -> Verdict {
+        let refuse = |entry: &PatternEntry| {
+            let by = match entry.of_organisation {
+                true => "organisation",
+                false => "cluster",
+            };
+            let facts = [("pattern", entry.pattern.text().into()), ("by", by.into())];
+            Verdict::refuse(BLOCKED_VERSION.because(facts))
+        };
+        blocking(q).map(refuse).into_iter().collect()
+    }
+}
+
+fn blocking<'a>(q: &StartQuestion<'a>) -> Option<&'a PatternEntry> {
+    let version = q.candidate?.version as usize;
+    let patterns = q.class.patterns.iter();
+    patterns
+        .map(|pattern| &q.roster.patterns[*pattern as usize])
+        .find(|entry| entry.blocks[version])
+}

@@ -1,0 +1,74 @@
+//! Version gates: a minor version that somebody has to acknowledge before it is entered.
+//!
+//! Patches within the cluster's minor version pass. A version whose gate is closed leaves the next lower one to be considered.
+//! A gate whose label we do not know holds like any other. Where nobody knows whether a gate concerns the cluster, it holds too.
+
+use super::Starts;
+use crate::fleet::GateConcern;
+use crate::fleet::roster::{GateEntry, StartQuestion};
+use crate::rules::Rule;
+use crate::verdict::{Code, Verdict};
+use crate::version::Minor;
+
+static GATE_CLOSED: Code = Code::new(
+    "GateClosed",
+    "gate {gate} ({label}) has not been acknowledged[, and nobody knows whether the cluster uses {unsure}]",
+    "acknowledge it with `towpath fleet acknowledge`, once it is true",
+)
+.with(&[
+    ("gate", "gate-1"),
+    ("label", "api.openshift.com/gate-sts"),
+    ("unsure", "STS"),
+]);
+
+pub(super) struct VersionGate;
+
+impl Rule<Starts> for VersionGate {
+    fn name(&self) -> &'static str {
+        "gate"
+    }
+
+    fn codes(&self) -> Vec<&'static Code> {
+        vec![&GATE_CLOSED]
+    }
+
+    fn holds(&self, q: &StartQuestion<'_>) -> bool {
+        closed(q).is_some()
+    }
+
+    fn judge(&self, q: &StartQuestion<'_>) -> Verdict {
+        let refuse = |entry: &GateEntry| {
+            let is_unsure = entry.scope.concerns(&q.member.state) == GateConcern::Unknown;
+            let facts = [
+                ("gate", (&entry.gate.id).into()),
+                ("label", (&entry.gate.label).into()),
+                ("unsure", is_unsure.then(|| entry.scope.name()).into()),
+            ];
+            Verdict::refuse(GATE_CLOSED.because(facts))
+        };
+        closed(q).map(refuse).into_iter().collect()
+    }
+}
+
+fn closed<'a>(q: &StartQuestion<'a>) -> Option<&'a GateEntry> {
+    if q.roster.gates.is_empty() {
+        return None;
+    }
+    let minor = |version: u32| Minor::of(q.roster.version(version));
+    let (from, to) = (minor(q.member.version), minor(q.candidate?.version));
+    q.roster.gates.iter().find(|entry| {
+        from < to && entry.stands_before(to) && concerns(q, entry) && !is_open(q, entry)
+    })
+}
+
+fn concerns(q: &StartQuestion<'_>, entry: &GateEntry) -> bool {
+    match entry.scope.concerns(&q.member.state) {
+        GateConcern::Concerned | GateConcern::Unknown => true,
+        GateConcern::Unconcerned => false,
+    }
+}
+
+fn is_open(q: &StartQuestion<'_>, entry: &GateEntry) -> bool {
+    q.member.state.acknowledged_gates.contains(&entry.gate.id)
+        || q.class.policy.gate_approvals.contains(&entry.gate.label)
+}

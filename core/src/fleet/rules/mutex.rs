@@ -1,0 +1,54 @@
+//! Mutexes: without a limit of parallel upgrades, a cluster needs every one of its mutexes for itself.
+//!
+//! Its own id is one of them. A cluster without mutexes is limited by nobody.
+
+use super::Starts;
+use crate::fleet::roster::StartQuestion;
+use crate::rules::Rule;
+use crate::verdict::{Code, Verdict};
+
+static MUTEX_HELD: Code = Code::new(
+    "MutexHeld",
+    "mutex {mutex} is held by {holder}",
+    "wait for the other cluster",
+)
+.with(&[("mutex", "wan"), ("holder", "s1")]);
+
+pub(super) struct Mutexes;
+
+impl Rule<Starts> for Mutexes {
+    fn name(&self) -> &'static str {
+        "mutex"
+    }
+
+    fn codes(&self) -> Vec<&'static Code> {
+        vec![&MUTEX_HELD]
+    }
+
+    fn holds(&self, q: &StartQuestion<'_>) -> bool {
+        held(q).is_some()
+    }
+
+    fn judge(&self, q: &StartQuestion<'_>) -> Verdict {
+        let wait = |(mutex, holder): (u32, u32)| {
+            let facts = [
+                ("mutex", (&q.roster.mutexes[mutex as usize].name).into()),
+                ("holder", (&q.roster.member(holder).state.name).into()),
+            ];
+            Verdict::wait(MUTEX_HELD.because(facts))
+        };
+        held(q).map(wait).into_iter().collect()
+    }
+}
+
+/// A mutex that somebody else holds, and who.
+fn held(q: &StartQuestion<'_>) -> Option<(u32, u32)> {
+    let sector = q.class.sector.map(|at| &q.roster.sectors[at as usize]);
+    if sector.is_some_and(|sector| sector.max_parallel.is_some()) {
+        return None;
+    }
+    q.roster.mutexes_of(q.number).find_map(|mutex| {
+        let mut holders = q.roster.mutexes[mutex as usize].holders.iter();
+        Some((mutex, *holders.find(|holder| **holder != q.number)?))
+    })
+}

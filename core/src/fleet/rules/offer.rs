@@ -1,0 +1,43 @@
+//! Offers: what the graph has against an edge for this cluster (a rollout, a block, a risk) stands here too, with the graph's own verdict.
+//!
+//! The policy can accept risks.
+
+use super::Starts;
+use crate::fleet::GraphObjection;
+use crate::fleet::roster::StartQuestion;
+use crate::rules::Rule;
+use crate::verdict::{Code, Verdict};
+
+pub(super) struct GraphOffer;
+
+impl Rule<Starts> for GraphOffer {
+    fn name(&self) -> &'static str {
+        "graph"
+    }
+
+    /// The reasons are the graph's.
+    fn codes(&self) -> Vec<&'static Code> {
+        Vec::new()
+    }
+
+    fn holds(&self, q: &StartQuestion<'_>) -> bool {
+        objection(q).is_some()
+    }
+
+    fn judge(&self, q: &StartQuestion<'_>) -> Verdict {
+        objection(q)
+            .map(|objection| objection.verdict.clone())
+            .into_iter()
+            .collect()
+    }
+}
+
+/// What the graph says against it, unless that is over or accepted.
+fn objection<'a>(q: &StartQuestion<'a>) -> Option<&'a GraphObjection> {
+    let offer = &q.member.state.offers[q.candidate?.offer as usize];
+    let objection = offer.objection.as_deref()?;
+    let is_over = objection.until().is_some_and(|until| until <= q.now);
+    let is_accepted =
+        !objection.risks.is_empty() && objection.risks.is_subset(&q.class.policy.accepted_risks);
+    (!is_over && !is_accepted).then_some(objection)
+}

@@ -1,0 +1,72 @@
+//! The organisation and the entry itself: what is wrong or switched off holds back what it is about, and nothing else.
+
+use super::Starts;
+use crate::fleet::roster::StartQuestion;
+use crate::rules::Rule;
+use crate::verdict::{Code, Verdict};
+
+/// The cluster's policy entry is wrong.
+static POLICY_PROBLEM: Code = Code::new(
+    "PolicyProblem",
+    "its policy is wrong: {problem}",
+    "correct the file; `towpath fleet lint` shows all of it",
+)
+.with(&[("problem", "no sector prd")]);
+
+static ORGANISATION_DISABLED: Code = Code::new(
+    "OrganisationDisabled",
+    "organisation {organisation} is switched off",
+    "switch the organisation on",
+)
+.with(&[("organisation", "acme")]);
+
+pub(super) struct PolicyProblems;
+
+impl Rule<Starts> for PolicyProblems {
+    fn name(&self) -> &'static str {
+        "policy"
+    }
+
+    fn codes(&self) -> Vec<&'static Code> {
+        vec![&POLICY_PROBLEM]
+    }
+
+    fn holds(&self, q: &StartQuestion<'_>) -> bool {
+        !q.class.problems.is_empty()
+    }
+
+    fn judge(&self, q: &StartQuestion<'_>) -> Verdict {
+        let first = q.class.problems.first();
+        let refuse = |problem: &crate::finding::Finding| {
+            let reason = POLICY_PROBLEM.because([("problem", problem.problem.as_str().into())]);
+            Verdict::refuse(reason.at(&problem.place))
+        };
+        first.map(refuse).into_iter().collect()
+    }
+}
+
+pub(super) struct Disabled;
+
+impl Rule<Starts> for Disabled {
+    fn name(&self) -> &'static str {
+        "disabled"
+    }
+
+    fn codes(&self) -> Vec<&'static Code> {
+        vec![&ORGANISATION_DISABLED]
+    }
+
+    fn holds(&self, q: &StartQuestion<'_>) -> bool {
+        q.roster.organisations[q.class.organisation as usize].disabled
+    }
+
+    fn judge(&self, q: &StartQuestion<'_>) -> Verdict {
+        let organisation = &q.roster.organisations[q.class.organisation as usize];
+        match organisation.disabled {
+            true => Verdict::refuse(
+                ORGANISATION_DISABLED.because([("organisation", (&organisation.name).into())]),
+            ),
+            false => Verdict::recommend(),
+        }
+    }
+}

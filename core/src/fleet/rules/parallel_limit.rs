@@ -1,0 +1,70 @@
+//! Parallel limit: in a sector that has one, so many clusters that share a mutex may be upgraded at once.
+//!
+//! Only the sector's own clusters count, and a cluster without declared mutexes is not limited.
+
+use super::{Starts, sector_of};
+use crate::fleet::roster::StartQuestion;
+use crate::rules::Rule;
+use crate::verdict::{Code, Value, Verdict};
+
+static PARALLEL_LIMIT: Code = Code::new(
+    "ParallelLimit",
+    "at most {limit} of sector {sector} may hold mutex {mutex} at once: {holders}",
+    "wait, or raise the limit",
+)
+.with(&[
+    ("sector", "stage"),
+    ("mutex", "wan"),
+    ("limit", "1"),
+    ("holders", "s1"),
+]);
+
+/// Of many holders of a mutex, so many are named.
+const NAMED_HOLDERS: usize = 6;
+
+pub(super) struct ParallelLimit;
+
+impl Rule<Starts> for ParallelLimit {
+    fn name(&self) -> &'static str {
+        "parallel"
+    }
+
+    fn codes(&self) -> Vec<&'static Code> {
+        vec![&PARALLEL_LIMIT]
+    }
+
+    fn holds(&self, q: &StartQuestion<'_>) -> bool {
+        reached(q).is_some()
+    }
+
+    fn judge(&self, q: &StartQuestion<'_>) -> Verdict {
+        let wait = |(mutex, limit): (u32, u32)| {
+            let is_ours = |holder: &&u32| q.roster.class_of(**holder).sector == q.class.sector;
+            let entry = &q.roster.mutexes[mutex as usize];
+            let holders = entry.holders.iter().filter(is_ours).take(NAMED_HOLDERS);
+            let names = holders.map(|holder| &q.roster.member(*holder).state.name);
+            Verdict::wait(PARALLEL_LIMIT.because([
+                ("sector", sector_of(q).into()),
+                ("mutex", (&entry.name).into()),
+                ("limit", limit.into()),
+                ("holders", Value::list(names)),
+            ]))
+        };
+        reached(q).map(wait).into_iter().collect()
+    }
+}
+
+/// A mutex whose limit is reached, and the limit.
+fn reached(q: &StartQuestion<'_>) -> Option<(u32, u32)> {
+    let sector = q.class.sector?;
+    q.class.mutexes.iter().find_map(|mutex| {
+        let limit = q.roster.limit(sector, *mutex)?;
+        let entry = &q.roster.mutexes[*mutex as usize];
+        let itself = u32::from(entry.holders.contains(&q.number));
+        let held = entry
+            .in_sector
+            .get(&sector)
+            .map_or(0, |count| count - itself);
+        (held >= limit).then_some((*mutex, limit))
+    })
+}

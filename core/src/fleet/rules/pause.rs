@@ -1,0 +1,58 @@
+//! Pauses: people stop new starts, everywhere, in an organisation or in a sector.
+
+use super::Starts;
+use crate::fleet::Pause;
+use crate::fleet::roster::StartQuestion;
+use crate::rules::Rule;
+use crate::verdict::{Code, Verdict};
+
+static PAUSED: Code = Code::new(
+    "Paused",
+    "paused[ in sector {sector}][ in organisation {organisation}] by {by} at {at}: {why}",
+    "`towpath fleet resume`, after asking who paused it",
+)
+.with(&[
+    ("organisation", "acme"),
+    ("sector", "stage"),
+    ("by", "ada"),
+    ("at", "2026-11-16T12:00:00Z"),
+    ("why", "INC-1"),
+]);
+
+pub(super) struct Paused;
+
+impl Rule<Starts> for Paused {
+    fn name(&self) -> &'static str {
+        "pause"
+    }
+
+    fn codes(&self) -> Vec<&'static Code> {
+        vec![&PAUSED]
+    }
+
+    fn holds(&self, q: &StartQuestion<'_>) -> bool {
+        pause(q).is_some()
+    }
+
+    fn judge(&self, q: &StartQuestion<'_>) -> Verdict {
+        let wait = |pause: &Pause| {
+            Verdict::wait(PAUSED.because([
+                ("organisation", pause.organisation.as_ref().into()),
+                ("sector", pause.sector.as_ref().into()),
+                ("by", (&pause.by).into()),
+                ("at", pause.at.into()),
+                ("why", (&pause.why).into()),
+            ]))
+        };
+        pause(q).map(wait).into_iter().collect()
+    }
+}
+
+fn pause<'a>(q: &StartQuestion<'a>) -> Option<&'a Pause> {
+    let (organisation, sector) = (
+        &q.member.state.organisation,
+        q.class.policy.sector.as_deref(),
+    );
+    let mut pauses = q.roster.pauses.iter();
+    pauses.find(|pause| pause.covers(organisation, sector))
+}

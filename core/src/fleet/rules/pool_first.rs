@@ -1,0 +1,51 @@
+//! Node pools first: before a hosted control plane goes on, its node pools follow it, one at a time.
+
+use super::Starts;
+use crate::fleet::roster::StartQuestion;
+use crate::fleet::{Pool, Product};
+use crate::rules::Rule;
+use crate::verdict::{Code, Verdict};
+
+static NODE_POOL_FIRST: Code = Code::new(
+    "NodePoolFirst",
+    "node pool {pool} is on {version} and comes first",
+    "wait; node pools follow one at a time",
+)
+.with(&[("pool", "workers"), ("version", "4.20.1")]);
+
+pub(super) struct PoolFirst;
+
+impl Rule<Starts> for PoolFirst {
+    fn name(&self) -> &'static str {
+        "pool"
+    }
+
+    fn codes(&self) -> Vec<&'static Code> {
+        vec![&NODE_POOL_FIRST]
+    }
+
+    fn holds(&self, q: &StartQuestion<'_>) -> bool {
+        pool_behind(q).is_some()
+    }
+
+    fn judge(&self, q: &StartQuestion<'_>) -> Verdict {
+        let wait = |pool: &Pool| {
+            let facts = [
+                ("pool", (&pool.id).into()),
+                ("version", (&pool.version).into()),
+            ];
+            Verdict::wait(NODE_POOL_FIRST.because(facts))
+        };
+        pool_behind(q).map(wait).into_iter().collect()
+    }
+}
+
+/// The first node pool that is behind its control plane.
+pub(crate) fn pool_behind<'a>(q: &StartQuestion<'a>) -> Option<&'a Pool> {
+    let Product::HostedControlPlane { pools } = &q.member.state.product else {
+        return None;
+    };
+    pools
+        .iter()
+        .find(|pool| pool.version < q.member.state.version)
+}

@@ -1,0 +1,126 @@
+//! Sectors: whoever comes first must be there first.
+//!
+//! Per workload, every cluster of the sectors before this one must be on the version or above it. A sector may name a straggler limit: laggards
+//! stop counting that many days after the first of the sector came to run that very version, and so do clusters that have been silent that long.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::Starts;
+use crate::fleet::roster::{Candidate, Class, Crowd, Roster, StartQuestion};
+use crate::rules::Rule;
+use crate::verdict::{Code, Verdict};
+
+/// A sector that comes first is not there.
+static SECTOR_BEHIND: Code = Code::new(
+    "SectorBehind",
+    "sector {sector} comes first, and {cluster} there is on {version}",
+    "upgrade the cluster that is behind, or let the sector give up stragglers",
+)
+.with(&[
+    ("sector", "stage"),
+    ("cluster", "s1"),
+    ("version", "4.20.1"),
+]);
+
+/// Clusters elsewhere, whose version data is inherited, are not there.
+static INHERITED_BEHIND: Code = Code::new(
+    "InheritedBehind",
+    "version data is inherited, and the lowest version there[ with {workload}] is {version}",
+    "wait for the other organisation",
+)
+.with(&[("workload", "web"), ("version", "4.20.1")]);
+
+pub(super) struct SectorOrder;
+
+impl Rule<Starts> for SectorOrder {
+    fn name(&self) -> &'static str {
+        "sector"
+    }
+
+    fn codes(&self) -> Vec<&'static Code> {
+        vec![&SECTOR_BEHIND, &INHERITED_BEHIND]
+    }
+
+    fn holds(&self, q: &StartQuestion<'_>) -> bool {
+        laggard(q).is_some() || ceiling(q).is_some()
+    }
+
+    fn judge(&self, q: &StartQuestion<'_>) -> Verdict {
+        if let Some(member) = laggard(q) {
+            let behind = &q.roster.member(member).state;
+            let sector = q.roster.policy(member).sector.as_ref();
+            return Verdict::wait(SECTOR_BEHIND.because([
+                ("sector", sector.map_or("", |sector| &**sector).into()),
+                ("cluster", (&behind.name).into()),
+                ("version", (&behind.version).into()),
+            ]));
+        }
+        let wait = |(cell, version): (Option<u32>, u32)| {
+            let workload = cell.map(|cell| &q.roster.cells[cell as usize].workload);
+            Verdict::wait(INHERITED_BEHIND.because([
+                ("workload", workload.into()),
+                ("version", q.roster.version(version).into()),
+            ]))
+        };
+        ceiling(q).map(wait).into_iter().collect()
+    }
+}
+
+/// The cluster furthest behind in a sector that comes first.
+fn laggard(q: &StartQuestion<'_>) -> Option<u32> {
+    let candidate = q.candidate?;
+    let behind = |crowd: &u32| {
+        let crowd = &q.roster.crowds[*crowd as usize];
+        lowest_behind(q.roster, crowd, candidate, q.now)
+    };
+    let lowest = q.class.after.iter().filter_map(behind).min();
+    lowest.map(|(_, member)| member)
+}
+
+/// Whether time alone can change what the rule says for a class.
+pub(crate) fn is_volatile(roster: &Roster, class: &Class) -> bool {
+    let limited = |crowd: &u32| {
+        let sector = roster.crowds[*crowd as usize].sector;
+        roster.sectors[sector as usize].straggler_days.is_some()
+    };
+    class.after.iter().any(limited)
+}
+
+/// The cluster furthest behind that still counts, with its version.
+fn lowest_behind(
+    roster: &Roster,
+    crowd: &Crowd,
+    candidate: &Candidate,
+    now: Timestamp,
+) -> Option<(u32, u32)> {
+    if crowd.lowest.0 >= candidate.version {
+        return None;
+    }
+    let Some(days) = roster.sectors[crowd.sector as usize].straggler_days else {
+        return Some(crowd.lowest);
+    };
+    let limit = SignedDuration::from_hours(24 * i64::from(days));
+    let arrived = |(_, member): &(u32, u32)| roster.member(*member).state.version_since;
+    // Who is above it never ran it, and says nothing about how long it has been there to be taken.
+    let on_it = (candidate.version, 0)..(candidate.version + 1, 0);
+    let first = crowd.members.range(on_it).map(arrived).min();
+    if first.is_some_and(|first| first.duration_until(now) >= limit) {
+        return None;
+    }
+    let counts = |(_, member): &&(u32, u32)| {
+        roster.member(*member).state.last_seen.duration_until(now) < limit
+    };
+    crowd
+        .members
+        .range(..(candidate.version, 0))
+        .find(counts)
+        .copied()
+}
+
+/// Inherited data: the lowest version elsewhere that the candidate is above, and the workload it is about.
+fn ceiling(q: &StartQuestion<'_>) -> Option<(Option<u32>, u32)> {
+    let candidate = q.candidate?;
+    let ceilings = q.class.ceilings.iter();
+    let exceeded = ceilings.filter(|(_, version)| candidate.version > *version);
+    exceeded.min_by_key(|(_, version)| *version).copied()
+}

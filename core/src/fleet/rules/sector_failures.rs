@@ -1,0 +1,49 @@
+//! Failures in a sector: after so many failed upgrades to a version, nobody else there is sent to it.
+
+use super::{Starts, sector_of};
+use crate::fleet::roster::StartQuestion;
+use crate::rules::Rule;
+use crate::verdict::{Code, Verdict};
+
+static SECTOR_FAILURES: Code = Code::new(
+    "SectorFailures",
+    "{failures|upgrade|upgrades} to it failed in sector {sector}, where {limit} are too many",
+    "look at what failed; it ends when those clusters get there, or the limit is raised",
+)
+.with(&[("sector", "stage"), ("failures", "3"), ("limit", "2")]);
+
+pub(super) struct SectorFailures;
+
+impl Rule<Starts> for SectorFailures {
+    fn name(&self) -> &'static str {
+        "failures"
+    }
+
+    fn codes(&self) -> Vec<&'static Code> {
+        vec![&SECTOR_FAILURES]
+    }
+
+    fn holds(&self, q: &StartQuestion<'_>) -> bool {
+        too_many(q).is_some()
+    }
+
+    fn judge(&self, q: &StartQuestion<'_>) -> Verdict {
+        let wait = |(failures, limit): (u32, u32)| {
+            Verdict::wait(SECTOR_FAILURES.because([
+                ("sector", sector_of(q).into()),
+                ("failures", failures.into()),
+                ("limit", limit.into()),
+            ]))
+        };
+        too_many(q).map(wait).into_iter().collect()
+    }
+}
+
+/// How many failed, and how many are too many.
+fn too_many(q: &StartQuestion<'_>) -> Option<(u32, u32)> {
+    let (sector, candidate) = (q.class.sector?, q.candidate?);
+    let limit = q.roster.sectors[sector as usize].max_failures?.max(1);
+    let failures = q.roster.failures.get(&(sector, candidate.version));
+    let failures = failures.copied().unwrap_or(0);
+    (failures >= limit).then_some((failures, limit))
+}

@@ -1,0 +1,61 @@
+//! Under way: one upgrade of a cluster at a time, whoever started it.
+
+use super::Starts;
+use crate::fleet::roster::StartQuestion;
+use crate::fleet::{Upgrade, UpgradeState};
+use crate::rules::Rule;
+use crate::verdict::{Code, Verdict};
+
+static UPGRADE_PLANNED: Code = Code::new(
+    "UpgradePlanned",
+    "its upgrade[ of node pool {pool}] to {to} is planned for {at}",
+    "wait for it to end",
+)
+.with(&[
+    ("to", "4.20.5"),
+    ("pool", "workers"),
+    ("at", "2026-11-16T12:00:00Z"),
+]);
+
+static UPGRADE_UNDER_WAY: Code = Code::new(
+    "UpgradeUnderWay",
+    "its upgrade[ of node pool {pool}] to {to} has been under way since {at}",
+    "wait for it to end",
+)
+.with(&[
+    ("to", "4.20.5"),
+    ("pool", "workers"),
+    ("at", "2026-11-16T12:00:00Z"),
+]);
+
+pub(super) struct UnderWay;
+
+impl Rule<Starts> for UnderWay {
+    fn name(&self) -> &'static str {
+        "under-way"
+    }
+
+    fn codes(&self) -> Vec<&'static Code> {
+        vec![&UPGRADE_PLANNED, &UPGRADE_UNDER_WAY]
+    }
+
+    fn holds(&self, q: &StartQuestion<'_>) -> bool {
+        q.member.upgrade.is_some()
+    }
+
+    fn judge(&self, q: &StartQuestion<'_>) -> Verdict {
+        let wait = |upgrade: &Upgrade| {
+            let code = match upgrade.state {
+                UpgradeState::Planned => &UPGRADE_PLANNED,
+                _ => &UPGRADE_UNDER_WAY,
+            };
+            Verdict::wait(code.because([
+                ("to", (&upgrade.to).into()),
+                ("pool", upgrade.pool.as_ref().into()),
+                ("at", upgrade.start_at.into()),
+            ]))
+        };
+        let upgrade = q.member.upgrade.map(|at| &q.roster.upgrades[at as usize]);
+        upgrade.map(wait).into_iter().collect()
+    }
+}

@@ -1,0 +1,103 @@
+//! Why does a cluster go, or not go, where it could, and when will it?
+//!
+//! The same rules as `dispatch`, with names for numbers.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+
+use crate::fleet::Roster;
+use crate::fleet::RuleId;
+use crate::fleet::roster::{Candidate, StartQuestion};
+use crate::fleet::rules::RuleSet;
+use crate::verdict::Verdict;
+use crate::version::Version;
+
+/// What there is to say about a cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Why {
+    /// About the cluster, whatever the version.
+    pub cluster: Verdict,
+    /// About each version that it could go to, highest first: the cluster's verdict and the version's own.
+    pub candidates: Vec<CandidateWhy>,
+}
+
+/// What there is to say about a version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CandidateWhy {
+    pub to: Version,
+    pub verdict: Verdict,
+    /// What is held against this version alone.
+    pub own: Verdict,
+}
+
+/// Explains everything about one cluster. One that was just started had its mutexes before those who came after it.
+pub(super) fn why(roster: &Roster, member: u32, now: Timestamp, started: bool) -> Why {
+    let question = StartQuestion::new(roster, member, now);
+    let rules = match started {
+        true => RuleSet::CLUSTER.without(RuleSet::LOCKS),
+        false => RuleSet::CLUSTER,
+    };
+    let cluster = rules.judge(&question);
+    let explain = |candidate: &Candidate| {
+        let own = RuleSet::VERSION.judge(&question.about(candidate));
+        CandidateWhy {
+            to: roster.version(candidate.version).clone(),
+            verdict: cluster.clone().and(own.clone()),
+            own,
+        }
+    };
+    let candidates = question.member.candidates.iter().map(explain).collect();
+    Why {
+        cluster,
+        candidates,
+    }
+}
+
+/// What holds a cluster that could go somewhere: the rules against its least held candidate, and those against itself.
+pub(super) fn held_by(roster: &Roster, member: u32, now: Timestamp) -> BTreeSet<RuleId> {
+    let question = StartQuestion::new(roster, member, now);
+    let candidates = question.member.candidates.iter();
+    let Some(least) = candidates.min_by_key(|candidate| candidate.holds.count_ones()) else {
+        return BTreeSet::new();
+    };
+    let of_cluster = RuleSet::CLUSTER.holding(&question);
+    RuleSet(least.holds | of_cluster.0).rules().collect()
+}
+
+/// The candidates that the soak rule holds, with what the workload has and what the cluster needs.
+pub(super) fn soak_of(roster: &Roster, member: u32, workload: &str) -> Vec<(Version, i64, i64)> {
+    let (of, class) = (roster.member(member), roster.class_of(member));
+    let cell = class
+        .cells
+        .iter()
+        .find(|cell| *roster.cells[**cell as usize].workload == *workload);
+    let (Some(cell), Some(need)) = (cell, class.soak_seconds) else {
+        return Vec::new();
+    };
+    let held = of.candidates.iter().filter_map(|candidate| {
+        let have = roster.cells[*cell as usize].seconds[candidate.version as usize];
+        (have < need).then(|| (roster.version(candidate.version).clone(), have, need))
+    });
+    held.collect()
+}
+
+/// A digest of all verdicts, in the order of the clusters.
+pub(super) fn digest(roster: &Roster, now: Timestamp) -> [u8; 32] {
+    let mut digest = Sha256::new();
+    let mut field = |bytes: &[u8]| {
+        digest.update((bytes.len() as u64).to_be_bytes());
+        digest.update(bytes);
+    };
+    for member in roster.in_order() {
+        let question = StartQuestion::new(roster, *member, now);
+        field(question.member.state.id.as_str().as_bytes());
+        field(&RuleSet::CLUSTER.holding(&question).0.to_be_bytes());
+        for candidate in &question.member.candidates {
+            field(roster.version(candidate.version).to_string().as_bytes());
+            field(&candidate.holds.to_be_bytes());
+        }
+    }
+    digest.finalize().into()
+}

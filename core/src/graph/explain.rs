@@ -1,0 +1,155 @@
+//! Why is an update offered to a cluster, or not, and when will it be?
+//!
+//! The same rules as those that decide what a client sees, asked about each way out of one release, with what they said kept. Also of
+//! releases that are not in the channel yet, and of a target that somebody names.
+
+use jiff::Timestamp;
+
+use crate::graph::rules::{Edges, NO_EDGE, UNKNOWN_RELEASE, not_in_channel};
+use crate::graph::{Channel, ChannelName, Edge, ReleaseId, Risk, RiskId, Situation};
+use crate::graph::{channels_entered, has_entered};
+use crate::rules::{Policy, Rule};
+use crate::verdict::{Answer, Value, Verdict};
+use crate::version::Version;
+
+/// What there is to say about one release, in one channel, to one cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Explanation {
+    /// Where the release stands that the cluster runs.
+    pub standing: Standing,
+    /// Where it could go, the newest first.
+    pub candidates: Vec<Candidate>,
+    /// So many edges lead to releases that are not in the channel; they are told of only when asked for.
+    pub elsewhere: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    InChannel,
+    /// It enters the channel then.
+    Enters(Timestamp),
+    /// It is not in the channel, but in these.
+    NotInChannel(Vec<ChannelName>),
+    /// It does not exist for this architecture.
+    Unknown,
+    /// The channel does not exist.
+    NoChannel,
+}
+
+/// A release that the cluster could go to, and what is said about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    pub to: Version,
+    /// Its number, if it exists.
+    pub release: Option<ReleaseId>,
+    /// The answer, and every reason for it.
+    pub verdict: Verdict,
+}
+
+impl Candidate {
+    /// The earliest instant at which it is offered while nothing else changes: now, later, or never.
+    pub fn offered_from(&self, now: Timestamp) -> Option<Timestamp> {
+        match self.verdict.answer {
+            Answer::Recommend | Answer::RecommendUnless(_) => Some(now),
+            Answer::Wait { until } => until,
+            Answer::Refuse => None,
+        }
+    }
+
+    /// What the cluster has to weigh.
+    pub fn risks<'a>(&self, at: &Situation<'a>) -> Vec<&'a Risk> {
+        let risks = |ids: &std::collections::BTreeSet<RiskId>| {
+            ids.iter().map(|id| at.graph.risk(*id)).collect()
+        };
+        match &self.verdict.answer {
+            Answer::RecommendUnless(ids) => risks(ids),
+            Answer::Recommend | Answer::Wait { .. } | Answer::Refuse => Vec::new(),
+        }
+    }
+}
+
+/// Explains every way out of a release, or the one to `to`. `more` is asked too: what else stands in this cluster's way.
+pub fn explain(
+    at: &Situation<'_>,
+    from: &Version,
+    to: Option<&Version>,
+    more: Option<&dyn Rule<Edges>>,
+) -> Explanation {
+    let channel = at.graph.channel(at.cluster.channel.as_str());
+    let release = at.graph.find(from, &at.cluster.arch);
+    let standing = standing(at, channel, release);
+    let edges = release.map_or(&[][..], |release| at.graph.edges_from(release));
+    let is_member =
+        |edge: &&Edge| channel.is_some_and(|channel| channel.membership(edge.to).is_some());
+    let policy = Policy::anywhere();
+    let judge = |edge: &Edge| Candidate {
+        to: at.graph.release(edge.to).version.clone(),
+        release: Some(edge.to),
+        verdict: more
+            .map_or_else(Verdict::recommend, |rule| rule.judge(&at.about(*edge)))
+            .and(policy.judge(&at.about(*edge))),
+    };
+    let mut candidates: Vec<Candidate> = match to {
+        None => edges.iter().filter(is_member).map(judge).collect(),
+        Some(to) => {
+            let wanted = edges
+                .iter()
+                .find(|edge| at.graph.release(edge.to).version == *to);
+            vec![wanted.map_or_else(|| without_edge(at, channel, from, to), judge)]
+        }
+    };
+    candidates.sort_by(|a, b| b.to.cmp(&a.to));
+    let elsewhere = edges.len() - edges.iter().filter(is_member).count();
+    Explanation {
+        standing,
+        candidates,
+        elsewhere,
+    }
+}
+
+fn standing(at: &Situation<'_>, channel: Option<&Channel>, release: Option<ReleaseId>) -> Standing {
+    let Some(channel) = channel else {
+        return Standing::NoChannel;
+    };
+    let Some(release) = release else {
+        return Standing::Unknown;
+    };
+    match channel.membership(release) {
+        Some(place) if has_entered(place.start, at.now) => Standing::InChannel,
+        Some(place) => Standing::Enters(place.start),
+        None => {
+            let entered = channels_entered(at.graph.release(release), at.now);
+            Standing::NotInChannel(entered.cloned().collect())
+        }
+    }
+}
+
+/// A target to which no edge leads: because there is no such release, or nobody has declared the edge.
+fn without_edge(
+    at: &Situation<'_>,
+    channel: Option<&Channel>,
+    from: &Version,
+    to: &Version,
+) -> Candidate {
+    let release = at.graph.find(to, &at.cluster.arch);
+    let reason = match release {
+        Some(_) => NO_EDGE.because([("from", from.into()), ("to", to.into())]),
+        None => UNKNOWN_RELEASE.because([
+            ("version", to.into()),
+            ("arch", Value::text(&at.cluster.arch)),
+        ]),
+    };
+    let absent = release
+        .filter(|release| channel.is_none_or(|channel| channel.membership(*release).is_none()));
+    let verdict = match absent {
+        Some(_) => {
+            Verdict::refuse(reason).and(Verdict::refuse(not_in_channel(to, at.cluster, channel)))
+        }
+        None => Verdict::refuse(reason),
+    };
+    Candidate {
+        to: to.clone(),
+        release,
+        verdict,
+    }
+}

@@ -1,0 +1,43 @@
+//! Enrolled: a cluster that a fleet may look after, and that no pass has placed yet, takes nothing.
+//!
+//! Whether it concerns a cluster, whoever knows the fleet says (`fleet::enrolment`); here is only that it then holds every edge.
+
+use super::{EdgeQuestion, Edges};
+use crate::fleet::Unplaced;
+use crate::rules::Rule;
+use crate::verdict::{Code, Value, Verdict};
+
+static NOT_ENROLLED: Code = Code::new(
+    "NotEnrolled",
+    "this cluster is not enrolled: {why}",
+    "let it report, or name it in its organisation's file; `unknownClusters: serve` lets unknown clusters through",
+)
+.with(&[(
+    "why",
+    "the fleet does not know it, and unknown clusters are held",
+)]);
+
+/// Holds every edge of a cluster that has no place in the fleet yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Enrolled {
+    /// Why it has none.
+    pub unplaced: Unplaced,
+}
+
+impl Enrolled {
+    pub(super) const CODES: &'static [&'static Code] = &[&NOT_ENROLLED];
+}
+
+impl Rule<Edges> for Enrolled {
+    fn name(&self) -> &'static str {
+        "enrolled"
+    }
+
+    fn codes(&self) -> Vec<&'static Code> {
+        Self::CODES.to_vec()
+    }
+
+    fn judge(&self, _: &EdgeQuestion<'_>) -> Verdict {
+        Verdict::wait(NOT_ENROLLED.because([("why", Value::text(self.unplaced))]))
+    }
+}

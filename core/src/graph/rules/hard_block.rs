@@ -1,0 +1,63 @@
+//! Hard block: the edge is not for anybody.
+//!
+//! Also where a block says whom it stops in words we do not understand: too many blocks can be undone.
+
+use super::{EdgeQuestion, Edges};
+use crate::graph::{Audience, KeptBlock};
+use crate::rules::Rule;
+use crate::verdict::{Code, Reason, Verdict};
+
+static HARD_BLOCK: Code = Code::new(
+    "HardBlock",
+    "blocked for every cluster",
+    "take another release; the block's file says why",
+);
+
+/// A block says whom it stops in a way that we do not understand.
+static BLOCK_NOT_UNDERSTOOD: Code = Code::new(
+    "BlockNotUnderstood",
+    "blocked for every cluster, because {what}",
+    "correct the block, or use a newer towpath",
+)
+.with(&[("what", "`clusters` names no clusters")]);
+
+/// Sources disagree about the release's payload.
+static PAYLOAD_DISPUTED: Code = Code::new(
+    "PayloadDisputed",
+    "not offered to anybody, because {what}",
+    "find out which source is right; `/readyz` names both payloads",
+)
+.with(&[("what", "releases and mirror name different payloads for it")]);
+
+/// Refuses edges that a block stops for everybody.
+pub struct HardBlock;
+
+impl Rule<Edges> for HardBlock {
+    fn name(&self) -> &'static str {
+        "hard-block"
+    }
+
+    fn codes(&self) -> Vec<&'static Code> {
+        vec![&HARD_BLOCK, &BLOCK_NOT_UNDERSTOOD, &PAYLOAD_DISPUTED]
+    }
+
+    fn judge(&self, q: &EdgeQuestion<'_>) -> Verdict {
+        q.graph
+            .blocks_on(q.edge)
+            .filter_map(|block| Some(Verdict::refuse(objection(block)?.at(&block.origin))))
+            .collect()
+    }
+}
+
+fn objection(block: &KeptBlock) -> Option<Reason> {
+    match block.stops.as_ref()? {
+        Audience::Everybody => Some(HARD_BLOCK.alone()),
+        Audience::NotUnderstood(what) => {
+            Some(BLOCK_NOT_UNDERSTOOD.because([("what", what.as_str().into())]))
+        }
+        Audience::Disputed(what) => {
+            Some(PAYLOAD_DISPUTED.because([("what", what.as_str().into())]))
+        }
+        Audience::Platforms(_) => None,
+    }
+}

@@ -1,0 +1,42 @@
+//! Source stale: a source has not been read for so long that nothing is recommended by it any more.
+//!
+//! What is missing from an old copy may be a block. Releases stay to be seen; every edge waits, for everybody, until a good copy arrives.
+
+use super::{EdgeQuestion, Edges};
+use crate::graph::StaleSource;
+use crate::rules::Rule;
+use crate::verdict::{Code, Verdict};
+
+static SOURCE_STALE: Code = Code::new(
+    "SourceStale",
+    "nothing is offered while {source} cannot be read; the last good copy is of {lastGood}",
+    "bring the source back; `/readyz` says what is wrong with it",
+)
+.with(&[
+    ("source", "graph-data"),
+    ("lastGood", "2026-11-16T12:00:00Z"),
+]);
+
+/// Makes everybody wait while a source is too old.
+pub struct SourceStale;
+
+impl Rule<Edges> for SourceStale {
+    fn name(&self) -> &'static str {
+        "source-stale"
+    }
+
+    fn codes(&self) -> Vec<&'static Code> {
+        vec![&SOURCE_STALE]
+    }
+
+    fn judge(&self, q: &EdgeQuestion<'_>) -> Verdict {
+        let wait = |stale: &StaleSource| {
+            let facts = [
+                ("source", (&stale.source).into()),
+                ("lastGood", stale.last_good.into()),
+            ];
+            Verdict::wait(SOURCE_STALE.because(facts))
+        };
+        q.graph.stale().iter().map(wait).collect()
+    }
+}

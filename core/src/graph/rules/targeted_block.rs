@@ -1,0 +1,64 @@
+//! Targeted block: the edge is not for clusters on some platforms.
+//!
+//! Blocked for a listed platform, not for one known to be another, blocked where the platform is unknown.
+
+use std::collections::BTreeSet;
+
+use super::{EdgeQuestion, Edges};
+use crate::cluster::{Fact, Platform};
+use crate::graph::Audience;
+use crate::rules::Rule;
+use crate::verdict::{Code, Reason, Value, Verdict};
+
+static PLATFORM_BLOCKED: Code = Code::new(
+    "PlatformBlocked",
+    "blocked on {platform}",
+    "take another release; the block's file says why",
+)
+.with(&[("platform", "AWS")]);
+
+/// A block stops the edge for some platforms, and the cluster's is unknown.
+static PLATFORM_UNKNOWN: Code = Code::new(
+    "PlatformUnknown",
+    "blocked on {platforms}, and this cluster's platform is unknown",
+    "let the cluster send its platform, or list it for `--platforms`; then it may be offered",
+)
+.with(&[("platforms", "AWS")]);
+
+/// Refuses edges that a block stops for the cluster's platform.
+pub struct TargetedBlock;
+
+impl Rule<Edges> for TargetedBlock {
+    fn name(&self) -> &'static str {
+        "targeted-block"
+    }
+
+    fn codes(&self) -> Vec<&'static Code> {
+        vec![&PLATFORM_BLOCKED, &PLATFORM_UNKNOWN]
+    }
+
+    fn judge(&self, q: &EdgeQuestion<'_>) -> Verdict {
+        let blocks = q.graph.blocks_on(q.edge);
+        let refusal = |block: &crate::graph::KeptBlock| match &block.stops {
+            Some(Audience::Platforms(stopped)) => {
+                let reason = objection(&q.cluster.platform, stopped)?;
+                Some(Verdict::refuse(reason.at(&block.origin)))
+            }
+            _ => None,
+        };
+        blocks.filter_map(refusal).collect()
+    }
+}
+
+fn objection(platform: &Fact<Platform>, stopped: &BTreeSet<Platform>) -> Option<Reason> {
+    match platform {
+        Fact::Known(platform) if stopped.contains(platform) => {
+            Some(PLATFORM_BLOCKED.because([("platform", platform.as_str().into())]))
+        }
+        Fact::Known(_) => None,
+        Fact::Unknown => {
+            let names = Value::list(stopped.iter().map(Platform::as_str));
+            Some(PLATFORM_UNKNOWN.because([("platforms", names)]))
+        }
+    }
+}

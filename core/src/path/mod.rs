@@ -1,0 +1,132 @@
+//! The way there: how, and when, does a cluster get from one release to another?
+//!
+//! The search is over all channels that the cluster may be set to at once; the plan says which one to set for each hop. Every hop is
+//! offered to that cluster, in that channel, at the time at which the plan takes it: the rules say so, not this module.
+
+mod alternatives;
+mod budget;
+mod no_path;
+mod pace;
+mod pools;
+mod request;
+mod safest;
+mod schedule;
+mod scope;
+mod search;
+pub(crate) mod search_space;
+mod step_graph;
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+
+pub use budget::{Budget, Unfinished};
+pub use no_path::{Barrier, NoGoal, NoPath, Obstacle, Stranded};
+pub use pace::{Pace, Timed, TimedHop};
+pub use pools::{CatchUp, Pools, pools};
+pub use request::{Asker, Goal, Preference, Request, RiskPolicy};
+pub use scope::channels;
+pub use search::{Certainty, Lasts};
+pub use step_graph::{StepGraph, StepGraphSpec, StepGraphs, UncachedStepGraphs};
+
+use crate::graph::{ChannelName, Graph, ReleaseId, RiskId};
+use search::Search;
+use search_space::SearchSpace;
+
+/// A way from one release to another, hop by hop. No hops: it is there already.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// The release it begins with.
+    pub from: ReleaseId,
+    /// The hops, each from where the one before it ends.
+    pub hops: Vec<Hop>,
+}
+
+/// One update of a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hop {
+    /// The channel to be set for it.
+    pub channel: ChannelName,
+    pub from: ReleaseId,
+    pub to: ReleaseId,
+    /// What the cluster has to weigh.
+    pub risks: BTreeSet<RiskId>,
+    /// The earliest instant at which it is offered to the cluster that asks.
+    pub opens: Timestamp,
+}
+
+/// The ways to a goal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The goal, as a release.
+    pub goal: ReleaseId,
+    /// The ways, the best first. At least one.
+    pub plans: Vec<Plan>,
+    /// Whether they are known to be the best.
+    pub certainty: Certainty,
+}
+
+/// Finds the best ways, or says why there is none. `lasts` says how long each update takes.
+pub fn paths(graph: &Graph, request: &Request, lasts: &Lasts<'_>) -> Result<Found, NoPath> {
+    search(
+        graph,
+        &UncachedStepGraphs,
+        request,
+        lasts,
+        &Budget::unlimited(),
+    )
+}
+
+/// The same within a budget, with step graphs of this graph that somebody keeps.
+pub fn paths_within(
+    graph: &Graph,
+    step_graphs: &dyn StepGraphs,
+    request: &Request,
+    lasts: &Lasts<'_>,
+    budget: &Budget<'_>,
+) -> Result<Result<Found, NoPath>, Unfinished> {
+    let answer = search(graph, step_graphs, request, lasts, budget);
+    budget.end().map_or(Ok(answer), Err)
+}
+
+fn search(
+    graph: &Graph,
+    step_graphs: &dyn StepGraphs,
+    request: &Request,
+    lasts: &Lasts<'_>,
+    budget: &Budget<'_>,
+) -> Result<Found, NoPath> {
+    let channels = channels(graph, &request.via).map_err(NoPath::NoChannel)?;
+    let start = scope::start(graph, &channels, request)?;
+    let space = SearchSpace::new(
+        graph,
+        step_graphs,
+        &channels,
+        &request.asker,
+        &request.risks,
+        request.now,
+        budget,
+    );
+    let start = space.number(start);
+    let goal = scope::goal(graph, &channels, request).map_err(|is| NoPath::NoGoal {
+        is,
+        nearest: no_path::farthest(&space, request, start, lasts),
+    })?;
+    let ends = [start, space.number(goal)];
+    let search = Search::new(&space, ends[1], request.prefer, lasts);
+    let ways = alternatives::best_ways(&search, start, request.ways.clamp(1, Request::MAX_WAYS));
+    match ways.is_empty() {
+        true => Err(no_path::stranded(&space, &channels, request, ends, lasts)),
+        false => {
+            let plans = ways
+                .iter()
+                .map(|way| schedule::plan(&space, way, lasts))
+                .collect();
+            Ok(Found {
+                goal,
+                plans,
+                certainty: search.certainty.get(),
+            })
+        }
+    }
+}

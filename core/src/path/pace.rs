@@ -1,0 +1,164 @@
+//! The pace of a plan: how long each hop takes on a cluster of some shape, and when the next can follow.
+//!
+//! The control plane is what a hop's time is about. Worker pools go on beside it and after it; a hop to another minor version
+//! waits for them, unless they stay paused through it, for their kubelets would be too old.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::schedule::later;
+use super::{CatchUp, Plan, Pools, pools};
+use crate::cluster::rules::MaxSkew;
+use crate::duration::{
+    ControlPlane, ControlPlaneTimes, Estimate, Ground, Machines, Parameters, Rollout, Seconds,
+    Shape, Spread, hop_duration,
+};
+use crate::graph::{Graph, ReleaseId};
+use crate::version::Version;
+
+/// How fast a cluster goes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pace {
+    pub shape: Shape,
+    /// What estimates are made with.
+    pub parameters: Parameters,
+    /// How far its workers may be behind.
+    pub max_skew: MaxSkew,
+}
+
+/// A hop of a plan, with its times. All times are for estimates that come true as they are likely.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TimedHop {
+    /// As soon as it is offered, and nothing before it has to be waited for.
+    pub taken: Timestamp,
+    /// Once the control plane is updated.
+    pub arrives: Timestamp,
+    /// Once worker pools are updated too that are not paused then.
+    pub settled: Timestamp,
+    pub pools: Pools,
+    /// How long it takes. Pools that stay paused are not in it.
+    pub estimate: Estimate,
+    /// How long worker pools take that catch up after it.
+    pub catch_up: Option<Spread>,
+}
+
+/// A plan with its times.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Timed {
+    pub hops: Vec<TimedHop>,
+    /// All control planes, one after the other.
+    pub control_planes: Spread,
+    /// The same, with the worker pools that have to be waited for.
+    pub total: Spread,
+}
+
+impl Pace {
+    /// Of a cluster of which nothing is known: a control plane of three nodes in a cloud. Worker pools are not guessed.
+    pub fn usual() -> Self {
+        let control_plane = ControlPlane {
+            nodes: 3,
+            machines: Machines::on(Ground::Cloud),
+        };
+        let shape = Shape {
+            control_plane,
+            pools: Vec::new(),
+            daemon_sets: None,
+        };
+        Self {
+            shape,
+            parameters: Parameters::usual(),
+            max_skew: MaxSkew::OpenShift,
+        }
+    }
+
+    /// How long the control plane is likely to take from one release to another.
+    pub fn lasts<'a>(
+        &'a self,
+        graph: &'a Graph,
+    ) -> impl Fn(ReleaseId, ReleaseId) -> SignedDuration + 'a {
+        let times = ControlPlaneTimes::new(&self.shape, &self.parameters);
+        let version = |id: ReleaseId| &graph.release(id).version;
+        move |from, to| span(times.of(version(from), version(to)).likely)
+    }
+}
+
+impl Plan {
+    /// When each hop is taken by a cluster that begins now and goes on as soon as it can.
+    pub fn timed(&self, graph: &Graph, now: Timestamp, pace: &Pace) -> Timed {
+        let version = |id: ReleaseId| &graph.release(id).version;
+        let (paused, running) = (
+            with_pools(&pace.shape, Rollout::Paused),
+            with_pools(&pace.shape, Rollout::Runs),
+        );
+        let mut timed = Timed {
+            hops: Vec::new(),
+            control_planes: Spread::default(),
+            total: Spread::default(),
+        };
+        let mut ready = now;
+        for (number, (hop, pools)) in self
+            .hops
+            .iter()
+            .zip(pools(graph, self, pace.max_skew))
+            .enumerate()
+        {
+            let (from, to) = (version(hop.from), version(hop.to));
+            let on = |shape: &Shape| hop_duration(from, to, shape, &pace.parameters);
+            let (estimate, catch_up) = match pools {
+                Pools::GoAlong => (on(&pace.shape), None),
+                Pools::MayStayPaused {
+                    catch_up: CatchUp::Later,
+                    ..
+                } => (on(&paused), None),
+                Pools::MayStayPaused {
+                    catch_up: CatchUp::AfterThisHop,
+                    ..
+                } => (on(&paused), Some(on(&running).workers)),
+            };
+            let taken = ready.max(hop.opens);
+            let arrives = later(taken, span(estimate.control_plane.likely));
+            let total = estimate.total.then(catch_up.unwrap_or_default());
+            let settled = later(taken, span(total.likely));
+            let next = self.hops.get(number + 1);
+            let waits = next.is_none_or(|next| leaves_minor(version(next.from), version(next.to)));
+            ready = if waits { settled } else { arrives };
+            timed.control_planes = timed.control_planes.then(estimate.control_plane);
+            timed.total = timed
+                .total
+                .then(if waits { total } else { estimate.control_plane });
+            timed.hops.push(TimedHop {
+                taken,
+                arrives,
+                settled,
+                pools,
+                estimate,
+                catch_up,
+            });
+        }
+        timed
+    }
+}
+
+impl Timed {
+    /// When the last control plane is there, and when everything is.
+    pub fn ends(&self) -> Option<(Timestamp, Timestamp)> {
+        self.hops.last().map(|hop| (hop.arrives, hop.settled))
+    }
+}
+
+/// The same cluster, with all pools of worker nodes paused, or none.
+fn with_pools(shape: &Shape, rollout: Rollout) -> Shape {
+    let mut shape = shape.clone();
+    shape
+        .pools
+        .iter_mut()
+        .for_each(|pool| pool.rollout = rollout);
+    shape
+}
+
+pub(super) fn leaves_minor(from: &Version, to: &Version) -> bool {
+    !from.same_minor(to)
+}
+
+fn span(seconds: Seconds) -> SignedDuration {
+    SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,321 @@
+//! The search for the best way on from where one is.
+//!
+//! It is over releases, never channel by channel: the channel is chosen when the way is known. Of several best ways it takes the
+//! one with the newer release at the first hop at which they differ. Of those over the fewest hops, it takes one whose releases are all
+//! there by now, if there is one: nobody waits for a release without need, and what `mirror` lists is what the plan uses.
+
+use std::cell::Cell;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, VecDeque};
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::search_space::{Ends, SearchSpace};
+use super::{Preference, safest, schedule};
+use crate::graph::ReleaseId;
+use crate::graph::Step;
+
+/// How long it takes from one release to another: never less than nothing.
+pub type Lasts<'a> = dyn Fn(ReleaseId, ReleaseId) -> SignedDuration + 'a;
+
+pub(super) struct Search<'a> {
+    pub(super) space: &'a SearchSpace<'a>,
+    pub(super) goal: u32,
+    pub(super) prefer: Preference,
+    pub(super) lasts: &'a Lasts<'a>,
+    /// So many sets of risks are looked at.
+    pub(super) max_labels: usize,
+    /// Whether what was found is known to be the best.
+    pub(super) certainty: Cell<Certainty>,
+}
+
+/// Whether the ways that were found are known to be the best.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Certainty {
+    #[default]
+    Best,
+    /// There is a way for sure, but the search for the fewest risks came to its limit; there may be a safer one.
+    SearchLimit,
+}
+
+/// What a way costs: the less, the better. The last part makes the newer release the better one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Cost {
+    first: i128,
+    hops: usize,
+    ends: Ends,
+    releases: Vec<Reverse<u32>>,
+}
+
+/// Where one is not to go again: releases, and what must not be the next one.
+#[derive(Debug, Default)]
+pub(super) struct Barred {
+    pub(super) releases: BTreeSet<u32>,
+    pub(super) next: BTreeSet<u32>,
+}
+
+/// From where there is no way.
+pub(super) const FAR: u32 = u32::MAX;
+
+/// How far around the goal one looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Until {
+    /// No farther than the start is.
+    Start,
+    Everywhere,
+}
+
+impl Barred {
+    pub(super) fn is_free(&self, start: u32, from: u32, to: u32) -> bool {
+        !(self.releases.contains(&to)
+            || self.releases.contains(&from)
+            || (from == start && self.next.contains(&to)))
+    }
+}
+
+impl<'a> Search<'a> {
+    pub(super) fn new(
+        space: &'a SearchSpace<'a>,
+        goal: u32,
+        prefer: Preference,
+        lasts: &'a Lasts<'a>,
+    ) -> Self {
+        Self {
+            space,
+            goal,
+            prefer,
+            lasts,
+            max_labels: safest::MAX_LABELS,
+            certainty: Cell::default(),
+        }
+    }
+
+    /// The best way that begins so, as releases, if there is one.
+    pub(super) fn best(&self, begun: &[u32], barred: &Barred) -> Option<Vec<u32>> {
+        let start = *begun.last()?;
+        let rest = match self.prefer {
+            Preference::FewestHops => self.fewest(begun, barred),
+            Preference::Safest => safest::safest(self, begun, barred),
+            Preference::Soonest => self.soonest(start, self.arrival(begun), barred),
+        }?;
+        Some([&begun[..begun.len() - 1], &rest].concat())
+    }
+
+    pub(super) fn cost(&self, way: &[u32]) -> Cost {
+        let first = match self.prefer {
+            Preference::FewestHops => 0,
+            Preference::Safest => safest::names(self.space, way).len() as i128,
+            Preference::Soonest => self.arrival(way).as_nanosecond(),
+        };
+        let ends = match self.prefer {
+            Preference::FewestHops => self.space.ends_of(way),
+            Preference::Safest | Preference::Soonest => Ends::Entered,
+        };
+        Cost {
+            first,
+            hops: way.len(),
+            ends,
+            releases: way.iter().copied().map(Reverse).collect(),
+        }
+    }
+
+    /// Over the fewest hops; of those ways, one over releases that are there by now.
+    fn fewest(&self, begun: &[u32], barred: &Barred) -> Option<Vec<u32>> {
+        let start = *begun.last()?;
+        let any = self.fewest_over(start, barred, |_, _| true)?;
+        // A way that has begun with a release that is not there yet gains nothing any more.
+        if self.space.ends_of(&any) == Ends::Entered || self.space.ends_of(begun) == Ends::Later {
+            return Some(any);
+        }
+        let there = self.fewest_over(start, barred, |from, step| {
+            self.space.ends(from, step.release) == Ends::Entered
+        });
+        there.filter(|there| there.len() == any.len()).or(Some(any))
+    }
+
+    /// Over the fewest hops, over those steps only of which `may` says so, given where they begin: how far each release is from the goal, then forward.
+    pub(super) fn fewest_over(
+        &self,
+        start: u32,
+        barred: &Barred,
+        may: impl Fn(u32, Step) -> bool,
+    ) -> Option<Vec<u32>> {
+        let space = self.space;
+        let hops = self.hops_to_goal(start, barred, Until::Start, &may);
+        let mut way = vec![start];
+        let mut at = start;
+        while at != self.goal {
+            let nearer =
+                |to: u32| hops[to as usize] != FAR && hops[to as usize] + 1 == hops[at as usize];
+            let mut steps = space.out(at).iter().rev();
+            let next = steps.find(|step| {
+                nearer(step.release) && barred.is_free(start, at, step.release) && may(at, **step)
+            })?;
+            at = next.release;
+            way.push(at);
+        }
+        Some(way)
+    }
+
+    /// How many hops it is at least from each release to the goal; [`FAR`] from where there is no way.
+    pub(super) fn hops_to_goal(
+        &self,
+        start: u32,
+        barred: &Barred,
+        until: Until,
+        may: impl Fn(u32, Step) -> bool,
+    ) -> Vec<u32> {
+        self.space.budget.take(self.space.count as usize);
+        let mut hops: Vec<u32> = vec![FAR; self.space.count as usize];
+        hops[self.goal as usize] = 0;
+        let mut waiting = VecDeque::from([self.goal]);
+        while let Some(to) = waiting.pop_front() {
+            if to == start && until == Until::Start {
+                break;
+            }
+            for step in self.space.into(to) {
+                let from = step.release;
+                if hops[from as usize] == FAR
+                    && barred.is_free(start, from, to)
+                    && may(from, step.with_end(to))
+                {
+                    hops[from as usize] = hops[to as usize] + 1;
+                    waiting.push_back(from);
+                }
+            }
+        }
+        hops
+    }
+
+    /// By the earliest arrival; then over the fewest hops by which one arrives no later.
+    fn soonest(&self, start: u32, now: Timestamp, barred: &Barred) -> Option<Vec<u32>> {
+        // What leads nowhere need not be timed.
+        let left = self.hops_to_goal(start, barred, Until::Everywhere, |_, _| true);
+        if left[start as usize] == FAR {
+            return None;
+        }
+        let arrivals = self.arrivals(start, now, &left, barred);
+        let due = arrivals[self.goal as usize]?;
+        let latest = self.latest(start, now, due, &arrivals, barred);
+        let (mut at, mut time, mut way) = (start, now, vec![start]);
+        for left in (0..latest.len() - 1).rev() {
+            let mut steps = self.space.out(at).iter().rev().map(|step| step.release);
+            let in_time = |to: u32| {
+                let must = latest[left][to as usize]?;
+                let arrives = self.arrives(at, to, time)?;
+                (barred.is_free(start, at, to) && arrives <= must).then_some((to, arrives))
+            };
+            (at, time) = steps.find_map(in_time)?;
+            way.push(at);
+        }
+        Some(way)
+    }
+
+    /// The earliest arrival at each release up to the goal. To wait is never better than to go: what is open stays open.
+    fn arrivals(
+        &self,
+        start: u32,
+        now: Timestamp,
+        left: &[u32],
+        barred: &Barred,
+    ) -> Vec<Option<Timestamp>> {
+        let mut arrivals: Vec<Option<Timestamp>> = vec![None; self.space.count as usize];
+        arrivals[start as usize] = Some(now);
+        let mut waiting = BinaryHeap::from([Reverse((now, start))]);
+        while let Some(Reverse((time, from))) = waiting.pop() {
+            if arrivals[from as usize].is_some_and(|earlier| earlier < time) {
+                continue;
+            }
+            if from == self.goal {
+                break;
+            }
+            for to in self.space.out(from).iter().map(|step| step.release) {
+                let known = arrivals[to as usize];
+                let leads_on = left[to as usize] != FAR && barred.is_free(start, from, to);
+                if known.is_some_and(|known| known <= time) || !leads_on {
+                    continue;
+                }
+                if let Some(arrives) = self
+                    .arrives(from, to, time)
+                    .filter(|new| known.is_none_or(|known| *new < known))
+                {
+                    arrivals[to as usize] = Some(arrives);
+                    waiting.push(Reverse((arrives, to)));
+                }
+            }
+        }
+        arrivals
+    }
+
+    /// By when, at the latest, one has to be at each release to reach the goal in time with so many hops left: for 0, 1, 2, … hops,
+    /// up to the first number that is enough.
+    fn latest(
+        &self,
+        start: u32,
+        now: Timestamp,
+        due: Timestamp,
+        arrivals: &[Option<Timestamp>],
+        barred: &Barred,
+    ) -> Vec<Vec<Option<Timestamp>>> {
+        let count = self.space.count as usize;
+        let mut latest = vec![vec![None; count]];
+        latest[0][self.goal as usize] = Some(due);
+        // The earliest way has at most so many hops, so this ends.
+        for hops in 0..count {
+            self.space.budget.take(count);
+            if self.space.budget.end().is_some()
+                || latest[hops][start as usize].is_some_and(|must| must >= now)
+            {
+                break;
+            }
+            let mut further: Vec<Option<Timestamp>> = vec![None; count];
+            for to in 0..self.space.count {
+                let Some(must) = latest[hops][to as usize] else {
+                    continue;
+                };
+                for from in self.space.into(to).iter().map(|step| step.release) {
+                    let Some(arrival) =
+                        arrivals[from as usize].filter(|_| barred.is_free(start, from, to))
+                    else {
+                        continue;
+                    };
+                    let known = further[from as usize];
+                    let leave = self
+                        .leaves(from, to, must)
+                        .filter(|leave| *leave >= arrival);
+                    further[from as usize] = known.max(leave);
+                }
+            }
+            latest.push(further);
+        }
+        latest
+    }
+
+    /// When one arrives who is there at that time and leaves as soon as it is offered.
+    fn arrives(&self, from: u32, to: u32, time: Timestamp) -> Option<Timestamp> {
+        let opens = self.space.opens(from, to)?;
+        Some(schedule::later(time.max(opens), self.lasting(from, to)))
+    }
+
+    /// When one has to leave at the latest to arrive by then; none if it is not offered so early.
+    fn leaves(&self, from: u32, to: u32, must: Timestamp) -> Option<Timestamp> {
+        let leave = must.checked_sub(self.lasting(from, to)).ok()?;
+        self.space
+            .opens(from, to)
+            .filter(|opens| *opens <= leave)
+            .map(|_| leave)
+    }
+
+    fn lasting(&self, from: u32, to: u32) -> SignedDuration {
+        (self.lasts)(self.space.id(from), self.space.id(to)).max(SignedDuration::ZERO)
+    }
+
+    /// When one arrives at the end of a way.
+    fn arrival(&self, way: &[u32]) -> Timestamp {
+        let arrives = |time, pair: &[u32]| {
+            self.arrives(pair[0], pair[1], time)
+                .unwrap_or(Timestamp::MAX)
+        };
+        way.windows(2).fold(self.space.now, arrives)
+    }
+}

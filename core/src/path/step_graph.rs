@@ -1,0 +1,113 @@
+//! Step graphs: the steps between the releases of one architecture that some channels, a kind of client and a policy on risks leave.
+//!
+//! A step graph says nothing about time, and does not depend on who asks. One that is drawn is good for every question of that kind, and a
+//! service that is asked often keeps it.
+
+use std::sync::Arc;
+
+use super::RiskPolicy;
+use crate::graph::{BlockVerdicts, ClientClass, Step, Steps, numbers};
+use crate::graph::{Channel, Graph, RiskId};
+use crate::version::Arch;
+
+/// What a step graph is drawn from.
+#[derive(Debug, Clone, Copy)]
+pub struct StepGraphSpec<'a> {
+    pub graph: &'a Graph,
+    pub arch: &'a Arch,
+    /// The channels, in the order in which they are preferred.
+    pub channels: &'a [&'a Channel],
+    pub class: &'a ClientClass,
+    /// What is done about risks.
+    pub risks: &'a RiskPolicy,
+}
+
+pub trait StepGraphs {
+    fn step_graph(&self, of: &StepGraphSpec<'_>) -> Arc<StepGraph>;
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct UncachedStepGraphs;
+
+#[derive(Debug)]
+pub struct StepGraph {
+    pub(super) steps: Steps,
+    /// For each release, the channels that hold it, a bit each, in this many words.
+    held_by: Vec<u64>,
+    pub(super) words: usize,
+    verdicts: Arc<BlockVerdicts>,
+}
+
+impl StepGraphs for UncachedStepGraphs {
+    fn step_graph(&self, of: &StepGraphSpec<'_>) -> Arc<StepGraph> {
+        let verdicts = Arc::new(BlockVerdicts::of(of.graph, of.class));
+        Arc::new(StepGraph::draw(of, verdicts))
+    }
+}
+
+impl StepGraph {
+    /// Draws it. The verdicts are those of its graph and kind of client.
+    pub fn draw(of: &StepGraphSpec<'_>, verdicts: Arc<BlockVerdicts>) -> Self {
+        let graph = of.graph;
+        let (first, count) = numbers(graph, of.arch);
+        let words = of.channels.len().div_ceil(64).max(1);
+        let mut held_by = vec![0u64; count as usize * words];
+        for (number, channel) in of.channels.iter().enumerate() {
+            for (id, _) in graph.members(channel, of.arch) {
+                held_by[(id.0 - first) as usize * words + number / 64] |= 1 << (number % 64);
+            }
+        }
+        let is_taken =
+            |risks: &[RiskId]| risks.iter().all(|risk| of.risks.takes(graph.risk(*risk)));
+        let is_open: Vec<bool> = graph
+            .block_sets()
+            .map(|blocks| verdicts.risks(blocks).is_some_and(is_taken))
+            .collect();
+        let held = |release: u32| held(&held_by, words, release);
+        let steps = Steps::lay_out(
+            graph,
+            of.arch,
+            |from| held(from).iter().any(|word| *word != 0),
+            |from, step| is_open[step.blocks.0 as usize] && overlap(held(from), held(step.release)),
+        );
+        Self {
+            steps,
+            held_by,
+            words,
+            verdicts,
+        }
+    }
+
+    /// The risks of a step.
+    pub(super) fn risks(&self, step: Step) -> &[RiskId] {
+        self.verdicts.risks(step.blocks).unwrap_or_default()
+    }
+
+    /// The channels that hold a release, a bit each.
+    pub(super) fn held(&self, release: u32) -> &[u64] {
+        held(&self.held_by, self.words, release)
+    }
+
+    /// Whether some channel holds both.
+    pub(super) fn is_held_together(&self, from: u32, to: u32) -> bool {
+        overlap(self.held(from), self.held(to))
+    }
+
+    /// What it takes to draw, in steps of a search.
+    pub(super) fn drawing_steps(&self) -> usize {
+        self.steps.len() + self.held_by.len()
+    }
+
+    /// About how many bytes it takes.
+    pub fn size(&self) -> usize {
+        self.steps.size() + self.held_by.len() * size_of::<u64>()
+    }
+}
+
+fn held(held_by: &[u64], words: usize, release: u32) -> &[u64] {
+    &held_by[release as usize * words..(release as usize + 1) * words]
+}
+
+fn overlap(a: &[u64], b: &[u64]) -> bool {
+    a.iter().zip(b).any(|(a, b)| a & b != 0)
+}

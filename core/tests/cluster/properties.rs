@@ -1,0 +1,221 @@
+//! What holds for every cluster and every way.
+
+use proptest::prelude::*;
+use towpath_core::cluster::Fact;
+use towpath_core::cluster::objects::{
+    ApiName, ApiUse, ApiUser, Facts, HistoryEntry, Node, Objection, Operator, Pool, Progress, Range,
+};
+use towpath_core::cluster::ready;
+use towpath_core::cluster::rules::MaxSkew;
+use towpath_core::cluster::way::{Stop, Way};
+use towpath_core::verdict::Answer;
+use towpath_core::version::Minor;
+
+use crate::dsl::{FACTS, forget};
+
+proptest! {
+    #[test]
+    fn patches_are_never_stopped(facts in any_facts(), way in any_way(), skew in any_skew()) {
+        let readiness = ready(&way, &facts, skew);
+        for (step, hop) in way.steps().zip(&readiness.hops).filter(|(step, _)| !step.is_minor()) {
+            prop_assert_eq!(&hop.verdict.answer, &Answer::Recommend, "{} to {}", hop.from, step.to());
+            prop_assert!(hop.tasks.is_empty() && hop.reasons().all(|reason| reason.code().is_note));
+        }
+    }
+
+    #[test]
+    fn more_unknown_never_loosens(
+        facts in any_facts(), way in any_way(), skew in any_skew(), what in 0..FACTS.len(), node in any::<prop::sample::Index>(),
+    ) {
+        let before = ready(&way, &facts, skew);
+        let mut less = facts.clone();
+        forget(&mut less, FACTS[what]);
+        let mut vaguer = facts;
+        if let Fact::Known(nodes) = &mut vaguer.nodes && !nodes.is_empty() {
+            let node = node.get_mut(nodes);
+            node.kubelet = Fact::Unknown;
+        }
+        let mut adrift = vaguer.clone();
+        if let Fact::Known(nodes) = &mut adrift.nodes {
+            nodes.iter_mut().for_each(|node| node.pool = Fact::Unknown);
+        }
+        for (facts, than) in [(&less, &before), (&vaguer, &before), (&adrift, &ready(&way, &vaguer, skew))] {
+            let after = ready(&way, facts, skew);
+            for (then, now) in than.hops.iter().zip(&after.hops) {
+                prop_assert!(then.is_ready() || !now.is_ready(), "{} to {} without {}", now.from, now.to, FACTS[what]);
+            }
+        }
+    }
+
+    #[test]
+    fn every_refusal_says_what_to_do_once(facts in any_facts(), way in any_way(), skew in any_skew()) {
+        let readiness = ready(&way, &facts, skew);
+        let first = readiness.hops.iter().find(|hop| !hop.is_ready());
+        prop_assert_eq!(first.is_none(), readiness.is_ready());
+        prop_assert!(first.is_none_or(|hop| !hop.tasks.is_empty()));
+        let mut all: Vec<&str> = readiness.hops.iter().flat_map(|hop| &hop.tasks).map(|task| task.text.as_str()).collect();
+        let before = all.len();
+        all.sort_unstable();
+        all.dedup();
+        prop_assert_eq!(all.len(), before);
+    }
+
+    #[test]
+    fn a_larger_skew_never_delays_the_first_unpausing(facts in any_facts(), way in any_way()) {
+        let first = |skew: u8| {
+            let hops = ready(&way, &facts, MaxSkew::Same(skew)).hops;
+            hops.iter().position(|hop| hop.reasons().any(|reason| reason.code().name.ends_with("TooOld"))).unwrap_or(usize::MAX)
+        };
+        prop_assert!(first(1) <= first(2) && first(2) <= first(3));
+    }
+}
+
+fn any_way() -> impl Strategy<Value = Way> {
+    let stops = proptest::collection::vec(any::<bool>(), 1..6);
+    (4u64..9, stops).prop_map(|(minor, stops)| {
+        let (mut minor_now, mut patch) = (minor, 1);
+        let stops = stops.into_iter().map(|is_minor| {
+            (minor_now, patch) = if is_minor {
+                (minor_now + 1, 0)
+            } else {
+                (minor_now, patch + 1)
+            };
+            Stop::Release(format!("4.{minor_now}.{patch}").parse().unwrap())
+        });
+        Way::new(format!("4.{minor}.1").parse().unwrap(), stops.collect()).unwrap()
+    })
+}
+
+fn any_skew() -> impl Strategy<Value = MaxSkew> {
+    prop_oneof![Just(MaxSkew::OpenShift), (1u8..4).prop_map(MaxSkew::Same)]
+}
+
+fn any_facts() -> impl Strategy<Value = Facts> {
+    let history = fact(proptest::collection::vec(
+        (4u64..9, any::<bool>()).prop_map(|(minor, done)| HistoryEntry {
+            version: format!("4.{minor}.1").parse().unwrap(),
+            progress: if done {
+                Progress::Completed
+            } else {
+                Progress::Partial
+            },
+        }),
+        0..3,
+    ));
+    let objections = || {
+        let objection = "[ab]".prop_map(|by| Objection {
+            by: by.into(),
+            reason: "Busy".into(),
+            message: "".into(),
+        });
+        fact(proptest::collection::vec(objection, 0..2))
+    };
+    let node =
+        ("[a-f]", fact("p|q|master"), fact(15u64..23)).prop_map(|(name, pool, kubelet)| Node {
+            name: name.into(),
+            pool: match pool {
+                Fact::Known(pool) => Fact::Known(pool.into()),
+                Fact::Unknown => Fact::Unknown,
+            },
+            kubelet: match kubelet {
+                Fact::Known(minor) => Fact::Known(Minor::new(1, minor)),
+                Fact::Unknown => Fact::Unknown,
+            },
+        });
+    let pool = ("p|q|master", any::<bool>()).prop_map(|(name, is_paused)| Pool {
+        name: name.into(),
+        is_paused,
+    });
+    let pools = fact(proptest::collection::vec(pool, 0..3));
+    let operator = (
+        "[ab]",
+        proptest::option::of(5u64..12),
+        proptest::option::of(5u64..12),
+    )
+        .prop_map(|(name, min, max)| {
+            let minor = |minor| Minor::new(4, minor);
+            Operator {
+                name: name.into(),
+                namespace: "openshift-a".into(),
+                openshift: Range {
+                    min: min.map(minor),
+                    max: max.map(minor),
+                },
+                kubernetes: Range::default(),
+                problems: Vec::new(),
+            }
+        });
+    let user = prop_oneof![
+        Just("ada"),
+        Just("system:node:a"),
+        Just("system:serviceaccount:openshift-a:b")
+    ];
+    let api = (
+        proptest::option::of(17u64..25),
+        proptest::collection::vec((user, 0u64..3), 0..3),
+    )
+        .prop_map(|(removed_in, users)| ApiUse {
+            api: ApiName {
+                resource: "ingresses".into(),
+                version: "v1beta1".into(),
+                group: "extensions".into(),
+            },
+            removed_in: removed_in.map(|minor| Minor::new(1, minor)),
+            users: users
+                .into_iter()
+                .map(|(name, requests)| ApiUser {
+                    name: name.into(),
+                    agent: None,
+                    requests,
+                    last: None,
+                })
+                .collect(),
+            unnamed_requests: 0,
+        });
+    let gate = (4u64..10).prop_map(|minor| (format!("ack-4.{minor}-x").into(), "Look".into()));
+    let ack = (4u64..10).prop_map(|minor| format!("ack-4.{minor}-x").into());
+    (
+        history,
+        (objections(), objections()),
+        fact(proptest::collection::vec(node, 0..5)),
+        pools,
+        fact(proptest::collection::vec(operator, 0..3)),
+        fact(proptest::collection::vec(api, 0..2)),
+        fact(proptest::collection::btree_map(
+            gate.clone().prop_map(|(gate, _)| gate),
+            gate.prop_map(|(_, text)| text),
+            0..3,
+        )),
+        fact(proptest::collection::btree_set(ack, 0..3)),
+    )
+        .prop_map(
+            |(
+                history,
+                (objections, operator_objections),
+                nodes,
+                pools,
+                operators,
+                apis,
+                gates,
+                acks,
+            )| {
+                Facts {
+                    history,
+                    objections,
+                    operator_objections,
+                    nodes,
+                    pools,
+                    operators,
+                    apis,
+                    gates,
+                    acks,
+                }
+            },
+        )
+}
+
+fn fact<T: std::fmt::Debug + Clone>(
+    value: impl Strategy<Value = T>,
+) -> impl Strategy<Value = Fact<T>> {
+    proptest::option::weighted(0.8, value).prop_map(Fact::from)
+}
