@@ -1,7 +1,6 @@
-//! The rules about an edge of the graph, one small file each, and the policies made of them.
+//! The question about an edge of the graph, the rules that answer it, one small file each, and the policies made of them.
 
 mod channel_entry;
-mod edge;
 mod enrolled;
 mod hard_block;
 mod known_risk;
@@ -12,7 +11,6 @@ mod targeted_block;
 
 pub(crate) use channel_entry::not_in_channel;
 pub use channel_entry::{ChannelEntry, NOT_IN_CHANNEL};
-pub use edge::{EdgeQuestion, Edges, NO_EDGE, RECORDED, UNKNOWN_RELEASE, edge_codes};
 pub use enrolled::Enrolled;
 pub use hard_block::HardBlock;
 pub use known_risk::{KNOWN_RISK, KnownRisk};
@@ -20,3 +18,109 @@ pub use managed::Managed;
 pub use phased_rollout::{PhasedRollout, ROLLOUT_WITHOUT_ID};
 pub use source_stale::SourceStale;
 pub use targeted_block::TargetedBlock;
+
+use jiff::Timestamp;
+
+use crate::cluster::Cluster;
+use crate::graph::{Edge, Graph, Situation};
+use crate::rules::{Policy, Question, Rule};
+use crate::verdict::Code;
+
+/// Questions about edges.
+pub struct Edges;
+
+impl Question for Edges {
+    type At<'a> = EdgeQuestion<'a>;
+}
+
+/// May this client take this edge now?
+#[derive(Debug, Clone, Copy)]
+pub struct EdgeQuestion<'a> {
+    pub edge: Edge,
+    pub graph: &'a Graph,
+    pub cluster: &'a Cluster,
+    pub now: Timestamp,
+}
+
+impl<'a> Situation<'a> {
+    /// The question about one edge.
+    pub fn about(&self, edge: Edge) -> EdgeQuestion<'a> {
+        let Self {
+            graph,
+            cluster,
+            now,
+        } = *self;
+        EdgeQuestion {
+            edge,
+            graph,
+            cluster,
+            now,
+        }
+    }
+}
+
+/// Rules whose verdict depends on the graph, the edge's blocks and the cluster alone, never on time.
+/// The compiled sheets rely on that, and judge each set of blocks once.
+static STANDING: Policy<Edges> = Policy(&[&HardBlock, &KnownRisk, &SourceStale, &TargetedBlock]);
+static BLOCKS: Policy<Edges> = Policy(&[&HardBlock, &KnownRisk, &TargetedBlock]);
+static GRAPH: Policy<Edges> = Policy(&[&STANDING, &PhasedRollout]);
+static TIMING: Policy<Edges> = Policy(&[&PhasedRollout, &ChannelEntry]);
+static ANYWHERE: Policy<Edges> = Policy(&[&GRAPH, &ChannelEntry]);
+
+impl Policy<Edges> {
+    /// Rules whose verdict depends on the graph, the edge's blocks and the cluster alone, never on time.
+    pub fn standing() -> &'static Self {
+        &STANDING
+    }
+
+    /// The standing rules that look at blocks, and at nothing else of the graph.
+    pub fn blocks() -> &'static Self {
+        &BLOCKS
+    }
+
+    /// What decides which edges a client of the graph service sees.
+    pub fn graph() -> &'static Self {
+        &GRAPH
+    }
+
+    /// Rules whose verdict depends on the channel and time, never on an edge's blocks: when does it open?
+    pub fn timing() -> &'static Self {
+        &TIMING
+    }
+
+    /// What decides which edges a client sees, also of edges that may not be in the cluster's channel, or not yet.
+    /// [`recommend`](crate::graph::recommend) asks only about those that are.
+    pub fn anywhere() -> &'static Self {
+        &ANYWHERE
+    }
+}
+
+/// There is no edge to ask about.
+pub static NO_EDGE: Code = Code::new(
+    "NoEdge",
+    "no release declares an update from {from} to {to}",
+    "go by a release between them; `towpath path` finds the way",
+)
+.with(&[("from", "4.20.1"), ("to", "4.20.5")]);
+
+pub static UNKNOWN_RELEASE: Code = Code::new(
+    "UnknownRelease",
+    "there is no release {version} for {arch}",
+    "look for a typing error; else the release file lacks it",
+)
+.with(&[("version", "4.20.5"), ("arch", "amd64")]);
+
+/// An older Towpath recorded this reason. Only its code and sentence are known.
+pub static RECORDED: Code = Code::new(
+    "Recorded",
+    "{text}",
+    "see what it said then; an older Towpath recorded it",
+)
+.with(&[("code", "HardBlock"), ("text", "blocked for every cluster")]);
+
+/// Every kind of reason about edges.
+pub fn edge_codes() -> Vec<&'static Code> {
+    let of_clusters = [Enrolled::CODES, Managed::CODES].concat();
+    let all = ANYWHERE.codes().into_iter().chain(of_clusters);
+    all.chain([&NO_EDGE, &UNKNOWN_RELEASE, &RECORDED]).collect()
+}
