@@ -6,22 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Runs git with a fixed author and time.
-fn git(folder: &Path, date: &str, arguments: &[&str]) {
-    let mut command = Command::new("git");
-    command.arg("-C").arg(folder).args(arguments);
-    for (name, value) in [("NAME", "t"), ("EMAIL", "t@example.com"), ("DATE", date)] {
-        command
-            .env(format!("GIT_AUTHOR_{name}"), value)
-            .env(format!("GIT_COMMITTER_{name}"), value);
-    }
-    let output = command.output().unwrap();
-    assert!(
-        output.status.success(),
-        "git {arguments:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-}
+use towpath_testing_services::git;
 
 fn commit(folder: &Path, date: &str) {
     git(folder, date, &["add", "."]);

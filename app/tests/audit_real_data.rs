@@ -5,9 +5,6 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the finding")]
 
-#[path = "../../core/tests/audit/checker.rs"]
-mod checker;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -17,6 +14,7 @@ use towpath_core::audit::{Scope, audit};
 use towpath_core::finding::Place;
 use towpath_core::graph::Graph;
 use towpath_formats::{graph_data, releases};
+use towpath_testing_graphs::Checker;
 
 const NOW: &str = "2026-08-21T12:00Z";
 
@@ -51,7 +49,7 @@ fn certificates_hold(data: &Path, file: &str) -> Result<(), Failed> {
         releases::read(&Place::file(file), &bytes).map_err(|findings| format!("{findings:#?}"))?;
     let graph = Graph::build(graph_data.clone(), releases.clone()).0;
     let audit = audit(&graph, &Scope::default(), now);
-    let checker = checker::Checker::new(graph_data, releases, now);
+    let checker = Checker::new(graph_data, releases, now);
     let channels: std::collections::BTreeSet<_> =
         audit.sections.iter().map(|part| &part.channel).collect();
     assert_eq!(channels.len(), 76, "every channel is looked at");

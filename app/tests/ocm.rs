@@ -1,24 +1,21 @@
 //! `towpath fleet run` with an OCM-style API: clusters and their labels come from there, upgrades are scheduled and cancelled there.
 
-#[path = "../../adapters/ocm/tests/support/double.rs"]
-mod double;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use double::{Double, TOKEN, cluster};
 use jiff::Timestamp;
+use towpath_testing_services::ocm::{OcmDouble, TOKEN, cluster};
 
 /// The API, and a folder with a policy that only blocks something.
 struct World {
-    double: Double,
+    double: OcmDouble,
     folder: tempfile::TempDir,
 }
 
 impl World {
     fn new() -> Self {
         let world = Self {
-            double: Double::start(at("12:00")),
+            double: OcmDouble::start(at("12:00")),
             folder: tempfile::tempdir().expect("a folder"),
         };
         std::fs::write(world.path("token"), TOKEN).expect("written");

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use towpath_testing_services::git;
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios");
@@ -115,7 +116,7 @@ fn commit_history(states: &Path, repository: &Path) -> Result<(), Failed> {
         .collect::<Result<_, Failed>>()?;
     days.sort();
     std::fs::create_dir(repository)?;
-    git(repository, "", &["init", "-q", "-b", "main"])?;
+    git(repository, "", &["init", "-q", "-b", "main"]);
     for day in days {
         for entry in std::fs::read_dir(repository)? {
             let path = entry?.path();
@@ -131,39 +132,14 @@ fn commit_history(states: &Path, repository: &Path) -> Result<(), Failed> {
             .expect("a name")
             .to_string_lossy()
             .into_owned();
-        git(repository, "", &["add", "-A"])?;
+        git(repository, "", &["add", "-A"]);
         git(
             repository,
             &format!("{day}T00:00:00Z"),
             &["commit", "-q", "-m", &day],
-        )?;
+        );
     }
     Ok(std::fs::remove_dir_all(states)?)
-}
-
-/// Runs git, with the same author whoever runs it.
-fn git(folder: &Path, date: &str, arguments: &[&str]) -> Result<(), Failed> {
-    let mut command = Command::new("git");
-    command
-        .arg("-C")
-        .arg(folder)
-        .args(arguments)
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .env("GIT_CONFIG_GLOBAL", "/dev/null");
-    for (name, value) in [("NAME", "t"), ("EMAIL", "t@example.com"), ("DATE", date)] {
-        command
-            .env(format!("GIT_AUTHOR_{name}"), value)
-            .env(format!("GIT_COMMITTER_{name}"), value);
-    }
-    let done = command.output()?;
-    match done.status.success() {
-        true => Ok(()),
-        false => Err(format!(
-            "git {arguments:?}: {}",
-            String::from_utf8_lossy(&done.stderr)
-        )
-        .into()),
-    }
 }
 
 fn copy(from: &Path, to: &Path) -> Result<(), Failed> {

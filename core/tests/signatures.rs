@@ -1,8 +1,6 @@
 //! Signatures of releases: the policy, applied; and who says that there is an edge.
 #![allow(clippy::unwrap_used)]
 
-use std::collections::BTreeMap;
-
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use towpath_core::finding::Finding;
@@ -12,7 +10,7 @@ use towpath_core::graph::{
 use towpath_core::intake::{Measure, Supply};
 use towpath_core::signatures::{MAX_NAMED, Verdicts, leave_out, mark, verified_summary, wanted};
 use towpath_core::signatures::{PayloadDigest, Refusal, SignaturePolicy, SignatureVerdict, Signer};
-use towpath_core::version::Arch;
+use towpath_testing_graphs::pieces;
 
 /// The policy applied to one source.
 fn apply(
@@ -42,15 +40,12 @@ fn release(patch: usize, declared: Option<(&[usize], &[usize])>) -> DeclaredRele
             .collect()
     };
     DeclaredRelease {
-        version: format!("4.9.{patch}").parse().unwrap(),
-        arch: Arch::default(),
         payload: format!("registry/release@{}", digest(patch)),
-        metadata: BTreeMap::new(),
         declares: declared.map(|(before, after)| Declares {
             previous: versions(before),
             next: versions(after),
         }),
-        trust: Trust::Unverified,
+        ..pieces::release(&format!("4.9.{patch}").parse().unwrap())
     }
 }
 

@@ -2,10 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the finding")]
 
-#[path = "support/graphs.rs"]
-#[allow(dead_code, reason = "shared with other tests")]
-mod graphs;
-
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use towpath_core::cluster::Cluster;
@@ -15,7 +11,7 @@ use towpath_core::rules::Policy;
 use towpath_core::verdict::Answer;
 use towpath_formats::explain::{Told, json, text};
 
-use graphs::{HOURS, any_cluster, any_graph, at};
+use towpath_testing_graphs::random::{HOURS, any_cluster, any_graph, at};
 
 /// Whether a client that asks for its graph then is shown the edge.
 fn is_shown(

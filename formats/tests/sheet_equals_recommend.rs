@@ -2,9 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the finding")]
 
-#[path = "support/graphs.rs"]
-mod graphs;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 
@@ -20,7 +17,7 @@ use towpath_core::version::Arch;
 use towpath_formats::sheet::{self, Client, Encoding, Sheet};
 use towpath_formats::{SourceFile, cincinnati};
 
-use graphs::{HOURS, any_cluster, any_graph, any_graphs, at};
+use towpath_testing_graphs::random::{HOURS, any_cluster, any_graph, any_graphs, at};
 
 fn known<T>(fact: &Fact<T>) -> Option<&T> {
     match fact {

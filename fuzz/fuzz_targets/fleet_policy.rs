@@ -1,38 +1,3 @@
-//! A fleet's policy: files with a zero byte between them, each a path, a line break, and its bytes.
-
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use towpath_core::fleet::dispatch;
-use towpath_core::fleet::FleetInput;
-use towpath_formats::{SourceFile, fleet_policy};
-
-fuzz_target!(|data: &[u8]| {
-    let file = |part: &[u8]| {
-        let at = part
-            .iter()
-            .position(|byte| *byte == b'\n')
-            .unwrap_or(part.len());
-        let path = String::from_utf8_lossy(&part[..at]).into_owned();
-        SourceFile {
-            path,
-            bytes: part.get(at + 1..).unwrap_or_default().into(),
-        }
-    };
-    let files: Vec<SourceFile> = data.split(|byte| *byte == 0).take(8).map(file).collect();
-    let mut turned = files.clone();
-    turned.reverse();
-    let read = fleet_policy::read(&files);
-    assert_eq!(
-        read.findings,
-        fleet_policy::read(&turned).findings,
-        "the order of files does not matter"
-    );
-    // Whatever it says, a fleet of nobody starts nothing.
-    let input = FleetInput {
-        policy: read.policy.into(),
-        ..FleetInput::default()
-    };
-    let (_, decision) = dispatch(input, jiff::Timestamp::UNIX_EPOCH);
-    assert!(decision.starts.is_empty());
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| towpath_fuzz::fleet_policy::fuzz(data));

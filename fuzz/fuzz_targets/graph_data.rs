@@ -1,37 +1,3 @@
-//! Graph data: files one after the other, with a zero byte between them; each is its path, a line break, and its bytes.
-
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use towpath_core::graph::{Graph, Releases};
-use towpath_core::finding::Finding;
-use towpath_formats::{SourceFile, graph_data};
-
-fuzz_target!(|data: &[u8]| {
-    let files: Vec<SourceFile> = data.split(|byte| *byte == 0).map(file).collect();
-    match graph_data::read(&files) {
-        Err(findings) => assert!(
-            findings.iter().any(Finding::is_error),
-            "a refusal has a reason"
-        ),
-        Ok((data, findings)) => {
-            assert!(
-                !findings.iter().any(Finding::is_error),
-                "what is taken has no error"
-            );
-            Graph::build(data, Releases::default());
-        }
-    }
-});
-
-fn file(bytes: &[u8]) -> SourceFile {
-    let end = bytes
-        .iter()
-        .position(|byte| *byte == b'\n')
-        .unwrap_or(bytes.len());
-    let path = String::from_utf8_lossy(&bytes[..end]).into_owned();
-    SourceFile {
-        path,
-        bytes: bytes.get(end + 1..).unwrap_or_default().into(),
-    }
-}
+libfuzzer_sys::fuzz_target!(|data: &[u8]| towpath_fuzz::graph_data::fuzz(data));

@@ -1,20 +1,3 @@
-//! A request: its query, its `Accept` and its `Accept-Encoding`, a line each.
-
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use towpath_core::graph::ChannelName;
-use towpath_formats::graph_request::{self, ContentType, accepts_gzip};
-
-fuzz_target!(|data: &[u8]| {
-    let text = String::from_utf8_lossy(data);
-    let mut lines = text.splitn(3, '\n');
-    match graph_request::read(lines.next().unwrap_or_default()) {
-        Err(bad) => assert!(!bad.kind().is_empty() && bad.value().len() < 1000),
-        Ok(request) => {
-            assert!(ChannelName::new(&request.channel).is_some() && !request.arch.is_empty())
-        }
-    }
-    ContentType::accepted(lines.next());
-    accepts_gzip(lines.next());
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| towpath_fuzz::graph_request::fuzz(data));

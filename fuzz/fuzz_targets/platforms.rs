@@ -1,18 +1,3 @@
-//! The lookup from cluster ids to platforms.
-
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use towpath_core::cluster::ClusterId;
-use towpath_core::finding::{Finding, Place};
-use towpath_formats::platforms;
-
-fuzz_target!(|data: &[u8]| {
-    match platforms::read(&Place::file("platforms.csv"), data) {
-        Err(findings) => assert!(
-            findings.iter().any(Finding::is_error),
-            "a refusal has a reason"
-        ),
-        Ok(platforms) => assert!(platforms.keys().all(|id| ClusterId::new(id).is_some())),
-    }
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| towpath_fuzz::platforms::fuzz(data));

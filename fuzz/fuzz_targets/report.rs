@@ -1,21 +1,3 @@
-//! What a cluster says of itself.
-
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use towpath_core::cluster::ClusterId;
-use towpath_formats::report;
-
-fuzz_target!(|data: &[u8]| {
-    let now: jiff::Timestamp = "2026-05-12T10:00:00Z".parse().expect("a time");
-    match report::read(data) {
-        Err(problem) => assert!(!problem.is_empty(), "a refusal has a reason"),
-        Ok(report) => {
-            let state = report.state(ClusterId::new("c").expect("an id"), now);
-            assert!(
-                state.last_seen <= now && state.version_since <= state.last_seen,
-                "nobody comes from the future"
-            );
-        }
-    }
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| towpath_fuzz::report::fuzz(data));

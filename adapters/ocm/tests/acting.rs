@@ -7,8 +7,8 @@ use towpath_core::fleet::UpgradeState;
 use towpath_core::version::Version;
 use towpath_ocm::{Agreed, Cancelled, Created, OcmError, PolicyRef};
 
-use support::double::{Fault, cluster};
 use support::{World, at, classic, hosted, impatient, world, world_with};
+use towpath_testing_services::ocm::{Fault, cluster};
 
 fn version(text: &str) -> Version {
     text.parse().expect("a version")

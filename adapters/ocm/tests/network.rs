@@ -9,8 +9,8 @@ use std::time::Duration;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use towpath_ocm::{Ocm, OcmConfig};
 
-use support::double::{Double, Fault, TOKEN, cluster};
 use support::{config, impatient, names, now, token_file, world, world_with};
+use towpath_testing_services::ocm::{Fault, OcmDouble, TOKEN, cluster};
 
 /// Only what stalls is given up soon, so that a slow machine is not taken for a fault.
 fn patience(config: &mut OcmConfig, fault: &Fault) {
@@ -120,7 +120,7 @@ async fn a_page_with_more_than_was_asked_for_is_not_taken() {
 
 #[tokio::test]
 async fn no_redirect_is_followed_least_of_all_with_the_token() {
-    let elsewhere = Double::start(now());
+    let elsewhere = OcmDouble::start(now());
     for to in [
         format!("{}/api/clusters_mgmt/v1/clusters", elsewhere.url()),
         "/elsewhere".to_owned(),
@@ -300,7 +300,7 @@ async fn tls_is_checked_against_the_given_certificates() {
         .with_single_cert(vec![made.cert.der().clone()], key)
         .unwrap();
     let server = Arc::new(server);
-    let double = Double::start_with(now(), move |socket| {
+    let double = OcmDouble::start_with(now(), move |socket| {
         let connection =
             rustls::ServerConnection::new(Arc::clone(&server)).map_err(std::io::Error::other)?;
         Ok(Box::new(rustls::StreamOwned::new(connection, socket)))

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use towpath_core::cluster::Fact;
 use towpath_core::fleet::{Health, Owner, Product, UpgradeState};
 
-use support::double::{Fault, cluster};
 use support::{at, classic, findings, hosted, names, now, world, world_with};
+use towpath_testing_services::ocm::{Fault, cluster};
 
 fn policy(version: &str) -> Value {
     json!({"version": version, "schedule_type": "manual", "next_run": "2026-01-05T13:00:00Z"})

@@ -9,18 +9,15 @@
     reason = "it measures, and tells"
 )]
 
-#[path = "../tests/support/mod.rs"]
-mod support;
-
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use support::docker_registry::{DockerRegistry, Door};
-use support::images::{Image, release};
 use tokio::task::JoinSet;
 use towpath_formats::oci::{ACCEPT, Digest};
 use towpath_http::{BodyLimit, HttpClient, HttpOptions, Request, Trust, Url, header};
 use towpath_sources::{Cache, Registry, RegistryOptions, Scrape, scrape};
+use towpath_testing_services::registry::docker::{DockerRegistry, Door};
+use towpath_testing_services::registry::images::{Image, release};
 
 const PATH: &str = "ocp/release";
 const RELEASES: usize = 2_000;

@@ -9,26 +9,8 @@ use std::process::{Command, Stdio};
 
 use towpath_sources::Git;
 
-/// Runs git with a fixed author and time.
 fn git(folder: &Path, seconds: i64, arguments: &[&str]) {
-    let mut command = Command::new("git");
-    command.arg("-C").arg(folder).args(arguments);
-    let date = format!("@{seconds} +0000");
-    for (name, value) in [
-        ("NAME", "t"),
-        ("EMAIL", "t@example.com"),
-        ("DATE", date.as_str()),
-    ] {
-        command
-            .env(format!("GIT_AUTHOR_{name}"), value)
-            .env(format!("GIT_COMMITTER_{name}"), value);
-    }
-    let output = command.output().unwrap();
-    assert!(
-        output.status.success(),
-        "git {arguments:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    towpath_testing_services::git(folder, &format!("@{seconds} +0000"), arguments);
 }
 
 fn write(folder: &Path, path: &str, text: &str) {

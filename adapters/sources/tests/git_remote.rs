@@ -6,11 +6,11 @@ use std::fs;
 use std::io::Read;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use towpath_core::finding::Finding;
 use towpath_sources::{Fetch, GitMirror, GitRemote};
+use towpath_testing_services::git;
 
 struct Repository {
     folder: tempfile::TempDir,
@@ -34,23 +34,7 @@ impl Repository {
     }
 
     fn git(&self, arguments: &[&str]) {
-        let date = format!("{} +0000", self.seconds);
-        let mut command = Command::new("git");
-        command.arg("-C").arg(self.work()).args([
-            "-c",
-            "user.name=a",
-            "-c",
-            "user.email=a@b",
-            "-c",
-            "commit.gpgSign=false",
-        ]);
-        let done = command
-            .args(arguments)
-            .env("GIT_COMMITTER_DATE", &date)
-            .env("GIT_AUTHOR_DATE", &date)
-            .output()
-            .unwrap();
-        assert!(done.status.success(), "{arguments:?}: {done:?}");
+        git(&self.work(), &format!("@{} +0000", self.seconds), arguments);
     }
 
     fn commit(&mut self, path: &str, text: &str) {

@@ -9,15 +9,12 @@
     reason = "it measures, and tells"
 )]
 
-#[path = "../tests/support/mod.rs"]
-mod support;
-
 use std::sync::Arc;
 use std::time::Instant;
 
-use support::postgres::{Postgres, Sync};
-use support::*;
 use towpath_store::{Backend, Reported, Store};
+use towpath_testing_postgres::{Postgres, Sync};
+use towpath_testing_store::*;
 
 const BATCH: usize = 500;
 const CLUSTERS: usize = 50_000;

@@ -6,12 +6,10 @@
     reason = "a test that cannot go on says so"
 )]
 
-mod support;
-
 use jiff::SignedDuration;
-use support::*;
 use towpath_core::fleet::{AgentOutcome, AgentUpdate};
 use towpath_store::{Recorded, Reported, Store};
+use towpath_testing_store::*;
 
 fn update(to: &str, outcome: AgentOutcome, hour: i64) -> AgentUpdate {
     AgentUpdate {

@@ -6,11 +6,9 @@
     reason = "a test that cannot go on says so"
 )]
 
-mod support;
-
-use support::*;
 use towpath_core::fleet::{Authority, Binding};
 use towpath_store::{Recorded, Reported, Store};
+use towpath_testing_store::*;
 
 /// The same on another word, from another place.
 fn on_word(authority: Authority, mut report: Reported, organisation: &str, name: &str) -> Reported {

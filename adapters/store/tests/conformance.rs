@@ -6,18 +6,16 @@
     reason = "a test that cannot go on says so"
 )]
 
-mod support;
-
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
-use support::*;
 use towpath_core::cluster::Fact;
 use towpath_core::fleet::{Approval, Owner, Upgrade, UpgradeId, UpgradeState};
 use towpath_store::{
     Backend, ChangeMark, Claimed, InputPart, Lease, Lock, Need, Recorded, Refusal, Store,
     StoreError, Which,
 };
+use towpath_testing_store::*;
 
 #[test]
 fn a_report_comes_back_as_it_was() {

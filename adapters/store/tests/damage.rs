@@ -6,16 +6,14 @@
     reason = "a test that cannot go on says so"
 )]
 
-mod support;
-
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
-use support::postgres::{Postgres, Sync};
-use support::*;
 use towpath_core::fleet::{Approval, UpgradeState};
 use towpath_store::{Backend, Claimed, InputPart, Store, StoreAddress, StoreError, Which};
+use towpath_testing_postgres::{Postgres, Sync};
+use towpath_testing_store::*;
 
 #[test]
 fn a_backup_is_restored_into_either_kind() {

@@ -6,17 +6,15 @@
     reason = "a test that cannot go on says so"
 )]
 
-mod support;
-
 use std::time::Duration;
 
 use jiff::SignedDuration;
 use sha2::{Digest, Sha256};
 use sqlx::Row;
-use support::*;
 use towpath_store::{
     ChainCheckpoint, InputPart, Lease, PruningTimes, Retention, Store, StoreError,
 };
+use towpath_testing_store::*;
 
 /// How many rows a query counts, behind the store's back.
 async fn count(place: &Place, of: &str) -> i64 {

@@ -6,17 +6,15 @@
     reason = "a test that cannot go on says so"
 )]
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use support::postgres::Postgres;
-use support::*;
 use towpath_core::fleet::UpgradeState;
 use towpath_store::{Backend, Claim, Claimed, Lease, Need, Store, StoreError, Which};
+use towpath_testing_postgres::Postgres;
+use towpath_testing_store::*;
 
 #[test]
 fn one_holds_the_lease() {

@@ -5,6 +5,8 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::process::Command;
 
+use towpath_testing_services::gpg;
+
 use super::*;
 
 /// Somebody with keys of their own, and a store of what they signed.
@@ -27,27 +29,7 @@ impl Site {
     }
 
     fn gpg(&self, args: &[&str]) -> Vec<u8> {
-        let mut gpg = Command::new("gpg");
-        gpg.args([
-            "--batch",
-            "--quiet",
-            "--pinentry-mode",
-            "loopback",
-            "--passphrase",
-            "",
-            "--homedir",
-        ]);
-        let done = gpg
-            .arg(self.folder.path())
-            .args(args)
-            .output()
-            .expect("gpg is needed, install gnupg");
-        assert!(
-            done.status.success(),
-            "{}",
-            String::from_utf8_lossy(&done.stderr)
-        );
-        done.stdout
+        gpg(self.folder.path(), args)
     }
 
     fn path(&self, name: &str) -> PathBuf {

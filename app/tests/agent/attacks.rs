@@ -2,9 +2,9 @@
 
 use towpath_testing_kube::wait_for;
 
-use crate::signer::Signer;
 use crate::site::{Signed, Site};
-use crate::support::images::release;
+use towpath_testing_services::Signer;
+use towpath_testing_services::registry::images::release;
 
 /// Looks at an offer that is a trap, for an agent that would take any other: what is said, and that nothing was asked for.
 async fn refused(site: &Site, to: &str, code: &str) {

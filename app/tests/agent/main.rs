@@ -17,11 +17,3 @@ mod quiet;
 mod reports;
 mod site;
 mod updates;
-
-#[allow(dead_code, reason = "the service's tests use all of it")]
-#[path = "../serve/harness.rs"]
-mod harness;
-#[path = "../serve/signer.rs"]
-mod signer;
-#[path = "../../../adapters/sources/tests/support/mod.rs"]
-mod support;

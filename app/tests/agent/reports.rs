@@ -6,8 +6,8 @@ use std::process::Command;
 use serde_json::{Value, json};
 use towpath_testing_kube::wait_for;
 
-use crate::harness::{Towpath, example};
 use crate::site::{CLUSTER, Site};
+use towpath_testing_services::{Towpath, example};
 
 const POLICY: &str = "name: demo\norgId: demo\nupgradePolicyClusters:\n- name: shop\n  upgradePolicy: {workloads: [web], schedule: \"* * * * *\", conditions: {soakDays: 0}}\n";
 

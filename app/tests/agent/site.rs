@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use towpath_testing_kube::{ADMIN_TOKEN, ClusterVersionOperator, KubeApi, Upstream, wait_for};
 
 use crate::process::{Agent, Said};
-use crate::signer::Signer;
-use crate::support::docker_registry::{DockerRegistry, Door};
-use crate::support::images::{Image, release};
+use towpath_testing_services::Signer;
+use towpath_testing_services::registry::docker::{DockerRegistry, Door};
+use towpath_testing_services::registry::images::{Image, release};
 
 pub(crate) const CLUSTER: &str = "0cd7ee3d-0000-4000-8000-000000000001";
 const PATH: &str = "ocp/release";

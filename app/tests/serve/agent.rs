@@ -14,7 +14,7 @@ use towpath_service::{
     Answered, Bounds, Event, Outbox, Pace, Queue, Sender, ServiceClient, ServiceConfig, SystemClock,
 };
 
-use crate::harness::{Towpath, example};
+use towpath_testing_services::{Towpath, example};
 
 const ID: &str = "aaaaaaaa-0000-4000-8000-000000000001";
 const KEYS: &str = "0123456789abcdef0123456789abcdef0123456789abcdef\n";

@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::harness::{self, Response, Towpath, edges};
+use towpath_testing_services::{Response, Towpath, edges, example};
 
 const GRAPH: &str = "/api/upgrades_info/graph";
 
@@ -280,7 +280,7 @@ fn bytes_that_are_not_text_do_no_harm() {
 fn replicas_give_the_same_bytes() {
     let now = "2026-11-15T09:30:00.123456789Z";
     let folder = tempfile::tempdir().unwrap();
-    harness::example(&folder.path().join("data"));
+    example(&folder.path().join("data"));
     let data = folder.path().join("data");
     let (first, second) = (
         Towpath::serve_folder(&data, &["--now", now]),
@@ -305,7 +305,7 @@ fn replicas_give_the_same_bytes() {
 fn large_answers_arrive_whole() {
     // Large enough to be sent from the page cache, with a part in the middle that differs from cluster to cluster.
     let folder = tempfile::tempdir().unwrap();
-    harness::example(folder.path());
+    example(folder.path());
     let count = 1500_usize;
     let node = |n: usize| serde_json::json!({"version": format!("4.20.{n}"), "payload": format!("registry/{n}"), "metadata": {"url": "x".repeat(200)}});
     let edges: Vec<[usize; 2]> = (1..count)
@@ -350,7 +350,7 @@ fn large_answers_arrive_whole() {
 #[test]
 fn a_release_enters_at_its_start_on_a_running_service() {
     let folder = tempfile::tempdir().unwrap();
-    harness::example(folder.path());
+    example(folder.path());
     let start = Timestamp::now() + SignedDuration::from_secs(3);
     let file = folder.path().join("graph-data/channels/4.20.yaml");
     let text = std::fs::read_to_string(&file).unwrap();

@@ -1,6 +1,6 @@
 //! By which names the service may be called, and what every answer has.
 
-use crate::harness::{Response, Towpath};
+use towpath_testing_services::{Response, Towpath};
 
 fn status(towpath: &Towpath, head: &str) -> (u16, String) {
     let response = Response::read(

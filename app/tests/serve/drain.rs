@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::harness::{Response, Towpath};
+use towpath_testing_services::{Response, Towpath};
 
 const REQUEST: &[u8] =
     b"GET /api/upgrades_info/graph?channel=stable-4.20 HTTP/1.1\r\nhost: localhost\r\n\r\n";

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::harness::Towpath;
+use towpath_testing_services::Towpath;
 
 const NOON: &str = "2026-11-16T12:00:00Z";
 const ASKED: &str = "/api/v1/explain?channel=stable-4.20&from=4.20.1";

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::fleet::{Fleet, offered, on, text};
-use crate::harness::{Towpath, edges};
+use towpath_testing_services::{Towpath, edges};
 
 const NAMED: &str = "bbbbbbbb-0000-4000-8000-000000000001";
 const STRANGER: &str = "bbbbbbbb-0000-4000-8000-000000000002";

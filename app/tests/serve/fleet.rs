@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Response, Towpath, edges, example};
+use towpath_testing_services::{Response, Towpath, edges, example};
 
 const STAGE: &str = "aaaaaaaa-0000-4000-8000-000000000001";
 pub(crate) const PROD: &str = "aaaaaaaa-0000-4000-8000-000000000002";

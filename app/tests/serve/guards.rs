@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use crate::harness::Towpath;
 use crate::sources::{BLOCK, Behaviour, Server, Site, archive, offers, reads, source};
+use towpath_testing_services::Towpath;
 
 /// So many hours after the time at which [`Site::git`] begins.
 fn hours_until_now() -> u64 {

@@ -6,8 +6,8 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::harness::{self, Towpath};
 use rustix::process::Signal;
+use towpath_testing_services::{Towpath, example};
 
 const TIMES: u64 = 100;
 const SEED: u64 = 0x70A7;
@@ -55,7 +55,7 @@ fn turns(towpath: &Towpath) -> BTreeSet<String> {
 #[test]
 fn killed_a_hundred_times_it_never_serves_nothing_nor_a_mixture() {
     let folder = tempfile::tempdir().expect("a folder");
-    harness::example(folder.path());
+    example(folder.path());
     let at = |name: &str| folder.path().join(name);
     let text = |name: &str| at(name).to_str().expect("UTF-8").to_owned();
     let (data, releases, state) = (text("current"), text("releases.json"), text("state"));

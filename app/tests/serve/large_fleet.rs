@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::fleet::{Fleet, PROD, on, text};
-use crate::harness::{Response, Towpath};
+use towpath_testing_services::{Response, Towpath};
 
 const CLUSTERS: usize = 2_500;
 const CLIENTS: usize = 16;

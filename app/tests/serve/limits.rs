@@ -3,8 +3,8 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use crate::harness::{self, Response, Towpath};
 use rustix::process::Signal;
+use towpath_testing_services::{Response, Towpath, example, with_descriptors};
 
 const REQUEST: &[u8] = b"GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n";
 const GRAPH: &[u8] =
@@ -235,7 +235,7 @@ fn behind_a_trusted_proxy_the_forwarded_address_counts() {
 #[test]
 fn idle_connections_leave_descriptors_for_files() {
     let folder = tempfile::tempdir().expect("a folder");
-    harness::example(folder.path());
+    example(folder.path());
     let at = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
     let (data, releases) = (at("graph-data"), at("releases.json"));
     let options = [
@@ -272,9 +272,7 @@ fn idle_connections_leave_descriptors_for_files() {
 fn what_there_are_no_descriptors_for_is_told_at_the_start() {
     let towpath = Towpath::serve_with_descriptors(300, &["--max-connections", "5000"]);
     towpath.log_line("connections at once instead of 5000: the limit of open files is 300");
-    let refused = harness::with_descriptors(64, &[])
-        .output()
-        .expect("it ends");
+    let refused = with_descriptors(64, &[]).output().expect("it ends");
     let told = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(
         !refused.status.success() && told.contains("the limit of open files is 64"),

@@ -4,15 +4,14 @@ use std::fs;
 use std::path::Path;
 
 use crate::guards::problem;
-use crate::harness::{Towpath, edges};
-use crate::signer::Signer;
 use crate::sources::{Site, reads, source};
+use towpath_testing_services::Signer;
+use towpath_testing_services::{Towpath, edges};
 
-#[path = "../../../adapters/sources/tests/support/mod.rs"]
-mod support;
-
-use support::docker_registry::{DockerRegistry, Door, PASSWORD, USER};
-use support::images::{CONFIG, Image, descriptor, gzip, image, release, tar};
+use towpath_testing_services::registry::docker::{DockerRegistry, Door, PASSWORD, USER};
+use towpath_testing_services::registry::images::{
+    CONFIG, Image, descriptor, gzip, image, release, tar,
+};
 
 const CHANNEL: &str = "channel=stable-4.1";
 const MEMBERS: &[u8] = b"name: stable-4.1\nversions:\n- 4.1.0\n- 4.1.1\n- 4.1.2\n";

@@ -3,14 +3,14 @@
 use std::fs;
 use std::path::Path;
 
-use crate::harness::{self, Towpath, edges};
 use rustix::process::Signal;
+use towpath_testing_services::{Towpath, edges, example};
 
 const BLOCK: &str = "graph-data/blocked-edges/4.20.1-new.yaml";
 
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
-    harness::example(folder.path());
+    example(folder.path());
     folder
 }
 

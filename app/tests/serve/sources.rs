@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use crate::harness::{self, Response, Towpath, edges};
+use towpath_testing_services::{Response, Towpath, edges, example, git};
 
 const CHANNEL: &str = "channel=fast-4.20&platform=GCP";
 const EDGE: &str = "4.20.0 -> 4.20.1";
@@ -23,7 +23,7 @@ pub(crate) struct Site {
 impl Site {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        harness::example(folder.path());
+        example(folder.path());
         fs::write(
             folder.path().join("keys"),
             "0123456789abcdef0123456789abcdef\n",
@@ -105,25 +105,8 @@ impl Site {
 
     /// Runs git at an hour.
     pub(crate) fn git(&self, hours: u64, arguments: &[&str]) {
-        let date = format!("{} +0000", 1_700_000_000 + hours * 3_600);
-        let mut command = Command::new("git");
-        command.arg("-C").arg(self.path("graph-data"));
-        command
-            .args([
-                "-c",
-                "user.name=a",
-                "-c",
-                "user.email=a@b",
-                "-c",
-                "commit.gpgSign=false",
-            ])
-            .args(arguments);
-        let done = command
-            .env("GIT_COMMITTER_DATE", &date)
-            .env("GIT_AUTHOR_DATE", &date)
-            .output()
-            .expect("git runs");
-        assert!(done.status.success(), "{arguments:?}: {done:?}");
+        let date = format!("@{} +0000", 1_700_000_000 + hours * 3_600);
+        git(&self.path("graph-data"), &date, arguments);
     }
 
     pub(crate) fn commit(&self, hours: u64) {

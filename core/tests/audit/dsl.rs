@@ -1,31 +1,14 @@
-//! The language of these tests. One line is one fact:
-//!
-//! ```text
-//! channel stable-4.9 4.9.0 4.9.1 4.9.2         (a member that enters later: 4.9.3@2026-02-01)
-//! phased P30D                                  (the last channel's edges)
-//! edges 4.9.0 -> 4.9.1 4.9.2
-//! block a.yaml 4.9.2                           (from everywhere, for everybody)
-//! block b.yaml 4.9.2 from 4[.]9[.]0 on AWS,GCP
-//! risk Slow c.yaml 4.9.2 from 4[.]9[.]0 rules query|always|later
-//! ```
+//! What these tests say of a graph: how each release stands, and who is stranded.
 
-use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use jiff::Timestamp;
 use towpath_core::audit::{
     Audit, Barrier, Baseline, Cause, Outcome, Reachability, Scope, Stranding, audit, strandings,
 };
-use towpath_core::cluster::Platform;
-use towpath_core::finding::Place;
 use towpath_core::graph::ClientClass;
-use towpath_core::graph::{
-    Audience, Block, ChannelName, ChannelSpec, DeclaredEdge, DeclaredRelease, Graph, GraphData,
-    MatchingRule, Member, Pattern, Ramp, ReleaseId, Releases, Risk, RolloutRule, Trust,
-};
-use towpath_core::version::{Arch, ReleaseName, Version};
-
-use crate::checker::Checker;
+use towpath_core::graph::{Graph, ReleaseId};
+use towpath_testing_graphs::{Checker, read};
 
 pub(crate) fn now() -> Timestamp {
     "2026-01-05T00:00Z".parse().unwrap()
@@ -140,133 +123,4 @@ fn way(graph: &Graph, releases: &[ReleaseId], between: &str) -> String {
         .map(|id| graph.release(*id).version.to_string())
         .collect();
     versions.join(between)
-}
-
-pub(crate) fn read(text: &str) -> (GraphData, Releases) {
-    let (mut data, mut versions, mut edges) = (GraphData::default(), BTreeSet::new(), Vec::new());
-    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        match words[..] {
-            ["channel", name, ref members @ ..] => {
-                let members: Vec<Member> = members.iter().map(|text| member(text)).collect();
-                versions.extend(members.iter().map(|member| member.name.version.clone()));
-                let name = ChannelName::new(name).unwrap();
-                data.channels.push(ChannelSpec {
-                    name,
-                    rollouts: vec![],
-                    members,
-                    origin: Place::file("c"),
-                });
-            }
-            ["phased", duration] => {
-                let (duration, origin) = (duration.parse().unwrap(), Place::file("c"));
-                let rule = RolloutRule {
-                    from_version: None,
-                    duration,
-                    ramp: Ramp::Linear,
-                    origin,
-                };
-                data.channels.last_mut().unwrap().rollouts.push(rule);
-            }
-            ["edges", from, "->", ref to @ ..] => {
-                edges.extend(to.iter().map(|to| (version(from), version(to))));
-            }
-            ["block", file, to, ref rest @ ..] => data.blocks.push(block(file, to, rest, None)),
-            ["risk", name, file, to, ref rest @ ..] => {
-                data.blocks.push(block(file, to, rest, Some(name)))
-            }
-            _ => panic!("{line:?} says nothing"),
-        }
-    }
-    let versions: Vec<Version> = versions.into_iter().collect();
-    let index = |wanted: &Version| {
-        versions
-            .iter()
-            .position(|version| version == wanted)
-            .unwrap() as u32
-    };
-    let edges = edges
-        .iter()
-        .map(|(from, to)| DeclaredEdge {
-            from: index(from),
-            to: index(to),
-            risks: None,
-        })
-        .collect();
-    (
-        data,
-        Releases {
-            releases: versions.iter().map(release).collect(),
-            edges,
-        },
-    )
-}
-
-pub(crate) fn release(version: &Version) -> DeclaredRelease {
-    let payload = format!("registry/{version}");
-    DeclaredRelease {
-        version: version.clone(),
-        arch: Arch::default(),
-        payload,
-        metadata: [].into(),
-        declares: None,
-        trust: Trust::Unverified,
-    }
-}
-
-fn version(text: &str) -> Version {
-    text.parse().unwrap()
-}
-
-fn member(text: &str) -> Member {
-    let (name, start) = text
-        .split_once('@')
-        .map_or((text, None), |(name, start)| (name, Some(start)));
-    let start = start.map(|date| format!("{date}T00:00Z").parse().unwrap());
-    let name = ReleaseName::parse(name).unwrap();
-    Member {
-        name,
-        start,
-        locked: false,
-        replaces: None,
-        origin: Place::file("c"),
-    }
-}
-
-fn block(file: &str, to: &str, rest: &[&str], risk: Option<&str>) -> Block {
-    let after = |word: &str| {
-        rest.iter()
-            .position(|one| *one == word)
-            .map(|at| rest[at + 1])
-    };
-    let platforms =
-        |names: &str| Audience::Platforms(names.split(',').filter_map(Platform::new).collect());
-    let stops = match (after("on"), risk) {
-        (Some(names), _) => Some(platforms(names)),
-        (None, None) => Some(Audience::Everybody),
-        (None, Some(_)) => None,
-    };
-    let rule = |name: &str| match name {
-        "always" => MatchingRule::Always,
-        "query" => MatchingRule::PromQl("x".into()),
-        _ => MatchingRule::Other("{}".into()),
-    };
-    let risk = risk.map(|name| Risk {
-        name: name.into(),
-        url: "https://example.com".into(),
-        message: "m".into(),
-        matching_rules: after("rules")
-            .unwrap_or("query")
-            .split('|')
-            .map(rule)
-            .collect(),
-    });
-    let from = Pattern::new(after("from").unwrap_or(".*")).unwrap();
-    Block {
-        to: ReleaseName::parse(to).unwrap(),
-        from,
-        stops,
-        risk,
-        origin: Place::file(file),
-    }
 }

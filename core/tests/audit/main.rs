@@ -1,12 +1,12 @@
 //! What an audit says, told in small graphs. Every certificate in these tests is also checked, edge by edge.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
-mod checker;
 mod dsl;
 mod random;
 
 use dsl::{check, check_change};
 use expect_test::expect;
+use towpath_testing_graphs::{Checker, read};
 
 #[test]
 fn a_way_has_the_fewest_hops_and_then_the_newest_releases() {
@@ -184,7 +184,7 @@ fn releases_that_enter_later_are_not_there_yet() {
 fn a_window_that_has_opened_strands_nobody() {
     check(
         "channel stable-4.9 4.9.0 4.9.1@2026-01-05
-         phased P30D
+         rule any P30D
          edges 4.9.0 -> 4.9.1",
         expect![[r#"
             stable-4.9 for other platforms, unknown platform
@@ -269,7 +269,7 @@ fn a_set_of_blocks_stands_since_its_last_block_came() {
 fn a_risk_that_the_source_of_releases_declares_strands_as_well() {
     use towpath_core::audit::{Scope, audit, strandings};
     use towpath_core::graph::{Graph, MatchingRule, Risk};
-    let (data, mut releases) = dsl::read("channel stable-4.9 4.9.0 4.9.1\n edges 4.9.0 -> 4.9.1");
+    let (data, mut releases) = read("channel stable-4.9 4.9.0 4.9.1\n edges 4.9.0 -> 4.9.1");
     let (name, url, message) = ("Broken".into(), "https://example.com".into(), "m".into());
     let risk = Risk {
         name,
@@ -296,7 +296,7 @@ fn a_disputed_payload_strands_like_a_block_and_an_old_source_strands_nobody() {
     use towpath_core::audit::{Scope, audit, strandings};
     use towpath_core::graph::{Audience, Graph, StaleSource};
     let text = "channel stable-4.9 4.9.0 4.9.1\n edges 4.9.0 -> 4.9.1\n block a.yaml 4.9.1";
-    let (mut data, releases) = dsl::read(text);
+    let (mut data, releases) = read(text);
     data.blocks[0].stops = Some(Audience::Disputed("two sources disagree".into()));
     let stale = || StaleSource {
         source: "graph data".into(),
@@ -333,8 +333,8 @@ fn the_checker_refuses_what_is_not_so() {
     let refused = |change: &dyn Fn(&mut Audit)| {
         let mut changed = audit.clone();
         change(&mut changed);
-        let (data, releases) = dsl::read(text);
-        let checker = checker::Checker::new(data, releases, dsl::now());
+        let (data, releases) = read(text);
+        let checker = Checker::new(data, releases, dsl::now());
         let section = &changed.sections[0];
         let check = || {
             section

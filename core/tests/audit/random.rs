@@ -6,14 +6,13 @@ use proptest::prelude::*;
 use towpath_core::audit::{Cause, Scope, audit};
 use towpath_core::cluster::Platform;
 use towpath_core::finding::Place;
-use towpath_core::graph::{
-    Audience, Block, ChannelName, ChannelSpec, DeclaredEdge, Graph, GraphData, MatchingRule,
-    Member, Pattern, Releases, Risk,
-};
+use towpath_core::graph::{Audience, Block, Graph, GraphData, MatchingRule, Pattern, Releases};
 use towpath_core::version::{ReleaseName, Version};
 
-use crate::checker::{Checker, Files, Steps, reaches};
-use crate::dsl::{now, release};
+use towpath_testing_graphs::certificates::{Checker, Files, Steps, reaches};
+use towpath_testing_graphs::pieces::{channel, edge, member, release, risk};
+
+use crate::dsl::now;
 
 /// So few that all sets of them can be tried.
 const BLOCKS: usize = 7;
@@ -80,20 +79,7 @@ fn any_data() -> impl Strategy<Value = (GraphData, Releases)> {
                 version: versions[at].clone(),
                 arch: None,
             };
-            let origin = Place::file("c");
-            let member = |at| Member {
-                name: name(at),
-                start: None,
-                locked: false,
-                replaces: None,
-                origin: origin.clone(),
-            };
-            let channel = ChannelSpec {
-                name: ChannelName::new("stable-4.9").unwrap(),
-                rollouts: vec![],
-                members: members.into_iter().map(member).collect(),
-                origin: origin.clone(),
-            };
+            let members = members.into_iter().map(|at| member(name(at))).collect();
             let block = |(number, (to, from, stops, rules)): (
                 usize,
                 (usize, &str, _, Option<Vec<MatchingRule>>),
@@ -101,28 +87,17 @@ fn any_data() -> impl Strategy<Value = (GraphData, Releases)> {
                 to: name(to),
                 from: Pattern::new(from).unwrap(),
                 stops,
-                risk: rules.map(|matching_rules| Risk {
-                    name: format!("R{number}"),
-                    url: "https://example.com".into(),
-                    message: "m".into(),
-                    matching_rules,
-                }),
+                risk: rules.map(|rules| risk(&format!("R{number}"), rules)),
                 origin: Place::file(format!("{number}.yaml")),
             };
             let blocks = blocks.into_iter().enumerate().map(block).collect();
             let data = GraphData {
-                channels: vec![channel],
+                channels: vec![channel("stable-4.9", members)],
                 blocks,
                 metadata: vec![],
             };
             let edges = edges.into_iter().filter(|(from, to)| from != to);
-            let edges = edges
-                .map(|(from, to)| DeclaredEdge {
-                    from,
-                    to,
-                    risks: None,
-                })
-                .collect();
+            let edges = edges.map(|(from, to)| edge(from, to)).collect();
             (
                 data,
                 Releases {

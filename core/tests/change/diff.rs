@@ -15,9 +15,9 @@ const BASE: &str = "
     release 4.8.9 day 1
     release 4.9.1 day 1
     release 4.9.2 day 10
-    edge 4.8.9 -> 4.9.1
-    edge 4.8.9 -> 4.9.2
-    edge 4.9.1 -> 4.9.2";
+    edges 4.8.9 -> 4.9.1
+    edges 4.8.9 -> 4.9.2
+    edges 4.9.1 -> 4.9.2";
 
 fn with(more: &str) -> String {
     format!("{BASE}\n{more}")
@@ -153,8 +153,9 @@ fn a_hard_block_where_there_was_a_risk_is_a_loss() {
 
 #[test]
 fn a_new_release_comes_when_it_starts_and_over_its_windows() {
-    let more =
-        with("release 4.9.3 day 20\nedge 4.9.1 -> 4.9.3\nedge 4.9.2 -> 4.9.3\nedge 4.8.9 -> 4.9.3");
+    let more = with(
+        "release 4.9.3 day 20\nedges 4.9.1 -> 4.9.3\nedges 4.9.2 -> 4.9.3\nedges 4.8.9 -> 4.9.3",
+    );
     check_diff(
         "12",
         [BASE, &more],

@@ -15,8 +15,8 @@ const BASE: &str = "
     release 4.8.9 day 1
     release 4.9.1 day 1
     release 4.9.2 day 10
-    edge 4.8.9 -> 4.9.2
-    edge 4.9.1 -> 4.9.2";
+    edges 4.8.9 -> 4.9.2
+    edges 4.9.1 -> 4.9.2";
 
 fn changed(from: &str, to: &str) -> String {
     assert!(BASE.contains(from), "{from}");
@@ -101,7 +101,7 @@ fn a_rule_that_takes_precedence_takes_back() {
         rule any P4D
         release 4.9.1 day 1
         release 4.9.2 day 10
-        edge 4.9.1 -> 4.9.2";
+        edges 4.9.1 -> 4.9.2";
     check_presubmit(
         "12",
         [
@@ -157,7 +157,7 @@ fn a_release_in_another_file_is_in_other_channels() {
         channel fast
         release 4.9.1 day 1
         release 4.9.2 day 10
-        edge 4.9.1 -> 4.9.2";
+        edges 4.9.1 -> 4.9.2";
     check_presubmit(
         "12",
         [BASE, moved],
@@ -270,7 +270,7 @@ fn a_block_does_not_hide_what_happens_to_the_window() {
 
 #[test]
 fn a_new_release_with_an_old_start_is_worth_a_look() {
-    let more = format!("{BASE}\n edge 4.9.2 -> 4.9.3\n release 4.9.3 day 11");
+    let more = format!("{BASE}\n edges 4.9.2 -> 4.9.3\n release 4.9.3 day 11");
     check_presubmit(
         "12",
         [BASE, &more],

@@ -12,7 +12,7 @@ use towpath_core::graph::{ChannelName, Graph, Membership, Position, Situation, W
 use towpath_core::rules::{Policy, Rule};
 use towpath_core::version::{Arch, Version};
 
-use crate::dsl::{day, graph};
+use towpath_testing_graphs::{day, graph};
 
 const VERSIONS: [&str; 5] = ["4.8.9", "4.9.0", "4.9.1", "4.9.2", "4.10.0"];
 
@@ -60,7 +60,7 @@ fn any_data() -> impl Strategy<Value = String> {
             text.extend(
                 VERSIONS[at + 1..]
                     .iter()
-                    .map(|to| format!("edge {from} -> {to}\n")),
+                    .map(|to| format!("edges {from} -> {to}\n")),
             );
         }
         text

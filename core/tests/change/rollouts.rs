@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 use towpath_core::graph::Share;
 use towpath_core::graph::rollouts;
 
-use crate::dsl::{day, graph};
+use towpath_testing_graphs::{day, graph};
 
 fn check(now: &str, text: &str, expected: Expect) {
     let mut shown = String::new();
@@ -42,8 +42,8 @@ const TWO_RULES: &str = "
     release 4.8.9 day 1
     release 4.9.1 day 1
     release 4.9.2 day 10
-    edge 4.8.9 -> 4.9.2
-    edge 4.9.1 -> 4.9.2";
+    edges 4.8.9 -> 4.9.2
+    edges 4.9.1 -> 4.9.2";
 
 #[test]
 fn patch_and_minor_updates_have_windows_of_their_own() {

@@ -8,14 +8,14 @@ use towpath_core::fleet::{Binding, ClusterState, Health, Product};
 use towpath_core::graph::ChannelName;
 use towpath_core::version::Arch;
 
-use crate::dsl::{day, graph};
+use towpath_testing_graphs::{day, graph};
 
 const BASE: &str = "
     channel stable
     rule any P4D
     release 4.9.1 day 1
     release 4.9.2 day 10
-    edge 4.9.1 -> 4.9.2";
+    edges 4.9.1 -> 4.9.2";
 
 /// A hundred clusters on 4.9.1, a tenth of them on AWS; one that is up to date; one that follows no channel.
 fn fleet() -> Vec<ClusterState> {

@@ -6,7 +6,6 @@ mod guards;
 mod payloads;
 mod recheck;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
@@ -14,12 +13,13 @@ use towpath_core::cluster::Cluster;
 use towpath_core::finding::Place;
 use towpath_core::graph::{
     ChannelName, ChannelSpec, DeclaredEdge, DeclaredRelease, Graph, GraphData, MatchingRule,
-    Member, Releases, Risk, Situation, StaleSource, Trust,
+    Member, Releases, Risk, Situation, StaleSource,
 };
 use towpath_core::graph::{explain, recommend};
 use towpath_core::intake::*;
 use towpath_core::rules::Policy;
 use towpath_core::version::{Arch, ReleaseName};
+use towpath_testing_graphs::pieces;
 
 #[test]
 fn ages_change_at_their_instants_and_not_before() {
@@ -56,12 +56,8 @@ fn ages_change_at_their_instants_and_not_before() {
 
 fn release(version: &str, payload: &str) -> DeclaredRelease {
     DeclaredRelease {
-        version: version.parse().unwrap(),
-        arch: Arch::default(),
         payload: payload.into(),
-        metadata: BTreeMap::new(),
-        declares: None,
-        trust: Trust::Unverified,
+        ..pieces::release(&version.parse().unwrap())
     }
 }
 

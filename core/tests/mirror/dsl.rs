@@ -1,4 +1,4 @@
-//! The language of these tests: that of the audit's graphs, and
+//! The language of these tests: that of `testing/graphs`, and
 //!
 //! ```text
 //! cluster NAME VERSION            (who has to get there)
@@ -11,21 +11,17 @@
 //! start                           (also what clusters run)
 //! ```
 
-use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use jiff::Timestamp;
 use towpath_core::cluster::Fact;
-use towpath_core::finding::Place;
-use towpath_core::graph::{
-    Block, ChannelName, ChannelSpec, DeclaredEdge, DeclaredRelease, Graph, GraphData, MatchingRule,
-    Member, Pattern, Ramp, ReleaseId, Releases, Risk, RolloutRule, Trust,
-};
+use towpath_core::graph::{ChannelName, Graph, ReleaseId};
 use towpath_core::mirror::entries::documents;
 use towpath_core::mirror::*;
 use towpath_core::path::RiskPolicy;
 use towpath_core::path::{NoPath, Plan};
 use towpath_core::version::{Arch, ReleaseName, Version};
+use towpath_testing_graphs::read_with;
 
 pub(crate) fn now() -> Timestamp {
     "2026-01-05T00:00Z".parse().unwrap()
@@ -129,7 +125,6 @@ fn way(graph: &Graph, plan: &Plan) -> String {
 }
 
 fn read(text: &str) -> (Graph, Wish) {
-    let (mut data, mut versions, mut edges) = (GraphData::default(), BTreeSet::new(), Vec::new());
     let mut wish = Wish {
         travellers: Vec::new(),
         target: version("0.0.0"),
@@ -141,64 +136,34 @@ fn read(text: &str) -> (Graph, Wish) {
         start: Start::LeftOut,
         have: Have::default(),
     };
-    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        match words[..] {
-            ["channel", name, ref members @ ..] => {
-                let members: Vec<Member> = members.iter().map(|text| member(text)).collect();
-                versions.extend(members.iter().map(|member| member.name.version.clone()));
-                let name = ChannelName::new(name).unwrap();
-                data.channels.push(ChannelSpec {
-                    name,
-                    rollouts: vec![],
-                    members,
-                    origin: Place::file("c"),
-                });
-            }
-            ["phased", duration] => {
-                let (duration, origin) = (duration.parse().unwrap(), Place::file("c"));
-                let rule = RolloutRule {
-                    from_version: None,
-                    duration,
-                    ramp: Ramp::Linear,
-                    origin,
-                };
-                data.channels.last_mut().unwrap().rollouts.push(rule);
-            }
-            ["edges", from, "->", ref to @ ..] => {
-                edges.extend(to.iter().map(|to| (version(from), version(to))))
-            }
-            ["risk", name, file, to, ref rest @ ..] => data.blocks.push(risk(name, file, to, rest)),
-            ["cluster", name, text] => {
-                wish.travellers.push(Traveller {
-                    arch: Arch::default(),
-                    version: version(text),
-                    name: name.into(),
-                });
-            }
-            ["to", text] => wish.target = version(text),
-            ["over", ref names @ ..] => {
-                wish.channels = names
-                    .iter()
-                    .filter_map(|name| ChannelName::new(name))
-                    .collect()
-            }
-            ["risks", "never"] => wish.taken = RiskPolicy::Never,
-            ["accept", ref names @ ..] => {
-                wish.taken =
-                    RiskPolicy::Accepted(names.iter().map(|name| (*name).to_owned()).collect());
-            }
-            ["have", ref names @ ..] => {
-                wish.have.names = names
-                    .iter()
-                    .map(|name| ReleaseName::parse(name).unwrap())
-                    .collect();
-            }
-            ["start"] => wish.start = Start::Included,
-            ["around"] => wish.branching = Branching::WaysAround,
-            _ => panic!("{line:?} says nothing"),
+    let (data, releases) = read_with(text, |words| match *words {
+        ["cluster", name, text] => wish.travellers.push(Traveller {
+            arch: Arch::default(),
+            version: version(text),
+            name: name.into(),
+        }),
+        ["to", text] => wish.target = version(text),
+        ["over", ref names @ ..] => {
+            wish.channels = names
+                .iter()
+                .filter_map(|name| ChannelName::new(name))
+                .collect()
         }
-    }
+        ["risks", "never"] => wish.taken = RiskPolicy::Never,
+        ["accept", ref names @ ..] => {
+            wish.taken =
+                RiskPolicy::Accepted(names.iter().map(|name| (*name).to_owned()).collect());
+        }
+        ["have", ref names @ ..] => {
+            wish.have.names = names
+                .iter()
+                .map(|name| ReleaseName::parse(name).unwrap())
+                .collect();
+        }
+        ["start"] => wish.start = Start::Included,
+        ["around"] => wish.branching = Branching::WaysAround,
+        _ => panic!("{words:?} says nothing"),
+    });
     if wish.channels.is_empty() {
         wish.channels = data
             .channels
@@ -206,88 +171,9 @@ fn read(text: &str) -> (Graph, Wish) {
             .map(|channel| channel.name.clone())
             .collect();
     }
-    let versions: Vec<Version> = versions.into_iter().collect();
-    let index = |wanted: &Version| {
-        versions
-            .iter()
-            .position(|version| version == wanted)
-            .unwrap() as u32
-    };
-    let edges = edges
-        .iter()
-        .map(|(from, to)| DeclaredEdge {
-            from: index(from),
-            to: index(to),
-            risks: None,
-        })
-        .collect();
-    (
-        Graph::build(
-            data,
-            Releases {
-                releases: versions.iter().map(release).collect(),
-                edges,
-            },
-        )
-        .0,
-        wish,
-    )
-}
-
-pub(crate) fn release(version: &Version) -> DeclaredRelease {
-    let payload = format!("registry/{version}");
-    DeclaredRelease {
-        version: version.clone(),
-        arch: Arch::default(),
-        payload,
-        metadata: [].into(),
-        declares: None,
-        trust: Trust::Unverified,
-    }
+    (Graph::build(data, releases).0, wish)
 }
 
 fn version(text: &str) -> Version {
     text.parse().unwrap()
-}
-
-fn member(text: &str) -> Member {
-    let (name, start) = text
-        .split_once('@')
-        .map_or((text, None), |(name, start)| (name, Some(start)));
-    let start = start.map(|date| format!("{date}T00:00Z").parse().unwrap());
-    let name = ReleaseName::parse(name).unwrap();
-    Member {
-        name,
-        start,
-        locked: false,
-        replaces: None,
-        origin: Place::file("c"),
-    }
-}
-
-fn risk(name: &str, file: &str, to: &str, rest: &[&str]) -> Block {
-    let after = |word: &str| {
-        rest.iter()
-            .position(|one| *one == word)
-            .map(|at| rest[at + 1])
-    };
-    let rule = match after("rules") {
-        Some("always") => MatchingRule::Always,
-        Some("other") => MatchingRule::PromQl("y".into()),
-        _ => MatchingRule::PromQl("x".into()),
-    };
-    let risk = Risk {
-        name: name.into(),
-        url: "https://example.com".into(),
-        message: "m".into(),
-        matching_rules: vec![rule],
-    };
-    let from = Pattern::new(after("from").unwrap_or(".*")).unwrap();
-    Block {
-        to: ReleaseName::parse(to).unwrap(),
-        from,
-        stops: None,
-        risk: Some(risk),
-        origin: Place::file(file),
-    }
 }

@@ -191,7 +191,7 @@ fn whoever_has_no_way_is_named_with_the_reason() {
 fn a_rollout_that_is_under_way_is_prepared_for() {
     check(
         "channel c 4.1.0 4.1.1@2026-01-01
-         phased P30D
+         rule any P30D
          edges 4.1.0 -> 4.1.1
          cluster a 4.1.0
          to 4.1.1",

@@ -16,7 +16,9 @@ use towpath_core::mirror::{Need, Presence, Purpose};
 use towpath_core::path::RiskPolicy;
 use towpath_core::version::{Arch, ReleaseName, Version};
 
-use crate::dsl::{now, release};
+use towpath_testing_graphs::pieces::{channel, member, release};
+
+use crate::dsl::now;
 
 /// So few that all sets of them can be tried.
 const RELEASES: u32 = 11;
@@ -144,24 +146,15 @@ impl Case {
 fn held(names: &[&str], held: &[BTreeSet<usize>]) -> (Graph, Vec<Need>) {
     let version =
         |number: usize| -> Version { format!("4.{}.{number}", 13 + number % 3).parse().unwrap() };
-    let member = |number: usize| Member {
-        name: ReleaseName {
+    let named = |number: usize| {
+        member(ReleaseName {
             version: version(number),
             arch: None,
-        },
-        start: None,
-        locked: false,
-        replaces: None,
-        origin: Place::file("c"),
+        })
     };
-    let channel = |(place, name): (usize, &&str)| ChannelSpec {
-        name: ChannelName::new(name).unwrap(),
-        rollouts: vec![],
-        members: (0..held.len())
-            .filter(|number| held[*number].contains(&place))
-            .map(member)
-            .collect(),
-        origin: Place::file("c"),
+    let channel = |(place, name): (usize, &&str)| {
+        let holds = |number: &usize| held[*number].contains(&place);
+        channel(name, (0..held.len()).filter(holds).map(named).collect())
     };
     let channels = names.iter().enumerate().map(channel).collect();
     let releases = (0..held.len())

@@ -1,4 +1,4 @@
-//! The language of these tests: facts as the audit's tests tell them, and a question.
+//! The language of these tests: facts as `testing/graphs` reads them, and a question.
 //!
 //! ```text
 //! 4.6.1 -> 4.10 via eus                        (a version, a minor version, or newest)
@@ -14,12 +14,15 @@ use towpath_core::graph::{ChannelName, Graph, ReleaseId, StaleSource};
 use towpath_core::path::*;
 use towpath_core::version::Arch;
 
-use crate::facts::{now, read};
+use towpath_testing_graphs::graph;
+
+fn now() -> jiff::Timestamp {
+    "2026-01-05T00:00Z".parse().unwrap()
+}
 
 /// Answers a question about facts.
 pub(crate) fn check(facts: &str, question: &str, expected: expect_test::Expect) {
-    let (data, releases) = read(facts);
-    let graph = Graph::build(data, releases).0;
+    let graph = graph(facts);
     let request = request(question);
     let lasts = |_, _| jiff::SignedDuration::from_mins(90);
     let told = match paths(&graph, &request, &lasts) {
@@ -35,8 +38,7 @@ pub(crate) fn check(facts: &str, question: &str, expected: expect_test::Expect) 
 
 /// Says when a cluster with so many worker nodes, one at a time, takes each hop of the best way, in minutes from now.
 pub(crate) fn check_pace(facts: &str, question: &str, workers: u32, expected: expect_test::Expect) {
-    let (data, releases) = read(facts);
-    let graph = Graph::build(data, releases).0;
+    let graph = graph(facts);
     let request = request(question);
     let shape = Shape::plain(workers, MaxUnavailable::Count(1), Ground::Cloud);
     let pace = Pace {
@@ -68,12 +70,11 @@ pub(crate) fn check_pace(facts: &str, question: &str, workers: u32, expected: ex
 
 /// Why the first update is not taken while a source is too old.
 pub(crate) fn stranded_by_a_stale_source(facts: &str, question: &str) -> Vec<&'static str> {
-    let (data, releases) = read(facts);
     let stale = StaleSource {
         source: "graph-data".into(),
         last_good: jiff::Timestamp::UNIX_EPOCH,
     };
-    let graph = Graph::build(data, releases).0.with_stale(vec![stale]);
+    let graph = graph(facts).with_stale(vec![stale]);
     let lasts = |_, _| jiff::SignedDuration::from_mins(90);
     let Err(NoPath::Stranded(stranded)) = paths(&graph, &request(question), &lasts) else {
         panic!("there is a way");

@@ -1,16 +1,7 @@
 //! Ways from one release to another, told in small graphs, and checked against brute force on random ones.
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the finding")]
 
-#[path = "../audit/checker.rs"]
-#[allow(dead_code, reason = "shared with other tests")]
-mod checker;
 mod dsl;
-#[path = "../audit/dsl.rs"]
-#[allow(dead_code, reason = "shared with other tests")]
-mod facts;
-#[path = "../../../formats/tests/support/graphs.rs"]
-#[allow(dead_code, reason = "shared with other tests")]
-mod graphs;
 mod random;
 
 use dsl::{check, check_pace};
@@ -129,7 +120,7 @@ fn a_hop_that_is_not_open_yet_is_told_with_its_time() {
     let facts = "
         channel fast-4.9 4.9.0 4.9.1 4.9.2 4.9.3@2026-01-04
         channel stable-4.9 4.9.0 4.9.1@2026-01-04 4.9.2 4.9.3@2026-01-20
-        phased P10D
+        rule any P10D
         edges 4.9.0 -> 4.9.1 4.9.2 4.9.3
         edges 4.9.1 -> 4.9.3
         edges 4.9.2 -> 4.9.3

@@ -12,7 +12,7 @@ use towpath_core::rules::{Policy, Rule};
 use towpath_core::verdict::Answer;
 use towpath_core::version::Version;
 
-use crate::graphs::{CHANNELS, HOURS, any_cluster, any_graph, at};
+use towpath_testing_graphs::random::{CHANNELS, HOURS, any_cluster, any_graph, at};
 
 /// What a way costs, told without the planner; and the way.
 type Costed = (

@@ -12,7 +12,6 @@ use sha2::Sha256;
 
 use super::bars::Bars;
 use super::http::Encoding;
-use super::postgres::{Postgres, Sync};
 use super::scratch::Scratch;
 use super::synthetic::{self, Synthetic};
 use super::table::{Table, shown_micros};
@@ -20,6 +19,7 @@ use super::towpath::{Inputs, Towpath, graph_target};
 use super::wrk::{self, Report};
 use super::{Options, clients, fleet_files, median};
 use crate::say::say;
+use towpath_testing_postgres::{Postgres, Sync};
 
 /// Of the requests per second without a fleet.
 const SPEED: f64 = 0.9;

@@ -18,8 +18,6 @@ mod http;
 mod memory;
 mod nginx;
 mod path;
-#[path = "../../../adapters/store/tests/support/postgres.rs"]
-mod postgres;
 mod real_data;
 mod reloads;
 mod running;

@@ -1,7 +1,8 @@
 //! The rules of the layers: who may depend on whom. Manifests in, violations out.
 //!
 //! Dependencies point one way, app to adapters to formats to core, also for tests: a test that needs the layer above
-//! belongs to the layer above. Third-party crates are judged only where they would ship.
+//! belongs to the layer above. What is for tests alone stands as high as the highest crate that it uses.
+//! Third-party crates are judged only where they would ship.
 
 use std::fmt;
 
@@ -16,6 +17,7 @@ pub(super) enum Room {
     App,
     /// What only tests use.
     Testing,
+    Fuzz,
     Xtask,
     /// No room that we know.
     Elsewhere,
@@ -82,7 +84,7 @@ fn violations_of(one: &Crate, all: &[Crate]) -> Vec<Violation> {
     let judged = one.dependencies.iter().filter_map(|dependency| {
         let member = all.iter().find(|other| other.name == dependency.name);
         match (member, dependency.kind) {
-            (Some(other), kind) => judge_member(one, other, kind),
+            (Some(other), kind) => judge_member(one, other, kind, all),
             (None, Kind::Normal) => judge_third_party(one, &dependency.name),
             (None, Kind::Dev) => None,
         }
@@ -93,62 +95,36 @@ fn violations_of(one: &Crate, all: &[Crate]) -> Vec<Violation> {
         .collect()
 }
 
-fn judge_member(one: &Crate, other: &Crate, kind: Kind) -> Option<Violation> {
-    use Room::{Adapter, App, Core, Formats, Http, Testing};
-    if let (Http | Adapter | App, Testing, Kind::Dev) = (one.room, other.room, kind) {
-        return None;
-    }
-    let (allowed, remedy) = match one.room {
-        Room::Core => (
-            &[][..],
-            "core knows nobody: move what needs it to the layer above",
-        ),
-        Room::Formats => (
-            &[Core][..],
-            "formats knows core alone: move what needs it to an adapter or to the app",
-        ),
-        Room::Http => (
-            &[Core, Formats][..],
-            "http knows no other adapter: they use it",
-        ),
-        Room::Adapter => (
-            &[Core, Formats, Http][..],
-            "adapters know core, formats and http alone: let the app bring them together",
-        ),
-        Room::App => (
-            &[Core, Formats, Http, Adapter][..],
-            "the app knows core, formats and adapters alone",
-        ),
-        Room::Testing => (
-            &[][..],
-            "what is for tests knows nobody: it looks at the outside world as others do",
-        ),
-        Room::Xtask => (
-            &[][..],
-            "xtask looks at the crates from outside: run the binary instead",
-        ),
-        // One complaint about it is enough, and that is about the place.
-        Room::Elsewhere => (&[Core, Formats, Http, Adapter, App][..], ""),
+fn judge_member(one: &Crate, other: &Crate, kind: Kind, all: &[Crate]) -> Option<Violation> {
+    let (allowed, remedy) = one.room.may_use();
+    let crosses = match (one.room, other.room, kind) {
+        (Room::Testing, Room::Testing, _) => false,
+        (Room::Xtask, Room::Testing, _) => !other.dependencies.is_empty(),
+        (_, Room::Testing, Kind::Dev) => !may_test_with(one, other, all),
+        _ => !allowed.contains(&other.room),
     };
-    let crosses = !allowed.contains(&other.room);
     crosses.then(|| one.violation(format!("{} depends on {}", one.name, other.name), remedy))
 }
 
+/// Whether tests of a crate may use this: it brings nothing along that the crate may not use, and no door to where there is none.
+fn may_test_with(one: &Crate, tool: &Crate, all: &[Crate]) -> bool {
+    let is_pure = matches!(one.room, Room::Core | Room::Formats);
+    tool.dependencies.iter().all(|dependency| {
+        match all.iter().find(|other| other.name == dependency.name) {
+            Some(other) if other.room == Room::Testing => may_test_with(one, other, all),
+            Some(other) => other.name == one.name || one.room.may_use().0.contains(&other.room),
+            None => !is_pure || !opens_a_door(&dependency.name),
+        }
+    })
+}
+
 fn judge_third_party(one: &Crate, name: &str) -> Option<Violation> {
-    let family = |head: &str| {
-        name == head
-            || name
-                .strip_prefix(head)
-                .is_some_and(|rest| rest.starts_with('-'))
-    };
     let remedy = match one.room {
         Room::Core if !CORE_MAY_USE.contains(&name) => {
             "core is pure: move what needs it to formats or to an adapter, or argue for it in xtask/src/layers/rules.rs"
         }
-        Room::Formats if FORMATS_MAY_NOT_USE.iter().any(|head| family(head)) => {
-            "formats is pure: move what needs it to an adapter"
-        }
-        Room::Adapter | Room::App if HTTP_ALONE_USES.iter().any(|head| family(head)) => {
+        Room::Formats if opens_a_door(name) => "formats is pure: move what needs it to an adapter",
+        Room::Adapter | Room::App if HTTP_ALONE_USES.iter().any(|head| is_family(head, name)) => {
             "there is one HTTP client: use towpath-http"
         }
         _ => return None,
@@ -156,9 +132,18 @@ fn judge_third_party(one: &Crate, name: &str) -> Option<Violation> {
     Some(one.violation(format!("{} depends on {name}", one.name), remedy))
 }
 
+fn opens_a_door(name: &str) -> bool {
+    FORMATS_MAY_NOT_USE.iter().any(|head| is_family(head, name))
+}
+
+fn is_family(head: &str, name: &str) -> bool {
+    let rest = name.strip_prefix(head);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+}
+
 fn judge_room(one: &Crate) -> Option<Violation> {
     let known = one.room != Room::Elsewhere;
-    let remedy = "move it to core/, formats/, adapters/<name>/, app/, testing/<name>/ or xtask/, or give the room a rule here";
+    let remedy = "move it to core/, formats/, adapters/<name>/, app/, testing/<name>/, fuzz/ or xtask/, or give the room a rule here";
     (!known).then(|| one.violation(format!("{} is in no room of the house", one.name), remedy))
 }
 
@@ -187,8 +172,44 @@ impl Room {
             ["adapters", _, "Cargo.toml"] => Self::Adapter,
             ["app", "Cargo.toml"] => Self::App,
             ["testing", _, "Cargo.toml"] => Self::Testing,
+            ["fuzz", "Cargo.toml"] => Self::Fuzz,
             ["xtask", "Cargo.toml"] => Self::Xtask,
             _ => Self::Elsewhere,
+        }
+    }
+
+    /// The rooms that crates of this one may use, and what helps where they use another.
+    fn may_use(self) -> (&'static [Self], &'static str) {
+        use Room::{Adapter, App, Core, Formats, Http};
+        match self {
+            Self::Core => (
+                &[],
+                "core knows nobody: move what needs it to the layer above",
+            ),
+            Self::Formats => (
+                &[Core],
+                "formats knows core alone: move what needs it to an adapter or to the app",
+            ),
+            Self::Http => (&[Core, Formats], "http knows no other adapter: they use it"),
+            Self::Adapter => (
+                &[Core, Formats, Http],
+                "adapters know core, formats and http alone: let the app bring them together",
+            ),
+            Self::App => (
+                &[Core, Formats, Http, Adapter],
+                "the app knows core, formats and adapters alone",
+            ),
+            Self::Testing => (
+                &[Core, Formats, Http, Adapter],
+                "what is for tests does not know the app: run the binary instead",
+            ),
+            Self::Fuzz => (&[Core, Formats], "what is fuzzed is pure"),
+            Self::Xtask => (
+                &[],
+                "xtask looks at the crates from outside: run the binary instead",
+            ),
+            // One complaint about it is enough, and that is about the place.
+            Self::Elsewhere => (&[Core, Formats, Http, Adapter, App], ""),
         }
     }
 }
@@ -224,8 +245,18 @@ mod tests {
             ("towpath-web", "adapters/web/Cargo.toml"),
             ("towpath-sources", "adapters/sources/Cargo.toml"),
             ("towpath", "app/Cargo.toml"),
+            ("towpath-testing-graphs", "testing/graphs/Cargo.toml"),
             ("towpath-testing-kube", "testing/kube/Cargo.toml"),
+            ("towpath-testing-postgres", "testing/postgres/Cargo.toml"),
+            ("towpath-testing-web", "testing/web/Cargo.toml"),
+            ("towpath-fuzz", "fuzz/Cargo.toml"),
             ("xtask", "xtask/Cargo.toml"),
+        ];
+        let standing = [
+            ("towpath-testing-graphs", "towpath-core"),
+            ("towpath-testing-graphs", "proptest"),
+            ("towpath-testing-kube", "kube"),
+            ("towpath-testing-web", "towpath-web"),
         ];
         let (kind, line) = line
             .strip_prefix("dev ")
@@ -236,12 +267,15 @@ mod tests {
             manifest: manifest.into(),
             room: Room::of(manifest),
             inherits_lints: true,
-            dependencies: (name == one)
-                .then(|| Dependency {
-                    name: other.into(),
+            dependencies: standing
+                .iter()
+                .map(|(from, to)| (*from, *to, Kind::Normal))
+                .chain([(one, other, kind)])
+                .filter(|(from, _, _)| *from == name)
+                .map(|(_, to, kind)| Dependency {
+                    name: to.into(),
                     kind,
                 })
-                .into_iter()
                 .collect(),
         });
         assert!(
@@ -281,7 +315,15 @@ mod tests {
             "dev towpath -> towpath-testing-kube",
             "dev towpath-web -> towpath-testing-kube",
             "towpath-testing-kube -> kube",
+            "dev towpath-core -> towpath-testing-graphs",
+            "dev towpath-formats -> towpath-testing-graphs",
+            "dev towpath -> towpath-testing-web",
+            "dev towpath-web -> towpath-testing-web",
+            "towpath-testing-web -> towpath-testing-postgres",
+            "towpath-testing-kube -> towpath-core",
+            "towpath-fuzz -> towpath-formats",
             "xtask -> anyhow",
+            "xtask -> towpath-testing-postgres",
         ] {
             assert_eq!(judged(line), Vec::<String>::new(), "{line}");
         }
@@ -309,8 +351,13 @@ mod tests {
             "towpath -> towpath-testing-kube",
             "towpath-web -> towpath-testing-kube",
             "dev towpath-core -> towpath-testing-kube",
-            "towpath-testing-kube -> towpath-core",
+            "towpath-core -> towpath-testing-graphs",
+            "dev towpath-formats -> towpath-testing-web",
+            "dev towpath-sources -> towpath-testing-web",
             "dev towpath-testing-kube -> towpath",
+            "towpath-fuzz -> towpath-web",
+            "towpath -> towpath-fuzz",
+            "xtask -> towpath-testing-graphs",
             "xtask -> towpath-core",
             "dev xtask -> towpath",
             "towpath-formats -> tokio",

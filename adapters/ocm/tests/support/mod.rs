@@ -3,9 +3,6 @@
 #![allow(dead_code, reason = "each test crate uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
-#[path = "double.rs"]
-pub(crate) mod double;
-
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::sync::{Arc, Mutex};
@@ -16,11 +13,11 @@ use tempfile::NamedTempFile;
 use towpath_core::fleet::Name;
 use towpath_ocm::{ClusterRef, Limits, Ocm, OcmConfig, OcmError, OcmFleet, Sleep};
 
-use double::{Double, TOKEN};
+use towpath_testing_services::ocm::{OcmDouble, TOKEN};
 
 /// A double, a client of it, and what they need.
 pub(crate) struct World {
-    pub(crate) double: Double,
+    pub(crate) double: OcmDouble,
     pub(crate) ocm: Ocm,
     pub(crate) token: NamedTempFile,
     waits: Arc<Mutex<Vec<Duration>>>,
@@ -42,7 +39,7 @@ pub(crate) fn world() -> World {
 
 /// A world whose client is set up a little differently. Waits between attempts are noted, not slept.
 pub(crate) fn world_with(change: impl FnOnce(&mut OcmConfig)) -> World {
-    let double = Double::start(now());
+    let double = OcmDouble::start(now());
     let token = token_file(TOKEN);
     let waits = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&waits);

@@ -2,17 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the finding")]
 
-mod server;
-
 use std::path::Path;
 use std::time::Duration;
 
-use server::{Server, Step, answer, head};
 use towpath_core::agent::Stamp;
 use towpath_core::cluster::ClusterId;
 use towpath_formats::stamp::{self, Nonce};
 use towpath_formats::token::{Claims, Enrolment, Grant, Key};
 use towpath_service::{Answered, Limits, ServiceClient, ServiceConfig, ServiceError};
+use towpath_testing_services::scripted::{Server, Step, answer, head};
 
 const TOKEN: &str = "tpc_xLqZEoMr6ozXZmZ9yGQrqH36zDnH_CKzejYJSYPzCNw";
 const ACCEPTED: &str = r#"{"kind":"accepted","recorded":"began"}"#;
@@ -78,7 +76,7 @@ fn why(answered: Answered) -> String {
 #[tokio::test]
 async fn a_report_is_sent_as_it_is_with_the_token() {
     let server = Server::always(answer("202 Accepted", ACCEPTED));
-    let agent = Agent::new(&format!("{}/below/", server.url()));
+    let agent = Agent::new(&format!("{}/below/", server.url("")));
     assert_eq!(agent.report().await, Answered::Sent);
     let [request] = &*server.requests() else {
         panic!("one request")
@@ -100,7 +98,7 @@ async fn a_report_is_sent_as_it_is_with_the_token() {
 #[tokio::test]
 async fn a_new_token_counts_at_once() {
     let server = Server::always(answer("202 Accepted", ACCEPTED));
-    let agent = Agent::new(&server.url());
+    let agent = Agent::new(&server.url(""));
     std::fs::write(agent.folder.path().join("token"), "tpc_new").unwrap();
     assert_eq!(agent.report().await, Answered::Sent);
     assert!(server.requests()[0].contains("Bearer tpc_new\r\n"));
@@ -122,7 +120,7 @@ async fn a_new_token_counts_at_once() {
 #[tokio::test]
 async fn a_token_that_says_whose_it_is_goes_nowhere_else() {
     let server = Server::always(answer("202 Accepted", ACCEPTED));
-    let agent = Agent::new(&server.url());
+    let agent = Agent::new(&server.url(""));
     let token = |grant: Grant| {
         let end = "2099-01-01T00:00:00Z".parse().unwrap();
         Key::new("0123456789abcdef0123456789abcdef")
@@ -168,7 +166,7 @@ async fn a_token_that_says_whose_it_is_goes_nowhere_else() {
 async fn a_report_for_another_cluster_than_the_token_is_never_sent_again() {
     let error = r#"{"kind":"not_as_bound","value":"the token is for another name"}"#;
     let server = Server::always(answer("403 Forbidden", error));
-    let answered = Agent::new(&server.url()).report().await;
+    let answered = Agent::new(&server.url("")).report().await;
     assert!(
         matches!(&answered, Answered::Refused { why } if why.contains("not_as_bound")),
         "{answered:?}"
@@ -192,7 +190,7 @@ async fn what_the_service_says_decides_what_becomes_of_a_report() {
         ("503 Unavailable", false),
         ("599 Whatever", false),
     ] {
-        match Agent::new(&Server::always(answer(status, error)).url())
+        match Agent::new(&Server::always(answer(status, error)).url(""))
             .report()
             .await
         {
@@ -219,7 +217,7 @@ async fn how_long_to_wait_is_the_services_to_say() {
             status,
             &format!("Retry-After: {header}\r\nContent-Length: 0\r\n"),
         )];
-        let answered = Agent::new(&Server::always(steps).url()).report().await;
+        let answered = Agent::new(&Server::always(steps).url("")).report().await;
         let Answered::Later { after, .. } = answered else {
             panic!("{answered:?}")
         };
@@ -234,7 +232,7 @@ async fn somebody_elses_yes_is_none() {
         "{}",
         r#"{"kind":"paused"}"#,
     ] {
-        let told = why(Agent::new(&Server::always(answer("200 OK", body)).url())
+        let told = why(Agent::new(&Server::always(answer("200 OK", body)).url(""))
             .report()
             .await);
         assert!(told.contains("not that of a Towpath service"), "{told}");
@@ -243,7 +241,7 @@ async fn somebody_elses_yes_is_none() {
         head("202 Accepted", "Content-Length: 38\r\n"),
         Step::Send(b"{\"kind\":\"acc".to_vec()),
     ];
-    let told = why(Agent::new(&Server::always(lost).url()).report().await);
+    let told = why(Agent::new(&Server::always(lost).url("")).report().await);
     assert!(
         told.contains("cut short"),
         "sent again under the same id: {told}"
@@ -290,7 +288,7 @@ async fn nothing_hangs_and_nothing_grows() {
             "larger than 16384",
         ),
     ] {
-        let agent = Agent::new(&Server::always(steps.clone()).url());
+        let agent = Agent::new(&Server::always(steps.clone()).url(""));
         let told = why(agent.report().await);
         // How a close without a word is told is not ours to say.
         assert!(
@@ -313,9 +311,9 @@ async fn nothing_hangs_and_nothing_grows() {
 async fn a_token_goes_nowhere_else() {
     let elsewhere = Server::always(answer("202 Accepted", ACCEPTED));
     for status in ["301 Moved", "302 Found", "307 Temporary", "308 Permanent"] {
-        let to = format!("Location: {}/\r\nContent-Length: 0\r\n", elsewhere.url());
+        let to = format!("Location: {}/\r\nContent-Length: 0\r\n", elsewhere.url(""));
         let server = Server::always(vec![head(status, &to)]);
-        let agent = Agent::new(&server.url());
+        let agent = Agent::new(&server.url(""));
         assert!(
             why(agent.report().await).contains("leads elsewhere"),
             "{status}"
@@ -337,7 +335,7 @@ async fn a_token_goes_nowhere_else() {
 async fn a_stamp_is_believed_if_the_service_made_it_for_this_question() {
     let good = stamp::write(TOKEN, &id(), &nonce(), &stamped());
     let server = Server::always(answer("200 OK", &good));
-    assert_eq!(Agent::new(&server.url()).stamp().await, Ok(stamped()));
+    assert_eq!(Agent::new(&server.url("")).stamp().await, Ok(stamped()));
     let asked = &server.requests()[0];
     assert!(
         asked.starts_with(
@@ -362,7 +360,7 @@ async fn a_stamp_is_believed_if_the_service_made_it_for_this_question() {
         ),
         (answer("403 Forbidden", "<html>"), "403: no reason given"),
     ] {
-        let error = Agent::new(&Server::always(steps).url())
+        let error = Agent::new(&Server::always(steps).url(""))
             .stamp()
             .await
             .unwrap_err()

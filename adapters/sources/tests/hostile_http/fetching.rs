@@ -2,7 +2,7 @@
 
 use towpath_sources::{Fetched, fetch};
 
-use crate::server::*;
+use towpath_testing_services::scripted::*;
 
 async fn told(server: &Server, path: &str) -> Result<Fetched, String> {
     let told = fetch(&server.url(path), None, 1_000).await;
@@ -27,7 +27,7 @@ async fn a_status_is_an_answer() {
                 body: b"text".to_vec()
             })
         );
-        assert_eq!(server.asked().len(), 1, "{status}");
+        assert_eq!(server.paths().len(), 1, "{status}");
     }
 }
 
@@ -95,7 +95,7 @@ async fn a_head_without_end() {
 async fn redirects_end() {
     let server = Server::always(redirect("/again"));
     assert!(told(&server, "/").await.is_err());
-    assert!(server.asked().len() <= 5, "{:?}", server.asked());
+    assert!(server.paths().len() <= 5, "{:?}", server.paths());
 }
 
 #[tokio::test]
@@ -104,7 +104,7 @@ async fn a_redirect_to_another_host_is_followed_without_saying_who_sent_us() {
     let to = there.url("/there");
     let here = Server::new(move |_, _| redirect(&to));
     assert_eq!(told(&here, "/").await.unwrap().body, b"there");
-    let heads = there.heads().concat().to_lowercase();
+    let heads = there.requests().concat().to_lowercase();
     assert!(
         heads.starts_with("get /there ") && !heads.contains("referer"),
         "{heads}"

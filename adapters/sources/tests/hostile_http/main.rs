@@ -2,6 +2,5 @@
 #![allow(clippy::unwrap_used)]
 
 mod fetching;
-mod server;
 mod signatures;
 mod upstream;

@@ -6,7 +6,7 @@ use towpath_core::retry::Backoff;
 use towpath_core::signatures::PayloadDigest;
 use towpath_sources::{SignatureStore, StoreAccess};
 
-use crate::server::*;
+use towpath_testing_services::scripted::*;
 
 fn digest() -> PayloadDigest {
     PayloadDigest::parse(&format!("sha256:{}", "ab".repeat(32))).unwrap()
@@ -60,7 +60,7 @@ async fn a_store_is_a_directory_or_an_address() {
         1
     );
 
-    let server = Server::new(|path, _| match path.ends_with("signature-1") {
+    let server = Server::by_path(|path, _| match path.ends_with("signature-1") {
         true => answer("200 OK", b"signed"),
         false => answer("404 Not Found", b"no such thing"),
     });
@@ -70,7 +70,7 @@ async fn a_store_is_a_directory_or_an_address() {
     );
     assert_eq!(store(&server).signature(digest(), 2).await, Ok(None));
     assert_eq!(
-        server.asked(),
+        server.paths(),
         [1, 2].map(|number| format!("/base{}", path(number)))
     );
     assert!(store(&server).keep(digest(), b"x").is_err());
@@ -159,7 +159,7 @@ async fn what_may_pass_is_tried_again() {
     ] {
         let server = Server::always(answer(status, b""));
         assert_eq!(problem(&server).await, format!("it answers {status}"));
-        assert_eq!(server.asked().len(), requests, "{status}");
+        assert_eq!(server.paths().len(), requests, "{status}");
     }
     let server = Server::new(|_, number| match number {
         0 => answer("500 Internal Server Error", b""),
@@ -179,12 +179,12 @@ async fn what_is_cut_short_is_not_known() {
         Step::Send(vec![b'x'; 99]),
     ]);
     assert!(!problem(&server).await.is_empty());
-    assert_eq!(server.asked().len(), 3);
+    assert_eq!(server.paths().len(), 3);
 }
 
 #[tokio::test]
 async fn redirects_end() {
     let server = Server::always(redirect("/again"));
     assert!(!problem(&server).await.is_empty());
-    assert!(server.asked().len() <= 5, "{:?}", server.asked());
+    assert!(server.paths().len() <= 5, "{:?}", server.paths());
 }

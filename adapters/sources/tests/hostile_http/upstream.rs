@@ -3,7 +3,7 @@
 use towpath_core::finding::Finding;
 use towpath_sources::{Http, HttpAccess, Upstream};
 
-use crate::server::*;
+use towpath_testing_services::scripted::*;
 
 fn upstream(server: &Server, channels: usize, max_bytes: usize) -> Upstream {
     let channels: Vec<String> = (0..channels).map(|at| format!("c-{at}")).collect();
@@ -42,7 +42,7 @@ async fn it_is_counted_while_they_come() {
 #[tokio::test]
 async fn what_did_not_change_counts_as_well() {
     // The first five are as they were; the last is longer each time.
-    let server = Server::new(|path, number| match (path.contains("c-5"), number < 6) {
+    let server = Server::by_path(|path, number| match (path.contains("c-5"), number < 6) {
         (false, true) => {
             vec![
                 head("200 OK", "ETag: \"x\"\r\nContent-Length: 1000\r\n"),

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use towpath_core::finding::Finding;
 use towpath_sources::{Registry, RegistryOptions, Scrape, scrape};
 
-use super::support::docker_registry::{DockerRegistry, Door, PASSWORD, USER};
-use super::support::double::{Answer, Asked, Double};
-use super::support::images::*;
 use super::{names, patient, quick};
+use towpath_testing_services::registry::docker::{DockerRegistry, Door, PASSWORD, USER};
+use towpath_testing_services::registry::double::{RegistryAnswer, RegistryDouble, RegistryRequest};
+use towpath_testing_services::registry::images::*;
 
 /// base64 of `u:p`.
 const BASIC: &str = "Basic dTpw";
@@ -19,7 +19,7 @@ fn auth_file(folder: &Path, host: &str, entry: &str) -> PathBuf {
     file
 }
 
-async fn scraped(double: &Double, entry: Option<&str>) -> Result<String, Finding> {
+async fn scraped(double: &RegistryDouble, entry: Option<&str>) -> Result<String, Finding> {
     let folder = tempfile::tempdir().unwrap();
     let auth_file = entry.map(|entry| auth_file(folder.path(), &double.host, entry));
     let options = RegistryOptions {
@@ -34,7 +34,7 @@ async fn scraped(double: &Double, entry: Option<&str>) -> Result<String, Finding
         .map(|(file, _)| names(&file))
 }
 
-fn is(asked: &Asked, authorisation: &str) -> bool {
+fn is(asked: &RegistryRequest, authorisation: &str) -> bool {
     asked
         .headers
         .get("authorization")
@@ -42,20 +42,21 @@ fn is(asked: &Asked, authorisation: &str) -> bool {
 }
 
 /// A registry that wants tokens, which a service on the same host gives to whom it knows.
-fn with_tokens(known_by: fn(&Asked) -> bool, answer: &'static str) -> Double {
-    let double = Double::misbehaving(move |asked, _| {
+fn with_tokens(known_by: fn(&RegistryRequest) -> bool, answer: &'static str) -> RegistryDouble {
+    let double = RegistryDouble::misbehaving(move |asked, _| {
         if asked.target.starts_with("/token") {
             return Some(if known_by(asked) {
-                Answer::ok(answer)
+                RegistryAnswer::ok(answer)
             } else {
-                Answer::new(401)
+                RegistryAnswer::new(401)
             });
         }
         let realm = format!(
             "Bearer realm=\"http://{}/token\",service=\"s & t\",scope=\"repository:a/b:pull\"",
             asked.headers["host"]
         );
-        (!is(asked, "Bearer abc")).then(|| Answer::new(401).header("www-authenticate", &realm))
+        (!is(asked, "Bearer abc"))
+            .then(|| RegistryAnswer::new(401).header("www-authenticate", &realm))
     });
     for patch in 0..50 {
         double.put(
@@ -119,7 +120,7 @@ async fn what_we_are_known_by_is_told_to_the_token_service() {
 
 #[tokio::test]
 async fn an_identity_token_is_exchanged() {
-    let known = |asked: &Asked| {
+    let known = |asked: &RegistryRequest| {
         let parts = [
             "grant_type=refresh_token",
             "refresh_token=id-x",
@@ -164,8 +165,8 @@ async fn a_token_of_our_own_is_used_as_it_is() {
 
 #[tokio::test]
 async fn a_token_service_elsewhere_in_the_clear_is_not_told_anything() {
-    let double = Double::misbehaving(|_, _| {
-        Some(Answer::new(401).header(
+    let double = RegistryDouble::misbehaving(|_, _| {
+        Some(RegistryAnswer::new(401).header(
             "www-authenticate",
             "Bearer realm=\"ftp://evil.example.com/token\"",
         ))
@@ -181,15 +182,15 @@ async fn a_token_service_elsewhere_in_the_clear_is_not_told_anything() {
 
 #[tokio::test]
 async fn in_the_clear_a_token_is_fetched_on_the_registrys_own_host_and_nowhere_else() {
-    let thief = Double::misbehaving(|_, _| Some(Answer::ok(r#"{"token":"abc"}"#)));
+    let thief = RegistryDouble::misbehaving(|_, _| Some(RegistryAnswer::ok(r#"{"token":"abc"}"#)));
     // The same machine, under a name that is not the registry's.
     let realm = format!(
         "http://localhost:{}/token",
         thief.host.rsplit(':').next().unwrap()
     );
     let challenge = format!("Bearer realm=\"{realm}\"");
-    let double = Double::misbehaving(move |_, _| {
-        Some(Answer::new(401).header("www-authenticate", &challenge))
+    let double = RegistryDouble::misbehaving(move |_, _| {
+        Some(RegistryAnswer::new(401).header("www-authenticate", &challenge))
     });
     for entry in [
         Some(r#"{"auth":"dTpw"}"#),
@@ -207,13 +208,13 @@ async fn in_the_clear_a_token_is_fetched_on_the_registrys_own_host_and_nowhere_e
 
 #[tokio::test]
 async fn a_password_that_changes_while_we_run_is_read_anew() {
-    let double = Double::misbehaving(|asked, before| {
+    let double = RegistryDouble::misbehaving(|asked, before| {
         let is_good = match asked.target.contains("tags/list") {
             // base64 of `u:p`, and of `u:q` from the second list on.
             true => is(asked, if before < 2 { BASIC } else { "Basic dTpx" }),
             false => true,
         };
-        (!is_good).then(|| Answer::new(401).header("www-authenticate", "Basic realm=\"x\""))
+        (!is_good).then(|| RegistryAnswer::new(401).header("www-authenticate", "Basic realm=\"x\""))
     });
     double.put(Some("a"), &release("4.1.0+amd64", ""));
     let folder = tempfile::tempdir().unwrap();
@@ -239,18 +240,18 @@ async fn a_password_that_changes_while_we_run_is_read_anew() {
 
 #[tokio::test]
 async fn names_and_passwords_go_to_the_registry_and_not_where_it_redirects_to() {
-    let elsewhere = Double::start();
+    let elsewhere = RegistryDouble::start();
     elsewhere.put(Some("a"), &release("4.1.0+amd64", ""));
     let host = elsewhere.host.clone();
-    let double = Double::misbehaving(move |asked, _| {
+    let double = RegistryDouble::misbehaving(move |asked, _| {
         if !is(asked, BASIC) {
-            return Some(Answer::new(401).header("www-authenticate", "Basic realm=\"x\""));
+            return Some(RegistryAnswer::new(401).header("www-authenticate", "Basic realm=\"x\""));
         }
         let to = format!("http://{host}{}", asked.target);
         asked
             .target
             .contains("/blobs/")
-            .then(|| Answer::new(307).header("location", &to))
+            .then(|| RegistryAnswer::new(307).header("location", &to))
     });
     double.put(Some("a"), &release("4.1.0+amd64", ""));
     assert_eq!(
@@ -278,16 +279,16 @@ async fn names_and_passwords_go_to_the_registry_and_not_where_it_redirects_to() 
 
 #[tokio::test]
 async fn a_storage_that_wants_credentials_does_not_get_ours() {
-    let storage = Double::misbehaving(|_, _| {
-        Some(Answer::new(401).header("www-authenticate", "Basic realm=\"x\""))
+    let storage = RegistryDouble::misbehaving(|_, _| {
+        Some(RegistryAnswer::new(401).header("www-authenticate", "Basic realm=\"x\""))
     });
     let host = storage.host.clone();
-    let double = Double::misbehaving(move |asked, _| {
+    let double = RegistryDouble::misbehaving(move |asked, _| {
         let to = format!("http://{host}{}", asked.target);
         asked
             .target
             .contains("/blobs/")
-            .then(|| Answer::new(307).header("location", &to))
+            .then(|| RegistryAnswer::new(307).header("location", &to))
     });
     double.put(Some("a"), &release("4.1.0+amd64", ""));
     assert_eq!(
@@ -358,7 +359,7 @@ async fn a_real_registry_with_tls_and_a_password_is_read_with_both_and_not_witho
 
 #[tokio::test]
 async fn without_being_asked_for_nothing_is_said_in_the_clear() {
-    let double = Double::start();
+    let double = RegistryDouble::start();
     let registry = Registry::new(RegistryOptions {
         limits: quick(),
         ..RegistryOptions::default()

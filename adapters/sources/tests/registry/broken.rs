@@ -5,13 +5,13 @@ use std::sync::Arc;
 use serde_json::json;
 use towpath_sources::{Cache, RegistryLimits, Scrape, scrape};
 
-use super::support::double::{Answer, Double};
-use super::support::images::*;
 use super::{names, plain, quick, said};
+use towpath_testing_services::registry::double::{RegistryAnswer, RegistryDouble};
+use towpath_testing_services::registry::images::*;
 
 /// Scrapes a registry with this image under the tag `x` and a good one beside it; what is said of `x`.
 async fn told(limits: RegistryLimits, image: &Image, with: &[&Image]) -> String {
-    let double = Double::start();
+    let double = RegistryDouble::start();
     double.put(Some("good"), &release("4.1.0+amd64", ""));
     double.put(Some("x"), image);
     with.iter().for_each(|one| double.put(None, one));
@@ -384,11 +384,11 @@ async fn a_layer_that_is_not_needed_is_never_read_and_one_that_is_too_large_neit
         release("4.1.1+amd64", "").changed(|manifest| manifest["layers"][0] = large.clone());
     let mut above = of(&[release_layer("4.1.2", "", "")]);
     above = above.changed(|manifest| manifest["layers"].as_array_mut().unwrap().push(large));
-    let double = Double::misbehaving(|asked, _| {
+    let double = RegistryDouble::misbehaving(|asked, _| {
         let is_large = asked
             .target
             .ends_with(descriptor(LAYER, b"large")["digest"].as_str().unwrap());
-        is_large.then(|| Answer::ok(vec![0; 256 << 20]))
+        is_large.then(|| RegistryAnswer::ok(vec![0; 256 << 20]))
     });
     double.put(Some("below"), &below);
     double.put(Some("above"), &above);
@@ -455,7 +455,7 @@ async fn many_layers_are_no_way_around_the_limits() {
 
 #[tokio::test]
 async fn releases_that_declare_without_end_end_the_scrape() {
-    let double = Double::start();
+    let double = RegistryDouble::start();
     for patch in 0..10 {
         double.put(
             Some(&format!("t{patch}")),
@@ -496,7 +496,7 @@ async fn releases_that_declare_without_end_end_the_scrape() {
 
 #[tokio::test]
 async fn a_hundred_tags_of_one_image_are_one_release() {
-    let double = Double::start();
+    let double = RegistryDouble::start();
     for number in 0..100 {
         double.put(Some(&format!("t{number}")), &release("4.1.0+amd64", ""));
     }
@@ -511,7 +511,7 @@ async fn a_hundred_tags_of_one_image_are_one_release() {
 
 #[tokio::test]
 async fn two_images_of_one_release_are_a_dispute_and_no_edge_leads_there() {
-    let double = Double::start();
+    let double = RegistryDouble::start();
     double.put(Some("4.1.0"), &release("4.1.0+amd64", ""));
     double.put(Some("4.1.1"), &release("4.1.1+amd64", "4.1.0"));
     double.put(Some("4.1.2"), &release("4.1.2+amd64", "4.1.0 4.1.1"));

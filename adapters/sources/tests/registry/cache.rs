@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use towpath_formats::oci::Digest;
 use towpath_sources::{Cache, CacheKey, Scrape, scrape};
 
-use super::support::double::{Answer, Double};
-use super::support::images::*;
 use super::{names, plain, quick, said};
+use towpath_testing_services::registry::double::{RegistryAnswer, RegistryDouble};
+use towpath_testing_services::registry::images::*;
 
-fn wish(double: &Double, folder: &Path) -> Scrape {
+fn wish(double: &RegistryDouble, folder: &Path) -> Scrape {
     Scrape {
         cache: Some(Arc::new(Cache::at(folder))),
         ..Scrape::of(double.repository())
@@ -29,7 +29,7 @@ fn entry(folder: &Path, digest: &Digest) -> PathBuf {
 
 #[tokio::test]
 async fn what_is_known_by_digest_is_not_read_again_be_it_good_or_broken() {
-    let double = Double::start();
+    let double = RegistryDouble::start();
     double.put(Some("a"), &release("4.1.0+amd64", ""));
     double.put(Some("a-too"), &release("4.1.0+amd64", ""));
     double.put(Some("broken"), &image("amd64", &[b"x".repeat(600)]));
@@ -75,7 +75,7 @@ async fn what_is_known_by_digest_is_not_read_again_be_it_good_or_broken() {
 
 #[tokio::test]
 async fn damage_is_mended_and_said() {
-    let double = Double::start();
+    let double = RegistryDouble::start();
     double.put(Some("a"), &release("4.1.0+amd64", ""));
     double.put(Some("b"), &release("4.1.1+amd64", "4.1.0"));
     let folder = tempfile::tempdir().unwrap();
@@ -115,7 +115,7 @@ async fn damage_is_mended_and_said() {
 
 #[tokio::test]
 async fn a_full_disk_is_said_and_the_scrape_goes_on() {
-    let double = Double::start();
+    let double = RegistryDouble::start();
     double.put(Some("a"), &release("4.1.0+amd64", ""));
     // Every write to it fails as on a full disk; and it can be no folder either.
     let (file, findings) = scrape(&plain(quick()), &wish(&double, Path::new("/dev/full")))
@@ -132,7 +132,7 @@ async fn a_full_disk_is_said_and_the_scrape_goes_on() {
 
 #[tokio::test]
 async fn a_list_in_a_list_is_refused_be_it_known_or_not() {
-    let double = Double::start();
+    let double = RegistryDouble::start();
     let (amd64, arm64) = (
         part_of_multi("4.1.1", "amd64", ""),
         part_of_multi("4.1.1", "arm64", ""),
@@ -156,7 +156,7 @@ async fn a_list_in_a_list_is_refused_be_it_known_or_not() {
 
     // Now the inner list is known before the outer one is looked at.
     let folder = tempfile::tempdir().unwrap();
-    let alone = Double::start();
+    let alone = RegistryDouble::start();
     [&amd64, &arm64].iter().for_each(|one| alone.put(None, one));
     alone.put(Some("inner"), &inner);
     let (file, _) = scrape(&registry, &wish(&alone, folder.path()))
@@ -176,11 +176,11 @@ async fn what_the_headers_of_one_answer_caused_is_not_held_against_the_digest() 
     let (bytes, digest) = (untold.manifest.clone(), untold.digest());
     let wrong = Arc::new(AtomicBool::new(true));
     let is_wrong = wrong.clone();
-    let double = Double::misbehaving(move |asked, _| {
+    let double = RegistryDouble::misbehaving(move |asked, _| {
         let is_it = asked.target.ends_with("/x") || asked.target.ends_with(digest.as_str());
         let is_meant = is_it && is_wrong.load(Ordering::Relaxed);
         is_meant.then(|| {
-            let answer = Answer::ok(bytes.clone()).header("content-type", "text/plain");
+            let answer = RegistryAnswer::ok(bytes.clone()).header("content-type", "text/plain");
             answer.header("docker-content-digest", digest.as_str())
         })
     });
@@ -210,9 +210,10 @@ async fn a_layer_that_was_longer_than_its_manifest_says_is_asked_for_again() {
     let layer = Digest::of(&release_layer("4.1.1", "", ""));
     let wrong = Arc::new(AtomicBool::new(true));
     let is_wrong = wrong.clone();
-    let double = Double::misbehaving(move |asked, _| {
+    let double = RegistryDouble::misbehaving(move |asked, _| {
         let is_meant = asked.target.ends_with(layer.as_str()) && is_wrong.load(Ordering::Relaxed);
-        is_meant.then(|| Answer::ok([&release_layer("4.1.1", "", "")[..], b"more"].concat()))
+        is_meant
+            .then(|| RegistryAnswer::ok([&release_layer("4.1.1", "", "")[..], b"more"].concat()))
     });
     double.put(Some("good"), &release("4.1.0+amd64", ""));
     double.put(Some("x"), &release("4.1.1+amd64", ""));

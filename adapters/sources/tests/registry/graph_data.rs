@@ -3,10 +3,10 @@
 use towpath_formats::oci::ImageName;
 use towpath_sources::{Contents, graph_data_image};
 
-use super::support::docker_registry::{DockerRegistry, Door};
-use super::support::double::Double;
-use super::support::images::*;
 use super::{patient, plain, quick};
+use towpath_testing_services::registry::docker::{DockerRegistry, Door};
+use towpath_testing_services::registry::double::RegistryDouble;
+use towpath_testing_services::registry::images::*;
 
 const CHANNEL: &[u8] = b"name: stable-4.1\nversions:\n- 4.1.0\n";
 
@@ -90,13 +90,16 @@ fn noise(count: usize) -> Vec<u8> {
 
 #[tokio::test]
 async fn what_is_no_graph_data_is_said() {
-    let double = Double::start();
+    let double = RegistryDouble::start();
     let of = |entries: &[(&str, u8, &[u8])]| image("amd64", &[gzip(&tar(entries))]);
     let large = vec![0; 3000];
     // Each layer with one file of its own, which is within every limit.
     let layers = |folder: &str, count: usize, content: fn(usize) -> Vec<u8>| {
         let layer = |at: usize| gzip(&tar(&[(&format!("{folder}/{at}"), b'0', &content(at))]));
-        super::support::images::image("amd64", &(0..count).map(layer).collect::<Vec<_>>())
+        towpath_testing_services::registry::images::image(
+            "amd64",
+            &(0..count).map(layer).collect::<Vec<_>>(),
+        )
     };
     for (tag, image) in [
         ("none", of(&[("x", b'0', b"")])),
@@ -123,7 +126,7 @@ async fn what_is_no_graph_data_is_said() {
         ),
         (
             "broken",
-            super::support::images::image("amd64", &[b"x".repeat(600)]),
+            towpath_testing_services::registry::images::image("amd64", &[b"x".repeat(600)]),
         ),
         ("long", layers("usr", 1, |_| noise(5_000))),
         ("long-together", layers("usr", 3, |at| noise(1_500 + at))),

@@ -7,9 +7,6 @@
     reason = "in tests, what fails must be seen"
 )]
 
-#[path = "../support/mod.rs"]
-mod support;
-
 mod access;
 mod broken;
 mod cache;

@@ -7,23 +7,25 @@ use towpath_core::retry::Retry;
 use towpath_formats::oci::Digest;
 use towpath_sources::{Cache, RegistryLimits, Scrape, scrape};
 
-use super::support::double::{Answer, Asked, Double, Manner};
-use super::support::images::*;
 use super::{names, plain, quick, said};
+use towpath_testing_services::registry::double::{
+    Manner, RegistryAnswer, RegistryDouble, RegistryRequest,
+};
+use towpath_testing_services::registry::images::*;
 
-fn is_blob(asked: &Asked) -> bool {
+fn is_blob(asked: &RegistryRequest) -> bool {
     asked.target.contains("/blobs/")
 }
 
-fn is_manifest(asked: &Asked) -> bool {
+fn is_manifest(asked: &RegistryRequest) -> bool {
     asked.target.contains("/manifests/") && asked.method == "GET"
 }
 
 /// Scrapes two releases from a registry that misbehaves; the releases, and what is said.
 async fn scraped(
-    turn: impl Fn(&Asked, usize) -> Option<Answer> + Send + Sync + 'static,
+    turn: impl Fn(&RegistryRequest, usize) -> Option<RegistryAnswer> + Send + Sync + 'static,
 ) -> (String, Vec<String>) {
-    let double = Double::misbehaving(turn);
+    let double = RegistryDouble::misbehaving(turn);
     double.put(Some("a"), &release("4.1.0+amd64", ""));
     double.put(Some("b"), &release("4.1.1+amd64", "4.1.0"));
     match scrape(&plain(quick()), &Scrape::of(double.repository())).await {
@@ -41,7 +43,7 @@ const BOTH: &str = "4.1.0+amd64 4.1.1+amd64";
 async fn what_passes_is_waited_for() {
     for status in [408, 429, 500, 502, 503, 504] {
         let (names, said) =
-            scraped(move |_, before| (before < 2).then(|| Answer::new(status))).await;
+            scraped(move |_, before| (before < 2).then(|| RegistryAnswer::new(status))).await;
         assert_eq!((names.as_str(), said), (BOTH, vec![]), "{status}");
     }
     for manner in [
@@ -50,9 +52,9 @@ async fn what_passes_is_waited_for() {
         Manner::Longer(9),
         Manner::Shorter(2),
     ] {
-        let garbled = move |asked: &Asked, before: usize| {
+        let garbled = move |asked: &RegistryRequest, before: usize| {
             (before == 0 && (is_blob(asked) || is_manifest(asked)))
-                .then(|| Answer::ok("garbled").manner(manner))
+                .then(|| RegistryAnswer::ok("garbled").manner(manner))
         };
         assert_eq!(
             scraped(garbled).await,
@@ -61,9 +63,9 @@ async fn what_passes_is_waited_for() {
         );
     }
     // Tags too.
-    let tags = |asked: &Asked, before: usize| {
+    let tags = |asked: &RegistryRequest, before: usize| {
         (before == 0 && asked.target.contains("tags"))
-            .then(|| Answer::ok("{").manner(Manner::Longer(1)))
+            .then(|| RegistryAnswer::ok("{").manner(Manner::Longer(1)))
     };
     assert_eq!(scraped(tags).await, (BOTH.to_owned(), vec![]));
 }
@@ -73,7 +75,7 @@ async fn the_registry_is_obeyed_when_it_asks_for_time() {
     let begun = Instant::now();
     let (names, _) = scraped(|asked, before| {
         (asked.target.contains("tags") && before == 0)
-            .then(|| Answer::new(429).header("retry-after", "1"))
+            .then(|| RegistryAnswer::new(429).header("retry-after", "1"))
     })
     .await;
     assert_eq!(names, BOTH);
@@ -86,7 +88,7 @@ async fn the_registry_is_obeyed_when_it_asks_for_time() {
         asked
             .target
             .contains("tags")
-            .then(|| Answer::new(429).header("retry-after", "3600"))
+            .then(|| RegistryAnswer::new(429).header("retry-after", "3600"))
     })
     .await;
     assert_eq!(
@@ -97,7 +99,7 @@ async fn the_registry_is_obeyed_when_it_asks_for_time() {
 
 #[tokio::test]
 async fn what_does_not_pass_is_said_and_the_rest_is_there() {
-    let one = |answer: fn() -> Answer| {
+    let one = |answer: fn() -> RegistryAnswer| {
         let digest = Digest::of(&release_layer("4.1.1", "4.1.0", ""));
         scraped(move |asked, _| asked.target.ends_with(digest.as_str()).then(answer))
     };
@@ -110,29 +112,29 @@ async fn what_does_not_pass_is_said_and_the_rest_is_there() {
         )
     };
     assert_eq!(
-        one(|| Answer::new(500)).await,
+        one(|| RegistryAnswer::new(500)).await,
         unreadable("the registry answered 500")
     );
     assert_eq!(
-        one(|| Answer::new(403)).await,
+        one(|| RegistryAnswer::new(403)).await,
         unreadable("the registry forbids it")
     );
     assert_eq!(
-        one(|| Answer::new(418)).await,
+        one(|| RegistryAnswer::new(418)).await,
         unreadable("the registry answered 418")
     );
     assert_eq!(
-        one(|| Answer::ok("x").manner(Manner::StallAt(0))).await,
+        one(|| RegistryAnswer::ok("x").manner(Manner::StallAt(0))).await,
         unreadable("the registry does not answer in time")
     );
-    let (_, said) = one(|| Answer::ok("x")).await;
+    let (_, said) = one(|| RegistryAnswer::ok("x")).await;
     assert!(
         said[0].contains("the blob that came is not sha256:"),
         "{said:?}"
     );
-    let (_, said) = one(|| Answer::ok("x").manner(Manner::CutAt(0))).await;
+    let (_, said) = one(|| RegistryAnswer::ok("x").manner(Manner::CutAt(0))).await;
     assert!(said[0].contains("the answer is cut short"), "{said:?}");
-    let missing = one(|| Answer::new(404)).await;
+    let missing = one(|| RegistryAnswer::new(404)).await;
     assert_eq!(
         missing.1,
         ["broken-image b: it is no release: a layer is not in the registry"]
@@ -142,38 +144,42 @@ async fn what_does_not_pass_is_said_and_the_rest_is_there() {
 #[tokio::test]
 async fn without_tags_there_is_no_scrape() {
     for (answer, expected) in [
-        (Answer::new(404), "not-found: the registry does not have it"),
         (
-            Answer::new(500),
+            RegistryAnswer::new(404),
+            "not-found: the registry does not have it",
+        ),
+        (
+            RegistryAnswer::new(500),
             "registry-unreachable: the registry answered 500",
         ),
         (
-            Answer::new(401),
+            RegistryAnswer::new(401),
             "unauthorised: the registry wants credentials, and there are none for it",
         ),
         (
-            Answer::ok("<html>"),
+            RegistryAnswer::ok("<html>"),
             "http: the list of tags cannot be read: expected value at line 1 column 1",
         ),
         (
-            Answer::ok("{}").header("link", "<http://elsewhere.example.com/x>; rel=next"),
+            RegistryAnswer::ok("{}").header("link", "<http://elsewhere.example.com/x>; rel=next"),
             "http: the next page of tags is said to be at \"http://elsewhere.example.com/x\", where we do not go",
         ),
         (
-            Answer::ok("{}").header("link", "</v2/a/b/tags/list?n=1000>; rel=next"),
+            RegistryAnswer::ok("{}").header("link", "</v2/a/b/tags/list?n=1000>; rel=next"),
             "http: the list of tags does not end",
         ),
         (
-            Answer::ok(vec![b' '; (16 << 20) + 1]),
+            RegistryAnswer::ok(vec![b' '; (16 << 20) + 1]),
             "too-large: a page of tags is longer than 16777216 bytes",
         ),
         (
-            Answer::ok(vec![b' '; (16 << 20) + 1]).manner(Manner::NoLength),
+            RegistryAnswer::ok(vec![b' '; (16 << 20) + 1]).manner(Manner::NoLength),
             "too-large: a page of tags is longer than 16777216 bytes",
         ),
     ] {
-        let turn =
-            move |asked: &Asked, _: usize| asked.target.contains("tags").then(|| answer.clone());
+        let turn = move |asked: &RegistryRequest, _: usize| {
+            asked.target.contains("tags").then(|| answer.clone())
+        };
         let (names, said) = scraped(turn).await;
         assert_eq!((names.as_str(), said[0].as_str()), ("nothing", expected));
     }
@@ -192,16 +198,15 @@ async fn without_tags_there_is_no_scrape() {
 
 #[tokio::test]
 async fn tags_come_in_pages_and_signatures_are_passed_over() {
-    let page = |asked: &Asked, _: usize| {
+    let page = |asked: &RegistryRequest, _: usize| {
         let last = asked.target.split("last=").nth(1).unwrap_or("start");
         let link = |next: &str| format!("</v2/a/b/tags/list?n=1000&last={next}>; rel=\"next\"");
         let signature = format!("sha256-{}.sig", "0".repeat(64));
         asked.target.contains("tags/list").then(|| match last {
-            "start" => {
-                Answer::ok(format!(r#"{{"tags":["a","{signature}"]}}"#)).header("link", &link("a"))
-            }
-            "a" => Answer::ok(r#"{"tags":["b"]}"#).header("link", &link("b")),
-            _ => Answer::ok(format!(
+            "start" => RegistryAnswer::ok(format!(r#"{{"tags":["a","{signature}"]}}"#))
+                .header("link", &link("a")),
+            "a" => RegistryAnswer::ok(r#"{"tags":["b"]}"#).header("link", &link("b")),
+            _ => RegistryAnswer::ok(format!(
                 r#"{{"tags":["../../x","c d","sha256-{}"]}}"#,
                 "1".repeat(64)
             )),
@@ -214,7 +219,7 @@ async fn tags_come_in_pages_and_signatures_are_passed_over() {
 async fn tags_have_an_end_however_they_come() {
     // Always another page, with something or nothing new on it.
     let endless = |page: fn(usize) -> String| {
-        move |asked: &Asked, _: usize| {
+        move |asked: &RegistryRequest, _: usize| {
             let at: usize = asked
                 .target
                 .split("last=")
@@ -224,11 +229,11 @@ async fn tags_have_an_end_however_they_come() {
             asked
                 .target
                 .contains("tags/list")
-                .then(|| Answer::ok(page(at)).header("link", &link))
+                .then(|| RegistryAnswer::ok(page(at)).header("link", &link))
         }
     };
     let told = async |limits: RegistryLimits, page: fn(usize) -> String| {
-        let double = Double::misbehaving(endless(page));
+        let double = RegistryDouble::misbehaving(endless(page));
         let finding = scrape(&plain(limits), &Scrape::of(double.repository()))
             .await
             .unwrap_err();
@@ -264,8 +269,8 @@ async fn tags_have_an_end_however_they_come() {
 #[tokio::test]
 async fn no_registry_holds_its_reader_for_ever() {
     // Every answer comes in time, and there is always another to be waited for.
-    let double = Double::misbehaving(|asked, _| {
-        is_blob(asked).then(|| Answer::new(503).header("retry-after", "1"))
+    let double = RegistryDouble::misbehaving(|asked, _| {
+        is_blob(asked).then(|| RegistryAnswer::new(503).header("retry-after", "1"))
     });
     double.put(Some("a"), &release("4.1.0+amd64", ""));
     let limits = RegistryLimits {
@@ -288,7 +293,7 @@ async fn no_registry_holds_its_reader_for_ever() {
 
 #[tokio::test]
 async fn a_tag_that_nobody_has_seen_costs_no_question_of_its_own() {
-    let double = Double::start();
+    let double = RegistryDouble::start();
     double.put(Some("a"), &release("4.1.0+amd64", ""));
     double.put(Some("b"), &release("4.1.1+amd64", "4.1.0"));
     let registry = plain(quick());
@@ -308,18 +313,18 @@ async fn a_tag_that_nobody_has_seen_costs_no_question_of_its_own() {
 #[tokio::test]
 async fn a_registry_without_digests_or_without_heads_is_read_all_the_same() {
     let whole = |tag: &str| match tag {
-        "a" => Answer::ok(release("4.1.0+amd64", "").manifest),
-        _ => Answer::ok(release("4.1.1+amd64", "4.1.0").manifest),
+        "a" => RegistryAnswer::ok(release("4.1.0+amd64", "").manifest),
+        _ => RegistryAnswer::ok(release("4.1.1+amd64", "4.1.0").manifest),
     };
     for head in [200, 405] {
-        let bare = move |asked: &Asked, _: usize| {
+        let bare = move |asked: &RegistryRequest, _: usize| {
             let tag = asked
                 .target
                 .rsplit('/')
                 .next()
                 .filter(|tag| matches!(*tag, "a" | "b"))?;
             Some(if asked.method == "HEAD" {
-                Answer::new(head)
+                RegistryAnswer::new(head)
             } else {
                 whole(tag).header("content-type", IMAGE)
             })
@@ -330,13 +335,14 @@ async fn a_registry_without_digests_or_without_heads_is_read_all_the_same() {
 
 #[tokio::test]
 async fn redirects_are_followed_up_to_a_limit() {
-    let elsewhere = Double::start();
+    let elsewhere = RegistryDouble::start();
     elsewhere.put(Some("b"), &release("4.1.1+amd64", "4.1.0"));
     elsewhere.put(Some("a"), &release("4.1.0+amd64", ""));
     let host = elsewhere.host.clone();
-    let away = move |asked: &Asked, _: usize| {
-        is_blob(asked)
-            .then(|| Answer::new(307).header("location", &format!("http://{host}{}", asked.target)))
+    let away = move |asked: &RegistryRequest, _: usize| {
+        is_blob(asked).then(|| {
+            RegistryAnswer::new(307).header("location", &format!("http://{host}{}", asked.target))
+        })
     };
     assert_eq!(scraped(away).await, (BOTH.to_owned(), vec![]));
     assert_eq!(elsewhere.asked("/blobs/").len(), 4);
@@ -356,13 +362,13 @@ async fn redirects_are_followed_up_to_a_limit() {
             "the registry sends us where we do not go",
         ),
     ] {
-        let around = move |asked: &Asked, _: usize| {
+        let around = move |asked: &RegistryRequest, _: usize| {
             let target = if to.is_empty() {
                 asked.target.clone()
             } else {
                 to.to_owned()
             };
-            is_blob(asked).then(|| Answer::new(302).header("location", &target))
+            is_blob(asked).then(|| RegistryAnswer::new(302).header("location", &target))
         };
         let (_, said) = scraped(around).await;
         assert!(said[1].ends_with(expected), "{said:?}");
@@ -371,7 +377,8 @@ async fn redirects_are_followed_up_to_a_limit() {
 
 #[tokio::test]
 async fn a_registry_that_mostly_fails_ends_the_scrape() {
-    let double = Double::misbehaving(|asked, _| is_blob(asked).then(|| Answer::new(500)));
+    let double =
+        RegistryDouble::misbehaving(|asked, _| is_blob(asked).then(|| RegistryAnswer::new(500)));
     for patch in 0..40 {
         double.put(
             Some(&format!("t{patch}")),
@@ -392,9 +399,9 @@ async fn a_registry_that_mostly_fails_ends_the_scrape() {
 async fn what_was_known_stays_while_the_registry_fails() {
     let failing = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let told = failing.clone();
-    let double = Double::misbehaving(move |asked, _| {
+    let double = RegistryDouble::misbehaving(move |asked, _| {
         let is_failing = told.load(std::sync::atomic::Ordering::Relaxed);
-        (is_failing && !asked.target.contains("tags/list")).then(|| Answer::new(500))
+        (is_failing && !asked.target.contains("tags/list")).then(|| RegistryAnswer::new(500))
     });
     double.put(Some("a"), &release("4.1.0+amd64", ""));
     double.put(Some("b"), &release("4.1.1+amd64", "4.1.0"));

@@ -3,9 +3,9 @@
 use towpath_formats::oci::{ImageName, Reference};
 use towpath_sources::{Cache, release_image};
 
-use crate::support::docker_registry::{DockerRegistry, Door};
-use crate::support::images::{INDEX, image, list, part_of_multi, release};
 use crate::{patient, plain};
+use towpath_testing_services::registry::docker::{DockerRegistry, Door};
+use towpath_testing_services::registry::images::{INDEX, image, list, part_of_multi, release};
 
 const PATH: &str = "ocp/release";
 

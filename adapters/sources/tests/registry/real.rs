@@ -8,9 +8,9 @@ use towpath_core::version::Arch;
 use towpath_formats::oci::Digest;
 use towpath_sources::{Cache, Scrape, scrape};
 
-use super::support::docker_registry::{DockerRegistry, Door};
-use super::support::images::*;
 use super::{names, patient, plain, quick, read, said};
+use towpath_testing_services::registry::docker::{DockerRegistry, Door};
+use towpath_testing_services::registry::images::*;
 
 const PATH: &str = "ocp/release";
 const ARCHES: [&str; 4] = ["amd64", "arm64", "ppc64le", "s390x"];

@@ -8,10 +8,10 @@ use towpath_core::intake::Recheck;
 use towpath_formats::oci::Repository;
 use towpath_sources::{Cache, CacheKey, Registry, Requests, Scrape, scrape};
 
-use super::support::docker_registry::{DockerRegistry, Door};
-use super::support::double::{Answer, Double};
-use super::support::images::*;
 use super::{names, patient, plain, quick, read, said};
+use towpath_testing_services::registry::docker::{DockerRegistry, Door};
+use towpath_testing_services::registry::double::{RegistryAnswer, RegistryDouble};
+use towpath_testing_services::registry::images::*;
 
 fn wish(repository: Repository, folder: &Path) -> Scrape {
     Scrape {
@@ -35,7 +35,7 @@ async fn asked(registry: &Registry, wish: &Scrape) -> Requests {
 }
 
 /// The tags that were asked where they point since so many questions.
-fn tags_asked(double: &Double, since: usize) -> Vec<String> {
+fn tags_asked(double: &RegistryDouble, since: usize) -> Vec<String> {
     let mut tags: Vec<String> = double.asked("/manifests/")[since..]
         .iter()
         .map(|asked| asked.target.rsplit('/').next().unwrap().to_owned())
@@ -46,7 +46,7 @@ fn tags_asked(double: &Double, since: usize) -> Vec<String> {
 
 #[tokio::test]
 async fn a_second_scrape_asks_for_a_quarter_of_the_versions_and_for_what_moves() {
-    let double = Double::start();
+    let double = RegistryDouble::start();
     for patch in 0..200 {
         let arch = if patch % 2 == 0 { "" } else { "-x86_64" };
         double.put(
@@ -93,9 +93,9 @@ async fn a_second_scrape_asks_for_a_quarter_of_the_versions_and_for_what_moves()
 async fn what_could_not_be_read_is_asked_again_and_so_is_what_an_older_version_wrote_down() {
     let failing = Arc::new(AtomicBool::new(false));
     let is_failing = failing.clone();
-    let double = Double::misbehaving(move |asked, _| {
+    let double = RegistryDouble::misbehaving(move |asked, _| {
         let is_meant = asked.target.ends_with("/4.1.0") && is_failing.load(Ordering::Relaxed);
-        is_meant.then(|| Answer::new(500))
+        is_meant.then(|| RegistryAnswer::new(500))
     });
     for patch in 0..8 {
         double.put(
@@ -138,7 +138,7 @@ async fn what_could_not_be_read_is_asked_again_and_so_is_what_an_older_version_w
 
 #[tokio::test]
 async fn where_the_cache_has_lost_an_image_its_tag_is_asked() {
-    let double = Double::start();
+    let double = RegistryDouble::start();
     for patch in 0..8 {
         double.put(
             Some(&format!("4.1.{patch}")),

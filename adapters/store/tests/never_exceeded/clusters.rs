@@ -9,7 +9,7 @@ use towpath_store::Reported;
 
 use crate::chance::Chance;
 use crate::fleet::{Fleet, patch, release};
-use crate::support::{seen, unwell};
+use towpath_testing_store::{seen, unwell};
 
 /// How a cluster really is, whatever is known of it.
 struct Cluster {

@@ -18,7 +18,7 @@ use towpath_core::fleet::{
 };
 use towpath_core::version::Version;
 
-use crate::support::{id, set, version};
+use towpath_testing_store::{id, set, version};
 
 pub(crate) const CLUSTERS: usize = 24;
 

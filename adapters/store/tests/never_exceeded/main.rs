@@ -15,8 +15,6 @@ mod chance;
 mod clusters;
 mod fleet;
 mod scheduler;
-#[path = "../support/mod.rs"]
-mod support;
 mod witness;
 
 use std::cell::RefCell;
@@ -34,7 +32,7 @@ use chance::{Chance, Life};
 use clusters::Clusters;
 use fleet::Fleet;
 use scheduler::{Scheduler, Turn};
-use support::{Place, TWO_HOURS, at, on, pause};
+use towpath_testing_store::{Place, TWO_HOURS, at, on, pause};
 use witness::Witness;
 
 /// At least so many steps; and then on until enough has happened for the test to be one, but not for ever.

@@ -12,7 +12,7 @@ use towpath_core::version::Version;
 use towpath_store::{Claim, Claimed, Lease, Recorded, Reported, Store, StoreError, Which};
 
 use crate::fleet::Fleet;
-use crate::support::TWO_HOURS;
+use towpath_testing_store::TWO_HOURS;
 
 /// The newest upgrades, as many as are looked at each time: more than can be new, and most of the active ones.
 const WINDOW: u32 = 60;

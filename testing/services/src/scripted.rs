@@ -1,4 +1,4 @@
-//! A server that says what it is told to, byte by byte, once it has read a whole request.
+//! An HTTP server that says what it is told to, byte by byte, once it has read a whole request.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 /// What a server does with a connection.
 #[derive(Debug, Clone)]
-pub(crate) enum Step {
+pub enum Step {
     Send(Vec<u8>),
     /// Says nothing more, until the client goes away.
     Stall,
@@ -15,19 +15,24 @@ pub(crate) enum Step {
 }
 
 /// A server on a port of its own. Its threads end with the connections that they serve.
-pub(crate) struct Server {
-    pub(crate) port: u16,
+pub struct Server {
+    pub port: u16,
     requests: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
     /// Answers all requests alike, and hangs up after each.
-    pub(crate) fn always(steps: Vec<Step>) -> Self {
-        Self::new(move |_| steps.clone())
+    pub fn always(steps: Vec<Step>) -> Self {
+        Self::new(move |_, _| steps.clone())
     }
 
-    /// Answers each request with the steps that this gives for it.
-    pub(crate) fn new(script: impl Fn(&str) -> Vec<Step> + Send + Sync + 'static) -> Self {
+    /// Answers each request with the steps that this gives for its path and its number (from 0).
+    pub fn by_path(script: impl Fn(&str, usize) -> Vec<Step> + Send + Sync + 'static) -> Self {
+        Self::new(move |request, number| script(&path(request), number))
+    }
+
+    /// Answers each request with the steps that this gives for it and its number (from 0).
+    pub fn new(script: impl Fn(&str, usize) -> Vec<Step> + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let requests: Arc<Mutex<Vec<String>>> = Arc::default();
@@ -41,21 +46,35 @@ impl Server {
         Self { port, requests }
     }
 
-    pub(crate) fn url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
+    pub fn url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}", self.port)
     }
 
-    pub(crate) fn requests(&self) -> Vec<String> {
+    /// The requests so far, each whole.
+    pub fn requests(&self) -> Vec<String> {
         self.requests.lock().unwrap().clone()
+    }
+
+    /// The paths that were asked for.
+    pub fn paths(&self) -> Vec<String> {
+        self.requests().iter().map(|text| path(text)).collect()
     }
 }
 
-fn serve(mut stream: TcpStream, script: &dyn Fn(&str) -> Vec<Step>, log: &Mutex<Vec<String>>) {
+fn serve(
+    mut stream: TcpStream,
+    script: &dyn Fn(&str, usize) -> Vec<Step>,
+    log: &Mutex<Vec<String>>,
+) {
     let Some(request) = request(&mut stream) else {
         return;
     };
-    log.lock().unwrap().push(request.clone());
-    for step in script(&request) {
+    let number = {
+        let mut log = log.lock().unwrap();
+        log.push(request.clone());
+        log.len() - 1
+    };
+    for step in script(&request, number) {
         match step {
             Step::Send(bytes) => {
                 if stream.write_all(&bytes).is_err() {
@@ -78,7 +97,7 @@ fn request(stream: &mut TcpStream) -> Option<String> {
         stream.read_exact(&mut byte).ok()?;
         head.push(byte[0]);
     }
-    let head = String::from_utf8(head).ok()?;
+    let head = String::from_utf8_lossy(&head).into_owned();
     let length = head.lines().find_map(|line| {
         line.to_lowercase()
             .strip_prefix("content-length: ")?
@@ -87,17 +106,29 @@ fn request(stream: &mut TcpStream) -> Option<String> {
     });
     let mut body = vec![0; length.unwrap_or(0)];
     stream.read_exact(&mut body).ok()?;
-    Some(head + &String::from_utf8(body).ok()?)
+    Some(head + &String::from_utf8_lossy(&body))
+}
+
+fn path(request: &str) -> String {
+    request.split(' ').nth(1).unwrap_or_default().to_owned()
 }
 
 /// A head with a status, and more headers.
-pub(crate) fn head(status: &str, headers: &str) -> Step {
+pub fn head(status: &str, headers: &str) -> Step {
     Step::Send(format!("HTTP/1.1 {status}\r\nConnection: close\r\n{headers}\r\n").into_bytes())
 }
 
-pub(crate) fn answer(status: &str, body: &str) -> Vec<Step> {
+pub fn answer(status: &str, body: impl AsRef<[u8]>) -> Vec<Step> {
+    let body = body.as_ref();
     vec![
         head(status, &format!("Content-Length: {}\r\n", body.len())),
-        Step::Send(body.as_bytes().to_vec()),
+        Step::Send(body.to_vec()),
     ]
+}
+
+pub fn redirect(to: &str) -> Vec<Step> {
+    vec![head(
+        "302 Found",
+        &format!("Location: {to}\r\nContent-Length: 0\r\n"),
+    )]
 }

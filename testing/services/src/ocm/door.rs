@@ -9,15 +9,15 @@ use std::thread::{self, JoinHandle};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{Answer, Api, Request, Shared};
+use super::{Api, OcmAnswer, Request, Shared};
 
 /// Something to read from and write to: a socket, or TLS on one.
-pub(crate) trait Io: Read + Write + Send {}
+pub trait Io: Read + Write + Send {}
 impl<T: Read + Write + Send> Io for T {}
 
 /// What goes wrong with a request.
 #[derive(Debug, Clone)]
-pub(crate) enum Fault {
+pub enum Fault {
     /// 429, with `Retry-After` as given.
     Busy(Option<&'static str>),
     /// This status, and nothing done.
@@ -46,32 +46,32 @@ pub(crate) enum Fault {
 
 /// What the double was asked.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Asked {
-    pub(crate) method: String,
+pub struct OcmRequest {
+    pub method: String,
     /// Path and query, as sent.
-    pub(crate) target: String,
-    pub(crate) path: String,
-    pub(crate) query: BTreeMap<String, String>,
-    pub(crate) token: Option<String>,
-    pub(crate) body: Option<Value>,
+    pub target: String,
+    pub path: String,
+    pub query: BTreeMap<String, String>,
+    pub token: Option<String>,
+    pub body: Option<Value>,
 }
 
 /// The running double. It stops when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Double {
+pub struct OcmDouble {
     address: SocketAddr,
     shared: Arc<Shared>,
     door: Option<JoinHandle<()>>,
 }
 
-impl Double {
+impl OcmDouble {
     /// Starts it on a free port, with its clock at that time.
-    pub(crate) fn start(now: Timestamp) -> Self {
+    pub fn start(now: Timestamp) -> Self {
         Self::start_with(now, |socket| Ok(Box::new(socket)))
     }
 
     /// Starts it with something between it and the socket: TLS.
-    pub(crate) fn start_with(
+    pub fn start_with(
         now: Timestamp,
         accept: impl Fn(TcpStream) -> io::Result<Box<dyn Io>> + Send + Sync + 'static,
     ) -> Self {
@@ -97,32 +97,32 @@ impl Double {
     }
 
     /// Where it is: `127.0.0.1:…`.
-    pub(crate) fn address(&self) -> SocketAddr {
+    pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// Where it is, for those without TLS.
-    pub(crate) fn url(&self) -> String {
+    pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
     /// The most that ever waited for each other at once.
-    pub(crate) fn most_at_once(&self) -> usize {
+    pub fn most_at_once(&self) -> usize {
         lock(&self.shared.hall).most_inside
     }
 
     /// So many requests with that method, and that in their path or query (as it is sent), go wrong.
-    pub(crate) fn fail(&self, method: &str, target_part: &str, times: usize, fault: Fault) {
+    pub fn fail(&self, method: &str, target_part: &str, times: usize, fault: Fault) {
         lock(&self.shared.faults).push((method.to_owned(), target_part.to_owned(), times, fault));
     }
 
     /// All it was asked so far, in order.
-    pub(crate) fn asked(&self) -> Vec<Asked> {
+    pub fn asked(&self) -> Vec<OcmRequest> {
         lock(&self.shared.asked).clone()
     }
 
     /// How often it was asked with that method and that at the end of the path.
-    pub(crate) fn count(&self, method: &str, path_end: &str) -> usize {
+    pub fn count(&self, method: &str, path_end: &str) -> usize {
         self.asked()
             .iter()
             .filter(|asked| asked.method == method && asked.path.ends_with(path_end))
@@ -134,7 +134,7 @@ impl Double {
     }
 }
 
-impl Drop for Double {
+impl Drop for OcmDouble {
     fn drop(&mut self) {
         lock(&self.shared.hall).closing = true;
         self.shared.changed.notify_all();
@@ -205,7 +205,7 @@ fn serve(shared: &Shared, io: Box<dyn Io>) -> io::Result<()> {
 }
 
 impl Shared {
-    fn fault(&self, asked: &Asked) -> Option<Fault> {
+    fn fault(&self, asked: &OcmRequest) -> Option<Fault> {
         let mut faults = lock(&self.faults);
         let fits = |(method, part, times, _): &&mut (String, String, usize, Fault)| {
             *times > 0 && *method == asked.method && asked.target.contains(&**part)
@@ -215,7 +215,7 @@ impl Shared {
         Some(fault.clone())
     }
 
-    fn answer(&self, asked: &Asked) -> Answer {
+    fn answer(&self, asked: &OcmRequest) -> OcmAnswer {
         let body = asked
             .body
             .as_ref()
@@ -249,7 +249,7 @@ impl Shared {
     }
 }
 
-fn read(io: &mut BufReader<Box<dyn Io>>) -> io::Result<Option<Asked>> {
+fn read(io: &mut BufReader<Box<dyn Io>>) -> io::Result<Option<OcmRequest>> {
     let mut line = String::new();
     io.read_line(&mut line)?;
     let mut words = line.split_whitespace();
@@ -274,7 +274,7 @@ fn read(io: &mut BufReader<Box<dyn Io>>) -> io::Result<Option<Asked>> {
     }
     let mut body = vec![0; length];
     io.read_exact(&mut body)?;
-    Ok(Some(Asked {
+    Ok(Some(OcmRequest {
         method,
         target,
         path,
@@ -284,7 +284,7 @@ fn read(io: &mut BufReader<Box<dyn Io>>) -> io::Result<Option<Asked>> {
     }))
 }
 
-fn write(io: &mut dyn Io, (status, body): &Answer) -> io::Result<()> {
+fn write(io: &mut dyn Io, (status, body): &OcmAnswer) -> io::Result<()> {
     let body = if *status == 204 {
         String::new()
     } else {

@@ -1,5 +1,9 @@
 //! `cargo xtask test`: everything that must be true before a commit, in the order in which it is cheapest to find out.
 
+mod build;
+mod suite;
+mod tally;
+
 use std::process::Command;
 
 use anyhow::Context;
@@ -7,6 +11,7 @@ use anyhow::Context;
 use crate::packages::{self, Package};
 use crate::say::say;
 use crate::{Outcome, kube_api, layers, workspace};
+use build::Scope;
 
 /// Where the tests on real data look for it.
 const REAL_DATA: &str = "TOWPATH_REAL_DATA";
@@ -49,7 +54,7 @@ const PACKAGES: [Package; 4] = [
 
 const FORMAT: Step = Step {
     name: "cargo fmt --all --check",
-    run: || cargo(&["fmt", "--all", "--check"]),
+    run: || outcome(&mut workspace::cargo(&["fmt", "--all", "--check"])),
     remedy: "run `cargo fmt --all`",
 };
 
@@ -63,56 +68,25 @@ const QUICK_STEPS: [Step; 4] = [
     FORMAT,
     LAYERS,
     Step {
-        name: "cargo clippy, core and formats",
-        run: || {
-            cargo(&[
-                "clippy",
-                "--package=towpath-core",
-                "--package=towpath-formats",
-                "--all-targets",
-                "--",
-                "-D",
-                "warnings",
-            ])
-        },
-        remedy: "correct what clippy shows above",
+        name: "clippy and the compiler in one: core and formats",
+        run: || build::all_targets(&Scope::CoreAndFormats),
+        remedy: "correct what is shown above",
     },
     Step {
-        name: "cargo test, core and formats",
-        run: || {
-            cargo(&[
-                "test",
-                "--package=towpath-core",
-                "--package=towpath-formats",
-                "--no-fail-fast",
-            ])
-        },
+        name: "tests of core and formats",
+        run: || suite::run(&Scope::CoreAndFormats, &[]),
         remedy: "correct what the tests show above",
     },
 ];
 
-const STEPS: [Step; 7] = [
+const STEPS: [Step; 6] = [
     FORMAT,
-    Step {
-        name: "cargo clippy --workspace --all-targets -- -D warnings",
-        run: || {
-            cargo(&[
-                "clippy",
-                "--workspace",
-                "--all-targets",
-                "--",
-                "-D",
-                "warnings",
-            ])
-        },
-        remedy: "correct what clippy shows above",
-    },
-    Step {
-        name: "cargo check, fuzz targets",
-        run: || cargo(&["check", "--quiet", "--manifest-path", "fuzz/Cargo.toml"]),
-        remedy: "bring the fuzz targets along with what they fuzz",
-    },
     LAYERS,
+    Step {
+        name: "clippy and the compiler in one: the workspace with its tests, examples, benches and fuzz targets",
+        run: || build::all_targets(&Scope::Workspace),
+        remedy: "correct what is shown above",
+    },
     Step {
         name: "the programs that tests need",
         run: || packages::install_missing(&PACKAGES).map(|()| Outcome::Good),
@@ -124,24 +98,23 @@ const STEPS: [Step; 7] = [
         remedy: "correct what is shown above; it needs Debian 12, its mirror, and to be root",
     },
     Step {
-        name: "cargo test --workspace --no-fail-fast",
-        run: tests,
+        name: "tests of the workspace",
+        run: all_tests,
         remedy: "correct what the tests show above",
     },
 ];
 
-fn tests() -> anyhow::Result<Outcome> {
+fn all_tests() -> anyhow::Result<Outcome> {
     if std::env::var_os(REAL_DATA).is_none() {
         say(format!(
             "{REAL_DATA} is not set: tests on real data are left out; the output below names them as ignored"
         ))?;
     }
-    let mut command = workspace::cargo(&["test", "--workspace", "--no-fail-fast"]);
-    outcome(command.env(kube_api::VARIABLE, kube_api::cached()?))
-}
-
-fn cargo(arguments: &[&str]) -> anyhow::Result<Outcome> {
-    outcome(&mut workspace::cargo(arguments))
+    let server = kube_api::cached()?;
+    suite::run(
+        &Scope::Workspace,
+        &[(kube_api::VARIABLE, server.as_os_str())],
+    )
 }
 
 fn outcome(command: &mut Command) -> anyhow::Result<Outcome> {

@@ -16,7 +16,7 @@ use super::images::Image;
 pub const REPOSITORY: &str = "a/b";
 
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct RegistryRequest {
     pub method: String,
     pub target: String,
     pub headers: BTreeMap<String, String>,
@@ -24,7 +24,7 @@ pub struct Asked {
 }
 
 #[derive(Debug, Clone)]
-pub struct Answer {
+pub struct RegistryAnswer {
     pub status: u16,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
@@ -46,7 +46,7 @@ pub enum Manner {
     NoLength,
 }
 
-impl Answer {
+impl RegistryAnswer {
     pub fn new(status: u16) -> Self {
         Self {
             status,
@@ -73,9 +73,9 @@ impl Answer {
     }
 }
 
-type Turn = dyn Fn(&Asked, usize) -> Option<Answer> + Send + Sync;
+type Turn = dyn Fn(&RegistryRequest, usize) -> Option<RegistryAnswer> + Send + Sync;
 
-pub struct Double {
+pub struct RegistryDouble {
     pub host: String,
     inner: Arc<Inner>,
 }
@@ -84,7 +84,7 @@ struct Inner {
     /// Called first, with what is asked and how often the same was asked before; none answers as a registry does.
     turn: Box<Turn>,
     content: Mutex<Content>,
-    asked: Mutex<Vec<Asked>>,
+    asked: Mutex<Vec<RegistryRequest>>,
     bytes_sent: AtomicUsize,
 }
 
@@ -95,14 +95,14 @@ struct Content {
     blobs: BTreeMap<Digest, Vec<u8>>,
 }
 
-impl Double {
+impl RegistryDouble {
     pub fn start() -> Self {
         Self::misbehaving(|_, _| None)
     }
 
     /// A registry that answers with this, where it is anything.
     pub fn misbehaving(
-        turn: impl Fn(&Asked, usize) -> Option<Answer> + Send + Sync + 'static,
+        turn: impl Fn(&RegistryRequest, usize) -> Option<RegistryAnswer> + Send + Sync + 'static,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let host = listener.local_addr().unwrap().to_string();
@@ -143,7 +143,7 @@ impl Double {
     }
 
     /// What was asked so far, of what the target has this in it.
-    pub fn asked(&self, part: &str) -> Vec<Asked> {
+    pub fn asked(&self, part: &str) -> Vec<RegistryRequest> {
         self.inner
             .asked
             .lock()
@@ -168,8 +168,9 @@ impl Inner {
         };
         let before = {
             let mut all = self.asked.lock().unwrap();
-            let same =
-                |other: &&Asked| (&other.method, &other.target) == (&asked.method, &asked.target);
+            let same = |other: &&RegistryRequest| {
+                (&other.method, &other.target) == (&asked.method, &asked.target)
+            };
             let before = all.iter().filter(same).count();
             all.push(asked.clone());
             before
@@ -183,8 +184,8 @@ impl Inner {
     fn write(
         &self,
         mut connection: TcpStream,
-        asked: &Asked,
-        answer: &Answer,
+        asked: &RegistryRequest,
+        answer: &RegistryAnswer,
     ) -> std::io::Result<()> {
         let length = match answer.manner {
             Manner::Longer(by) => answer.body.len() + by,
@@ -219,21 +220,21 @@ impl Inner {
 }
 
 impl Content {
-    fn answer(&self, asked: &Asked) -> Answer {
+    fn answer(&self, asked: &RegistryRequest) -> RegistryAnswer {
         let path = asked.target.split('?').next().unwrap();
         let Some(rest) = path.strip_prefix(&format!("/v2/{REPOSITORY}/")) else {
-            return Answer::new(404);
+            return RegistryAnswer::new(404);
         };
         if rest == "tags/list" {
             let tags: Vec<&String> = self.tags.keys().collect();
-            return Answer::ok(json!({"name": REPOSITORY, "tags": tags}).to_string());
+            return RegistryAnswer::ok(json!({"name": REPOSITORY, "tags": tags}).to_string());
         }
         if let Some(reference) = rest.strip_prefix("manifests/") {
             let digest = Digest::parse(reference).or_else(|| self.tags.get(reference).cloned());
             let found =
                 digest.and_then(|digest| Some((digest.clone(), self.manifests.get(&digest)?)));
-            return found.map_or(Answer::new(404), |(digest, (media_type, bytes))| {
-                Answer::ok(bytes.clone())
+            return found.map_or(RegistryAnswer::new(404), |(digest, (media_type, bytes))| {
+                RegistryAnswer::ok(bytes.clone())
                     .header("content-type", media_type)
                     .header("docker-content-digest", digest.as_str())
             });
@@ -242,11 +243,13 @@ impl Content {
             .strip_prefix("blobs/")
             .and_then(Digest::parse)
             .and_then(|digest| self.blobs.get(&digest));
-        blob.map_or(Answer::new(404), |blob| Answer::ok(blob.clone()))
+        blob.map_or(RegistryAnswer::new(404), |blob| {
+            RegistryAnswer::ok(blob.clone())
+        })
     }
 }
 
-fn read(reader: &mut BufReader<TcpStream>) -> Option<Asked> {
+fn read(reader: &mut BufReader<TcpStream>) -> Option<RegistryRequest> {
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
     let mut words = line.split_whitespace();
@@ -266,7 +269,7 @@ fn read(reader: &mut BufReader<TcpStream>) -> Option<Asked> {
         .unwrap_or(0);
     let mut body = vec![0; length];
     std::io::Read::read_exact(reader, &mut body).ok()?;
-    Some(Asked {
+    Some(RegistryRequest {
         method,
         target,
         headers,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -11,43 +11,39 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A towpath that serves, ended when dropped.
-pub(crate) struct Towpath {
-    pub(crate) child: Child,
-    pub(crate) address: SocketAddr,
+pub struct Towpath {
+    pub child: Child,
+    pub address: SocketAddr,
     logs: std::sync::mpsc::Receiver<String>,
 }
 
 /// What it answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Response {
-    pub(crate) status: u16,
-    pub(crate) headers: BTreeMap<String, String>,
-    pub(crate) body: Vec<u8>,
+pub struct Response {
+    pub status: u16,
+    pub headers: BTreeMap<String, String>,
+    pub body: Vec<u8>,
 }
 
 impl Towpath {
     /// Starts `towpath serve` on a free port.
-    pub(crate) fn serve(options: &[&str]) -> Self {
+    pub fn serve(options: &[&str]) -> Self {
         Self::serve_at("127.0.0.1:0", options)
     }
 
     /// Starts `towpath serve` at that address.
-    pub(crate) fn serve_at(address: &str, options: &[&str]) -> Self {
-        Self::serve_by(
-            Command::new(env!("CARGO_BIN_EXE_towpath")),
-            address,
-            options,
-        )
+    pub fn serve_at(address: &str, options: &[&str]) -> Self {
+        Self::serve_by(Command::new(binary()), address, options)
     }
 
     /// Starts `serve` of a command that is towpath, or that becomes it.
-    pub(crate) fn serve_by(mut towpath: Command, address: &str, options: &[&str]) -> Self {
+    pub fn serve_by(mut towpath: Command, address: &str, options: &[&str]) -> Self {
         towpath.args(["serve", "--listen", address]).args(options);
         Self::start(towpath)
     }
 
     /// Starts `towpath serve` with at most so many open files.
-    pub(crate) fn serve_with_descriptors(limit: usize, options: &[&str]) -> Self {
+    pub fn serve_with_descriptors(limit: usize, options: &[&str]) -> Self {
         Self::start(with_descriptors(limit, options))
     }
 
@@ -80,7 +76,7 @@ impl Towpath {
     }
 
     /// Serves graph data and releases from a folder, and waits until it is ready.
-    pub(crate) fn serve_folder(folder: &Path, options: &[&str]) -> Self {
+    pub fn serve_folder(folder: &Path, options: &[&str]) -> Self {
         let (data, releases) = (folder.join("graph-data"), folder.join("releases.json"));
         let paths = [
             "--graph-data",
@@ -94,7 +90,7 @@ impl Towpath {
     }
 
     /// Waits for a log line with that message.
-    pub(crate) fn log_line(&self, message: &str) -> serde_json::Value {
+    pub fn log_line(&self, message: &str) -> serde_json::Value {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -114,12 +110,12 @@ impl Towpath {
     }
 
     /// What it has logged and nobody has looked at.
-    pub(crate) fn logged(&self) -> String {
+    pub fn logged(&self) -> String {
         self.logs.try_iter().collect::<Vec<_>>().join("\n")
     }
 
     /// Asks again and again until it is so.
-    pub(crate) fn until(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
+    pub fn until(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
         let deadline = Instant::now() + PATIENCE;
         while !is_so(self) {
             assert!(Instant::now() < deadline, "it never came about that {what}");
@@ -127,15 +123,15 @@ impl Towpath {
         }
     }
 
-    pub(crate) fn get(&self, target: &str) -> Response {
+    pub fn get(&self, target: &str) -> Response {
         self.get_with(target, &[])
     }
 
-    pub(crate) fn get_with(&self, target: &str, headers: &[(&str, &str)]) -> Response {
+    pub fn get_with(&self, target: &str, headers: &[(&str, &str)]) -> Response {
         self.request("GET", target, headers)
     }
 
-    pub(crate) fn request(&self, method: &str, target: &str, headers: &[(&str, &str)]) -> Response {
+    pub fn request(&self, method: &str, target: &str, headers: &[(&str, &str)]) -> Response {
         let headers: String = headers
             .iter()
             .map(|(name, value)| format!("{name}: {value}\r\n"))
@@ -147,7 +143,7 @@ impl Towpath {
     }
 
     /// Opens a connection and sends these bytes.
-    pub(crate) fn send(&self, bytes: &[u8]) -> TcpStream {
+    pub fn send(&self, bytes: &[u8]) -> TcpStream {
         let mut stream = TcpStream::connect(self.address).expect("it listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         stream.write_all(bytes).expect("it reads");
@@ -155,13 +151,13 @@ impl Towpath {
     }
 
     /// The graph for a query, as JSON.
-    pub(crate) fn graph(&self, query: &str) -> serde_json::Value {
+    pub fn graph(&self, query: &str) -> serde_json::Value {
         let response = self.get(&format!("/api/upgrades_info/graph?{query}"));
         assert_eq!(response.status, 200, "{response:?}");
         response.json()
     }
 
-    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
+    pub fn signal(&self, signal: rustix::process::Signal) {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, signal).expect("it runs");
     }
@@ -175,7 +171,7 @@ impl Drop for Towpath {
 }
 
 impl Response {
-    pub(crate) fn read(stream: &mut TcpStream, without_body: bool) -> Self {
+    pub fn read(stream: &mut TcpStream, without_body: bool) -> Self {
         let mut line = read_line(stream);
         let status = line
             .split(' ')
@@ -210,11 +206,11 @@ impl Response {
         }
     }
 
-    pub(crate) fn header(&self, name: &str) -> &str {
+    pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", String::as_str)
     }
 
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         let mut text = String::new();
         match self.header("content-encoding") {
             "gzip" => flate2::read::GzDecoder::new(self.body.as_slice())
@@ -229,12 +225,12 @@ impl Response {
         text
     }
 
-    pub(crate) fn json(&self) -> serde_json::Value {
+    pub fn json(&self) -> serde_json::Value {
         let text = self.text();
         serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"))
     }
 
-    pub(crate) fn kind(&self) -> String {
+    pub fn kind(&self) -> String {
         self.json()["kind"].as_str().unwrap_or_default().to_owned()
     }
 }
@@ -250,15 +246,18 @@ fn read_line(stream: &mut TcpStream) -> String {
     String::from_utf8(line).expect("text")
 }
 
+/// The binary that cargo built for this test. It lies beside the folder of the tests.
+pub fn binary() -> PathBuf {
+    let test = std::env::current_exe().expect("a test knows where it is");
+    let folder = test.parent().and_then(Path::parent);
+    folder.expect("a test lies in target/").join("towpath")
+}
+
 /// `towpath serve` with at most so many open files.
-pub(crate) fn with_descriptors(limit: usize, options: &[&str]) -> Command {
+pub fn with_descriptors(limit: usize, options: &[&str]) -> Command {
     let mut command = Command::new("sh");
-    command.args([
-        "-c",
-        &format!("ulimit -n {limit} && exec \"$@\""),
-        "sh",
-        env!("CARGO_BIN_EXE_towpath"),
-    ]);
+    let script = format!("ulimit -n {limit} && exec \"$@\"");
+    command.args(["-c", &script, "sh"]).arg(binary());
     command
         .args(["serve", "--listen", "127.0.0.1:0"])
         .args(options);
@@ -266,8 +265,8 @@ pub(crate) fn with_descriptors(limit: usize, options: &[&str]) -> Command {
 }
 
 /// The example's files with dates around that time.
-pub(crate) fn example(folder: &Path) {
-    let done = Command::new(env!("CARGO_BIN_EXE_towpath"))
+pub fn example(folder: &Path) {
+    let done = Command::new(binary())
         .arg("example")
         .arg(folder)
         .output()
@@ -276,7 +275,7 @@ pub(crate) fn example(folder: &Path) {
 }
 
 /// The edges of a graph by name, unconditional ones.
-pub(crate) fn edges(graph: &serde_json::Value) -> Vec<String> {
+pub fn edges(graph: &serde_json::Value) -> Vec<String> {
     let name = |index: &serde_json::Value| {
         graph["nodes"][index.as_u64().expect("an index") as usize]["version"]
             .as_str()

@@ -5,58 +5,37 @@ use std::path::Path;
 use std::process::Command;
 
 /// Somebody who signs releases, with GnuPG.
-pub(crate) struct Signer {
+pub struct Signer {
     home: std::path::PathBuf,
 }
 
 impl Signer {
-    pub(crate) fn new(home: &Path) -> Self {
+    pub fn new(home: &Path) -> Self {
         fs::create_dir(home).expect("a home");
         fs::set_permissions(home, std::os::unix::fs::PermissionsExt::from_mode(0o700))
             .expect("a home of one's own");
         let signer = Self {
             home: home.to_owned(),
         };
-        signer.gpg(&[
-            "--quick-generate-key",
-            "releases@example.com",
-            "rsa2048",
-            "sign",
-            "never",
-        ]);
+        gpg(
+            home,
+            &[
+                "--quick-generate-key",
+                "releases@example.com",
+                "rsa2048",
+                "sign",
+                "never",
+            ],
+        );
         signer
     }
 
-    fn gpg(&self, arguments: &[&str]) -> Vec<u8> {
-        let mut gpg = Command::new("gpg");
-        gpg.args([
-            "--batch",
-            "--quiet",
-            "--pinentry-mode",
-            "loopback",
-            "--passphrase",
-            "",
-            "--homedir",
-        ]);
-        let done = gpg
-            .arg(&self.home)
-            .args(arguments)
-            .output()
-            .expect("gpg runs; install gnupg");
-        assert!(
-            done.status.success(),
-            "{}",
-            String::from_utf8_lossy(&done.stderr)
-        );
-        done.stdout
-    }
-
-    pub(crate) fn public_key(&self) -> Vec<u8> {
-        self.gpg(&["--armor", "--export"])
+    pub fn public_key(&self) -> Vec<u8> {
+        gpg(&self.home, &["--armor", "--export"])
     }
 
     /// Puts a signature of this digest into a store.
-    pub(crate) fn sign(&self, store: &Path, digest: &str) {
+    pub fn sign(&self, store: &Path, digest: &str) {
         let statement = serde_json::json!({"critical": {
             "image": {"docker-manifest-digest": digest}, "type": "atomic container signature",
             "identity": {"docker-reference": "quay.io/release"}}, "optional": {"creator": "a test"}});
@@ -66,6 +45,23 @@ impl Signer {
         fs::write(&text, statement.to_string()).expect("a statement");
         let [text, signature] =
             [text, signature].map(|path| path.to_str().expect("UTF-8").to_owned());
-        self.gpg(&["--output", &signature, "--sign", &text]);
+        gpg(&self.home, &["--output", &signature, "--sign", &text]);
     }
+}
+
+/// Runs GnuPG with this home, and gives what it writes.
+pub fn gpg(home: &Path, arguments: &[&str]) -> Vec<u8> {
+    let mut gpg = Command::new("gpg");
+    gpg.args(["--batch", "--quiet", "--pinentry-mode", "loopback"]);
+    gpg.args(["--passphrase", "", "--homedir"]).arg(home);
+    let done = gpg
+        .args(arguments)
+        .output()
+        .expect("gpg runs; install gnupg");
+    assert!(
+        done.status.success(),
+        "{}",
+        String::from_utf8_lossy(&done.stderr)
+    );
+    done.stdout
 }

@@ -7,30 +7,32 @@ use proptest::prelude::*;
 use towpath_core::cluster::{Cluster, ClusterId, Platform};
 use towpath_core::finding::Place;
 use towpath_core::graph::{
-    Audience, Block, ChannelName, ChannelSpec, DeclaredEdge, DeclaredRelease, FromVersion, Graph,
-    GraphData, MatchingRule, Member, Pattern, Ramp, Releases, Risk, RolloutRule, Trust,
+    Audience, Block, ChannelName, ChannelSpec, DeclaredRelease, FromVersion, Graph, GraphData,
+    MatchingRule, Member, Pattern, Ramp, Releases, Risk, RolloutRule,
 };
-use towpath_core::version::{Arch, ReleaseName};
+use towpath_core::version::{Arch, Minor, ReleaseName};
 
-pub(crate) const CHANNELS: [&str; 2] = ["fast-4.9", "stable-4.9"];
-pub(crate) const ARCHES: [&str; 2] = ["amd64", "s390x"];
-pub(crate) const PLATFORMS: [&str; 3] = ["AWS", "Azure", "GCP"];
+use crate::pieces;
+
+pub const CHANNELS: [&str; 2] = ["fast-4.9", "stable-4.9"];
+pub const ARCHES: [&str; 2] = ["amd64", "s390x"];
+pub const PLATFORMS: [&str; 3] = ["AWS", "Azure", "GCP"];
 /// All times of the random graphs are within this many hours of `BEGINNING`.
-pub(crate) const HOURS: i64 = 100;
-pub(crate) const BEGINNING: &str = "2026-01-01T00:00Z";
+pub const HOURS: i64 = 100;
+pub const BEGINNING: &str = "2026-01-01T00:00Z";
 
-pub(crate) fn at(minutes: i64) -> Timestamp {
+pub fn at(minutes: i64) -> Timestamp {
     BEGINNING.parse::<Timestamp>().unwrap() + SignedDuration::from_mins(minutes)
 }
 
-pub(crate) fn any_release_name() -> impl Strategy<Value = ReleaseName> {
+pub fn any_release_name() -> impl Strategy<Value = ReleaseName> {
     let arch = prop_oneof![3 => Just(None), 1 => Just(Some("+amd64")), 1 => Just(Some("+s390x"))];
     (prop_oneof![Just("4.8"), Just("4.9")], 0u32..5, arch).prop_map(|(minor, patch, arch)| {
         ReleaseName::parse(&format!("{minor}.{patch}{}", arch.unwrap_or(""))).unwrap()
     })
 }
 
-pub(crate) fn any_rollouts() -> impl Strategy<Value = Vec<RolloutRule>> {
+pub fn any_rollouts() -> impl Strategy<Value = Vec<RolloutRule>> {
     let rule = || {
         proptest::option::of((
             0i64..60,
@@ -56,7 +58,7 @@ pub(crate) fn any_rollouts() -> impl Strategy<Value = Vec<RolloutRule>> {
     })
 }
 
-pub(crate) fn any_channel(name: &'static str) -> impl Strategy<Value = ChannelSpec> {
+pub fn any_channel(name: &'static str) -> impl Strategy<Value = ChannelSpec> {
     let member = (
         any_release_name(),
         proptest::option::of(0..HOURS),
@@ -65,24 +67,21 @@ pub(crate) fn any_channel(name: &'static str) -> impl Strategy<Value = ChannelSp
     (any_rollouts(), proptest::collection::vec(member, 0..10)).prop_map(
         move |(rollouts, members)| {
             let member = |(name, hour, locked): (_, Option<i64>, _)| Member {
-                name,
                 start: hour.map(|h| at(h * 60)),
                 locked,
-                replaces: None,
-                origin: Place::file("c"),
+                ..pieces::member(name)
             };
             let members = members.into_iter().map(member).collect();
             ChannelSpec {
-                name: ChannelName::new(name).unwrap(),
                 rollouts,
-                members,
                 origin: Place::file(name),
+                ..pieces::channel(name, members)
             }
         },
     )
 }
 
-pub(crate) fn any_risk() -> impl Strategy<Value = Risk> {
+pub fn any_risk() -> impl Strategy<Value = Risk> {
     let matching_rules = vec![MatchingRule::Always, MatchingRule::PromQl("1".into())];
     "[A-C]".prop_map(move |name| Risk {
         url: format!("https://{name}"),
@@ -92,7 +91,7 @@ pub(crate) fn any_risk() -> impl Strategy<Value = Risk> {
     })
 }
 
-pub(crate) fn any_audience() -> impl Strategy<Value = Audience> {
+pub fn any_audience() -> impl Strategy<Value = Audience> {
     let platforms = |names: Vec<&str>| {
         Audience::Platforms(names.into_iter().filter_map(Platform::new).collect())
     };
@@ -104,7 +103,7 @@ pub(crate) fn any_audience() -> impl Strategy<Value = Audience> {
     ]
 }
 
-pub(crate) fn any_block() -> impl Strategy<Value = Block> {
+pub fn any_block() -> impl Strategy<Value = Block> {
     let effect = prop_oneof![
         any_audience().prop_map(|audience| (Some(audience), None)),
         any_risk().prop_map(|risk| (None, Some(risk))),
@@ -122,12 +121,12 @@ pub(crate) fn any_block() -> impl Strategy<Value = Block> {
     })
 }
 
-pub(crate) fn any_graph() -> impl Strategy<Value = Graph> {
+pub fn any_graph() -> impl Strategy<Value = Graph> {
     any_graphs().prop_map(|(graph, _)| graph)
 }
 
 /// A graph, and one that differs from it in whom one block stops.
-pub(crate) fn any_graphs() -> impl Strategy<Value = (Graph, Graph)> {
+pub fn any_graphs() -> impl Strategy<Value = (Graph, Graph)> {
     let releases = proptest::collection::btree_set((0usize..2, 8u32..10, 0u32..5), 1..20);
     let edges = proptest::collection::vec(
         (any::<prop::sample::Index>(), any::<prop::sample::Index>()),
@@ -138,20 +137,14 @@ pub(crate) fn any_graphs() -> impl Strategy<Value = (Graph, Graph)> {
     (releases, edges, channels, blocks).prop_map(
         |(releases, edges, channels, (blocks, audience))| {
             let release = |(arch, minor, patch): (usize, u32, u32)| DeclaredRelease {
-                version: format!("4.{minor}.{patch}").parse().unwrap(),
                 arch: Arch::new(ARCHES[arch]),
                 payload: format!("registry/{minor}/{patch}/{arch}"),
                 metadata: BTreeMap::from([("url".into(), "https://\"errata\"".into())]),
-                declares: None,
-                trust: Trust::Unverified,
+                ..pieces::release(&format!("4.{minor}.{patch}").parse().unwrap())
             };
             let releases: Vec<_> = releases.into_iter().map(release).collect();
             let index = |at: &prop::sample::Index| at.index(releases.len()) as u32;
-            let edge = |(from, to): &(_, _)| DeclaredEdge {
-                from: index(from),
-                to: index(to),
-                risks: None,
-            };
+            let edge = |(from, to): &(_, _)| pieces::edge(index(from), index(to));
             let edges: Vec<_> = edges.iter().map(edge).collect();
             let mut changed = blocks.clone();
             changed
@@ -178,7 +171,7 @@ pub(crate) fn any_graphs() -> impl Strategy<Value = (Graph, Graph)> {
     )
 }
 
-pub(crate) fn any_cluster() -> impl Strategy<Value = Cluster> {
+pub fn any_cluster() -> impl Strategy<Value = Cluster> {
     let platforms = prop_oneof![
         Just("AWS"),
         Just("azure"),

@@ -2,11 +2,7 @@
 //!
 //! It answers as the real one does: pages, 401 for a strange token, 404, 409 for a second policy, 400 for a version that is not
 //! offered, a time that is too near, or a gate that nobody has agreed to. It also keeps what it was asked.
-//! To use it in another crate's tests: `#[path = "…/ocm/tests/support/double.rs"] mod double;`, with `serde_json` and `jiff`.
 
-#![allow(dead_code, reason = "each test crate uses a part of it")]
-
-#[path = "double_door.rs"]
 mod door;
 
 use std::collections::BTreeMap;
@@ -15,18 +11,18 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-pub(crate) use door::{Asked, Double, Fault};
+pub use door::{Fault, OcmDouble, OcmRequest};
 
-/// The token that is taken until [`Double::set_token`] says otherwise.
-pub(crate) const TOKEN: &str = "good-token";
+/// The token that is taken until [`OcmDouble::set_token`] says otherwise.
+pub const TOKEN: &str = "good-token";
 /// The real API gives no more items at once, whatever one asks for.
 const MAX_PAGE_SIZE: usize = 100;
 /// A policy must lie so far ahead.
 const LEAD: SignedDuration = SignedDuration::from_mins(5);
 
 #[derive(Debug)]
-pub(crate) struct Api {
-    pub(crate) now: Timestamp,
+pub struct Api {
+    pub now: Timestamp,
     token: String,
     clusters: BTreeMap<String, Value>,
     pools: BTreeMap<String, Vec<Value>>,
@@ -48,19 +44,19 @@ struct Policy {
     state: String,
 }
 
-pub(crate) struct Request<'a> {
-    pub(crate) method: &'a str,
-    pub(crate) path: &'a str,
-    pub(crate) query: BTreeMap<String, String>,
-    pub(crate) token: Option<&'a str>,
-    pub(crate) body: &'a [u8],
+pub struct Request<'a> {
+    pub method: &'a str,
+    pub path: &'a str,
+    pub query: BTreeMap<String, String>,
+    pub token: Option<&'a str>,
+    pub body: &'a [u8],
 }
 
 /// A status and a body; 204 has none.
-pub(crate) type Answer = (u16, Value);
+pub type OcmAnswer = (u16, Value);
 
 /// A ready cluster, in full enough detail. Its `external_id` is `uuid-{name}`, its id `ocm-{name}`, its subscription `sub-{name}`.
-pub(crate) fn cluster(name: &str, version: &str, available: &[&str]) -> Value {
+pub fn cluster(name: &str, version: &str, available: &[&str]) -> Value {
     json!({
         "kind": "Cluster", "id": format!("ocm-{name}"), "href": format!("/api/clusters_mgmt/v1/clusters/ocm-{name}"),
         "name": name, "external_id": format!("uuid-{name}"), "display_name": name,
@@ -77,9 +73,9 @@ pub(crate) fn cluster(name: &str, version: &str, available: &[&str]) -> Value {
     })
 }
 
-impl Double {
+impl OcmDouble {
     /// Adds a cluster as it is given, and a subscription of that organisation with those labels.
-    pub(crate) fn add(&self, organisation: &str, labels: &[(&str, &str)], cluster: Value) {
+    pub fn add(&self, organisation: &str, labels: &[(&str, &str)], cluster: Value) {
         let mut api = self.api();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let (id, subscription) = (text(&cluster["id"]), text(&cluster["subscription"]["id"]));
@@ -95,7 +91,7 @@ impl Double {
     }
 
     /// Makes a cluster hosted, with these node pools.
-    pub(crate) fn host(&self, cluster: &str, pools: &[(&str, &str)]) {
+    pub fn host(&self, cluster: &str, pools: &[(&str, &str)]) {
         let mut api = self.api();
         api.clusters
             .get_mut(cluster)
@@ -108,12 +104,12 @@ impl Double {
             .insert(cluster.to_owned(), pools.iter().map(pool).collect());
     }
 
-    pub(crate) fn remove(&self, cluster: &str) {
+    pub fn remove(&self, cluster: &str) {
         self.api().clusters.remove(cluster);
     }
 
     /// Adds a label to an organisation.
-    pub(crate) fn label_organisation(&self, organisation: &str, key: &str, value: &str) {
+    pub fn label_organisation(&self, organisation: &str, key: &str, value: &str) {
         let id = format!("{organisation}-{key}");
         self.api().labels.push(
             json!({"id": id, "key": key, "value": value, "type": "Organization",
@@ -122,7 +118,7 @@ impl Double {
     }
 
     /// Puts a gate before a minor version.
-    pub(crate) fn add_gate(&self, id: &str, prefix: &str, label: &str) {
+    pub fn add_gate(&self, id: &str, prefix: &str, label: &str) {
         self.api().gates.push(
             json!({"kind": "VersionGate", "id": id, "version_raw_id_prefix": prefix,
             "label": label, "sts_only": label.ends_with("sts")}),
@@ -130,7 +126,7 @@ impl Double {
     }
 
     /// Adds an upgrade policy past all checks, as another user's, or as an odd one.
-    pub(crate) fn add_policy(
+    pub fn add_policy(
         &self,
         cluster: &str,
         pool: Option<&str>,
@@ -141,7 +137,7 @@ impl Double {
     }
 
     /// Moves a policy on: `scheduled`, `started`, `delayed`, `completed`, `failed`, `cancelled`. What completes has its version.
-    pub(crate) fn advance(&self, policy: &str, state: &str) {
+    pub fn advance(&self, policy: &str, state: &str) {
         let mut api = self.api();
         let found = api
             .policies
@@ -173,7 +169,7 @@ impl Double {
     }
 
     /// The policies that are there: cluster, node pool, version, state.
-    pub(crate) fn policies(&self) -> Vec<(String, Option<String>, String, String)> {
+    pub fn policies(&self) -> Vec<(String, Option<String>, String, String)> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let of = |p: &Policy| {
             (
@@ -187,22 +183,22 @@ impl Double {
     }
 
     /// Takes this token from now on, and no other.
-    pub(crate) fn set_token(&self, token: &str) {
+    pub fn set_token(&self, token: &str) {
         self.api().token = token.to_owned();
     }
 
     /// Gives no more items at once.
-    pub(crate) fn set_max_page_size(&self, size: usize) {
+    pub fn set_max_page_size(&self, size: usize) {
         self.api().max_page_size = size;
     }
 
-    pub(crate) fn set_now(&self, now: Timestamp) {
+    pub fn set_now(&self, now: Timestamp) {
         self.api().now = now;
     }
 }
 
 impl Api {
-    pub(crate) fn new(now: Timestamp) -> Self {
+    pub fn new(now: Timestamp) -> Self {
         Self {
             now,
             token: TOKEN.to_owned(),
@@ -218,7 +214,7 @@ impl Api {
         }
     }
 
-    pub(crate) fn answer(&mut self, request: &Request<'_>) -> Answer {
+    pub fn answer(&mut self, request: &Request<'_>) -> OcmAnswer {
         if request.token != Some(&*self.token) {
             return failure("ACCOUNTS-MGMT", 401, "Bearer token is not valid");
         }
@@ -237,7 +233,7 @@ impl Api {
         }
     }
 
-    fn clusters(&self, request: &Request<'_>) -> Answer {
+    fn clusters(&self, request: &Request<'_>) -> OcmAnswer {
         let managed = |cluster: &&Value| match request.query.get("search").map(String::as_str) {
             Some("managed = 'true'") => cluster["managed"] == true,
             _ => true,
@@ -253,7 +249,7 @@ impl Api {
         }
     }
 
-    fn subscriptions(&self, request: &Request<'_>) -> Answer {
+    fn subscriptions(&self, request: &Request<'_>) -> OcmAnswer {
         let labels = request
             .query
             .get("fetchLabels")
@@ -279,7 +275,7 @@ impl Api {
         }
     }
 
-    fn labels(&self, request: &Request<'_>) -> Answer {
+    fn labels(&self, request: &Request<'_>) -> OcmAnswer {
         let of_aus = |label: &&Value| {
             label["key"]
                 .as_str()
@@ -296,7 +292,7 @@ impl Api {
         }
     }
 
-    fn of_cluster(&mut self, request: &Request<'_>, cluster: &str, rest: &[&str]) -> Answer {
+    fn of_cluster(&mut self, request: &Request<'_>, cluster: &str, rest: &[&str]) -> OcmAnswer {
         let Some(content) = self.clusters.get(cluster) else {
             return not_found(&format!("Cluster '{cluster}'"));
         };
@@ -333,7 +329,7 @@ impl Api {
         cluster: &str,
         pool: Option<&str>,
         rest: &[&str],
-    ) -> Answer {
+    ) -> OcmAnswer {
         let is_here = |p: &Policy| p.cluster == cluster && p.pool.as_deref() == pool;
         // As with the real one: hosted ones have the state inside, the others below.
         let inside = self.clusters[cluster]["hypershift"]["enabled"] == true;
@@ -381,7 +377,7 @@ impl Api {
         }
     }
 
-    fn create(&mut self, request: &Request<'_>, cluster: &str, pool: Option<&str>) -> Answer {
+    fn create(&mut self, request: &Request<'_>, cluster: &str, pool: Option<&str>) -> OcmAnswer {
         let Ok(body) = serde_json::from_slice::<Value>(request.body) else {
             return bad_request("The body is not JSON");
         };
@@ -469,7 +465,7 @@ impl Api {
             .map(|gate| gate["id"].as_str().unwrap_or_default().to_owned())
     }
 
-    fn agree(&mut self, request: &Request<'_>, cluster: &str) -> Answer {
+    fn agree(&mut self, request: &Request<'_>, cluster: &str) -> OcmAnswer {
         let body: Value = serde_json::from_slice(request.body).unwrap_or_default();
         let gate = body["version_gate"]["id"].clone();
         if !self.gates.iter().any(|known| known["id"] == gate) {
@@ -512,7 +508,7 @@ impl Api {
         self.pools.get(cluster)?.iter().find(|p| p["id"] == *pool)
     }
 
-    fn page(&self, request: &Request<'_>, items: Vec<Value>) -> Answer {
+    fn page(&self, request: &Request<'_>, items: Vec<Value>) -> OcmAnswer {
         let number = |name: &str, default: usize| {
             request
                 .query
@@ -544,15 +540,15 @@ fn numbers(version: &str) -> Vec<u64> {
         .collect()
 }
 
-fn bad_request(reason: &str) -> Answer {
+fn bad_request(reason: &str) -> OcmAnswer {
     failure("CLUSTERS-MGMT", 400, reason)
 }
 
-fn not_found(what: &str) -> Answer {
+fn not_found(what: &str) -> OcmAnswer {
     failure("CLUSTERS-MGMT", 404, &format!("{what} not found"))
 }
 
-fn failure(service: &str, status: u16, reason: &str) -> Answer {
+fn failure(service: &str, status: u16, reason: &str) -> OcmAnswer {
     let body = json!({"kind": "Error", "id": status.to_string(), "code": format!("{service}-{status}"),
         "href": format!("/api/{}/v1/errors/{status}", service.to_lowercase().replace('-', "_")),
         "reason": reason, "operation_id": "double"});
@@ -564,7 +560,7 @@ fn failure(service: &str, status: u16, reason: &str) -> Answer {
 struct Shared {
     api: Mutex<Api>,
     faults: Mutex<Vec<(String, String, usize, Fault)>>,
-    asked: Mutex<Vec<Asked>>,
+    asked: Mutex<Vec<OcmRequest>>,
     hall: Mutex<Hall>,
     changed: Condvar,
 }

@@ -17,19 +17,19 @@ use towpath_core::rules::Policy;
 use towpath_core::verdict::{Answer, Verdict};
 
 /// The data that is audited, and the graphs that it makes without some of its files.
-pub(crate) struct Checker {
-    pub(crate) data: GraphData,
+pub struct Checker {
+    pub data: GraphData,
     releases: Releases,
     now: Timestamp,
     graphs: RefCell<BTreeMap<Files, Rc<Graph>>>,
 }
 
-pub(crate) type Files = BTreeSet<String>;
+pub type Files = BTreeSet<String>;
 /// The edges that clients may recommend, with the risks that they have to weigh.
-pub(crate) type Steps = BTreeMap<(ReleaseId, ReleaseId), BTreeSet<RiskId>>;
+pub type Steps = BTreeMap<(ReleaseId, ReleaseId), BTreeSet<RiskId>>;
 
 impl Checker {
-    pub(crate) fn new(data: GraphData, releases: Releases, now: Timestamp) -> Self {
+    pub fn new(data: GraphData, releases: Releases, now: Timestamp) -> Self {
         Self {
             data,
             releases,
@@ -54,7 +54,7 @@ impl Checker {
     }
 
     /// Checks every word that a section says about a kind of client. Panics where one is wrong.
-    pub(crate) fn check(&self, section: &Section, class: &ClientClass) {
+    pub fn check(&self, section: &Section, class: &ClientClass) {
         let known: RefCell<BTreeMap<Files, Rc<Steps>>> = RefCell::default();
         let look = |files: &Files| Rc::new(self.steps_without(files, section, class));
         let without = |files: &Files| {
@@ -134,12 +134,7 @@ impl Checker {
     }
 
     /// What clients of a kind may recommend without these files: what the service offers, less what is nobody's.
-    pub(crate) fn steps_without(
-        &self,
-        files: &Files,
-        section: &Section,
-        class: &ClientClass,
-    ) -> Steps {
+    pub fn steps_without(&self, files: &Files, section: &Section, class: &ClientClass) -> Steps {
         let platform = match class {
             ClientClass::On(platform) => Fact::Known(platform.clone()),
             ClientClass::OnAnother => Fact::Known(Platform::new("NoBlockNamesThisOne").unwrap()),
@@ -176,7 +171,7 @@ impl Checker {
 }
 
 /// Whether one can get there, looking around from the start.
-pub(crate) fn reaches(steps: &Steps, from: ReleaseId, to: ReleaseId) -> bool {
+pub fn reaches(steps: &Steps, from: ReleaseId, to: ReleaseId) -> bool {
     let (mut reached, mut waiting) = (BTreeSet::from([from]), vec![from]);
     while let Some(at) = waiting.pop() {
         let next = steps

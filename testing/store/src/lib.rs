@@ -1,8 +1,9 @@
-//! What the store's tests share: a place for each kind of store, and short ways to say things.
+//! For tests alone: a place for each kind of store, and short ways to say what goes into one.
+//!
+//! This is a crate because the store's tests and the measurement of its throughput need it.
 
-#![allow(dead_code, unreachable_pub)] // it is included in several tests, and not each uses all of it
-
-pub mod postgres;
+// Nothing of this ships: what goes wrong here is a test that fails, with the reason.
+#![allow(clippy::unwrap_used, clippy::missing_panics_doc, clippy::print_stdout)]
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use towpath_store::{
     Backend, ChangeMark, Claim, Claimed, Lease, Lock, Need, Reported, Start, Store,
 };
 
-use postgres::Postgres;
+use towpath_testing_postgres::Postgres;
 
 /// Where a test has its store.
 pub struct Place {

@@ -1,0 +1,217 @@
+//! The language of graphs in tests. One line is one fact:
+//!
+//! ```text
+//! channel stable-4.9 4.9.0 4.9.1 4.9.2         (a member that enters later: 4.9.3@2026-02-01)
+//! release 4.9.4 day 3                          (in the last channel, from that day of November 2026 on; also: locked, replaces 4.9.1, only amd64)
+//! rule any P30D                                (the last channel's edges are phased; also: patch, minor)
+//! rule minor P14D exponential
+//! edges 4.9.0 -> 4.9.1 4.9.2                   (for each architecture)
+//! block 4.9.2                                  (from everywhere, for everybody)
+//! block b.yaml 4.9.2 from 4[.]9[.]0 on AWS,GCP (a file may come first)
+//! risk Slow c.yaml 4.9.2 from 4[.]9[.]0 rules query|other|always|later
+//! arches amd64 arm64                           (else amd64)
+//! ```
+//!
+//! What a text says stands in the file `data`, at the text's own line. A block may name a file; then it stands there, at no line.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use towpath_core::cluster::Platform;
+use towpath_core::finding::Place;
+use towpath_core::graph::{
+    Audience, Block, ChannelSpec, DeclaredRelease, FromVersion, Graph, GraphData, MatchingRule,
+    Member, Pattern, Ramp, Releases, RolloutRule,
+};
+use towpath_core::version::{Arch, ReleaseName, Version};
+
+use crate::pieces;
+
+/// The graph that a text describes.
+pub fn graph(text: &str) -> Graph {
+    let (data, releases) = read(text);
+    Graph::build(data, releases).0
+}
+
+/// What a text says of a graph.
+pub fn read(text: &str) -> (GraphData, Releases) {
+    read_with(text, |words| panic!("{words:?} says nothing"))
+}
+
+/// What a text says of a graph. Lines about something else are the caller's.
+pub fn read_with(text: &str, mut other: impl FnMut(&[&str])) -> (GraphData, Releases) {
+    let mut facts = Facts {
+        arches: vec![Arch::default()],
+        ..Facts::default()
+    };
+    for (number, line) in (1..).zip(text.lines()) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if !words.is_empty() && !facts.hear(&words, number) {
+            other(&words);
+        }
+    }
+    let releases = facts.releases();
+    (facts.data, releases)
+}
+
+/// A day of November 2026, or an hour of one: `5` or `5T12`.
+pub fn day(text: &str) -> Timestamp {
+    let (day, hour) = text.split_once('T').unwrap_or((text, "00"));
+    format!("2026-11-{day:0>2}T{hour}:00Z").parse().unwrap()
+}
+
+#[derive(Default)]
+struct Facts {
+    data: GraphData,
+    versions: BTreeSet<Version>,
+    edges: Vec<(Version, Version)>,
+    arches: Vec<Arch>,
+}
+
+impl Facts {
+    /// Takes a line in, if it is about the graph.
+    fn hear(&mut self, words: &[&str], number: u32) -> bool {
+        let place = |file: &str| match file {
+            "data" => Place::file(file).at(number, 1),
+            _ => Place::file(file),
+        };
+        match *words {
+            ["channel", name, ref members @ ..] => {
+                self.data.channels.push(ChannelSpec {
+                    origin: place("data"),
+                    ..pieces::channel(name, Vec::new())
+                });
+                let member = |text: &&str| {
+                    let (name, date) = text.split_once('@').unwrap_or((text, ""));
+                    let start = format!("{date}T00:00Z");
+                    (name.to_owned(), (!date.is_empty()).then_some(start))
+                };
+                for (name, start) in members.iter().map(member) {
+                    let start = start.map(|time| time.parse().unwrap());
+                    self.enter(&name, |member| Member { start, ..member }, place("data"));
+                }
+            }
+            ["release", name, ref more @ ..] => {
+                let name = after(more, "only").map_or(name.into(), |arch| format!("{name}+{arch}"));
+                let details = |member| Member {
+                    start: after(more, "day").map(day),
+                    locked: more.contains(&"locked"),
+                    replaces: after(more, "replaces").map(version),
+                    ..member
+                };
+                self.enter(&name, details, place("data"));
+            }
+            ["rule", which, duration, ref ramp @ ..] => self.channel().rollouts.push(RolloutRule {
+                from_version: match which {
+                    "any" => None,
+                    "patch" => Some(FromVersion::Patch),
+                    "minor" => Some(FromVersion::Minor),
+                    other => Some(FromVersion::Other(other.to_owned())),
+                },
+                duration: duration.parse().unwrap(),
+                ramp: match ramp.contains(&"exponential") {
+                    true => Ramp::Exponential,
+                    false => Ramp::Linear,
+                },
+                origin: place("data"),
+            }),
+            ["edges", from, "->", ref to @ ..] => {
+                let edges = to.iter().map(|to| (version(from), version(to)));
+                self.edges.extend(edges);
+            }
+            ["block", ref rest @ ..] => {
+                let (file, rest) = file(rest);
+                self.data.blocks.push(block(rest, None, place(file)));
+            }
+            ["risk", name, ref rest @ ..] => {
+                let (file, rest) = file(rest);
+                self.data.blocks.push(block(rest, Some(name), place(file)));
+            }
+            ["arches", ref all @ ..] => {
+                self.arches = all.iter().map(|name| Arch::new(*name)).collect();
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn channel(&mut self) -> &mut ChannelSpec {
+        let last = self.data.channels.last_mut();
+        last.expect("a channel stands before what is in it")
+    }
+
+    fn enter(&mut self, name: &str, details: impl FnOnce(Member) -> Member, origin: Place) {
+        let name = ReleaseName::parse(name).unwrap();
+        self.versions.insert(name.version.clone());
+        let member = details(pieces::member(name));
+        self.channel().members.push(Member { origin, ..member });
+    }
+
+    /// Every version that is named, and every edge, once for each architecture.
+    fn releases(&mut self) -> Releases {
+        let ends = self.edges.iter().flat_map(|(from, to)| [from, to]);
+        self.versions.extend(ends.cloned());
+        let mut all = Releases::default();
+        for arch in &self.arches {
+            let first = all.releases.len();
+            all.releases
+                .extend(self.versions.iter().map(|version| DeclaredRelease {
+                    arch: arch.clone(),
+                    ..pieces::release(version)
+                }));
+            let index = |wanted: &Version| {
+                let at = self.versions.iter().position(|version| version == wanted);
+                (first + at.unwrap()) as u32
+            };
+            let edges = self.edges.iter();
+            all.edges
+                .extend(edges.map(|(from, to)| pieces::edge(index(from), index(to))));
+        }
+        all
+    }
+}
+
+/// The file that a block stands in, and the words after it.
+fn file<'a>(words: &'a [&'a str]) -> (&'a str, &'a [&'a str]) {
+    match words {
+        [file, rest @ ..] if file.ends_with(".yaml") => (file, rest),
+        _ => ("data", words),
+    }
+}
+
+fn block(words: &[&str], risk: Option<&str>, origin: Place) -> Block {
+    let platforms =
+        |names: &str| Audience::Platforms(names.split(',').filter_map(Platform::new).collect());
+    let stops = match (after(words, "on"), risk) {
+        (Some(names), _) => Some(platforms(names)),
+        (None, None) => Some(Audience::Everybody),
+        (None, Some(_)) => None,
+    };
+    let rules = after(words, "rules").unwrap_or("query").split('|');
+    Block {
+        to: ReleaseName::parse(words[0]).unwrap(),
+        from: Pattern::new(after(words, "from").unwrap_or(".*")).unwrap(),
+        stops,
+        risk: risk.map(|name| pieces::risk(name, rules.map(matching_rule).collect())),
+        origin,
+    }
+}
+
+fn matching_rule(name: &str) -> MatchingRule {
+    match name {
+        "always" => MatchingRule::Always,
+        "query" => MatchingRule::PromQl("x".into()),
+        "other" => MatchingRule::PromQl("y".into()),
+        "later" => MatchingRule::Other("{}".into()),
+        _ => panic!("{name:?} is no matching rule"),
+    }
+}
+
+fn after<'a>(words: &[&'a str], word: &str) -> Option<&'a str> {
+    let at = words.iter().position(|one| *one == word)?;
+    Some(words[at + 1])
+}
+
+fn version(text: &str) -> Version {
+    text.parse().unwrap()
+}

@@ -1,0 +1,59 @@
+//! The pieces of a graph, with everything plain that a test does not care about.
+
+use std::collections::BTreeMap;
+
+use towpath_core::finding::Place;
+use towpath_core::graph::{
+    ChannelName, ChannelSpec, DeclaredEdge, DeclaredRelease, MatchingRule, Member, Risk, Trust,
+};
+use towpath_core::version::{Arch, ReleaseName, Version};
+
+/// A release that nobody has signed, for the usual architecture.
+pub fn release(version: &Version) -> DeclaredRelease {
+    DeclaredRelease {
+        version: version.clone(),
+        arch: Arch::default(),
+        payload: format!("registry/{version}"),
+        metadata: BTreeMap::new(),
+        declares: None,
+        trust: Trust::Unverified,
+    }
+}
+
+pub fn edge(from: u32, to: u32) -> DeclaredEdge {
+    DeclaredEdge {
+        from,
+        to,
+        risks: None,
+    }
+}
+
+/// A release that has always been in its channel.
+pub fn member(name: ReleaseName) -> Member {
+    Member {
+        name,
+        start: None,
+        locked: false,
+        replaces: None,
+        origin: Place::file("c"),
+    }
+}
+
+/// A channel without rollouts.
+pub fn channel(name: &str, members: Vec<Member>) -> ChannelSpec {
+    ChannelSpec {
+        name: ChannelName::new(name).unwrap(),
+        rollouts: Vec::new(),
+        members,
+        origin: Place::file("c"),
+    }
+}
+
+pub fn risk(name: &str, matching_rules: Vec<MatchingRule>) -> Risk {
+    Risk {
+        name: name.to_owned(),
+        url: "https://example.com".into(),
+        message: "m".into(),
+        matching_rules,
+    }
+}
