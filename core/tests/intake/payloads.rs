@@ -1,6 +1,6 @@
 //! Which image a version is: what is signed, what sources dispute, and what a later copy may not change.
 
-use towpath_core::graph::Declares;
+use towpath_core::graph::{Declares, Trust};
 use towpath_core::version::Version;
 
 use super::*;

@@ -10,7 +10,7 @@ use towpath_core::graph::{
     Audience, Block, ChannelName, ChannelSpec, DeclaredRelease, FromVersion, Graph, GraphData,
     MatchingRule, Member, Pattern, Ramp, Releases, Risk, RolloutRule,
 };
-use towpath_core::version::{Arch, Minor, ReleaseName};
+use towpath_core::version::{Arch, ReleaseName};
 
 use crate::pieces;
 
