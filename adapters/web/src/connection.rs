@@ -56,7 +56,7 @@ impl Peer {
 }
 
 /// A stream whose writes must make progress.
-pub(crate) struct Patient {
+pub(crate) struct TimeoutStream {
     stream: TcpStream,
     page_cache: Arc<PageCache>,
     patience: Duration,
@@ -75,7 +75,7 @@ enum Last {
     Written,
 }
 
-impl Patient {
+impl TimeoutStream {
     pub(crate) fn new(
         stream: TcpStream,
         page_cache: Arc<PageCache>,
@@ -163,7 +163,7 @@ impl Patient {
     }
 }
 
-impl AsyncRead for Patient {
+impl AsyncRead for TimeoutStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -181,7 +181,7 @@ impl AsyncRead for Patient {
     }
 }
 
-impl AsyncWrite for Patient {
+impl AsyncWrite for TimeoutStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

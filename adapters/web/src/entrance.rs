@@ -9,14 +9,13 @@ use hyper::body::Incoming;
 
 use crate::Service;
 use crate::admission::Admission;
-use crate::body::{self, AnswerBody};
+use crate::body::AnswerBody;
 use crate::fleet::receive;
 use crate::metrics::ReasonLabels;
 use crate::places::{NoPlace, Place};
+use crate::refusal::Refusal;
+use crate::routes::{self, Cost, Route, RouteMatch};
 use crate::workers::Surroundings;
-
-/// When somebody who found no place may come back, in seconds.
-const RETRY_AFTER: HeaderValue = HeaderValue::from_static("5");
 
 pub(crate) async fn answer(
     service: &Arc<Service>,
@@ -25,12 +24,13 @@ pub(crate) async fn answer(
     admission: &Admission,
     place: &Place,
 ) -> Response<AnswerBody> {
+    let found = routes::find(head.uri.path());
     let admitted = match admission.refusal(&head) {
         Some(refusal) => Err(refusal),
-        None => let_in(place, &head).map_err(|why| no_place(service, why)),
+        None => let_in(place, &head, found).map_err(|why| no_place(service, why)),
     };
     let (response, client) = match admitted {
-        Ok(client) => (service.answer(&head, incoming, around).await, client),
+        Ok(client) => (service.answer(&head, found, incoming, around).await, client),
         Err(refusal) => {
             if !matches!(head.method, Method::GET | Method::HEAD) {
                 receive::discard(&head.headers, &mut incoming).await;
@@ -42,14 +42,22 @@ pub(crate) async fn answer(
 }
 
 /// Whether there is a place for the question, and for whom a proxy asks it.
-fn let_in(place: &Place, head: &Parts) -> Result<Option<IpAddr>, NoPlace> {
-    match (place, &head.method, head.uri.path()) {
-        (Place::Full(place), _, _) => place.asks(&head.headers),
-        (Place::Probe(_), &Method::GET | &Method::HEAD, "/livez" | "/readyz") => Ok(None),
-        (Place::Probe(place), &Method::GET | &Method::HEAD, "/metrics") => {
-            place.scrape().map(|()| None)
-        }
-        (Place::Probe(place), _, _) => Err(place.why),
+fn let_in(
+    place: &Place,
+    head: &Parts,
+    found: Option<RouteMatch<'_>>,
+) -> Result<Option<IpAddr>, NoPlace> {
+    let place = match place {
+        Place::Full(place) => return place.asks(&head.headers),
+        Place::Probe(place) => place,
+    };
+    let route = found
+        .map(|found| found.route)
+        .filter(|route| route.takes(&head.method));
+    match route.map(Route::cost) {
+        Some(Cost::Probe) => Ok(None),
+        Some(Cost::Scrape) => place.scrape().map(|()| None),
+        _ => Err(place.why),
     }
 }
 
@@ -61,14 +69,8 @@ fn no_place(service: &Service, why: NoPlace) -> Response<AnswerBody> {
             reason: why.reason(),
         })
         .inc();
-    let mut response = body::error(
-        StatusCode::SERVICE_UNAVAILABLE,
-        "too_many_connections",
-        why.sentence(),
-    );
-    response
-        .headers_mut()
-        .insert(header::RETRY_AFTER, RETRY_AFTER);
+    let (status, kind) = (StatusCode::SERVICE_UNAVAILABLE, "too_many_connections");
+    let mut response = Refusal::new(status, kind, why.sentence()).response();
     response
         .headers_mut()
         .insert(header::CONNECTION, HeaderValue::from_static("close"));

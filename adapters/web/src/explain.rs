@@ -19,16 +19,15 @@ use towpath_formats::graph_json;
 
 use crate::body::{self, AnswerBody};
 use crate::enrolment::{Sees, View};
+use crate::questions::Work;
+use crate::refusal::{OrRefusal, Refusal};
 use crate::{Service, Snapshot, fleet};
-
-pub(crate) const PATH: &str = "/api/v1/explain";
-pub(crate) const ROLLOUTS: &str = "/api/v1/rollouts";
 
 /// How long an answer about rollouts is good for.
 const KEPT_FOR: SignedDuration = SignedDuration::from_secs(1);
 
 /// A question, with all that is needed to answer it on another thread.
-pub(crate) struct Question {
+struct ExplainQuestion {
     snapshot: Arc<Snapshot>,
     managed: Option<Arc<View>>,
     asked: ExplainRequest,
@@ -39,20 +38,9 @@ pub(crate) struct Question {
 }
 
 /// Reads the question, or answers at once that it cannot be answered.
-pub(crate) fn question(
-    service: &Service,
-    request: &Parts,
-) -> Result<Question, Box<Response<AnswerBody>>> {
-    let asked = format::read(request.uri.query().unwrap_or_default()).map_err(|bad| {
-        Box::new(body::error(
-            StatusCode::BAD_REQUEST,
-            bad.kind(),
-            bad.value(),
-        ))
-    })?;
-    let Some(snapshot) = service.snapshot() else {
-        return Err(Box::new(not_ready()));
-    };
+pub(crate) fn question(service: &Arc<Service>, request: &Parts) -> OrRefusal<Work> {
+    let asked = format::read(request.uri.query().unwrap_or_default())?;
+    let snapshot = service.snapshot().ok_or_else(not_ready)?;
     let form = asked.form.unwrap_or_else(|| accepted(request));
     let now = asked.at.unwrap_or_else(|| service.now());
     let managed = service.enrolment.load_full();
@@ -65,20 +53,31 @@ pub(crate) fn question(
         }
         (Fact::Known(id), None) => fleet::sight_of(service, &request.headers, id),
     };
-    Ok(Question {
+    let question = ExplainQuestion {
         snapshot,
         managed,
         asked,
         sight,
         form,
         now,
-    })
+    };
+    Ok(Box::new(move |_| question.answer()))
+}
+
+/// Asks for every window that is running or to come.
+pub(crate) fn rollouts_question(service: &Arc<Service>, request: &Parts) -> OrRefusal<Work> {
+    fleet::query::nothing(request.uri.query().unwrap_or_default())?;
+    let snapshot = service.snapshot().ok_or_else(not_ready)?;
+    let service = service.clone();
+    Ok(Box::new(move |_| {
+        service.rollouts.answer(&snapshot, service.now())
+    }))
 }
 
 /// There is no graph to say anything about.
-pub(crate) fn not_ready() -> Response<AnswerBody> {
+pub(crate) fn not_ready() -> Refusal {
     let sentence = "no graph has been loaded; /readyz says why";
-    body::error(StatusCode::SERVICE_UNAVAILABLE, "not_ready", sentence)
+    Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", sentence)
 }
 
 /// Every window that is running or to come. Finding them looks at every edge, so an answer is kept for a second: whoever asks
@@ -131,8 +130,8 @@ pub(crate) fn accepted(request: &Parts) -> Form {
     }
 }
 
-impl Question {
-    pub(crate) fn answer(self) -> Response<AnswerBody> {
+impl ExplainQuestion {
+    fn answer(self) -> Response<AnswerBody> {
         let Self {
             snapshot,
             managed,

@@ -11,13 +11,10 @@ use towpath_formats::graph_request::{self, ContentType};
 use towpath_formats::sheet::{Client, Encoding};
 
 use crate::body::{self, AnswerBody};
+use crate::cached_answer::{CachedAnswer, CachedSheet};
 use crate::enrolment::Sees;
-use crate::ready::{Ready, ReadySheet};
-use crate::snapshot::Cell;
+use crate::snapshot::ChannelArch;
 use crate::{Service, Snapshot, explain, managed};
-
-pub(crate) const PATH: &str = "/api/upgrades_info/graph";
-pub(crate) const PATH_V1: &str = "/api/upgrades_info/v1/graph";
 
 /// What an answer depends on besides its address, which holds the cluster's id. Each answer is one cluster's, and a
 /// block must reach it at once: caches may keep it for that client, and must ask before each use.
@@ -42,8 +39,8 @@ pub(crate) struct Compiled {
 }
 
 enum Made {
-    Sheet(Arc<ReadySheet>),
-    Managed(Arc<Ready>),
+    Sheet(Arc<CachedSheet>),
+    Managed(Arc<CachedAnswer>),
 }
 
 impl Missing {
@@ -54,12 +51,12 @@ impl Missing {
             now,
             ..
         } = self;
-        let cell = snapshot.cell(&self.channel, &self.arch);
-        let made = match (cell, self.shown) {
-            (Some(cell), Some(shown)) => {
-                Made::Managed(snapshot.make_managed(cell, encoding, now, shown))
+        let channel_arch = snapshot.channel_arch(&self.channel, &self.arch);
+        let made = match (channel_arch, self.shown) {
+            (Some(channel_arch), Some(shown)) => {
+                Made::Managed(snapshot.make_managed(channel_arch, encoding, now, shown))
             }
-            _ => Made::Sheet(snapshot.compile(cell, encoding, now)),
+            _ => Made::Sheet(snapshot.compile(channel_arch, encoding, now)),
         };
         Compiled { made, now }
     }
@@ -73,14 +70,14 @@ pub(crate) fn answer(
 ) -> Result<Response<AnswerBody>, Missing> {
     let started = Instant::now();
     let snapshot = service.snapshot.load();
-    let (mut response, cell) = match &*snapshot {
+    let (mut response, channel_arch) = match &*snapshot {
         Some(snapshot) => answer_from(service, snapshot, request, at_hand)?,
-        None => (explain::not_ready(), None),
+        None => (explain::not_ready().response(), None),
     };
     allow_origin(&request.headers, response.headers_mut());
     service
         .metrics
-        .graph_answered(cell, response.status(), started.elapsed());
+        .graph_answered(channel_arch, response.status(), started.elapsed());
     Ok(response)
 }
 
@@ -102,8 +99,8 @@ pub(crate) fn preflight(request: &Parts) -> Response<AnswerBody> {
     response
 }
 
-/// An answer, and the cell it came from.
-type Answered<'a> = (Response<AnswerBody>, Option<&'a Cell>);
+/// An answer, and the channel and architecture it came from.
+type Answered<'a> = (Response<AnswerBody>, Option<&'a ChannelArch>);
 
 fn answer_from<'a>(
     service: &Service,
@@ -135,7 +132,7 @@ fn answer_from<'a>(
     } else {
         Encoding::Identity
     };
-    let cell = snapshot.cell(&asked.channel, &asked.arch);
+    let channel_arch = snapshot.channel_arch(&asked.channel, &asked.arch);
     let platform = asked
         .platform
         .as_ref()
@@ -145,33 +142,38 @@ fn answer_from<'a>(
         platform,
         now,
     };
-    let from_sheet = |ready: &ReadySheet| ready.answer(ready.sheet.answers(client));
+    let from_sheet = |ready: &CachedSheet| ready.answer(ready.sheet.answers(client));
     let view = service.enrolment.load();
     let sees = view
         .as_ref()
         .zip(client.id)
         .map_or(Sees::Graph, |(view, id)| view.sees(id));
-    let shown = match (sees, cell) {
+    let shown = match (sees, channel_arch) {
         (Sees::Graph, _) | (_, None) => None,
-        (Sees::Allowed(allowed), Some(cell)) => {
-            Some(managed::shown(snapshot.graph(), cell, allowed, client))
-        }
+        (Sees::Allowed(allowed), Some(channel_arch)) => Some(managed::shown(
+            snapshot.graph(),
+            channel_arch,
+            allowed,
+            client,
+        )),
         (Sees::Nothing(_), Some(_)) => Some(managed::Shown::new()),
     };
-    let ready = match (at_hand.map(|compiled| &compiled.made), &shown, cell) {
+    let ready = match (at_hand.map(|compiled| &compiled.made), &shown, channel_arch) {
         (Some(Made::Managed(ready)), ..) => Some(ready.clone()),
         (Some(Made::Sheet(ready)), ..) => Some(from_sheet(ready)),
-        (None, Some(shown), Some(cell)) => snapshot.managed(cell, encoding, now, shown),
-        (None, ..) => snapshot.with_sheet(cell, encoding, now, from_sheet),
+        (None, Some(shown), Some(channel_arch)) => {
+            snapshot.managed(channel_arch, encoding, now, shown)
+        }
+        (None, ..) => snapshot.with_sheet(channel_arch, encoding, now, from_sheet),
     };
     match ready {
         Some(ready) => {
-            if let (Sees::Nothing(_), Some(_)) = (sees, cell) {
+            if let (Sees::Nothing(_), Some(_)) = (sees, channel_arch) {
                 service.metrics.not_enrolled.inc();
             }
             Ok((
                 ready_response(headers, &ready, content_type, encoding),
-                cell,
+                channel_arch,
             ))
         }
         None => Err(Missing {
@@ -187,7 +189,7 @@ fn answer_from<'a>(
 
 fn ready_response(
     request: &HeaderMap,
-    ready: &Ready,
+    ready: &CachedAnswer,
     content_type: ContentType,
     encoding: Encoding,
 ) -> Response<AnswerBody> {

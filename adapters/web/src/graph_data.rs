@@ -12,10 +12,10 @@ use towpath_core::hex;
 use towpath_formats::SourceFile;
 use towpath_formats::graph_data::tarball;
 
-use crate::Snapshot;
 use crate::body::{self, AnswerBody};
-
-pub(crate) const PATH: &str = "/api/upgrades_info/graph-data";
+use crate::questions::Work;
+use crate::refusal::OrRefusal;
+use crate::{Service, Snapshot, explain};
 
 /// The files of a snapshot, and the archive of them once somebody has asked.
 #[derive(Default)]
@@ -60,10 +60,10 @@ impl Archive {
     }
 }
 
-/// What a client has of it, and wants.
-pub(crate) struct Question {
-    snapshot: Arc<Snapshot>,
-    known: Known,
+pub(crate) fn question(service: &Arc<Service>, request: &Parts) -> OrRefusal<Work> {
+    let snapshot = service.snapshot().ok_or_else(explain::not_ready)?;
+    let known = Known::of(&request.headers);
+    Ok(Box::new(move |_| answer(&snapshot, &known)))
 }
 
 /// The tags of what a client says that it has. A date tells nothing: two commits can be of one second, and a block by somebody whose clock is slow has an
@@ -87,64 +87,55 @@ impl Known {
     }
 }
 
-impl Question {
-    pub(crate) fn new(snapshot: Arc<Snapshot>, request: &Parts) -> Self {
-        Self {
-            snapshot,
-            known: Known::of(&request.headers),
-        }
-    }
-
-    pub(crate) fn answer(self) -> Response<AnswerBody> {
-        let files = &self.snapshot.graph_data;
-        if let Some(stale) = self.snapshot.graph().stale().first() {
-            // What is too old to recommend anything by must not look new elsewhere.
-            let sentence = format!(
-                "{} was last good at {}; nothing is passed on until it is read again",
-                stale.source, stale.last_good
-            );
-            return body::error(StatusCode::SERVICE_UNAVAILABLE, "source_stale", &sentence);
-        }
-        if files.files.is_empty() {
-            let sentence =
-                "this service has no graph data of its own; ask the one in front of which it sits";
-            return body::error(StatusCode::NOT_FOUND, "does_not_exist", sentence);
-        }
-        let Some(archive) = files.archive() else {
-            return body::error(
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "failed_archive",
-                "the archive could not be written",
-            );
-        };
-        let is_known = self.known.has(&archive.entity_tag);
-        let mut response = match is_known {
-            true => Response::new(AnswerBody::default()),
-            false => Response::new(AnswerBody::new(
-                Arc::new([archive.bytes.clone()]),
-                archive.bytes.len(),
-            )),
-        };
-        *response.status_mut() = if is_known {
-            StatusCode::NOT_MODIFIED
-        } else {
-            StatusCode::OK
-        };
-        let headers = response.headers_mut();
-        headers.insert(header::ETAG, archive.entity_tag.clone());
-        let modified = DateTimePrinter::new()
-            .timestamp_to_rfc9110_string(&files.modified_at)
-            .ok();
-        if let Some(modified) = modified.and_then(|text| HeaderValue::try_from(text).ok()) {
-            headers.insert(header::LAST_MODIFIED, modified);
-        }
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-        headers.insert(
-            header::CONTENT_TYPE,
-            HeaderValue::from_static("application/gzip"),
+fn answer(snapshot: &Snapshot, known: &Known) -> Response<AnswerBody> {
+    let files = &snapshot.graph_data;
+    if let Some(stale) = snapshot.graph().stale().first() {
+        // What is too old to recommend anything by must not look new elsewhere.
+        let sentence = format!(
+            "{} was last good at {}; nothing is passed on until it is read again",
+            stale.source, stale.last_good
         );
-        let name = "attachment; filename=\"graph-data.tar.gz\"";
-        headers.insert(header::CONTENT_DISPOSITION, HeaderValue::from_static(name));
-        response
+        return body::error(StatusCode::SERVICE_UNAVAILABLE, "source_stale", &sentence);
     }
+    if files.files.is_empty() {
+        let sentence =
+            "this service has no graph data of its own; ask the one in front of which it sits";
+        return body::error(StatusCode::NOT_FOUND, "does_not_exist", sentence);
+    }
+    let Some(archive) = files.archive() else {
+        return body::error(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "failed_archive",
+            "the archive could not be written",
+        );
+    };
+    let is_known = known.has(&archive.entity_tag);
+    let mut response = match is_known {
+        true => Response::new(AnswerBody::default()),
+        false => Response::new(AnswerBody::new(
+            Arc::new([archive.bytes.clone()]),
+            archive.bytes.len(),
+        )),
+    };
+    *response.status_mut() = if is_known {
+        StatusCode::NOT_MODIFIED
+    } else {
+        StatusCode::OK
+    };
+    let headers = response.headers_mut();
+    headers.insert(header::ETAG, archive.entity_tag.clone());
+    let modified = DateTimePrinter::new()
+        .timestamp_to_rfc9110_string(&files.modified_at)
+        .ok();
+    if let Some(modified) = modified.and_then(|text| HeaderValue::try_from(text).ok()) {
+        headers.insert(header::LAST_MODIFIED, modified);
+    }
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/gzip"),
+    );
+    let name = "attachment; filename=\"graph-data.tar.gz\"";
+    headers.insert(header::CONTENT_DISPOSITION, HeaderValue::from_static(name));
+    response
 }

@@ -1,10 +1,12 @@
 //! The HTTP door. It parses requests, asks sheets or the fleet's desk, and writes answers; it decides nothing.
 //!
-//! The graph path sits directly on hyper: at a static file's speed, a router would be most of the cost.
+//! The graph path sits directly on hyper: at a static file's speed, a router would be most of the cost. `routes` lists what there is; `dispatch` has it answered.
 
 mod admission;
 mod body;
+mod cached_answer;
 mod connection;
+mod dispatch;
 mod ending;
 mod enrolment;
 mod entrance;
@@ -14,14 +16,16 @@ mod graph;
 mod graph_data;
 mod managed;
 mod metrics;
+mod openapi;
 mod operations;
 mod page_cache;
 mod path;
 mod places;
 mod probes;
 mod questions;
-mod ready;
+mod refusal;
 mod reload;
+mod routes;
 mod server;
 mod signatures;
 mod snapshot;
@@ -35,8 +39,7 @@ use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use http::request::Parts;
-use http::{HeaderValue, Method, Response, StatusCode, header};
-use hyper::body::Incoming;
+use http::{HeaderValue, Response, header};
 use jiff::Timestamp;
 use tokio::sync::Semaphore;
 use towpath_core::cluster::ClusterId;
@@ -54,39 +57,14 @@ pub use managed::{Allowed, Managed, Placed};
 pub use metrics::{Metrics, ReloadResult};
 pub use probes::{Probe, ProbeAnswer, Probes};
 pub use reload::{ReloadDoor, ReloadRequest, Woken};
+pub use routes::{Cost, ROUTES, Role, Route, Verb, Who};
 pub use server::{Limits, Server};
 pub use signatures::{KeyringHealth, SignatureHealth, StoreHealth};
 pub use snapshot::Snapshot;
 pub use sources::{SourceHealth, SourceProblem, SourceReads, StricterPart};
-use workers::Surroundings;
 
 /// Says what time it is. A parameter, so that a service can be asked about any instant.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
-
-/// What is not done between two requests.
-enum Later {
-    /// The fleet's desk has it.
-    Fleet,
-    /// It wakes those who read the sources.
-    Reload,
-    /// Nobody has compiled the sheet yet. There are threads for that alone.
-    Compile(graph::Missing),
-    /// Somebody scrapes; there may be thousands of series. There is a thread for that alone.
-    Metrics(fleet::Sight),
-    /// It waits in a queue for one of few threads.
-    Work(Work),
-}
-
-enum Work {
-    /// Some hundred edges are judged, and each told of.
-    Explain(Box<explain::Question>),
-    /// Every edge that phases in is looked at, at most once a second.
-    Rollouts(Arc<Snapshot>),
-    /// There may be thousands of files.
-    GraphData(graph_data::Question),
-    /// Every edge of some channels may be looked at.
-    Path(Box<path::Question>),
-}
 
 /// Everything that requests share.
 pub struct Service {
@@ -283,16 +261,6 @@ impl Service {
         &self.enrolment
     }
 
-    /// Answers a request: at once, or from another thread where that takes longer than its neighbours should wait.
-    pub(crate) async fn answer(
-        self: &Arc<Self>,
-        request: &Parts,
-        incoming: Incoming,
-        around: &Surroundings,
-    ) -> Response<AnswerBody> {
-        self.answer_now_or_later(request, incoming, around).await
-    }
-
     /// Adds what every answer has.
     pub(crate) fn dressed(
         &self,
@@ -318,150 +286,6 @@ impl Service {
             headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         response
-    }
-
-    async fn answer_now_or_later(
-        self: &Arc<Self>,
-        request: &Parts,
-        incoming: Incoming,
-        around: &Surroundings,
-    ) -> Response<AnswerBody> {
-        let later = match self.route(request) {
-            Ok(response) => return response,
-            Err(later) => later,
-        };
-        // In boxes, so that graph requests do not carry their state along.
-        match later {
-            Later::Fleet => Box::pin(fleet::answer(self, request, incoming, around)).await,
-            Later::Reload => Box::pin(reload::answer(self, request, incoming, around)).await,
-            // Elsewhere, a body is none of our business; hyper does away with it.
-            Later::Compile(missing) => self.compile(request, missing).await,
-            Later::Metrics(sight) => {
-                let service = self.clone();
-                let written = around
-                    .scrapes
-                    .ask(move |_| operations::metrics(&service, sight));
-                Box::pin(written)
-                    .await
-                    .unwrap_or_else(questions::Unanswered::response)
-            }
-            Later::Work(work) => Box::pin(self.work(work, around)).await,
-        }
-    }
-
-    async fn compile(
-        self: &Arc<Self>,
-        request: &Parts,
-        missing: graph::Missing,
-    ) -> Response<AnswerBody> {
-        let response = match tokio::task::spawn_blocking(move || missing.compile()).await {
-            Ok(compiled) => graph::answer(self, request, Some(&compiled)).ok(),
-            Err(error) => {
-                tracing::error!(%error, "an answer could not be prepared");
-                None
-            }
-        };
-        let failed = || {
-            body::error(
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "failed_compile",
-                "the answer could not be prepared",
-            )
-        };
-        response.unwrap_or_else(failed)
-    }
-
-    /// Has it done in its turn, for as long as the client waits.
-    async fn work(self: &Arc<Self>, work: Work, around: &Surroundings) -> Response<AnswerBody> {
-        let service = self.clone();
-        let answer = around.questions.ask(move |is_gone| match work {
-            Work::Explain(question) => question.answer(),
-            Work::Rollouts(snapshot) => service.rollouts.answer(&snapshot, service.now()),
-            Work::GraphData(question) => question.answer(),
-            Work::Path(question) => question.answer(is_gone),
-        });
-        tokio::select! {
-            answer = answer => answer.unwrap_or_else(questions::Unanswered::response),
-            // Nobody reads this.
-            () = around.peer.left() => body::error(StatusCode::SERVICE_UNAVAILABLE, "abandoned", "nobody waits any more"),
-        }
-    }
-
-    fn route(&self, request: &Parts) -> Result<Response<AnswerBody>, Later> {
-        let path = request.uri.path();
-        let get = matches!(request.method, Method::GET | Method::HEAD);
-        Ok(match path {
-            _ if request
-                .uri
-                .path_and_query()
-                .is_some_and(|target| target.as_str().len() > server::MAX_TARGET_BYTES) =>
-            {
-                body::error(
-                    StatusCode::URI_TOO_LONG,
-                    "uri_too_long",
-                    "the request's target is too long",
-                )
-            }
-            graph::PATH | graph::PATH_V1 if get => {
-                return graph::answer(self, request, None).map_err(Later::Compile);
-            }
-            graph::PATH | graph::PATH_V1 if request.method == Method::OPTIONS => {
-                graph::preflight(request)
-            }
-            explain::PATH if get => match explain::question(self, request) {
-                Ok(question) => return Err(Later::Work(Work::Explain(Box::new(question)))),
-                Err(response) => *response,
-            },
-            explain::ROLLOUTS if get => match self.snapshot() {
-                Some(snapshot) => return Err(Later::Work(Work::Rollouts(snapshot))),
-                None => explain::not_ready(),
-            },
-            path::PATH if get => match path::question(self, request) {
-                Ok(question) => return Err(Later::Work(Work::Path(Box::new(question)))),
-                Err(response) => *response,
-            },
-            graph_data::PATH if get => match self.snapshot() {
-                Some(snapshot) => {
-                    return Err(Later::Work(Work::GraphData(graph_data::Question::new(
-                        snapshot, request,
-                    ))));
-                }
-                None => explain::not_ready(),
-            },
-            reload::PATH => return Err(Later::Reload),
-            path if path.starts_with(fleet::PREFIX)
-                && ![explain::PATH, explain::ROLLOUTS, path::PATH].contains(&path) =>
-            {
-                return Err(Later::Fleet);
-            }
-            "/livez" if get => operations::liveness(),
-            "/readyz" if get => operations::readiness(self, &request.headers),
-            "/metrics" if get => return Err(Later::Metrics(fleet::sight(self, &request.headers))),
-            graph::PATH
-            | graph::PATH_V1
-            | explain::PATH
-            | explain::ROLLOUTS
-            | path::PATH
-            | graph_data::PATH
-            | "/livez"
-            | "/readyz"
-            | "/metrics" => {
-                let mut response = body::error(
-                    StatusCode::METHOD_NOT_ALLOWED,
-                    "method_not_allowed",
-                    "use GET or HEAD",
-                );
-                response
-                    .headers_mut()
-                    .insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
-                response
-            }
-            _ => body::error(
-                StatusCode::NOT_FOUND,
-                "does_not_exist",
-                "there is nothing here; try /api/upgrades_info/graph?channel=stable-4.20",
-            ),
-        })
     }
 }
 

@@ -28,11 +28,11 @@ use towpath_formats::cincinnati;
 use towpath_formats::sheet::{Client, Encoding};
 
 use crate::Snapshot;
+use crate::cached_answer::CachedAnswer;
 use crate::page_cache;
-use crate::ready::Ready;
-use crate::snapshot::Cell;
+use crate::snapshot::ChannelArch;
 
-/// The most sets of edges that are kept ready of one front; past it, the front starts anew with that of now.
+/// The most sets of edges that are kept ready of one prefix of nodes; past it, the prefix starts anew with that of now.
 const MAX_KINDS: usize = 512;
 /// What all that is kept for managed clusters may hold in memory; past it, it starts anew with that of now.
 const MAX_BYTES: usize = 16 << 20;
@@ -77,11 +77,16 @@ pub struct Allowed {
 pub(crate) type Shown = Vec<(Edge, Verdict)>;
 
 /// What makes answers equal that have the same nodes: each edge, with its risks if it has any to weigh.
-type Kind = Vec<(ReleaseId, ReleaseId, Option<Vec<RiskId>>)>;
+type EdgeSet = Vec<(ReleaseId, ReleaseId, Option<Vec<RiskId>>)>;
 
 /// What a cluster is shown: of the edges that it may take, those that it would be offered anyway.
-pub(crate) fn shown(graph: &Graph, cell: &Cell, allowed: &Allowed, client: Client<'_>) -> Shown {
-    let Some(channel) = ChannelName::new(cell.channel()) else {
+pub(crate) fn shown(
+    graph: &Graph,
+    channel_arch: &ChannelArch,
+    allowed: &Allowed,
+    client: Client<'_>,
+) -> Shown {
+    let Some(channel) = ChannelName::new(channel_arch.channel()) else {
         return Shown::new();
     };
     let cluster = Cluster {
@@ -92,7 +97,7 @@ pub(crate) fn shown(graph: &Graph, cell: &Cell, allowed: &Allowed, client: Clien
             .cloned()
             .into(),
         channel,
-        arch: cell.arch().clone(),
+        arch: channel_arch.arch().clone(),
     };
     let at = Situation {
         graph,
@@ -102,17 +107,17 @@ pub(crate) fn shown(graph: &Graph, cell: &Cell, allowed: &Allowed, client: Clien
     recommend_managed(Policy::graph(), &allowed.rule, &at)
 }
 
-/// The fronts of one channel, architecture and encoding: that of now and its neighbour in time.
+/// The prefixes of one channel, architecture and encoding: that of now and its neighbour in time.
 #[derive(Default)]
-pub(crate) struct Fronts {
-    fronts: ArcSwap<Vec<Arc<Front>>>,
+pub(crate) struct NodePrefixes {
+    prefixes: ArcSwap<Vec<Arc<NodePrefix>>>,
     building: Mutex<()>,
     /// In milliseconds; 0 if never.
     pub(crate) last_used: AtomicI64,
 }
 
 /// All nodes of one channel and architecture, for as long as none enters, and the answers that begin with them.
-pub(crate) struct Front {
+pub(crate) struct NodePrefix {
     epoch: Epoch,
     encoding: Encoding,
     releases: Vec<ReleaseId>,
@@ -121,9 +126,9 @@ pub(crate) struct Front {
     bytes: Bytes,
     /// Of the bytes.
     digest: Sha256,
-    kinds: ArcSwap<HashMap<Kind, Arc<Ready>>>,
+    kinds: ArcSwap<HashMap<EdgeSet, Arc<CachedAnswer>>>,
     held: AtomicUsize,
-    /// … and all fronts of the snapshot together.
+    /// … and all prefixes of the snapshot together.
     budget: Arc<AtomicUsize>,
 }
 
@@ -131,79 +136,89 @@ impl Snapshot {
     /// The answer with these edges, if it is ready.
     pub(crate) fn managed(
         &self,
-        cell: &Cell,
+        channel_arch: &ChannelArch,
         encoding: Encoding,
         now: Timestamp,
         shown: &Shown,
-    ) -> Option<Arc<Ready>> {
-        let fronts = cell.fronts(encoding);
-        fronts
+    ) -> Option<Arc<CachedAnswer>> {
+        let prefixes = channel_arch.prefixes(encoding);
+        prefixes
             .last_used
             .store(now.as_millisecond(), Ordering::Relaxed);
-        let loaded = fronts.fronts.load();
-        let front = loaded.iter().find(|front| front.covers(now))?;
-        front.kinds.load().get(&kind(shown)).cloned()
+        let loaded = prefixes.prefixes.load();
+        let prefix = loaded.iter().find(|prefix| prefix.covers(now))?;
+        prefix.kinds.load().get(&kind(shown)).cloned()
     }
 
     /// Makes the answer with these edges ready; takes milliseconds if nobody has asked for that channel.
     pub(crate) fn make_managed(
         &self,
-        cell: &Cell,
+        channel_arch: &ChannelArch,
         encoding: Encoding,
         now: Timestamp,
         shown: Shown,
-    ) -> Arc<Ready> {
-        self.front(cell, encoding, now)
+    ) -> Arc<CachedAnswer> {
+        self.prefix(channel_arch, encoding, now)
             .answer(self.graph(), shown, now)
     }
 
-    /// The front that is good then; written now unless somebody has.
-    pub(crate) fn front(&self, cell: &Cell, encoding: Encoding, now: Timestamp) -> Arc<Front> {
-        let fronts = cell.fronts(encoding);
-        let _one_at_a_time = fronts
+    /// The prefix that is good then; written now unless somebody has.
+    pub(crate) fn prefix(
+        &self,
+        channel_arch: &ChannelArch,
+        encoding: Encoding,
+        now: Timestamp,
+    ) -> Arc<NodePrefix> {
+        let prefixes = channel_arch.prefixes(encoding);
+        let _one_at_a_time = prefixes
             .building
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let old = fronts.fronts.load_full();
-        if let Some(known) = old.iter().find(|front| front.covers(now)) {
+        let old = prefixes.prefixes.load_full();
+        if let Some(known) = old.iter().find(|prefix| prefix.covers(now)) {
             return known.clone();
         }
-        let front = Arc::new(Front::write(self, cell, encoding, now));
+        let prefix = Arc::new(NodePrefix::write(self, channel_arch, encoding, now));
         if self.managed_bytes.load(Ordering::Relaxed) > MAX_BYTES {
             self.all_fronts()
-                .for_each(|others| others.fronts.store(Arc::default()));
+                .for_each(|others| others.prefixes.store(Arc::default()));
         }
         // Requests on both sides of an instant find theirs.
         let neighbour = old
             .iter()
-            .find(|old| old.epoch.is_next_to(&front.epoch))
+            .find(|old| old.epoch.is_next_to(&prefix.epoch))
             .cloned();
-        fronts.fronts.store(Arc::new(
-            std::iter::once(front.clone()).chain(neighbour).collect(),
+        prefixes.prefixes.store(Arc::new(
+            std::iter::once(prefix.clone()).chain(neighbour).collect(),
         ));
-        front
+        prefix
     }
 }
 
-impl Fronts {
-    /// When the front of now ends, if there is one.
+impl NodePrefixes {
+    /// When the prefix of now ends, if there is one.
     pub(crate) fn until(&self, now: Timestamp) -> Option<Timestamp> {
-        self.fronts
+        self.prefixes
             .load()
             .iter()
-            .find(|front| front.covers(now))
-            .map(|front| front.epoch.until)
+            .find(|prefix| prefix.covers(now))
+            .map(|prefix| prefix.epoch.until)
     }
 }
 
-impl Front {
+impl NodePrefix {
     fn covers(&self, now: Timestamp) -> bool {
         self.epoch.covers(now)
     }
 
-    fn write(snapshot: &Snapshot, cell: &Cell, encoding: Encoding, now: Timestamp) -> Self {
+    fn write(
+        snapshot: &Snapshot,
+        channel_arch: &ChannelArch,
+        encoding: Encoding,
+        now: Timestamp,
+    ) -> Self {
         let graph = snapshot.graph();
-        let channel = ChannelView::named(graph, cell.channel(), cell.arch(), now);
+        let channel = ChannelView::named(graph, channel_arch.channel(), channel_arch.arch(), now);
         let view = View {
             releases: channel.releases().collect(),
             judged: Vec::new(),
@@ -226,7 +241,7 @@ impl Front {
         } else {
             bytes
         };
-        let front = Self {
+        let prefix = Self {
             // A node also lists the other channels that it has entered.
             epoch: channel.epoch_of_releases(),
             encoding,
@@ -239,11 +254,11 @@ impl Front {
             held: AtomicUsize::new(0),
             budget: snapshot.managed_bytes.clone(),
         };
-        front.hold();
-        front
+        prefix.hold();
+        prefix
     }
 
-    fn answer(&self, graph: &Graph, shown: Shown, now: Timestamp) -> Arc<Ready> {
+    fn answer(&self, graph: &Graph, shown: Shown, now: Timestamp) -> Arc<CachedAnswer> {
         let kind = kind(&shown);
         if let Some(ready) = self.kinds.load().get(&kind) {
             return ready.clone();
@@ -269,7 +284,7 @@ impl Front {
     }
 
     /// The whole answer, its end being this.
-    fn ended_with(&self, text: &str) -> Ready {
+    fn ended_with(&self, text: &str) -> CachedAnswer {
         let end = match self.encoding {
             Encoding::Identity => Bytes::from(text.as_bytes().to_vec()),
             Encoding::Gzip => {
@@ -286,7 +301,7 @@ impl Front {
         let digest = self.digest.clone().chain_update(&end).finalize();
         let tag = hex::encode(&digest[..16]);
         let bytes = self.bytes.len() + end.len();
-        Ready {
+        CachedAnswer {
             tag: HeaderValue::from_str(&format!("\"{tag}\"")).expect("a tag fits a header"),
             length: HeaderValue::from(bytes),
             chunks: Arc::new([self.bytes.clone(), end]),
@@ -317,18 +332,18 @@ impl Front {
     }
 }
 
-impl Drop for Front {
+impl Drop for NodePrefix {
     fn drop(&mut self) {
         self.hold_bytes(0);
     }
 }
 
-/// What a ready answer holds that its front does not.
-fn own_bytes(ready: &Ready) -> usize {
+/// What a ready answer holds that its prefix does not.
+fn own_bytes(ready: &CachedAnswer) -> usize {
     ready.chunks.last().map_or(0, Bytes::len) + OVERHEAD
 }
 
-fn kind(shown: &Shown) -> Kind {
+fn kind(shown: &Shown) -> EdgeSet {
     let risks = |verdict: &Verdict| match &verdict.answer {
         Answer::RecommendUnless(risks) => Some(risks.iter().copied().collect()),
         _ => None,

@@ -21,8 +21,9 @@ use towpath_core::version::Version;
 use crate::Snapshot;
 use crate::fleet::{FleetCollector, FleetMetrics, ReportResults, Sight};
 use crate::questions::Results;
+use crate::routes::{Cost, RouteMatch};
 use crate::signatures::{SignatureHealth, SignaturesCollector};
-use crate::snapshot::Cell;
+use crate::snapshot::ChannelArch;
 use crate::sources::{SourceHealth, SourcesCollector};
 
 /// The most series of `phased_update_rollout` that one scrape gets.
@@ -65,6 +66,8 @@ pub struct Metrics {
     registry: Registry,
     requests: Family<RequestLabels, Counter>,
     durations: Family<RequestLabels, Histogram, fn() -> Histogram>,
+    /// Requests that are not for a graph.
+    other_requests: Family<EndpointLabels, Counter>,
     reloads: Family<ReloadLabels, Counter>,
     last_reload_ok: Gauge,
     last_reload_at: Gauge,
@@ -86,6 +89,12 @@ pub struct Metrics {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RequestLabels {
     channel: String,
+    status: u16,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct EndpointLabels {
+    endpoint: &'static str,
     status: u16,
 }
 
@@ -112,7 +121,7 @@ struct RolloutLabels {
 }
 
 /// The series of one channel that requests touch, found once.
-pub(crate) struct CellMetrics {
+pub(crate) struct ChannelMetrics {
     ok: (Counter, Histogram),
     not_modified: (Counter, Histogram),
 }
@@ -123,6 +132,7 @@ impl Metrics {
             registry: Registry::default(),
             requests: Family::default(),
             durations: Family::new_with_constructor(histogram),
+            other_requests: Family::default(),
             reloads: Family::default(),
             last_reload_ok: Gauge::default(),
             last_reload_at: Gauge::default(),
@@ -158,6 +168,11 @@ impl Metrics {
             "Time from a graph request's head to its answer's",
             Unit::Seconds,
             self.durations.clone(),
+        );
+        r.register(
+            "towpath_requests",
+            "Requests by endpoint and status, but for answered graph requests; endpoint is empty where there is none",
+            self.other_requests.clone(),
         );
         r.register(
             "towpath_reloads",
@@ -206,8 +221,17 @@ impl Metrics {
         self
     }
 
-    pub(crate) fn graph_answered(&self, cell: Option<&Cell>, status: StatusCode, took: Duration) {
-        let known = cell.map(|cell| cell.metrics.get_or_init(|| self.of_channel(cell.channel())));
+    pub(crate) fn graph_answered(
+        &self,
+        channel_arch: Option<&ChannelArch>,
+        status: StatusCode,
+        took: Duration,
+    ) {
+        let known = channel_arch.map(|channel_arch| {
+            channel_arch
+                .metrics
+                .get_or_init(|| self.of_channel(channel_arch.channel()))
+        });
         match (known, status) {
             (Some(known), StatusCode::OK) => known.ok.count(took),
             (Some(known), StatusCode::NOT_MODIFIED) => known.not_modified.count(took),
@@ -215,7 +239,20 @@ impl Metrics {
         }
     }
 
-    fn of_channel(&self, channel: &str) -> CellMetrics {
+    /// Counts a request that is not for a graph.
+    pub(crate) fn answered(&self, found: Option<RouteMatch<'_>>, status: StatusCode) {
+        let route = found.map(|found| found.route);
+        let labels = EndpointLabels {
+            endpoint: route.map_or("", |route| route.label),
+            status: status.as_u16(),
+        };
+        self.other_requests.get_or_create(&labels).inc();
+        if route.is_some_and(|route| route.cost() == Cost::Report) {
+            self.reports.count(status);
+        }
+    }
+
+    fn of_channel(&self, channel: &str) -> ChannelMetrics {
         let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
         let room = channels.contains(channel) || channels.len() < MAX_CHANNELS;
         if room {
@@ -223,7 +260,7 @@ impl Metrics {
         }
         // Not the name of any channel, since those have no underscore.
         let channel = if room { channel } else { "_others" };
-        CellMetrics {
+        ChannelMetrics {
             ok: self.series(channel, StatusCode::OK),
             not_modified: self.series(channel, StatusCode::NOT_MODIFIED),
         }

@@ -1,7 +1,9 @@
 //! For those on call: alive, ready and why not, metrics.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use serde_json::json;
 use towpath_core::finding::Finding;
@@ -9,18 +11,25 @@ use towpath_formats::fleet_json;
 
 use crate::body::{self, AnswerBody};
 use crate::ending::Stage;
+use crate::questions::Work;
+use crate::refusal::OrRefusal;
 use crate::{Reload, ReloadResult, Service, fleet, signatures, sources};
 
 /// How many findings a readiness answer shows.
 const MAX_FINDINGS: usize = 50;
 const DRAINING: &str = "not ready: draining, the service is about to stop";
 
-pub(crate) fn liveness() -> Response<AnswerBody> {
-    body::json(StatusCode::OK, json!({"status": "alive"}).to_string())
+pub(crate) fn liveness(_: &Service, _: &Parts, _: &str) -> OrRefusal<Response<AnswerBody>> {
+    let text = json!({"status": "alive"}).to_string();
+    Ok(body::json(StatusCode::OK, text))
 }
 
 /// Ready as soon as there is a graph to serve, and until the service is told to stop; a reload that failed since is shown, and does not take that away.
-pub(crate) fn readiness(service: &Service, headers: &HeaderMap) -> Response<AnswerBody> {
+pub(crate) fn readiness(
+    service: &Service,
+    head: &Parts,
+    _: &str,
+) -> OrRefusal<Response<AnswerBody>> {
     let snapshot = service.snapshot();
     let reload = service.reload.load();
     let graph = snapshot.as_ref().map(|snapshot| {
@@ -53,9 +62,9 @@ pub(crate) fn readiness(service: &Service, headers: &HeaderMap) -> Response<Answ
         "sources": sources::told(health, service.now()),
         "signatures": signatures::told(service.signatures.load().as_deref(), service.now()),
         "lastReload": last_reload(&reload),
-        "fleet": fleet_health(service, headers),
+        "fleet": fleet_health(service, &head.headers),
     });
-    body::json(status, format!("{text:#}\n"))
+    Ok(body::json(status, format!("{text:#}\n")))
 }
 
 /// Shown, and no more: graphs are served whatever becomes of the fleet.
@@ -112,7 +121,13 @@ fn last_reload(reload: &Reload) -> serde_json::Value {
     })
 }
 
-pub(crate) fn metrics(service: &Service, sight: fleet::Sight) -> Response<AnswerBody> {
+/// There may be thousands of series.
+pub(crate) fn metrics(service: &Arc<Service>, head: &Parts) -> OrRefusal<Work> {
+    let (service, sight) = (service.clone(), fleet::sight(service, &head.headers));
+    Ok(Box::new(move |_| written(&service, sight)))
+}
+
+pub(crate) fn written(service: &Service, sight: fleet::Sight) -> Response<AnswerBody> {
     let fleet = service
         .fleet_metrics
         .load_full()

@@ -14,12 +14,12 @@ use towpath_formats::path::{self as format, PathRequest, ShapeIs, Told};
 
 use crate::body::{self, AnswerBody};
 use crate::enrolment::View;
+use crate::questions::Work;
+use crate::refusal::OrRefusal;
 use crate::{Service, Snapshot, explain, fleet};
 
-pub(crate) const PATH: &str = "/api/v1/path";
-
 /// A question, with all that is needed to answer it on another thread.
-pub(crate) struct Question {
+struct PathQuestion {
     snapshot: Arc<Snapshot>,
     managed: Option<Arc<View>>,
     asked: PathRequest,
@@ -29,42 +29,26 @@ pub(crate) struct Question {
 }
 
 /// Reads the question, or answers at once that it cannot be answered.
-pub(crate) fn question(
-    service: &Service,
-    request: &Parts,
-) -> Result<Question, Box<Response<AnswerBody>>> {
-    let asked =
-        format::read(request.uri.query().unwrap_or_default(), service.now()).map_err(|bad| {
-            Box::new(body::error(
-                StatusCode::BAD_REQUEST,
-                bad.kind(),
-                bad.value(),
-            ))
-        })?;
-    let Some(snapshot) = service.snapshot() else {
-        let sentence = "no graph has been loaded; /readyz says why";
-        return Err(Box::new(body::error(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "not_ready",
-            sentence,
-        )));
-    };
+pub(crate) fn question(service: &Arc<Service>, request: &Parts) -> OrRefusal<Work> {
+    let asked = format::read(request.uri.query().unwrap_or_default(), service.now())?;
+    let snapshot = service.snapshot().ok_or_else(explain::not_ready)?;
     let form = asked.form.unwrap_or_else(|| explain::accepted(request));
     let sight = match &asked.request.asker.id {
         Fact::Known(id) => fleet::sight_of(service, &request.headers, id),
         Fact::Unknown => fleet::Sight::Whole,
     };
-    Ok(Question {
+    let question = PathQuestion {
         snapshot,
         managed: service.enrolment.load_full(),
         asked,
         sight,
         form,
-    })
+    };
+    Ok(Box::new(move |is_gone| question.answer(is_gone)))
 }
 
-impl Question {
-    pub(crate) fn answer(self, is_gone: &dyn Fn() -> bool) -> Response<AnswerBody> {
+impl PathQuestion {
+    fn answer(self, is_gone: &dyn Fn() -> bool) -> Response<AnswerBody> {
         let Self {
             snapshot,
             managed,

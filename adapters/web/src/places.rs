@@ -41,18 +41,18 @@ pub(crate) struct FullPlace {
     _permit: OwnedSemaphorePermit,
     addresses: Arc<Addresses>,
     admission: Arc<Admission>,
-    holder: Holder,
+    holder: PlaceOwner,
 }
 
 /// For whom a connection is counted.
-enum Holder {
+enum PlaceOwner {
     Peer {
-        _counted: Counted,
+        _counted: AddressPlace,
     },
     /// A trusted proxy's, counted for the address that it asked for last.
     Proxy {
         own: IpAddr,
-        asked_for: Mutex<Option<Counted>>,
+        asked_for: Mutex<Option<AddressPlace>>,
     },
 }
 
@@ -95,7 +95,7 @@ struct Addresses {
 }
 
 /// One of an address's places, until it is dropped.
-struct Counted {
+struct AddressPlace {
     addresses: Arc<Addresses>,
     address: IpAddr,
 }
@@ -149,11 +149,11 @@ impl Places {
 
     fn full_place(&self, address: IpAddr) -> Result<FullPlace, NoPlace> {
         let holder = match self.admission.proxies.contain(address) {
-            true => Holder::Proxy {
+            true => PlaceOwner::Proxy {
                 own: address,
                 asked_for: Mutex::default(),
             },
-            false => Holder::Peer {
+            false => PlaceOwner::Peer {
                 _counted: self.addresses.take(address).ok_or(NoPlace::Address)?,
             },
         };
@@ -204,7 +204,7 @@ impl Places {
 impl FullPlace {
     /// Counts a request for whom it was forwarded, and says for whom that is; none if that address has all its places.
     pub(crate) fn asks(&self, headers: &http::HeaderMap) -> Result<Option<IpAddr>, NoPlace> {
-        let Holder::Proxy { own, asked_for } = &self.holder else {
+        let PlaceOwner::Proxy { own, asked_for } = &self.holder else {
             return Ok(None);
         };
         let address = match self.admission.proxies.forwarded(headers) {
@@ -256,7 +256,7 @@ impl Drop for ProbePlace {
 }
 
 impl Addresses {
-    fn take(self: &Arc<Self>, address: IpAddr) -> Option<Counted> {
+    fn take(self: &Arc<Self>, address: IpAddr) -> Option<AddressPlace> {
         let address = counted_address(address);
         let mut taken = locked(&self.taken);
         let count = taken.entry(address).or_insert(0);
@@ -264,14 +264,14 @@ impl Addresses {
             return None;
         }
         *count += 1;
-        Some(Counted {
+        Some(AddressPlace {
             addresses: self.clone(),
             address,
         })
     }
 }
 
-impl Drop for Counted {
+impl Drop for AddressPlace {
     fn drop(&mut self) {
         let mut taken = locked(&self.addresses.taken);
         if let Some(count) = taken.get_mut(&self.address) {

@@ -8,15 +8,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use http::{HeaderValue, Response, StatusCode, header};
+use http::{Response, StatusCode};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use tokio::sync::oneshot;
 
-use crate::body::{self, AnswerBody};
-
-/// When whoever found the queue full may come back, in seconds.
-const RETRY_AFTER: HeaderValue = HeaderValue::from_static("5");
+use crate::body::AnswerBody;
+use crate::refusal::Refusal;
 
 /// What became of questions, counted.
 pub(crate) type Results = Family<[(&'static str, &'static str); 2], Counter>;
@@ -35,6 +33,9 @@ pub(crate) enum Urgency {
 }
 
 type Job = Box<dyn FnOnce() + Send>;
+
+/// What makes an answer, once it is its turn. It can look whether anybody still waits.
+pub(crate) type Work = Box<dyn FnOnce(&dyn Fn() -> bool) -> Response<AnswerBody> + Send>;
 
 /// Why there is no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,26 +124,19 @@ fn work(jobs: &Mutex<Receiver<Job>>, urgency: Urgency) {
     }
 }
 
-impl Unanswered {
-    /// The answer that says so.
-    pub(crate) fn response(self) -> Response<AnswerBody> {
-        match self {
-            Self::Full => {
-                let sentence = "too many questions wait to be answered; try again in a few seconds";
-                let mut response = body::error(StatusCode::SERVICE_UNAVAILABLE, "busy", sentence);
-                response
-                    .headers_mut()
-                    .insert(header::RETRY_AFTER, RETRY_AFTER);
-                response
-            }
-            Self::Failed => {
-                let sentence = "the answer could not be prepared; the log says why";
-                body::error(
-                    StatusCode::INTERNAL_SERVER_ERROR,
-                    "failed_question",
-                    sentence,
-                )
-            }
+impl From<Unanswered> for Refusal {
+    fn from(why: Unanswered) -> Self {
+        match why {
+            Unanswered::Full => Self::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "busy",
+                "too many questions wait to be answered; try again in a few seconds",
+            ),
+            Unanswered::Failed => Self::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "failed_question",
+                "the answer could not be prepared; the log says why",
+            ),
         }
     }
 }

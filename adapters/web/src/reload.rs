@@ -3,19 +3,17 @@
 //! It wakes the readers and does not wait for them; calls that come while one of them reads are one more read afterwards.
 
 use http::request::Parts;
-use http::{HeaderValue, Method, Response, StatusCode, header};
+use http::{Response, StatusCode};
 use hyper::body::Incoming;
-use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::json;
 use towpath_core::intake::Objection;
 
 use crate::Service;
 use crate::body::{self, AnswerBody};
-use crate::fleet::{Purpose, Token, TokenKeys, TokenProblem, bearer, receive};
+use crate::fleet::{Purpose, TokenKeys, check_token, query, receive};
+use crate::refusal::{OrRefusal, Refusal};
 use crate::workers::Surroundings;
-
-pub(crate) const PATH: &str = "/api/v1/reload";
 
 /// Who may wake the readers, and how.
 pub struct ReloadDoor {
@@ -49,76 +47,50 @@ struct Body {
     discard: Vec<String>,
 }
 
-/// Answers a request to this path.
 pub(crate) async fn answer(
     service: &Service,
-    request: &Parts,
-    mut incoming: Incoming,
-    around: &Surroundings,
-) -> Response<AnswerBody> {
-    match answered(service, request, &mut incoming, around).await {
-        Ok(response) => response,
-        Err(response) => {
-            receive::discard(&request.headers, &mut incoming).await;
-            *response
-        }
-    }
-}
-
-async fn answered(
-    service: &Service,
-    request: &Parts,
+    head: &Parts,
     incoming: &mut Incoming,
     around: &Surroundings,
-) -> Result<Response<AnswerBody>, Box<Response<AnswerBody>>> {
-    if request.method != Method::POST {
-        let mut response = body::error(
-            StatusCode::METHOD_NOT_ALLOWED,
-            "method_not_allowed",
-            "use POST",
-        );
-        response
-            .headers_mut()
-            .insert(header::ALLOW, HeaderValue::from_static("POST"));
-        return Err(Box::new(response));
-    }
-    let door = service.reload_door.load_full();
+) -> OrRefusal<Response<AnswerBody>> {
+    let (door, headers, now) = (
+        service.reload_door.load_full(),
+        &head.headers,
+        service.now(),
+    );
     let keys = door.as_ref().and_then(|door| door.keys.as_ref());
-    let (Some(door), Some(keys)) = (&door, keys) else {
-        let sentence =
-            "no key is configured to check tokens with; start the service with --token-keys";
-        return Err(refused(StatusCode::FORBIDDEN, "no_token_key", sentence));
-    };
-    let now = service.now();
-    let token = permitted(keys, bearer(&request.headers), now)?;
+    check_token(keys, Purpose::Reload, headers, now)?;
+    query::nothing(head.uri.query().unwrap_or_default())?;
     let text = match receive::is_empty(incoming) {
         true => "{}".to_owned(),
-        false => receive::text(&request.headers, incoming, around.body_timeout)
-            .await
-            .map_err(|why| refused(why.status(), why.kind(), why.sentence()))?,
+        false => receive::text(headers, incoming, around.body_timeout).await?,
     };
-    let wanted = read(&text)
-        .map_err(|sentence| refused(StatusCode::BAD_REQUEST, "invalid_body", &sentence))?;
+    let wanted = read(&text).map_err(Refusal::invalid_body)?;
     let only_wakes = wanted.allow.is_empty() && wanted.discard.is_empty();
-    if !only_wakes && keys.permits(&token, Purpose::Admin, now).is_err() {
+    if !only_wakes && check_token(keys, Purpose::Admin, headers, now).is_err() {
         let sentence = "to allow what was refused, or to discard a block, takes the administrator's token: this one only wakes readers";
-        return Err(refused(StatusCode::FORBIDDEN, "wrong_token", sentence));
+        return Err(Refusal::new(StatusCode::FORBIDDEN, "wrong_token", sentence));
     }
     if let Some(name) = unknown_part(service, &wanted) {
         let sentence =
             format!("there is no stricter part {name:?} of that source; /readyz lists them");
-        return Err(refused(StatusCode::NOT_FOUND, "not_found", &sentence));
+        return Err(not_found(sentence));
     }
-    match (door.wake)(&wanted) {
-        Woken::Sources(names) => Ok(body::json(
+    match door.map(|door| (door.wake)(&wanted)) {
+        Some(Woken::Sources(names)) => Ok(body::json(
             StatusCode::ACCEPTED,
             json!({ "woken": names }).to_string(),
         )),
-        Woken::NoSuchSource(names) => {
-            let sentence = format!("there is no such source; there are {}", names.join(", "));
-            Err(refused(StatusCode::NOT_FOUND, "not_found", &sentence))
-        }
+        Some(Woken::NoSuchSource(names)) => Err(not_found(format!(
+            "there is no such source; there are {}",
+            names.join(", ")
+        ))),
+        None => unreachable!("without a door there are no keys"),
     }
+}
+
+fn not_found(sentence: String) -> Refusal {
+    Refusal::new(StatusCode::NOT_FOUND, "not_found", sentence)
 }
 
 /// The first name of a stricter part that there is none of.
@@ -131,33 +103,6 @@ fn unknown_part<'a>(service: &Service, wanted: &'a ReloadRequest) -> Option<&'a 
         .map(|part| &part.name)
         .collect();
     wanted.discard.iter().find(|name| !names.contains(name))
-}
-
-fn permitted(
-    keys: &TokenKeys,
-    token: Option<Token>,
-    now: Timestamp,
-) -> Result<Token, Box<Response<AnswerBody>>> {
-    let Some(token) = token else {
-        return Err(refused(
-            StatusCode::UNAUTHORIZED,
-            "no_token",
-            "send Authorization: Bearer and a token",
-        ));
-    };
-    match keys.permits(&token, Purpose::Reload, now) {
-        Ok(()) => Ok(token),
-        Err(TokenProblem::WrongRole) => {
-            let sentence =
-                "this token is not for this; `towpath fleet token --reload` makes one that is";
-            Err(refused(StatusCode::FORBIDDEN, "wrong_token", sentence))
-        }
-        Err(problem) => Err(refused(
-            problem.status(),
-            problem.kind(),
-            &problem.to_string(),
-        )),
-    }
 }
 
 fn read(text: &str) -> Result<ReloadRequest, String> {
@@ -177,17 +122,6 @@ fn read(text: &str) -> Result<ReloadRequest, String> {
             discard: body.discard,
         }),
     }
-}
-
-fn refused(status: StatusCode, kind: &str, sentence: &str) -> Box<Response<AnswerBody>> {
-    let mut response = body::error(status, kind, sentence);
-    if status == StatusCode::UNAUTHORIZED {
-        let wanted = HeaderValue::from_static("Bearer realm=\"towpath\"");
-        response
-            .headers_mut()
-            .insert(header::WWW_AUTHENTICATE, wanted);
-    }
-    Box::new(response)
 }
 
 #[cfg(test)]

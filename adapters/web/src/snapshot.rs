@@ -18,11 +18,11 @@ use towpath_formats::SourceFile;
 use towpath_formats::platforms::Platforms;
 use towpath_formats::sheet::{self, Encoding};
 
+use crate::cached_answer::CachedSheet;
 use crate::graph_data::GraphDataFiles;
-use crate::managed::Fronts;
-use crate::metrics::CellMetrics;
+use crate::managed::NodePrefixes;
+use crate::metrics::ChannelMetrics;
 use crate::page_cache::{self, PageCache};
-use crate::ready::ReadySheet;
 use crate::step_graph_cache::StepGraphCache;
 
 /// What the sheets of a snapshot may hold in memory together; the least recently used go first.
@@ -41,7 +41,7 @@ pub struct Snapshot {
     /// Names the inputs: equal inputs, equal digests.
     pub digest: String,
     pub loaded_at: Timestamp,
-    cells: HashMap<Box<str>, Vec<(Arch, Cell)>>,
+    channel_archs: HashMap<Box<str>, Vec<(Arch, ChannelArch)>>,
     /// For channels and architectures that do not exist.
     nothing: [Slot; 2],
     sheet_bytes: AtomicUsize,
@@ -55,23 +55,23 @@ pub struct Snapshot {
 }
 
 /// The sheets of one channel and architecture.
-pub(crate) struct Cell {
+pub(crate) struct ChannelArch {
     channel: Box<str>,
     arch: Arch,
     slots: [Slot; 2],
-    fronts: [Fronts; 2],
-    pub(crate) metrics: OnceLock<CellMetrics>,
+    prefixes: [NodePrefixes; 2],
+    pub(crate) metrics: OnceLock<ChannelMetrics>,
 }
 
 /// The sheets of one encoding: that of this epoch and its neighbour.
 struct Slot {
-    sheets: ArcSwap<Vec<Arc<ReadySheet>>>,
+    sheets: ArcSwap<Vec<Arc<CachedSheet>>>,
     compiling: Mutex<()>,
     /// In milliseconds; 0 if never.
     last_used: AtomicI64,
 }
 
-impl Cell {
+impl ChannelArch {
     pub(crate) fn channel(&self) -> &str {
         &self.channel
     }
@@ -81,29 +81,31 @@ impl Cell {
     }
 
     /// What managed clusters get, in one encoding.
-    pub(crate) fn fronts(&self, encoding: Encoding) -> &Fronts {
-        &self.fronts[encoding as usize]
+    pub(crate) fn prefixes(&self, encoding: Encoding) -> &NodePrefixes {
+        &self.prefixes[encoding as usize]
     }
 }
 
 impl Snapshot {
     /// A snapshot with no sheet compiled.
     pub fn new(graph: Graph, platforms: Platforms, digest: String, now: Timestamp) -> Self {
-        let mut cells: HashMap<Box<str>, Vec<(Arch, Cell)>> = HashMap::new();
+        let mut channel_archs: HashMap<Box<str>, Vec<(Arch, ChannelArch)>> = HashMap::new();
         for channel in graph.channels().values() {
             let arches = graph
                 .arches()
                 .filter(|arch| !graph.members(channel, arch).is_empty());
-            let cell = |arch: &Arch| Cell {
+            let channel_arch = |arch: &Arch| ChannelArch {
                 channel: channel.name.as_str().into(),
                 arch: arch.clone(),
                 slots: [Slot::new(), Slot::new()],
-                fronts: Default::default(),
+                prefixes: Default::default(),
                 metrics: OnceLock::new(),
             };
-            cells.insert(
+            channel_archs.insert(
                 channel.name.as_str().into(),
-                arches.map(|arch| (arch.clone(), cell(arch))).collect(),
+                arches
+                    .map(|arch| (arch.clone(), channel_arch(arch)))
+                    .collect(),
             );
         }
         let rollouts = rollouts(&graph, now);
@@ -113,7 +115,7 @@ impl Snapshot {
             platforms,
             digest,
             loaded_at: now,
-            cells,
+            channel_archs,
             nothing,
             sheet_bytes: AtomicUsize::new(0),
             ready_bytes: Arc::default(),
@@ -147,23 +149,23 @@ impl Snapshot {
         self.platforms.get(id?.as_str())
     }
 
-    pub(crate) fn cell(&self, channel: &str, arch: &str) -> Option<&Cell> {
-        let arches = self.cells.get(channel)?;
+    pub(crate) fn channel_arch(&self, channel: &str, arch: &str) -> Option<&ChannelArch> {
+        let arches = self.channel_archs.get(channel)?;
         arches
             .iter()
             .find(|(known, _)| known.as_str() == arch)
-            .map(|(_, cell)| cell)
+            .map(|(_, channel_arch)| channel_arch)
     }
 
-    /// Reads the sheet of a cell that is good now; none if nobody has compiled it.
+    /// Reads the sheet of a channel and architecture that is good now; none if nobody has compiled it.
     pub(crate) fn with_sheet<T>(
         &self,
-        cell: Option<&Cell>,
+        channel_arch: Option<&ChannelArch>,
         encoding: Encoding,
         now: Timestamp,
-        read: impl FnOnce(&ReadySheet) -> T,
+        read: impl FnOnce(&CachedSheet) -> T,
     ) -> Option<T> {
-        let slot = self.slot(cell, encoding);
+        let slot = self.slot(channel_arch, encoding);
         slot.last_used
             .store(now.as_millisecond(), Ordering::Relaxed);
         slot.sheets
@@ -173,8 +175,8 @@ impl Snapshot {
             .map(|ready| read(ready))
     }
 
-    fn slot<'a>(&'a self, cell: Option<&'a Cell>, encoding: Encoding) -> &'a Slot {
-        let slots = cell.map_or(&self.nothing, |cell| &cell.slots);
+    fn slot<'a>(&'a self, channel_arch: Option<&'a ChannelArch>, encoding: Encoding) -> &'a Slot {
+        let slots = channel_arch.map_or(&self.nothing, |channel_arch| &channel_arch.slots);
         &slots[encoding as usize]
     }
 
@@ -182,52 +184,56 @@ impl Snapshot {
     pub(crate) fn warm_like(&self, old: &Self, now: Timestamp) {
         let encodings = [Encoding::Gzip, Encoding::Identity];
         let slots = old
-            .all_cells()
-            .flat_map(|cell| encodings.map(|encoding| (cell, encoding)));
-        let used = slots.map(|(cell, encoding)| {
+            .all_channel_archs()
+            .flat_map(|channel_arch| encodings.map(|encoding| (channel_arch, encoding)));
+        let used = slots.map(|(channel_arch, encoding)| {
             (
-                old.slot(Some(cell), encoding)
+                old.slot(Some(channel_arch), encoding)
                     .last_used
                     .load(Ordering::Relaxed),
-                cell,
+                channel_arch,
                 encoding,
             )
         });
         let mut in_use: Vec<_> = used.filter(|(used, _, _)| is_in_use(*used, now)).collect();
-        in_use.sort_by_key(|(used, cell, encoding)| {
+        in_use.sort_by_key(|(used, channel_arch, encoding)| {
             (
                 std::cmp::Reverse(*used),
                 *encoding,
-                &cell.channel,
-                &cell.arch,
+                &channel_arch.channel,
+                &channel_arch.arch,
             )
         });
-        for (used, cell, encoding) in in_use {
+        for (used, channel_arch, encoding) in in_use {
             if self.sheet_bytes.load(Ordering::Relaxed) > MAX_WARM_BYTES {
                 break;
             }
-            let same = self.cell(&cell.channel, cell.arch.as_str());
+            let same = self.channel_arch(&channel_arch.channel, channel_arch.arch.as_str());
             self.slot(same, encoding)
                 .last_used
                 .store(used, Ordering::Relaxed);
             self.compile(same, encoding, now);
         }
-        for (cell, encoding) in old.fronts_in_use(now) {
-            if let Some(same) = self.cell(&cell.channel, cell.arch.as_str()) {
-                let used = cell.fronts(encoding).last_used.load(Ordering::Relaxed);
-                same.fronts(encoding)
+        for (channel_arch, encoding) in old.prefixes_in_use(now) {
+            if let Some(same) = self.channel_arch(&channel_arch.channel, channel_arch.arch.as_str())
+            {
+                let used = channel_arch
+                    .prefixes(encoding)
+                    .last_used
+                    .load(Ordering::Relaxed);
+                same.prefixes(encoding)
                     .last_used
                     .store(used, Ordering::Relaxed);
-                self.front(same, encoding, now);
+                self.prefix(same, encoding, now);
             }
         }
     }
 
     /// Compiles the next epoch's sheet wherever it is about to begin and the sheet is in use.
     pub(crate) fn prepare(&self, now: Timestamp) {
-        for cell in self.all_cells() {
+        for channel_arch in self.all_channel_archs() {
             for encoding in [Encoding::Gzip, Encoding::Identity] {
-                let slot = &cell.slots[encoding as usize];
+                let slot = &channel_arch.slots[encoding as usize];
                 if !is_in_use(slot.last_used.load(Ordering::Relaxed), now) {
                     continue;
                 }
@@ -238,46 +244,53 @@ impl Snapshot {
                     .find(|ready| ready.sheet.covers(now))
                     .map(|ready| ready.sheet.epoch.until);
                 if let Some(next) = until.filter(|until| until.duration_since(now) <= AHEAD) {
-                    self.compile(Some(cell), encoding, next);
+                    self.compile(Some(channel_arch), encoding, next);
                 }
             }
         }
-        for (cell, encoding) in self.fronts_in_use(now) {
-            let until = cell.fronts(encoding).until(now);
+        for (channel_arch, encoding) in self.prefixes_in_use(now) {
+            let until = channel_arch.prefixes(encoding).until(now);
             if let Some(next) = until.filter(|until| until.duration_since(now) <= AHEAD) {
-                self.front(cell, encoding, next);
+                self.prefix(channel_arch, encoding, next);
             }
         }
     }
 
-    fn fronts_in_use(&self, now: Timestamp) -> impl Iterator<Item = (&Cell, Encoding)> {
-        let all = self
-            .all_cells()
-            .flat_map(|cell| [Encoding::Gzip, Encoding::Identity].map(|encoding| (cell, encoding)));
-        all.filter(move |(cell, encoding)| {
+    fn prefixes_in_use(&self, now: Timestamp) -> impl Iterator<Item = (&ChannelArch, Encoding)> {
+        let all = self.all_channel_archs().flat_map(|channel_arch| {
+            [Encoding::Gzip, Encoding::Identity].map(|encoding| (channel_arch, encoding))
+        });
+        all.filter(move |(channel_arch, encoding)| {
             is_in_use(
-                cell.fronts(*encoding).last_used.load(Ordering::Relaxed),
+                channel_arch
+                    .prefixes(*encoding)
+                    .last_used
+                    .load(Ordering::Relaxed),
                 now,
             )
         })
     }
 
-    pub(crate) fn all_fronts(&self) -> impl Iterator<Item = &Fronts> {
-        self.all_cells().flat_map(|cell| &cell.fronts)
+    pub(crate) fn all_fronts(&self) -> impl Iterator<Item = &NodePrefixes> {
+        self.all_channel_archs()
+            .flat_map(|channel_arch| &channel_arch.prefixes)
     }
 
-    fn all_cells(&self) -> impl Iterator<Item = &Cell> {
-        self.cells.values().flatten().map(|(_, cell)| cell)
+    fn all_channel_archs(&self) -> impl Iterator<Item = &ChannelArch> {
+        self.channel_archs
+            .values()
+            .flatten()
+            .map(|(_, channel_arch)| channel_arch)
     }
 
     /// Compiles the sheet that is good then, unless somebody has.
     pub(crate) fn compile(
         &self,
-        cell: Option<&Cell>,
+        channel_arch: Option<&ChannelArch>,
         encoding: Encoding,
         now: Timestamp,
-    ) -> Arc<ReadySheet> {
-        let slot = self.slot(cell, encoding);
+    ) -> Arc<CachedSheet> {
+        let slot = self.slot(channel_arch, encoding);
         let _one_at_a_time = slot
             .compiling
             .lock()
@@ -290,16 +303,16 @@ impl Snapshot {
         {
             return known.clone();
         }
-        let (channel, arch) = cell.map_or_else(
+        let (channel, arch) = channel_arch.map_or_else(
             || ("", Arch::default()),
-            |cell| (&*cell.channel, cell.arch.clone()),
+            |channel_arch| (&*channel_arch.channel, channel_arch.arch.clone()),
         );
         let mut sheet = sheet::compile(&self.graph, channel, &arch, now, encoding);
         let common = sheet.common_piece();
         if common.len() >= page_cache::MIN_BYTES {
             *common = self.page_cache.mirror(std::mem::take(common));
         }
-        let ready = Arc::new(ReadySheet::new(sheet, self.ready_bytes.clone()));
+        let ready = Arc::new(CachedSheet::new(sheet, self.ready_bytes.clone()));
         self.keep(slot, ready.clone());
         self.make_room(slot);
         ready
@@ -311,9 +324,9 @@ impl Snapshot {
     }
 
     /// Keeps a sheet beside its neighbour in time, so that requests on both sides of an instant find theirs.
-    fn keep(&self, slot: &Slot, ready: Arc<ReadySheet>) {
+    fn keep(&self, slot: &Slot, ready: Arc<CachedSheet>) {
         let old = slot.sheets.load_full();
-        let neighbour = |old: &&Arc<ReadySheet>| old.sheet.epoch.is_next_to(&ready.sheet.epoch);
+        let neighbour = |old: &&Arc<CachedSheet>| old.sheet.epoch.is_next_to(&ready.sheet.epoch);
         let neighbour = old.iter().find(neighbour).cloned();
         let sheets: Vec<_> = std::iter::once(ready).chain(neighbour).collect();
         self.sheet_bytes
@@ -329,7 +342,9 @@ impl Snapshot {
         if self.sheet_bytes.load(Ordering::Relaxed) <= MAX_SHEET_BYTES {
             return;
         }
-        let slots = self.all_cells().flat_map(|cell| &cell.slots);
+        let slots = self
+            .all_channel_archs()
+            .flat_map(|channel_arch| &channel_arch.slots);
         let mut filled: Vec<&Slot> = slots
             .filter(|slot| !std::ptr::eq(*slot, in_hand) && !slot.sheets.load().is_empty())
             .collect();
@@ -361,7 +376,7 @@ impl Slot {
     }
 }
 
-fn total(sheets: &[Arc<ReadySheet>]) -> usize {
+fn total(sheets: &[Arc<CachedSheet>]) -> usize {
     let mirrored = |common: usize| {
         if common >= page_cache::MIN_BYTES {
             common
@@ -415,11 +430,11 @@ mod tests {
     }
 
     fn span(snapshot: &Snapshot, now: Timestamp) -> (Timestamp, Timestamp) {
-        let cell = snapshot.cell("fast-4.9", "amd64");
-        let compiled = snapshot.compile(cell, Encoding::Gzip, now);
-        let span = |ready: &ReadySheet| (ready.sheet.epoch.from, ready.sheet.epoch.until);
+        let channel_arch = snapshot.channel_arch("fast-4.9", "amd64");
+        let compiled = snapshot.compile(channel_arch, Encoding::Gzip, now);
+        let span = |ready: &CachedSheet| (ready.sheet.epoch.from, ready.sheet.epoch.until);
         assert_eq!(
-            snapshot.with_sheet(cell, Encoding::Gzip, now, span),
+            snapshot.with_sheet(channel_arch, Encoding::Gzip, now, span),
             Some(span(&compiled))
         );
         span(&compiled)
@@ -432,7 +447,7 @@ mod tests {
         let before = start - SignedDuration::from_secs(5);
         assert_eq!(span(&snapshot, before).1, start);
         let kept = || {
-            snapshot.cell("fast-4.9", "amd64").unwrap().slots[Encoding::Gzip as usize]
+            snapshot.channel_arch("fast-4.9", "amd64").unwrap().slots[Encoding::Gzip as usize]
                 .sheets
                 .load()
                 .len()
@@ -456,9 +471,12 @@ mod tests {
         let now: Timestamp = START.parse().unwrap();
         span(&old, now);
         new.warm_like(&old, now);
-        let cell = new.cell("fast-4.9", "amd64").unwrap();
+        let channel_arch = new.channel_arch("fast-4.9", "amd64").unwrap();
         assert_eq!(
-            cell.slots.each_ref().map(|slot| slot.sheets.load().len()),
+            channel_arch
+                .slots
+                .each_ref()
+                .map(|slot| slot.sheets.load().len()),
             [0, 1],
             "gzip was asked for, identity was not"
         );
@@ -468,8 +486,8 @@ mod tests {
     fn what_does_not_exist_is_empty() {
         let snapshot = snapshot();
         assert!(
-            snapshot.cell("fast-4.9", "s390x").is_none()
-                && snapshot.cell("nope", "amd64").is_none()
+            snapshot.channel_arch("fast-4.9", "s390x").is_none()
+                && snapshot.channel_arch("nope", "amd64").is_none()
         );
     }
 }

@@ -20,11 +20,11 @@ const MAX_STEP_GRAPH_BYTES: usize = 32 << 20;
 #[derive(Debug, Default)]
 pub(crate) struct StepGraphCache {
     verdicts: Mutex<Vec<(ClientClass, Arc<BlockVerdicts>)>>,
-    step_graphs: Mutex<Vec<(Kind, Arc<StepGraph>)>>,
+    step_graphs: Mutex<Vec<(StepGraphKey, Arc<StepGraph>)>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Kind {
+struct StepGraphKey {
     arch: Arch,
     channels: Vec<ChannelName>,
     class: ClientClass,
@@ -33,7 +33,7 @@ struct Kind {
 
 impl StepGraphs for StepGraphCache {
     fn step_graph(&self, of: &StepGraphSpec<'_>) -> Arc<StepGraph> {
-        let kind = Kind {
+        let kind = StepGraphKey {
             arch: of.arch.clone(),
             channels: of
                 .channels
@@ -79,8 +79,8 @@ impl StepGraphCache {
 }
 
 /// Finds something, which then comes first.
-fn to_the_front<K: PartialEq, V: Clone>(shelf: &Mutex<Vec<(K, V)>>, wanted: &K) -> Option<V> {
-    let mut kept = shelf.lock().unwrap_or_else(PoisonError::into_inner);
+fn to_the_front<K: PartialEq, V: Clone>(cache: &Mutex<Vec<(K, V)>>, wanted: &K) -> Option<V> {
+    let mut kept = cache.lock().unwrap_or_else(PoisonError::into_inner);
     let place = kept.iter().position(|(key, _)| key == wanted)?;
     kept[..=place].rotate_right(1);
     kept.first().map(|(_, value)| value.clone())
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn however_many_ways_to_ask_there_are_few_step_graphs_are_kept() {
-        let (shelf, graph, arch) = (StepGraphCache::default(), Graph::default(), Arch::default());
+        let (cache, graph, arch) = (StepGraphCache::default(), Graph::default(), Arch::default());
         for number in 0..1_000 {
             let (name, platform) = (
                 format!("Risk{number}"),
@@ -110,16 +110,16 @@ mod tests {
                 class: &class,
                 risks: &risks,
             };
-            let drawn = shelf.step_graph(&of);
+            let drawn = cache.step_graph(&of);
             assert!(
-                Arc::ptr_eq(&drawn, &shelf.step_graph(&of)),
+                Arc::ptr_eq(&drawn, &cache.step_graph(&of)),
                 "what was just asked for is not drawn again"
             );
         }
         assert_eq!(
             (
-                shelf.step_graphs.lock().unwrap().len(),
-                shelf.verdicts.lock().unwrap().len()
+                cache.step_graphs.lock().unwrap().len(),
+                cache.verdicts.lock().unwrap().len()
             ),
             (MAX_STEP_GRAPHS, MAX_VERDICTS)
         );
@@ -127,9 +127,9 @@ mod tests {
 
     #[test]
     fn what_was_asked_for_last_comes_first() {
-        let shelf = Mutex::new(vec![(1, 'a'), (2, 'b'), (3, 'c')]);
-        assert_eq!(to_the_front(&shelf, &3), Some('c'));
-        assert_eq!(to_the_front(&shelf, &4), None);
-        assert_eq!(*shelf.lock().unwrap(), [(3, 'c'), (1, 'a'), (2, 'b')]);
+        let cache = Mutex::new(vec![(1, 'a'), (2, 'b'), (3, 'c')]);
+        assert_eq!(to_the_front(&cache, &3), Some('c'));
+        assert_eq!(to_the_front(&cache, &4), None);
+        assert_eq!(*cache.lock().unwrap(), [(3, 'c'), (1, 'a'), (2, 'b')]);
     }
 }

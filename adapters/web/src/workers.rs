@@ -21,7 +21,7 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc::{Sender, UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::admission::Admission;
-use crate::connection::{Patient, Peer};
+use crate::connection::{Peer, TimeoutStream};
 use crate::ending::{Stage, Talk};
 use crate::metrics::ReasonLabels;
 use crate::places::{Place, ProbePlace};
@@ -176,7 +176,7 @@ async fn serve(
         place,
         open,
     } = connection;
-    let _counted = Counted::new(&service.metrics.connections);
+    let _counted = OpenConnection::new(&service.metrics.connections);
     let stream = match TcpStream::from_std(stream) {
         Ok(stream) => stream,
         Err(error) => return tracing::debug!(%error, "a connection could not be taken over"),
@@ -208,16 +208,16 @@ async fn within_the_reserve(
 }
 
 /// Counts a connection for as long as it is open, however it ends.
-struct Counted(Gauge);
+struct OpenConnection(Gauge);
 
-impl Counted {
+impl OpenConnection {
     fn new(open: &Gauge) -> Self {
         open.inc();
         Self(open.clone())
     }
 }
 
-impl Drop for Counted {
+impl Drop for OpenConnection {
     fn drop(&mut self) {
         self.0.dec();
     }
@@ -253,7 +253,7 @@ async fn serve_stream(
         Place::Full(_) => (true, limits.head_timeout),
         Place::Probe(_) => (false, limits.head_timeout.min(PROBE_HEAD_TIMEOUT)),
     };
-    let patient = Patient::new(
+    let stream_with_timeout = TimeoutStream::new(
         stream,
         service.page_cache.clone(),
         limits.write_timeout,
@@ -267,7 +267,7 @@ async fn serve_stream(
         .max_buf_size(MAX_HEAD_BYTES)
         .max_headers(MAX_HEADERS)
         .half_close(true)
-        .serve_connection(TokioIo::new(patient), answering);
+        .serve_connection(TokioIo::new(stream_with_timeout), answering);
     let mut connection = pin!(connection);
     let mut stages = service.ending.stages();
     let ended = loop {

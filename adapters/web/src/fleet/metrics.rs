@@ -89,7 +89,7 @@ impl ReportResults {
     }
 
     /// Counts a report by the status it was answered with.
-    pub(super) fn count(&self, status: StatusCode) {
+    pub(crate) fn count(&self, status: StatusCode) {
         let result = match status {
             StatusCode::ACCEPTED => "accepted",
             StatusCode::UNAUTHORIZED => "no_token",

@@ -6,11 +6,9 @@
 mod answer;
 mod cursor;
 mod metrics;
-mod openapi;
-mod query;
+pub(crate) mod query;
 pub(crate) mod receive;
-mod routes;
-mod stamp;
+pub(crate) mod stamp;
 mod tokens;
 
 use std::fmt;
@@ -24,13 +22,12 @@ use towpath_core::fleet::Authority;
 use towpath_core::version::Version;
 use towpath_formats::report::Report;
 
-pub(crate) use answer::{MAX_ANSWERS, answer, bearer, may_ask_about, sight, sight_of};
+pub(crate) use answer::{MAX_ANSWERS, answer, check_token, may_ask_about, sight, sight_of};
 pub use cursor::Cursor;
 pub use metrics::{ClusterCount, FleetMetrics, RemainingSoak};
 pub(crate) use metrics::{FleetCollector, ReportResults};
-pub(crate) use routes::PREFIX;
+pub(crate) use tokens::Purpose;
 pub use tokens::TokenKeys;
-pub(crate) use tokens::{Purpose, Token, TokenProblem};
 
 /// What the app does behind the fleet API.
 pub trait FleetDesk: Send + Sync + 'static {

@@ -8,8 +8,8 @@ use serde::de::DeserializeOwned;
 use towpath_core::version::Version;
 use towpath_formats::stamp::Nonce;
 
-use super::routes::Route;
 use super::{Cursor, Filter, FleetRequest};
+use crate::refusal::{OrRefusal, Refusal};
 
 /// The longest text in a query or a body.
 const MAX_TEXT_BYTES: usize = 256;
@@ -20,90 +20,75 @@ const FORECAST_DAYS: u32 = 14;
 /// For how many it can be made.
 const MAX_FORECAST_DAYS: u32 = 366;
 
-/// Reads what a route that takes no body asks for, or says in a sentence what is wrong.
-pub(super) fn question(route: Route, cluster: &str, query: &str) -> Result<FleetRequest, String> {
-    let asked = Asked::read(route, query)?;
-    let filter = asked.filter;
-    Ok(match route {
-        Route::Why => FleetRequest::Why {
-            cluster: named(cluster)?,
-            version: asked.version,
-        },
-        Route::Status => FleetRequest::Status(filter),
-        Route::Plan => FleetRequest::Plan(filter),
-        Route::Upgrades => FleetRequest::Upgrades(filter),
-        Route::Holds => FleetRequest::Holds(filter),
-        Route::History => FleetRequest::History(filter),
-        Route::Forecast => FleetRequest::Forecast {
-            days: asked.days.unwrap_or(FORECAST_DAYS),
-            filter,
-        },
-        Route::OpenApi
-        | Route::Report
-        | Route::Stamp
-        | Route::Pause
-        | Route::Resume
-        | Route::Approve => {
-            unreachable!("{route:?} is not a question for the desk")
-        }
+/// The parameters of endpoints that answer with pages, …
+const PAGE: &str = "organisation, sector, workload, cluster, heldBy, limit, after";
+/// … of those whose answer is one count, …
+const COUNT: &str = "organisation, sector, workload, cluster, heldBy";
+/// … and of forecasts.
+const FORECAST: &str = "days, organisation, sector, workload, cluster, heldBy, limit, after";
+
+// Each reads what its endpoint asks for, or says in a sentence what is wrong.
+
+pub(crate) fn why(cluster: &str, query: &str) -> Result<FleetRequest, String> {
+    let Parameters { version, .. } = Parameters::read("version", query)?;
+    let cluster = named(cluster)?;
+    Ok(FleetRequest::Why { cluster, version })
+}
+
+pub(crate) fn status(_: &str, query: &str) -> Result<FleetRequest, String> {
+    Ok(FleetRequest::Status(Parameters::read(PAGE, query)?.filter))
+}
+
+pub(crate) fn plan(_: &str, query: &str) -> Result<FleetRequest, String> {
+    Ok(FleetRequest::Plan(Parameters::read(PAGE, query)?.filter))
+}
+
+pub(crate) fn upgrades(_: &str, query: &str) -> Result<FleetRequest, String> {
+    let filter = Parameters::read(PAGE, query)?.filter;
+    Ok(FleetRequest::Upgrades(filter))
+}
+
+pub(crate) fn holds(_: &str, query: &str) -> Result<FleetRequest, String> {
+    Ok(FleetRequest::Holds(Parameters::read(COUNT, query)?.filter))
+}
+
+pub(crate) fn history(_: &str, query: &str) -> Result<FleetRequest, String> {
+    Ok(FleetRequest::History(Parameters::read(PAGE, query)?.filter))
+}
+
+pub(crate) fn forecast(_: &str, query: &str) -> Result<FleetRequest, String> {
+    let Parameters { filter, days, .. } = Parameters::read(FORECAST, query)?;
+    let days = days.unwrap_or(FORECAST_DAYS);
+    Ok(FleetRequest::Forecast { days, filter })
+}
+
+// Each reads the body of a change that people make, or says in a sentence what is wrong.
+
+pub(crate) fn pause(body: &str) -> Result<FleetRequest, String> {
+    let body: PauseBody = body_of(body)?;
+    Ok(FleetRequest::Pause {
+        organisation: optional("organisation", body.organisation)?,
+        sector: optional("sector", body.sector)?,
+        by: text("by", body.by)?,
+        why: text("why", body.why)?,
     })
 }
 
-/// Reads the body of a change that people make, or says in a sentence what is wrong.
-pub(super) fn change(route: Route, body: &str) -> Result<FleetRequest, String> {
-    Ok(match route {
-        Route::Pause => {
-            let PauseBody {
-                organisation,
-                sector,
-                by,
-                why,
-            } = body_of(body)?;
-            let (organisation, sector) = (
-                optional("organisation", organisation)?,
-                optional("sector", sector)?,
-            );
-            FleetRequest::Pause {
-                organisation,
-                sector,
-                by: text("by", by)?,
-                why: text("why", why)?,
-            }
-        }
-        Route::Resume => {
-            let ResumeBody {
-                organisation,
-                sector,
-            } = body_of(body)?;
-            let (organisation, sector) = (
-                optional("organisation", organisation)?,
-                optional("sector", sector)?,
-            );
-            FleetRequest::Resume {
-                organisation,
-                sector,
-            }
-        }
-        Route::Approve => {
-            let ApproveBody {
-                organisation,
-                cluster,
-                version,
-                by,
-            } = body_of(body)?;
-            let (organisation, cluster) = (
-                text("organisation", organisation)?,
-                optional("cluster", cluster)?,
-            );
-            let version = self::version(&version)?;
-            FleetRequest::Approve {
-                organisation,
-                cluster,
-                version,
-                by: text("by", by)?,
-            }
-        }
-        _ => unreachable!("{route:?} is not a change that people make"),
+pub(crate) fn resume(body: &str) -> Result<FleetRequest, String> {
+    let body: ResumeBody = body_of(body)?;
+    Ok(FleetRequest::Resume {
+        organisation: optional("organisation", body.organisation)?,
+        sector: optional("sector", body.sector)?,
+    })
+}
+
+pub(crate) fn approve(body: &str) -> Result<FleetRequest, String> {
+    let body: ApproveBody = body_of(body)?;
+    Ok(FleetRequest::Approve {
+        organisation: text("organisation", body.organisation)?,
+        cluster: optional("cluster", body.cluster)?,
+        version: version(&body.version)?,
+        by: text("by", body.by)?,
     })
 }
 
@@ -117,69 +102,67 @@ pub(super) fn named(in_path: &str) -> Result<String, String> {
 
 /// The nonce that a stamp is asked for with, and nothing else.
 pub(super) fn nonce(query: &str) -> Result<Nonce, String> {
-    let mut found = None;
-    for (key, value) in form_urlencoded::parse(query.as_bytes()) {
-        match &*key {
-            "nonce" => once(&key, &mut found, value.into_owned())?,
-            _ => return Err(unknown(&key, "nonce")),
-        }
-    }
-    let text = found.ok_or_else(|| "parameter nonce is missing; add nonce=".to_owned())?;
-    Nonce::new(&text).ok_or_else(|| {
-        "nonce must have 16 to 64 characters of base64url; make a new one up".to_owned()
-    })
+    let Parameters { nonce, .. } = Parameters::read("nonce", query)?;
+    nonce.ok_or_else(|| "parameter nonce is missing; add nonce=".to_owned())
 }
 
-/// That a route which takes no parameters was given none.
-pub(super) fn nothing(query: &str) -> Result<(), String> {
+/// That an endpoint which takes no parameters was given none.
+pub(crate) fn nothing(query: &str) -> OrRefusal<()> {
     match query {
         "" => Ok(()),
-        _ => Err("this path takes no query parameters; leave them out".to_owned()),
+        _ => Err(Refusal::invalid_params(
+            "this path takes no query parameters; leave them out".to_owned(),
+        )),
     }
 }
 
 #[derive(Debug, Default)]
-struct Asked {
+struct Parameters {
     filter: Filter,
     days: Option<u32>,
     version: Option<Version>,
+    nonce: Option<Nonce>,
 }
 
-impl Asked {
-    fn read(route: Route, query: &str) -> Result<Self, String> {
-        let mut asked = Self::default();
+impl Parameters {
+    /// Reads a query that may have these, with commas between them, each once.
+    fn read(known: &str, query: &str) -> Result<Self, String> {
+        let mut parameters = Self::default();
         for (key, value) in form_urlencoded::parse(query.as_bytes()) {
-            asked.take(route, &key, value)?;
+            if !known.split(", ").any(|name| name == key) {
+                let key = shown(&key);
+                return Err(format!(
+                    "there is no parameter {key:?} here; there are: {known}"
+                ));
+            }
+            parameters.take(&key, value)?;
         }
-        Ok(asked)
+        Ok(parameters)
     }
 
-    fn take(&mut self, route: Route, key: &str, value: Cow<'_, str>) -> Result<(), String> {
+    fn take(&mut self, key: &str, value: Cow<'_, str>) -> Result<(), String> {
         let filter = &mut self.filter;
-        match (route, key) {
-            (Route::Why, "version") => once(key, &mut self.version, version(&value)?),
-            (Route::Forecast, "days") => {
-                once(key, &mut self.days, number(key, &value, MAX_FORECAST_DAYS)?)
-            }
-            (Route::Why, _) => Err(unknown(key, "version")),
-            (_, "organisation") => once(key, &mut filter.organisation, text(key, value.into())?),
-            (_, "sector") => once(key, &mut filter.sector, text(key, value.into())?),
-            (_, "workload") => once(key, &mut filter.workload, text(key, value.into())?),
-            (_, "cluster") => once(key, &mut filter.cluster, text(key, value.into())?),
-            (_, "heldBy") => once(key, &mut filter.held_by, text(key, value.into())?),
-            (Route::Holds, _) => Err(unknown(
-                key,
-                "organisation, sector, workload, cluster, heldBy",
-            )),
-            (_, "limit") => once(key, &mut filter.limit, number(key, &value, MAX_LIMIT)?),
-            (_, "after") => once(key, &mut filter.after, cursor(&value)?),
-            (Route::Forecast, _) => Err(unknown(key, &format!("days, {FILTERS}"))),
-            _ => Err(unknown(key, FILTERS)),
+        match key {
+            "version" => once(key, &mut self.version, version(&value)?),
+            "nonce" => once(key, &mut self.nonce, read_nonce(&value)?),
+            "days" => once(key, &mut self.days, number(key, &value, MAX_FORECAST_DAYS)?),
+            "organisation" => once(key, &mut filter.organisation, text(key, value.into())?),
+            "sector" => once(key, &mut filter.sector, text(key, value.into())?),
+            "workload" => once(key, &mut filter.workload, text(key, value.into())?),
+            "cluster" => once(key, &mut filter.cluster, text(key, value.into())?),
+            "heldBy" => once(key, &mut filter.held_by, text(key, value.into())?),
+            "limit" => once(key, &mut filter.limit, number(key, &value, MAX_LIMIT)?),
+            "after" => once(key, &mut filter.after, cursor(&value)?),
+            _ => unreachable!("{key} is not read"),
         }
     }
 }
 
-const FILTERS: &str = "organisation, sector, workload, cluster, heldBy, limit, after";
+fn read_nonce(value: &str) -> Result<Nonce, String> {
+    Nonce::new(value).ok_or_else(|| {
+        "nonce must have 16 to 64 characters of base64url; make a new one up".to_owned()
+    })
+}
 
 fn cursor(value: &str) -> Result<Cursor, String> {
     let problem = || {
@@ -194,13 +177,6 @@ fn once<T>(key: &str, place: &mut Option<T>, value: T) -> Result<(), String> {
         None => Ok(()),
         Some(_) => Err(format!("parameter {key} stands twice; give it once")),
     }
-}
-
-fn unknown(key: &str, known: &str) -> String {
-    format!(
-        "there is no parameter {:?} here; there are: {known}",
-        shown(key)
-    )
 }
 
 fn number<T: std::str::FromStr + PartialOrd + From<u8> + std::fmt::Display>(
@@ -292,67 +268,54 @@ mod tests {
             limit: Some(5),
             after: Some(after),
         };
-        assert_eq!(
-            question(Route::Status, "", query),
-            Ok(FleetRequest::Status(filter.clone()))
-        );
-        assert_eq!(
-            question(Route::Holds, "", ""),
-            Ok(FleetRequest::Holds(Filter::default()))
-        );
-        let forecast = question(Route::Forecast, "", &format!("days=30&{query}"));
+        assert_eq!(status("", query), Ok(FleetRequest::Status(filter.clone())));
+        assert_eq!(holds("", ""), Ok(FleetRequest::Holds(Filter::default())));
+        let forecast = super::forecast("", &format!("days=30&{query}"));
         assert_eq!(forecast, Ok(FleetRequest::Forecast { days: 30, filter }));
-        let why = FleetRequest::Why {
+        let expected = FleetRequest::Why {
             cluster: "a/b+c".into(),
             version: Some("4.16.1".parse().unwrap()),
         };
-        assert_eq!(question(Route::Why, "a%2Fb+c", "version=4.16.1"), Ok(why));
+        assert_eq!(super::why("a%2Fb+c", "version=4.16.1"), Ok(expected));
     }
 
     #[test]
     fn what_cannot_be_meant_is_refused() {
-        for (route, query, expected) in [
+        type Reader = fn(&str, &str) -> Result<FleetRequest, String>;
+        let cases: [(Reader, &str, &str); 11] = [
             (
-                Route::Status,
+                status,
                 "organization=a",
                 "there is no parameter \"organization\" here",
             ),
-            (Route::Status, "days=3", "there is no parameter \"days\""),
+            (status, "days=3", "there is no parameter \"days\""),
+            (status, "sector=a&sector=b", "parameter sector stands twice"),
+            (status, "sector=", "sector is \"\""),
+            (status, "limit=0", "a number from 1 to 1000"),
+            (status, "limit=-1", "limit is \"-1\""),
             (
-                Route::Status,
-                "sector=a&sector=b",
-                "parameter sector stands twice",
-            ),
-            (Route::Status, "sector=", "sector is \"\""),
-            (Route::Status, "limit=0", "a number from 1 to 1000"),
-            (Route::Status, "limit=-1", "limit is \"-1\""),
-            (
-                Route::Status,
+                status,
                 "after=nonsense",
                 "after is not the `next` of an answer",
             ),
-            (Route::Holds, "limit=3", "there is no parameter \"limit\""),
-            (Route::Forecast, "days=400", "a number from 1 to 366"),
-            (Route::Why, "sector=a", "there are: version"),
-            (Route::Why, "version=4", "\"4\" is not a version"),
-        ] {
-            let error = question(route, "c", query).unwrap_err();
+            (holds, "limit=3", "there is no parameter \"limit\""),
+            (forecast, "days=400", "a number from 1 to 366"),
+            (why, "sector=a", "there are: version"),
+            (why, "version=4", "\"4\" is not a version"),
+        ];
+        for (read, query, expected) in cases {
+            let error = read("c", query).unwrap_err();
             assert!(error.contains(expected), "{error} / {expected}");
         }
-        assert!(
-            question(Route::Why, "%ff", "").is_err() && question(Route::Why, "a%0a", "").is_err()
-        );
+        assert!(why("%ff", "").is_err() && why("a%0a", "").is_err());
     }
 
     #[test]
     fn bodies() {
-        let pause = change(
-            Route::Pause,
-            r#"{"organisation": "o", "by": "me", "why": "etcd"}"#,
-        );
+        let paused = pause(r#"{"organisation": "o", "by": "me", "why": "etcd"}"#);
         let (organisation, by, why) = (Some("o".into()), "me".into(), "etcd".into());
         assert_eq!(
-            pause,
+            paused,
             Ok(FleetRequest::Pause {
                 organisation,
                 sector: None,
@@ -361,33 +324,35 @@ mod tests {
             })
         );
         assert_eq!(
-            change(Route::Resume, "{}"),
+            resume("{}"),
             Ok(FleetRequest::Resume {
                 organisation: None,
                 sector: None
             })
         );
-        for (route, body, expected) in [
-            (Route::Pause, r#"{"by": "me"}"#, "missing field `why`"),
+        type BodyReader = fn(&str) -> Result<FleetRequest, String>;
+        let cases: [(BodyReader, &str, &str); 6] = [
+            (pause, r#"{"by": "me"}"#, "missing field `why`"),
             (
-                Route::Pause,
+                pause,
                 r#"{"by": "me", "why": "", "sector": null}"#,
                 "why is \"\"",
             ),
             (
-                Route::Resume,
+                resume,
                 r#"{"organization": "o"}"#,
                 "unknown field `organization`",
             ),
             (
-                Route::Approve,
+                approve,
                 r#"{"organisation": "o", "version": "4.16", "by": "me"}"#,
                 "\"4.16\" is not a version",
             ),
-            (Route::Approve, "[]", "an approval: an object"),
-            (Route::Approve, "{", "EOF"),
-        ] {
-            let error = change(route, body).unwrap_err();
+            (approve, "[]", "an approval: an object"),
+            (approve, "{", "EOF"),
+        ];
+        for (read, body, expected) in cases {
+            let error = read(body).unwrap_err();
             assert!(error.contains(expected), "{error} / {expected}");
         }
     }

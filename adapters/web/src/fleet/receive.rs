@@ -8,6 +8,8 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
 use http_body::Body;
 
+use crate::refusal::{OrRefusal, Refusal};
+
 const MAX_BYTES: usize = towpath_formats::report::MAX_BYTES;
 /// How much of a body that is not wanted is read all the same: a close with bytes unread would take the answer back.
 const MAX_DISCARDED: usize = 1 << 20;
@@ -16,7 +18,7 @@ const LINGER: Duration = Duration::from_secs(1);
 
 /// Why a body was not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NotReceived {
+enum NotReceived {
     NotJson,
     TooLarge,
     TooSlow,
@@ -24,33 +26,28 @@ pub(crate) enum NotReceived {
     Broken,
 }
 
-impl NotReceived {
-    pub(crate) fn status(self) -> StatusCode {
-        match self {
-            Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
-            Self::NotText | Self::Broken => StatusCode::BAD_REQUEST,
-        }
-    }
-
-    pub(crate) fn kind(self) -> &'static str {
-        match self {
-            Self::NotJson => "unsupported_media_type",
-            Self::TooLarge => "body_too_large",
-            Self::TooSlow => "body_too_slow",
-            Self::NotText | Self::Broken => "invalid_body",
-        }
-    }
-
-    pub(crate) fn sentence(self) -> &'static str {
-        match self {
-            Self::NotJson => "the body must be JSON: send Content-Type: application/json",
-            Self::TooLarge => "the body is larger than 65536 bytes; send less",
-            Self::TooSlow => "the body did not arrive in time; send it at once",
-            Self::NotText => "the body is not UTF-8",
-            Self::Broken => "the body ended early",
-        }
+impl From<NotReceived> for Refusal {
+    fn from(why: NotReceived) -> Self {
+        let (status, kind, sentence) = match why {
+            NotReceived::NotJson => (
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "unsupported_media_type",
+                "the body must be JSON: send Content-Type: application/json",
+            ),
+            NotReceived::TooLarge => (
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "body_too_large",
+                "the body is larger than 65536 bytes; send less",
+            ),
+            NotReceived::TooSlow => (
+                StatusCode::REQUEST_TIMEOUT,
+                "body_too_slow",
+                "the body did not arrive in time; send it at once",
+            ),
+            NotReceived::NotText => return Self::invalid_body("the body is not UTF-8".to_owned()),
+            NotReceived::Broken => return Self::invalid_body("the body ended early".to_owned()),
+        };
+        Self::new(status, kind, sentence)
     }
 }
 
@@ -64,7 +61,14 @@ pub(crate) async fn text<B>(
     headers: &HeaderMap,
     body: &mut B,
     within: Duration,
-) -> Result<String, NotReceived>
+) -> OrRefusal<String>
+where
+    B: Body<Data = Bytes> + Unpin,
+{
+    Ok(read(headers, body, within).await?)
+}
+
+async fn read<B>(headers: &HeaderMap, body: &mut B, within: Duration) -> Result<String, NotReceived>
 where
     B: Body<Data = Bytes> + Unpin,
 {

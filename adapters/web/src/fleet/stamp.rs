@@ -1,42 +1,39 @@
 //! Stamps: how old the graph is, for one cluster that asked just now. They need keys for tokens, and no fleet.
 
-use http::StatusCode;
+use http::request::Parts;
+use http::{Response, StatusCode};
 use jiff::Timestamp;
 use towpath_core::agent;
-use towpath_core::cluster::ClusterId;
 use towpath_core::intake::Freshness;
-use towpath_formats::stamp::{self, Nonce};
+use towpath_formats::stamp;
 
-use super::answer::{Refusal, Refused};
-use super::tokens::Speaker;
+use super::answer::speaking;
+use super::query;
+use crate::body::{self, AnswerBody};
+use crate::refusal::{OrRefusal, Refusal};
 use crate::{Service, SourceHealth};
 
-/// The stamp for the cluster whose token was checked.
-pub(super) fn answer(
+pub(crate) fn answer(
     service: &Service,
-    cluster: &ClusterId,
-    speaker: &Speaker,
-    nonce: &Nonce,
-) -> Refused<String> {
-    let stamped_at = service.now();
+    head: &Parts,
+    cluster: &str,
+) -> OrRefusal<Response<AnswerBody>> {
+    let (keys, stamped_at) = (service.token_keys(), service.now());
+    let (cluster, speaker) = speaking(keys.as_ref(), cluster, &head.headers, stamped_at)?;
+    let nonce = query::nonce(head.uri.query().unwrap_or_default());
+    let nonce = nonce.map_err(Refusal::invalid_params)?;
     let no_stamp =
         |sentence: String| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", sentence);
     let has_graph = service.snapshot().is_some();
     let sources = service.sources.load_full().filter(|_| has_graph);
-    let good_at = oldest(
-        sources.as_deref().map(Vec::as_slice).unwrap_or_default(),
+    let sources = sources.as_deref().map(Vec::as_slice).unwrap_or_default();
+    let good_at = oldest(sources, stamped_at).map_err(no_stamp)?;
+    let stamp = agent::Stamp {
+        good_at,
         stamped_at,
-    )
-    .map_err(no_stamp)?;
-    Ok(stamp::write(
-        &speaker.token,
-        cluster,
-        nonce,
-        &agent::Stamp {
-            good_at,
-            stamped_at,
-        },
-    ))
+    };
+    let text = stamp::write(&speaker.token, &cluster, &nonce, &stamp);
+    Ok(body::json(StatusCode::OK, text))
 }
 
 /// When the oldest of the sources was last found to be good. A graph that nothing is recommended by has no age worth a stamp.

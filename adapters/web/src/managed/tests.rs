@@ -20,6 +20,7 @@ use towpath_formats::{SourceFile, graph_data, releases};
 use super::*;
 use crate::{AnswerBody, Service, graph};
 
+const GRAPH: &str = "/api/upgrades_info/graph";
 const CHANNEL: &str = "fast-4.9";
 const RELEASES: usize = 8;
 /// All starts are within this many hours of the beginning.
@@ -116,7 +117,7 @@ impl Served {
 
     /// The answer's headers and text, and whether it was at hand.
     fn ask(&self, query: &str, gzip: bool) -> (HeaderMap, String, bool) {
-        let mut request = http::Request::get(format!("{}?channel={CHANNEL}&{query}", graph::PATH));
+        let mut request = http::Request::get(format!("{GRAPH}?channel={CHANNEL}&{query}"));
         if gzip {
             request = request.header(header::ACCEPT_ENCODING, "gzip");
         }
@@ -302,7 +303,7 @@ fn whom_nobody_knows_is_held_with_a_reason_and_counted() {
     );
     let counted = |served: &Served| {
         let metrics =
-            crate::operations::metrics(&served.service, crate::fleet::Sight::Whole).into_body();
+            crate::operations::written(&served.service, crate::fleet::Sight::Whole).into_body();
         let text = String::from_utf8(read(metrics).to_vec()).unwrap();
         let line = text
             .lines()
@@ -435,28 +436,28 @@ fn held_clusters_share_one_answer() {
 fn what_is_kept_is_bounded_and_given_back() {
     let snapshot = Snapshot::new(old_graph(), Platforms::new(), String::new(), at(6000));
     let held = snapshot.managed_bytes.clone();
-    let cell = snapshot.cell(CHANNEL, "amd64").unwrap();
-    let front = snapshot.front(cell, Encoding::Identity, at(6000));
+    let channel_arch = snapshot.channel_arch(CHANNEL, "amd64").unwrap();
+    let prefix = snapshot.prefix(channel_arch, Encoding::Identity, at(6000));
     let edges = snapshot.graph().edges();
     for number in 0..2 * MAX_KINDS {
         let bits = (0..10).filter(|bit| number >> bit & 1 == 1);
-        front.answer(
+        prefix.answer(
             snapshot.graph(),
             bits.map(|bit| (edges[bit], Verdict::recommend())).collect(),
             at(6000),
         );
-        assert!((1..=MAX_KINDS).contains(&front.kinds.load().len()));
+        assert!((1..=MAX_KINDS).contains(&prefix.kinds.load().len()));
     }
     assert!(held.load(Ordering::Relaxed) > MAX_KINDS * OVERHEAD);
-    front.budget.fetch_add(MAX_BYTES, Ordering::Relaxed);
-    front.answer(
+    prefix.budget.fetch_add(MAX_BYTES, Ordering::Relaxed);
+    prefix.answer(
         snapshot.graph(),
         vec![(edges[20], Verdict::recommend())],
         at(6000),
     );
-    assert_eq!(front.kinds.load().len(), 1, "no room: only that of now");
-    front.budget.fetch_sub(MAX_BYTES, Ordering::Relaxed);
-    drop((front, snapshot));
+    assert_eq!(prefix.kinds.load().len(), 1, "no room: only that of now");
+    prefix.budget.fetch_sub(MAX_BYTES, Ordering::Relaxed);
+    drop((prefix, snapshot));
     assert_eq!(held.load(Ordering::Relaxed), 0);
 }
 
@@ -475,10 +476,10 @@ fn nobody_waits_for_a_new_graph_or_a_release_that_enters() {
     let ready = |served: &Served| {
         let snapshot = served.service.snapshot().unwrap();
         snapshot
-            .cell(CHANNEL, "amd64")
+            .channel_arch(CHANNEL, "amd64")
             .unwrap()
-            .fronts(Encoding::Gzip)
-            .fronts
+            .prefixes(Encoding::Gzip)
+            .prefixes
             .load()
             .len()
     };

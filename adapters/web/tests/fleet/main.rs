@@ -16,7 +16,7 @@ use towpath_core::fleet::{AgentOutcome, Authority, UnknownClusters, UpgradeState
 use towpath_formats::token::{Claims, Enrolment, Grant};
 use towpath_web::{
     Allowed, ClusterCount, Filter, FleetAnswer, FleetHealth, FleetMetrics, FleetRequest, Limits,
-    Managed, Placed, Reads, RemainingSoak, TokenKeys,
+    Managed, Placed, ROUTES, Reads, ReloadDoor, RemainingSoak, Role, TokenKeys, Who, Woken,
 };
 
 use door::{Door, KEY, NOW, Response, admin_token, bearer, cluster, cluster_token, token_by, told};
@@ -342,6 +342,43 @@ fn reading_needs_a_token_only_if_that_is_wanted() {
     );
 }
 
+/// What the table says of who may is what happens: with each kind of token, and without one.
+#[test]
+fn who_may_is_what_the_table_says() {
+    let door = Door::closed(Limits::default());
+    door.fleet(Some(KEY), Reads::WithToken, |_| {
+        FleetAnswer::Json("{}".to_owned())
+    });
+    door.service.reload_door(ReloadDoor {
+        keys: Some(TokenKeys::parse(KEY).unwrap()),
+        wake: Box::new(|_| Woken::Sources(Vec::new())),
+    });
+    let tokens = [
+        (Role::Nobody, String::new()),
+        (Role::Reader, bearer(&token_by(KEY, Grant::Read))),
+        (Role::Cluster, bearer(&cluster_token("0f3a"))),
+        (Role::Pipeline, bearer(&token_by(KEY, Grant::Reload))),
+        (Role::Administrator, bearer(&admin_token())),
+    ];
+    for route in ROUTES {
+        let method = route.verb.allow().split(", ").next().unwrap();
+        let path = route.path.replace("{cluster}", "0f3a");
+        for (role, token) in &tokens {
+            let head = format!("{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n");
+            let status = door.send(&format!("{head}{token}\r\n")).status;
+            let is_refused = [401, 403].contains(&status);
+            let may = match route.who {
+                // No id is asked about.
+                Who::AnyoneOrClusterById => true,
+                // Here, reading takes a token.
+                Who::Reader if *role == Role::Nobody => false,
+                who => !who.refuses() || who.roles().contains(role),
+            };
+            assert_eq!(!is_refused, may, "{method} {path} as {role:?}: {status}");
+        }
+    }
+}
+
 #[test]
 fn without_keys_nothing_can_be_changed() {
     let door = Door::closed(Limits::default());
@@ -420,6 +457,8 @@ fn queries_are_read_strictly() {
         "/api/v1/fleet/plan?limit=none",
         "/api/v1/fleet/forecast?days=0",
         "/api/v1/clusters/c/why?version=latest",
+        "/api/v1/rollouts?channel=stable-4.20",
+        "/api/v1/openapi.json?form=yaml",
     ] {
         assert_eq!(
             door.get(target).told(),

@@ -1,4 +1,4 @@
-//! Ready answers: what was put together for one cluster serves all that answer a sheet's questions alike.
+//! Cached answers: what was put together for one cluster serves all that answer a sheet's questions alike.
 //!
 //! Positions are rotations of one number, so a channel with twenty open windows has some twenty kinds of clusters per
 //! platform, and nearly every request finds its kind here. A ready answer holds its small pieces and shares the large ones.
@@ -20,7 +20,7 @@ const MAX_BYTES: usize = 8 << 20;
 const OVERHEAD: usize = 512;
 
 /// An answer for one kind of clusters.
-pub(crate) struct Ready {
+pub(crate) struct CachedAnswer {
     pub(crate) tag: HeaderValue,
     pub(crate) length: HeaderValue,
     pub(crate) chunks: Arc<[Bytes]>,
@@ -28,15 +28,15 @@ pub(crate) struct Ready {
 }
 
 /// A sheet, and the answers that are ready.
-pub(crate) struct ReadySheet {
+pub(crate) struct CachedSheet {
     pub(crate) sheet: Sheet,
-    kinds: ArcSwap<HashMap<Answers, Arc<Ready>>>,
+    kinds: ArcSwap<HashMap<Answers, Arc<CachedAnswer>>>,
     held: AtomicUsize,
     /// … and all ready answers of the snapshot together.
     budget: Arc<AtomicUsize>,
 }
 
-impl ReadySheet {
+impl CachedSheet {
     pub(crate) fn new(sheet: Sheet, budget: Arc<AtomicUsize>) -> Self {
         Self {
             sheet,
@@ -47,7 +47,7 @@ impl ReadySheet {
     }
 
     /// The answer for clusters of this kind.
-    pub(crate) fn answer(&self, answers: Answers) -> Arc<Ready> {
+    pub(crate) fn answer(&self, answers: Answers) -> Arc<CachedAnswer> {
         if let Some(ready) = self.kinds.load().get(&answers) {
             return ready.clone();
         }
@@ -56,9 +56,9 @@ impl ReadySheet {
         ready
     }
 
-    fn put_together(&self, answers: &Answers) -> Ready {
+    fn put_together(&self, answers: &Answers) -> CachedAnswer {
         let body = self.sheet.body(answers);
-        Ready {
+        CachedAnswer {
             tag: HeaderValue::from_str(&self.sheet.entity_tag(answers))
                 .expect("a tag fits a header"),
             length: HeaderValue::from(body.length),
@@ -67,7 +67,7 @@ impl ReadySheet {
         }
     }
 
-    fn keep(&self, answers: Answers, ready: &Arc<Ready>) {
+    fn keep(&self, answers: Answers, ready: &Arc<CachedAnswer>) {
         let room = self.budget.load(Ordering::Relaxed) + self.own_bytes(ready) <= MAX_BYTES;
         self.kinds.rcu(|kinds| {
             let mut kinds = if room && kinds.len() < MAX_KINDS {
@@ -95,12 +95,12 @@ impl ReadySheet {
     }
 
     /// What a ready answer holds that nothing else does.
-    fn own_bytes(&self, ready: &Ready) -> usize {
+    fn own_bytes(&self, ready: &CachedAnswer) -> usize {
         ready.bytes.saturating_sub(self.sheet.common_bytes()) + OVERHEAD
     }
 }
 
-impl Drop for ReadySheet {
+impl Drop for CachedSheet {
     fn drop(&mut self) {
         self.hold(0);
     }
@@ -153,7 +153,7 @@ mod tests {
     fn clusters_of_one_kind_share_an_answer_and_it_is_the_right_one() {
         let now: Timestamp = "2026-01-05T00:00Z".parse().unwrap();
         let budget = Arc::new(AtomicUsize::new(0));
-        let ready = ReadySheet::new(sheet(now), budget.clone());
+        let ready = CachedSheet::new(sheet(now), budget.clone());
         for number in 0..2000 {
             let id = ClusterId::new(&format!("cluster-{number}")).unwrap();
             let answers = ready.sheet.answers(Client {
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn without_room_answers_are_put_together_each_time() {
         let now: Timestamp = "2026-01-05T00:00Z".parse().unwrap();
-        let ready = ReadySheet::new(sheet(now), Arc::new(AtomicUsize::new(MAX_BYTES)));
+        let ready = CachedSheet::new(sheet(now), Arc::new(AtomicUsize::new(MAX_BYTES)));
         for number in 0..100 {
             let id = ClusterId::new(&format!("cluster-{number}")).unwrap();
             ready.answer(ready.sheet.answers(Client {

@@ -1,0 +1,126 @@
+//! From a route to its answer: at once, or from another thread where that takes longer than its neighbours should wait.
+
+use std::sync::Arc;
+
+use http::request::Parts;
+use http::{Method, Response, StatusCode};
+use hyper::body::Incoming;
+
+use crate::body::{self, AnswerBody};
+use crate::fleet::receive;
+use crate::questions::{Queue, Work};
+use crate::refusal::OrRefusal;
+use crate::routes::{self, Handler, RouteMatch};
+use crate::workers::Surroundings;
+use crate::{Service, fleet, graph, reload};
+
+impl Service {
+    pub(crate) async fn answer(
+        self: &Arc<Self>,
+        head: &Parts,
+        found: Option<RouteMatch<'_>>,
+        incoming: Incoming,
+        around: &Surroundings,
+    ) -> Response<AnswerBody> {
+        let taken = routes::taken(head, found);
+        match &taken {
+            // A body is none of its business; hyper does away with it.
+            Ok(found) if matches!(found.route.handler, Handler::Graph) => {
+                if head.method == Method::OPTIONS {
+                    return graph::preflight(head);
+                }
+                match graph::answer(self, head, None) {
+                    Ok(response) => response,
+                    Err(missing) => self.compile(head, missing).await,
+                }
+            }
+            // In a box, so that graph requests do not carry its state along.
+            _ => {
+                let response = Box::pin(self.answer_beside(head, taken, incoming, around)).await;
+                self.metrics.answered(found, response.status());
+                response
+            }
+        }
+    }
+
+    async fn answer_beside(
+        self: &Arc<Self>,
+        head: &Parts,
+        taken: OrRefusal<RouteMatch<'_>>,
+        mut incoming: Incoming,
+        around: &Surroundings,
+    ) -> Response<AnswerBody> {
+        let answered = match taken {
+            Ok(found) => self.answer_route(head, found, &mut incoming, around).await,
+            Err(refusal) => Err(refusal),
+        };
+        match answered {
+            Ok(response) => response,
+            Err(refusal) => {
+                let has_time = refusal.status != StatusCode::REQUEST_TIMEOUT;
+                if has_time && !matches!(head.method, Method::GET | Method::HEAD) {
+                    receive::discard(&head.headers, &mut incoming).await;
+                }
+                refusal.response()
+            }
+        }
+    }
+
+    async fn answer_route(
+        self: &Arc<Self>,
+        head: &Parts,
+        found: RouteMatch<'_>,
+        incoming: &mut Incoming,
+        around: &Surroundings,
+    ) -> OrRefusal<Response<AnswerBody>> {
+        match found.route.handler {
+            Handler::Graph => unreachable!("graphs are not answered beside graphs"),
+            Handler::Probe(answer) | Handler::Light(answer) => answer(self, head, found.cluster()),
+            Handler::Scrape(question) => {
+                in_turn(question(self, head)?, &around.scrapes, around).await
+            }
+            Handler::Question(question) => {
+                in_turn(question(self, head)?, &around.questions, around).await
+            }
+            Handler::Reload => reload::answer(self, head, incoming, around).await,
+            Handler::Read(_) | Handler::Change(_) | Handler::Report => {
+                fleet::answer(self, head, found, incoming, around).await
+            }
+        }
+    }
+
+    async fn compile(
+        self: &Arc<Self>,
+        head: &Parts,
+        missing: graph::Missing,
+    ) -> Response<AnswerBody> {
+        let response = match tokio::task::spawn_blocking(move || missing.compile()).await {
+            Ok(compiled) => graph::answer(self, head, Some(&compiled)).ok(),
+            Err(error) => {
+                tracing::error!(%error, "an answer could not be prepared");
+                None
+            }
+        };
+        let failed = || {
+            body::error(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "failed_compile",
+                "the answer could not be prepared",
+            )
+        };
+        response.unwrap_or_else(failed)
+    }
+}
+
+/// Has it done in its turn, for as long as the client waits.
+async fn in_turn(
+    work: Work,
+    queue: &Queue,
+    around: &Surroundings,
+) -> OrRefusal<Response<AnswerBody>> {
+    tokio::select! {
+        answer = queue.ask(work) => Ok(answer?),
+        // Nobody reads this.
+        () = around.peer.left() => Ok(body::error(StatusCode::SERVICE_UNAVAILABLE, "abandoned", "nobody waits any more")),
+    }
+}

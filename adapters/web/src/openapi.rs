@@ -1,0 +1,210 @@
+//! `/api/v1/openapi.json`: the paths, methods, tokens and common refusals of the table, and what is written by hand in `openapi.json`: parameters, bodies,
+//! answers and schemas, by the routes' labels.
+
+use std::sync::LazyLock;
+
+use http::request::Parts;
+use http::{Response, StatusCode};
+use serde_json::{Map, Value, json};
+
+use crate::Service;
+use crate::body::{self, AnswerBody};
+use crate::fleet::query;
+use crate::refusal::OrRefusal;
+use crate::routes::{Cost, ROUTES, Role, Route, Verb};
+
+static DESCRIPTION: LazyLock<String> = LazyLock::new(|| format!("{:#}\n", description()));
+
+pub(crate) fn answer(_: &Service, head: &Parts, _: &str) -> OrRefusal<Response<AnswerBody>> {
+    query::nothing(head.uri.query().unwrap_or_default())?;
+    Ok(body::json(StatusCode::OK, DESCRIPTION.clone()))
+}
+
+fn description() -> Value {
+    let mut description: Value =
+        serde_json::from_str(include_str!("openapi.json")).expect("it is JSON");
+    let operations = description["operations"].take();
+    let path = |route: &Route| {
+        let operation = operation(route, operations[route.label].clone());
+        (route.path.to_owned(), json!({ method(route): operation }))
+    };
+    let paths: Map<String, Value> = ROUTES.iter().map(path).collect();
+    let members = description.as_object_mut().expect("it is an object");
+    members.remove("operations");
+    members.insert("paths".to_owned(), paths.into());
+    description
+}
+
+/// What is written by hand, and what the table says. A refusal that is written by hand stays as it is.
+fn operation(route: &Route, mut written: Value) -> Value {
+    written["operationId"] = json!(route.label);
+    written["summary"] = json!(route.summary);
+    written["security"] = security(route);
+    for (status, name) in refusals(route) {
+        let response = &mut written["responses"][status];
+        if response.is_null() {
+            *response = json!({"$ref": format!("#/components/responses/{name}")});
+        }
+    }
+    written
+}
+
+fn method(route: &Route) -> &'static str {
+    match route.verb {
+        Verb::Get => "get",
+        Verb::Post => "post",
+    }
+}
+
+/// An empty list where no token changes anything.
+fn security(route: &Route) -> Value {
+    let scheme = |role: &Role| match role {
+        Role::Nobody => json!({}),
+        Role::Reader => json!({"readerToken": []}),
+        Role::Cluster => json!({"clusterToken": []}),
+        Role::Pipeline => json!({"reloadToken": []}),
+        Role::Administrator => json!({"adminToken": []}),
+    };
+    match route.who.roles() {
+        [Role::Nobody] => json!([]),
+        roles => roles.iter().map(scheme).collect(),
+    }
+}
+
+/// How requests can be refused that come this way, by status and the name of the description.
+fn refusals(route: &Route) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let asks_the_fleet = matches!(route.cost(), Cost::Fleet | Cost::Report);
+    let refusals = [
+        (true, "400", "BadRequest"),
+        (route.who.refuses(), "401", "NoToken"),
+        (route.who.refuses(), "403", "Forbidden"),
+        (asks_the_fleet, "404", "NotFound"),
+        (true, "405", "MethodNotAllowed"),
+        (route.verb == Verb::Post, "408", "TooSlow"),
+        (route.verb == Verb::Post, "413", "TooLarge"),
+        (true, "414", "TooLong"),
+        (route.verb == Verb::Post, "415", "NotJson"),
+        (true, "421", "OtherHost"),
+        (asks_the_fleet, "422", "Refused"),
+        (route.cost() == Cost::Report, "429", "TooOften"),
+        (true, "503", "Unavailable"),
+    ];
+    let applying = refusals.into_iter().filter(|(applies, ..)| *applies);
+    applying.map(|(_, status, name)| (status, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use towpath_core::fleet::RuleId;
+
+    use super::*;
+
+    #[test]
+    fn every_route_is_written_about_and_nothing_else_is() {
+        let written: Value = serde_json::from_str(include_str!("openapi.json")).unwrap();
+        let written = written["operations"].as_object().unwrap();
+        let labels: BTreeSet<&str> = ROUTES.iter().map(|route| route.label).collect();
+        assert_eq!(
+            written.keys().map(String::as_str).collect::<BTreeSet<_>>(),
+            labels
+        );
+        for route in ROUTES {
+            let operation = &description()["paths"][route.path][method(route)];
+            assert_eq!(operation["operationId"], route.label, "a path stands once");
+            assert_eq!(
+                operation["requestBody"].is_object(),
+                route.verb == Verb::Post,
+                "{}",
+                route.path
+            );
+            let parameters = operation["parameters"].as_array();
+            let mut parameters = parameters.into_iter().flatten();
+            assert_eq!(
+                parameters.any(|parameter| parameter["in"] == "path"),
+                route.path.contains('{'),
+                "{}",
+                route.path
+            );
+        }
+    }
+
+    #[test]
+    fn refusals_are_those_that_apply() {
+        let description = description();
+        let refusals = |path: &str, method: &str| -> String {
+            let responses = &description["paths"][path][method]["responses"];
+            let statuses = responses.as_object().unwrap().keys();
+            statuses.map(String::as_str).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(
+            refusals("/api/upgrades_info/graph", "get"),
+            "200 304 400 405 406 414 421 503"
+        );
+        assert_eq!(
+            refusals("/api/v1/reload", "post"),
+            "202 400 401 403 404 405 408 413 414 415 421 503"
+        );
+        assert_eq!(
+            refusals("/api/v1/clusters/{cluster}/report", "post"),
+            "202 400 401 403 404 405 408 413 414 415 421 422 429 503"
+        );
+        assert_eq!(refusals("/livez", "get"), "200 400 405 414 421 503");
+    }
+
+    #[test]
+    fn what_is_referred_to_is_there_and_is_used() {
+        let description = description();
+        let mut used = BTreeSet::new();
+        references(&description, &mut used);
+        for reference in &used {
+            assert!(
+                description.pointer(&reference[1..]).is_some(),
+                "{reference}"
+            );
+        }
+        for part in ["schemas", "parameters", "responses"] {
+            for name in description["components"][part].as_object().unwrap().keys() {
+                assert!(
+                    used.contains(&format!("#/components/{part}/{name}")),
+                    "{part} {name} is not used"
+                );
+            }
+        }
+        let text = description["paths"].to_string();
+        for scheme in description["components"]["securitySchemes"]
+            .as_object()
+            .unwrap()
+            .keys()
+        {
+            assert!(text.contains(&format!("{{\"{scheme}\":[]}}")), "{scheme}");
+        }
+    }
+
+    fn references(value: &Value, found: &mut BTreeSet<String>) {
+        match value {
+            Value::Object(members) => {
+                found.extend(
+                    members
+                        .get("$ref")
+                        .and_then(Value::as_str)
+                        .map(str::to_owned),
+                );
+                members
+                    .values()
+                    .for_each(|member| references(member, found));
+            }
+            Value::Array(items) => items.iter().for_each(|item| references(item, found)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn rules_are_those_that_there_are() {
+        let description = description();
+        let names: Vec<&str> = RuleId::all().map(RuleId::name).collect();
+        let listed = &description["components"]["parameters"]["heldBy"]["schema"]["enum"];
+        assert_eq!(*listed, serde_json::json!(names));
+    }
+}

@@ -1,0 +1,81 @@
+//! Refusals: a status, a stable kind and a sentence, with the header that the status asks for.
+
+use http::{HeaderName, HeaderValue, Response, StatusCode, header};
+use towpath_formats::graph_request::BadRequest;
+
+use crate::body::{self, AnswerBody};
+
+/// When a client may try again, in seconds.
+const RETRY_AFTER: HeaderValue = HeaderValue::from_static("5");
+
+pub(crate) struct Refusal {
+    pub(crate) status: StatusCode,
+    kind: &'static str,
+    sentence: String,
+    /// What its header says, where that is not always the same.
+    value: Option<HeaderValue>,
+}
+
+pub(crate) type OrRefusal<T> = Result<T, Refusal>;
+
+impl Refusal {
+    pub(crate) fn new(status: StatusCode, kind: &'static str, sentence: impl Into<String>) -> Self {
+        Self {
+            status,
+            kind,
+            sentence: sentence.into(),
+            value: None,
+        }
+    }
+
+    pub(crate) fn invalid_params(sentence: String) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid_params", sentence)
+    }
+
+    pub(crate) fn invalid_body(sentence: String) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid_body", sentence)
+    }
+
+    /// The same, with this in the header that its status asks for.
+    pub(crate) fn with(self, value: HeaderValue) -> Self {
+        Self {
+            value: Some(value),
+            ..self
+        }
+    }
+
+    pub(crate) fn response(self) -> Response<AnswerBody> {
+        let mut response = body::error(self.status, self.kind, &self.sentence);
+        if let Some((name, usual)) = header_of(self.status) {
+            response
+                .headers_mut()
+                .insert(name, self.value.unwrap_or(usual));
+        }
+        response
+    }
+}
+
+impl From<BadRequest> for Refusal {
+    fn from(bad: BadRequest) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, bad.kind(), bad.value())
+    }
+}
+
+/// The header that an answer with this status has, and what it usually says.
+fn header_of(status: StatusCode) -> Option<(HeaderName, HeaderValue)> {
+    let fixed = HeaderValue::from_static;
+    match status {
+        StatusCode::UNAUTHORIZED => {
+            Some((header::WWW_AUTHENTICATE, fixed("Bearer realm=\"towpath\"")))
+        }
+        StatusCode::METHOD_NOT_ALLOWED => Some((header::ALLOW, fixed(""))),
+        StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
+            Some((header::RETRY_AFTER, RETRY_AFTER))
+        }
+        // What is left of the body would be taken for the next request.
+        StatusCode::REQUEST_TIMEOUT | StatusCode::PAYLOAD_TOO_LARGE => {
+            Some((header::CONNECTION, fixed("close")))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,256 @@
+//! Which endpoints there are: path, method, who may, what it costs, who answers.
+//!
+//! Each stands once, in [`ROUTES`]. Dispatch, 404, 405 and `Allow`, the reserve for probes, metric labels, `/api/v1/openapi.json` and the table in
+//! docs/serve.md are made from it.
+
+mod table;
+
+use std::sync::Arc;
+
+use http::request::Parts;
+use http::{HeaderValue, Method, Response, StatusCode};
+
+use crate::body::AnswerBody;
+use crate::fleet::FleetRequest;
+use crate::questions::Work;
+use crate::refusal::{OrRefusal, Refusal};
+use crate::{Service, server};
+
+pub use table::ROUTES;
+
+#[derive(Debug)]
+pub struct Route {
+    /// With `{cluster}` where a cluster's id or name stands.
+    pub path: &'static str,
+    pub verb: Verb,
+    pub who: Who,
+    /// Its name as a metric's label, and as the `operationId` of the description.
+    pub label: &'static str,
+    /// A few words for people.
+    pub summary: &'static str,
+    pub(crate) handler: Handler,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    /// And HEAD.
+    Get,
+    Post,
+}
+
+/// Who may take a route. Where there are no keys, or reads are open, everybody counts as a reader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Who {
+    Anyone,
+    /// Anyone; only readers are shown what names parts of the fleet.
+    AnyoneInPart,
+    /// Anyone; only readers and the cluster itself are answered with what is known of the cluster that is asked about.
+    AnyoneOrClusterInPart,
+    /// Anyone; asking about a cluster of a fleet by its id takes a reader, or the cluster itself.
+    AnyoneOrClusterById,
+    Reader,
+    /// The cluster that the path names.
+    Cluster,
+    Pipeline,
+    Administrator,
+}
+
+/// Whom a token speaks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Has no token.
+    Nobody,
+    Reader,
+    Cluster,
+    /// A pipeline that changes sources.
+    Pipeline,
+    Administrator,
+}
+
+/// What an answer costs, and so where it is made and how many are made at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cost {
+    /// On the connection's own thread, from what was compiled before.
+    Graph,
+    /// At once, and also when all places are taken.
+    Probe,
+    /// On a thread of its own; when all places are taken, a few of them.
+    Scrape,
+    Light,
+    /// Waits in a queue for one of two threads.
+    Question,
+    /// Asks the fleet; at most 64 answers at once are made or written.
+    Fleet,
+    /// Is counted against the cluster's limit of reports.
+    Report,
+}
+
+/// Who answers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Handler {
+    Graph,
+    Probe(ImmediateHandler),
+    Light(ImmediateHandler),
+    Scrape(QueuedHandler),
+    Question(QueuedHandler),
+    /// Reads what the fleet is asked from the cluster in the path and the query.
+    Read(fn(&str, &str) -> Result<FleetRequest, String>),
+    /// Reads what the fleet is told from a body.
+    Change(fn(&str) -> Result<FleetRequest, String>),
+    Report,
+    Reload,
+}
+
+/// Takes the cluster in the path, too.
+type ImmediateHandler = fn(&Service, &Parts, &str) -> OrRefusal<Response<AnswerBody>>;
+type QueuedHandler = fn(&Arc<Service>, &Parts) -> OrRefusal<Work>;
+
+/// A route, and the path that led to it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RouteMatch<'a> {
+    pub(crate) route: &'static Route,
+    path: &'a str,
+}
+
+const CLUSTER: &str = "{cluster}";
+const TOO_LONG: &str = "the request's target is too long";
+const NOTHING: &str = "there is nothing here; /api/v1/openapi.json lists what there is, /api/upgrades_info/graph?channel=stable-4.20 is a graph";
+
+/// The route of a path. Most paths are a row of the table, letter for letter.
+pub(crate) fn find(path: &str) -> Option<RouteMatch<'_>> {
+    let exact = ROUTES.iter().find(|route| route.path == path);
+    let found = exact.or_else(|| {
+        let mut routes = ROUTES.iter();
+        routes.find(|route| cluster_in(path, route.path).is_some())
+    });
+    found.map(|route| RouteMatch { route, path })
+}
+
+/// The cluster's name if the path fits the pattern.
+fn cluster_in<'a>(path: &'a str, pattern: &str) -> Option<&'a str> {
+    let (before, after) = pattern.split_once(CLUSTER)?;
+    let name = path.strip_prefix(before)?.strip_suffix(after)?;
+    (!name.is_empty() && !name.contains('/')).then_some(name)
+}
+
+/// The route that answers a request, or why none does.
+pub(crate) fn taken<'a>(head: &Parts, found: Option<RouteMatch<'a>>) -> OrRefusal<RouteMatch<'a>> {
+    let target = head.uri.path_and_query();
+    if target.is_some_and(|target| target.as_str().len() > server::MAX_TARGET_BYTES) {
+        let status = StatusCode::URI_TOO_LONG;
+        return Err(Refusal::new(status, "uri_too_long", TOO_LONG));
+    }
+    let nothing = || Refusal::new(StatusCode::NOT_FOUND, "does_not_exist", NOTHING);
+    let found = found.ok_or_else(nothing)?;
+    match found.route.takes(&head.method) {
+        true => Ok(found),
+        false => Err(found.route.verb.refusal()),
+    }
+}
+
+impl<'a> RouteMatch<'a> {
+    /// The cluster's name as the path has it; empty where it has none.
+    pub(crate) fn cluster(&self) -> &'a str {
+        cluster_in(self.path, self.route.path).unwrap_or_default()
+    }
+}
+
+impl Route {
+    pub fn cost(&self) -> Cost {
+        match self.handler {
+            Handler::Graph => Cost::Graph,
+            Handler::Probe(_) => Cost::Probe,
+            Handler::Scrape(_) => Cost::Scrape,
+            Handler::Light(_) | Handler::Reload => Cost::Light,
+            Handler::Question(_) => Cost::Question,
+            Handler::Read(_) | Handler::Change(_) => Cost::Fleet,
+            Handler::Report => Cost::Report,
+        }
+    }
+
+    /// A browser asks with OPTIONS whether it may ask for a graph; that is answered, and is no method of the table.
+    pub(crate) fn takes(&self, method: &Method) -> bool {
+        match *method {
+            Method::GET | Method::HEAD => self.verb == Verb::Get,
+            Method::POST => self.verb == Verb::Post,
+            Method::OPTIONS => self.cost() == Cost::Graph,
+            _ => false,
+        }
+    }
+}
+
+impl Verb {
+    /// As the `Allow` header lists the methods.
+    pub fn allow(self) -> &'static str {
+        match self {
+            Self::Get => "GET, HEAD",
+            Self::Post => "POST",
+        }
+    }
+
+    fn refusal(self) -> Refusal {
+        let sentence = format!("use {}", self.allow().replace(", ", " or "));
+        let status = StatusCode::METHOD_NOT_ALLOWED;
+        Refusal::new(status, "method_not_allowed", sentence)
+            .with(HeaderValue::from_static(self.allow()))
+    }
+}
+
+impl Who {
+    /// Whom it lets in, or shows more; nobody else gets anything.
+    pub fn roles(self) -> &'static [Role] {
+        use Role::{Administrator, Cluster, Nobody, Pipeline, Reader};
+        match self {
+            Self::Anyone => &[Nobody],
+            Self::AnyoneInPart | Self::Reader => &[Nobody, Reader, Administrator],
+            Self::AnyoneOrClusterInPart | Self::AnyoneOrClusterById => {
+                &[Nobody, Reader, Administrator, Cluster]
+            }
+            Self::Cluster => &[Cluster],
+            Self::Pipeline => &[Pipeline, Administrator],
+            Self::Administrator => &[Administrator],
+        }
+    }
+
+    /// Whether somebody can be turned away for the token that they bring, or do not.
+    pub fn refuses(self) -> bool {
+        !matches!(
+            self,
+            Self::Anyone | Self::AnyoneInPart | Self::AnyoneOrClusterInPart
+        )
+    }
+
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Anyone => "anyone",
+            Self::AnyoneInPart => "anyone; names in the fleet: readers",
+            Self::AnyoneOrClusterInPart => {
+                "anyone; what is known of a cluster: readers, and the cluster"
+            }
+            Self::AnyoneOrClusterById => {
+                "anyone; about a cluster of the fleet: readers, and the cluster"
+            }
+            Self::Reader => "readers",
+            Self::Cluster => "the cluster",
+            Self::Pipeline => "pipelines",
+            Self::Administrator => "administrators",
+        }
+    }
+}
+
+impl Cost {
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Graph => "graph",
+            Self::Probe => "probe",
+            Self::Scrape => "scrape",
+            Self::Light => "light",
+            Self::Question => "question",
+            Self::Fleet => "fleet",
+            Self::Report => "report",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,177 @@
+//! The table: every endpoint of the service, once.
+//!
+//! Graphs come first: a path is compared with one row after the other, and graphs are asked for most.
+
+use super::Handler::{Change, Graph, Light, Probe, Question, Read, Reload, Report, Scrape};
+use super::{Handler, Route, Verb, Who};
+use crate::fleet::query;
+use crate::{explain, fleet, graph_data, openapi, operations, path};
+
+pub static ROUTES: &[Route] = &[
+    get(
+        "/api/upgrades_info/graph",
+        (Who::Anyone, Graph),
+        "graph",
+        "The graph of a channel, as one cluster sees it",
+    ),
+    get(
+        "/api/upgrades_info/v1/graph",
+        (Who::Anyone, Graph),
+        "graphV1",
+        "The same graph, at its newer address",
+    ),
+    get(
+        "/api/upgrades_info/graph-data",
+        (Who::Anyone, Question(graph_data::question)),
+        "graphData",
+        "The graph data that is being served, as `tar.gz`",
+    ),
+    get(
+        "/livez",
+        (Who::Anyone, Probe(operations::liveness)),
+        "livez",
+        "200 while the process lives",
+    ),
+    get(
+        "/readyz",
+        (Who::AnyoneInPart, Probe(operations::readiness)),
+        "readyz",
+        "Whether graphs are served, and what was wrong with the last reload",
+    ),
+    get(
+        "/metrics",
+        (Who::AnyoneInPart, Scrape(operations::metrics)),
+        "metrics",
+        "Metrics in Prometheus' text format",
+    ),
+    get(
+        "/api/v1/openapi.json",
+        (Who::Anyone, Light(openapi::answer)),
+        "openapi",
+        "A description of all paths, parameters and answers",
+    ),
+    get(
+        "/api/v1/explain",
+        (Who::AnyoneOrClusterById, Question(explain::question)),
+        "explain",
+        "Why updates are, or are not, offered to a cluster, and when they will be",
+    ),
+    get(
+        "/api/v1/rollouts",
+        (Who::Anyone, Question(explain::rollouts_question)),
+        "rollouts",
+        "Every rollout window that is running or to come",
+    ),
+    get(
+        "/api/v1/path",
+        (Who::AnyoneOrClusterInPart, Question(path::question)),
+        "path",
+        "The way from one release to another, or how far one gets and why no farther",
+    ),
+    post(
+        "/api/v1/reload",
+        (Who::Pipeline, Reload),
+        "reload",
+        "Read the sources now",
+    ),
+    post(
+        "/api/v1/clusters/{cluster}/report",
+        (Who::Cluster, Report),
+        "report",
+        "A cluster says how it is",
+    ),
+    get(
+        "/api/v1/clusters/{cluster}/stamp",
+        (Who::Cluster, Light(fleet::stamp::answer)),
+        "stamp",
+        "How old the graph is, for a cluster that asks just now; also without a fleet",
+    ),
+    get(
+        "/api/v1/clusters/{cluster}/why",
+        (Who::Reader, Read(query::why)),
+        "why",
+        "Why a cluster does, or does not, upgrade",
+    ),
+    get(
+        "/api/v1/fleet/status",
+        (Who::Reader, Read(query::status)),
+        "status",
+        "Where everything stands",
+    ),
+    get(
+        "/api/v1/fleet/plan",
+        (Who::Reader, Read(query::plan)),
+        "plan",
+        "What would start now",
+    ),
+    get(
+        "/api/v1/fleet/upgrades",
+        (Who::Reader, Read(query::upgrades)),
+        "upgrades",
+        "What is planned, under way, or over",
+    ),
+    get(
+        "/api/v1/fleet/holds",
+        (Who::Reader, Read(query::holds)),
+        "holds",
+        "How many clusters are held back, by rule",
+    ),
+    get(
+        "/api/v1/fleet/history",
+        (Who::Reader, Read(query::history)),
+        "history",
+        "How long which version has run",
+    ),
+    get(
+        "/api/v1/fleet/forecast",
+        (Who::Reader, Read(query::forecast)),
+        "forecast",
+        "What will start if nothing fails",
+    ),
+    post(
+        "/api/v1/fleet/pause",
+        (Who::Administrator, Change(query::pause)),
+        "pause",
+        "Stop new starts",
+    ),
+    post(
+        "/api/v1/fleet/resume",
+        (Who::Administrator, Change(query::resume)),
+        "resume",
+        "Let new starts happen again",
+    ),
+    post(
+        "/api/v1/fleet/approve",
+        (Who::Administrator, Change(query::approve)),
+        "approve",
+        "Consent to a version",
+    ),
+];
+
+const fn get(
+    path: &'static str,
+    (who, handler): (Who, Handler),
+    label: &'static str,
+    summary: &'static str,
+) -> Route {
+    Route {
+        path,
+        verb: Verb::Get,
+        who,
+        label,
+        summary,
+        handler,
+    }
+}
+
+const fn post(
+    path: &'static str,
+    served: (Who, Handler),
+    label: &'static str,
+    summary: &'static str,
+) -> Route {
+    Route {
+        verb: Verb::Post,
+        ..get(path, served, label, summary)
+    }
+}

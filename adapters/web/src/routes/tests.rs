@@ -1,0 +1,76 @@
+use std::collections::BTreeSet;
+
+use super::*;
+
+#[test]
+fn paths_are_matched_whole() {
+    let label = |path| find(path).map(|found| (found.route.label, found.cluster()));
+    assert_eq!(label("/livez"), Some(("livez", "")));
+    assert_eq!(label("/api/v1/fleet/status"), Some(("status", "")));
+    for (path, cluster) in [
+        ("/api/v1/clusters/0f%2F3a/why", "0f%2F3a"),
+        ("/api/v1/clusters/report/why", "report"),
+        ("/api/v1/clusters/{cluster}/why", "{cluster}"),
+    ] {
+        assert_eq!(label(path), Some(("why", cluster)));
+    }
+    for path in [
+        "",
+        "/",
+        "/livez/",
+        "/api/v1/",
+        "/api/v1/clusters//report",
+        "/api/v1/clusters/report",
+        "/api/v1/clusters/a/b/report",
+        "/api/v1/fleet/status/",
+        "/api/v1/fleet/Status",
+        "/api/v1/clusters/a/reports",
+    ] {
+        assert_eq!(label(path), None, "{path}");
+    }
+}
+
+#[test]
+fn every_path_and_every_label_stands_once() {
+    let paths: BTreeSet<&str> = ROUTES.iter().map(|route| route.path).collect();
+    let labels: BTreeSet<&str> = ROUTES.iter().map(|route| route.label).collect();
+    assert_eq!((paths.len(), labels.len()), (ROUTES.len(), ROUTES.len()));
+}
+
+#[test]
+fn a_route_takes_a_body_only_by_post_and_no_path_fits_two() {
+    for route in ROUTES {
+        let takes_a_body = matches!(
+            route.handler,
+            Handler::Change(_) | Handler::Report | Handler::Reload
+        );
+        assert_eq!(route.verb == Verb::Post, takes_a_body, "{}", route.path);
+        assert!(std::ptr::eq(find(route.path).unwrap().route, route));
+        let needs_a_cluster = route.who == Who::Cluster;
+        assert!(
+            !needs_a_cluster || route.path.contains(CLUSTER),
+            "{}",
+            route.path
+        );
+    }
+}
+
+#[test]
+fn other_methods_are_told_which_there_are() {
+    for route in ROUTES {
+        for method in ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "BREW"] {
+            let request = http::Request::builder().uri(route.path.replace(CLUSTER, "c"));
+            let (head, ()) = request.method(method).body(()).unwrap().into_parts();
+            let refusal = taken(&head, find(head.uri.path())).err();
+            let allowed = refusal.map(|refusal| {
+                let response = refusal.response();
+                assert_eq!(response.status(), StatusCode::METHOD_NOT_ALLOWED);
+                response.headers()["allow"].to_str().unwrap().to_owned()
+            });
+            let listed = route.verb.allow().split(", ").any(|name| name == method);
+            let preflight = method == "OPTIONS" && route.cost() == Cost::Graph;
+            let expected = (!listed && !preflight).then(|| route.verb.allow().to_owned());
+            assert_eq!(allowed, expected, "{method} {}", route.path);
+        }
+    }
+}

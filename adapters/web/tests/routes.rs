@@ -1,0 +1,42 @@
+//! The manual's table of paths is made from the table of routes. `UPDATE_EXPECT=1 cargo test -p towpath-web --test routes` writes it.
+
+#![allow(clippy::unwrap_used, reason = "in a test, a panic is the finding")]
+
+use std::fmt::Write;
+use std::path::Path;
+
+use towpath_web::ROUTES;
+
+const BEGIN: &str = "<!-- Made from adapters/web/src/routes/table.rs by `UPDATE_EXPECT=1 cargo test -p towpath-web --test routes`. -->\n";
+const END: &str = "<!-- The end of what is made. -->\n";
+
+#[test]
+fn the_manual_has_the_table_of_routes() {
+    let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/serve.md");
+    let text = std::fs::read_to_string(&manual).unwrap();
+    let (before, rest) = text.split_once(BEGIN).unwrap();
+    let (listed, after) = rest.split_once(END).unwrap();
+    let made = table();
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::write(&manual, [before, BEGIN, &made, END, after].concat()).unwrap();
+    } else {
+        assert!(
+            listed == made,
+            "docs/serve.md lists other routes; `UPDATE_EXPECT=1 cargo test -p towpath-web --test routes` writes it:\n{made}"
+        );
+    }
+}
+
+fn table() -> String {
+    let mut text = "| path | methods | who | cost | what |\n|---|---|---|---|---|\n".to_owned();
+    for route in ROUTES {
+        let (path, methods, summary) = (route.path, route.verb.allow(), route.summary);
+        let (who, cost) = (route.who.words(), route.cost().words());
+        writeln!(
+            text,
+            "| `{path}` | {methods} | {who} | {cost} | {summary} |"
+        )
+        .unwrap();
+    }
+    text
+}
