@@ -20,6 +20,9 @@ use crate::reason::{self, ReasonArgs};
 use crate::releases::{self, ReleasesCommand};
 use crate::{example, log, serve};
 
+/// How many errors are told at once.
+const MAX_ERRORS: usize = 20;
+
 /// Upgrades fleets of OpenShift clusters safely, and can always say why.
 #[derive(Debug, Parser)]
 #[command(name = "towpath", version, propagate_version = true)]
@@ -67,7 +70,7 @@ enum Command {
     ///
     /// For one cluster, or the smallest set for many. If somebody has no way, it says who and why, and lists nothing.
     #[command(
-        after_help = "Example:\n  towpath mirror 4.19.16 4.20.3 --platform GCP --format oc-mirror-v2"
+        after_help = "Example:\n  towpath mirror 4.19.16 4.20.3 --platform GCP --output oc-mirror-v2"
     )]
     Mirror(Box<MirrorArgs>),
     /// Look after the cluster that it runs in: take recommended updates by itself, hold back what would break the cluster, report what happened.
@@ -162,6 +165,13 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     Ok(out.flush()?)
+}
+
+/// What is wrong, as one error: place, problem and remedy of each finding.
+pub(crate) fn failure(findings: &[Finding]) -> anyhow::Error {
+    let errors = findings.iter().filter(|finding| finding.is_error());
+    let lines: Vec<String> = errors.take(MAX_ERRORS).map(ToString::to_string).collect();
+    anyhow::anyhow!("{}", lines.join("\n"))
 }
 
 /// Tells people on the side what they should know besides the answer.

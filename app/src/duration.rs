@@ -18,8 +18,8 @@ use towpath_formats::path::Plain;
 use towpath_formats::{SourceFile, cluster_shape, update_history};
 use towpath_sources::{read_directory, read_file};
 
-use crate::cli::print;
-use crate::graph::Output;
+use crate::cli::{failure, print};
+use crate::output::{Output, OutputArgs};
 
 /// The largest file of parameters that we read.
 const MAX_PARAMETERS_BYTES: u64 = 16 << 20;
@@ -55,9 +55,8 @@ pub(crate) struct EstimateArgs {
     to: Vec<Version>,
     #[command(flatten)]
     shape: ShapeArgs,
-    /// How to answer.
-    #[arg(long, value_enum, default_value_t = Output::Text)]
-    output: Output,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 /// What a cluster looks like, and the parameters that go with it.
@@ -91,9 +90,8 @@ pub(crate) struct FitArgs {
     /// Write the parameters to this file.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// How to answer.
-    #[arg(long, value_enum, default_value_t = Output::Text)]
-    output: Output,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 /// Runs a command about durations.
@@ -134,7 +132,7 @@ fn estimate(args: EstimateArgs) -> anyhow::Result<ExitCode> {
         shape: &shape,
         parameters: &parameters,
     };
-    match args.output {
+    match args.output.form {
         Output::Text => print(&estimate_text(&told))?,
         Output::Json => print(&format!("{:#}\n", estimate_json(&told)))?,
     }
@@ -150,7 +148,7 @@ fn fit(args: &FitArgs) -> anyhow::Result<ExitCode> {
         fit: &fit,
         counts: &histories.counts,
     };
-    match args.output {
+    match args.output.form {
         Output::Text => print(&(shown(&histories.findings) + &fit_text(&told)))?,
         Output::Json => print(&format!(
             "{:#}\n",
@@ -180,7 +178,7 @@ impl ShapeArgs {
         let bytes = read_file(path, cluster_shape::MAX_BYTES as u64)
             .map_err(|finding| anyhow!("{finding}"))?;
         let read = cluster_shape::read(&Place::file(path.display().to_string()), &bytes);
-        read.map(Some).map_err(|findings| all(&findings))
+        read.map(Some).map_err(|findings| failure(&findings))
     }
 
     fn plain(&self) -> Plain {
@@ -216,7 +214,7 @@ fn read_or_usual(path: Option<&Path>) -> anyhow::Result<Parameters> {
     };
     let bytes = read_file(path, MAX_PARAMETERS_BYTES).map_err(|finding| anyhow!("{finding}"))?;
     read_parameters(&Place::file(path.display().to_string()), &bytes)
-        .map_err(|findings| all(&findings))
+        .map_err(|findings| failure(&findings))
 }
 
 /// Files as they are named, and those of directories.
@@ -275,13 +273,4 @@ fn with_findings(mut answer: serde_json::Value, findings: &[Finding]) -> serde_j
 fn max_unavailable(text: &str) -> Result<MaxUnavailable, String> {
     MaxUnavailable::read(text)
         .ok_or_else(|| "write a number from 1 on, or a share from 1% to 100%".to_owned())
-}
-
-fn all(findings: &[Finding]) -> anyhow::Error {
-    let lines: Vec<String> = findings
-        .iter()
-        .take(MAX_SHOWN)
-        .map(ToString::to_string)
-        .collect();
-    anyhow!("{}", lines.join("\n"))
 }

@@ -1,11 +1,13 @@
 //! The example that is served when nothing is configured. It is built in, with dates around today.
 
 use std::fs;
+use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::Path;
 
 use anyhow::{Context, bail};
 use jiff::{Timestamp, ToSpan, civil::Date, tz::TimeZone};
+use serde_json::Value;
 use towpath_core::cluster::{Cluster, ClusterId, Fact};
 use towpath_core::finding::Finding;
 use towpath_core::graph::recommend;
@@ -40,6 +42,40 @@ const GRAPH_DATA: [(&str, &str); 5] = [
         include_str!("../../examples/graph-data/blocked-edges/4.20.4-ovn-slow-start.yaml"),
     ),
 ];
+
+/// Whose data an answer is about. Nobody must take the example's for their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// Somebody named it.
+    Named,
+    Example,
+}
+
+impl Origin {
+    /// Says so on the side, before anything else is said.
+    pub(crate) fn tell(self) {
+        self.tell_how("name your own with --graph-data and --releases");
+    }
+
+    /// Says so where other flags name one's own.
+    pub(crate) fn tell_how(self, how: &str) {
+        if self == Self::Example {
+            // Nothing is left to be done if even that cannot be said.
+            let _ = writeln!(
+                io::stderr(),
+                "towpath: this is about the built-in example; {how}"
+            );
+        }
+    }
+
+    /// An answer for machines, with a mark if it is about the example.
+    pub(crate) fn mark(self, mut answer: Value) -> String {
+        if let (Self::Example, Value::Object(fields)) = (self, &mut answer) {
+            fields.insert("example".to_owned(), Value::Bool(true));
+        }
+        format!("{answer:#}\n")
+    }
+}
 
 /// The example's graph data, with dates around that time.
 pub(crate) fn graph_data(now: Timestamp) -> Result<Vec<SourceFile>, Finding> {

@@ -12,12 +12,13 @@ use towpath_core::graph::explain as explained;
 use towpath_core::graph::{ChannelName, Situation};
 use towpath_core::version::{Arch, Version};
 use towpath_formats::explain::{Told, json, text};
-use towpath_formats::graph_data::parse_time;
 
 use crate::cli::print;
-use crate::graph::Output;
-use crate::graph::inputs::{self, Source};
+use crate::clock::NowArgs;
+use crate::config::SourceArgs;
+use crate::output::{Output, OutputArgs};
 use crate::server::Server;
+use crate::sources::{Needs, Sources};
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
@@ -39,9 +40,8 @@ pub(crate) struct ExplainArgs {
     /// The architecture of its payload.
     #[arg(long, default_value = Arch::DEFAULT, value_name = "ARCH")]
     arch: String,
-    /// As of this time.
-    #[arg(long, env = "TOWPATH_NOW", value_name = "TIME")]
-    now: Option<String>,
+    #[command(flatten)]
+    now: NowArgs,
     /// Ask this service, instead of looking at files.
     #[arg(long, env = "TOWPATH_SERVER", value_name = "URL", conflicts_with_all = ["graph_data", "releases"])]
     server: Option<String>,
@@ -53,38 +53,18 @@ pub(crate) struct ExplainArgs {
         requires = "server"
     )]
     token_file: Option<PathBuf>,
-    /// Look at this graph data. [default: the built-in example]
-    #[arg(
-        long,
-        env = "TOWPATH_GRAPH_DATA",
-        value_name = "DIR",
-        requires = "releases"
-    )]
-    graph_data: Option<PathBuf>,
-    /// The releases behind the graph data.
-    #[arg(
-        long,
-        env = "TOWPATH_RELEASES",
-        value_name = "FILE",
-        requires = "graph_data"
-    )]
-    releases: Option<PathBuf>,
-    /// How to answer.
-    #[arg(long, value_enum, default_value_t = Output::Text)]
-    output: Output,
+    #[command(flatten)]
+    sources: SourceArgs,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 /// Explains, from files or from a service.
 pub(crate) fn explain(args: ExplainArgs) -> anyhow::Result<ExitCode> {
     let cluster = args.cluster()?;
-    let now = args
-        .now
-        .as_deref()
-        .map(|text| parse_time(text).map_err(|problem| anyhow::anyhow!("--now: {problem}")));
-    let now = now.transpose()?;
     let is_offered = match &args.server {
-        Some(server) => args.ask(server, now)?,
-        None => args.look(&cluster, now.unwrap_or_else(Timestamp::now))?,
+        Some(server) => args.ask(server, args.now.given())?,
+        None => args.look(&cluster, args.now.at())?,
     };
     Ok(if args.to.is_some() && !is_offered {
         ExitCode::from(1)
@@ -116,11 +96,9 @@ impl ExplainArgs {
 
     /// Looks at files, and says whether anything is offered.
     fn look(&self, cluster: &Cluster, now: Timestamp) -> anyhow::Result<bool> {
-        let source = self
-            .graph_data
-            .clone()
-            .map_or(Source::Example, Source::Directory);
-        let graph = inputs::graph(&source, inputs::releases(self.releases.as_deref())?, now)?;
+        let settings = self.sources.settings(Needs::GraphDataAndReleases, None)?;
+        let sources = Sources::read(settings, now)?;
+        let graph = sources.graph()?;
         let at = Situation {
             graph: &graph,
             cluster,
@@ -132,9 +110,9 @@ impl ExplainArgs {
             from: &self.from,
             explanation: &explanation,
         };
-        match self.output {
+        match self.output.form {
             Output::Text => print(&text(&told))?,
-            Output::Json => print(&format!("{:#}\n", json(&told)))?,
+            Output::Json => print(&sources.origin().mark(json(&told)))?,
         }
         Ok(explanation
             .candidates
@@ -151,7 +129,7 @@ impl ExplainArgs {
         let get = |form: &str| server.ask(&self.target(now, form));
         let facts: Value =
             serde_json::from_str(&get("json")?).context("the service's answer is not JSON")?;
-        match self.output {
+        match self.output.form {
             Output::Text => print(&get("text")?)?,
             Output::Json => print(&format!("{facts:#}\n"))?,
         }

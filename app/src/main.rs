@@ -2,6 +2,7 @@
 
 mod agent;
 mod cli;
+mod clock;
 mod config;
 mod descriptors;
 mod duration;
@@ -11,6 +12,7 @@ mod fleet;
 mod graph;
 mod log;
 mod mirror;
+mod output;
 mod path;
 mod ready;
 mod reason;

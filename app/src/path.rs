@@ -15,15 +15,15 @@ use towpath_core::graph::{ChannelName, Graph};
 use towpath_core::path::{Found, Goal, Pace, Plan, Request, RiskPolicy, paths};
 use towpath_core::version::{Arch, Version};
 use towpath_formats::cluster_objects::ClusterObjects;
-use towpath_formats::graph_data::parse_time;
 use towpath_formats::path::{self as format, PathRequest, ShapeIs, Told, ToldCluster, json, text};
 
 use crate::cli::print;
+use crate::clock::NowArgs;
 use crate::duration::ShapeArgs;
-use crate::graph::Output;
-use crate::graph::inputs::GraphArgs;
+use crate::output::{Output, OutputArgs};
 use crate::ready::{max_skew, objects};
 use crate::server::Server;
+use crate::sources::GraphArgs;
 
 #[derive(Debug, Args)]
 pub(crate) struct PathArgs {
@@ -64,9 +64,8 @@ pub(crate) struct PathArgs {
     max_skew: Option<u8>,
     #[command(flatten)]
     shape: ShapeArgs,
-    /// As of this time.
-    #[arg(long, env = "TOWPATH_NOW", value_name = "TIME")]
-    now: Option<String>,
+    #[command(flatten)]
+    now: NowArgs,
     /// Ask this service, instead of looking at files.
     #[arg(long, env = "TOWPATH_SERVER", value_name = "URL", conflicts_with_all = ["graph_data", "releases", "graph", "shape", "parameters"])]
     server: Option<String>,
@@ -80,9 +79,8 @@ pub(crate) struct PathArgs {
     token_file: Option<PathBuf>,
     #[command(flatten)]
     graph: GraphArgs,
-    /// How to answer.
-    #[arg(long, value_enum, default_value_t = Output::Text)]
-    output: Output,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 /// Channels or streams, as they were typed.
@@ -98,16 +96,10 @@ struct Ends {
 
 /// Plans, from files or with a service. Exit 0: there is a way, and nothing stands in it on the cluster.
 pub(crate) fn path(args: &PathArgs) -> anyhow::Result<ExitCode> {
-    let now = args
-        .now
-        .as_deref()
-        .map(|text| parse_time(text).map_err(|problem| anyhow!("--now: {problem}")));
-    let given = now.transpose()?;
-    let now = given.unwrap_or_else(Timestamp::now);
-    let ends = args.ends(now)?;
+    let now = args.now.at();
     let is_yes = match &args.server {
-        Some(server) => args.ask(server, &ends, given)?,
-        None => args.look(&ends, now)?,
+        Some(server) => args.ask(server, &args.ends(now)?, args.now.given())?,
+        None => args.look(now)?,
     };
     Ok(if is_yes {
         ExitCode::SUCCESS
@@ -151,8 +143,9 @@ impl PathArgs {
     }
 
     /// Looks at files, and says whether there is a way that is free.
-    fn look(&self, ends: &Ends, now: Timestamp) -> anyhow::Result<bool> {
-        let graph = self.graph.graph(now)?;
+    fn look(&self, now: Timestamp) -> anyhow::Result<bool> {
+        let (graph, origin) = self.graph.graph(now)?;
+        let ends = &self.ends(now)?;
         let PathRequest { mut request, .. } = format::read(&self.query(ends, None, None), now)
             .map_err(|bad| anyhow!("{}", bad.value()))?;
         let all_of_the_files =
@@ -178,9 +171,9 @@ impl PathArgs {
             shape,
             cluster,
         };
-        match self.output {
+        match self.output.form {
             Output::Text => print(&text(&told))?,
-            Output::Json => print(&format!("{:#}\n", json(&told)))?,
+            Output::Json => print(&origin.mark(json(&told)))?,
         }
         Ok(answer.is_ok() && judged.first().is_none_or(Readiness::is_ready))
     }
@@ -239,7 +232,7 @@ impl PathArgs {
         };
         let facts: Value =
             serde_json::from_str(&get("json")?).context("the service's answer is not JSON")?;
-        match self.output {
+        match self.output.form {
             Output::Text => print(&get("text")?)?,
             Output::Json => print(&format!("{facts:#}\n"))?,
         }

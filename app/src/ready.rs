@@ -13,13 +13,13 @@ use towpath_core::finding::Finding;
 use towpath_core::version::Version;
 use towpath_formats::cluster_objects::{self, ClusterObjects};
 use towpath_formats::findings::{self, Shown};
-use towpath_formats::graph_data::parse_time;
 use towpath_formats::ready::{ToldReady, json, text};
 use towpath_sources::read_directory;
 
 use crate::cli::{print, warn};
-use crate::example;
-use crate::graph::Output;
+use crate::clock::NowArgs;
+use crate::example::{self, Origin};
+use crate::output::{Output, OutputArgs};
 
 /// So many findings of one code are shown before the others are counted.
 const SHOWN_OF_EACH_CODE: usize = 5;
@@ -37,12 +37,10 @@ pub(crate) struct ReadyArgs {
     /// How many minor versions a kubelet may be behind. [default: OpenShift's policy, 1 on odd minor versions and 2 on even ones]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=3))]
     max_skew: Option<u8>,
-    /// When the objects were printed.
-    #[arg(long, env = "TOWPATH_NOW", value_name = "TIME")]
-    now: Option<String>,
-    /// How to answer.
-    #[arg(long, value_enum, default_value_t = Output::Text)]
-    output: Output,
+    #[command(flatten)]
+    now: NowArgs,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 fn stop(text: &str) -> Result<Stop, String> {
@@ -53,11 +51,12 @@ fn stop(text: &str) -> Result<Stop, String> {
 
 /// Judges a cluster by its objects.
 pub(crate) fn ready(args: ReadyArgs) -> anyhow::Result<ExitCode> {
-    let now = args
-        .now
-        .as_deref()
-        .map(|text| parse_time(text).map_err(|problem| anyhow!("--now: {problem}")));
-    let now = now.transpose()?.unwrap_or_else(Timestamp::now);
+    let now = args.now.at();
+    let origin = match args.directory {
+        Some(_) => Origin::Named,
+        None => Origin::Example,
+    };
+    origin.tell_how("name a directory of your cluster's objects");
     let (cluster, warnings) = read(args.directory.as_deref(), now)?;
     let from = cluster.facts.heads_for().cloned().context(
         "no object says which version the cluster runs; give its ClusterVersion: `oc get clusterversions -o yaml`",
@@ -70,11 +69,11 @@ pub(crate) fn ready(args: ReadyArgs) -> anyhow::Result<ExitCode> {
         now,
         readiness: &readiness,
     };
-    match args.output {
+    match args.output.form {
         Output::Text => print(&(findings::text(&warnings, Shown::All) + &text(&told)))?,
         Output::Json => {
             warn(&warnings);
-            print(&format!("{:#}\n", json(&told)))?;
+            print(&origin.mark(json(&told)))?;
         }
     }
     Ok(if readiness.is_ready() {

@@ -9,22 +9,21 @@ use serde_json::{Value, json};
 use towpath_core::verdict::{Chapter, Code, catalogue};
 
 use crate::cli::print;
-use crate::graph::Output;
+use crate::output::{Output, OutputArgs};
 
 #[derive(Debug, Args)]
 pub(crate) struct ReasonArgs {
     /// The code, as in JSON, metrics and texts. Without one, all are listed.
     #[arg(value_name = "CODE")]
     code: Option<String>,
-    /// How to answer.
-    #[arg(long, value_enum, default_value_t = Output::Text)]
-    output: Output,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 pub(crate) fn reason(args: &ReasonArgs) -> anyhow::Result<ExitCode> {
     let chapters = catalogue();
     let Some(wanted) = &args.code else {
-        return listed(&chapters, args.output);
+        return listed(&chapters, args.output.form);
     };
     let all = chapters
         .iter()
@@ -33,7 +32,7 @@ pub(crate) fn reason(args: &ReasonArgs) -> anyhow::Result<ExitCode> {
         .filter(|(_, code)| code.name.eq_ignore_ascii_case(wanted))
         .collect();
     match found.as_slice() {
-        [(chapter, code), ..] => print(&match args.output {
+        [(chapter, code), ..] => print(&match args.output.form {
             Output::Text => text(chapter, code),
             Output::Json => format!("{:#}\n", value(chapter, code)),
         })?,

@@ -166,7 +166,7 @@ fn asked(data: &Path, arguments: &[&str]) -> Result<Value, Failed> {
     command
         .arg("mirror")
         .args(arguments)
-        .args(["--format", "json", "--now", NOW]);
+        .args(["--output", "json", "--now", NOW]);
     command
         .arg("--graph-data")
         .arg(data.join("graph-data"))

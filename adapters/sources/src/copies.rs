@@ -54,10 +54,18 @@ impl Copies {
             Err(error) => return Err(unusable(error)),
         };
         Ok(Self {
+            lock,
+            ..Self::at(folder)
+        })
+    }
+
+    /// The folder for somebody who only looks: another process may use it.
+    pub fn at(folder: &Path) -> Self {
+        Self {
             folder: folder.to_owned(),
             whole: BTreeSet::new(),
-            lock,
-        })
+            lock: None,
+        }
     }
 
     /// Where a source may keep what it can do without; none while nothing can be written there.

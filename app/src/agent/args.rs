@@ -4,20 +4,21 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail};
 use clap::Args;
-use jiff::Timestamp;
 use towpath_core::finding::Finding;
-use towpath_formats::graph_data::parse_time;
 use towpath_formats::oci::Repository;
 use towpath_kube::{Access, LeaseTerms};
 
 use super::proof::Prover;
 use super::service::ServiceOptions;
+use crate::clock::NowArgs;
 use crate::config::LogFormat;
-use crate::graph::Output;
+use crate::output::OutputArgs;
 
 #[derive(Debug, Args)]
+#[command(mut_arg("now", |now| now.requires("dry_run")))]
+#[command(mut_arg("output", |output| output.requires("once")))]
 pub(crate) struct AgentArgs {
     /// Reach the cluster as this file says. [default: as the pod's service account; outside of a cluster, as kubectl does]
     #[arg(long, value_name = "FILE")]
@@ -41,12 +42,10 @@ pub(crate) struct AgentArgs {
     /// Change nothing: print what would be done, and why. Exit 0: an update would be started. 1: none would.
     #[arg(long, requires = "once")]
     pub(super) dry_run: bool,
-    /// As of this time.
-    #[arg(long, requires = "dry_run", value_name = "TIME")]
-    now: Option<String>,
-    /// How to answer.
-    #[arg(long, value_enum, default_value_t = Output::Text, requires = "once")]
-    pub(super) output: Output,
+    #[command(flatten)]
+    pub(super) now: NowArgs,
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
     /// Answer /livez, /readyz and /metrics here.
     #[arg(
         long,
@@ -126,14 +125,6 @@ impl AgentArgs {
                 context: context.clone(),
             },
         }
-    }
-
-    /// The time that was given, if one was.
-    pub(super) fn now(&self) -> anyhow::Result<Option<Timestamp>> {
-        self.now
-            .as_deref()
-            .map(|text| parse_time(text).map_err(|problem| anyhow!("--now: {problem}")))
-            .transpose()
     }
 
     pub(super) fn lease(&self) -> LeaseTerms {

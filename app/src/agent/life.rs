@@ -146,14 +146,14 @@ pub(super) async fn once(
     mut judge: Judge,
     mut service: Option<Service>,
 ) -> anyhow::Result<(Judged, Done)> {
-    let now = args.now()?.unwrap_or_else(Timestamp::now);
+    let now = args.now.at();
     let cluster = connect(args).await?;
     if let Err(unread) = cluster.read_once(Settings::default().request).await {
         // What it is about is judged as unknown; without a ClusterVersion there is nothing to judge.
         tracing::warn!("not everything could be read:\n{unread}");
     }
     let seen = judge.look(&cluster, service.as_mut(), now).await;
-    let seen = seen.map_err(|findings| crate::graph::inputs::all(&findings))?;
+    let seen = seen.map_err(|findings| crate::cli::failure(&findings))?;
     seen.warnings
         .iter()
         .chain(&seen.problems)

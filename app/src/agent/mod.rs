@@ -21,8 +21,9 @@ use towpath_formats::agent::{json, text};
 
 pub(crate) use args::AgentArgs;
 
+use crate::cli::failure;
 use crate::cli::print;
-use crate::graph::{Output, inputs};
+use crate::output::Output;
 use act::Done;
 use pass::{Judge, Judged};
 use policy::PolicyFile;
@@ -43,7 +44,7 @@ pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<ExitCode> {
         .context("the runtime cannot be started")?;
     runtime.block_on(async {
         crate::serve::outlive_file_size_limit()?;
-        let policy = PolicyFile::open(args.policy.as_deref()).map_err(|findings| inputs::all(&findings))?;
+        let policy = PolicyFile::open(args.policy.as_deref()).map_err(|findings| failure(&findings))?;
         crate::secrets::warn_of_open_files(args.secret_files());
         let (prover, warnings) = args.prover()?;
         warnings.iter().for_each(|finding| tracing::warn!("{finding}"));
@@ -80,7 +81,7 @@ fn tell(args: &AgentArgs, judged: &Judged, done: &Done) -> anyhow::Result<()> {
             "The API does not want the update to {version}: {why}"
         )),
     };
-    match args.output {
+    match args.output.form {
         Output::Text => {
             let done = done.map_or_else(String::new, |done| format!("\n{done}\n"));
             print(&(text(&judged.told()) + &done))

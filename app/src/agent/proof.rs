@@ -20,7 +20,7 @@ use towpath_sources::{
     Cache, Registry, RegistryLimits, RegistryOptions, StoreAccess, read_file, release_image,
 };
 
-use crate::graph::inputs;
+use crate::cli::failure;
 use crate::signatures::{Go, Verifier};
 
 /// What could not be found out is asked again after so long.
@@ -84,7 +84,7 @@ impl Prover {
                     folder("signatures").as_deref(),
                     &access,
                 );
-                let (verifier, warnings) = made.map_err(|findings| inputs::all(&findings))?;
+                let (verifier, warnings) = made.map_err(|findings| failure(&findings))?;
                 (Some(verifier), warnings)
             }
         };

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use jiff::Timestamp;
 use towpath_core::cluster::ClusterId;
 use towpath_core::finding::{Finding, Place};
@@ -21,6 +21,7 @@ use towpath_sources::{Contents, Directory, read_file};
 use towpath_store::{Store, Which};
 
 use crate::example;
+use crate::sources::Sources;
 
 /// The policy files, and the list of clusters beside them, read again and again.
 pub(crate) struct Files {
@@ -431,14 +432,10 @@ pub(crate) fn graph(
     if settings.sources.is_example() {
         return Ok(None);
     }
-    let graph = crate::sources::read_once(&settings.sources, now);
-    let told = |findings: Vec<Finding>| {
-        let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
-        anyhow!("{}", lines.join("\n"))
-    };
-    Ok(Some(
-        graph.map_err(told).context("the graph cannot be used")?,
-    ))
+    // Readers have runtimes of their own.
+    let read = || Sources::read(settings.sources.clone(), now)?.graph();
+    let graph = tokio::task::block_in_place(read).context("the graph cannot be used")?;
+    Ok(Some(graph))
 }
 
 /// A cluster's name or id, as a person types it.

@@ -35,7 +35,10 @@ use towpath_web::Filter;
 use self::facts::{Files, Known};
 use self::progress::Progress;
 use crate::cli::print;
-use crate::config::{self, ServeOptions, Settings};
+use crate::clock::NowArgs;
+use crate::config::{self, ServeOptions, Settings, SourceArgs};
+use crate::example::Origin;
+use crate::output::{Output, OutputArgs};
 use crate::words::count;
 
 /// Where state is kept when nobody says otherwise.
@@ -51,19 +54,19 @@ const MAX_WARNINGS: usize = 10;
 pub(crate) enum Fleet {
     /// Check policy files and cluster lists: every problem at once, with its place and remedy.
     #[command(after_help = "Example:\n  towpath fleet lint --fleet ./fleet")]
-    Lint(Look),
+    Lint(LookAndShow),
     /// Say what would start now, and why others wait. Nothing is carried out.
     ///
     /// Without --fleet it looks at the built-in example.
     #[command(
         after_help = "Example:\n  towpath fleet plan --fleet ./fleet --clusters clusters.json --held-by soak"
     )]
-    Plan(Look),
+    Plan(LookAndShow),
     /// Show each organisation, sector and workload: versions, what soaks, what is under way, what is next.
     #[command(
         after_help = "Example:\n  towpath fleet status --fleet ./fleet --store sqlite:towpath.db --sector prod"
     )]
-    Status(Look),
+    Status(LookAndShow),
     /// Explain one cluster: each candidate, each rule, what it has, what it needs, and when.
     ///
     /// With a version: exit 0 if it starts now, 1 if not.
@@ -75,11 +78,11 @@ pub(crate) enum Fleet {
         #[arg(value_name = "VERSION")]
         to: Option<Version>,
         #[command(flatten)]
-        look: Look,
+        look: LookAndShow,
     },
     /// Show how long each workload has run on each version, and who is on it now.
     #[command(after_help = "Example:\n  towpath fleet history --output markdown")]
-    History(Look),
+    History(LookAndShow<HistoryOutput>),
     /// Say what will start over the next days, if nothing fails.
     #[command(after_help = "Example:\n  towpath fleet forecast --days 14")]
     Forecast {
@@ -87,7 +90,7 @@ pub(crate) enum Fleet {
         #[arg(long, default_value_t = 14)]
         days: u32,
         #[command(flatten)]
-        look: Look,
+        look: LookAndShow,
     },
     /// Decide again and again, and carry it out. Several may run on one PostgreSQL: one of them acts.
     #[command(
@@ -170,10 +173,19 @@ pub(crate) enum Fleet {
 
 /// What to look at, and how to show it.
 #[derive(Debug, Args)]
+pub(crate) struct LookAndShow<F = Output>
+where
+    F: ValueEnum + Default + Send + Sync + 'static,
+{
+    #[command(flatten)]
+    look: Look,
+    #[command(flatten)]
+    output: OutputArgs<F>,
+}
+
+/// What to look at.
+#[derive(Debug, Args)]
 pub(crate) struct Look {
-    /// Read options from this file; `towpath config --default` prints one to start from.
-    #[arg(long, env = "TOWPATH_CONFIG", value_name = "FILE")]
-    config: Option<PathBuf>,
     /// Read the fleet's policy (organisations, clusters) from this directory.
     #[arg(long, env = "TOWPATH_FLEET", value_name = "DIR")]
     fleet: Option<PathBuf>,
@@ -186,20 +198,12 @@ pub(crate) struct Look {
     /// Read the password of the PostgreSQL store from this file.
     #[arg(long, env = "TOWPATH_STORE_PASSWORD_FILE", value_name = "FILE")]
     store_password_file: Option<PathBuf>,
-    /// Offer what this graph data says, to clusters that follow a channel.
-    #[arg(long, env = "TOWPATH_GRAPH_DATA", value_name = "WHERE")]
-    graph_data: Option<String>,
-    /// The releases behind the graph data.
-    #[arg(long, env = "TOWPATH_RELEASES", value_name = "WHERE")]
-    releases: Option<String>,
-    /// As of this time.
-    #[arg(long, env = "TOWPATH_NOW", value_name = "TIME")]
-    now: Option<String>,
-    /// How to answer.
-    #[arg(long, value_enum, default_value_t = Output::Text)]
-    output: Output,
+    #[command(flatten)]
+    now: NowArgs,
     #[command(flatten)]
     filters: Filters,
+    #[command(flatten)]
+    sources: SourceArgs,
 }
 
 /// Which part of the fleet.
@@ -222,13 +226,14 @@ struct Filters {
     limit: Option<usize>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Output {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum HistoryOutput {
     /// For people.
+    #[default]
     Text,
     /// For machines; its fields are stable.
     Json,
-    /// For documents; tables only.
+    /// A table, for documents.
     Markdown,
 }
 
@@ -239,6 +244,7 @@ struct Picture {
     input: FleetInput,
     graph: Option<Graph>,
     findings: Vec<Finding>,
+    origin: Origin,
 }
 
 impl Look {
@@ -253,12 +259,31 @@ impl Look {
             clusters: self.clusters.clone(),
             store: self.store.clone(),
             store_password_file: self.store_password_file.clone(),
-            graph_data: self.graph_data.clone(),
-            releases: self.releases.clone().map(|one| vec![one]),
-            now: self.now.clone(),
+            sources: self.sources.options.clone(),
+            now: self.now,
             ..more
         };
-        config::settings(typed, self.config.as_deref())
+        config::settings(typed, self.sources.config.as_deref())
+    }
+
+    /// What is in force for somebody who looks, and whose fleet that is.
+    fn fleet(&self) -> anyhow::Result<(Settings, Origin)> {
+        let settings = self.settings()?;
+        let named = [
+            ("--clusters", self.clusters.is_some()),
+            ("--store", self.store.is_some()),
+            ("--graph-data", !settings.sources.is_example()),
+        ];
+        let named = named.iter().find(|(_, is_named)| *is_named);
+        let origin = match (&settings.fleet, named) {
+            (Some(_), _) => Origin::Named,
+            (None, None) => Origin::Example,
+            (None, Some((flag, _))) => {
+                bail!("{flag} is about your fleet, and nothing says which that is; add --fleet DIR")
+            }
+        };
+        origin.tell_how("name your own with --fleet");
+        Ok((settings, origin))
     }
 
     fn filter(&self) -> anyhow::Result<Filter> {
@@ -276,7 +301,7 @@ impl Look {
     }
 
     async fn picture(&self) -> anyhow::Result<Picture> {
-        let settings = self.settings()?;
+        let (settings, origin) = self.fleet()?;
         let now = settings.now.unwrap_or_else(Timestamp::now);
         let mut files = files(&settings);
         let read = files
@@ -299,6 +324,7 @@ impl Look {
             input,
             graph,
             findings,
+            origin,
         })
     }
 
@@ -367,43 +393,50 @@ pub(crate) fn execute(command: Fleet) -> anyhow::Result<ExitCode> {
 
 async fn answer(command: Fleet) -> anyhow::Result<ExitCode> {
     match command {
-        Fleet::Lint(look) => lint(&look).await,
-        Fleet::Plan(look) => {
+        Fleet::Lint(look) => lint(look).await,
+        Fleet::Plan(LookAndShow { look, output }) => {
             let (picture, filter) = (look.picture().await?, look.filter()?);
             warn(&picture.findings)?;
             let Picture { desk, decision, .. } = &picture;
-            show(
-                &look,
-                || answers::plan_json(desk, decision, &filter),
-                |_| text::plan(desk, decision, &filter),
-            )
+            print(&match output.form {
+                Output::Json => picture
+                    .origin
+                    .mark(answers::plan_json(desk, decision, &filter)),
+                Output::Text => text::plan(desk, decision, &filter),
+            })?;
+            Ok(ExitCode::SUCCESS)
         }
-        Fleet::Status(look) => {
+        Fleet::Status(LookAndShow { look, output }) => {
             let (picture, filter) = (look.picture().await?, look.filter()?);
             let rows = answers::status_rows(&picture.desk, &picture.decision, &filter);
             let shown = &rows[..filter.limit.unwrap_or(rows.len()).min(rows.len())];
-            show(
-                &look,
-                || fleet_json::status(shown),
-                |_| text::status(&rows, &filter),
-            )
+            print(&match output.form {
+                Output::Json => picture.origin.mark(fleet_json::status(shown)),
+                Output::Text => text::status(&rows, &filter),
+            })?;
+            Ok(ExitCode::SUCCESS)
         }
-        Fleet::Why { cluster, to, look } => {
+        Fleet::Why {
+            cluster,
+            to,
+            look: LookAndShow { look, output },
+        } => {
             let picture = look.picture().await?;
             let Picture { desk, decision, .. } = &picture;
             let member = answers::find(desk, &cluster)?;
             let why = answers::candidates(desk, member, to.as_ref(), decision.at)?;
             let updates = look.agent_updates(desk.roster().cluster(member)).await?;
-            let told = || {
-                let why = text::why(desk, decision, member, &why.candidates, &why.cluster);
-                format!("{why}{}", text::agent_updates(&updates))
-            };
-            let json = || {
-                let mut json = fleet_json::why(desk, member, &why);
-                json["updates"] = fleet_json::agent_updates(&updates);
-                json
-            };
-            show(&look, json, |_| told())?;
+            print(&match output.form {
+                Output::Json => {
+                    let mut json = fleet_json::why(desk, member, &why);
+                    json["updates"] = fleet_json::agent_updates(&updates);
+                    picture.origin.mark(json)
+                }
+                Output::Text => {
+                    let why = text::why(desk, decision, member, &why.candidates, &why.cluster);
+                    format!("{why}{}", text::agent_updates(&updates))
+                }
+            })?;
             let starts = why
                 .candidates
                 .iter()
@@ -414,16 +447,19 @@ async fn answer(command: Fleet) -> anyhow::Result<ExitCode> {
                 ExitCode::SUCCESS
             })
         }
-        Fleet::History(look) => {
+        Fleet::History(LookAndShow { look, output }) => {
             let (picture, filter) = (look.picture().await?, look.filter()?);
             let rows = answers::history_rows(&picture.desk, &filter, picture.decision.at);
-            show(
-                &look,
-                || fleet_json::history(&rows),
-                |output| text::history(&rows, output == Output::Markdown),
-            )
+            print(&match output.form {
+                HistoryOutput::Json => picture.origin.mark(fleet_json::history(&rows)),
+                form => text::history(&rows, form == HistoryOutput::Markdown),
+            })?;
+            Ok(ExitCode::SUCCESS)
         }
-        Fleet::Forecast { days, look } => {
+        Fleet::Forecast {
+            days,
+            look: LookAndShow { look, output },
+        } => {
             let (picture, filter) = (look.picture().await?, look.filter()?);
             let now = picture.decision.at;
             let meant = answers::meant_names(&picture.desk, &filter, now);
@@ -433,11 +469,11 @@ async fn answer(command: Fleet) -> anyhow::Result<ExitCode> {
             let forecasts =
                 answers::forecast_for(&meant, picture.input, graph, now, days, &mut tell)?;
             progress.end();
-            show(
-                &look,
-                || fleet_json::forecast(&forecasts),
-                |_| text::forecast(&forecasts, days, &filter),
-            )
+            print(&match output.form {
+                Output::Json => picture.origin.mark(fleet_json::forecast(&forecasts)),
+                Output::Text => text::forecast(&forecasts, days, &filter),
+            })?;
+            Ok(ExitCode::SUCCESS)
         }
         Fleet::Run {
             once,
@@ -476,8 +512,8 @@ async fn answer(command: Fleet) -> anyhow::Result<ExitCode> {
     }
 }
 
-async fn lint(look: &Look) -> anyhow::Result<ExitCode> {
-    let settings = look.settings()?;
+async fn lint(LookAndShow { look, output }: LookAndShow) -> anyhow::Result<ExitCode> {
+    let (settings, origin) = look.fleet()?;
     let now = settings.now.unwrap_or_else(Timestamp::now);
     let mut read = files(&settings)
         .read(now)
@@ -514,7 +550,10 @@ async fn lint(look: &Look) -> anyhow::Result<ExitCode> {
             text::findings(&read.findings)
         )
     };
-    show(look, || fleet_json::findings(&read.findings), |_| summary())?;
+    print(&match output.form {
+        Output::Json => origin.mark(fleet_json::findings(&read.findings)),
+        Output::Text => summary(),
+    })?;
     Ok(if errors > 0 {
         ExitCode::from(1)
     } else {
@@ -535,18 +574,6 @@ fn warn(findings: &[Finding]) -> anyhow::Result<()> {
         ));
     }
     Ok(write!(std::io::stderr(), "{told}")?)
-}
-
-fn show(
-    look: &Look,
-    json: impl FnOnce() -> serde_json::Value,
-    text: impl FnOnce(Output) -> String,
-) -> anyhow::Result<ExitCode> {
-    match look.output {
-        Output::Json => print(&format!("{:#}\n", json()))?,
-        output => print(&text(output))?,
-    }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// The settings of a fleet that commands which need one cannot do without.

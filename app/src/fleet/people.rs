@@ -12,7 +12,6 @@ use towpath_core::cluster::ClusterId;
 use towpath_core::finding::Place;
 use towpath_core::fleet::{Approval, Name, Pause};
 use towpath_core::version::Version;
-use towpath_formats::graph_data::parse_time;
 use towpath_formats::token::{Claims, Enrolment, Grant};
 use towpath_formats::{cluster_list, fleet_json, token};
 use towpath_sources::read_file;
@@ -21,6 +20,8 @@ use towpath_store::{Recorded, Reported, Store, StoreAddress, Which};
 use super::facts::Files;
 use super::{DEFAULT_STORE, open, text};
 use crate::cli::print;
+use crate::clock::NowArgs;
+use crate::output::{Output, OutputArgs};
 use crate::words::count;
 
 /// So many clusters are recorded at once.
@@ -135,9 +136,8 @@ pub(crate) struct UpgradesArgs {
     /// At most so many, the newest first.
     #[arg(long, default_value_t = 50)]
     limit: u32,
-    /// As JSON.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: OutputArgs,
     #[command(flatten)]
     store: StoreArgs,
 }
@@ -176,9 +176,8 @@ pub(crate) struct TokenArgs {
     /// It ends after so many days.
     #[arg(long, value_name = "N", default_value_t = 365, value_parser = clap::value_parser!(u16).range(1..=3_650))]
     days: u16,
-    /// Count the days from this time.
-    #[arg(long, env = "TOWPATH_NOW", value_name = "TIME")]
-    now: Option<String>,
+    #[command(flatten)]
+    now: NowArgs,
 }
 
 fn yes(said: &str) -> anyhow::Result<ExitCode> {
@@ -384,9 +383,9 @@ pub(super) async fn upgrades(args: UpgradesArgs) -> anyhow::Result<ExitCode> {
     let named = upgrades
         .iter()
         .map(|upgrade| (upgrade, names.get(&upgrade.cluster)));
-    match args.json {
-        true => yes(&format!("{:#}\n", fleet_json::upgrades(named))),
-        false => yes(&text::upgrades(named)),
+    match args.output.form {
+        Output::Json => yes(&format!("{:#}\n", fleet_json::upgrades(named))),
+        Output::Text => yes(&text::upgrades(named)),
     }
 }
 
@@ -418,14 +417,9 @@ pub(super) async fn restore(args: BackupArgs) -> anyhow::Result<ExitCode> {
 pub(super) fn token(args: &TokenArgs) -> anyhow::Result<ExitCode> {
     crate::secrets::tell_of_open_file(&args.keys);
     let keys = super::run::token_keys(&args.keys, None)?;
-    let now = args
+    let end = args
         .now
-        .as_deref()
-        .map(parse_time)
-        .transpose()
-        .map_err(|problem| anyhow::anyhow!("--now: {problem}"))?;
-    let end = now
-        .unwrap_or_else(Timestamp::now)
+        .at()
         .checked_add(SignedDuration::from_hours(24 * i64::from(args.days)));
     let end = end
         .context("--days: there is no such time; take fewer")?

@@ -8,18 +8,17 @@ mod target;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::anyhow;
+use anyhow::{anyhow, bail};
 use clap::Args;
-use jiff::Timestamp;
 use towpath_core::finding::Finding;
 use towpath_core::version::ReleaseName;
 use towpath_formats::SourceFile;
 use towpath_formats::graph_data::migrate::{Rollout, Stays, Wishes, migrate as rewrite};
-use towpath_formats::graph_data::parse_time;
 use towpath_sources::{Git, read_directory};
 
-use super::Output;
 use crate::cli::print;
+use crate::clock::NowArgs;
+use crate::output::OutputArgs;
 
 #[derive(Debug, Args)]
 pub(crate) struct MigrateArgs {
@@ -49,18 +48,21 @@ pub(crate) struct MigrateArgs {
     /// Say what would be written, and write nothing.
     #[arg(long)]
     dry_run: bool,
-    /// The time that rollouts are reckoned from. [default: now]
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
-    now: Option<Timestamp>,
-    /// How to answer.
-    #[arg(long, value_enum, default_value_t = Output::Text)]
-    output: Output,
+    #[command(flatten)]
+    now: NowArgs,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 pub(super) fn migrate(args: MigrateArgs) -> anyhow::Result<ExitCode> {
     let out = args.out.as_deref().filter(|_| !args.dry_run);
     if let Some(out) = out {
         target::check(out)?;
+    }
+    if args.directory.to_string_lossy().contains("://") {
+        bail!(
+            "a migration needs the repository with its history; clone it first, and name the directory"
+        );
     }
     let files =
         read(&args.directory, args.revision.as_deref()).map_err(|finding| anyhow!("{finding}"))?;
@@ -69,12 +71,12 @@ pub(super) fn migrate(args: MigrateArgs) -> anyhow::Result<ExitCode> {
         rollouts: args.rollout,
         phased: args.channels,
         promote: args.promote.into_iter().collect(),
-        now: args.now.unwrap_or_else(Timestamp::now),
+        now: args.now.at(),
     };
     let mut migration = match rewrite(&files, &stays, &wishes) {
         Ok(migration) => migration,
         Err(findings) => {
-            print(&show::refused(&findings, args.output))?;
+            print(&show::refused(&findings, args.output.form))?;
             return Ok(ExitCode::from(1));
         }
     };
@@ -84,7 +86,13 @@ pub(super) fn migrate(args: MigrateArgs) -> anyhow::Result<ExitCode> {
         target::write(out, &migration.files, modes)?;
     }
     migration.findings.extend(no_history);
-    print(&show::done(&migration, &stays, &files, out, args.output))?;
+    print(&show::done(
+        &migration,
+        &stays,
+        &files,
+        out,
+        args.output.form,
+    ))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -2,7 +2,6 @@
 
 mod audit;
 mod diff;
-pub(crate) mod inputs;
 mod lint;
 mod migrate;
 mod presubmit;
@@ -11,7 +10,7 @@ mod tables;
 
 use std::process::ExitCode;
 
-use clap::{Subcommand, ValueEnum};
+use clap::Subcommand;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum GraphCommand {
@@ -40,15 +39,6 @@ pub(crate) enum GraphCommand {
         after_help = "Example:\n  towpath graph rollouts --graph-data ./graph-data --releases releases.json"
     )]
     Rollouts(rollouts::RolloutsArgs),
-}
-
-/// How to answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Output {
-    /// For people.
-    Text,
-    /// For machines; its fields are stable.
-    Json,
 }
 
 /// Runs a command about graphs.

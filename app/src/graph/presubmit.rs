@@ -1,17 +1,15 @@
 //! The presubmit of `towpath graph lint --base`: what a change takes back, or hands out at once.
 
-use std::path::Path;
-
 use anyhow::{Context, bail};
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::change::{PresubmitOptions, presubmit};
 use towpath_core::finding::Finding;
-use towpath_core::graph::{Graph, Releases, Share};
+use towpath_core::graph::Share;
 use towpath_core::version::Version;
 use towpath_formats::{SourceFile, graph_data};
 
-use super::inputs::{self, Source};
+use crate::sources::Sources;
 
 #[derive(Debug, Args)]
 pub(crate) struct PresubmitArgs {
@@ -30,31 +28,31 @@ pub(crate) struct PresubmitArgs {
 }
 
 impl PresubmitArgs {
-    /// What there is to say about the change to the graph data in that directory; nothing without a base, or about files that
+    /// What there is to say about the change to these files of graph data; nothing without a base, or about files that
     /// cannot be used anyway.
     pub(super) fn findings(
         &self,
-        directory: &Path,
+        sources: &mut Sources,
         files: &[SourceFile],
-        releases: Option<Releases>,
         now: Timestamp,
     ) -> anyhow::Result<Vec<Finding>> {
         let Some(base) = &self.base else {
             return Ok(Vec::new());
         };
-        let Some(releases) = releases else {
+        if sources.releases()?.is_none() {
             bail!(
-                "--base needs the edges between releases, which are not in graph data; name their file: --releases FILE"
+                "--base needs the edges between releases, which are not in graph data; add --releases WHERE"
             );
-        };
-        let source = Source::named(base, directory);
-        let base = inputs::graph(&source, releases.clone(), now).with_context(|| {
+        }
+        let spec = sources.settings().beside(base)?;
+        let base = sources.graph_data_at(&spec).with_context(|| {
             format!("the base {base:?} cannot be read, so nothing can be said about the change")
         })?;
+        let base = sources.graph_of(&base)?;
         let Ok((data, _)) = graph_data::read(files) else {
             return Ok(Vec::new());
         };
-        let new = Graph::build(data, releases).0;
+        let new = sources.graph_of(&data)?;
         Ok(presubmit(&base, &new, now, &self.options()))
     }
 

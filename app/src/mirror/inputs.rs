@@ -15,8 +15,8 @@ use towpath_core::version::{Arch, Version};
 use towpath_formats::{SourceFile, cluster_list, mirror};
 use towpath_sources::read_file;
 
+use crate::cli::failure;
 use crate::example;
-use crate::graph::inputs::all;
 
 /// The largest list of what is there that we read.
 const MAX_HAVE_BYTES: u64 = 256 << 20;
@@ -197,13 +197,13 @@ pub(super) fn have(path: &Path) -> anyhow::Result<Have> {
     let text = String::from_utf8(bytes)
         .map_err(|_| anyhow!("{}: this is not text; list digests", path.display()))?;
     mirror::read_have(&Place::file(path.display().to_string()), &text)
-        .map_err(|findings| all(&findings))
+        .map_err(|findings| failure(&findings))
 }
 
 /// A list that cannot be read whole would make an answer that is not.
 fn wrong(findings: &[Finding]) -> anyhow::Result<()> {
     if findings.iter().any(Finding::is_error) {
-        Err(all(findings))
+        Err(failure(findings))
     } else {
         Ok(())
     }

@@ -5,20 +5,22 @@ mod inputs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::anyhow;
+use anyhow::bail;
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 use towpath_core::graph::Graph;
 use towpath_core::mirror::{Branching, Choice, Start, Wish, mirror};
 use towpath_core::path::{Goal, RiskPolicy};
 use towpath_core::version::{Arch, Version};
-use towpath_formats::graph_data::parse_time;
 use towpath_formats::image_set::{self, ImageSetVersion};
 use towpath_formats::mirror::{Completeness, Told, comments, json, list};
 
 use crate::cli::print;
-use crate::graph::inputs::GraphArgs;
+use crate::clock::NowArgs;
+use crate::example::Origin;
+use crate::output::OutputArgs;
 use crate::path::{Via, goal, risks, via};
+use crate::sources::GraphArgs;
 use inputs::Who;
 
 #[derive(Debug, Args)]
@@ -29,7 +31,7 @@ pub(crate) struct MirrorArgs {
     /// The release to get to: a version, the newest of a minor version (4.20), or `newest`.
     #[arg(value_name = "TO", id = "goal", value_parser = goal)]
     goal: Option<Goal>,
-    /// Not for one cluster but for all of this list. [default: the built-in example's]
+    /// Not for one cluster but for all of this list. [default: with the built-in example, its own]
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
     clusters: Option<PathBuf>,
     /// The release that all of them have to get to, as TO. [default: newest]
@@ -63,21 +65,19 @@ pub(crate) struct MirrorArgs {
     /// Where the graph data is to be mirrored from: an image or a directory, listed as it is written.
     #[arg(long, value_name = "REF")]
     graph_data_image: Option<String>,
-    /// How to answer.
-    #[arg(long, value_enum, default_value_t = Format::List)]
-    format: Format,
-    /// As of this time.
-    #[arg(long, env = "TOWPATH_NOW", value_name = "TIME")]
-    now: Option<String>,
+    #[command(flatten)]
+    output: OutputArgs<MirrorOutput>,
+    #[command(flatten)]
+    now: NowArgs,
     #[command(flatten)]
     graph: GraphArgs,
 }
 
-/// How to answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+enum MirrorOutput {
     /// One thing to mirror a line, comments above.
-    List,
+    #[default]
+    Text,
     /// For machines; its fields are stable.
     Json,
     /// An ImageSetConfiguration for oc-mirror, v1alpha2.
@@ -88,13 +88,9 @@ enum Format {
 
 /// Says what to mirror. Exit 0: all of it. 1: somebody has no way.
 pub(crate) fn run(args: &MirrorArgs) -> anyhow::Result<ExitCode> {
-    let now = args
-        .now
-        .as_deref()
-        .map(|text| parse_time(text).map_err(|problem| anyhow!("--now: {problem}")));
-    let now = now.transpose()?.unwrap_or_else(Timestamp::now);
-    let graph = args.graph.graph(now)?;
-    let wish = args.wish(&graph, now)?;
+    let now = args.now.at();
+    let (graph, origin) = args.graph.graph(now)?;
+    let wish = args.wish(&graph, origin, now)?;
     let mirror = mirror(&graph, &wish, now)?;
     let completeness = if args.partial {
         Completeness::Partial
@@ -109,11 +105,11 @@ pub(crate) fn run(args: &MirrorArgs) -> anyhow::Result<ExitCode> {
         completeness,
         now,
     };
-    let text = match args.format {
-        Format::List => list(&told)?,
-        Format::Json => format!("{:#}\n", json(&told)?),
-        Format::OcMirrorV1 => image_set::write(&told, ImageSetVersion::V1Alpha2)?,
-        Format::OcMirrorV2 => image_set::write(&told, ImageSetVersion::V2Alpha1)?,
+    let text = match args.output.form {
+        MirrorOutput::Text => list(&told)?,
+        MirrorOutput::Json => origin.mark(json(&told)?),
+        MirrorOutput::OcMirrorV1 => image_set::write(&told, ImageSetVersion::V1Alpha2)?,
+        MirrorOutput::OcMirrorV2 => image_set::write(&told, ImageSetVersion::V2Alpha1)?,
     };
     match (text.is_empty(), mirror.stuck.is_empty()) {
         (true, true) => {
@@ -133,7 +129,7 @@ pub(crate) fn run(args: &MirrorArgs) -> anyhow::Result<ExitCode> {
 }
 
 impl MirrorArgs {
-    fn wish(&self, graph: &Graph, now: Timestamp) -> anyhow::Result<Wish> {
+    fn wish(&self, graph: &Graph, origin: Origin, now: Timestamp) -> anyhow::Result<Wish> {
         let arch = self
             .arch
             .as_deref()
@@ -141,6 +137,9 @@ impl MirrorArgs {
             .transpose()?;
         let who = match &self.from {
             Some(version) => Who::one(version.clone(), arch.unwrap_or_else(Arch::default)),
+            None if self.clusters.is_none() && origin == Origin::Named => bail!(
+                "who has to get there? Name a release to start from, or a list of clusters: --clusters FILE"
+            ),
             None => Who::listed(self.clusters.as_deref(), arch.as_ref(), now)?,
         };
         let all_of_the_files = || graph.channels().keys().cloned().collect();

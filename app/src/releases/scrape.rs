@@ -21,9 +21,8 @@ use towpath_sources::{
     Cache, Progress, Registry, RegistryOptions, Requests, Scrape, Step, scrape as scraped,
 };
 
-use crate::cli::print;
-use crate::graph::Output;
-use crate::graph::inputs::all;
+use crate::cli::{failure, print};
+use crate::output::{Output, OutputArgs};
 use crate::words::count;
 
 /// How many findings of one code are shown before the others are counted.
@@ -64,9 +63,8 @@ pub(crate) struct ScrapeArgs {
     /// Show every finding, and not only the first few of each code. (Only text leaves any out.)
     #[arg(long)]
     all: bool,
-    /// How to answer.
-    #[arg(long, value_enum, default_value_t = Output::Text)]
-    output: Output,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 /// What came of it.
@@ -114,8 +112,8 @@ pub(super) fn scrape(args: &ScrapeArgs) -> anyhow::Result<ExitCode> {
         bar.finish_and_clear();
     }
     let (file, findings) = end.map_err(|finding| anyhow!("{finding}"))?;
-    let (releases, _) =
-        releases::read(&Place::file(file.path.as_str()), &file.bytes).map_err(|f| all(&f))?;
+    let (releases, _) = releases::read(&Place::file(file.path.as_str()), &file.bytes)
+        .map_err(|found| failure(&found))?;
 
     let stops = |finding: &&Finding| {
         finding.is_error() && !(args.partial && finding.code == "unreadable-image")
@@ -131,7 +129,7 @@ pub(super) fn scrape(args: &ScrapeArgs) -> anyhow::Result<ExitCode> {
         requests: registry.requests(),
         is_written,
     };
-    match args.output {
+    match args.output.form {
         Output::Text => print(&told.text())?,
         Output::Json => print(&format!("{:#}\n", told.json()))?,
     }

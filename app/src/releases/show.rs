@@ -1,17 +1,17 @@
 //! `towpath releases show`: one release, as its source declares it.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use jiff::Timestamp;
 use serde_json::{Value, json};
 use towpath_core::graph::{DeclaredEdge, DeclaredRelease, Graph, Releases};
 use towpath_core::version::{Arch, Version};
 
 use crate::cli::print;
-use crate::graph::Output;
-use crate::graph::inputs::{self, Source};
+use crate::clock::NowArgs;
+use crate::config::SourceArgs;
+use crate::output::{Output, OutputArgs};
+use crate::sources::{Needs, Sources};
 
 /// Lists of versions are broken before this column.
 const WIDTH: usize = 100;
@@ -26,20 +26,12 @@ pub(crate) struct ShowArgs {
     /// Only that of this architecture. [default: all]
     #[arg(long, value_name = "ARCH")]
     arch: Option<String>,
-    /// The releases that there are. [default: the built-in example's]
-    #[arg(long, env = "TOWPATH_RELEASES", value_name = "FILE")]
-    releases: Option<PathBuf>,
-    /// Graph data, to say which channels hold it. [default: with the example's releases, the example's]
-    #[arg(
-        long,
-        env = "TOWPATH_GRAPH_DATA",
-        value_name = "DIR",
-        requires = "releases"
-    )]
-    graph_data: Option<PathBuf>,
-    /// How to answer.
-    #[arg(long, value_enum, default_value_t = Output::Text)]
-    output: Output,
+    #[command(flatten)]
+    sources: SourceArgs,
+    #[command(flatten)]
+    now: NowArgs,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 /// A release, and what is around it.
@@ -58,8 +50,11 @@ struct Neighbour<'a> {
 }
 
 pub(super) fn show(args: &ShowArgs) -> anyhow::Result<ExitCode> {
-    let releases = inputs::releases(args.releases.as_deref())?;
-    let graph = args.graph(&releases)?;
+    let settings = args.sources.settings(Needs::Releases, None)?;
+    let knows_channels = settings.graph_data().is_some() || settings.has_upstream();
+    let sources = Sources::read(settings, args.now.at())?;
+    let releases = sources.releases()?.unwrap_or_default();
+    let graph = knows_channels.then(|| sources.graph()).transpose()?;
     let is_meant = |release: &DeclaredRelease| {
         release.version == args.release
             && args
@@ -73,13 +68,13 @@ pub(super) fn show(args: &ShowArgs) -> anyhow::Result<ExitCode> {
         .map(|(number, release)| Shown::new(number, release, &releases, graph.as_ref()))
         .collect();
     shown.sort_by_key(|shown| &shown.release.arch);
-    print(&match args.output {
+    print(&match args.output.form {
         Output::Text if shown.is_empty() => format!("{}\n", args.nothing(&releases)),
         Output::Text => shown.iter().map(Shown::text).collect::<Vec<_>>().join("\n"),
-        Output::Json => format!(
-            "{:#}\n",
-            json!({"releases": shown.iter().map(Shown::json).collect::<Vec<_>>()})
-        ),
+        Output::Json => {
+            let releases: Vec<Value> = shown.iter().map(Shown::json).collect();
+            sources.origin().mark(json!({"releases": releases}))
+        }
     })?;
     Ok(if shown.is_empty() {
         ExitCode::from(1)
@@ -89,15 +84,6 @@ pub(super) fn show(args: &ShowArgs) -> anyhow::Result<ExitCode> {
 }
 
 impl ShowArgs {
-    fn graph(&self, releases: &Releases) -> anyhow::Result<Option<Graph>> {
-        let source = match (&self.graph_data, &self.releases) {
-            (Some(directory), _) => Source::Directory(directory.clone()),
-            (None, None) => Source::Example,
-            (None, Some(_)) => return Ok(None),
-        };
-        inputs::graph(&source, releases.clone(), Timestamp::now()).map(Some)
-    }
-
     fn nothing(&self, releases: &Releases) -> String {
         let of_minor = |release: &&DeclaredRelease| release.version.same_minor(&self.release);
         let newest = releases

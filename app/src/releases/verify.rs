@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{anyhow, bail};
+use anyhow::bail;
 use clap::Args;
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
@@ -14,70 +14,57 @@ use towpath_core::graph::{DeclaredRelease, Releases};
 use towpath_core::signatures::{PayloadDigest, SignaturePolicy, SignatureVerdict};
 use towpath_core::signatures::{Verdicts, wanted};
 use towpath_core::version::Version;
-use towpath_formats::graph_data::parse_time;
-use towpath_sources::{StoreAccess, read_file};
+use towpath_sources::StoreAccess;
 
-use crate::cli::{print, warn};
-use crate::graph::Output;
-use crate::graph::inputs;
+use crate::cli::{failure, print, warn};
+use crate::clock::NowArgs;
+use crate::config::SourceArgs;
+use crate::output::{Output, OutputArgs};
 use crate::signatures::{Go, Verifier};
+use crate::sources::{Needs, SourceSettings, Sources};
 use crate::words::{count, minute, shown};
-
-/// The largest file of certificates that we read.
-const MAX_CA_BYTES: u64 = 4 << 20;
 
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
     /// Only these versions. [default: all]
     #[arg(value_name = "VERSION")]
     versions: Vec<Version>,
-    /// The releases: a Cincinnati graph file.
-    #[arg(long, env = "TOWPATH_RELEASES", value_name = "FILE")]
-    releases: PathBuf,
-    /// Where signatures are: a directory or an address with sha256=<digest>/signature-1, … May be given more than once.
-    #[arg(long, value_name = "STORE", required = true)]
-    signatures: Vec<String>,
-    /// The OpenPGP public keys whose signatures count, armored or binary. May be given more than once.
-    #[arg(long, value_name = "FILE", required = true)]
-    keyring: Vec<PathBuf>,
+    #[command(flatten)]
+    sources: SourceArgs,
     /// Keep the signatures that count here, and look here first. It is a store itself, and can be carried elsewhere.
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
-    /// Trust these certificates too, in PEM form.
-    #[arg(long, value_name = "FILE")]
-    ca_file: Option<PathBuf>,
-    /// As of this time.
-    #[arg(long, env = "TOWPATH_NOW", value_name = "TIME")]
-    now: Option<String>,
-    /// How to answer.
-    #[arg(long, value_enum, default_value_t = Output::Text)]
-    output: Output,
+    #[command(flatten)]
+    now: NowArgs,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 /// Looks for the signatures of all releases, and tells of each.
 pub(crate) fn verify(args: &VerifyArgs) -> anyhow::Result<ExitCode> {
-    let now = args
-        .now
-        .as_deref()
-        .map(|text| parse_time(text).map_err(|problem| anyhow!("--now: {problem}")));
-    let now = now.transpose()?.unwrap_or_else(Timestamp::now);
-    let releases = args.releases()?;
-    let ca = args
-        .ca_file
-        .as_deref()
-        .map(|path| read_file(path, MAX_CA_BYTES))
-        .transpose();
+    let now = args.now.at();
+    let mut settings = args.sources.settings(Needs::Releases, None)?;
+    if settings.is_example() {
+        bail!("the example's releases are signed by nobody; name yours with --releases WHERE");
+    }
+    // All releases are looked at here, not only those that count.
+    let Some(trust) = settings.signatures.take() else {
+        bail!(
+            "whose signatures count, and where are they? Add --keyring FILE and --signatures STORE"
+        );
+    };
     let access = StoreAccess {
-        ca: ca.map_err(|finding| anyhow!("{finding}"))?,
+        ca: settings.access.http.ca.clone(),
         ..StoreAccess::default()
     };
+    let releases = args.releases(settings, now)?;
     let (mut verifier, mut warnings) = Verifier::new(
-        &args.keyring,
-        &args.signatures,
+        &trust.keyring,
+        &trust.stores,
         args.cache.as_deref(),
         &access,
     )
-    .map_err(|f| inputs::all(&f))?;
+    .map_err(|found| failure(&found))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -90,7 +77,7 @@ pub(crate) fn verify(args: &VerifyArgs) -> anyhow::Result<ExitCode> {
         .iter()
         .map(|release| Judged::new(release, &verdicts))
         .collect();
-    match args.output {
+    match args.output.form {
         Output::Text => print(&text(&judged))?,
         Output::Json => print(&format!("{:#}\n", json(&judged)))?,
     }
@@ -103,18 +90,17 @@ pub(crate) fn verify(args: &VerifyArgs) -> anyhow::Result<ExitCode> {
 
 impl VerifyArgs {
     /// The releases to look at, by architecture and version.
-    fn releases(&self) -> anyhow::Result<Releases> {
-        let mut releases = inputs::releases(Some(&self.releases))?;
+    fn releases(&self, settings: SourceSettings, now: Timestamp) -> anyhow::Result<Releases> {
+        let mut releases = Sources::read(settings, now)?
+            .releases()?
+            .unwrap_or_default();
         for version in &self.versions {
             if !releases
                 .releases
                 .iter()
                 .any(|release| release.version == *version)
             {
-                bail!(
-                    "{}: there is no release {version}; look it up in the file",
-                    self.releases.display()
-                );
+                bail!("there is no release {version} in these sources; correct the version");
             }
         }
         releases

@@ -12,7 +12,7 @@
 //! Behind the `#` there may be `name=…` and `every=SECONDS`, joined by `&`; a path has no options, since it may have any character.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -45,6 +45,11 @@ pub(crate) enum Location {
     /// A directory, or a file.
     Path(PathBuf),
     Git(GitRemote),
+    /// A revision of the repository that a directory is in; for commands that look once.
+    Revision {
+        directory: PathBuf,
+        revision: String,
+    },
     /// A `tar.gz`.
     Archive(String),
     /// A Cincinnati service.
@@ -163,6 +168,24 @@ impl SourceSpec {
         Self::new(role, Location::Example, name, intervals.local, "")
     }
 
+    /// Other graph data, for a command that looks once.
+    pub(crate) fn other(text: &str, plain_http: bool) -> anyhow::Result<Self> {
+        let intervals = Intervals {
+            local: Duration::MAX,
+            remote: Duration::MAX,
+        };
+        Self::parse(Role::GraphData, text, "other", intervals, plain_http)
+    }
+
+    /// A revision of the repository that a directory is in.
+    pub(crate) fn revision(directory: &Path, revision: &str) -> Self {
+        let location = Location::Revision {
+            directory: directory.to_owned(),
+            revision: revision.to_owned(),
+        };
+        Self::new(Role::GraphData, location, "other", Duration::MAX, revision)
+    }
+
     fn new(role: Role, location: Location, name: &str, every: Duration, text: &str) -> Self {
         Self {
             name: name.into(),
@@ -187,6 +210,7 @@ impl Location {
             Self::Example => "example",
             Self::Path(_) => "path",
             Self::Git(_) => "git",
+            Self::Revision { .. } => "revision",
             Self::Archive(_) => "archive",
             Self::Upstream { .. } => "upstream",
             Self::Images { .. } => "registry",
@@ -200,7 +224,7 @@ impl Location {
         let url = match self {
             Self::Git(remote) => remote.url.as_str(),
             Self::Archive(url) | Self::Upstream { url, .. } => url,
-            Self::Example | Self::Path(_) | Self::Images { .. } => "",
+            Self::Example | Self::Path(_) | Self::Revision { .. } | Self::Images { .. } => "",
         };
         match url.split_once('?') {
             Some((_, query)) => {
@@ -227,6 +251,10 @@ impl fmt::Display for Location {
                     remote.folder
                 )
             }
+            Self::Revision {
+                directory,
+                revision,
+            } => write!(f, "{}#{revision}", directory.display()),
             Self::Archive(url) => f.write_str(&without_credentials(url)),
             Self::Upstream {
                 url,

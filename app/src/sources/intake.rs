@@ -310,11 +310,8 @@ impl Intake {
                 answers.map(|(read, warnings)| (Parsed::Upstream(read), warnings))?
             }
             (_, Role::GraphData, _) => {
-                let read = match self.settings.has_upstream() {
-                    true => self.memory.read_beside_channels(&files),
-                    false => self.memory.read(&files),
-                };
-                read.map(|(read, warnings)| (Parsed::GraphData(read), warnings))?
+                let (read, warnings) = self.read_graph_data(&files)?;
+                (Parsed::GraphData(read), warnings)
             }
             (_, Role::Releases, Some(file)) => {
                 let place = Place::file(file.path.as_str());
@@ -351,9 +348,29 @@ impl Intake {
         })
     }
 
+    /// What files of graph data say: a service that tells of channels leaves less to say.
+    pub(super) fn read_graph_data(
+        &mut self,
+        files: &[SourceFile],
+    ) -> Result<(GraphData, Vec<Finding>), Vec<Finding>> {
+        match self.settings.has_upstream() {
+            true => self.memory.read_beside_channels(files),
+            false => self.memory.read(files),
+        }
+    }
+
     /// Whether there is a copy of every source.
     pub(crate) fn is_complete(&self) -> bool {
-        self.sources.iter().all(|source| source.newest().is_some())
+        self.has_all(|_| true)
+    }
+
+    /// Whether there is a copy of every source of such a role.
+    pub(super) fn has_all(&self, is_meant: impl Fn(Role) -> bool) -> bool {
+        let mut meant = self
+            .sources
+            .iter()
+            .filter(|source| is_meant(source.spec.role));
+        meant.all(|source| source.newest().is_some())
     }
 
     /// Whether the graph that is served is made of a copy of every source.
@@ -368,8 +385,20 @@ impl Intake {
 
     /// The graph of the newest copies, and what there is to say about it.
     pub(crate) fn graph(&self) -> (Graph, Vec<Finding>) {
-        let (mut data, mut channels, mut supplies, mut findings) =
-            (GraphData::default(), Vec::new(), Vec::new(), Vec::new());
+        let (data, releases, mut findings) = self.parts(None);
+        let (graph, built) = Graph::build(data, releases);
+        findings.extend(built);
+        (graph, findings)
+    }
+
+    /// What a graph is made of, and what there is to say about it; with other graph data than that of the source, if there is some.
+    pub(super) fn parts(&self, instead: Option<&GraphData>) -> (GraphData, Releases, Vec<Finding>) {
+        let (mut data, mut channels, mut supplies, mut findings) = (
+            instead.cloned().unwrap_or_default(),
+            Vec::new(),
+            Vec::new(),
+            Vec::new(),
+        );
         for source in &self.sources {
             let Some(good) = source.newest() else {
                 continue;
@@ -390,6 +419,7 @@ impl Intake {
                 }
             };
             match &good.parsed {
+                Parsed::GraphData(_) if instead.is_some() => {}
                 Parsed::GraphData(declared) => {
                     data.channels.extend(declared.channels.iter().cloned());
                     data.blocks.extend(declared.blocks.iter().cloned());
@@ -419,9 +449,7 @@ impl Intake {
         );
         data.blocks.extend(united.blocks);
         findings.extend(united.findings);
-        let (graph, built) = Graph::build(data, leave_out(self.policy(), united.releases));
-        findings.extend(built);
-        (graph, findings)
+        (data, leave_out(self.policy(), united.releases), findings)
     }
 
     /// Blocks, with what copies that were not taken block. If they name too many platforms together, a stricter part is for everybody.
@@ -518,7 +546,7 @@ impl Intake {
     }
 
     /// The sources that are too old to recommend anything by.
-    fn stale(&self, now: Timestamp) -> Vec<StaleSource> {
+    pub(super) fn stale(&self, now: Timestamp) -> Vec<StaleSource> {
         let of = |source: &Source| {
             let last_good = source.newest()?.last_good;
             let is_closed = Freshness::of(last_good, now, &self.settings.ages) == Freshness::Closed;

@@ -1,11 +1,15 @@
 //! Sources: each is read on its own thread (`reading`), one more thread makes graphs of the newest good copies (`maker`).
 //!
+//! Commands that look once read the same sources through the same intake (`once`), without threads.
+//!
 //! A source that fails costs the others nothing. What is served changes when a copy does, or when one has become too old.
 
 pub(crate) mod address;
+mod answered;
 mod images;
 mod intake;
 mod maker;
+mod once;
 mod reader;
 mod reading;
 mod settings;
@@ -18,23 +22,20 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
-use jiff::Timestamp;
 use towpath_core::finding::{Finding, escaped};
-use towpath_core::graph::Graph;
 use towpath_core::intake::{Ages, Objection};
 use towpath_core::signatures::SignaturePolicy;
 use towpath_sources::{Copies, Watch};
 use towpath_web::{ReloadRequest, Service, Woken};
 
 use address::{Location, SourceSpec};
-use intake::Intake;
+pub(crate) use answered::GraphArgs;
 use maker::Maker;
+pub(crate) use once::Sources;
 pub(crate) use reader::Access;
-use reader::{Read, Reader};
+use reader::Read;
 use reading::Reading;
 use verification::Verified;
-
-use crate::signatures::Go;
 
 /// How many findings of one attempt are logged; `/readyz` has more.
 const MAX_LOGGED: usize = 20;
@@ -52,6 +53,16 @@ pub(crate) struct SourceSettings {
     pub(crate) access: Access,
     /// Whose signatures count, if any have to.
     pub(crate) signatures: Option<SignatureSettings>,
+}
+
+/// What a command cannot do without.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Needs {
+    GraphDataAndReleases,
+    /// Releases are welcome.
+    GraphData,
+    /// Graph data is welcome.
+    Releases,
 }
 
 /// Whose signatures count, and where they are.
@@ -75,29 +86,6 @@ impl SourceSettings {
         self.specs
             .iter()
             .any(|spec| matches!(spec.location, Location::Upstream { .. }))
-    }
-}
-
-/// The graph of all sources as they are now, for commands that look once.
-pub(crate) fn read_once(settings: &SourceSettings, now: Timestamp) -> Result<Graph, Vec<Finding>> {
-    let mut intake = Intake::new(settings);
-    for (number, spec) in settings.specs.iter().enumerate() {
-        let read =
-            Reader::new(spec, &settings.access, None).and_then(|mut reader| reader.read(now));
-        intake.take(number, read, now);
-    }
-    if let Some(mut verifier) = verification::verifier(settings)? {
-        let runtime = reader::runtime().map_err(|finding| vec![finding])?;
-        intake.verified(
-            runtime
-                .block_on(verifier.verdicts(&intake.payloads(), now, &mut |_| Go::On))
-                .0,
-            now,
-        );
-    }
-    match intake.is_complete() {
-        true => Ok(intake.graph().0),
-        false => Err(intake.problems()),
     }
 }
 

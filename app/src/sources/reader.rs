@@ -7,7 +7,8 @@ use jiff::Timestamp;
 use towpath_core::finding::{Finding, Place};
 use towpath_formats::{SourceFile, graph_data};
 use towpath_sources::{
-    Contents, Directory, GitMirror, Got, Http, HttpAccess, Upstream, Validators, read_file, unpack,
+    Contents, Directory, Git, GitMirror, Got, Http, HttpAccess, Upstream, Validators, read_file,
+    unpack,
 };
 
 use super::address::{Location, Role, SourceSpec};
@@ -72,6 +73,7 @@ pub(crate) enum Reader {
     Directory(Directory),
     File(PathBuf),
     Git(Box<GitMirror>),
+    Revision { git: Box<Git>, revision: String },
     Archive(Box<ArchiveReader>),
     Upstream(Box<UpstreamReader>),
     Images(Box<ImagesReader>),
@@ -109,6 +111,13 @@ impl Reader {
                 Some(scratch) => GitMirror::new(remote.clone(), scratch, access.ca_file.as_deref()),
                 None => GitMirror::temporary(remote.clone(), access.ca_file.as_deref())?,
             })),
+            Location::Revision {
+                directory,
+                revision,
+            } => Self::Revision {
+                git: Box::new(Git::at(directory)?),
+                revision: revision.clone(),
+            },
             Location::Archive(url) => {
                 let (http, runtime) = (Http::new(&access.http)?, runtime()?);
                 Self::Archive(Box::new(ArchiveReader {
@@ -144,6 +153,9 @@ impl Reader {
             Self::Example(_) => Ok(undated(vec![example::releases()])),
             Self::Directory(directory) => directory.read_partly().map(Read::of_contents),
             Self::File(path) => Ok(undated(vec![source_file(path)?])),
+            Self::Revision { git, revision } => {
+                git.read(revision, graph_data::is_part).map(undated)
+            }
             Self::Git(mirror) => {
                 let fetch = mirror.read(graph_data::is_part)?;
                 Ok(Read {

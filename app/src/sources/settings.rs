@@ -11,7 +11,7 @@ use towpath_core::signatures::SignaturePolicy;
 use towpath_sources::{HttpAccess, without_credentials};
 
 use super::address::{Intervals, Location, Role, SourceSpec};
-use super::{Access, SignatureSettings, SourceSettings};
+use super::{Access, Needs, SignatureSettings, SourceSettings};
 use crate::config::{ServeOptions, SignatureOption, within};
 
 /// The most sources of releases.
@@ -31,7 +31,11 @@ impl ServeOptions {
         })
     }
 
-    pub(crate) fn source_settings(&self, intervals: Intervals) -> anyhow::Result<SourceSettings> {
+    pub(crate) fn source_settings(
+        &self,
+        intervals: Intervals,
+        needs: Needs,
+    ) -> anyhow::Result<SourceSettings> {
         let degraded = within(
             "degradedAfterSeconds",
             self.degraded_after_seconds.unwrap_or(900),
@@ -39,23 +43,23 @@ impl ServeOptions {
         )?;
         let closed = within(
             "closedAfterSeconds",
-            self.closed_after_seconds.unwrap_or(86_400),
+            self.sources.closed_after_seconds.unwrap_or(86_400),
             0..=31_536_000,
         )?;
         let span =
             |seconds: u64| SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX));
-        let specs = self.specs(intervals)?;
+        let specs = self.specs(intervals, needs)?;
         Ok(SourceSettings {
             allow: self.allowances(&specs)?,
             specs,
-            state: self.state.clone(),
+            state: self.sources.state.clone(),
             ages: Ages {
                 degraded_after: span(degraded),
                 closed_after: (closed > 0).then(|| span(closed)),
             },
             max_shrink_percent: within(
                 "maxShrinkPercent",
-                self.max_shrink_percent.unwrap_or(10),
+                self.sources.max_shrink_percent.unwrap_or(10),
                 0..=100,
             )?,
             access: self.access()?,
@@ -65,10 +69,10 @@ impl ServeOptions {
 
     fn signature_settings(&self) -> anyhow::Result<Option<SignatureSettings>> {
         let (stores, keyring) = (
-            self.signatures.clone().unwrap_or_default(),
-            self.keyring.clone().unwrap_or_default(),
+            self.sources.signatures.clone().unwrap_or_default(),
+            self.sources.keyring.clone().unwrap_or_default(),
         );
-        let policy = match (self.signature_policy, keyring.is_empty()) {
+        let policy = match (self.sources.signature_policy, keyring.is_empty()) {
             (Some(SignatureOption::Off), _) | (None, true) => return Ok(None),
             (Some(_), true) => bail!("whose signatures count? Add --keyring FILE"),
             (Some(SignatureOption::Warn), false) => SignaturePolicy::Warn,
@@ -84,19 +88,19 @@ impl ServeOptions {
         }))
     }
 
-    fn specs(&self, intervals: Intervals) -> anyhow::Result<Vec<SourceSpec>> {
-        let plain_http = self.plain_http.unwrap_or(false);
+    fn specs(&self, intervals: Intervals, needs: Needs) -> anyhow::Result<Vec<SourceSpec>> {
+        let plain_http = self.sources.plain_http.unwrap_or(false);
         let parse = |role, text: &str, name: &str| {
             SourceSpec::parse(role, text, name, intervals, plain_http)
         };
-        let releases = self.releases.clone().unwrap_or_default();
+        let releases = self.sources.releases.clone().unwrap_or_default();
         within(
             "the number of sources of releases",
             releases.len(),
             0..=MAX_SOURCES,
         )?;
         let mut specs = Vec::new();
-        if let Some(text) = &self.graph_data {
+        if let Some(text) = &self.sources.graph_data {
             specs.push(parse(Role::GraphData, text, "graph-data")?);
         }
         for (number, text) in releases.iter().enumerate() {
@@ -108,26 +112,24 @@ impl ServeOptions {
             specs.push(parse(Role::Releases, text, &name)?);
         }
         let has_channels = |spec: &SourceSpec| matches!(spec.location, Location::Upstream { .. });
-        match (self.graph_data.is_some(), releases.is_empty()) {
+        match (self.sources.graph_data.is_some(), releases.is_empty()) {
             (false, true) => {
-                specs.push(SourceSpec::example(
-                    Role::GraphData,
-                    "graph-data",
-                    intervals,
-                ));
-                specs.push(SourceSpec::example(Role::Releases, "releases", intervals));
+                let example = |role, name| SourceSpec::example(role, name, intervals);
+                specs.push(example(Role::GraphData, "graph-data"));
+                specs.push(example(Role::Releases, "releases"));
             }
-            (true, true) => {
+            (true, true) if needs != Needs::GraphData => bail!(
+                "--graph-data says what is in which channel, and not what exists; add --releases WHERE"
+            ),
+            (false, false)
+                if needs == Needs::GraphData
+                    || needs == Needs::GraphDataAndReleases && !specs.iter().any(has_channels) =>
+            {
                 bail!(
-                    "--graph-data says what is in which channel, and not what exists; add --releases FILE"
+                    "--releases says what exists, and not what is in which channel; add --graph-data WHERE"
                 )
             }
-            (false, false) if !specs.iter().any(has_channels) => {
-                bail!(
-                    "--releases says what exists, and not what is in which channel; add --graph-data DIR"
-                )
-            }
-            (_, false) => {}
+            _ => {}
         }
         if let Some(path) = &self.platforms {
             specs.push(parse(
@@ -148,7 +150,7 @@ impl ServeOptions {
         specs: &[SourceSpec],
     ) -> anyhow::Result<BTreeMap<String, BTreeSet<Objection>>> {
         let mut allow: BTreeMap<String, BTreeSet<Objection>> = BTreeMap::new();
-        for text in self.allow.iter().flatten() {
+        for text in self.sources.allow.iter().flatten() {
             let parts = text
                 .split_once(':')
                 .and_then(|(what, source)| Some((Objection::named(what)?, source)));
@@ -172,18 +174,18 @@ impl ServeOptions {
     }
 
     fn access(&self) -> anyhow::Result<Access> {
-        let ca = self.ca_file.as_ref().map(|path| {
+        let ca = self.sources.ca_file.as_ref().map(|path| {
             std::fs::read(path)
                 .with_context(|| format!("--ca-file {}: it cannot be read", path.display()))
         });
         let http = HttpAccess {
             ca: ca.transpose()?,
-            plain_http: self.plain_http.unwrap_or(false),
+            plain_http: self.sources.plain_http.unwrap_or(false),
         };
         Ok(Access {
             http,
-            ca_file: self.ca_file.clone(),
-            registry_auth_file: self.registry_auth_file.clone(),
+            ca_file: self.sources.ca_file.clone(),
+            registry_auth_file: self.sources.registry_auth_file.clone(),
         })
     }
 }

@@ -16,6 +16,7 @@ use towpath_sources::StoreAccess;
 use towpath_web::Service;
 
 use super::{Message, SourceSettings, reader};
+use crate::cli::failure;
 use crate::signatures::{Go, Verifier};
 
 /// What was not verified is looked for again this often: signatures come later than releases.
@@ -82,11 +83,7 @@ pub(super) fn start(
     messages: &Sender<Message>,
     service: &Arc<Service>,
 ) -> anyhow::Result<Option<Verification>> {
-    let told = |findings: Vec<Finding>| {
-        let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
-        anyhow!("{}", lines.join("\n"))
-    };
-    let Some(verifier) = verifier(settings).map_err(told)? else {
+    let Some(verifier) = verifier(settings).map_err(|found| failure(&found))? else {
         return Ok(None);
     };
     let runtime = reader::runtime().map_err(|finding| anyhow!("{finding}"))?;

@@ -214,8 +214,10 @@ impl Chaos {
     /// What is stored is in order, and within its limits.
     fn look(&self) -> Vec<Value> {
         assert_eq!(self.fleet(&["check"]), "The store is in order.\n");
-        let upgrades: Vec<Value> =
-            serde_json::from_str(&self.fleet(&["upgrades", "--json", "--limit", "10000"])).unwrap();
+        let upgrades: Vec<Value> = serde_json::from_str(
+            &self.fleet(&["upgrades", "--output", "json", "--limit", "10000"]),
+        )
+        .unwrap();
         let mut holders: BTreeMap<(u64, &str), BTreeSet<&str>> = BTreeMap::new();
         let is_active =
             |upgrade: &&Value| upgrade["state"] == "planned" || upgrade["state"] == "started";
@@ -280,7 +282,8 @@ impl Chaos {
     /// Time goes by, clusters get where they were sent, a version appears.
     fn world_goes_on(&mut self) {
         let upgrades: Vec<Value> =
-            serde_json::from_str(&self.fleet(&["upgrades", "--json", "--limit", "50"])).unwrap();
+            serde_json::from_str(&self.fleet(&["upgrades", "--output", "json", "--limit", "50"]))
+                .unwrap();
         for upgrade in upgrades
             .iter()
             .filter(|upgrade| upgrade["state"] == "started")

@@ -72,9 +72,13 @@ fn a_service_explains_to_machines_and_to_people() {
 
 #[test]
 fn a_service_tells_of_its_rollouts_as_the_command_line_does() {
-    let service = Towpath::serve(&["--now", NOON]);
+    let demo = Towpath::demo();
+    let service = Towpath::serve_folder(demo.path(), &["--now", NOON]);
     let told = service.get("/api/v1/rollouts");
-    let (code, printed) = towpath(&["graph", "rollouts", "--now", NOON, "--output", "json"]);
+    let files = Towpath::files(demo.path());
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let asked = ["graph", "rollouts", "--now", NOON, "--output", "json"];
+    let (code, printed) = towpath(&[&asked, &*files].concat());
     assert_eq!((code, told.status), (0, 200));
     assert_eq!(told.text(), printed);
     assert!(printed.contains("4.20.4"), "{printed}");
@@ -114,8 +118,12 @@ fn what_cannot_be_answered_says_why() {
 
 #[test]
 fn a_shell_asks_the_service_as_it_reads_files() {
-    let service = Towpath::serve(&["--now", NOON]);
+    let demo = Towpath::demo();
+    let service = Towpath::serve_folder(demo.path(), &["--now", NOON]);
     let server = format!("http://{}", service.address);
+    let files = Towpath::files(demo.path());
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let local = |more: &[&'static str]| [&["--now", NOON], &*files, more].concat();
     let ask = |more: &[&str]| {
         let all = [
             &[
@@ -132,10 +140,10 @@ fn a_shell_asks_the_service_as_it_reads_files() {
         .concat();
         towpath(&all)
     };
-    assert_eq!(ask(&["--server", &server]), ask(&["--now", NOON]));
+    assert_eq!(ask(&["--server", &server]), ask(&local(&[])));
     assert_eq!(
         ask(&["--server", &server, "--output", "json"]),
-        ask(&["--now", NOON, "--output", "json"])
+        ask(&local(&["--output", "json"]))
     );
     assert_eq!(ask(&["--server", &server, "--to", "4.20.2"]).0, 1);
     drop(service);

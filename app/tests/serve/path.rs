@@ -23,11 +23,8 @@ fn towpath(arguments: &[&str]) -> (i32, String) {
 
 #[test]
 fn every_hop_is_in_the_graph_that_is_served_then() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let demo = folder.path().join("demo");
-    let (code, told) = towpath(&["example", demo.to_str().expect("text")]);
-    assert_eq!(code, 0, "{told}");
-    let told = Towpath::serve_folder(&demo, &[])
+    let demo = Towpath::demo();
+    let told = Towpath::serve_folder(demo.path(), &[])
         .get(&format!("{ASKED}&id=x"))
         .json();
     assert_eq!(
@@ -42,7 +39,7 @@ fn every_hop_is_in_the_graph_that_is_served_then() {
                 .unwrap_or_else(|| panic!("{name} in {hop}"))
                 .to_owned()
         };
-        let then = Towpath::serve_folder(&demo, &["--now", &field("taken")]);
+        let then = Towpath::serve_folder(demo.path(), &["--now", &field("taken")]);
         let query = format!("channel={}&id=x&platform=GCP", field("channel"));
         let graph = then
             .get(&format!("/api/upgrades_info/graph?{query}"))
@@ -97,8 +94,12 @@ fn what_cannot_be_answered_says_why() {
 
 #[test]
 fn a_shell_asks_the_service_as_it_reads_files() {
-    let service = Towpath::serve(&["--now", NOON]);
+    let demo = Towpath::demo();
+    let service = Towpath::serve_folder(demo.path(), &["--now", NOON]);
     let server = format!("http://{}", service.address);
+    let files = Towpath::files(demo.path());
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let local = |more: &[&'static str]| [&["--now", NOON], &*files, more].concat();
     let ask = |more: &[&str]| {
         towpath(
             &[
@@ -117,10 +118,10 @@ fn a_shell_asks_the_service_as_it_reads_files() {
         )
     };
     let (code, told) = ask(&["--server", &server]);
-    assert_eq!((code, &told), (0, &ask(&["--now", NOON]).1));
+    assert_eq!((code, &told), (0, &ask(&local(&[])).1));
     assert_eq!(
         ask(&["--server", &server, "--output", "json"]),
-        ask(&["--now", NOON, "--output", "json"])
+        ask(&local(&["--output", "json"]))
     );
     assert_eq!(ask(&["--server", &server, "--via", "nope"]).0, 1);
     let text = service.get_with(&format!("{ASKED}&id=x"), &[("Accept", "text/plain")]);

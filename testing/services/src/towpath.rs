@@ -77,16 +77,30 @@ impl Towpath {
 
     /// Serves graph data and releases from a folder, and waits until it is ready.
     pub fn serve_folder(folder: &Path, options: &[&str]) -> Self {
-        let (data, releases) = (folder.join("graph-data"), folder.join("releases.json"));
-        let paths = [
-            "--graph-data",
-            data.to_str().expect("UTF-8"),
-            "--releases",
-            releases.to_str().expect("UTF-8"),
-        ];
-        let towpath = Self::serve(&[&paths, options].concat());
+        let files = Self::files(folder);
+        let files: Vec<&str> = files.iter().map(String::as_str).collect();
+        let towpath = Self::serve(&[&files, options].concat());
         towpath.until("it is ready", |t| t.get("/readyz").status == 200);
         towpath
+    }
+
+    /// The options that name the data in a folder.
+    pub fn files(folder: &Path) -> [String; 4] {
+        let path = |name| folder.join(name).to_str().expect("UTF-8").to_owned();
+        let (data, releases) = (path("graph-data"), path("releases.json"));
+        ["--graph-data".into(), data, "--releases".into(), releases]
+    }
+
+    /// The example's data as one's own, in a folder.
+    pub fn demo() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().expect("a folder");
+        let done = Command::new(binary())
+            .arg("example")
+            .arg(folder.path())
+            .output()
+            .expect("it runs");
+        assert!(done.status.success(), "{done:?}");
+        folder
     }
 
     /// Waits for a log line with that message.

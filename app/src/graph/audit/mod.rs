@@ -3,28 +3,29 @@
 mod arrivals;
 mod text;
 
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{anyhow, bail};
 use clap::Args;
-use jiff::Timestamp;
 use towpath_core::audit::{Audit, Baseline, Scope, audit, strandings};
 use towpath_core::graph::{ChannelName, Graph};
 use towpath_core::version::{Arch, Version};
 use towpath_formats::graph_json;
 
-use super::Output;
-use super::inputs::{self, Source};
 use crate::cli::print;
+use crate::clock::NowArgs;
+use crate::config::SourceArgs;
+use crate::example::Origin;
+use crate::output::{Output, OutputArgs};
+use crate::sources::{Needs, Sources};
 
 #[derive(Debug, Args)]
 pub(crate) struct AuditArgs {
-    /// The graph data. [default: the built-in example]
-    directory: Option<PathBuf>,
-    /// The releases and their edges, as a Cincinnati graph. [default: the built-in example's]
-    #[arg(long, value_name = "FILE")]
-    releases: Option<PathBuf>,
+    /// The graph data, as --graph-data names it. [default: the built-in example]
+    #[arg(value_name = "WHERE")]
+    named: Option<String>,
+    #[command(flatten)]
+    sources: SourceArgs,
     /// Tell only who is stranded and was not in this revision or directory; exit with 1 if anybody is.
     #[arg(long, value_name = "REV|DIR")]
     base: Option<String>,
@@ -40,36 +41,33 @@ pub(crate) struct AuditArgs {
     /// Exit with 1 if anybody is stranded.
     #[arg(long)]
     exit_code: bool,
-    /// Look at the releases that have entered their channels by then. [default: now]
-    #[arg(long, value_name = "TIME")]
-    now: Option<Timestamp>,
-    /// How to answer.
-    #[arg(long, value_enum, default_value_t = Output::Text)]
-    output: Output,
+    #[command(flatten)]
+    now: NowArgs,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 pub(super) fn run(args: &AuditArgs) -> anyhow::Result<ExitCode> {
-    let now = args.now.unwrap_or_else(Timestamp::now);
-    let source = args
-        .directory
-        .clone()
-        .map_or(Source::Example, Source::Directory);
-    let releases = inputs::releases(args.releases.as_deref())?;
-    let graph = inputs::graph(&source, releases.clone(), now)?;
+    let now = args.now.at();
+    let settings = args
+        .sources
+        .settings(Needs::GraphDataAndReleases, args.named.as_deref())?;
+    let mut sources = Sources::read(settings, now)?;
+    let graph = sources.graph()?;
     let scope = scope(args, &graph)?;
     let audited = audit(&graph, &scope, now);
     if let Some(version) = &args.release {
         check_presence(&graph, &audited, version)?;
     }
     let base = args.base.as_ref().map(|base| {
-        let source = Source::named(base, args.directory.as_deref().unwrap_or(Path::new(".")));
-        let graph = inputs::graph(&source, releases, now)?;
+        let base = sources.settings().beside(base)?;
+        let data = sources.graph_data_at(&base)?;
+        let graph = sources.graph_of(&data)?;
         anyhow::Ok(Baseline::of(&graph, &audit(&graph, &scope, now)))
     });
     let strandings = strandings(&graph, &audited, base.transpose()?.as_ref());
-    let arrivals = args
-        .directory
-        .as_deref()
+    let arrivals = sources
+        .directory()
         .map(arrivals::read)
         .transpose()?
         .flatten();
@@ -79,7 +77,7 @@ pub(super) fn run(args: &AuditArgs) -> anyhow::Result<ExitCode> {
         strandings: &strandings,
         arrivals: arrivals.as_ref(),
     };
-    print(&shown(args, &page))?;
+    print(&shown(args, &page, sources.origin()))?;
     let counts = args.exit_code || args.base.is_some();
     Ok(if counts && !strandings.is_empty() {
         ExitCode::from(1)
@@ -88,8 +86,8 @@ pub(super) fn run(args: &AuditArgs) -> anyhow::Result<ExitCode> {
     })
 }
 
-fn shown(args: &AuditArgs, page: &text::Page<'_>) -> String {
-    match (args.output, &args.release, &args.base) {
+fn shown(args: &AuditArgs, page: &text::Page<'_>, origin: Origin) -> String {
+    match (args.output.form, &args.release, &args.base) {
         (Output::Json, release, _) => {
             let arrivals = page.arrivals.cloned().unwrap_or_default();
             let found = graph_json::audit::audit(
@@ -99,7 +97,7 @@ fn shown(args: &AuditArgs, page: &text::Page<'_>) -> String {
                 &arrivals,
                 release.as_ref(),
             );
-            format!("{found:#}\n")
+            origin.mark(found)
         }
         (Output::Text, Some(release), _) => text::ways(page.graph, page.audit, release),
         (Output::Text, None, Some(base)) => page.change(base),

@@ -18,29 +18,23 @@ use towpath_core::version::{Arch, ReleaseName, Version};
 use towpath_formats::{cluster_list, graph_json};
 use towpath_sources::read_file;
 
-use super::Output;
-use super::inputs::{self, Source};
 use crate::cli::print;
+use crate::clock::NowArgs;
+use crate::config::SourceArgs;
+use crate::output::{Output, OutputArgs};
+use crate::sources::address::Role;
+use crate::sources::{Needs, Sources};
 
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
-    /// The graph data before the change: a directory, or a revision of the repository that --graph-data is in.
+    /// The graph data before the change: a directory, an address, or a revision of the repository that --graph-data is in.
     #[arg(value_name = "A")]
     before: String,
-    /// The graph data after it. [default: the directory of --graph-data as it is]
+    /// The graph data after it. [default: --graph-data as it is, or the directory that we are in]
     #[arg(value_name = "B")]
     after: Option<String>,
-    /// Where the graph data is, in the repository whose revisions are compared.
-    #[arg(
-        long,
-        env = "TOWPATH_GRAPH_DATA",
-        value_name = "DIR",
-        default_value = "."
-    )]
-    graph_data: PathBuf,
-    /// The releases and their edges, as a Cincinnati graph.
-    #[arg(long, env = "TOWPATH_RELEASES", value_name = "FILE")]
-    releases: PathBuf,
+    #[command(flatten)]
+    sources: SourceArgs,
     /// Look at this channel only; can be given several times.
     #[arg(long, value_name = "NAME")]
     channel: Vec<String>,
@@ -56,29 +50,33 @@ pub(crate) struct DiffArgs {
     /// Exit with 1 if there is a difference.
     #[arg(long)]
     exit_code: bool,
-    /// As of this time. [default: now]
-    #[arg(long, env = "TOWPATH_NOW", value_name = "TIME")]
-    now: Option<Timestamp>,
-    /// How to answer.
-    #[arg(long, value_enum, default_value_t = Output::Text)]
-    output: Output,
+    #[command(flatten)]
+    now: NowArgs,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 pub(super) fn run(args: &DiffArgs) -> anyhow::Result<ExitCode> {
-    let now = args.now.unwrap_or_else(Timestamp::now);
-    let releases = inputs::releases(Some(&args.releases))?;
-    let before = Source::named(&args.before, &args.graph_data);
-    let after = args.after.as_ref().map_or_else(
-        || Source::Directory(args.graph_data.clone()),
-        |after| Source::named(after, &args.graph_data),
-    );
+    let now = args.now.at();
+    let mut settings = args.sources.settings(Needs::Releases, None)?;
+    if settings.is_example() {
+        bail!("the edges between releases are not in graph data; add --releases WHERE");
+    }
+    let before = settings.beside(&args.before)?;
+    let after = match (&args.after, settings.graph_data()) {
+        (Some(after), _) => settings.beside(after)?,
+        (None, Some(as_it_is)) => as_it_is.clone(),
+        (None, None) => settings.beside(".")?,
+    };
+    settings.specs.retain(|spec| spec.role != Role::GraphData);
+    let mut sources = Sources::read(settings, now)?;
+    let releases = sources.releases()?.unwrap_or_default();
     let [before, after] = [
-        inputs::graph_data(&before, now)?,
-        inputs::graph_data(&after, now)?,
+        sources.graph_data_at(&before)?,
+        sources.graph_data_at(&after)?,
     ];
     let unknown = newly_unknown([&before, &after], &releases);
-    let before = Graph::build(before, releases.clone()).0;
-    let after = Graph::build(after, releases).0;
+    let (before, after) = (sources.graph_of(&before)?, sources.graph_of(&after)?);
     let only = only(args, [&before, &after])?;
     let differences = diff(&before, &after, now, &only);
     let clusters = args
@@ -87,7 +85,7 @@ pub(super) fn run(args: &DiffArgs) -> anyhow::Result<ExitCode> {
         .map(|path| clusters(path, &only, now))
         .transpose()?;
     let touched = clusters.map(|clusters| touched(&before, &after, &clusters, now));
-    match args.output {
+    match args.output.form {
         Output::Json => print(&format!(
             "{:#}\n",
             graph_json::diff::diff(&differences, touched.as_ref(), &unknown)

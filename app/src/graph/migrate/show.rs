@@ -12,7 +12,7 @@ use towpath_core::version::ReleaseName;
 use towpath_formats::graph_data::migrate::{Migrated, Migration, Stays, Tally};
 use towpath_formats::{SourceFile, fleet_json};
 
-use super::super::Output;
+use crate::output::Output;
 
 /// How many releases are named where many could be.
 const NAMED: usize = 8;

@@ -1,0 +1,391 @@
+//! Configuration in three steps: as it was typed, merged, validated.
+//!
+//! Flags win over the environment (clap sees to that), both over the file, all over the defaults, which stand in
+//! one place: [`Settings`].
+
+mod fleet;
+mod shown;
+mod sources;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::net::SocketAddr;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use towpath_web::{Admission, AllowedHosts, Limits, REPORTS_PER_MINUTE, TrustedProxies};
+
+pub(crate) use self::fleet::FleetSettings;
+pub(crate) use self::sources::{SignatureOption, SourceArgs, SourceOptions};
+use crate::clock::NowArgs;
+use crate::sources::address::Intervals;
+use crate::sources::{Needs, SourceSettings};
+
+/// A file with every option, commented out, and what each is for.
+pub(crate) const DEFAULT_FILE: &str = include_str!("../../towpath.yaml");
+
+/// The options of `serve`, as they were typed on the command line or in a file.
+#[derive(Debug, Default, Clone, Deserialize, Args)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct ServeOptions {
+    /// Listen here.
+    #[arg(long, env = "TOWPATH_LISTEN", value_name = "ADDR")]
+    pub(crate) listen: Option<SocketAddr>,
+    #[command(flatten)]
+    #[serde(skip)]
+    pub(crate) sources: SourceOptions,
+    /// Read sources on other machines this often.
+    #[arg(long, env = "TOWPATH_REFRESH_SECONDS", value_name = "SECONDS")]
+    pub(crate) refresh_seconds: Option<u64>,
+    /// Report as degraded when a source has not been read for so long.
+    #[arg(long, env = "TOWPATH_DEGRADED_AFTER_SECONDS", value_name = "SECONDS")]
+    pub(crate) degraded_after_seconds: Option<u64>,
+    /// Look up the platform of clusters that do not tell it here: lines of `id,platform`.
+    #[arg(long, env = "TOWPATH_PLATFORMS", value_name = "FILE")]
+    pub(crate) platforms: Option<PathBuf>,
+    /// Read the fleet's policy (organisations, clusters) from this directory.
+    #[arg(long, env = "TOWPATH_FLEET", value_name = "DIR")]
+    pub(crate) fleet: Option<PathBuf>,
+    /// Read clusters from this list, besides those that report.
+    #[arg(long, env = "TOWPATH_CLUSTERS", value_name = "FILE")]
+    pub(crate) clusters: Option<PathBuf>,
+    /// Keep the fleet's state here: `sqlite:PATH`, or `postgres://…` for many replicas.
+    #[arg(long, env = "TOWPATH_STORE", value_name = "URL")]
+    pub(crate) store: Option<String>,
+    /// Read the password of the PostgreSQL store from this file; it is read again when the server refuses it.
+    #[arg(long, env = "TOWPATH_STORE_PASSWORD_FILE", value_name = "FILE")]
+    pub(crate) store_password_file: Option<PathBuf>,
+    /// Keep decisions, and spans of observed time one by one, for so many days; 0: for ever.
+    #[arg(long, env = "TOWPATH_KEEP_DAYS", value_name = "DAYS")]
+    pub(crate) keep_days: Option<u32>,
+    /// Make and check tokens of clusters and administrators with the keys in this file.
+    #[arg(long, env = "TOWPATH_TOKEN_KEYS", value_name = "FILE")]
+    pub(crate) token_keys: Option<PathBuf>,
+    /// Take tokens of the first version (tpc_, tpa_, tpr_) until this day. Their clusters stay unbound: no soak is credited for them.
+    #[arg(long, env = "TOWPATH_ACCEPT_UNBOUND_TOKENS_UNTIL", value_name = "DATE")]
+    pub(crate) accept_unbound_tokens_until: Option<String>,
+    /// Let anybody look at the fleet. Else that needs a reader's or an administrator's token, where there are keys to check it with.
+    #[arg(long, env = "TOWPATH_OPEN_READS", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    pub(crate) open_reads: Option<bool>,
+    /// Decide about the fleet this often.
+    #[arg(long, env = "TOWPATH_PASS_SECONDS", value_name = "SECONDS")]
+    pub(crate) pass_seconds: Option<u64>,
+    /// Count the time between two reports of a cluster as soak if it is no longer than this.
+    #[arg(long, env = "TOWPATH_REPORT_ALLOWANCE_SECONDS", value_name = "SECONDS")]
+    pub(crate) report_allowance_seconds: Option<u64>,
+    /// Take clusters from, and schedule upgrades in, the OCM-style API at this address.
+    #[arg(long, env = "TOWPATH_OCM", value_name = "URL")]
+    pub(crate) ocm: Option<String>,
+    /// The file that holds the token for that API.
+    #[arg(long, env = "TOWPATH_OCM_TOKEN", value_name = "FILE")]
+    pub(crate) ocm_token: Option<PathBuf>,
+    /// Look for changes this often where the kernel does not tell of them.
+    #[arg(long, env = "TOWPATH_POLL_SECONDS", value_name = "SECONDS")]
+    pub(crate) poll_seconds: Option<u64>,
+    /// Take at most so many connections at once.
+    #[arg(long, env = "TOWPATH_MAX_CONNECTIONS", value_name = "N")]
+    pub(crate) max_connections: Option<usize>,
+    /// Take at most so many connections of one address at once; 0: no limit. Half of all places unless this says otherwise.
+    #[arg(long, env = "TOWPATH_MAX_CONNECTIONS_PER_ADDRESS", value_name = "N")]
+    pub(crate) max_connections_per_address: Option<usize>,
+    /// Proxies that tell for whom they ask (X-Forwarded-For, Forwarded): addresses and networks, with commas. Their own address has no limit.
+    #[arg(long, env = "TOWPATH_TRUSTED_PROXIES", value_name = "CIDR,…")]
+    pub(crate) trusted_proxies: Option<String>,
+    /// Answer only requests whose Host is one of these names, `localhost` or an IP address; `*`: any. On loopback no other name is answered unless this
+    /// says so; elsewhere any is.
+    #[arg(long, env = "TOWPATH_ALLOWED_HOSTS", value_name = "NAME,…")]
+    pub(crate) allowed_hosts: Option<String>,
+    /// When told to stop, take connections for so long, while /readyz says 503; 0: stop listening at once.
+    #[arg(long, env = "TOWPATH_DRAIN_SECONDS", value_name = "SECONDS")]
+    pub(crate) drain_seconds: Option<u64>,
+    /// Take at most so many reports of one cluster in a minute; 0: no limit.
+    #[arg(long, env = "TOWPATH_REPORTS_PER_MINUTE", value_name = "N")]
+    pub(crate) reports_per_minute: Option<u32>,
+    /// Close a connection that has not sent a whole request, or has taken nothing of its answer, for so long.
+    #[arg(long, env = "TOWPATH_CLIENT_TIMEOUT_SECONDS", value_name = "SECONDS")]
+    pub(crate) client_timeout_seconds: Option<u64>,
+    /// What to log: error, warn, info, debug, trace, or a filter such as `towpath_web=debug`.
+    #[arg(long, env = "TOWPATH_LOG", value_name = "LEVEL")]
+    pub(crate) log: Option<String>,
+    /// How to log: text or json.
+    #[arg(long, env = "TOWPATH_LOG_FORMAT", value_name = "FORMAT")]
+    pub(crate) log_format: Option<LogFormat>,
+    #[command(flatten)]
+    #[serde(skip)]
+    pub(crate) now: NowArgs,
+}
+
+/// How lines are logged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum LogFormat {
+    /// For people.
+    Text,
+    /// For machines.
+    Json,
+}
+
+/// What is in force.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) listen: SocketAddr,
+    pub(crate) sources: SourceSettings,
+    pub(crate) intervals: Intervals,
+    pub(crate) fleet: Option<FleetSettings>,
+    pub(crate) token_keys: Option<PathBuf>,
+    /// Tokens of the first version are taken until then.
+    pub(crate) unbound_until: Option<Timestamp>,
+    pub(crate) limits: Limits,
+    /// How many connections one address may have, as it was typed: half of all places follows from what there is room for.
+    pub(crate) for_one_address: ForOneAddress,
+    pub(crate) trusted_proxies: Option<String>,
+    pub(crate) allowed_hosts: Option<String>,
+    pub(crate) reports_per_minute: u32,
+    pub(crate) log: String,
+    pub(crate) log_format: LogFormat,
+    pub(crate) now: Option<Timestamp>,
+}
+
+/// How many connections one address may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ForOneAddress {
+    /// Half of all places.
+    Half,
+    AtMost(usize),
+    NoLimit,
+}
+
+impl ForOneAddress {
+    /// Of so many places in all.
+    pub(crate) fn of(self, all: usize) -> Option<usize> {
+        match self {
+            Self::Half => Some(all.div_ceil(2)),
+            Self::AtMost(most) => Some(most),
+            Self::NoLimit => None,
+        }
+    }
+}
+
+/// Merges what was typed with the file, and fills in the defaults.
+pub(crate) fn settings(typed: ServeOptions, file: Option<&Path>) -> anyhow::Result<Settings> {
+    typed.with_file(file)?.validated()
+}
+
+fn parse_file(text: &str) -> anyhow::Result<ServeOptions> {
+    let known = ServeOptions::augment_args(clap::Command::new("serve"));
+    let known: BTreeSet<String> = known
+        .get_arguments()
+        .map(|flag| camel_case(flag.get_id().as_str()))
+        .collect();
+    let keys: BTreeMap<String, IgnoredAny> = part(text)?;
+    if let Some(unknown) = keys.keys().find(|key| !known.contains(*key)) {
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        bail!("{unknown:?} is no option; there are {}", known.join(", "));
+    }
+    Ok(ServeOptions {
+        sources: part(text)?,
+        now: part(text)?,
+        ..part(text)?
+    })
+}
+
+/// What a file says about one group of options.
+fn part<T: Default + DeserializeOwned>(text: &str) -> anyhow::Result<T> {
+    // A file in which everything is commented out is an empty document.
+    let options: Option<T> = serde_saphyr::from_str(text)
+        .map_err(|error| anyhow::anyhow!("{}", error.without_snippet()))?;
+    Ok(options.unwrap_or_default())
+}
+
+/// `graph_data`, as files have it: `graphData`.
+fn camel_case(id: &str) -> String {
+    let (first, rest) = id.split_once('_').unwrap_or((id, ""));
+    let parts = rest.split('_').map(|part| match part.split_at_checked(1) {
+        Some((initial, rest)) => initial.to_ascii_uppercase() + rest,
+        None => String::new(),
+    });
+    first.to_owned() + &parts.collect::<String>()
+}
+
+impl ServeOptions {
+    /// With what a file says where nothing was typed.
+    fn with_file(self, file: Option<&Path>) -> anyhow::Result<Self> {
+        let Some(path) = file else {
+            return Ok(self);
+        };
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("{}: cannot be read", path.display()))?;
+        let file =
+            parse_file(&text).with_context(|| format!("{}: cannot be used", path.display()))?;
+        Ok(self.or(file))
+    }
+
+    fn or(self, other: Self) -> Self {
+        Self {
+            listen: self.listen.or(other.listen),
+            sources: self.sources.or(other.sources),
+            refresh_seconds: self.refresh_seconds.or(other.refresh_seconds),
+            degraded_after_seconds: self.degraded_after_seconds.or(other.degraded_after_seconds),
+            platforms: self.platforms.or(other.platforms),
+            fleet: self.fleet.or(other.fleet),
+            clusters: self.clusters.or(other.clusters),
+            store: self.store.or(other.store),
+            store_password_file: self.store_password_file.or(other.store_password_file),
+            keep_days: self.keep_days.or(other.keep_days),
+            token_keys: self.token_keys.or(other.token_keys),
+            accept_unbound_tokens_until: self
+                .accept_unbound_tokens_until
+                .or(other.accept_unbound_tokens_until),
+            open_reads: self.open_reads.or(other.open_reads),
+            pass_seconds: self.pass_seconds.or(other.pass_seconds),
+            report_allowance_seconds: self
+                .report_allowance_seconds
+                .or(other.report_allowance_seconds),
+            ocm: self.ocm.or(other.ocm),
+            ocm_token: self.ocm_token.or(other.ocm_token),
+            poll_seconds: self.poll_seconds.or(other.poll_seconds),
+            max_connections: self.max_connections.or(other.max_connections),
+            max_connections_per_address: self
+                .max_connections_per_address
+                .or(other.max_connections_per_address),
+            trusted_proxies: self.trusted_proxies.or(other.trusted_proxies),
+            allowed_hosts: self.allowed_hosts.or(other.allowed_hosts),
+            drain_seconds: self.drain_seconds.or(other.drain_seconds),
+            reports_per_minute: self.reports_per_minute.or(other.reports_per_minute),
+            client_timeout_seconds: self.client_timeout_seconds.or(other.client_timeout_seconds),
+            log: self.log.or(other.log),
+            log_format: self.log_format.or(other.log_format),
+            now: self.now.or(other.now),
+        }
+    }
+
+    fn validated(self) -> anyhow::Result<Settings> {
+        let unbound_until = self.unbound_until()?;
+        let fleet = self.fleet_settings()?;
+        let defaults = Limits::default();
+        let intervals = self.intervals()?;
+        let sources = self.source_settings(intervals, Needs::GraphDataAndReleases)?;
+        let connections = within(
+            "maxConnections",
+            self.max_connections.unwrap_or(defaults.connections),
+            1..=1_000_000,
+        )?;
+        let timeout = self
+            .client_timeout_seconds
+            .map(|seconds| within("clientTimeoutSeconds", seconds, 1..=3_600));
+        let timeout = timeout.transpose()?.map(Duration::from_secs);
+        let for_one_address = match self.max_connections_per_address {
+            None => ForOneAddress::Half,
+            Some(0) => ForOneAddress::NoLimit,
+            Some(most) => {
+                ForOneAddress::AtMost(within("maxConnectionsPerAddress", most, 0..=1_000_000)?)
+            }
+        };
+        let drain = self
+            .drain_seconds
+            .map(|seconds| within("drainSeconds", seconds, 0..=3_600))
+            .transpose()?;
+        let reports = within(
+            "reportsPerMinute",
+            self.reports_per_minute.unwrap_or(REPORTS_PER_MINUTE),
+            0..=60_000,
+        )?;
+        let wrong =
+            |name: &'static str| move |problem: String| anyhow::anyhow!("--{name}: {problem}");
+        self.trusted_proxies
+            .as_deref()
+            .map(TrustedProxies::parse)
+            .transpose()
+            .map_err(wrong("trusted-proxies"))?;
+        self.allowed_hosts
+            .as_deref()
+            .map(AllowedHosts::parse)
+            .transpose()
+            .map_err(wrong("allowed-hosts"))?;
+        Ok(Settings {
+            listen: self
+                .listen
+                .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080))),
+            sources,
+            intervals,
+            fleet,
+            token_keys: self.token_keys,
+            unbound_until,
+            limits: Limits {
+                connections,
+                connections_per_address: for_one_address.of(connections),
+                drain: drain.map_or(defaults.drain, Duration::from_secs),
+                head_timeout: timeout.unwrap_or(defaults.head_timeout),
+                write_timeout: timeout.unwrap_or(defaults.write_timeout),
+                ..defaults
+            },
+            for_one_address,
+            trusted_proxies: self.trusted_proxies,
+            allowed_hosts: self.allowed_hosts,
+            reports_per_minute: reports,
+            log: self.log.unwrap_or_else(|| "info".to_owned()),
+            log_format: self.log_format.unwrap_or(LogFormat::Text),
+            now: self.now.given(),
+        })
+    }
+}
+
+impl Settings {
+    /// The files with secrets in them.
+    pub(crate) fn secret_files(&self) -> impl Iterator<Item = &Path> {
+        let ocm = self
+            .fleet
+            .iter()
+            .filter_map(|fleet| fleet.ocm.as_ref())
+            .map(|(_, token)| token);
+        let files = self
+            .token_keys
+            .iter()
+            .chain(ocm)
+            .chain(&self.sources.access.registry_auth_file);
+        files.map(PathBuf::as_path)
+    }
+
+    /// What a request's head has to say. On loopback, a page in a browser of this machine could read us under a name of its own.
+    pub(crate) fn admission(&self) -> anyhow::Result<Admission> {
+        let wrong = |problem: String| anyhow::anyhow!(problem);
+        let hosts = match (&self.allowed_hosts, self.listen.ip().is_loopback()) {
+            (Some(hosts), _) => AllowedHosts::parse(hosts).map_err(wrong)?,
+            (None, true) => AllowedHosts::Names(BTreeSet::new()),
+            (None, false) => AllowedHosts::Any,
+        };
+        let proxies = self
+            .trusted_proxies
+            .as_deref()
+            .map(TrustedProxies::parse)
+            .transpose()
+            .map_err(wrong)?;
+        Ok(Admission {
+            hosts,
+            proxies: proxies.unwrap_or_default(),
+        })
+    }
+}
+
+pub(crate) fn within<N: PartialOrd + fmt::Display>(
+    name: &str,
+    value: N,
+    range: RangeInclusive<N>,
+) -> anyhow::Result<N> {
+    match range.contains(&value) {
+        true => Ok(value),
+        false => bail!(
+            "{name} is {value}; it can be {} to {}",
+            range.start(),
+            range.end()
+        ),
+    }
+}

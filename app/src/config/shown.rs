@@ -1,0 +1,92 @@
+//! What is in force, printed as a file that would bring it about. What is secret is left out.
+
+use std::fmt;
+use std::path::Path;
+
+use towpath_web::Reads;
+
+use super::{FleetSettings, ForOneAddress, LogFormat, Settings};
+
+impl fmt::Display for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "listen: \"{}\"", self.listen)?;
+        write!(f, "{}", self.sources)?;
+        if let Some(fleet) = &self.fleet {
+            writeln!(f, "{fleet}")?;
+        }
+        if let (None, Some(keys)) = (&self.fleet, &self.token_keys) {
+            writeln!(f, "tokenKeys: {:?}", keys.display().to_string())?;
+        }
+        if let Some(until) = self.unbound_until {
+            writeln!(f, "acceptUnboundTokensUntil: \"{until}\"")?;
+        }
+        writeln!(f, "pollSeconds: {}", self.intervals.local.as_secs())?;
+        writeln!(f, "refreshSeconds: {}", self.intervals.remote.as_secs())?;
+        writeln!(f, "maxConnections: {}", self.limits.connections)?;
+        match self.for_one_address {
+            ForOneAddress::Half => writeln!(f, "# maxConnectionsPerAddress: half of all places")?,
+            ForOneAddress::AtMost(most) => writeln!(f, "maxConnectionsPerAddress: {most}")?,
+            ForOneAddress::NoLimit => writeln!(f, "maxConnectionsPerAddress: 0")?,
+        }
+        self.trusted_proxies
+            .iter()
+            .try_for_each(|proxies| writeln!(f, "trustedProxies: {proxies:?}"))?;
+        match (&self.allowed_hosts, self.listen.ip().is_loopback()) {
+            (Some(hosts), _) => writeln!(f, "allowedHosts: {hosts:?}")?,
+            (None, true) => writeln!(f, "# allowedHosts: localhost and IP addresses, on loopback")?,
+            (None, false) => writeln!(f, "# allowedHosts: any")?,
+        }
+        writeln!(f, "drainSeconds: {}", self.limits.drain.as_secs())?;
+        writeln!(f, "reportsPerMinute: {}", self.reports_per_minute)?;
+        writeln!(
+            f,
+            "clientTimeoutSeconds: {}",
+            self.limits.head_timeout.as_secs()
+        )?;
+        writeln!(f, "log: {:?}", self.log)?;
+        let format = if self.log_format == LogFormat::Json {
+            "json"
+        } else {
+            "text"
+        };
+        writeln!(f, "logFormat: {format}")?;
+        self.now.map_or(Ok(()), |now| writeln!(f, "now: \"{now}\""))
+    }
+}
+
+impl fmt::Display for FleetSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = |path: &Path| format!("{:?}", path.display().to_string());
+        writeln!(f, "fleet: {}", path(&self.policy))?;
+        self.clusters
+            .iter()
+            .try_for_each(|clusters| writeln!(f, "clusters: {}", path(clusters)))?;
+        // An address may hold a password.
+        match self
+            .store
+            .as_deref()
+            .map(|store| (store, store.starts_with("sqlite:")))
+        {
+            Some((store, true)) => writeln!(f, "store: {store:?}")?,
+            Some((_, false)) => writeln!(f, "# store: given, and not shown")?,
+            None => writeln!(f, "# store: not given")?,
+        }
+        self.store_password_file
+            .iter()
+            .try_for_each(|file| writeln!(f, "storePasswordFile: {}", path(file)))?;
+        writeln!(
+            f,
+            "keepDays: {}",
+            self.keep_for.map_or(0, |keep| keep.as_hours() / 24)
+        )?;
+        self.token_keys
+            .iter()
+            .try_for_each(|keys| writeln!(f, "tokenKeys: {}", path(keys)))?;
+        writeln!(f, "openReads: {}", self.reads == Reads::Open)?;
+        writeln!(f, "passSeconds: {}", self.pass_every.as_secs())?;
+        if let Some((url, token)) = &self.ocm {
+            writeln!(f, "ocm: {url:?}\nocmToken: {}", path(token))?;
+        }
+        write!(f, "reportAllowanceSeconds: {}", self.allowance.as_secs())
+    }
+}

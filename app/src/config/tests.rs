@@ -1,0 +1,202 @@
+use super::*;
+
+fn uncommented() -> String {
+    let option = |line: &str| {
+        line.strip_prefix("# ")
+            .filter(|rest| rest.split(':').next().is_some_and(|k| !k.contains(' ')))
+            .map(str::to_owned)
+    };
+    DEFAULT_FILE
+        .lines()
+        .filter_map(option)
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[test]
+fn the_default_file_parses_and_changes_nothing() {
+    let settings = parse_file(DEFAULT_FILE).unwrap().validated().unwrap();
+    assert_eq!(
+        settings.to_string(),
+        ServeOptions::default().validated().unwrap().to_string()
+    );
+}
+
+#[test]
+fn the_default_file_names_every_option_with_its_default() {
+    let mut options = parse_file(&uncommented()).unwrap();
+    assert!(
+        options.sources.graph_data.take().is_some()
+            && options.sources.releases.take().is_some()
+            && options.platforms.take().is_some()
+    );
+    assert!(
+        options.sources.state.take().is_some()
+            && options.sources.allow.take().is_some()
+            && options.sources.ca_file.take().is_some()
+    );
+    let signed =
+        options.sources.signatures.take().is_some() && options.sources.keyring.take().is_some();
+    assert!(
+        signed
+            && options.sources.signature_policy.take().is_some()
+            && options.sources.registry_auth_file.take().is_some()
+    );
+    assert!(std::mem::take(&mut options.now).given().is_some());
+    assert!(options.trusted_proxies.take().is_some() && options.allowed_hosts.take().is_some());
+    assert!(options.max_connections_per_address.take().is_some());
+    let fleet = options.fleet.take().is_some()
+        && options.clusters.take().is_some()
+        && options.store.take().is_some();
+    assert!(options.store_password_file.take().is_some());
+    let rest = options.accept_unbound_tokens_until.take().is_some()
+        && options.token_keys.take().is_some()
+        && options.ocm.take().is_some()
+        && options.ocm_token.take().is_some();
+    assert!(fleet && rest);
+    assert_eq!(
+        options.validated().unwrap().to_string(),
+        ServeOptions::default().validated().unwrap().to_string()
+    );
+}
+
+#[test]
+fn what_is_printed_can_be_read_back() {
+    let typed =
+        parse_file("listen: 0.0.0.0:1\nmaxConnectionsPerAddress: 0\ntrustedProxies: 10.0.0.0/8\nallowedHosts: a.b\ngraphData: a b\nreleases: r\nnow: 2026-01-01T00:00Z\nlogFormat: json")
+            .unwrap();
+    let printed = typed.validated().unwrap().to_string();
+    assert_eq!(
+        parse_file(&printed)
+            .unwrap()
+            .validated()
+            .unwrap()
+            .to_string(),
+        printed
+    );
+}
+
+#[test]
+fn flags_win_over_the_file() {
+    let flags = parse_file("listen: 0.0.0.0:1").unwrap();
+    let file = parse_file("listen: 0.0.0.0:2\nmaxConnections: 7").unwrap();
+    let settings = flags.or(file).validated().unwrap();
+    assert_eq!(
+        (settings.listen.port(), settings.limits.connections),
+        (1, 7)
+    );
+    assert_eq!(
+        settings.limits.connections_per_address,
+        Some(4),
+        "half of them"
+    );
+}
+
+#[test]
+fn a_password_file_is_for_a_store_that_has_a_password() {
+    let file = "fleet: f\nstorePasswordFile: p\n";
+    for store in ["", "store: \"sqlite:x.db\""] {
+        let error = parse_file(&format!("{file}{store}"))
+            .unwrap()
+            .validated()
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("is for a store at postgres://"), "{error}");
+    }
+    let settings = parse_file(&format!("{file}store: postgres://me@db/fleet"))
+        .unwrap()
+        .validated()
+        .unwrap();
+    let address = settings.fleet.as_ref().unwrap().store_address();
+    assert_eq!(
+        (&*address.url, address.password_file),
+        ("postgres://me@db/fleet", Some("p".into()))
+    );
+    assert!(
+        settings.to_string().contains("storePasswordFile: \"p\""),
+        "{settings}"
+    );
+}
+
+#[test]
+fn mistakes_are_told() {
+    assert!(
+        parse_file("listne: x")
+            .unwrap_err()
+            .to_string()
+            .contains("listne")
+    );
+    for half in ["graphData: x", "releases: x"] {
+        assert!(
+            parse_file(half)
+                .unwrap()
+                .validated()
+                .unwrap_err()
+                .to_string()
+                .contains("; add --")
+        );
+    }
+    for (text, expected) in [
+        (
+            "trustedProxies: 10.0.0.0/99",
+            "--trusted-proxies: \"10.0.0.0/99\" is not a network",
+        ),
+        (
+            "allowedHosts: http://x",
+            "--allowed-hosts: \"http://x\" is not a host name",
+        ),
+        ("drainSeconds: 3601", "it can be 0 to 3600"),
+    ] {
+        let error = parse_file(text)
+            .unwrap()
+            .validated()
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+    for (file, expected) in [
+        (
+            "acceptUnboundTokensUntil: 2027-01-31",
+            "add --token-keys FILE",
+        ),
+        (
+            "tokenKeys: k\nacceptUnboundTokensUntil: soon",
+            "write it as in 2027-01-31",
+        ),
+        (
+            "tokenKeys: k\nacceptUnboundTokensUntil: 2027-02-30",
+            "write it as in 2027-01-31",
+        ),
+    ] {
+        let told = parse_file(file)
+            .unwrap()
+            .validated()
+            .unwrap_err()
+            .to_string();
+        assert!(told.contains(expected), "{told}");
+    }
+    let until = parse_file("tokenKeys: k\nacceptUnboundTokensUntil: 2027-01-31")
+        .unwrap()
+        .validated()
+        .unwrap();
+    assert_eq!(
+        until.unbound_until.unwrap().to_string(),
+        "2027-01-31T00:00:00Z"
+    );
+    let told = parse_file("now: tomorrow").unwrap_err().to_string();
+    assert!(told.contains("+2d or -3h"), "{told}");
+    for number in [
+        "maxConnections: 0",
+        "pollSeconds: 0",
+        "clientTimeoutSeconds: 18446744073709551615",
+    ] {
+        assert!(
+            parse_file(number)
+                .unwrap()
+                .validated()
+                .unwrap_err()
+                .to_string()
+                .contains("it can be 1 to")
+        );
+    }
+}

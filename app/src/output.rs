@@ -1,0 +1,30 @@
+//! The form of an answer: one flag, and for each command only the forms that it has.
+
+use clap::{Args, ValueEnum};
+
+/// `--output`, as every command has it. Commands with more forms than two bring their own list.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct OutputArgs<F = Output>
+where
+    F: ValueEnum + Default + Send + Sync + 'static,
+{
+    /// How to answer.
+    #[arg(
+        short = 'o',
+        long = "output",
+        id = "output",
+        value_enum,
+        value_name = "FORM",
+        default_value_t
+    )]
+    pub(crate) form: F,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum Output {
+    /// For people.
+    #[default]
+    Text,
+    /// For machines; its fields are stable.
+    Json,
+}

@@ -1,0 +1,392 @@
+//! One way in: every command reads graph data and releases as `serve` does, and says when they are the example's.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+const NOON: &str = "2026-11-16T12:00:00Z";
+
+fn towpath(arguments: &[&str]) -> Output {
+    towpath_with(&[], arguments)
+}
+
+fn towpath_with(environment: &[(&str, &str)], arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_towpath"))
+        .args(arguments)
+        .envs(environment.iter().copied())
+        .current_dir(std::env::temp_dir())
+        .output()
+        .expect("it runs")
+}
+
+fn words(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("text")
+}
+
+fn answer(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+/// Commands that answer about the example when nothing is named.
+const WITH_EXAMPLE: [&str; 15] = [
+    "ready",
+    "path 4.19.16 4.20.3 --platform GCP",
+    "explain --channel stable-4.20 --from 4.20.1",
+    "mirror 4.19.16 4.20.3 --platform GCP",
+    "mirror --to 4.20.3 --partial",
+    "graph lint",
+    "graph audit",
+    "graph rollouts",
+    "releases show 4.20.3",
+    "fleet plan",
+    "fleet status",
+    "fleet why shop-eu",
+    "fleet history",
+    "fleet forecast --days 1",
+    "fleet lint",
+];
+
+#[test]
+fn the_first_line_says_that_it_is_about_the_example() {
+    for command in WITH_EXAMPLE {
+        let told = towpath(&command.split(' ').collect::<Vec<_>>());
+        let first = words(&told.stderr).lines().next().unwrap_or_default();
+        assert!(
+            first.starts_with("towpath: this is about the built-in example; name "),
+            "{command}: {told:?}"
+        );
+        assert_ne!(told.status.code(), Some(2), "{command}: {told:?}");
+    }
+}
+
+#[test]
+fn an_answer_for_machines_says_that_it_is_about_the_example() {
+    for command in WITH_EXAMPLE {
+        let json: Vec<&str> = command.split(' ').chain(["-o", "json"]).collect();
+        let told = answer(&towpath(&json));
+        match told.is_object() {
+            true => assert_eq!(told["example"], true, "{command}: {told}"),
+            false => assert!(told.is_array(), "{command}: {told}"),
+        }
+    }
+}
+
+/// A folder with the example's data, as one's own.
+struct Site(tempfile::TempDir);
+
+impl Site {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let demo = folder.path().join("demo");
+        let done = towpath(&["example", demo.to_str().expect("text")]);
+        assert!(done.status.success(), "{done:?}");
+        Self(folder)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join("demo").join(name)
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.path(name).to_str().expect("text").to_owned()
+    }
+
+    /// Asks with one's own data, or with addresses of it.
+    fn ask(&self, graph_data: &str, releases: &str, arguments: &[&str]) -> Output {
+        let own = ["--graph-data", graph_data, "--releases", releases];
+        towpath(&[arguments, &own].concat())
+    }
+
+    /// Graph data in which 4.20.3 and 4.20.4 have always been.
+    fn plain(&self) -> String {
+        let folder = self.path("plain");
+        std::fs::create_dir_all(folder.join("channels")).expect("a folder");
+        let channel = "name: stable-4.20\nversions:\n- 4.20.3\n- 4.20.4\n";
+        std::fs::write(folder.join("channels/stable-4.20.yaml"), channel).expect("a channel");
+        std::fs::write(folder.join("version"), "1.1.0\n").expect("a version");
+        self.text("plain")
+    }
+}
+
+#[test]
+fn ones_own_data_has_no_such_mark() {
+    let site = Site::new();
+    let (data, releases) = (site.text("graph-data"), site.text("releases.json"));
+    for command in [
+        "graph lint",
+        "graph audit",
+        "graph rollouts",
+        "releases show 4.20.3",
+    ] {
+        let json: Vec<&str> = command.split(' ').chain(["--output", "json"]).collect();
+        let told = site.ask(&data, &releases, &json);
+        assert_eq!(words(&told.stderr), "", "{command}");
+        assert_eq!(answer(&told).get("example"), None, "{command}");
+    }
+}
+
+#[test]
+fn nobodys_data_is_joined_with_the_examples() {
+    let site = Site::new();
+    let (data, releases) = (site.text("graph-data"), site.text("releases.json"));
+    let [data, releases] = [&*data, &*releases];
+    let path = ["path", "4.19.16", "4.20.3"];
+    let explain = ["explain", "--channel", "stable-4.20", "--from", "4.20.1"];
+    let missing_releases: [&[&str]; 7] = [
+        &["graph", "audit", data],
+        &["graph", "audit", "--graph-data", data],
+        &["graph", "rollouts", "--graph-data", data],
+        &["releases", "show", "4.20.3", "--graph-data", data],
+        &[&path[..], &["--graph-data", data]].concat(),
+        &[&explain[..], &["--graph-data", data]].concat(),
+        &["mirror", "4.19.16", "4.20.3", "--graph-data", data],
+    ];
+    let missing_data: [&[&str]; 6] = [
+        &["graph", "audit", "--releases", releases],
+        &["graph", "lint", "--releases", releases],
+        &["graph", "rollouts", "--releases", releases],
+        &[&path[..], &["--releases", releases]].concat(),
+        &[&explain[..], &["--releases", releases]].concat(),
+        &["mirror", "4.19.16", "4.20.3", "--releases", releases],
+    ];
+    let missing = |flag, all: &[&[&str]]| {
+        for arguments in all {
+            let told = towpath(arguments);
+            assert_eq!(told.status.code(), Some(2), "{arguments:?}: {told:?}");
+            assert!(
+                words(&told.stderr).contains(flag),
+                "{arguments:?}: {told:?}"
+            );
+            assert_eq!(words(&told.stdout), "", "{arguments:?}");
+        }
+    };
+    missing("add --releases", &missing_releases);
+    missing("add --graph-data", &missing_data);
+    let own = ["--graph-data", data, "--releases", releases];
+    missing("--clusters FILE", &[&[&["mirror"], &own[..]].concat()]);
+    let fleet: [&[&str]; 3] = [
+        &["fleet", "plan", "--clusters", "clusters.json"],
+        &["fleet", "status", "--store", "sqlite:nowhere.db"],
+        &[&["fleet", "plan"], &own[..]].concat(),
+    ];
+    missing("add --fleet", &fleet);
+}
+
+#[test]
+fn an_address_is_read_by_every_command() {
+    let site = Site::new();
+    let (data, releases) = (site.path("graph-data"), site.text("releases.json"));
+    git(&data, &["init", "-q", "-b", "main"]);
+    git(&data, &["add", "-A"]);
+    git(&data, &["commit", "-q", "-m", "all"]);
+    let address = format!("git+file://{}#main", data.display());
+    let directory = data.to_str().expect("text");
+    for command in [
+        "path 4.19.16 4.20.3 --platform GCP",
+        "explain --channel stable-4.20 --from 4.20.1",
+        "mirror 4.19.16 4.20.3 --platform GCP",
+        "graph lint",
+        "graph rollouts",
+        "releases show 4.20.3",
+        "fleet lint --fleet FLEET",
+    ] {
+        let fleet = site.text("fleet");
+        let command = command.replace("FLEET", &fleet);
+        let at_noon: Vec<&str> = command.split(' ').chain(["--now", NOON]).collect();
+        let [remote, local] =
+            [&*address, directory].map(|data| site.ask(data, &releases, &at_noon));
+        assert_eq!(words(&remote.stdout), words(&local.stdout), "{command}");
+        assert_eq!(words(&remote.stderr), "", "{command}");
+    }
+    // What changes nothing has no difference, whichever way it is named.
+    let told = site.ask(
+        &address,
+        &releases,
+        &["graph", "diff", directory, "--exit-code"],
+    );
+    assert!(told.status.success(), "{told:?}");
+    let told = site.ask(&address, &releases, &["graph", "diff", "main"]);
+    assert_eq!(told.status.code(), Some(2), "{told:?}");
+    assert!(words(&told.stderr).contains("by its address"), "{told:?}");
+}
+
+#[test]
+fn what_cannot_be_read_is_told_with_place_problem_and_remedy() {
+    let site = Site::new();
+    let gone = format!("git+file://{}", site.text("gone"));
+    let told = site.ask(&gone, &site.text("releases.json"), &["graph", "rollouts"]);
+    assert_eq!((told.status.code(), words(&told.stdout)), (Some(2), ""));
+    let said = words(&told.stderr);
+    assert!(
+        said.contains("gone") && said.contains(": ") && said.contains(';'),
+        "{said}"
+    );
+}
+
+#[test]
+fn the_environment_means_one_thing() {
+    let site = Site::new();
+    let environment = [
+        ("TOWPATH_GRAPH_DATA", site.text("graph-data")),
+        ("TOWPATH_RELEASES", site.text("releases.json")),
+        ("TOWPATH_NOW", "2026-11-16".to_owned()),
+    ];
+    let environment: Vec<(&str, &str)> = environment
+        .iter()
+        .map(|(name, value)| (*name, &**value))
+        .collect();
+    for command in [
+        "graph lint",
+        "graph audit",
+        "graph rollouts",
+        "releases show 4.20.3",
+    ] {
+        let told = towpath_with(&environment, &command.split(' ').collect::<Vec<_>>());
+        assert_eq!(words(&told.stderr), "", "{command}");
+    }
+    let file = site.path("towpath.yaml");
+    let text = format!(
+        "graphData: {}\nreleases: {}\n",
+        environment[0].1, environment[1].1
+    );
+    std::fs::write(&file, text).expect("a file");
+    let told = towpath(&["graph", "audit", "--config", file.to_str().expect("text")]);
+    assert_eq!(words(&told.stderr), "");
+}
+
+/// A release file with one payload exchanged.
+fn exchanged(site: &Site) -> String {
+    let mut graph: Value =
+        serde_json::from_slice(&std::fs::read(site.path("releases.json")).expect("releases"))
+            .expect("JSON");
+    for node in graph["nodes"].as_array_mut().expect("nodes") {
+        if node["version"] == "4.20.4+amd64" {
+            node["payload"] = json!(format!(
+                "registry.example.com/ocp/release@sha256:{:064x}",
+                7
+            ));
+        }
+    }
+    std::fs::write(site.path("other.json"), graph.to_string()).expect("releases");
+    site.text("other.json")
+}
+
+#[test]
+fn no_path_leads_to_what_the_service_leaves_out() {
+    let site = Site::new();
+    let (data, releases) = (site.plain(), site.text("releases.json"));
+    let path = ["path", "4.20.3", "4.20.4", "--output", "json"];
+    let found = |more: &[&str]| {
+        let told = site.ask(&data, &releases, &[&path[..], more].concat());
+        assert_eq!(words(&told.stderr), "", "{more:?}");
+        (told.status.code(), answer(&told)["found"].clone())
+    };
+    assert_eq!(found(&[]), (Some(0), json!(true)));
+    // Two sources that do not agree what 4.20.4 is.
+    let disputed = found(&["--releases", &exchanged(&site)]);
+    assert_eq!(disputed, (Some(1), json!(false)));
+    // A keyring of somebody who signed none of them.
+    let keyring = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/keys/fuzz.asc");
+    let keyring = keyring.to_str().expect("text");
+    let store = site.text("fleet");
+    let unsigned = found(&["--keyring", keyring, "--signatures", &store]);
+    assert_eq!(unsigned, (Some(1), json!(false)));
+    let warned = [
+        "--keyring",
+        keyring,
+        "--signatures",
+        &store,
+        "--signature-policy",
+        "warn",
+    ];
+    assert_eq!(found(&warned), (Some(0), json!(true)));
+}
+
+#[test]
+fn a_copy_that_the_service_refuses_is_refused_beside_what_it_kept() {
+    let site = Site::new();
+    let (data, releases, state) = (site.plain(), site.text("releases.json"), site.text("state"));
+    let blocks = site.path("plain/blocked-edges");
+    std::fs::create_dir(&blocks).expect("a folder");
+    for patch in 0..4 {
+        let block = format!("to: 4.20.4\nfrom: 4[.]20[.]{patch}[+].*\n");
+        std::fs::write(blocks.join(format!("{patch}.yaml")), block).expect("a block");
+    }
+    let mut service = Command::new(env!("CARGO_BIN_EXE_towpath"))
+        .args(["serve", "--listen", "127.0.0.1:0", "--log", "error"])
+        .args([
+            "--graph-data",
+            &data,
+            "--releases",
+            &releases,
+            "--state",
+            &state,
+        ])
+        .spawn()
+        .expect("it runs");
+    let kept = site.path("state/current");
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while !kept.exists() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    service.kill().expect("it is ours");
+    service.wait().expect("it ends");
+    std::fs::remove_dir_all(&blocks).expect("all blocks go");
+
+    let path = ["path", "4.20.3", "4.20.4", "--output", "json"];
+    let plain = site.ask(&data, &releases, &path);
+    assert_eq!(answer(&plain)["found"], true, "{plain:?}");
+    let beside = site.ask(
+        &data,
+        &releases,
+        &[&path[..], &["--state", &state]].concat(),
+    );
+    assert_eq!(answer(&beside)["found"], false, "{beside:?}");
+    assert!(words(&beside.stderr).contains("are gone"), "{beside:?}");
+}
+
+#[test]
+fn a_form_that_a_command_does_not_have_is_refused() {
+    for command in [
+        "fleet plan -o markdown",
+        "path 1.0.0 2.0.0 -o sarif",
+        "graph lint -o markdown",
+    ] {
+        let told = towpath(&command.split(' ').collect::<Vec<_>>());
+        assert_eq!(told.status.code(), Some(2), "{command}");
+        assert!(
+            words(&told.stderr).contains("possible values: text, json"),
+            "{told:?}"
+        );
+    }
+    let told = towpath(&["fleet", "history", "-o", "markdown"]);
+    assert!(
+        told.status.success() && words(&told.stdout).contains("|---"),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn a_time_can_be_a_day_or_a_distance() {
+    for (now, code) in [("2026-11-16", 0), ("+2d", 0), ("-3h", 0), ("soon", 2)] {
+        let told = towpath(&["graph", "rollouts", "--now", now]);
+        assert_eq!(told.status.code(), Some(code), "{told:?}");
+        assert!(
+            code == 0 || words(&told.stderr).contains("+2d or -3h"),
+            "{told:?}"
+        );
+    }
+}
+
+fn git(folder: &Path, arguments: &[&str]) {
+    let done = Command::new("git")
+        .arg("-C")
+        .arg(folder)
+        .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])
+        .args(arguments)
+        .output()
+        .expect("git runs");
+    assert!(done.status.success(), "{done:?}");
+}
